@@ -1,0 +1,111 @@
+//! The descriptor that travels the path.
+
+/// Where a packet's bytes are: an index into the pool of the device that owns them.
+///
+/// Neither `Copy` nor `Clone`: whoever holds it owns the bytes, and handing it back twice does not
+/// compile.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a frame that is not given back to its pool is lost"]
+pub struct Frame(u32);
+
+impl Frame {
+    /// The frame at `index` of its pool. Only the pool should call this.
+    pub const fn new(index: u32) -> Self {
+        Self(index)
+    }
+
+    /// The index within the pool.
+    pub const fn index(&self) -> u32 {
+        self.0
+    }
+}
+
+/// How a super-packet is cut into segments on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segmentation {
+    /// Bytes of headers (link, network and transport) that each segment carries again.
+    pub header_bytes: u16,
+    /// Bytes of payload in each segment but the last. At least 1.
+    pub payload_bytes: u16,
+}
+
+/// A packet on its way to the device: small, moved and never copied.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a packet must be handed on or given to a sink, or its frame is lost"]
+pub struct Packet {
+    frame: Frame,
+    /// Length as one object, headers once: what a limit in bytes counts.
+    pub wire_bytes: u32,
+    /// Memory that the packet holds: what a socket's budget is charged.
+    pub charge_bytes: u32,
+    /// How the device cuts it, if it is longer than one segment.
+    pub segmentation: Option<Segmentation>,
+    /// Priority 0..=15, as the kernel derives it from the type of service.
+    pub priority: u8,
+    /// Hash of the flow's addresses and ports; the same for every packet of a flow.
+    pub flow: u32,
+    /// The reset epoch in which the transmit queue sent it.
+    pub(crate) epoch: u32,
+}
+
+impl Packet {
+    /// A packet of best effort whose memory is just its bytes; set the other fields as needed.
+    pub const fn new(frame: Frame, wire_bytes: u32) -> Self {
+        Self {
+            frame,
+            wire_bytes,
+            charge_bytes: wire_bytes,
+            segmentation: None,
+            priority: 0,
+            flow: 0,
+            epoch: 0,
+        }
+    }
+
+    /// The frame that holds the bytes.
+    pub const fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    /// Ends the packet and gives back its frame.
+    pub fn into_frame(self) -> Frame {
+        self.frame
+    }
+}
+
+/// Why a packet was dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum DropReason {
+    /// The discipline held as many packets as it may.
+    QueueFull,
+    /// The packet is larger than a limit can count
+    /// ([`MAX_OBJECT`](taut_dql::MAX_OBJECT) units), or too much is in flight already.
+    Uncountable,
+    /// The queue was taken down with packets still in it.
+    Flushed,
+}
+
+impl DropReason {
+    /// Every reason, for tables of counters.
+    pub const ALL: [Self; 3] = [Self::QueueFull, Self::Uncountable, Self::Flushed];
+
+    /// The name used in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue_full",
+            Self::Uncountable => "uncountable",
+            Self::Flushed => "flushed",
+        }
+    }
+}
+
+/// Where every packet ends: with the device done with it, or dropped with a reason.
+///
+/// Its frame and its budget come back here, exactly once.
+pub trait PacketSink {
+    /// The device is done with the packet.
+    fn freed(&mut self, packet: Packet);
+    /// The packet was dropped before the device saw it.
+    fn dropped(&mut self, packet: Packet, reason: DropReason);
+}
