@@ -1,1 +1,77 @@
-//! dql
+//! Byte queue limits for any ring: how much to have in flight so that a device never runs dry,
+//! and no more, measured from what it completes.
+//!
+//! ```
+//! let mut dql = taut_dql::Dql::new(0);
+//! while dql.has_room() {
+//!     dql.queued(1514)?; // before the device can see the packet
+//! }
+//! dql.completed(1514, 100_000)?; // once a round of completions: units and nanoseconds
+//! assert_eq!((dql.limit(), dql.in_flight(), dql.has_room()), (1514, 0, true));
+//! # Ok::<(), taut_dql::Error>(())
+//! ```
+//!
+//! The limit follows the device: about twice what it completes in one interval. It grows when the
+//! device ran dry while the sender was held back, and is cut when for a whole *hold time* more was
+//! queued than was needed. It is soft: a queue may exceed it by part of one object.
+//!
+//! # Units
+//! Count what the device spends its time on. Bytes for a link; packets for a device whose cost is
+//! per packet; requests for a disk or a service. One queue counts in one unit, with objects of at
+//! most [`MAX_OBJECT`].
+//!
+//! # Which variant
+//! [`Dql`] when one thread (or one lock) queues and completes. [`split`] a [`Shared`] when one
+//! thread queues and another completes: same rule, same snapshot.
+//!
+//! # Two threads
+//! The rule: one [`Producer`], one [`Completer`], each used by one thread at a time. The types
+//! enforce it; whoever has several producers must put the one half behind a lock of theirs.
+//! Neither half waits for the other, and each method says what the other thread may change.
+//!
+//! Stopping a sender and starting it again is **not** done here: a sender that stops must write its
+//! flag, issue a full fence and ask [`Producer::room`] again; a completer must issue a full fence
+//! after [`Completer::completed`] before it looks at [`Completer::room`] and the flag. Without both
+//! fences each can miss the other's write, and the sender sleeps for ever.
+//!
+//! # Beside the limit
+//! [`StallWatch`] finds a queue whose oldest unit does not come back; [`Cadence`] evens out
+//! completions that come in irregular rounds.
+//!
+//! # Where the numbers come from
+//! Defaults, bounds and the rule are those that users of Linux's byte queue limits know, held to
+//! recorded behaviour by the vectors in `tests/vectors`. On purpose different: a reset makes the
+//! room right at once; bounds that cross, over-completion and 2^31 units in flight are refused.
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+#[cfg(any(test, loom))]
+extern crate std;
+
+mod cadence;
+mod config;
+mod counter;
+mod error;
+mod estimator;
+#[cfg(target_has_atomic = "64")]
+mod halves;
+mod owned;
+#[cfg(target_has_atomic = "64")]
+mod shared;
+mod snapshot;
+mod stall;
+#[doc(hidden)]
+pub mod sync;
+
+pub use cadence::Cadence;
+pub use config::Config;
+pub use counter::{MAX_LIMIT, MAX_OBJECT};
+pub use error::Error;
+#[cfg(target_has_atomic = "64")]
+pub use halves::{Completer, Producer, reset, split};
+pub use owned::Dql;
+#[cfg(target_has_atomic = "64")]
+pub use shared::Shared;
+pub use snapshot::Snapshot;
+pub use stall::{Stall, StallWatch};

@@ -1,0 +1,57 @@
+use crate::{Error, MAX_LIMIT};
+
+/// What a queue starts with. Each value but the first can be changed while the queue runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The limit to start from, in units, at most [`MAX_LIMIT`]. It counts at once, for the first
+    /// object too, and is brought between the two bounds by the first completion. Default 0.
+    pub limit: u32,
+    /// The lower bound of the limit, in units, at most `max_limit`. Default 0.
+    pub min_limit: u32,
+    /// The upper bound of the limit, in units, at most [`MAX_LIMIT`], which is the default.
+    pub max_limit: u32,
+    /// How long slack is observed before the limit is cut, in nanoseconds. The default of 1 s is
+    /// the one that users of Linux know.
+    pub hold_time_ns: u64,
+}
+
+impl Config {
+    pub(crate) const DEFAULT: Config = Config {
+        limit: 0,
+        min_limit: 0,
+        max_limit: MAX_LIMIT,
+        hold_time_ns: 1_000_000_000,
+    };
+
+    /// Whether a queue can be made of this: [`Error::LimitTooLarge`] for a limit or a bound above
+    /// [`MAX_LIMIT`], [`Error::MinAboveMax`] for bounds that exclude every limit.
+    pub fn validate(&self) -> Result<(), Error> {
+        check_limit(self.limit)?;
+        check_bounds(self.min_limit, self.max_limit)
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config::DEFAULT
+    }
+}
+
+pub(crate) fn check_limit(limit: u32) -> Result<(), Error> {
+    if limit > MAX_LIMIT {
+        return Err(Error::LimitTooLarge { limit });
+    }
+    Ok(())
+}
+
+pub(crate) fn check_bounds(min_limit: u32, max_limit: u32) -> Result<(), Error> {
+    check_limit(min_limit)?;
+    check_limit(max_limit)?;
+    if min_limit > max_limit {
+        return Err(Error::MinAboveMax {
+            min_limit,
+            max_limit,
+        });
+    }
+    Ok(())
+}

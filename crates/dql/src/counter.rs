@@ -1,0 +1,50 @@
+//! Arithmetic of the wrapping totals, in one place for both variants.
+
+use crate::Error;
+
+/// The largest object one call may queue: 268,435,455 units, a sixteenth of the range of a `u32`.
+pub const MAX_OBJECT: u32 = u32::MAX / 16;
+
+/// The largest limit: 1,879,048,192 units, so that the limit and one more object stay below 2^31
+/// and a signed room is meaningful.
+pub const MAX_LIMIT: u32 = u32::MAX / 2 - MAX_OBJECT;
+
+/// Above this the wrapped difference of two totals would read as negative.
+pub(crate) const MAX_IN_FLIGHT: u32 = i32::MAX as u32;
+
+/// `a - b` when that wrapped difference is positive as an `i32`, else 0.
+#[inline]
+pub(crate) fn positive_difference(a: u32, b: u32) -> u32 {
+    (a.wrapping_sub(b) as i32).max(0) as u32
+}
+
+/// How far the limit is above the total queued: `>= 0` lets one more object through.
+#[inline]
+pub(crate) fn room(adj_limit: u32, num_queued: u32) -> i32 {
+    adj_limit.wrapping_sub(num_queued) as i32
+}
+
+/// The total queued after one more object, or why it is refused.
+#[inline]
+pub(crate) fn after_queueing(
+    num_queued: u32,
+    num_completed: u32,
+    units: u32,
+) -> Result<u32, Error> {
+    let after = num_queued.wrapping_add(units);
+    // An object is below 2^28 and what is in flight below 2^31, so the sum cannot wrap past 2^32.
+    if units > MAX_OBJECT || after.wrapping_sub(num_completed) > MAX_IN_FLIGHT {
+        return Err(refusal(units, num_queued.wrapping_sub(num_completed)));
+    }
+    Ok(after)
+}
+
+#[cold]
+#[inline(never)]
+fn refusal(units: u32, in_flight: u32) -> Error {
+    if units > MAX_OBJECT {
+        Error::ObjectTooLarge { units }
+    } else {
+        Error::TooMuchInFlight { units, in_flight }
+    }
+}

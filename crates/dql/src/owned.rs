@@ -1,0 +1,154 @@
+use crate::counter;
+use crate::estimator::{Estimator, Queued};
+use crate::{Config, Error, Snapshot};
+
+/// A queue limit that one thread (or one lock) owns: no atomics, works on every target.
+///
+/// Amounts are in units, whatever the caller counts in; times are nanoseconds of any clock that
+/// does not go backwards. See the [crate] for an example.
+#[derive(Clone, Debug)]
+pub struct Dql {
+    num_queued: u32,
+    adj_limit: u32,
+    last_object: u32,
+    epoch: u32,
+    estimator: Estimator,
+}
+
+impl Dql {
+    /// A queue limit with the defaults of [`Config`]: it starts at 0 and grows as it is needed.
+    pub const fn new(now_ns: u64) -> Self {
+        Dql::from_valid(Config::DEFAULT, now_ns)
+    }
+
+    /// A queue limit with settings of the caller's. The errors are those of [`Config::validate`].
+    pub fn with_config(config: Config, now_ns: u64) -> Result<Self, Error> {
+        config.validate()?;
+        Ok(Dql::from_valid(config, now_ns))
+    }
+
+    const fn from_valid(config: Config, now_ns: u64) -> Self {
+        Dql {
+            num_queued: 0,
+            adj_limit: config.limit,
+            last_object: 0,
+            epoch: 0,
+            estimator: Estimator::new(config, now_ns),
+        }
+    }
+
+    /// Counts one object as handed to the device. Call it before the device can see the object.
+    ///
+    /// Nothing is refused for being over the limit: ask [`has_room`](Dql::has_room) after each
+    /// object and stop when it says no.
+    ///
+    /// # Errors
+    /// [`Error::ObjectTooLarge`] above [`MAX_OBJECT`](crate::MAX_OBJECT), and
+    /// [`Error::TooMuchInFlight`] when 2^31 units or more would be in flight.
+    #[inline]
+    pub fn queued(&mut self, units: u32) -> Result<(), Error> {
+        self.num_queued =
+            counter::after_queueing(self.num_queued, self.estimator.num_completed, units)?;
+        self.last_object = units;
+        Ok(())
+    }
+
+    /// Units left below the limit; one more object may be queued while it is `>= 0`, so a limit
+    /// of 0 still lets one object through and a limit is exceeded by less than one object.
+    #[inline]
+    pub fn room(&self) -> i32 {
+        counter::room(self.adj_limit, self.num_queued)
+    }
+
+    /// Whether one more object may be queued.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.room() >= 0
+    }
+
+    /// Counts what the device finished since the last call, and moves the limit. Call it once for
+    /// each round of completions; 0 units is a round too, and counts as a sample.
+    ///
+    /// # Errors
+    /// [`Error::OverCompletion`] for more than is in flight.
+    #[inline]
+    pub fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
+        self.adj_limit = self
+            .estimator
+            .completed(self.producer_side(), units, now_ns)?;
+        Ok(())
+    }
+
+    /// Forgets what is in flight and starts again from the lower bound of the limit, with the
+    /// settings kept; for when the device was flushed. The room is right at once.
+    pub fn reset(&mut self, now_ns: u64) {
+        self.num_queued = 0;
+        self.last_object = 0;
+        self.adj_limit = self.estimator.reset(now_ns);
+        self.epoch = self.epoch.wrapping_add(1);
+    }
+
+    /// How many resets there have been, wrapping. An object that remembers the epoch in which it
+    /// was queued can be told from those of after a reset.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// Units queued and not yet completed, below 2^31.
+    #[inline]
+    pub fn in_flight(&self) -> u32 {
+        self.num_queued.wrapping_sub(self.estimator.num_completed)
+    }
+
+    /// The limit, in units. A limit set by hand is shown at once and in force from the next
+    /// completion on.
+    pub fn limit(&self) -> u32 {
+        self.estimator.limit
+    }
+
+    /// Sets the limit by hand, in units; the room changes with the next completion, which also
+    /// brings the limit between its bounds.
+    ///
+    /// # Errors
+    /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT).
+    pub fn set_limit(&mut self, limit: u32) -> Result<(), Error> {
+        self.estimator.set_limit(limit)
+    }
+
+    /// Sets the lower bound of the limit, in units, from the next completion on.
+    ///
+    /// # Errors
+    /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT), [`Error::MinAboveMax`]
+    /// above the upper bound in force.
+    pub fn set_min_limit(&mut self, min_limit: u32) -> Result<(), Error> {
+        self.estimator.set_min_limit(min_limit)
+    }
+
+    /// Sets the upper bound of the limit, in units, from the next completion on.
+    ///
+    /// # Errors
+    /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT), [`Error::MinAboveMax`]
+    /// below the lower bound in force.
+    pub fn set_max_limit(&mut self, max_limit: u32) -> Result<(), Error> {
+        self.estimator.set_max_limit(max_limit)
+    }
+
+    /// Sets how long slack is observed before the limit is cut.
+    pub fn set_hold_time_ns(&mut self, hold_time_ns: u64) {
+        self.estimator.hold_time_ns = hold_time_ns;
+    }
+
+    /// Everything at this moment.
+    pub fn snapshot(&self) -> Snapshot {
+        self.estimator
+            .snapshot(self.producer_side(), self.adj_limit, self.epoch)
+    }
+
+    #[inline]
+    fn producer_side(&self) -> Queued {
+        Queued {
+            num_queued: self.num_queued,
+            last_object: self.last_object,
+        }
+    }
+}
