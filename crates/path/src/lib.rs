@@ -1,12 +1,39 @@
-//! The transmit path around a byte queue limit.
+//! The transmit path around a byte queue limit: sans-IO, without a clock, a thread or a system
+//! call, so that a simulator and a live driver run the same code.
+//!
+//! ```text
+//! packet -> discipline -> transmit queue (limit, ring) -> driver -> wire
+//!                              ^------- completions --------'
+//! ```
+//!
+//! Everything that waits should wait in the [`Qdisc`], where it can be reordered, marked or
+//! dropped. What sits in the ring can only be waited for, so a [`Limit`] keeps the ring just full
+//! enough.
+//!
+//! Time is an argument (`now_ns`, never going back), and every packet that enters leaves through a
+//! [`PacketSink`]: freed by the device, or dropped with a reason.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 extern crate alloc;
 
+pub mod classify;
 mod driver;
+pub mod gate;
+pub mod knobs;
+pub mod limit;
 mod packet;
+mod probe;
+pub mod qdisc;
+pub mod queue;
+pub mod ring;
+pub mod room;
+pub mod units;
 
 pub use driver::{Completions, TxRing};
+pub use limit::{Limit, LimitSpec};
 pub use packet::{DropReason, Frame, Packet, PacketSink, Segmentation};
+pub use probe::Probe;
+pub use qdisc::Qdisc;
+pub use queue::{QueueConfig, Stop, TxQueue};

@@ -1,1 +1,6 @@
-//! sim
+//! Deterministic models around the transmit path: the same NIC stands in the simulator, in virtual
+//! time, and in the live lab, in real time.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod nic;

@@ -1,0 +1,81 @@
+//! The names under which limits are chosen.
+
+use core::fmt;
+use core::str::FromStr;
+
+use taut_dql::MAX_LIMIT;
+
+use crate::units::{self, ParseUnitError};
+
+/// Which limit holds a queue back, as it is spelled on a command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitSpec {
+    /// `off`: only the ring.
+    Off,
+    /// A size (`40k`): a fixed number of bytes.
+    Bytes(u32),
+    /// A number followed by `p` (`32p`): a fixed number of packets.
+    Packets(u32),
+    /// `dql`: Linux's rule.
+    Dynamic,
+}
+
+/// Why a limit was not understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParseLimitError {
+    /// Neither a name nor a number of packets nor a size.
+    Unknown(ParseUnitError),
+    /// The number is outside of 1 to [`MAX_LIMIT`].
+    OutOfRange,
+}
+
+impl fmt::Display for ParseLimitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Unknown(error) = self {
+            write!(f, "{error}; or ")?;
+        }
+        write!(
+            f,
+            "allowed are off, dql, a size such as 40k, or packets such as 32p (1 to {MAX_LIMIT})"
+        )
+    }
+}
+
+impl core::error::Error for ParseLimitError {}
+
+impl FromStr for LimitSpec {
+    type Err = ParseLimitError;
+
+    fn from_str(text: &str) -> Result<Self, ParseLimitError> {
+        match text {
+            "off" => return Ok(Self::Off),
+            "dql" => return Ok(Self::Dynamic),
+            _ => {}
+        }
+        if let Some(packets) = text.strip_suffix('p').and_then(|n| n.parse::<u64>().ok()) {
+            return in_range(packets).map(Self::Packets);
+        }
+        units::parse_size_bytes(text)
+            .map_err(ParseLimitError::Unknown)
+            .and_then(in_range)
+            .map(Self::Bytes)
+    }
+}
+
+fn in_range(units: u64) -> Result<u32, ParseLimitError> {
+    match u32::try_from(units) {
+        Ok(units) if (1..=MAX_LIMIT).contains(&units) => Ok(units),
+        _ => Err(ParseLimitError::OutOfRange),
+    }
+}
+
+impl fmt::Display for LimitSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("off"),
+            Self::Bytes(bytes) => write!(f, "{bytes}"),
+            Self::Packets(packets) => write!(f, "{packets}p"),
+            Self::Dynamic => f.write_str("dql"),
+        }
+    }
+}

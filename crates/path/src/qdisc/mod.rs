@@ -1,0 +1,52 @@
+//! The seam to the disciplines: the only place where packets wait.
+
+mod fifo;
+mod pfifo_fast;
+mod table;
+
+use crate::packet::{Packet, PacketSink};
+
+pub use fifo::Fifo;
+pub use pfifo_fast::{BandLimit, PfifoFast};
+pub use table::{DISCIPLINES, ParseQdiscError, by_name};
+
+/// What waits in a discipline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Backlog {
+    /// Packets waiting.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Backlog {
+    fn add(&mut self, packet: &Packet) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.wire_bytes);
+    }
+
+    fn remove(&mut self, packet: &Packet) {
+        self.packets -= 1;
+        self.bytes -= u64::from(packet.wire_bytes);
+    }
+}
+
+/// A queueing discipline. Time is an argument, in ns, and never goes back.
+pub trait Qdisc {
+    /// Takes `packet`. Whatever is dropped for it, itself included, goes to `sink` with a reason.
+    fn enqueue(&mut self, packet: Packet, now_ns: u64, sink: &mut dyn PacketSink);
+
+    /// The packet to send next, if one is ready. May drop others on the way.
+    fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet>;
+
+    /// Whether `packet` could be enqueued now without a drop; a sender that can wait asks first.
+    fn accepts(&self, packet: &Packet) -> bool;
+
+    /// What waits now.
+    fn backlog(&self) -> Backlog;
+
+    /// When a packet will be ready, if packets wait and none is ready now.
+    fn next_ready(&self, _now_ns: u64) -> Option<u64> {
+        None
+    }
+}

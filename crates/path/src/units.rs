@@ -1,0 +1,207 @@
+//! Rates, sizes and times as `tc` reads them.
+//!
+//! A bare rate is bit/s, `k` in a size is 1024, suffixes ignore case, and decimals are exact. `ns`,
+//! `KiB`, `MiB` and `GiB` are understood too. A bare time is refused: `tc` reads it as
+//! microseconds, which nobody expects.
+
+use core::fmt;
+
+/// Why a value was not understood, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParseUnitError {
+    /// Position of the offending character, from 1.
+    pub position: usize,
+    what: What,
+    allowed: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    NoNumber,
+    UnknownUnit,
+    NoUnit,
+    TooLarge,
+    NotWhole,
+}
+
+impl fmt::Display for ParseUnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.what {
+            What::NoNumber => "expected a number",
+            What::UnknownUnit => "unknown unit",
+            What::NoUnit => "a unit is missing",
+            What::TooLarge => "the value is too large",
+            What::NotWhole => "the value is not a whole number of the smallest unit",
+        };
+        write!(
+            f,
+            "{what} at position {}; allowed: {}",
+            self.position, self.allowed
+        )
+    }
+}
+
+impl core::error::Error for ParseUnitError {}
+
+/// A suffix and what one of it is worth, as a fraction.
+type Suffix = (&'static str, u128, u128);
+
+const KI: u128 = 1 << 10;
+const MI: u128 = 1 << 20;
+const GI: u128 = 1 << 30;
+const TI: u128 = 1 << 40;
+
+struct Table {
+    suffixes: &'static [Suffix],
+    /// Worth of a number without a suffix; `None` refuses it.
+    bare: Option<u128>,
+    allowed: &'static str,
+}
+
+const RATES: Table = Table {
+    suffixes: &[
+        ("bit", 1, 1),
+        ("kbit", 1_000, 1),
+        ("mbit", 1_000_000, 1),
+        ("gbit", 1_000_000_000, 1),
+        ("tbit", 1_000_000_000_000, 1),
+        ("kibit", KI, 1),
+        ("mibit", MI, 1),
+        ("gibit", GI, 1),
+        ("tibit", TI, 1),
+        ("bps", 8, 1),
+        ("kbps", 8_000, 1),
+        ("mbps", 8_000_000, 1),
+        ("gbps", 8_000_000_000, 1),
+        ("tbps", 8_000_000_000_000, 1),
+        ("kibps", 8 * KI, 1),
+        ("mibps", 8 * MI, 1),
+        ("gibps", 8 * GI, 1),
+        ("tibps", 8 * TI, 1),
+    ],
+    bare: Some(1),
+    allowed: "a rate such as 100mbit, 1gbit or 1000000 (bit/s)",
+};
+
+const SIZES: Table = Table {
+    suffixes: &[
+        ("b", 1, 1),
+        ("k", KI, 1),
+        ("kb", KI, 1),
+        ("kib", KI, 1),
+        ("m", MI, 1),
+        ("mb", MI, 1),
+        ("mib", MI, 1),
+        ("g", GI, 1),
+        ("gb", GI, 1),
+        ("gib", GI, 1),
+        ("kbit", KI, 8),
+        ("mbit", MI, 8),
+        ("gbit", GI, 8),
+    ],
+    bare: Some(1),
+    allowed: "a size such as 1514, 40k or 3MiB (bytes)",
+};
+
+const TIMES: Table = Table {
+    suffixes: &[
+        ("ns", 1, 1),
+        ("nsec", 1, 1),
+        ("nsecs", 1, 1),
+        ("us", 1_000, 1),
+        ("usec", 1_000, 1),
+        ("usecs", 1_000, 1),
+        ("ms", 1_000_000, 1),
+        ("msec", 1_000_000, 1),
+        ("msecs", 1_000_000, 1),
+        ("s", 1_000_000_000, 1),
+        ("sec", 1_000_000_000, 1),
+        ("secs", 1_000_000_000, 1),
+    ],
+    bare: None,
+    allowed: "a time such as 250us, 10ms or 5s",
+};
+
+/// Reads a rate in bit/s.
+///
+/// # Errors
+/// Says where the text went wrong and what is allowed.
+pub fn parse_rate_bits_per_s(text: &str) -> Result<u64, ParseUnitError> {
+    RATES.parse(text)
+}
+
+/// Reads a size in bytes.
+///
+/// # Errors
+/// Says where the text went wrong and what is allowed.
+pub fn parse_size_bytes(text: &str) -> Result<u64, ParseUnitError> {
+    SIZES.parse(text)
+}
+
+/// Reads a time in ns.
+///
+/// # Errors
+/// Says where the text went wrong and what is allowed.
+pub fn parse_time_ns(text: &str) -> Result<u64, ParseUnitError> {
+    TIMES.parse(text)
+}
+
+impl Table {
+    fn parse(&self, text: &str) -> Result<u64, ParseUnitError> {
+        let error = |position, what| ParseUnitError {
+            position,
+            what,
+            allowed: self.allowed,
+        };
+        let (digits, fraction, used) = number(text).map_err(|(at, what)| error(at, what))?;
+        let (times, over) = match &text[used..] {
+            "" => (self.bare.ok_or_else(|| error(used + 1, What::NoUnit))?, 1),
+            suffix => self
+                .suffixes
+                .iter()
+                .find(|(name, ..)| name.eq_ignore_ascii_case(suffix))
+                .map(|&(_, times, over)| (times, over))
+                .ok_or_else(|| error(used + 1, What::UnknownUnit))?,
+        };
+        let too_large = error(1, What::TooLarge);
+        let scaled = digits.checked_mul(times).ok_or(too_large)?;
+        let divisor = 10u128.pow(fraction) * over;
+        if scaled % divisor != 0 {
+            return Err(error(1, What::NotWhole));
+        }
+        u64::try_from(scaled / divisor).map_err(|_| too_large)
+    }
+}
+
+/// Reads `123` or `1.25`: all digits as one integer, how many of them are decimals, and how many
+/// bytes of `text` that took.
+fn number(text: &str) -> Result<(u128, u32, usize), (usize, What)> {
+    // 10^19 exceeds u64, so more decimals cannot matter to a value that fits.
+    const MAX_DECIMALS: u32 = 18;
+    let (mut digits, mut fraction, mut point, mut used) = (0u128, 0u32, false, 0);
+    let mut any_digit = false;
+    for byte in text.bytes() {
+        match byte {
+            b'0'..=b'9' => {
+                digits = digits
+                    .checked_mul(10)
+                    .and_then(|d| d.checked_add(u128::from(byte - b'0')))
+                    .filter(|&d| d <= u128::from(u64::MAX) * 1_000_000_000)
+                    .ok_or((1, What::TooLarge))?;
+                any_digit = true;
+                fraction += u32::from(point);
+                if fraction > MAX_DECIMALS {
+                    return Err((used + 1, What::NotWhole));
+                }
+            }
+            b'.' if !point => point = true,
+            _ => break,
+        }
+        used += 1;
+    }
+    if any_digit {
+        Ok((digits, fraction, used))
+    } else {
+        Err((1, What::NoNumber))
+    }
+}

@@ -1,0 +1,79 @@
+//! When a NIC interrupts.
+
+use rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// An interrupt fires when something is finished and a period has passed since the last one, or
+/// when so many packets are finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InterruptRule {
+    /// Time between interrupts under load, in ns; 0 interrupts for each packet.
+    pub period_ns: u64,
+    /// Finished packets that interrupt at once, if any number does.
+    pub packets: Option<u32>,
+    /// Each period is longer or shorter by up to this much, in ns, evenly spread.
+    pub jitter_ns: u64,
+    /// Now and then a period is much longer.
+    pub rare_gap: Option<RareGap>,
+}
+
+/// A rare long period between two interrupts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RareGap {
+    /// One period in so many, on average; at least 1.
+    pub one_in: u32,
+    /// Its length, in ns.
+    pub gap_ns: u64,
+}
+
+impl InterruptRule {
+    /// A steady period without jitter.
+    pub const fn every(period_ns: u64) -> Self {
+        Self {
+            period_ns,
+            packets: None,
+            jitter_ns: 0,
+            rare_gap: None,
+        }
+    }
+}
+
+/// Draws the periods of an [`InterruptRule`].
+#[derive(Debug)]
+pub(super) struct Periods {
+    rule: InterruptRule,
+    random: Xoshiro256PlusPlus,
+}
+
+impl Periods {
+    pub(super) fn new(rule: InterruptRule, seed: u64) -> Self {
+        Self {
+            rule,
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+        }
+    }
+
+    pub(super) fn rule(&self) -> &InterruptRule {
+        &self.rule
+    }
+
+    pub(super) fn next_ns(&mut self) -> u64 {
+        if let Some(RareGap { one_in, gap_ns }) = self.rule.rare_gap
+            && self.below(u64::from(one_in.max(1))) == 0
+        {
+            return gap_ns;
+        }
+        match self.rule.jitter_ns {
+            0 => self.rule.period_ns,
+            jitter_ns => {
+                let spread = self.below(jitter_ns.saturating_mul(2).saturating_add(1));
+                (self.rule.period_ns.saturating_add(spread)).saturating_sub(jitter_ns)
+            }
+        }
+    }
+
+    /// Even in 0..n; the bias of the wide multiplication is below n / 2^64.
+    fn below(&mut self, n: u64) -> u64 {
+        ((u128::from(self.random.next_u64()) * u128::from(n)) >> 64) as u64
+    }
+}
