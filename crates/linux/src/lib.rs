@@ -1,1 +1,29 @@
-//! linux
+//! taut on Linux: network namespaces, TAP devices, packet rings and what they need to be on time.
+//!
+//! Nothing is left behind however the process ends: namespaces and devices are held by
+//! descriptors only.
+#![deny(unsafe_code, missing_docs)]
+#![cfg(target_os = "linux")]
+
+mod checksum;
+mod error;
+mod frame_pool;
+pub mod link;
+mod netns;
+pub mod poll;
+mod privilege;
+pub mod sched;
+#[allow(unsafe_code)]
+mod sys;
+mod tap;
+mod vnet_header;
+mod waker;
+
+pub use checksum::{ChecksumError, finish_checksum};
+pub use error::{CallFailed, errno};
+pub use frame_pool::{FramePool, FrameSource};
+pub use netns::NetNs;
+pub use privilege::{Privilege, Unprivileged, ensure_privilege, privilege};
+pub use tap::{Tap, TapConfig, TapRefusal, Written};
+pub use vnet_header::VirtioNetHeader;
+pub use waker::EventWaker;

@@ -1,0 +1,162 @@
+//! Finishing the Internet checksum that the kernel left to the device.
+
+use std::fmt;
+
+use crate::vnet_header::VirtioNetHeader;
+
+/// Where the checksum is in a UDP header; in all others that the kernel leaves open it is elsewhere.
+const UDP_CHECKSUM_OFFSET: u16 = 6;
+
+/// Why a checksum cannot be finished. The frame is as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChecksumError {
+    /// The header points behind the end of the frame.
+    OutsideFrame,
+    /// The frame is a super-packet: each segment needs a checksum of its own.
+    Segmented,
+}
+
+impl fmt::Display for ChecksumError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OutsideFrame => "the checksum field is outside the frame",
+            Self::Segmented => "a super-packet has no checksum of its own",
+        })
+    }
+}
+
+impl std::error::Error for ChecksumError {}
+
+/// Finishes the checksum of `frame` (without the virtio-net header) if `header` says that it is
+/// open, and answers whether it was. The header is stale after that: pass on a default one.
+///
+/// The field already holds the sum of the pseudo header (RFC 1071 arithmetic), so all bytes from
+/// `checksum_start` on are added to it.
+///
+/// # Errors
+/// [`ChecksumError`]; the frame is unchanged then.
+pub fn finish_checksum(frame: &mut [u8], header: VirtioNetHeader) -> Result<bool, ChecksumError> {
+    if !header.needs_checksum() {
+        return Ok(false);
+    }
+    if header.is_segmented() {
+        return Err(ChecksumError::Segmented);
+    }
+    let covered = frame
+        .get_mut(usize::from(header.checksum_start)..)
+        .ok_or(ChecksumError::OutsideFrame)?;
+    let offset = usize::from(header.checksum_offset);
+    if offset + 2 > covered.len() {
+        return Err(ChecksumError::OutsideFrame);
+    }
+    let mut checksum = !fold(sum(covered));
+    if checksum == 0 && header.checksum_offset == UDP_CHECKSUM_OFFSET {
+        // In UDP, 0 says that there is no checksum (RFC 768); all ones is the same number.
+        checksum = u16::MAX;
+    }
+    covered[offset..offset + 2].copy_from_slice(&checksum.to_be_bytes());
+    Ok(true)
+}
+
+/// The sum of the big-endian 16-bit words, an odd last byte padded with zero. Fits: a frame is
+/// shorter than 2^48 words.
+fn sum(bytes: &[u8]) -> u64 {
+    let words = bytes.chunks_exact(2);
+    let last = words
+        .remainder()
+        .first()
+        .map_or(0, |&byte| u64::from(byte) << 8);
+    words
+        .map(|word| u64::from(u16::from_be_bytes([word[0], word[1]])))
+        .sum::<u64>()
+        + last
+}
+
+/// Adds the carries until none is left.
+fn fold(mut sum: u64) -> u16 {
+    while sum > u64::from(u16::MAX) {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn open_at(start: u16, offset: u16) -> VirtioNetHeader {
+        VirtioNetHeader {
+            flags: 1,
+            checksum_start: start,
+            checksum_offset: offset,
+            ..VirtioNetHeader::default()
+        }
+    }
+
+    #[test]
+    fn example_of_rfc_1071() {
+        // Section 3: 0001 f203 f4f5 f6f7 sum to ddf2.
+        assert_eq!(
+            fold(sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7])),
+            0xddf2
+        );
+    }
+
+    #[test]
+    fn known_ip_header() {
+        // A header often shown in textbooks; its checksum is b861.
+        let mut frame = [
+            0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0x00,
+            0x01, 0xc0, 0xa8, 0x00, 0xc7,
+        ];
+        assert_eq!(finish_checksum(&mut frame, open_at(0, 10)), Ok(true));
+        assert_eq!(frame[10..12], [0xb8, 0x61]);
+    }
+
+    #[test]
+    fn udp_never_says_none() {
+        // Sums to ffff, so the checksum would be 0.
+        let mut udp = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
+        assert_eq!(finish_checksum(&mut udp, open_at(0, 6)), Ok(true));
+        assert_eq!(udp[6..], [0xff, 0xff]);
+        let mut other = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
+        assert_eq!(finish_checksum(&mut other, open_at(0, 4)), Ok(true));
+        assert_eq!(other[4..6], [0, 0]);
+    }
+
+    #[test]
+    fn nothing_to_do_and_refusals_change_nothing() {
+        let mut frame = [1u8; 20];
+        assert_eq!(
+            finish_checksum(&mut frame, VirtioNetHeader::default()),
+            Ok(false)
+        );
+        for (start, offset) in [(21, 0), (20, 0), (10, 9), (0, 19), (u16::MAX, u16::MAX)] {
+            let refused = finish_checksum(&mut frame, open_at(start, offset));
+            assert_eq!(refused, Err(ChecksumError::OutsideFrame));
+        }
+        let segmented = VirtioNetHeader {
+            gso_type: 1,
+            ..open_at(0, 2)
+        };
+        assert_eq!(
+            finish_checksum(&mut frame, segmented),
+            Err(ChecksumError::Segmented)
+        );
+        assert_eq!(frame, [1; 20]);
+    }
+
+    proptest! {
+        /// What a receiver checks: pseudo header and all covered bytes sum to ffff.
+        #[test]
+        fn a_receiver_finds_it_right(
+            mut segment in prop::collection::vec(any::<u8>(), 20..200),
+            pseudo in any::<u16>(),
+        ) {
+            segment[16..18].copy_from_slice(&pseudo.to_be_bytes());
+            finish_checksum(&mut segment, open_at(0, 16)).expect("inside");
+            prop_assert_eq!(fold(sum(&segment) + u64::from(pseudo)), u16::MAX);
+        }
+    }
+}

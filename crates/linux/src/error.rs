@@ -1,0 +1,81 @@
+//! Errors that say which call failed on what.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+
+/// A system call that failed; found as the inner error of the `io::Error`s of this crate.
+#[derive(Debug)]
+pub struct CallFailed {
+    call: &'static str,
+    object: String,
+    cause: io::Error,
+}
+
+impl CallFailed {
+    /// The system call, ioctl or netlink request.
+    pub fn call(&self) -> &'static str {
+        self.call
+    }
+
+    /// The kernel's error number, if it gave one.
+    pub fn errno(&self) -> Option<i32> {
+        self.cause.raw_os_error()
+    }
+}
+
+impl fmt::Display for CallFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.call, self.object, self.cause)
+    }
+}
+
+impl Error for CallFailed {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.cause)
+    }
+}
+
+/// The kernel's error number in `error`, also when this crate wrapped it.
+pub fn errno(error: &io::Error) -> Option<i32> {
+    error
+        .raw_os_error()
+        .or_else(|| error.get_ref()?.downcast_ref::<CallFailed>()?.errno())
+}
+
+/// Wraps what `call` on `object` failed with. The kind stays.
+pub(crate) fn failed(call: &'static str, object: &str, cause: io::Error) -> io::Error {
+    io::Error::new(
+        cause.kind(),
+        CallFailed {
+            call,
+            object: object.to_owned(),
+            cause,
+        },
+    )
+}
+
+/// A mistake of the caller that the kernel need not see.
+pub(crate) fn invalid(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_names_call_object_and_errno() {
+        let error = failed(
+            "TUNSETIFF",
+            "taut0",
+            io::Error::from_raw_os_error(libc::EPERM),
+        );
+        assert_eq!(
+            error.to_string(),
+            "TUNSETIFF taut0: Operation not permitted (os error 1)"
+        );
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(errno(&error), Some(libc::EPERM));
+    }
+}

@@ -1,0 +1,137 @@
+//! Changing one link.
+
+use std::io;
+use std::net::Ipv4Addr;
+
+use super::message::Message;
+use super::request::{address_fixed, link, link_fixed, neighbour_fixed};
+use super::{MacAddress, check_name, statistics::read_link};
+use crate::error::{failed, invalid};
+use crate::netns::NetNs;
+
+/// Every change asks for an acknowledgement, so that its error comes back here.
+pub(super) const CHANGE: libc::c_int = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
+/// Makes the thing, or replaces what is there.
+pub(super) const SET: libc::c_int = CHANGE | libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
+
+/// Sends a change of `device` and names both in an error.
+pub(super) fn change(
+    ns: &NetNs,
+    call: &'static str,
+    device: &str,
+    request: Message,
+) -> io::Result<()> {
+    // Each question leaves the socket as it was, so one that a panic left is as good as new.
+    let mut route = ns
+        .route()
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    route
+        .ask(request, |_, _| {})
+        .map_err(|cause| failed(call, device, cause))
+}
+
+/// Takes the device up.
+///
+/// # Errors
+/// `NotFound` if there is no such device; `PermissionDenied` without CAP_NET_ADMIN. The same goes
+/// for all changes of a link.
+pub fn set_up(ns: &NetNs, device: &str) -> io::Result<()> {
+    set_flags(ns, device, libc::IFF_UP)
+}
+
+/// Takes the device down: what waits in its discipline is dropped.
+///
+/// # Errors
+/// As for [`set_up`].
+pub fn set_down(ns: &NetNs, device: &str) -> io::Result<()> {
+    set_flags(ns, device, 0)
+}
+
+fn set_flags(ns: &NetNs, device: &str, flags: libc::c_int) -> io::Result<()> {
+    check_name(device)?;
+    let request = Message::new(
+        libc::RTM_NEWLINK,
+        CHANGE as u16,
+        &link_fixed(flags, libc::IFF_UP),
+    )
+    .text(libc::IFLA_IFNAME, device);
+    change(ns, "RTM_NEWLINK", device, request)
+}
+
+/// Sets the largest packet in bytes, without the Ethernet header.
+///
+/// # Errors
+/// As for [`set_up`]; `InvalidInput` if the device cannot carry that.
+pub fn set_mtu(ns: &NetNs, device: &str, mtu_bytes: u32) -> io::Result<()> {
+    set_attribute(ns, device, libc::IFLA_MTU, &mtu_bytes.to_ne_bytes())
+}
+
+/// Sets the hardware address.
+///
+/// # Errors
+/// As for [`set_up`]; some devices must be down for it.
+pub fn set_mac(ns: &NetNs, device: &str, mac: MacAddress) -> io::Result<()> {
+    set_attribute(ns, device, libc::IFLA_ADDRESS, &mac.0)
+}
+
+/// Sets the packets that the device's default discipline, or a TAP's own queue, may hold.
+///
+/// # Errors
+/// As for [`set_up`].
+pub fn set_tx_queue_packets(ns: &NetNs, device: &str, packets: u32) -> io::Result<()> {
+    set_attribute(ns, device, libc::IFLA_TXQLEN, &packets.to_ne_bytes())
+}
+
+fn set_attribute(ns: &NetNs, device: &str, kind: u16, value: &[u8]) -> io::Result<()> {
+    check_name(device)?;
+    let request = link(libc::RTM_NEWLINK, CHANGE, device).attribute(kind, value);
+    change(ns, "RTM_NEWLINK", device, request)
+}
+
+/// Gives the device an IPv4 address in a network of `prefix_bits` (0..=32); no error if it has
+/// it already.
+///
+/// # Errors
+/// As for [`set_up`]; `InvalidInput` if `prefix_bits` is out of range.
+pub fn add_address(ns: &NetNs, device: &str, address: Ipv4Addr, prefix_bits: u8) -> io::Result<()> {
+    if prefix_bits > 32 {
+        return Err(invalid(format!("prefix of {prefix_bits} bits: 0 to 32")));
+    }
+    let index = index(ns, device)?;
+    let request = Message::new(
+        libc::RTM_NEWADDR,
+        SET as u16,
+        &address_fixed(prefix_bits, index),
+    )
+    .attribute(libc::IFA_LOCAL, &address.octets())
+    .attribute(libc::IFA_ADDRESS, &address.octets());
+    change(ns, "RTM_NEWADDR", device, request)
+}
+
+/// Says for good which hardware address `address` has behind the device, so that no request for
+/// it is lost behind a full queue.
+///
+/// # Errors
+/// As for [`set_up`].
+pub fn add_neighbour(
+    ns: &NetNs,
+    device: &str,
+    address: Ipv4Addr,
+    mac: MacAddress,
+) -> io::Result<()> {
+    let index = index(ns, device)?;
+    let fixed = neighbour_fixed(index, libc::NUD_PERMANENT);
+    let request = Message::new(libc::RTM_NEWNEIGH, SET as u16, &fixed)
+        .attribute(libc::NDA_DST, &address.octets())
+        .attribute(libc::NDA_LLADDR, &mac.0);
+    change(ns, "RTM_NEWNEIGH", device, request)
+}
+
+/// The kernel's number of the device.
+///
+/// # Errors
+/// `NotFound` if there is no such device.
+pub fn index(ns: &NetNs, device: &str) -> io::Result<u32> {
+    read_link(ns, device).map(|(index, _)| index)
+}

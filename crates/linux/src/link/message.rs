@@ -1,0 +1,165 @@
+//! Netlink messages: building requests and taking answers apart.
+//!
+//! All numbers are in the host's byte order unless a caller passes bytes.
+
+/// Every header and attribute starts at a multiple of this.
+const ALIGN_BYTES: usize = 4;
+/// `struct nlmsghdr`: length, type, flags, sequence, port.
+pub(super) const HEADER_BYTES: usize = 16;
+/// `struct rtattr`: length, type.
+const ATTRIBUTE_HEADER_BYTES: usize = 4;
+/// Says in an attribute's type that attributes are inside.
+const NESTED: u16 = 1 << 15;
+
+const fn aligned(bytes: usize) -> usize {
+    bytes.next_multiple_of(ALIGN_BYTES)
+}
+
+/// A request under construction.
+#[derive(Debug)]
+pub(super) struct Message(Vec<u8>);
+
+impl Message {
+    /// A request of type `kind` whose fixed part is `fixed`.
+    pub(super) fn new(kind: u16, flags: u16, fixed: &[u8]) -> Self {
+        let mut bytes = vec![0; HEADER_BYTES];
+        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+        bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
+        bytes.extend_from_slice(fixed);
+        Self(bytes)
+    }
+
+    /// Appends an attribute. `payload` is far shorter than the 64 KiB an attribute may have.
+    pub(super) fn attribute(mut self, kind: u16, payload: &[u8]) -> Self {
+        let length = (ATTRIBUTE_HEADER_BYTES + payload.len()) as u16;
+        self.pad();
+        self.0.extend_from_slice(&length.to_ne_bytes());
+        self.0.extend_from_slice(&kind.to_ne_bytes());
+        self.0.extend_from_slice(payload);
+        self
+    }
+
+    /// Appends an attribute that is a string, with its ending zero.
+    pub(super) fn text(self, kind: u16, text: &str) -> Self {
+        self.attribute(kind, &[text.as_bytes(), &[0]].concat())
+    }
+
+    /// Appends an attribute with attributes inside: all that `fill` appends.
+    pub(super) fn nested(mut self, kind: u16, fill: impl FnOnce(Self) -> Self) -> Self {
+        self.pad();
+        let start = self.0.len();
+        let mut message = fill(self.attribute(kind | NESTED, &[]));
+        message.pad();
+        let length = (message.0.len() - start) as u16;
+        message.0[start..start + 2].copy_from_slice(&length.to_ne_bytes());
+        message
+    }
+
+    /// Appends bytes that are no attribute: the fixed part inside a nested one.
+    pub(super) fn raw(mut self, bytes: &[u8]) -> Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    /// The finished message.
+    pub(super) fn finish(mut self, sequence: u32) -> Vec<u8> {
+        self.pad();
+        let length = self.0.len() as u32;
+        self.0[0..4].copy_from_slice(&length.to_ne_bytes());
+        self.0[8..12].copy_from_slice(&sequence.to_ne_bytes());
+        self.0
+    }
+
+    fn pad(&mut self) {
+        self.0.resize(aligned(self.0.len()), 0);
+    }
+}
+
+/// One message of an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Answer<'a> {
+    pub(super) kind: u16,
+    pub(super) flags: u16,
+    pub(super) sequence: u32,
+    pub(super) payload: &'a [u8],
+}
+
+/// The messages of one datagram; ends at the first that does not fit in it.
+pub(super) fn answers(mut datagram: &[u8]) -> impl Iterator<Item = Answer<'_>> {
+    std::iter::from_fn(move || {
+        let length = u32_at(datagram, 0)? as usize;
+        let message = datagram.get(..length)?;
+        let payload = message.get(HEADER_BYTES..)?;
+        let (kind, flags) = (u16_at(message, 4)?, u16_at(message, 6)?);
+        let sequence = u32_at(message, 8)?;
+        datagram = datagram.get(aligned(length)..).unwrap_or(&[]);
+        Some(Answer {
+            kind,
+            flags,
+            sequence,
+            payload,
+        })
+    })
+}
+
+/// The attributes in `bytes` as (type, payload); ends at the first that does not fit.
+pub(super) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = usize::from(u16_at(bytes, 0)?);
+        let kind = u16_at(bytes, 2)? & !NESTED;
+        let payload = bytes.get(ATTRIBUTE_HEADER_BYTES..length)?;
+        bytes = bytes.get(aligned(length)..).unwrap_or(&[]);
+        Some((kind, payload))
+    })
+}
+
+pub(super) fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
+    let bytes = bytes.get(offset..offset + 2)?;
+    Some(u16::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+pub(super) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
+    let bytes = bytes.get(offset..offset + 4)?;
+    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+pub(super) fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
+    let bytes = bytes.get(offset..offset + 8)?;
+    Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_built_is_what_is_read() {
+        let bytes = Message::new(16, 5, &[7; 16])
+            .text(3, "lo")
+            .nested(18, |inside| inside.attribute(1, b"veth").raw(&[9; 3]))
+            .attribute(4, &1500u32.to_ne_bytes())
+            .finish(42);
+        let mut all = answers(&bytes);
+        let answer = all.next().expect("one message");
+        assert_eq!((answer.kind, answer.flags, answer.sequence), (16, 5, 42));
+        let read: Vec<_> = attributes(&answer.payload[16..]).collect();
+        assert_eq!(read[0], (3, b"lo\0".as_slice()));
+        assert_eq!(read[1].0, 18);
+        assert_eq!(attributes(read[1].1).next(), Some((1, b"veth".as_slice())));
+        assert_eq!(read[2], (4, 1500u32.to_ne_bytes().as_slice()));
+        assert_eq!(read.len(), 3);
+        assert!(all.next().is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_panic_and_end(
+            bytes in prop::collection::vec(any::<u8>(), 0..256),
+        ) {
+            // Each step consumes at least a header, or the iterator ends.
+            prop_assert!(answers(&bytes).count() <= bytes.len() / HEADER_BYTES);
+            prop_assert!(attributes(&bytes).count() <= bytes.len() / ATTRIBUTE_HEADER_BYTES);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Setting up network devices over route netlink: no `ip` or `tc` is needed.
+
+mod change;
+mod message;
+mod qdisc;
+mod request;
+mod route_socket;
+mod statistics;
+mod veth;
+
+use std::fmt;
+use std::io;
+
+use crate::error::invalid;
+
+pub use change::{
+    add_address, add_neighbour, index, set_down, set_mac, set_mtu, set_tx_queue_packets, set_up,
+};
+pub use qdisc::{RootQdisc, set_root_qdisc};
+pub use statistics::{LinkStatistics, statistics};
+pub use veth::add_veth_pair;
+
+pub(crate) use route_socket::RouteSocket;
+
+/// Bytes of a device's name, without the zero that ends it (`IFNAMSIZ` - 1).
+const NAME_LIMIT_BYTES: usize = libc::IFNAMSIZ - 1;
+
+/// A hardware address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct MacAddress(pub [u8; 6]);
+
+impl MacAddress {
+    /// The `number`-th locally administered unicast address: `02:00` and the number.
+    pub const fn local(number: u32) -> Self {
+        let [a, b, c, d] = number.to_be_bytes();
+        Self([0x02, 0, a, b, c, d])
+    }
+}
+
+impl fmt::Display for MacAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+/// Refuses what the kernel would refuse or, worse, take for a pattern (`%d`).
+pub(crate) fn check_name(name: &str) -> io::Result<()> {
+    let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'/' | b':' | b'%');
+    let length_fits = (1..=NAME_LIMIT_BYTES).contains(&name.len());
+    if length_fits && name.bytes().all(plain) && name != "." && name != ".." {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "device name {name:?}: 1 to {NAME_LIMIT_BYTES} printable ASCII characters, none of / : %"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_devices() {
+        for good in ["lo", "taut0", "eth0.100", "fifteen-letters"] {
+            assert!(check_name(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            ".",
+            "..",
+            "a/b",
+            "tap%d",
+            "a b",
+            "sixteen-letters!",
+            "eth\u{e4}",
+            "a\0",
+        ] {
+            assert!(check_name(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn mac_addresses() {
+        assert_eq!(
+            MacAddress::local(0x0102_03ff).to_string(),
+            "02:00:01:02:03:ff"
+        );
+    }
+}

@@ -1,0 +1,88 @@
+//! The queueing discipline at the root of a device.
+
+use std::io;
+
+use super::change::{SET, change, index};
+use super::message::Message;
+use super::request::root_qdisc_fixed;
+use crate::error::invalid;
+use crate::netns::NetNs;
+
+/// Attributes of a TBF's options, from pkt_sched.h.
+const TBF_PARAMETERS: u16 = 1;
+const TBF_RATE_64: u16 = 4;
+const TBF_BURST: u16 = 6;
+/// `TC_LINKLAYER_ETHERNET`: the kernel computes times itself and needs no table from us.
+const LINK_LAYER_ETHERNET: u8 = 1;
+
+/// A discipline for the root of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RootQdisc {
+    /// Token bucket: shapes to a rate.
+    Tbf {
+        /// Bits a second, at least 8. Counts the frame with its Ethernet header, and no more.
+        rate_bits_per_s: u64,
+        /// The bucket: must hold the largest frame, or that is dropped.
+        burst_bytes: u32,
+        /// What may wait, in bytes; more is dropped.
+        limit_bytes: u32,
+    },
+    /// First in, first out.
+    Pfifo {
+        /// What may wait, in packets; more is dropped.
+        limit_packets: u32,
+    },
+    /// No queue: straight to the device.
+    NoQueue,
+}
+
+/// Puts `qdisc` at the root of the device, in place of what is there.
+///
+/// # Errors
+/// `NotFound` if there is no such device or the kernel lacks the discipline; `InvalidInput` for a
+/// rate below 8 bit/s; `PermissionDenied` without CAP_NET_ADMIN.
+pub fn set_root_qdisc(ns: &NetNs, device: &str, qdisc: RootQdisc) -> io::Result<()> {
+    let index = index(ns, device)?;
+    let request = Message::new(libc::RTM_NEWQDISC, SET as u16, &root_qdisc_fixed(index));
+    let request = match qdisc {
+        RootQdisc::Tbf {
+            rate_bits_per_s,
+            burst_bytes,
+            limit_bytes,
+        } => {
+            let rate_bytes_per_s = rate_bits_per_s / 8;
+            if rate_bytes_per_s == 0 {
+                return Err(invalid(format!(
+                    "tbf rate of {rate_bits_per_s} bit/s: at least 8"
+                )));
+            }
+            request
+                .text(libc::TCA_KIND, "tbf")
+                .nested(libc::TCA_OPTIONS, |options| {
+                    options
+                        .attribute(
+                            TBF_PARAMETERS,
+                            &tbf_parameters(rate_bytes_per_s, limit_bytes),
+                        )
+                        .attribute(TBF_BURST, &burst_bytes.to_ne_bytes())
+                        .attribute(TBF_RATE_64, &rate_bytes_per_s.to_ne_bytes())
+                })
+        }
+        RootQdisc::Pfifo { limit_packets } => request
+            .text(libc::TCA_KIND, "pfifo")
+            .attribute(libc::TCA_OPTIONS, &limit_packets.to_ne_bytes()),
+        RootQdisc::NoQueue => request.text(libc::TCA_KIND, "noqueue"),
+    };
+    change(ns, "RTM_NEWQDISC", device, request)
+}
+
+/// `struct tc_tbf_qopt`: rate, peak rate (none), limit, and two fields that `TBF_BURST` replaces.
+fn tbf_parameters(rate_bytes_per_s: u64, limit_bytes: u32) -> [u8; 36] {
+    // What does not fit here is in `TBF_RATE_64`; the kernel wants the largest value then.
+    let rate = u32::try_from(rate_bytes_per_s).unwrap_or(u32::MAX);
+    let mut parameters = [0; 36];
+    parameters[1] = LINK_LAYER_ETHERNET;
+    parameters[8..12].copy_from_slice(&rate.to_ne_bytes());
+    parameters[24..28].copy_from_slice(&limit_bytes.to_ne_bytes());
+    parameters
+}

@@ -1,0 +1,39 @@
+//! The fixed parts of requests, from rtnetlink(7).
+
+use super::message::Message;
+
+/// A request about a link: `struct ifinfomsg` with nothing changed; the name finds the device.
+pub(super) fn link(kind: u16, flags: libc::c_int, device: &str) -> Message {
+    Message::new(kind, flags as u16, &link_fixed(0, 0)).text(libc::IFLA_IFNAME, device)
+}
+
+/// `struct ifinfomsg`: family, type and index 0, and the interface flags that change.
+pub(super) fn link_fixed(flags: libc::c_int, change: libc::c_int) -> [u8; 16] {
+    let mut fixed = [0; 16];
+    fixed[8..12].copy_from_slice(&flags.to_ne_bytes());
+    fixed[12..16].copy_from_slice(&change.to_ne_bytes());
+    fixed
+}
+
+/// `struct ifaddrmsg` of an IPv4 address.
+pub(super) fn address_fixed(prefix_bits: u8, index: u32) -> [u8; 8] {
+    let [a, b, c, d] = index.to_ne_bytes();
+    [libc::AF_INET as u8, prefix_bits, 0, 0, a, b, c, d]
+}
+
+/// `struct ndmsg` of an IPv4 neighbour.
+pub(super) fn neighbour_fixed(index: u32, state: u16) -> [u8; 12] {
+    let [a, b, c, d] = index.to_ne_bytes();
+    let [e, f] = state.to_ne_bytes();
+    [libc::AF_INET as u8, 0, 0, 0, a, b, c, d, e, f, 0, 0]
+}
+
+/// `struct tcmsg` of a device's root discipline.
+pub(super) fn root_qdisc_fixed(index: u32) -> [u8; 20] {
+    /// `TC_H_ROOT`
+    const ROOT: u32 = u32::MAX;
+    let mut fixed = [0; 20];
+    fixed[4..8].copy_from_slice(&index.to_ne_bytes());
+    fixed[12..16].copy_from_slice(&ROOT.to_ne_bytes());
+    fixed
+}

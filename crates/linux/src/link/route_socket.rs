@@ -1,0 +1,82 @@
+//! Asking the kernel over a route netlink socket, one question at a time.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use super::message::{Answer, HEADER_BYTES, Message, answers, attributes, u32_at};
+use crate::error::failed;
+use crate::sys;
+
+/// Larger than any answer about one link (about 2 KiB); rtnetlink never sends more than 32 KiB.
+const ANSWER_BYTES: usize = 32 * 1024;
+/// The attribute of an error with the kernel's sentence (`NLMSGERR_ATTR_MSG`).
+const ERROR_SENTENCE: u16 = 1;
+
+/// A route netlink socket in one network namespace.
+#[derive(Debug)]
+pub(crate) struct RouteSocket {
+    fd: OwnedFd,
+    sequence: u32,
+}
+
+impl RouteSocket {
+    /// Opens one in the calling thread's namespace.
+    pub(crate) fn open() -> io::Result<Self> {
+        let fd = sys::netlink::open()
+            .map_err(|cause| failed("socket", "AF_NETLINK NETLINK_ROUTE", cause))?;
+        Ok(Self { fd, sequence: 0 })
+    }
+
+    /// Sends `request`, which asks for an acknowledgement, and waits for it. `take` sees what
+    /// else the kernel answers, as (type, payload).
+    pub(super) fn ask(
+        &mut self,
+        request: Message,
+        mut take: impl FnMut(u16, &[u8]),
+    ) -> io::Result<()> {
+        self.sequence = self.sequence.wrapping_add(1);
+        sys::netlink::send(self.fd.as_fd(), &request.finish(self.sequence))?;
+        let mut buffer = vec![0; ANSWER_BYTES];
+        loop {
+            let length = match sys::netlink::receive(self.fd.as_fd(), &mut buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                length => length?,
+            };
+            // An answer to a question that was given up earlier is not ours.
+            let ours = answers(&buffer[..length]).filter(|a| a.sequence == self.sequence);
+            for answer in ours {
+                if i32::from(answer.kind) == libc::NLMSG_ERROR {
+                    return acknowledgement(&answer);
+                }
+                take(answer.kind, answer.payload);
+            }
+        }
+    }
+}
+
+/// An acknowledgement is an error message with the number 0.
+fn acknowledgement(answer: &Answer<'_>) -> io::Result<()> {
+    let number = u32_at(answer.payload, 0).ok_or(io::ErrorKind::InvalidData)? as i32;
+    if number == 0 {
+        return Ok(());
+    }
+    let cause = io::Error::from_raw_os_error(number.saturating_neg());
+    match sentence(answer) {
+        Some(sentence) => Err(io::Error::new(cause.kind(), format!("{sentence}: {cause}"))),
+        None => Err(cause),
+    }
+}
+
+/// The kernel's own words, which follow the number and the header of the request.
+fn sentence(answer: &Answer<'_>) -> Option<String> {
+    if i32::from(answer.flags) & libc::NLM_F_ACK_TLVS == 0 {
+        return None;
+    }
+    let after = answer.payload.get(4 + HEADER_BYTES..)?;
+    let (_, text) = attributes(after).find(|&(kind, _)| kind == ERROR_SENTENCE)?;
+    Some(
+        String::from_utf8_lossy(text)
+            .trim_end_matches('\0')
+            .to_owned(),
+    )
+}

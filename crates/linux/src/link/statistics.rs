@@ -1,0 +1,93 @@
+//! A link's counters.
+
+use std::io;
+
+use super::check_name;
+use super::message::{attributes, u32_at, u64_at};
+use super::request::link;
+use crate::error::{failed, invalid};
+use crate::netns::NetNs;
+
+/// `struct ifinfomsg`, which the attributes follow.
+const FIXED_BYTES: usize = 16;
+
+/// What the kernel counted on a link since it was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LinkStatistics {
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Packets received and found bad.
+    pub rx_errors: u64,
+    /// Packets that could not be sent.
+    pub tx_errors: u64,
+    /// Packets received and dropped.
+    pub rx_dropped: u64,
+    /// Packets dropped before they were sent, by the device; a discipline counts its own.
+    pub tx_dropped: u64,
+}
+
+impl LinkStatistics {
+    /// Reads `struct rtnl_link_stats64`, whose first eight fields these are.
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let field = |position: usize| u64_at(bytes, position * 8);
+        Some(Self {
+            rx_packets: field(0)?,
+            tx_packets: field(1)?,
+            rx_bytes: field(2)?,
+            tx_bytes: field(3)?,
+            rx_errors: field(4)?,
+            tx_errors: field(5)?,
+            rx_dropped: field(6)?,
+            tx_dropped: field(7)?,
+        })
+    }
+}
+
+/// Reads the counters of a device. Over netlink: `/sys` may show another namespace.
+///
+/// # Errors
+/// `NotFound` if there is no such device; `InvalidData` if the answer has no counters.
+pub fn statistics(ns: &NetNs, device: &str) -> io::Result<LinkStatistics> {
+    let (_, statistics) = read_link(ns, device)?;
+    statistics.ok_or_else(|| no_answer(device))
+}
+
+/// The device's index and its counters, where it says.
+pub(super) fn read_link(ns: &NetNs, device: &str) -> io::Result<(u32, Option<LinkStatistics>)> {
+    check_name(device)?;
+    let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
+    let request = link(libc::RTM_GETLINK, flags, device);
+    let mut found = None;
+    let mut route = ns
+        .route()
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    route
+        .ask(request, |kind, payload| {
+            if kind == libc::RTM_NEWLINK {
+                found = parse_link(payload);
+            }
+        })
+        .map_err(|cause| failed("RTM_GETLINK", device, cause))?;
+    found.ok_or_else(|| no_answer(device))
+}
+
+fn parse_link(payload: &[u8]) -> Option<(u32, Option<LinkStatistics>)> {
+    let index = u32_at(payload, 4)?;
+    let statistics = attributes(payload.get(FIXED_BYTES..)?)
+        .find(|&(kind, _)| kind == libc::IFLA_STATS64)
+        .and_then(|(_, bytes)| LinkStatistics::parse(bytes));
+    Some((index, statistics))
+}
+
+fn no_answer(device: &str) -> io::Error {
+    invalid(format!(
+        "RTM_GETLINK {device}: the kernel's answer is incomplete"
+    ))
+}

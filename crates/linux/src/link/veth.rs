@@ -1,0 +1,48 @@
+//! Pairs of virtual Ethernet devices.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use super::change::{CHANGE, change};
+use super::check_name;
+use super::message::Message;
+use super::request::{link, link_fixed};
+use crate::netns::NetNs;
+
+/// The one attribute of a veth (`VETH_INFO_PEER`): the other end, a request of its own.
+const VETH_PEER: u16 = 1;
+
+/// Makes a pair of virtual Ethernet devices with one queue each: `name` in `ns` and `peer_name` in
+/// `peer_ns` (which may be the same). Both are down and have random hardware addresses.
+///
+/// # Errors
+/// `AlreadyExists` if a name is taken; `PermissionDenied` without CAP_NET_ADMIN in both.
+pub fn add_veth_pair(ns: &NetNs, name: &str, peer_ns: &NetNs, peer_name: &str) -> io::Result<()> {
+    check_name(name)?;
+    check_name(peer_name)?;
+    let place = peer_ns.as_fd().as_raw_fd().to_ne_bytes();
+    let flags = CHANGE | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+    let request =
+        one_queue(link(libc::RTM_NEWLINK, flags, name)).nested(libc::IFLA_LINKINFO, |info| {
+            info.text(libc::IFLA_INFO_KIND, "veth")
+                .nested(libc::IFLA_INFO_DATA, |data| {
+                    data.nested(VETH_PEER, |peer| {
+                        one_queue(
+                            peer.raw(&link_fixed(0, 0))
+                                .text(libc::IFLA_IFNAME, peer_name),
+                        )
+                        .attribute(libc::IFLA_NET_NS_FD, &place)
+                    })
+                })
+        });
+    change(ns, "RTM_NEWLINK", name, request)
+}
+
+/// One queue in each direction: otherwise there is one for each processor, and what is measured
+/// depends on where a sender runs.
+fn one_queue(request: Message) -> Message {
+    let one = 1u32.to_ne_bytes();
+    request
+        .attribute(libc::IFLA_NUM_TX_QUEUES, &one)
+        .attribute(libc::IFLA_NUM_RX_QUEUES, &one)
+}

@@ -1,0 +1,178 @@
+//! Network namespaces that vanish with their holder.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use crate::error::failed;
+use crate::link::{self, RouteSocket};
+use crate::sys;
+
+/// The calling thread's own namespace, which is not the process's once the thread has moved.
+const THREADS_NAMESPACE: &str = "/proc/thread-self/ns/net";
+
+/// A network namespace, held by a descriptor only.
+///
+/// It has no name and no mount, so that nothing is left behind however the process ends: the
+/// kernel takes it down, with all devices in it, when the last descriptor, socket and thread in it
+/// are gone. Cloning is cheap and gives the same namespace.
+#[derive(Debug, Clone)]
+pub struct NetNs(Arc<Held>);
+
+#[derive(Debug)]
+struct Held {
+    namespace: OwnedFd,
+    route: Mutex<RouteSocket>,
+}
+
+impl NetNs {
+    /// Makes an empty namespace with its loopback up and IPv6 off.
+    ///
+    /// IPv6 is off because its unasked packets (neighbour and router solicitations) would stand
+    /// in the queues that are measured. A kernel without it, or a `/proc/sys` that is mounted
+    /// read-only, is let pass.
+    ///
+    /// # Errors
+    /// `PermissionDenied` without CAP_SYS_ADMIN; see [`ensure_privilege`](crate::ensure_privilege).
+    pub fn new() -> io::Result<Self> {
+        let made = in_short_thread(|| {
+            sys::namespace::unshare_network()
+                .map_err(|cause| failed("unshare", "network namespace", cause))?;
+            turn_off_ipv6();
+            Self::current()
+        })??;
+        link::set_up(&made, "lo")?;
+        Ok(made)
+    }
+
+    /// The calling thread's namespace.
+    ///
+    /// # Errors
+    /// What opening `/proc/thread-self/ns/net` or a netlink socket fails with.
+    pub fn current() -> io::Result<Self> {
+        let namespace = open_namespace(Path::new(THREADS_NAMESPACE))?;
+        let route = Mutex::new(RouteSocket::open()?);
+        Ok(Self(Arc::new(Held { namespace, route })))
+    }
+
+    /// An existing namespace: `/proc/PID/ns/net`, or `/run/netns/NAME` of one that was named.
+    ///
+    /// # Errors
+    /// `NotFound`; `PermissionDenied` without CAP_SYS_ADMIN; `InvalidInput` if the file is not a
+    /// network namespace.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let namespace = open_namespace(path)?;
+        let route = in_short_thread(|| {
+            enter(namespace.as_fd())?;
+            RouteSocket::open()
+        })??;
+        Ok(Self(Arc::new(Held {
+            namespace,
+            route: Mutex::new(route),
+        })))
+    }
+
+    /// Runs `work` inside the namespace, in a thread that lives only for it. Sockets made there
+    /// stay there and may be used from any thread. A panic of `work` goes on in the caller.
+    ///
+    /// # Errors
+    /// When the thread cannot be made or cannot enter; `work` has not run then.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        in_short_thread(|| {
+            enter(self.as_fd())?;
+            Ok(work())
+        })?
+    }
+
+    /// Runs `work` inside the namespace in a thread named `name`, and does not wait for it. The
+    /// thread holds the namespace until it ends.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run).
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        name: &str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<JoinHandle<T>> {
+        // A thread starts in the namespace of the one that makes it, so this cannot fail later.
+        let builder = thread::Builder::new().name(name.to_owned());
+        self.run(|| builder.spawn(work))?
+            .map_err(|cause| failed("clone", name, cause))
+    }
+
+    pub(crate) fn route(&self) -> &Mutex<RouteSocket> {
+        &self.0.route
+    }
+}
+
+impl AsFd for NetNs {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.namespace.as_fd()
+    }
+}
+
+fn open_namespace(path: &Path) -> io::Result<OwnedFd> {
+    // std opens every file close-on-exec, so that a program we start does not hold the namespace.
+    let file = File::open(path).map_err(|cause| failed("open", &path.to_string_lossy(), cause))?;
+    Ok(file.into())
+}
+
+fn enter(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    sys::namespace::enter_network(namespace)
+        .map_err(|cause| failed("setns", "network namespace", cause))
+}
+
+/// Runs `work` in a thread of its own, so that the namespace of the caller never changes.
+fn in_short_thread<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new()
+            .name("taut-netns".to_owned())
+            .spawn_scoped(scope, work)
+            .map_err(|cause| failed("clone", "thread for a namespace", cause))?;
+        Ok(thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
+}
+
+fn turn_off_ipv6() {
+    for of in ["all", "default"] {
+        let path = format!("/proc/sys/net/ipv6/conf/{of}/disable_ipv6");
+        // Best effort, see `NetNs::new`. Opened without `create`, or a missing file would be made.
+        if let Ok(mut file) = OpenOptions::new().write(true).open(&path) {
+            let _ = io::Write::write_all(&mut file, b"1");
+        }
+    }
+}
+
+/// What identifies the namespace that the calling thread is in.
+#[cfg(test)]
+fn identity() -> io::Result<std::path::PathBuf> {
+    std::fs::read_link(THREADS_NAMESPACE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn current_is_the_threads_own() {
+        let here = NetNs::current().expect("own namespace");
+        assert!(
+            identity()
+                .expect("readable")
+                .to_string_lossy()
+                .starts_with("net:[")
+        );
+        assert!(link::statistics(&here, "lo").is_ok());
+    }
+
+    #[test]
+    fn a_file_that_is_no_namespace_is_refused() {
+        assert!(NetNs::open(Path::new("/nowhere")).is_err());
+        let error = NetNs::open(Path::new("/proc/self/stat")).expect_err("not a namespace");
+        assert!(error.to_string().starts_with("setns"), "{error}");
+    }
+}

@@ -1,0 +1,109 @@
+//! Waiting for descriptors until a point in time.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+use crate::error::{failed, invalid};
+use crate::sched::monotonic_ns;
+use crate::sys;
+
+/// Descriptors that one call waits for: what a set of bits holds.
+pub const FDS_LIMIT: usize = 64;
+
+/// Which of the descriptors have something to say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ready(u64);
+
+impl Ready {
+    /// Whether the `position`-th descriptor can be read, or has an error that reading shows.
+    pub fn is_ready(self, position: usize) -> bool {
+        position < FDS_LIMIT && self.0 & 1 << position != 0
+    }
+
+    /// Whether any can: if not, the deadline has passed.
+    pub fn any(self) -> bool {
+        self.0 != 0
+    }
+}
+
+/// Waits until one of `fds` can be read, or until `deadline_ns` of
+/// [`monotonic_ns`](crate::sched::monotonic_ns) (`None`: without end). Signals do not end it. A
+/// deadline that has passed only looks.
+///
+/// # Errors
+/// `InvalidInput` for more than [`FDS_LIMIT`] descriptors; else what `ppoll` fails with.
+pub fn wait(fds: &[BorrowedFd<'_>], deadline_ns: Option<u64>) -> io::Result<Ready> {
+    if fds.len() > FDS_LIMIT {
+        return Err(invalid(format!(
+            "{} descriptors: at most {FDS_LIMIT}",
+            fds.len()
+        )));
+    }
+    let mut waiting = [libc::pollfd {
+        fd: -1,
+        events: 0,
+        revents: 0,
+    }; FDS_LIMIT];
+    let waiting = &mut waiting[..fds.len()];
+    for (entry, fd) in waiting.iter_mut().zip(fds) {
+        entry.fd = fd.as_raw_fd();
+        entry.events = libc::POLLIN;
+    }
+    loop {
+        let left = deadline_ns.map(|end| Duration::from_nanos(end.saturating_sub(monotonic_ns())));
+        match sys::poll::poll(waiting, left) {
+            Ok(_) => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed("ppoll", "descriptors", error)),
+        }
+    }
+    // An error or a hang-up counts as well: the reader then finds out which.
+    let bit = |(position, entry): (usize, &libc::pollfd)| {
+        if entry.revents == 0 { 0 } else { 1 << position }
+    };
+    Ok(Ready(
+        waiting
+            .iter()
+            .enumerate()
+            .map(bit)
+            .fold(0, std::ops::BitOr::bitor),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn says_which() {
+        let (silent, _keep) = std::io::pipe().expect("pipe");
+        let (reader, mut writer) = std::io::pipe().expect("pipe");
+        let fds = [silent.as_fd(), reader.as_fd()];
+        assert!(!wait(&fds, Some(0)).expect("looks").any());
+        writer.write_all(b"x").expect("writes");
+        let ready = wait(&fds, None).expect("waits");
+        assert!(ready.any() && ready.is_ready(1));
+        assert!(!ready.is_ready(0) && !ready.is_ready(64));
+    }
+
+    #[test]
+    fn never_early() {
+        let (silent, _keep) = std::io::pipe().expect("pipe");
+        let deadline_ns = monotonic_ns() + 2_000_000;
+        assert!(
+            !wait(&[silent.as_fd()], Some(deadline_ns))
+                .expect("waits")
+                .any()
+        );
+        assert!(monotonic_ns() >= deadline_ns);
+    }
+
+    #[test]
+    fn too_many_are_refused() {
+        let (reader, _writer) = std::io::pipe().expect("pipe");
+        assert!(wait(&[reader.as_fd(); FDS_LIMIT + 1], Some(0)).is_err());
+    }
+}

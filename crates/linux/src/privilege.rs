@@ -1,0 +1,125 @@
+//! What this process may do, and how to get there without being root.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+use crate::error::failed;
+use crate::sys;
+
+/// Numbers of the capabilities in `/proc/PID/status`, from capabilities(7).
+const CAP_NET_ADMIN: u32 = 12;
+const CAP_SYS_ADMIN: u32 = 21;
+
+/// How the process may make namespaces and devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Privilege {
+    /// It has the capabilities.
+    Capabilities,
+    /// It moved into a user namespace of its own, where it has them. Real-time priority and
+    /// `/dev/net/tun` may still be out of reach.
+    UserNamespace,
+}
+
+/// Neither capabilities nor a user namespace: what to do is in the message.
+#[derive(Debug)]
+pub struct Unprivileged {
+    cause: io::Error,
+}
+
+impl std::fmt::Display for Unprivileged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "making network namespaces needs CAP_NET_ADMIN and CAP_SYS_ADMIN, or unprivileged user \
+             namespaces ({}): run as root, or allow user namespaces",
+            self.cause
+        )
+    }
+}
+
+impl std::error::Error for Unprivileged {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.cause)
+    }
+}
+
+impl From<Unprivileged> for io::Error {
+    fn from(error: Unprivileged) -> Self {
+        Self::new(io::ErrorKind::PermissionDenied, error)
+    }
+}
+
+/// Whether the process has the capabilities now. Changes nothing.
+///
+/// # Errors
+/// If one of the two capabilities is missing.
+pub fn privilege() -> Result<Privilege, Unprivileged> {
+    let status = fs::read_to_string("/proc/thread-self/status").map_err(|cause| Unprivileged {
+        cause: failed("read", "/proc/thread-self/status", cause),
+    })?;
+    if has_capabilities(&status) {
+        Ok(Privilege::Capabilities)
+    } else {
+        let cause = io::Error::from_raw_os_error(libc::EPERM);
+        Err(Unprivileged {
+            cause: failed("capget", "own process", cause),
+        })
+    }
+}
+
+/// Makes sure of the capabilities: if they are missing, moves the process into a new user
+/// namespace, as `root` of it.
+///
+/// Call it first thing in `main`: the kernel moves only processes with a single thread. The move
+/// is for good, and programs started later inherit it.
+///
+/// # Errors
+/// If the move fails too: user namespaces are forbidden, or the process has other threads.
+pub fn ensure_privilege() -> Result<Privilege, Unprivileged> {
+    if let Ok(privilege) = privilege() {
+        return Ok(privilege);
+    }
+    enter_user_namespace().map_err(|cause| Unprivileged { cause })?;
+    Ok(Privilege::UserNamespace)
+}
+
+fn enter_user_namespace() -> io::Result<()> {
+    // The files of `/proc/self` belong to the effective user. Must be asked before the move.
+    let me = fs::metadata("/proc/self").map_err(|cause| failed("stat", "/proc/self", cause))?;
+    let (user, group) = (me.uid(), me.gid());
+    sys::namespace::unshare_user().map_err(|cause| failed("unshare", "user namespace", cause))?;
+    // An unprivileged process may map its group only after giving up setgroups(2).
+    write_file("/proc/self/setgroups", "deny")?;
+    write_file("/proc/self/uid_map", &format!("0 {user} 1"))?;
+    write_file("/proc/self/gid_map", &format!("0 {group} 1"))
+}
+
+fn write_file(path: &str, text: &str) -> io::Result<()> {
+    fs::write(path, text).map_err(|cause| failed("write", path, cause))
+}
+
+fn has_capabilities(status: &str) -> bool {
+    let effective = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0);
+    let needed = 1 << CAP_NET_ADMIN | 1 << CAP_SYS_ADMIN;
+    effective & needed == needed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_capabilities_are_needed() {
+        assert!(has_capabilities("Name:\tx\nCapEff:\t000001fffeffffff\n"));
+        assert!(has_capabilities("CapEff:\t0000000000201000"));
+        assert!(!has_capabilities("CapEff:\t0000000000200000"));
+        assert!(!has_capabilities("CapEff:\t0000000000001000"));
+        assert!(!has_capabilities("CapPrm:\t000001fffeffffff\n"));
+        assert!(!has_capabilities("CapEff:\tnonsense"));
+    }
+}

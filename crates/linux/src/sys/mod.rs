@@ -1,0 +1,26 @@
+//! The kernel's interfaces, a file for each: the only place with `unsafe`.
+//!
+//! Every function here is safe to call with any arguments; the kernel answers with an error.
+
+pub(crate) mod eventfd;
+pub(crate) mod namespace;
+pub(crate) mod netlink;
+pub(crate) mod poll;
+pub(crate) mod sched;
+pub(crate) mod tun;
+
+use std::io;
+
+/// The result of a call that answers -1 and sets `errno`.
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
+/// The same for a call that answers with a number of bytes.
+fn check_bytes(result: isize) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}

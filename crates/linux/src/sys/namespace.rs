@@ -1,0 +1,24 @@
+//! unshare(2) and setns(2).
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use super::check;
+
+/// Moves the calling thread into a new network namespace.
+pub(crate) fn unshare_network() -> io::Result<()> {
+    // SAFETY: no pointers; it changes only which namespace this thread belongs to.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)
+}
+
+/// Moves the process into a new user namespace. Fails with `EINVAL` if it has other threads.
+pub(crate) fn unshare_user() -> io::Result<()> {
+    // SAFETY: no pointers; it changes only the credentials of the process.
+    check(unsafe { libc::unshare(libc::CLONE_NEWUSER) }).map(drop)
+}
+
+/// Moves the calling thread into the network namespace that `namespace` is open on.
+pub(crate) fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: no pointers; the borrow keeps the descriptor open during the call.
+    check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+}

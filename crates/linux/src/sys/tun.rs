@@ -1,0 +1,45 @@
+//! The ioctls of `/dev/net/tun`.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use super::check;
+
+/// Attaches an open `/dev/net/tun` to the device `name`, which is made if it does not exist.
+///
+/// `name` is cut to what the kernel's field holds (15 bytes and a zero).
+pub(crate) fn attach(fd: BorrowedFd<'_>, name: &str, flags: libc::c_int) -> io::Result<()> {
+    // SAFETY: `ifreq` is plain old data for which all zeroes is valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request
+        .ifr_name
+        .iter_mut()
+        .take(libc::IFNAMSIZ - 1)
+        .zip(name.bytes())
+    {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = flags as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes one `ifreq`, which `request` is.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) }).map(drop)
+}
+
+/// Says which offloads the reader of the device can take (`TUN_F_*`).
+pub(crate) fn set_offload(fd: BorrowedFd<'_>, offloads: libc::c_uint) -> io::Result<()> {
+    // SAFETY: TUNSETOFFLOAD takes its argument by value.
+    check(unsafe {
+        libc::ioctl(
+            fd.as_raw_fd(),
+            libc::TUNSETOFFLOAD as _,
+            libc::c_ulong::from(offloads),
+        )
+    })
+    .map(drop)
+}
+
+/// Sets the length of the virtio-net header before each frame.
+pub(crate) fn set_vnet_header_bytes(fd: BorrowedFd<'_>, bytes: libc::c_int) -> io::Result<()> {
+    // SAFETY: TUNSETVNETHDRSZ reads one `int`, which outlives the call.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETVNETHDRSZ as _, &raw const bytes) })
+        .map(drop)
+}

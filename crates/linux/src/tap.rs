@@ -1,0 +1,226 @@
+//! TAP devices: the kernel's side is an Ethernet device, ours is a file of frames.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use crate::error::{failed, invalid};
+use crate::link::{self, MacAddress};
+use crate::netns::NetNs;
+use crate::sys;
+use crate::vnet_header::VirtioNetHeader;
+
+const DEVICE: &str = "/dev/net/tun";
+/// Ethernet header and one VLAN tag: what a frame has beyond the MTU.
+const LINK_HEADER_BYTES: usize = 14 + 4;
+/// The longest IP packet, which the largest super-packet is.
+const IP_LIMIT_BYTES: usize = 65_535;
+
+/// What the reader of a TAP can take, and the device's settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TapConfig {
+    /// The kernel leaves checksums open and trusts what we write to be good or open.
+    pub checksum_offload: bool,
+    /// The kernel hands over TCP super-packets of up to 64 KB. Needs `checksum_offload`.
+    pub segmentation_offload: bool,
+    /// Hardware address of the kernel's side; random if `None`.
+    pub mac: Option<MacAddress>,
+    /// Largest packet in bytes, without the Ethernet header: 68..=65521.
+    pub mtu_bytes: u32,
+    /// Packets that may wait to be read. More are dropped without a word to the sender.
+    pub tx_queue_packets: u32,
+}
+
+impl Default for TapConfig {
+    /// An Ethernet device as TAP has it: no segmentation offload.
+    fn default() -> Self {
+        Self {
+            checksum_offload: true,
+            segmentation_offload: false,
+            mac: None,
+            mtu_bytes: 1500,
+            tx_queue_packets: 1000,
+        }
+    }
+}
+
+/// Why the kernel did not take a frame. It is lost unless the writer tries again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TapRefusal {
+    /// No room now (`EAGAIN`).
+    WouldBlock,
+    /// No memory for it now (`ENOBUFS`, `ENOMEM`).
+    NoBuffers,
+    /// The device is down (`EIO`).
+    Down,
+    /// Not a frame, or its virtio-net header does not fit it (`EINVAL`).
+    Malformed,
+}
+
+/// What became of a frame that was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "a refused frame is lost: count it or try again"]
+pub enum Written {
+    /// The kernel received it.
+    Taken,
+    /// The kernel did not.
+    Refused(TapRefusal),
+}
+
+/// A TAP device with one queue; it vanishes when this is dropped.
+///
+/// What the kernel sends through the device is read here and what is written here the kernel
+/// receives from it, each frame behind a [`VirtioNetHeader`]. Nothing blocks. One thread may
+/// read while another writes.
+#[derive(Debug)]
+pub struct Tap {
+    file: File,
+    name: String,
+    read_limit_bytes: usize,
+}
+
+impl Tap {
+    /// Makes the device `name` in `ns`, not up yet.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a bad name, MTU or pair of offloads; `NotFound` if the kernel has no TAP;
+    /// `PermissionDenied` without CAP_NET_ADMIN or access to `/dev/net/tun`; `ResourceBusy` if a
+    /// device of this name exists.
+    pub fn open(ns: &NetNs, name: &str, config: TapConfig) -> io::Result<Self> {
+        link::check_name(name)?;
+        let offloads = offloads(config)?;
+        // The device is made in the namespace in which the file was opened.
+        let file = ns.run(open_device)??;
+        let named = |call| move |cause| failed(call, name, cause);
+        let flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR | libc::IFF_TUN_EXCL;
+        sys::tun::attach(file.as_fd(), name, flags).map_err(named("TUNSETIFF"))?;
+        sys::tun::set_vnet_header_bytes(file.as_fd(), VirtioNetHeader::BYTES as libc::c_int)
+            .map_err(named("TUNSETVNETHDRSZ"))?;
+        sys::tun::set_offload(file.as_fd(), offloads).map_err(named("TUNSETOFFLOAD"))?;
+        if let Some(mac) = config.mac {
+            link::set_mac(ns, name, mac)?;
+        }
+        link::set_mtu(ns, name, config.mtu_bytes)?;
+        link::set_tx_queue_packets(ns, name, config.tx_queue_packets)?;
+        let largest = if config.segmentation_offload {
+            IP_LIMIT_BYTES
+        } else {
+            config.mtu_bytes as usize
+        };
+        let read_limit_bytes = VirtioNetHeader::BYTES + LINK_HEADER_BYTES + largest;
+        Ok(Self {
+            file,
+            name: name.to_owned(),
+            read_limit_bytes,
+        })
+    }
+
+    /// The device's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Bytes that the longest frame takes with its virtio-net header: what a buffer for
+    /// [`read`](Self::read) needs.
+    pub fn read_limit_bytes(&self) -> usize {
+        self.read_limit_bytes
+    }
+
+    /// Reads one frame with its virtio-net header, and answers how many bytes they take; `None` if
+    /// none is waiting.
+    ///
+    /// # Errors
+    /// `InvalidInput` if `into` is shorter than [`read_limit_bytes`](Self::read_limit_bytes), for
+    /// the kernel would cut the frame; else what `read` on the device fails with.
+    pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        if into.len() < self.read_limit_bytes {
+            let (has, needs) = (into.len(), self.read_limit_bytes);
+            return Err(invalid(format!(
+                "buffer of {has} bytes: {} needs {needs}",
+                self.name
+            )));
+        }
+        loop {
+            match (&self.file).read(into) {
+                Ok(bytes) => return Ok(Some(bytes)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed("read", &self.name, error)),
+            }
+        }
+    }
+
+    /// Writes one frame with its virtio-net header. A refusal is a value, to be counted.
+    ///
+    /// # Errors
+    /// What else `write` on the device fails with: the device is gone.
+    pub fn write(&self, header_and_frame: &[u8]) -> io::Result<Written> {
+        loop {
+            let error = match (&self.file).write(header_and_frame) {
+                Ok(_) => return Ok(Written::Taken),
+                Err(error) => error,
+            };
+            let refusal = match error.raw_os_error() {
+                Some(libc::EINTR) => continue,
+                Some(libc::EAGAIN) => TapRefusal::WouldBlock,
+                Some(libc::ENOBUFS | libc::ENOMEM) => TapRefusal::NoBuffers,
+                Some(libc::EIO) => TapRefusal::Down,
+                Some(libc::EINVAL) => TapRefusal::Malformed,
+                _ => return Err(failed("write", &self.name, error)),
+            };
+            return Ok(Written::Refused(refusal));
+        }
+    }
+}
+
+impl AsFd for Tap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+fn open_device() -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(DEVICE)
+        .map_err(|cause| failed("open", DEVICE, cause))
+}
+
+fn offloads(config: TapConfig) -> io::Result<libc::c_uint> {
+    let segmentation = libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+    match (config.checksum_offload, config.segmentation_offload) {
+        (false, false) => Ok(0),
+        (true, false) => Ok(libc::TUN_F_CSUM),
+        (true, true) => Ok(libc::TUN_F_CSUM | segmentation),
+        (false, true) => Err(invalid(
+            "segmentation offload needs checksum offload".to_owned(),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_need_checksums() {
+        let config = TapConfig::default();
+        assert_eq!(offloads(config).expect("default"), libc::TUN_F_CSUM);
+        let neither = TapConfig {
+            checksum_offload: false,
+            ..config
+        };
+        assert_eq!(offloads(neither).expect("neither"), 0);
+        let wrong = TapConfig {
+            segmentation_offload: true,
+            ..neither
+        };
+        assert_eq!(
+            offloads(wrong).expect_err("refused").kind(),
+            io::ErrorKind::InvalidInput
+        );
+    }
+}

@@ -1,0 +1,212 @@
+//! The header before each frame of a TAP or a packet socket.
+
+use taut_path::Segmentation;
+
+/// The checksum is not finished: see [`finish_checksum`](crate::finish_checksum).
+const NEEDS_CHECKSUM: u8 = 1;
+
+/// Kinds of segmentation (`VIRTIO_NET_HDR_GSO_*`).
+const GSO_TCP_V4: u8 = 1;
+const GSO_TCP_V6: u8 = 4;
+const GSO_UDP_SEGMENTS: u8 = 5;
+/// Set beside the kind when the sender uses explicit congestion notification.
+const GSO_ECN: u8 = 0x80;
+
+/// Where the data offset is in a TCP header, and how long a UDP header is.
+const TCP_DATA_OFFSET: usize = 12;
+const TCP_HEADER_BYTES: usize = 20;
+const UDP_HEADER_BYTES: usize = 8;
+
+/// A virtio-net header: what the kernel left for the device to do, in the host's byte order.
+///
+/// Any ten bytes are one; what they say about a frame is checked where it is used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct VirtioNetHeader {
+    /// Flags.
+    pub flags: u8,
+    /// Kind of segmentation, 0 for none.
+    pub gso_type: u8,
+    /// A hint how many bytes of headers there are. The kernel often gives more: do not use it.
+    pub header_bytes: u16,
+    /// Payload bytes of each segment.
+    pub segment_payload_bytes: u16,
+    /// Where the bytes start that the unfinished checksum covers.
+    pub checksum_start: u16,
+    /// Where the checksum is, after `checksum_start`.
+    pub checksum_offset: u16,
+}
+
+impl VirtioNetHeader {
+    /// Bytes before each frame. Ten, since none of the later fields (merged buffers) means
+    /// anything on a TAP, and packet sockets give ten too.
+    pub const BYTES: usize = 10;
+
+    /// Reads the header at the start of `buffer`, and gives the frame behind it. `None` if
+    /// `buffer` is shorter than a header.
+    pub fn split(buffer: &[u8]) -> Option<(Self, &[u8])> {
+        let (header, frame) = buffer.split_first_chunk::<{ Self::BYTES }>()?;
+        let field = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
+        let header = Self {
+            flags: header[0],
+            gso_type: header[1],
+            header_bytes: field(2),
+            segment_payload_bytes: field(4),
+            checksum_start: field(6),
+            checksum_offset: field(8),
+        };
+        Some((header, frame))
+    }
+
+    /// The header as bytes.
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        let [h0, h1] = self.header_bytes.to_ne_bytes();
+        let [s0, s1] = self.segment_payload_bytes.to_ne_bytes();
+        let [c0, c1] = self.checksum_start.to_ne_bytes();
+        let [o0, o1] = self.checksum_offset.to_ne_bytes();
+        [self.flags, self.gso_type, h0, h1, s0, s1, c0, c1, o0, o1]
+    }
+
+    /// Whether the frame's checksum is unfinished.
+    pub fn needs_checksum(self) -> bool {
+        self.flags & NEEDS_CHECKSUM != 0
+    }
+
+    /// Whether the frame is to be cut into segments.
+    pub fn is_segmented(self) -> bool {
+        self.gso_type & !GSO_ECN != 0
+    }
+
+    /// How `frame` is to be cut; `None` if it is not, if it fits in one segment, or if the header
+    /// does not agree with the frame.
+    pub fn segmentation(self, frame: &[u8]) -> Option<Segmentation> {
+        // The kernel leaves the checksum of every super-packet open, and so says where the
+        // transport header starts.
+        if !self.needs_checksum() || self.segment_payload_bytes == 0 {
+            return None;
+        }
+        let transport = usize::from(self.checksum_start);
+        let transport_bytes = match self.gso_type & !GSO_ECN {
+            GSO_TCP_V4 | GSO_TCP_V6 => tcp_header_bytes(frame.get(transport..)?)?,
+            GSO_UDP_SEGMENTS => UDP_HEADER_BYTES,
+            _ => return None,
+        };
+        let header_bytes = transport + transport_bytes;
+        let payload = frame.len().checked_sub(header_bytes)?;
+        if payload <= usize::from(self.segment_payload_bytes) {
+            return None;
+        }
+        Some(Segmentation {
+            header_bytes: u16::try_from(header_bytes).ok()?,
+            payload_bytes: self.segment_payload_bytes,
+        })
+    }
+}
+
+fn tcp_header_bytes(tcp: &[u8]) -> Option<usize> {
+    let words = *tcp.get(TCP_DATA_OFFSET)? >> 4;
+    let bytes = usize::from(words) * 4;
+    (bytes >= TCP_HEADER_BYTES).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tcp_super_packet(options_words: u8, payload: usize) -> (VirtioNetHeader, Vec<u8>) {
+        let header = VirtioNetHeader {
+            flags: NEEDS_CHECKSUM,
+            gso_type: GSO_TCP_V4 | GSO_ECN,
+            header_bytes: 1000,
+            segment_payload_bytes: 1448,
+            checksum_start: 34,
+            checksum_offset: 16,
+        };
+        let mut frame = vec![0; 34 + 20 + usize::from(options_words) * 4 + payload];
+        frame[34 + 12] = (5 + options_words) << 4;
+        (header, frame)
+    }
+
+    #[test]
+    fn headers_come_from_the_frame_and_not_from_the_hint() {
+        let (header, frame) = tcp_super_packet(3, 4344);
+        let cut = Segmentation {
+            header_bytes: 66,
+            payload_bytes: 1448,
+        };
+        assert_eq!(header.segmentation(&frame), Some(cut));
+    }
+
+    #[test]
+    fn what_fits_in_one_segment_is_not_cut() {
+        let (header, frame) = tcp_super_packet(3, 1448);
+        assert_eq!(header.segmentation(&frame), None);
+        let (header, frame) = tcp_super_packet(3, 1449);
+        assert!(header.segmentation(&frame).is_some());
+    }
+
+    #[test]
+    fn nonsense_is_no_segmentation() {
+        let (good, frame) = tcp_super_packet(0, 4000);
+        let bad = [
+            VirtioNetHeader {
+                segment_payload_bytes: 0,
+                ..good
+            },
+            VirtioNetHeader {
+                gso_type: 0,
+                ..good
+            },
+            VirtioNetHeader {
+                gso_type: 77,
+                ..good
+            },
+            VirtioNetHeader { flags: 0, ..good },
+            VirtioNetHeader {
+                checksum_start: 60_000,
+                ..good
+            },
+            // Points at zeroes: a TCP header of no length.
+            VirtioNetHeader {
+                checksum_start: 100,
+                ..good
+            },
+        ];
+        for header in bad {
+            assert_eq!(header.segmentation(&frame), None, "{header:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_round_trip(bytes in prop::array::uniform10(any::<u8>())) {
+            let (header, rest) = VirtioNetHeader::split(&bytes).expect("ten bytes");
+            prop_assert!(rest.is_empty());
+            prop_assert_eq!(header.to_bytes(), bytes);
+        }
+
+        #[test]
+        fn any_frame_is_cut_into_pieces_that_it_has(
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            kind in prop::sample::select(vec![0u8, 1, 3, 4, 5, 0x81]),
+            start in 0u16..320,
+            size in 0u16..64,
+        ) {
+            let header = VirtioNetHeader {
+                flags: 1, gso_type: kind, segment_payload_bytes: size, checksum_start: start,
+                ..VirtioNetHeader::default()
+            };
+            if let Some(cut) = header.segmentation(&bytes) {
+                prop_assert!(cut.payload_bytes >= 1);
+                let one_segment = usize::from(cut.header_bytes) + usize::from(cut.payload_bytes);
+                prop_assert!(one_segment < bytes.len());
+                prop_assert!(cut.header_bytes > start);
+            }
+        }
+
+        #[test]
+        fn short_buffers_have_no_header(bytes in prop::collection::vec(any::<u8>(), 0..10)) {
+            prop_assert!(VirtioNetHeader::split(&bytes).is_none());
+        }
+    }
+}
