@@ -28,7 +28,7 @@ impl Ready {
 }
 
 /// Waits until one of `fds` can be read, or until `deadline_ns` of
-/// [`monotonic_ns`](crate::sched::monotonic_ns) (`None`: without end). Signals do not end it. A
+/// [`monotonic_ns`] (`None`: without end). Signals do not end it. A
 /// deadline that has passed only looks.
 ///
 /// # Errors

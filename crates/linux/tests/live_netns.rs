@@ -78,11 +78,7 @@ fn long_threads_run_inside() {
             NetNs::current().and_then(|ns| link::index(&ns, "here")),
         )
     });
-    let (name, index) = thread
-        .expect("spawns")
-        .join()
-        .expect("ends")
-        .expect("entered");
+    let (name, index) = thread.expect("spawns").join().expect("ends");
     assert_eq!(name.as_deref(), Some("inside"));
     assert_eq!(
         index.expect("found"),
