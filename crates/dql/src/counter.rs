@@ -24,27 +24,30 @@ pub(crate) fn room(adj_limit: u32, num_queued: u32) -> i32 {
     adj_limit.wrapping_sub(num_queued) as i32
 }
 
-/// The total queued after one more object, or why it is refused.
+/// What is in flight after one more object, or why it is refused.
 #[inline]
-pub(crate) fn after_queueing(
-    num_queued: u32,
-    num_completed: u32,
-    units: u32,
-) -> Result<u32, Error> {
-    let after = num_queued.wrapping_add(units);
-    // An object is below 2^28 and what is in flight below 2^31, so the sum cannot wrap past 2^32.
-    if units > MAX_OBJECT || after.wrapping_sub(num_completed) > MAX_IN_FLIGHT {
-        return Err(refusal(units, num_queued.wrapping_sub(num_completed)));
+pub(crate) fn after_queueing(in_flight: u32, units: u32) -> Result<u32, Error> {
+    // Cannot wrap past 2^32 for an object that is allowed: what is in flight is below 2^31.
+    let after = in_flight.wrapping_add(units);
+    if after > MAX_IN_FLIGHT {
+        return Err(refusal(units, after));
+    }
+    if units > MAX_OBJECT {
+        return Err(Error::ObjectTooLarge { units });
     }
     Ok(after)
 }
 
+// Computes back what is in flight, so that the hot path need not keep it.
 #[cold]
 #[inline(never)]
-fn refusal(units: u32, in_flight: u32) -> Error {
+fn refusal(units: u32, after: u32) -> Error {
     if units > MAX_OBJECT {
         Error::ObjectTooLarge { units }
     } else {
-        Error::TooMuchInFlight { units, in_flight }
+        Error::TooMuchInFlight {
+            units,
+            in_flight: after.wrapping_sub(units),
+        }
     }
 }

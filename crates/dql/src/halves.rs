@@ -116,8 +116,8 @@ impl<S: Deref<Target = Shared>> Producer<S> {
     /// thread can see: a completion of this very moment may not count yet.
     #[inline]
     pub fn queued(&mut self, units: u32) -> Result<(), Error> {
-        let num_completed = self.shared.completer.num_completed.load(Ordering::Relaxed);
-        self.num_queued = counter::after_queueing(self.num_queued, num_completed, units)?;
+        counter::after_queueing(self.in_flight(), units)?;
+        self.num_queued = self.num_queued.wrapping_add(units);
         self.shared.producer.publish(Queued {
             num_queued: self.num_queued,
             last_object: units,

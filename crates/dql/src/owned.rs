@@ -8,8 +8,11 @@ use crate::{Config, Error, Snapshot};
 /// does not go backwards. See the [crate] for an example.
 #[derive(Clone, Debug)]
 pub struct Dql {
-    num_queued: u32,
-    adj_limit: u32,
+    // The producer's total less num_completed, and adj_limit less num_completed, which is the limit
+    // as of the last completion: both only change together with num_completed here, and so save
+    // the hot calls two subtractions.
+    in_flight: u32,
+    limit_in_force: u32,
     last_object: u32,
     epoch: u32,
     estimator: Estimator,
@@ -29,8 +32,8 @@ impl Dql {
 
     const fn from_valid(config: Config, now_ns: u64) -> Self {
         Dql {
-            num_queued: 0,
-            adj_limit: config.limit,
+            in_flight: 0,
+            limit_in_force: config.limit,
             last_object: 0,
             epoch: 0,
             estimator: Estimator::new(config, now_ns),
@@ -47,8 +50,7 @@ impl Dql {
     /// [`Error::TooMuchInFlight`] when 2^31 units or more would be in flight.
     #[inline]
     pub fn queued(&mut self, units: u32) -> Result<(), Error> {
-        self.num_queued =
-            counter::after_queueing(self.num_queued, self.estimator.num_completed, units)?;
+        self.in_flight = counter::after_queueing(self.in_flight, units)?;
         self.last_object = units;
         Ok(())
     }
@@ -57,13 +59,13 @@ impl Dql {
     /// of 0 still lets one object through and a limit is exceeded by less than one object.
     #[inline]
     pub fn room(&self) -> i32 {
-        counter::room(self.adj_limit, self.num_queued)
+        counter::room(self.limit_in_force, self.in_flight)
     }
 
     /// Whether one more object may be queued.
     #[inline]
     pub fn has_room(&self) -> bool {
-        self.room() >= 0
+        self.in_flight <= self.limit_in_force
     }
 
     /// Counts what the device finished since the last call, and moves the limit. Call it once for
@@ -73,18 +75,20 @@ impl Dql {
     /// [`Error::OverCompletion`] for more than is in flight.
     #[inline]
     pub fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
-        self.adj_limit = self
-            .estimator
+        self.estimator
             .completed(self.producer_side(), units, now_ns)?;
+        self.in_flight -= units;
+        self.limit_in_force = self.estimator.limit;
         Ok(())
     }
 
     /// Forgets what is in flight and starts again from the lower bound of the limit, with the
     /// settings kept; for when the device was flushed. The room is right at once.
     pub fn reset(&mut self, now_ns: u64) {
-        self.num_queued = 0;
+        self.in_flight = 0;
         self.last_object = 0;
-        self.adj_limit = self.estimator.reset(now_ns);
+        self.estimator.reset(now_ns);
+        self.limit_in_force = self.estimator.limit;
         self.epoch = self.epoch.wrapping_add(1);
     }
 
@@ -97,7 +101,7 @@ impl Dql {
     /// Units queued and not yet completed, below 2^31.
     #[inline]
     pub fn in_flight(&self) -> u32 {
-        self.num_queued.wrapping_sub(self.estimator.num_completed)
+        self.in_flight
     }
 
     /// The limit, in units. A limit set by hand is shown at once and in force from the next
@@ -140,14 +144,18 @@ impl Dql {
 
     /// Everything at this moment.
     pub fn snapshot(&self) -> Snapshot {
+        let adj_limit = self
+            .limit_in_force
+            .wrapping_add(self.estimator.num_completed);
         self.estimator
-            .snapshot(self.producer_side(), self.adj_limit, self.epoch)
+            .snapshot(self.producer_side(), adj_limit, self.epoch)
     }
 
     #[inline]
     fn producer_side(&self) -> Queued {
+        let num_queued = self.estimator.num_completed.wrapping_add(self.in_flight);
         Queued {
-            num_queued: self.num_queued,
+            num_queued,
             last_object: self.last_object,
         }
     }
