@@ -11,8 +11,11 @@ use taut_dql::Dql;
 
 #[path = "support/player.rs"]
 mod player;
+#[path = "support/queue.rs"]
+mod queue;
 
-use player::{Halves, Player, Queue};
+use player::Player;
+use queue::{Halves, Queue};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

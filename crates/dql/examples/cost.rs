@@ -160,7 +160,7 @@ fn main() -> ExitCode {
     let [Ok(batch), Ok(depth)] = numbers.map(str::parse::<usize>) else {
         return usage();
     };
-    if batch == 0 || PACKETS % batch != 0 || depth > PACKETS {
+    if batch == 0 || !PACKETS.is_multiple_of(batch) || depth > PACKETS {
         return usage();
     }
     let load = Load::new(batch, depth);

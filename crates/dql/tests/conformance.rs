@@ -7,8 +7,11 @@ use taut_dql::Dql;
 
 #[path = "../examples/support/player.rs"]
 mod player;
+#[path = "../examples/support/queue.rs"]
+mod queue;
 
-use player::{Halves, Player, Queue};
+use player::Player;
+use queue::{Halves, Queue};
 
 /// How many vectors there are; fewer would mean that some are no longer played.
 const VECTORS: usize = 17;

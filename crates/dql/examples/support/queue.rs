@@ -1,0 +1,95 @@
+//! The two variants behind one trait, so that whatever plays operations plays them on both.
+
+use std::sync::Arc;
+
+use taut_dql::{Completer, Config, Dql, Error, Producer, Shared, Snapshot, reset, split};
+
+/// Either variant, as the operations see it.
+pub trait Queue: Sized {
+    fn fresh(config: Config, now_ns: u64) -> Result<Self, Error>;
+    fn queued(&mut self, units: u32) -> Result<(), Error>;
+    fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error>;
+    fn reset(&mut self, now_ns: u64) -> Result<(), Error>;
+    fn set(&mut self, setting: Setting) -> Result<(), Error>;
+    fn snapshot(&self) -> Snapshot;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    Limit(u32),
+    MinLimit(u32),
+    MaxLimit(u32),
+    HoldTimeNs(u64),
+}
+
+impl Queue for Dql {
+    fn fresh(config: Config, now_ns: u64) -> Result<Self, Error> {
+        Dql::with_config(config, now_ns)
+    }
+    fn queued(&mut self, units: u32) -> Result<(), Error> {
+        self.queued(units)
+    }
+    fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
+        self.completed(units, now_ns)
+    }
+    fn reset(&mut self, now_ns: u64) -> Result<(), Error> {
+        self.reset(now_ns);
+        Ok(())
+    }
+    fn set(&mut self, setting: Setting) -> Result<(), Error> {
+        match setting {
+            Setting::Limit(limit) => self.set_limit(limit),
+            Setting::MinLimit(limit) => self.set_min_limit(limit),
+            Setting::MaxLimit(limit) => self.set_max_limit(limit),
+            Setting::HoldTimeNs(hold_time_ns) => {
+                self.set_hold_time_ns(hold_time_ns);
+                Ok(())
+            }
+        }
+    }
+    fn snapshot(&self) -> Snapshot {
+        self.snapshot()
+    }
+}
+
+/// The two-thread variant, seen the way a third thread sees it.
+pub struct Halves {
+    pub shared: Arc<Shared>,
+    pub producer: Producer<Arc<Shared>>,
+    pub completer: Completer<Arc<Shared>>,
+}
+
+impl Queue for Halves {
+    fn fresh(config: Config, now_ns: u64) -> Result<Self, Error> {
+        let shared = Arc::new(Shared::new());
+        let (producer, completer) = split(shared.clone(), config, now_ns)?;
+        Ok(Halves {
+            shared,
+            producer,
+            completer,
+        })
+    }
+    fn queued(&mut self, units: u32) -> Result<(), Error> {
+        self.producer.queued(units)
+    }
+    fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
+        self.completer.completed(units, now_ns)
+    }
+    fn reset(&mut self, now_ns: u64) -> Result<(), Error> {
+        reset(&mut self.producer, &mut self.completer, now_ns)
+    }
+    fn set(&mut self, setting: Setting) -> Result<(), Error> {
+        match setting {
+            Setting::Limit(limit) => self.completer.set_limit(limit),
+            Setting::MinLimit(limit) => self.completer.set_min_limit(limit),
+            Setting::MaxLimit(limit) => self.completer.set_max_limit(limit),
+            Setting::HoldTimeNs(hold_time_ns) => {
+                self.completer.set_hold_time_ns(hold_time_ns);
+                Ok(())
+            }
+        }
+    }
+    fn snapshot(&self) -> Snapshot {
+        self.shared.snapshot()
+    }
+}
