@@ -5,6 +5,7 @@
 #![deny(unsafe_code, missing_docs)]
 #![cfg(target_os = "linux")]
 
+pub mod af_packet;
 mod checksum;
 mod error;
 mod frame_pool;
@@ -16,6 +17,7 @@ pub mod sched;
 #[allow(unsafe_code)]
 mod sys;
 mod tap;
+mod tcp_info;
 mod vnet_header;
 mod waker;
 
@@ -25,5 +27,6 @@ pub use frame_pool::{FramePool, FrameSource};
 pub use netns::NetNs;
 pub use privilege::{Privilege, Unprivileged, ensure_privilege, privilege};
 pub use tap::{Tap, TapConfig, TapRefusal, Written};
+pub use tcp_info::TcpInfo;
 pub use vnet_header::VirtioNetHeader;
 pub use waker::EventWaker;

@@ -133,5 +133,5 @@ pub fn add_neighbour(
 /// # Errors
 /// `NotFound` if there is no such device.
 pub fn index(ns: &NetNs, device: &str) -> io::Result<u32> {
-    read_link(ns, device).map(|(index, _)| index)
+    read_link(ns, device).map(|link| link.index)
 }

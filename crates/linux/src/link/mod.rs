@@ -21,6 +21,7 @@ pub use statistics::{LinkStatistics, statistics};
 pub use veth::add_veth_pair;
 
 pub(crate) use route_socket::RouteSocket;
+pub(crate) use statistics::read_link;
 
 /// Bytes of a device's name, without the zero that ends it (`IFNAMSIZ` - 1).
 const NAME_LIMIT_BYTES: usize = libc::IFNAMSIZ - 1;

@@ -22,8 +22,13 @@ pub(crate) struct RouteSocket {
 impl RouteSocket {
     /// Opens one in the calling thread's namespace.
     pub(crate) fn open() -> io::Result<Self> {
-        let fd = sys::netlink::open()
-            .map_err(|cause| failed("socket", "AF_NETLINK NETLINK_ROUTE", cause))?;
+        let named = |cause| failed("socket", "AF_NETLINK NETLINK_ROUTE", cause);
+        let protocol = libc::NETLINK_ROUTE;
+        let fd = sys::socket::open(libc::AF_NETLINK, libc::SOCK_RAW, protocol).map_err(named)?;
+        // Errors come with the kernel's own sentence, and without a copy of the request.
+        for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
+            sys::socket::set_option(fd.as_fd(), libc::SOL_NETLINK, option, 1).map_err(named)?;
+        }
         Ok(Self { fd, sequence: 0 })
     }
 
@@ -35,10 +40,10 @@ impl RouteSocket {
         mut take: impl FnMut(u16, &[u8]),
     ) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
-        sys::netlink::send(self.fd.as_fd(), &request.finish(self.sequence))?;
+        sys::socket::send(self.fd.as_fd(), &request.finish(self.sequence), 0)?;
         let mut buffer = vec![0; ANSWER_BYTES];
         loop {
-            let length = match sys::netlink::receive(self.fd.as_fd(), &mut buffer) {
+            let length = match sys::socket::receive(self.fd.as_fd(), &mut buffer, 0) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 length => length?,
             };

@@ -54,12 +54,20 @@ impl LinkStatistics {
 /// # Errors
 /// `NotFound` if there is no such device; `InvalidData` if the answer has no counters.
 pub fn statistics(ns: &NetNs, device: &str) -> io::Result<LinkStatistics> {
-    let (_, statistics) = read_link(ns, device)?;
-    statistics.ok_or_else(|| no_answer(device))
+    read_link(ns, device)?
+        .statistics
+        .ok_or_else(|| no_answer(device))
 }
 
-/// The device's index and its counters, where it says.
-pub(super) fn read_link(ns: &NetNs, device: &str) -> io::Result<(u32, Option<LinkStatistics>)> {
+/// What the kernel says about a link.
+pub(crate) struct Link {
+    pub(crate) index: u32,
+    pub(crate) mtu_bytes: u32,
+    statistics: Option<LinkStatistics>,
+}
+
+/// Asks the kernel about a link.
+pub(crate) fn read_link(ns: &NetNs, device: &str) -> io::Result<Link> {
     check_name(device)?;
     let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
     let request = link(libc::RTM_GETLINK, flags, device);
@@ -78,12 +86,21 @@ pub(super) fn read_link(ns: &NetNs, device: &str) -> io::Result<(u32, Option<Lin
     found.ok_or_else(|| no_answer(device))
 }
 
-fn parse_link(payload: &[u8]) -> Option<(u32, Option<LinkStatistics>)> {
+fn parse_link(payload: &[u8]) -> Option<Link> {
     let index = u32_at(payload, 4)?;
-    let statistics = attributes(payload.get(FIXED_BYTES..)?)
-        .find(|&(kind, _)| kind == libc::IFLA_STATS64)
-        .and_then(|(_, bytes)| LinkStatistics::parse(bytes));
-    Some((index, statistics))
+    let (mut mtu_bytes, mut statistics) = (0, None);
+    for (kind, value) in attributes(payload.get(FIXED_BYTES..)?) {
+        match kind {
+            libc::IFLA_MTU => mtu_bytes = u32_at(value, 0)?,
+            libc::IFLA_STATS64 => statistics = LinkStatistics::parse(value),
+            _ => {}
+        }
+    }
+    Some(Link {
+        index,
+        mtu_bytes,
+        statistics,
+    })
 }
 
 fn no_answer(device: &str) -> io::Error {

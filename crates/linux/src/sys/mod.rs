@@ -4,9 +4,12 @@
 
 pub(crate) mod eventfd;
 pub(crate) mod namespace;
-pub(crate) mod netlink;
+pub(crate) mod packet;
+pub(crate) mod packet_ring;
 pub(crate) mod poll;
 pub(crate) mod sched;
+pub(crate) mod socket;
+pub(crate) mod tcp_info;
 pub(crate) mod tun;
 
 use std::io;

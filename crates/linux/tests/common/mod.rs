@@ -1,6 +1,8 @@
 //! What the live tests share. Each test makes namespaces of its own.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod packets;
+
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 use std::sync::Arc;

@@ -1,0 +1,107 @@
+//! The completion half of a packet ring.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use taut_path::{Completions, Packet};
+
+use super::doorbell::By;
+use super::ring::Shared;
+
+/// The kernel has the slot while one of these is set.
+const IN_USE: u32 = libc::TP_STATUS_SEND_REQUEST | libc::TP_STATUS_SENDING;
+
+/// The completion half. May be on another thread than the [sending half](super::AfPacketTx).
+///
+/// Packets come back in the order in which they were submitted. A discipline that sends them in
+/// another order holds back those behind the oldest.
+#[derive(Debug)]
+pub struct AfPacketCompletions {
+    shared: Arc<Shared>,
+    /// The number of the next packet.
+    next: u64,
+    malformed_packets: u64,
+}
+
+impl AfPacketCompletions {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            next: 0,
+            malformed_packets: 0,
+        }
+    }
+
+    /// Packets that the kernel marked as malformed. They came back as completed.
+    pub fn malformed_packets(&self) -> u64 {
+        self.malformed_packets
+    }
+
+    /// Packets that the device is not done with.
+    pub fn packets_in_ring(&self) -> u64 {
+        self.shared.submitted() - self.next
+    }
+
+    /// The device's name.
+    pub fn device(&self) -> &str {
+        self.shared.doorbell.device()
+    }
+
+    /// Whether the device is done with the next packet.
+    fn next_is_done(&self) -> bool {
+        self.next < self.shared.submitted()
+            && self.shared.reader.status(self.shared.slot(self.next)) & IN_USE == 0
+    }
+
+    fn take_next(&mut self) -> Option<Packet> {
+        let slot = self.shared.slot(self.next);
+        if self.shared.reader.status(slot) & libc::TP_STATUS_WRONG_FORMAT != 0 {
+            self.malformed_packets += 1;
+            self.shared.reader.recover(slot);
+        }
+        let packet = self.shared.pick_up(self.next);
+        self.next += 1;
+        self.shared.free(self.next);
+        packet
+    }
+}
+
+impl Completions for AfPacketCompletions {
+    type Error = io::Error;
+
+    fn slots_free(&self) -> u32 {
+        self.shared.slots_free()
+    }
+
+    /// Also rings again for packets that the kernel did not take before.
+    ///
+    /// # Errors
+    /// As for the doorbell of the [sending half](super::AfPacketTx), after all packets were
+    /// handed out.
+    fn reap(
+        &mut self,
+        _now_ns: u64,
+        budget_packets: u32,
+        freed: &mut dyn FnMut(Packet),
+    ) -> io::Result<bool> {
+        for _ in 0..budget_packets {
+            if !self.next_is_done() {
+                break;
+            }
+            if let Some(packet) = self.take_next() {
+                freed(packet);
+            }
+        }
+        if self.shared.doorbell.left_something() {
+            self.shared.doorbell.ring(&self.shared, By::Completer)?;
+        }
+        Ok(self.next_is_done())
+    }
+}
+
+impl AsFd for AfPacketCompletions {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.shared.doorbell.fd().as_fd()
+    }
+}

@@ -1,0 +1,199 @@
+//! Opening a transmit ring, and what its two halves share.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use taut_path::Packet;
+
+use super::ETHERNET_HEADER_BYTES;
+use super::completions::AfPacketCompletions;
+use super::doorbell::Doorbell;
+use super::tx::AfPacketTx;
+use crate::error::{failed, invalid};
+use crate::frame_pool::FrameSource;
+use crate::link;
+use crate::netns::NetNs;
+use crate::sys;
+use crate::sys::packet_ring::{FRAME_OFFSET, Geometry, SlotReader};
+
+/// The most slots of a ring; more frames than any hardware ring has.
+const SLOTS_LIMIT: u32 = 1 << 16;
+/// What the kernel charges the send buffer for a frame beyond its bytes, with room to spare
+/// (measured: 790 for 1514 bytes).
+const CHARGE_OVERHEAD_BYTES: usize = 1024;
+
+/// The transmit ring of a packet socket.
+#[derive(Debug)]
+pub struct AfPacket;
+
+impl AfPacket {
+    /// Opens a ring of `ring_slots` packets (1..=65536) on `device`, whose frames are in `source`.
+    ///
+    /// The frames may be as long as the device's MTU now, and its Ethernet header.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such device; `PermissionDenied` without CAP_NET_RAW;
+    /// `InvalidInput` for a number of slots out of range, or a ring of 4 GiB and more;
+    /// `OutOfMemory`.
+    pub fn open<F: FrameSource>(
+        ns: &NetNs,
+        device: &str,
+        ring_slots: u32,
+        source: F,
+    ) -> io::Result<(AfPacketTx<F>, AfPacketCompletions)> {
+        let at = link::read_link(ns, device)?;
+        let frame_limit_bytes = at.mtu_bytes.saturating_add(ETHERNET_HEADER_BYTES);
+        let geometry = geometry(ring_slots, frame_limit_bytes)?;
+        let named = |call| move |cause| failed(call, device, cause);
+        // Protocol 0: it receives nothing.
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK;
+        let fd = ns
+            .run(|| sys::socket::open(libc::AF_PACKET, kind, 0))?
+            .map_err(named("socket AF_PACKET"))?;
+        let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
+        for (call, option, value) in [
+            ("PACKET_VERSION", libc::PACKET_VERSION, version),
+            ("PACKET_LOSS", libc::PACKET_LOSS, 1),
+        ] {
+            sys::socket::set_option(fd.as_fd(), libc::SOL_PACKET, option, value)
+                .map_err(named(call))?;
+        }
+        let send_buffer_suffices = widen_send_buffer(&fd, geometry).map_err(named("SO_SNDBUF"))?;
+        let (writer, reader) =
+            sys::packet_ring::open(fd.as_fd(), geometry).map_err(named("PACKET_TX_RING"))?;
+        sys::packet::bind(fd.as_fd(), at.index, 0).map_err(named("bind"))?;
+        let slots = (0..geometry.slots).map(|_| Mutex::new(None)).collect();
+        let shared = Arc::new(Shared {
+            doorbell: Doorbell::new(fd, device, reader.clone()),
+            reader,
+            slots,
+            capacity: ring_slots,
+            submitted: AtomicU64::new(0),
+            reaped: AtomicU64::new(0),
+            refused_packets: AtomicU64::new(0),
+        });
+        let tx = AfPacketTx::new(
+            Arc::clone(&shared),
+            writer,
+            source,
+            frame_limit_bytes,
+            send_buffer_suffices,
+        );
+        Ok((tx, AfPacketCompletions::new(shared)))
+    }
+}
+
+/// What the two halves share. Packets are numbered from 0 as they are submitted; number `n` is in
+/// slot `n` modulo the ring.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) doorbell: Doorbell,
+    pub(super) reader: SlotReader,
+    /// The packet of each slot that is not free. A slot is one half's at a time, so that no lock
+    /// is ever waited for.
+    slots: Box<[Mutex<Option<Packet>>]>,
+    /// Packets in the ring at most: the kernel's slots are a power of two, and may be more.
+    capacity: u32,
+    /// Packets submitted; written by the sending half.
+    submitted: AtomicU64,
+    /// Packets reaped; written by the completion half.
+    reaped: AtomicU64,
+    /// Packets that were never shown to the device; written by the sending half.
+    pub(super) refused_packets: AtomicU64,
+}
+
+impl Shared {
+    pub(super) fn slots_free(&self) -> u32 {
+        let reaped = self.reaped.load(Ordering::Acquire);
+        // Submitted is read last, so the difference is never negative.
+        let in_ring = self.submitted() - reaped;
+        self.capacity.saturating_sub(in_ring as u32)
+    }
+
+    /// Packets submitted. The slots of all of them are filled.
+    pub(super) fn submitted(&self) -> u64 {
+        self.submitted.load(Ordering::Acquire)
+    }
+
+    /// Puts down the packet of the next number and makes it known to the other half. Its slot
+    /// must be filled already.
+    pub(super) fn put(&self, number: u64, packet: Packet) {
+        let slot = &self.slots[self.slot(number) as usize];
+        *slot.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(packet);
+        self.submitted.store(number + 1, Ordering::Release);
+    }
+
+    /// Picks up the packet of `number`; its slot is free once [`free`](Self::free) was called.
+    pub(super) fn pick_up(&self, number: u64) -> Option<Packet> {
+        let slot = &self.slots[self.slot(number) as usize];
+        slot.lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+            .take()
+    }
+
+    /// Frees the slots of all packets below `reaped`.
+    pub(super) fn free(&self, reaped: u64) {
+        self.reaped.store(reaped, Ordering::Release);
+    }
+
+    /// The slot of a packet.
+    pub(super) fn slot(&self, number: u64) -> u32 {
+        (number % self.slots.len() as u64) as u32
+    }
+}
+
+fn geometry(ring_slots: u32, frame_limit_bytes: u32) -> io::Result<Geometry> {
+    if !(1..=SLOTS_LIMIT).contains(&ring_slots) {
+        return Err(invalid(format!(
+            "ring of {ring_slots} slots: 1 to {SLOTS_LIMIT}"
+        )));
+    }
+    let slot_bytes = (FRAME_OFFSET + frame_limit_bytes as usize).next_power_of_two();
+    let block_bytes = slot_bytes.max(sys::packet_ring::page_bytes());
+    // Whole blocks, of which all sizes are powers of two.
+    let slots = (ring_slots as usize)
+        .next_power_of_two()
+        .max(block_bytes / slot_bytes);
+    Ok(Geometry {
+        slot_bytes,
+        slots,
+        block_bytes,
+    })
+}
+
+/// Makes the send buffer as large as a full ring is charged, as far as allowed, and says whether
+/// it is.
+///
+/// The default (212,992 bytes) takes 93 frames of 1514 bytes. With one that is too small nothing is
+/// lost, but what lies beyond it waits in the ring, where the device does not see it.
+fn widen_send_buffer(fd: &OwnedFd, ring: Geometry) -> io::Result<bool> {
+    let needed = ring.slots * (ring.slot_bytes + CHARGE_OVERHEAD_BYTES);
+    let asked = libc::c_int::try_from(needed).unwrap_or(libc::c_int::MAX);
+    let set = |option| sys::socket::set_option(fd.as_fd(), libc::SOL_SOCKET, option, asked);
+    // The first goes beyond `net.core.wmem_max` but needs CAP_NET_ADMIN.
+    set(libc::SO_SNDBUFFORCE).or_else(|_| set(libc::SO_SNDBUF))?;
+    // The kernel doubles what is asked for and shows the double.
+    let [has] = sys::socket::option::<1>(fd.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF)?;
+    Ok(has as usize >= needed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_are_whole_blocks_of_powers_of_two() {
+        let page = sys::packet_ring::page_bytes();
+        let ring = geometry(1000, 1514).expect("fits");
+        assert_eq!((ring.slot_bytes, ring.slots), (2048, 1024));
+        assert_eq!(ring.block_bytes, page.max(2048));
+        let small = geometry(1, 82).expect("fits");
+        assert_eq!((small.slot_bytes, small.slots), (128, page / 128));
+        let jumbo = geometry(3, 65_550).expect("fits");
+        assert_eq!((jumbo.slot_bytes, jumbo.slots), (131_072, 4));
+        assert!(geometry(0, 1514).is_err());
+        assert!(geometry(SLOTS_LIMIT + 1, 1514).is_err());
+    }
+}

@@ -1,0 +1,202 @@
+//! The memory of a transmit ring (`PACKET_TX_RING`, `TPACKET_V2`), shared with the kernel.
+//!
+//! The one who may write a slot's bytes is [`SlotWriter`], of which there is one; who only looks
+//! has a [`SlotReader`]. The status word says whose the slot is: ours when available, else the
+//! kernel's, which only reads the bytes.
+
+use std::io;
+use std::mem::offset_of;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::check;
+
+/// Where a frame starts in its slot: where `PACKET_TX_HAS_OFF` is not set, the header's aligned
+/// length (`TPACKET2_HDRLEN` less a `sockaddr_ll`).
+pub(crate) const FRAME_OFFSET: usize =
+    size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
+
+/// How a ring lies in memory. All three are powers of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Geometry {
+    /// Bytes from one slot to the next; at least [`FRAME_OFFSET`].
+    pub(crate) slot_bytes: usize,
+    /// Slots in all.
+    pub(crate) slots: usize,
+    /// Bytes that the kernel allocates in one piece: at least a page and a slot.
+    pub(crate) block_bytes: usize,
+}
+
+impl Geometry {
+    fn bytes(self) -> usize {
+        self.slot_bytes * self.slots
+    }
+
+    fn is_sound(self) -> bool {
+        self.slot_bytes.is_power_of_two()
+            && self.slot_bytes > FRAME_OFFSET
+            && self.block_bytes.is_power_of_two()
+            && self
+                .slots
+                .checked_mul(self.slot_bytes)
+                .is_some_and(|bytes| {
+                    u32::try_from(bytes).is_ok() && bytes > 0 && bytes % self.block_bytes == 0
+                })
+    }
+}
+
+#[derive(Debug)]
+struct Mapping {
+    start: NonNull<u8>,
+    geometry: Geometry,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread; all words that two threads touch
+// are accessed as atomics, and bytes only by the one `SlotWriter`.
+unsafe impl Send for Mapping {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// A word of a slot's header. Any slot number is taken modulo the ring.
+    fn word(&self, slot: u32, offset: usize) -> &AtomicU32 {
+        let at = self.slot_start(slot) + offset;
+        // SAFETY: `slot_start` is inside the mapping with a whole slot behind it, and `offset` is
+        // that of a 32-bit field of the header, so the word is inside and aligned (a slot starts
+        // at a power of two of at least 64). The mapping lives as long as `self`. From our side
+        // it is only ever accessed as an atomic.
+        unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(at).cast()) }
+    }
+
+    fn slot_start(&self, slot: u32) -> usize {
+        (slot as usize % self.geometry.slots) * self.geometry.slot_bytes
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: these are the start and length that mmap gave, and no borrow outlives `self`.
+        // It cannot fail with them.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.geometry.bytes()) };
+    }
+}
+
+/// The one half that fills slots.
+#[derive(Debug)]
+pub(crate) struct SlotWriter(Arc<Mapping>);
+
+/// Looks at slots.
+#[derive(Debug, Clone)]
+pub(crate) struct SlotReader(Arc<Mapping>);
+
+/// Gives the packet socket `fd` a transmit ring and maps it.
+pub(crate) fn open(fd: BorrowedFd<'_>, ring: Geometry) -> io::Result<(SlotWriter, SlotReader)> {
+    if !ring.is_sound() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let request = libc::tpacket_req {
+        tp_block_size: ring.block_bytes as u32,
+        tp_block_nr: (ring.bytes() / ring.block_bytes) as u32,
+        tp_frame_size: ring.slot_bytes as u32,
+        tp_frame_nr: ring.slots as u32,
+    };
+    // SAFETY: the pointer and length describe `request`, which outlives the call.
+    check(unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_TX_RING,
+            (&raw const request).cast(),
+            size_of::<libc::tpacket_req>() as libc::socklen_t,
+        )
+    })?;
+    // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+    let start = unsafe {
+        libc::mmap(
+            null_mut(),
+            ring.bytes(),
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
+            fd.as_raw_fd(),
+            0,
+        )
+    };
+    if start == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::InvalidData)?;
+    let mapping = Arc::new(Mapping {
+        start,
+        geometry: ring,
+    });
+    Ok((SlotWriter(Arc::clone(&mapping)), SlotReader(mapping)))
+}
+
+impl SlotWriter {
+    /// Lets `write` fill the slot and say how many bytes the frame has, and asks for it to be
+    /// sent; `false` if the slot is not ours.
+    pub(crate) fn fill(&mut self, slot: u32, write: impl FnOnce(&mut [u8]) -> u32) -> bool {
+        let status = self.0.word(slot, offset_of!(libc::tpacket2_hdr, tp_status));
+        if status.load(Ordering::Acquire) != libc::TP_STATUS_AVAILABLE {
+            return false;
+        }
+        let length_bytes = self.0.geometry.slot_bytes - FRAME_OFFSET;
+        // SAFETY: the range is inside the slot and behind its header. The slot is available, so
+        // the kernel does not use it; there is one `SlotWriter` and we hold it exclusively, so
+        // nobody else here does either.
+        let bytes = unsafe {
+            let start = self
+                .0
+                .start
+                .as_ptr()
+                .add(self.0.slot_start(slot) + FRAME_OFFSET);
+            std::slice::from_raw_parts_mut(start, length_bytes)
+        };
+        let frame_bytes = write(bytes);
+        self.0
+            .word(slot, offset_of!(libc::tpacket2_hdr, tp_len))
+            .store(frame_bytes, Ordering::Relaxed);
+        // Release: whoever sees the request also sees the frame.
+        status.store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
+        true
+    }
+}
+
+impl SlotReader {
+    /// The slot's status word. What the kernel did before it wrote it is visible after this.
+    pub(crate) fn status(&self, slot: u32) -> u32 {
+        self.0
+            .word(slot, offset_of!(libc::tpacket2_hdr, tp_status))
+            .load(Ordering::Acquire)
+    }
+
+    /// The length that [`SlotWriter::fill`] gave the frame.
+    pub(crate) fn frame_bytes(&self, slot: u32) -> u32 {
+        self.0
+            .word(slot, offset_of!(libc::tpacket2_hdr, tp_len))
+            .load(Ordering::Relaxed)
+    }
+
+    /// Makes a slot that the kernel found malformed ours again.
+    pub(crate) fn recover(&self, slot: u32) {
+        // Fails only if the slot is not marked so, and then there is nothing to do.
+        let _ = self
+            .0
+            .word(slot, offset_of!(libc::tpacket2_hdr, tp_status))
+            .compare_exchange(
+                libc::TP_STATUS_WRONG_FORMAT,
+                libc::TP_STATUS_AVAILABLE,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+    }
+}
+
+/// Bytes of a page, the least that the kernel allocates for a ring.
+pub(crate) fn page_bytes() -> usize {
+    // SAFETY: no pointers.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(4096)
+}

@@ -1,0 +1,149 @@
+//! Numbered frames for the packet ring: made, sent, and checked where they arrive.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex};
+
+use taut_linux::af_packet::{AfPacket, AfPacketCompletions, AfPacketTx, PacketReceiver};
+use taut_linux::link::{self, RootQdisc};
+use taut_linux::{FramePool, NetNs, VirtioNetHeader, poll, sched};
+use taut_path::{Completions, Packet, TxRing};
+
+use super::{LEFT_MAC, RIGHT_MAC};
+
+pub type Pool = Arc<Mutex<FramePool>>;
+
+/// An EtherType that nobody answers (local experiments).
+const ETHERTYPE: [u8; 2] = [0x88, 0xb5];
+/// Addresses, EtherType and number.
+pub const LEAST_BYTES: usize = 14 + 4;
+pub const LONGEST_BYTES: usize = 1514;
+
+/// Two namespaces with a veth pair between, a ring on the left end and a receiver on the right.
+pub struct Ring {
+    pub left: NetNs,
+    pub right: NetNs,
+    pub pool: Pool,
+    pub tx: AfPacketTx<Pool>,
+    pub completions: AfPacketCompletions,
+    pub receiver: PacketReceiver,
+    buffer: Vec<u8>,
+}
+
+impl Ring {
+    pub fn new(slots: u32, qdisc: RootQdisc) -> Self {
+        let (left, right) = (
+            NetNs::new().expect("namespace"),
+            NetNs::new().expect("namespace"),
+        );
+        link::add_veth_pair(&left, "veth0", &right, "veth1").expect("pair");
+        link::set_mac(&left, "veth0", LEFT_MAC).expect("mac");
+        link::set_mac(&right, "veth1", RIGHT_MAC).expect("mac");
+        for (ns, device) in [(&left, "veth0"), (&right, "veth1")] {
+            link::set_up(ns, device).expect("up");
+        }
+        link::set_root_qdisc(&left, "veth0", qdisc).expect("qdisc");
+        let pool = Arc::new(Mutex::new(FramePool::new(slots * 2, 2048)));
+        let receiver = PacketReceiver::open(&right, "veth1").expect("receiver");
+        let (tx, completions) =
+            AfPacket::open(&left, "veth0", slots, Arc::clone(&pool)).expect("ring");
+        let buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
+        Self {
+            left,
+            right,
+            pool,
+            tx,
+            completions,
+            receiver,
+            buffer,
+        }
+    }
+
+    /// Sends frames from `next` on while there are slots and the number is below `end`, and rings.
+    pub fn fill(&mut self, next: &mut u32, end: u32) -> io::Result<()> {
+        while *next < end && self.tx.slots_free() >= self.tx.slots_of_largest() {
+            self.tx.submit(numbered(&self.pool, *next), 0);
+            *next += 1;
+        }
+        self.tx.kick(0)
+    }
+
+    /// Reaps all that is finished; answers the lengths.
+    pub fn reap(&mut self) -> Vec<u32> {
+        let mut lengths = Vec::new();
+        reap_into(&mut self.completions, &self.pool, |length| {
+            lengths.push(length)
+        });
+        lengths
+    }
+
+    /// Receives all numbered frames that wait, checks each, and answers their numbers.
+    pub fn receive(&mut self) -> Vec<u32> {
+        let mut numbers = Vec::new();
+        receive_into(&self.receiver, &mut self.buffer, |number| {
+            numbers.push(number)
+        });
+        numbers
+    }
+
+    /// Waits up to a millisecond for something to receive.
+    pub fn wait(&self) {
+        let soon_ns = sched::monotonic_ns() + 1_000_000;
+        poll::wait(&[self.receiver.as_fd()], Some(soon_ns)).expect("poll");
+    }
+}
+
+/// Reaps all that is finished.
+pub fn reap_into(completions: &mut AfPacketCompletions, pool: &Pool, mut done: impl FnMut(u32)) {
+    let mut freed = |packet: Packet| {
+        done(packet.wire_bytes);
+        pool.lock().expect("pool").give_back(packet.into_frame());
+    };
+    while completions.reap(0, 7, &mut freed).expect("reaps") {}
+}
+
+/// Receives all numbered frames that wait, and checks every byte.
+pub fn receive_into(receiver: &PacketReceiver, buffer: &mut [u8], mut take: impl FnMut(u32)) {
+    while let Some(bytes) = receiver.read(buffer).expect("receives") {
+        let (_, frame) = VirtioNetHeader::split(&buffer[..bytes]).expect("header");
+        if frame[12..14] == ETHERTYPE {
+            let number = u32::from_be_bytes(frame[14..18].try_into().expect("number"));
+            assert!(frame == bytes_of(number), "frame {number} arrived changed");
+            take(number);
+        }
+    }
+}
+
+/// The packet of a number, in a frame of the pool.
+pub fn numbered(pool: &Pool, number: u32) -> Packet {
+    let bytes = bytes_of(number);
+    let mut pool = pool.lock().expect("pool");
+    let frame = pool.take().expect("frame");
+    pool.bytes_mut(&frame)[..bytes.len()].copy_from_slice(&bytes);
+    pool.set_len(&frame, bytes.len() as u32);
+    Packet::new(frame, bytes.len() as u32)
+}
+
+/// Frames of all lengths, each byte depending on the number: two frames never look alike.
+pub fn bytes_of(number: u32) -> Vec<u8> {
+    let length = if number.is_multiple_of(2) {
+        LONGEST_BYTES
+    } else {
+        LEAST_BYTES + (number as usize * 31) % (LONGEST_BYTES - LEAST_BYTES)
+    };
+    let mut bytes = [
+        &RIGHT_MAC.0[..],
+        &LEFT_MAC.0,
+        &ETHERTYPE,
+        &number.to_be_bytes(),
+    ]
+    .concat();
+    let mut state = number.wrapping_mul(0x9e37_79b9) | 1;
+    bytes.extend((LEAST_BYTES..length).map(|_| {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state as u8
+    }));
+    bytes
+}

@@ -1,0 +1,68 @@
+//! Without any privilege: a user namespace of our own is enough for all but TAP and real-time
+//! priority.
+//!
+//! Its own `main`, without the test harness, whose threads would forbid the move.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+use std::sync::{Arc, Mutex};
+
+use taut_linux::af_packet::{AfPacket, PacketReceiver};
+use taut_linux::link::{self, RootQdisc};
+use taut_linux::{FramePool, NetNs, Privilege, ensure_privilege, privilege};
+
+/// `nobody`, who may do nothing.
+const NOBODY: u32 = 65_534;
+const AS_NOBODY: &str = "TAUT_TEST_AS_NOBODY";
+
+fn main() -> ExitCode {
+    if std::env::var_os(AS_NOBODY).is_some() {
+        return as_nobody();
+    }
+    let mut child = Command::new("/proc/self/exe");
+    child.env(AS_NOBODY, "1");
+    match privilege() {
+        Ok(_) => child.uid(NOBODY).gid(NOBODY),
+        Err(_) => &mut child,
+    };
+    match child.status() {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("skipped: cannot start as nobody: {error}");
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+fn as_nobody() -> ExitCode {
+    assert!(privilege().is_err(), "nobody has no capabilities");
+    match ensure_privilege() {
+        Ok(how) => assert_eq!(how, Privilege::UserNamespace),
+        // Whether that is allowed is a setting of the machine, and no fault of ours.
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            return ExitCode::SUCCESS;
+        }
+    }
+    assert_eq!(privilege().ok(), Some(Privilege::Capabilities));
+    let (left, right) = (
+        NetNs::new().expect("namespace"),
+        NetNs::new().expect("namespace"),
+    );
+    link::add_veth_pair(&left, "veth0", &right, "veth1").expect("pair");
+    let shaper = RootQdisc::Tbf {
+        rate_bits_per_s: 1_000_000,
+        burst_bytes: 2000,
+        limit_bytes: 100_000,
+    };
+    link::set_root_qdisc(&left, "veth0", shaper).expect("qdisc");
+    let pool = Arc::new(Mutex::new(FramePool::new(64, 2048)));
+    let (tx, _completions) = AfPacket::open(&left, "veth0", 1024, pool).expect("ring");
+    println!(
+        "as nobody: send buffer suffices for 1024 frames: {}",
+        tx.send_buffer_suffices()
+    );
+    PacketReceiver::open(&right, "veth1").expect("receiver");
+    ExitCode::SUCCESS
+}
