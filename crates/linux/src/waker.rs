@@ -77,6 +77,7 @@ impl AsFd for EventWaker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sched::monotonic_ns;
     use std::sync::atomic::AtomicU32;
     use std::task::Waker;
     use std::thread;
@@ -109,9 +110,12 @@ mod tests {
                 }
             }
         });
-        // A lost call leaves this waiting for ever.
         while done.load(Ordering::Relaxed) < CALLS {
-            event.wait(None).expect("waits");
+            let patience_ns = monotonic_ns() + 60_000_000_000;
+            assert!(
+                event.wait(Some(patience_ns)).expect("waits"),
+                "a call was lost"
+            );
             event.clear();
         }
         caller.join().expect("caller");

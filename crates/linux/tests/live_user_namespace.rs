@@ -58,9 +58,9 @@ fn as_nobody() -> ExitCode {
     };
     link::set_root_qdisc(&left, "veth0", shaper).expect("qdisc");
     let pool = Arc::new(Mutex::new(FramePool::new(64, 2048)));
-    let (tx, _completions) = AfPacket::open(&left, "veth0", 1024, pool).expect("ring");
+    let (tx, _completions) = AfPacket::open(&left, "veth0", 16_384, pool).expect("ring");
     println!(
-        "as nobody: send buffer suffices for 1024 frames: {}",
+        "as nobody: send buffer suffices for 16,384 frames: {}",
         tx.send_buffer_suffices()
     );
     PacketReceiver::open(&right, "veth1").expect("receiver");
