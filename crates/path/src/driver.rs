@@ -53,3 +53,45 @@ pub trait Completions {
         true
     }
 }
+
+/// Two halves that live on one thread are a device.
+impl<R: TxRing, C> TxRing for (R, C) {
+    type Error = R::Error;
+
+    fn slots_free(&self) -> u32 {
+        self.0.slots_free()
+    }
+
+    fn slots_of_largest(&self) -> u32 {
+        self.0.slots_of_largest()
+    }
+
+    fn submit(&mut self, packet: Packet, now_ns: u64) {
+        self.0.submit(packet, now_ns);
+    }
+
+    fn kick(&mut self, now_ns: u64) -> Result<(), Self::Error> {
+        self.0.kick(now_ns)
+    }
+}
+
+impl<R, C: Completions> Completions for (R, C) {
+    type Error = C::Error;
+
+    fn slots_free(&self) -> u32 {
+        self.1.slots_free()
+    }
+
+    fn reap(
+        &mut self,
+        now_ns: u64,
+        budget_packets: u32,
+        freed: &mut dyn FnMut(Packet),
+    ) -> Result<bool, Self::Error> {
+        self.1.reap(now_ns, budget_packets, freed)
+    }
+
+    fn completions_are_true(&self) -> bool {
+        self.1.completions_are_true()
+    }
+}

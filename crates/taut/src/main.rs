@@ -1,1 +1,27 @@
-fn main() {}
+//! The `taut` command.
+
+mod cli;
+mod lab;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Exit codes, the same for every subcommand. Usage errors exit with 2 (clap's own choice too).
+mod exit {
+    /// Something failed.
+    pub const FAILED: u8 = 1;
+    /// A value was understood but cannot be.
+    pub const USAGE: u8 = 2;
+    /// No privilege or kernel feature; what automake and friends read as "skipped".
+    pub const CANNOT_RUN_HERE: u8 = 77;
+}
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    match cli.command {
+        cli::Command::Lab {
+            scenario: cli::LabScenario::RrUnderLoad(options),
+        } => lab::rr_under_load(&options),
+    }
+}

@@ -1,0 +1,38 @@
+//! What the command line accepts.
+
+use clap::{Parser, Subcommand};
+
+use crate::lab::options::RrUnderLoad;
+
+/// Keeps a transmit queue just full enough.
+#[derive(Debug, Parser)]
+#[command(name = "taut", version, about)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Experiments with real traffic, in network namespaces of their own.
+    Lab {
+        #[command(subcommand)]
+        scenario: LabScenario,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LabScenario {
+    /// Bulk TCP streams saturate a link while one request/response runs at high priority.
+    ///
+    /// Two network namespaces with kernel TCP, joined by taut's transmit path and an emulated NIC
+    /// (or an AF_PACKET ring). One row for each of limit off/on and TSO on/off: bytes in the ring,
+    /// transactions and their latency, goodput, with the published figures beside them.
+    #[command(after_help = AFTER_HELP)]
+    RrUnderLoad(RrUnderLoad),
+}
+
+const AFTER_HELP: &str = "\
+Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
+Needs root, or a kernel that lets users make user namespaces and open /dev/net/tun.
+Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here.";

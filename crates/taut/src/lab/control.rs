@@ -1,0 +1,61 @@
+//! What the threads of a row tell each other.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A figure that one thread writes and others look at.
+#[derive(Debug, Default)]
+pub struct Gauge(AtomicU64);
+
+impl Gauge {
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// Adds to a figure that only the calling thread writes.
+    pub fn add(&self, value: u64) {
+        self.set(self.get() + value);
+    }
+
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The state of a row, and the figures of its progress line.
+#[derive(Debug, Default)]
+pub struct Control {
+    stop: AtomicBool,
+    recording: AtomicBool,
+    pub in_flight_bytes: Gauge,
+    pub received_bytes: Gauge,
+    pub transactions: Gauge,
+}
+
+impl Control {
+    /// Ends the row: every thread leaves its loop soon.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Starts or ends the measured time.
+    pub fn record(&self, on: bool) {
+        self.recording.store(on, Ordering::Relaxed);
+    }
+
+    pub fn is_recording(&self) -> bool {
+        self.recording.load(Ordering::Relaxed)
+    }
+}
+
+/// Stops the row when a thread ends, however it ends: the others would wait for it in vain.
+pub struct StopOnDrop<'a>(pub &'a Control);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}

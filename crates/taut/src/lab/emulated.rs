@@ -1,0 +1,129 @@
+//! One direction over an emulated NIC: TAP, discipline, limit, ring, wire, TAP.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::rc::Rc;
+
+use taut_linux::{Tap, Written};
+use taut_path::{Limit, TxQueue};
+use taut_sim::nic::{EmulatedNic, NicEvent};
+
+use super::meter::Meter;
+use super::router::{Direction, DirectionOutcome};
+use super::tap_source::TapSource;
+
+/// A packet that others follow may be delivered this much late. A receiving NIC moderates its
+/// interrupts too, and a wake-up for each of 81,000 frames a second costs more than they do.
+const DELIVERY_SLACK_NS: u64 = 50_000;
+
+/// A queue whose wire ends in another TAP.
+pub struct EmulatedDirection<L: Limit> {
+    source: TapSource,
+    queue: TxQueue<L, EmulatedNic, Meter>,
+    to: Rc<Tap>,
+    refused_packets: u64,
+}
+
+/// What the NIC did, without a borrow of it.
+enum Did {
+    Delivered(io::Result<Written>),
+    Interrupt,
+}
+
+impl<L: Limit> EmulatedDirection<L> {
+    /// Carries what `source` says to `to`, through `queue`.
+    pub fn new(source: TapSource, queue: TxQueue<L, EmulatedNic, Meter>, to: Rc<Tap>) -> Self {
+        Self {
+            source,
+            queue,
+            to,
+            refused_packets: 0,
+        }
+    }
+
+    /// Replays what the NIC did by `now_ns`, in nominal order and at nominal times, so that being
+    /// late is not mistaken for a wire that ran dry.
+    fn advance(&mut self, now_ns: u64) -> io::Result<()> {
+        while let Some((at_ns, did)) = self.advance_one(now_ns) {
+            match did {
+                Did::Delivered(written) => match written? {
+                    Written::Taken => {}
+                    Written::Refused(_) => self.refused_packets += 1,
+                },
+                Did::Interrupt => self.complete(at_ns)?,
+            }
+        }
+        if self
+            .queue
+            .next_wakeup()
+            .is_some_and(|at_ns| at_ns <= now_ns)
+        {
+            self.complete(now_ns)?;
+        }
+        Ok(())
+    }
+
+    fn advance_one(&mut self, now_ns: u64) -> Option<(u64, Did)> {
+        let (at_ns, event) = self.queue.driver_mut().advance(now_ns)?;
+        let did = match event {
+            NicEvent::Sent(packet) => {
+                Did::Delivered(self.to.write(&self.source.frames.bytes(packet.frame())))
+            }
+            NicEvent::Interrupt => Did::Interrupt,
+        };
+        Some((at_ns, did))
+    }
+
+    fn complete(&mut self, at_ns: u64) -> io::Result<()> {
+        let completed = self
+            .queue
+            .complete(at_ns, &mut self.source.frames)
+            .map_err(io::Error::other)?;
+        if completed.schedule {
+            self.run(at_ns);
+        }
+        Ok(())
+    }
+
+    /// The emulated NIC's doorbell cannot fail, and every other reason to stop is waited for.
+    fn run(&mut self, now_ns: u64) {
+        let _ = self.queue.run(now_ns, &mut self.source.frames);
+    }
+}
+
+impl<L: Limit> Direction for EmulatedDirection<L> {
+    fn source(&self) -> BorrowedFd<'_> {
+        self.source.fd()
+    }
+
+    fn service(&mut self, now_ns: u64) -> io::Result<bool> {
+        self.advance(now_ns)?;
+        let more = self.source.read_into(&mut self.queue, now_ns)?;
+        self.run(now_ns);
+        Ok(more)
+    }
+
+    fn next_wakeup_ns(&self) -> Option<u64> {
+        let nic = self.queue.driver();
+        let event_ns = nic.next_event_ns()?;
+        // Interrupts refill the ring and are on time; so is the last packet of a burst.
+        let last_of_burst = nic.packets_to_send() <= 1;
+        let delivery_ns = if last_of_burst {
+            event_ns
+        } else {
+            event_ns + DELIVERY_SLACK_NS
+        };
+        let due_ns = nic
+            .next_interrupt_ns()
+            .map_or(delivery_ns, |at_ns| at_ns.min(delivery_ns));
+        Some(
+            self.queue
+                .next_wakeup()
+                .map_or(due_ns, |at_ns| at_ns.min(due_ns)),
+        )
+    }
+
+    fn into_outcome(self: Box<Self>) -> io::Result<DirectionOutcome> {
+        self.source.outcome(&self.queue, self.refused_packets)
+    }
+}

@@ -1,0 +1,102 @@
+//! The frames of one TAP, and where they end.
+
+use std::cell::{Ref, RefCell};
+use std::io;
+use std::rc::Rc;
+
+use taut_linux::{FramePool, FrameSource, Tap, VirtioNetHeader};
+use taut_path::classify::classify;
+use taut_path::{DropReason, Frame, Packet, PacketSink};
+
+/// Frames for everything that a discipline and a ring may hold. More may be asked for (a long
+/// discipline); then the TAP's packets are dropped here, and counted.
+const FRAMES: u32 = 16_384;
+
+/// What the memory of a packet costs beyond its bytes: the kernel's own bookkeeping of a packet in
+/// a queue, so that budgets mean what they mean there (a 1,514-byte packet charges 2,304).
+const BOOKKEEPING_BYTES: u32 = 790;
+
+/// The frames read from one TAP, shared by its reader, its queue and its driver.
+#[derive(Clone)]
+pub struct Frames(Rc<RefCell<FramePool>>);
+
+impl Frames {
+    /// Frames for what `tap` can say.
+    pub fn for_tap(tap: &Tap) -> Self {
+        let frame_bytes = tap.read_limit_bytes() as u32;
+        Self(Rc::new(RefCell::new(FramePool::new(FRAMES, frame_bytes))))
+    }
+
+    /// The virtio-net header and the frame, as read.
+    pub fn bytes(&self, frame: &Frame) -> Ref<'_, [u8]> {
+        Ref::map(self.0.borrow(), |pool| pool.bytes(frame))
+    }
+
+    /// Reads the next packet from `tap`, if one is waiting.
+    pub fn read(&self, tap: &Tap) -> io::Result<Arrival> {
+        let mut pool = self.0.borrow_mut();
+        let Some(frame) = pool.take() else {
+            let mut lost = vec![0; tap.read_limit_bytes()];
+            return Ok(match tap.read(&mut lost)? {
+                Some(_) => Arrival::NoFrame,
+                None => Arrival::Nothing,
+            });
+        };
+        match tap.read(pool.bytes_mut(&frame)) {
+            Ok(Some(bytes)) => {
+                pool.set_len(&frame, bytes as u32);
+                let packet = packet_of(pool.bytes(&frame));
+                Ok(Arrival::Packet(packet(frame)))
+            }
+            nothing_or_error => {
+                pool.give_back(frame);
+                nothing_or_error.map(|_| Arrival::Nothing)
+            }
+        }
+    }
+}
+
+/// What a read from a TAP gave.
+pub enum Arrival {
+    Packet(Packet),
+    Nothing,
+    /// A packet was there and every frame in use: it is lost.
+    NoFrame,
+}
+
+/// Reads the headers of a frame into the descriptor that will stand for it.
+fn packet_of(header_and_frame: &[u8]) -> impl FnOnce(Frame) -> Packet {
+    let (header, bytes) = VirtioNetHeader::split(header_and_frame).unwrap_or_default();
+    let class = classify(bytes);
+    let wire_bytes = bytes.len() as u32;
+    let segmentation = header.segmentation(bytes);
+    move |frame| {
+        let mut packet = Packet::new(frame, wire_bytes);
+        packet.charge_bytes = wire_bytes + BOOKKEEPING_BYTES;
+        packet.segmentation = segmentation;
+        packet.priority = class.priority;
+        packet.flow = class.flow;
+        packet
+    }
+}
+
+impl PacketSink for Frames {
+    fn freed(&mut self, packet: Packet) {
+        self.0.borrow_mut().give_back(packet.into_frame());
+    }
+
+    fn dropped(&mut self, packet: Packet, _reason: DropReason) {
+        self.0.borrow_mut().give_back(packet.into_frame());
+    }
+}
+
+/// A packet socket takes frames without the virtio-net header.
+impl FrameSource for Frames {
+    fn copy_to(&self, frame: &Frame, out: &mut [u8]) -> usize {
+        let bytes = self.bytes(frame);
+        let bytes = bytes.get(VirtioNetHeader::BYTES..).unwrap_or_default();
+        let fits = bytes.len().min(out.len());
+        out[..fits].copy_from_slice(&bytes[..fits]);
+        bytes.len()
+    }
+}

@@ -1,0 +1,199 @@
+//! The load: bulk TCP streams and one request/response, by taut itself.
+
+mod bulk;
+mod request;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use socket2::SockRef;
+use taut_linux::{NetNs, TcpInfo};
+
+use super::control::Control;
+pub use request::Requests;
+
+/// Port of the bulk streams, any that is free in a namespace of our own.
+const BULK_PORT: u16 = 5001;
+/// Port of the request/response.
+const REQUEST_PORT: u16 = 5002;
+
+/// Type of service of the request/response: low delay, priority 6, the first band.
+const LOW_DELAY_TOS: u32 = 0x10;
+
+/// How long a connection may take to be made, over an idle link.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often a thread that waits for the network looks whether the row is over.
+const LOOK_AROUND: Duration = Duration::from_millis(100);
+
+/// The congestion control of all streams. The system's default may be another, such as bbr.
+const CONGESTION_CONTROL: &[u8] = b"cubic";
+
+/// Connections that are made and do not send yet.
+pub struct Connected {
+    bulk: Vec<(TcpStream, TcpStream)>,
+    request: (TcpStream, TcpStream),
+}
+
+/// Makes `streams` bulk connections and one for requests from `client` to `server`, which listens
+/// at `address`.
+pub fn connect(
+    client: &NetNs,
+    server: &NetNs,
+    address: Ipv4Addr,
+    streams: u32,
+) -> anyhow::Result<Connected> {
+    let bulk_address = SocketAddr::from((address, BULK_PORT));
+    let request_address = SocketAddr::from((address, REQUEST_PORT));
+    let listen = |address| server.run(move || TcpListener::bind(address))?;
+    let bulk_listener = listen(bulk_address).context("listen for bulk streams")?;
+    let request_listener = listen(request_address).context("listen for requests")?;
+    client.run(move || {
+        let bulk = (0..streams)
+            .map(|n| {
+                connect_one(&bulk_listener, bulk_address)
+                    .with_context(|| format!("connect bulk stream {} of {streams}", n + 1))
+            })
+            .collect::<anyhow::Result<_>>()?;
+        let request =
+            connect_one(&request_listener, request_address).context("connect for requests")?;
+        for socket in [&request.0, &request.1] {
+            SockRef::from(socket).set_tos_v4(LOW_DELAY_TOS)?;
+            socket.set_nodelay(true)?;
+        }
+        Ok(Connected { bulk, request })
+    })?
+}
+
+fn connect_one(
+    listener: &TcpListener,
+    address: SocketAddr,
+) -> anyhow::Result<(TcpStream, TcpStream)> {
+    let client = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?;
+    let server = accept(listener)?;
+    for socket in [&client, &server] {
+        SockRef::from(socket)
+            .set_tcp_congestion(CONGESTION_CONTROL)
+            .context("this kernel has no cubic congestion control")?;
+    }
+    Ok((client, server))
+}
+
+/// Accepts with a timeout: a handshake that was lost must not hang the lab.
+fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
+    listener.set_nonblocking(true)?;
+    let deadline = Instant::now() + CONNECT_TIMEOUT;
+    loop {
+        match listener.accept() {
+            Ok((socket, _)) => {
+                socket.set_nonblocking(false)?;
+                return Ok(socket);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        if Instant::now() > deadline {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        // The connection is made already; it only has to appear in the queue.
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// A running load.
+pub struct Load {
+    /// The bulk senders' sockets, to ask the kernel about them.
+    senders: Vec<TcpStream>,
+    bulk: [JoinHandle<anyhow::Result<()>>; 2],
+    echo: JoinHandle<anyhow::Result<()>>,
+    requests: JoinHandle<anyhow::Result<Requests>>,
+}
+
+impl Connected {
+    /// Starts all of it, until `control` stops the row.
+    pub fn start(self, control: &Arc<Control>) -> anyhow::Result<Load> {
+        let (senders, receivers): (Vec<_>, Vec<_>) = self.bulk.into_iter().unzip();
+        let (client, server) = self.request;
+        Ok(Load {
+            senders: senders
+                .iter()
+                .map(TcpStream::try_clone)
+                .collect::<io::Result<_>>()?,
+            bulk: [
+                spawn("bulk-send", control, move |control| {
+                    bulk::send(senders, control)
+                })?,
+                spawn("bulk-receive", control, move |control| {
+                    bulk::receive(receivers, control)
+                })?,
+            ],
+            echo: spawn("echo", control, move |control| {
+                request::answer(server, control)
+            })?,
+            requests: spawn("request", control, move |control| {
+                request::ask(client, control)
+            })?,
+        })
+    }
+}
+
+/// What the bulk streams had delivered at one moment.
+pub struct Delivered(Vec<TcpInfo>);
+
+impl Delivered {
+    /// Payload bytes that arrived since `before`.
+    pub fn bytes_since(&self, before: &Self) -> u64 {
+        let segments = |(now, before): (&TcpInfo, &TcpInfo)| {
+            let segments = now
+                .delivered_segments
+                .wrapping_sub(before.delivered_segments);
+            u64::from(segments) * u64::from(now.mss_bytes)
+        };
+        self.0.iter().zip(&before.0).map(segments).sum()
+    }
+}
+
+impl Load {
+    /// What arrived so far, each segment counted once and those behind a hole included. What the
+    /// receiving application reads stands still while a hole is repaired and leaps afterwards,
+    /// which over some seconds is more noise than signal.
+    pub fn delivered(&self) -> io::Result<Delivered> {
+        self.senders
+            .iter()
+            .map(TcpInfo::of)
+            .collect::<io::Result<_>>()
+            .map(Delivered)
+    }
+
+    /// Waits for every thread, and gives what the requests measured.
+    pub fn join(self) -> anyhow::Result<Requests> {
+        for thread in self.bulk.into_iter().chain([self.echo]) {
+            join(thread)?;
+        }
+        join(self.requests)
+    }
+}
+
+fn spawn<T: Send + 'static>(
+    name: &'static str,
+    control: &Arc<Control>,
+    work: impl FnOnce(&Control) -> anyhow::Result<T> + Send + 'static,
+) -> io::Result<JoinHandle<anyhow::Result<T>>> {
+    let control = Arc::clone(control);
+    std::thread::Builder::new()
+        .name(name.into())
+        .spawn(move || {
+            let _stop = super::control::StopOnDrop(&control);
+            work(&control).with_context(|| format!("thread {name}"))
+        })
+}
+
+fn join<T>(thread: JoinHandle<anyhow::Result<T>>) -> anyhow::Result<T> {
+    thread
+        .join()
+        .map_err(|_| anyhow!("a thread of the load panicked"))?
+}

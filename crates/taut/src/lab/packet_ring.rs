@@ -1,0 +1,122 @@
+//! One direction over an AF_PACKET ring, and the plain way back.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
+
+use taut_linux::af_packet::{AfPacketCompletions, AfPacketTx, PacketReceiver};
+use taut_linux::{Tap, Written};
+use taut_path::{Limit, Stop, TxQueue};
+
+use super::frames::Frames;
+use super::meter::Meter;
+use super::router::{BATCH_PACKETS, Direction, DirectionOutcome};
+use super::tap_source::TapSource;
+
+/// The two halves of the ring, on this thread.
+pub type Ring = (AfPacketTx<Frames>, AfPacketCompletions);
+
+/// From a TAP through a queue of ours into a ring of the kernel's.
+pub struct RingDirection<L: Limit> {
+    source: TapSource,
+    queue: TxQueue<L, Ring, Meter>,
+    /// A packet ring does not interrupt: it is looked at once in so many ns.
+    cadence_ns: u64,
+    next_reap_ns: u64,
+}
+
+impl<L: Limit> RingDirection<L> {
+    /// Carries what `source` says through `queue`, and reaps once each `cadence_ns`.
+    pub fn new(source: TapSource, queue: TxQueue<L, Ring, Meter>, cadence_ns: u64) -> Self {
+        Self {
+            source,
+            queue,
+            cadence_ns,
+            next_reap_ns: 0,
+        }
+    }
+
+    fn reap(&mut self, now_ns: u64) -> io::Result<()> {
+        if now_ns < self.next_reap_ns {
+            return Ok(());
+        }
+        self.next_reap_ns = now_ns + self.cadence_ns;
+        let reaped = self.queue.complete(now_ns, &mut self.source.frames);
+        reaped.map(|_| ()).map_err(io::Error::other)
+    }
+}
+
+impl<L: Limit> Direction for RingDirection<L> {
+    fn source(&self) -> BorrowedFd<'_> {
+        self.source.fd()
+    }
+
+    fn service(&mut self, now_ns: u64) -> io::Result<bool> {
+        self.reap(now_ns)?;
+        let more = self.source.read_into(&mut self.queue, now_ns)?;
+        match self.queue.run(now_ns, &mut self.source.frames) {
+            Stop::Failed(error) => Err(error),
+            _ => Ok(more),
+        }
+    }
+
+    fn next_wakeup_ns(&self) -> Option<u64> {
+        (self.queue.driver().1.packets_in_ring() > 0).then_some(self.next_reap_ns)
+    }
+
+    fn into_outcome(self: Box<Self>) -> io::Result<DirectionOutcome> {
+        self.source
+            .outcome(&self.queue, self.queue.driver().1.malformed_packets())
+    }
+}
+
+/// From a device of the kernel's to a TAP, at once.
+pub struct ReceiveDirection {
+    from: PacketReceiver,
+    to: Rc<Tap>,
+    buffer: Vec<u8>,
+    refused_packets: u64,
+}
+
+impl ReceiveDirection {
+    /// Carries what `from` receives to `to`.
+    pub fn new(from: PacketReceiver, to: Rc<Tap>) -> Self {
+        let buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
+        Self {
+            from,
+            to,
+            buffer,
+            refused_packets: 0,
+        }
+    }
+}
+
+impl Direction for ReceiveDirection {
+    fn source(&self) -> BorrowedFd<'_> {
+        self.from.as_fd()
+    }
+
+    fn service(&mut self, _now_ns: u64) -> io::Result<bool> {
+        for _ in 0..BATCH_PACKETS {
+            let Some(bytes) = self.from.read(&mut self.buffer)? else {
+                return Ok(false);
+            };
+            match self.to.write(&self.buffer[..bytes])? {
+                Written::Taken => {}
+                Written::Refused(_) => self.refused_packets += 1,
+            }
+        }
+        Ok(true)
+    }
+
+    fn next_wakeup_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn into_outcome(self: Box<Self>) -> io::Result<DirectionOutcome> {
+        Ok(DirectionOutcome {
+            drops: self.refused_packets,
+            ..DirectionOutcome::default()
+        })
+    }
+}

@@ -1,0 +1,70 @@
+//! The progress line of a lab.
+
+use std::io::{IsTerminal, Write, stderr};
+
+use super::control::Control;
+use super::options::Case;
+
+/// Talks on stderr: one line that changes on a terminal, a line for each row otherwise.
+pub struct Progress {
+    rows: usize,
+    row: usize,
+    case: Option<Case>,
+    live: bool,
+    last_received_bytes: u64,
+    last_transactions: u64,
+}
+
+impl Progress {
+    /// Time between two changes of the line.
+    pub const STEP_NS: u64 = 250_000_000;
+
+    /// For so many rows.
+    pub fn new(rows: usize) -> Self {
+        let live = stderr().is_terminal();
+        Self {
+            rows,
+            row: 0,
+            case: None,
+            live,
+            last_received_bytes: 0,
+            last_transactions: 0,
+        }
+    }
+
+    /// A row begins.
+    pub fn begin(&mut self, case: Case) {
+        self.row += 1;
+        self.case = Some(case);
+        (self.last_received_bytes, self.last_transactions) = (0, 0);
+        if !self.live {
+            eprintln!("row {} of {}: {case}", self.row, self.rows);
+        }
+    }
+
+    /// Shows where the row is, once each [`STEP_NS`](Self::STEP_NS).
+    pub fn show(&mut self, control: &Control) {
+        let (received, transactions) = (control.received_bytes.get(), control.transactions.get());
+        let per_second =
+            |now: u64, before: u64| now.saturating_sub(before) * (1_000_000_000 / Self::STEP_NS);
+        let mbit = per_second(received, self.last_received_bytes) * 8 / 1_000_000;
+        let tps = per_second(transactions, self.last_transactions);
+        (self.last_received_bytes, self.last_transactions) = (received, transactions);
+        if let (true, Some(case)) = (self.live, self.case) {
+            let in_ring = control.in_flight_bytes.get() / 1000;
+            eprint!(
+                "\r\x1b[K[{}/{}] {case}: {mbit} Mbit/s, {in_ring}K in the ring, {tps} transactions/s",
+                self.row, self.rows
+            );
+            // Progress that cannot be shown is not worth failing for.
+            let _ = stderr().flush();
+        }
+    }
+
+    /// Takes the line away.
+    pub fn clear(&self) {
+        if self.live {
+            eprint!("\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The thread that moves packets: every direction in turn, asleep in between.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use taut_linux::{poll, sched};
+
+use super::control::{Control, StopOnDrop};
+use super::meter::{Curve, Quantiles};
+
+/// Packets taken from one device before the others have their turn.
+pub const BATCH_PACKETS: usize = 64;
+
+/// Real-time priority of the moving thread, where it is allowed: just above ordinary work, so that
+/// the load it carries does not make it late.
+const PRIORITY: u8 = 1;
+
+/// The longest sleep: how late the end of a row may be noticed.
+const LONGEST_SLEEP_NS: u64 = 20_000_000;
+
+/// One way through the lab.
+pub trait Direction {
+    /// What to wait for.
+    fn source(&self) -> BorrowedFd<'_>;
+
+    /// Does what is due by `now_ns` and takes at most [`BATCH_PACKETS`] packets in. Returns
+    /// whether more may be waiting.
+    fn service(&mut self, now_ns: u64) -> io::Result<bool>;
+
+    /// When to come back even if nothing arrives, in ns.
+    fn next_wakeup_ns(&self) -> Option<u64>;
+
+    /// What was measured, once the row is over.
+    fn into_outcome(self: Box<Self>) -> io::Result<DirectionOutcome>;
+}
+
+/// What one direction measured.
+#[derive(Debug, Clone, Default)]
+pub struct DirectionOutcome {
+    pub in_flight_bytes: Quantiles,
+    /// In the limit's units.
+    pub limit_p50: u64,
+    pub curve: Curve,
+    /// Packets that did not get through, for any reason that this side knows.
+    pub drops: u64,
+}
+
+/// Moves packets until the row is stopped.
+pub fn route(
+    mut directions: Vec<Box<dyn Direction>>,
+    control: &Control,
+) -> io::Result<Vec<DirectionOutcome>> {
+    let _stop = StopOnDrop(control);
+    sched::precise_timers()?;
+    // Not allowed to everybody. Without it the figures of latency are a little worse.
+    let _ = sched::realtime_priority(PRIORITY);
+    while !control.is_stopped() {
+        let now_ns = sched::monotonic_ns();
+        let mut more = false;
+        for direction in &mut directions {
+            more |= direction.service(now_ns)?;
+        }
+        if !more {
+            sleep(&directions, now_ns)?;
+        }
+    }
+    directions
+        .into_iter()
+        .map(Direction::into_outcome)
+        .collect()
+}
+
+fn sleep(directions: &[Box<dyn Direction>], now_ns: u64) -> io::Result<()> {
+    let wakeup_ns = directions
+        .iter()
+        .filter_map(|direction| direction.next_wakeup_ns())
+        .min();
+    let latest_ns = now_ns + LONGEST_SLEEP_NS;
+    let sources: Vec<_> = directions
+        .iter()
+        .map(|direction| direction.source())
+        .collect();
+    poll::wait(
+        &sources,
+        Some(wakeup_ns.unwrap_or(latest_ns).min(latest_ns)),
+    )
+    .map(|_| ())
+}

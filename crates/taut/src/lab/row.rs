@@ -1,0 +1,137 @@
+//! One row: build the world, run the load, measure.
+
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use taut_linux::sched;
+use taut_path::LimitSpec;
+
+use super::control::Control;
+use super::load::{self, Load, Requests};
+use super::options::{Case, RrUnderLoad};
+use super::progress::Progress;
+use super::results::{Latency, Row, one_decimal};
+use super::router::{self, DirectionOutcome};
+use super::world::World;
+
+/// Load that is not measured, at the start of each row: slow start and the first second of the
+/// limit, after which it may shrink for the first time.
+const WARM_UP_NS: u64 = 2_000_000_000;
+
+/// How long one case takes, in ns, besides setting it up.
+pub const fn row_ns(options: &RrUnderLoad) -> u64 {
+    WARM_UP_NS + options.duration
+}
+
+/// Runs one case and measures it.
+pub fn run(options: &RrUnderLoad, case: Case, progress: &mut Progress) -> anyhow::Result<Row> {
+    let control = Arc::new(Control::default());
+    let world = World::new(options, case)?;
+    let (client, server, address) = (world.client.clone(), world.server.clone(), world.address);
+    let router = spawn_router(world, options, case, &control)?;
+    let measured = load::connect(&client, &server, address, options.streams)
+        .and_then(|connected| connected.start(&control))
+        .and_then(|load| {
+            let window = measure(options, &load, &control, progress);
+            control.stop();
+            let requests = load.join()?;
+            Ok((window?, requests))
+        });
+    control.stop();
+    let routed = router
+        .join()
+        .map_err(|_| anyhow!("the routing thread panicked"))?;
+    // A router that failed is why the load failed, so its error goes first.
+    let directions = routed.context("move packets")?;
+    let (window, requests) = measured?;
+    Ok(to_row(options, case, &window, &requests, &directions))
+}
+
+type Router = thread::JoinHandle<anyhow::Result<Vec<DirectionOutcome>>>;
+
+fn spawn_router(
+    world: World,
+    options: &RrUnderLoad,
+    case: Case,
+    control: &Arc<Control>,
+) -> anyhow::Result<Router> {
+    let (options, control) = (options.clone(), Arc::clone(control));
+    let router = move || {
+        let directions = world.directions(&options, case, &control)?;
+        Ok(router::route(directions, &control)?)
+    };
+    Ok(thread::Builder::new().name("router".into()).spawn(router)?)
+}
+
+/// What passed while a row was recorded.
+struct Window {
+    length_ns: u64,
+    cpu_ns: u64,
+    delivered_bytes: u64,
+}
+
+fn measure(
+    options: &RrUnderLoad,
+    load: &Load,
+    control: &Control,
+    progress: &mut Progress,
+) -> io::Result<Window> {
+    wait(WARM_UP_NS, control, progress);
+    let before = load.delivered()?;
+    let (start_ns, start_cpu_ns) = (sched::monotonic_ns(), sched::process_cpu_ns());
+    control.record(true);
+    wait(options.duration, control, progress);
+    control.record(false);
+    Ok(Window {
+        length_ns: (sched::monotonic_ns() - start_ns).max(1),
+        cpu_ns: sched::process_cpu_ns() - start_cpu_ns,
+        delivered_bytes: load.delivered()?.bytes_since(&before),
+    })
+}
+
+/// Waits, showing progress, until the time is over or a thread gave up.
+fn wait(length_ns: u64, control: &Control, progress: &mut Progress) {
+    let end_ns = sched::monotonic_ns() + length_ns;
+    while !control.is_stopped() {
+        let left_ns = end_ns.saturating_sub(sched::monotonic_ns());
+        if left_ns == 0 {
+            break;
+        }
+        thread::sleep(Duration::from_nanos(left_ns.min(Progress::STEP_NS)));
+        progress.show(control);
+    }
+}
+
+fn to_row(
+    options: &RrUnderLoad,
+    case: Case,
+    window: &Window,
+    requests: &Requests,
+    directions: &[DirectionOutcome],
+) -> Row {
+    let per_second = |count: u64| count as f64 * 1e9 / window.length_ns as f64;
+    let forward = &directions[0];
+    let in_bytes = matches!(
+        options.limit_of(case),
+        LimitSpec::Dynamic | LimitSpec::Bytes(_)
+    );
+    let us = |quantile| requests.latency_ns.value_at_quantile(quantile) / 1000;
+    Row {
+        bql: case.bql,
+        tso: case.tso,
+        inflight_bytes: forward.in_flight_bytes,
+        limit_bytes_p50: in_bytes.then_some(forward.limit_p50),
+        rr_tps: one_decimal(per_second(requests.transactions)),
+        rr_latency_us: Latency {
+            p50: us(0.5),
+            p99: us(0.99),
+        },
+        goodput_bps: per_second(window.delivered_bytes * 8) as u64,
+        cpu_percent: one_decimal(window.cpu_ns as f64 * 100.0 / window.length_ns as f64),
+        drops: directions.iter().map(|direction| direction.drops).sum(),
+        curve: forward.curve.clone(),
+    }
+}

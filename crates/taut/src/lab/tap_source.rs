@@ -1,0 +1,72 @@
+//! Where a direction begins: a TAP, read empty into a transmit queue.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
+
+use taut_linux::{NetNs, Tap, link};
+use taut_path::{Completions, Limit, TxQueue, TxRing};
+
+use super::frames::{Arrival, Frames};
+use super::meter::Meter;
+use super::router::{BATCH_PACKETS, DirectionOutcome};
+
+/// A TAP that is read at once, since it has no back-pressure and drops in silence.
+pub struct TapSource {
+    ns: NetNs,
+    tap: Rc<Tap>,
+    pub frames: Frames,
+    no_frame_packets: u64,
+}
+
+impl TapSource {
+    /// Reads `tap`, a device in `ns`.
+    pub fn new(ns: NetNs, tap: Rc<Tap>) -> Self {
+        let frames = Frames::for_tap(&tap);
+        Self {
+            ns,
+            tap,
+            frames,
+            no_frame_packets: 0,
+        }
+    }
+
+    /// What to wait for.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.tap.as_fd()
+    }
+
+    /// Puts at most [`BATCH_PACKETS`] packets into `queue`. Returns whether more may be waiting.
+    pub fn read_into<L: Limit, D: TxRing + Completions>(
+        &mut self,
+        queue: &mut TxQueue<L, D, Meter>,
+        now_ns: u64,
+    ) -> io::Result<bool> {
+        for _ in 0..BATCH_PACKETS {
+            match self.frames.read(&self.tap)? {
+                Arrival::Packet(packet) => queue.enqueue(packet, now_ns, &mut self.frames),
+                Arrival::NoFrame => self.no_frame_packets += 1,
+                Arrival::Nothing => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// What was measured at `queue`, and every packet lost: by the TAP, here, in the queue, and
+    /// the `lost_packets` after it.
+    pub fn outcome<L: Limit, D: TxRing + Completions>(
+        &self,
+        queue: &TxQueue<L, D, Meter>,
+        lost_packets: u64,
+    ) -> io::Result<DirectionOutcome> {
+        let meter = queue.probe();
+        let by_tap = link::statistics(&self.ns, self.tap.name())?.tx_dropped;
+        let in_queue = queue.sender().counters().drops.total();
+        Ok(DirectionOutcome {
+            in_flight_bytes: meter.in_flight_bytes(),
+            limit_p50: meter.limit_p50(),
+            curve: meter.curve().clone(),
+            drops: by_tap + self.no_frame_packets + in_queue + lost_packets,
+        })
+    }
+}
