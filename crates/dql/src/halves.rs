@@ -8,7 +8,23 @@ use crate::sync::Ordering;
 use crate::{Config, Error, Shared, Snapshot};
 
 /// The half of the thread that queues. It can move to another thread, but two threads cannot use
-/// it at the same time.
+/// it at the same time, not even to look:
+///
+/// ```compile_fail,E0277
+/// # use taut_dql::{Producer, Shared};
+/// fn look_from_two_threads(producer: &Producer<&'static Shared>) {
+///     std::thread::scope(|scope| {
+///         scope.spawn(|| producer.room());
+///     });
+/// }
+/// ```
+/// The same moves to one other thread without complaint:
+/// ```
+/// # use taut_dql::{Producer, Shared};
+/// fn hand_over(producer: Producer<&'static Shared>) {
+///     std::thread::spawn(move || producer.room());
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Producer<S> {
     shared: S,
@@ -18,7 +34,16 @@ pub struct Producer<S> {
 }
 
 /// The half of the thread that reaps what the device finished, and the only one that moves the
-/// limit. It can move to another thread, but two threads cannot use it at the same time.
+/// limit. It can move to another thread, but two threads cannot use it at the same time:
+///
+/// ```compile_fail,E0277
+/// # use taut_dql::{Completer, Shared};
+/// fn look_from_two_threads(completer: &Completer<&'static Shared>) {
+///     std::thread::scope(|scope| {
+///         scope.spawn(|| completer.room());
+///     });
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Completer<S> {
     shared: S,

@@ -25,10 +25,11 @@ struct Mark {
 /// interval.
 ///
 /// Only 16 marks are kept. With more completions than that since the oldest unit, marks are merged
-/// where it hurts least, and an age may be too old by `(threshold + true age) * ((1 + oldest /
-/// threshold)^(1/7) - 1)`, where `oldest` is the largest true age there was: a tenth of `threshold +
-/// true age` as long as nothing is older than the threshold, so that no stall is reported of a unit
-/// younger than four fifths of it.
+/// where it hurts least, and an age is too old by at most one completion interval or `(threshold +
+/// true age) * ((1 + oldest / threshold)^(1/7) - 1)`, whichever is more, where `oldest` is the
+/// largest true age there was. That is about a tenth of `threshold + true age` as long as nothing is
+/// older than the threshold; so, with intervals below a fifth of the threshold, no stall is
+/// reported of a unit younger than four fifths of it.
 #[derive(Clone, Debug)]
 pub struct StallWatch {
     threshold_ns: u64,

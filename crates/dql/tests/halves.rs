@@ -1,0 +1,149 @@
+//! What is particular to the two-thread variant: how it is held, split, and reset.
+
+use std::sync::Arc;
+use std::thread;
+
+use taut_dql::{Config, Error, Shared, reset, split};
+
+static IN_A_STATIC: Shared = Shared::new();
+
+#[test]
+fn a_static_can_be_split_once() {
+    let (mut producer, mut completer) =
+        split(&IN_A_STATIC, Config::default(), 0).expect("the first split");
+    let again = split(&IN_A_STATIC, Config::default(), 0);
+    assert_eq!(again.err(), Some(Error::AlreadySplit));
+    producer.queued(10).expect("an object");
+    completer.completed(10, 1).expect("what was in flight");
+    assert_eq!(IN_A_STATIC.snapshot(), completer.snapshot());
+}
+
+#[test]
+fn a_refused_configuration_does_not_use_up_the_split() {
+    let shared = Shared::default();
+    let crossed = Config {
+        min_limit: 2,
+        max_limit: 1,
+        ..Config::default()
+    };
+    assert_eq!(
+        split(&shared, crossed, 0).err(),
+        Some(Error::MinAboveMax {
+            min_limit: 2,
+            max_limit: 1
+        })
+    );
+    assert!(split(&shared, Config::default(), 0).is_ok());
+}
+
+#[test]
+fn halves_of_two_queues_cannot_be_reset_together() {
+    let (one, other) = (Shared::new(), Shared::new());
+    let config = Config {
+        limit: 100,
+        ..Config::default()
+    };
+    let (mut producer, completer) = split(&one, config, 0).expect("one");
+    let (other_producer, mut other_completer) = split(&other, config, 0).expect("the other");
+    producer.queued(7).expect("an object");
+    let before = (one.snapshot(), other.snapshot());
+    assert_eq!(
+        reset(&mut producer, &mut other_completer, 5),
+        Err(Error::NotTheSameQueue)
+    );
+    assert_eq!((one.snapshot(), other.snapshot()), before);
+    assert_eq!((completer.in_flight(), other_producer.in_flight()), (7, 0));
+}
+
+#[test]
+fn each_reset_starts_an_epoch_for_everybody() {
+    let shared = Arc::new(Shared::new());
+    let (mut producer, mut completer) =
+        split(shared.clone(), Config::default(), 0).expect("the first split");
+    for epoch in 1..=3 {
+        producer.queued(500).expect("an object");
+        reset(&mut producer, &mut completer, epoch.into()).expect("both halves");
+        let seen = (producer.epoch(), completer.epoch(), shared.snapshot().epoch);
+        assert_eq!(seen, (epoch, epoch, epoch));
+        assert_eq!(
+            completer.completed(1, 0),
+            Err(Error::OverCompletion {
+                units: 1,
+                in_flight: 0
+            })
+        );
+    }
+}
+
+/// How many objects go through a queue, and whether each completion found them in flight.
+fn pump<S>(shared: S, observer: &Shared, objects: u32)
+where
+    S: core::ops::Deref<Target = Shared> + Clone + Send,
+{
+    let config = Config {
+        hold_time_ns: 1000,
+        ..Config::default()
+    };
+    let (mut producer, mut completer) = split(shared, config, 0).expect("the first split");
+    let size = |object: u32| 1 + object.wrapping_mul(2_654_435_761) % 2000;
+    let total: u64 = (0..objects).map(|object| u64::from(size(object))).sum();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            for object in 0..objects {
+                while !producer.has_room() {
+                    thread::yield_now();
+                }
+                producer
+                    .queued(size(object))
+                    .expect("an object with room for it");
+            }
+        });
+        scope.spawn(move || {
+            let (mut done, mut now_ns) = (0_u64, 0);
+            while done < total {
+                let in_flight = completer.in_flight();
+                // Part of it, so that samples of all kinds come about.
+                let units = if now_ns % 3 == 0 {
+                    in_flight
+                } else {
+                    in_flight / 2
+                };
+                completer
+                    .completed(units, now_ns)
+                    .expect("what was in flight");
+                done += u64::from(units);
+                now_ns += 1;
+                thread::yield_now();
+            }
+            assert_eq!((completer.in_flight(), done), (0, total));
+        });
+        scope.spawn(move || {
+            let mut last = 0;
+            while last != total as u32 {
+                let seen = observer.snapshot();
+                // Less than 2^31 goes through in all, so a total that goes back would show.
+                assert!(seen.num_completed >= last && seen.num_queued >= seen.num_completed);
+                assert!(seen.in_flight <= total as u32);
+                last = seen.num_completed;
+                thread::yield_now();
+            }
+        });
+    });
+    let end = observer.snapshot();
+    assert_eq!(
+        (end.num_queued, end.num_completed, end.in_flight),
+        (total as u32, total as u32, 0)
+    );
+}
+
+#[test]
+fn two_threads_conserve_every_unit_held_by_arc() {
+    let shared = Arc::new(Shared::new());
+    pump(shared.clone(), &shared, 1_000_000);
+}
+
+#[test]
+fn two_threads_conserve_every_unit_held_by_reference() {
+    let shared = Shared::new();
+    pump(&shared, &shared, 1_000_000);
+}
