@@ -41,7 +41,11 @@ fn parse(frame: &[u8]) -> Option<FrameClass> {
 }
 
 fn ipv4(packet: &[u8]) -> Option<FrameClass> {
-    let header_bytes = usize::from(packet.first()? & 0xf) * 4;
+    let (version, header_words) = (packet.first()? >> 4, packet[0] & 0xf);
+    if version != 4 || header_words < 5 {
+        return None;
+    }
+    let header_bytes = usize::from(header_words) * 4;
     let protocol = *packet.get(9)?;
     let addresses = packet.get(12..20)?;
     // More fragments, or an offset: the ports are absent from all but the first.
@@ -58,6 +62,9 @@ fn ipv4(packet: &[u8]) -> Option<FrameClass> {
 }
 
 fn ipv6(packet: &[u8]) -> Option<FrameClass> {
+    if packet.first()? >> 4 != 6 {
+        return None;
+    }
     let traffic_class = (u16_at(packet, 0)? >> 4) as u8;
     let protocol = *packet.get(6)?;
     let addresses = packet.get(8..40)?;

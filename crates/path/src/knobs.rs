@@ -133,6 +133,9 @@ impl<L: Limit> Reaper<L> {
     /// # Errors
     /// Says what is allowed; nothing changes.
     pub fn set_knob(&mut self, knob: Knob, value: &str) -> Result<(), KnobError> {
+        if matches!(knob, Knob::Inflight | Knob::StallCnt | Knob::StallMax) {
+            return Err(KnobError::ReadOnly(knob));
+        }
         let number = match value.trim() {
             "max" if knob == Knob::LimitMax => MAX_LIMIT,
             value => value.parse().map_err(|_| KnobError::BadValue(knob))?,

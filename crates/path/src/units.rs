@@ -6,6 +6,9 @@
 
 use core::fmt;
 
+/// Decimals, trailing zeros not counted: with more, a product below could leave `u128`.
+const MAX_DECIMALS: usize = 18;
+
 /// Why a value was not understood, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseUnitError {
@@ -21,6 +24,7 @@ enum What {
     UnknownUnit,
     NoUnit,
     TooLarge,
+    TooManyDecimals,
     NotWhole,
 }
 
@@ -31,6 +35,7 @@ impl fmt::Display for ParseUnitError {
             What::UnknownUnit => "unknown unit",
             What::NoUnit => "a unit is missing",
             What::TooLarge => "the value is too large",
+            What::TooManyDecimals => "too many decimals, at most 18 are exact,",
             What::NotWhole => "the value is not a whole number of the smallest unit",
         };
         write!(
@@ -176,32 +181,33 @@ impl Table {
 /// Reads `123` or `1.25`: all digits as one integer, how many of them are decimals, and how many
 /// bytes of `text` that took.
 fn number(text: &str) -> Result<(u128, u32, usize), (usize, What)> {
-    // 10^19 exceeds u64, so more decimals cannot matter to a value that fits.
-    const MAX_DECIMALS: u32 = 18;
-    let (mut digits, mut fraction, mut point, mut used) = (0u128, 0u32, false, 0);
-    let mut any_digit = false;
-    for byte in text.bytes() {
-        match byte {
-            b'0'..=b'9' => {
-                digits = digits
-                    .checked_mul(10)
-                    .and_then(|d| d.checked_add(u128::from(byte - b'0')))
-                    .filter(|&d| d <= u128::from(u64::MAX) * 1_000_000_000)
-                    .ok_or((1, What::TooLarge))?;
-                any_digit = true;
-                fraction += u32::from(point);
-                if fraction > MAX_DECIMALS {
-                    return Err((used + 1, What::NotWhole));
-                }
-            }
-            b'.' if !point => point = true,
-            _ => break,
+    let whole_bytes = digits_at_start(text);
+    let mut used = whole_bytes;
+    let mut decimals = "";
+    if let Some(after_point) = text[used..].strip_prefix('.') {
+        decimals = &after_point[..digits_at_start(after_point)];
+        used += 1 + decimals.len();
+    }
+    if whole_bytes + decimals.len() == 0 {
+        return Err((1, What::NoNumber));
+    }
+    let decimals = decimals.trim_end_matches('0');
+    if decimals.len() > MAX_DECIMALS {
+        return Err((whole_bytes + 1 + MAX_DECIMALS + 1, What::TooManyDecimals));
+    }
+    let mut digits = 0u128;
+    for byte in text[..whole_bytes].bytes() {
+        digits = digits * 10 + u128::from(byte - b'0');
+        if digits > u64::MAX.into() {
+            return Err((1, What::TooLarge));
         }
-        used += 1;
     }
-    if any_digit {
-        Ok((digits, fraction, used))
-    } else {
-        Err((1, What::NoNumber))
+    for byte in decimals.bytes() {
+        digits = digits * 10 + u128::from(byte - b'0');
     }
+    Ok((digits, decimals.len() as u32, used))
+}
+
+fn digits_at_start(text: &str) -> usize {
+    text.bytes().take_while(u8::is_ascii_digit).count()
 }

@@ -132,12 +132,26 @@ impl LimitCompleter for FixedCompleter {
         self.completer.epoch()
     }
 
+    /// The limit and its bounds are the depth that was asked for, not the units that hold it.
     fn snapshot(&self) -> Snapshot {
-        self.completer.snapshot()
+        let counters = self.completer.snapshot();
+        let depth = |units: u32| match self.unit {
+            Unit::Byte => units,
+            Unit::Packet => units + 1,
+        };
+        Snapshot {
+            limit: depth(counters.limit),
+            min_limit: depth(counters.min_limit),
+            max_limit: depth(counters.max_limit),
+            ..counters
+        }
     }
 
     /// Any of the three moves the one number that this limit has.
     fn set(&mut self, _knob: LimitKnob, units: u32) -> Result<(), Error> {
+        if units > MAX_LIMIT {
+            return Err(Error::LimitTooLarge { limit: units });
+        }
         let units = match self.unit {
             Unit::Byte => units,
             Unit::Packet => units.saturating_sub(1),

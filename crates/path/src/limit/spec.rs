@@ -52,8 +52,12 @@ impl FromStr for LimitSpec {
             "dql" => return Ok(Self::Dynamic),
             _ => {}
         }
-        if let Some(packets) = text.strip_suffix('p').and_then(|n| n.parse::<u64>().ok()) {
-            return in_range(packets).map(Self::Packets);
+        if let Some(digits) = text.strip_suffix('p')
+            && !digits.is_empty()
+            && digits.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            // Digits that do not fit are out of range like those that do.
+            return in_range(digits.parse().unwrap_or(u64::MAX)).map(Self::Packets);
         }
         units::parse_size_bytes(text)
             .map_err(ParseLimitError::Unknown)

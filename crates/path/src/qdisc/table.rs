@@ -37,7 +37,7 @@ pub const DISCIPLINES: &[Discipline] = &[
 /// Why a discipline was not understood, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseQdiscError {
-    /// Position of the offending word, from 1.
+    /// Position of the offending word's first character, from 1.
     pub position: usize,
     what: What,
 }
@@ -82,7 +82,7 @@ impl core::error::Error for ParseQdiscError {}
 /// # Errors
 /// Says which word was not understood and what is allowed.
 pub fn by_name(text: &str) -> Result<Box<dyn Qdisc + Send>, ParseQdiscError> {
-    let mut words = Words { text, position: 0 };
+    let mut words = Words { text, used: 0 };
     let (position, name) = words.next().unwrap_or((1, ""));
     DISCIPLINES
         .iter()
@@ -127,12 +127,20 @@ fn unknown_word(position: usize, usage: &'static str) -> ParseQdiscError {
 /// The words of a text with their positions.
 struct Words<'a> {
     text: &'a str,
-    position: usize,
+    /// Bytes of `text` that were read.
+    used: usize,
 }
 
 impl Words<'_> {
+    /// Position in characters, from 1, of the byte at `at`.
+    fn character_at(&self, at: usize) -> usize {
+        self.text[..at].chars().count() + 1
+    }
+
     fn limit_packets(&mut self) -> Result<u32, ParseQdiscError> {
-        let (position, word) = self.next().unwrap_or((self.text.len() + 1, ""));
+        let (position, word) = self
+            .next()
+            .unwrap_or((self.character_at(self.text.len()), ""));
         word.parse()
             .ok()
             .filter(|limit| (1..=MAX_LIMIT_PACKETS).contains(limit))
@@ -147,12 +155,12 @@ impl<'a> Iterator for Words<'a> {
     type Item = (usize, &'a str);
 
     fn next(&mut self) -> Option<(usize, &'a str)> {
-        let rest = &self.text[self.position..];
-        let start = self.position + rest.find(|c: char| !c.is_whitespace())?;
+        let rest = &self.text[self.used..];
+        let start = self.used + rest.find(|c: char| !c.is_whitespace())?;
         let length = self.text[start..]
             .find(char::is_whitespace)
             .unwrap_or(self.text.len() - start);
-        self.position = start + length;
-        Some((start + 1, &self.text[start..self.position]))
+        self.used = start + length;
+        Some((self.character_at(start), &self.text[start..self.used]))
     }
 }

@@ -113,6 +113,13 @@ pub enum QueueConfigError {
         /// Slots of the ring.
         slots: u32,
     },
+    /// The ring is smaller than its largest packet, so nothing could ever be sent.
+    LargestAboveRing {
+        /// Slots that the largest packet can take.
+        slots_of_largest: u32,
+        /// Slots of the ring.
+        slots: u32,
+    },
     /// The limit's settings contradict each other.
     Limit(taut_dql::Error),
 }
@@ -128,6 +135,15 @@ impl fmt::Display for QueueConfigError {
                 write!(
                     f,
                     "restart_slots is {restart_slots}; allowed: 1 to {slots}, the ring"
+                )
+            }
+            Self::LargestAboveRing {
+                slots_of_largest,
+                slots,
+            } => {
+                write!(
+                    f,
+                    "slots is {slots}; the largest packet alone takes {slots_of_largest}"
                 )
             }
             Self::Limit(error) => error.fmt(f),

@@ -25,7 +25,7 @@ impl<L: Limit, D: TxRing + Completions, P: Probe> TxQueue<L, D, P> {
     /// A queue in front of `driver`, watched by `probe`.
     ///
     /// # Errors
-    /// As [`split`].
+    /// As [`split`], and if the ring is smaller than the driver's largest packet.
     pub fn new(
         discipline: Box<dyn Qdisc + Send>,
         limit: L,
@@ -34,6 +34,13 @@ impl<L: Limit, D: TxRing + Completions, P: Probe> TxQueue<L, D, P> {
         config: QueueConfig,
         now_ns: u64,
     ) -> Result<Self, QueueConfigError> {
+        let slots_of_largest = driver.slots_of_largest();
+        if slots_of_largest > config.slots {
+            return Err(QueueConfigError::LargestAboveRing {
+                slots_of_largest,
+                slots: config.slots,
+            });
+        }
         let (sender, reaper) = split(discipline, limit, config, now_ns)?;
         Ok(Self {
             sender,

@@ -72,6 +72,8 @@ pub struct Reaper<L: Limit> {
     stall: StallWatch,
     restart_slots: u32,
     reap_budget_packets: u32,
+    /// A round that failed started the queue again, and its caller was not told.
+    schedule_owed: bool,
     counters: ReaperCounters,
 }
 
@@ -83,6 +85,7 @@ impl<L: Limit> Reaper<L> {
             stall: StallWatch::new(config.stall_threshold_ns),
             restart_slots: config.restart_slots,
             reap_budget_packets: config.reap_budget_packets,
+            schedule_owed: false,
             counters: ReaperCounters::default(),
         }
     }
@@ -91,7 +94,8 @@ impl<L: Limit> Reaper<L> {
     /// Call it when the device interrupts, and when [`next_wakeup`](Self::next_wakeup) says so.
     ///
     /// # Errors
-    /// See [`CompleteError`].
+    /// See [`CompleteError`]. Packets and room came back all the same: run the sender after an error
+    /// too. A start that an error hid is told by the next round that succeeds.
     pub fn complete<C: Completions>(
         &mut self,
         completions: &mut C,
@@ -104,10 +108,11 @@ impl<L: Limit> Reaper<L> {
         // What was handed out before an error is complete all the same.
         completed.more = *reaped.as_ref().unwrap_or(&false);
         let told = self.tell_limit(completed, now_ns, probe);
-        completed.schedule = self.restart(completions);
+        self.schedule_owed |= self.restart(completions);
         self.check_stall(now_ns, probe);
         reaped.map_err(CompleteError::Driver)?;
         told.map_err(CompleteError::Accounting)?;
+        completed.schedule = core::mem::take(&mut self.schedule_owed);
         Ok(completed)
     }
 
@@ -119,9 +124,12 @@ impl<L: Limit> Reaper<L> {
         completed: &mut Completed,
     ) -> Result<bool, C::Error> {
         let epoch = self.limit.epoch();
+        let completed_bytes = &mut self.counters.completed_bytes;
         completions.reap(now_ns, self.reap_budget_packets, &mut |packet| {
             if packet.epoch == epoch {
                 completed.done.packets += 1;
+                *completed_bytes += u64::from(packet.wire_bytes);
+                // Only a limit in packets can have more bytes in flight than this can say.
                 completed.done.bytes = completed.done.bytes.saturating_add(packet.wire_bytes);
             } else {
                 completed.late_packets += 1;
@@ -139,20 +147,34 @@ impl<L: Limit> Reaper<L> {
         let done = completed.done;
         self.counters.late_packets += u64::from(completed.late_packets);
         if done.packets == 0 {
-            return self.limit.tick(now_ns);
+            return self.tick_limit(now_ns, probe);
         }
         self.counters.rounds += 1;
         self.counters.completed_packets += u64::from(done.packets);
-        self.counters.completed_bytes += u64::from(done.bytes);
         probe.on_completed(now_ns, done);
         self.limit.completed(done, now_ns, completed.more)?;
         let after = self.limit.snapshot();
         self.stall
             .completed(after.num_queued, after.num_completed, now_ns);
         probe.on_limit(now_ns, after.limit);
+        // Also with a cadence: a device that ran dry while the queue was stopped finished more than
+        // the limit, and that is handed on at once.
         if after.in_flight == 0 && self.shared.stack.is_closed() {
             self.counters.starved += 1;
             probe.on_starved(now_ns);
+        }
+        Ok(())
+    }
+
+    /// Lets the limit do what it put off, and tells who watches if that was anything.
+    fn tick_limit(&mut self, now_ns: u64, probe: &mut impl Probe) -> Result<(), taut_dql::Error> {
+        let before = self.limit.snapshot();
+        self.limit.tick(now_ns)?;
+        let after = self.limit.snapshot();
+        if after.num_completed != before.num_completed {
+            self.stall
+                .completed(after.num_queued, after.num_completed, now_ns);
+            probe.on_limit(now_ns, after.limit);
         }
         Ok(())
     }
@@ -204,7 +226,7 @@ impl<L: Limit> Reaper<L> {
     /// What this half did so far.
     pub fn counters(&self) -> ReaperCounters {
         ReaperCounters {
-            stalls: u64::from(self.stall.count()),
+            stalls: self.stall.count(),
             longest_stall_ns: self.stall.longest_ns(),
             ..self.counters
         }

@@ -52,6 +52,8 @@ pub struct Sender<L: Limit> {
     train_packets: u32,
     /// Something waited and the limit had no room, and nothing was queued since.
     refused: bool,
+    /// The device has not been told of everything in the ring: a doorbell failed.
+    kick_owed: bool,
     counters: SenderCounters,
 }
 
@@ -77,6 +79,7 @@ impl<L: Limit> Sender<L> {
             shared,
             train_packets,
             refused: false,
+            kick_owed: false,
             counters,
         }
     }
@@ -133,9 +136,15 @@ impl<L: Limit> Sender<L> {
         sink: &mut dyn PacketSink,
         probe: &mut impl Probe,
     ) -> Stop<R::Error> {
+        // First of all, also of a stop: what the device does not know of never completes.
+        if self.kick_owed
+            && let Err(error) = self.kick(ring, now_ns)
+        {
+            return Stop::Failed(error);
+        }
         loop {
             if self.stopped_by_stack() {
-                self.note_refused();
+                self.note_refused(now_ns);
                 return Stop::Limit;
             }
             if self.stopped_by_driver() {
@@ -185,10 +194,17 @@ impl<L: Limit> Sender<L> {
             submitted += 1;
         };
         if submitted > 0 {
-            self.counters.kicks += 1;
-            ring.kick(now_ns)?;
+            self.kick(ring, now_ns)?;
         }
         Ok(end)
+    }
+
+    fn kick<R: TxRing>(&mut self, ring: &mut R, now_ns: u64) -> Result<(), R::Error> {
+        self.kick_owed = true;
+        ring.kick(now_ns)?;
+        self.kick_owed = false;
+        self.counters.kicks += 1;
+        Ok(())
     }
 
     /// The next packet, already accounted for: the device must not be able to complete it first.
@@ -245,8 +261,11 @@ impl<L: Limit> Sender<L> {
         }
     }
 
-    fn note_refused(&mut self) {
-        if self.discipline.backlog().packets > 0 {
+    fn note_refused(&mut self, now_ns: u64) {
+        let waits =
+            self.discipline.backlog().packets > 0 && self.discipline.next_ready(now_ns).is_none();
+        // The reaper may have made room since it was found missing.
+        if waits && !self.limit.has_room() {
             self.refused = true;
             self.limit.refused();
         }
