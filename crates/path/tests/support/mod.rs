@@ -3,6 +3,8 @@
 // Each test binary uses a part of it.
 #![allow(dead_code)]
 
+pub mod decimal;
+
 use std::collections::VecDeque;
 
 use taut_path::limit::Limit;

@@ -1,0 +1,205 @@
+//! Priority and flow of Ethernet frames.
+#![cfg(not(loom))]
+
+use proptest::prelude::*;
+use taut_path::classify::{FrameClass, classify};
+use taut_path::qdisc::{BandLimit, PfifoFast, Qdisc};
+use taut_path::{DropReason, Frame, Packet, PacketSink};
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const ICMP: u8 = 1;
+
+/// An Ethernet header, tagged or not, and what follows.
+fn ethernet(tagged: bool, ethertype: u16, packet: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0x02; 12];
+    if tagged {
+        frame.extend([0x81, 0x00, 0x00, 0x05]);
+    }
+    frame.extend(ethertype.to_be_bytes());
+    frame.extend(packet);
+    frame
+}
+
+/// An IPv4 packet with `options` words of options and two ports.
+fn ipv4(tos: u8, protocol: u8, fragment: u16, options: u8, ports: [u16; 2]) -> Vec<u8> {
+    let mut packet = vec![0x45 + options, tos, 0, 60, 0, 1];
+    packet.extend(fragment.to_be_bytes());
+    packet.extend([64, protocol, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2]);
+    packet.extend(std::iter::repeat_n(1, 4 * usize::from(options)));
+    packet.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+    packet.extend([0; 16]);
+    packet
+}
+
+fn ipv6(traffic_class: u8, next_header: u8, ports: [u16; 2]) -> Vec<u8> {
+    let mut packet = vec![
+        0x60 | traffic_class >> 4,
+        traffic_class << 4,
+        0,
+        0,
+        0,
+        20,
+        next_header,
+        64,
+    ];
+    packet.extend([0x20; 16]);
+    packet.extend([0x21; 16]);
+    packet.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+    packet.extend([0; 16]);
+    packet
+}
+
+fn class4(tos: u8, protocol: u8, ports: [u16; 2]) -> FrameClass {
+    classify(&ethernet(false, 0x0800, &ipv4(tos, protocol, 0, 0, ports)))
+}
+
+fn class6(traffic_class: u8, ports: [u16; 2]) -> FrameClass {
+    classify(&ethernet(false, 0x86dd, &ipv6(traffic_class, TCP, ports)))
+}
+
+struct Nothing;
+
+impl PacketSink for Nothing {
+    fn freed(&mut self, packet: Packet) {
+        drop(packet.into_frame());
+    }
+
+    fn dropped(&mut self, _packet: Packet, reason: DropReason) {
+        panic!("dropped: {}", reason.name());
+    }
+}
+
+#[test]
+fn minimum_delay_goes_first() {
+    assert_eq!(class4(0x10, TCP, [1, 2]).priority, 6);
+    assert_eq!(class6(0x10, [1, 2]).priority, 6);
+    let mut discipline = PfifoFast::new(10, BandLimit::Each);
+    for (frame, tos) in [0x08, 0x00, 0x10].into_iter().enumerate() {
+        let mut packet = Packet::new(Frame::new(frame as u32), 60);
+        packet.priority = class4(tos, TCP, [1, 2]).priority;
+        discipline.enqueue(packet, 0, &mut Nothing);
+    }
+    let order: Vec<u32> = std::iter::from_fn(|| discipline.dequeue(0, &mut Nothing))
+        .map(|packet| packet.into_frame().index())
+        .collect();
+    assert_eq!(order, [2, 1, 0], "delay, best effort, bulk");
+}
+
+#[test]
+fn the_priorities_are_those_of_tc_prio() {
+    // Type of service by its documented bits: delay 0x10, throughput 0x08, reliability 0x04.
+    let documented = [
+        (0x00, 0),
+        (0x04, 0),
+        (0x08, 2),
+        (0x0c, 2),
+        (0x10, 6),
+        (0x14, 6),
+        (0x18, 4),
+        (0x1c, 4),
+    ];
+    for (tos, priority) in documented {
+        assert_eq!(class4(tos, UDP, [1, 2]).priority, priority, "{tos:#x}");
+        assert_eq!(class6(tos, [1, 2]).priority, priority, "{tos:#x}");
+        // Precedence is no part of it.
+        assert_eq!(
+            class4(tos | 0xe0, UDP, [1, 2]).priority,
+            priority,
+            "{tos:#x}"
+        );
+    }
+}
+
+#[test]
+fn a_mark_of_congestion_changes_neither_priority_nor_flow() {
+    for tos in 0..=255u8 {
+        assert_eq!(class4(tos, TCP, [1, 2]), class4(tos & !3, TCP, [1, 2]));
+        assert_eq!(class6(tos, [1, 2]), class6(tos & !3, [1, 2]));
+    }
+}
+
+#[test]
+fn flows_differ_by_their_ports_and_protocols() {
+    let flows = [
+        class4(0, TCP, [1, 2]).flow,
+        class4(0, TCP, [2, 1]).flow,
+        class4(0, TCP, [1, 3]).flow,
+        class4(0, UDP, [1, 2]).flow,
+        class4(0, ICMP, [1, 2]).flow,
+        class6(0, [1, 2]).flow,
+        class6(0, [1, 3]).flow,
+    ];
+    for (index, flow) in flows.iter().enumerate() {
+        assert!(!flows[..index].contains(flow), "flow {index} is not new");
+    }
+    assert_eq!(class4(0, TCP, [1, 2]), class4(0, TCP, [1, 2]));
+    assert_eq!(class4(0, ICMP, [1, 2]), class4(0, ICMP, [3, 4]), "no ports");
+}
+
+#[test]
+fn a_tag_and_options_change_nothing() {
+    let plain = class4(0x10, TCP, [1, 2]);
+    let tagged = ethernet(true, 0x0800, &ipv4(0x10, TCP, 0, 0, [1, 2]));
+    assert_eq!(classify(&tagged), plain);
+    let options = ethernet(false, 0x0800, &ipv4(0x10, TCP, 0, 10, [1, 2]));
+    assert_eq!(classify(&options), plain);
+    let tagged = ethernet(true, 0x86dd, &ipv6(0x10, TCP, [1, 2]));
+    assert_eq!(classify(&tagged), class6(0x10, [1, 2]));
+}
+
+#[test]
+fn all_fragments_of_two_hosts_are_one_flow() {
+    let fragment = |bits, ports| classify(&ethernet(false, 0x0800, &ipv4(0, UDP, bits, 0, ports)));
+    const MORE: u16 = 0x2000;
+    const DO_NOT: u16 = 0x4000;
+    let first = fragment(MORE, [1, 2]);
+    assert_eq!(first, fragment(185, [77, 88]));
+    assert_eq!(first, fragment(MORE | 370, [5, 5]));
+    assert_eq!(
+        fragment(DO_NOT, [1, 2]),
+        class4(0, UDP, [1, 2]),
+        "not a fragment"
+    );
+    assert_ne!(first, class4(0, UDP, [1, 2]));
+}
+
+#[test]
+fn short_and_strange_frames_are_best_effort() {
+    let full = ethernet(false, 0x0800, &ipv4(0x10, TCP, 0, 0, [1, 2]));
+    for length in 0..14 + 20 {
+        assert_eq!(classify(&full[..length]), FrameClass::default(), "{length}");
+    }
+    let no_ports = classify(&full[..14 + 20]);
+    assert_eq!(no_ports.priority, 6);
+    assert_ne!(no_ports.flow, classify(&full).flow);
+    let full = ethernet(false, 0x86dd, &ipv6(0x10, TCP, [1, 2]));
+    for length in 0..14 + 40 {
+        assert_eq!(classify(&full[..length]), FrameClass::default(), "{length}");
+    }
+    // Not the version that the Ethernet header promises, or a header that is too short to be one.
+    let strange = [
+        ethernet(false, 0x0806, &ipv4(0x10, TCP, 0, 0, [1, 2])),
+        ethernet(false, 0x0800, &ipv6(0x10, TCP, [1, 2])),
+        ethernet(false, 0x86dd, &[&[0x45, 0x10][..], &[7; 60]].concat()),
+        ethernet(false, 0x0800, &[&[0x44, 0x10][..], &[7; 60]].concat()),
+    ];
+    for frame in strange {
+        assert_eq!(classify(&frame), FrameClass::default());
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_panic_and_every_priority_has_a_band(
+        head in prop::collection::vec(any::<u8>(), 0..14),
+        ethertype in prop_oneof![Just(0x0800u16), Just(0x86dd), Just(0x8100), any::<u16>()],
+        rest in prop::collection::vec(any::<u8>(), 0..80),
+    ) {
+        prop_assert!(classify(&head).priority <= 15);
+        let mut frame = vec![0; 12];
+        frame.extend(ethertype.to_be_bytes());
+        frame.extend(&rest);
+        prop_assert!(classify(&frame).priority <= 15);
+    }
+}

@@ -1,0 +1,204 @@
+//! The disciplines, and the names under which they are chosen.
+#![cfg(not(loom))]
+
+mod support;
+
+use proptest::prelude::*;
+use support::{Books, packet};
+use taut_path::qdisc::{Backlog, BandLimit, DISCIPLINES, Fifo, PfifoFast, Qdisc, by_name};
+use taut_path::{DropReason, Packet};
+
+/// Priority to band, as the kernel's pfifo_fast is documented to map it.
+const BANDS: [usize; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
+
+fn with_priority(frame: u32, priority: u8) -> Packet {
+    let mut packet = packet(frame, 60 + frame);
+    packet.priority = priority;
+    packet
+}
+
+fn dequeue_all(discipline: &mut dyn Qdisc) -> Vec<u32> {
+    let mut books = Books::default();
+    let frames = std::iter::from_fn(|| discipline.dequeue(0, &mut books))
+        .map(|packet| packet.into_frame().index())
+        .collect();
+    assert_eq!(books.dropped, []);
+    frames
+}
+
+#[test]
+fn each_priority_has_its_band_and_higher_bands_go_first() {
+    let mut discipline = PfifoFast::new(100, BandLimit::Each);
+    let mut books = Books::default();
+    // Twice around, so that the order within a band shows as well.
+    for frame in 0..32 {
+        discipline.enqueue(with_priority(frame, (frame % 16) as u8), 0, &mut books);
+    }
+    let mut expected: Vec<u32> = (0..32).collect();
+    expected.sort_by_key(|&frame| BANDS[frame as usize % 16]);
+    assert_eq!(dequeue_all(&mut discipline), expected);
+}
+
+#[test]
+fn a_packet_of_a_higher_band_overtakes_at_once() {
+    let mut discipline = PfifoFast::new(100, BandLimit::Each);
+    let mut books = Books::default();
+    for frame in 0..3 {
+        discipline.enqueue(with_priority(frame, 2), 0, &mut books);
+    }
+    let first = discipline.dequeue(0, &mut books).map(Packet::into_frame);
+    assert_eq!(first.map(|frame| frame.index()), Some(0));
+    discipline.enqueue(with_priority(3, 0), 0, &mut books);
+    discipline.enqueue(with_priority(4, 6), 0, &mut books);
+    assert_eq!(dequeue_all(&mut discipline), [4, 3, 1, 2]);
+}
+
+/// Which frames of 3 for each band, of a limit of 2, are dropped.
+fn dropped(scope: BandLimit) -> Vec<(u32, DropReason)> {
+    let mut discipline = PfifoFast::new(2, scope);
+    let mut books = Books::default();
+    for (frame, priority) in [2, 2, 2, 0, 0, 0, 6, 6, 6].into_iter().enumerate() {
+        let packet = with_priority(frame as u32, priority);
+        let accepts = discipline.accepts(&packet);
+        let before = books.dropped.len();
+        discipline.enqueue(packet, 0, &mut books);
+        assert_eq!(
+            accepts,
+            books.dropped.len() == before,
+            "accepts told the truth"
+        );
+    }
+    books.dropped
+}
+
+#[test]
+fn the_limit_holds_for_each_band_or_for_all_together() {
+    let full = |frames: &[u32]| -> Vec<_> {
+        let full = |&frame| (frame, DropReason::QueueFull);
+        frames.iter().map(full).collect()
+    };
+    assert_eq!(dropped(BandLimit::Each), full(&[2, 5, 8]));
+    assert_eq!(dropped(BandLimit::Total), full(&[2, 3, 4, 5, 6, 7, 8]));
+}
+
+#[test]
+fn a_full_fifo_drops_at_its_tail() {
+    let mut discipline = Fifo::new(3);
+    let mut books = Books::default();
+    for frame in 0..5 {
+        discipline.enqueue(packet(frame, 60), 0, &mut books);
+    }
+    let dropped: Vec<_> = [3, 4].map(|frame| (frame, DropReason::QueueFull)).into();
+    assert_eq!(books.dropped, dropped);
+    assert_eq!(dequeue_all(&mut discipline), [0, 1, 2]);
+}
+
+/// How many packets of one priority, and of all, a discipline holds.
+fn holds(text: &str) -> (u64, u64) {
+    let fill = |priorities: &[u8]| {
+        let mut discipline = by_name(text).expect(text);
+        let mut books = Books::default();
+        for frame in 0..5_000 {
+            let priority = priorities[frame as usize % priorities.len()];
+            discipline.enqueue(with_priority(frame, priority), 0, &mut books);
+        }
+        discipline.backlog().packets
+    };
+    (fill(&[0]), fill(&[0, 2, 6]))
+}
+
+#[test]
+fn disciplines_are_made_by_the_names_of_tc() {
+    assert_eq!(holds("pfifo_fast"), (1_000, 3_000));
+    assert_eq!(holds("pfifo_fast total"), (1_000, 1_000));
+    assert_eq!(holds("pfifo_fast limit 7"), (7, 21));
+    assert_eq!(holds("pfifo_fast total limit 7"), (7, 7));
+    assert_eq!(holds("  pfifo\tlimit  20\n"), (20, 20));
+    assert_eq!(holds("pfifo"), (1_000, 1_000));
+    for discipline in DISCIPLINES {
+        assert!(by_name(discipline.name).is_ok());
+    }
+}
+
+#[test]
+fn what_is_not_understood_is_refused_at_its_place() {
+    let cases = [
+        ("", 1, "unknown discipline"),
+        ("   ", 1, "unknown discipline"),
+        ("codl", 1, "unknown discipline"),
+        ("  PFIFO", 3, "unknown discipline"),
+        ("pfifo limits 3", 7, "unknown parameter"),
+        ("pfifo total", 7, "unknown parameter"),
+        ("pfifo_fast total 3", 18, "unknown parameter"),
+        ("pfifo limit", 12, "bad limit"),
+        ("pfifo limit 0", 13, "bad limit"),
+        ("pfifo limit -1", 13, "bad limit"),
+        ("pfifo limit 1k", 13, "bad limit"),
+        ("pfifo limit 1000001", 13, "bad limit"),
+        ("pfifo limit 99999999999", 13, "bad limit"),
+        // Positions count characters: the wide space is one.
+        (
+            "\u{3000}pfifo\u{2003}limit\u{3000}\u{fc}ber",
+            14,
+            "bad limit",
+        ),
+        ("\u{3000}pfifo\u{3000}limit", 13, "bad limit"),
+    ];
+    for (text, position, what) in cases {
+        let error = by_name(text).err().expect(text);
+        assert_eq!(error.position, position, "{text}");
+        let message = error.to_string();
+        assert!(
+            message.contains(what) && message.contains("allowed"),
+            "{message}"
+        );
+    }
+    assert!(by_name("pfifo limit 1000000").is_ok());
+    assert!(by_name("\u{2003}pfifo\u{3000}limit\u{a0}1").is_ok());
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics_and_each_position_is_in_it(
+        text in "(\\PC|[ \t\n\u{3000}\u{2003}\u{85}]|pfifo|pfifo_fast|limit|total|[0-9]){0,12}",
+    ) {
+        if let Err(error) = by_name(&text) {
+            prop_assert!((1..=text.chars().count() + 1).contains(&error.position));
+        }
+    }
+
+    #[test]
+    fn the_backlog_is_what_went_in_and_not_out(
+        steps in prop::collection::vec((any::<bool>(), 0u32..70_000, 0u8..=255), 1..200),
+        limit in 1u32..20,
+    ) {
+        let scopes = [BandLimit::Each, BandLimit::Total];
+        let mut all: Vec<Box<dyn Qdisc>> = vec![Box::new(Fifo::new(limit))];
+        for scope in scopes {
+            all.push(Box::new(PfifoFast::new(limit, scope)));
+        }
+        for discipline in &mut all {
+            let mut books = Books::default();
+            let mut waiting = Backlog::default();
+            for (frame, &(enqueue, bytes, priority)) in steps.iter().enumerate() {
+                if enqueue {
+                    let mut packet = packet(frame as u32, bytes);
+                    packet.priority = priority;
+                    let before = books.dropped.len();
+                    discipline.enqueue(packet, 0, &mut books);
+                    if books.dropped.len() == before {
+                        waiting.packets += 1;
+                        waiting.bytes += u64::from(bytes);
+                    }
+                } else if let Some(packet) = discipline.dequeue(0, &mut books) {
+                    waiting.packets -= 1;
+                    waiting.bytes -= u64::from(packet.wire_bytes);
+                    drop(packet.into_frame());
+                } else {
+                    prop_assert_eq!(waiting.packets, 0, "packets wait and none comes");
+                }
+                prop_assert_eq!(discipline.backlog(), waiting);
+            }
+        }
+    }
+}
