@@ -21,6 +21,8 @@ enum Operation {
     Complete(u32),
     /// Takes the totals a long way, so that they wrap again and again.
     Turn(u32),
+    /// Queues so many of the largest objects, room or not.
+    Flood(u32),
     Wait(u64),
     SetLimit(u32),
     SetMin(u32),
@@ -59,6 +61,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         3 => Just(Operation::CompleteShare(256)),
         2 => size().prop_map(Operation::Complete),
         1 => (1..=9_u32).prop_map(Operation::Turn),
+        1 => (1..=9_u32).prop_map(Operation::Flood),
         6 => (0..20_u64).prop_map(Operation::Wait),
         1 => limit().prop_map(Operation::SetLimit),
         1 => limit().prop_map(Operation::SetMin),
@@ -130,6 +133,11 @@ impl<Q: Queue> Pair<Q> {
                     self.agree(|pair| pair.queue(MAX_OBJECT))?;
                     let units = (self.model.in_flight() * 3 / 4) as u32;
                     self.agree(|pair| pair.complete(units))?;
+                }
+            }
+            Operation::Flood(objects) => {
+                for _ in 0..objects {
+                    self.agree(|pair| pair.queue(MAX_OBJECT))?;
                 }
             }
             Operation::Wait(ns) => self.now_ns += ns,

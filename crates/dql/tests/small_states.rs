@@ -284,3 +284,21 @@ fn states_of_a_rude_sender_around_the_wrap() {
     };
     assert_eq!(visited, first);
 }
+
+/// As above, but from 120 units in flight: where the next object may be one too many, and where a
+/// wrapped difference would first be read with the wrong sign.
+#[test]
+fn states_of_a_rude_sender_near_the_most_in_flight() {
+    let mut start = Lockstep::new(250);
+    for _ in 0..8 {
+        start.apply(Operation::Queue(15));
+    }
+    let visited = explore(start, 300_000, Lockstep::absolute, rude);
+    let first = Visited {
+        states: 300_000,
+        transitions: 5_100_000,
+        across_the_wrap: 41_852,
+        closed: false,
+    };
+    assert_eq!(visited, first);
+}
