@@ -7,8 +7,6 @@ pub use core::sync::atomic::AtomicBool;
 pub use core::sync::atomic::AtomicU32;
 #[cfg(all(not(loom), target_has_atomic = "64"))]
 pub use core::sync::atomic::AtomicU64;
-#[cfg(all(not(loom), target_has_atomic = "64"))]
-pub use core::sync::atomic::AtomicU64;
 #[cfg(all(not(loom), target_has_atomic = "ptr"))]
 pub use core::sync::atomic::AtomicUsize;
 #[cfg(not(loom))]
