@@ -102,7 +102,8 @@ pub struct EmulatedNic {
     wire_free_ns: u64,
     /// Sent and not reaped, oldest first.
     finished: VecDeque<InRing>,
-    finished_since_interrupt: u32,
+    /// How many of `finished`, the youngest, no interrupt has told of.
+    untold: usize,
     periods: Periods,
     /// No interrupt before this, unless enough packets are finished.
     quiet_until_ns: u64,
@@ -128,7 +129,7 @@ impl EmulatedNic {
             owed: 0,
             wire_free_ns: 0,
             finished: VecDeque::new(),
-            finished_since_interrupt: 0,
+            untold: 0,
             periods: Periods::new(config.interrupt, config.seed),
             quiet_until_ns: 0,
             counters: WireCounters::default(),
@@ -143,12 +144,13 @@ impl EmulatedNic {
         }
     }
 
-    /// When it next interrupts for what is finished already, in ns.
+    /// When it next interrupts for what is finished already, in ns. What an interrupt has told of
+    /// and nobody reaped does not interrupt again: whoever stops at a budget comes back by himself.
     pub fn next_interrupt_ns(&self) -> Option<u64> {
-        let first = self.finished.front()?;
+        let first = self.finished.get(self.finished.len() - self.untold)?;
         let by_time = first.sent_ns.max(self.quiet_until_ns);
         match self.periods.rule().packets {
-            Some(packets) if self.finished_since_interrupt >= packets.max(1) => {
+            Some(packets) if self.untold >= packets.max(1) as usize => {
                 self.finished.back().map(|last| last.sent_ns.min(by_time))
             }
             _ => Some(by_time),
@@ -165,14 +167,14 @@ impl EmulatedNic {
             let sent = self.finished.back()?;
             return Some((at_ns, NicEvent::Sent(&sent.packet)));
         }
-        self.finished_since_interrupt = 0;
+        self.untold = 0;
         self.quiet_until_ns = at_ns.saturating_add(self.periods.next_ns());
         self.counters.interrupts += 1;
         Some((at_ns, NicEvent::Interrupt))
     }
 
     /// Changes the link rate at `now_ns`; what is left of the packet on the wire goes at the new
-    /// rate.
+    /// rate. Take the events until `now_ns` first.
     ///
     /// # Errors
     /// If the rate is 0; nothing changes.
@@ -180,8 +182,11 @@ impl EmulatedNic {
         if rate_bits_per_s == 0 {
             return Err(NicConfigError::RateZero);
         }
-        if let Some(until_ns) = &mut self.sending_until_ns {
-            let left_ns = u128::from(until_ns.saturating_sub(now_ns));
+        // A packet that had left by then does not leave again.
+        if let Some(until_ns) = &mut self.sending_until_ns
+            && *until_ns > now_ns
+        {
+            let left_ns = u128::from(*until_ns - now_ns);
             let stretched = left_ns * u128::from(self.rate_bits_per_s);
             let left_ns = (stretched / u128::from(rate_bits_per_s)).min(u64::MAX.into()) as u64;
             *until_ns = now_ns.saturating_add(left_ns);
@@ -206,6 +211,11 @@ impl EmulatedNic {
         self.counters
     }
 
+    /// Packets in the ring whose last bit has not left.
+    pub fn packets_to_send(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Packets in the ring, sent or not.
     pub fn packets_in_ring(&self) -> usize {
         self.waiting.len() + self.finished.len()
@@ -221,7 +231,7 @@ impl EmulatedNic {
         self.counters.frames += cost.frames;
         self.counters.time_bytes += cost.bytes;
         self.finished.push_back(sent);
-        self.finished_since_interrupt += 1;
+        self.untold += 1;
         self.visible -= 1;
         self.sending_until_ns = None;
         self.wire_free_ns = at_ns;
@@ -292,6 +302,7 @@ impl Completions for EmulatedNic {
             let Some(done) = self.finished.pop_front() else {
                 return Ok(false);
             };
+            self.untold = self.untold.min(self.finished.len());
             self.ring.give_back(done.slots);
             freed(done.packet);
         }
