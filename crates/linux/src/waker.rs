@@ -98,15 +98,19 @@ mod tests {
 
     #[test]
     fn no_call_is_lost_between_threads() {
-        const CALLS: u32 = 20_000;
+        const CALLS: u32 = 200_000;
         let event = Arc::new(EventWaker::new().expect("eventfd"));
         let done = Arc::new(AtomicU32::new(0));
         let caller = thread::spawn({
             let (waker, done) = (Waker::from(Arc::clone(&event)), Arc::clone(&done));
             move || {
-                for _ in 0..CALLS {
+                for call in 0..CALLS {
                     done.fetch_add(1, Ordering::Relaxed);
                     waker.wake_by_ref();
+                    // Calls that come at all moments of the other's round.
+                    for _ in 0..call % 61 {
+                        std::hint::spin_loop();
+                    }
                 }
             }
         });

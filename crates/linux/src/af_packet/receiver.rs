@@ -51,7 +51,7 @@ impl PacketReceiver {
         let set = |option| {
             sys::socket::set_option(fd.as_fd(), libc::SOL_SOCKET, option, RECEIVE_BUFFER_BYTES)
         };
-        // The first goes beyond `net.core.rmem_max` but needs CAP_NET_ADMIN.
+        // The first goes beyond `net.core.rmem_max`, but not from within a user namespace.
         set(libc::SO_RCVBUFFORCE)
             .or_else(|_| set(libc::SO_RCVBUF))
             .map_err(named("SO_RCVBUF"))?;

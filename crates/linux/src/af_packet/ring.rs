@@ -172,7 +172,7 @@ fn widen_send_buffer(fd: &OwnedFd, ring: Geometry) -> io::Result<bool> {
     let needed = ring.slots * (ring.slot_bytes + CHARGE_OVERHEAD_BYTES);
     let asked = libc::c_int::try_from(needed).unwrap_or(libc::c_int::MAX);
     let set = |option| sys::socket::set_option(fd.as_fd(), libc::SOL_SOCKET, option, asked);
-    // The first goes beyond `net.core.wmem_max` but needs CAP_NET_ADMIN.
+    // The first goes beyond `net.core.wmem_max`, but not from within a user namespace.
     set(libc::SO_SNDBUFFORCE).or_else(|_| set(libc::SO_SNDBUF))?;
     // The kernel doubles what is asked for and shows the double.
     let [has] = sys::socket::option::<1>(fd.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF)?;

@@ -51,8 +51,8 @@ impl<F> AfPacketTx<F> {
         self.frame_limit_bytes
     }
 
-    /// Whether the kernel takes a full ring at once. If not (no CAP_NET_ADMIN and a small
-    /// `net.core.wmem_max`), nothing is lost, but the device sees less than is in the ring.
+    /// Whether the kernel takes a full ring at once. If not (in a user namespace, with a
+    /// small `net.core.wmem_max`), nothing is lost, but the device sees less than is in the ring.
     pub fn send_buffer_suffices(&self) -> bool {
         self.send_buffer_suffices
     }

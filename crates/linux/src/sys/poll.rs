@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use super::check;
 
+/// Fits every `time_t`; 68 years.
+const LONGEST_SECONDS: u64 = i32::MAX as u64;
+
 /// Waits until one of `fds` has something to say or `timeout` has passed (`None`: no limit), and
 /// answers how many have. Fails with `EINTR` when a signal came.
 pub(crate) fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<usize> {
     let timeout = timeout.map(|left| libc::timespec {
-        tv_sec: libc::time_t::try_from(left.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_sec: left.as_secs().min(LONGEST_SECONDS) as _,
         tv_nsec: left.subsec_nanos() as _,
     });
     let timeout = timeout

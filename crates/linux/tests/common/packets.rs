@@ -93,6 +93,15 @@ impl Ring {
     }
 }
 
+/// 100 Mbit/s behind a bucket of `burst_bytes`, with room for everything.
+pub fn shaper(burst_bytes: u32) -> RootQdisc {
+    RootQdisc::Tbf {
+        rate_bits_per_s: 100_000_000,
+        burst_bytes,
+        limit_bytes: 16 << 20,
+    }
+}
+
 /// Reaps all that is finished.
 pub fn reap_into(completions: &mut AfPacketCompletions, pool: &Pool, mut done: impl FnMut(u32)) {
     let mut freed = |packet: Packet| {
