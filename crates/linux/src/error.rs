@@ -30,11 +30,8 @@ impl fmt::Display for CallFailed {
     }
 }
 
-impl Error for CallFailed {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.cause)
-    }
-}
+/// No source: the message has the cause already, and a chain would say it twice.
+impl Error for CallFailed {}
 
 /// The kernel's error number in `error`, also when this crate wrapped it.
 pub fn errno(error: &io::Error) -> Option<i32> {

@@ -17,7 +17,7 @@ pub mod sched;
 #[allow(unsafe_code)]
 mod sys;
 mod tap;
-mod tcp_info;
+pub mod tcp;
 mod vnet_header;
 mod waker;
 
@@ -27,6 +27,5 @@ pub use frame_pool::{FramePool, FrameSource};
 pub use netns::NetNs;
 pub use privilege::{Privilege, Unprivileged, ensure_privilege, privilege};
 pub use tap::{Tap, TapConfig, TapRefusal, Written};
-pub use tcp_info::TcpInfo;
 pub use vnet_header::VirtioNetHeader;
 pub use waker::EventWaker;

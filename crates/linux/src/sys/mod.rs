@@ -9,7 +9,6 @@ pub(crate) mod packet_ring;
 pub(crate) mod poll;
 pub(crate) mod sched;
 pub(crate) mod socket;
-pub(crate) mod tcp_info;
 pub(crate) mod tun;
 
 use std::io;

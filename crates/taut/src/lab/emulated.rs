@@ -96,9 +96,9 @@ impl<L: Limit> Direction for EmulatedDirection<L> {
         self.source.fd()
     }
 
-    fn service(&mut self, now_ns: u64) -> io::Result<bool> {
+    fn service(&mut self, now_ns: u64, readable: bool) -> io::Result<bool> {
         self.advance(now_ns)?;
-        let more = self.source.read_into(&mut self.queue, now_ns)?;
+        let more = readable && self.source.read_into(&mut self.queue, now_ns)?;
         self.run(now_ns);
         Ok(more)
     }

@@ -51,9 +51,9 @@ impl<L: Limit> Direction for RingDirection<L> {
         self.source.fd()
     }
 
-    fn service(&mut self, now_ns: u64) -> io::Result<bool> {
+    fn service(&mut self, now_ns: u64, readable: bool) -> io::Result<bool> {
         self.reap(now_ns)?;
-        let more = self.source.read_into(&mut self.queue, now_ns)?;
+        let more = readable && self.source.read_into(&mut self.queue, now_ns)?;
         match self.queue.run(now_ns, &mut self.source.frames) {
             Stop::Failed(error) => Err(error),
             _ => Ok(more),
@@ -96,7 +96,10 @@ impl Direction for ReceiveDirection {
         self.from.as_fd()
     }
 
-    fn service(&mut self, _now_ns: u64) -> io::Result<bool> {
+    fn service(&mut self, _now_ns: u64, readable: bool) -> io::Result<bool> {
+        if !readable {
+            return Ok(false);
+        }
         for _ in 0..BATCH_PACKETS {
             let Some(bytes) = self.from.read(&mut self.buffer)? else {
                 return Ok(false);

@@ -3,7 +3,8 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use taut_linux::{poll, sched};
+use taut_linux::poll::{self, Ready};
+use taut_linux::sched;
 
 use super::control::{Control, StopOnDrop};
 use super::meter::{Curve, Quantiles};
@@ -23,9 +24,9 @@ pub trait Direction {
     /// What to wait for.
     fn source(&self) -> BorrowedFd<'_>;
 
-    /// Does what is due by `now_ns` and takes at most [`BATCH_PACKETS`] packets in. Returns
-    /// whether more may be waiting.
-    fn service(&mut self, now_ns: u64) -> io::Result<bool>;
+    /// Does what is due by `now_ns` and, if the source is `readable`, takes at most
+    /// [`BATCH_PACKETS`] packets in. Returns whether more may be waiting.
+    fn service(&mut self, now_ns: u64, readable: bool) -> io::Result<bool>;
 
     /// When to come back even if nothing arrives, in ns.
     fn next_wakeup_ns(&self) -> Option<u64>;
@@ -54,14 +55,17 @@ pub fn route(
     sched::precise_timers()?;
     // Not allowed to everybody. Without it the figures of latency are a little worse.
     let _ = sched::realtime_priority(PRIORITY);
+    let mut readable = vec![false; directions.len()];
     while !control.is_stopped() {
         let now_ns = sched::monotonic_ns();
-        let mut more = false;
-        for direction in &mut directions {
-            more |= direction.service(now_ns)?;
+        for (direction, readable) in directions.iter_mut().zip(&mut readable) {
+            *readable = direction.service(now_ns, *readable)?;
         }
-        if !more {
-            sleep(&directions, now_ns)?;
+        if !readable.contains(&true) {
+            let ready = sleep(&directions, now_ns)?;
+            for (position, readable) in readable.iter_mut().enumerate() {
+                *readable = ready.is_ready(position);
+            }
         }
     }
     directions
@@ -70,7 +74,7 @@ pub fn route(
         .collect()
 }
 
-fn sleep(directions: &[Box<dyn Direction>], now_ns: u64) -> io::Result<()> {
+fn sleep(directions: &[Box<dyn Direction>], now_ns: u64) -> io::Result<Ready> {
     let wakeup_ns = directions
         .iter()
         .filter_map(|direction| direction.next_wakeup_ns())
@@ -84,5 +88,4 @@ fn sleep(directions: &[Box<dyn Direction>], now_ns: u64) -> io::Result<()> {
         &sources,
         Some(wakeup_ns.unwrap_or(latest_ns).min(latest_ns)),
     )
-    .map(|_| ())
 }

@@ -12,6 +12,9 @@ use crate::lab::control::Control;
 /// What one call writes or reads: large enough that calls cost little beside the bytes.
 const CHUNK_BYTES: usize = 128 * 1024;
 
+/// A receiver is woken for this much: waking it for each frame costs more than the frame does.
+pub const READ_BYTES: i32 = 64 * 1024;
+
 /// Events taken at once.
 const EVENTS: usize = 256;
 

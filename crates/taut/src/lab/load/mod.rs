@@ -10,8 +10,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use socket2::SockRef;
-use taut_linux::{NetNs, TcpInfo};
+use socket2::{Domain, SockRef, Socket, Type};
+use taut_linux::NetNs;
+use taut_linux::tcp::{self, TcpInfo};
 
 use super::control::Control;
 pub use request::Requests;
@@ -30,7 +31,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a thread that waits for the network looks whether the row is over.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
 
-/// The congestion control of all streams. The system's default may be another, such as bbr.
+/// The congestion control of all streams. The system's default may be another, such as bbr, whose
+/// pacing would stay with a socket that is switched after it connected.
 const CONGESTION_CONTROL: &[u8] = b"cubic";
 
 /// Connections that are made and do not send yet.
@@ -49,7 +51,7 @@ pub fn connect(
 ) -> anyhow::Result<Connected> {
     let bulk_address = SocketAddr::from((address, BULK_PORT));
     let request_address = SocketAddr::from((address, REQUEST_PORT));
-    let listen = |address| server.run(move || TcpListener::bind(address))?;
+    let listen = |address| server.run(move || listener(address))?;
     let bulk_listener = listen(bulk_address).context("listen for bulk streams")?;
     let request_listener = listen(request_address).context("listen for requests")?;
     client.run(move || {
@@ -69,18 +71,31 @@ pub fn connect(
     })?
 }
 
+/// A socket that will use our congestion control from its first packet on.
+fn socket() -> anyhow::Result<Socket> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket
+        .set_tcp_congestion(CONGESTION_CONTROL)
+        .context("this kernel has no cubic congestion control")?;
+    Ok(socket)
+}
+
+/// A listening socket; what it accepts inherits its congestion control.
+fn listener(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let socket = socket()?;
+    socket.bind(&address.into())?;
+    // Connections are made one at a time.
+    socket.listen(1)?;
+    Ok(socket.into())
+}
+
 fn connect_one(
     listener: &TcpListener,
     address: SocketAddr,
 ) -> anyhow::Result<(TcpStream, TcpStream)> {
-    let client = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?;
-    let server = accept(listener)?;
-    for socket in [&client, &server] {
-        SockRef::from(socket)
-            .set_tcp_congestion(CONGESTION_CONTROL)
-            .context("this kernel has no cubic congestion control")?;
-    }
-    Ok((client, server))
+    let client = socket()?;
+    client.connect_timeout(&address.into(), CONNECT_TIMEOUT)?;
+    Ok((client.into(), accept(listener)?))
 }
 
 /// Accepts with a timeout: a handshake that was lost must not hang the lab.
@@ -117,6 +132,9 @@ impl Connected {
     /// Starts all of it, until `control` stops the row.
     pub fn start(self, control: &Arc<Control>) -> anyhow::Result<Load> {
         let (senders, receivers): (Vec<_>, Vec<_>) = self.bulk.into_iter().unzip();
+        for receiver in &receivers {
+            tcp::set_receive_low_water(receiver, bulk::READ_BYTES)?;
+        }
         let (client, server) = self.request;
         Ok(Load {
             senders: senders

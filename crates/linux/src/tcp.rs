@@ -1,4 +1,4 @@
-//! What the kernel knows of a TCP connection.
+//! What the kernel knows of a TCP connection, and one of its settings.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -6,10 +6,10 @@ use std::os::fd::AsFd;
 use crate::error::failed;
 use crate::sys;
 
-/// Offsets within `struct tcp_info`, which the kernel only ever appends to.
-const SND_MSS: usize = 16;
-const DELIVERED: usize = 192;
-const USED_BYTES: usize = 196;
+/// Positions within `struct tcp_info`, in words of 4 bytes. The kernel only ever appends to it.
+const SND_MSS: usize = 4;
+const DELIVERED: usize = 48;
+const WORDS: usize = 49;
 
 /// Some fields of `TCP_INFO`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,26 +22,30 @@ pub struct TcpInfo {
 }
 
 impl TcpInfo {
-    /// Asks about a connected socket.
+    /// Asks about a connected socket. Kernels before 4.18 do not count what is delivered and
+    /// answer 0.
     ///
     /// # Errors
-    /// `Unsupported` on a kernel before 4.18, which does not count what is delivered; else what
-    /// `getsockopt` fails with.
+    /// What `getsockopt` fails with.
     pub fn of(socket: impl AsFd) -> io::Result<Self> {
-        let mut info = [0; USED_BYTES];
-        let written = sys::tcp_info::get(socket.as_fd(), &mut info)
-            .map_err(|cause| failed("getsockopt TCP_INFO", "socket", cause))?;
-        if written < USED_BYTES {
-            let why = "getsockopt TCP_INFO: this kernel does not count delivered segments";
-            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
-        }
-        let field =
-            |at: usize| u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]);
+        let info: [u32; WORDS] =
+            sys::socket::option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_INFO)
+                .map_err(|cause| failed("getsockopt TCP_INFO", "socket", cause))?;
         Ok(Self {
-            mss_bytes: field(SND_MSS),
-            delivered_segments: field(DELIVERED),
+            mss_bytes: info[SND_MSS],
+            delivered_segments: info[DELIVERED],
         })
     }
+}
+
+/// Wakes the socket's reader only when at least `bytes` wait (`SO_RCVLOWAT`), or the window is
+/// about to fill. The acknowledgements stay as they are.
+///
+/// # Errors
+/// What `setsockopt` fails with.
+pub fn set_receive_low_water(socket: impl AsFd, bytes: i32) -> io::Result<()> {
+    sys::socket::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
+        .map_err(|cause| failed("setsockopt SO_RCVLOWAT", "socket", cause))
 }
 
 #[cfg(test)]
