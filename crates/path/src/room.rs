@@ -28,7 +28,8 @@ impl RoomWaker {
     }
 
     /// For the sender: asks to be woken, unless `has_room` says on the second look that it need
-    /// not wait. Returns whether to sleep; each such answer is followed by exactly one wake-up.
+    /// not wait. Returns whether to sleep; each such answer is followed by exactly one wake-up. One
+    /// may come for nothing when the answer was no and the room came just then.
     pub fn must_wait(&self, has_room: impl FnOnce() -> bool) -> bool {
         self.waiting.close_unless(has_room)
     }

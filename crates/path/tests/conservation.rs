@@ -138,6 +138,11 @@ impl<L: Limit> World<L> {
             assert_eq!(reaper.completed_bytes, self.books.freed_bytes);
         }
         assert!(self.queue.driver().most_used <= 12);
+        let limit = self.queue.snapshot();
+        if limit.min_limit == limit.max_limit {
+            let most = u64::from(limit.limit) + u64::from(limit.last_object);
+            assert!(u64::from(limit.in_flight) <= most, "more than one above");
+        }
     }
 
     /// With a device that works again, everything that waits gets out.

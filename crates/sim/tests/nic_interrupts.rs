@@ -171,6 +171,38 @@ fn a_poll_takes_back_what_would_have_interrupted() {
 }
 
 #[test]
+fn a_packet_that_leaves_at_the_instant_of_an_interrupt_is_reaped_by_it() {
+    let mut nic = loaded(20, InterruptRule::every(10 * FRAME_NS));
+    let mut freed = Freed::default();
+    let mut reaped = Vec::new();
+    while let Some((at_ns, event)) = nic.advance(u64::MAX) {
+        if event == NicEvent::Interrupt {
+            let Ok(_) = nic.reap(at_ns, u32::MAX, &mut |packet| freed.freed(packet));
+            reaped.push((at_ns / FRAME_NS, freed.packets));
+        }
+    }
+    assert_eq!(reaped, [(1, 1), (11, 11), (21, 20)]);
+}
+
+#[test]
+fn what_a_poll_left_over_still_interrupts() {
+    let mut nic = loaded(6, InterruptRule::every(1_000_000));
+    let mut freed = Freed::default();
+    while nic.packets_to_send() > 0 {
+        nic.advance(u64::MAX);
+    }
+    // One was told of at once; a poll takes it and three of the other five.
+    let Ok(more) = nic.reap(6 * FRAME_NS, 4, &mut |packet| freed.freed(packet));
+    assert!(more);
+    let at_ns = FRAME_NS + 1_000_000;
+    assert_eq!(nic.advance(u64::MAX), Some((at_ns, NicEvent::Interrupt)));
+    let Ok(more) = nic.reap(at_ns, u32::MAX, &mut |packet| freed.freed(packet));
+    assert!(!more);
+    assert_eq!(nic.next_event_ns(), None);
+    assert_eq!(freed.packets, 6);
+}
+
+#[test]
 fn reaping_keeps_to_its_budget_and_its_order() {
     let mut nic = loaded(10, InterruptRule::every(1_000_000_000));
     while nic.packets_to_send() > 0 {
