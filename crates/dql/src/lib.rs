@@ -13,7 +13,7 @@
 //!
 //! The limit follows the device: about twice what it completes in one interval. It grows when the
 //! device ran dry while the sender was held back, and is cut when for a whole *hold time* more was
-//! queued than was needed. It is soft: a queue may exceed it by part of one object.
+//! queued than was needed. It is soft: a queue may exceed it by one object.
 //!
 //! # Units
 //! Count what the device spends its time on. Bytes for a link; packets for a device whose cost is

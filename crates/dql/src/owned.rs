@@ -56,7 +56,7 @@ impl Dql {
     }
 
     /// Units left below the limit; one more object may be queued while it is `>= 0`, so a limit
-    /// of 0 still lets one object through and a limit is exceeded by less than one object.
+    /// of 0 still lets one object through and a limit is exceeded by one object at most.
     #[inline]
     pub fn room(&self) -> i32 {
         counter::room(self.limit_in_force, self.in_flight)
