@@ -1,0 +1,123 @@
+//! What a connection is told before it starts.
+
+/// Which rule moves the congestion window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Congestion {
+    /// RFC 9438.
+    Cubic,
+    /// RFC 5681.
+    Reno,
+}
+
+/// How fast a paced sender may send, in percent of window / smoothed round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pacing {
+    /// While the window is below the slow-start threshold. 200: the window doubles in one round
+    /// trip, and the sender must be able to follow.
+    pub slow_start_percent: u32,
+    /// Afterwards. 120: a little faster than the acknowledgements come, so that the window, and not
+    /// the pace, is the limit.
+    pub later_percent: u32,
+}
+
+impl Default for Pacing {
+    fn default() -> Self {
+        Self {
+            slow_start_percent: 200,
+            later_percent: 120,
+        }
+    }
+}
+
+/// How large the packets are that the sender hands to the transmit path; the wire cuts them into
+/// segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SuperPacket {
+    /// One segment each.
+    Off,
+    /// Up to this many bytes of payload, rounded down to whole segments (at least one).
+    Fixed(u32),
+    /// What the pacing rate sends in about 1 ms, at least 2 segments, at most 64 KiB.
+    Auto,
+}
+
+/// The settings of one end of a connection. The default is that of the speed benchmark S1.
+///
+/// A value that makes no sense is read as the nearest that does (a segment of 0 bytes as one of 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpConfig {
+    /// Payload of a full segment, in bytes.
+    pub mss_bytes: u32,
+    /// The congestion window before the first acknowledgement, in full segments (RFC 6928: 10).
+    pub initial_window_segments: u32,
+    /// The retransmission timeout is never shorter, in ns.
+    pub min_rto_ns: u64,
+    /// Nor longer, with all its doublings, in ns.
+    pub max_rto_ns: u64,
+    /// The timeout before the first sample of the round trip, in ns (RFC 6298: 1 s).
+    pub initial_rto_ns: u64,
+    /// Which rule moves the congestion window.
+    pub congestion: Congestion,
+    /// Explicit congestion notification, RFC 3168.
+    pub ecn: bool,
+    /// Spread the segments over the round trip; `None` sends as the window allows.
+    pub pacing: Option<Pacing>,
+    /// Packets larger than a segment.
+    pub super_packet: SuperPacket,
+    /// Hold back the last, short segment of the stream while anything is unacknowledged (RFC 1122).
+    pub nagle: bool,
+    /// After silence of one timeout start again from the initial window (RFC 5681, 4.1).
+    pub restart_after_idle: bool,
+    /// What the receiver takes beyond the last byte in order; the window it offers, in bytes. Also
+    /// what the sender believes of its peer before the first acknowledgement.
+    pub receive_buffer_bytes: u32,
+    /// Acknowledge every so many segments (RFC 5681: at least every second).
+    pub delayed_ack_segments: u32,
+    /// Or when the first of them is this old, in ns (RFC 5681: at most 500 ms).
+    pub delayed_ack_ns: u64,
+}
+
+impl Default for TcpConfig {
+    fn default() -> Self {
+        Self {
+            mss_bytes: 1448,
+            initial_window_segments: 10,
+            min_rto_ns: 200_000_000,
+            // RFC 6298, 2.5: a maximum must be at least 60 s.
+            max_rto_ns: 60_000_000_000,
+            initial_rto_ns: 1_000_000_000,
+            congestion: Congestion::Cubic,
+            ecn: false,
+            pacing: None,
+            super_packet: SuperPacket::Off,
+            nagle: false,
+            restart_after_idle: true,
+            receive_buffer_bytes: 131_072,
+            delayed_ack_segments: 2,
+            delayed_ack_ns: 40_000_000,
+        }
+    }
+}
+
+impl TcpConfig {
+    /// The same with every value inside the range that the arithmetic of the model relies on.
+    pub(super) fn in_range(&self) -> Self {
+        let min_rto_ns = self.min_rto_ns.clamp(1, LONGEST_NS);
+        let max_rto_ns = self.max_rto_ns.clamp(min_rto_ns, LONGEST_NS);
+        Self {
+            // An IP packet has at most 65,535 bytes.
+            mss_bytes: self.mss_bytes.clamp(1, 65_535),
+            initial_window_segments: self.initial_window_segments.clamp(1, 1 << 16),
+            min_rto_ns,
+            max_rto_ns,
+            initial_rto_ns: self.initial_rto_ns.clamp(1, max_rto_ns),
+            receive_buffer_bytes: self.receive_buffer_bytes.max(1),
+            delayed_ack_segments: self.delayed_ack_segments.max(1),
+            delayed_ack_ns: self.delayed_ack_ns.min(LONGEST_NS),
+            ..*self
+        }
+    }
+}
+
+/// An hour: no timer of TCP is longer, and sums of a few of them stay far from the end of a `u64`.
+const LONGEST_NS: u64 = 3_600_000_000_000;

@@ -1,0 +1,45 @@
+//! TCP without I/O: a sender and a receiver that are told the time, what the application writes and
+//! what arrives, and say what to send and when to be called again.
+//!
+//! ```text
+//! write, on_ack, on_timer -> TcpSender  -> next_segment (until None), next_timer_ns
+//! on_segment, on_timer    -> TcpReceiver -> acknowledgements,          next_timer_ns
+//! ```
+//!
+//! The same calls give the same answers on every machine: all integers. Written from the RFCs: 5681
+//! (Reno, slow start), 3465 (byte counting), 9438 (CUBIC), 6298 (timeout), 2018 and 6675 (selective
+//! acknowledgement), 3168 (ECN), 6928 (initial window).
+//!
+//! # Simpler than a complete TCP
+//! - A connection is established from the start and never closes: no handshake (hence no sample of
+//!   the round trip before data), no FIN, no reset.
+//! - Offsets are 64 bits and never wrap. No option is negotiated: both ends have SACK, window scaling
+//!   and segments of the same size.
+//! - The round trip is timed once in a window (RFC 6298, 3), not on each acknowledgement by
+//!   timestamps. The timestamps are on the wire only as bytes, if the caller counts them.
+//! - The application reads at once: the window offered is always the whole buffer, there is no zero
+//!   window and no probe of one, and no tuning of buffers.
+//! - No HyStart++ (RFC 9406), no RACK or tail loss probe (RFC 8985), no proportional rate reduction
+//!   (RFC 9937), no F-RTO (RFC 5682), no D-SACK (RFC 2883) and no undoing of a reduction: a
+//!   retransmission that is lost, and a loss at the very end of the data, wait for the timer.
+//! - Windows are in bytes, not in packets: many small segments fit in the window of one large one.
+//! - The receiver delays acknowledgements always, also at the start of a connection.
+
+mod acknowledge;
+mod config;
+mod congestion;
+mod cubic;
+mod pace;
+mod ranges;
+mod reassembly;
+mod receiver;
+mod reno;
+mod round_trip;
+mod scoreboard;
+mod segment;
+mod sender;
+
+pub use config::{Congestion, Pacing, SuperPacket, TcpConfig};
+pub use receiver::TcpReceiver;
+pub use segment::{Ack, SackBlocks, Segment};
+pub use sender::{TcpSender, TcpStats};

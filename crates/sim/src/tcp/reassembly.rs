@@ -1,0 +1,51 @@
+//! What the receiver holds out of order, and the order in which to tell of it.
+
+use super::ranges::Ranges;
+use super::segment::SackBlocks;
+
+#[derive(Debug, Default)]
+pub(super) struct Reassembly {
+    held: Ranges,
+    /// A byte of each range that arrived last, the latest first (RFC 2018, 4: so that a lost
+    /// acknowledgement's news is told twice more). Each lies in another range; 0 for none, as
+    /// nothing is ever out of order at the start of the stream.
+    latest: [u64; SackBlocks::MOST],
+}
+
+impl Reassembly {
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    pub fn insert(&mut self, start: u64, end: u64) {
+        self.held.insert(start, end);
+        let Some((from, to)) = self.held.holding(start) else {
+            return;
+        };
+        let mut latest = [start, 0, 0];
+        let others = self
+            .latest
+            .iter()
+            .filter(|&&at| at != 0 && !(from <= at && at < to));
+        for (place, &at) in latest[1..].iter_mut().zip(others) {
+            *place = at;
+        }
+        self.latest = latest;
+    }
+
+    /// Everything before `offset` has been delivered; says how far it now goes.
+    pub fn deliver(&mut self, offset: u64) -> u64 {
+        self.held.remove_before(offset);
+        self.held.take_first_reaching(offset).unwrap_or(offset)
+    }
+
+    pub fn blocks(&self, cumulative: u64) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        for &at in self.latest.iter().filter(|&&at| at > cumulative) {
+            if let Some((start, end)) = self.held.holding(at) {
+                blocks.push(cumulative, start, end);
+            }
+        }
+        blocks
+    }
+}

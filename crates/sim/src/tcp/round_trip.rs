@@ -1,0 +1,94 @@
+//! Round-trip time and retransmission timeout, RFC 6298.
+//!
+//! One segment of a window is timed at a time, and never one that was sent twice (Karn): the ends
+//! need not carry timestamps, and the sample says what a timestamp would have said.
+
+use super::config::TcpConfig;
+
+#[derive(Debug)]
+pub(super) struct RoundTrip {
+    smoothed_ns: u64,
+    variation_ns: u64,
+    /// Without the doublings.
+    timeout_ns: u64,
+    doublings: u32,
+    /// Offset after the last byte of the segment that is timed; 0 for none.
+    timed_end: u64,
+    timed_sent_ns: u64,
+}
+
+impl RoundTrip {
+    pub fn new(config: &TcpConfig) -> Self {
+        Self {
+            smoothed_ns: 0,
+            variation_ns: 0,
+            timeout_ns: config.initial_rto_ns,
+            doublings: 0,
+            timed_end: 0,
+            timed_sent_ns: 0,
+        }
+    }
+
+    /// 0 before the first sample.
+    pub fn smoothed_ns(&self) -> u64 {
+        self.smoothed_ns
+    }
+
+    /// The timeout with its doublings.
+    pub fn timeout_ns(&self, config: &TcpConfig) -> u64 {
+        // 2^16 times anything reaches the maximum; the shift stays defined.
+        let factor = 1 << self.doublings.min(16);
+        self.timeout_ns
+            .saturating_mul(factor)
+            .min(config.max_rto_ns)
+    }
+
+    /// Rule 5.5. Undone by the next sample only, as rule 5.7's note says.
+    pub fn back_off(&mut self) {
+        self.doublings = self.doublings.saturating_add(1);
+    }
+
+    pub fn on_new_segment(&mut self, end: u64, now_ns: u64) {
+        if self.timed_end == 0 {
+            self.timed_end = end;
+            self.timed_sent_ns = now_ns;
+        }
+    }
+
+    /// Karn's rule: what is sent again says nothing about the round trip.
+    pub fn on_retransmission(&mut self, start: u64, end: u64) {
+        if start < self.timed_end && self.timed_end <= end {
+            self.timed_end = 0;
+        }
+    }
+
+    pub fn forget_timed(&mut self) {
+        self.timed_end = 0;
+    }
+
+    /// `[start, end)` has arrived.
+    pub fn on_arrived(&mut self, start: u64, end: u64, config: &TcpConfig, now_ns: u64) {
+        if start < self.timed_end && self.timed_end <= end {
+            self.timed_end = 0;
+            self.sample(now_ns.saturating_sub(self.timed_sent_ns).max(1), config);
+        }
+    }
+
+    /// Section 2, with alpha = 1/8 and beta = 1/4.
+    fn sample(&mut self, rtt_ns: u64, config: &TcpConfig) {
+        // A sample longer than any timer says no more than that.
+        let rtt_ns = rtt_ns.min(1 << 50);
+        if self.smoothed_ns == 0 {
+            self.smoothed_ns = rtt_ns;
+            self.variation_ns = rtt_ns / 2;
+        } else {
+            let error_ns = self.smoothed_ns.abs_diff(rtt_ns);
+            self.variation_ns = (3 * self.variation_ns + error_ns) / 4;
+            self.smoothed_ns = ((7 * self.smoothed_ns + rtt_ns) / 8).max(1);
+        }
+        // The clock's granularity, 1 ns, is the least that is added.
+        let timeout_ns = self.smoothed_ns + (4 * self.variation_ns).max(1);
+        self.timeout_ns = timeout_ns.clamp(config.min_rto_ns, config.max_rto_ns);
+        self.doublings = 0;
+    }
+}
