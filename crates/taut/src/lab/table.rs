@@ -11,9 +11,9 @@ use super::results::{Results, Row};
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 const HEADER: &str = "\
-limit  TSO |        bytes in the ring          |  limit | transactions |    latency    | goodput |  CPU
-           |    p10     p50     p90     max    |   p50  |   per second |   p50    p99  |  Mbit/s |    %
------------+-----------------------------------+--------+--------------+---------------+---------+-----
+limit  TSO |       bytes in the ring         |  limit | transactions |     latency     | goodput |  CPU | drops
+           |    p10     p50     p90     max  |    p50 |   per second |    p50      p99 |  Mbit/s |    % |
+-----------+---------------------------------+--------+--------------+-----------------+---------+------+------
 ";
 
 /// The table, with the published rows beside ours, and a curve for each row.
@@ -29,11 +29,11 @@ pub fn table(options: &RrUnderLoad, results: &Results) -> String {
                 format!("{} to {}", kilo(low), kilo(high))
             };
             let tps = published.rr_tps;
-            let _ = writeln!(text, " published | {bytes:^33} | {:>6} | {tps:>12} |", "");
+            let _ = writeln!(text, " published | {bytes:^31} | {:>6} | {tps:>12} |", "");
         }
     }
     for row in &results.rows {
-        let _ = write!(text, "\n{}\n{}", row.case(), curves(row));
+        let _ = write!(text, "\n{}\n{}", row.case(), curves(row, &results.rows));
     }
     text
 }
@@ -45,54 +45,60 @@ fn write_row(text: &mut String, row: &Row) {
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "{:<5}  {:<3} | {:>7} {:>7} {:>7} {:>7}   | {:>6} | {:>12.1} | {:>6} {:>6} | {:>7} | {:>4.0}{}",
+        "{:<5}  {:<3} | {:>7} {:>7} {:>7} {:>7} | {limit:>6} | {:>12.1} | {:>7} {:>7} | {:>7} | {:>4.0} | {:>5}",
         on_off(row.bql),
         on_off(row.tso),
         kilo(bytes.p10),
         kilo(bytes.p50),
         kilo(bytes.p90),
         kilo(bytes.max),
-        limit,
         row.rr_tps,
         time(row.rr_latency_us.p50),
         time(row.rr_latency_us.p99),
         row.goodput_bps / 1_000_000,
         row.cpu_percent,
-        if row.drops > 0 {
-            format!("  ({} drops)", row.drops)
-        } else {
-            String::new()
-        },
+        row.drops,
     );
 }
 
-/// The course of a row, its scale given by its own maximum.
-fn curves(row: &Row) -> String {
+/// The course of a row. The ring is drawn on the scale of the fullest ring with the same TSO
+/// setting, so that what the limit takes away is seen; the limit on its own.
+fn curves(row: &Row, rows: &[Row]) -> String {
     let Curve {
         in_flight_bytes,
         limit,
     } = &row.curve;
+    let same_tso = rows.iter().filter(|other| other.tso == row.tso);
+    let fullest = same_tso
+        .map(|row| largest(&row.curve.in_flight_bytes))
+        .max()
+        .unwrap_or(0);
+    let drawn = sparkline(in_flight_bytes, fullest);
     let mut text = format!(
-        "  in ring {} {}\n",
-        sparkline(in_flight_bytes),
-        up_to(in_flight_bytes)
+        "  in ring {drawn} up to {}\n",
+        kilo(largest(in_flight_bytes))
     );
     if row.limit_bytes_p50.is_some() {
-        let _ = writeln!(text, "  limit   {} {}", sparkline(limit), up_to(limit));
+        let highest = largest(limit);
+        let _ = writeln!(
+            text,
+            "  limit   {} up to {}",
+            sparkline(limit, highest),
+            kilo(highest)
+        );
     }
     text
 }
 
-fn sparkline(values: &[u64]) -> String {
-    let max = values.iter().copied().max().unwrap_or(0).max(1);
-    values
-        .iter()
-        .map(|&value| BARS[(value * (BARS.len() as u64 - 1) / max) as usize])
-        .collect()
+/// Draws values between 0 and `full`.
+fn sparkline(values: &[u64], full: u64) -> String {
+    let steps = BARS.len() as u64 - 1;
+    let bar = |&value: &u64| BARS[(value.min(full) * steps / full.max(1)) as usize];
+    values.iter().map(bar).collect()
 }
 
-fn up_to(values: &[u64]) -> String {
-    format!("up to {}", kilo(values.iter().copied().max().unwrap_or(0)))
+fn largest(values: &[u64]) -> u64 {
+    values.iter().copied().max().unwrap_or(0)
 }
 
 /// Bytes in thousands, as the published tables give them.
@@ -109,5 +115,30 @@ fn time(us: u64) -> String {
     match us {
         0..10_000 => format!("{us}us"),
         _ => format!("{}.{}ms", us / 1000, us % 1000 / 100),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sparkline_spans_its_scale_and_survives_an_empty_one() {
+        assert_eq!(sparkline(&[0, 50, 100], 100), "▁▄█");
+        assert_eq!(sparkline(&[10, 20], 200), "▁▁");
+        assert_eq!(sparkline(&[0, 0], 0), "▁▁");
+        assert_eq!(sparkline(&[], 0), "");
+    }
+
+    #[test]
+    fn bytes_and_times_are_as_short_as_they_can_be_exact() {
+        assert_eq!(
+            [999, 9_999, 63_615, 3_104_768].map(kilo),
+            ["999", "9999", "63.6K", "3104K"]
+        );
+        assert_eq!(
+            [0, 9_999, 10_000, 134_567].map(time),
+            ["0us", "9999us", "10.0ms", "134.5ms"]
+        );
     }
 }
