@@ -32,7 +32,7 @@ impl TcpSender {
             self.on_ack_with_gaps(ack, acked, now_ns);
         }
         if ack.ece && self.config.ecn {
-            self.on_mark_echoed();
+            self.on_mark_echoed(before);
         }
         if acked > 0 {
             self.grow(phase_before, before, acked, now_ns);
@@ -107,7 +107,7 @@ impl TcpSender {
         self.rescue = true;
         self.stats.recoveries += 1;
         if self.una >= self.recovery_end {
-            self.reduce();
+            self.reduce(self.flight_bytes(self.una));
         } else {
             // A mark has already reduced it for this window of data (RFC 3168, 6.1.2).
             self.recovery_end = self.nxt;
@@ -115,22 +115,22 @@ impl TcpSender {
     }
 
     /// Reduces the window, once for all that has been sent up to now.
-    fn reduce(&mut self) {
-        self.controller.on_congestion(self.flight_bytes());
+    fn reduce(&mut self, flight_bytes: u64) {
+        self.controller.on_congestion(flight_bytes);
         self.recovery_end = self.nxt;
         self.cwr_pending = self.config.ecn;
     }
 
-    /// "FlightSize", without what limited transmit let out beyond the window (RFC 5681, 3.2, 2.) and
+    /// "FlightSize" before an acknowledgement that moved `una` from `from`, without what limited transmit let out beyond the window (RFC 5681, 3.2, 2.) and
     /// without what a timeout has long declared lost.
-    fn flight_bytes(&self) -> u64 {
-        (self.nxt - self.una).min(self.controller.window.cwnd_bytes)
+    fn flight_bytes(&self, from: u64) -> u64 {
+        (self.nxt - from).min(self.controller.window.cwnd_bytes)
     }
 
     /// RFC 3168, 6.1.2: at most once for a window of data, and not where a loss has done it.
-    fn on_mark_echoed(&mut self) {
+    fn on_mark_echoed(&mut self, before: u64) {
         if self.phase == Phase::Open && self.una > self.recovery_end {
-            self.reduce();
+            self.reduce(self.flight_bytes(before));
             self.stats.ecn_reductions += 1;
         }
     }
@@ -144,7 +144,7 @@ impl TcpSender {
         }
         // The threshold is held when the same segment times out again.
         if self.timed_out_una != self.una + 1 {
-            self.controller.on_timeout(self.flight_bytes());
+            self.controller.on_timeout(self.flight_bytes(self.una));
             self.timed_out_una = self.una + 1;
         }
         self.controller.window.cwnd_bytes = self.controller.window.mss_bytes;
