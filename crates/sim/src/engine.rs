@@ -88,6 +88,13 @@ impl<E, const LANES: usize> Engine<E, LANES> {
         self.lanes[lane].push_back(scheduled);
     }
 
+    /// Replaces all that a lane has scheduled by one `event`: for a source that has one next event
+    /// and changes its mind about when.
+    pub fn reschedule_lane(&mut self, lane: usize, at_ns: u64, event: E) {
+        self.lanes[lane].clear();
+        self.schedule_in_lane(lane, at_ns, event);
+    }
+
     /// Whether a lane has nothing scheduled.
     pub fn lane_is_empty(&self, lane: usize) -> bool {
         self.lanes[lane].is_empty()
@@ -146,6 +153,15 @@ mod tests {
         }
         assert_eq!(order, "abcde");
         assert_eq!((engine.now_ns(), engine.processed()), (20, 5));
+    }
+
+    #[test]
+    fn a_rescheduled_lane_forgets_what_it_had() {
+        let mut engine = Engine::<u8, 1>::new();
+        engine.schedule_in_lane(0, 9, 1);
+        engine.reschedule_lane(0, 5, 2);
+        assert_eq!(engine.next(u64::MAX), Some((5, 2)));
+        assert_eq!(engine.next(u64::MAX), None);
     }
 
     #[test]

@@ -5,7 +5,9 @@ mod support;
 use support::{Freed, nic, packet};
 use taut_path::ring::DescriptorRule;
 use taut_path::{Completions, PacketSink, TxRing};
-use taut_sim::nic::{EmulatedNic, InterruptRule, NicConfig, NicConfigError, NicEvent, RareGap};
+use taut_sim::nic::{
+    EmulatedNic, FinishedAt, InterruptRule, NicConfig, NicConfigError, NicEvent, RareGap,
+};
 
 /// Link time of a minimal frame at 1 Gbit/s.
 const FRAME_NS: u64 = 672;
@@ -17,6 +19,8 @@ fn interrupts(rule: InterruptRule, seed: u64, count: usize) -> Vec<u64> {
         slots: 4_096,
         rule: DescriptorRule::OnePerPacket,
         interrupt: rule,
+        finished_at: FinishedAt::End,
+        segments_apart: false,
         seed,
     };
     let mut nic = EmulatedNic::new(config).expect("the settings are valid");
@@ -28,7 +32,7 @@ fn interrupts(rule: InterruptRule, seed: u64, count: usize) -> Vec<u64> {
         }
         let Ok(()) = nic.kick(times.last().copied().unwrap_or(0));
         match nic.advance(u64::MAX).expect("the wire is busy") {
-            (_, NicEvent::Sent(_)) => {}
+            (_, NicEvent::Frame(_)) => {}
             (at_ns, NicEvent::Interrupt) => {
                 times.push(at_ns);
                 let Ok(_) = nic.reap(at_ns, u32::MAX, &mut |packet| freed.freed(packet));
@@ -226,6 +230,8 @@ fn settings_that_could_never_work_are_refused() {
         slots: 1_024,
         rule: DescriptorRule::E1000,
         interrupt: InterruptRule::every(0),
+        finished_at: FinishedAt::End,
+        segments_apart: false,
         seed: 0,
     };
     assert_eq!(

@@ -4,9 +4,11 @@ mod support;
 
 use proptest::prelude::*;
 use support::{Freed, nic, packet, super_packet};
+use taut_path::ring::DescriptorRule;
 use taut_path::{Completions, Packet, PacketSink, Segmentation, TxRing};
 use taut_sim::nic::{
-    EmulatedNic, InterruptRule, NicConfigError, NicEvent, frame_time_bytes, wire_time,
+    EmulatedNic, FinishedAt, InterruptRule, NicConfig, NicConfigError, NicEvent, frame_time_bytes,
+    wire_time,
 };
 
 /// Keeps the ring full until `packets` have left; when each did, in ns.
@@ -20,7 +22,7 @@ fn sent_times(nic: &mut EmulatedNic, packets: usize, make: fn(u32) -> Packet) ->
         }
         let Ok(()) = nic.kick(now_ns);
         match nic.advance(u64::MAX).expect("the wire is busy") {
-            (at_ns, NicEvent::Sent(_)) => times.push(at_ns),
+            (at_ns, NicEvent::Frame(_)) => times.push(at_ns),
             (at_ns, NicEvent::Interrupt) => {
                 now_ns = at_ns;
                 let Ok(_) = nic.reap(now_ns, u32::MAX, &mut |packet| freed.freed(packet));
@@ -142,8 +144,8 @@ fn the_wire_carries_what_was_kicked_and_nothing_before() {
     nic.submit(packet(1, 60), 600);
     let mut sent = Vec::new();
     while let Some((at_ns, event)) = nic.advance(10_000) {
-        if let NicEvent::Sent(packet) = event {
-            sent.push((at_ns, packet.frame().index()));
+        if let NicEvent::Frame(frame) = event {
+            sent.push((at_ns, frame.packet.frame().index()));
         }
     }
     assert_eq!(sent, [(500 + 672, 0)]);
@@ -169,4 +171,79 @@ fn the_counters_are_those_of_the_wire() {
     assert_eq!((wire.packets, wire.frames), (2, 46));
     assert_eq!(wire.time_bytes, 84 + 45 * 1_538);
     assert_eq!((wire.interrupts, interrupts), (2, 2));
+}
+
+/// Every frame event of one packet: when it is told, when it ends, and whether it is the last.
+fn frames_of_one(
+    packet: Packet,
+    finished_at: FinishedAt,
+    segments_apart: bool,
+) -> Vec<(u64, u64, bool)> {
+    let mut nic = EmulatedNic::new(NicConfig {
+        rate_bits_per_s: 1_000_000_000,
+        slots: 64,
+        rule: DescriptorRule::OnePerPacket,
+        interrupt: InterruptRule::every(0),
+        finished_at,
+        segments_apart,
+        seed: 1,
+    })
+    .expect("the settings are valid");
+    nic.submit(packet, 0);
+    let Ok(()) = nic.kick(0);
+    let mut told = Vec::new();
+    while let Some((at_ns, event)) = nic.advance(u64::MAX) {
+        if let NicEvent::Frame(frame) = event {
+            assert_eq!(frame.index as usize, told.len());
+            told.push((at_ns, frame.ends_ns, frame.last));
+        }
+    }
+    assert_eq!(nic.counters().packets, 1);
+    told
+}
+
+#[test]
+fn segments_told_apart_share_the_time_of_the_packet_that_they_are_cut_from() {
+    // 2 full segments of 1514 bytes and one of 66 + 104: 12,304 ns each, and 1,552.
+    let three = || {
+        let mut packet = packet(0, 66 + 2 * 1448 + 104);
+        packet.segmentation = Some(Segmentation {
+            header_bytes: 66,
+            payload_bytes: 1448,
+        });
+        packet
+    };
+    let (first, second, third) = (12_304, 24_608, 24_608 + 1_552);
+    assert_eq!(
+        frames_of_one(three(), FinishedAt::End, false),
+        [(third, third, true)]
+    );
+    assert_eq!(
+        frames_of_one(three(), FinishedAt::End, true),
+        [
+            (first, first, false),
+            (second, second, false),
+            (third, third, true)
+        ]
+    );
+    assert_eq!(
+        frames_of_one(three(), FinishedAt::Start, true),
+        [
+            (0, first, false),
+            (first, second, false),
+            (second, third, true)
+        ]
+    );
+}
+
+#[test]
+fn a_packet_finished_at_its_start_leaves_the_ring_before_the_wire() {
+    assert_eq!(
+        frames_of_one(packet(0, 1514), FinishedAt::Start, false),
+        [(0, 12_304, true)]
+    );
+    assert_eq!(
+        frames_of_one(packet(0, 1514), FinishedAt::End, false),
+        [(12_304, 12_304, true)]
+    );
 }

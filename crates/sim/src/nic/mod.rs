@@ -17,10 +17,21 @@ use taut_path::{Completions, Packet, TxRing};
 
 use interrupt::Periods;
 pub use interrupt::{InterruptRule, RareGap};
+use wire::segment_time;
 pub use wire::{WireTime, frame_time_bytes, wire_time};
 
-/// Bits in so many bytes, times the nanoseconds of a second: link time is this over bit/s.
-const BIT_NS_PER_BYTE: u128 = 8 * 1_000_000_000;
+/// Bits in a byte, times the nanoseconds of a second: link time is this over bit/s.
+const BIT_NS_PER_BYTE: u64 = 8 * 1_000_000_000;
+
+/// When a packet counts as finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FinishedAt {
+    /// When its last bit has left.
+    #[default]
+    End,
+    /// When its last frame goes on the wire: what is on the wire is no longer in the device queue.
+    Start,
+}
 
 /// How a NIC is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +44,11 @@ pub struct NicConfig {
     pub rule: DescriptorRule,
     /// When it interrupts.
     pub interrupt: InterruptRule,
+    /// When a packet counts as finished.
+    pub finished_at: FinishedAt,
+    /// Whether each segment of a super-packet is a frame event of its own, rather than all together
+    /// with the last.
+    pub segments_apart: bool,
     /// Seed of jitter and rare gaps.
     pub seed: u64,
 }
@@ -60,11 +76,24 @@ impl core::error::Error for NicConfigError {}
 /// Something the NIC did.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NicEvent<'a> {
-    /// The last bit of the packet left. Its bytes may be delivered; it stays in the ring until it
-    /// is reaped.
-    Sent(&'a Packet),
+    /// A frame left (or began to, where packets finish at their start), or all frames of a packet
+    /// did. A packet stays in the ring until it is reaped, which is not before its last frame.
+    Frame(WireFrame<'a>),
     /// Call the transmit queue's `complete` with the event's time.
     Interrupt,
+}
+
+/// A frame on the wire, or all frames of a packet.
+#[derive(Debug, PartialEq, Eq)]
+pub struct WireFrame<'a> {
+    /// The packet that it is, or a segment of.
+    pub packet: &'a Packet,
+    /// Which segment of it, from 0.
+    pub index: u32,
+    /// Whether it is the packet's last.
+    pub last: bool,
+    /// When its last bit leaves, in ns.
+    pub ends_ns: u64,
 }
 
 /// What the wire carried so far.
@@ -83,8 +112,18 @@ pub struct WireCounters {
 struct InRing {
     packet: Packet,
     slots: u32,
-    /// When its last bit left; meaningless before that.
+    /// When it finished; meaningless before that.
     sent_ns: u64,
+}
+
+/// The frame that has the wire, or has it next.
+#[derive(Clone, Copy)]
+struct OnWire {
+    index: u32,
+    last: bool,
+    cost: WireTime,
+    starts_ns: u64,
+    ends_ns: u64,
 }
 
 /// A NIC with one transmit ring.
@@ -94,11 +133,13 @@ pub struct EmulatedNic {
     /// Submitted and not sent, oldest first; only the first `visible` are known to the NIC.
     waiting: VecDeque<InRing>,
     visible: usize,
-    /// When the packet at the head of `waiting` will have left, if it is on the wire.
-    sending_until_ns: Option<u64>,
+    /// The frame of the head of `waiting` that goes next, unless the wire is idle.
+    on_wire: Option<OnWire>,
+    finished_at: FinishedAt,
+    segments_apart: bool,
     /// Part of a nanosecond that the wire owes, in units of 1/rate: without it, fast links would
     /// drift by the rounding of each frame.
-    owed: u128,
+    owed: u64,
     wire_free_ns: u64,
     /// Sent and not reaped, oldest first.
     finished: VecDeque<InRing>,
@@ -125,7 +166,9 @@ impl EmulatedNic {
             ring,
             waiting: VecDeque::new(),
             visible: 0,
-            sending_until_ns: None,
+            on_wire: None,
+            finished_at: config.finished_at,
+            segments_apart: config.segments_apart,
             owed: 0,
             wire_free_ns: 0,
             finished: VecDeque::new(),
@@ -138,10 +181,18 @@ impl EmulatedNic {
 
     /// When the NIC next does something, in ns; `None` while it is idle.
     pub fn next_event_ns(&self) -> Option<u64> {
-        match (self.sending_until_ns, self.next_interrupt_ns()) {
-            (Some(sent), Some(interrupt)) => Some(sent.min(interrupt)),
-            (sent, interrupt) => sent.or(interrupt),
+        match (self.next_frame_ns(), self.next_interrupt_ns()) {
+            (Some(frame), Some(interrupt)) => Some(frame.min(interrupt)),
+            (frame, interrupt) => frame.or(interrupt),
         }
+    }
+
+    /// When it next tells of a frame, in ns.
+    pub fn next_frame_ns(&self) -> Option<u64> {
+        self.on_wire.map(|frame| match self.finished_at {
+            FinishedAt::End => frame.ends_ns,
+            FinishedAt::Start => frame.starts_ns,
+        })
     }
 
     /// When it next interrupts for what is finished already, in ns. What an interrupt has told of
@@ -162,10 +213,8 @@ impl EmulatedNic {
     pub fn advance(&mut self, until_ns: u64) -> Option<(u64, NicEvent<'_>)> {
         let at_ns = self.next_event_ns().filter(|&at_ns| at_ns <= until_ns)?;
         // At the same instant the packet leaves first, so that the interrupt reports it.
-        if self.sending_until_ns == Some(at_ns) {
-            self.finish_head(at_ns);
-            let sent = self.finished.back()?;
-            return Some((at_ns, NicEvent::Sent(&sent.packet)));
+        if self.next_frame_ns() == Some(at_ns) {
+            return Some((at_ns, NicEvent::Frame(self.finish_frame(at_ns)?)));
         }
         self.untold = 0;
         self.quiet_until_ns = at_ns.saturating_add(self.periods.next_ns());
@@ -182,14 +231,15 @@ impl EmulatedNic {
         if rate_bits_per_s == 0 {
             return Err(NicConfigError::RateZero);
         }
-        // A packet that had left by then does not leave again.
-        if let Some(until_ns) = &mut self.sending_until_ns
-            && *until_ns > now_ns
+        // A frame that had left by then does not leave again.
+        if let Some(frame) = &mut self.on_wire
+            && frame.ends_ns > now_ns
         {
-            let left_ns = u128::from(*until_ns - now_ns);
+            let from_ns = frame.starts_ns.max(now_ns);
+            let left_ns = u128::from(frame.ends_ns - from_ns);
             let stretched = left_ns * u128::from(self.rate_bits_per_s);
             let left_ns = (stretched / u128::from(rate_bits_per_s)).min(u64::MAX.into()) as u64;
-            *until_ns = now_ns.saturating_add(left_ns);
+            frame.ends_ns = from_ns.saturating_add(left_ns);
         }
         self.rate_bits_per_s = rate_bits_per_s;
         self.owed = 0;
@@ -221,40 +271,72 @@ impl EmulatedNic {
         self.waiting.len() + self.finished.len()
     }
 
-    fn finish_head(&mut self, at_ns: u64) {
-        let Some(mut sent) = self.waiting.pop_front() else {
-            return;
-        };
-        sent.sent_ns = at_ns;
-        let cost = wire_time(&sent.packet);
-        self.counters.packets += 1;
+    /// Takes the frame off the wire, its packet out of `waiting` if that was the last, and starts
+    /// what follows.
+    fn finish_frame(&mut self, at_ns: u64) -> Option<WireFrame<'_>> {
+        let OnWire {
+            index,
+            last,
+            cost,
+            ends_ns,
+            ..
+        } = self.on_wire.take()?;
         self.counters.frames += cost.frames;
         self.counters.time_bytes += cost.bytes;
-        self.finished.push_back(sent);
-        self.untold += 1;
-        self.visible -= 1;
-        self.sending_until_ns = None;
-        self.wire_free_ns = at_ns;
-        self.start_head(at_ns);
+        self.wire_free_ns = ends_ns;
+        if last {
+            let mut sent = self.waiting.pop_front()?;
+            sent.sent_ns = at_ns;
+            self.finished.push_back(sent);
+            self.counters.packets += 1;
+            self.untold += 1;
+            self.visible -= 1;
+        }
+        self.start_frame(if last { 0 } else { index + 1 }, at_ns);
+        let of = if last {
+            self.finished.back()
+        } else {
+            self.waiting.front()
+        };
+        Some(WireFrame {
+            packet: &of?.packet,
+            index,
+            last,
+            ends_ns,
+        })
     }
 
-    /// Puts the head of the ring on the wire if both are ready.
-    fn start_head(&mut self, now_ns: u64) {
-        if self.sending_until_ns.is_some() || self.visible == 0 {
+    /// Puts a frame of the head of the ring on the wire if both are ready.
+    fn start_frame(&mut self, index: u32, now_ns: u64) {
+        if self.on_wire.is_some() || self.visible == 0 {
             return;
         }
         let Some(head) = self.waiting.front() else {
             return;
         };
-        let start_ns = now_ns.max(self.wire_free_ns);
-        if start_ns > self.wire_free_ns {
+        let starts_ns = now_ns.max(self.wire_free_ns);
+        if starts_ns > self.wire_free_ns {
             self.owed = 0;
         }
-        let rate = u128::from(self.rate_bits_per_s);
-        let bit_ns = u128::from(wire_time(&head.packet).bytes) * BIT_NS_PER_BYTE + self.owed;
-        self.owed = bit_ns % rate;
-        let length_ns = (bit_ns / rate).min(u64::MAX.into()) as u64;
-        self.sending_until_ns = Some(start_ns.saturating_add(length_ns));
+        let (cost, last) = if self.segments_apart {
+            segment_time(&head.packet, index)
+        } else {
+            (wire_time(&head.packet), true)
+        };
+        // Saturates for frames of more than 2 GB, which no limit can count.
+        let bit_ns = cost
+            .bytes
+            .saturating_mul(BIT_NS_PER_BYTE)
+            .saturating_add(self.owed);
+        self.owed = bit_ns % self.rate_bits_per_s;
+        let ends_ns = starts_ns.saturating_add(bit_ns / self.rate_bits_per_s);
+        self.on_wire = Some(OnWire {
+            index,
+            last,
+            cost,
+            starts_ns,
+            ends_ns,
+        });
     }
 }
 
@@ -280,7 +362,7 @@ impl TxRing for EmulatedNic {
 
     fn kick(&mut self, now_ns: u64) -> Result<(), Infallible> {
         self.visible = self.waiting.len();
-        self.start_head(now_ns);
+        self.start_frame(0, now_ns);
         Ok(())
     }
 }

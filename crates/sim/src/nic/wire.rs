@@ -52,3 +52,23 @@ pub struct WireTime {
     /// Frames.
     pub frames: u64,
 }
+
+/// Link time of one segment of a packet, and whether it is the packet's last.
+pub(super) fn segment_time(packet: &Packet, index: u32) -> (WireTime, bool) {
+    let whole = u64::from(packet.wire_bytes);
+    let one_frame = |bytes| WireTime {
+        bytes: frame_time_bytes(bytes),
+        frames: 1,
+    };
+    let Some(Segmentation {
+        header_bytes,
+        payload_bytes,
+    }) = packet.segmentation
+    else {
+        return (one_frame(whole), true);
+    };
+    let (header, segment) = (u64::from(header_bytes), u64::from(payload_bytes.max(1)));
+    let before = u64::from(index) * segment;
+    let left = whole.saturating_sub(header).saturating_sub(before);
+    (one_frame(header + left.min(segment)), left <= segment)
+}

@@ -9,7 +9,7 @@ use taut_path::ring::DescriptorRule;
 use taut_path::{
     DropReason, Frame, Packet, PacketSink, QueueConfig, Segmentation, Stop, TxQueue, TxRing,
 };
-use taut_sim::nic::{EmulatedNic, InterruptRule, NicConfig, NicEvent, WireCounters};
+use taut_sim::nic::{EmulatedNic, FinishedAt, InterruptRule, NicConfig, NicEvent, WireCounters};
 
 /// A NIC with a ring of 1,024 one-descriptor slots that interrupts as `interrupt` says.
 pub fn nic(rate_bits_per_s: u64, interrupt: InterruptRule) -> EmulatedNic {
@@ -26,6 +26,8 @@ pub fn with_rule(
         slots: 1_024,
         rule,
         interrupt,
+        finished_at: FinishedAt::End,
+        segments_apart: false,
         seed: 1,
     };
     EmulatedNic::new(config).expect("the settings are valid")
@@ -144,7 +146,7 @@ impl<L: Limit> Saturated<L> {
             }
             match self.queue.driver_mut().advance(now_ns) {
                 None => return,
-                Some((at_ns, NicEvent::Sent(_))) => self.log(Event::Sent(at_ns)),
+                Some((at_ns, NicEvent::Frame(_))) => self.log(Event::Sent(at_ns)),
                 Some((at_ns, NicEvent::Interrupt)) => {
                     self.log(Event::Interrupt(at_ns));
                     self.complete(at_ns);

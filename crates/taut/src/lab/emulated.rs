@@ -66,9 +66,10 @@ impl<L: Limit> EmulatedDirection<L> {
     fn advance_one(&mut self, now_ns: u64) -> Option<(u64, Did)> {
         let (at_ns, event) = self.queue.driver_mut().advance(now_ns)?;
         let did = match event {
-            NicEvent::Sent(packet) => {
-                Did::Delivered(self.to.write(&self.source.frames.bytes(packet.frame())))
-            }
+            NicEvent::Frame(sent) => Did::Delivered(
+                self.to
+                    .write(&self.source.frames.bytes(sent.packet.frame())),
+            ),
             NicEvent::Interrupt => Did::Interrupt,
         };
         Some((at_ns, did))

@@ -12,7 +12,7 @@ use taut_linux::{NetNs, Tap, TapConfig, sched};
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::ring::DescriptorRule;
 use taut_path::{Completions, LimitSpec, QueueConfig, TxQueue, TxRing, qdisc};
-use taut_sim::nic::{EmulatedNic, InterruptRule, NicConfig};
+use taut_sim::nic::{EmulatedNic, FinishedAt, InterruptRule, NicConfig};
 
 use super::control::Control;
 use super::emulated::EmulatedDirection;
@@ -217,6 +217,8 @@ impl Wiring<'_> {
             slots: self.options.ring,
             rule: DescriptorRule::E1000,
             interrupt: InterruptRule::every(self.options.cadence),
+            finished_at: FinishedAt::End,
+            segments_apart: false,
             seed: self.options.seed.wrapping_add(index),
         })?;
         let restart_slots = nic.restart_slots();
