@@ -36,6 +36,8 @@ mod receiver;
 mod reno;
 mod round_trip;
 mod scoreboard;
+#[cfg(test)]
+mod scoreboard_tests;
 mod segment;
 mod sender;
 

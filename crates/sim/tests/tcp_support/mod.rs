@@ -68,6 +68,7 @@ pub struct Flow {
 }
 
 type DataFate = Box<dyn FnMut(u64, &Packet) -> Fate>;
+type OnArrival = Box<dyn FnMut(u64, &Packet, &TcpReceiver)>;
 type AckFate = Box<dyn FnMut(u64, &Ack) -> Fate>;
 
 pub struct Network {
@@ -78,7 +79,7 @@ pub struct Network {
     pub data_fate: DataFate,
     pub ack_fate: AckFate,
     /// Each packet that arrives, with the receiver after it.
-    pub on_arrival: Box<dyn FnMut(u64, &Packet, &TcpReceiver)>,
+    pub on_arrival: OnArrival,
     pub sent_bytes: u64,
     pub drops: u64,
     pub marks: u64,
