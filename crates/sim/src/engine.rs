@@ -125,7 +125,11 @@ impl<E, const LANES: usize> Engine<E, LANES> {
     fn number(&mut self, at_ns: u64, event: E) -> Scheduled<E> {
         let number = self.next_number;
         self.next_number += 1;
-        Scheduled { at_ns: at_ns.max(self.now_ns), number, event }
+        Scheduled {
+            at_ns: at_ns.max(self.now_ns),
+            number,
+            event,
+        }
     }
 }
 

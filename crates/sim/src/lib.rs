@@ -3,5 +3,9 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod engine;
+pub mod meter;
 pub mod nic;
+pub mod scenario;
 pub mod tcp;
+pub mod world;

@@ -6,7 +6,7 @@ use support::{Freed, nic, packet};
 use taut_path::ring::DescriptorRule;
 use taut_path::{Completions, PacketSink, TxRing};
 use taut_sim::nic::{
-    EmulatedNic, FinishedAt, InterruptRule, NicConfig, NicConfigError, NicEvent, RareGap,
+    EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig, NicConfigError, NicEvent, RareGap,
 };
 
 /// Link time of a minimal frame at 1 Gbit/s.
@@ -16,6 +16,7 @@ const FRAME_NS: u64 = 672;
 fn interrupts(rule: InterruptRule, seed: u64, count: usize) -> Vec<u64> {
     let config = NicConfig {
         rate_bits_per_s: 1_000_000_000,
+        framing: Framing::ETHERNET,
         slots: 4_096,
         rule: DescriptorRule::OnePerPacket,
         interrupt: rule,
@@ -227,6 +228,7 @@ fn reaping_keeps_to_its_budget_and_its_order() {
 fn settings_that_could_never_work_are_refused() {
     let config = NicConfig {
         rate_bits_per_s: 0,
+        framing: Framing::ETHERNET,
         slots: 1_024,
         rule: DescriptorRule::E1000,
         interrupt: InterruptRule::every(0),

@@ -7,8 +7,7 @@ use support::{Freed, nic, packet, super_packet};
 use taut_path::ring::DescriptorRule;
 use taut_path::{Completions, Packet, PacketSink, Segmentation, TxRing};
 use taut_sim::nic::{
-    EmulatedNic, FinishedAt, InterruptRule, NicConfig, NicConfigError, NicEvent, frame_time_bytes,
-    wire_time,
+    EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig, NicConfigError, NicEvent,
 };
 
 /// Keeps the ring full until `packets` have left; when each did, in ns.
@@ -36,7 +35,7 @@ fn sent_times(nic: &mut EmulatedNic, packets: usize, make: fn(u32) -> Packet) ->
 fn a_frame_holds_the_wire_for_at_least_60_bytes_and_24_more() {
     for bytes in 0..2_000 {
         let padded = if bytes > 60 { bytes } else { 60 };
-        assert_eq!(frame_time_bytes(bytes), padded + 24);
+        assert_eq!(Framing::ETHERNET.frame_time_bytes(bytes), padded + 24);
     }
 }
 
@@ -66,7 +65,7 @@ fn no_rounding_adds_up_over_a_million_packets() {
 #[test]
 fn a_super_packet_carries_its_headers_again_in_each_segment() {
     let packet = super_packet(0);
-    let cost = wire_time(&packet);
+    let cost = Framing::ETHERNET.packet_time(&packet);
     drop(packet.into_frame());
     assert_eq!((cost.frames, cost.bytes), (45, 45 * 1_538));
 }
@@ -80,9 +79,9 @@ proptest! {
         payload_bytes in 0u16..9_000,
     ) {
         let mut packet = packet(0, bytes);
-        prop_assert_eq!(wire_time(&packet).bytes, frame_time_bytes(bytes.into()));
+        prop_assert_eq!(Framing::ETHERNET.packet_time(&packet).bytes, Framing::ETHERNET.frame_time_bytes(bytes.into()));
         packet.segmentation = Some(Segmentation { header_bytes, payload_bytes });
-        let cost = wire_time(&packet);
+        let cost = Framing::ETHERNET.packet_time(&packet);
         drop(packet.into_frame());
         let header = u64::from(header_bytes);
         let mut left = u64::from(bytes).saturating_sub(header);
@@ -90,7 +89,7 @@ proptest! {
         loop {
             let piece = left.min(u64::from(payload_bytes).max(1));
             frames += 1;
-            total += frame_time_bytes(header + piece);
+            total += Framing::ETHERNET.frame_time_bytes(header + piece);
             left -= piece;
             if left == 0 {
                 break;
@@ -181,6 +180,7 @@ fn frames_of_one(
 ) -> Vec<(u64, u64, bool)> {
     let mut nic = EmulatedNic::new(NicConfig {
         rate_bits_per_s: 1_000_000_000,
+        framing: Framing::ETHERNET,
         slots: 64,
         rule: DescriptorRule::OnePerPacket,
         interrupt: InterruptRule::every(0),

@@ -6,7 +6,7 @@ use support::{Saturated, nic, packet, super_packet, with_rule};
 use taut_path::Packet;
 use taut_path::limit::{Dynamic, Fixed};
 use taut_path::ring::DescriptorRule;
-use taut_sim::nic::{InterruptRule, wire_time};
+use taut_sim::nic::{Framing, InterruptRule};
 
 const GBIT: u64 = 1_000_000_000;
 const US: u64 = 1_000;
@@ -23,7 +23,7 @@ fn plain(frame: u32) -> Packet {
 /// Link time of one packet, in ns, and its bytes as the limit counts them.
 fn cost(make: fn(u32) -> Packet, rate_bits_per_s: u64) -> (f64, f64) {
     let packet = make(0);
-    let bits = 8.0 * wire_time(&packet).bytes as f64;
+    let bits = 8.0 * Framing::ETHERNET.packet_time(&packet).bytes as f64;
     let bytes = f64::from(packet.wire_bytes);
     drop(packet.into_frame());
     (bits * 1e9 / rate_bits_per_s as f64, bytes)

@@ -17,8 +17,7 @@ use taut_path::{Completions, Packet, TxRing};
 
 use interrupt::Periods;
 pub use interrupt::{InterruptRule, RareGap};
-use wire::segment_time;
-pub use wire::{WireTime, frame_time_bytes, wire_time};
+pub use wire::{Framing, WireTime};
 
 /// Bits in a byte, times the nanoseconds of a second: link time is this over bit/s.
 const BIT_NS_PER_BYTE: u64 = 8 * 1_000_000_000;
@@ -38,6 +37,8 @@ pub enum FinishedAt {
 pub struct NicConfig {
     /// Link rate, in bit/s; at least 1.
     pub rate_bits_per_s: u64,
+    /// What the link adds to each frame.
+    pub framing: Framing,
     /// Descriptors of the ring.
     pub slots: u32,
     /// How many of them a packet takes.
@@ -137,6 +138,7 @@ pub struct EmulatedNic {
     on_wire: Option<OnWire>,
     finished_at: FinishedAt,
     segments_apart: bool,
+    framing: Framing,
     /// Part of a nanosecond that the wire owes, in units of 1/rate: without it, fast links would
     /// drift by the rounding of each frame.
     owed: u64,
@@ -169,6 +171,7 @@ impl EmulatedNic {
             on_wire: None,
             finished_at: config.finished_at,
             segments_apart: config.segments_apart,
+            framing: config.framing,
             owed: 0,
             wire_free_ns: 0,
             finished: VecDeque::new(),
@@ -319,9 +322,9 @@ impl EmulatedNic {
             self.owed = 0;
         }
         let (cost, last) = if self.segments_apart {
-            segment_time(&head.packet, index)
+            self.framing.segment_time(&head.packet, index)
         } else {
-            (wire_time(&head.packet), true)
+            (self.framing.packet_time(&head.packet), true)
         };
         // Saturates for frames of more than 2 GB, which no limit can count.
         let bit_ns = cost

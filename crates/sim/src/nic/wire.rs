@@ -2,49 +2,16 @@
 
 use taut_path::{Packet, Segmentation};
 
-/// A frame is padded to this many bytes, check sequence not counted.
-const MIN_FRAME_BYTES: u64 = 60;
-
-/// Check sequence 4, preamble and start delimiter 8, gap between frames 12.
-const FRAME_OVERHEAD_BYTES: u64 = 24;
-
-/// Bytes of link time that one frame of `frame_bytes` holds the wire for.
-pub const fn frame_time_bytes(frame_bytes: u64) -> u64 {
-    let padded = if frame_bytes < MIN_FRAME_BYTES {
-        MIN_FRAME_BYTES
-    } else {
-        frame_bytes
-    };
-    padded + FRAME_OVERHEAD_BYTES
+/// What a link adds to each frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Framing {
+    /// A frame is padded to this many bytes.
+    pub min_frame_bytes: u32,
+    /// Link time of each frame beyond its bytes, in bytes.
+    pub overhead_bytes: u32,
 }
 
-/// Bytes of link time of a packet, and the frames it becomes. A super-packet is cut into segments
-/// that each carry the headers again.
-pub fn wire_time(packet: &Packet) -> WireTime {
-    let whole = u64::from(packet.wire_bytes);
-    let Some(Segmentation {
-        header_bytes,
-        payload_bytes,
-    }) = packet.segmentation
-    else {
-        return WireTime {
-            bytes: frame_time_bytes(whole),
-            frames: 1,
-        };
-    };
-    let (header, segment) = (u64::from(header_bytes), u64::from(payload_bytes.max(1)));
-    let payload = whole.saturating_sub(header);
-    let (full, rest) = (payload / segment, payload % segment);
-    let mut bytes = full * frame_time_bytes(header + segment);
-    let mut frames = full;
-    if rest > 0 || full == 0 {
-        bytes += frame_time_bytes(header + rest);
-        frames += 1;
-    }
-    WireTime { bytes, frames }
-}
-
-/// How long a packet holds the wire.
+/// How long a packet, or a part of it, holds the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WireTime {
     /// Bytes of link time, padding and gaps included.
@@ -53,22 +20,73 @@ pub struct WireTime {
     pub frames: u64,
 }
 
-/// Link time of one segment of a packet, and whether it is the packet's last.
-pub(super) fn segment_time(packet: &Packet, index: u32) -> (WireTime, bool) {
-    let whole = u64::from(packet.wire_bytes);
-    let one_frame = |bytes| WireTime {
-        bytes: frame_time_bytes(bytes),
-        frames: 1,
+impl Framing {
+    /// Ethernet: padded to 60 bytes; check sequence 4, preamble and start delimiter 8, gap 12.
+    pub const ETHERNET: Self = Self {
+        min_frame_bytes: 60,
+        overhead_bytes: 24,
     };
-    let Some(Segmentation {
-        header_bytes,
-        payload_bytes,
-    }) = packet.segmentation
-    else {
-        return (one_frame(whole), true);
+
+    /// A link on which a frame takes its own bytes and nothing else.
+    pub const BARE: Self = Self {
+        min_frame_bytes: 0,
+        overhead_bytes: 0,
     };
-    let (header, segment) = (u64::from(header_bytes), u64::from(payload_bytes.max(1)));
-    let before = u64::from(index) * segment;
-    let left = whole.saturating_sub(header).saturating_sub(before);
-    (one_frame(header + left.min(segment)), left <= segment)
+
+    /// Bytes of link time that one frame of `frame_bytes` holds the wire for.
+    pub const fn frame_time_bytes(self, frame_bytes: u64) -> u64 {
+        let min_frame_bytes = self.min_frame_bytes as u64;
+        let padded = if frame_bytes < min_frame_bytes {
+            min_frame_bytes
+        } else {
+            frame_bytes
+        };
+        padded + self.overhead_bytes as u64
+    }
+
+    /// Link time of a packet, all its frames together. A super-packet is cut into segments that
+    /// each carry the headers again.
+    pub fn packet_time(self, packet: &Packet) -> WireTime {
+        let whole = u64::from(packet.wire_bytes);
+        let Some(Segmentation {
+            header_bytes,
+            payload_bytes,
+        }) = packet.segmentation
+        else {
+            return self.one_frame(whole);
+        };
+        let (header, segment) = (u64::from(header_bytes), u64::from(payload_bytes.max(1)));
+        let payload = whole.saturating_sub(header);
+        let (full, rest) = (payload / segment, payload % segment);
+        let mut bytes = full * self.frame_time_bytes(header + segment);
+        let mut frames = full;
+        if rest > 0 || full == 0 {
+            bytes += self.frame_time_bytes(header + rest);
+            frames += 1;
+        }
+        WireTime { bytes, frames }
+    }
+
+    /// Link time of one segment of a packet, and whether it is the packet's last.
+    pub(super) fn segment_time(self, packet: &Packet, index: u32) -> (WireTime, bool) {
+        let whole = u64::from(packet.wire_bytes);
+        let Some(Segmentation {
+            header_bytes,
+            payload_bytes,
+        }) = packet.segmentation
+        else {
+            return (self.one_frame(whole), true);
+        };
+        let (header, segment) = (u64::from(header_bytes), u64::from(payload_bytes.max(1)));
+        let before = u64::from(index) * segment;
+        let left = whole.saturating_sub(header).saturating_sub(before);
+        (self.one_frame(header + left.min(segment)), left <= segment)
+    }
+
+    const fn one_frame(self, frame_bytes: u64) -> WireTime {
+        WireTime {
+            bytes: self.frame_time_bytes(frame_bytes),
+            frames: 1,
+        }
+    }
 }

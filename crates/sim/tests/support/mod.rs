@@ -9,7 +9,9 @@ use taut_path::ring::DescriptorRule;
 use taut_path::{
     DropReason, Frame, Packet, PacketSink, QueueConfig, Segmentation, Stop, TxQueue, TxRing,
 };
-use taut_sim::nic::{EmulatedNic, FinishedAt, InterruptRule, NicConfig, NicEvent, WireCounters};
+use taut_sim::nic::{
+    EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig, NicEvent, WireCounters,
+};
 
 /// A NIC with a ring of 1,024 one-descriptor slots that interrupts as `interrupt` says.
 pub fn nic(rate_bits_per_s: u64, interrupt: InterruptRule) -> EmulatedNic {
@@ -23,6 +25,7 @@ pub fn with_rule(
 ) -> EmulatedNic {
     let config = NicConfig {
         rate_bits_per_s,
+        framing: Framing::ETHERNET,
         slots: 1_024,
         rule,
         interrupt,

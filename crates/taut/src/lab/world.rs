@@ -12,7 +12,7 @@ use taut_linux::{NetNs, Tap, TapConfig, sched};
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::ring::DescriptorRule;
 use taut_path::{Completions, LimitSpec, QueueConfig, TxQueue, TxRing, qdisc};
-use taut_sim::nic::{EmulatedNic, FinishedAt, InterruptRule, NicConfig};
+use taut_sim::nic::{EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig};
 
 use super::control::Control;
 use super::emulated::EmulatedDirection;
@@ -214,6 +214,7 @@ impl Wiring<'_> {
     ) -> anyhow::Result<Box<dyn Direction>> {
         let nic = EmulatedNic::new(NicConfig {
             rate_bits_per_s: self.options.rate_bits_per_s(),
+            framing: Framing::ETHERNET,
             slots: self.options.ring,
             rule: DescriptorRule::E1000,
             interrupt: InterruptRule::every(self.options.cadence),

@@ -1,0 +1,184 @@
+//! A probe that measures what was in the ring, weighted by time: the same for a queue in virtual
+//! time and for a live one.
+
+use hdrhistogram::Histogram;
+use taut_path::limit::Done;
+use taut_path::{Packet, Probe};
+
+/// Values are exact to a thousandth.
+const DIGITS: u8 = 3;
+
+/// Larger values count as this one: more bytes than a limit can hold, and 2.1 s in ns.
+const LARGEST: u64 = u32::MAX as u64 / 2;
+
+/// An empty histogram for bytes or nanoseconds.
+pub fn histogram() -> Histogram<u64> {
+    Histogram::new_with_max(LARGEST, DIGITS).expect("constants that are allowed")
+}
+
+/// Points of a row's curve: the width of a terminal, less its label.
+pub const CURVE_POINTS: usize = 64;
+
+/// Which part of the time is measured.
+pub trait Window {
+    /// How much of the time from `since_ns` to `now_ns` is measured, in ns.
+    fn measured_ns(&self, since_ns: u64, now_ns: u64) -> u64;
+
+    /// Hears the bytes in the ring whenever they change.
+    fn in_flight_changed(&mut self, _bytes: u64) {}
+}
+
+/// Everything from one time on, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct From(pub u64);
+
+impl Window for From {
+    fn measured_ns(&self, since_ns: u64, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(since_ns.max(self.0))
+    }
+}
+
+/// A value that holds for some time, and how long it held.
+struct Level {
+    now: u64,
+    since_ns: u64,
+    held_ns: Histogram<u64>,
+    /// The value times the time that it was measured for.
+    sum: u128,
+    measured_ns: u64,
+}
+
+impl Level {
+    fn new(now_ns: u64) -> Self {
+        Self {
+            now: 0,
+            since_ns: now_ns,
+            held_ns: histogram(),
+            sum: 0,
+            measured_ns: 0,
+        }
+    }
+
+    /// Counts the time until `now_ns` for the value that held, and changes it.
+    fn change(&mut self, to: u64, now_ns: u64, window: &impl Window) {
+        let held_ns = window.measured_ns(self.since_ns, now_ns);
+        if held_ns > 0 {
+            self.held_ns.saturating_record_n(self.now, held_ns);
+            self.sum += u128::from(self.now) * u128::from(held_ns);
+            self.measured_ns += held_ns;
+        }
+        self.now = to;
+        self.since_ns = self.since_ns.max(now_ns);
+    }
+}
+
+/// The course of two values over a row, in [`CURVE_POINTS`] steps.
+#[derive(Debug, Clone, Default)]
+pub struct Curve {
+    /// The largest value of bytes in the ring in each step.
+    pub in_flight_bytes: Vec<u64>,
+    /// The limit at the end of each step, in the limit's units.
+    pub limit: Vec<u64>,
+}
+
+/// Quantiles over time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Quantiles {
+    /// A tenth of the time it was at most this.
+    pub p10: u64,
+    /// Half of the time.
+    pub p50: u64,
+    /// Nine tenths of the time.
+    pub p90: u64,
+    /// Always.
+    pub max: u64,
+}
+
+/// Watches one queue.
+pub struct Meter<W> {
+    window: W,
+    in_flight_bytes: Level,
+    limit: Level,
+    curve: Curve,
+    start_ns: u64,
+    step_ns: u64,
+}
+
+impl<W: Window> Meter<W> {
+    /// A meter for a queue that starts at `start_ns` and is watched for `length_ns`.
+    pub fn new(window: W, start_ns: u64, length_ns: u64) -> Self {
+        Self {
+            window,
+            in_flight_bytes: Level::new(start_ns),
+            limit: Level::new(start_ns),
+            curve: Curve::default(),
+            start_ns,
+            step_ns: (length_ns / CURVE_POINTS as u64).max(1),
+        }
+    }
+
+    /// Bytes in the ring over the measured time: queued minus reported.
+    pub fn in_flight_bytes(&self) -> Quantiles {
+        let histogram = &self.in_flight_bytes.held_ns;
+        Quantiles {
+            p10: histogram.value_at_quantile(0.1),
+            p50: histogram.value_at_quantile(0.5),
+            p90: histogram.value_at_quantile(0.9),
+            max: histogram.max(),
+        }
+    }
+
+    /// Their mean.
+    pub fn in_flight_mean_bytes(&self) -> u64 {
+        let Level {
+            sum, measured_ns, ..
+        } = self.in_flight_bytes;
+        (sum / u128::from(measured_ns.max(1))) as u64
+    }
+
+    /// Median of the limit over the measured time.
+    pub fn limit_p50(&self) -> u64 {
+        self.limit.held_ns.value_at_quantile(0.5)
+    }
+
+    /// The course of both.
+    pub fn curve(&self) -> &Curve {
+        &self.curve
+    }
+
+    fn set_in_flight(&mut self, bytes: u64, now_ns: u64) {
+        self.in_flight_bytes.change(bytes, now_ns, &self.window);
+        self.window.in_flight_changed(bytes);
+        let step = (now_ns.saturating_sub(self.start_ns) / self.step_ns) as usize;
+        while self.curve.in_flight_bytes.len() <= step.min(CURVE_POINTS - 1) {
+            self.curve.in_flight_bytes.push(0);
+            self.curve.limit.push(self.limit.now);
+        }
+        if let Some(point) = self.curve.in_flight_bytes.last_mut() {
+            *point = bytes.max(*point);
+        }
+    }
+}
+
+impl<W: Window> Probe for Meter<W> {
+    fn on_sent(&mut self, now_ns: u64, packet: &Packet) {
+        self.set_in_flight(
+            self.in_flight_bytes.now + u64::from(packet.wire_bytes),
+            now_ns,
+        );
+    }
+
+    fn on_completed(&mut self, now_ns: u64, done: Done) {
+        self.set_in_flight(
+            self.in_flight_bytes.now.saturating_sub(done.bytes.into()),
+            now_ns,
+        );
+    }
+
+    fn on_limit(&mut self, now_ns: u64, limit: u32) {
+        self.limit.change(limit.into(), now_ns, &self.window);
+        if let Some(point) = self.curve.limit.last_mut() {
+            *point = limit.into();
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Experiments in virtual time.
+
+pub mod s1;

@@ -1,0 +1,142 @@
+//! S1, stated in full so that any simulator can run the same: 1 Gbit/s full duplex, 50 us each way,
+//! bulk flows one way and one request/response, 10 s, figures over [2, 10).
+
+use taut_path::limit::Limit;
+use taut_path::qdisc::{BandLimit, PfifoFast};
+use taut_path::ring::DescriptorRule;
+
+use crate::meter::{From, Meter};
+use crate::nic::{FinishedAt, Framing, InterruptRule, NicConfig};
+use crate::tcp::TcpConfig;
+use crate::world::{App, CLIENT, ConnectionConfig, SERVER, World, WorldConfig, WorldError};
+
+const END_NS: u64 = 10_000_000_000;
+const RECORD_FROM_NS: u64 = 2_000_000_000;
+/// A full segment of 1448 bytes is 1502 bytes on the wire, an acknowledgement 54.
+const HEADER_BYTES: u16 = 54;
+/// The first band, at both ends.
+const FIRST_BAND_PRIORITY: u8 = 6;
+
+/// What S1 showed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct S1 {
+    /// Packets on the wire in the direction of the bulk flows, over all of the time.
+    pub packets_there: u64,
+    /// And in the other.
+    pub packets_back: u64,
+    /// Packets dropped, both ways.
+    pub drops: u64,
+    /// Transactions in the measured time.
+    pub transactions: u64,
+    /// Payload bytes of the bulk flows that were read in the measured time.
+    pub received_bytes: u64,
+    /// The measured time, in ns.
+    pub measured_ns: u64,
+    /// Mean of what is in the device queue of the bulk senders, in bytes.
+    pub in_flight_mean_bytes: u64,
+    /// Events of the simulation.
+    pub events: u64,
+}
+
+/// Runs S1 with `flows` bulk flows (100 in the benchmark; buffers and writes for 10, 1,000 and
+/// 10,000 are those of its scaling series) and `limit` at both hosts.
+///
+/// # Errors
+/// If the limit's settings contradict each other.
+pub fn run<L: Limit + Copy>(flows: u32, limit: L) -> Result<S1, WorldError> {
+    let mut world = world(flows, limit)?;
+    world.run_until(RECORD_FROM_NS);
+    let before = received_bytes(&world, flows);
+    world.run_until(END_NS);
+    Ok(S1 {
+        packets_there: world.wire(CLIENT).frames,
+        packets_back: world.wire(SERVER).frames,
+        drops: world.dropped_packets(CLIENT) + world.dropped_packets(SERVER),
+        transactions: world.transactions().latency_ns().len(),
+        received_bytes: received_bytes(&world, flows) - before,
+        measured_ns: END_NS - RECORD_FROM_NS,
+        in_flight_mean_bytes: world.probe(CLIENT).in_flight_mean_bytes(),
+        events: world.events(),
+    })
+}
+
+fn world<L: Limit + Copy>(flows: u32, limit: L) -> Result<World<L, Meter<From>>, WorldError> {
+    let config = WorldConfig {
+        nic: NicConfig {
+            rate_bits_per_s: 1_000_000_000,
+            framing: Framing::BARE,
+            slots: 1024,
+            rule: DescriptorRule::OnePerPacket,
+            interrupt: InterruptRule::every(0),
+            finished_at: FinishedAt::Start,
+            segments_apart: true,
+            seed: 1,
+        },
+        restart_slots: Some(1),
+        delay_ns: 50_000,
+        record_from_ns: RECORD_FROM_NS,
+    };
+    let limit_packets = if flows == 100 { 20_000 } else { 30_000 };
+    let mut world = World::new(&config, |_| {
+        let discipline = Box::new(PfifoFast::new(limit_packets, BandLimit::Total));
+        (
+            discipline as _,
+            limit,
+            Meter::new(From(RECORD_FROM_NS), 0, END_NS),
+        )
+    })?;
+    connect_bulk(&mut world, flows);
+    let requests = ConnectionConfig {
+        tcp: TcpConfig::default(),
+        header_bytes: HEADER_BYTES,
+        priority: FIRST_BAND_PRIORITY,
+    };
+    let client = App::Client {
+        request_bytes: 1,
+        response_bytes: 1,
+        think_ns: 0,
+    };
+    let server = App::Server {
+        request_bytes: 1,
+        response_bytes: 1,
+        think_ns: 0,
+    };
+    world.connect(&requests, client, server, 500_000_000);
+    Ok(world)
+}
+
+fn connect_bulk<L: Limit>(world: &mut World<L, Meter<From>>, flows: u32) {
+    let (buffer_bytes, write_bytes) = match flows {
+        100 => (131_072, 65_536),
+        0..=100 => (131_072, 1_448),
+        101..=1_000 => (14_480, 1_448),
+        _ => (2_896, 1_448),
+    };
+    let tcp = TcpConfig {
+        receive_buffer_bytes: buffer_bytes,
+        ..TcpConfig::default()
+    };
+    let bulk = ConnectionConfig {
+        tcp,
+        header_bytes: HEADER_BYTES,
+        priority: 0,
+    };
+    for flow in 0..flows {
+        let start_ns = 100_000_000 * u64::from(flow) / u64::from(flows);
+        world.connect(
+            &bulk,
+            App::Bulk {
+                write_bytes,
+                buffer_bytes,
+            },
+            App::Sink,
+            start_ns,
+        );
+    }
+}
+
+fn received_bytes<L: Limit>(world: &World<L, Meter<From>>, flows: u32) -> u64 {
+    (0..flows)
+        .map(|flow| world.report(flow, SERVER).received_bytes)
+        .sum()
+}

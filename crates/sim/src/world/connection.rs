@@ -1,0 +1,157 @@
+//! One end of a connection: its TCP, its application, its timer.
+
+use super::app::{App, Desk, Done};
+use super::segments::{Arrival, Segment};
+use crate::tcp::{Ack, TcpConfig, TcpReceiver, TcpSender, TcpStats};
+
+/// How a connection is made.
+#[derive(Debug, Clone, Copy)]
+pub struct ConnectionConfig {
+    /// Both ends' TCP.
+    pub tcp: TcpConfig,
+    /// Headers of each segment, in bytes.
+    pub header_bytes: u16,
+    /// Priority of its packets, 0..=15.
+    pub priority: u8,
+}
+
+/// What one end of a connection did so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EndpointReport {
+    /// Bytes that the application read, in order.
+    pub received_bytes: u64,
+    /// Responses that a client has had in full.
+    pub transactions: u64,
+    /// What its TCP did.
+    pub tcp: TcpStats,
+}
+
+/// One end of a connection.
+pub(super) struct Endpoint {
+    sender: TcpSender,
+    receiver: TcpReceiver,
+    desk: Desk,
+    /// An acknowledgement that must go out now, alone if there is no data.
+    ack_due: Option<Ack>,
+    /// When the next look at the timers is scheduled.
+    watched_ns: Option<u64>,
+    header_bytes: u16,
+    mss_bytes: u16,
+    priority: u8,
+}
+
+impl Endpoint {
+    pub fn new(config: &ConnectionConfig, app: App) -> Self {
+        Self {
+            sender: TcpSender::new(&config.tcp),
+            receiver: TcpReceiver::new(&config.tcp),
+            desk: Desk::new(app),
+            ack_due: None,
+            watched_ns: None,
+            header_bytes: config.header_bytes,
+            mss_bytes: config.tcp.mss_bytes.min(u32::from(u16::MAX)) as u16,
+            priority: config.priority,
+        }
+    }
+
+    /// The application starts, or has thought enough.
+    pub fn wake_app(&mut self) {
+        self.desk.wake();
+    }
+
+    /// Lets the application do what it can now.
+    pub fn run_app(&mut self, now_ns: u64) -> Done {
+        self.desk
+            .work(&mut self.sender, self.receiver.delivered_bytes(), now_ns)
+    }
+
+    pub fn on_arrival(&mut self, arrival: &Arrival, now_ns: u64) {
+        if arrival.acknowledges {
+            self.sender.on_ack(&arrival.ack, now_ns);
+        }
+        if arrival.payload_bytes == 0 {
+            return;
+        }
+        if arrival.cwr {
+            self.receiver.on_cwr();
+        }
+        let ack = self
+            .receiver
+            .on_segment(arrival.start, arrival.payload_bytes, false, now_ns);
+        self.ack_due = ack.or(self.ack_due);
+    }
+
+    /// Returns whether something was due by `now_ns`.
+    pub fn on_timer(&mut self, now_ns: u64) -> bool {
+        if self.watched_ns.is_some_and(|at_ns| at_ns <= now_ns) {
+            self.watched_ns = None;
+        }
+        let sender_due = self
+            .sender
+            .next_timer_ns()
+            .is_some_and(|at_ns| at_ns <= now_ns);
+        if sender_due {
+            self.sender.on_timer(now_ns);
+        }
+        let ack = self.receiver.on_timer(now_ns);
+        self.ack_due = ack.or(self.ack_due);
+        sender_due || ack.is_some()
+    }
+
+    /// When to look at the timers, if no look is scheduled by then. A timer that moved to later is
+    /// found out by the look that comes too early: most never fire.
+    pub fn timer_is_due_anew(&mut self) -> Option<u64> {
+        let next_ns = match (self.sender.next_timer_ns(), self.receiver.next_timer_ns()) {
+            (Some(sender), Some(receiver)) => sender.min(receiver),
+            (sender, receiver) => sender.or(receiver)?,
+        };
+        if self
+            .watched_ns
+            .is_some_and(|watched_ns| watched_ns <= next_ns)
+        {
+            return None;
+        }
+        self.watched_ns = Some(next_ns);
+        self.watched_ns
+    }
+
+    /// What to send now: data, with an acknowledgement if one is owed, or that alone.
+    pub fn next_segment(&mut self, connection: u32, now_ns: u64) -> Option<Segment> {
+        let Some(data) = self.sender.next_segment(now_ns) else {
+            return self
+                .ack_due
+                .take()
+                .map(|ack| self.segment(connection, Some(ack)));
+        };
+        let owed = self.ack_due.take().or_else(|| self.receiver.take_ack());
+        Some(Segment {
+            start: data.start,
+            payload_bytes: data.payload_bytes,
+            cwr: data.cwr,
+            ..self.segment(connection, owed)
+        })
+    }
+
+    pub fn report(&self) -> EndpointReport {
+        EndpointReport {
+            received_bytes: self.receiver.delivered_bytes(),
+            transactions: self.desk.transactions,
+            tcp: self.sender.stats(),
+        }
+    }
+
+    /// A segment without data.
+    fn segment(&self, connection: u32, ack: Option<Ack>) -> Segment {
+        Segment {
+            connection,
+            start: 0,
+            payload_bytes: 0,
+            header_bytes: self.header_bytes,
+            mss_bytes: self.mss_bytes,
+            priority: self.priority,
+            cwr: false,
+            acknowledges: ack.is_some(),
+            ack: ack.unwrap_or_else(|| self.receiver.current_ack()),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! A host's transmit path: the product's own queue in front of an emulated NIC.
+
+use taut_path::limit::Limit;
+use taut_path::{Probe, Qdisc, QueueConfig, TxQueue};
+
+use super::WorldError;
+use super::segments::{Arrival, Segment, Segments};
+use crate::nic::{EmulatedNic, NicConfig, NicEvent};
+
+pub(super) struct Host<L: Limit, P> {
+    pub queue: TxQueue<L, EmulatedNic, P>,
+    segments: Segments,
+    /// When the NIC was last asked to be woken.
+    watched_ns: Option<u64>,
+}
+
+impl<L: Limit, P: Probe> Host<L, P> {
+    pub fn new(
+        config: NicConfig,
+        restart_slots: Option<u32>,
+        (discipline, limit, probe): (Box<dyn Qdisc + Send>, L, P),
+    ) -> Result<Self, WorldError> {
+        let nic = EmulatedNic::new(config).map_err(WorldError::Nic)?;
+        let restart_slots = restart_slots.unwrap_or(nic.restart_slots());
+        let queue_config = QueueConfig {
+            restart_slots,
+            ..QueueConfig::new(config.slots)
+        };
+        let queue = TxQueue::new(discipline, limit, nic, probe, queue_config, 0)
+            .map_err(WorldError::Queue)?;
+        Ok(Self {
+            queue,
+            segments: Segments::default(),
+            watched_ns: None,
+        })
+    }
+
+    /// Hands a segment to the discipline; [`run`](Self::run) once for a batch.
+    pub fn enqueue(&mut self, segment: Segment, now_ns: u64) {
+        let packet = self.segments.packet(segment);
+        self.queue.enqueue(packet, now_ns, &mut self.segments);
+    }
+
+    pub fn run(&mut self, now_ns: u64) {
+        // The emulated doorbell cannot fail, and every other reason to stop is waited for.
+        let _ = self.queue.run(now_ns, &mut self.segments);
+    }
+
+    /// Does what the NIC has due by `now_ns`, up to the next frame; gives what that frame brings
+    /// to the other host, and when its last bit leaves.
+    pub fn advance(&mut self, now_ns: u64) -> Option<(Arrival, u64)> {
+        loop {
+            match self.queue.driver_mut().advance(now_ns)? {
+                (_, NicEvent::Frame(frame)) => {
+                    return Some((
+                        self.segments.arrival(frame.packet, frame.index),
+                        frame.ends_ns,
+                    ));
+                }
+                (at_ns, NicEvent::Interrupt) => self.complete(at_ns),
+            }
+        }
+    }
+
+    fn complete(&mut self, at_ns: u64) {
+        // An emulated NIC reports what it was given, so there is nothing to fail.
+        let completed = self.queue.complete(at_ns, &mut self.segments);
+        debug_assert!(completed.is_ok());
+        if completed.is_ok_and(|completed| completed.schedule) {
+            self.run(at_ns);
+        }
+    }
+
+    /// When the NIC next has something to tell, if that is not known already.
+    pub fn nic_is_due_anew(&mut self) -> Option<u64> {
+        let next_ns = self.queue.driver().next_event_ns();
+        if next_ns == self.watched_ns {
+            return None;
+        }
+        self.watched_ns = next_ns;
+        next_ns
+    }
+}

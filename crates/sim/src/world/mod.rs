@@ -1,0 +1,248 @@
+//! Two hosts, a link between them, and connections across it: everything a queue is part of.
+//!
+//! A packet goes socket, discipline, limit, ring, wire, socket; each segment and each
+//! acknowledgement crosses the wire as an event of its own. Virtual time starts at 0.
+
+mod app;
+mod connection;
+mod host;
+mod segments;
+mod transactions;
+
+use std::collections::VecDeque;
+
+use taut_path::limit::Limit;
+use taut_path::queue::QueueConfigError;
+use taut_path::{Probe, Qdisc};
+
+use crate::engine::Engine;
+use crate::nic::NicConfig;
+
+pub use app::App;
+use connection::Endpoint;
+pub use connection::{ConnectionConfig, EndpointReport};
+use host::Host;
+use segments::Arrival;
+pub use transactions::Transactions;
+
+/// The host that connections are opened from; the other is 1.
+pub const CLIENT: usize = 0;
+/// The host that connections are opened to.
+pub const SERVER: usize = 1;
+
+/// Lanes of the engine: each host's NIC, and the wire into each host.
+const LANES: usize = 4;
+
+/// How the hosts and the link are made. The same on both sides.
+#[derive(Debug, Clone, Copy)]
+pub struct WorldConfig {
+    /// Link rate, ring, interrupts.
+    pub nic: NicConfig,
+    /// Free slots at which a queue that stopped for a full ring starts again; the NIC's own if
+    /// `None`.
+    pub restart_slots: Option<u32>,
+    /// Time that a bit takes from one end of the link to the other, in ns.
+    pub delay_ns: u64,
+    /// Transactions that end before this do not count, in ns.
+    pub record_from_ns: u64,
+}
+
+/// What happens at some time.
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    /// A NIC has something to tell.
+    Nic(usize),
+    /// The next of the frames under way to a host arrives.
+    Arrive(usize),
+    /// A timer of an endpoint may be due.
+    Timer(u32, usize),
+    /// An application starts, or goes on after a pause.
+    App(u32, usize),
+}
+
+/// The two hosts and what is between them.
+pub struct World<L: Limit, P> {
+    engine: Engine<Event, LANES>,
+    hosts: [Host<L, P>; 2],
+    /// Frames under way to each host, in order.
+    wires: [VecDeque<Arrival>; 2],
+    connections: Vec<[Endpoint; 2]>,
+    delay_ns: u64,
+    transactions: Transactions,
+}
+
+impl<L: Limit, P: Probe> World<L, P> {
+    /// Two idle hosts, each with the discipline, limit and probe that is made for its index.
+    ///
+    /// # Errors
+    /// If the NIC or the limit cannot be made of its settings.
+    pub fn new(
+        config: &WorldConfig,
+        mut parts: impl FnMut(usize) -> (Box<dyn Qdisc + Send>, L, P),
+    ) -> Result<Self, WorldError> {
+        let mut host = |index: usize| {
+            let (discipline, limit, probe) = parts(index);
+            let seed = config.nic.seed.wrapping_add(index as u64);
+            Host::new(
+                NicConfig { seed, ..config.nic },
+                config.restart_slots,
+                (discipline, limit, probe),
+            )
+        };
+        Ok(Self {
+            engine: Engine::new(),
+            hosts: [host(CLIENT)?, host(SERVER)?],
+            wires: [VecDeque::new(), VecDeque::new()],
+            connections: Vec::new(),
+            delay_ns: config.delay_ns,
+            transactions: Transactions::new(config.record_from_ns),
+        })
+    }
+
+    /// Adds an established connection and its two applications, which start at `start_ns`. Returns
+    /// its number.
+    pub fn connect(
+        &mut self,
+        config: &ConnectionConfig,
+        client: App,
+        server: App,
+        start_ns: u64,
+    ) -> u32 {
+        let number = self.connections.len() as u32;
+        self.connections
+            .push([Endpoint::new(config, client), Endpoint::new(config, server)]);
+        for host in [CLIENT, SERVER] {
+            self.engine.schedule(start_ns, Event::App(number, host));
+        }
+        number
+    }
+
+    /// Runs until `until_ns`, or until nothing is left to happen.
+    pub fn run_until(&mut self, until_ns: u64) {
+        while let Some((now_ns, event)) = self.engine.next(until_ns) {
+            match event {
+                Event::Nic(host) => self.on_nic(host, now_ns),
+                Event::Arrive(host) => self.on_arrival(host, now_ns),
+                Event::Timer(connection, host) => self.on_timer(connection, host, now_ns),
+                Event::App(connection, host) => self.on_app(connection, host, now_ns),
+            }
+        }
+    }
+
+    /// The probe of a host's queue.
+    pub fn probe(&self, host: usize) -> &P {
+        self.hosts[host].queue.probe()
+    }
+
+    /// What a host's wire carried.
+    pub fn wire(&self, host: usize) -> crate::nic::WireCounters {
+        self.hosts[host].queue.driver().counters()
+    }
+
+    /// Packets that a host's queue dropped.
+    pub fn dropped_packets(&self, host: usize) -> u64 {
+        self.hosts[host].queue.sender().counters().drops.total()
+    }
+
+    /// What one end of a connection did so far.
+    pub fn report(&self, connection: u32, host: usize) -> EndpointReport {
+        self.connections[connection as usize][host].report()
+    }
+
+    /// The transactions that ended since they count.
+    pub fn transactions(&self) -> &Transactions {
+        &self.transactions
+    }
+
+    /// Events so far.
+    pub fn events(&self) -> u64 {
+        self.engine.processed()
+    }
+
+    fn on_nic(&mut self, host: usize, now_ns: u64) {
+        let to = 1 - host;
+        while let Some((arrival, ends_ns)) = self.hosts[host].advance(now_ns) {
+            self.wires[to].push_back(arrival);
+            let at_ns = ends_ns.saturating_add(self.delay_ns);
+            self.engine
+                .schedule_in_lane(2 + to, at_ns, Event::Arrive(to));
+        }
+        self.watch_nic(host);
+    }
+
+    /// Schedules what the NIC does next.
+    fn watch_nic(&mut self, host: usize) {
+        if let Some(at_ns) = self.hosts[host].nic_is_due_anew() {
+            self.engine.reschedule_lane(host, at_ns, Event::Nic(host));
+        }
+    }
+
+    fn on_arrival(&mut self, host: usize, now_ns: u64) {
+        let Some(arrival) = self.wires[host].pop_front() else {
+            return;
+        };
+        self.connections[arrival.connection as usize][host].on_arrival(&arrival, now_ns);
+        self.pump(arrival.connection, host, now_ns);
+    }
+
+    fn on_timer(&mut self, connection: u32, host: usize, now_ns: u64) {
+        if self.connections[connection as usize][host].on_timer(now_ns) {
+            self.pump(connection, host, now_ns);
+        } else {
+            self.watch_timer(connection, host);
+        }
+    }
+
+    fn on_app(&mut self, connection: u32, host: usize, now_ns: u64) {
+        self.connections[connection as usize][host].wake_app();
+        self.pump(connection, host, now_ns);
+    }
+
+    /// Lets an endpoint's application and TCP do what they can now, and sends what they have.
+    fn pump(&mut self, connection: u32, host: usize, now_ns: u64) {
+        let endpoint = &mut self.connections[connection as usize][host];
+        let done = endpoint.run_app(now_ns);
+        if let Some(at_ns) = done.wake_ns {
+            self.engine.schedule(at_ns, Event::App(connection, host));
+        }
+        if let Some(latency_ns) = done.latency_ns {
+            self.transactions.ended(latency_ns, now_ns);
+        }
+        let mut sent = false;
+        while let Some(segment) = endpoint.next_segment(connection, now_ns) {
+            self.hosts[host].enqueue(segment, now_ns);
+            sent = true;
+        }
+        if sent {
+            self.hosts[host].run(now_ns);
+            self.watch_nic(host);
+        }
+        self.watch_timer(connection, host);
+    }
+
+    fn watch_timer(&mut self, connection: u32, host: usize) {
+        if let Some(at_ns) = self.connections[connection as usize][host].timer_is_due_anew() {
+            self.engine.schedule(at_ns, Event::Timer(connection, host));
+        }
+    }
+}
+
+/// Why a world could not be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorldError {
+    /// The NIC cannot be made of its settings.
+    Nic(crate::nic::NicConfigError),
+    /// The queue or its limit cannot.
+    Queue(QueueConfigError),
+}
+
+impl std::fmt::Display for WorldError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Nic(error) => error.fmt(f),
+            Self::Queue(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for WorldError {}

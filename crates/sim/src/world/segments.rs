@@ -1,0 +1,90 @@
+//! What the frames of a host's queue stand for, and what is under way on a wire.
+
+use taut_path::{DropReason, Frame, Packet, PacketSink, Segmentation};
+
+use crate::tcp::Ack;
+
+/// What a packet carries: data, an acknowledgement, or both.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Segment {
+    pub connection: u32,
+    pub start: u64,
+    pub payload_bytes: u32,
+    /// Headers of each segment on the wire.
+    pub header_bytes: u16,
+    pub mss_bytes: u16,
+    pub priority: u8,
+    pub cwr: bool,
+    pub ack: Ack,
+    /// The acknowledgement is the reason for the packet, or news: it counts as one.
+    pub acknowledges: bool,
+}
+
+/// One frame on its way to a host.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arrival {
+    pub connection: u32,
+    pub start: u64,
+    pub payload_bytes: u32,
+    pub cwr: bool,
+    pub ack: Ack,
+    pub acknowledges: bool,
+}
+
+/// The segments of a host's queue, by frame. Grows to what the queue ever held.
+#[derive(Debug, Default)]
+pub(super) struct Segments {
+    segments: Vec<Segment>,
+    free: Vec<u32>,
+}
+
+impl Segments {
+    /// Puts a segment down and makes the packet that stands for it.
+    pub fn packet(&mut self, segment: Segment) -> Packet {
+        let header_bytes = u32::from(segment.header_bytes);
+        let (payload_bytes, mss_bytes) = (segment.payload_bytes, segment.mss_bytes);
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.segments[index as usize] = segment;
+                index
+            }
+            None => {
+                self.segments.push(segment);
+                (self.segments.len() - 1) as u32
+            }
+        };
+        let mut packet = Packet::new(Frame::new(index), header_bytes + payload_bytes);
+        packet.priority = segment.priority;
+        packet.flow = segment.connection;
+        packet.segmentation = (payload_bytes > u32::from(mss_bytes)).then_some(Segmentation {
+            header_bytes: segment.header_bytes,
+            payload_bytes: mss_bytes,
+        });
+        packet
+    }
+
+    /// The `index`-th frame of a packet, as it arrives.
+    pub fn arrival(&self, packet: &Packet, index: u32) -> Arrival {
+        let segment = &self.segments[packet.frame().index() as usize];
+        let mss_bytes = u32::from(segment.mss_bytes);
+        let before = index * mss_bytes;
+        Arrival {
+            connection: segment.connection,
+            start: segment.start + u64::from(before),
+            payload_bytes: (segment.payload_bytes - before).min(mss_bytes),
+            cwr: segment.cwr && index == 0,
+            ack: segment.ack,
+            acknowledges: segment.acknowledges && index == 0,
+        }
+    }
+}
+
+impl PacketSink for Segments {
+    fn freed(&mut self, packet: Packet) {
+        self.free.push(packet.into_frame().index());
+    }
+
+    fn dropped(&mut self, packet: Packet, _reason: DropReason) {
+        self.free.push(packet.into_frame().index());
+    }
+}
