@@ -2,6 +2,7 @@
 
 mod cli;
 mod lab;
+mod rr;
 
 use std::process::ExitCode;
 

@@ -1,6 +1,9 @@
 //! What the threads of a row tell each other.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use taut_sim::meter::Window;
 
 /// A figure that one thread writes and others look at.
 #[derive(Debug, Default)]
@@ -57,5 +60,28 @@ pub struct StopOnDrop<'a>(pub &'a Control);
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.stop();
+    }
+}
+
+/// What a meter of the lab measures: the time while the row is recorded.
+pub struct Watch {
+    pub control: Arc<Control>,
+    /// Its figures are those of the progress line.
+    pub shown: bool,
+}
+
+impl Window for Watch {
+    fn measured_ns(&self, since_ns: u64, now_ns: u64) -> u64 {
+        if self.control.is_recording() {
+            now_ns.saturating_sub(since_ns)
+        } else {
+            0
+        }
+    }
+
+    fn in_flight_changed(&mut self, bytes: u64) {
+        if self.shown {
+            self.control.in_flight_bytes.set(bytes);
+        }
     }
 }

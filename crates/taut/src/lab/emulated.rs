@@ -6,9 +6,10 @@ use std::rc::Rc;
 
 use taut_linux::{Tap, Written};
 use taut_path::{Limit, TxQueue};
+use taut_sim::meter::Meter;
 use taut_sim::nic::{EmulatedNic, NicEvent};
 
-use super::meter::Meter;
+use super::control::Watch;
 use super::router::{Direction, DirectionOutcome};
 use super::tap_source::TapSource;
 
@@ -19,7 +20,7 @@ const DELIVERY_SLACK_NS: u64 = 50_000;
 /// A queue whose wire ends in another TAP.
 pub struct EmulatedDirection<L: Limit> {
     source: TapSource,
-    queue: TxQueue<L, EmulatedNic, Meter>,
+    queue: TxQueue<L, EmulatedNic, Meter<Watch>>,
     to: Rc<Tap>,
     refused_packets: u64,
 }
@@ -32,7 +33,11 @@ enum Did {
 
 impl<L: Limit> EmulatedDirection<L> {
     /// Carries what `source` says to `to`, through `queue`.
-    pub fn new(source: TapSource, queue: TxQueue<L, EmulatedNic, Meter>, to: Rc<Tap>) -> Self {
+    pub fn new(
+        source: TapSource,
+        queue: TxQueue<L, EmulatedNic, Meter<Watch>>,
+        to: Rc<Tap>,
+    ) -> Self {
         Self {
             source,
             queue,

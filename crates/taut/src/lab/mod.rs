@@ -4,15 +4,11 @@ mod control;
 mod emulated;
 mod frames;
 mod load;
-mod meter;
 pub mod options;
 mod packet_ring;
 mod progress;
-mod published;
-mod results;
 mod router;
 mod row;
-mod table;
 mod tap_source;
 mod world;
 
@@ -20,9 +16,11 @@ use std::io;
 use std::process::ExitCode;
 
 use crate::exit;
-use options::{Case, RrUnderLoad};
+use crate::rr;
+use crate::rr::experiment::Case;
+use crate::rr::results::{Carrier, Results};
+use options::RrUnderLoad;
 use progress::Progress;
-use results::Results;
 
 /// `taut lab rr-under-load`.
 pub fn rr_under_load(options: &RrUnderLoad) -> ExitCode {
@@ -42,7 +40,7 @@ pub fn rr_under_load(options: &RrUnderLoad) -> ExitCode {
         return ExitCode::from(exit::CANNOT_RUN_HERE);
     }
     match run(options, &cases) {
-        Ok(results) => print_results(options, &results),
+        Ok(results) => rr::print(&results, options.experiment.json),
         Err(error) => {
             eprintln!("taut: {error:#}");
             if lacks_privilege_or_feature(&error) {
@@ -81,23 +79,11 @@ fn run(options: &RrUnderLoad, cases: &[Case]) -> anyhow::Result<Results> {
         progress.clear();
         rows.push(row?);
     }
-    Ok(Results::new(options, rows))
-}
-
-fn print_results(options: &RrUnderLoad, results: &Results) -> ExitCode {
-    let text = if options.json {
-        match serde_json::to_string_pretty(results) {
-            Ok(json) => json + "\n",
-            Err(error) => {
-                eprintln!("taut: {error}");
-                return ExitCode::from(exit::FAILED);
-            }
-        }
-    } else {
-        table::table(options, results)
+    let carrier = Carrier {
+        driver: options.driver.name(),
+        rate_bits_per_s: options.rate_bits_per_s(),
     };
-    print!("{text}");
-    ExitCode::SUCCESS
+    Ok(Results::new(&options.experiment, carrier, rows))
 }
 
 /// What a run would do, for `--dry-run`.
@@ -106,16 +92,16 @@ fn plan(options: &RrUnderLoad, cases: &[Case]) -> String {
         "rr-under-load: {} bulk streams and one request/response, {} of {} bit/s, ring {}, \
          completions every {} us, {}\n\
          would make {}, held by this process alone\n",
-        options.streams,
+        options.experiment.streams,
         options.driver.name(),
         options.rate_bits_per_s(),
-        options.ring,
-        options.cadence / 1000,
-        options.qdisc,
+        options.experiment.ring,
+        options.experiment.cadence / 1000,
+        options.experiment.qdisc,
         world::devices(options.driver),
     );
     for case in cases {
-        let limit = options.limit_of(*case);
+        let limit = options.experiment.limit_of(*case);
         text += &format!(
             "would run {case} ({limit}): {} s\n",
             row::row_ns(options) / 1_000_000_000

@@ -1,57 +1,14 @@
-//! Options of the labs, read and checked.
-
-use std::fmt;
-use std::ops::RangeInclusive;
+//! Options of the labs.
 
 use clap::{Args, ValueEnum};
-use taut_path::limit::{LimitSpec, ParseLimitError};
-use taut_path::{qdisc, units};
 
-/// Most streams: two sockets each, in one process with the usual hard limit of descriptors.
-const MAX_STREAMS: i64 = 4000;
-
-const NS_PER_S: u64 = 1_000_000_000;
+use crate::rr::experiment::{Case, Experiment};
 
 /// Options of `taut lab rr-under-load`.
 #[derive(Debug, Clone, Args)]
 pub struct RrUnderLoad {
-    /// Bulk TCP streams (1 to 4000)
-    #[arg(long, value_name = "N", default_value_t = 100,
-          value_parser = clap::value_parser!(u32).range(1..=MAX_STREAMS))]
-    pub streams: u32,
-
-    /// Link rate, as tc reads it [default: 1gbit; 100mbit with --driver af_packet]
-    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
-    pub rate: Option<u64>,
-
-    /// Descriptors of the ring (32 to 65536)
-    #[arg(long, value_name = "N", default_value_t = 1024,
-          value_parser = clap::value_parser!(u32).range(32..=65536))]
-    pub ring: u32,
-
-    /// Time between completions, with a unit
-    #[arg(long, value_name = "TIME", default_value = "250us", value_parser = parse_cadence)]
-    pub cadence: u64,
-
-    /// Queueing discipline, spelled as for tc
-    #[arg(long, value_name = "QDISC", default_value = "pfifo_fast", value_parser = parse_qdisc)]
-    pub qdisc: String,
-
-    /// The limit of the rows with a limit: dql, bytes (40k) or packets (32p)
-    #[arg(long, value_name = "LIMIT", default_value = "dql", value_parser = parse_limit)]
-    pub limit: LimitSpec,
-
-    /// How long each row is measured, after its warm-up
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
-    pub duration: u64,
-
-    /// Seed of everything drawn at random
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-
-    /// Run only some rows, such as bql=on or bql=on,tso=off
-    #[arg(long, value_name = "ROWS", default_value_t = Only::default(), value_parser = parse_only)]
-    pub only: Only,
+    #[command(flatten)]
+    pub experiment: Experiment,
 
     /// What carries the packets
     #[arg(long, value_enum, default_value_t = DriverKind::Emulated)]
@@ -60,10 +17,6 @@ pub struct RrUnderLoad {
     /// Say what would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,
-
-    /// Print one JSON document instead of the table
-    #[arg(short, long)]
-    pub json: bool,
 }
 
 /// What carries the packets.
@@ -86,160 +39,31 @@ impl DriverKind {
     }
 }
 
-/// One combination that is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Case {
-    /// A limit holds the queue back.
-    pub bql: bool,
-    /// The kernel hands over super-packets.
-    pub tso: bool,
-}
-
-impl fmt::Display for Case {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let on_off = |on| if on { "on" } else { "off" };
-        write!(f, "limit {}, TSO {}", on_off(self.bql), on_off(self.tso))
-    }
-}
-
 impl RrUnderLoad {
     /// Link rate, in bit/s.
     pub fn rate_bits_per_s(&self) -> u64 {
-        self.rate.unwrap_or(match self.driver {
-            DriverKind::Emulated => NS_PER_S,
-            DriverKind::AfPacket => NS_PER_S / 10,
+        self.experiment.rate.unwrap_or(match self.driver {
+            DriverKind::Emulated => 1_000_000_000,
+            DriverKind::AfPacket => 100_000_000,
         })
     }
 
-    /// What holds the queue back in `case`.
-    pub fn limit_of(&self, case: Case) -> LimitSpec {
-        if case.bql { self.limit } else { LimitSpec::Off }
-    }
-
-    /// The rows to run, in the order of the published table.
+    /// The rows to run. The slots of an AF_PACKET ring hold one frame each, so it has no rows with
+    /// super-packets.
     ///
     /// # Errors
     /// If nothing is left to run.
     pub fn cases(&self) -> Result<Vec<Case>, String> {
-        let all = [(false, true), (true, true), (false, false), (true, false)];
-        let cases: Vec<Case> = all
-            .into_iter()
-            .map(|(bql, tso)| Case { bql, tso })
-            .filter(|case| self.only.admits(*case) && self.can_carry(*case))
-            .collect();
+        let mut cases = self.experiment.cases();
+        cases.retain(|case| self.driver == DriverKind::Emulated || !case.tso);
         if cases.is_empty() {
             return Err(format!(
                 "--only {} leaves no row: the af_packet driver sends frames, no super-packets; \
                  allowed with it: bql=on, bql=off, tso=off",
-                self.only
+                self.experiment.only
             ));
         }
         Ok(cases)
-    }
-
-    /// An AF_PACKET ring's slots hold one frame each, so there are no super-packets.
-    fn can_carry(&self, case: Case) -> bool {
-        self.driver == DriverKind::Emulated || !case.tso
-    }
-}
-
-/// Which rows are wanted; `None` is both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Only {
-    bql: Option<bool>,
-    tso: Option<bool>,
-}
-
-impl Only {
-    fn admits(self, case: Case) -> bool {
-        self.bql.is_none_or(|on| on == case.bql) && self.tso.is_none_or(|on| on == case.tso)
-    }
-}
-
-impl fmt::Display for Only {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let wanted = [("bql", self.bql), ("tso", self.tso)];
-        let mut comma = "";
-        for (name, on) in wanted.iter().filter_map(|&(name, on)| Some((name, on?))) {
-            write!(f, "{comma}{name}={}", if on { "on" } else { "off" })?;
-            comma = ",";
-        }
-        if comma.is_empty() {
-            f.write_str("all")
-        } else {
-            Ok(())
-        }
-    }
-}
-
-fn parse_only(text: &str) -> Result<Only, String> {
-    let mut only = Only::default();
-    if text == "all" {
-        return Ok(only);
-    }
-    let mut position = 1;
-    for part in text.split(',') {
-        let wanted = match part {
-            "bql=on" | "bql=off" => &mut only.bql,
-            "tso=on" | "tso=off" => &mut only.tso,
-            _ => {
-                return Err(format!(
-                    "unknown row at position {position}; allowed: all, or bql=on, bql=off, \
-                     tso=on, tso=off joined by a comma"
-                ));
-            }
-        };
-        if wanted.replace(part.ends_with("=on")).is_some() {
-            return Err(format!(
-                "said twice, at position {position}; say each name once"
-            ));
-        }
-        position += part.chars().count() + 1;
-    }
-    Ok(only)
-}
-
-fn parse_rate(text: &str) -> Result<u64, String> {
-    // Below, TCP's timers outlast the run; above, two cores cannot keep up by far.
-    let rate = units::parse_rate_bits_per_s(text).map_err(|error| error.to_string())?;
-    in_range(rate, 1_000_000..=100_000_000_000, "1mbit to 100gbit")
-}
-
-fn parse_cadence(text: &str) -> Result<u64, String> {
-    let cadence_ns = units::parse_time_ns(text).map_err(|error| error.to_string())?;
-    in_range(cadence_ns, 1_000..=100_000_000, "1us to 100ms")
-}
-
-fn parse_duration(text: &str) -> Result<u64, String> {
-    let duration_ns = units::parse_time_ns(text).map_err(|error| error.to_string())?;
-    in_range(
-        duration_ns,
-        NS_PER_S / 2..=3600 * NS_PER_S,
-        "500ms to 3600s",
-    )
-}
-
-fn parse_qdisc(text: &str) -> Result<String, String> {
-    qdisc::by_name(text)
-        .map(|_| text.to_owned())
-        .map_err(|error| error.to_string())
-}
-
-fn parse_limit(text: &str) -> Result<LimitSpec, String> {
-    match text
-        .parse()
-        .map_err(|error: ParseLimitError| error.to_string())?
-    {
-        LimitSpec::Off => Err("the rows with a limit need one; --only bql=off runs without".into()),
-        limit => Ok(limit),
-    }
-}
-
-fn in_range(value: u64, range: RangeInclusive<u64>, allowed: &str) -> Result<u64, String> {
-    if range.contains(&value) {
-        Ok(value)
-    } else {
-        Err(format!("out of range at position 1; allowed: {allowed}"))
     }
 }
 
@@ -255,85 +79,19 @@ mod tests {
         options: RrUnderLoad,
     }
 
-    fn parse(line: &str) -> Result<RrUnderLoad, String> {
-        Line::try_parse_from(std::iter::once("lab").chain(line.split_whitespace()))
-            .map(|line| line.options)
-            .map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn the_defaults_are_the_published_experiment() {
-        let options = parse("").unwrap();
-        assert_eq!(options.rate_bits_per_s(), 1_000_000_000);
-        assert_eq!(
-            (options.streams, options.ring, options.cadence),
-            (100, 1024, 250_000)
-        );
-        assert_eq!(
-            (options.qdisc.as_str(), options.limit),
-            ("pfifo_fast", LimitSpec::Dynamic)
-        );
-        assert_eq!(options.duration, 5 * NS_PER_S);
-        let cases = options.cases().unwrap();
-        let in_order = [(false, true), (true, true), (false, false), (true, false)];
-        assert_eq!(cases, in_order.map(|(bql, tso)| Case { bql, tso }));
+    fn parse(line: &str) -> RrUnderLoad {
+        Line::parse_from(std::iter::once("lab").chain(line.split_whitespace())).options
     }
 
     #[test]
     fn a_packet_ring_runs_slower_and_without_super_packets_by_default() {
-        let options = parse("--driver af_packet").unwrap();
+        assert_eq!(parse("").rate_bits_per_s(), 1_000_000_000);
+        let options = parse("--driver af_packet");
         assert_eq!(options.rate_bits_per_s(), 100_000_000);
         assert!(options.cases().unwrap().iter().all(|case| !case.tso));
         let none = parse("--driver af_packet --only tso=on")
-            .unwrap()
             .cases()
             .unwrap_err();
         assert!(none.contains("tso=off"), "{none}");
-    }
-
-    #[test]
-    fn only_selects_rows_by_name() {
-        for (only, rows) in [
-            ("all", 4),
-            ("bql=on", 2),
-            ("tso=off", 2),
-            ("tso=off,bql=on", 1),
-        ] {
-            let options = parse(&format!("--only {only}")).unwrap();
-            assert_eq!(options.cases().unwrap().len(), rows, "{only}");
-        }
-    }
-
-    #[test]
-    fn what_is_refused_says_where_and_what_is_allowed() {
-        let refused = [
-            ("--rate 1gbitt", "position 2"),
-            ("--rate 999999", "1mbit to 100gbit"),
-            ("--cadence 250", "position 4"),
-            ("--cadence 0us", "1us to 100ms"),
-            ("--duration 1ms", "500ms to 3600s"),
-            ("--qdisc fq", "pfifo_fast [limit PACKETS]"),
-            ("--limit off", "bql=off"),
-            ("--limit 12q", "position 3"),
-            ("--ring 31", "32..=65536"),
-            ("--streams 0", "1..=4000"),
-            ("--only bql=on,foo", "position 8"),
-            ("--only bql=on,bql=off", "position 8"),
-            ("--only ", "value is required"),
-            ("--driver af_xdp", "af_packet"),
-        ];
-        for (line, what) in refused {
-            let error = parse(line).map(|_| ()).unwrap_err();
-            assert!(error.contains(what), "{line}: {error}");
-        }
-    }
-
-    #[test]
-    fn rates_sizes_and_limits_are_read_as_tc_reads_them() {
-        let options = parse("--rate 2.5gbit --limit 40k --cadence 0.1ms").unwrap();
-        assert_eq!(options.rate_bits_per_s(), 2_500_000_000);
-        assert_eq!(options.limit, LimitSpec::Bytes(40 * 1024));
-        assert_eq!(options.cadence, 100_000);
-        assert_eq!(parse("--limit 32p").unwrap().limit, LimitSpec::Packets(32));
     }
 }

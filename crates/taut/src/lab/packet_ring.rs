@@ -7,9 +7,10 @@ use std::rc::Rc;
 use taut_linux::af_packet::{AfPacketCompletions, AfPacketTx, PacketReceiver};
 use taut_linux::{Tap, Written};
 use taut_path::{Limit, Stop, TxQueue};
+use taut_sim::meter::Meter;
 
+use super::control::Watch;
 use super::frames::Frames;
-use super::meter::Meter;
 use super::router::{BATCH_PACKETS, Direction, DirectionOutcome};
 use super::tap_source::TapSource;
 
@@ -19,7 +20,7 @@ pub type Ring = (AfPacketTx<Frames>, AfPacketCompletions);
 /// From a TAP through a queue of ours into a ring of the kernel's.
 pub struct RingDirection<L: Limit> {
     source: TapSource,
-    queue: TxQueue<L, Ring, Meter>,
+    queue: TxQueue<L, Ring, Meter<Watch>>,
     /// A packet ring does not interrupt: it is looked at once in so many ns.
     cadence_ns: u64,
     next_reap_ns: u64,
@@ -27,7 +28,7 @@ pub struct RingDirection<L: Limit> {
 
 impl<L: Limit> RingDirection<L> {
     /// Carries what `source` says through `queue`, and reaps once each `cadence_ns`.
-    pub fn new(source: TapSource, queue: TxQueue<L, Ring, Meter>, cadence_ns: u64) -> Self {
+    pub fn new(source: TapSource, queue: TxQueue<L, Ring, Meter<Watch>>, cadence_ns: u64) -> Self {
         Self {
             source,
             queue,

@@ -5,9 +5,9 @@ use std::os::fd::BorrowedFd;
 
 use taut_linux::poll::{self, Ready};
 use taut_linux::sched;
+use taut_sim::meter::{Curve, Quantiles};
 
 use super::control::{Control, StopOnDrop};
-use super::meter::{Curve, Quantiles};
 
 /// Packets taken from one device before the others have their turn.
 pub const BATCH_PACKETS: usize = 64;

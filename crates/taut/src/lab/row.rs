@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use taut_linux::sched;
-use taut_path::LimitSpec;
 
 use super::control::Control;
 use super::load::{self, Load, Requests};
-use super::options::{Case, RrUnderLoad};
+use super::options::RrUnderLoad;
 use super::progress::Progress;
-use super::results::{Latency, Row, one_decimal};
 use super::router::{self, DirectionOutcome};
 use super::world::World;
+use crate::rr::experiment::Case;
+use crate::rr::results::{Latency, Row, one_decimal, per_second};
 
 /// Load that is not measured, at the start of each row: slow start and the first second of the
 /// limit, after which it may shrink for the first time.
@@ -23,7 +23,7 @@ const WARM_UP_NS: u64 = 2_000_000_000;
 
 /// How long one case takes, in ns, besides setting it up.
 pub const fn row_ns(options: &RrUnderLoad) -> u64 {
-    WARM_UP_NS + options.duration
+    WARM_UP_NS + options.experiment.duration
 }
 
 /// Runs one case and measures it.
@@ -32,7 +32,7 @@ pub fn run(options: &RrUnderLoad, case: Case, progress: &mut Progress) -> anyhow
     let world = World::new(options, case)?;
     let (client, server, address) = (world.client.clone(), world.server.clone(), world.address);
     let router = spawn_router(world, options, case, &control)?;
-    let measured = load::connect(&client, &server, address, options.streams)
+    let measured = load::connect(&client, &server, address, options.experiment.streams)
         .and_then(|connected| connected.start(&control))
         .and_then(|load| {
             let window = measure(options, &load, &control, progress);
@@ -83,7 +83,7 @@ fn measure(
     let before = load.delivered()?;
     let (start_ns, start_cpu_ns) = (sched::monotonic_ns(), sched::process_cpu_ns());
     control.record(true);
-    wait(options.duration, control, progress);
+    wait(options.experiment.duration, control, progress);
     control.record(false);
     Ok(Window {
         length_ns: (sched::monotonic_ns() - start_ns).max(1),
@@ -112,25 +112,24 @@ fn to_row(
     requests: &Requests,
     directions: &[DirectionOutcome],
 ) -> Row {
-    let per_second = |count: u64| count as f64 * 1e9 / window.length_ns as f64;
     let forward = &directions[0];
-    let in_bytes = matches!(
-        options.limit_of(case),
-        LimitSpec::Dynamic | LimitSpec::Bytes(_)
-    );
     let us = |quantile| requests.latency_ns.value_at_quantile(quantile) / 1000;
+    let cpu_percent = window.cpu_ns as f64 * 100.0 / window.length_ns as f64;
     Row {
         bql: case.bql,
         tso: case.tso,
-        inflight_bytes: forward.in_flight_bytes,
-        limit_bytes_p50: in_bytes.then_some(forward.limit_p50),
-        rr_tps: one_decimal(per_second(requests.transactions)),
+        inflight_bytes: forward.in_flight_bytes.into(),
+        limit_bytes_p50: options
+            .experiment
+            .limits_bytes(case)
+            .then_some(forward.limit_p50),
+        rr_tps: one_decimal(per_second(requests.transactions, window.length_ns)),
         rr_latency_us: Latency {
             p50: us(0.5),
             p99: us(0.99),
         },
-        goodput_bps: per_second(window.delivered_bytes * 8) as u64,
-        cpu_percent: one_decimal(window.cpu_ns as f64 * 100.0 / window.length_ns as f64),
+        goodput_bps: per_second(window.delivered_bytes * 8, window.length_ns) as u64,
+        cpu_percent: Some(one_decimal(cpu_percent)),
         drops: directions.iter().map(|direction| direction.drops).sum(),
         curve: forward.curve.clone(),
     }

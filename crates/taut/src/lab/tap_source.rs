@@ -6,9 +6,10 @@ use std::rc::Rc;
 
 use taut_linux::{NetNs, Tap, link};
 use taut_path::{Completions, Limit, TxQueue, TxRing};
+use taut_sim::meter::Meter;
 
+use super::control::Watch;
 use super::frames::{Arrival, Frames};
-use super::meter::Meter;
 use super::router::{BATCH_PACKETS, DirectionOutcome};
 
 /// A TAP that is read at once, since it has no back-pressure and drops in silence.
@@ -39,7 +40,7 @@ impl TapSource {
     /// Puts at most [`BATCH_PACKETS`] packets into `queue`. Returns whether more may be waiting.
     pub fn read_into<L: Limit, D: TxRing + Completions>(
         &mut self,
-        queue: &mut TxQueue<L, D, Meter>,
+        queue: &mut TxQueue<L, D, Meter<Watch>>,
         now_ns: u64,
     ) -> io::Result<bool> {
         for _ in 0..BATCH_PACKETS {
@@ -56,7 +57,7 @@ impl TapSource {
     /// the `lost_packets` after it.
     pub fn outcome<L: Limit, D: TxRing + Completions>(
         &self,
-        queue: &TxQueue<L, D, Meter>,
+        queue: &TxQueue<L, D, Meter<Watch>>,
         lost_packets: u64,
     ) -> io::Result<DirectionOutcome> {
         let meter = queue.probe();

@@ -12,16 +12,17 @@ use taut_linux::{NetNs, Tap, TapConfig, sched};
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::ring::DescriptorRule;
 use taut_path::{Completions, LimitSpec, QueueConfig, TxQueue, TxRing, qdisc};
+use taut_sim::meter::Meter;
 use taut_sim::nic::{EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig};
 
-use super::control::Control;
+use super::control::{Control, Watch};
 use super::emulated::EmulatedDirection;
-use super::meter::Meter;
-use super::options::{Case, DriverKind, RrUnderLoad};
+use super::options::{DriverKind, RrUnderLoad};
 use super::packet_ring::{ReceiveDirection, RingDirection};
 use super::router::Direction;
 use super::row::row_ns;
 use super::tap_source::TapSource;
+use crate::rr::experiment::Case;
 
 const CLIENT_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
@@ -115,7 +116,7 @@ impl World {
         let wiring = Wiring {
             options,
             control,
-            limit: options.limit_of(case),
+            limit: options.experiment.limit_of(case),
         };
         let client_tap = Rc::new(self.client_tap);
         let from_client = TapSource::new(self.client, Rc::clone(&client_tap));
@@ -215,12 +216,12 @@ impl Wiring<'_> {
         let nic = EmulatedNic::new(NicConfig {
             rate_bits_per_s: self.options.rate_bits_per_s(),
             framing: Framing::ETHERNET,
-            slots: self.options.ring,
+            slots: self.options.experiment.ring,
             rule: DescriptorRule::E1000,
-            interrupt: InterruptRule::every(self.options.cadence),
+            interrupt: InterruptRule::every(self.options.experiment.cadence),
             finished_at: FinishedAt::End,
             segments_apart: false,
-            seed: self.options.seed.wrapping_add(index),
+            seed: self.options.experiment.seed.wrapping_add(index),
         })?;
         let restart_slots = nic.restart_slots();
         with_limit!(self.limit, |limit| {
@@ -231,7 +232,7 @@ impl Wiring<'_> {
 
     /// An AF_PACKET ring from `source` to the shaped device in `ns`.
     fn packet_ring(&self, source: TapSource, ns: &NetNs) -> anyhow::Result<Box<dyn Direction>> {
-        let slots = self.options.ring;
+        let slots = self.options.experiment.ring;
         let ring = AfPacket::open(ns, SHAPED_DEVICE, slots, source.frames.clone())?;
         let restart_slots = DescriptorRule::OnePerPacket.restart_slots(slots);
         with_limit!(self.limit, |limit| {
@@ -239,7 +240,7 @@ impl Wiring<'_> {
             Ok(Box::new(RingDirection::new(
                 source,
                 queue,
-                self.options.cadence,
+                self.options.experiment.cadence,
             )))
         })
     }
@@ -250,19 +251,18 @@ impl Wiring<'_> {
         driver: D,
         restart_slots: u32,
         shown: bool,
-    ) -> anyhow::Result<TxQueue<L, D, Meter>> {
+    ) -> anyhow::Result<TxQueue<L, D, Meter<Watch>>> {
         let now_ns = sched::monotonic_ns();
-        let meter = Meter::new(
-            Arc::clone(self.control),
+        let watch = Watch {
+            control: Arc::clone(self.control),
             shown,
-            now_ns,
-            row_ns(self.options),
-        );
+        };
+        let meter = Meter::new(watch, now_ns, row_ns(self.options));
         let config = QueueConfig {
             restart_slots,
-            ..QueueConfig::new(self.options.ring)
+            ..QueueConfig::new(self.options.experiment.ring)
         };
-        let discipline = qdisc::by_name(&self.options.qdisc)?;
+        let discipline = qdisc::by_name(&self.options.experiment.qdisc)?;
         Ok(TxQueue::new(
             discipline, limit, driver, meter, config, now_ns,
         )?)

@@ -8,7 +8,7 @@ use taut_linux::sched;
 
 use super::LOOK_AROUND;
 use crate::lab::control::Control;
-use crate::lab::meter::histogram;
+use taut_sim::meter::histogram;
 
 /// What the requests measured while the row was recorded.
 #[derive(Debug)]

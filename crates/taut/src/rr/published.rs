@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::options::{Case, DriverKind, RrUnderLoad};
-use super::results::Row;
+use super::experiment::Case;
+use super::results::{Parameters, Row};
 
 /// The published row of one case: bytes in the device queue and transactions/s.
 #[derive(Debug, Clone, Copy)]
@@ -50,12 +50,12 @@ const PUBLISHED: [Published; 4] = [
     },
 ];
 
-/// The published row, if `options` ask for the published experiment at all.
-pub fn published(options: &RrUnderLoad, case: Case) -> Option<&'static Published> {
-    let same = options.driver == DriverKind::Emulated
-        && options.rate_bits_per_s() == 1_000_000_000
-        && options.ring == 1024
-        && options.streams == 100;
+/// The published row, if `parameters` are those of the published experiment at all.
+pub fn published(parameters: &Parameters, case: Case) -> Option<&'static Published> {
+    let same = parameters.driver != "af_packet"
+        && parameters.rate_bits_per_s == 1_000_000_000
+        && parameters.ring_slots == 1024
+        && parameters.streams == 100;
     PUBLISHED.iter().find(|row| same && row.case == case)
 }
 
@@ -72,9 +72,9 @@ pub struct Figure {
 }
 
 /// All published figures that `rows` answer.
-pub fn figures(options: &RrUnderLoad, rows: &[Row]) -> Vec<Figure> {
+pub fn figures(parameters: &Parameters, rows: &[Row]) -> Vec<Figure> {
     rows.iter()
-        .filter_map(|row| published(options, row.case()).map(|published| (row, published)))
+        .filter_map(|row| published(parameters, row.case()).map(|published| (row, published)))
         .flat_map(|(row, published)| figures_of(row, published))
         .collect()
 }

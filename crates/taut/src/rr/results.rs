@@ -1,9 +1,10 @@
-//! What a lab found, as data.
+//! What the experiment showed, as data: the same rows live and simulated.
 
 use serde::Serialize;
 
-use super::meter::{Curve, Quantiles};
-use super::options::{Case, RrUnderLoad};
+use taut_sim::meter::{self, Curve};
+
+use super::experiment::{Case, Experiment};
 use super::published::Figure;
 
 /// The version of the JSON document, for its readers.
@@ -24,6 +25,7 @@ pub struct Results {
 /// What was run.
 #[derive(Debug, Serialize)]
 pub struct Parameters {
+    /// What carried the packets.
     pub driver: &'static str,
     pub rate_bits_per_s: u64,
     pub ring_slots: u32,
@@ -48,7 +50,8 @@ pub struct Row {
     /// Payload bits that arrived at the receivers for the first time, per second.
     pub goodput_bps: u64,
     /// Processor time of this process, the kernel's work for it included; 100 is one core.
-    pub cpu_percent: f64,
+    /// `None` where no real processor did the work.
+    pub cpu_percent: Option<f64>,
     /// Packets lost on the way, both directions.
     pub drops: u64,
     #[serde(skip)]
@@ -71,29 +74,58 @@ impl Row {
     }
 }
 
+/// What carried the packets, and how fast.
+#[derive(Debug, Clone, Copy)]
+pub struct Carrier {
+    pub driver: &'static str,
+    pub rate_bits_per_s: u64,
+}
+
 impl Results {
-    /// The document of a run of `options` that found `rows`.
-    pub fn new(options: &RrUnderLoad, rows: Vec<Row>) -> Self {
-        let figures = super::published::figures(options, &rows);
+    /// The document of `experiment` over `carrier`, which gave `rows`.
+    pub fn new(experiment: &Experiment, carrier: Carrier, rows: Vec<Row>) -> Self {
+        let parameters = Parameters {
+            driver: carrier.driver,
+            rate_bits_per_s: carrier.rate_bits_per_s,
+            ring_slots: experiment.ring,
+            cadence_ns: experiment.cadence,
+            qdisc: experiment.qdisc.clone(),
+            limit: experiment.limit.to_string(),
+            streams: experiment.streams,
+            duration_ns: experiment.duration,
+        };
+        let figures = super::published::figures(&parameters, &rows);
         Self {
             version: DOCUMENT_VERSION,
             scenario: "rr-under-load",
             taut_version: env!("CARGO_PKG_VERSION"),
-            seed: options.seed,
-            parameters: Parameters {
-                driver: options.driver.name(),
-                rate_bits_per_s: options.rate_bits_per_s(),
-                ring_slots: options.ring,
-                cadence_ns: options.cadence,
-                qdisc: options.qdisc.clone(),
-                limit: options.limit.to_string(),
-                streams: options.streams,
-                duration_ns: options.duration,
-            },
+            seed: experiment.seed,
+            parameters,
             rows,
             figures,
         }
     }
+}
+
+/// Quantiles over time, in bytes.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Quantiles {
+    pub p10: u64,
+    pub p50: u64,
+    pub p90: u64,
+    pub max: u64,
+}
+
+impl From<meter::Quantiles> for Quantiles {
+    fn from(quantiles: meter::Quantiles) -> Self {
+        let meter::Quantiles { p10, p50, p90, max } = quantiles;
+        Self { p10, p50, p90, max }
+    }
+}
+
+/// How many of something there are in a second, if there were `count` in `length_ns`.
+pub fn per_second(count: u64, length_ns: u64) -> f64 {
+    count as f64 * 1e9 / length_ns.max(1) as f64
 }
 
 /// Rounds to one decimal: more would promise what a run of seconds cannot know.

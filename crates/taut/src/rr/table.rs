@@ -1,11 +1,10 @@
-//! What a lab found, for people.
+//! What the experiment showed, for people.
 
 use std::fmt::Write;
 
-use super::meter::Curve;
-use super::options::RrUnderLoad;
 use super::published::published;
 use super::results::{Results, Row};
+use taut_sim::meter::Curve;
 
 /// Eighths of a column, lowest first.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -17,11 +16,11 @@ limit  TSO |       bytes in the ring         |  limit | transactions |     laten
 ";
 
 /// The table, with the published rows beside ours, and a curve for each row.
-pub fn table(options: &RrUnderLoad, results: &Results) -> String {
+pub fn table(results: &Results) -> String {
     let mut text = String::from(HEADER);
     for row in &results.rows {
         write_row(&mut text, row);
-        if let Some(published) = published(options, row.case()) {
+        if let Some(published) = published(&results.parameters, row.case()) {
             let [low, high] = published.ring_bytes;
             let bytes = if low == high {
                 kilo(low)
@@ -42,10 +41,13 @@ fn write_row(text: &mut String, row: &Row) {
     let on_off = |on| if on { "on" } else { "off" };
     let bytes = &row.inflight_bytes;
     let limit = row.limit_bytes_p50.map_or_else(|| "-".to_owned(), kilo);
+    let cpu = row
+        .cpu_percent
+        .map_or_else(|| "-".to_owned(), |percent| format!("{percent:.0}"));
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "{:<5}  {:<3} | {:>7} {:>7} {:>7} {:>7} | {limit:>6} | {:>12.1} | {:>7} {:>7} | {:>7} | {:>4.0} | {:>5}",
+        "{:<5}  {:<3} | {:>7} {:>7} {:>7} {:>7} | {limit:>6} | {:>12.1} | {:>7} {:>7} | {:>7} | {cpu:>4} | {:>5}",
         on_off(row.bql),
         on_off(row.tso),
         kilo(bytes.p10),
@@ -56,7 +58,6 @@ fn write_row(text: &mut String, row: &Row) {
         time(row.rr_latency_us.p50),
         time(row.rr_latency_us.p99),
         row.goodput_bps / 1_000_000,
-        row.cpu_percent,
         row.drops,
     );
 }
