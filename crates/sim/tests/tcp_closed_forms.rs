@@ -223,6 +223,80 @@ fn cubic_grows_as_reno_would_on_a_short_path() {
     });
 }
 
+/// Bytes of the window after a first loss, a wait in which the window is not used, and a second loss
+/// before the plateau of the first is reached; the thresholds of both.
+#[test]
+fn cubic_leaves_room_after_a_second_loss_and_does_not_count_unused_time() {
+    let config = TcpConfig {
+        restart_after_idle: false,
+        ..config(Congestion::Cubic)
+    };
+    let link = Link {
+        rate_bits_per_s: 1_000_000_000_000,
+        ..link(100, 1 << 20)
+    };
+    let mut network = Network::new(link, &[config]);
+    let lost = std::rc::Rc::new(std::cell::Cell::new(2000));
+    let drop_at = std::rc::Rc::clone(&lost);
+    network.data_fate = Box::new(move |_, packet| {
+        if packet.number >= drop_at.get() && !packet.retransmission {
+            drop_at.set(u64::MAX);
+            return Fate::Drop;
+        }
+        Fate::Deliver
+    });
+    let window = |network: &Network| network.flows[0].sender.cwnd_bytes() as f64 / 1448.0;
+    let recover = |network: &mut Network, number: u32| {
+        while network.flows[0].sender.stats().recoveries < number
+            || network.flows[0].sender.in_recovery()
+        {
+            network.run_until(network.now_ns + MS / 10);
+        }
+    };
+    let curve = |t: f64, w_max: f64, ssthresh: f64| {
+        0.4 * (t - ((w_max - ssthresh) / 0.4).cbrt()).powi(3) + w_max
+    };
+    // Just enough data that the first epoch runs for a few seconds, then none.
+    network.write(0, 60_000 * 1448);
+    recover(&mut network, 1);
+    let ssthresh = network.flows[0].sender.ssthresh_bytes() as f64 / 1448.0;
+    let epoch = network.now_ns;
+    while network.flows[0].sender.unacked_bytes() > 0 {
+        network.run_until(network.now_ns + MS);
+    }
+    let used_s = (network.now_ns - epoch) as f64 / SECOND as f64;
+    let reached = window(&network);
+    near(
+        "window at the end of the data",
+        reached,
+        curve(used_s, ssthresh / 0.7, ssthresh),
+        0.03,
+    );
+    network.run_until(network.now_ns + 30 * SECOND);
+    network.write(0, u64::MAX / 2);
+    network.run_until(network.now_ns + SECOND);
+    near(
+        "a second later",
+        window(&network),
+        curve(used_s + 1.0, ssthresh / 0.7, ssthresh),
+        0.03,
+    );
+    // The second loss, below the first plateau.
+    lost.set(0);
+    let before = window(&network);
+    assert!(before < ssthresh / 0.7);
+    recover(&mut network, 2);
+    let (ssthresh, epoch) = (
+        network.flows[0].sender.ssthresh_bytes() as f64 / 1448.0,
+        network.now_ns,
+    );
+    for seconds in 1..12 {
+        network.run_until(epoch + seconds * SECOND);
+        let expected = curve(seconds as f64, ssthresh / 0.7 * 0.85, ssthresh);
+        near("after the second loss", window(&network), expected, 0.03);
+    }
+}
+
 fn shares(congestion: Congestion, flows: usize, seconds: u64) -> Vec<f64> {
     let configs = vec![config(congestion); flows];
     let link = Link {

@@ -97,8 +97,11 @@ impl Arrived {
         if end <= self.next + window_bytes || start <= self.next {
             self.beyond.insert((start, end));
         }
-        while let Some(&(_, end)) = self.beyond.iter().find(|&&(start, _)| start <= self.next) {
-            self.beyond.retain(|&(start, _)| start > self.next);
+        while let Some(&(start, end)) = self.beyond.first() {
+            if start > self.next {
+                break;
+            }
+            self.beyond.pop_first();
             self.next = self.next.max(end);
         }
     }

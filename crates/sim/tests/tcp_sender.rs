@@ -34,6 +34,7 @@ fn config() -> TcpConfig {
 fn warmed_up(config: &TcpConfig, rtt_ns: u64, segments: u64) -> (TcpSender, u64) {
     let (mut sender, mut now) = (TcpSender::new(config), 0);
     while sender.cwnd_bytes() < segments * MSS {
+        assert!(now < 100 * rtt_ns, "the window does not grow");
         sender.write((2 * segments * MSS).saturating_sub(sender.unsent_bytes()));
         let mut sent = vec![];
         // A paced sender needs a part of the round trip to send the window.
@@ -125,16 +126,15 @@ fn the_window_of_the_receiver_is_kept_and_never_shrinks() {
     });
     sender.write(u64::MAX);
     assert_eq!(drain(&mut sender, 0).len(), 2);
-    // One segment is acknowledged, and the window's end stays where it was.
+    // A window of less than a segment is used only when nothing else is on its way.
     sender.on_ack(
         &Ack {
-            window_bytes: 10,
+            window_bytes: 1600,
             ..ack(MSS)
         },
         MS,
     );
     assert_eq!(drain(&mut sender, MS).len(), 0);
-    // A window of less than a segment is used only when nothing else is on its way.
     sender.on_ack(
         &Ack {
             window_bytes: 500,
@@ -149,6 +149,22 @@ fn the_window_of_the_receiver_is_kept_and_never_shrinks() {
             .collect::<Vec<_>>(),
         [500]
     );
+    // What was offered once is offered: the first window of 5000 bytes has room for one more.
+    let mut sender = TcpSender::new(&TcpConfig {
+        receive_buffer_bytes: 5000,
+        ..config()
+    });
+    sender.write(2 * MSS);
+    assert_eq!(drain(&mut sender, 0).len(), 2);
+    sender.write(u64::MAX);
+    sender.on_ack(
+        &Ack {
+            window_bytes: 10,
+            ..ack(MSS)
+        },
+        MS,
+    );
+    assert_eq!(drain(&mut sender, MS).len(), 1);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::lab::options::RrUnderLoad;
+use crate::rr::experiment::Experiment;
 
 /// Keeps a transmit queue just full enough.
 #[derive(Debug, Parser)]
@@ -14,11 +15,25 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Experiments in virtual time, on any machine.
+    Sim {
+        #[command(subcommand)]
+        scenario: SimScenario,
+    },
     /// Experiments with real traffic, in network namespaces of their own.
     Lab {
         #[command(subcommand)]
         scenario: LabScenario,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SimScenario {
+    /// Bulk TCP streams saturate a link while one request/response runs at high priority.
+    ///
+    /// The same transmit path and the same emulated NIC as in the lab, in virtual time: no
+    /// privilege, and the same figures on every run of a seed.
+    RrUnderLoad(Experiment),
 }
 
 #[derive(Debug, Subcommand)]

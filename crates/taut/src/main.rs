@@ -3,6 +3,7 @@
 mod cli;
 mod lab;
 mod rr;
+mod sim;
 
 use std::process::ExitCode;
 
@@ -21,6 +22,9 @@ mod exit {
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     match cli.command {
+        cli::Command::Sim {
+            scenario: cli::SimScenario::RrUnderLoad(experiment),
+        } => sim::rr_under_load(&experiment),
         cli::Command::Lab {
             scenario: cli::LabScenario::RrUnderLoad(options),
         } => lab::rr_under_load(&options),

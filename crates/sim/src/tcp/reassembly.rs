@@ -17,6 +17,10 @@ impl Reassembly {
         self.held.is_empty()
     }
 
+    pub fn bytes(&self) -> u64 {
+        self.held.descending().map(|(start, end)| end - start).sum()
+    }
+
     pub fn insert(&mut self, start: u64, end: u64) {
         self.held.insert(start, end);
         let Some((from, to)) = self.held.holding(start) else {

@@ -123,6 +123,11 @@ impl TcpReceiver {
         self.next
     }
 
+    /// Bytes that arrived, each once: those delivered and those held out of order.
+    pub fn arrived_bytes(&self) -> u64 {
+        self.next + self.out_of_order.as_ref().map_or(0, |held| held.bytes())
+    }
+
     fn acknowledge(&mut self) -> Ack {
         self.unacked_segments = 0;
         self.ack_at_ns = NEVER_NS;

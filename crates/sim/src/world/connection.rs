@@ -132,6 +132,10 @@ impl Endpoint {
         })
     }
 
+    pub fn arrived_bytes(&self) -> u64 {
+        self.receiver.arrived_bytes()
+    }
+
     pub fn report(&self) -> EndpointReport {
         EndpointReport {
             received_bytes: self.receiver.delivered_bytes(),

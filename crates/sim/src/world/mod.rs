@@ -149,6 +149,15 @@ impl<L: Limit, P: Probe> World<L, P> {
         self.connections[connection as usize][host].report()
     }
 
+    /// Payload bytes that arrived at a host on all connections, each once, those out of order
+    /// included.
+    pub fn arrived_bytes(&self, host: usize) -> u64 {
+        self.connections
+            .iter()
+            .map(|ends| ends[host].arrived_bytes())
+            .sum()
+    }
+
     /// The transactions that ended since they count.
     pub fn transactions(&self) -> &Transactions {
         &self.transactions

@@ -1,0 +1,210 @@
+//! E1: bulk TCP streams saturate a link while one request/response runs at high priority.
+
+use std::fmt;
+
+use hdrhistogram::Histogram;
+use taut_path::limit::{Dynamic, Fixed, Limit, LimitSpec};
+use taut_path::qdisc::{self, ParseQdiscError};
+use taut_path::ring::DescriptorRule;
+
+use crate::meter::{Curve, From, Meter, Quantiles};
+use crate::nic::{FinishedAt, Framing, InterruptRule, NicConfig};
+use crate::tcp::{SuperPacket, TcpConfig};
+use crate::world::{App, CLIENT, ConnectionConfig, SERVER, World, WorldConfig, WorldError};
+
+/// 14 bytes of Ethernet, 20 of IPv4, 32 of TCP with timestamps.
+const HEADER_BYTES: u16 = 66;
+
+/// The first band of `pfifo_fast`.
+const FIRST_BAND_PRIORITY: u8 = 6;
+
+/// The least whole number of segments above which a super-packet would not fit in 64 KB.
+const SUPER_PACKET_BYTES: u32 = 45 * 1448;
+
+/// What Linux tunes a socket's buffers up to: `tcp_wmem` and `tcp_rmem`.
+const SEND_BUFFER_BYTES: u32 = 4 << 20;
+const RECEIVE_BUFFER_BYTES: u32 = 6 << 20;
+
+/// One write of a bulk sender.
+const WRITE_BYTES: u32 = 64 << 10;
+
+/// The time of a transaction that is not spent in the device queue: both hosts' interrupts, stacks
+/// and applications. The one constant of the hosts, chosen to meet the four published rates.
+const HOSTS_NS: u64 = 550_000;
+
+/// One way across a local network. Part of [`HOSTS_NS`].
+const DELAY_NS: u64 = 10_000;
+
+/// What is not measured at the start: slow start, and the first second of the limit.
+const WARM_UP_NS: u64 = 2_000_000_000;
+
+/// The bulk streams start evenly within this time.
+const START_NS: u64 = 100_000_000;
+
+/// What is run.
+#[derive(Debug, Clone, Copy)]
+pub struct RrUnderLoad<'a> {
+    /// Bulk streams.
+    pub streams: u32,
+    /// Link rate, in bit/s.
+    pub rate_bits_per_s: u64,
+    /// Descriptors of the ring.
+    pub slots: u32,
+    /// Time between interrupts, in ns.
+    pub cadence_ns: u64,
+    /// The discipline, as `tc` spells it.
+    pub qdisc: &'a str,
+    /// What holds the queues of both hosts back.
+    pub limit: LimitSpec,
+    /// Whether senders hand down super-packets.
+    pub tso: bool,
+    /// How long it is measured, in ns.
+    pub duration_ns: u64,
+    /// Seed of everything drawn at random.
+    pub seed: u64,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Bytes in the bulk senders' ring, over time.
+    pub in_flight_bytes: Quantiles,
+    /// Median of the limit over time, in the limit's units.
+    pub limit_p50: u64,
+    /// The course of both, from the start.
+    pub curve: Curve,
+    /// Latencies of the transactions, in ns.
+    pub latency_ns: Histogram<u64>,
+    /// Payload bytes that arrived for the bulk streams, those out of order included.
+    pub delivered_bytes: u64,
+    /// Packets that the disciplines dropped, both ways, over all of the time.
+    pub drops: u64,
+}
+
+/// Why it could not be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunError {
+    /// The discipline is not understood.
+    Qdisc(ParseQdiscError),
+    /// A NIC or a queue cannot be made.
+    World(WorldError),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Qdisc(error) => error.fmt(f),
+            Self::World(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl RrUnderLoad<'_> {
+    /// Runs it in virtual time.
+    ///
+    /// # Errors
+    /// If a setting cannot be.
+    pub fn run(&self) -> Result<Outcome, RunError> {
+        match self.limit {
+            LimitSpec::Off => self.run_with(Fixed::off()),
+            LimitSpec::Bytes(bytes) => self.run_with(Fixed::bytes(bytes)),
+            LimitSpec::Packets(packets) => self.run_with(Fixed::packets(packets)),
+            LimitSpec::Dynamic => self.run_with(Dynamic::default()),
+        }
+    }
+
+    fn run_with<L: Limit + Copy>(&self, limit: L) -> Result<Outcome, RunError> {
+        let mut world = self.world(limit)?;
+        world.run_until(WARM_UP_NS);
+        let before = world.arrived_bytes(SERVER);
+        world.run_until(self.end_ns());
+        let meter = world.probe(CLIENT);
+        Ok(Outcome {
+            in_flight_bytes: meter.in_flight_bytes(),
+            limit_p50: meter.limit_p50(),
+            curve: meter.curve().clone(),
+            latency_ns: world.transactions().latency_ns().clone(),
+            delivered_bytes: world.arrived_bytes(SERVER) - before,
+            drops: world.dropped_packets(CLIENT) + world.dropped_packets(SERVER),
+        })
+    }
+
+    const fn end_ns(&self) -> u64 {
+        WARM_UP_NS + self.duration_ns
+    }
+
+    fn world<L: Limit + Copy>(&self, limit: L) -> Result<World<L, Meter<From>>, RunError> {
+        qdisc::by_name(self.qdisc).map_err(RunError::Qdisc)?;
+        let config = WorldConfig {
+            nic: NicConfig {
+                rate_bits_per_s: self.rate_bits_per_s,
+                framing: Framing::ETHERNET,
+                slots: self.slots,
+                rule: DescriptorRule::E1000,
+                interrupt: InterruptRule::every(self.cadence_ns),
+                finished_at: FinishedAt::End,
+                segments_apart: true,
+                seed: self.seed,
+            },
+            restart_slots: None,
+            delay_ns: DELAY_NS,
+            record_from_ns: WARM_UP_NS,
+        };
+        let parts = |_| {
+            // Understood a moment ago.
+            let discipline = qdisc::by_name(self.qdisc).expect("the same text");
+            (
+                discipline as _,
+                limit,
+                Meter::new(From(WARM_UP_NS), 0, self.end_ns()),
+            )
+        };
+        let mut world = World::new(&config, parts).map_err(RunError::World)?;
+        self.connect(&mut world);
+        Ok(world)
+    }
+
+    fn connect<L: Limit>(&self, world: &mut World<L, Meter<From>>) {
+        let super_packet = if self.tso {
+            SuperPacket::Fixed(SUPER_PACKET_BYTES)
+        } else {
+            SuperPacket::Off
+        };
+        let tcp = TcpConfig {
+            super_packet,
+            receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
+            ..TcpConfig::default()
+        };
+        let bulk = ConnectionConfig {
+            tcp,
+            header_bytes: HEADER_BYTES,
+            priority: 0,
+        };
+        let sender = App::Bulk {
+            write_bytes: WRITE_BYTES,
+            buffer_bytes: SEND_BUFFER_BYTES,
+        };
+        for stream in 0..self.streams {
+            let start_ns = START_NS * u64::from(stream) / u64::from(self.streams);
+            world.connect(&bulk, sender, App::Sink, start_ns);
+        }
+        let think_ns = HOSTS_NS / 2 - DELAY_NS;
+        let requests = ConnectionConfig {
+            priority: FIRST_BAND_PRIORITY,
+            ..bulk
+        };
+        let client = App::Client {
+            request_bytes: 1,
+            response_bytes: 1,
+            think_ns,
+        };
+        let server = App::Server {
+            request_bytes: 1,
+            response_bytes: 1,
+            think_ns,
+        };
+        world.connect(&requests, client, server, START_NS);
+    }
+}

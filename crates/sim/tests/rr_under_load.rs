@@ -1,0 +1,144 @@
+//! E1 in virtual time: the published bytes are met with one cadence given for the card, and the
+//! published rates with one constant for the hosts.
+
+use taut_path::LimitSpec;
+use taut_sim::scenario::rr_under_load::{Outcome, RrUnderLoad, RunError};
+
+const E1: RrUnderLoad<'static> = RrUnderLoad {
+    streams: 100,
+    rate_bits_per_s: 1_000_000_000,
+    slots: 1024,
+    cadence_ns: 250_000,
+    qdisc: "pfifo_fast",
+    limit: LimitSpec::Dynamic,
+    tso: false,
+    duration_ns: 2_000_000_000,
+    seed: 1,
+};
+
+fn run(limit: LimitSpec, tso: bool) -> Outcome {
+    RrUnderLoad { limit, tso, ..E1 }
+        .run()
+        .expect("E1 can be run")
+}
+
+fn tps(outcome: &Outcome) -> f64 {
+    outcome.latency_ns.len() as f64 * 1e9 / E1.duration_ns as f64
+}
+
+/// 1448 of the 1538 bytes of link time of a full segment are payload, less the requests' share.
+fn assert_wire_is_full(outcome: &Outcome) {
+    let share = outcome.delivered_bytes as f64 * 8.0 / (E1.duration_ns as f64 / 1e9) / 1e9;
+    assert!(
+        (0.99 * 1448.0 / 1538.0..1448.0 / 1538.0 + 1e-4).contains(&share),
+        "{share}"
+    );
+}
+
+#[test]
+fn a_full_ring_holds_the_published_bytes() {
+    let plain = run(LimitSpec::Off, false);
+    assert!((453_000.0 * 0.9..454_000.0 * 1.1).contains(&(plain.in_flight_bytes.p90 as f64)));
+    assert_wire_is_full(&plain);
+    let tso = run(LimitSpec::Off, true);
+    assert!(
+        (3e6 * 0.9..3.2e6 * 1.1).contains(&(tso.in_flight_bytes.p90 as f64)),
+        "{tso:?}"
+    );
+    assert_wire_is_full(&tso);
+}
+
+#[test]
+fn under_the_limit_the_ring_holds_the_published_bytes_and_the_wire_stays_full() {
+    let plain = run(LimitSpec::Dynamic, false);
+    assert!(
+        (66e3 * 0.9..66e3 * 1.1).contains(&(plain.in_flight_bytes.p90 as f64)),
+        "{plain:?}"
+    );
+    // The law: 2RT to 2RT + 2 packets, R in counted bytes: 1514 of each 1538.
+    let two_intervals = 2.0 * 250e-6 * 125e6 * 1514.0 / 1538.0;
+    let law = two_intervals - 1514.0..two_intervals + 2.0 * 1514.0;
+    assert!(
+        law.contains(&(plain.limit_p50 as f64)),
+        "{} not in {law:?}",
+        plain.limit_p50
+    );
+    assert_wire_is_full(&plain);
+    let tso = run(LimitSpec::Dynamic, true);
+    assert!(
+        (156e3 * 0.9..194e3 * 1.1).contains(&(tso.in_flight_bytes.p90 as f64)),
+        "{tso:?}"
+    );
+    assert_wire_is_full(&tso);
+}
+
+#[test]
+fn one_constant_of_the_hosts_gives_all_published_rates() {
+    // 1 / (bytes in the ring / 125e6 + 0.55 ms) met all four within 10 %; the model adds what the
+    // discipline, the wire and the interrupts do to a request, and is given more room.
+    let published = [
+        (false, true, 36.0),
+        (true, true, 535.0),
+        (false, false, 234.0),
+        (true, false, 914.0),
+    ];
+    for (bql, tso, expected) in published {
+        let limit = if bql {
+            LimitSpec::Dynamic
+        } else {
+            LimitSpec::Off
+        };
+        let found = tps(&run(limit, tso));
+        let off = found / expected;
+        assert!(
+            (0.75..1.25).contains(&off),
+            "bql {bql}, tso {tso}: {found}, published {expected}"
+        );
+    }
+}
+
+#[test]
+fn a_transaction_takes_at_least_what_was_in_the_ring_before_it() {
+    let outcome = run(LimitSpec::Off, false);
+    // A request enters an almost full ring: it waits for most of it to be sent.
+    let ring_ns = outcome.in_flight_bytes.p10 as f64 * 8.0;
+    assert!(outcome.latency_ns.value_at_quantile(0.1) as f64 > 0.9 * ring_ns);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_figures() {
+    let figures = |outcome: Outcome| {
+        (
+            outcome.in_flight_bytes,
+            outcome.limit_p50,
+            outcome.latency_ns.len(),
+            outcome.drops,
+        )
+    };
+    let once = figures(run(LimitSpec::Dynamic, true));
+    assert_eq!(once, figures(run(LimitSpec::Dynamic, true)));
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let refused = |change: &dyn Fn(&mut RrUnderLoad<'static>)| {
+        let mut experiment = E1;
+        change(&mut experiment);
+        experiment
+            .run()
+            .map(|_| ())
+            .expect_err("cannot be")
+            .to_string()
+    };
+    assert!(refused(&|e| e.slots = 0).contains("ring of 0"));
+    assert!(refused(&|e| e.rate_bits_per_s = 0).contains("rate is 0"));
+    assert!(matches!(
+        RrUnderLoad {
+            qdisc: "nothing",
+            ..E1
+        }
+        .run()
+        .map(|_| ()),
+        Err(RunError::Qdisc(_))
+    ));
+}
