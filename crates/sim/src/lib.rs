@@ -6,6 +6,8 @@
 pub mod engine;
 pub mod meter;
 pub mod nic;
+#[cfg(feature = "scenario")]
+pub mod results;
 pub mod scenario;
 pub mod tcp;
 pub mod world;

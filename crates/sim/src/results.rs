@@ -1,0 +1,90 @@
+//! What a scenario found, as data: one document, the same shape for every scenario.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// The version of the document, for its readers.
+pub const DOCUMENT_VERSION: u32 = 1;
+
+/// Everything that one run of a scenario found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Document {
+    /// [`DOCUMENT_VERSION`].
+    pub version: u32,
+    /// Name of the scenario.
+    pub scenario: &'static str,
+    /// Version of this crate.
+    pub taut_version: &'static str,
+    /// Seed of everything drawn at random.
+    pub seed: u64,
+    /// What was run: the scenario's settings, every one of them.
+    pub parameters: Value,
+    /// One object for each row; all rows have the same keys. Units last in the keys' names.
+    pub rows: Vec<Value>,
+    /// Published figures and what was found in their place.
+    pub figures: Vec<Figure>,
+    /// How things went over time, for drawing.
+    #[serde(skip)]
+    pub series: Vec<Series>,
+}
+
+/// One published figure and what was found in its place.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figure {
+    /// Where it stands: experiment, row, column.
+    pub id: String,
+    /// The figure, or the two ends of its range.
+    pub published: Vec<f64>,
+    /// What was found.
+    pub value: f64,
+    /// Of both.
+    pub unit: &'static str,
+    /// What was chosen to meet published figures, rather than given with them.
+    pub constants: Vec<&'static str>,
+}
+
+impl Figure {
+    /// Whether the figure counts as predicted: within a tenth of what was published, or inside of
+    /// the published range.
+    pub fn is_predicted(&self) -> bool {
+        match self.published[..] {
+            [figure] => (self.value - figure).abs() <= 0.1 * figure.abs(),
+            [low, high] => (low..=high).contains(&self.value),
+            _ => false,
+        }
+    }
+}
+
+/// A value over time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Series {
+    /// Which row it belongs to.
+    pub row: String,
+    /// What it is: `limit`, `in flight`, `backlog`.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Time in ns, and the value from then on.
+    pub points: Vec<(u64, f64)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_is_predicted_within_a_tenth_or_inside_its_range() {
+        let figure = |published: &[f64], value| Figure {
+            id: String::new(),
+            published: published.to_vec(),
+            value,
+            unit: "bytes",
+            constants: Vec::new(),
+        };
+        assert!(figure(&[100.0], 110.0).is_predicted());
+        assert!(!figure(&[100.0], 110.1).is_predicted());
+        assert!(figure(&[100.0, 200.0], 200.0).is_predicted());
+        assert!(!figure(&[100.0, 200.0], 201.0).is_predicted());
+        assert!(!figure(&[], 0.0).is_predicted());
+    }
+}
