@@ -88,6 +88,15 @@ impl<E, const LANES: usize> Engine<E, LANES> {
         self.lanes[lane].push_back(scheduled);
     }
 
+    /// Schedules `event` in a lane if it is not earlier than what is there, else in the heap: for
+    /// events that mostly come in order. One far ahead of the others sends them to the heap.
+    pub fn schedule_in_lane_or_heap(&mut self, lane: usize, at_ns: u64, event: E) {
+        match self.lanes[lane].back() {
+            Some(last) if last.at_ns > at_ns => self.schedule(at_ns, event),
+            _ => self.schedule_in_lane(lane, at_ns, event),
+        }
+    }
+
     /// Replaces all that a lane has scheduled by one `event`: for a source that has one next event
     /// and changes its mind about when.
     pub fn reschedule_lane(&mut self, lane: usize, at_ns: u64, event: E) {
@@ -157,6 +166,16 @@ mod tests {
         }
         assert_eq!(order, "abcde");
         assert_eq!((engine.now_ns(), engine.processed()), (20, 5));
+    }
+
+    #[test]
+    fn what_does_not_fit_the_order_of_a_lane_goes_through_the_heap() {
+        let mut engine = Engine::<u8, 1>::new();
+        for (at_ns, event) in [(5, 1), (9, 2), (7, 3), (9, 4)] {
+            engine.schedule_in_lane_or_heap(0, at_ns, event);
+        }
+        let order: Vec<_> = std::iter::from_fn(|| engine.next(u64::MAX)).collect();
+        assert_eq!(order, [(5, 1), (7, 3), (9, 2), (9, 4)]);
     }
 
     #[test]

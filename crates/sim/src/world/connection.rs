@@ -33,8 +33,6 @@ pub(super) struct Endpoint {
     desk: Desk,
     /// An acknowledgement that must go out now, alone if there is no data.
     ack_due: Option<Ack>,
-    /// When the next look at the timers is scheduled.
-    watched_ns: Option<u64>,
     header_bytes: u16,
     mss_bytes: u16,
     priority: u8,
@@ -47,7 +45,6 @@ impl Endpoint {
             receiver: TcpReceiver::new(&config.tcp),
             desk: Desk::new(app),
             ack_due: None,
-            watched_ns: None,
             header_bytes: config.header_bytes,
             mss_bytes: config.tcp.mss_bytes.min(u32::from(u16::MAX)) as u16,
             priority: config.priority,
@@ -81,38 +78,18 @@ impl Endpoint {
         self.ack_due = ack.or(self.ack_due);
     }
 
-    /// Returns whether something was due by `now_ns`.
-    pub fn on_timer(&mut self, now_ns: u64) -> bool {
-        if self.watched_ns.is_some_and(|at_ns| at_ns <= now_ns) {
-            self.watched_ns = None;
-        }
-        let sender_due = self
-            .sender
-            .next_timer_ns()
-            .is_some_and(|at_ns| at_ns <= now_ns);
-        if sender_due {
-            self.sender.on_timer(now_ns);
-        }
-        let ack = self.receiver.on_timer(now_ns);
-        self.ack_due = ack.or(self.ack_due);
-        sender_due || ack.is_some()
+    /// Time has come to `now_ns`. Too early is harmless.
+    pub fn on_timer(&mut self, now_ns: u64) {
+        self.sender.on_timer(now_ns);
+        self.ack_due = self.receiver.on_timer(now_ns).or(self.ack_due);
     }
 
-    /// When to look at the timers, if no look is scheduled by then. A timer that moved to later is
-    /// found out by the look that comes too early: most never fire.
-    pub fn timer_is_due_anew(&mut self) -> Option<u64> {
-        let next_ns = match (self.sender.next_timer_ns(), self.receiver.next_timer_ns()) {
-            (Some(sender), Some(receiver)) => sender.min(receiver),
-            (sender, receiver) => sender.or(receiver)?,
-        };
-        if self
-            .watched_ns
-            .is_some_and(|watched_ns| watched_ns <= next_ns)
-        {
-            return None;
+    /// When the first of its timers is due. May move at any call.
+    pub fn next_timer_ns(&self) -> Option<u64> {
+        match (self.sender.next_timer_ns(), self.receiver.next_timer_ns()) {
+            (Some(sender), Some(receiver)) => Some(sender.min(receiver)),
+            (sender, receiver) => sender.or(receiver),
         }
-        self.watched_ns = Some(next_ns);
-        self.watched_ns
     }
 
     /// What to send now: data, with an acknowledgement if one is owed, or that alone.

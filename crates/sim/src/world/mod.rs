@@ -7,6 +7,7 @@ mod app;
 mod connection;
 mod host;
 mod segments;
+mod timers;
 mod transactions;
 
 use std::collections::VecDeque;
@@ -23,6 +24,7 @@ use connection::Endpoint;
 pub use connection::{ConnectionConfig, EndpointReport};
 use host::Host;
 use segments::Arrival;
+use timers::{Look, Timers};
 pub use transactions::Transactions;
 
 /// The host that connections are opened from; the other is 1.
@@ -30,8 +32,12 @@ pub const CLIENT: usize = 0;
 /// The host that connections are opened to.
 pub const SERVER: usize = 1;
 
-/// Lanes of the engine: each host's NIC, and the wire into each host.
-const LANES: usize = 4;
+/// Lanes of the engine: each host's NIC, the wire into each host, and each host's timers, most of
+/// which are equally long (delayed acknowledgements here, retransmissions there) and so in order.
+const LANES: usize = 6;
+const NIC_LANE: usize = 0;
+const WIRE_LANE: usize = 2;
+const TIMER_LANE: usize = 4;
 
 /// How the hosts and the link are made. The same on both sides.
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +73,7 @@ pub struct World<L: Limit, P> {
     /// Frames under way to each host, in order.
     wires: [VecDeque<Arrival>; 2],
     connections: Vec<[Endpoint; 2]>,
+    timers: Timers,
     delay_ns: u64,
     transactions: Transactions,
 }
@@ -94,6 +101,7 @@ impl<L: Limit, P: Probe> World<L, P> {
             hosts: [host(CLIENT)?, host(SERVER)?],
             wires: [VecDeque::new(), VecDeque::new()],
             connections: Vec::new(),
+            timers: Timers::default(),
             delay_ns: config.delay_ns,
             transactions: Transactions::new(config.record_from_ns),
         })
@@ -109,6 +117,7 @@ impl<L: Limit, P: Probe> World<L, P> {
         start_ns: u64,
     ) -> u32 {
         let number = self.connections.len() as u32;
+        self.timers.add();
         self.connections
             .push([Endpoint::new(config, client), Endpoint::new(config, server)]);
         for host in [CLIENT, SERVER] {
@@ -174,7 +183,7 @@ impl<L: Limit, P: Probe> World<L, P> {
             self.wires[to].push_back(arrival);
             let at_ns = ends_ns.saturating_add(self.delay_ns);
             self.engine
-                .schedule_in_lane(2 + to, at_ns, Event::Arrive(to));
+                .schedule_in_lane(WIRE_LANE + to, at_ns, Event::Arrive(to));
         }
         self.watch_nic(host);
     }
@@ -182,7 +191,8 @@ impl<L: Limit, P: Probe> World<L, P> {
     /// Schedules what the NIC does next.
     fn watch_nic(&mut self, host: usize) {
         if let Some(at_ns) = self.hosts[host].nic_is_due_anew() {
-            self.engine.reschedule_lane(host, at_ns, Event::Nic(host));
+            self.engine
+                .reschedule_lane(NIC_LANE + host, at_ns, Event::Nic(host));
         }
     }
 
@@ -195,10 +205,13 @@ impl<L: Limit, P: Probe> World<L, P> {
     }
 
     fn on_timer(&mut self, connection: u32, host: usize, now_ns: u64) {
-        if self.connections[connection as usize][host].on_timer(now_ns) {
-            self.pump(connection, host, now_ns);
-        } else {
-            self.watch_timer(connection, host);
+        match self.timers.look(connection, host, now_ns) {
+            Look::Due => {
+                self.connections[connection as usize][host].on_timer(now_ns);
+                self.pump(connection, host, now_ns);
+            }
+            Look::At(at_ns) => self.schedule_look(at_ns, connection, host),
+            Look::Nothing => {}
         }
     }
 
@@ -230,9 +243,18 @@ impl<L: Limit, P: Probe> World<L, P> {
     }
 
     fn watch_timer(&mut self, connection: u32, host: usize) {
-        if let Some(at_ns) = self.connections[connection as usize][host].timer_is_due_anew() {
-            self.engine.schedule(at_ns, Event::Timer(connection, host));
+        let due_ns = self.connections[connection as usize][host].next_timer_ns();
+        if let Some(at_ns) = self.timers.set(connection, host, due_ns) {
+            self.schedule_look(at_ns, connection, host);
         }
+    }
+
+    fn schedule_look(&mut self, at_ns: u64, connection: u32, host: usize) {
+        self.engine.schedule_in_lane_or_heap(
+            TIMER_LANE + host,
+            at_ns,
+            Event::Timer(connection, host),
+        );
     }
 }
 
