@@ -104,7 +104,7 @@ fn plan(options: &RrUnderLoad, cases: &[Case]) -> String {
         let limit = options.experiment.limit_of(*case);
         text += &format!(
             "would run {case} ({limit}): {} s\n",
-            row::row_ns(options) / 1_000_000_000
+            options.row_ns() / 1_000_000_000
         );
     }
     text

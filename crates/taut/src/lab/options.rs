@@ -4,6 +4,10 @@ use clap::{Args, ValueEnum};
 
 use crate::rr::experiment::{Case, Experiment};
 
+/// Load that is not measured, at the start of each row, in ns: slow start and the first second of
+/// the limit, after which it may shrink for the first time.
+pub const WARM_UP_NS: u64 = 2_000_000_000;
+
 /// Options of `taut lab rr-under-load`.
 #[derive(Debug, Clone, Args)]
 pub struct RrUnderLoad {
@@ -46,6 +50,11 @@ impl RrUnderLoad {
             DriverKind::Emulated => 1_000_000_000,
             DriverKind::AfPacket => 100_000_000,
         })
+    }
+
+    /// How long one row takes, in ns, besides setting it up.
+    pub const fn row_ns(&self) -> u64 {
+        WARM_UP_NS + self.experiment.duration
     }
 
     /// The rows to run. The slots of an AF_PACKET ring hold one frame each, so it has no rows with

@@ -10,21 +10,12 @@ use taut_linux::sched;
 
 use super::control::Control;
 use super::load::{self, Load, Requests};
-use super::options::RrUnderLoad;
+use super::options::{self, RrUnderLoad};
 use super::progress::Progress;
 use super::router::{self, DirectionOutcome};
 use super::world::World;
 use crate::rr::experiment::Case;
 use crate::rr::results::{Latency, Row, one_decimal, per_second};
-
-/// Load that is not measured, at the start of each row: slow start and the first second of the
-/// limit, after which it may shrink for the first time.
-const WARM_UP_NS: u64 = 2_000_000_000;
-
-/// How long one case takes, in ns, besides setting it up.
-pub const fn row_ns(options: &RrUnderLoad) -> u64 {
-    WARM_UP_NS + options.experiment.duration
-}
 
 /// Runs one case and measures it.
 pub fn run(options: &RrUnderLoad, case: Case, progress: &mut Progress) -> anyhow::Result<Row> {
@@ -79,7 +70,7 @@ fn measure(
     control: &Control,
     progress: &mut Progress,
 ) -> io::Result<Window> {
-    wait(WARM_UP_NS, control, progress);
+    wait(options::WARM_UP_NS, control, progress);
     let before = load.delivered()?;
     let (start_ns, start_cpu_ns) = (sched::monotonic_ns(), sched::process_cpu_ns());
     control.record(true);

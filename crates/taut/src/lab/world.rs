@@ -20,7 +20,6 @@ use super::emulated::EmulatedDirection;
 use super::options::{DriverKind, RrUnderLoad};
 use super::packet_ring::{ReceiveDirection, RingDirection};
 use super::router::Direction;
-use super::row::row_ns;
 use super::tap_source::TapSource;
 use crate::rr::experiment::Case;
 
@@ -257,7 +256,7 @@ impl Wiring<'_> {
             control: Arc::clone(self.control),
             shown,
         };
-        let meter = Meter::new(watch, now_ns, row_ns(self.options));
+        let meter = Meter::new(watch, now_ns, self.options.row_ns());
         let config = QueueConfig {
             restart_slots,
             ..QueueConfig::new(self.options.experiment.ring)
