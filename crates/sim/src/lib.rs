@@ -4,6 +4,7 @@
 #![deny(missing_docs)]
 
 pub mod engine;
+pub mod lane;
 pub mod meter;
 pub mod nic;
 #[cfg(feature = "scenario")]

@@ -128,6 +128,11 @@ impl<W: Window> Meter<W> {
         }
     }
 
+    /// The least number of bytes that were not exceeded for `share` (0 to 1) of the measured time.
+    pub fn in_flight_at_bytes(&self, share: f64) -> u64 {
+        self.in_flight_bytes.held_ns.value_at_quantile(share)
+    }
+
     /// Their mean.
     pub fn in_flight_mean_bytes(&self) -> u64 {
         let Level {

@@ -1,0 +1,134 @@
+//! What a lane's sender does next, and the core that it shares with the interrupts.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Wake;
+
+use rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::{Cost, LaneConfig, Source, WhenFull};
+
+/// One core: what it is asked to do, it does in the order of asking.
+#[derive(Debug, Default)]
+pub(super) struct Core {
+    busy_until_ns: u64,
+    pub(super) busy_ns: u64,
+}
+
+impl Core {
+    /// Works for `cost_ns`, from `now_ns` or when it is done with the rest; says when it is done.
+    pub(super) fn work(&mut self, now_ns: u64, cost_ns: u64) -> u64 {
+        self.busy_ns += cost_ns;
+        self.busy_until_ns = self.busy_until_ns.max(now_ns).saturating_add(cost_ns);
+        self.busy_until_ns
+    }
+}
+
+/// A waker that leaves a note.
+#[derive(Debug, Default)]
+pub(super) struct Note(AtomicBool);
+
+impl Note {
+    pub(super) fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
+}
+
+impl Wake for Note {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The sender's clockwork.
+pub(super) struct Feed {
+    pub(super) source: Source,
+    pub(super) cost: Cost,
+    /// When the sender next does something by itself.
+    pub(super) next_ns: Option<u64>,
+    /// When the packet that is being made is ready.
+    pub(super) made_ns: Option<u64>,
+    /// Packets that are wanted and not made.
+    pub(super) wanted: u64,
+    pub(super) failed_sends: u64,
+    pub(super) wakeups: u64,
+    random: Xoshiro256PlusPlus,
+    object_bytes: Vec<u32>,
+    next_object: usize,
+}
+
+impl Feed {
+    pub(super) fn new(config: &LaneConfig) -> Self {
+        Self {
+            source: config.source,
+            cost: config.cost,
+            next_ns: Some(0),
+            made_ns: None,
+            wanted: 0,
+            failed_sends: 0,
+            wakeups: 0,
+            // Not the sequence that the NIC draws its periods from.
+            random: Xoshiro256PlusPlus::seed_from_u64(!config.nic.seed),
+            object_bytes: config.object_bytes.clone(),
+            next_object: 0,
+        }
+    }
+
+    /// Size of the next object, in bytes.
+    pub(super) fn next_bytes(&mut self) -> u32 {
+        let bytes = self.object_bytes[self.next_object];
+        self.next_object = (self.next_object + 1) % self.object_bytes.len();
+        bytes
+    }
+
+    /// Whether a saturating sender has something to send now.
+    pub(super) fn is_saturating(&self, now_ns: u64) -> bool {
+        match self.source {
+            Source::Saturating => true,
+            Source::OnOff { on_ns, off_ns } => now_ns % on_ns.saturating_add(off_ns).max(1) < on_ns,
+            Source::Bursts { .. } | Source::Blind(_) => false,
+        }
+    }
+
+    /// The start of the next cycle of an on-off sender, or of the next burst.
+    pub(super) fn next_cycle_ns(&mut self, now_ns: u64) -> Option<u64> {
+        match self.source {
+            Source::Saturating | Source::Blind(_) => None,
+            Source::OnOff { on_ns, off_ns } => {
+                let cycle_ns = on_ns.saturating_add(off_ns).max(1);
+                (now_ns / cycle_ns + 1).checked_mul(cycle_ns)
+            }
+            Source::Bursts {
+                every_ns,
+                jitter_ns,
+                ..
+            } => {
+                let spread_ns = self.below(jitter_ns.saturating_mul(2).saturating_add(1));
+                let gap_ns = every_ns.saturating_add(spread_ns).saturating_sub(jitter_ns);
+                now_ns.checked_add(gap_ns.max(1))
+            }
+        }
+    }
+
+    /// Even in 0..n; the bias of the wide multiplication is below n / 2^64.
+    pub(super) fn below(&mut self, n: u64) -> u64 {
+        ((u128::from(self.random.next_u64()) * u128::from(n)) >> 64) as u64
+    }
+}
+
+/// When a sleep ends that begins at `now_ns`.
+pub(super) fn sleep_until_ns(when_full: WhenFull, now_ns: u64) -> Option<u64> {
+    match when_full {
+        WhenFull::Sleep { sleep_ns, tick_ns } => {
+            let at_ns = now_ns.saturating_add(sleep_ns.max(1));
+            Some(match tick_ns {
+                0 => at_ns,
+                // Strictly later: a clock cannot know how far into its tick the sleep began.
+                tick_ns => (at_ns / tick_ns).saturating_add(1).saturating_mul(tick_ns),
+            })
+        }
+        WhenFull::Spin(retry_ns) => Some(now_ns.saturating_add(retry_ns.max(1))),
+        WhenFull::Wait => None,
+    }
+}

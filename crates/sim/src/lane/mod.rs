@@ -1,0 +1,241 @@
+//! One sender, one transmit queue, one emulated NIC, in virtual time: all that the experiments on
+//! a single queue need, and nothing of a network.
+//!
+//! [`observe`] runs a lane from time 0 to its end and tells what was seen. The sender, the
+//! interrupts and the packets share one core, on which each can be given a cost.
+
+mod feed;
+mod run;
+mod watch;
+
+use std::fmt;
+
+use hdrhistogram::Histogram;
+use taut_path::limit::{Dynamic, Fixed};
+use taut_path::queue::QueueConfigError;
+use taut_path::{Frame, Packet, Segmentation};
+
+use crate::meter::Quantiles;
+use crate::nic::{NicConfig, NicConfigError, WireCounters};
+pub use watch::{Course, Step};
+
+/// Headers that each segment of a super-packet carries: 14 link, 20 network, 32 transport bytes.
+const HEADER_BYTES: u16 = 66;
+/// The largest plain packet; a longer object is a super-packet.
+const LARGEST_FRAME_BYTES: u32 = 1_514;
+
+/// What holds the queue back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// Only the ring.
+    Off,
+    /// A fixed number of bytes.
+    Bytes(u32),
+    /// Linux's rule.
+    Dynamic {
+        /// How far apart completions are handed to it, in ns; 0 hands on each at once.
+        cadence_ns: u64,
+    },
+}
+
+/// What sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Always has something to send.
+    Saturating,
+    /// Saturating for a time, silent for a time, and again.
+    OnOff {
+        /// Length of the first, in ns.
+        on_ns: u64,
+        /// Length of the second, in ns.
+        off_ns: u64,
+    },
+    /// So many packets at once, again and again: with one packet, a light load.
+    Bursts {
+        /// Packets of a burst.
+        packets: u32,
+        /// From burst to burst, in ns; at least 1.
+        every_ns: u64,
+        /// Each gap is longer or shorter by up to this much, in ns, evenly spread.
+        jitter_ns: u64,
+    },
+    /// Sends until there is "no buffer space", and then does what is said.
+    Blind(WhenFull),
+}
+
+/// What a sender does that is told "no buffer space".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenFull {
+    /// Sleeps at least so long, to the next tick of the clock.
+    Sleep {
+        /// What it asks for, in ns.
+        sleep_ns: u64,
+        /// The clock's tick, in ns; 0 is a clock without ticks.
+        tick_ns: u64,
+    },
+    /// Tries again after this, in ns, all of it on the core; at least 1.
+    Spin(u64),
+    /// Waits to be woken when there is room.
+    Wait,
+}
+
+/// What things cost on the one core, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cost {
+    /// Each interrupt, before it reaps.
+    pub interrupt_ns: u64,
+    /// Each packet, before it is handed to the discipline; each call of a blind sender.
+    pub packet_ns: u64,
+}
+
+/// How completions are reaped after an interrupt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reap {
+    /// Most packets of a round, at least 1. A round that reaches it is followed by another.
+    pub budget_packets: u32,
+    /// From a round to the next, in ns.
+    pub round_ns: u64,
+}
+
+impl Reap {
+    /// Everything at once.
+    pub const ALL: Self = Self {
+        budget_packets: u32::MAX,
+        round_ns: 0,
+    };
+}
+
+/// A lane, and how it is watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneConfig {
+    /// Link rate, ring, interrupts, seed.
+    pub nic: NicConfig,
+    /// Free slots at which a queue that stopped for a full ring starts again; the NIC's own if
+    /// `None`.
+    pub restart_slots: Option<u32>,
+    /// How completions are reaped.
+    pub reap: Reap,
+    /// Packets that the discipline, a first-in first-out, can hold; at least 1.
+    pub backlog_packets: u32,
+    /// Sizes of what is sent, in bytes with one set of headers, used in turn. More than 1,514 is a
+    /// super-packet.
+    pub object_bytes: Vec<u32>,
+    /// What sends.
+    pub source: Source,
+    /// What it costs.
+    pub cost: Cost,
+    /// The link rate from a time on: (ns, bit/s), in order of time.
+    pub rate_changes: Vec<(u64, u64)>,
+    /// What is before this time is not measured, in ns.
+    pub measure_from_ns: u64,
+    /// The end, in ns.
+    pub end_ns: u64,
+    /// How often to ask what a new packet of high priority would wait, in ns; 0 asks never.
+    pub sample_ns: u64,
+}
+
+/// What was seen.
+#[derive(Debug, Clone)]
+pub struct Observed {
+    /// Bytes in flight, queued minus reported, over the measured time.
+    pub in_flight_bytes: Quantiles,
+    /// Their 99th percentile.
+    pub in_flight_p99_bytes: u64,
+    /// Their mean.
+    pub in_flight_mean_bytes: u64,
+    /// The limit at the end, in bytes.
+    pub limit_bytes: u32,
+    /// The limit and what was in flight, over all of the time.
+    pub course: Course,
+    /// What the wire carried in the measured time.
+    pub wire: WireCounters,
+    /// What it had carried at time 0, at each change of the rate, and at the end: (ns, counters).
+    pub marks: Vec<(u64, WireCounters)>,
+    /// Share of the measured time in which the wire was busy, at the last rate.
+    pub utilisation: f64,
+    /// Rounds after which the device had nothing left while the limit held the sender back, over
+    /// all of the time.
+    pub starved: u64,
+    /// What a new packet of high priority would wait before it has the wire, in ns.
+    pub urgent_delay_ns: Histogram<u64>,
+    /// From the discipline to the last bit on the wire, in ns.
+    pub latency_ns: Histogram<u64>,
+    /// From the last bit on the wire to the reap, in ns.
+    pub held_ns: Histogram<u64>,
+    /// Share of the measured time in which the core was busy.
+    pub core_share: f64,
+    /// Sends refused with "no buffer space", over the measured time.
+    pub failed_sends: u64,
+    /// Times that the sender woke, over the measured time.
+    pub wakeups: u64,
+    /// Packets dropped by the discipline, over all of the time.
+    pub drops: u64,
+    /// Packets freed and packets that entered, over all of the time, and what is still on the path.
+    pub ledger: Ledger,
+}
+
+/// Where all packets are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ledger {
+    /// Handed to the discipline.
+    pub entered: u64,
+    /// Came back from the device.
+    pub freed: u64,
+    /// Wait in the discipline.
+    pub waiting: u64,
+    /// Are in the ring.
+    pub in_ring: u64,
+}
+
+/// Why a lane cannot be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LaneError {
+    /// The NIC cannot be made of its settings.
+    Nic(NicConfigError),
+    /// The queue or its limit cannot.
+    Queue(QueueConfigError),
+    /// There is no size to send.
+    NoObjects,
+}
+
+impl fmt::Display for LaneError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nic(error) => error.fmt(f),
+            Self::Queue(error) => error.fmt(f),
+            Self::NoObjects => f.write_str("no sizes to send; at least one is needed"),
+        }
+    }
+}
+
+impl std::error::Error for LaneError {}
+
+/// Runs a lane from time 0 to its end.
+///
+/// # Errors
+/// If its settings contradict each other.
+pub fn observe(config: &LaneConfig, rule: Rule) -> Result<Observed, LaneError> {
+    match rule {
+        Rule::Off => run::Lane::new(config, Fixed::off())?.run(),
+        Rule::Bytes(bytes) => run::Lane::new(config, Fixed::bytes(bytes))?.run(),
+        Rule::Dynamic { cadence_ns } => {
+            let limit = Dynamic {
+                cadence_ns,
+                ..Dynamic::default()
+            };
+            run::Lane::new(config, limit)?.run()
+        }
+    }
+}
+
+/// An object of `bytes`, cut into full segments on the wire if it is longer than one.
+pub fn object(frame: u32, bytes: u32) -> Packet {
+    let mut packet = Packet::new(Frame::new(frame), bytes);
+    if bytes > LARGEST_FRAME_BYTES {
+        packet.segmentation = Some(Segmentation {
+            header_bytes: HEADER_BYTES,
+            payload_bytes: (LARGEST_FRAME_BYTES as u16) - HEADER_BYTES,
+        });
+    }
+    packet
+}

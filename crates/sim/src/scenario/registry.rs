@@ -1,0 +1,183 @@
+//! The scenarios that can be run from a file, by name.
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::right_size;
+use crate::lane::LaneError;
+use crate::results::{DOCUMENT_VERSION, Document, Figure, Series};
+
+/// The seed if none is given.
+pub const DEFAULT_SEED: u64 = 1;
+
+/// Hears what is being run, how many parts are done, and of how many.
+pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
+
+/// A scenario: what can be set, and how it is run.
+pub trait Scenario: Default + DeserializeOwned + Serialize {
+    /// Its name, which is also its file's first key.
+    const NAME: &'static str;
+    /// What it shows, in one line.
+    const ABOUT: &'static str;
+
+    /// Looks at every setting.
+    ///
+    /// # Errors
+    /// Names the first key that cannot be, its value, and what is allowed.
+    fn validate(&self) -> Result<(), String>;
+
+    /// Runs it with valid settings.
+    ///
+    /// # Errors
+    /// If the settings contradict each other.
+    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError>;
+
+    /// Checks the settings and runs them.
+    ///
+    /// # Errors
+    /// If a setting cannot be.
+    fn run(&self, seed: u64, progress: Progress) -> Result<Document, ScenarioError> {
+        self.validate().map_err(ScenarioError::Setting)?;
+        let found = self.measure(seed, progress)?;
+        Ok(Document {
+            version: DOCUMENT_VERSION,
+            scenario: Self::NAME,
+            taut_version: env!("CARGO_PKG_VERSION"),
+            seed,
+            parameters: serde_json::to_value(self).unwrap_or_default(),
+            rows: found.rows,
+            figures: found.figures,
+            series: found.series,
+        })
+    }
+}
+
+/// What a run found: the parts of a [`Document`] that differ.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// One object for each row.
+    pub rows: Vec<serde_json::Value>,
+    /// Published figures and what was found in their place.
+    pub figures: Vec<Figure>,
+    /// How things went over time.
+    pub series: Vec<Series>,
+}
+
+/// One scenario of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// What it shows, in one line.
+    pub about: &'static str,
+    /// A file that states its defaults.
+    pub file: &'static str,
+    check: fn(&str) -> Result<(), ScenarioError>,
+    run: fn(&str, u64, Progress) -> Result<Document, ScenarioError>,
+}
+
+impl Entry {
+    const fn of<S: Scenario>(file: &'static str) -> Self {
+        Self {
+            name: S::NAME,
+            about: S::ABOUT,
+            file,
+            check: |text| read::<S>(text).map(drop),
+            run: |text, seed, progress| read::<S>(text)?.run(seed, progress),
+        }
+    }
+}
+
+/// Every scenario.
+pub const ALL: &[Entry] = &[Entry::of::<right_size::Settings>(include_str!(
+    "../../scenarios/right-size.toml"
+))];
+
+/// Why a scenario could not be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScenarioError {
+    /// The file is not understood; says line and column.
+    Syntax(String),
+    /// There is no scenario of that name.
+    UnknownName(String),
+    /// A setting is out of its range; names key, value and range.
+    Setting(String),
+    /// The settings contradict each other.
+    Lane(LaneError),
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // toml ends its messages with a line break.
+            Self::Syntax(message) => f.write_str(message.trim_end()),
+            Self::UnknownName(name) => {
+                write!(f, "no scenario {name:?}; there are")?;
+                for (index, entry) in ALL.iter().enumerate() {
+                    write!(f, "{} {}", if index == 0 { "" } else { "," }, entry.name)?;
+                }
+                Ok(())
+            }
+            Self::Setting(message) => f.write_str(message),
+            Self::Lane(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+impl From<LaneError> for ScenarioError {
+    fn from(error: LaneError) -> Self {
+        Self::Lane(error)
+    }
+}
+
+/// The scenario that a file names; its other keys are not looked at.
+///
+/// # Errors
+/// If the file is not TOML, or names no scenario or an unknown one.
+pub fn find(text: &str) -> Result<&'static Entry, ScenarioError> {
+    #[derive(Deserialize)]
+    struct Head {
+        scenario: String,
+    }
+    let Head { scenario } = toml::from_str(text).map_err(syntax)?;
+    match ALL.iter().find(|entry| entry.name == scenario) {
+        Some(entry) => Ok(entry),
+        None => Err(ScenarioError::UnknownName(scenario)),
+    }
+}
+
+/// Whether a file can be run, without running it.
+///
+/// # Errors
+/// As [`run`].
+pub fn check(text: &str) -> Result<&'static Entry, ScenarioError> {
+    let entry = find(text)?;
+    (entry.check)(text)?;
+    Ok(entry)
+}
+
+/// Runs a scenario file; with [`DEFAULT_SEED`] if no seed is given.
+///
+/// # Errors
+/// If the file is not understood (with line and column), or a setting cannot be.
+pub fn run(
+    text: &str,
+    seed: Option<u64>,
+    progress: &mut dyn FnMut(&str, u64, u64),
+) -> Result<Document, ScenarioError> {
+    (find(text)?.run)(text, seed.unwrap_or(DEFAULT_SEED), progress)
+}
+
+fn read<S: Scenario>(text: &str) -> Result<S, ScenarioError> {
+    let settings: S = toml::from_str(text).map_err(syntax)?;
+    settings.validate().map_err(ScenarioError::Setting)?;
+    Ok(settings)
+}
+
+fn syntax(error: toml::de::Error) -> ScenarioError {
+    ScenarioError::Syntax(error.to_string())
+}
