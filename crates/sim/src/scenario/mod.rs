@@ -1,6 +1,8 @@
 //! Experiments in virtual time.
 
 #[cfg(feature = "scenario")]
+pub mod aperiodic;
+#[cfg(feature = "scenario")]
 pub mod quantity;
 #[cfg(feature = "scenario")]
 pub mod registry;

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::right_size;
+use super::{aperiodic, right_size};
 use crate::lane::LaneError;
 use crate::results::{DOCUMENT_VERSION, Document, Figure, Series};
 
@@ -91,9 +91,10 @@ impl Entry {
 }
 
 /// Every scenario.
-pub const ALL: &[Entry] = &[Entry::of::<right_size::Settings>(include_str!(
-    "../../scenarios/right-size.toml"
-))];
+pub const ALL: &[Entry] = &[
+    Entry::of::<right_size::Settings>(include_str!("../../scenarios/right-size.toml")),
+    Entry::of::<aperiodic::Settings>(include_str!("../../scenarios/aperiodic.toml")),
+];
 
 /// Why a scenario could not be run.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -50,7 +50,7 @@ pub fn row<'a>(document: &'a Document, keys: &[(&str, &str)]) -> &'a Value {
     let is_it = |row: &&Value| {
         keys.iter().all(|(key, value)| match &row[*key] {
             Value::String(text) => text == value,
-            other => other.to_string() == *value,
+            other => value.parse().ok() == other.as_f64(),
         })
     };
     let found = document.rows.iter().find(is_it);
