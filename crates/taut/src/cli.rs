@@ -3,37 +3,26 @@
 use clap::{Parser, Subcommand};
 
 use crate::lab::options::RrUnderLoad;
-use crate::rr::experiment::Experiment;
+use crate::sim::options::Sim;
 
 /// Keeps a transmit queue just full enough.
+///
+/// Without a command: the published experiment, simulated in a second.
 #[derive(Debug, Parser)]
 #[command(name = "taut", version, about)]
 pub struct Cli {
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Experiments in virtual time, on any machine.
-    Sim {
-        #[command(subcommand)]
-        scenario: SimScenario,
-    },
+    Sim(Sim),
     /// Experiments with real traffic, in network namespaces of their own.
     Lab {
         #[command(subcommand)]
         scenario: LabScenario,
     },
-}
-
-#[derive(Debug, Subcommand)]
-pub enum SimScenario {
-    /// Bulk TCP streams saturate a link while one request/response runs at high priority.
-    ///
-    /// The same transmit path and the same emulated NIC as in the lab, in virtual time: no
-    /// privilege, and the same figures on every run of a seed.
-    RrUnderLoad(Experiment),
 }
 
 #[derive(Debug, Subcommand)]

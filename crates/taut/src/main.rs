@@ -2,8 +2,10 @@
 
 mod cli;
 mod lab;
+mod report;
 mod rr;
 mod sim;
+mod stdout;
 
 use std::process::ExitCode;
 
@@ -22,11 +24,10 @@ mod exit {
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     match cli.command {
-        cli::Command::Sim {
-            scenario: cli::SimScenario::RrUnderLoad(experiment),
-        } => sim::rr_under_load(&experiment),
-        cli::Command::Lab {
+        None => sim::first_look(),
+        Some(cli::Command::Sim(options)) => sim::sim(&options),
+        Some(cli::Command::Lab {
             scenario: cli::LabScenario::RrUnderLoad(options),
-        } => lab::rr_under_load(&options),
+        }) => lab::rr_under_load(&options),
     }
 }

@@ -131,7 +131,8 @@ impl RrUnderLoad<'_> {
         })
     }
 
-    const fn end_ns(&self) -> u64 {
+    /// When it ends, in ns of virtual time: the warm-up is part of it.
+    pub const fn end_ns(&self) -> u64 {
         WARM_UP_NS + self.duration_ns
     }
 

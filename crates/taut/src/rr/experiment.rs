@@ -59,7 +59,7 @@ pub struct Experiment {
 }
 
 /// One combination that is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Case {
     /// A limit holds the queue back.
     pub bql: bool,

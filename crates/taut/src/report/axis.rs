@@ -1,0 +1,199 @@
+//! An axis of a chart: its range, its ticks, and where a value stands on it.
+
+use super::number::{short, time};
+
+/// About so many steps on a linear axis.
+const STEPS: f64 = 5.0;
+
+/// Within so many decades, a logarithmic axis has ticks at 1, 2 and 5.
+const DENSE_DECADES: f64 = 3.0;
+
+/// One axis.
+#[derive(Debug, Clone)]
+pub struct Axis {
+    /// What it shows, with its unit.
+    pub title: String,
+    low: f64,
+    high: f64,
+    logarithmic: bool,
+    label: fn(f64) -> String,
+}
+
+impl Axis {
+    /// From 0 to a whole tick at or above `high`.
+    pub fn linear(title: impl Into<String>, high: f64) -> Self {
+        let high = if high.is_finite() && high > 0.0 {
+            high
+        } else {
+            1.0
+        };
+        let step = step(high);
+        Self {
+            title: title.into(),
+            low: 0.0,
+            high: (high / step - 1e-9).ceil() * step,
+            logarithmic: false,
+            label: short,
+        }
+    }
+
+    /// From 0 to exactly `high`.
+    pub fn up_to(title: impl Into<String>, high: f64) -> Self {
+        let whole = Self::linear(title, high);
+        Self {
+            high: if high.is_finite() && high > 0.0 {
+                high
+            } else {
+                whole.high
+            },
+            ..whole
+        }
+    }
+
+    /// Times in ns, from `low_ns` to `high_ns`, each decade as long as the next.
+    pub fn times(title: impl Into<String>, low_ns: f64, high_ns: f64) -> Self {
+        let low = if low_ns.is_finite() {
+            low_ns.max(1.0)
+        } else {
+            1.0
+        };
+        let high = if high_ns.is_finite() { high_ns } else { low };
+        Self {
+            title: title.into(),
+            low: tick_at_or_below(low),
+            high: tick_at_or_above(high.max(low * 2.0)),
+            logarithmic: true,
+            label: time,
+        }
+    }
+
+    /// Where `value` stands: 0 at the start, 1 at the end, and never beyond.
+    pub fn position(&self, value: f64) -> f64 {
+        let part = if self.logarithmic {
+            (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        };
+        // What no scenario should give goes to the start.
+        if part.is_nan() {
+            0.0
+        } else {
+            part.clamp(0.0, 1.0)
+        }
+    }
+
+    /// The ticks: their positions and labels.
+    pub fn ticks(&self) -> Vec<(f64, String)> {
+        let values = if self.logarithmic {
+            self.logarithmic_ticks()
+        } else {
+            self.linear_ticks()
+        };
+        let tick = |value| (self.position(value), (self.label)(value));
+        values.into_iter().map(tick).collect()
+    }
+
+    fn linear_ticks(&self) -> Vec<f64> {
+        let step = step(self.high);
+        let count = (self.high / step + 1e-9).floor() as u32;
+        (0..=count).map(|at| f64::from(at) * step).collect()
+    }
+
+    fn logarithmic_ticks(&self) -> Vec<f64> {
+        let decades = (self.high / self.low).log10();
+        let factors: &[f64] = if decades <= DENSE_DECADES {
+            &[1.0, 2.0, 5.0]
+        } else {
+            &[1.0]
+        };
+        let (first, last) = (self.low.log10().floor(), self.high.log10().ceil());
+        let within = (self.low * (1.0 - 1e-9))..=(self.high * (1.0 + 1e-9));
+        (first as i32..=last as i32)
+            .flat_map(|decade| {
+                factors
+                    .iter()
+                    .map(move |factor| factor * 10f64.powi(decade))
+            })
+            .filter(|value| within.contains(value))
+            .collect()
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, so that about [`STEPS`] of them reach `high`.
+fn step(high: f64) -> f64 {
+    tick_at_or_above(high / STEPS)
+}
+
+fn tick_at_or_above(value: f64) -> f64 {
+    let decade = 10f64.powf(value.log10().floor());
+    let factors = [1.0, 2.0, 5.0];
+    let found = factors
+        .into_iter()
+        .find(|it| it * decade >= value * (1.0 - 1e-9));
+    found.unwrap_or(10.0) * decade
+}
+
+fn tick_at_or_below(value: f64) -> f64 {
+    let decade = 10f64.powf(value.log10().floor());
+    let factors = [5.0, 2.0];
+    let found = factors
+        .into_iter()
+        .find(|it| it * decade <= value * (1.0 + 1e-9));
+    found.unwrap_or(1.0) * decade
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(axis: &Axis) -> Vec<String> {
+        axis.ticks().into_iter().map(|(_, label)| label).collect()
+    }
+
+    #[test]
+    fn linear_ticks_are_round_and_reach_over_the_highest_value() {
+        for (high, expected) in [
+            (3_484_000.0, "0 1M 2M 3M 4M"),
+            (195_711.0, "0 50k 100k 150k 200k"),
+            (1.0, "0 0.2 0.4 0.6 0.8 1"),
+            (7.0, "0 2 4 6 8"),
+            (0.0, "0 0.2 0.4 0.6 0.8 1"),
+            (f64::NAN, "0 0.2 0.4 0.6 0.8 1"),
+        ] {
+            let axis = Axis::linear("", high);
+            assert_eq!(labels(&axis).join(" "), expected, "{high}");
+            assert_eq!(axis.ticks().last().unwrap().0, 1.0, "{high}");
+        }
+    }
+
+    #[test]
+    fn an_axis_up_to_its_end_has_ticks_inside_only() {
+        let axis = Axis::up_to("", 7.0);
+        assert_eq!(labels(&axis), ["0", "2", "4", "6"]);
+        assert_eq!(axis.position(7.0), 1.0);
+    }
+
+    #[test]
+    fn times_stand_by_their_logarithm() {
+        let axis = Axis::times("", 650_000.0, 30_000_000.0);
+        assert_eq!(
+            labels(&axis),
+            ["500 us", "1 ms", "2 ms", "5 ms", "10 ms", "20 ms", "50 ms"]
+        );
+        assert!((axis.position(5e6) - 0.5).abs() < 1e-9);
+        let wide = Axis::times("", 1e3, 1e9);
+        assert_eq!(labels(&wide).len(), 7);
+    }
+
+    #[test]
+    fn no_value_leaves_the_chart() {
+        for axis in [Axis::linear("", 10.0), Axis::times("", 1e3, 1e6)] {
+            for value in [-1.0, 0.0, 1e300, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                assert!((0.0..=1.0).contains(&axis.position(value)), "{value}");
+            }
+        }
+        let same = Axis::times("", 5e3, 5e3);
+        assert!(same.ticks().len() >= 2);
+        assert!(Axis::times("", 0.0, f64::NAN).position(1.0).is_finite());
+    }
+}

@@ -1,0 +1,194 @@
+//! What is drawn: lines over one pair of axes.
+
+use std::fmt::Write;
+
+use taut_sim::results::{Document, Series};
+
+use super::axis::Axis;
+use super::html::Escaped;
+use super::svg;
+
+/// More charts than this are not looked at.
+const MOST_CHARTS: usize = 24;
+
+/// The classes of the style sheet for lines, from `look0` on.
+pub const LOOKS: usize = 6;
+
+/// Lines over one pair of axes.
+#[derive(Debug)]
+pub struct Chart {
+    /// What one sees.
+    pub title: String,
+    /// The same for those who do not see it.
+    pub description: String,
+    /// From left to right.
+    pub x: Axis,
+    /// From bottom to top.
+    pub y: Axis,
+    /// Later ones are drawn over earlier ones.
+    pub lines: Vec<Line>,
+}
+
+/// One line.
+#[derive(Debug)]
+pub struct Line {
+    /// What it is, for the legend.
+    pub label: String,
+    /// Which of the [`LOOKS`] it has.
+    pub look: usize,
+    /// Each value holds until the next point.
+    pub points: Vec<(f64, f64)>,
+}
+
+impl Chart {
+    /// The chart with its title and legend; `number` tells it from the others of a page.
+    pub fn figure(&self, number: usize) -> String {
+        let mut out = String::new();
+        // Writing to a String cannot fail.
+        let _ = write!(
+            out,
+            "<figure class=\"chart\">\n<figcaption>{}</figcaption>\n<ul class=\"legend\">\n",
+            Escaped(&self.title)
+        );
+        for line in &self.lines {
+            let _ = writeln!(
+                out,
+                "<li><svg width=\"30\" height=\"10\" aria-hidden=\"true\">\
+                 <path class=\"line look{}\" d=\"M0 5H30\"/></svg>{}</li>",
+                line.look % LOOKS,
+                Escaped(&line.label)
+            );
+        }
+        out.push_str("</ul>\n");
+        out.push_str(&svg::draw(self, number));
+        out.push_str("</figure>\n");
+        out
+    }
+}
+
+/// Charts of the document's series: one for each row and unit, all of a unit on one scale. Says
+/// how many were left out.
+pub fn charts(document: &Document) -> (Vec<Chart>, usize) {
+    let mut groups: Vec<Vec<&Series>> = Vec::new();
+    for series in document.series.iter().filter(|it| !it.points.is_empty()) {
+        let same =
+            |group: &&mut Vec<&Series>| group[0].row == series.row && group[0].unit == series.unit;
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(series),
+            None => groups.push(vec![series]),
+        }
+    }
+    let left_out = groups.len().saturating_sub(MOST_CHARTS);
+    let draw = |group: &Vec<&Series>| to_chart(group, &document.series);
+    (
+        groups.iter().take(MOST_CHARTS).map(draw).collect(),
+        left_out,
+    )
+}
+
+fn to_chart(group: &[&Series], all: &[Series]) -> Chart {
+    let (row, unit) = (&group[0].row, group[0].unit);
+    let of_unit = all.iter().filter(|series| series.unit == unit);
+    let values = of_unit.flat_map(|series| series.points.iter().map(|point| point.1));
+    let end_ns = group
+        .iter()
+        .flat_map(|it| it.points.last())
+        .map(|it| it.0)
+        .max();
+    let (scale_ns, time_unit) = time_unit(end_ns.unwrap_or(0));
+    let names: Vec<&str> = group.iter().map(|series| series.name).collect();
+    let lines = group.iter().enumerate().map(|(at, series)| Line {
+        label: series.name.to_owned(),
+        look: look_of(series.name, at),
+        points: series
+            .points
+            .iter()
+            .map(|&(ns, value)| (ns as f64 / scale_ns, value))
+            .collect(),
+    });
+    Chart {
+        title: row.clone(),
+        description: format!("{} over time, in {unit}, for {row}.", names.join(" and ")),
+        x: Axis::up_to(
+            format!("time ({time_unit})"),
+            end_ns.unwrap_or(0) as f64 / scale_ns,
+        ),
+        y: Axis::linear(unit, values.fold(0.0, f64::max)),
+        lines: lines.collect(),
+    }
+}
+
+/// What is held back and what holds it back look the same in every chart.
+fn look_of(name: &str, at: usize) -> usize {
+    match name {
+        "in flight" => 1,
+        "limit" => 3,
+        _ => [4, 0, 2][at % 3],
+    }
+}
+
+/// ns in the unit that times up to `end_ns` are read in, and its name.
+fn time_unit(end_ns: u64) -> (f64, &'static str) {
+    match end_ns {
+        0..2_000_000 => (1e3, "us"),
+        2_000_000..2_000_000_000 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(row: &str, name: &'static str, unit: &'static str, high: f64) -> Series {
+        Series {
+            row: row.to_owned(),
+            name,
+            unit,
+            points: vec![(0, 0.0), (3_000_000_000, high)],
+        }
+    }
+
+    fn document(series: Vec<Series>) -> Document {
+        Document {
+            version: 1,
+            scenario: "test",
+            taut_version: "0",
+            seed: 1,
+            parameters: serde_json::json!({}),
+            rows: Vec::new(),
+            figures: Vec::new(),
+            series,
+        }
+    }
+
+    #[test]
+    fn rows_stand_apart_on_one_scale_for_each_unit() {
+        let document = document(vec![
+            series("off", "in flight", "bytes", 4e6),
+            series("on", "in flight", "bytes", 1e5),
+            series("on", "limit", "bytes", 1e5),
+            series("on", "backlog", "packets", 10.0),
+        ]);
+        let (charts, left_out) = charts(&document);
+        let lines: Vec<usize> = charts.iter().map(|it| it.lines.len()).collect();
+        assert_eq!((lines, left_out), (vec![1, 2, 1], 0));
+        let tops: Vec<f64> = charts.iter().map(|it| it.y.position(1e5)).collect();
+        assert_eq!(tops, [0.025, 0.025, 1.0]);
+        assert_eq!(charts[0].x.title, "time (s)");
+    }
+
+    #[test]
+    fn too_many_rows_are_counted_rather_than_drawn() {
+        let many = (0..MOST_CHARTS + 3).map(|row| series(&row.to_string(), "limit", "bytes", 1.0));
+        let (charts, left_out) = charts(&document(many.collect()));
+        assert_eq!((charts.len(), left_out), (MOST_CHARTS, 3));
+    }
+
+    #[test]
+    fn a_series_without_points_is_not_drawn() {
+        let mut empty = series("on", "limit", "bytes", 1.0);
+        empty.points.clear();
+        assert_eq!(charts(&document(vec![empty])).0.len(), 0);
+    }
+}

@@ -1,0 +1,76 @@
+//! Comma-separated values, as RFC 4180 quotes them, with a line feed after each line.
+
+use serde_json::Value;
+
+use super::flat::flatten;
+
+/// A line of column names, and a line for each row. Numbers are as in the JSON document; a value
+/// that is not there is an empty field, an empty text is a quoted one.
+pub fn csv(rows: &[Value]) -> String {
+    let flat = flatten(rows);
+    let mut out = String::new();
+    push_line(&mut out, flat.columns.iter().map(|name| quoted(name)));
+    for row in &flat.rows {
+        push_line(&mut out, row.iter().map(field));
+    }
+    out
+}
+
+fn push_line(out: &mut String, fields: impl Iterator<Item = String>) {
+    let mut comma = "";
+    for field in fields {
+        out.push_str(comma);
+        out.push_str(&field);
+        comma = ",";
+    }
+    out.push('\n');
+}
+
+fn field(value: &Option<Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => quoted(text),
+        Some(value) => quoted(&value.to_string()),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    if text.is_empty() || text.contains(['"', ',', '\r', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_needs_quotes_is_quoted() {
+        for (text, written) in [
+            ("plain text", "plain text"),
+            ("a,b", "\"a,b\""),
+            ("say \"when\"", "\"say \"\"when\"\"\""),
+            ("two\nlines", "\"two\nlines\""),
+            ("cr\r", "\"cr\r\""),
+            ("", "\"\""),
+        ] {
+            assert_eq!(quoted(text), written);
+        }
+    }
+
+    #[test]
+    fn a_row_is_a_line_and_a_missing_value_an_empty_field() {
+        let rows = [
+            json!({"name": "x,y", "on": true, "at": {"p50": 0.1, "max": 18_446_744_073_709_551_615_u64}}),
+            json!({"name": "", "on": null, "at": {"p50": 2}}),
+        ];
+        assert_eq!(
+            csv(&rows),
+            "name,on,at.p50,at.max\n\"x,y\",true,0.1,18446744073709551615\n\"\",,2,\n"
+        );
+    }
+}

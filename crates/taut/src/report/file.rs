@@ -1,0 +1,149 @@
+//! A file that is there whole, or not at all.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Puts `content` at `path`. A file that was there before stays as it was if anything fails.
+pub fn replace(path: &Path, content: &str) -> io::Result<()> {
+    replace_with(path, |file| file.write_all(content.as_bytes()))
+}
+
+/// Says early what would fail late: a directory that is not there.
+pub fn check(path: &Path) -> io::Result<()> {
+    if path.file_name().is_none() || path.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    fs::metadata(directory(path)).and_then(|found| {
+        if found.is_dir() {
+            Ok(())
+        } else {
+            Err(io::Error::from(io::ErrorKind::NotADirectory))
+        }
+    })
+}
+
+fn replace_with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    check(path)?;
+    // A device or a pipe is written to, never replaced; a link keeps pointing where it points.
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => fill(&mut OpenOptions::new().write(true).open(path)?),
+        Ok(_) => through_temporary(&fs::canonicalize(path)?, fill),
+        Err(_) => through_temporary(path, fill),
+    }
+}
+
+fn through_temporary(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    // In the same directory, for only within a file system is renaming at once.
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = directory(path).join(name);
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&temporary)?;
+    let done = fill(&mut file)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&temporary, path));
+    if done.is_err() {
+        // The first error is the one to tell.
+        let _ = fs::remove_file(&temporary);
+    }
+    done
+}
+
+fn directory(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory of its own for each test, taken away at its end.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(test: &str) -> Self {
+            let path =
+                std::env::temp_dir().join(format!("taut-file-{}-{test}", std::process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        fn names(&self) -> Vec<OsString> {
+            let entries = fs::read_dir(&self.0).unwrap();
+            entries.map(|entry| entry.unwrap().file_name()).collect()
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn fails_half_way(file: &mut File) -> io::Result<()> {
+        file.write_all(b"half")?;
+        Err(io::Error::from(io::ErrorKind::StorageFull))
+    }
+
+    #[test]
+    fn a_failure_half_way_leaves_nothing() {
+        let scratch = Scratch::new("nothing");
+        let error = replace_with(&scratch.0.join("out.html"), fails_half_way).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(scratch.names().len(), 0);
+    }
+
+    #[test]
+    fn a_failure_half_way_leaves_the_old_file() {
+        let scratch = Scratch::new("old");
+        let path = scratch.0.join("out.html");
+        replace(&path, "old").unwrap();
+        replace_with(&path, fails_half_way).unwrap_err();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        replace(&path, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(scratch.names(), ["out.html"]);
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let scratch = Scratch::new("link");
+        let (target, link) = (scratch.0.join("target"), scratch.0.join("link"));
+        replace(&target, "old").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        replace(&link, "new").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&target).unwrap(), "new");
+    }
+
+    #[test]
+    fn what_cannot_be_a_file_is_refused() {
+        let scratch = Scratch::new("refused");
+        assert!(replace(&scratch.0, "x").is_err());
+        assert!(replace(Path::new(""), "x").is_err());
+        assert!(replace(&scratch.0.join("missing/out.html"), "x").is_err());
+        assert_eq!(scratch.names().len(), 0);
+    }
+
+    #[test]
+    fn a_full_device_is_an_error_and_stays_a_device() {
+        let full = Path::new("/dev/full");
+        if !full.exists() {
+            return;
+        }
+        let error = replace(full, "x").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert!(!fs::metadata(full).unwrap().is_file());
+    }
+}

@@ -1,0 +1,120 @@
+//! Numbers for people.
+
+use serde_json::{Number, Value};
+
+/// A value of a row as people read it.
+pub fn readable(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::Number(number) => number_text(number),
+        Value::String(text) => text.clone(),
+        // Empty; those with something in them are flattened.
+        Value::Array(_) | Value::Object(_) => "-".to_owned(),
+    }
+}
+
+fn number_text(number: &Number) -> String {
+    if number.is_f64() {
+        float(number.as_f64().unwrap_or_default())
+    } else {
+        grouped(&number.to_string())
+    }
+}
+
+/// Four digits that count, or all of the whole part.
+pub fn float(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let whole_digits = value.abs().log10().floor() as i32 + 1;
+    let decimals = (4 - whole_digits).clamp(0, 9) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') {
+        grouped(text.trim_end_matches('0').trim_end_matches('.'))
+    } else {
+        grouped(&text)
+    }
+}
+
+/// Commas between the thousands of the whole part.
+fn grouped(text: &str) -> String {
+    let (sign, rest) = match text.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", text),
+    };
+    let (whole, fraction) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+    let mut out = String::from(sign);
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out + fraction
+}
+
+/// As short as it can be, for an axis: 1500000 is 1.5M.
+pub fn short(value: f64) -> String {
+    let scales = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    let (scale, suffix) = scales
+        .into_iter()
+        .find(|(scale, _)| value.abs() >= *scale)
+        .unwrap_or((1.0, ""));
+    // Rounded, for the ticks' multiples of a step are not exact.
+    let rounded = (value / scale * 1e6).round() / 1e6;
+    format!("{rounded}{suffix}")
+}
+
+/// A time in ns with its unit.
+pub fn time(ns: f64) -> String {
+    let scales = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
+    let (scale, unit) = scales
+        .into_iter()
+        .find(|(scale, _)| ns >= *scale)
+        .unwrap_or((1.0, "ns"));
+    format!("{} {unit}", (ns / scale * 1e6).round() / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn thousands_are_kept_apart() {
+        for (value, text) in [
+            (json!(0), "0"),
+            (json!(999), "999"),
+            (json!(1000), "1,000"),
+            (json!(-123_456), "-123,456"),
+            (json!(u64::MAX), "18,446,744,073,709,551,615"),
+            (json!(1234567.891), "1,234,568"),
+            (json!(-1000.25), "-1,000"),
+            (json!(39.8), "39.8"),
+            (json!(3.261_94), "3.262"),
+            (json!(0.000_123_456), "0.0001235"),
+            (json!(0.0), "0"),
+            (json!(null), "-"),
+            (json!(true), "yes"),
+            (json!("a b"), "a b"),
+        ] {
+            assert_eq!(readable(&value), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn ticks_are_short_and_say_their_scale() {
+        assert_eq!(
+            [0.0, 0.25, 500.0, 1e3, 1.5e6, 2e9].map(short),
+            ["0", "0.25", "500", "1k", "1.5M", "2G"]
+        );
+        assert_eq!(short(0.1 + 0.2), "0.3");
+        assert_eq!(
+            [20.0, 5e5, 2e7, 1e9].map(time),
+            ["20 ns", "500 us", "20 ms", "1 s"]
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! A command line that gives the same results again.
+
+use crate::rr::experiment::Experiment;
+
+/// The options of `experiment` that differ from those of `defaults`, and the seed.
+pub fn rr_under_load(experiment: &Experiment, defaults: &Experiment) -> String {
+    let mut words = vec!["taut sim rr-under-load".to_owned()];
+    let mut push = |differs: bool, option: &str, value: String| {
+        if differs {
+            words.push(format!("--{option} {}", quoted(&value)));
+        }
+    };
+    let Experiment {
+        streams,
+        rate,
+        ring,
+        cadence,
+        qdisc,
+        limit,
+        duration,
+        seed,
+        only,
+        json: _,
+    } = experiment;
+    push(*streams != defaults.streams, "streams", streams.to_string());
+    if let Some(rate) = rate {
+        push(true, "rate", format!("{rate}bit"));
+    }
+    push(*ring != defaults.ring, "ring", ring.to_string());
+    push(
+        *cadence != defaults.cadence,
+        "cadence",
+        format!("{cadence}ns"),
+    );
+    push(*qdisc != defaults.qdisc, "qdisc", qdisc.clone());
+    push(*limit != defaults.limit, "limit", limit.to_string());
+    push(
+        *duration != defaults.duration,
+        "duration",
+        format!("{duration}ns"),
+    );
+    push(*only != defaults.only, "only", only.to_string());
+    push(true, "seed", seed.to_string());
+    words.join(" ")
+}
+
+/// `word` so that a shell reads it as one.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Experiment,
+    }
+
+    fn parse(line: &[&str]) -> Experiment {
+        Line::try_parse_from([&["sim"], line].concat())
+            .unwrap()
+            .options
+    }
+
+    #[test]
+    fn what_differs_is_said_and_read_back_as_it_was() {
+        let said = [
+            "--rate",
+            "2.5gbit",
+            "--cadence",
+            "0.1ms",
+            "--limit",
+            "40k",
+            "--seed",
+            "9",
+        ];
+        let rest = [
+            "--qdisc",
+            "pfifo_fast limit 500",
+            "--duration",
+            "2s",
+            "--only",
+            "tso=on",
+        ];
+        let defaults = parse(&[]);
+        let command = rr_under_load(&parse(&[&said[..], &rest].concat()), &defaults);
+        assert_eq!(
+            command,
+            "taut sim rr-under-load --rate 2500000000bit --cadence 100000ns \
+             --qdisc 'pfifo_fast limit 500' --limit 40960 --duration 2000000000ns \
+             --only tso=on --seed 9"
+        );
+        let quote_free = command.replace("pfifo_fast limit 500", "pfifo_fast_limit_500");
+        let words: Vec<String> = quote_free
+            .split(' ')
+            .skip(3)
+            .map(|word| word.replace('\'', "").replace("_limit_500", " limit 500"))
+            .collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        assert_eq!(rr_under_load(&parse(&words), &defaults), command);
+        assert_eq!(
+            rr_under_load(&defaults, &defaults),
+            "taut sim rr-under-load --seed 1"
+        );
+    }
+
+    #[test]
+    fn a_shell_reads_each_word_as_one() {
+        for (word, written) in [
+            ("a.toml", "a.toml"),
+            ("my file", "'my file'"),
+            ("it's", "'it'\\''s'"),
+            ("$(rm)", "'$(rm)'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(word), written);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Experiments in virtual time.
+
+mod command;
+pub mod options;
+mod output;
+mod rr_charts;
+pub mod rr_under_load;
+mod scenario;
+
+use std::process::ExitCode;
+
+use options::{Scenario, Sim};
+
+use crate::{exit, stdout};
+
+/// `taut sim`.
+pub fn sim(sim: &Sim) -> ExitCode {
+    match &sim.scenario {
+        Some(Scenario::RrUnderLoad(options)) => rr_under_load::run(options),
+        Some(Scenario::File(path, common)) => scenario::run_file(path, common),
+        Some(Scenario::BuiltIn(entry, common)) => scenario::run_named(entry, common),
+        // Without a scenario there is a list, or the usage would have been shown.
+        None => list(),
+    }
+}
+
+/// `taut` alone: what it is about, in a second.
+pub fn first_look() -> ExitCode {
+    let options = match rr_under_load::Options::published() {
+        Ok(options) => options,
+        Err(error) => {
+            eprintln!("taut: {error}");
+            return ExitCode::from(exit::FAILED);
+        }
+    };
+    let done = rr_under_load::run(&options);
+    eprintln!(
+        "\nThis was simulated. The same live, with real TCP, as root: taut lab rr-under-load\n\
+         More: taut --help"
+    );
+    done
+}
+
+fn list() -> ExitCode {
+    let line = |(name, about)| format!("{name:<16} {about}\n");
+    let lines: String = options::names().map(line).collect();
+    match stdout::write(&lines) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("taut: cannot write to stdout: {error}");
+            ExitCode::from(exit::FAILED)
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What `taut sim` accepts.
+
+use std::path::PathBuf;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use taut_sim::scenario::registry::{self, Entry};
+
+use super::output::Output;
+use super::rr_under_load;
+
+/// Experiments in virtual time, on any machine.
+///
+/// No privilege is needed, and a seed gives the same figures on every run.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true, args_conflicts_with_subcommands = true)]
+pub struct Sim {
+    /// List the scenarios, one a line
+    #[arg(long)]
+    pub list: bool,
+
+    #[command(subcommand)]
+    pub scenario: Option<Scenario>,
+}
+
+/// What is run.
+#[derive(Debug)]
+pub enum Scenario {
+    /// The experiment that the lab runs live.
+    RrUnderLoad(Box<rr_under_load::Options>),
+    /// A file.
+    File(PathBuf, Common),
+    /// One of the registry.
+    BuiltIn(&'static Entry, Common),
+}
+
+/// What every scenario accepts.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// Seed of everything drawn at random [default: 1]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// Print one JSON document instead of the table
+    #[arg(short, long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Subcommand)]
+enum Fixed {
+    /// Bulk TCP streams saturate a link while one request/response runs at high priority.
+    ///
+    /// The same transmit path and the same emulated NIC as in the lab, in virtual time: no
+    /// privilege, and the same figures on every run of a seed.
+    RrUnderLoad(Box<rr_under_load::Options>),
+
+    /// Run a scenario file.
+    Run {
+        /// A TOML file that names a scenario and its settings
+        file: PathBuf,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// The scenarios of the registry that are not commands of their own.
+fn built_in() -> impl Iterator<Item = &'static Entry> {
+    let own = |entry: &&Entry| ["rr-under-load", "run"].contains(&entry.name);
+    registry::ALL.iter().filter(move |entry| !own(entry))
+}
+
+/// Every scenario's name and what it shows.
+pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let own = [("rr-under-load", rr_under_load::ABOUT)];
+    own.into_iter()
+        .chain(built_in().map(|entry| (entry.name, entry.about)))
+}
+
+// By hand, for the registry's names are not known to the derive.
+impl Subcommand for Scenario {
+    fn augment_subcommands(command: Command) -> Command {
+        let to_command =
+            |entry: &Entry| Common::augment_args(Command::new(entry.name)).about(entry.about);
+        Fixed::augment_subcommands(command).subcommands(built_in().map(to_command))
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        Fixed::has_subcommand(name) || built_in().any(|entry| entry.name == name)
+    }
+}
+
+impl FromArgMatches for Scenario {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let chosen = matches.subcommand();
+        if let Some((name, below)) = chosen
+            && let Some(entry) = built_in().find(|entry| entry.name == name)
+        {
+            return Ok(Self::BuiltIn(entry, Common::from_arg_matches(below)?));
+        }
+        Ok(match Fixed::from_arg_matches(matches)? {
+            Fixed::RrUnderLoad(options) => Self::RrUnderLoad(options),
+            Fixed::Run { file, common } => Self::File(file, common),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,140 @@
+//! What is drawn of the experiment of a request/response under load.
+
+use taut_sim::scenario::rr_under_load::Outcome;
+
+use crate::report::axis::Axis;
+use crate::report::chart::{Chart, Line};
+use crate::rr::experiment::Case;
+
+/// What stands above the charts.
+pub const REMARK: &str = "With and without the limit on the same scale: what the limit takes away \
+    is the time that every packet of the first band waited behind bytes already in the ring. \
+    The time series begin with the start of the streams, which is not measured.";
+
+/// One case, what it gave, and whether its limit is one of bytes.
+pub struct Ran {
+    pub case: Case,
+    pub outcome: Outcome,
+    pub limits_bytes: bool,
+}
+
+/// For each setting of TSO the bytes in the ring; the latencies; the rows with a limit enlarged.
+pub fn charts(ran: &[Ran], length_ns: u64) -> Vec<Chart> {
+    let of_tso = |tso| ran.iter().filter(move |it| it.case.tso == tso);
+    let mut charts = Vec::new();
+    for tso in [true, false] {
+        let rows: Vec<&Ran> = of_tso(tso).collect();
+        let title = format!("Bytes in the ring, TSO {}", on_off(tso));
+        charts.extend(over_time(title, &rows, length_ns));
+    }
+    charts.extend(latency(ran));
+    for tso in [true, false] {
+        let rows: Vec<&Ran> = of_tso(tso)
+            .filter(|it| it.case.bql && it.limits_bytes)
+            .collect();
+        // With nothing to compare it with, the first chart shows the limit well enough.
+        if rows.len() < of_tso(tso).count() {
+            let title = format!("With the limit, TSO {}: its own scale", on_off(tso));
+            charts.extend(over_time(title, &rows, length_ns));
+        }
+    }
+    charts
+}
+
+fn on_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+fn over_time(title: String, rows: &[&Ran], length_ns: u64) -> Option<Chart> {
+    let seconds = length_ns as f64 / 1e9;
+    let mut lines = Vec::new();
+    for row in rows {
+        let (curve, bql) = (&row.outcome.curve, row.case.bql);
+        let label = format!("in the ring, limit {}", on_off(bql));
+        lines.push(line(label, bql.into(), &curve.in_flight_bytes, seconds));
+        if bql && row.limits_bytes {
+            lines.push(line("the limit".to_owned(), 3, &curve.limit, seconds));
+        }
+    }
+    let points = lines.iter().flat_map(|line| &line.points);
+    let highest = points.map(|point| point.1).fold(0.0, f64::max);
+    if lines.is_empty() {
+        return None;
+    }
+    Some(Chart {
+        description: format!("{title}: {} over {seconds} s.", peaks(&lines)),
+        title,
+        x: Axis::up_to("time (s)", seconds),
+        y: Axis::linear("bytes, the most in each step", highest),
+        lines,
+    })
+}
+
+/// Each line's highest point, in words.
+fn peaks(lines: &[Line]) -> String {
+    let peak = |line: &Line| {
+        let highest = line.points.iter().map(|point| point.1).fold(0.0, f64::max);
+        format!("{} reaches {highest} bytes", line.label)
+    };
+    lines.iter().map(peak).collect::<Vec<_>>().join(", ")
+}
+
+fn line(label: String, look: usize, values: &[u64], seconds: f64) -> Line {
+    let step = seconds / values.len().max(1) as f64;
+    let starts = values.iter().enumerate();
+    let mut points: Vec<(f64, f64)> = starts
+        .map(|(at, &value)| (at as f64 * step, value as f64))
+        .collect();
+    // The last value holds to the end.
+    points.extend(points.last().map(|last| (seconds, last.1)));
+    Line {
+        label,
+        look,
+        points,
+    }
+}
+
+/// How many of the transactions took at most so long.
+fn latency(ran: &[Ran]) -> Option<Chart> {
+    let ran: Vec<&Ran> = ran
+        .iter()
+        .filter(|it| !it.outcome.latency_ns.is_empty())
+        .collect();
+    let lowest = ran.iter().map(|it| it.outcome.latency_ns.min()).min()?;
+    let highest = ran.iter().map(|it| it.outcome.latency_ns.max()).max()?;
+    let medians = ran.iter().map(|it| {
+        let us = it.outcome.latency_ns.value_at_quantile(0.5) / 1000;
+        format!("{}: half within {us} us", it.case)
+    });
+    Some(Chart {
+        title: "Latency of a transaction".to_owned(),
+        description: medians.collect::<Vec<_>>().join("; "),
+        x: Axis::times("latency", lowest as f64, highest as f64),
+        y: Axis::linear("% of the transactions took at most", 100.0),
+        lines: ran.iter().map(|it| cumulative(it)).collect(),
+    })
+}
+
+fn cumulative(ran: &Ran) -> Line {
+    let histogram = &ran.outcome.latency_ns;
+    let all = histogram.len() as f64;
+    let mut points = vec![(histogram.min() as f64, 0.0)];
+    let mut so_far = 0;
+    for value in histogram.iter_recorded() {
+        so_far += value.count_since_last_iteration();
+        points.push((
+            value.value_iterated_to() as f64,
+            so_far as f64 * 100.0 / all,
+        ));
+    }
+    Line {
+        label: ran.case.to_string(),
+        look: match (ran.case.bql, ran.case.tso) {
+            (false, true) => 0,
+            (true, true) => 1,
+            (false, false) => 5,
+            (true, false) => 2,
+        },
+        points,
+    }
+}

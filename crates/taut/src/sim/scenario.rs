@@ -1,0 +1,110 @@
+//! Scenarios from files, and those that are built in.
+
+use std::io::{IsTerminal, Read, Write, stderr};
+use std::path::Path;
+use std::process::ExitCode;
+
+use taut_sim::results::Document;
+use taut_sim::scenario::registry::{self, Entry};
+
+use super::command::quoted;
+use super::options::Common;
+use crate::exit;
+use crate::report::chart::charts;
+use crate::report::csv::csv;
+use crate::report::page::Page;
+use crate::report::text::text;
+
+/// A scenario file is settings: what is longer is something else.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// `taut sim NAME`.
+pub fn run_named(entry: &Entry, options: &Common) -> ExitCode {
+    run(entry.file, &format!("taut sim {}", entry.name), options)
+}
+
+/// `taut sim run FILE`.
+pub fn run_file(path: &Path, options: &Common) -> ExitCode {
+    match read(path) {
+        Ok(text) => {
+            let command = format!("taut sim run {}", quoted(&path.display().to_string()));
+            run(&text, &command, options)
+        }
+        Err(error) => {
+            eprintln!("taut: cannot read {}: {error}", path.display());
+            ExitCode::from(exit::FAILED)
+        }
+    }
+}
+
+fn read(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path)?;
+    // One byte more, to tell a file that is too long from one that just fits.
+    file.take(MOST_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge));
+    }
+    Ok(text)
+}
+
+fn run(file: &str, command: &str, options: &Common) -> ExitCode {
+    if let Err(failed) = options.output.check() {
+        return failed;
+    }
+    let live = stderr().is_terminal();
+    let found = registry::run(file, options.seed, &mut |what, done, all| {
+        if live {
+            show(what, done, all);
+        }
+    });
+    if live {
+        eprint!("\r\x1b[K");
+    }
+    match found {
+        Ok(document) => emit(&document, command, options),
+        Err(error) => {
+            eprintln!("taut: {error}");
+            ExitCode::from(exit::USAGE)
+        }
+    }
+}
+
+fn show(what: &str, done: u64, all: u64) {
+    eprint!(
+        "\r\x1b[K[{done}/{all}] {}",
+        what.replace(char::is_control, " ")
+    );
+    // Progress that cannot be shown is not worth failing for.
+    let _ = stderr().flush();
+}
+
+fn emit(document: &Document, command: &str, options: &Common) -> ExitCode {
+    let data = if options.json {
+        serde_json::to_string_pretty(document).map(|text| text + "\n")
+    } else if options.output.csv {
+        Ok(csv(&document.rows))
+    } else {
+        Ok(text(document))
+    };
+    match data {
+        Ok(data) => options.output.emit(&data, || html(document, command)),
+        Err(error) => {
+            eprintln!("taut: {error}");
+            ExitCode::from(exit::FAILED)
+        }
+    }
+}
+
+fn html(document: &Document, command: &str) -> String {
+    let (charts, left_out) = charts(document);
+    let entry = registry::ALL.iter().find(|it| it.name == document.scenario);
+    let page = Page {
+        document,
+        about: entry.map_or("", |entry| entry.about),
+        charts: &charts,
+        remark: (left_out > 0).then(|| format!("{left_out} more charts are not drawn.")),
+        command: &format!("{command} --seed {}", document.seed),
+    };
+    page.html()
+}

@@ -1,0 +1,218 @@
+//! `taut sim rr-under-load` as its users see it.
+
+mod sim_command;
+
+use serde_json::Value;
+use sim_command::{Scratch, failed, read_csv, stdout, taut};
+
+/// Two short rows.
+const SHORT: &str = "sim rr-under-load --streams 10 --duration 500ms --only tso=off";
+
+fn document(arguments: &str) -> Value {
+    serde_json::from_str(&stdout(&format!("{arguments} -j"))).expect("one JSON document")
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    let fields = value.as_object().expect("an object");
+    fields.keys().map(String::as_str).collect()
+}
+
+#[test]
+fn taut_alone_shows_the_published_experiment_and_says_how_to_run_it_live() {
+    let output = taut("").output().expect("runs");
+    assert!(output.status.success());
+    let (shown, talk) = (
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    );
+    assert_eq!(shown.matches(" published |").count(), 4, "{shown}");
+    for part in [
+        "2 constants chosen (cadence, hosts), ",
+        " figures predicted: ",
+        "seed 1, taut ",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(talk.contains("as root: taut lab rr-under-load"), "{talk}");
+    assert_eq!(shown, stdout("sim rr-under-load"));
+}
+
+#[test]
+fn the_document_has_the_fields_that_the_lab_prints() {
+    let document = document(SHORT);
+    assert_eq!(
+        keys(&document),
+        [
+            "version",
+            "scenario",
+            "taut_version",
+            "seed",
+            "parameters",
+            "rows",
+            "figures"
+        ]
+    );
+    assert_eq!(document["version"], 1);
+    assert_eq!(document["seed"], 1);
+    let row = &document["rows"][1];
+    assert_eq!(
+        keys(row),
+        [
+            "bql",
+            "tso",
+            "inflight_bytes",
+            "limit_bytes_p50",
+            "rr_tps",
+            "rr_latency_us",
+            "goodput_bps",
+            "cpu_percent",
+            "drops"
+        ]
+    );
+    assert_eq!(keys(&row["inflight_bytes"]), ["p10", "p50", "p90", "max"]);
+    assert_eq!(keys(&row["rr_latency_us"]), ["p50", "p99"]);
+    assert_eq!(
+        (&row["bql"], &row["tso"]),
+        (&Value::Bool(true), &Value::Bool(false))
+    );
+}
+
+#[test]
+fn csv_says_the_same_as_json() {
+    let document = document(SHORT);
+    let lines = read_csv(&stdout(&format!("{SHORT} --csv")));
+    let (header, rows) = lines.split_first().expect("a header");
+    assert_eq!(rows.len(), 2);
+    assert!(header.contains(&"rr_latency_us.p99".to_owned()));
+    for (row, fields) in document["rows"].as_array().unwrap().iter().zip(rows) {
+        assert_eq!(fields.len(), header.len());
+        for (name, field) in header.iter().zip(fields) {
+            let value = row.pointer(&format!("/{}", name.replace('.', "/")));
+            let read = match field.as_str() {
+                "" => Value::Null,
+                text => serde_json::from_str(text).expect("a number or a bool"),
+            };
+            assert_eq!(value, Some(&read), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_seed_gives_the_same_bytes() {
+    let scratch = Scratch::new("same-bytes");
+    let run = |name: &str, seed: u32| {
+        let path = scratch.file(name);
+        let line = format!("{SHORT} --seed {seed} -j --report {}", path.display());
+        (stdout(&line), std::fs::read_to_string(path).unwrap())
+    };
+    let (first, second, other) = (run("a.html", 5), run("b.html", 5), run("c.html", 6));
+    assert!(first == second);
+    assert!(other != first);
+    assert_eq!(scratch.names(), ["a.html", "b.html", "c.html"]);
+}
+
+#[test]
+fn the_report_stands_alone_and_says_what_the_table_says() {
+    let scratch = Scratch::new("report");
+    let path = scratch.file("out.html");
+    let line = "sim rr-under-load --duration 500ms --only bql=on";
+    let found = document(&format!("{line} --report {}", path.display()));
+    let html = std::fs::read_to_string(path).unwrap();
+    for outside in [
+        "http://", "https://", "<script", "<link", "<img", "url(", "@import",
+    ] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    assert!(html.contains("taut sim rr-under-load --duration 500000000ns --only bql=on --seed 1"));
+    assert_eq!(html.matches("<svg class=\"plot\"").count(), 3);
+    let figures = found["figures"].as_array().unwrap();
+    assert_eq!(figures.len(), 4);
+    for figure in figures {
+        let id = figure["id"].as_str().unwrap();
+        let shown = id.replace('/', "/<wbr>").replace('_', "_<wbr>");
+        assert!(html.contains(&shown), "{id}");
+    }
+    let marks = html.matches("\u{2713} met").count() + html.matches("\u{2717} missed").count();
+    assert_eq!(marks, figures.len());
+    for tag in ["svg", "figure", "table", "tr", "ul", "pre", "html"] {
+        let opened = html.matches(&format!("<{tag}>")).count();
+        let with_attributes = html.matches(&format!("<{tag} ")).count();
+        let closed = html.matches(&format!("</{tag}>")).count();
+        assert_eq!(opened + with_attributes, closed, "{tag}");
+    }
+    let in_ring = found["rows"][0]["inflight_bytes"]["p90"].as_u64().unwrap();
+    assert!(html.replace(',', "").contains(&in_ring.to_string()));
+}
+
+#[test]
+fn with_and_without_the_limit_are_in_one_chart() {
+    let scratch = Scratch::new("one-chart");
+    let path = scratch.file("out.html");
+    stdout(&format!("{SHORT} --report {}", path.display()));
+    let html = std::fs::read_to_string(path).unwrap();
+    let first = html.split("</figure>").next().unwrap();
+    for label in [
+        "in the ring, limit off",
+        "in the ring, limit on",
+        "the limit</li>",
+    ] {
+        assert!(first.contains(label), "{label}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_exit_code() {
+    for (line, code, what) in [
+        ("sim rr-under-load --rate 1gbitt", 2, "position"),
+        ("sim rr-under-load --streams 0", 2, "1..=4000"),
+        ("sim rr-under-load -j --csv", 2, "cannot be used with"),
+        ("sim rr-under-load --report", 2, "value is required"),
+        (
+            "sim rr-under-load --report /nowhere/at/all.html",
+            1,
+            "/nowhere/at/all.html",
+        ),
+        (
+            "sim rr-under-load --report /",
+            1,
+            "cannot write the report /",
+        ),
+        ("sim rr-under-lode", 2, "rr-under-load"),
+        ("simm", 2, "sim"),
+    ] {
+        let talk = failed(line, code);
+        assert!(talk.contains(what), "{line}: {talk}");
+    }
+}
+
+#[test]
+fn a_report_on_a_full_device_fails_and_the_rows_are_still_printed() {
+    if !std::path::Path::new("/dev/full").exists() {
+        return;
+    }
+    let output = taut(&format!("{SHORT} --csv --report /dev/full"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 3);
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("cannot write the report")
+    );
+}
+
+#[test]
+fn a_full_stdout_fails_and_a_closed_one_does_not() {
+    let run = |stdout: std::process::Stdio| taut(SHORT).stdout(stdout).output().unwrap();
+    if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
+        let output = run(full.into());
+        assert_eq!(output.status.code(), Some(1));
+        assert!(String::from_utf8(output.stderr).unwrap().contains("stdout"));
+    }
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = run(writer.into());
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
