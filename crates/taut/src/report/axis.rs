@@ -95,7 +95,8 @@ impl Axis {
 
     fn linear_ticks(&self) -> Vec<f64> {
         let step = step(self.high);
-        let count = (self.high / step + 1e-9).floor() as u32;
+        // An end that all but reaches a tick has it.
+        let count = (self.high / step + 0.01).floor() as u32;
         (0..=count).map(|at| f64::from(at) * step).collect()
     }
 
@@ -171,6 +172,7 @@ mod tests {
         let axis = Axis::up_to("", 7.0);
         assert_eq!(labels(&axis), ["0", "2", "4", "6"]);
         assert_eq!(axis.position(7.0), 1.0);
+        assert_eq!(labels(&Axis::up_to("", 4.999)).last().unwrap(), "5");
     }
 
     #[test]

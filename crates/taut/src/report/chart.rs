@@ -11,6 +11,12 @@ use super::svg;
 /// More charts than this are not looked at.
 const MOST_CHARTS: usize = 24;
 
+/// Below this part of a common scale, little is seen.
+const LOW: f64 = 0.2;
+
+/// The name of a limit's series.
+const LIMIT: &str = "limit";
+
 /// The classes of the style sheet for lines, from `look0` on.
 pub const LOOKS: usize = 6;
 
@@ -66,8 +72,8 @@ impl Chart {
     }
 }
 
-/// Charts of the document's series: one for each row and unit, all of a unit on one scale. Says
-/// how many were left out.
+/// Charts of the document's series: one for each row and unit, all of a unit on one scale, and
+/// those that are low on it once more on their own. Says how many rows were left out.
 pub fn charts(document: &Document) -> (Vec<Chart>, usize) {
     let mut groups: Vec<Vec<&Series>> = Vec::new();
     for series in document.series.iter().filter(|it| !it.points.is_empty()) {
@@ -79,41 +85,52 @@ pub fn charts(document: &Document) -> (Vec<Chart>, usize) {
         }
     }
     let left_out = groups.len().saturating_sub(MOST_CHARTS);
-    let draw = |group: &Vec<&Series>| to_chart(group, &document.series);
-    (
-        groups.iter().take(MOST_CHARTS).map(draw).collect(),
-        left_out,
-    )
+    groups.truncate(MOST_CHARTS);
+    let mut charts = Vec::new();
+    for group in &mut groups {
+        // Over what it holds back, for the two often lie together.
+        group.sort_by_key(|series| series.name == LIMIT);
+        let of_unit = document.series.iter().filter(|it| it.unit == group[0].unit);
+        let (scale, own) = (highest(of_unit), highest(group.iter().copied()));
+        charts.push(to_chart(group, group[0].row.clone(), scale));
+        if own < scale * LOW {
+            charts.push(to_chart(
+                group,
+                format!("{}, on its own scale", group[0].row),
+                own,
+            ));
+        }
+    }
+    (charts, left_out)
 }
 
-fn to_chart(group: &[&Series], all: &[Series]) -> Chart {
-    let (row, unit) = (&group[0].row, group[0].unit);
-    let of_unit = all.iter().filter(|series| series.unit == unit);
-    let values = of_unit.flat_map(|series| series.points.iter().map(|point| point.1));
-    let end_ns = group
-        .iter()
-        .flat_map(|it| it.points.last())
-        .map(|it| it.0)
-        .max();
-    let (scale_ns, time_unit) = time_unit(end_ns.unwrap_or(0));
+fn highest<'s>(series: impl Iterator<Item = &'s Series>) -> f64 {
+    let values = series.flat_map(|series| series.points.iter().map(|point| point.1));
+    values.fold(0.0, f64::max)
+}
+
+fn to_chart(group: &[&Series], title: String, highest: f64) -> Chart {
+    let unit = group[0].unit;
+    let ends_ns = group.iter().flat_map(|it| it.points.last()).map(|it| it.0);
+    let end_ns = ends_ns.max().unwrap_or(0);
+    let (scale_ns, time_unit) = time_unit(end_ns);
     let names: Vec<&str> = group.iter().map(|series| series.name).collect();
-    let lines = group.iter().enumerate().map(|(at, series)| Line {
-        label: series.name.to_owned(),
-        look: look_of(series.name, at),
-        points: series
-            .points
-            .iter()
-            .map(|&(ns, value)| (ns as f64 / scale_ns, value))
-            .collect(),
+    let point = |(ns, value)| (ns as f64 / scale_ns, value);
+    let lines = group.iter().enumerate().map(|(at, series)| {
+        // The last value holds to the end.
+        let last = series.points.last().map(|last| (end_ns, last.1));
+        let points = series.points.iter().copied().chain(last);
+        Line {
+            label: series.name.to_owned(),
+            look: look_of(series.name, at),
+            points: points.map(point).collect(),
+        }
     });
     Chart {
-        title: row.clone(),
-        description: format!("{} over time, in {unit}, for {row}.", names.join(" and ")),
-        x: Axis::up_to(
-            format!("time ({time_unit})"),
-            end_ns.unwrap_or(0) as f64 / scale_ns,
-        ),
-        y: Axis::linear(unit, values.fold(0.0, f64::max)),
+        description: format!("{title}: {} over time, in {unit}.", names.join(" and ")),
+        title,
+        x: Axis::up_to(format!("time ({time_unit})"), end_ns as f64 / scale_ns),
+        y: Axis::linear(unit, highest),
         lines: lines.collect(),
     }
 }
@@ -122,7 +139,7 @@ fn to_chart(group: &[&Series], all: &[Series]) -> Chart {
 fn look_of(name: &str, at: usize) -> usize {
     match name {
         "in flight" => 1,
-        "limit" => 3,
+        LIMIT => 3,
         _ => [4, 0, 2][at % 3],
     }
 }
@@ -171,11 +188,26 @@ mod tests {
             series("on", "backlog", "packets", 10.0),
         ]);
         let (charts, left_out) = charts(&document);
-        let lines: Vec<usize> = charts.iter().map(|it| it.lines.len()).collect();
-        assert_eq!((lines, left_out), (vec![1, 2, 1], 0));
+        let shown: Vec<(&str, usize)> = charts
+            .iter()
+            .map(|it| (it.title.as_str(), it.lines.len()))
+            .collect();
+        let own = "on, on its own scale";
+        assert_eq!(shown, [("off", 1), ("on", 2), (own, 2), ("on", 1)]);
+        assert_eq!(left_out, 0);
         let tops: Vec<f64> = charts.iter().map(|it| it.y.position(1e5)).collect();
-        assert_eq!(tops, [0.025, 0.025, 1.0]);
+        assert_eq!(tops, [0.025, 0.025, 1.0, 1.0]);
         assert_eq!(charts[0].x.title, "time (s)");
+    }
+
+    #[test]
+    fn a_limit_is_drawn_last_and_to_the_end() {
+        let mut limit = series("on", "limit", "bytes", 1e5);
+        limit.points = vec![(0, 7.0)];
+        let document = document(vec![limit, series("on", "in flight", "bytes", 1e5)]);
+        let lines = &charts(&document).0[0].lines;
+        assert_eq!(lines[1].label, "limit");
+        assert_eq!(lines[1].points, [(0.0, 7.0), (3.0, 7.0)]);
     }
 
     #[test]

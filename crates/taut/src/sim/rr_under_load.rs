@@ -8,6 +8,7 @@ use taut_sim::scenario::rr_under_load::{Outcome, RrUnderLoad, RunError};
 
 use super::command;
 use super::output::Output;
+use super::progress::Progress;
 use super::rr_charts::{self, Ran};
 use crate::exit;
 use crate::report::csv::csv;
@@ -102,14 +103,17 @@ fn rate_bits_per_s(experiment: &Experiment) -> u64 {
 }
 
 fn ran(experiment: &Experiment) -> Result<Vec<Ran>, RunError> {
-    let run = |case| {
+    let cases = experiment.cases();
+    let (mut progress, all) = (Progress::new(), cases.len() as u64);
+    let run = |(done, case): (usize, Case)| {
+        progress.show(&case.to_string(), done as u64, all);
         Ok(Ran {
             case,
             outcome: scenario(experiment, case).run()?,
             limits_bytes: experiment.limits_bytes(case),
         })
     };
-    experiment.cases().into_iter().map(run).collect()
+    cases.into_iter().enumerate().map(run).collect()
 }
 
 fn scenario(experiment: &Experiment, case: Case) -> RrUnderLoad<'_> {

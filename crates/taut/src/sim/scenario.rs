@@ -1,6 +1,6 @@
 //! Scenarios from files, and those that are built in.
 
-use std::io::{IsTerminal, Read, Write, stderr};
+use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -9,6 +9,7 @@ use taut_sim::scenario::registry::{self, Entry};
 
 use super::command::quoted;
 use super::options::Common;
+use super::progress::Progress;
 use crate::exit;
 use crate::report::chart::charts;
 use crate::report::csv::csv;
@@ -52,15 +53,11 @@ fn run(file: &str, command: &str, options: &Common) -> ExitCode {
     if let Err(failed) = options.output.check() {
         return failed;
     }
-    let live = stderr().is_terminal();
+    let mut progress = Progress::new();
     let found = registry::run(file, options.seed, &mut |what, done, all| {
-        if live {
-            show(what, done, all);
-        }
+        progress.show(what, done, all);
     });
-    if live {
-        eprint!("\r\x1b[K");
-    }
+    drop(progress);
     match found {
         Ok(document) => emit(&document, command, options),
         Err(error) => {
@@ -68,15 +65,6 @@ fn run(file: &str, command: &str, options: &Common) -> ExitCode {
             ExitCode::from(exit::USAGE)
         }
     }
-}
-
-fn show(what: &str, done: u64, all: u64) {
-    eprint!(
-        "\r\x1b[K[{done}/{all}] {}",
-        what.replace(char::is_control, " ")
-    );
-    // Progress that cannot be shown is not worth failing for.
-    let _ = stderr().flush();
 }
 
 fn emit(document: &Document, command: &str, options: &Common) -> ExitCode {
