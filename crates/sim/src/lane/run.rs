@@ -91,9 +91,12 @@ impl<'a, L: Limit> Lane<'a, L> {
         let watch = Watch::new(config.nic.framing, config.measure_from_ns, config.end_ns);
         let discipline = Box::new(Fifo::new(config.backlog_packets.max(1)));
         let queue = TxQueue::new(discipline, limit, nic, watch, queue_config, 0);
+        let mut queue = queue.map_err(LaneError::Queue)?;
+        let first_limit = (0, queue.snapshot().limit);
+        queue.probe_mut().course.limit_bytes.push(first_limit);
         let mut lane = Self {
             config,
-            queue: queue.map_err(LaneError::Queue)?,
+            queue,
             sink: Sink::default(),
             feed: Feed::new(config),
             core: Core::default(),

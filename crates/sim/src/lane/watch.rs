@@ -15,8 +15,10 @@ const STEPS: u64 = 2_000;
 /// The limit and what was in flight, over time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Course {
-    /// The limit after each completion that changed it: (ns, bytes).
+    /// The limit at the start, and after each completion that changed it: (ns, bytes).
     pub limit_bytes: Vec<(u64, u32)>,
+    /// The most that was in flight above the limit when a packet went to the device, in bytes.
+    pub overshoot_bytes: u64,
     /// Length of a step, in ns.
     pub step_ns: u64,
     /// What was in flight in each step, from time 0.
@@ -135,6 +137,13 @@ impl Probe for Watch {
     fn on_sent(&mut self, now_ns: u64, packet: &Packet) {
         self.submitted_time_bytes += self.framing.packet_time(packet).bytes;
         self.set_in_flight(self.in_flight_bytes + u64::from(packet.wire_bytes), now_ns);
+        let limit = self
+            .course
+            .limit_bytes
+            .last()
+            .map_or(0, |&(_, limit)| limit);
+        let over = self.in_flight_bytes.saturating_sub(limit.into());
+        self.course.overshoot_bytes = self.course.overshoot_bytes.max(over);
         self.meter.on_sent(now_ns, packet);
     }
 

@@ -3,7 +3,13 @@
 #[cfg(feature = "scenario")]
 pub mod aperiodic;
 #[cfg(feature = "scenario")]
+pub mod blind_sender;
+#[cfg(feature = "scenario")]
+pub mod limit_over_time;
+#[cfg(feature = "scenario")]
 pub mod quantity;
+#[cfg(feature = "scenario")]
+pub mod rate_change;
 #[cfg(feature = "scenario")]
 pub mod registry;
 #[cfg(feature = "scenario")]

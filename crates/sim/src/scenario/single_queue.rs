@@ -3,8 +3,9 @@
 use taut_path::ring::DescriptorRule;
 
 use super::quantity::{Rate, Size, Time, check};
-use crate::lane::{Cost, LaneConfig, Reap, Rule, Source};
+use crate::lane::{Cost, Course, LaneConfig, Reap, Rule, Source};
 use crate::nic::{FinishedAt, Framing, InterruptRule, NicConfig};
+use crate::results::Series;
 
 /// Linux's rule as it is.
 pub(super) const DQL: Rule = Rule::Dynamic { cadence_ns: 0 };
@@ -94,4 +95,31 @@ pub(super) fn law_bytes(config: &LaneConfig, cadence_ns: u64) -> f64 {
     let _ = object.into_frame();
     let object_ns = time_bytes as f64 * 8e9 / config.nic.rate_bits_per_s.max(1) as f64;
     2.0 * f64::from(bytes) * (cadence_ns as f64 / object_ns).max(1.0)
+}
+
+/// The limit and what was in flight, over the time from `from_ns` on.
+pub(super) fn series(row: &str, course: &Course, from_ns: u64) -> [Series; 2] {
+    let limit = course.limit_bytes.iter();
+    let limit = limit.map(|&(at_ns, bytes)| (at_ns, f64::from(bytes)));
+    let in_flight = course.in_flight.iter().enumerate();
+    let in_flight =
+        in_flight.map(|(index, step)| (index as u64 * course.step_ns, step.peak_bytes as f64));
+    let one = |name, points| Series {
+        row: row.to_owned(),
+        name,
+        unit: "bytes",
+        points,
+    };
+    let late = |&(at_ns, _): &(u64, f64)| at_ns >= from_ns;
+    [
+        one("limit", limit.filter(late).collect()),
+        one("in flight", in_flight.filter(late).collect()),
+    ]
+}
+
+/// The limit that held at `at_ns`, in bytes.
+pub(super) fn limit_at(course: &Course, at_ns: u64) -> u32 {
+    let changes = &course.limit_bytes;
+    let after = changes.partition_point(|&(change_ns, _)| change_ns <= at_ns);
+    changes[..after].last().map_or(0, |&(_, limit)| limit)
 }
