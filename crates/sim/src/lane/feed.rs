@@ -51,6 +51,8 @@ pub(super) struct Feed {
     pub(super) made_ns: Option<u64>,
     /// Packets that are wanted and not made.
     pub(super) wanted: u64,
+    /// A packet was wanted and there was no room for it in the discipline.
+    pub(super) asleep: bool,
     pub(super) failed_sends: u64,
     pub(super) wakeups: u64,
     random: Xoshiro256PlusPlus,
@@ -66,6 +68,7 @@ impl Feed {
             next_ns: Some(0),
             made_ns: None,
             wanted: 0,
+            asleep: false,
             failed_sends: 0,
             wakeups: 0,
             // Not the sequence that the NIC draws its periods from.

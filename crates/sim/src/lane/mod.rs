@@ -86,6 +86,8 @@ pub struct Cost {
     pub interrupt_ns: u64,
     /// Each packet, before it is handed to the discipline; each call of a blind sender.
     pub packet_ns: u64,
+    /// Waking a sender that found no room in the discipline, except a blind one.
+    pub wakeup_ns: u64,
 }
 
 /// How completions are reaped after an interrupt.

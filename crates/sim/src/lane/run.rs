@@ -1,5 +1,6 @@
 //! The loop of a lane: takes the earliest of what is due, until the end.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -55,7 +56,8 @@ pub(super) struct Lane<'a, L: Limit> {
     feed: Feed,
     core: Core,
     note: Arc<Note>,
-    served_ns: Option<u64>,
+    /// When the core is through with each interrupt that it has not served.
+    served_ns: VecDeque<u64>,
     round_ns: Option<u64>,
     rate_changes: usize,
     marks: Vec<(u64, WireCounters)>,
@@ -101,7 +103,7 @@ impl<'a, L: Limit> Lane<'a, L> {
             feed: Feed::new(config),
             core: Core::default(),
             note,
-            served_ns: None,
+            served_ns: VecDeque::new(),
             round_ns: None,
             rate_changes: 0,
             marks: vec![(0, WireCounters::default())],
@@ -132,7 +134,7 @@ impl<'a, L: Limit> Lane<'a, L> {
             match due {
                 Due::Nic => self.on_nic(now_ns),
                 Due::Served => {
-                    self.served_ns = None;
+                    self.served_ns.pop_front();
                     self.complete(now_ns);
                 }
                 Due::Round => {
@@ -153,7 +155,7 @@ impl<'a, L: Limit> Lane<'a, L> {
         let change = self.config.rate_changes.get(self.rate_changes);
         [
             (self.queue.driver().next_event_ns(), Due::Nic),
-            (self.served_ns, Due::Served),
+            (self.served_ns.front().copied(), Due::Served),
             (self.round_ns, Due::Round),
             (self.queue.next_wakeup(), Due::Tick),
             (change.map(|&(at_ns, _)| at_ns), Due::RateChange),
@@ -175,9 +177,10 @@ impl<'a, L: Limit> Lane<'a, L> {
                 let cost_ns = self.feed.cost.interrupt_ns;
                 if cost_ns == 0 {
                     self.complete(now_ns);
-                } else if self.served_ns.is_none() {
-                    // One that comes before the last is served is masked: that one reaps for both.
-                    self.served_ns = Some(self.core.work(now_ns, cost_ns));
+                } else {
+                    // None is masked: one that finds nothing left to reap costs the same.
+                    let served_ns = self.core.work(now_ns, cost_ns);
+                    self.served_ns.push_back(served_ns);
                 }
             }
         }
@@ -247,9 +250,19 @@ impl<'a, L: Limit> Lane<'a, L> {
     /// being made.
     fn make_next(&mut self, now_ns: u64) {
         let wanted = self.feed.wanted > 0 || self.feed.is_saturating(now_ns);
-        if wanted && self.feed.made_ns.is_none() && self.has_backlog_room() {
-            self.feed.made_ns = Some(self.core.work(now_ns, self.feed.cost.packet_ns));
+        if !wanted || self.feed.made_ns.is_some() {
+            return;
         }
+        if !self.has_backlog_room() {
+            self.feed.asleep = true;
+            return;
+        }
+        let mut cost_ns = self.feed.cost.packet_ns;
+        if std::mem::take(&mut self.feed.asleep) {
+            self.feed.wakeups += 1;
+            cost_ns = cost_ns.saturating_add(self.feed.cost.wakeup_ns);
+        }
+        self.feed.made_ns = Some(self.core.work(now_ns, cost_ns));
     }
 
     fn on_made(&mut self, now_ns: u64) {

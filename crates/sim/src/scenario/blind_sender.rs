@@ -141,6 +141,7 @@ impl Settings {
             cost: Cost {
                 interrupt_ns: 0,
                 packet_ns: self.call.0,
+                wakeup_ns: 0,
             },
             measure_from_ns: WARM_UP_NS,
             end_ns: WARM_UP_NS + self.duration.0,

@@ -18,3 +18,5 @@ pub mod rr_under_load;
 pub mod s1;
 #[cfg(feature = "scenario")]
 mod single_queue;
+#[cfg(feature = "scenario")]
+pub mod watermarks;
