@@ -186,20 +186,17 @@ fn what_cannot_be_is_refused_with_its_exit_code() {
 }
 
 #[test]
-fn a_report_on_a_full_device_fails_and_the_rows_are_still_printed() {
-    if !std::path::Path::new("/dev/full").exists() {
-        return;
-    }
-    let output = taut(&format!("{SHORT} --csv --report /dev/full"))
-        .output()
-        .unwrap();
+fn a_report_that_cannot_be_written_fails_and_the_rows_are_still_printed() {
+    let scratch = Scratch::new("unwritable");
+    let path = scratch.file("socket");
+    let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let line = format!("{SHORT} --csv --report {}", path.display());
+    let output = taut(&line).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 3);
-    assert!(
-        String::from_utf8(output.stderr)
-            .unwrap()
-            .contains("cannot write the report")
-    );
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(talk.contains("cannot write the report"), "{talk}");
+    assert_eq!(scratch.names(), ["socket"]);
 }
 
 #[test]

@@ -66,9 +66,12 @@ fn push_y_axis(out: &mut String, chart: &Chart) {
 fn push_x_axis(out: &mut String, chart: &Chart) {
     for (position, label) in chart.x.ticks() {
         let x = LEFT + position * (RIGHT - LEFT);
-        // The last label must not leave the picture.
-        let anchor = if position > 0.97 { "end" } else { "middle" };
-        let at = if position > 0.97 { RIGHT + 10.0 } else { x };
+        // A long label at the end must not leave the picture.
+        let (anchor, at) = if position > 0.97 && label.len() > 4 {
+            ("end", RIGHT + 10.0)
+        } else {
+            ("middle", x)
+        };
         let _ = writeln!(
             out,
             "<path class=\"grid\" d=\"M{x:.1} {BOTTOM}v5\"/>\
