@@ -5,7 +5,9 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{aperiodic, blind_sender, limit_over_time, rate_change, right_size, watermarks};
+use super::{
+    aperiodic, blind_sender, limit_over_time, never_worse, rate_change, right_size, watermarks,
+};
 use crate::lane::LaneError;
 use crate::results::{DOCUMENT_VERSION, Document, Figure, Series};
 
@@ -98,6 +100,7 @@ pub const ALL: &[Entry] = &[
     Entry::of::<limit_over_time::Settings>(include_str!("../../scenarios/limit-over-time.toml")),
     Entry::of::<blind_sender::Settings>(include_str!("../../scenarios/blind-sender.toml")),
     Entry::of::<watermarks::Settings>(include_str!("../../scenarios/watermarks.toml")),
+    Entry::of::<never_worse::Settings>(include_str!("../../scenarios/never-worse.toml")),
 ];
 
 /// Why a scenario could not be run.
