@@ -6,6 +6,8 @@
 
 mod feed;
 mod run;
+mod seen;
+mod send;
 mod watch;
 
 use std::fmt;

@@ -7,18 +7,18 @@ use std::task::Waker;
 use hdrhistogram::Histogram;
 use taut_path::limit::Limit;
 use taut_path::qdisc::Fifo;
-use taut_path::{DropReason, Packet, PacketSink, QueueConfig, Stop, TxQueue, TxRing};
+use taut_path::{DropReason, Packet, PacketSink, QueueConfig, TxQueue, TxRing};
 
-use super::feed::{Core, Feed, Note, sleep_until_ns};
+use super::feed::{Core, Feed, Note};
 use super::watch::Watch;
-use super::{LaneConfig, LaneError, Ledger, Observed, Source, WhenFull, object};
+use super::{LaneConfig, LaneError, Observed};
 use crate::meter::histogram;
 use crate::nic::{EmulatedNic, NicEvent, WireCounters};
 
 /// Counts what comes back.
 #[derive(Default)]
-struct Sink {
-    freed: u64,
+pub(super) struct Sink {
+    pub(super) freed: u64,
 }
 
 impl PacketSink for Sink {
@@ -50,31 +50,31 @@ enum Due {
 }
 
 pub(super) struct Lane<'a, L: Limit> {
-    config: &'a LaneConfig,
-    queue: TxQueue<L, EmulatedNic, Watch>,
-    sink: Sink,
-    feed: Feed,
-    core: Core,
-    note: Arc<Note>,
+    pub(super) config: &'a LaneConfig,
+    pub(super) queue: TxQueue<L, EmulatedNic, Watch>,
+    pub(super) sink: Sink,
+    pub(super) feed: Feed,
+    pub(super) core: Core,
+    pub(super) note: Arc<Note>,
     /// When the core is through with each interrupt that it has not served.
-    served_ns: VecDeque<u64>,
-    round_ns: Option<u64>,
-    rate_changes: usize,
-    marks: Vec<(u64, WireCounters)>,
-    sample_ns: Option<u64>,
-    samples: u64,
+    pub(super) served_ns: VecDeque<u64>,
+    pub(super) round_ns: Option<u64>,
+    pub(super) rate_changes: usize,
+    pub(super) marks: Vec<(u64, WireCounters)>,
+    pub(super) sample_ns: Option<u64>,
+    pub(super) samples: u64,
     /// Packets of high priority that wait for room: when each came.
-    urgent_ns: Vec<u64>,
-    urgent_delay_ns: Histogram<u64>,
-    frames: u32,
+    pub(super) urgent_ns: Vec<u64>,
+    pub(super) urgent_delay_ns: Histogram<u64>,
+    pub(super) frames: u32,
 }
 
 /// What is counted over the measured time only: the counters at its start.
-struct Before {
-    wire: WireCounters,
-    busy_ns: u64,
-    failed_sends: u64,
-    wakeups: u64,
+pub(super) struct Before {
+    pub(super) wire: WireCounters,
+    pub(super) busy_ns: u64,
+    pub(super) failed_sends: u64,
+    pub(super) wakeups: u64,
 }
 
 impl<'a, L: Limit> Lane<'a, L> {
@@ -214,191 +214,5 @@ impl<'a, L: Limit> Lane<'a, L> {
                 .map_err(LaneError::Nic)?;
         }
         Ok(())
-    }
-
-    /// Sends what there is, and has more made.
-    fn send(&mut self, now_ns: u64) {
-        if self.feed.cost.packet_ns > 0 || !self.feed.is_saturating(now_ns) {
-            let _ = self.queue.run(now_ns, &mut self.sink);
-            return self.make_next(now_ns);
-        }
-        loop {
-            while self.has_backlog_room() {
-                self.enqueue(now_ns);
-            }
-            if self.queue.run(now_ns, &mut self.sink) != Stop::Idle {
-                return;
-            }
-        }
-    }
-
-    fn has_backlog_room(&self) -> bool {
-        self.queue.sender().backlog().packets < u64::from(self.config.backlog_packets.max(1))
-    }
-
-    fn enqueue(&mut self, now_ns: u64) {
-        let packet = self.next_packet();
-        self.queue.enqueue(packet, now_ns, &mut self.sink);
-    }
-
-    fn next_packet(&mut self) -> Packet {
-        self.frames = self.frames.wrapping_add(1);
-        object(self.frames, self.feed.next_bytes())
-    }
-
-    /// Has the core make the next packet, if one is wanted, there is a place for it and none is
-    /// being made.
-    fn make_next(&mut self, now_ns: u64) {
-        let wanted = self.feed.wanted > 0 || self.feed.is_saturating(now_ns);
-        if !wanted || self.feed.made_ns.is_some() {
-            return;
-        }
-        if !self.has_backlog_room() {
-            self.feed.asleep = true;
-            return;
-        }
-        let mut cost_ns = self.feed.cost.packet_ns;
-        if std::mem::take(&mut self.feed.asleep) {
-            self.feed.wakeups += 1;
-            cost_ns = cost_ns.saturating_add(self.feed.cost.wakeup_ns);
-        }
-        self.feed.made_ns = Some(self.core.work(now_ns, cost_ns));
-    }
-
-    fn on_made(&mut self, now_ns: u64) {
-        self.feed.made_ns = None;
-        self.feed.wanted = self.feed.wanted.saturating_sub(1);
-        self.enqueue(now_ns);
-        self.send(now_ns);
-    }
-
-    fn on_sender(&mut self, now_ns: u64) {
-        self.feed.next_ns = self.feed.next_cycle_ns(now_ns);
-        match self.feed.source {
-            Source::Saturating | Source::OnOff { .. } => self.send(now_ns),
-            Source::Bursts { packets, .. } if self.feed.cost.packet_ns > 0 => {
-                self.feed.wanted += u64::from(packets);
-                self.make_next(now_ns);
-            }
-            Source::Bursts { packets, .. } => {
-                for _ in 0..packets {
-                    self.enqueue(now_ns);
-                }
-                self.send(now_ns);
-            }
-            Source::Blind(when_full) => self.on_blind(when_full, now_ns),
-        }
-    }
-
-    /// One call of a blind sender, or all calls of one instant if they cost nothing.
-    fn on_blind(&mut self, when_full: WhenFull, now_ns: u64) {
-        let call_ns = self.feed.cost.packet_ns;
-        loop {
-            let packet = self.next_packet();
-            if let Err(refused) = self.queue.offer(packet, now_ns, &mut self.sink) {
-                let _ = refused.0.into_frame();
-                return self.on_refused(when_full, now_ns);
-            }
-            let _ = self.queue.run(now_ns, &mut self.sink);
-            if call_ns > 0 {
-                self.feed.next_ns = Some(self.core.work(now_ns, call_ns));
-                return;
-            }
-        }
-    }
-
-    fn on_refused(&mut self, when_full: WhenFull, now_ns: u64) {
-        match when_full {
-            WhenFull::Sleep { .. } => {
-                self.feed.failed_sends += 1;
-                self.feed.wakeups += 1;
-                self.feed.next_ns = sleep_until_ns(when_full, now_ns);
-            }
-            WhenFull::Spin(retry_ns) => {
-                self.feed.failed_sends += 1;
-                self.feed.next_ns = Some(self.core.work(now_ns, retry_ns.max(1)));
-            }
-            // It asks first: what finds no room was never sent, so no send failed.
-            WhenFull::Wait if self.queue.sender().must_wait() => self.feed.next_ns = None,
-            WhenFull::Wait => self.feed.next_ns = Some(now_ns.saturating_add(1)),
-        }
-    }
-
-    fn plan_sample(&mut self) {
-        let period_ns = self.config.sample_ns;
-        self.sample_ns = (period_ns > 0).then(|| {
-            let from_ns = self.samples.saturating_mul(period_ns);
-            (self.config.measure_from_ns.saturating_add(from_ns))
-                .saturating_add(self.feed.below(period_ns))
-        });
-        self.samples += 1;
-    }
-
-    /// A packet of high priority would come now.
-    fn on_sample(&mut self, now_ns: u64) {
-        self.urgent_ns.push(now_ns);
-        let sender = self.queue.sender();
-        if !sender.stopped_by_stack() && !sender.stopped_by_driver() {
-            self.admit_urgent(now_ns);
-        }
-        self.plan_sample();
-    }
-
-    /// There is room: what waited for it goes now, behind what the NIC has not sent.
-    fn admit_urgent(&mut self, now_ns: u64) {
-        let nic = self.queue.driver();
-        let submitted = self.queue.probe().submitted_time_bytes;
-        let ahead = u128::from(submitted.saturating_sub(nic.counters().time_bytes));
-        let ahead_ns = ahead * 8_000_000_000 / u128::from(nic.rate_bits_per_s());
-        for came_ns in self.urgent_ns.drain(..) {
-            self.urgent_delay_ns.saturating_record(
-                now_ns - came_ns + ahead_ns.min(u64::from(u32::MAX).into()) as u64,
-            );
-        }
-    }
-
-    fn observed(mut self, before: &Before) -> Observed {
-        let end_ns = self.config.end_ns;
-        let waiting = self.queue.sender().backlog().packets;
-        let in_ring = self.queue.driver().packets_in_ring() as u64;
-        let in_flight = self.queue.sender().in_flight();
-        self.queue
-            .probe_mut()
-            .set_in_flight(in_flight.into(), end_ns);
-        let now = self.queue.driver().counters();
-        self.marks.push((end_ns, now));
-        let wire = WireCounters {
-            packets: now.packets - before.wire.packets,
-            frames: now.frames - before.wire.frames,
-            time_bytes: now.time_bytes - before.wire.time_bytes,
-            interrupts: now.interrupts - before.wire.interrupts,
-        };
-        let measured_ns = end_ns.saturating_sub(self.config.measure_from_ns).max(1) as f64;
-        let rate_bits_per_s = self.queue.driver().rate_bits_per_s() as f64;
-        let watch = self.queue.probe();
-        Observed {
-            in_flight_bytes: watch.meter.in_flight_bytes(),
-            in_flight_p99_bytes: watch.meter.in_flight_at_bytes(0.99),
-            in_flight_mean_bytes: watch.meter.in_flight_mean_bytes(),
-            limit_bytes: self.queue.snapshot().limit,
-            course: watch.course.clone(),
-            wire,
-            utilisation: wire.time_bytes as f64 * 8e9 / rate_bits_per_s / measured_ns,
-            marks: self.marks,
-            starved: self.queue.reaper().counters().starved,
-            urgent_delay_ns: self.urgent_delay_ns,
-            latency_ns: watch.latency_ns.clone(),
-            held_ns: watch.held_ns.clone(),
-            core_share: (self.core.busy_ns - before.busy_ns) as f64 / measured_ns,
-            failed_sends: self.feed.failed_sends - before.failed_sends,
-            wakeups: self.feed.wakeups - before.wakeups,
-            drops: watch.drops,
-            ledger: Ledger {
-                entered: self.queue.sender().counters().enqueued_packets,
-                freed: self.sink.freed,
-                waiting,
-                in_ring,
-            },
-        }
     }
 }

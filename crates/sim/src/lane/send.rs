@@ -1,0 +1,118 @@
+//! What a lane's sender does.
+
+use taut_path::limit::Limit;
+use taut_path::{Packet, Stop};
+
+use super::feed::sleep_until_ns;
+use super::run::Lane;
+use super::{Source, WhenFull, object};
+
+impl<L: Limit> Lane<'_, L> {
+    /// Sends what there is, and has more made.
+    pub(super) fn send(&mut self, now_ns: u64) {
+        if self.feed.cost.packet_ns > 0 || !self.feed.is_saturating(now_ns) {
+            let _ = self.queue.run(now_ns, &mut self.sink);
+            return self.make_next(now_ns);
+        }
+        loop {
+            while self.has_backlog_room() {
+                self.enqueue(now_ns);
+            }
+            if self.queue.run(now_ns, &mut self.sink) != Stop::Idle {
+                return;
+            }
+        }
+    }
+
+    fn has_backlog_room(&self) -> bool {
+        self.queue.sender().backlog().packets < u64::from(self.config.backlog_packets.max(1))
+    }
+
+    fn enqueue(&mut self, now_ns: u64) {
+        let packet = self.next_packet();
+        self.queue.enqueue(packet, now_ns, &mut self.sink);
+    }
+
+    fn next_packet(&mut self) -> Packet {
+        self.frames = self.frames.wrapping_add(1);
+        object(self.frames, self.feed.next_bytes())
+    }
+
+    /// Has the core make the next packet, if one is wanted, there is a place for it and none is
+    /// being made.
+    fn make_next(&mut self, now_ns: u64) {
+        let wanted = self.feed.wanted > 0 || self.feed.is_saturating(now_ns);
+        if !wanted || self.feed.made_ns.is_some() {
+            return;
+        }
+        if !self.has_backlog_room() {
+            self.feed.asleep = true;
+            return;
+        }
+        let mut cost_ns = self.feed.cost.packet_ns;
+        if std::mem::take(&mut self.feed.asleep) {
+            self.feed.wakeups += 1;
+            cost_ns = cost_ns.saturating_add(self.feed.cost.wakeup_ns);
+        }
+        self.feed.made_ns = Some(self.core.work(now_ns, cost_ns));
+    }
+
+    pub(super) fn on_made(&mut self, now_ns: u64) {
+        self.feed.made_ns = None;
+        self.feed.wanted = self.feed.wanted.saturating_sub(1);
+        self.enqueue(now_ns);
+        self.send(now_ns);
+    }
+
+    pub(super) fn on_sender(&mut self, now_ns: u64) {
+        self.feed.next_ns = self.feed.next_cycle_ns(now_ns);
+        match self.feed.source {
+            Source::Saturating | Source::OnOff { .. } => self.send(now_ns),
+            Source::Bursts { packets, .. } if self.feed.cost.packet_ns > 0 => {
+                self.feed.wanted += u64::from(packets);
+                self.make_next(now_ns);
+            }
+            Source::Bursts { packets, .. } => {
+                for _ in 0..packets {
+                    self.enqueue(now_ns);
+                }
+                self.send(now_ns);
+            }
+            Source::Blind(when_full) => self.on_blind(when_full, now_ns),
+        }
+    }
+
+    /// One call of a blind sender, or all calls of one instant if they cost nothing.
+    fn on_blind(&mut self, when_full: WhenFull, now_ns: u64) {
+        let call_ns = self.feed.cost.packet_ns;
+        loop {
+            let packet = self.next_packet();
+            if let Err(refused) = self.queue.offer(packet, now_ns, &mut self.sink) {
+                let _ = refused.0.into_frame();
+                return self.on_refused(when_full, now_ns);
+            }
+            let _ = self.queue.run(now_ns, &mut self.sink);
+            if call_ns > 0 {
+                self.feed.next_ns = Some(self.core.work(now_ns, call_ns));
+                return;
+            }
+        }
+    }
+
+    fn on_refused(&mut self, when_full: WhenFull, now_ns: u64) {
+        match when_full {
+            WhenFull::Sleep { .. } => {
+                self.feed.failed_sends += 1;
+                self.feed.wakeups += 1;
+                self.feed.next_ns = sleep_until_ns(when_full, now_ns);
+            }
+            WhenFull::Spin(retry_ns) => {
+                self.feed.failed_sends += 1;
+                self.feed.next_ns = Some(self.core.work(now_ns, retry_ns.max(1)));
+            }
+            // It asks first: what finds no room was never sent, so no send failed.
+            WhenFull::Wait if self.queue.sender().must_wait() => self.feed.next_ns = None,
+            WhenFull::Wait => self.feed.next_ns = Some(now_ns.saturating_add(1)),
+        }
+    }
+}
