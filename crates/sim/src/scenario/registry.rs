@@ -189,3 +189,30 @@ fn read<S: Scenario>(text: &str) -> Result<S, ScenarioError> {
 fn syntax(error: toml::de::Error) -> ScenarioError {
     ScenarioError::Syntax(error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn states_its_defaults<S: Scenario>() {
+        let values = |settings: &S| serde_json::to_value(settings).expect("plain values");
+        let entry = ALL.iter().find(|entry| entry.name == S::NAME);
+        let file = entry.expect("in the table").file;
+        let stated: S = toml::from_str(file).expect("a valid file");
+        assert_eq!(values(&stated), values(&S::default()));
+        let lines = file.lines().filter(|line| line.contains(" = "));
+        let keys = values(&stated).as_object().map_or(0, serde_json::Map::len);
+        assert_eq!(lines.count(), keys, "{}: every key is stated", S::NAME);
+    }
+
+    #[test]
+    fn every_file_states_the_defaults() {
+        states_its_defaults::<right_size::Settings>();
+        states_its_defaults::<aperiodic::Settings>();
+        states_its_defaults::<rate_change::Settings>();
+        states_its_defaults::<limit_over_time::Settings>();
+        states_its_defaults::<blind_sender::Settings>();
+        states_its_defaults::<watermarks::Settings>();
+        states_its_defaults::<never_worse::Settings>();
+    }
+}

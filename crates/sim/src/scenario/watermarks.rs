@@ -59,7 +59,7 @@ impl Default for Settings {
             packet_cost: Time(400),
             wakeup_cost: Time::us(20),
             light_gap: Time::us(100),
-            duration: Time::ms(200),
+            duration: Time::ms(100),
         }
     }
 }
