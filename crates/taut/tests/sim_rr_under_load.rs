@@ -140,6 +140,11 @@ fn the_report_stands_alone_and_says_what_the_table_says() {
         let closed = html.matches(&format!("</{tag}>")).count();
         assert_eq!(opened + with_attributes, closed, "{tag}");
     }
+    let latency = &found["rows"][0]["rr_latency_us"];
+    assert!(
+        latency["p99"].as_u64() > latency["p50"].as_u64(),
+        "{latency}"
+    );
     let in_ring = found["rows"][0]["inflight_bytes"]["p90"].as_u64().unwrap();
     assert!(html.replace(',', "").contains(&in_ring.to_string()));
 }
