@@ -78,7 +78,7 @@ fn push_figures(out: &mut String, figures: &[Figure]) {
     let _ = write!(
         out,
         "<h2>Against the published figures</h2>\n<p class=\"verdict\">{}.</p>\n\
-         <p class=\"quiet\">Met: within a tenth of the published figure, or inside of the published \
+         <p class=\"quiet\">Met: within a tenth of the published figure, or of the nearer end of its \
          range.</p>\n<div class=\"scroll\" tabindex=\"0\">\n<table class=\"figures\">\n<thead><tr>\
          <th scope=\"col\">Figure</th><th scope=\"col\">Verdict</th>\
          <th scope=\"col\" class=\"number\">Found</th>\

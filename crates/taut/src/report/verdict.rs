@@ -9,7 +9,7 @@ use super::number::float;
 pub struct Verdict<'a> {
     /// What was chosen to meet published figures, each named once.
     pub constants: Vec<&'a str>,
-    /// Figures within a tenth of what was published, or inside of the published range.
+    /// Figures within a tenth of what was published, or of the nearer end of its range.
     pub met: usize,
     /// The others.
     pub missed: Vec<&'a Figure>,

@@ -1,6 +1,6 @@
 //! What was published of this experiment, to stand beside what was found.
 
-use serde::Serialize;
+use taut_sim::results::Figure;
 
 use super::experiment::Case;
 use super::results::{Parameters, Row};
@@ -59,18 +59,6 @@ pub fn published(parameters: &Parameters, case: Case) -> Option<&'static Publish
     PUBLISHED.iter().find(|row| same && row.case == case)
 }
 
-/// One published figure and what was found in its place.
-#[derive(Debug, Serialize)]
-pub struct Figure {
-    pub id: String,
-    /// The figure, or its range.
-    pub published: Vec<u64>,
-    pub value: f64,
-    pub unit: &'static str,
-    /// What was chosen to meet the published figures, rather than given with them.
-    pub constants: Vec<&'static str>,
-}
-
 /// All published figures that `rows` answer.
 pub fn figures(parameters: &Parameters, rows: &[Row]) -> Vec<Figure> {
     rows.iter()
@@ -84,9 +72,9 @@ fn figures_of(parameters: &Parameters, row: &Row, published: &Published) -> [Fig
     let case = format!("bql_{}/tso_{}", on_off(row.bql), on_off(row.tso));
     let [low, high] = published.ring_bytes;
     let bytes = if low == high {
-        vec![low]
+        vec![low as f64]
     } else {
-        vec![low, high]
+        vec![low as f64, high as f64]
     };
     [
         Figure {
@@ -98,7 +86,7 @@ fn figures_of(parameters: &Parameters, row: &Row, published: &Published) -> [Fig
         },
         Figure {
             id: format!("E1/{case}/rr_tps"),
-            published: vec![published.rr_tps],
+            published: vec![published.rr_tps as f64],
             value: row.rr_tps,
             unit: "transactions/s",
             // In virtual time, the hosts' own time for a transaction is chosen too.

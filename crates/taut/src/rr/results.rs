@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use taut_sim::meter::{self, Curve};
+use taut_sim::results::Figure;
 
 use super::experiment::{Case, Experiment};
-use super::published::Figure;
 
 /// The version of the JSON document, for its readers.
 const DOCUMENT_VERSION: u32 = 1;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, FromArgMatches};
-use taut_sim::results::{DOCUMENT_VERSION, Document, Figure};
+use taut_sim::results::{DOCUMENT_VERSION, Document};
 use taut_sim::scenario::rr_under_load::{Outcome, RrUnderLoad, RunError};
 
 use super::command;
@@ -153,13 +153,6 @@ fn to_row(experiment: &Experiment, Ran { case, outcome, .. }: &Ran) -> Row {
 /// The results in the form that all scenarios share.
 fn to_document(results: &Results) -> Result<Document, serde_json::Error> {
     let rows = results.rows.iter().map(serde_json::to_value);
-    let figures = results.figures.iter().map(|figure| Figure {
-        id: figure.id.clone(),
-        published: figure.published.iter().map(|&it| it as f64).collect(),
-        value: figure.value,
-        unit: figure.unit,
-        constants: figure.constants.clone(),
-    });
     Ok(Document {
         version: DOCUMENT_VERSION,
         scenario: results.scenario,
@@ -167,7 +160,7 @@ fn to_document(results: &Results) -> Result<Document, serde_json::Error> {
         seed: results.seed,
         parameters: serde_json::to_value(&results.parameters)?,
         rows: rows.collect::<Result<_, _>>()?,
-        figures: figures.collect(),
+        figures: results.figures.clone(),
         // Drawn from the outcomes.
         series: Vec::new(),
     })
