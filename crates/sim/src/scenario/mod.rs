@@ -16,6 +16,8 @@ pub mod rate_change;
 pub mod registry;
 #[cfg(feature = "scenario")]
 pub mod right_size;
+#[cfg(feature = "scenario")]
+pub mod rr_sizes;
 pub mod rr_under_load;
 pub mod s1;
 #[cfg(feature = "scenario")]

@@ -6,7 +6,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    aperiodic, blind_sender, limit_over_time, never_worse, rate_change, right_size, watermarks,
+    aperiodic, blind_sender, limit_over_time, never_worse, rate_change, right_size, rr_sizes,
+    watermarks,
 };
 use crate::lane::LaneError;
 use crate::results::{DOCUMENT_VERSION, Document, Figure, Series};
@@ -94,6 +95,7 @@ impl Entry {
 
 /// Every scenario.
 pub const ALL: &[Entry] = &[
+    Entry::of::<rr_sizes::Settings>(include_str!("../../scenarios/rr-sizes.toml")),
     Entry::of::<right_size::Settings>(include_str!("../../scenarios/right-size.toml")),
     Entry::of::<aperiodic::Settings>(include_str!("../../scenarios/aperiodic.toml")),
     Entry::of::<rate_change::Settings>(include_str!("../../scenarios/rate-change.toml")),

@@ -13,13 +13,13 @@ use crate::tcp::{SuperPacket, TcpConfig};
 use crate::world::{App, CLIENT, ConnectionConfig, SERVER, World, WorldConfig, WorldError};
 
 /// 14 bytes of Ethernet, 20 of IPv4, 32 of TCP with timestamps.
-const HEADER_BYTES: u16 = 66;
+pub(super) const HEADER_BYTES: u16 = 66;
 
 /// The first band of `pfifo_fast`.
 const FIRST_BAND_PRIORITY: u8 = 6;
 
 /// The least whole number of segments above which a super-packet would not fit in 64 KB.
-const SUPER_PACKET_BYTES: u32 = 45 * 1448;
+pub(super) const SUPER_PACKET_BYTES: u32 = 45 * 1448;
 
 /// What Linux tunes a socket's buffers up to: `tcp_wmem` and `tcp_rmem`.
 const SEND_BUFFER_BYTES: u32 = 4 << 20;
@@ -33,7 +33,7 @@ const WRITE_BYTES: u32 = 64 << 10;
 const HOSTS_NS: u64 = 550_000;
 
 /// One way across a local network. Part of [`HOSTS_NS`].
-const DELAY_NS: u64 = 10_000;
+pub(super) const DELAY_NS: u64 = 10_000;
 
 /// What is not measured at the start: slow start, and the first second of the limit.
 const WARM_UP_NS: u64 = 2_000_000_000;
