@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::lab::options::RrUnderLoad;
 use crate::sim::options::Sim;
+use crate::sim::predictions::Predictions;
 
 /// Keeps a transmit queue just full enough.
 ///
@@ -18,6 +19,8 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Sim(Sim),
+    /// Every published figure beside the predicted one, as a Markdown page.
+    Predictions(Predictions),
     /// Experiments with real traffic, in network namespaces of their own.
     Lab {
         #[command(subcommand)]

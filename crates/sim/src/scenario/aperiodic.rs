@@ -189,6 +189,7 @@ impl Scenario for Settings {
     const NAME: &'static str = "aperiodic";
     const ABOUT: &'static str =
         "completions that are not periodic, and what handing them on at a fixed period does (E6)";
+    const HAS_FIGURES: bool = false;
 
     fn validate(&self) -> Result<(), String> {
         check_rate("rate", self.rate)?;

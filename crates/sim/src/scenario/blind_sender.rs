@@ -154,6 +154,7 @@ impl Scenario for Settings {
     const NAME: &'static str = "blind-sender";
     const ABOUT: &'static str =
         "senders that sleep, spin or wait for room when there is no buffer space (E10)";
+    const HAS_FIGURES: bool = true;
 
     fn validate(&self) -> Result<(), String> {
         check_rate("rate", self.rate)?;

@@ -125,6 +125,7 @@ fn ramp_ns(course: &Course, final_bytes: u32) -> Option<u64> {
 impl Scenario for Settings {
     const NAME: &'static str = "limit-over-time";
     const ABOUT: &'static str = "the limit and what is in flight over time, on one queue (E5)";
+    const HAS_FIGURES: bool = false;
 
     fn validate(&self) -> Result<(), String> {
         check_rate("minimal_rate", self.minimal_rate)?;

@@ -213,6 +213,7 @@ impl Scenario for Settings {
     const NAME: &'static str = "never-worse";
     const ABOUT: &'static str =
         "drawn combinations, limit on against off: every case that costs throughput (E11)";
+    const HAS_FIGURES: bool = false;
 
     fn validate(&self) -> Result<(), String> {
         check("cases", self.cases, 1, 1_000_000)?;

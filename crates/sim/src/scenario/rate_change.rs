@@ -136,6 +136,7 @@ impl Settings {
 impl Scenario for Settings {
     const NAME: &'static str = "rate-change";
     const ABOUT: &'static str = "the link speed changes and nothing is told to the limit (E9)";
+    const HAS_FIGURES: bool = false;
 
     fn validate(&self) -> Result<(), String> {
         check_rate("rate", self.rate)?;

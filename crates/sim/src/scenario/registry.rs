@@ -24,6 +24,8 @@ pub trait Scenario: Default + DeserializeOwned + Serialize {
     const NAME: &'static str;
     /// What it shows, in one line.
     const ABOUT: &'static str;
+    /// Whether figures of it were published, to stand beside what it finds.
+    const HAS_FIGURES: bool;
 
     /// Looks at every setting.
     ///
@@ -77,6 +79,8 @@ pub struct Entry {
     pub about: &'static str,
     /// A file that states its defaults.
     pub file: &'static str,
+    /// Whether figures of it were published.
+    pub has_figures: bool,
     check: fn(&str) -> Result<(), ScenarioError>,
     run: fn(&str, u64, Progress) -> Result<Document, ScenarioError>,
 }
@@ -87,6 +91,7 @@ impl Entry {
             name: S::NAME,
             about: S::ABOUT,
             file,
+            has_figures: S::HAS_FIGURES,
             check: |text| read::<S>(text).map(drop),
             run: |text, seed, progress| read::<S>(text)?.run(seed, progress),
         }

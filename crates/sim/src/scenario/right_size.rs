@@ -80,6 +80,7 @@ impl Settings {
 impl Scenario for Settings {
     const NAME: &'static str = "right-size";
     const ABOUT: &'static str = "the limit that one saturating sender settles at (E4)";
+    const HAS_FIGURES: bool = true;
 
     fn validate(&self) -> Result<(), String> {
         check_rate("minimal_rate", self.minimal_rate)?;

@@ -214,6 +214,7 @@ fn figures(size: Size, limited: bool, seen: &Seen) -> Vec<Figure> {
 impl Scenario for Settings {
     const NAME: &'static str = "rr-sizes";
     const ABOUT: &'static str = "many request/response streams of one size on one link (E2)";
+    const HAS_FIGURES: bool = true;
 
     fn validate(&self) -> Result<(), String> {
         check("streams", self.streams, 1, 10_000)?;

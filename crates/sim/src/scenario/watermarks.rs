@@ -175,6 +175,7 @@ impl Scenario for Settings {
     const NAME: &'static str = "watermarks";
     const ABOUT: &'static str =
         "packets per interrupt, low watermark and upstream buffer of a full ring (E8)";
+    const HAS_FIGURES: bool = true;
 
     fn validate(&self) -> Result<(), String> {
         check_rate("rate", self.rate)?;

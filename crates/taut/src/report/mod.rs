@@ -6,7 +6,7 @@ pub mod csv;
 pub mod file;
 pub mod flat;
 mod html;
-mod number;
+pub mod number;
 pub mod page;
 mod svg;
 pub mod text;

@@ -3,6 +3,7 @@
 mod command;
 pub mod options;
 mod output;
+pub mod predictions;
 mod progress;
 mod rr_charts;
 pub mod rr_under_load;

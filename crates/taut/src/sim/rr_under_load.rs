@@ -56,13 +56,23 @@ pub fn run(options: &Options) -> ExitCode {
     }
 }
 
-fn show(Options { experiment, output }: &Options, ran: &[Ran]) -> ExitCode {
+/// The published experiment, as a document.
+pub fn published_document() -> anyhow::Result<Document> {
+    let experiment = Options::published()?.experiment;
+    Ok(to_document(&results(&experiment, &ran(&experiment)?))?)
+}
+
+fn results(experiment: &Experiment, ran: &[Ran]) -> Results {
     let carrier = Carrier {
         driver: "simulated",
         rate_bits_per_s: rate_bits_per_s(experiment),
     };
     let rows = ran.iter().map(|it| to_row(experiment, it)).collect();
-    let results = Results::new(experiment, carrier, rows);
+    Results::new(experiment, carrier, rows)
+}
+
+fn show(Options { experiment, output }: &Options, ran: &[Ran]) -> ExitCode {
+    let results = results(experiment, ran);
     let shown = to_document(&results).and_then(|document| {
         let data = if experiment.json {
             rr::json(&results)?

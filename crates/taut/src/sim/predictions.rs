@@ -1,0 +1,139 @@
+//! Every published figure beside what is predicted and what was found live, as one page.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+use taut_sim::results::{Document, Figure};
+use taut_sim::scenario::registry;
+
+use super::progress::Progress;
+use super::rr_under_load;
+use crate::report::number::float;
+use crate::report::verdict::{Verdict, published};
+use crate::{exit, stdout};
+
+/// What `taut predictions` accepts.
+///
+/// Run every scenario with published figures and print a page of figures
+#[derive(Debug, Clone, Args)]
+pub struct Predictions {
+    /// JSON documents of the lab, whose figures stand beside the predicted ones
+    #[arg(long, value_name = "FILE")]
+    pub live: Vec<PathBuf>,
+}
+
+/// `taut predictions`.
+pub fn run(options: &Predictions) -> ExitCode {
+    let page = live_values(&options.live)
+        .and_then(|live| Ok(page(&documents()?, &live)))
+        .and_then(|page| Ok(stdout::write(&page)?));
+    match page {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("taut: {error:#}");
+            ExitCode::from(exit::FAILED)
+        }
+    }
+}
+
+/// Figures found live, by their id.
+type Live = BTreeMap<String, f64>;
+
+fn live_values(files: &[PathBuf]) -> anyhow::Result<Live> {
+    let mut live = Live::new();
+    for file in files {
+        live.extend(read_live(file).with_context(|| format!("read {}", file.display()))?);
+    }
+    Ok(live)
+}
+
+fn read_live(file: &Path) -> anyhow::Result<Live> {
+    let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file)?)?;
+    let figures = document["figures"].as_array().context("no figures in it")?;
+    let pair = |figure: &serde_json::Value| {
+        Some((figure["id"].as_str()?.to_owned(), figure["value"].as_f64()?))
+    };
+    Ok(figures.iter().filter_map(pair).collect())
+}
+
+/// What every scenario gives that has published figures.
+fn documents() -> anyhow::Result<Vec<Document>> {
+    let mut documents = vec![rr_under_load::published_document()?];
+    let mut progress = Progress::new();
+    for entry in registry::ALL.iter().filter(|entry| entry.has_figures) {
+        let mut show = |part: &str, done, of| progress.show(part, done, of);
+        documents.push(registry::run(entry.file, None, &mut show)?);
+    }
+    Ok(documents)
+}
+
+fn page(documents: &[Document], live: &Live) -> String {
+    let mut text = String::from(
+        "# Predictions\n\n\
+         Published figures beside what the simulator predicts with its defaults and, where the lab \
+         can run the\nsame, what was found live on a two-core virtual machine. Made by \
+         `scripts/predictions.sh`; do not edit.\n\n\
+         *met*: within a tenth of the published figure, or of the nearer end of its range. As many \
+         figures as\nconstants were chosen do not count as predicted.\n",
+    );
+    for document in documents {
+        let verdict = Verdict::of(&document.figures);
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
+            "\n## {}\n\n{}.\n\n\
+             | figure | published | predicted | live | unit | |\n|---|--:|--:|--:|---|---|\n",
+            document.scenario,
+            verdict.sentence().unwrap_or_default(),
+        );
+        for figure in &document.figures {
+            text += &line(figure, live.get(&figure.id));
+        }
+    }
+    text
+}
+
+fn line(figure: &Figure, live: Option<&f64>) -> String {
+    format!(
+        "| {} | {} | {} | {} | {} | {} |\n",
+        figure.id,
+        published(figure),
+        float(figure.value),
+        live.map_or_else(String::new, |&value| float(value)),
+        figure.unit,
+        if figure.is_predicted() {
+            "met"
+        } else {
+            "**missed**"
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_live_figure_stands_beside_the_one_of_its_id() {
+        let figure = Figure {
+            id: "E1/x".to_owned(),
+            published: vec![100.0],
+            value: 120.0,
+            unit: "bytes",
+            constants: vec!["cadence"],
+        };
+        let live = Live::from([("E1/x".to_owned(), 101.0), ("E1/y".to_owned(), 7.0)]);
+        assert_eq!(
+            line(&figure, live.get("E1/x")),
+            "| E1/x | 100 | 120 | 101 | bytes | **missed** |\n"
+        );
+        assert_eq!(
+            line(&figure, None),
+            "| E1/x | 100 | 120 |  | bytes | **missed** |\n"
+        );
+    }
+}
