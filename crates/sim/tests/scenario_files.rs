@@ -66,10 +66,10 @@ fn a_value_that_cannot_be_is_refused_with_key_value_and_range() {
         assert!(error.to_string().contains("line 1"), "{error}");
     }
     let error = check("scenario = \"left-size\"").expect_err("an unknown name");
-    assert!(
-        error
-            .to_string()
-            .starts_with("no scenario \"left-size\"; there are right-size")
+    let names: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
+    assert_eq!(
+        error.to_string(),
+        format!("no scenario \"left-size\"; there are {}", names.join(", "))
     );
     assert!(run("", None, &mut |_, _, _| {}).is_err());
 }
