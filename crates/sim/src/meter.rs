@@ -83,6 +83,7 @@ pub struct Curve {
 
 /// Quantiles over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "scenario", derive(serde::Serialize))]
 pub struct Quantiles {
     /// A tenth of the time it was at most this.
     pub p10: u64,

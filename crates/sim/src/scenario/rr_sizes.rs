@@ -8,10 +8,11 @@ use taut_path::ring::DescriptorRule;
 
 use super::quantity::{Rate, Size, Time, check};
 use super::registry::{Found, Progress, Scenario, ScenarioError};
-use super::rr_under_load::{DELAY_NS, HEADER_BYTES, SUPER_PACKET_BYTES};
+use super::rr_under_load::{
+    DELAY_NS, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SUPER_PACKET_BYTES, card,
+};
 use super::single_queue::{check_cadence, check_duration, check_rate, check_ring};
 use crate::meter::{From, Meter};
-use crate::nic::{FinishedAt, Framing, InterruptRule, NicConfig};
 use crate::results::Figure;
 use crate::tcp::{SuperPacket, TcpConfig};
 use crate::world::{App, CLIENT, ConnectionConfig, World, WorldConfig};
@@ -112,16 +113,7 @@ impl Settings {
         seed: u64,
     ) -> Result<World<L, Meter<From>>, ScenarioError> {
         let config = WorldConfig {
-            nic: NicConfig {
-                rate_bits_per_s: self.rate.0,
-                framing: Framing::ETHERNET,
-                slots: self.ring,
-                rule: DescriptorRule::E1000,
-                interrupt: InterruptRule::every(self.cadence.0),
-                finished_at: FinishedAt::End,
-                segments_apart: true,
-                seed,
-            },
+            nic: card(self.rate.0, self.ring, self.cadence.0, seed),
             restart_slots: None,
             delay_ns: DELAY_NS,
             record_from_ns: self.warm_up.0,
@@ -144,7 +136,7 @@ impl Settings {
     fn connect<L: Limit>(&self, world: &mut World<L, Meter<From>>, size: Size) {
         let tcp = TcpConfig {
             super_packet: SuperPacket::Fixed(SUPER_PACKET_BYTES),
-            receive_buffer_bytes: 6 << 20,
+            receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
             ..TcpConfig::default()
         };
         let stream = ConnectionConfig {
@@ -174,9 +166,7 @@ impl Settings {
             );
         }
     }
-}
 
-impl Settings {
     /// The streams start evenly within the time that the link takes for a message of each, or that
     /// the hosts take if that is longer. All at once, requests would go in one direction while the
     /// other is idle, and responses after them, for ever.

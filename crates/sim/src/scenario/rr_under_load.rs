@@ -23,7 +23,7 @@ pub(super) const SUPER_PACKET_BYTES: u32 = 45 * 1448;
 
 /// What Linux tunes a socket's buffers up to: `tcp_wmem` and `tcp_rmem`.
 const SEND_BUFFER_BYTES: u32 = 4 << 20;
-const RECEIVE_BUFFER_BYTES: u32 = 6 << 20;
+pub(super) const RECEIVE_BUFFER_BYTES: u32 = 6 << 20;
 
 /// One write of a bulk sender.
 const WRITE_BYTES: u32 = 64 << 10;
@@ -139,16 +139,7 @@ impl RrUnderLoad<'_> {
     fn world<L: Limit + Copy>(&self, limit: L) -> Result<World<L, Meter<From>>, RunError> {
         qdisc::by_name(self.qdisc).map_err(RunError::Qdisc)?;
         let config = WorldConfig {
-            nic: NicConfig {
-                rate_bits_per_s: self.rate_bits_per_s,
-                framing: Framing::ETHERNET,
-                slots: self.slots,
-                rule: DescriptorRule::E1000,
-                interrupt: InterruptRule::every(self.cadence_ns),
-                finished_at: FinishedAt::End,
-                segments_apart: true,
-                seed: self.seed,
-            },
+            nic: card(self.rate_bits_per_s, self.slots, self.cadence_ns, self.seed),
             restart_slots: None,
             delay_ns: DELAY_NS,
             record_from_ns: WARM_UP_NS,
@@ -207,5 +198,24 @@ impl RrUnderLoad<'_> {
             think_ns,
         };
         world.connect(&requests, client, server, START_NS);
+    }
+}
+
+/// The card of the published experiments, on an Ethernet link.
+pub(super) const fn card(
+    rate_bits_per_s: u64,
+    slots: u32,
+    cadence_ns: u64,
+    seed: u64,
+) -> NicConfig {
+    NicConfig {
+        rate_bits_per_s,
+        framing: Framing::ETHERNET,
+        slots,
+        rule: DescriptorRule::E1000,
+        interrupt: InterruptRule::every(cadence_ns),
+        finished_at: FinishedAt::End,
+        segments_apart: true,
+        seed,
     }
 }

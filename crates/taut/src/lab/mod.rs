@@ -15,10 +15,10 @@ mod world;
 use std::io;
 use std::process::ExitCode;
 
-use crate::exit;
 use crate::rr;
 use crate::rr::experiment::Case;
 use crate::rr::results::{Carrier, Results};
+use crate::{exit, stdout};
 use options::RrUnderLoad;
 use progress::Progress;
 
@@ -32,8 +32,7 @@ pub fn rr_under_load(options: &RrUnderLoad) -> ExitCode {
         }
     };
     if options.dry_run {
-        print!("{}", plan(options, &cases));
-        return ExitCode::SUCCESS;
+        return stdout::print(&plan(options, &cases));
     }
     if let Err(error) = taut_linux::ensure_privilege() {
         eprintln!("taut: {error}");

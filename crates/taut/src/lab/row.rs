@@ -109,7 +109,7 @@ fn to_row(
     Row {
         bql: case.bql,
         tso: case.tso,
-        inflight_bytes: forward.in_flight_bytes.into(),
+        inflight_bytes: forward.in_flight_bytes,
         limit_bytes_p50: options
             .experiment
             .limits_bytes(case)

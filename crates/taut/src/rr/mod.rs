@@ -17,18 +17,13 @@ pub fn json(results: &Results) -> serde_json::Result<String> {
 
 /// Prints what was found: one JSON document, or the table.
 pub fn print(results: &Results, as_json: bool) -> ExitCode {
-    let data = if as_json {
-        json(results).map_err(|error| error.to_string())
-    } else {
+    if !as_json {
         let (seed, version) = (results.seed, results.taut_version);
-        Ok(format!(
-            "{}\nseed {seed}, taut {version}\n",
-            table::table(results)
-        ))
-    };
-    let printed = data.and_then(|data| stdout::write(&data).map_err(|error| error.to_string()));
-    match printed {
-        Ok(()) => ExitCode::SUCCESS,
+        let table = table::table(results);
+        return stdout::print(&format!("{table}\nseed {seed}, taut {version}\n"));
+    }
+    match json(results) {
+        Ok(document) => stdout::print(&document),
         Err(error) => {
             eprintln!("taut: {error}");
             ExitCode::from(exit::FAILED)

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use taut_sim::meter::{self, Curve};
+use taut_sim::meter::{Curve, Quantiles};
 use taut_sim::results::Figure;
 
 use super::experiment::{Case, Experiment};
@@ -104,22 +104,6 @@ impl Results {
             rows,
             figures,
         }
-    }
-}
-
-/// Quantiles over time, in bytes.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Quantiles {
-    pub p10: u64,
-    pub p50: u64,
-    pub p90: u64,
-    pub max: u64,
-}
-
-impl From<meter::Quantiles> for Quantiles {
-    fn from(quantiles: meter::Quantiles) -> Self {
-        let meter::Quantiles { p10, p50, p90, max } = quantiles;
-        Self { p10, p50, p90, max }
     }
 }
 

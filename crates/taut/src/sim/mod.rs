@@ -46,11 +46,5 @@ pub fn first_look() -> ExitCode {
 fn list() -> ExitCode {
     let line = |(name, about)| format!("{name:<16} {about}\n");
     let lines: String = options::names().map(line).collect();
-    match stdout::write(&lines) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("taut: cannot write to stdout: {error}");
-            ExitCode::from(exit::FAILED)
-        }
-    }
+    stdout::print(&lines)
 }

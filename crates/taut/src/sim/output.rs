@@ -31,17 +31,13 @@ impl Output {
 
     /// Prints `data`, and writes the page that `html` makes.
     pub fn emit(&self, data: &str, html: impl FnOnce() -> String) -> ExitCode {
-        let printed = stdout::write(data);
+        let printed = stdout::print(data);
         // The report is worth having even where stdout is full.
         let reported = match &self.report {
             Some(path) => file::replace(path, &html()).map_err(|error| report_failed(path, &error)),
             None => Ok(()),
         };
-        if let Err(error) = printed {
-            eprintln!("taut: cannot write to stdout: {error}");
-            return ExitCode::from(exit::FAILED);
-        }
-        reported.err().unwrap_or(ExitCode::SUCCESS)
+        reported.err().unwrap_or(printed)
     }
 }
 

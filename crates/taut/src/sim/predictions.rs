@@ -28,11 +28,8 @@ pub struct Predictions {
 
 /// `taut predictions`.
 pub fn run(options: &Predictions) -> ExitCode {
-    let page = live_values(&options.live)
-        .and_then(|live| Ok(page(&documents()?, &live)))
-        .and_then(|page| Ok(stdout::write(&page)?));
-    match page {
-        Ok(()) => ExitCode::SUCCESS,
+    match live_values(&options.live).and_then(|live| Ok(page(&documents()?, &live))) {
+        Ok(page) => stdout::print(&page),
         Err(error) => {
             eprintln!("taut: {error:#}");
             ExitCode::from(exit::FAILED)

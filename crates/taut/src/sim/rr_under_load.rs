@@ -146,7 +146,7 @@ fn to_row(experiment: &Experiment, Ran { case, outcome, .. }: &Ran) -> Row {
     Row {
         bql: case.bql,
         tso: case.tso,
-        inflight_bytes: outcome.in_flight_bytes.into(),
+        inflight_bytes: outcome.in_flight_bytes,
         limit_bytes_p50: experiment.limits_bytes(*case).then_some(outcome.limit_p50),
         rr_tps: one_decimal(per_second(latency_ns.len(), experiment.duration)),
         rr_latency_us: Latency {
