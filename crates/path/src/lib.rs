@@ -33,7 +33,7 @@ pub mod units;
 
 pub use driver::{Completions, TxRing};
 pub use limit::{Limit, LimitSpec};
-pub use packet::{DropReason, Frame, Packet, PacketSink, Segmentation};
+pub use packet::{DropReason, Ecn, Frame, Packet, PacketSink, Segmentation};
 pub use probe::Probe;
 pub use qdisc::Qdisc;
 pub use queue::{QueueConfig, Stop, TxQueue};

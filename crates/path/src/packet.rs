@@ -29,6 +29,18 @@ pub struct Segmentation {
     pub payload_bytes: u16,
 }
 
+/// What explicit congestion notification says of a packet (RFC 3168).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ecn {
+    /// The transport would not understand a mark: only a drop tells it of congestion.
+    #[default]
+    NotCapable,
+    /// May be marked instead of dropped.
+    Capable,
+    /// Congestion was experienced. The driver writes the mark into the bytes.
+    Marked,
+}
+
 /// A packet on its way to the device: small, moved and never copied.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a packet must be handed on or given to a sink, or its frame is lost"]
@@ -44,6 +56,8 @@ pub struct Packet {
     pub priority: u8,
     /// Hash of the flow's addresses and ports; the same for every packet of a flow.
     pub flow: u32,
+    /// Whether it may be marked, or was.
+    pub ecn: Ecn,
     /// The reset epoch in which the transmit queue sent it.
     pub(crate) epoch: u32,
 }
@@ -58,6 +72,7 @@ impl Packet {
             segmentation: None,
             priority: 0,
             flow: 0,
+            ecn: Ecn::NotCapable,
             epoch: 0,
         }
     }
@@ -108,4 +123,6 @@ pub trait PacketSink {
     fn freed(&mut self, packet: Packet);
     /// The packet was dropped before the device saw it.
     fn dropped(&mut self, packet: Packet, reason: DropReason);
+    /// A discipline marked the packet, which goes on its way. Not an end: nothing comes back.
+    fn marked(&mut self, _packet: &Packet) {}
 }

@@ -16,6 +16,8 @@ pub trait Probe {
     fn on_dequeue(&mut self, _now_ns: u64, _packet: &Packet) {}
     /// A packet was dropped.
     fn on_drop(&mut self, _now_ns: u64, _packet: &Packet, _reason: DropReason) {}
+    /// The discipline marked a packet instead of dropping it.
+    fn on_mark(&mut self, _now_ns: u64, _packet: &Packet) {}
     /// A packet is accounted for and goes to the device.
     fn on_sent(&mut self, _now_ns: u64, _packet: &Packet) {}
     /// The device finished packets, which count for the limit.
@@ -43,6 +45,9 @@ impl<P: Probe + ?Sized> Probe for &mut P {
     }
     fn on_drop(&mut self, now_ns: u64, packet: &Packet, reason: DropReason) {
         (**self).on_drop(now_ns, packet, reason);
+    }
+    fn on_mark(&mut self, now_ns: u64, packet: &Packet) {
+        (**self).on_mark(now_ns, packet);
     }
     fn on_sent(&mut self, now_ns: u64, packet: &Packet) {
         (**self).on_sent(now_ns, packet);

@@ -30,9 +30,9 @@ pub trait Window {
 
 /// Everything from one time on, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct From(pub u64);
+pub struct Since(pub u64);
 
-impl Window for From {
+impl Window for Since {
     fn measured_ns(&self, since_ns: u64, now_ns: u64) -> u64 {
         now_ns.saturating_sub(since_ns.max(self.0))
     }

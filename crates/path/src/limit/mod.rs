@@ -11,7 +11,7 @@ use taut_dql::{Error, Snapshot};
 
 pub use dynamic::Dynamic;
 pub use fixed::Fixed;
-pub use spec::{LimitSpec, ParseLimitError};
+pub use spec::{LimitSpec, LimitUser, ParseLimitError};
 
 /// What one completion round finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,6 +5,7 @@ use core::str::FromStr;
 
 use taut_dql::MAX_LIMIT;
 
+use super::{Dynamic, Fixed, Limit};
 use crate::units::{self, ParseUnitError};
 
 /// Which limit holds a queue back, as it is spelled on a command line.
@@ -18,6 +19,28 @@ pub enum LimitSpec {
     Packets(u32),
     /// `dql`: Linux's rule.
     Dynamic,
+}
+
+/// Does something with whichever limit was chosen by name: a rule is a type, and its name is only
+/// known at run time.
+pub trait LimitUser {
+    /// What comes of it.
+    type Output;
+
+    /// Does it with `limit`.
+    fn with<L: Limit + Copy + 'static>(self, limit: L) -> Self::Output;
+}
+
+impl LimitSpec {
+    /// Calls `user` with the limit that this names. The one place that knows a rule for each name.
+    pub fn give_to<U: LimitUser>(self, user: U) -> U::Output {
+        match self {
+            Self::Off => user.with(Fixed::off()),
+            Self::Bytes(bytes) => user.with(Fixed::bytes(bytes)),
+            Self::Packets(packets) => user.with(Fixed::packets(packets)),
+            Self::Dynamic => user.with(Dynamic::default()),
+        }
+    }
 }
 
 /// Why a limit was not understood.

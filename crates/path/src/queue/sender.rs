@@ -24,6 +24,8 @@ pub struct SenderCounters {
     pub sent_bytes: u64,
     /// Packets dropped, by reason.
     pub drops: Drops,
+    /// Packets marked by the discipline.
+    pub marked_packets: u64,
     /// Times the limit stopped the queue.
     pub limit_stops: u64,
     /// Times a full ring stopped the queue.
@@ -98,7 +100,7 @@ impl<L: Limit> Sender<L> {
             sink,
             probe,
             now_ns,
-            drops: &mut self.counters.drops,
+            counters: &mut self.counters,
         };
         self.discipline.enqueue(packet, now_ns, &mut sink);
     }
@@ -215,12 +217,11 @@ impl<L: Limit> Sender<L> {
         probe: &mut impl Probe,
     ) -> Option<Packet> {
         loop {
-            let drops = &mut self.counters.drops;
             let mut sink = CountedSink {
                 sink: &mut *sink,
                 probe: &mut *probe,
                 now_ns,
-                drops,
+                counters: &mut self.counters,
             };
             let mut packet = self.discipline.dequeue(now_ns, &mut sink)?;
             sink.probe.on_dequeue(now_ns, &packet);
@@ -273,12 +274,11 @@ impl<L: Limit> Sender<L> {
 
     /// Drops everything that waits, for a queue that is taken down.
     pub fn flush(&mut self, now_ns: u64, sink: &mut dyn PacketSink, probe: &mut impl Probe) {
-        let drops = &mut self.counters.drops;
         let mut sink = CountedSink {
             sink,
             probe,
             now_ns,
-            drops,
+            counters: &mut self.counters,
         };
         while let Some(packet) = self.discipline.dequeue(now_ns, &mut sink) {
             sink.dropped(packet, DropReason::Flushed);
@@ -311,12 +311,12 @@ impl<L: Limit> Sender<L> {
     }
 }
 
-/// Counts drops on their way to the caller's sink.
+/// Counts drops and marks on their way to the caller's sink.
 struct CountedSink<'a, P> {
     sink: &'a mut dyn PacketSink,
     probe: &'a mut P,
     now_ns: u64,
-    drops: &'a mut Drops,
+    counters: &'a mut SenderCounters,
 }
 
 impl<P: Probe> PacketSink for CountedSink<'_, P> {
@@ -325,8 +325,14 @@ impl<P: Probe> PacketSink for CountedSink<'_, P> {
     }
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        self.drops.count(reason);
+        self.counters.drops.count(reason);
         self.probe.on_drop(self.now_ns, &packet, reason);
         self.sink.dropped(packet, reason);
+    }
+
+    fn marked(&mut self, packet: &Packet) {
+        self.counters.marked_packets += 1;
+        self.probe.on_mark(self.now_ns, packet);
+        self.sink.marked(packet);
     }
 }

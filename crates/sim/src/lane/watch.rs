@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use taut_path::limit::Done;
 use taut_path::{DropReason, Packet, Probe};
 
-use crate::meter::{From, Meter, histogram};
+use crate::meter::{Meter, Since, histogram};
 use crate::nic::Framing;
 
 /// Steps of a course: finer than a plot is wide.
@@ -36,7 +36,7 @@ pub struct Step {
 
 /// Watches a lane.
 pub(super) struct Watch {
-    pub(super) meter: Meter<From>,
+    pub(super) meter: Meter<Since>,
     pub(super) course: Course,
     pub(super) latency_ns: Histogram<u64>,
     pub(super) held_ns: Histogram<u64>,
@@ -56,7 +56,7 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) fn new(framing: Framing, measure_from_ns: u64, end_ns: u64) -> Self {
         Self {
-            meter: Meter::new(From(measure_from_ns), 0, end_ns),
+            meter: Meter::new(Since(measure_from_ns), 0, end_ns),
             course: Course {
                 step_ns: (end_ns / STEPS).max(1),
                 ..Course::default()

@@ -12,7 +12,7 @@ use super::rr_under_load::{
     DELAY_NS, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SUPER_PACKET_BYTES, card,
 };
 use super::single_queue::{check_cadence, check_duration, check_rate, check_ring};
-use crate::meter::{From, Meter};
+use crate::meter::{Meter, Since};
 use crate::results::Figure;
 use crate::tcp::{SuperPacket, TcpConfig};
 use crate::world::{App, CLIENT, ConnectionConfig, World, WorldConfig};
@@ -111,7 +111,7 @@ impl Settings {
         size: Size,
         limit: L,
         seed: u64,
-    ) -> Result<World<L, Meter<From>>, ScenarioError> {
+    ) -> Result<World<L, Meter<Since>>, ScenarioError> {
         let config = WorldConfig {
             nic: card(self.rate.0, self.ring, self.cadence.0, seed),
             restart_slots: None,
@@ -124,7 +124,7 @@ impl Settings {
             (
                 Box::new(discipline) as _,
                 limit,
-                Meter::new(From(self.warm_up.0), 0, length_ns),
+                Meter::new(Since(self.warm_up.0), 0, length_ns),
             )
         };
         let mut world = World::new(&config, parts)
@@ -133,7 +133,7 @@ impl Settings {
         Ok(world)
     }
 
-    fn connect<L: Limit>(&self, world: &mut World<L, Meter<From>>, size: Size) {
+    fn connect<L: Limit>(&self, world: &mut World<L, Meter<Since>>, size: Size) {
         let tcp = TcpConfig {
             super_packet: SuperPacket::Fixed(SUPER_PACKET_BYTES),
             receive_buffer_bytes: RECEIVE_BUFFER_BYTES,

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use hdrhistogram::Histogram;
-use taut_path::limit::{Dynamic, Fixed, Limit, LimitSpec};
+use taut_path::limit::{Limit, LimitSpec, LimitUser};
 use taut_path::qdisc::{self, ParseQdiscError};
 use taut_path::ring::DescriptorRule;
 
-use crate::meter::{Curve, From, Meter, Quantiles};
+use crate::meter::{Curve, Meter, Quantiles, Since};
 use crate::nic::{FinishedAt, Framing, InterruptRule, NicConfig};
 use crate::tcp::{SuperPacket, TcpConfig};
 use crate::world::{App, CLIENT, ConnectionConfig, SERVER, World, WorldConfig, WorldError};
@@ -101,18 +101,21 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
+impl LimitUser for &RrUnderLoad<'_> {
+    type Output = Result<Outcome, RunError>;
+
+    fn with<L: Limit + Copy + 'static>(self, limit: L) -> Self::Output {
+        self.run_with(limit)
+    }
+}
+
 impl RrUnderLoad<'_> {
     /// Runs it in virtual time.
     ///
     /// # Errors
     /// If a setting cannot be.
     pub fn run(&self) -> Result<Outcome, RunError> {
-        match self.limit {
-            LimitSpec::Off => self.run_with(Fixed::off()),
-            LimitSpec::Bytes(bytes) => self.run_with(Fixed::bytes(bytes)),
-            LimitSpec::Packets(packets) => self.run_with(Fixed::packets(packets)),
-            LimitSpec::Dynamic => self.run_with(Dynamic::default()),
-        }
+        self.limit.give_to(self)
     }
 
     fn run_with<L: Limit + Copy>(&self, limit: L) -> Result<Outcome, RunError> {
@@ -136,7 +139,7 @@ impl RrUnderLoad<'_> {
         WARM_UP_NS + self.duration_ns
     }
 
-    fn world<L: Limit + Copy>(&self, limit: L) -> Result<World<L, Meter<From>>, RunError> {
+    fn world<L: Limit + Copy>(&self, limit: L) -> Result<World<L, Meter<Since>>, RunError> {
         qdisc::by_name(self.qdisc).map_err(RunError::Qdisc)?;
         let config = WorldConfig {
             nic: card(self.rate_bits_per_s, self.slots, self.cadence_ns, self.seed),
@@ -150,7 +153,7 @@ impl RrUnderLoad<'_> {
             (
                 discipline as _,
                 limit,
-                Meter::new(From(WARM_UP_NS), 0, self.end_ns()),
+                Meter::new(Since(WARM_UP_NS), 0, self.end_ns()),
             )
         };
         let mut world = World::new(&config, parts).map_err(RunError::World)?;
@@ -158,7 +161,7 @@ impl RrUnderLoad<'_> {
         Ok(world)
     }
 
-    fn connect<L: Limit>(&self, world: &mut World<L, Meter<From>>) {
+    fn connect<L: Limit>(&self, world: &mut World<L, Meter<Since>>) {
         let super_packet = if self.tso {
             SuperPacket::Fixed(SUPER_PACKET_BYTES)
         } else {

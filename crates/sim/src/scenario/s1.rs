@@ -5,7 +5,7 @@ use taut_path::limit::Limit;
 use taut_path::qdisc::{BandLimit, PfifoFast};
 use taut_path::ring::DescriptorRule;
 
-use crate::meter::{From, Meter};
+use crate::meter::{Meter, Since};
 use crate::nic::{FinishedAt, Framing, InterruptRule, NicConfig};
 use crate::tcp::TcpConfig;
 use crate::world::{App, CLIENT, ConnectionConfig, SERVER, World, WorldConfig, WorldError};
@@ -60,7 +60,7 @@ pub fn run<L: Limit + Copy>(flows: u32, limit: L) -> Result<S1, WorldError> {
     })
 }
 
-fn world<L: Limit + Copy>(flows: u32, limit: L) -> Result<World<L, Meter<From>>, WorldError> {
+fn world<L: Limit + Copy>(flows: u32, limit: L) -> Result<World<L, Meter<Since>>, WorldError> {
     let config = WorldConfig {
         nic: NicConfig {
             rate_bits_per_s: 1_000_000_000,
@@ -82,7 +82,7 @@ fn world<L: Limit + Copy>(flows: u32, limit: L) -> Result<World<L, Meter<From>>,
         (
             discipline as _,
             limit,
-            Meter::new(From(RECORD_FROM_NS), 0, END_NS),
+            Meter::new(Since(RECORD_FROM_NS), 0, END_NS),
         )
     })?;
     connect_bulk(&mut world, flows);
@@ -105,7 +105,7 @@ fn world<L: Limit + Copy>(flows: u32, limit: L) -> Result<World<L, Meter<From>>,
     Ok(world)
 }
 
-fn connect_bulk<L: Limit>(world: &mut World<L, Meter<From>>, flows: u32) {
+fn connect_bulk<L: Limit>(world: &mut World<L, Meter<Since>>, flows: u32) {
     let (buffer_bytes, write_bytes) = match flows {
         100 => (131_072, 65_536),
         0..=100 => (131_072, 1_448),
@@ -135,7 +135,7 @@ fn connect_bulk<L: Limit>(world: &mut World<L, Meter<From>>, flows: u32) {
     }
 }
 
-fn received_bytes<L: Limit>(world: &World<L, Meter<From>>, flows: u32) -> u64 {
+fn received_bytes<L: Limit>(world: &World<L, Meter<Since>>, flows: u32) -> u64 {
     (0..flows)
         .map(|flow| world.report(flow, SERVER).received_bytes)
         .sum()

@@ -9,7 +9,7 @@ use anyhow::Context;
 use taut_linux::af_packet::{AfPacket, PacketReceiver};
 use taut_linux::link::{self, MacAddress, RootQdisc};
 use taut_linux::{NetNs, Tap, TapConfig, sched};
-use taut_path::limit::{Dynamic, Fixed, Limit};
+use taut_path::limit::{Limit, LimitUser};
 use taut_path::ring::DescriptorRule;
 use taut_path::{Completions, LimitSpec, QueueConfig, TxQueue, TxRing, qdisc};
 use taut_sim::meter::Meter;
@@ -18,10 +18,10 @@ use taut_sim::nic::{EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig};
 use super::control::{Control, Watch};
 use super::emulated::EmulatedDirection;
 use super::options::{DriverKind, RrUnderLoad};
-use super::packet_ring::{ReceiveDirection, RingDirection};
+use super::packet_ring::{ReceiveDirection, Ring, RingDirection};
 use super::router::Direction;
 use super::tap_source::TapSource;
-use crate::rr::experiment::Case;
+use crate::rr::experiment::{Case, Experiment};
 
 const CLIENT_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
@@ -179,28 +179,47 @@ struct Wiring<'a> {
     limit: LimitSpec,
 }
 
-/// Calls `$method` with the limit that a [`LimitSpec`] names.
-macro_rules! with_limit {
-    ($spec:expr, |$limit:ident| $call:expr) => {
-        match $spec {
-            LimitSpec::Dynamic => {
-                let $limit = Dynamic::default();
-                $call
-            }
-            LimitSpec::Off => {
-                let $limit = Fixed::off();
-                $call
-            }
-            LimitSpec::Bytes(bytes) => {
-                let $limit = Fixed::bytes(bytes);
-                $call
-            }
-            LimitSpec::Packets(packets) => {
-                let $limit = Fixed::packets(packets);
-                $call
-            }
-        }
-    };
+/// A direction through an emulated NIC, all but its limit.
+struct Emulated<'a> {
+    wiring: &'a Wiring<'a>,
+    source: TapSource,
+    nic: EmulatedNic,
+    to: Rc<Tap>,
+    shown: bool,
+}
+
+impl LimitUser for Emulated<'_> {
+    type Output = anyhow::Result<Box<dyn Direction>>;
+
+    fn with<L: Limit + Copy + 'static>(self, limit: L) -> Self::Output {
+        let restart_slots = self.nic.restart_slots();
+        let queue = self
+            .wiring
+            .queue(limit, self.nic, restart_slots, self.shown)?;
+        Ok(Box::new(EmulatedDirection::new(
+            self.source,
+            queue,
+            self.to,
+        )))
+    }
+}
+
+/// A direction through a packet ring, all but its limit.
+struct PacketRing<'a> {
+    wiring: &'a Wiring<'a>,
+    source: TapSource,
+    ring: Ring,
+}
+
+impl LimitUser for PacketRing<'_> {
+    type Output = anyhow::Result<Box<dyn Direction>>;
+
+    fn with<L: Limit + Copy + 'static>(self, limit: L) -> Self::Output {
+        let Experiment { ring, cadence, .. } = self.wiring.options.experiment;
+        let restart_slots = DescriptorRule::OnePerPacket.restart_slots(ring);
+        let queue = self.wiring.queue(limit, self.ring, restart_slots, true)?;
+        Ok(Box::new(RingDirection::new(self.source, queue, cadence)))
+    }
 }
 
 impl Wiring<'_> {
@@ -222,10 +241,12 @@ impl Wiring<'_> {
             segments_apart: false,
             seed: self.options.experiment.seed.wrapping_add(index),
         })?;
-        let restart_slots = nic.restart_slots();
-        with_limit!(self.limit, |limit| {
-            let queue = self.queue(limit, nic, restart_slots, index == 0)?;
-            Ok(Box::new(EmulatedDirection::new(source, queue, to)))
+        self.limit.give_to(Emulated {
+            wiring: self,
+            source,
+            nic,
+            to,
+            shown: index == 0,
         })
     }
 
@@ -233,14 +254,10 @@ impl Wiring<'_> {
     fn packet_ring(&self, source: TapSource, ns: &NetNs) -> anyhow::Result<Box<dyn Direction>> {
         let slots = self.options.experiment.ring;
         let ring = AfPacket::open(ns, SHAPED_DEVICE, slots, source.frames.clone())?;
-        let restart_slots = DescriptorRule::OnePerPacket.restart_slots(slots);
-        with_limit!(self.limit, |limit| {
-            let queue = self.queue(limit, ring, restart_slots, true)?;
-            Ok(Box::new(RingDirection::new(
-                source,
-                queue,
-                self.options.experiment.cadence,
-            )))
+        self.limit.give_to(PacketRing {
+            wiring: self,
+            source,
+            ring,
         })
     }
 
