@@ -72,9 +72,12 @@ impl Endpoint {
         if arrival.cwr {
             self.receiver.on_cwr();
         }
-        let ack = self
-            .receiver
-            .on_segment(arrival.start, arrival.payload_bytes, false, now_ns);
+        let ack = self.receiver.on_segment(
+            arrival.start,
+            arrival.payload_bytes,
+            arrival.congestion_experienced,
+            now_ns,
+        );
         self.ack_due = ack.or(self.ack_due);
     }
 
@@ -104,6 +107,7 @@ impl Endpoint {
         Some(Segment {
             start: data.start,
             payload_bytes: data.payload_bytes,
+            ecn_capable: data.ecn_capable,
             cwr: data.cwr,
             ..self.segment(connection, owed)
         })
@@ -130,6 +134,8 @@ impl Endpoint {
             header_bytes: self.header_bytes,
             mss_bytes: self.mss_bytes,
             priority: self.priority,
+            // RFC 3168, 6.1.4: an acknowledgement alone never is.
+            ecn_capable: false,
             cwr: false,
             acknowledges: ack.is_some(),
             ack: ack.unwrap_or_else(|| self.receiver.current_ack()),

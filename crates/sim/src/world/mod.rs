@@ -153,6 +153,11 @@ impl<L: Limit, P: Probe> World<L, P> {
         self.hosts[host].queue.sender().counters().drops.total()
     }
 
+    /// Packets that a host's discipline marked.
+    pub fn marked_packets(&self, host: usize) -> u64 {
+        self.hosts[host].queue.sender().counters().marked_packets
+    }
+
     /// What one end of a connection did so far.
     pub fn report(&self, connection: u32, host: usize) -> EndpointReport {
         self.connections[connection as usize][host].report()

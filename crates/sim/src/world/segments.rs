@@ -1,6 +1,6 @@
 //! What the frames of a host's queue stand for, and what is under way on a wire.
 
-use taut_path::{DropReason, Frame, Packet, PacketSink, Segmentation};
+use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink, Segmentation};
 
 use crate::tcp::Ack;
 
@@ -14,6 +14,8 @@ pub(super) struct Segment {
     pub header_bytes: u16,
     pub mss_bytes: u16,
     pub priority: u8,
+    /// May be marked instead of dropped.
+    pub ecn_capable: bool,
     pub cwr: bool,
     pub ack: Ack,
     /// The acknowledgement is the reason for the packet, or news: it counts as one.
@@ -26,6 +28,8 @@ pub(super) struct Arrival {
     pub connection: u32,
     pub start: u64,
     pub payload_bytes: u32,
+    /// The discipline marked the packet that it is a part of.
+    pub congestion_experienced: bool,
     pub cwr: bool,
     pub ack: Ack,
     pub acknowledges: bool,
@@ -56,6 +60,9 @@ impl Segments {
         let mut packet = Packet::new(Frame::new(index), header_bytes + payload_bytes);
         packet.priority = segment.priority;
         packet.flow = segment.connection;
+        if segment.ecn_capable {
+            packet.ecn = Ecn::Capable;
+        }
         packet.segmentation = (payload_bytes > u32::from(mss_bytes)).then_some(Segmentation {
             header_bytes: segment.header_bytes,
             payload_bytes: mss_bytes,
@@ -72,6 +79,7 @@ impl Segments {
             connection: segment.connection,
             start: segment.start + u64::from(before),
             payload_bytes: (segment.payload_bytes - before).min(mss_bytes),
+            congestion_experienced: packet.ecn == Ecn::Marked,
             cwr: segment.cwr && index == 0,
             ack: segment.ack,
             acknowledges: segment.acknowledges && index == 0,
@@ -86,5 +94,44 @@ impl PacketSink for Segments {
 
     fn dropped(&mut self, packet: Packet, _reason: DropReason) {
         self.free.push(packet.into_frame().index());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::SackBlocks;
+
+    #[test]
+    fn a_mark_comes_with_each_segment_of_a_super_packet_and_the_answer_with_its_first() {
+        let mut segments = Segments::default();
+        let ack = Ack {
+            cumulative: 0,
+            window_bytes: 0,
+            sack: SackBlocks::default(),
+            ece: false,
+        };
+        let mut packet = segments.packet(Segment {
+            connection: 0,
+            start: 0,
+            payload_bytes: 2_500,
+            header_bytes: 66,
+            mss_bytes: 1_000,
+            priority: 0,
+            ecn_capable: true,
+            cwr: true,
+            ack,
+            acknowledges: false,
+        });
+        assert_eq!(packet.ecn, Ecn::Capable);
+        let flags = |packet: &Packet, index| {
+            let arrival = segments.arrival(packet, index);
+            (arrival.congestion_experienced, arrival.cwr)
+        };
+        assert_eq!(flags(&packet, 0), (false, true));
+        packet.ecn = Ecn::Marked;
+        let marked = [0, 1, 2].map(|index| flags(&packet, index));
+        assert_eq!(marked, [(true, true), (true, false), (true, false)]);
+        let _ = packet.into_frame();
     }
 }
