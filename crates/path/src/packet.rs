@@ -94,6 +94,10 @@ impl Packet {
 pub enum DropReason {
     /// The discipline held as many packets as it may.
     QueueFull,
+    /// The discipline held packets of as much memory as it may.
+    MemoryFull,
+    /// The packet waited too long, and a drop tells its sender (CoDel).
+    WaitedTooLong,
     /// The packet is larger than a limit can count
     /// ([`MAX_OBJECT`](taut_dql::MAX_OBJECT) units), or too much is in flight already.
     Uncountable,
@@ -103,12 +107,20 @@ pub enum DropReason {
 
 impl DropReason {
     /// Every reason, for tables of counters.
-    pub const ALL: [Self; 3] = [Self::QueueFull, Self::Uncountable, Self::Flushed];
+    pub const ALL: [Self; 5] = [
+        Self::QueueFull,
+        Self::MemoryFull,
+        Self::WaitedTooLong,
+        Self::Uncountable,
+        Self::Flushed,
+    ];
 
     /// The name used in tables and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::QueueFull => "queue_full",
+            Self::MemoryFull => "memory_full",
+            Self::WaitedTooLong => "waited_too_long",
             Self::Uncountable => "uncountable",
             Self::Flushed => "flushed",
         }

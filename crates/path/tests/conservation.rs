@@ -8,11 +8,11 @@ use support::{Books, FakeRing, packet};
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::by_name;
 use taut_path::queue::QueueConfig;
-use taut_path::{Stop, TxQueue};
+use taut_path::{Ecn, Stop, TxQueue};
 
 #[derive(Debug, Clone)]
 enum Step {
-    Enqueue { bytes: u32, priority: u8 },
+    Enqueue { bytes: u32, class: u8 },
     Offer { bytes: u32 },
     Run,
     Finish(usize),
@@ -33,7 +33,7 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     prop_oneof![
         8 => (bytes.clone(), 0u8..16)
-            .prop_map(|(bytes, priority)| Step::Enqueue { bytes, priority }),
+            .prop_map(|(bytes, class)| Step::Enqueue { bytes, class }),
         2 => bytes.prop_map(|bytes| Step::Offer { bytes }),
         6 => Just(Step::Run),
         5 => (0usize..12).prop_map(Step::Finish),
@@ -77,9 +77,15 @@ impl<L: Limit> World<L> {
     fn step(&mut self, step: &Step) {
         let now_ns = self.now_ns;
         match *step {
-            Step::Enqueue { bytes, priority } => {
+            Step::Enqueue { bytes, class } => {
                 let mut packet = packet(self.frames, bytes);
-                packet.priority = priority;
+                packet.priority = class;
+                packet.flow = (class % 3).into();
+                packet.ecn = if class % 2 == 0 {
+                    Ecn::Capable
+                } else {
+                    Ecn::NotCapable
+                };
                 self.frames += 1;
                 self.queue.enqueue(packet, now_ns, &mut self.books);
             }
@@ -132,6 +138,7 @@ impl<L: Limit> World<L> {
         );
         assert_eq!(sender.enqueued_packets, u64::from(self.frames));
         assert_eq!(sender.drops.total(), dropped as u64);
+        assert_eq!(sender.marked_packets, self.books.marked.len() as u64);
         assert_eq!(sender.sent_packets, freed as u64 + in_ring);
         assert_eq!(reaper.completed_packets + reaper.late_packets, freed as u64);
         if self.resets == 0 {
@@ -174,6 +181,14 @@ impl<L: Limit> World<L> {
     }
 }
 
+/// Small ones, so that they fill and lose packets at both ends.
+const DISCIPLINES: [&str; 4] = [
+    "pfifo limit 9",
+    "pfifo_fast limit 5",
+    "pfifo_fast limit 9 total",
+    "codel limit 9 target 500us interval 1ms ecn",
+];
+
 fn play<L: Limit>(limit: L, discipline: &str, train: u32, budget: u32, steps: &[Step]) {
     let mut world = World::new(limit, discipline, train, budget);
     for step in steps {
@@ -194,7 +209,7 @@ proptest! {
         bytes in 0u32..20_000,
         cadence_ns in prop_oneof![Just(0u64), 1u64..3_000_000],
     ) {
-        for discipline in ["pfifo limit 9", "pfifo_fast limit 5", "pfifo_fast limit 9 total"] {
+        for discipline in DISCIPLINES {
             play(Fixed::off(), discipline, train, budget, &steps);
             play(Fixed::bytes(bytes), discipline, train, budget, &steps);
             play(Fixed::packets(depth), discipline, train, budget, &steps);

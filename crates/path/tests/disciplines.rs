@@ -5,7 +5,9 @@ mod support;
 
 use proptest::prelude::*;
 use support::{Books, packet};
-use taut_path::qdisc::{Backlog, BandLimit, DISCIPLINES, Fifo, PfifoFast, Qdisc, by_name};
+use taut_path::qdisc::{
+    Backlog, BandLimit, DISCIPLINES, Fifo, PfifoFast, Qdisc, by_name, spelled_out,
+};
 use taut_path::{DropReason, Packet};
 
 /// Priority to band, as the kernel's pfifo_fast is documented to map it.
@@ -121,6 +123,25 @@ fn disciplines_are_made_by_the_names_of_tc() {
 }
 
 #[test]
+fn each_parameter_is_spelled_out_and_read_again() {
+    let cases = [
+        ("pfifo", "pfifo limit 1000"),
+        ("pfifo_fast", "pfifo_fast limit 1000"),
+        (" pfifo_fast\ttotal limit 7", "pfifo_fast limit 7 total"),
+        ("codel", "codel limit 1000 target 5ms interval 100ms noecn"),
+        (
+            "codel ce_threshold 1000us ecn interval 0.5s target 1500us limit 9 noecn ecn",
+            "codel limit 9 target 1500us interval 500ms ecn ce_threshold 1ms",
+        ),
+    ];
+    for (text, whole) in cases {
+        assert_eq!(spelled_out(text).as_deref(), Ok(whole));
+        assert_eq!(spelled_out(whole).as_deref(), Ok(whole));
+        assert!(by_name(whole).is_ok());
+    }
+}
+
+#[test]
 fn what_is_not_understood_is_refused_at_its_place() {
     let cases = [
         ("", 1, "unknown discipline"),
@@ -130,6 +151,12 @@ fn what_is_not_understood_is_refused_at_its_place() {
         ("pfifo limits 3", 7, "unknown parameter"),
         ("pfifo total", 7, "unknown parameter"),
         ("pfifo_fast total 3", 18, "unknown parameter"),
+        ("codel total", 7, "[target TIME]"),
+        ("codel target 5", 14, "bad target"),
+        ("codel ecn target 4001ms", 18, "1ns to 4s"),
+        ("codel interval 0s", 16, "bad interval"),
+        ("codel ce_threshold", 19, "bad ce_threshold"),
+        ("pfifo limit +3", 13, "bad limit"),
         ("pfifo limit", 12, "bad limit"),
         ("pfifo limit 0", 13, "bad limit"),
         ("pfifo limit -1", 13, "bad limit"),
@@ -157,13 +184,47 @@ fn what_is_not_understood_is_refused_at_its_place() {
     assert!(by_name("\u{2003}pfifo\u{3000}limit\u{a0}1").is_ok());
 }
 
+/// Words that disciplines know, values of all kinds, and nonsense.
+fn word() -> impl Strategy<Value = String> {
+    const KNOWN: [&str; 11] = [
+        "limit",
+        "total",
+        "target",
+        "interval",
+        "ecn",
+        "noecn",
+        "ce_threshold",
+        "flows",
+        "quantum",
+        "memory_limit",
+        "seed",
+    ];
+    prop_oneof![
+        4 => prop::sample::select(&KNOWN[..]).prop_map(str::to_owned),
+        4 => "[0-9]{1,7}(us|ms|s|kb|Mb|k|b|)",
+        1 => "[0-9.+-]{1,30}",
+        1 => "\\PC{0,4}",
+    ]
+}
+
 proptest! {
     #[test]
     fn no_text_panics_and_each_position_is_in_it(
-        text in "(\\PC|[ \t\n\u{3000}\u{2003}\u{85}]|pfifo|pfifo_fast|limit|total|[0-9]){0,12}",
+        name in "(pfifo|pfifo_fast|codel|fq_codel|\\PC{0,3})",
+        words in prop::collection::vec(word(), 0..9),
+        spaces in "[ \t\n\u{3000}\u{2003}\u{85}]{1,3}",
     ) {
-        if let Err(error) = by_name(&text) {
-            prop_assert!((1..=text.chars().count() + 1).contains(&error.position));
+        let text = format!("{name}{spaces}{}", words.join(&spaces));
+        match spelled_out(&text) {
+            Err(error) => {
+                prop_assert!((1..=text.chars().count() + 1).contains(&error.position));
+                prop_assert!(error.to_string().contains("allowed"));
+                prop_assert_eq!(by_name(&text).err(), Some(error));
+            }
+            Ok(whole) => {
+                prop_assert!(by_name(&text).is_ok());
+                prop_assert_eq!(spelled_out(&whole), Ok(whole));
+            }
         }
     }
 

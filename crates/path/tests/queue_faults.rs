@@ -228,7 +228,14 @@ fn the_counters_of_drops_keep_the_reasons_apart() {
     drops.count(DropReason::QueueFull);
     drops.count(DropReason::Flushed);
     drops.count(DropReason::Flushed);
-    let counts = DropReason::ALL.map(|reason| drops.of(reason));
-    assert_eq!(counts, [1, 0, 2]);
+    let counts = DropReason::ALL.map(|reason| (reason.name(), drops.of(reason)));
+    let expected = [
+        ("queue_full", 1),
+        ("memory_full", 0),
+        ("waited_too_long", 0),
+        ("uncountable", 0),
+        ("flushed", 2),
+    ];
+    assert_eq!(counts, expected);
     assert_eq!(drops.total(), 3);
 }

@@ -1,8 +1,11 @@
 //! One queue, first in, first out, bounded in packets.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use super::{Backlog, Qdisc};
+use super::table::Make;
+use super::words::{Parameter, Settings};
+use super::{Backlog, DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Qdisc};
 use crate::packet::{DropReason, Packet, PacketSink};
 
 /// `pfifo`: one queue; a packet over the limit is dropped at the tail.
@@ -16,11 +19,10 @@ pub struct Fifo {
 impl Fifo {
     /// A queue for at most `limit_packets` packets.
     pub fn new(limit_packets: u32) -> Self {
-        let limit_packets = limit_packets as usize;
         Self {
-            packets: VecDeque::new(),
+            packets: VecDeque::with_capacity(super::capacity(limit_packets)),
             backlog: Backlog::default(),
-            limit_packets,
+            limit_packets: limit_packets as usize,
         }
     }
 }
@@ -46,5 +48,34 @@ impl Qdisc for Fifo {
 
     fn backlog(&self) -> Backlog {
         self.backlog
+    }
+}
+
+/// What `pfifo` can be told.
+pub(super) struct FifoSettings {
+    limit_packets: u32,
+}
+
+impl Default for FifoSettings {
+    fn default() -> Self {
+        Self {
+            limit_packets: DEFAULT_LIMIT_PACKETS,
+        }
+    }
+}
+
+impl Settings for FifoSettings {
+    const NAME: &'static str = "pfifo";
+    const PARAMETERS: &'static [Parameter<Self>] = &[Parameter::value(
+        "limit",
+        LIMIT_PACKETS,
+        |settings| Some(settings.limit_packets.into()),
+        |settings, packets| settings.limit_packets = packets as u32,
+    )];
+}
+
+impl Make for FifoSettings {
+    fn make(self) -> Box<dyn Qdisc + Send> {
+        Box::new(Fifo::new(self.limit_packets))
     }
 }

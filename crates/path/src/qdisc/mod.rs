@@ -1,14 +1,36 @@
 //! The seam to the disciplines: the only place where packets wait.
 
+mod codel;
+mod codel_state;
+mod codel_words;
 mod fifo;
 mod pfifo_fast;
 mod table;
+mod words;
 
 use crate::packet::{Packet, PacketSink};
 
+pub use codel::Codel;
+pub use codel_state::CodelConfig;
 pub use fifo::Fifo;
 pub use pfifo_fast::{BandLimit, PfifoFast};
-pub use table::{DISCIPLINES, ParseQdiscError, by_name};
+pub use table::{DISCIPLINES, Discipline, ParseQdiscError, by_name, spelled_out};
+
+use words::Range;
+
+/// The most packets that a discipline may be told to hold; their frames must exist.
+const MAX_LIMIT_PACKETS: u32 = 1_000_000;
+
+/// What `limit` may be.
+const LIMIT_PACKETS: Range = Range::number("packets", 1, MAX_LIMIT_PACKETS as u64);
+
+/// The length of a transmit queue of an Ethernet device (`txqueuelen`).
+const DEFAULT_LIMIT_PACKETS: u32 = 1000;
+
+/// Packets to make room for at the start, so that nothing is allocated later.
+fn capacity(limit_packets: u32) -> usize {
+    limit_packets.min(MAX_LIMIT_PACKETS) as usize
+}
 
 /// What waits in a discipline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,6 +51,13 @@ impl Backlog {
         self.packets -= 1;
         self.bytes -= u64::from(packet.wire_bytes);
     }
+}
+
+/// A packet, and since when it waits.
+#[derive(Debug)]
+struct Stamped {
+    packet: Packet,
+    since_ns: u64,
 }
 
 /// A queueing discipline. Time is an argument, in ns, and never goes back.

@@ -1,6 +1,10 @@
 //! Three strict bands, chosen by the packet's priority.
 
-use super::{Backlog, Fifo, Qdisc};
+use alloc::boxed::Box;
+
+use super::table::Make;
+use super::words::{Parameter, Settings};
+use super::{Backlog, DEFAULT_LIMIT_PACKETS, Fifo, LIMIT_PACKETS, Qdisc};
 use crate::packet::{DropReason, Packet, PacketSink};
 
 /// Band of each priority, 0 served first: the map that `tc qdisc show` prints.
@@ -70,5 +74,43 @@ impl Qdisc for PfifoFast {
 
     fn backlog(&self) -> Backlog {
         self.backlog
+    }
+}
+
+/// What `pfifo_fast` can be told.
+pub(super) struct PfifoFastSettings {
+    limit_packets: u32,
+    scope: BandLimit,
+}
+
+impl Default for PfifoFastSettings {
+    fn default() -> Self {
+        Self {
+            limit_packets: DEFAULT_LIMIT_PACKETS,
+            scope: BandLimit::default(),
+        }
+    }
+}
+
+impl Settings for PfifoFastSettings {
+    const NAME: &'static str = "pfifo_fast";
+    const PARAMETERS: &'static [Parameter<Self>] = &[
+        Parameter::value(
+            "limit",
+            LIMIT_PACKETS,
+            |settings| Some(settings.limit_packets.into()),
+            |settings, packets| settings.limit_packets = packets as u32,
+        ),
+        Parameter::flag(
+            "total",
+            |settings| settings.scope == BandLimit::Total,
+            |settings| settings.scope = BandLimit::Total,
+        ),
+    ];
+}
+
+impl Make for PfifoFastSettings {
+    fn make(self) -> Box<dyn Qdisc + Send> {
+        Box::new(PfifoFast::new(self.limit_packets, self.scope))
     }
 }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use taut_path::limit::Limit;
 use taut_path::qdisc::Fifo;
 use taut_path::{
-    Completions, DropReason, Frame, Packet, PacketSink, Probe, QueueConfig, TxQueue, TxRing,
+    Completions, DropReason, Ecn, Frame, Packet, PacketSink, Probe, QueueConfig, TxQueue, TxRing,
 };
 
 /// The doorbell or the reaping of the fake did not work.
@@ -140,6 +140,7 @@ pub struct Books {
     pub freed: Vec<u32>,
     pub freed_bytes: u64,
     pub dropped: Vec<(u32, DropReason)>,
+    pub marked: Vec<u32>,
 }
 
 impl PacketSink for Books {
@@ -150,6 +151,11 @@ impl PacketSink for Books {
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
         self.dropped.push((packet.into_frame().index(), reason));
+    }
+
+    fn marked(&mut self, packet: &Packet) {
+        assert_eq!(packet.ecn, Ecn::Marked, "told of a mark that is not there");
+        self.marked.push(packet.frame().index());
     }
 }
 

@@ -1,0 +1,195 @@
+//! CoDel for one queue of packets (RFC 8289): when the packets have waited longer than a target
+//! for a whole interval, one of them is dropped or marked, and the next ones ever sooner.
+
+use super::Stamped;
+use crate::packet::{DropReason, Ecn, Packet, PacketSink};
+
+/// A queue that holds no more than this is never too long: it only keeps the link busy. One full
+/// Ethernet frame without its check sequence.
+const MTU_BYTES: u64 = 1514;
+
+/// Returning to dropping within so many intervals starts near the rate that worked last.
+const RECENT_INTERVALS: u64 = 16;
+
+/// What CoDel is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodelConfig {
+    /// How long packets may wait for good, in ns.
+    pub target_ns: u64,
+    /// For how long they may wait longer, in ns: about the longest round trip. 0 counts as 1, and
+    /// [`MAX_INTERVAL_NS`](Self::MAX_INTERVAL_NS) is the most for the control law.
+    pub interval_ns: u64,
+    /// Packets that allow it are marked, not dropped.
+    pub ecn: bool,
+    /// Every packet that waited longer than this, in ns, is marked if it allows it, whatever
+    /// `ecn` says.
+    pub ce_threshold_ns: Option<u64>,
+}
+
+impl CodelConfig {
+    /// The longest interval, in ns: its square fits 64 bits. Round trips are far shorter.
+    pub const MAX_INTERVAL_NS: u64 = 4_000_000_000;
+}
+
+impl Default for CodelConfig {
+    /// What RFC 8289 and `tc` choose: 5 ms and 100 ms, dropping.
+    fn default() -> Self {
+        Self {
+            target_ns: 5_000_000,
+            interval_ns: 100_000_000,
+            ecn: false,
+            ce_threshold_ns: None,
+        }
+    }
+}
+
+/// The packets that a [`CodelState`] judges, oldest first.
+pub(super) trait Waiting {
+    /// Takes the oldest.
+    fn pop(&mut self) -> Option<Stamped>;
+    /// The bytes that are left.
+    fn bytes(&self) -> u64;
+}
+
+/// What CoDel remembers of one queue.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CodelState {
+    /// When packets will have waited too long for a whole interval; 0 if they do not, since every
+    /// such time lies after an interval of at least 1 ns.
+    drop_after_ns: u64,
+    drop_next_ns: u64,
+    /// Signals since dropping began, and what that was at its beginning.
+    count: u32,
+    first_count: u32,
+    dropping: bool,
+}
+
+/// A packet that was taken, and whether its queue is too long.
+struct Head {
+    packet: Option<Packet>,
+    waited_ns: u64,
+    too_long: bool,
+}
+
+impl CodelState {
+    /// The packet to send next; those that waited too long go to `sink`, marked ones are told.
+    pub fn dequeue(
+        &mut self,
+        config: &CodelConfig,
+        now_ns: u64,
+        queue: &mut impl Waiting,
+        sink: &mut dyn PacketSink,
+    ) -> Option<Packet> {
+        let mut head = self.head(config, now_ns, queue);
+        if !head.too_long {
+            self.dropping = false;
+        } else if !self.dropping {
+            self.begin(config, now_ns);
+            if !head.signal(config, sink) {
+                head = self.head(config, now_ns, queue);
+            }
+        } else {
+            // A long backlog may owe several drops at once.
+            while self.dropping && now_ns >= self.drop_next_ns {
+                self.count = self.count.saturating_add(1);
+                let marked = head.signal(config, sink);
+                if !marked {
+                    head = self.head(config, now_ns, queue);
+                    self.dropping = head.too_long;
+                }
+                if self.dropping {
+                    self.drop_next_ns = later(self.drop_next_ns, config, self.count);
+                }
+                if marked {
+                    break;
+                }
+            }
+        }
+        head.mark_above_threshold(config, sink);
+        head.packet
+    }
+
+    /// What was learnt of packets that wait is void once none does.
+    pub fn emptied(&mut self) {
+        self.drop_after_ns = 0;
+        self.dropping = false;
+    }
+
+    fn head(&mut self, config: &CodelConfig, now_ns: u64, queue: &mut impl Waiting) -> Head {
+        let Some(Stamped { packet, since_ns }) = queue.pop() else {
+            self.emptied();
+            return Head {
+                packet: None,
+                waited_ns: 0,
+                too_long: false,
+            };
+        };
+        let waited_ns = now_ns.saturating_sub(since_ns);
+        let mut too_long = false;
+        if waited_ns < config.target_ns || queue.bytes() <= MTU_BYTES {
+            self.drop_after_ns = 0;
+        } else if self.drop_after_ns == 0 {
+            self.drop_after_ns = now_ns.saturating_add(config.interval_ns.max(1));
+        } else {
+            too_long = now_ns >= self.drop_after_ns;
+        }
+        Head {
+            packet: Some(packet),
+            waited_ns,
+            too_long,
+        }
+    }
+
+    /// Begins to drop. Shortly after the last time, the rate that held the queue then is about
+    /// right.
+    fn begin(&mut self, config: &CodelConfig, now_ns: u64) {
+        let risen = self.count - self.first_count;
+        let recent = now_ns.saturating_sub(self.drop_next_ns)
+            < RECENT_INTERVALS.saturating_mul(config.interval_ns);
+        self.count = if recent && risen > 1 { risen } else { 1 };
+        self.first_count = self.count;
+        self.drop_next_ns = later(now_ns, config, self.count);
+        self.dropping = true;
+    }
+}
+
+impl Head {
+    /// Tells the sender of congestion. Returns whether a mark did, and the packet is still there.
+    fn signal(&mut self, config: &CodelConfig, sink: &mut dyn PacketSink) -> bool {
+        if config.ecn && self.mark(sink) {
+            return true;
+        }
+        if let Some(packet) = self.packet.take() {
+            sink.dropped(packet, DropReason::WaitedTooLong);
+        }
+        false
+    }
+
+    /// Marks the packet if it allows that. A mark that it came with is as good.
+    fn mark(&mut self, sink: &mut dyn PacketSink) -> bool {
+        let Some(packet) = &mut self.packet else {
+            return false;
+        };
+        if packet.ecn == Ecn::Capable {
+            packet.ecn = Ecn::Marked;
+            sink.marked(packet);
+        }
+        packet.ecn == Ecn::Marked
+    }
+
+    fn mark_above_threshold(&mut self, config: &CodelConfig, sink: &mut dyn PacketSink) {
+        if config
+            .ce_threshold_ns
+            .is_some_and(|threshold_ns| self.waited_ns > threshold_ns)
+        {
+            self.mark(sink);
+        }
+    }
+}
+
+/// The control law: `from_ns` + interval / sqrt(count), the quotient rounded down to whole ns.
+/// The rounding is exact, since the root of a quotient's whole part has the same whole part.
+fn later(from_ns: u64, config: &CodelConfig, count: u32) -> u64 {
+    let interval_ns = config.interval_ns.min(CodelConfig::MAX_INTERVAL_NS);
+    from_ns.saturating_add((interval_ns * interval_ns / u64::from(count.max(1))).isqrt())
+}

@@ -1,0 +1,46 @@
+//! The parameters that every discipline with CoDel in it has.
+
+use super::codel_state::CodelConfig;
+use super::words::{Parameter, Range, Settings};
+
+/// Times that CoDel may be told.
+const WAITING_TIME: Range = Range::time_ns(1, CodelConfig::MAX_INTERVAL_NS);
+
+/// Settings with CoDel's among them.
+pub(super) trait CodelWords: Settings {
+    fn codel(&mut self) -> &mut CodelConfig;
+    fn codel_ref(&self) -> &CodelConfig;
+
+    const TARGET: Parameter<Self> = Parameter::value(
+        "target",
+        WAITING_TIME,
+        |settings| Some(settings.codel_ref().target_ns),
+        |settings, ns| settings.codel().target_ns = ns,
+    );
+
+    const INTERVAL: Parameter<Self> = Parameter::value(
+        "interval",
+        WAITING_TIME,
+        |settings| Some(settings.codel_ref().interval_ns),
+        |settings, ns| settings.codel().interval_ns = ns,
+    );
+
+    const ECN: Parameter<Self> = Parameter::flag(
+        "ecn",
+        |settings| settings.codel_ref().ecn,
+        |settings| settings.codel().ecn = true,
+    );
+
+    const NO_ECN: Parameter<Self> = Parameter::flag(
+        "noecn",
+        |settings| !settings.codel_ref().ecn,
+        |settings| settings.codel().ecn = false,
+    );
+
+    const CE_THRESHOLD: Parameter<Self> = Parameter::value(
+        "ce_threshold",
+        WAITING_TIME,
+        |settings| settings.codel_ref().ce_threshold_ns,
+        |settings, ns| settings.codel().ce_threshold_ns = Some(ns),
+    );
+}

@@ -1,0 +1,237 @@
+//! One reader for the words of every discipline, and one writer: a discipline only lists its
+//! parameters.
+
+use alloc::string::String;
+use core::fmt::{self, Write};
+
+use super::table::{ParseQdiscError, What};
+use crate::units;
+
+/// One parameter of a discipline with the settings `S`.
+pub(super) struct Parameter<S: 'static> {
+    /// How `tc` spells it.
+    pub word: &'static str,
+    pub kind: Kind<S>,
+}
+
+/// What follows the word.
+pub(super) enum Kind<S: 'static> {
+    /// Nothing: the word alone.
+    Flag {
+        is_set: fn(&S) -> bool,
+        set: fn(&mut S),
+    },
+    /// A value.
+    Value {
+        range: Range,
+        /// `None` if it may be left out and was.
+        get: fn(&S) -> Option<u64>,
+        set: fn(&mut S, u64),
+    },
+}
+
+impl<S> Parameter<S> {
+    pub const fn flag(word: &'static str, is_set: fn(&S) -> bool, set: fn(&mut S)) -> Self {
+        let kind = Kind::Flag { is_set, set };
+        Self { word, kind }
+    }
+
+    pub const fn value(
+        word: &'static str,
+        range: Range,
+        get: fn(&S) -> Option<u64>,
+        set: fn(&mut S, u64),
+    ) -> Self {
+        let kind = Kind::Value { range, get, set };
+        Self { word, kind }
+    }
+}
+
+/// Which values are allowed, and how they are spelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Range {
+    unit: Unit,
+    least: u64,
+    most: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    /// A number of the things named here.
+    Number(&'static str),
+    /// A size in bytes.
+    Size,
+    /// A time in ns.
+    Time,
+}
+
+impl Range {
+    pub const fn number(things: &'static str, least: u64, most: u64) -> Self {
+        let unit = Unit::Number(things);
+        Self { unit, least, most }
+    }
+
+    #[expect(dead_code, reason = "the first size comes with fq_codel")]
+    pub const fn size_bytes(least: u64, most: u64) -> Self {
+        let unit = Unit::Size;
+        Self { unit, least, most }
+    }
+
+    pub const fn time_ns(least: u64, most: u64) -> Self {
+        let unit = Unit::Time;
+        Self { unit, least, most }
+    }
+
+    fn parse(self, word: &str) -> Option<u64> {
+        let value = match self.unit {
+            Unit::Number(_) if word.bytes().all(|byte| byte.is_ascii_digit()) => word.parse().ok(),
+            Unit::Number(_) => None,
+            Unit::Size => units::parse_size_bytes(word).ok(),
+            Unit::Time => units::parse_time_ns(word).ok(),
+        };
+        value.filter(|value| (self.least..=self.most).contains(value))
+    }
+
+    fn placeholder(self) -> &'static str {
+        match self.unit {
+            Unit::Number("packets") => "PACKETS",
+            Unit::Number(_) => "NUMBER",
+            Unit::Size => "SIZE",
+            Unit::Time => "TIME",
+        }
+    }
+
+    fn write(self, f: &mut impl Write, value: u64) -> fmt::Result {
+        let scales: &[(u64, &str)] = match self.unit {
+            Unit::Number(_) => &[],
+            // In sizes, `tc` reads and writes `Mb` for what others call MiB.
+            Unit::Size => &[(1 << 20, "Mb"), (1 << 10, "Kb")],
+            Unit::Time => &[
+                (1_000_000_000, "s"),
+                (1_000_000, "ms"),
+                (1_000, "us"),
+                (1, "ns"),
+            ],
+        };
+        match scales
+            .iter()
+            .find(|(scale, _)| value.is_multiple_of(*scale) && value != 0)
+        {
+            Some((scale, suffix)) => write!(f, "{}{suffix}", value / scale),
+            None => write!(f, "{value}"),
+        }
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.unit {
+            Unit::Number(things) => write!(f, "{} to {} {things}", self.least, self.most),
+            Unit::Size | Unit::Time => {
+                self.write(f, self.least)?;
+                f.write_str(" to ")?;
+                self.write(f, self.most)
+            }
+        }
+    }
+}
+
+/// What a discipline can be told, and what it is told by nobody.
+pub(super) trait Settings: Default + 'static {
+    /// The name that `tc` uses.
+    const NAME: &'static str;
+    /// Its parameters, in the order in which `tc` shows them.
+    const PARAMETERS: &'static [Parameter<Self>];
+}
+
+/// Reads the settings after the name of a discipline.
+pub(super) fn read<S: Settings>(words: &mut Words<'_>) -> Result<S, ParseQdiscError> {
+    let mut settings = S::default();
+    while let Some((position, word)) = words.next() {
+        let parameter = S::PARAMETERS
+            .iter()
+            .find(|parameter| parameter.word == word)
+            .ok_or(ParseQdiscError {
+                position,
+                what: What::UnknownWord(S::NAME),
+            })?;
+        match parameter.kind {
+            Kind::Flag { set, .. } => set(&mut settings),
+            Kind::Value { range, set, .. } => {
+                let (position, word) = words.next_or_end();
+                let value = range.parse(word).ok_or(ParseQdiscError {
+                    position,
+                    what: What::BadValue(parameter.word, range),
+                })?;
+                set(&mut settings, value);
+            }
+        }
+    }
+    Ok(settings)
+}
+
+/// Writes every parameter that has a value, so that reading gives the same settings.
+pub(super) fn write<S: Settings>(settings: &S) -> String {
+    let mut text = String::from(S::NAME);
+    for Parameter { word, kind } in S::PARAMETERS {
+        // Writing to a String cannot fail.
+        let _ = match kind {
+            Kind::Flag { is_set, .. } if is_set(settings) => write!(text, " {word}"),
+            Kind::Flag { .. } => Ok(()),
+            Kind::Value { range, get, .. } => get(settings).map_or(Ok(()), |value| {
+                write!(text, " {word} ").and_then(|()| range.write(&mut text, value))
+            }),
+        };
+    }
+    text
+}
+
+/// Writes what is allowed after the name of a discipline.
+pub(super) fn write_usage<S: Settings>(f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut space = "";
+    for Parameter { word, kind } in S::PARAMETERS {
+        match kind {
+            Kind::Flag { .. } => write!(f, "{space}[{word}]")?,
+            Kind::Value { range, .. } => write!(f, "{space}[{word} {}]", range.placeholder())?,
+        }
+        space = " ";
+    }
+    Ok(())
+}
+
+/// The words of a text with their positions, in characters from 1.
+pub(super) struct Words<'a> {
+    text: &'a str,
+    /// Bytes of `text` that were read.
+    used: usize,
+}
+
+impl<'a> Words<'a> {
+    pub fn of(text: &'a str) -> Self {
+        Self { text, used: 0 }
+    }
+
+    fn character_at(&self, at: usize) -> usize {
+        self.text[..at].chars().count() + 1
+    }
+
+    /// The next word, or an empty one where the text ends.
+    pub fn next_or_end(&mut self) -> (usize, &'a str) {
+        self.next()
+            .unwrap_or_else(|| (self.character_at(self.text.len()), ""))
+    }
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = (usize, &'a str);
+
+    fn next(&mut self) -> Option<(usize, &'a str)> {
+        let rest = &self.text[self.used..];
+        let start = self.used + rest.find(|c: char| !c.is_whitespace())?;
+        let length = self.text[start..]
+            .find(char::is_whitespace)
+            .unwrap_or(self.text.len() - start);
+        self.used = start + length;
+        Some((self.character_at(start), &self.text[start..self.used]))
+    }
+}
