@@ -2,8 +2,8 @@
 //! call, so that a simulator and a live driver run the same code.
 //!
 //! ```text
-//! packet -> discipline -> transmit queue (limit, ring) -> driver -> wire
-//!                              ^------- completions --------'
+//! small queue (budget) -> discipline -> transmit queue (limit, ring) -> driver -> wire
+//!        ^------ charge ------------------------^------- completions --------'
 //! ```
 //!
 //! Everything that waits should wait in the [`Qdisc`], where it can be reordered, marked or
@@ -29,6 +29,7 @@ pub mod qdisc;
 pub mod queue;
 pub mod ring;
 pub mod room;
+pub mod tsq;
 pub mod units;
 
 pub use driver::{Completions, TxRing};

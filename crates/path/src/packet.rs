@@ -1,5 +1,7 @@
 //! The descriptor that travels the path.
 
+use crate::tsq::Charge;
+
 /// Where a packet's bytes are: an index into the pool of the device that owns them.
 ///
 /// Neither `Copy` nor `Clone`: whoever holds it owns the bytes, and handing it back twice does not
@@ -48,7 +50,7 @@ pub struct Packet {
     frame: Frame,
     /// Length as one object, headers once: what a limit in bytes counts.
     pub wire_bytes: u32,
-    /// Memory that the packet holds: what a socket's budget is charged.
+    /// Memory that the packet holds: what its flow's budget is charged, see [`Flow`](crate::tsq::Flow).
     pub charge_bytes: u32,
     /// How the device cuts it, if it is longer than one segment.
     pub segmentation: Option<Segmentation>,
@@ -60,6 +62,10 @@ pub struct Packet {
     pub ecn: Ecn,
     /// The reset epoch in which the transmit queue sent it.
     pub(crate) epoch: u32,
+    /// What it took from its flow's budget, if its flow has one; given back when the packet ends.
+    pub(crate) charge: Option<Charge>,
+    /// It had a charge when the transmit queue sent it.
+    pub(crate) was_charged: bool,
 }
 
 impl Packet {
@@ -74,6 +80,8 @@ impl Packet {
             flow: 0,
             ecn: Ecn::NotCapable,
             epoch: 0,
+            charge: None,
+            was_charged: false,
         }
     }
 
@@ -82,7 +90,18 @@ impl Packet {
         &self.frame
     }
 
-    /// Ends the packet and gives back its frame.
+    /// What it took from its flow's budget.
+    pub const fn charge(&self) -> Option<&Charge> {
+        self.charge.as_ref()
+    }
+
+    /// Parts the packet from its flow: dropping the charge gives the budget back before the packet
+    /// ends. What a driver that orphans its packets does, see [`Orphaning`](crate::tsq::Orphaning).
+    pub fn take_charge(&mut self) -> Option<Charge> {
+        self.charge.take()
+    }
+
+    /// Ends the packet: gives back its frame and, to its flow, its charge.
     pub fn into_frame(self) -> Frame {
         self.frame
     }

@@ -55,6 +55,9 @@ pub struct ReaperCounters {
     pub completed_bytes: u64,
     /// Packets of before a reset.
     pub late_packets: u64,
+    /// Warning: packets whose budget came back before the device was done with them. The driver
+    /// lets go of their owners, and small queues hold nothing back.
+    pub orphaned_packets: u64,
     /// Rounds in which something was completed.
     pub rounds: u64,
     /// Rounds after which the device had nothing left while the limit held the sender back.
@@ -125,7 +128,9 @@ impl<L: Limit> Reaper<L> {
     ) -> Result<bool, C::Error> {
         let epoch = self.limit.epoch();
         let completed_bytes = &mut self.counters.completed_bytes;
+        let orphaned_packets = &mut self.counters.orphaned_packets;
         completions.reap(now_ns, self.reap_budget_packets, &mut |packet| {
+            *orphaned_packets += u64::from(packet.was_charged && packet.charge.is_none());
             if packet.epoch == epoch {
                 completed.done.packets += 1;
                 *completed_bytes += u64::from(packet.wire_bytes);

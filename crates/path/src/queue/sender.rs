@@ -236,6 +236,7 @@ impl<L: Limit> Sender<L> {
                 continue;
             }
             packet.epoch = self.limit.epoch();
+            packet.was_charged = packet.charge.is_some();
             self.counters.sent_packets += 1;
             self.counters.sent_bytes += u64::from(packet.wire_bytes);
             probe.on_sent(now_ns, &packet);

@@ -1,0 +1,198 @@
+//! The budget of one flow.
+
+use taut_dql::sync::{AtomicU32, AtomicU64, Ordering};
+
+use super::hold::Hold;
+use super::{Rule, Settings};
+use crate::gate::Gate;
+
+/// Marks in [`Account::state`]; the packets below the socket are counted in the bits under them.
+/// There are never 2^29 packets: each is a descriptor of some 50 bytes in memory.
+const OPEN: u32 = 1 << 31;
+/// On a deferred list.
+const LISTED: u32 = 1 << 30;
+/// A runner is at work on it.
+const RUNNING: u32 = 1 << 29;
+const PACKETS: u32 = RUNNING - 1;
+
+/// The flow has no limit of its own.
+const INHERIT: u64 = u64::MAX;
+
+/// A packet may always go while there is no more than one below it: else the wire goes quiet
+/// between two super-packets when completions are slow.
+const ALWAYS_PACKETS: u32 = 1;
+
+/// One slot of the table. While `state` is 0 it belongs to nobody; packets of a flow that has ended
+/// keep it until the last of them is freed.
+#[derive(Debug)]
+pub(super) struct Account {
+    state: AtomicU32,
+    charged_bytes: AtomicU64,
+    /// The flow's own limit, or [`INHERIT`].
+    own_limit_bytes: AtomicU64,
+    /// Of the last question whether it may send.
+    asked_packet_bytes: AtomicU32,
+    asked_rate_bytes_per_s: AtomicU64,
+    throttle: Gate,
+    pub hold: Hold,
+    /// What the owner is called where its list is run.
+    pub tag: AtomicU32,
+    pub list: AtomicU32,
+    /// The next slot of the list that this one is on.
+    pub next: AtomicU32,
+    pub throttled: AtomicU64,
+    pub deferred: AtomicU64,
+}
+
+impl Account {
+    pub fn new() -> Self {
+        Self {
+            state: AtomicU32::new(0),
+            charged_bytes: AtomicU64::new(0),
+            own_limit_bytes: AtomicU64::new(INHERIT),
+            asked_packet_bytes: AtomicU32::new(0),
+            asked_rate_bytes_per_s: AtomicU64::new(0),
+            throttle: Gate::new(),
+            hold: Hold::new(),
+            tag: AtomicU32::new(0),
+            list: AtomicU32::new(0),
+            next: AtomicU32::new(0),
+            throttled: AtomicU64::new(0),
+            deferred: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes the slot for a new flow if it is nobody's.
+    pub fn try_open(&self, tag: u32, list: u32) -> bool {
+        // Marked as listed until it is ready, so that a last look at its former flow cannot list it.
+        let taken = self
+            .state
+            .compare_exchange(0, LISTED, Ordering::AcqRel, Ordering::Relaxed);
+        if taken.is_err() {
+            return false;
+        }
+        self.own_limit_bytes.store(INHERIT, Ordering::Relaxed);
+        self.asked_packet_bytes.store(0, Ordering::Relaxed);
+        self.asked_rate_bytes_per_s.store(0, Ordering::Relaxed);
+        self.throttle.open();
+        self.hold.reset();
+        self.tag.store(tag, Ordering::Relaxed);
+        self.list.store(list, Ordering::Relaxed);
+        self.throttled.store(0, Ordering::Relaxed);
+        self.deferred.store(0, Ordering::Relaxed);
+        self.state.store(OPEN, Ordering::Release);
+        true
+    }
+
+    /// The flow ends. Its packets below keep the slot until they are freed.
+    pub fn close(&self) {
+        self.state.fetch_and(!OPEN, Ordering::AcqRel);
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.state.load(Ordering::Acquire) & OPEN != 0
+    }
+
+    pub fn packets(&self) -> u32 {
+        self.state.load(Ordering::Acquire) & PACKETS
+    }
+
+    pub fn charged_bytes(&self) -> u64 {
+        self.charged_bytes.load(Ordering::Acquire)
+    }
+
+    pub fn charge(&self, bytes: u32) {
+        self.charged_bytes
+            .fetch_add(bytes.into(), Ordering::Relaxed);
+        self.state.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A packet is gone. Returns whether its flow is still there to be looked at.
+    pub fn give_back(&self, bytes: u32) -> bool {
+        self.charged_bytes
+            .fetch_sub(bytes.into(), Ordering::Release);
+        // Last, since it may give the slot to another flow.
+        self.state.fetch_sub(1, Ordering::AcqRel) & OPEN != 0
+    }
+
+    /// Remembers what the owner asked for, so that whoever gives budget back knows the limit.
+    pub fn ask(&self, packet_bytes: u32, rate_bytes_per_s: u64) {
+        self.asked_packet_bytes
+            .store(packet_bytes, Ordering::Relaxed);
+        self.asked_rate_bytes_per_s
+            .store(rate_bytes_per_s, Ordering::Relaxed);
+    }
+
+    /// The limit without regard to the rate.
+    pub fn most_bytes(&self, settings: Settings) -> u32 {
+        let own = self.own_limit_bytes.load(Ordering::Relaxed);
+        u32::try_from(own).unwrap_or(settings.limit_bytes)
+    }
+
+    pub fn set_own_limit(&self, limit_bytes: Option<u32>) {
+        let stored = limit_bytes.map_or(INHERIT, u64::from);
+        self.own_limit_bytes.store(stored, Ordering::Relaxed);
+    }
+
+    /// The limit now.
+    pub fn limit_bytes(&self, settings: Settings) -> u64 {
+        let most = u64::from(self.most_bytes(settings));
+        let Rule::Rate { time_ns } = settings.rule else {
+            return most;
+        };
+        let packet = u64::from(self.asked_packet_bytes.load(Ordering::Relaxed));
+        let rate = self.asked_rate_bytes_per_s.load(Ordering::Relaxed);
+        let share = u128::from(rate) * u128::from(time_ns) / 1_000_000_000;
+        u64::try_from(share)
+            .unwrap_or(u64::MAX)
+            .max(2 * packet)
+            .min(most)
+    }
+
+    pub fn has_room(&self, settings: Settings) -> bool {
+        self.packets() <= ALWAYS_PACKETS || self.charged_bytes() <= self.limit_bytes(settings)
+    }
+
+    /// For the owner: whether one more packet may go; if not, the flow is throttled.
+    pub fn may_send(&self, settings: impl Fn() -> Settings) -> bool {
+        let was_throttled = self.throttle.is_closed();
+        if self.has_room(settings()) {
+            if was_throttled {
+                self.throttle.open();
+            }
+            return true;
+        }
+        let throttled = self.throttle.close_unless(|| self.has_room(settings()));
+        if throttled && !was_throttled {
+            self.throttled.fetch_add(1, Ordering::Relaxed);
+        }
+        !throttled
+    }
+
+    pub fn is_throttled(&self) -> bool {
+        self.throttle.is_closed()
+    }
+
+    /// For whoever made room: whether the flow was throttled and must be put on its list.
+    pub fn must_defer(&self, settings: impl Fn() -> Settings) -> bool {
+        self.throttle.open_if(|| self.has_room(settings())) && {
+            self.deferred.fetch_add(1, Ordering::Relaxed);
+            self.state.fetch_or(LISTED, Ordering::AcqRel) & LISTED == 0
+        }
+    }
+
+    /// For the runner: takes the listed mark away. Returns whether there is a flow to run; if so,
+    /// [`run_ends`](Self::run_ends) must follow, until when the slot stays taken.
+    pub fn run_begins(&self) -> bool {
+        self.state.fetch_or(RUNNING, Ordering::AcqRel);
+        let open = self.state.fetch_and(!LISTED, Ordering::AcqRel) & OPEN != 0;
+        if !open {
+            self.run_ends();
+        }
+        open
+    }
+
+    pub fn run_ends(&self) {
+        self.state.fetch_and(!RUNNING, Ordering::AcqRel);
+    }
+}

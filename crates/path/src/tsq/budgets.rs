@@ -1,0 +1,247 @@
+//! The table of all budgets.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::fmt;
+use core::task::Waker;
+
+use taut_dql::sync::{AtomicU32, AtomicU64, Ordering};
+
+use super::account::Account;
+use super::deferred::List;
+use super::flow::Flow;
+use super::{Rule, Settings, Totals};
+
+/// The most flows that a table can have.
+pub const MAX_FLOWS: u32 = 1 << 20;
+
+/// The budgets of many flows, made once for so many as there may ever be. Clones are the same
+/// table.
+#[derive(Debug, Clone)]
+pub struct Budgets {
+    table: Arc<Table>,
+}
+
+/// What all flows, packets and runners share.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub accounts: Box<[Account]>,
+    lists: Box<[List]>,
+    limit_bytes: AtomicU32,
+    /// 0 is the fixed rule.
+    rate_time_ns: AtomicU32,
+    /// Where to look first for a slot that is nobody's.
+    next_slot: AtomicU32,
+    pub throttled: AtomicU64,
+    deferred: AtomicU64,
+    left_to_owner: AtomicU64,
+}
+
+/// Why a table or a flow could not be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BudgetsError {
+    /// The number of flows asked for is 0 or above [`MAX_FLOWS`].
+    Flows(u32),
+    /// There is no deferred list, or none of this number.
+    List {
+        /// The list asked for.
+        list: u32,
+        /// How many there are.
+        lists: u32,
+    },
+    /// Every slot of the table is taken, by flows or by packets of flows that ended.
+    Full {
+        /// Slots of the table.
+        flows: u32,
+    },
+    /// The rate-based rule was given no time.
+    RateTimeZero,
+}
+
+impl fmt::Display for BudgetsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flows(flows) => write!(f, "flows is {flows}; allowed: 1 to {MAX_FLOWS}"),
+            Self::List { list, lists } => {
+                write!(f, "deferred list {list} does not exist; there are {lists}")
+            }
+            Self::Full { flows } => write!(f, "all {flows} budgets are taken"),
+            Self::RateTimeZero => {
+                f.write_str("time_ns of the rate rule is 0; it must be at least 1")
+            }
+        }
+    }
+}
+
+impl core::error::Error for BudgetsError {}
+
+impl Budgets {
+    /// A table for `flows` flows, with a deferred list for each of `wakers`, which wakes the thread
+    /// that runs it.
+    ///
+    /// # Errors
+    /// If the number of flows or of lists cannot be, or the settings contradict themselves.
+    pub fn new(flows: u32, settings: Settings, wakers: &[Waker]) -> Result<Self, BudgetsError> {
+        if !(1..=MAX_FLOWS).contains(&flows) {
+            return Err(BudgetsError::Flows(flows));
+        }
+        if wakers.is_empty() {
+            return Err(BudgetsError::List { list: 0, lists: 0 });
+        }
+        let rate_time_ns = rate_time_ns(settings)?;
+        let table = Table {
+            accounts: (0..flows).map(|_| Account::new()).collect(),
+            lists: wakers.iter().cloned().map(List::new).collect(),
+            limit_bytes: AtomicU32::new(settings.limit_bytes),
+            rate_time_ns: AtomicU32::new(rate_time_ns),
+            next_slot: AtomicU32::new(0),
+            throttled: AtomicU64::new(0),
+            deferred: AtomicU64::new(0),
+            left_to_owner: AtomicU64::new(0),
+        };
+        Ok(Self {
+            table: Arc::new(table),
+        })
+    }
+
+    /// A budget for a new flow, which is called `tag` where deferred list `list` is run.
+    ///
+    /// # Errors
+    /// If there is no such list, or no slot left.
+    pub fn open(&self, tag: u32, list: u32) -> Result<Flow, BudgetsError> {
+        let lists = self.table.lists.len() as u32;
+        if list >= lists {
+            return Err(BudgetsError::List { list, lists });
+        }
+        let flows = self.table.accounts.len() as u32;
+        let first = self.table.next_slot.load(Ordering::Relaxed);
+        let mut slots = (first..flows).chain(0..first.min(flows));
+        let slot = slots
+            .find(|&slot| self.table.accounts[slot as usize].try_open(tag, list))
+            .ok_or(BudgetsError::Full { flows })?;
+        self.table.next_slot.store(slot + 1, Ordering::Relaxed);
+        Ok(Flow::new(self.table.clone(), slot))
+    }
+
+    /// Changes the global setting; flows that have room by it are put on their lists.
+    ///
+    /// # Errors
+    /// If it contradicts itself; nothing changes.
+    pub fn set(&self, settings: Settings) -> Result<(), BudgetsError> {
+        let rate_time_ns = rate_time_ns(settings)?;
+        self.table
+            .rate_time_ns
+            .store(rate_time_ns, Ordering::Relaxed);
+        self.table
+            .limit_bytes
+            .store(settings.limit_bytes, Ordering::Relaxed);
+        for slot in 0..self.table.accounts.len() as u32 {
+            self.table.look_at(slot);
+        }
+        Ok(())
+    }
+
+    /// The global setting.
+    pub fn settings(&self) -> Settings {
+        self.table.settings()
+    }
+
+    /// For the thread of `list`: calls `send` with the tag of each flow that has room again, unless
+    /// its owner is busy; he finds that out when he lets go. Returns how many stood on the list.
+    pub fn run_deferred(&self, list: u32, mut send: impl FnMut(u32)) -> u32 {
+        let Some(list) = self.table.lists.get(list as usize) else {
+            return 0;
+        };
+        let accounts = &self.table.accounts;
+        let (mut chain, mut run) = (list.take(accounts), 0);
+        while let Some(slot) = chain.next(accounts) {
+            run += 1;
+            let account = &accounts[slot as usize];
+            if !account.run_begins() {
+                continue;
+            }
+            if account.hold.take_or_note() {
+                let tag = account.tag.load(Ordering::Relaxed);
+                send(tag);
+                while !account.hold.let_go() {
+                    send(tag);
+                }
+            } else {
+                self.table.left_to_owner.fetch_add(1, Ordering::Relaxed);
+            }
+            account.run_ends();
+        }
+        run
+    }
+
+    /// Whether flows stand on `list`.
+    pub fn has_deferred(&self, list: u32) -> bool {
+        let list = self.table.lists.get(list as usize);
+        list.is_some_and(|list| !list.is_empty())
+    }
+
+    /// For the thread of `list`, before it sleeps: asks for a wake-up through the list's waker.
+    /// Returns false if there is something to run.
+    pub fn must_wait(&self, list: u32) -> bool {
+        let list = self.table.lists.get(list as usize);
+        list.is_none_or(List::must_wait)
+    }
+
+    /// Memory that all packets below the sockets hold, in bytes; those of flows that ended too.
+    pub fn charged_bytes(&self) -> u64 {
+        self.table.accounts.iter().map(Account::charged_bytes).sum()
+    }
+
+    /// Packets below the sockets.
+    pub fn packets(&self) -> u64 {
+        let accounts = self.table.accounts.iter();
+        accounts.map(|account| u64::from(account.packets())).sum()
+    }
+
+    /// What happened so far.
+    pub fn totals(&self) -> Totals {
+        Totals {
+            throttled: self.table.throttled.load(Ordering::Relaxed),
+            deferred: self.table.deferred.load(Ordering::Relaxed),
+            left_to_owner: self.table.left_to_owner.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// The rule as it is stored.
+fn rate_time_ns(settings: Settings) -> Result<u32, BudgetsError> {
+    match settings.rule {
+        Rule::Fixed => Ok(0),
+        Rule::Rate { time_ns: 0 } => Err(BudgetsError::RateTimeZero),
+        Rule::Rate { time_ns } => Ok(time_ns),
+    }
+}
+
+impl Table {
+    pub fn settings(&self) -> Settings {
+        Settings {
+            rule: match self.rate_time_ns.load(Ordering::Relaxed) {
+                0 => Rule::Fixed,
+                time_ns => Rule::Rate { time_ns },
+            },
+            limit_bytes: self.limit_bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// A packet of the flow in `slot` ended.
+    pub fn give_back(&self, slot: u32, bytes: u32) {
+        if self.accounts[slot as usize].give_back(bytes) {
+            self.look_at(slot);
+        }
+    }
+
+    /// Puts a flow on its list if it is throttled and has room.
+    pub fn look_at(&self, slot: u32) {
+        let account = &self.accounts[slot as usize];
+        if account.is_open() && account.must_defer(|| self.settings()) {
+            self.deferred.fetch_add(1, Ordering::Relaxed);
+            let list = account.list.load(Ordering::Relaxed) as usize;
+            self.lists[list].push(slot, &self.accounts);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What a packet took from its flow's budget.
+
+use alloc::sync::Arc;
+use core::fmt;
+
+use super::budgets::Table;
+use crate::packet::Packet;
+
+/// Memory that a packet took from its flow's budget; dropping it gives that back.
+///
+/// Neither `Copy` nor `Clone`: it comes back exactly once, when whoever holds the packet ends it.
+#[must_use = "a charge that is dropped is given back"]
+pub struct Charge {
+    table: Arc<Table>,
+    slot: u32,
+    bytes: u32,
+}
+
+impl Charge {
+    pub(super) fn new(table: Arc<Table>, slot: u32, bytes: u32) -> Self {
+        table.accounts[slot as usize].charge(bytes);
+        Self { table, slot, bytes }
+    }
+
+    /// The memory, in bytes.
+    pub const fn bytes(&self) -> u32 {
+        self.bytes
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.table.give_back(self.slot, self.bytes);
+    }
+}
+
+impl fmt::Debug for Charge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Charge({} bytes of flow {})", self.bytes, self.slot)
+    }
+}
+
+impl PartialEq for Charge {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.table, &other.table)
+            && (self.slot, self.bytes) == (other.slot, other.bytes)
+    }
+}
+
+impl Eq for Charge {}
+
+/// The descriptor that a host keeps of each packet.
+const DESCRIPTOR_BYTES: u32 = 256;
+/// The smallest buffer: headers, and a few bytes of payload.
+const LEAST_BUFFER_BYTES: u32 = 512;
+/// The payload of a super-packet lies in whole pages.
+const PAGE_BYTES: u32 = 4096;
+
+/// What a packet takes in the memory of a host: a plain one of 1,514 bytes 2,304, a super-packet
+/// its pages, a buffer for its headers and the descriptor.
+pub fn memory_bytes(packet: &Packet) -> u32 {
+    let data_bytes = match packet.segmentation {
+        None => packet
+            .wire_bytes
+            .max(LEAST_BUFFER_BYTES)
+            .checked_next_power_of_two()
+            .unwrap_or(packet.wire_bytes),
+        Some(cut) => packet
+            .wire_bytes
+            .saturating_sub(cut.header_bytes.into())
+            .div_ceil(PAGE_BYTES)
+            .saturating_mul(PAGE_BYTES)
+            .saturating_add(LEAST_BUFFER_BYTES),
+    };
+    data_bytes.saturating_add(DESCRIPTOR_BYTES)
+}

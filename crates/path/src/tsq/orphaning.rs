@@ -1,0 +1,59 @@
+//! A driver that lets go of a packet's owner at submission.
+
+use crate::driver::{Completions, TxRing};
+use crate::packet::Packet;
+
+/// Wraps a driver and, while `orphans` is set, gives each packet's budget back when it is submitted
+/// rather than when the device is done with it: what some drivers do, and what defeats small
+/// queues. The reaper counts such packets (`orphaned_packets`).
+#[derive(Debug)]
+pub struct Orphaning<D> {
+    /// The driver.
+    pub driver: D,
+    /// Whether packets lose their owner.
+    pub orphans: bool,
+}
+
+impl<D: TxRing> TxRing for Orphaning<D> {
+    type Error = D::Error;
+
+    fn slots_free(&self) -> u32 {
+        self.driver.slots_free()
+    }
+
+    fn slots_of_largest(&self) -> u32 {
+        self.driver.slots_of_largest()
+    }
+
+    fn submit(&mut self, mut packet: Packet, now_ns: u64) {
+        if self.orphans {
+            drop(packet.take_charge());
+        }
+        self.driver.submit(packet, now_ns);
+    }
+
+    fn kick(&mut self, now_ns: u64) -> Result<(), Self::Error> {
+        self.driver.kick(now_ns)
+    }
+}
+
+impl<D: Completions> Completions for Orphaning<D> {
+    type Error = D::Error;
+
+    fn slots_free(&self) -> u32 {
+        self.driver.slots_free()
+    }
+
+    fn reap(
+        &mut self,
+        now_ns: u64,
+        budget_packets: u32,
+        freed: &mut dyn FnMut(Packet),
+    ) -> Result<bool, Self::Error> {
+        self.driver.reap(now_ns, budget_packets, freed)
+    }
+
+    fn completions_are_true(&self) -> bool {
+        self.driver.completions_are_true()
+    }
+}
