@@ -85,6 +85,27 @@ impl Estimator {
         Ok(limit.wrapping_add(self.num_completed))
     }
 
+    /// Counts a completion under a limit that a rule of the caller's chose. Returns the new
+    /// `adj_limit`.
+    #[inline]
+    pub fn completed_under(
+        &mut self,
+        limit: u32,
+        queued: Queued,
+        units: u32,
+    ) -> Result<u32, Error> {
+        let in_flight = queued.num_queued.wrapping_sub(self.num_completed);
+        if units > in_flight {
+            return Err(over_completion(units, in_flight));
+        }
+        self.prev_over_limit = positive_difference(in_flight, self.limit);
+        self.limit = limit.max(self.min_limit).min(self.max_limit);
+        self.prev_last_object = queued.last_object;
+        self.prev_num_queued = queued.num_queued;
+        self.num_completed = self.num_completed.wrapping_add(units);
+        Ok(self.limit.wrapping_add(self.num_completed))
+    }
+
     /// The queue was busy for the whole interval: what it had beyond twice the interval's
     /// completions was not needed. Returns the limit, cut when the window is over.
     #[inline]

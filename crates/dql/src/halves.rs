@@ -200,6 +200,19 @@ impl<S: Deref<Target = Shared>> Completer<S> {
         Ok(())
     }
 
+    /// Counts what the device finished under a limit that the caller's own rule chose, brought
+    /// between the bounds in force: the ledger of this crate without its rule.
+    ///
+    /// # Errors
+    /// [`Error::OverCompletion`] for more than is in flight.
+    #[inline]
+    pub fn completed_under(&mut self, limit: u32, units: u32) -> Result<(), Error> {
+        let queued = self.shared.producer.read();
+        self.adj_limit = self.estimator.completed_under(limit, queued, units)?;
+        self.publish();
+        Ok(())
+    }
+
     #[inline]
     fn publish(&self) {
         self.shared

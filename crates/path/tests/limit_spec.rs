@@ -10,6 +10,9 @@ fn limits_are_read_by_their_names() {
     let cases = [
         ("off", LimitSpec::Off),
         ("dql", LimitSpec::Dynamic),
+        ("need", LimitSpec::Need),
+        ("ladder", LimitSpec::Ladder),
+        ("taut", LimitSpec::Taut),
         ("40k", LimitSpec::Bytes(40_960)),
         ("1514", LimitSpec::Bytes(1_514)),
         ("32p", LimitSpec::Packets(32)),
@@ -18,6 +21,7 @@ fn limits_are_read_by_their_names() {
     for (text, spec) in cases {
         assert_eq!(text.parse(), Ok(spec), "{text}");
     }
+    assert_eq!(LimitSpec::Taut.to_string(), "taut", "and written by them");
 }
 
 #[test]
@@ -53,7 +57,7 @@ fn limits_that_are_out_of_range_or_unknown_are_refused() {
         assert_eq!(error.position, position, "{text}");
         let message = ParseLimitError::Unknown(error).to_string();
         assert!(
-            message.contains("off, dql") && message.contains("1879048192"),
+            message.contains("off, dql, need, ladder, taut") && message.contains("1879048192"),
             "{message}"
         );
     }
@@ -68,7 +72,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics_and_what_is_understood_is_written_alike(text in "(\\PC|[0-9.kpofdql]){0,20}") {
+    fn no_text_panics_and_what_is_understood_is_written_alike(text in "(\\PC|[0-9.kpofdql]){0,20}|dql|need|ladder|taut") {
         if let Ok(spec) = text.parse::<LimitSpec>() {
             prop_assert_eq!(spec.to_string().parse(), Ok(spec));
         }

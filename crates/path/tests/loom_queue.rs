@@ -9,7 +9,7 @@ use loom::thread;
 
 use std::convert::Infallible;
 
-use taut_path::limit::{Dynamic, Fixed};
+use taut_path::limit::{Dynamic, Fixed, Ladder, Need};
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{QueueConfig, Reaper, Sender, split};
 use taut_path::{Completions, DropReason, Frame, Limit, Packet, PacketSink, Stop, TxRing};
@@ -165,6 +165,12 @@ fn a_queue_stopped_by_its_limit_is_always_started_again() {
 #[test]
 fn a_queue_stopped_by_linux_rule_is_always_started_again() {
     check(Dynamic::default(), 8);
+}
+
+#[test]
+fn a_queue_stopped_by_a_rule_that_sizes_by_need_is_always_started_again() {
+    check(Need::default(), 8);
+    check(Ladder::default(), 8);
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod support;
 
 use support::{Bench, Broken, FakeRing};
 use taut_dql::Error;
-use taut_path::limit::{Done, Dynamic, Fixed, Limit, LimitCompleter, LimitSender};
+use taut_path::limit::{Done, Dynamic, Fixed, Ladder, Limit, LimitCompleter, LimitSender, Need};
 use taut_path::queue::{self, CompleteError, QueueConfig};
 use taut_path::{DropReason, Probe, Stop};
 
@@ -128,7 +128,7 @@ fn the_halves_of_two_queues_are_not_reset_together() {
 /// Reports more to the limit than it was given, as a driver that counts wrongly would.
 fn over_report<L: Limit>(limit: L) {
     let (mut sender, mut completer) = limit.split(0).expect("valid settings");
-    sender.queued(1_514).expect("countable");
+    sender.queued(1_514, 0).expect("countable");
     let before = completer.snapshot();
     let done = Done {
         packets: 2,
@@ -153,6 +153,8 @@ fn an_over_report_is_an_error_that_changes_nothing() {
     over_report(Fixed::bytes(10_000));
     over_report(Fixed::packets(4));
     over_report(Dynamic::default());
+    over_report(Need::default());
+    over_report(Ladder::default());
     over_report(Dynamic {
         cadence_ns: 1_000_000,
         ..Dynamic::default()

@@ -52,7 +52,7 @@ impl Limit for Dynamic {
 }
 
 impl LimitSender for DynamicSender {
-    fn queued(&mut self, bytes: u32) -> Result<(), Error> {
+    fn queued(&mut self, bytes: u32, _now_ns: u64) -> Result<(), Error> {
         Producer::queued(self, bytes)
     }
 

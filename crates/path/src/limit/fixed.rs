@@ -95,7 +95,7 @@ impl Limit for Fixed {
 }
 
 impl LimitSender for FixedSender {
-    fn queued(&mut self, bytes: u32) -> Result<(), Error> {
+    fn queued(&mut self, bytes: u32, _now_ns: u64) -> Result<(), Error> {
         self.producer.queued(match self.unit {
             Unit::Byte => bytes,
             Unit::Packet => 1,

@@ -5,12 +5,17 @@
 
 mod dynamic;
 mod fixed;
+mod front;
+mod ladder;
+mod need;
 mod spec;
 
 use taut_dql::{Error, Snapshot};
 
 pub use dynamic::Dynamic;
 pub use fixed::Fixed;
+pub use ladder::{Ladder, Utilisation};
+pub use need::Need;
 pub use spec::{LimitSpec, LimitUser, ParseLimitError};
 
 /// What one completion round finished.
@@ -60,11 +65,12 @@ pub trait Limit {
 
 /// The sender's half of a rule.
 pub trait LimitSender {
-    /// Accounts for one packet, **before** the device can see it.
+    /// Accounts for one packet, **before** the device can see it. `now_ns` tells a rule that cares
+    /// when a sender that was held back is there again; Linux's rule does not.
     ///
     /// # Errors
-    /// If the packet cannot be counted; nothing changes.
-    fn queued(&mut self, bytes: u32) -> Result<(), Error>;
+    /// If the packet cannot be counted; nothing is counted.
+    fn queued(&mut self, bytes: u32, now_ns: u64) -> Result<(), Error>;
 
     /// Whether one more packet may go. The completer may turn it to true at any time.
     fn has_room(&self) -> bool;
@@ -77,15 +83,13 @@ pub trait LimitSender {
 
     /// There is something to send and no room. Linux's rule does not care.
     fn refused(&mut self) {}
-
-    /// A sender that was refused is back and about to queue. Linux's rule does not care.
-    fn came_back(&mut self, _now_ns: u64) {}
 }
 
 /// The completer's half of a rule.
 pub trait LimitCompleter {
     /// The device finished `done`, which is not empty. `more` says that the round stopped at its
-    /// budget and will go on.
+    /// budget and will go on; should nothing be left for it then, [`tick`](Self::tick) is called
+    /// instead.
     ///
     /// # Errors
     /// [`Error::OverCompletion`] if that is more than is in flight; nothing changes.
@@ -94,7 +98,7 @@ pub trait LimitCompleter {
     /// Whether one more packet may go, read afresh.
     fn has_room(&self) -> bool;
 
-    /// Does what was put off until `now_ns`.
+    /// A round found nothing finished: does what was put off until `now_ns`.
     ///
     /// # Errors
     /// As [`completed`](Self::completed).

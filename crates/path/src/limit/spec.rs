@@ -5,7 +5,7 @@ use core::str::FromStr;
 
 use taut_dql::MAX_LIMIT;
 
-use super::{Dynamic, Fixed, Limit};
+use super::{Dynamic, Fixed, Ladder, Limit, Need};
 use crate::units::{self, ParseUnitError};
 
 /// Which limit holds a queue back, as it is spelled on a command line.
@@ -19,6 +19,12 @@ pub enum LimitSpec {
     Packets(u32),
     /// `dql`: Linux's rule.
     Dynamic,
+    /// `need`: the largest need of the last second.
+    Need,
+    /// `ladder`: the debt ladder.
+    Ladder,
+    /// `taut`: the best rule that this project knows.
+    Taut,
 }
 
 /// Does something with whichever limit was chosen by name: a rule is a type, and its name is only
@@ -39,6 +45,9 @@ impl LimitSpec {
             Self::Bytes(bytes) => user.with(Fixed::bytes(bytes)),
             Self::Packets(packets) => user.with(Fixed::packets(packets)),
             Self::Dynamic => user.with(Dynamic::default()),
+            Self::Need => user.with(Need::default()),
+            // `taut` names the winner of the comparison.
+            Self::Ladder | Self::Taut => user.with(Ladder::default()),
         }
     }
 }
@@ -59,7 +68,7 @@ impl fmt::Display for ParseLimitError {
         }
         write!(
             f,
-            "allowed are off, dql, a size such as 40k, or packets such as 32p (1 to {MAX_LIMIT})"
+            "allowed are off, dql, need, ladder, taut, a size such as 40k, or packets such as 32p (1 to {MAX_LIMIT})"
         )
     }
 }
@@ -73,6 +82,9 @@ impl FromStr for LimitSpec {
         match text {
             "off" => return Ok(Self::Off),
             "dql" => return Ok(Self::Dynamic),
+            "need" => return Ok(Self::Need),
+            "ladder" => return Ok(Self::Ladder),
+            "taut" => return Ok(Self::Taut),
             _ => {}
         }
         if let Some(digits) = text.strip_suffix('p')
@@ -103,6 +115,9 @@ impl fmt::Display for LimitSpec {
             Self::Bytes(bytes) => write!(f, "{bytes}"),
             Self::Packets(packets) => write!(f, "{packets}p"),
             Self::Dynamic => f.write_str("dql"),
+            Self::Need => f.write_str("need"),
+            Self::Ladder => f.write_str("ladder"),
+            Self::Taut => f.write_str("taut"),
         }
     }
 }

@@ -52,8 +52,6 @@ pub struct Sender<L: Limit> {
     pub(super) limit: L::Sender,
     pub(super) shared: Arc<Shared>,
     train_packets: u32,
-    /// Something waited and the limit had no room, and nothing was queued since.
-    refused: bool,
     /// The device has not been told of everything in the ring: a doorbell failed.
     kick_owed: bool,
     counters: SenderCounters,
@@ -80,7 +78,6 @@ impl<L: Limit> Sender<L> {
             limit,
             shared,
             train_packets,
-            refused: false,
             kick_owed: false,
             counters,
         }
@@ -225,13 +222,10 @@ impl<L: Limit> Sender<L> {
             };
             let mut packet = self.discipline.dequeue(now_ns, &mut sink)?;
             sink.probe.on_dequeue(now_ns, &packet);
-            if core::mem::take(&mut self.refused) {
-                self.limit.came_back(now_ns);
-            }
             if self.limit.in_flight() == 0 {
                 self.shared.burst_start_ns.store(now_ns, Ordering::Relaxed);
             }
-            if self.limit.queued(packet.wire_bytes).is_err() {
+            if self.limit.queued(packet.wire_bytes, now_ns).is_err() {
                 sink.dropped(packet, DropReason::Uncountable);
                 continue;
             }
@@ -268,7 +262,6 @@ impl<L: Limit> Sender<L> {
             self.discipline.backlog().packets > 0 && self.discipline.next_ready(now_ns).is_none();
         // The reaper may have made room since it was found missing.
         if waits && !self.limit.has_room() {
-            self.refused = true;
             self.limit.refused();
         }
     }

@@ -1,0 +1,208 @@
+//! What one interval between two completions says about the limit that it needed.
+
+use super::rate::Rate;
+
+/// The longest absence of a refused sender that counts: a sender that is away for longer than
+/// that is not held back by this queue.
+pub const LONGEST_LATENCY_NS: u64 = 10_000_000;
+
+/// How much a sample counts that was taken when the device ran dry in an interval that its rate
+/// cannot explain: the true need lies higher by an unknown amount, and must be found soon.
+const BLIND_WEIGHT: u32 = 4;
+
+/// One interval, from the end of one chain of completion rounds to the end of the next.
+#[derive(Debug, Clone, Copy)]
+pub struct Interval {
+    /// When it ended.
+    pub now_ns: u64,
+    /// What finished in it.
+    pub finished_bytes: u64,
+    /// In flight when its chain of rounds began.
+    pub in_flight_bytes: u32,
+    /// In flight at its end.
+    pub left_bytes: u32,
+    /// When the sender queued first after the last end, if that was asked for; `None` if it did
+    /// not yet.
+    pub came_back_ns: Option<u64>,
+    /// A sender was refused in it.
+    pub refused: bool,
+}
+
+/// A need, and how much its excess over a limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// The limit that would have been enough.
+    pub need_bytes: u64,
+    /// 1, or more for a need that is a guess from below.
+    pub weight: u32,
+}
+
+/// What an interval was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measured {
+    /// Nobody was held back, so any limit would have done.
+    Unrefused,
+    /// Its need is known once it is known when the sender came back.
+    Pending,
+    /// The device ran dry and its rate does not say how much it missed.
+    Blind(Sample),
+}
+
+/// How the last interval ended.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    at_ns: u64,
+    /// A sender was refused.
+    refused: bool,
+    /// Nothing was left in flight.
+    idle: bool,
+    left_bytes: u32,
+    /// The limit had room, so a refused sender could come back.
+    had_room: bool,
+}
+
+/// Turns intervals into needs.
+#[derive(Debug, Clone, Copy)]
+pub struct Intervals {
+    rate: Rate,
+    last: End,
+    /// The need of the last interval, but for the latency of the sender after it.
+    pending_bytes: Option<u64>,
+    /// Finished while a refused sender had room and was away.
+    carried_bytes: u64,
+}
+
+impl Intervals {
+    /// Begins at `now_ns` with nothing in flight.
+    pub fn new(now_ns: u64) -> Self {
+        Self {
+            rate: Rate::default(),
+            last: End {
+                at_ns: now_ns,
+                refused: false,
+                idle: true,
+                left_bytes: 0,
+                had_room: true,
+            },
+            pending_bytes: None,
+            carried_bytes: 0,
+        }
+    }
+
+    /// The measured rate of the device.
+    pub fn rate(&self) -> &Rate {
+        &self.rate
+    }
+
+    /// Whether a sender that was refused before this interval still has no room: nobody told it
+    /// to try again, so nobody hears a second refusal.
+    pub fn still_refused(&self) -> bool {
+        self.last.refused && !self.last.had_room
+    }
+
+    /// Whether a refused sender had room and is still away. Then this is the end of no interval:
+    /// how much was needed is known when it comes back.
+    pub fn sender_is_away(&mut self, interval: &Interval) -> bool {
+        let away = interval.came_back_ns.is_none() && self.last.refused && self.last.had_room;
+        if away {
+            self.last.at_ns = interval.now_ns;
+            self.carried_bytes = self.carried_bytes.saturating_add(interval.finished_bytes);
+        }
+        away
+    }
+
+    /// How long the sender took to come back after the last end; 0 if it was not held back.
+    pub fn latency_ns(&self, interval: &Interval) -> u64 {
+        match interval.came_back_ns {
+            Some(at_ns) if self.last.refused => at_ns
+                .saturating_sub(self.last.at_ns)
+                .min(LONGEST_LATENCY_NS),
+            _ => 0,
+        }
+    }
+
+    /// The sample that waited for the latency of the refill after it.
+    pub fn settle(&mut self, latency_ns: u64) -> Option<Sample> {
+        let carried_bytes = core::mem::take(&mut self.carried_bytes);
+        let pending_bytes = self.pending_bytes.take()?;
+        Some(Sample {
+            need_bytes: pending_bytes
+                .saturating_add(carried_bytes)
+                .saturating_add(self.rate.bytes_and_margin(latency_ns)),
+            weight: 1,
+        })
+    }
+
+    /// Measures an interval. Returns also whether the rate has a new value.
+    pub fn measure(&mut self, interval: &Interval, latency_ns: u64) -> (Measured, bool) {
+        if !interval.refused {
+            return (Measured::Unrefused, false);
+        }
+        let finished_bytes = interval.finished_bytes;
+        let span_ns = self.busy_ns(interval);
+        let dry = finished_bytes >= u64::from(interval.in_flight_bytes);
+        if dry || self.was_slow(latency_ns) {
+            return (self.ran_dry(finished_bytes, span_ns, dry), false);
+        }
+        let rate_is_new =
+            self.last.refused && finished_bytes > 0 && self.rate.busy(finished_bytes, span_ns);
+        self.pending_bytes = Some(finished_bytes);
+        (Measured::Pending, rate_is_new)
+    }
+
+    /// How long the device had something to do in this interval; at least 1 ns, also when the
+    /// clock stepped back.
+    fn busy_ns(&self, interval: &Interval) -> u64 {
+        let start_ns = match interval.came_back_ns {
+            // It began with nothing in flight, so it began with the first packet.
+            Some(at_ns) if self.last.idle && !self.last.refused => at_ns,
+            _ => self.last.at_ns,
+        };
+        interval.now_ns.saturating_sub(start_ns).max(1)
+    }
+
+    /// Whether the device had finished what was left before the sender came back.
+    fn was_slow(&self, latency_ns: u64) -> bool {
+        self.last.refused
+            && latency_ns > 0
+            && self.rate.bytes_and_margin(latency_ns) >= u64::from(self.last.left_bytes)
+    }
+
+    /// The device paused, so what it finished is less than what it could have.
+    fn ran_dry(&mut self, finished_bytes: u64, span_ns: u64, dry: bool) -> Measured {
+        let mut possible_bytes = self.rate.bytes(span_ns);
+        if !self.last.refused {
+            // Nobody was held back at its start, so the sender may have been idle in it, too.
+            possible_bytes = possible_bytes.min(2 * finished_bytes);
+        }
+        let need_bytes = if possible_bytes > finished_bytes {
+            possible_bytes
+        } else if !dry {
+            finished_bytes
+        } else if possible_bytes + (possible_bytes >> 2) >= finished_bytes {
+            // The rate explains it: dry at the very end of the interval.
+            finished_bytes + (finished_bytes >> 4) + 1
+        } else {
+            // The rate is far below what was just seen, or not known: grow as fast as is safe.
+            return Measured::Blind(Sample {
+                need_bytes: finished_bytes + (finished_bytes >> 1) + 1,
+                weight: BLIND_WEIGHT,
+            });
+        };
+        self.pending_bytes = Some(need_bytes);
+        Measured::Pending
+    }
+
+    /// Ends the interval under the limit that holds from now on. Returns whether the time of the
+    /// next packet matters.
+    pub fn end(&mut self, interval: &Interval, limit_bytes: u32) -> bool {
+        self.last = End {
+            at_ns: interval.now_ns,
+            refused: interval.refused,
+            idle: interval.left_bytes == 0,
+            left_bytes: interval.left_bytes,
+            had_room: interval.left_bytes <= limit_bytes,
+        };
+        interval.refused || interval.left_bytes == 0
+    }
+}
