@@ -2,7 +2,7 @@
 //! published rates with one constant for the hosts.
 
 use taut_path::LimitSpec;
-use taut_sim::scenario::rr_under_load::{Outcome, RrUnderLoad, RunError};
+use taut_sim::scenario::rr_under_load::{HOSTS_NS, Outcome, RrUnderLoad, RunError, WARM_UP_NS};
 
 const E1: RrUnderLoad<'static> = RrUnderLoad {
     streams: 100,
@@ -12,6 +12,8 @@ const E1: RrUnderLoad<'static> = RrUnderLoad {
     qdisc: "pfifo_fast",
     limit: LimitSpec::Dynamic,
     tso: false,
+    hosts_ns: HOSTS_NS,
+    warm_up_ns: WARM_UP_NS,
     duration_ns: 2_000_000_000,
     seed: 1,
 };

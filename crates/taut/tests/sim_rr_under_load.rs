@@ -78,18 +78,62 @@ fn the_document_has_the_fields_that_the_lab_prints() {
 }
 
 #[test]
+fn a_file_is_run_as_the_command_runs_it() {
+    let scratch = Scratch::new("rr-file");
+    let (path, page) = (scratch.file("mine.toml"), scratch.file("out.html"));
+    let settings = "scenario = \"rr-under-load\"\nstreams = 10\nduration = \"500ms\"\n\
+                    rows = \"tso=off\"\n";
+    std::fs::write(&path, settings).unwrap();
+    let file = format!("sim run {}", path.display());
+    for form in ["", " -j", " --csv"] {
+        assert_eq!(
+            stdout(&format!("{file}{form}")),
+            stdout(&format!("{SHORT}{form}"))
+        );
+    }
+    stdout(&format!("{file} --seed 3 --report {}", page.display()));
+    let html = std::fs::read_to_string(page).unwrap();
+    assert!(html.contains(&format!("taut {file} --seed 3")));
+    assert!(html.contains("in the ring, limit on"));
+    for (text, what) in [
+        ("streams = 10\n", "missing field `scenario`"),
+        (
+            "scenario = \"rr-under-load\"\nrate = 5\n",
+            "line 2, column 8",
+        ),
+        ("scenario = \"rr-under-load\"\nlimit = \"off\"\n", "bql=off"),
+        (
+            "scenario = \"rr-under-load\"\nqdisc = \"fq\"\n",
+            "qdisc is \"fq\"",
+        ),
+        (
+            "scenario = \"rr-under-load\"\nrows = \"bql\"\n",
+            "position 1",
+        ),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let talk = failed(&file, 2);
+        assert!(talk.contains(what), "{text}: {talk}");
+    }
+}
+
+#[test]
 fn csv_says_the_same_as_json() {
     let document = document(SHORT);
     let lines = read_csv(&stdout(&format!("{SHORT} --csv")));
     let (header, rows) = lines.split_first().expect("a header");
     assert_eq!(rows.len(), 2);
     assert!(header.contains(&"rr_latency_us.p99".to_owned()));
+    assert!(header.ends_with(&["scenario", "seed", "taut_version"].map(str::to_owned)));
     for (row, fields) in document["rows"].as_array().unwrap().iter().zip(rows) {
         assert_eq!(fields.len(), header.len());
         for (name, field) in header.iter().zip(fields) {
-            let value = row.pointer(&format!("/{}", name.replace('.', "/")));
+            let pointer = format!("/{}", name.replace('.', "/"));
+            // The last columns are not of the row: they say where it is from.
+            let value = row.pointer(&pointer).or(document.get(name));
             let read = match field.as_str() {
                 "" => Value::Null,
+                text if document[name].is_string() => text.into(),
                 text => serde_json::from_str(text).expect("a number or a bool"),
             };
             assert_eq!(value, Some(&read), "{name}");
@@ -123,7 +167,7 @@ fn the_report_stands_alone_and_says_what_the_table_says() {
     ] {
         assert!(!html.contains(outside), "{outside}");
     }
-    assert!(html.contains("taut sim rr-under-load --duration 500000000ns --only bql=on --seed 1"));
+    assert!(html.contains("taut sim rr-under-load --duration 500ms --only bql=on --seed 1"));
     assert_eq!(html.matches("<svg class=\"plot\"").count(), 3);
     let figures = found["figures"].as_array().unwrap();
     assert_eq!(figures.len(), 4);

@@ -38,6 +38,11 @@ pub trait LimitUser {
 }
 
 impl LimitSpec {
+    /// Whether it holds the queue back, and counts bytes.
+    pub const fn is_bytes(self) -> bool {
+        matches!(self, Self::Bytes(_) | Self::Dynamic)
+    }
+
     /// Calls `user` with the limit that this names. The one place that knows a rule for each name.
     pub fn give_to<U: LimitUser>(self, user: U) -> U::Output {
         match self {

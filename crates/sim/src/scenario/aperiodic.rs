@@ -170,11 +170,12 @@ fn least_fixed(
     Ok(enough)
 }
 
-fn row(pattern: &str, rule: &str, seen: &Observed, off: &Observed) -> Value {
+/// `name` is that of the rule.
+fn row(pattern: &str, (name, rule): (&str, Rule), seen: &Observed, off: &Observed) -> Value {
     json!({
         "pattern": pattern,
-        "rule": rule,
-        "limit_bytes": seen.limit_bytes,
+        "rule": name,
+        "limit_bytes": (rule != Rule::Off).then_some(seen.limit_bytes),
         "in_flight_mean_bytes": seen.in_flight_mean_bytes,
         "in_flight_p99_bytes": seen.in_flight_p99_bytes,
         "utilisation": seen.utilisation,
@@ -228,15 +229,17 @@ impl Scenario for Settings {
                 progress(pattern, done, parts);
                 done += 1;
                 let seen = observe(lane, *rule)?;
-                found.rows.push(row(pattern, name, &seen, &off));
+                found.rows.push(row(pattern, (name, *rule), &seen, &off));
             }
             progress(pattern, done, parts);
             done += 1;
             // To 4 bytes: less than one object decides.
             let most_bytes = off.in_flight_bytes.max.min(u64::from(u32::MAX / 4)) as u32;
             let least = least_fixed(lane, off.wire.packets, most_bytes, 4)?;
-            let seen = observe(lane, Rule::Bytes(least))?;
-            found.rows.push(row(pattern, "least fixed", &seen, &off));
+            let rule = Rule::Bytes(least);
+            let seen = observe(lane, rule)?;
+            let named = ("least fixed", rule);
+            found.rows.push(row(pattern, named, &seen, &off));
         }
         progress("done", parts, parts);
         Ok(found)

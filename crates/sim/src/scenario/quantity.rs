@@ -99,6 +99,35 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
+/// For `#[serde(with)]`: a value that is written as the text it is read from.
+pub mod as_text {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    /// As its text.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(value)
+    }
+
+    /// From its text.
+    ///
+    /// # Errors
+    /// If it is no text, or not understood.
+    pub fn deserialize<'de, T, D>(from: D) -> Result<T, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
 /// Says whether a value is within its range, and if not, names it and what is allowed.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     aperiodic, blind_sender, limit_over_time, never_worse, rate_change, right_size, rr_sizes,
-    watermarks,
+    rr_under_load, watermarks,
 };
 use crate::lane::LaneError;
 use crate::results::{DOCUMENT_VERSION, Document, Figure, Series};
@@ -45,8 +45,12 @@ pub trait Scenario: Default + DeserializeOwned + Serialize {
     /// If a setting cannot be.
     fn run(&self, seed: u64, progress: Progress) -> Result<Document, ScenarioError> {
         self.validate().map_err(ScenarioError::Setting)?;
-        let found = self.measure(seed, progress)?;
-        Ok(Document {
+        Ok(self.document(seed, self.measure(seed, progress)?))
+    }
+
+    /// The document of what a run of these settings found.
+    fn document(&self, seed: u64, found: Found) -> Document {
+        Document {
             version: DOCUMENT_VERSION,
             scenario: Self::NAME,
             taut_version: env!("CARGO_PKG_VERSION"),
@@ -55,7 +59,7 @@ pub trait Scenario: Default + DeserializeOwned + Serialize {
             rows: found.rows,
             figures: found.figures,
             series: found.series,
-        })
+        }
     }
 }
 
@@ -100,6 +104,7 @@ impl Entry {
 
 /// Every scenario.
 pub const ALL: &[Entry] = &[
+    Entry::of::<rr_under_load::Settings>(include_str!("../../scenarios/rr-under-load.toml")),
     Entry::of::<rr_sizes::Settings>(include_str!("../../scenarios/rr-sizes.toml")),
     Entry::of::<right_size::Settings>(include_str!("../../scenarios/right-size.toml")),
     Entry::of::<aperiodic::Settings>(include_str!("../../scenarios/aperiodic.toml")),
@@ -187,7 +192,11 @@ pub fn run(
     (find(text)?.run)(text, seed.unwrap_or(DEFAULT_SEED), progress)
 }
 
-fn read<S: Scenario>(text: &str) -> Result<S, ScenarioError> {
+/// The settings in a scenario file, each of them looked at.
+///
+/// # Errors
+/// As [`run`].
+pub fn read<S: Scenario>(text: &str) -> Result<S, ScenarioError> {
     let settings: S = toml::from_str(text).map_err(syntax)?;
     settings.validate().map_err(ScenarioError::Setting)?;
     Ok(settings)
@@ -214,6 +223,8 @@ mod tests {
 
     #[test]
     fn every_file_states_the_defaults() {
+        states_its_defaults::<rr_under_load::Settings>();
+        states_its_defaults::<rr_sizes::Settings>();
         states_its_defaults::<right_size::Settings>();
         states_its_defaults::<aperiodic::Settings>();
         states_its_defaults::<rate_change::Settings>();

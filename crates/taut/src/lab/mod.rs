@@ -16,11 +16,11 @@ use std::io;
 use std::process::ExitCode;
 
 use crate::rr;
-use crate::rr::experiment::Case;
 use crate::rr::results::{Carrier, Results};
 use crate::{exit, stdout};
 use options::RrUnderLoad;
 use progress::Progress;
+use taut_sim::scenario::rr_under_load::Case;
 
 /// `taut lab rr-under-load`.
 pub fn rr_under_load(options: &RrUnderLoad) -> ExitCode {
@@ -95,7 +95,7 @@ fn plan(options: &RrUnderLoad, cases: &[Case]) -> String {
         options.driver.name(),
         options.rate_bits_per_s(),
         options.experiment.ring,
-        options.experiment.cadence / 1000,
+        options.experiment.cadence.0 / 1000,
         options.experiment.qdisc,
         world::devices(options.driver),
     );

@@ -2,11 +2,9 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::rr::experiment::{Case, Experiment};
-
-/// Load that is not measured, at the start of each row, in ns: slow start and the first second of
-/// the limit, after which it may shrink for the first time.
-pub const WARM_UP_NS: u64 = 2_000_000_000;
+use crate::rr::experiment::Experiment;
+use taut_sim::scenario::quantity::Rate;
+use taut_sim::scenario::rr_under_load::{Case, Settings, WARM_UP_NS};
 
 /// Options of `taut lab rr-under-load`.
 #[derive(Debug, Clone, Args)]
@@ -46,15 +44,16 @@ impl DriverKind {
 impl RrUnderLoad {
     /// Link rate, in bit/s.
     pub fn rate_bits_per_s(&self) -> u64 {
-        self.experiment.rate.unwrap_or(match self.driver {
-            DriverKind::Emulated => 1_000_000_000,
-            DriverKind::AfPacket => 100_000_000,
-        })
+        let default = match self.driver {
+            DriverKind::Emulated => Settings::default().rate,
+            DriverKind::AfPacket => Rate(100_000_000),
+        };
+        self.experiment.rate.unwrap_or(default).0
     }
 
     /// How long one row takes, in ns, besides setting it up.
     pub const fn row_ns(&self) -> u64 {
-        WARM_UP_NS + self.experiment.duration
+        WARM_UP_NS + self.experiment.duration.0
     }
 
     /// The rows to run. The slots of an AF_PACKET ring hold one frame each, so it has no rows with

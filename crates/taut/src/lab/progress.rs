@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write, stderr};
 
 use super::control::Control;
-use crate::rr::experiment::Case;
+use taut_sim::scenario::rr_under_load::Case;
 
 /// Talks on stderr: one line that changes on a terminal, a line for each row otherwise.
 pub struct Progress {

@@ -10,12 +10,12 @@ use taut_linux::sched;
 
 use super::control::Control;
 use super::load::{self, Load, Requests};
-use super::options::{self, RrUnderLoad};
+use super::options::RrUnderLoad;
 use super::progress::Progress;
 use super::router::{self, DirectionOutcome};
 use super::world::World;
-use crate::rr::experiment::Case;
-use crate::rr::results::{Latency, Row, one_decimal, per_second};
+use taut_sim::scenario::rr_under_load::Case;
+use taut_sim::scenario::rr_under_load::{Latency, Row, WARM_UP_NS, one_decimal, per_second};
 
 /// Runs one case and measures it.
 pub fn run(options: &RrUnderLoad, case: Case, progress: &mut Progress) -> anyhow::Result<Row> {
@@ -70,11 +70,11 @@ fn measure(
     control: &Control,
     progress: &mut Progress,
 ) -> io::Result<Window> {
-    wait(options::WARM_UP_NS, control, progress);
+    wait(WARM_UP_NS, control, progress);
     let before = load.delivered()?;
     let (start_ns, start_cpu_ns) = (sched::monotonic_ns(), sched::process_cpu_ns());
     control.record(true);
-    wait(options.experiment.duration, control, progress);
+    wait(options.experiment.duration.0, control, progress);
     control.record(false);
     Ok(Window {
         length_ns: (sched::monotonic_ns() - start_ns).max(1),

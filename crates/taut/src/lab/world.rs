@@ -21,7 +21,8 @@ use super::options::{DriverKind, RrUnderLoad};
 use super::packet_ring::{ReceiveDirection, Ring, RingDirection};
 use super::router::Direction;
 use super::tap_source::TapSource;
-use crate::rr::experiment::{Case, Experiment};
+use crate::rr::experiment::Experiment;
+use taut_sim::scenario::rr_under_load::Case;
 
 const CLIENT_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
@@ -218,7 +219,7 @@ impl LimitUser for PacketRing<'_> {
         let Experiment { ring, cadence, .. } = self.wiring.options.experiment;
         let restart_slots = DescriptorRule::OnePerPacket.restart_slots(ring);
         let queue = self.wiring.queue(limit, self.ring, restart_slots, true)?;
-        Ok(Box::new(RingDirection::new(self.source, queue, cadence)))
+        Ok(Box::new(RingDirection::new(self.source, queue, cadence.0)))
     }
 }
 
@@ -236,7 +237,7 @@ impl Wiring<'_> {
             framing: Framing::ETHERNET,
             slots: self.options.experiment.ring,
             rule: DescriptorRule::E1000,
-            interrupt: InterruptRule::every(self.options.experiment.cadence),
+            interrupt: InterruptRule::every(self.options.experiment.cadence.0),
             finished_at: FinishedAt::End,
             segments_apart: false,
             seed: self.options.experiment.seed.wrapping_add(index),

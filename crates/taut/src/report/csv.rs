@@ -1,17 +1,28 @@
 //! Comma-separated values, as RFC 4180 quotes them, with a line feed after each line.
 
 use serde_json::Value;
+use taut_sim::results::Document;
 
 use super::flat::flatten;
 
+/// The last columns, the same in each row: with them a line says where it is from, and RFC 4180
+/// knows no comments.
+const ORIGIN: [&str; 3] = ["scenario", "seed", "taut_version"];
+
 /// A line of column names, and a line for each row. Numbers are as in the JSON document; a value
 /// that is not there is an empty field, an empty text is a quoted one.
-pub fn csv(rows: &[Value]) -> String {
-    let flat = flatten(rows);
+pub fn csv(document: &Document) -> String {
+    let flat = flatten(&document.rows);
+    let origin = [
+        quoted(document.scenario),
+        document.seed.to_string(),
+        quoted(document.taut_version),
+    ];
     let mut out = String::new();
-    push_line(&mut out, flat.columns.iter().map(|name| quoted(name)));
+    let names = flat.columns.iter().map(|name| quoted(name));
+    push_line(&mut out, names.chain(ORIGIN.map(str::to_owned)));
     for row in &flat.rows {
-        push_line(&mut out, row.iter().map(field));
+        push_line(&mut out, row.iter().map(field).chain(origin.clone()));
     }
     out
 }
@@ -68,9 +79,21 @@ mod tests {
             json!({"name": "x,y", "on": true, "at": {"p50": 0.1, "max": 18_446_744_073_709_551_615_u64}}),
             json!({"name": "", "on": null, "at": {"p50": 2}}),
         ];
+        let document = Document {
+            version: 1,
+            scenario: "a-scenario",
+            taut_version: "0.0.0",
+            seed: 7,
+            parameters: json!({}),
+            rows: rows.to_vec(),
+            figures: Vec::new(),
+            series: Vec::new(),
+        };
         assert_eq!(
-            csv(&rows),
-            "name,on,at.p50,at.max\n\"x,y\",true,0.1,18446744073709551615\n\"\",,2,\n"
+            csv(&document),
+            "name,on,at.p50,at.max,scenario,seed,taut_version\n\
+             \"x,y\",true,0.1,18446744073709551615,a-scenario,7,0.0.0\n\
+             \"\",,2,,a-scenario,7,0.0.0\n"
         );
     }
 }

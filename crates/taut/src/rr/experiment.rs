@@ -1,77 +1,66 @@
 //! What is varied in the experiment, read and checked: the same options live and simulated.
 
-use std::fmt;
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use clap::Args;
+use clap::builder::RangedI64ValueParser;
 use taut_path::limit::{LimitSpec, ParseLimitError};
 use taut_path::{qdisc, units};
-
-/// Most streams: two sockets each, in one process with the usual hard limit of descriptors.
-const MAX_STREAMS: i64 = 4000;
-
-const NS_PER_S: u64 = 1_000_000_000;
+use taut_sim::scenario::quantity::{Rate, Time};
+use taut_sim::scenario::registry::DEFAULT_SEED;
+use taut_sim::scenario::rr_under_load::{
+    CADENCES, Case, DURATIONS, Only, RATES, RINGS, STREAMS, Settings,
+};
 
 /// Bulk streams saturate a link while one request/response runs at high priority.
 #[derive(Debug, Clone, Args)]
 pub struct Experiment {
     /// Bulk TCP streams (1 to 4000)
-    #[arg(long, value_name = "N", default_value_t = 100,
-          value_parser = clap::value_parser!(u32).range(1..=MAX_STREAMS))]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().streams,
+          value_parser = count_in(STREAMS))]
     pub streams: u32,
 
     /// Link rate, as tc reads it [default: 1gbit; a packet ring: 100mbit]
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
-    pub rate: Option<u64>,
+    pub rate: Option<Rate>,
 
     /// Descriptors of the ring (32 to 65536)
-    #[arg(long, value_name = "N", default_value_t = 1024,
-          value_parser = clap::value_parser!(u32).range(32..=65536))]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().ring,
+          value_parser = count_in(RINGS))]
     pub ring: u32,
 
     /// Time between completions, with a unit
-    #[arg(long, value_name = "TIME", default_value = "250us", value_parser = parse_cadence)]
-    pub cadence: u64,
+    #[arg(long, value_name = "TIME", default_value_t = Settings::default().cadence,
+          value_parser = parse_cadence)]
+    pub cadence: Time,
 
     /// Queueing discipline, spelled as for tc
-    #[arg(long, value_name = "QDISC", default_value = "pfifo_fast", value_parser = parse_qdisc)]
+    #[arg(long, value_name = "QDISC", default_value_t = Settings::default().qdisc,
+          value_parser = parse_qdisc)]
     pub qdisc: String,
 
     /// The limit of the rows with a limit: dql, bytes (40k) or packets (32p)
-    #[arg(long, value_name = "LIMIT", default_value = "dql", value_parser = parse_limit)]
+    #[arg(long, value_name = "LIMIT", default_value_t = Settings::default().limit,
+          value_parser = parse_limit)]
     pub limit: LimitSpec,
 
     /// How long each row is measured, after its warm-up
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
-    pub duration: u64,
+    #[arg(long, value_name = "TIME", default_value_t = Settings::default().duration,
+          value_parser = parse_duration)]
+    pub duration: Time,
 
     /// Seed of everything drawn at random
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     pub seed: u64,
 
     /// Run only some rows, such as bql=on or bql=on,tso=off
-    #[arg(long, value_name = "ROWS", default_value_t = Only::default(), value_parser = parse_only)]
+    #[arg(long, value_name = "ROWS", default_value_t = Settings::default().rows)]
     pub only: Only,
 
     /// Print one JSON document instead of the table
     #[arg(short, long)]
     pub json: bool,
-}
-
-/// One combination that is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Case {
-    /// A limit holds the queue back.
-    pub bql: bool,
-    /// The kernel hands over super-packets.
-    pub tso: bool,
-}
-
-impl fmt::Display for Case {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let on_off = |on| if on { "on" } else { "off" };
-        write!(f, "limit {}, TSO {}", on_off(self.bql), on_off(self.tso))
-    }
 }
 
 impl Experiment {
@@ -82,96 +71,49 @@ impl Experiment {
 
     /// The unit of the limit in `case` is bytes, and it is there.
     pub fn limits_bytes(&self, case: Case) -> bool {
-        matches!(
-            self.limit_of(case),
-            LimitSpec::Dynamic | LimitSpec::Bytes(_)
-        )
+        self.limit_of(case).is_bytes()
     }
 
     /// The wanted rows, in the order of the published table.
     pub fn cases(&self) -> Vec<Case> {
-        [(false, true), (true, true), (false, false), (true, false)]
-            .into_iter()
-            .map(|(bql, tso)| Case { bql, tso })
-            .filter(|&case| self.only.admits(case))
-            .collect()
+        self.only.cases()
     }
-}
 
-/// Which rows are wanted; `None` is both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Only {
-    bql: Option<bool>,
-    tso: Option<bool>,
-}
-
-impl Only {
-    fn admits(self, case: Case) -> bool {
-        self.bql.is_none_or(|on| on == case.bql) && self.tso.is_none_or(|on| on == case.tso)
-    }
-}
-
-impl fmt::Display for Only {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let wanted = [("bql", self.bql), ("tso", self.tso)];
-        let mut comma = "";
-        for (name, on) in wanted.iter().filter_map(|&(name, on)| Some((name, on?))) {
-            write!(f, "{comma}{name}={}", if on { "on" } else { "off" })?;
-            comma = ",";
-        }
-        if comma.is_empty() {
-            f.write_str("all")
-        } else {
-            Ok(())
+    /// The scenario in virtual time.
+    pub fn settings(&self) -> Settings {
+        let defaults = Settings::default();
+        Settings {
+            streams: self.streams,
+            rate: self.rate.unwrap_or(defaults.rate),
+            ring: self.ring,
+            cadence: self.cadence,
+            qdisc: self.qdisc.clone(),
+            limit: self.limit,
+            duration: self.duration,
+            rows: self.only,
+            ..defaults
         }
     }
 }
 
-fn parse_only(text: &str) -> Result<Only, String> {
-    let mut only = Only::default();
-    if text == "all" {
-        return Ok(only);
-    }
-    let mut position = 1;
-    for part in text.split(',') {
-        let wanted = match part {
-            "bql=on" | "bql=off" => &mut only.bql,
-            "tso=on" | "tso=off" => &mut only.tso,
-            _ => {
-                return Err(format!(
-                    "unknown row at position {position}; allowed: all, or bql=on, bql=off, \
-                     tso=on, tso=off joined by a comma"
-                ));
-            }
-        };
-        if wanted.replace(part.ends_with("=on")).is_some() {
-            return Err(format!(
-                "said twice, at position {position}; say each name once"
-            ));
-        }
-        position += part.chars().count() + 1;
-    }
-    Ok(only)
+fn count_in(allowed: RangeInclusive<u32>) -> RangedI64ValueParser<u32> {
+    let (least, most) = allowed.into_inner();
+    RangedI64ValueParser::new().range(i64::from(least)..=i64::from(most))
 }
 
-fn parse_rate(text: &str) -> Result<u64, String> {
-    // Below, TCP's timers outlast the run; above, two cores cannot keep up by far.
+fn parse_rate(text: &str) -> Result<Rate, String> {
     let rate = units::parse_rate_bits_per_s(text).map_err(|error| error.to_string())?;
-    in_range(rate, 1_000_000..=100_000_000_000, "1mbit to 100gbit")
+    in_range(Rate(rate), &RATES)
 }
 
-fn parse_cadence(text: &str) -> Result<u64, String> {
+fn parse_cadence(text: &str) -> Result<Time, String> {
     let cadence_ns = units::parse_time_ns(text).map_err(|error| error.to_string())?;
-    in_range(cadence_ns, 1_000..=100_000_000, "1us to 100ms")
+    in_range(Time(cadence_ns), &CADENCES)
 }
 
-fn parse_duration(text: &str) -> Result<u64, String> {
+fn parse_duration(text: &str) -> Result<Time, String> {
     let duration_ns = units::parse_time_ns(text).map_err(|error| error.to_string())?;
-    in_range(
-        duration_ns,
-        NS_PER_S / 2..=3600 * NS_PER_S,
-        "500ms to 3600s",
-    )
+    in_range(Time(duration_ns), &DURATIONS)
 }
 
 fn parse_qdisc(text: &str) -> Result<String, String> {
@@ -190,12 +132,14 @@ fn parse_limit(text: &str) -> Result<LimitSpec, String> {
     }
 }
 
-fn in_range(value: u64, range: RangeInclusive<u64>, allowed: &str) -> Result<u64, String> {
-    if range.contains(&value) {
-        Ok(value)
-    } else {
-        Err(format!("out of range at position 1; allowed: {allowed}"))
+fn in_range<T: PartialOrd + Display>(value: T, allowed: &RangeInclusive<T>) -> Result<T, String> {
+    if allowed.contains(&value) {
+        return Ok(value);
     }
+    let (least, most) = (allowed.start(), allowed.end());
+    Err(format!(
+        "out of range at position 1; allowed: {least} to {most}"
+    ))
 }
 
 #[cfg(test)]
@@ -222,16 +166,17 @@ mod tests {
         assert_eq!(options.rate, None);
         assert_eq!(
             (options.streams, options.ring, options.cadence),
-            (100, 1024, 250_000)
+            (100, 1024, Time::us(250))
         );
         assert_eq!(
             (options.qdisc.as_str(), options.limit),
             ("pfifo_fast", LimitSpec::Dynamic)
         );
-        assert_eq!(options.duration, 5 * NS_PER_S);
+        assert_eq!(options.duration, Time::ms(5_000));
         let cases = options.cases();
         let in_order = [(false, true), (true, true), (false, false), (true, false)];
         assert_eq!(cases, in_order.map(|(bql, tso)| Case { bql, tso }));
+        assert_eq!(options.settings(), Settings::default());
     }
 
     #[test]
@@ -273,9 +218,9 @@ mod tests {
     #[test]
     fn rates_sizes_and_limits_are_read_as_tc_reads_them() {
         let options = parse("--rate 2.5gbit --limit 40k --cadence 0.1ms").unwrap();
-        assert_eq!(options.rate, Some(2_500_000_000));
+        assert_eq!(options.rate, Some(Rate(2_500_000_000)));
         assert_eq!(options.limit, LimitSpec::Bytes(40 * 1024));
-        assert_eq!(options.cadence, 100_000);
+        assert_eq!(options.cadence, Time::us(100));
         assert_eq!(parse("--limit 32p").unwrap().limit, LimitSpec::Packets(32));
     }
 }

@@ -1,7 +1,6 @@
 //! The experiment of a request/response under load: what is varied, what is reported.
 
 pub mod experiment;
-mod published;
 pub mod results;
 pub mod table;
 
@@ -10,20 +9,15 @@ use std::process::ExitCode;
 use crate::{exit, stdout};
 use results::Results;
 
-/// What was found as one JSON document.
-pub fn json(results: &Results) -> serde_json::Result<String> {
-    Ok(serde_json::to_string_pretty(results)? + "\n")
-}
-
 /// Prints what was found: one JSON document, or the table.
 pub fn print(results: &Results, as_json: bool) -> ExitCode {
     if !as_json {
         let (seed, version) = (results.seed, results.taut_version);
-        let table = table::table(results);
+        let table = table::table(&results.rows, results.parameters.is_published());
         return stdout::print(&format!("{table}\nseed {seed}, taut {version}\n"));
     }
-    match json(results) {
-        Ok(document) => stdout::print(&document),
+    match serde_json::to_string_pretty(results) {
+        Ok(document) => stdout::print(&(document + "\n")),
         Err(error) => {
             eprintln!("taut: {error}");
             ExitCode::from(exit::FAILED)

@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
-use super::published::published;
-use super::results::{Results, Row};
 use taut_sim::meter::Curve;
+use taut_sim::scenario::rr_under_load::{Published, Row};
 
 /// Eighths of a column, lowest first.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -15,12 +14,13 @@ limit  TSO |       bytes in the ring         |  limit | transactions |     laten
 -----------+---------------------------------+--------+--------------+-----------------+---------+------+------
 ";
 
-/// The table, with the published rows beside ours, and a curve for each row.
-pub fn table(results: &Results) -> String {
+/// The table, with the published rows beside ours if they are of the same experiment, and a curve
+/// for each row.
+pub fn table(rows: &[Row], is_published: bool) -> String {
     let mut text = String::from(HEADER);
-    for row in &results.rows {
+    for row in rows {
         write_row(&mut text, row);
-        if let Some(published) = published(&results.parameters, row.case()) {
+        if is_published && let Some(published) = Published::of(row.case()) {
             let [low, high] = published.ring_bytes;
             let bytes = if low == high {
                 kilo(low)
@@ -31,8 +31,8 @@ pub fn table(results: &Results) -> String {
             let _ = writeln!(text, " published | {bytes:^31} | {:>6} | {tps:>12} |", "");
         }
     }
-    for row in &results.rows {
-        let _ = write!(text, "\n{}\n{}", row.case(), curves(row, &results.rows));
+    for row in rows {
+        let _ = write!(text, "\n{}\n{}", row.case(), curves(row, rows));
     }
     text
 }

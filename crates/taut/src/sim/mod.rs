@@ -12,8 +12,9 @@ mod scenario;
 use std::process::ExitCode;
 
 use options::{Scenario, Sim};
+use taut_sim::scenario::registry::{self, Entry};
 
-use crate::{exit, stdout};
+use crate::stdout;
 
 /// `taut sim`.
 pub fn sim(sim: &Sim) -> ExitCode {
@@ -28,14 +29,7 @@ pub fn sim(sim: &Sim) -> ExitCode {
 
 /// `taut` alone: what it is about, in a second.
 pub fn first_look() -> ExitCode {
-    let options = match rr_under_load::Options::published() {
-        Ok(options) => options,
-        Err(error) => {
-            eprintln!("taut: {error}");
-            return ExitCode::from(exit::FAILED);
-        }
-    };
-    let done = rr_under_load::run(&options);
+    let done = rr_under_load::published();
     eprintln!(
         "\nThis was simulated. The same live, with real TCP, as root: taut lab rr-under-load\n\
          More: taut --help"
@@ -44,7 +38,7 @@ pub fn first_look() -> ExitCode {
 }
 
 fn list() -> ExitCode {
-    let line = |(name, about)| format!("{name:<16} {about}\n");
-    let lines: String = options::names().map(line).collect();
+    let line = |entry: &Entry| format!("{:<16} {}\n", entry.name, entry.about);
+    let lines: String = registry::ALL.iter().map(line).collect();
     stdout::print(&lines)
 }

@@ -67,15 +67,8 @@ enum Fixed {
 
 /// The scenarios of the registry that are not commands of their own.
 fn built_in() -> impl Iterator<Item = &'static Entry> {
-    let own = |entry: &&Entry| ["rr-under-load", "run"].contains(&entry.name);
+    let own = |entry: &&Entry| Fixed::has_subcommand(entry.name);
     registry::ALL.iter().filter(move |entry| !own(entry))
-}
-
-/// Every scenario's name and what it shows.
-pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let own = [("rr-under-load", rr_under_load::ABOUT)];
-    own.into_iter()
-        .chain(built_in().map(|entry| (entry.name, entry.about)))
 }
 
 // By hand, for the registry's names are not known to the derive.

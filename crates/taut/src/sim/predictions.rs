@@ -11,7 +11,6 @@ use taut_sim::results::{Document, Figure};
 use taut_sim::scenario::registry;
 
 use super::progress::Progress;
-use super::rr_under_load;
 use crate::report::number::float;
 use crate::report::verdict::{Verdict, published};
 use crate::{exit, stdout};
@@ -59,7 +58,7 @@ fn read_live(file: &Path) -> anyhow::Result<Live> {
 
 /// What every scenario gives that has published figures.
 fn documents() -> anyhow::Result<Vec<Document>> {
-    let mut documents = vec![rr_under_load::published_document()?];
+    let mut documents = Vec::new();
     let mut progress = Progress::new();
     for entry in registry::ALL.iter().filter(|entry| entry.has_figures) {
         let mut show = |part: &str, done, of| progress.show(part, done, of);

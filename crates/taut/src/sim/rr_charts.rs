@@ -1,22 +1,14 @@
 //! What is drawn of the experiment of a request/response under load.
 
-use taut_sim::scenario::rr_under_load::Outcome;
+use taut_sim::scenario::rr_under_load::Ran;
 
 use crate::report::axis::Axis;
 use crate::report::chart::{Chart, Line};
-use crate::rr::experiment::Case;
 
 /// What stands above the charts.
 pub const REMARK: &str = "With and without the limit on the same scale: what the limit takes away \
     is the time that every packet of the first band waited behind bytes already in the ring. \
     The time series begin with the start of the streams, which is not measured.";
-
-/// One case, what it gave, and whether its limit is one of bytes.
-pub struct Ran {
-    pub case: Case,
-    pub outcome: Outcome,
-    pub limits_bytes: bool,
-}
 
 /// For each setting of TSO the bytes in the ring; the latencies; the rows with a limit enlarged.
 pub fn charts(ran: &[Ran], length_ns: u64) -> Vec<Chart> {

@@ -5,14 +5,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use taut_sim::results::Document;
-use taut_sim::scenario::registry::{self, Entry};
+use taut_sim::scenario::registry::{self, Entry, Scenario};
+use taut_sim::scenario::rr_under_load;
 
 use super::command::quoted;
 use super::options::Common;
 use super::progress::Progress;
+use super::rr_under_load::run_settings;
 use crate::exit;
 use crate::report::chart::charts;
-use crate::report::csv::csv;
 use crate::report::page::Page;
 use crate::report::text::text;
 
@@ -50,6 +51,14 @@ fn read(path: &Path) -> std::io::Result<String> {
 }
 
 fn run(file: &str, command: &str, options: &Common) -> ExitCode {
+    let form = options.output.form(options.json);
+    if registry::find(file).is_ok_and(|entry| entry.name == rr_under_load::Settings::NAME)
+        && let Ok(settings) = registry::read(file)
+    {
+        // It has a table and charts of its own.
+        let seed = options.seed.unwrap_or(registry::DEFAULT_SEED);
+        return run_settings(&settings, seed, &options.output, form, command);
+    }
     if let Err(failed) = options.output.check() {
         return failed;
     }
@@ -59,27 +68,15 @@ fn run(file: &str, command: &str, options: &Common) -> ExitCode {
     });
     drop(progress);
     match found {
-        Ok(document) => emit(&document, command, options),
+        Ok(document) => options.output.emit(
+            form,
+            &document,
+            || text(&document),
+            || html(&document, command),
+        ),
         Err(error) => {
             eprintln!("taut: {error}");
             ExitCode::from(exit::USAGE)
-        }
-    }
-}
-
-fn emit(document: &Document, command: &str, options: &Common) -> ExitCode {
-    let data = if options.json {
-        serde_json::to_string_pretty(document).map(|text| text + "\n")
-    } else if options.output.csv {
-        Ok(csv(&document.rows))
-    } else {
-        Ok(text(document))
-    };
-    match data {
-        Ok(data) => options.output.emit(&data, || html(document, command)),
-        Err(error) => {
-            eprintln!("taut: {error}");
-            ExitCode::from(exit::FAILED)
         }
     }
 }

@@ -1,5 +1,13 @@
 //! E1: bulk TCP streams saturate a link while one request/response runs at high priority.
 
+mod case;
+#[cfg(feature = "scenario")]
+mod published;
+#[cfg(feature = "scenario")]
+mod row;
+#[cfg(feature = "scenario")]
+mod settings;
+
 use std::fmt;
 
 use hdrhistogram::Histogram;
@@ -11,6 +19,14 @@ use crate::meter::{Curve, Meter, Quantiles, Since};
 use crate::nic::{FinishedAt, Framing, InterruptRule, NicConfig};
 use crate::tcp::{SuperPacket, TcpConfig};
 use crate::world::{App, CLIENT, ConnectionConfig, SERVER, World, WorldConfig, WorldError};
+
+pub use case::{Case, Only, ParseOnlyError};
+#[cfg(feature = "scenario")]
+pub use published::{Published, figures, is_published};
+#[cfg(feature = "scenario")]
+pub use row::{Latency, Row, one_decimal, per_second};
+#[cfg(feature = "scenario")]
+pub use settings::{CADENCES, DURATIONS, RATES, RINGS, Ran, STREAMS, Settings};
 
 /// 14 bytes of Ethernet, 20 of IPv4, 32 of TCP with timestamps.
 pub(super) const HEADER_BYTES: u16 = 66;
@@ -30,13 +46,13 @@ const WRITE_BYTES: u32 = 64 << 10;
 
 /// The time of a transaction that is not spent in the device queue: both hosts' interrupts, stacks
 /// and applications. The one constant of the hosts, chosen to meet the four published rates.
-const HOSTS_NS: u64 = 550_000;
+pub const HOSTS_NS: u64 = 550_000;
 
 /// One way across a local network. Part of [`HOSTS_NS`].
 pub(super) const DELAY_NS: u64 = 10_000;
 
 /// What is not measured at the start: slow start, and the first second of the limit.
-const WARM_UP_NS: u64 = 2_000_000_000;
+pub const WARM_UP_NS: u64 = 2_000_000_000;
 
 /// The bulk streams start evenly within this time.
 const START_NS: u64 = 100_000_000;
@@ -58,6 +74,10 @@ pub struct RrUnderLoad<'a> {
     pub limit: LimitSpec,
     /// Whether senders hand down super-packets.
     pub tso: bool,
+    /// The time of a transaction that is not spent in the device queue, in ns: [`HOSTS_NS`].
+    pub hosts_ns: u64,
+    /// What is not measured at the start, in ns: [`WARM_UP_NS`].
+    pub warm_up_ns: u64,
     /// How long it is measured, in ns.
     pub duration_ns: u64,
     /// Seed of everything drawn at random.
@@ -120,7 +140,7 @@ impl RrUnderLoad<'_> {
 
     fn run_with<L: Limit + Copy>(&self, limit: L) -> Result<Outcome, RunError> {
         let mut world = self.world(limit)?;
-        world.run_until(WARM_UP_NS);
+        world.run_until(self.warm_up_ns);
         let before = world.arrived_bytes(SERVER);
         world.run_until(self.end_ns());
         let meter = world.probe(CLIENT);
@@ -136,7 +156,7 @@ impl RrUnderLoad<'_> {
 
     /// When it ends, in ns of virtual time: the warm-up is part of it.
     pub const fn end_ns(&self) -> u64 {
-        WARM_UP_NS + self.duration_ns
+        self.warm_up_ns + self.duration_ns
     }
 
     fn world<L: Limit + Copy>(&self, limit: L) -> Result<World<L, Meter<Since>>, RunError> {
@@ -145,7 +165,7 @@ impl RrUnderLoad<'_> {
             nic: card(self.rate_bits_per_s, self.slots, self.cadence_ns, self.seed),
             restart_slots: None,
             delay_ns: DELAY_NS,
-            record_from_ns: WARM_UP_NS,
+            record_from_ns: self.warm_up_ns,
         };
         let parts = |_| {
             // Understood a moment ago.
@@ -153,7 +173,7 @@ impl RrUnderLoad<'_> {
             (
                 discipline as _,
                 limit,
-                Meter::new(Since(WARM_UP_NS), 0, self.end_ns()),
+                Meter::new(Since(self.warm_up_ns), 0, self.end_ns()),
             )
         };
         let mut world = World::new(&config, parts).map_err(RunError::World)?;
@@ -185,7 +205,7 @@ impl RrUnderLoad<'_> {
             let start_ns = START_NS * u64::from(stream) / u64::from(self.streams);
             world.connect(&bulk, sender, App::Sink, start_ns);
         }
-        let think_ns = HOSTS_NS / 2 - DELAY_NS;
+        let think_ns = (self.hosts_ns / 2).saturating_sub(DELAY_NS);
         let requests = ConnectionConfig {
             priority: FIRST_BAND_PRIORITY,
             ..bulk

@@ -1,15 +1,16 @@
 //! What was published of this experiment, to stand beside what was found.
 
-use taut_sim::results::Figure;
-
-use super::experiment::Case;
-use super::results::{Parameters, Row};
+use super::{Case, Row};
+use crate::results::Figure;
 
 /// The published row of one case: bytes in the device queue and transactions/s.
 #[derive(Debug, Clone, Copy)]
 pub struct Published {
+    /// Which row it is.
     pub case: Case,
+    /// Bytes in the device queue, from and to.
     pub ring_bytes: [u64; 2],
+    /// Transactions/s.
     pub rr_tps: u64,
 }
 
@@ -50,24 +51,39 @@ const PUBLISHED: [Published; 4] = [
     },
 ];
 
-/// The published row, if `parameters` are those of the published experiment at all.
-pub fn published(parameters: &Parameters, case: Case) -> Option<&'static Published> {
-    let same = parameters.driver != "af_packet"
-        && parameters.rate_bits_per_s == 1_000_000_000
-        && parameters.ring_slots == 1024
-        && parameters.streams == 100;
-    PUBLISHED.iter().find(|row| same && row.case == case)
+impl Published {
+    /// The published row of `case`.
+    pub fn of(case: Case) -> Option<&'static Self> {
+        PUBLISHED.iter().find(|row| row.case == case)
+    }
 }
 
-/// All published figures that `rows` answer.
-pub fn figures(parameters: &Parameters, rows: &[Row]) -> Vec<Figure> {
-    rows.iter()
-        .filter_map(|row| published(parameters, row.case()).map(|published| (row, published)))
-        .flat_map(|(row, published)| figures_of(parameters, row, published))
+/// Whether this is the published experiment at all.
+pub const fn is_published(streams: u32, rate_bits_per_s: u64, ring_slots: u32) -> bool {
+    streams == 100 && rate_bits_per_s == 1_000_000_000 && ring_slots == 1024
+}
+
+/// All published figures that `rows` answer. What was chosen to meet the bytes, and what to meet
+/// the rates, is named with them.
+pub fn figures(
+    rows: &[Row],
+    bytes_constants: &[&'static str],
+    rate_constants: &[&'static str],
+) -> Vec<Figure> {
+    let with_published = rows
+        .iter()
+        .filter_map(|row| Some((row, Published::of(row.case())?)));
+    with_published
+        .flat_map(|(row, published)| figures_of(row, published, bytes_constants, rate_constants))
         .collect()
 }
 
-fn figures_of(parameters: &Parameters, row: &Row, published: &Published) -> [Figure; 2] {
+fn figures_of(
+    row: &Row,
+    published: &Published,
+    bytes_constants: &[&'static str],
+    rate_constants: &[&'static str],
+) -> [Figure; 2] {
     let on_off = |on| if on { "on" } else { "off" };
     let case = format!("bql_{}/tso_{}", on_off(row.bql), on_off(row.tso));
     let [low, high] = published.ring_bytes;
@@ -82,18 +98,14 @@ fn figures_of(parameters: &Parameters, row: &Row, published: &Published) -> [Fig
             published: bytes,
             value: row.inflight_bytes.p90 as f64,
             unit: "bytes",
-            constants: vec!["cadence"],
+            constants: bytes_constants.to_vec(),
         },
         Figure {
             id: format!("E1/{case}/rr_tps"),
             published: vec![published.rr_tps as f64],
             value: row.rr_tps,
             unit: "transactions/s",
-            // In virtual time, the hosts' own time for a transaction is chosen too.
-            constants: match parameters.driver {
-                "simulated" => vec!["cadence", "hosts"],
-                _ => vec!["cadence"],
-            },
+            constants: rate_constants.to_vec(),
         },
     ]
 }

@@ -1,0 +1,127 @@
+//! The rows of the experiment: with the limit or without, with super-packets or without.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// One combination that is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Case {
+    /// A limit holds the queue back.
+    pub bql: bool,
+    /// The senders hand over super-packets.
+    pub tso: bool,
+}
+
+impl Case {
+    /// Every combination, in the order of the published table.
+    pub const ALL: [Self; 4] = [
+        Self::of(false, true),
+        Self::of(true, true),
+        Self::of(false, false),
+        Self::of(true, false),
+    ];
+
+    const fn of(bql: bool, tso: bool) -> Self {
+        Self { bql, tso }
+    }
+}
+
+const fn on_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "limit {}, TSO {}", on_off(self.bql), on_off(self.tso))
+    }
+}
+
+/// Which rows are wanted: `all`, or `bql=on,tso=off` and the like. `None` is both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Only {
+    bql: Option<bool>,
+    tso: Option<bool>,
+}
+
+impl Only {
+    /// The wanted rows, at least one, in the order of the published table.
+    pub fn cases(self) -> Vec<Case> {
+        let mut cases = Case::ALL.to_vec();
+        cases.retain(|case| {
+            self.bql.is_none_or(|on| on == case.bql) && self.tso.is_none_or(|on| on == case.tso)
+        });
+        cases
+    }
+}
+
+impl fmt::Display for Only {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let wanted = [("bql", self.bql), ("tso", self.tso)];
+        let mut comma = "";
+        for (name, on) in wanted.iter().filter_map(|&(name, on)| Some((name, on?))) {
+            write!(f, "{comma}{name}={}", on_off(on))?;
+            comma = ",";
+        }
+        if comma.is_empty() {
+            f.write_str("all")
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Why rows were not understood. Positions count from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParseOnlyError {
+    /// No row is called that.
+    Unknown {
+        /// Where it stands.
+        position: usize,
+    },
+    /// A name stands there for the second time.
+    Twice {
+        /// Where it stands.
+        position: usize,
+    },
+}
+
+impl fmt::Display for ParseOnlyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { position } => write!(
+                f,
+                "unknown row at position {position}; allowed: all, or bql=on, bql=off, tso=on, \
+                 tso=off joined by a comma"
+            ),
+            Self::Twice { position } => {
+                write!(f, "said twice, at position {position}; say each name once")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ParseOnlyError {}
+
+impl FromStr for Only {
+    type Err = ParseOnlyError;
+
+    fn from_str(text: &str) -> Result<Self, ParseOnlyError> {
+        let mut only = Self::default();
+        if text == "all" {
+            return Ok(only);
+        }
+        let mut position = 1;
+        for part in text.split(',') {
+            let wanted = match part {
+                "bql=on" | "bql=off" => &mut only.bql,
+                "tso=on" | "tso=off" => &mut only.tso,
+                _ => return Err(ParseOnlyError::Unknown { position }),
+            };
+            if wanted.replace(part.ends_with("=on")).is_some() {
+                return Err(ParseOnlyError::Twice { position });
+            }
+            position += part.chars().count() + 1;
+        }
+        Ok(only)
+    }
+}

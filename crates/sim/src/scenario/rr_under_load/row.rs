@@ -1,0 +1,62 @@
+//! What one row showed, as data: the same fields live and simulated.
+
+use serde::Serialize;
+
+use super::Case;
+use crate::meter::{Curve, Quantiles};
+
+/// One combination of limit and TSO.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// A limit held the queue back.
+    pub bql: bool,
+    /// The senders handed over super-packets.
+    pub tso: bool,
+    /// Queued minus reported, weighted by time.
+    pub inflight_bytes: Quantiles,
+    /// `None` without a limit, and for a limit in packets.
+    pub limit_bytes_p50: Option<u64>,
+    /// Transactions per second.
+    pub rr_tps: f64,
+    /// Their latency.
+    pub rr_latency_us: Latency,
+    /// Payload bits that arrived at the receivers for the first time, per second.
+    pub goodput_bps: u64,
+    /// Processor time of this process, the kernel's work for it included; 100 is one core.
+    /// `None` where no real processor did the work.
+    pub cpu_percent: Option<f64>,
+    /// Packets lost on the way, both directions.
+    pub drops: u64,
+    /// How bytes in the ring and the limit went.
+    #[serde(skip)]
+    pub curve: Curve,
+}
+
+/// Quantiles of the latency of a request and its response, in us.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Latency {
+    /// Half of them took at most this.
+    pub p50: u64,
+    /// All but a hundredth.
+    pub p99: u64,
+}
+
+impl Row {
+    /// Which row it is.
+    pub const fn case(&self) -> Case {
+        Case {
+            bql: self.bql,
+            tso: self.tso,
+        }
+    }
+}
+
+/// How many of something there are in a second, if there were `count` in `length_ns`.
+pub fn per_second(count: u64, length_ns: u64) -> f64 {
+    count as f64 * 1e9 / length_ns.max(1) as f64
+}
+
+/// Rounds to one decimal: more would promise what a run of seconds cannot know.
+pub fn one_decimal(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
