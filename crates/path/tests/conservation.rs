@@ -182,11 +182,12 @@ impl<L: Limit> World<L> {
 }
 
 /// Small ones, so that they fill and lose packets at both ends.
-const DISCIPLINES: [&str; 4] = [
+const DISCIPLINES: [&str; 5] = [
     "pfifo limit 9",
     "pfifo_fast limit 5",
     "pfifo_fast limit 9 total",
     "codel limit 9 target 500us interval 1ms ecn",
+    "fq_codel limit 9 flows 4 target 500us interval 1ms memory_limit 128Kb",
 ];
 
 fn play<L: Limit>(limit: L, discipline: &str, train: u32, budget: u32, steps: &[Step]) {

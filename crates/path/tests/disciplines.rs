@@ -8,7 +8,7 @@ use support::{Books, packet};
 use taut_path::qdisc::{
     Backlog, BandLimit, DISCIPLINES, Fifo, PfifoFast, Qdisc, by_name, spelled_out,
 };
-use taut_path::{DropReason, Packet};
+use taut_path::{DropReason, Ecn, Packet};
 
 /// Priority to band, as the kernel's pfifo_fast is documented to map it.
 const BANDS: [usize; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
@@ -130,6 +130,16 @@ fn each_parameter_is_spelled_out_and_read_again() {
         (" pfifo_fast\ttotal limit 7", "pfifo_fast limit 7 total"),
         ("codel", "codel limit 1000 target 5ms interval 100ms noecn"),
         (
+            "fq_codel",
+            "fq_codel limit 10240 flows 1024 target 5ms interval 100ms quantum 1514 \
+             memory_limit 32Mb ecn",
+        ),
+        (
+            "fq_codel noecn memory_limit 300000 quantum 1kb flows 65536 seed 7 ce_threshold 1500ns",
+            "fq_codel limit 10240 flows 65536 target 5ms interval 100ms quantum 1Kb \
+             memory_limit 300000 noecn ce_threshold 1500ns seed 7",
+        ),
+        (
             "codel ce_threshold 1000us ecn interval 0.5s target 1500us limit 9 noecn ecn",
             "codel limit 9 target 1500us interval 500ms ecn ce_threshold 1ms",
         ),
@@ -152,6 +162,12 @@ fn what_is_not_understood_is_refused_at_its_place() {
         ("pfifo total", 7, "unknown parameter"),
         ("pfifo_fast total 3", 18, "unknown parameter"),
         ("codel total", 7, "[target TIME]"),
+        ("fq_codel memory_limit 1kb", 23, "128Kb to 4096Mb"),
+        ("fq_codel memory_limit 1tb", 23, "bad memory_limit"),
+        ("fq_codel quantum 255", 18, "256 to 1Mb"),
+        ("fq_codel flows 65537", 16, "1 to 65536 flows"),
+        ("fq_codel seed 4294967296", 15, "bad seed"),
+        ("fq_codel hash 3", 10, "[memory_limit SIZE]"),
         ("codel target 5", 14, "bad target"),
         ("codel ecn target 4001ms", 18, "1ns to 4s"),
         ("codel interval 0s", 16, "bad interval"),
@@ -229,37 +245,94 @@ proptest! {
     }
 
     #[test]
-    fn the_backlog_is_what_went_in_and_not_out(
-        steps in prop::collection::vec((any::<bool>(), 0u32..70_000, 0u8..=255), 1..200),
+    fn what_went_in_comes_out_or_is_dropped_or_waits(
+        steps in prop::collection::vec(random_step(), 1..300),
         limit in 1u32..20,
     ) {
-        let scopes = [BandLimit::Each, BandLimit::Total];
-        let mut all: Vec<Box<dyn Qdisc>> = vec![Box::new(Fifo::new(limit))];
-        for scope in scopes {
-            all.push(Box::new(PfifoFast::new(limit, scope)));
-        }
-        for discipline in &mut all {
+        for parameters in DISCIPLINES.iter().flat_map(|discipline| variants(discipline.name)) {
+            let text = format!("{parameters} limit {limit}");
+            let mut discipline = by_name(&text).expect(&text);
             let mut books = Books::default();
-            let mut waiting = Backlog::default();
-            for (frame, &(enqueue, bytes, priority)) in steps.iter().enumerate() {
-                if enqueue {
-                    let mut packet = packet(frame as u32, bytes);
-                    packet.priority = priority;
-                    let before = books.dropped.len();
-                    discipline.enqueue(packet, 0, &mut books);
-                    if books.dropped.len() == before {
-                        waiting.packets += 1;
-                        waiting.bytes += u64::from(bytes);
-                    }
-                } else if let Some(packet) = discipline.dequeue(0, &mut books) {
-                    waiting.packets -= 1;
-                    waiting.bytes -= u64::from(packet.wire_bytes);
-                    drop(packet.into_frame());
+            let (mut went_in, mut came_out, mut now_ns) = (Backlog::default(), Backlog::default(), 0);
+            let mut frames = Vec::new();
+            for (frame, step) in steps.iter().enumerate() {
+                now_ns += step.wait_ns;
+                let ended = books.dropped.len();
+                if step.enqueue {
+                    let mut packet = packet(frame as u32, step.bytes);
+                    packet.charge_bytes = step.bytes + 700;
+                    (packet.priority, packet.flow) = (step.class, (step.class % 5).into());
+                    packet.ecn = [Ecn::NotCapable, Ecn::Capable, Ecn::Marked][step.class as usize % 3];
+                    count(&mut went_in, step.bytes);
+                    let accepts = discipline.accepts(&packet);
+                    discipline.enqueue(packet, now_ns, &mut books);
+                    prop_assert_eq!(accepts, ended == books.dropped.len(), "accepts: {}", text);
+                } else if let Some(packet) = discipline.dequeue(now_ns, &mut books) {
+                    count(&mut came_out, packet.wire_bytes);
+                    frames.push(packet.into_frame().index());
                 } else {
-                    prop_assert_eq!(waiting.packets, 0, "packets wait and none comes");
+                    prop_assert_eq!(discipline.backlog().packets, 0, "none comes: {}", text);
                 }
-                prop_assert_eq!(discipline.backlog(), waiting);
+                for &(frame, _) in &books.dropped[ended..] {
+                    count(&mut came_out, steps[frame as usize].bytes);
+                    frames.push(frame);
+                }
+                let waits = discipline.backlog();
+                prop_assert_eq!(went_in.packets, came_out.packets + waits.packets, "{}", text);
+                prop_assert_eq!(went_in.bytes, came_out.bytes + waits.bytes, "{}", text);
+                prop_assert_eq!(discipline.next_ready(now_ns), None);
             }
+            let all = frames.len();
+            frames.sort_unstable();
+            frames.dedup();
+            prop_assert_eq!(frames.len(), all, "a frame ended twice");
         }
     }
+}
+
+/// A discipline, and with such parameters that its packets are lost in every way it has.
+fn variants(name: &str) -> Vec<String> {
+    let parameters: &[&str] = match name {
+        "pfifo_fast" => &["", " total"],
+        "codel" => &[
+            "",
+            " target 1ms interval 3ms",
+            " target 1ms interval 3ms ecn",
+        ],
+        "fq_codel" => &[
+            "",
+            " flows 3 target 1ms interval 3ms memory_limit 256Kb",
+            " flows 1 quantum 256 target 1ms interval 3ms noecn ce_threshold 2ms",
+        ],
+        _ => &[""],
+    };
+    parameters
+        .iter()
+        .map(|words| format!("{name}{words}"))
+        .collect()
+}
+
+fn count(total: &mut Backlog, bytes: u32) {
+    total.packets += 1;
+    total.bytes += u64::from(bytes);
+}
+
+#[derive(Debug, Clone)]
+struct RandomStep {
+    enqueue: bool,
+    bytes: u32,
+    class: u8,
+    wait_ns: u64,
+}
+
+fn random_step() -> impl Strategy<Value = RandomStep> {
+    let wait_ns = prop_oneof![3 => Just(0), 1 => 0u64..2_000_000];
+    (any::<bool>(), 0u32..70_000, any::<u8>(), wait_ns).prop_map(
+        |(enqueue, bytes, class, wait_ns)| RandomStep {
+            enqueue,
+            bytes,
+            class,
+            wait_ns,
+        },
+    )
 }

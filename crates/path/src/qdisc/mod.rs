@@ -4,6 +4,7 @@ mod codel;
 mod codel_state;
 mod codel_words;
 mod fifo;
+mod fq_codel;
 mod pfifo_fast;
 mod table;
 mod words;
@@ -13,6 +14,7 @@ use crate::packet::{Packet, PacketSink};
 pub use codel::Codel;
 pub use codel_state::CodelConfig;
 pub use fifo::Fifo;
+pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use pfifo_fast::{BandLimit, PfifoFast};
 pub use table::{DISCIPLINES, Discipline, ParseQdiscError, by_name, spelled_out};
 

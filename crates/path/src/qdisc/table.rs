@@ -5,7 +5,7 @@ use alloc::string::String;
 use core::fmt;
 
 use super::words::{self, Range, Settings, Words};
-use super::{Qdisc, codel, fifo, pfifo_fast};
+use super::{Qdisc, codel, fifo, fq_codel, pfifo_fast};
 
 /// One discipline, which can be chosen by its name.
 pub struct Discipline {
@@ -21,6 +21,7 @@ pub const DISCIPLINES: &[Discipline] = &[
     Discipline::of::<pfifo_fast::PfifoFastSettings>(),
     Discipline::of::<fifo::FifoSettings>(),
     Discipline::of::<codel::CodelSettings>(),
+    Discipline::of::<fq_codel::FqCodelSettings>(),
 ];
 
 /// Settings that a discipline is made of.

@@ -71,7 +71,6 @@ impl Range {
         Self { unit, least, most }
     }
 
-    #[expect(dead_code, reason = "the first size comes with fq_codel")]
     pub const fn size_bytes(least: u64, most: u64) -> Self {
         let unit = Unit::Size;
         Self { unit, least, most }

@@ -1,0 +1,113 @@
+//! Which flow has the most bytes waiting, found only when somebody asks.
+
+use alloc::vec::Vec;
+
+/// A tree of the largest weights: each inner node has the larger of its two children's. What
+/// changed since the last question is only noted, so that a queue that is never full pays nothing
+/// for it.
+#[derive(Debug)]
+pub struct Fattest {
+    /// The root is at 1, the children of `n` at `2n` and `2n + 1`, the flows from `leaves` on.
+    weights: Vec<u64>,
+    leaves: usize,
+    changed: Vec<u32>,
+}
+
+impl Fattest {
+    /// A tree for flows with the indices 0 to `flows`, which weigh nothing yet.
+    pub fn new(flows: usize) -> Self {
+        let leaves = flows.next_power_of_two();
+        Self {
+            weights: alloc::vec![0; 2 * leaves],
+            leaves,
+            changed: Vec::with_capacity(flows),
+        }
+    }
+
+    /// The weight of `flow` changes. Between two questions, each flow is noted at most once.
+    pub fn note(&mut self, flow: u32) {
+        self.changed.push(flow);
+    }
+
+    /// The flow of the largest weight, the first of equal ones. `weight_of` tells the weights of
+    /// the flows that were noted.
+    pub fn find(&mut self, mut weight_of: impl FnMut(u32) -> u64) -> u32 {
+        let depth = self.leaves.ilog2() as usize + 1;
+        // Whichever is less work: a path for each change, or the whole tree.
+        let each = self.changed.len() * depth <= self.leaves;
+        while let Some(flow) = self.changed.pop() {
+            let leaf = self.leaves + flow as usize;
+            self.weights[leaf] = weight_of(flow);
+            if each {
+                self.repair_above(leaf);
+            }
+        }
+        if !each {
+            for node in (1..self.leaves).rev() {
+                self.weights[node] = self.larger_child(node);
+            }
+        }
+        self.descend()
+    }
+
+    fn larger_child(&self, node: usize) -> u64 {
+        self.weights[2 * node].max(self.weights[2 * node + 1])
+    }
+
+    fn repair_above(&mut self, leaf: usize) {
+        let mut node = leaf / 2;
+        while node > 0 {
+            let weight = self.larger_child(node);
+            if self.weights[node] == weight {
+                break;
+            }
+            self.weights[node] = weight;
+            node /= 2;
+        }
+    }
+
+    fn descend(&self) -> u32 {
+        let mut node = 1;
+        while node < self.leaves {
+            let left = 2 * node;
+            node = left + usize::from(self.weights[left] < self.weights[node]);
+        }
+        (node - self.leaves) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a plain search finds.
+    fn first_largest(weights: &[u64]) -> u32 {
+        let largest = weights.iter().max();
+        let at = weights.iter().position(|weight| Some(weight) == largest);
+        at.unwrap_or(0) as u32
+    }
+
+    #[test]
+    fn it_finds_what_a_search_through_all_flows_finds() {
+        // Around powers of two, and with few and with many changes between two questions.
+        for flows in [1, 2, 3, 5, 8, 9, 64, 100] {
+            let mut tree = Fattest::new(flows);
+            let mut weights = alloc::vec![0u64; flows];
+            let mut draw = 1u64;
+            for round in 0..500 {
+                let mut noted = alloc::vec![false; flows];
+                for _ in 0..round % 13 {
+                    draw = draw.wrapping_mul(6_364_136_223_846_793_005) + 1;
+                    let flow = (draw >> 33) as usize % flows;
+                    weights[flow] = draw >> 60;
+                    if !noted[flow] {
+                        tree.note(flow as u32);
+                    }
+                    noted[flow] = true;
+                }
+                let found = tree.find(|flow| weights[flow as usize]);
+                assert_eq!(found, first_largest(&weights), "{flows} flows");
+            }
+        }
+    }
+}
