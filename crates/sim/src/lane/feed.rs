@@ -9,22 +9,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{Cost, LaneConfig, Source, WhenFull};
 
-/// One core: what it is asked to do, it does in the order of asking.
-#[derive(Debug, Default)]
-pub(super) struct Core {
-    busy_until_ns: u64,
-    pub(super) busy_ns: u64,
-}
-
-impl Core {
-    /// Works for `cost_ns`, from `now_ns` or when it is done with the rest; says when it is done.
-    pub(super) fn work(&mut self, now_ns: u64, cost_ns: u64) -> u64 {
-        self.busy_ns += cost_ns;
-        self.busy_until_ns = self.busy_until_ns.max(now_ns).saturating_add(cost_ns);
-        self.busy_until_ns
-    }
-}
-
 /// A waker that leaves a note.
 #[derive(Debug, Default)]
 pub(super) struct Note(AtomicBool);

@@ -9,9 +9,10 @@ use taut_path::limit::Limit;
 use taut_path::qdisc::Fifo;
 use taut_path::{DropReason, Packet, PacketSink, QueueConfig, TxQueue, TxRing};
 
-use super::feed::{Core, Feed, Note};
+use super::feed::{Feed, Note};
 use super::watch::Watch;
 use super::{LaneConfig, LaneError, Observed};
+use crate::cpu::Core;
 use crate::meter::histogram;
 use crate::nic::{EmulatedNic, NicEvent, WireCounters};
 

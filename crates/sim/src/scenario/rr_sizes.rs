@@ -15,7 +15,7 @@ use super::single_queue::{check_cadence, check_duration, check_rate, check_ring}
 use crate::meter::{Meter, Since};
 use crate::results::Figure;
 use crate::tcp::{SuperPacket, TcpConfig};
-use crate::world::{App, CLIENT, ConnectionConfig, World, WorldConfig};
+use crate::world::{App, CLIENT, ConnectionConfig, HostCost, World, WorldConfig};
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -116,6 +116,7 @@ impl Settings {
             nic: card(self.rate.0, self.ring, self.cadence.0, seed),
             restart_slots: None,
             delay_ns: DELAY_NS,
+            cost: HostCost::default(),
             record_from_ns: self.warm_up.0,
         };
         let length_ns = self.warm_up.0 + self.duration.0;

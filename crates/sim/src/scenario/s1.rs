@@ -8,7 +8,9 @@ use taut_path::ring::DescriptorRule;
 use crate::meter::{Meter, Since};
 use crate::nic::{FinishedAt, Framing, InterruptRule, NicConfig};
 use crate::tcp::TcpConfig;
-use crate::world::{App, CLIENT, ConnectionConfig, SERVER, World, WorldConfig, WorldError};
+use crate::world::{
+    App, CLIENT, ConnectionConfig, HostCost, SERVER, World, WorldConfig, WorldError,
+};
 
 const END_NS: u64 = 10_000_000_000;
 const RECORD_FROM_NS: u64 = 2_000_000_000;
@@ -74,6 +76,7 @@ fn world<L: Limit + Copy>(flows: u32, limit: L) -> Result<World<L, Meter<Since>>
         },
         restart_slots: Some(1),
         delay_ns: 50_000,
+        cost: HostCost::default(),
         record_from_ns: RECORD_FROM_NS,
     };
     let limit_packets = if flows == 100 { 20_000 } else { 30_000 };

@@ -62,6 +62,8 @@ pub(super) struct Desk {
     /// Bytes of the stream from the other end that it has dealt with.
     consumed_bytes: u64,
     asked_ns: u64,
+    /// It is about to be woken, since there is something for it to do.
+    roused: bool,
     pub transactions: u64,
 }
 
@@ -76,11 +78,36 @@ impl Desk {
             state,
             consumed_bytes: 0,
             asked_ns: 0,
+            roused: false,
             transactions: 0,
         }
     }
 
+    /// Whether it must be woken to do what it could do now, and is not about to be.
+    pub fn rouse(&mut self, sender: &TcpSender, delivered_bytes: u64) -> bool {
+        let could_act = match (self.app, self.state) {
+            (App::Sink, _) | (_, State::Thinking) => false,
+            (
+                App::Bulk {
+                    write_bytes,
+                    buffer_bytes,
+                },
+                _,
+            ) => has_room(sender, write_bytes, buffer_bytes),
+            (App::Client { .. } | App::Server { .. }, State::Ready) => true,
+            (App::Client { response_bytes, .. }, State::Waiting) => {
+                self.is_whole(response_bytes, delivered_bytes)
+            }
+            (App::Server { request_bytes, .. }, State::Waiting) => {
+                self.is_whole(request_bytes, delivered_bytes)
+            }
+        };
+        could_act && !std::mem::replace(&mut self.roused, true)
+    }
+
+    /// It starts, has thought enough, or was roused.
     pub fn wake(&mut self) {
+        self.roused = false;
         if self.state == State::Thinking {
             self.state = State::Ready;
         }
@@ -95,11 +122,8 @@ impl Desk {
                 write_bytes,
                 buffer_bytes,
             } => {
-                let write_bytes = u64::from(write_bytes.max(1));
-                while self.state == State::Ready
-                    && sender.unacked_bytes() + write_bytes <= u64::from(buffer_bytes)
-                {
-                    sender.write(write_bytes);
+                while self.state == State::Ready && has_room(sender, write_bytes, buffer_bytes) {
+                    sender.write(write_bytes.max(1).into());
                 }
             }
             App::Client {
@@ -132,12 +156,15 @@ impl Desk {
 
     /// Takes a whole message out of the stream, if one is there.
     fn take(&mut self, message_bytes: u32, delivered_bytes: u64) -> bool {
-        let end = self.consumed_bytes + u64::from(message_bytes.max(1));
-        let whole = delivered_bytes >= end;
+        let whole = self.is_whole(message_bytes, delivered_bytes);
         if whole {
-            self.consumed_bytes = end;
+            self.consumed_bytes += u64::from(message_bytes.max(1));
         }
         whole
+    }
+
+    fn is_whole(&self, message_bytes: u32, delivered_bytes: u64) -> bool {
+        delivered_bytes >= self.consumed_bytes + u64::from(message_bytes.max(1))
     }
 
     /// Thinks before the next message. Returns when to be woken, unless it need not think.
@@ -158,4 +185,9 @@ impl Desk {
         }
         ready
     }
+}
+
+/// Whether a write fits whole into the send buffer.
+fn has_room(sender: &TcpSender, write_bytes: u32, buffer_bytes: u32) -> bool {
+    sender.unacked_bytes() + u64::from(write_bytes.max(1)) <= u64::from(buffer_bytes)
 }

@@ -62,6 +62,19 @@ impl Endpoint {
             .work(&mut self.sender, self.receiver.delivered_bytes(), now_ns)
     }
 
+    /// Plans to wake an application at `at_ns` that could do something now. Says so, unless that was
+    /// planned.
+    pub fn rouse_app(&mut self, at_ns: u64) -> Done {
+        let delivered_bytes = self.receiver.delivered_bytes();
+        Done {
+            wake_ns: self
+                .desk
+                .rouse(&self.sender, delivered_bytes)
+                .then_some(at_ns),
+            latency_ns: None,
+        }
+    }
+
     pub fn on_arrival(&mut self, arrival: &Arrival, now_ns: u64) {
         if arrival.acknowledges {
             self.sender.on_ack(&arrival.ack, now_ns);

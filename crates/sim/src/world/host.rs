@@ -5,10 +5,13 @@ use taut_path::{Probe, Qdisc, QueueConfig, TxQueue};
 
 use super::WorldError;
 use super::segments::{Arrival, Segment, Segments};
+use super::worker::{HostCost, Task, Worker};
 use crate::nic::{EmulatedNic, NicConfig, NicEvent};
 
 pub(super) struct Host<L: Limit, P> {
     pub queue: TxQueue<L, EmulatedNic, P>,
+    pub worker: Worker,
+    pub cost: HostCost,
     segments: Segments,
     /// When the NIC was last asked to be woken.
     watched_ns: Option<u64>,
@@ -17,6 +20,7 @@ pub(super) struct Host<L: Limit, P> {
 impl<L: Limit, P: Probe> Host<L, P> {
     pub fn new(
         config: NicConfig,
+        cost: HostCost,
         restart_slots: Option<u32>,
         (discipline, limit, probe): (Box<dyn Qdisc + Send>, L, P),
     ) -> Result<Self, WorldError> {
@@ -30,12 +34,26 @@ impl<L: Limit, P: Probe> Host<L, P> {
             .map_err(WorldError::Queue)?;
         Ok(Self {
             queue,
+            worker: Worker::default(),
+            cost,
             segments: Segments::default(),
             watched_ns: None,
         })
     }
 
-    /// Hands a segment to the discipline; [`run`](Self::run) once for a batch.
+    /// Sends a segment, once the core has made a packet of it. Returns whether the discipline has
+    /// it already: then [`run`](Self::run), once for a batch.
+    pub fn send(&mut self, segment: Segment, now_ns: u64) -> bool {
+        let cost_ns = self.cost.packet_ns;
+        if cost_ns > 0 {
+            self.worker.follow(cost_ns, Task::Send(segment));
+        } else {
+            self.enqueue(segment, now_ns);
+        }
+        cost_ns == 0
+    }
+
+    /// Hands a segment to the discipline.
     pub fn enqueue(&mut self, segment: Segment, now_ns: u64) {
         let packet = self.segments.packet(segment);
         self.queue.enqueue(packet, now_ns, &mut self.segments);
@@ -57,16 +75,28 @@ impl<L: Limit, P: Probe> Host<L, P> {
                         frame.ends_ns,
                     ));
                 }
-                (at_ns, NicEvent::Interrupt) => self.complete(at_ns),
+                (at_ns, NicEvent::Interrupt) => {
+                    let cost_ns = self.cost.interrupt_ns;
+                    if !self.worker.must_wait(cost_ns, Task::Interrupt) {
+                        self.complete(at_ns);
+                    }
+                }
             }
         }
     }
 
-    fn complete(&mut self, at_ns: u64) {
+    /// Reaps, and runs the queue again once the core is through with what it reaped.
+    pub fn complete(&mut self, at_ns: u64) {
         // An emulated NIC reports what it was given, so there is nothing to fail.
-        let completed = self.queue.complete(at_ns, &mut self.segments);
-        debug_assert!(completed.is_ok());
-        if completed.is_ok_and(|completed| completed.schedule) {
+        let Ok(completed) = self.queue.complete(at_ns, &mut self.segments) else {
+            return;
+        };
+        let packets = u64::from(completed.done.packets);
+        let cost_ns = self.cost.reap_ns.saturating_mul(packets);
+        if cost_ns > 0 {
+            self.worker
+                .follow(cost_ns, Task::Reaped(completed.schedule));
+        } else if completed.schedule {
             self.run(at_ns);
         }
     }

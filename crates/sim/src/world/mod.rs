@@ -9,6 +9,7 @@ mod host;
 mod segments;
 mod timers;
 mod transactions;
+mod worker;
 
 use std::collections::VecDeque;
 
@@ -26,18 +27,22 @@ use host::Host;
 use segments::Arrival;
 use timers::{Look, Timers};
 pub use transactions::Transactions;
+pub use worker::HostCost;
+use worker::Task;
 
 /// The host that connections are opened from; the other is 1.
 pub const CLIENT: usize = 0;
 /// The host that connections are opened to.
 pub const SERVER: usize = 1;
 
-/// Lanes of the engine: each host's NIC, the wire into each host, and each host's timers, most of
-/// which are equally long (delayed acknowledgements here, retransmissions there) and so in order.
-const LANES: usize = 6;
+/// Lanes of the engine: each host's NIC, the wire into each host, each host's timers, most of
+/// which are equally long (delayed acknowledgements here, retransmissions there) and so in order,
+/// and each host's core.
+const LANES: usize = 8;
 const NIC_LANE: usize = 0;
 const WIRE_LANE: usize = 2;
 const TIMER_LANE: usize = 4;
+const CORE_LANE: usize = 6;
 
 /// How the hosts and the link are made. The same on both sides.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +54,8 @@ pub struct WorldConfig {
     pub restart_slots: Option<u32>,
     /// Time that a bit takes from one end of the link to the other, in ns.
     pub delay_ns: u64,
+    /// What things cost the hosts.
+    pub cost: HostCost,
     /// Transactions that end before this do not count, in ns.
     pub record_from_ns: u64,
 }
@@ -64,6 +71,8 @@ enum Event {
     Timer(u32, usize),
     /// An application starts, or goes on after a pause.
     App(u32, usize),
+    /// A core is done with something.
+    Core(usize),
 }
 
 /// The two hosts and what is between them.
@@ -75,6 +84,7 @@ pub struct World<L: Limit, P> {
     connections: Vec<[Endpoint; 2]>,
     timers: Timers,
     delay_ns: u64,
+    reaction_ns: u64,
     transactions: Transactions,
 }
 
@@ -92,6 +102,7 @@ impl<L: Limit, P: Probe> World<L, P> {
             let seed = config.nic.seed.wrapping_add(index as u64);
             Host::new(
                 NicConfig { seed, ..config.nic },
+                config.cost,
                 config.restart_slots,
                 (discipline, limit, probe),
             )
@@ -103,6 +114,7 @@ impl<L: Limit, P: Probe> World<L, P> {
             connections: Vec::new(),
             timers: Timers::default(),
             delay_ns: config.delay_ns,
+            reaction_ns: config.cost.reaction_ns,
             transactions: Transactions::new(config.record_from_ns),
         })
     }
@@ -134,6 +146,7 @@ impl<L: Limit, P: Probe> World<L, P> {
                 Event::Arrive(host) => self.on_arrival(host, now_ns),
                 Event::Timer(connection, host) => self.on_timer(connection, host, now_ns),
                 Event::App(connection, host) => self.on_app(connection, host, now_ns),
+                Event::Core(host) => self.on_core(host, now_ns),
             }
         }
     }
@@ -177,6 +190,11 @@ impl<L: Limit, P: Probe> World<L, P> {
         &self.transactions
     }
 
+    /// How long a host's core worked, in ns, with what it is doing.
+    pub fn core_busy_ns(&self, host: usize) -> u64 {
+        self.hosts[host].worker.busy_ns()
+    }
+
     /// Events so far.
     pub fn events(&self) -> u64 {
         self.engine.processed()
@@ -190,59 +208,117 @@ impl<L: Limit, P: Probe> World<L, P> {
             self.engine
                 .schedule_in_lane(WIRE_LANE + to, at_ns, Event::Arrive(to));
         }
-        self.watch_nic(host);
+        self.watch(host, now_ns);
     }
 
-    /// Schedules what the NIC does next.
-    fn watch_nic(&mut self, host: usize) {
+    /// Schedules what the NIC and the core do next.
+    fn watch(&mut self, host: usize, now_ns: u64) {
         if let Some(at_ns) = self.hosts[host].nic_is_due_anew() {
             self.engine
                 .reschedule_lane(NIC_LANE + host, at_ns, Event::Nic(host));
         }
+        if let Some(at_ns) = self.hosts[host].worker.is_due_anew(now_ns) {
+            self.engine
+                .reschedule_lane(CORE_LANE + host, at_ns, Event::Core(host));
+        }
     }
 
     fn on_arrival(&mut self, host: usize, now_ns: u64) {
+        let cost_ns = self.hosts[host].cost.segment_ns;
+        if self.must_wait(host, cost_ns, Task::Receive, now_ns) {
+            return;
+        }
+        self.receive(host, now_ns);
+    }
+
+    fn receive(&mut self, host: usize, now_ns: u64) {
         let Some(arrival) = self.wires[host].pop_front() else {
             return;
         };
         self.connections[arrival.connection as usize][host].on_arrival(&arrival, now_ns);
-        self.pump(arrival.connection, host, now_ns);
+        self.pump(arrival.connection, host, false, now_ns);
     }
 
     fn on_timer(&mut self, connection: u32, host: usize, now_ns: u64) {
         match self.timers.look(connection, host, now_ns) {
-            Look::Due => {
-                self.connections[connection as usize][host].on_timer(now_ns);
-                self.pump(connection, host, now_ns);
-            }
+            Look::Due if self.must_wait(host, 0, Task::Timer(connection), now_ns) => {}
+            Look::Due => self.time_out(connection, host, now_ns),
             Look::At(at_ns) => self.schedule_look(at_ns, connection, host),
             Look::Nothing => {}
         }
     }
 
-    fn on_app(&mut self, connection: u32, host: usize, now_ns: u64) {
-        self.connections[connection as usize][host].wake_app();
-        self.pump(connection, host, now_ns);
+    fn time_out(&mut self, connection: u32, host: usize, now_ns: u64) {
+        self.connections[connection as usize][host].on_timer(now_ns);
+        self.pump(connection, host, false, now_ns);
     }
 
-    /// Lets an endpoint's application and TCP do what they can now, and sends what they have.
-    fn pump(&mut self, connection: u32, host: usize, now_ns: u64) {
+    fn on_app(&mut self, connection: u32, host: usize, now_ns: u64) {
+        if !self.must_wait(host, 0, Task::App(connection), now_ns) {
+            self.act(connection, host, now_ns);
+        }
+    }
+
+    /// Lets an application act that starts, has paused, or has been woken.
+    fn act(&mut self, connection: u32, host: usize, now_ns: u64) {
+        self.connections[connection as usize][host].wake_app();
+        self.pump(connection, host, true, now_ns);
+    }
+
+    /// Whether a task must wait for a host's core; if so, it is seen to when the core is free.
+    #[inline]
+    fn must_wait(&mut self, host: usize, cost_ns: u64, task: Task, now_ns: u64) -> bool {
+        let must_wait = self.hosts[host].worker.must_wait(cost_ns, task);
+        if must_wait {
+            self.watch(host, now_ns);
+        }
+        must_wait
+    }
+
+    fn on_core(&mut self, host: usize, now_ns: u64) {
+        let Some(task) = self.hosts[host].worker.take_done(now_ns) else {
+            return;
+        };
+        match task {
+            Task::Interrupt => self.hosts[host].complete(now_ns),
+            Task::Reaped(false) => {}
+            Task::Reaped(true) => self.hosts[host].run(now_ns),
+            Task::Send(segment) => {
+                self.hosts[host].enqueue(segment, now_ns);
+                self.hosts[host].run(now_ns);
+            }
+            Task::Receive => self.receive(host, now_ns),
+            Task::Timer(connection) => self.time_out(connection, host, now_ns),
+            Task::App(connection) => self.act(connection, host, now_ns),
+        }
+        self.watch(host, now_ns);
+    }
+
+    /// Lets an endpoint's application and TCP do what they can now, and sends what they have. An
+    /// application that has not `woken` takes its time.
+    fn pump(&mut self, connection: u32, host: usize, woken: bool, now_ns: u64) {
         let endpoint = &mut self.connections[connection as usize][host];
-        let done = endpoint.run_app(now_ns);
+        let done = if woken || self.reaction_ns == 0 {
+            endpoint.run_app(now_ns)
+        } else {
+            endpoint.rouse_app(now_ns.saturating_add(self.reaction_ns))
+        };
         if let Some(at_ns) = done.wake_ns {
             self.engine.schedule(at_ns, Event::App(connection, host));
         }
         if let Some(latency_ns) = done.latency_ns {
             self.transactions.ended(latency_ns, now_ns);
         }
-        let mut sent = false;
+        let (mut sent, mut queued) = (false, false);
         while let Some(segment) = endpoint.next_segment(connection, now_ns) {
-            self.hosts[host].enqueue(segment, now_ns);
+            queued |= self.hosts[host].send(segment, now_ns);
             sent = true;
         }
-        if sent {
+        if queued {
             self.hosts[host].run(now_ns);
-            self.watch_nic(host);
+        }
+        if sent {
+            self.watch(host, now_ns);
         }
         self.watch_timer(connection, host);
     }

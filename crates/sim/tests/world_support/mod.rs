@@ -9,7 +9,7 @@ use taut_path::ring::DescriptorRule;
 use taut_path::{Probe, Qdisc};
 use taut_sim::nic::{FinishedAt, Framing, InterruptRule, NicConfig};
 use taut_sim::tcp::TcpConfig;
-use taut_sim::world::{App, ConnectionConfig, World, WorldConfig};
+use taut_sim::world::{App, ConnectionConfig, HostCost, World, WorldConfig};
 
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000 * MS;
@@ -32,6 +32,7 @@ pub fn config(rate_bits_per_s: u64, delay_ns: u64) -> WorldConfig {
         },
         restart_slots: None,
         delay_ns,
+        cost: HostCost::default(),
         record_from_ns: 0,
     }
 }

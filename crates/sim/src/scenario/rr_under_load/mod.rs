@@ -18,7 +18,9 @@ use taut_path::ring::DescriptorRule;
 use crate::meter::{Curve, Meter, Quantiles, Since};
 use crate::nic::{FinishedAt, Framing, InterruptRule, NicConfig};
 use crate::tcp::{SuperPacket, TcpConfig};
-use crate::world::{App, CLIENT, ConnectionConfig, SERVER, World, WorldConfig, WorldError};
+use crate::world::{
+    App, CLIENT, ConnectionConfig, HostCost, SERVER, World, WorldConfig, WorldError,
+};
 
 pub use case::{Case, Only, ParseOnlyError};
 #[cfg(feature = "scenario")]
@@ -165,6 +167,7 @@ impl RrUnderLoad<'_> {
             nic: card(self.rate_bits_per_s, self.slots, self.cadence_ns, self.seed),
             restart_slots: None,
             delay_ns: DELAY_NS,
+            cost: HostCost::default(),
             record_from_ns: self.warm_up_ns,
         };
         let parts = |_| {
