@@ -11,5 +11,6 @@ pub mod nic;
 #[cfg(feature = "scenario")]
 pub mod results;
 pub mod scenario;
+mod source;
 pub mod tcp;
 pub mod world;

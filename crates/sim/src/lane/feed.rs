@@ -1,29 +1,10 @@
-//! What a lane's sender does next, and the core that it shares with the interrupts.
-
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Wake;
+//! What a lane's sender does next.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Cost, LaneConfig, Source, WhenFull};
-
-/// A waker that leaves a note.
-#[derive(Debug, Default)]
-pub(super) struct Note(AtomicBool);
-
-impl Note {
-    pub(super) fn take(&self) -> bool {
-        self.0.swap(false, Ordering::Relaxed)
-    }
-}
-
-impl Wake for Note {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
+use super::{Cost, LaneConfig, Source};
+use crate::source::{is_on, next_on_ns};
 
 /// The sender's clockwork.
 pub(super) struct Feed {
@@ -73,7 +54,7 @@ impl Feed {
     pub(super) fn is_saturating(&self, now_ns: u64) -> bool {
         match self.source {
             Source::Saturating => true,
-            Source::OnOff { on_ns, off_ns } => now_ns % on_ns.saturating_add(off_ns).max(1) < on_ns,
+            Source::OnOff { on_ns, off_ns } => is_on(on_ns, off_ns, now_ns),
             Source::Bursts { .. } | Source::Blind(_) => false,
         }
     }
@@ -82,10 +63,7 @@ impl Feed {
     pub(super) fn next_cycle_ns(&mut self, now_ns: u64) -> Option<u64> {
         match self.source {
             Source::Saturating | Source::Blind(_) => None,
-            Source::OnOff { on_ns, off_ns } => {
-                let cycle_ns = on_ns.saturating_add(off_ns).max(1);
-                (now_ns / cycle_ns + 1).checked_mul(cycle_ns)
-            }
+            Source::OnOff { on_ns, off_ns } => next_on_ns(on_ns, off_ns, now_ns),
             Source::Bursts {
                 every_ns,
                 jitter_ns,
@@ -101,21 +79,5 @@ impl Feed {
     /// Even in 0..n; the bias of the wide multiplication is below n / 2^64.
     pub(super) fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.random.next_u64()) * u128::from(n)) >> 64) as u64
-    }
-}
-
-/// When a sleep ends that begins at `now_ns`.
-pub(super) fn sleep_until_ns(when_full: WhenFull, now_ns: u64) -> Option<u64> {
-    match when_full {
-        WhenFull::Sleep { sleep_ns, tick_ns } => {
-            let at_ns = now_ns.saturating_add(sleep_ns.max(1));
-            Some(match tick_ns {
-                0 => at_ns,
-                // Strictly later: a clock cannot know how far into its tick the sleep began.
-                tick_ns => (at_ns / tick_ns).saturating_add(1).saturating_mul(tick_ns),
-            })
-        }
-        WhenFull::Spin(retry_ns) => Some(now_ns.saturating_add(retry_ns.max(1))),
-        WhenFull::Wait => None,
     }
 }

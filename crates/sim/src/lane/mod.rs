@@ -19,6 +19,7 @@ use taut_path::{Frame, Packet, Segmentation};
 
 use crate::meter::Quantiles;
 use crate::nic::{NicConfig, NicConfigError, WireCounters};
+pub use crate::source::WhenFull;
 pub use watch::{Course, Step};
 
 /// Headers that each segment of a super-packet carries: 14 link, 20 network, 32 transport bytes.
@@ -63,22 +64,6 @@ pub enum Source {
     },
     /// Sends until there is "no buffer space", and then does what is said.
     Blind(WhenFull),
-}
-
-/// What a sender does that is told "no buffer space".
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhenFull {
-    /// Sleeps at least so long, to the next tick of the clock.
-    Sleep {
-        /// What it asks for, in ns.
-        sleep_ns: u64,
-        /// The clock's tick, in ns; 0 is a clock without ticks.
-        tick_ns: u64,
-    },
-    /// Tries again after this, in ns, all of it on the core; at least 1.
-    Spin(u64),
-    /// Waits to be woken when there is room.
-    Wait,
 }
 
 /// What things cost on the one core, in ns.

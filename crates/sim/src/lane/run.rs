@@ -9,12 +9,13 @@ use taut_path::limit::Limit;
 use taut_path::qdisc::Fifo;
 use taut_path::{DropReason, Packet, PacketSink, QueueConfig, TxQueue, TxRing};
 
-use super::feed::{Feed, Note};
+use super::feed::Feed;
 use super::watch::Watch;
 use super::{LaneConfig, LaneError, Observed};
 use crate::cpu::Core;
 use crate::meter::histogram;
 use crate::nic::{EmulatedNic, NicEvent, WireCounters};
+use crate::source::Note;
 
 /// Counts what comes back.
 #[derive(Default)]

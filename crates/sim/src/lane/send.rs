@@ -3,9 +3,9 @@
 use taut_path::limit::Limit;
 use taut_path::{Packet, Stop};
 
-use super::feed::sleep_until_ns;
 use super::run::Lane;
 use super::{Source, WhenFull, object};
+use crate::source::Refused;
 
 impl<L: Limit> Lane<'_, L> {
     /// Sends what there is, and has more made.
@@ -100,19 +100,18 @@ impl<L: Limit> Lane<'_, L> {
     }
 
     fn on_refused(&mut self, when_full: WhenFull, now_ns: u64) {
-        match when_full {
-            WhenFull::Sleep { .. } => {
+        match when_full.refused(now_ns) {
+            Refused::SleepUntil(at_ns) => {
                 self.feed.failed_sends += 1;
                 self.feed.wakeups += 1;
-                self.feed.next_ns = sleep_until_ns(when_full, now_ns);
+                self.feed.next_ns = Some(at_ns);
             }
-            WhenFull::Spin(retry_ns) => {
+            Refused::Spin(cost_ns) => {
                 self.feed.failed_sends += 1;
-                self.feed.next_ns = Some(self.core.work(now_ns, retry_ns.max(1)));
+                self.feed.next_ns = Some(self.core.work(now_ns, cost_ns));
             }
-            // It asks first: what finds no room was never sent, so no send failed.
-            WhenFull::Wait if self.queue.sender().must_wait() => self.feed.next_ns = None,
-            WhenFull::Wait => self.feed.next_ns = Some(now_ns.saturating_add(1)),
+            Refused::Wait if self.queue.sender().must_wait() => self.feed.next_ns = None,
+            Refused::Wait => self.feed.next_ns = Some(now_ns.saturating_add(1)),
         }
     }
 }

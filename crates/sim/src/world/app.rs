@@ -1,5 +1,6 @@
 //! What the ends of a connection do with it.
 
+use crate::source::{is_on, next_on_ns};
 use crate::tcp::TcpSender;
 
 /// An application at one end of a connection.
@@ -13,6 +14,27 @@ pub enum App {
         write_bytes: u32,
         /// Bytes written and not acknowledged that the socket holds at most.
         buffer_bytes: u32,
+    },
+    /// Writes at a steady rate: `write_bytes` at a time, the first at its start. What does not fit
+    /// whole into the send buffer when it is due is written as soon as it does.
+    Paced {
+        /// Bytes of one write.
+        write_bytes: u32,
+        /// Bytes written and not acknowledged that the socket holds at most.
+        buffer_bytes: u32,
+        /// In bit/s; at least 1.
+        rate_bits_per_s: u64,
+    },
+    /// Writes like [`Bulk`](Self::Bulk) for a time, is silent for a time, and again.
+    OnOff {
+        /// Bytes of one write.
+        write_bytes: u32,
+        /// Bytes written and not acknowledged that the socket holds at most.
+        buffer_bytes: u32,
+        /// Length of the first, in ns.
+        on_ns: u64,
+        /// Length of the second, in ns.
+        off_ns: u64,
     },
     /// Sends a request, waits for the whole response, and does so again.
     Client {
@@ -64,6 +86,10 @@ pub(super) struct Desk {
     asked_ns: u64,
     /// It is about to be woken, since there is something for it to do.
     roused: bool,
+    /// Of a writer: when it started, how often it wrote, and when its next turn is planned to be.
+    started_ns: u64,
+    writes: u64,
+    turn_ns: Option<u64>,
     pub transactions: u64,
 }
 
@@ -71,7 +97,9 @@ impl Desk {
     pub fn new(app: App) -> Self {
         let state = match app {
             App::Sink | App::Server { .. } => State::Waiting,
-            App::Bulk { .. } | App::Client { .. } => State::Thinking,
+            App::Bulk { .. } | App::Paced { .. } | App::OnOff { .. } | App::Client { .. } => {
+                State::Thinking
+            }
         };
         Self {
             app,
@@ -79,36 +107,37 @@ impl Desk {
             consumed_bytes: 0,
             asked_ns: 0,
             roused: false,
+            started_ns: 0,
+            writes: 0,
+            turn_ns: None,
             transactions: 0,
         }
     }
 
     /// Whether it must be woken to do what it could do now, and is not about to be.
-    pub fn rouse(&mut self, sender: &TcpSender, delivered_bytes: u64) -> bool {
-        let could_act = match (self.app, self.state) {
-            (App::Sink, _) | (_, State::Thinking) => false,
-            (
-                App::Bulk {
-                    write_bytes,
-                    buffer_bytes,
-                },
-                _,
-            ) => has_room(sender, write_bytes, buffer_bytes),
-            (App::Client { .. } | App::Server { .. }, State::Ready) => true,
-            (App::Client { response_bytes, .. }, State::Waiting) => {
+    pub fn rouse(&mut self, sender: &TcpSender, delivered_bytes: u64, now_ns: u64) -> bool {
+        let could_act = match (self.state, self.app) {
+            (State::Thinking, _) => false,
+            (State::Waiting, App::Client { response_bytes, .. }) => {
                 self.is_whole(response_bytes, delivered_bytes)
             }
-            (App::Server { request_bytes, .. }, State::Waiting) => {
+            (State::Waiting, App::Server { request_bytes, .. }) => {
                 self.is_whole(request_bytes, delivered_bytes)
             }
+            (State::Waiting, _) => false,
+            (State::Ready, _) => self.write_bytes(sender, now_ns).is_some(),
         };
         could_act && !std::mem::replace(&mut self.roused, true)
     }
 
     /// It starts, has thought enough, or was roused.
-    pub fn wake(&mut self) {
+    pub fn wake(&mut self, now_ns: u64) {
         self.roused = false;
+        self.turn_ns = self.turn_ns.filter(|&turn_ns| turn_ns > now_ns);
         if self.state == State::Thinking {
+            if self.writes == 0 {
+                self.started_ns = now_ns;
+            }
             self.state = State::Ready;
         }
     }
@@ -118,13 +147,12 @@ impl Desk {
         let mut done = Done::default();
         match self.app {
             App::Sink => {}
-            App::Bulk {
-                write_bytes,
-                buffer_bytes,
-            } => {
-                while self.state == State::Ready && has_room(sender, write_bytes, buffer_bytes) {
-                    sender.write(write_bytes.max(1).into());
+            App::Bulk { .. } | App::Paced { .. } | App::OnOff { .. } => {
+                while let Some(write_bytes) = self.write_bytes(sender, now_ns) {
+                    sender.write(write_bytes);
+                    self.writes += 1;
                 }
+                done.wake_ns = self.next_turn_ns(now_ns);
             }
             App::Client {
                 request_bytes,
@@ -185,9 +213,60 @@ impl Desk {
         }
         ready
     }
+
+    /// Bytes of the next write of a writer, if it is due and fits whole into the send buffer.
+    fn write_bytes(&self, sender: &TcpSender, now_ns: u64) -> Option<u64> {
+        let since_ns = now_ns - self.started_ns;
+        let (write_bytes, buffer_bytes, is_due) = match self.app {
+            App::Bulk {
+                write_bytes,
+                buffer_bytes,
+            } => (write_bytes, buffer_bytes, true),
+            App::Paced {
+                write_bytes,
+                buffer_bytes,
+                rate_bits_per_s,
+            } => {
+                let due_ns = due_ns(self.writes, write_bytes, rate_bits_per_s);
+                (write_bytes, buffer_bytes, due_ns <= since_ns)
+            }
+            App::OnOff {
+                write_bytes,
+                buffer_bytes,
+                on_ns,
+                off_ns,
+            } => (write_bytes, buffer_bytes, is_on(on_ns, off_ns, since_ns)),
+            App::Sink | App::Client { .. } | App::Server { .. } => return None,
+        };
+        let write_bytes = u64::from(write_bytes.max(1));
+        let fits = sender.unacked_bytes() + write_bytes <= u64::from(buffer_bytes);
+        (self.state == State::Ready && is_due && fits).then_some(write_bytes)
+    }
+
+    /// When a writer must be woken by the clock, if that is not planned.
+    fn next_turn_ns(&mut self, now_ns: u64) -> Option<u64> {
+        if self.state != State::Ready || self.turn_ns.is_some() {
+            return None;
+        }
+        let turn_ns = match self.app {
+            App::Paced {
+                write_bytes,
+                rate_bits_per_s,
+                ..
+            } => Some(due_ns(self.writes, write_bytes, rate_bits_per_s)),
+            App::OnOff { on_ns, off_ns, .. } => next_on_ns(on_ns, off_ns, now_ns - self.started_ns),
+            _ => None,
+        };
+        // What is due already waits for room, not for the clock.
+        let turn_ns = self.started_ns.saturating_add(turn_ns?);
+        self.turn_ns = (turn_ns > now_ns).then_some(turn_ns);
+        self.turn_ns
+    }
 }
 
-/// Whether a write fits whole into the send buffer.
-fn has_room(sender: &TcpSender, write_bytes: u32, buffer_bytes: u32) -> bool {
-    sender.unacked_bytes() + u64::from(write_bytes.max(1)) <= u64::from(buffer_bytes)
+/// When a paced sender's write number `writes` is due after its start, in ns.
+fn due_ns(writes: u64, write_bytes: u32, rate_bits_per_s: u64) -> u64 {
+    let bits = u128::from(writes) * u128::from(write_bytes.max(1)) * 8;
+    let due_ns = (bits * 1_000_000_000).div_ceil(rate_bits_per_s.max(1).into());
+    u64::try_from(due_ns).unwrap_or(u64::MAX)
 }

@@ -52,8 +52,8 @@ impl Endpoint {
     }
 
     /// The application starts, or has thought enough.
-    pub fn wake_app(&mut self) {
-        self.desk.wake();
+    pub fn wake_app(&mut self, now_ns: u64) {
+        self.desk.wake(now_ns);
     }
 
     /// Lets the application do what it can now.
@@ -64,13 +64,11 @@ impl Endpoint {
 
     /// Plans to wake an application at `at_ns` that could do something now. Says so, unless that was
     /// planned.
-    pub fn rouse_app(&mut self, at_ns: u64) -> Done {
+    pub fn rouse_app(&mut self, now_ns: u64, at_ns: u64) -> Done {
         let delivered_bytes = self.receiver.delivered_bytes();
+        let roused = self.desk.rouse(&self.sender, delivered_bytes, now_ns);
         Done {
-            wake_ns: self
-                .desk
-                .rouse(&self.sender, delivered_bytes)
-                .then_some(at_ns),
+            wake_ns: roused.then_some(at_ns),
             latency_ns: None,
         }
     }
@@ -150,6 +148,7 @@ impl Endpoint {
             // RFC 3168, 6.1.4: an acknowledgement alone never is.
             ecn_capable: false,
             cwr: false,
+            is_datagram: false,
             acknowledges: ack.is_some(),
             ack: ack.unwrap_or_else(|| self.receiver.current_ack()),
         }

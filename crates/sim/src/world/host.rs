@@ -1,17 +1,25 @@
 //! A host's transmit path: the product's own queue in front of an emulated NIC.
 
+use std::sync::Arc;
+use std::task::Waker;
+
 use taut_path::limit::Limit;
+use taut_path::queue::NoRoom;
 use taut_path::{Probe, Qdisc, QueueConfig, TxQueue};
 
 use super::WorldError;
 use super::segments::{Arrival, Segment, Segments};
 use super::worker::{HostCost, Task, Worker};
 use crate::nic::{EmulatedNic, NicConfig, NicEvent};
+use crate::source::Note;
 
 pub(super) struct Host<L: Limit, P> {
     pub queue: TxQueue<L, EmulatedNic, P>,
     pub worker: Worker,
     pub cost: HostCost,
+    /// A blind sender asked to be woken; `room` says when.
+    pub blind_waits: bool,
+    room: Arc<Note>,
     segments: Segments,
     /// When the NIC was last asked to be woken.
     watched_ns: Option<u64>,
@@ -26,8 +34,10 @@ impl<L: Limit, P: Probe> Host<L, P> {
     ) -> Result<Self, WorldError> {
         let nic = EmulatedNic::new(config).map_err(WorldError::Nic)?;
         let restart_slots = restart_slots.unwrap_or(nic.restart_slots());
+        let room = Arc::new(Note::default());
         let queue_config = QueueConfig {
             restart_slots,
+            waker: Waker::from(room.clone()),
             ..QueueConfig::new(config.slots)
         };
         let queue = TxQueue::new(discipline, limit, nic, probe, queue_config, 0)
@@ -36,6 +46,8 @@ impl<L: Limit, P: Probe> Host<L, P> {
             queue,
             worker: Worker::default(),
             cost,
+            blind_waits: false,
+            room,
             segments: Segments::default(),
             watched_ns: None,
         })
@@ -51,6 +63,23 @@ impl<L: Limit, P: Probe> Host<L, P> {
             self.enqueue(segment, now_ns);
         }
         cost_ns == 0
+    }
+
+    /// Hands a segment to the discipline if that has room for it.
+    pub fn offer(&mut self, segment: Segment, now_ns: u64) -> bool {
+        let packet = self.segments.packet(segment);
+        match self.queue.offer(packet, now_ns, &mut self.segments) {
+            Ok(()) => true,
+            Err(NoRoom(packet)) => {
+                self.segments.take_back(packet);
+                false
+            }
+        }
+    }
+
+    /// Whether there is room again that a blind sender asked for.
+    pub fn made_room(&self) -> bool {
+        self.blind_waits && self.room.take()
     }
 
     /// Hands a segment to the discipline.

@@ -4,6 +4,7 @@
 //! acknowledgement crosses the wire as an event of its own. Virtual time starts at 0.
 
 mod app;
+mod blind;
 mod connection;
 mod host;
 mod segments;
@@ -21,6 +22,8 @@ use crate::engine::Engine;
 use crate::nic::NicConfig;
 
 pub use app::App;
+use blind::Blind;
+pub use blind::{BlindConfig, BlindReport};
 use connection::Endpoint;
 pub use connection::{ConnectionConfig, EndpointReport};
 use host::Host;
@@ -71,6 +74,8 @@ enum Event {
     Timer(u32, usize),
     /// An application starts, or goes on after a pause.
     App(u32, usize),
+    /// A blind sender starts, or tries again.
+    Blind(u32),
     /// A core is done with something.
     Core(usize),
 }
@@ -82,6 +87,7 @@ pub struct World<L: Limit, P> {
     /// Frames under way to each host, in order.
     wires: [VecDeque<Arrival>; 2],
     connections: Vec<[Endpoint; 2]>,
+    blind: Vec<Blind>,
     timers: Timers,
     delay_ns: u64,
     reaction_ns: u64,
@@ -112,6 +118,7 @@ impl<L: Limit, P: Probe> World<L, P> {
             hosts: [host(CLIENT)?, host(SERVER)?],
             wires: [VecDeque::new(), VecDeque::new()],
             connections: Vec::new(),
+            blind: Vec::new(),
             timers: Timers::default(),
             delay_ns: config.delay_ns,
             reaction_ns: config.cost.reaction_ns,
@@ -146,6 +153,7 @@ impl<L: Limit, P: Probe> World<L, P> {
                 Event::Arrive(host) => self.on_arrival(host, now_ns),
                 Event::Timer(connection, host) => self.on_timer(connection, host, now_ns),
                 Event::App(connection, host) => self.on_app(connection, host, now_ns),
+                Event::Blind(number) => self.on_blind(number, now_ns),
                 Event::Core(host) => self.on_core(host, now_ns),
             }
         }
@@ -211,8 +219,11 @@ impl<L: Limit, P: Probe> World<L, P> {
         self.watch(host, now_ns);
     }
 
-    /// Schedules what the NIC and the core do next.
+    /// Schedules what the NIC and the core do next, and wakes who waits for room.
     fn watch(&mut self, host: usize, now_ns: u64) {
+        if self.hosts[host].made_room() {
+            self.wake_blind(host, now_ns);
+        }
         if let Some(at_ns) = self.hosts[host].nic_is_due_anew() {
             self.engine
                 .reschedule_lane(NIC_LANE + host, at_ns, Event::Nic(host));
@@ -235,6 +246,12 @@ impl<L: Limit, P: Probe> World<L, P> {
         let Some(arrival) = self.wires[host].pop_front() else {
             return;
         };
+        if arrival.is_datagram {
+            self.blind[arrival.connection as usize]
+                .report
+                .arrived_packets += 1;
+            return;
+        }
         self.connections[arrival.connection as usize][host].on_arrival(&arrival, now_ns);
         self.pump(arrival.connection, host, false, now_ns);
     }
@@ -261,7 +278,7 @@ impl<L: Limit, P: Probe> World<L, P> {
 
     /// Lets an application act that starts, has paused, or has been woken.
     fn act(&mut self, connection: u32, host: usize, now_ns: u64) {
-        self.connections[connection as usize][host].wake_app();
+        self.connections[connection as usize][host].wake_app(now_ns);
         self.pump(connection, host, true, now_ns);
     }
 
@@ -290,6 +307,7 @@ impl<L: Limit, P: Probe> World<L, P> {
             Task::Receive => self.receive(host, now_ns),
             Task::Timer(connection) => self.time_out(connection, host, now_ns),
             Task::App(connection) => self.act(connection, host, now_ns),
+            Task::Blind(number) => self.call_blind(number, now_ns),
         }
         self.watch(host, now_ns);
     }
@@ -301,7 +319,7 @@ impl<L: Limit, P: Probe> World<L, P> {
         let done = if woken || self.reaction_ns == 0 {
             endpoint.run_app(now_ns)
         } else {
-            endpoint.rouse_app(now_ns.saturating_add(self.reaction_ns))
+            endpoint.rouse_app(now_ns, now_ns.saturating_add(self.reaction_ns))
         };
         if let Some(at_ns) = done.wake_ns {
             self.engine.schedule(at_ns, Event::App(connection, host));

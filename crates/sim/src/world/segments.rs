@@ -20,6 +20,8 @@ pub(super) struct Segment {
     pub ack: Ack,
     /// The acknowledgement is the reason for the packet, or news: it counts as one.
     pub acknowledges: bool,
+    /// Of the blind sender of that number, not of a connection.
+    pub is_datagram: bool,
 }
 
 /// One frame on its way to a host.
@@ -33,6 +35,7 @@ pub(super) struct Arrival {
     pub cwr: bool,
     pub ack: Ack,
     pub acknowledges: bool,
+    pub is_datagram: bool,
 }
 
 /// The segments of a host's queue, by frame. Grows to what the queue ever held.
@@ -70,6 +73,11 @@ impl Segments {
         packet
     }
 
+    /// Takes back a packet that nobody wanted.
+    pub fn take_back(&mut self, packet: Packet) {
+        self.free.push(packet.into_frame().index());
+    }
+
     /// The `index`-th frame of a packet, as it arrives.
     pub fn arrival(&self, packet: &Packet, index: u32) -> Arrival {
         let segment = &self.segments[packet.frame().index() as usize];
@@ -83,17 +91,18 @@ impl Segments {
             cwr: segment.cwr && index == 0,
             ack: segment.ack,
             acknowledges: segment.acknowledges && index == 0,
+            is_datagram: segment.is_datagram,
         }
     }
 }
 
 impl PacketSink for Segments {
     fn freed(&mut self, packet: Packet) {
-        self.free.push(packet.into_frame().index());
+        self.take_back(packet);
     }
 
     fn dropped(&mut self, packet: Packet, _reason: DropReason) {
-        self.free.push(packet.into_frame().index());
+        self.take_back(packet);
     }
 }
 
@@ -122,6 +131,7 @@ mod tests {
             cwr: true,
             ack,
             acknowledges: false,
+            is_datagram: false,
         });
         assert_eq!(packet.ecn, Ecn::Capable);
         let flags = |packet: &Packet, index| {

@@ -37,6 +37,8 @@ pub(super) enum Task {
     Timer(u32),
     /// Let an application act.
     App(u32),
+    /// Let a blind sender try.
+    Blind(u32),
 }
 
 /// A core that does one task after the other, each to its end. What comes of a task is done before
