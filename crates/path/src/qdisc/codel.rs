@@ -7,7 +7,7 @@ use super::codel_state::{CodelConfig, CodelState, Waiting};
 use super::codel_words::CodelWords;
 use super::table::Make;
 use super::words::{Parameter, Settings};
-use super::{Backlog, DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Qdisc, Stamped};
+use super::{Backlog, DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Qdisc};
 use crate::packet::{DropReason, Packet, PacketSink};
 
 /// `codel`: one queue, first in, first out, that drops or marks what waits too long.
@@ -23,6 +23,13 @@ pub struct Codel {
 struct Queue {
     packets: VecDeque<Stamped>,
     backlog: Backlog,
+}
+
+/// A packet, and since when it waits.
+#[derive(Debug)]
+struct Stamped {
+    packet: Packet,
+    since_ns: u64,
 }
 
 impl Codel {
@@ -41,10 +48,15 @@ impl Codel {
 }
 
 impl Waiting for Queue {
-    fn pop(&mut self) -> Option<Stamped> {
-        let stamped = self.packets.pop_front()?;
-        self.backlog.remove(&stamped.packet);
-        Some(stamped)
+    fn oldest(&mut self) -> Option<(&mut Packet, u64)> {
+        let oldest = self.packets.front_mut()?;
+        Some((&mut oldest.packet, oldest.since_ns))
+    }
+
+    fn pop(&mut self) -> Option<Packet> {
+        let Stamped { packet, .. } = self.packets.pop_front()?;
+        self.backlog.remove(&packet);
+        Some(packet)
     }
 
     fn bytes(&self) -> u64 {

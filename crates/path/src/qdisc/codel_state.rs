@@ -1,7 +1,6 @@
 //! CoDel for one queue of packets (RFC 8289): when the packets have waited longer than a target
 //! for a whole interval, one of them is dropped or marked, and the next ones ever sooner.
 
-use super::Stamped;
 use crate::packet::{DropReason, Ecn, Packet, PacketSink};
 
 /// A queue that holds no more than this is never too long: it only keeps the link busy. One full
@@ -43,11 +42,14 @@ impl Default for CodelConfig {
     }
 }
 
-/// The packets that a [`CodelState`] judges, oldest first.
+/// The packets that a [`CodelState`] judges, oldest first. They are judged where they are: moving
+/// them is what costs.
 pub(super) trait Waiting {
+    /// The oldest, and since when it waits, in ns.
+    fn oldest(&mut self) -> Option<(&mut Packet, u64)>;
     /// Takes the oldest.
-    fn pop(&mut self) -> Option<Stamped>;
-    /// The bytes that are left.
+    fn pop(&mut self) -> Option<Packet>;
+    /// The bytes of all.
     fn bytes(&self) -> u64;
 }
 
@@ -64,15 +66,9 @@ pub(super) struct CodelState {
     dropping: bool,
 }
 
-/// A packet that was taken, and whether its queue is too long.
-struct Head {
-    packet: Option<Packet>,
-    waited_ns: u64,
-    too_long: bool,
-}
-
 impl CodelState {
     /// The packet to send next; those that waited too long go to `sink`, marked ones are told.
+    #[inline]
     pub fn dequeue(
         &mut self,
         config: &CodelConfig,
@@ -80,33 +76,18 @@ impl CodelState {
         queue: &mut impl Waiting,
         sink: &mut dyn PacketSink,
     ) -> Option<Packet> {
-        let mut head = self.head(config, now_ns, queue);
-        if !head.too_long {
-            self.dropping = false;
-        } else if !self.dropping {
-            self.begin(config, now_ns);
-            if !head.signal(config, sink) {
-                head = self.head(config, now_ns, queue);
-            }
+        if self.is_too_long(config, now_ns, queue) {
+            self.act(config, now_ns, queue, sink);
         } else {
-            // A long backlog may owe several drops at once.
-            while self.dropping && now_ns >= self.drop_next_ns {
-                self.count = self.count.saturating_add(1);
-                let marked = head.signal(config, sink);
-                if !marked {
-                    head = self.head(config, now_ns, queue);
-                    self.dropping = head.too_long;
-                }
-                if self.dropping {
-                    self.drop_next_ns = later(self.drop_next_ns, config, self.count);
-                }
-                if marked {
-                    break;
-                }
-            }
+            self.dropping = false;
         }
-        head.mark_above_threshold(config, sink);
-        head.packet
+        if let Some(threshold_ns) = config.ce_threshold_ns
+            && let Some((packet, since_ns)) = queue.oldest()
+            && now_ns.saturating_sub(since_ns) > threshold_ns
+        {
+            mark(packet, sink);
+        }
+        queue.pop()
     }
 
     /// What was learnt of packets that wait is void once none does.
@@ -115,28 +96,51 @@ impl CodelState {
         self.dropping = false;
     }
 
-    fn head(&mut self, config: &CodelConfig, now_ns: u64, queue: &mut impl Waiting) -> Head {
-        let Some(Stamped { packet, since_ns }) = queue.pop() else {
+    /// Whether packets have waited too long for a whole interval, the oldest among them.
+    #[inline]
+    fn is_too_long(&mut self, config: &CodelConfig, now_ns: u64, queue: &mut impl Waiting) -> bool {
+        let all_bytes = queue.bytes();
+        let Some((oldest, since_ns)) = queue.oldest() else {
             self.emptied();
-            return Head {
-                packet: None,
-                waited_ns: 0,
-                too_long: false,
-            };
+            return false;
         };
-        let waited_ns = now_ns.saturating_sub(since_ns);
-        let mut too_long = false;
-        if waited_ns < config.target_ns || queue.bytes() <= MTU_BYTES {
+        let bytes_behind = all_bytes - u64::from(oldest.wire_bytes);
+        if now_ns.saturating_sub(since_ns) < config.target_ns || bytes_behind <= MTU_BYTES {
             self.drop_after_ns = 0;
         } else if self.drop_after_ns == 0 {
             self.drop_after_ns = now_ns.saturating_add(config.interval_ns.max(1));
         } else {
-            too_long = now_ns >= self.drop_after_ns;
+            return now_ns >= self.drop_after_ns;
         }
-        Head {
-            packet: Some(packet),
-            waited_ns,
-            too_long,
+        false
+    }
+
+    /// Drops or marks what is due.
+    fn act(
+        &mut self,
+        config: &CodelConfig,
+        now_ns: u64,
+        queue: &mut impl Waiting,
+        sink: &mut dyn PacketSink,
+    ) {
+        if !self.dropping {
+            self.begin(config, now_ns);
+            if !signal(config, queue, sink) {
+                self.is_too_long(config, now_ns, queue);
+            }
+            return;
+        }
+        // A long backlog may owe several drops at once, but a marked packet goes on.
+        while self.dropping && now_ns >= self.drop_next_ns {
+            self.count = self.count.saturating_add(1);
+            let marked = signal(config, queue, sink);
+            self.dropping = marked || self.is_too_long(config, now_ns, queue);
+            if self.dropping {
+                self.drop_next_ns = later(self.drop_next_ns, config, self.count);
+            }
+            if marked {
+                return;
+            }
         }
     }
 
@@ -153,38 +157,28 @@ impl CodelState {
     }
 }
 
-impl Head {
-    /// Tells the sender of congestion. Returns whether a mark did, and the packet is still there.
-    fn signal(&mut self, config: &CodelConfig, sink: &mut dyn PacketSink) -> bool {
-        if config.ecn && self.mark(sink) {
-            return true;
-        }
-        if let Some(packet) = self.packet.take() {
-            sink.dropped(packet, DropReason::WaitedTooLong);
-        }
-        false
+/// Tells a sender of congestion, by the oldest packet. Returns whether a mark did, and the packet is
+/// still there.
+fn signal(config: &CodelConfig, queue: &mut impl Waiting, sink: &mut dyn PacketSink) -> bool {
+    if config.ecn
+        && let Some((packet, _)) = queue.oldest()
+        && mark(packet, sink)
+    {
+        return true;
     }
+    if let Some(packet) = queue.pop() {
+        sink.dropped(packet, DropReason::WaitedTooLong);
+    }
+    false
+}
 
-    /// Marks the packet if it allows that. A mark that it came with is as good.
-    fn mark(&mut self, sink: &mut dyn PacketSink) -> bool {
-        let Some(packet) = &mut self.packet else {
-            return false;
-        };
-        if packet.ecn == Ecn::Capable {
-            packet.ecn = Ecn::Marked;
-            sink.marked(packet);
-        }
-        packet.ecn == Ecn::Marked
+/// Marks a packet if it allows that. A mark that it came with is as good.
+fn mark(packet: &mut Packet, sink: &mut dyn PacketSink) -> bool {
+    if packet.ecn == Ecn::Capable {
+        packet.ecn = Ecn::Marked;
+        sink.marked(packet);
     }
-
-    fn mark_above_threshold(&mut self, config: &CodelConfig, sink: &mut dyn PacketSink) {
-        if config
-            .ce_threshold_ns
-            .is_some_and(|threshold_ns| self.waited_ns > threshold_ns)
-        {
-            self.mark(sink);
-        }
-    }
+    packet.ecn == Ecn::Marked
 }
 
 /// The control law: `from_ns` + interval / sqrt(count), the quotient rounded down to whole ns.

@@ -55,13 +55,6 @@ impl Backlog {
     }
 }
 
-/// A packet, and since when it waits.
-#[derive(Debug)]
-struct Stamped {
-    packet: Packet,
-    since_ns: u64,
-}
-
 /// A queueing discipline. Time is an argument, in ns, and never goes back.
 pub trait Qdisc {
     /// Takes `packet`. Whatever is dropped for it, itself included, goes to `sink` with a reason.

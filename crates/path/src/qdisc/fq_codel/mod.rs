@@ -7,10 +7,10 @@ mod slab;
 use alloc::vec::Vec;
 
 use super::codel_state::{CodelConfig, CodelState, Waiting};
-use super::{Backlog, Qdisc, Stamped};
+use super::{Backlog, Qdisc};
 use crate::packet::{DropReason, Packet, PacketSink};
 use fattest::Fattest;
-use slab::{Line, NONE, Slab};
+use slab::{Line, NONE, Slab, weight};
 
 pub(super) use settings::FqCodelSettings;
 
@@ -134,13 +134,20 @@ struct FlowQueue<'a> {
 }
 
 impl Waiting for FlowQueue<'_> {
-    fn pop(&mut self) -> Option<Stamped> {
-        let stamped = self.slab.pop(self.line)?;
-        self.held.backlog.remove(&stamped.packet);
-        self.held.memory_bytes -= u64::from(stamped.packet.charge_bytes);
-        Some(stamped)
+    #[inline]
+    fn oldest(&mut self) -> Option<(&mut Packet, u64)> {
+        self.slab.oldest(self.line)
     }
 
+    #[inline]
+    fn pop(&mut self) -> Option<Packet> {
+        let packet = self.slab.pop(self.line)?;
+        self.held.backlog.remove(&packet);
+        self.held.memory_bytes -= u64::from(packet.charge_bytes);
+        Some(packet)
+    }
+
+    #[inline]
     fn bytes(&self) -> u64 {
         self.line.bytes
     }
@@ -214,8 +221,8 @@ impl FqCodel {
             held: &mut self.held,
         };
         for _ in 0..MAX_BULK_DROP_PACKETS {
-            let Some(stamped) = queue.pop() else { break };
-            sink.dropped(stamped.packet, reason);
+            let Some(packet) = queue.pop() else { break };
+            sink.dropped(packet, reason);
             if queue.bytes() <= keep_bytes {
                 break;
             }
@@ -244,7 +251,7 @@ impl FqCodel {
             .codel
             .dequeue(&self.config.codel, now_ns, &mut queue, sink);
         if let Some(packet) = &packet {
-            flow.credit_bytes -= i64::from(packet.wire_bytes.max(1));
+            flow.credit_bytes -= weight(packet) as i64;
         } else if is_new {
             // Not away yet: a flow that comes back at once would be new again, and others starve.
             self.new.pop(&self.flows);
@@ -264,8 +271,7 @@ impl Qdisc for FqCodel {
         self.held.backlog.add(&packet);
         self.held.memory_bytes += u64::from(packet.charge_bytes);
         let flow = &mut self.flows[index as usize];
-        let since_ns = now_ns;
-        self.slab.push(&mut flow.line, Stamped { packet, since_ns });
+        self.slab.push(&mut flow.line, packet, now_ns);
         if !flow.listed {
             flow.listed = true;
             flow.credit_bytes = self.config.quantum_bytes.into();

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::super::Stamped;
+use crate::packet::Packet;
 
 /// No slot, or no flow.
 pub const NONE: u32 = u32::MAX;
@@ -16,9 +16,10 @@ pub struct Slab {
 
 #[derive(Debug)]
 struct Slot {
-    waiting: Option<Stamped>,
+    packet: Option<Packet>,
     /// The one behind it in its line, or the next free one.
     next: u32,
+    since_ns: u64,
 }
 
 /// A queue of packets within a [`Slab`].
@@ -49,24 +50,20 @@ impl Slab {
         }
     }
 
-    /// Puts a packet at the end of `line`.
-    pub fn push(&mut self, line: &mut Line, stamped: Stamped) {
-        line.bytes += weight(&stamped);
-        let slot = Slot {
-            waiting: Some(stamped),
-            next: NONE,
-        };
+    /// Puts a packet at the end of `line`, where it waits since `now_ns`.
+    #[inline]
+    pub fn push(&mut self, line: &mut Line, packet: Packet, now_ns: u64) {
+        line.bytes += weight(&packet);
         let index = self.first_free;
         let index = match self.slots.get_mut(index as usize) {
             Some(free) => {
                 self.first_free = free.next;
-                *free = slot;
+                free.packet = Some(packet);
+                free.next = NONE;
+                free.since_ns = now_ns;
                 index
             }
-            None => {
-                self.slots.push(slot);
-                self.slots.len() as u32 - 1
-            }
+            None => self.add(packet, now_ns),
         };
         match self.slots.get_mut(line.last as usize) {
             Some(last) => last.next = index,
@@ -75,24 +72,43 @@ impl Slab {
         line.last = index;
     }
 
+    /// Puts a packet into a slot that was never used.
+    #[cold]
+    fn add(&mut self, packet: Packet, now_ns: u64) -> u32 {
+        self.slots.push(Slot {
+            packet: Some(packet),
+            next: NONE,
+            since_ns: now_ns,
+        });
+        self.slots.len() as u32 - 1
+    }
+
+    /// The packet at the head of `line`, and since when it waits, in ns.
+    #[inline]
+    pub fn oldest(&mut self, line: &Line) -> Option<(&mut Packet, u64)> {
+        let slot = self.slots.get_mut(line.first as usize)?;
+        Some((slot.packet.as_mut()?, slot.since_ns))
+    }
+
     /// Takes the packet at the head of `line`.
-    pub fn pop(&mut self, line: &mut Line) -> Option<Stamped> {
+    #[inline]
+    pub fn pop(&mut self, line: &mut Line) -> Option<Packet> {
         let index = line.first;
         let slot = self.slots.get_mut(index as usize)?;
-        let stamped = slot.waiting.take()?;
+        let packet = slot.packet.take()?;
         line.first = slot.next;
         slot.next = self.first_free;
         self.first_free = index;
         if line.first == NONE {
             line.last = NONE;
         }
-        line.bytes -= weight(&stamped);
-        Some(stamped)
+        line.bytes -= weight(&packet);
+        Some(packet)
     }
 }
 
 /// What a packet counts in its line, in bytes. Without any it counts as one: what waits must weigh
 /// something.
-fn weight(stamped: &Stamped) -> u64 {
-    stamped.packet.wire_bytes.max(1).into()
+pub fn weight(packet: &Packet) -> u64 {
+    packet.wire_bytes.max(1).into()
 }
