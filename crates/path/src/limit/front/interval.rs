@@ -44,8 +44,8 @@ pub enum Measured {
     Unrefused,
     /// Its need is known once it is known when the sender came back.
     Pending,
-    /// The device ran dry and its rate does not say how much it missed.
-    Blind(Sample),
+    /// The device ran dry: the limit is too low as it is, whatever the sender does next.
+    Dry(Sample),
 }
 
 /// How the last interval ended.
@@ -56,9 +56,11 @@ struct End {
     refused: bool,
     /// Nothing was left in flight.
     idle: bool,
-    left_bytes: u32,
     /// The limit had room, so a refused sender could come back.
     had_room: bool,
+    /// When there was room first, since then or in a later round, and what was in flight.
+    room_ns: Option<u64>,
+    left_bytes: u32,
 }
 
 /// Turns intervals into needs.
@@ -81,8 +83,9 @@ impl Intervals {
                 at_ns: now_ns,
                 refused: false,
                 idle: true,
-                left_bytes: 0,
                 had_room: true,
+                room_ns: Some(now_ns),
+                left_bytes: 0,
             },
             pending_bytes: None,
             carried_bytes: 0,
@@ -106,17 +109,27 @@ impl Intervals {
         let away = interval.came_back_ns.is_none() && self.last.refused && self.last.had_room;
         if away {
             self.last.at_ns = interval.now_ns;
+            self.last.room_ns = Some(interval.now_ns);
             self.carried_bytes = self.carried_bytes.saturating_add(interval.finished_bytes);
         }
         away
     }
 
-    /// How long the sender took to come back after the last end; 0 if it was not held back.
+    /// A round that is not the last of its chain left so much in flight under `limit_bytes`. If it
+    /// made the room that the last chain did not make, the sender can come back from now on.
+    pub fn round(&mut self, now_ns: u64, left_bytes: u32, limit_bytes: u32) {
+        if self.last.room_ns.is_none() && left_bytes <= limit_bytes {
+            self.last.room_ns = Some(now_ns);
+            self.last.left_bytes = left_bytes;
+        }
+    }
+
+    /// How long the sender took to come back once it had room; 0 if it was not held back.
     pub fn latency_ns(&self, interval: &Interval) -> u64 {
-        match interval.came_back_ns {
-            Some(at_ns) if self.last.refused => at_ns
-                .saturating_sub(self.last.at_ns)
-                .min(LONGEST_LATENCY_NS),
+        match (interval.came_back_ns, self.last.room_ns) {
+            (Some(back_ns), Some(room_ns)) if self.last.refused => {
+                back_ns.saturating_sub(room_ns).min(LONGEST_LATENCY_NS)
+            }
             _ => 0,
         }
     }
@@ -175,33 +188,33 @@ impl Intervals {
             // Nobody was held back at its start, so the sender may have been idle in it, too.
             possible_bytes = possible_bytes.min(2 * finished_bytes);
         }
-        let need_bytes = if possible_bytes > finished_bytes {
-            possible_bytes
-        } else if !dry {
-            finished_bytes
+        if !dry {
+            self.pending_bytes = Some(possible_bytes.max(finished_bytes));
+            return Measured::Pending;
+        }
+        let (need_bytes, weight) = if possible_bytes > finished_bytes {
+            (possible_bytes, 1)
         } else if possible_bytes + (possible_bytes >> 2) >= finished_bytes {
             // The rate explains it: dry at the very end of the interval.
-            finished_bytes + (finished_bytes >> 4) + 1
+            (finished_bytes + (finished_bytes >> 4) + 1, 1)
         } else {
             // The rate is far below what was just seen, or not known: grow as fast as is safe.
-            return Measured::Blind(Sample {
-                need_bytes: finished_bytes + (finished_bytes >> 1) + 1,
-                weight: BLIND_WEIGHT,
-            });
+            (finished_bytes + (finished_bytes >> 1) + 1, BLIND_WEIGHT)
         };
-        self.pending_bytes = Some(need_bytes);
-        Measured::Pending
+        Measured::Dry(Sample { need_bytes, weight })
     }
 
     /// Ends the interval under the limit that holds from now on. Returns whether the time of the
     /// next packet matters.
     pub fn end(&mut self, interval: &Interval, limit_bytes: u32) -> bool {
+        let had_room = interval.left_bytes <= limit_bytes;
         self.last = End {
             at_ns: interval.now_ns,
             refused: interval.refused,
             idle: interval.left_bytes == 0,
+            had_room,
+            room_ns: had_room.then_some(interval.now_ns),
             left_bytes: interval.left_bytes,
-            had_room: interval.left_bytes <= limit_bytes,
         };
         interval.refused || interval.left_bytes == 0
     }

@@ -177,10 +177,13 @@ impl<S: Sizer> FrontCompleter<S> {
             in_flight_bytes,
         });
         chain.finished_bytes = chain.finished_bytes.saturating_add(u64::from(bytes));
+        let left_bytes = in_flight_bytes - bytes;
         if more {
             self.chain = Some(chain);
+            let limit_bytes = self.bounded_limit_bytes();
+            self.intervals.round(now_ns, left_bytes, limit_bytes);
         } else {
-            self.close(chain, in_flight_bytes - bytes, now_ns);
+            self.close(chain, left_bytes, now_ns);
         }
         self.ledger.completed_under(self.sizer.limit_bytes(), bytes)
     }
@@ -207,7 +210,7 @@ impl<S: Sizer> FrontCompleter<S> {
         match measured {
             Measured::Unrefused => self.sizer.unrefused(chain.finished_bytes),
             Measured::Pending => {}
-            Measured::Blind(sample) => self.size(sample, now_ns),
+            Measured::Dry(sample) => self.size(sample, now_ns),
         }
         if rate_is_new {
             let bytes_per_ms = self.intervals.rate().bytes(1_000_000);

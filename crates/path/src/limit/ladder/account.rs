@@ -1,0 +1,228 @@
+//! What one rung would have lost, and what of that is not paid yet.
+
+/// Exceedances that a rung may have unpaid before it is given up: so many that chance alone does
+/// not raise the limit.
+const TOLERATED: u32 = 8;
+
+/// Further exceedances that a rung remembers at most. A need that stays away for so many times its
+/// price is forgotten; if it keeps coming back just then, that costs an eighth of the allowance.
+const REMEMBERED: u32 = 8;
+
+/// Exceedances that come so many times faster than the allowance can pay for them are no chance:
+/// the second one already says that the rung is too low. By chance one in 64 is as fast as that.
+const HOPELESS: u64 = 64;
+
+/// A need that stayed away for so many times its longest wait is over. By chance, with waits
+/// around a mean, that happens once in e^8, some 3,000, waits at most.
+const OVER: u64 = 8;
+
+/// What all rungs have in common at one moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    /// Paid so far, in bytes: by this much has every debt fallen since the reset.
+    pub paid: u64,
+    /// The most that is tolerated, and that is remembered beyond it, whatever the exceedance.
+    pub most_bytes: u64,
+}
+
+/// The account of one rung; all in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Account {
+    /// The debt is what this is above what was paid: one sum pays all debts at once.
+    due: u64,
+    /// The largest exceedance, slowly forgotten.
+    exceedance: u32,
+    /// What had been paid at the last exceedance, wrapping.
+    last: u32,
+    /// The longest wait from one exceedance to the next, in what was paid meanwhile, slowly
+    /// forgotten; at most the price of one.
+    wait: u32,
+}
+
+impl Account {
+    /// As deep in debt as can be for a rung of `rung_bytes`, as if it had just been given up like
+    /// the one `above` it. The needs seen last were not far above: an eighth, one rung.
+    pub fn given_up(rung_bytes: u32, above: &Self, terms: &Terms) -> Self {
+        let mut account = Self {
+            exceedance: (rung_bytes >> 3) + 1,
+            ..*above
+        };
+        account.due = terms.paid + account.tolerated(terms) + account.remembered(terms);
+        account
+    }
+
+    /// What is not paid yet.
+    pub fn debt(&self, terms: &Terms) -> u64 {
+        self.due.saturating_sub(terms.paid)
+    }
+
+    /// The largest exceedance of late.
+    pub fn exceedance(&self) -> u32 {
+        self.exceedance
+    }
+
+    /// Whether the rung is too low.
+    pub fn is_too_deep(&self, terms: &Terms) -> bool {
+        self.debt(terms) > self.tolerated(terms)
+    }
+
+    /// Forgets the exceedances of a rung that owes nothing.
+    pub fn close(&mut self) {
+        self.exceedance = 0;
+    }
+
+    /// The rung was exceeded by `excess`, at least 1, which counts `weight` times.
+    pub fn charge(&mut self, excess: u32, weight: u32, terms: &Terms) {
+        let before = self.exceedance;
+        self.exceedance = excess.max(before - (before >> 4));
+        let hopeless = self.waited(excess, terms);
+        let weight = if hopeless {
+            weight.max(TOLERATED)
+        } else {
+            weight
+        };
+        let debt = self.debt(terms);
+        let most = (self.tolerated(terms) + self.remembered(terms)).max(debt);
+        let charged = debt + u64::from(excess) * u64::from(weight);
+        self.due = terms.paid + charged.min(most);
+        debug_assert!(self.debt(terms) <= most, "the memory is bounded");
+    }
+
+    /// Notes how long the exceedance took to come. Returns whether that was hopelessly short.
+    fn waited(&mut self, excess: u32, terms: &Terms) -> bool {
+        let now = terms.paid as u32;
+        let waited = now.wrapping_sub(self.last);
+        self.last = now;
+        // A long wait is remembered for about eight times the price of an exceedance, however
+        // short those after it are: forgetting a need costs that price, and so can happen for at
+        // most an eighth of the allowance.
+        let price = self.exceedance.max(1);
+        let faded = (u64::from(self.wait) * u64::from(waited)) >> (price.ilog2() + 3);
+        let longest = u64::from(self.wait).saturating_sub(faded + 1);
+        self.wait = (longest as u32).max(waited).min(price);
+        u64::from(waited) * HOPELESS < u64::from(excess)
+    }
+
+    /// So many bytes of debt are borne: [`TOLERATED`] exceedances, but never more than could have
+    /// been paid since the reset. So a new queue finds its limit at once, and the promise holds
+    /// from the first second.
+    fn tolerated(&self, terms: &Terms) -> u64 {
+        let bytes = u64::from(TOLERATED) * u64::from(self.exceedance);
+        bytes.min(terms.most_bytes).min(terms.paid)
+    }
+
+    /// So many bytes of debt are remembered beyond those that are borne: as long as it takes to be
+    /// sure that the need is over, no longer than [`REMEMBERED`] exceedances are worth, and no
+    /// shorter than an eighth of one, or a rung could never be too deep.
+    fn remembered(&self, terms: &Terms) -> u64 {
+        let least = u64::from(self.exceedance >> 3) + 1;
+        let worth = u64::from(REMEMBERED) * u64::from(self.exceedance);
+        let sure = OVER * u64::from(self.wait);
+        sure.max(least).min(worth).min(terms.most_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PRICE: u32 = 100_000;
+
+    fn at(paid: u64) -> Terms {
+        Terms {
+            paid,
+            most_bytes: u64::MAX,
+        }
+    }
+
+    /// Exceedances so far apart, in what is paid meanwhile. Returns how many it takes until the
+    /// rung is given up, long after the reset.
+    fn given_up_after(wait: u64) -> Option<u64> {
+        let (mut account, start) = (Account::default(), 100 * u64::from(PRICE));
+        (0..1_000)
+            .find(|count| {
+                let terms = at(start + count * wait);
+                account.charge(PRICE, 1, &terms);
+                account.is_too_deep(&terms)
+            })
+            .map(|before| before + 1)
+    }
+
+    #[test]
+    fn a_rung_is_given_up_the_sooner_the_less_can_be_paid() {
+        let price = u64::from(PRICE);
+        assert_eq!(given_up_after(price + 1), None, "all is paid");
+        assert_eq!(given_up_after(price / 2), Some(16));
+        assert_eq!(given_up_after(price / 10), Some(9));
+        assert_eq!(
+            given_up_after(price / 64 + 1),
+            Some(9),
+            "it could be chance"
+        );
+        assert_eq!(given_up_after(price / 64 - 1), Some(2), "it is not");
+        assert_eq!(given_up_after(0), Some(2));
+    }
+
+    #[test]
+    fn nothing_is_borne_before_anything_was_paid() {
+        let mut account = Account::default();
+        account.charge(PRICE, 1, &at(0));
+        assert!(account.is_too_deep(&at(0)));
+    }
+
+    /// How much must be paid until a rung is good again that was exceeded `wait` apart for long.
+    fn forgiven_after(wait: u64) -> u64 {
+        let (mut account, mut paid) = (Account::default(), 1_000_000_000);
+        for _ in 0..100_000 {
+            paid += wait;
+            account.charge(PRICE, 1, &at(paid));
+        }
+        (0..)
+            .find(|after| !account.is_too_deep(&at(paid + after)))
+            .expect("debts are paid")
+    }
+
+    #[test]
+    fn a_rung_is_forgiven_when_its_exceedances_are_over_for_sure() {
+        assert_eq!(forgiven_after(100), u64::from(PRICE) / 8 + 1, "the least");
+        assert_eq!(forgiven_after(3_000), 8 * 3_000);
+        let most = 8 * u64::from(PRICE);
+        assert_eq!(forgiven_after(u64::from(PRICE) * 9 / 10), most * 9 / 10);
+    }
+
+    #[test]
+    fn a_long_wait_is_remembered_for_eight_prices() {
+        let mut account = Account::default();
+        let (wait, mut paid) = (20_000, 0);
+        account.charge(PRICE, 1, &at(paid));
+        paid += wait;
+        account.charge(PRICE, 1, &at(paid));
+        let remembered = |account: &Account, paid| account.remembered(&at(paid)) / OVER;
+        assert_eq!(remembered(&account, paid), wait);
+        for _ in 0..8_000 {
+            paid += 100;
+            account.charge(PRICE, 1, &at(paid));
+        }
+        // Eight prices later about an e-th of it is left.
+        let left = remembered(&account, paid);
+        assert!((wait / 8..wait / 2).contains(&left), "{left}");
+    }
+
+    #[test]
+    fn no_amounts_overflow() {
+        let terms = Terms {
+            paid: u64::MAX / 2,
+            most_bytes: u64::MAX,
+        };
+        let mut account = Account::default();
+        for _ in 0..100 {
+            account.charge(i32::MAX as u32, u32::MAX, &terms);
+        }
+        assert!(account.debt(&terms) <= 16 * i32::MAX as u64);
+        let below = Account::given_up(1 << 30, &account, &terms);
+        assert!(!below.is_too_deep(&Terms {
+            paid: u64::MAX - 1,
+            ..terms
+        }));
+    }
+}
