@@ -13,4 +13,5 @@ pub mod results;
 pub mod scenario;
 mod source;
 pub mod tcp;
+pub mod trace;
 pub mod world;

@@ -79,6 +79,44 @@ fn table_csv_and_report_show_every_row() {
 }
 
 #[test]
+fn a_trace_is_written_whole_or_not_at_all() {
+    let scratch = Scratch::new("trace");
+    let path = scratch.file("out.trace");
+    let line = format!(
+        "sim {QUICK} --seed 6 --trace {} --trace-row minimal",
+        path.display()
+    );
+    let output = taut(&line).output().unwrap();
+    assert!(output.status.success());
+    let text = fs::read_to_string(&path).unwrap();
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        talk.contains(&format!("a trace of {} bytes", text.len())),
+        "{talk}"
+    );
+    let (head, lines) = taut_sim::trace::read(text.as_bytes()).unwrap();
+    assert_eq!((head.scenario.as_str(), head.seed), (QUICK, 6));
+    assert!(lines.map(Result::unwrap).count() > 1_000);
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        stdout(&format!("sim {QUICK} --seed 6"))
+    );
+    let missing = format!("sim {QUICK} --trace {} --trace-row lost", path.display());
+    assert!(failed(&missing, 2).contains("minimal; maximal"));
+    assert!(failed("sim never-worse --trace /tmp/x", 2).contains("cannot be traced"));
+    assert!(failed(&format!("sim {QUICK} --trace-row x"), 2).contains("--trace"));
+    assert!(failed(&format!("sim {QUICK} --trace /nowhere/x"), 1).contains("the trace /nowhere/x"));
+    // It cannot be written: a socket is no file. The table is there all the same.
+    let socket = scratch.file("socket");
+    let _socket = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let line = format!("sim {QUICK} --trace {}", socket.display());
+    let output = taut(&line).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!output.stdout.is_empty());
+    assert_eq!(scratch.names(), ["out.trace", "socket"]);
+}
+
+#[test]
 fn a_seed_gives_the_same_report() {
     let scratch = Scratch::new("seed");
     let page = |name: &str| {

@@ -40,7 +40,7 @@ pub trait LimitUser {
 impl LimitSpec {
     /// Whether it holds the queue back, and counts bytes.
     pub const fn is_bytes(self) -> bool {
-        matches!(self, Self::Bytes(_) | Self::Dynamic)
+        !matches!(self, Self::Off | Self::Packets(_))
     }
 
     /// Calls `user` with the limit that this names. The one place that knows a rule for each name.

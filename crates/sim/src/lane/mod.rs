@@ -15,7 +15,7 @@ use std::fmt;
 use hdrhistogram::Histogram;
 use taut_path::limit::{Dynamic, Fixed};
 use taut_path::queue::QueueConfigError;
-use taut_path::{Frame, Packet, Segmentation};
+use taut_path::{Frame, Packet, Probe, Segmentation};
 
 use crate::meter::Quantiles;
 use crate::nic::{NicConfig, NicConfigError, WireCounters};
@@ -39,6 +39,17 @@ pub enum Rule {
         /// How far apart completions are handed to it, in ns; 0 hands on each at once.
         cadence_ns: u64,
     },
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("off"),
+            Self::Bytes(bytes) => write!(f, "{bytes}"),
+            Self::Dynamic { cadence_ns: 0 } => f.write_str("dql"),
+            Self::Dynamic { cadence_ns } => write!(f, "dql every {cadence_ns}ns"),
+        }
+    }
 }
 
 /// What sends.
@@ -204,15 +215,27 @@ impl std::error::Error for LaneError {}
 /// # Errors
 /// If its settings contradict each other.
 pub fn observe(config: &LaneConfig, rule: Rule) -> Result<Observed, LaneError> {
+    observe_with(config, rule, ())
+}
+
+/// The same while `probe` hears everything that happens at the queue.
+///
+/// # Errors
+/// If its settings contradict each other.
+pub fn observe_with(
+    config: &LaneConfig,
+    rule: Rule,
+    probe: impl Probe,
+) -> Result<Observed, LaneError> {
     match rule {
-        Rule::Off => run::Lane::new(config, Fixed::off())?.run(),
-        Rule::Bytes(bytes) => run::Lane::new(config, Fixed::bytes(bytes))?.run(),
+        Rule::Off => run::Lane::new(config, Fixed::off(), probe)?.run(),
+        Rule::Bytes(bytes) => run::Lane::new(config, Fixed::bytes(bytes), probe)?.run(),
         Rule::Dynamic { cadence_ns } => {
             let limit = Dynamic {
                 cadence_ns,
                 ..Dynamic::default()
             };
-            run::Lane::new(config, limit)?.run()
+            run::Lane::new(config, limit, probe)?.run()
         }
     }
 }

@@ -7,7 +7,7 @@ use std::task::Waker;
 use hdrhistogram::Histogram;
 use taut_path::limit::Limit;
 use taut_path::qdisc::Fifo;
-use taut_path::{DropReason, Packet, PacketSink, QueueConfig, TxQueue, TxRing};
+use taut_path::{DropReason, Packet, PacketSink, Probe, QueueConfig, TxQueue, TxRing};
 
 use super::feed::Feed;
 use super::watch::Watch;
@@ -51,9 +51,9 @@ enum Due {
     Sample,
 }
 
-pub(super) struct Lane<'a, L: Limit> {
+pub(super) struct Lane<'a, L: Limit, T> {
     pub(super) config: &'a LaneConfig,
-    pub(super) queue: TxQueue<L, EmulatedNic, Watch>,
+    pub(super) queue: TxQueue<L, EmulatedNic, Watch<T>>,
     pub(super) sink: Sink,
     pub(super) feed: Feed,
     pub(super) core: Core,
@@ -79,8 +79,8 @@ pub(super) struct Before {
     pub(super) wakeups: u64,
 }
 
-impl<'a, L: Limit> Lane<'a, L> {
-    pub(super) fn new(config: &'a LaneConfig, limit: L) -> Result<Self, LaneError> {
+impl<'a, L: Limit, T: Probe> Lane<'a, L, T> {
+    pub(super) fn new(config: &'a LaneConfig, limit: L, probe: T) -> Result<Self, LaneError> {
         if config.object_bytes.is_empty() {
             return Err(LaneError::NoObjects);
         }
@@ -92,7 +92,8 @@ impl<'a, L: Limit> Lane<'a, L> {
             waker: Waker::from(note.clone()),
             ..QueueConfig::new(nic.slots_free())
         };
-        let watch = Watch::new(config.nic.framing, config.measure_from_ns, config.end_ns);
+        let (from_ns, end_ns) = (config.measure_from_ns, config.end_ns);
+        let watch = Watch::new(config.nic.framing, from_ns, end_ns, probe);
         let discipline = Box::new(Fifo::new(config.backlog_packets.max(1)));
         let queue = TxQueue::new(discipline, limit, nic, watch, queue_config, 0);
         let mut queue = queue.map_err(LaneError::Queue)?;

@@ -1,12 +1,13 @@
 //! What is asked of a lane while it runs, and told at its end.
 
+use taut_path::Probe;
 use taut_path::limit::Limit;
 
 use super::run::{Before, Lane};
 use super::{Ledger, Observed};
 use crate::nic::WireCounters;
 
-impl<L: Limit> Lane<'_, L> {
+impl<L: Limit, T: Probe> Lane<'_, L, T> {
     pub(super) fn plan_sample(&mut self) {
         let period_ns = self.config.sample_ns;
         self.sample_ns = (period_ns > 0).then(|| {

@@ -1,13 +1,13 @@
 //! What a lane's sender does.
 
 use taut_path::limit::Limit;
-use taut_path::{Packet, Stop};
+use taut_path::{Packet, Probe, Stop};
 
 use super::run::Lane;
 use super::{Source, WhenFull, object};
 use crate::source::Refused;
 
-impl<L: Limit> Lane<'_, L> {
+impl<L: Limit, T: Probe> Lane<'_, L, T> {
     /// Sends what there is, and has more made.
     pub(super) fn send(&mut self, now_ns: u64) {
         if self.feed.cost.packet_ns > 0 || !self.feed.is_saturating(now_ns) {

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use hdrhistogram::Histogram;
+use taut_dql::Stall;
 use taut_path::limit::Done;
+use taut_path::queue::StopReason;
 use taut_path::{DropReason, Packet, Probe};
 
 use crate::meter::{Meter, Since, histogram};
@@ -35,7 +37,7 @@ pub struct Step {
 }
 
 /// Watches a lane.
-pub(super) struct Watch {
+pub(super) struct Watch<T> {
     pub(super) meter: Meter<Since>,
     pub(super) course: Course,
     pub(super) latency_ns: Histogram<u64>,
@@ -43,6 +45,8 @@ pub(super) struct Watch {
     /// Link time of everything given to the NIC, in bytes.
     pub(super) submitted_time_bytes: u64,
     pub(super) drops: u64,
+    /// Hears the same.
+    also: T,
     framing: Framing,
     measure_from_ns: u64,
     in_flight_bytes: u64,
@@ -53,9 +57,10 @@ pub(super) struct Watch {
     left_ns: VecDeque<u64>,
 }
 
-impl Watch {
-    pub(super) fn new(framing: Framing, measure_from_ns: u64, end_ns: u64) -> Self {
+impl<T> Watch<T> {
+    pub(super) fn new(framing: Framing, measure_from_ns: u64, end_ns: u64, also: T) -> Self {
         Self {
+            also,
             meter: Meter::new(Since(measure_from_ns), 0, end_ns),
             course: Course {
                 step_ns: (end_ns / STEPS).max(1),
@@ -123,18 +128,29 @@ impl Watch {
     }
 }
 
-impl Probe for Watch {
-    fn on_enqueue(&mut self, now_ns: u64, _packet: &Packet) {
+impl<T: Probe> Probe for Watch<T> {
+    fn on_enqueue(&mut self, now_ns: u64, packet: &Packet) {
+        self.also.on_enqueue(now_ns, packet);
         self.entered_ns.push_back(now_ns);
     }
 
-    fn on_drop(&mut self, _now_ns: u64, _packet: &Packet, _reason: DropReason) {
+    fn on_dequeue(&mut self, now_ns: u64, packet: &Packet) {
+        self.also.on_dequeue(now_ns, packet);
+    }
+
+    fn on_drop(&mut self, now_ns: u64, packet: &Packet, reason: DropReason) {
+        self.also.on_drop(now_ns, packet, reason);
         // The discipline drops at its tail: it is the packet that entered last.
         self.entered_ns.pop_back();
         self.drops += 1;
     }
 
+    fn on_mark(&mut self, now_ns: u64, packet: &Packet) {
+        self.also.on_mark(now_ns, packet);
+    }
+
     fn on_sent(&mut self, now_ns: u64, packet: &Packet) {
+        self.also.on_sent(now_ns, packet);
         self.submitted_time_bytes += self.framing.packet_time(packet).bytes;
         self.set_in_flight(self.in_flight_bytes + u64::from(packet.wire_bytes), now_ns);
         let limit = self
@@ -148,16 +164,34 @@ impl Probe for Watch {
     }
 
     fn on_completed(&mut self, now_ns: u64, done: Done) {
+        self.also.on_completed(now_ns, done);
         let left = self.in_flight_bytes.saturating_sub(done.bytes.into());
         self.set_in_flight(left, now_ns);
         self.meter.on_completed(now_ns, done);
     }
 
     fn on_limit(&mut self, now_ns: u64, limit: u32) {
+        self.also.on_limit(now_ns, limit);
         let changes = &mut self.course.limit_bytes;
         if changes.last().is_none_or(|&(_, last)| last != limit) {
             changes.push((now_ns, limit));
         }
         self.meter.on_limit(now_ns, limit);
+    }
+
+    fn on_stopped(&mut self, now_ns: u64, reason: StopReason) {
+        self.also.on_stopped(now_ns, reason);
+    }
+
+    fn on_starved(&mut self, now_ns: u64) {
+        self.also.on_starved(now_ns);
+    }
+
+    fn on_stall(&mut self, now_ns: u64, stall: Stall) {
+        self.also.on_stall(now_ns, stall);
+    }
+
+    fn on_reset(&mut self, now_ns: u64) {
+        self.also.on_reset(now_ns);
     }
 }

@@ -8,6 +8,7 @@ use super::registry::{Found, Progress, Scenario, ScenarioError};
 use super::single_queue::{
     DQL, check_cadence, check_duration, check_rate, check_ring, check_size, saturated,
 };
+use super::tracing::TraceRow;
 use crate::lane::{LaneConfig, LaneError, Observed, Reap, Rule, Source, observe};
 use crate::nic::{InterruptRule, RareGap};
 
@@ -216,6 +217,17 @@ impl Scenario for Settings {
         check("periods, their number", self.periods.len(), 0, 100)?;
         let mut periods = self.periods.iter();
         periods.try_for_each(|&period| check_cadence("periods", period, self.duration))
+    }
+
+    fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
+        let mut rows = Vec::new();
+        for (pattern, lane) in self.patterns(seed) {
+            for (rule_name, rule) in self.rules() {
+                let name = format!("{pattern}: {rule_name}");
+                rows.push(TraceRow::lane(name, lane.clone(), rule));
+            }
+        }
+        rows
     }
 
     fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {

@@ -9,6 +9,7 @@ use super::single_queue::{
     MINIMAL_FRAME_BYTES, check_cadence, check_duration, check_rate, check_ring, check_size,
     saturated,
 };
+use super::tracing::TraceRow;
 use crate::lane::{Cost, LaneConfig, Rule, Source, WhenFull, observe};
 use crate::nic::InterruptRule;
 use crate::results::Figure;
@@ -171,6 +172,14 @@ impl Scenario for Settings {
         }
         check("retry", self.retry, Time(1), self.duration)?;
         check("call", self.call, Time(0), self.duration)
+    }
+
+    fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
+        let row = |case: Case| {
+            let lane = self.lane(case.when_full, seed);
+            TraceRow::lane(case.what, lane, Rule::Off)
+        };
+        self.cases().into_iter().map(row).collect()
     }
 
     fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {

@@ -9,6 +9,7 @@ use super::single_queue::{
     DQL, MINIMAL_COUNTED_BYTES, MINIMAL_FRAME_BYTES, check_cadence, check_duration, check_rate,
     check_ring, check_size, counted_with, saturated, series,
 };
+use super::tracing::TraceRow;
 use crate::lane::{Course, LaneConfig, Observed, Source, observe};
 use crate::nic::InterruptRule;
 
@@ -145,6 +146,13 @@ impl Scenario for Settings {
         check_duration("ramp_duration", self.ramp_duration)?;
         check("noise_gap", self.noise_gap, Time(1_000), self.duration)?;
         check_cadence("cadence", self.cadence, self.ramp_duration)
+    }
+
+    fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
+        let lanes = self.lanes(seed).into_iter();
+        lanes
+            .map(|(name, lane)| TraceRow::lane(name, lane, DQL))
+            .collect()
     }
 
     fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {

@@ -23,4 +23,6 @@ pub mod s1;
 #[cfg(feature = "scenario")]
 mod single_queue;
 #[cfg(feature = "scenario")]
+pub mod tracing;
+#[cfg(feature = "scenario")]
 pub mod watermarks;

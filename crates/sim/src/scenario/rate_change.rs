@@ -9,6 +9,7 @@ use super::single_queue::{
     DQL, check_cadence, check_duration, check_rate, check_ring, check_size, law_bytes, limit_at,
     saturated, series,
 };
+use super::tracing::TraceRow;
 use crate::lane::{LaneConfig, Observed, observe};
 use crate::nic::InterruptRule;
 
@@ -145,6 +146,10 @@ impl Scenario for Settings {
         check_size("size", self.size)?;
         check_ring("ring", self.ring)?;
         check_cadence("cadence", self.cadence, self.phase)
+    }
+
+    fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
+        vec![TraceRow::lane("dql", self.lane(seed), DQL)]
     }
 
     fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {

@@ -1,10 +1,12 @@
 //! The scenarios that can be run from a file, by name.
 
 use std::fmt;
+use std::io::Write;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::tracing::{TraceRow, TraceRowsError, check_rows, trace_rows};
 use super::{
     aperiodic, blind_sender, limit_over_time, never_worse, rate_change, right_size, rr_sizes,
     rr_under_load, watermarks,
@@ -38,6 +40,11 @@ pub trait Scenario: Default + DeserializeOwned + Serialize {
     /// # Errors
     /// If the settings contradict each other.
     fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError>;
+
+    /// The rows whose queues can be traced.
+    fn traces(&self, _seed: u64) -> Vec<TraceRow<'_>> {
+        Vec::new()
+    }
 
     /// Checks the settings and runs them.
     ///
@@ -87,6 +94,8 @@ pub struct Entry {
     pub has_figures: bool,
     check: fn(&str) -> Result<(), ScenarioError>,
     run: fn(&str, u64, Progress) -> Result<Document, ScenarioError>,
+    check_rows: fn(&str, &str) -> Result<(), TraceRowsError>,
+    trace: fn(&str, u64, &str, &mut dyn Write, Progress) -> Result<u64, TraceRowsError>,
 }
 
 impl Entry {
@@ -98,6 +107,10 @@ impl Entry {
             has_figures: S::HAS_FIGURES,
             check: |text| read::<S>(text).map(drop),
             run: |text, seed, progress| read::<S>(text)?.run(seed, progress),
+            check_rows: |text, part| check_rows(&settings::<S>(text)?, part),
+            trace: |text, seed, part, out, progress| {
+                trace_rows(&settings::<S>(text)?, seed, part, out, progress)
+            },
         }
     }
 }
@@ -190,6 +203,34 @@ pub fn run(
     progress: &mut dyn FnMut(&str, u64, u64),
 ) -> Result<Document, ScenarioError> {
     (find(text)?.run)(text, seed.unwrap_or(DEFAULT_SEED), progress)
+}
+
+/// Says before a run whether the rows of a scenario file with `part` in their names can be traced.
+///
+/// # Errors
+/// See [`TraceRowsError`].
+pub fn check_trace(text: &str, part: &str) -> Result<(), TraceRowsError> {
+    (find(text).map_err(TraceRowsError::Scenario)?.check_rows)(text, part)
+}
+
+/// Runs those rows and writes what happens at their queues to `out`, which should be buffered.
+/// Says how many bytes that were.
+///
+/// # Errors
+/// See [`TraceRowsError`].
+pub fn trace(
+    text: &str,
+    seed: Option<u64>,
+    part: &str,
+    out: &mut dyn Write,
+    progress: Progress,
+) -> Result<u64, TraceRowsError> {
+    let entry = find(text).map_err(TraceRowsError::Scenario)?;
+    (entry.trace)(text, seed.unwrap_or(DEFAULT_SEED), part, out, progress)
+}
+
+fn settings<S: Scenario>(text: &str) -> Result<S, TraceRowsError> {
+    read(text).map_err(TraceRowsError::Scenario)
 }
 
 /// The settings in a scenario file, each of them looked at.

@@ -9,6 +9,7 @@ use super::single_queue::{
     DQL, MINIMAL_COUNTED_BYTES, MINIMAL_FRAME_BYTES, check_cadence, check_duration, check_rate,
     check_ring, check_size, counted_with, law_bytes, saturated,
 };
+use super::tracing::TraceRow;
 use crate::lane::{LaneConfig, observe};
 use crate::nic::InterruptRule;
 use crate::results::Figure;
@@ -92,6 +93,13 @@ impl Scenario for Settings {
         check_duration("warm_up", self.warm_up)?;
         check_duration("duration", self.duration)?;
         check_cadence("cadence", self.cadence, self.duration)
+    }
+
+    fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
+        let lanes = self.lanes(seed).into_iter();
+        lanes
+            .map(|(name, lane, _)| TraceRow::lane(name, lane, DQL))
+            .collect()
     }
 
     fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use taut_path::Probe;
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::{BandLimit, PfifoFast};
 use taut_path::ring::DescriptorRule;
@@ -12,9 +13,11 @@ use super::rr_under_load::{
     DELAY_NS, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SUPER_PACKET_BYTES, card,
 };
 use super::single_queue::{check_cadence, check_duration, check_rate, check_ring};
+use super::tracing::TraceRow;
 use crate::meter::{Meter, Since};
 use crate::results::Figure;
 use crate::tcp::{SuperPacket, TcpConfig};
+use crate::trace::{Recorder, Tracer};
 use crate::world::{App, CLIENT, ConnectionConfig, HostCost, World, WorldConfig};
 
 /// What is run.
@@ -49,7 +52,7 @@ impl Default for Settings {
             sizes: [140_000, 14_000, 1_400, 140, 1].map(Size).to_vec(),
             rate: Rate(1_000_000_000),
             ring: 1_024,
-            cadence: Time::us(250),
+            cadence: Time::us(100),
             hosts: Time::us(590),
             warm_up: Time::ms(1_500),
             duration: Time::ms(1_000),
@@ -90,8 +93,9 @@ struct Seen {
 
 impl Settings {
     fn row<L: Limit + Copy>(&self, size: Size, limit: L, seed: u64) -> Result<Seen, ScenarioError> {
-        let mut world = self.world(size, limit, seed)?;
-        world.run_until(self.warm_up.0 + self.duration.0);
+        let meter = |_| Meter::new(Since(self.warm_up.0), 0, self.end_ns());
+        let mut world = self.world(size, limit, meter, seed)?;
+        world.run_until(self.end_ns());
         let latency_ns = world.transactions().latency_ns();
         let meter = world.probe(CLIENT);
         let in_flight = meter.in_flight_bytes();
@@ -106,12 +110,29 @@ impl Settings {
         })
     }
 
-    fn world<L: Limit + Copy>(
+    fn end_ns(&self) -> u64 {
+        self.warm_up.0 + self.duration.0
+    }
+
+    fn traced<L: Limit + Copy>(
         &self,
         size: Size,
         limit: L,
         seed: u64,
-    ) -> Result<World<L, Meter<Since>>, ScenarioError> {
+        recorder: &mut Recorder<'_>,
+    ) -> Result<(), ScenarioError> {
+        let mut world = self.world(size, limit, Tracer::of_client(recorder), seed)?;
+        world.run_until(self.end_ns());
+        Ok(())
+    }
+
+    fn world<L: Limit + Copy, P: Probe>(
+        &self,
+        size: Size,
+        limit: L,
+        mut probe: impl FnMut(usize) -> P,
+        seed: u64,
+    ) -> Result<World<L, P>, ScenarioError> {
         let config = WorldConfig {
             nic: card(self.rate.0, self.ring, self.cadence.0, seed),
             restart_slots: None,
@@ -119,14 +140,9 @@ impl Settings {
             cost: HostCost::default(),
             record_from_ns: self.warm_up.0,
         };
-        let length_ns = self.warm_up.0 + self.duration.0;
-        let parts = |_| {
+        let parts = |host| {
             let discipline = PfifoFast::new(BACKLOG_PACKETS, BandLimit::Each);
-            (
-                Box::new(discipline) as _,
-                limit,
-                Meter::new(Since(self.warm_up.0), 0, length_ns),
-            )
+            (Box::new(discipline) as _, limit, probe(host))
         };
         let mut world = World::new(&config, parts)
             .map_err(|error| ScenarioError::Setting(error.to_string()))?;
@@ -134,12 +150,19 @@ impl Settings {
         Ok(world)
     }
 
-    fn connect<L: Limit>(&self, world: &mut World<L, Meter<Since>>, size: Size) {
-        let tcp = TcpConfig {
+    fn connect<L: Limit, P: Probe>(&self, world: &mut World<L, P>, size: Size) {
+        let mut tcp = TcpConfig {
             super_packet: SuperPacket::Fixed(SUPER_PACKET_BYTES),
             receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
             ..TcpConfig::default()
         };
+        if size.0 > u64::from(tcp.mss_bytes) {
+            // A receiver that merges segments acknowledges what one interrupt brought once. An
+            // acknowledgement for every second segment would take most of the descriptors: two
+            // each, where six carry a whole message of 14,000 bytes.
+            tcp.delayed_ack_segments = SUPER_PACKET_BYTES / tcp.mss_bytes;
+            tcp.delayed_ack_ns = self.cadence.0;
+        }
         let stream = ConnectionConfig {
             tcp,
             header_bytes: HEADER_BYTES,
@@ -151,20 +174,23 @@ impl Settings {
         for number in 0..self.streams {
             let start_ns =
                 self.spread_ns(size).saturating_mul(number.into()) / u64::from(self.streams);
-            world.connect(
-                &stream,
-                App::Client {
-                    request_bytes,
-                    response_bytes,
-                    think_ns,
-                },
-                App::Server {
-                    request_bytes,
-                    response_bytes,
-                    think_ns,
-                },
-                start_ns,
-            );
+            let client = App::Client {
+                request_bytes,
+                response_bytes,
+                think_ns,
+            };
+            let server = App::Server {
+                request_bytes,
+                response_bytes,
+                think_ns,
+            };
+            // Two queues in one loop, both of them full, share what goes round in any proportion
+            // for ever: the start decides. Not all requests go the same way, so it is the half.
+            if number % 2 == 0 {
+                world.connect(&stream, client, server, start_ns);
+            } else {
+                world.connect(&stream, server, client, start_ns);
+            }
         }
     }
 
@@ -225,6 +251,18 @@ impl Scenario for Settings {
         check_duration("warm_up", self.warm_up)?;
         check_duration("duration", self.duration)?;
         check_cadence("cadence", self.cadence, self.duration)
+    }
+
+    fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
+        let mut rows = Vec::new();
+        for &size in &self.sizes {
+            let on = move |to: &mut Recorder<'_>| self.traced(size, Dynamic::default(), seed, to);
+            let off = move |to: &mut Recorder<'_>| self.traced(size, Fixed::off(), seed, to);
+            let bytes = size.0;
+            rows.push(TraceRow::new(format!("{bytes}, limit on"), "dql", on));
+            rows.push(TraceRow::new(format!("{bytes}, limit off"), "off", off));
+        }
+        rows
     }
 
     fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {

@@ -24,7 +24,8 @@ pub fn check(path: &Path) -> io::Result<()> {
     })
 }
 
-fn replace_with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+/// Puts what `fill` writes at `path`, on the same terms.
+pub fn replace_with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     check(path)?;
     // A device or a pipe is written to, never replaced; a link keeps pointing where it points.
     match fs::metadata(path) {

@@ -1,10 +1,13 @@
 //! Where results go: stdout, and a report if one is wanted.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use taut_sim::results::Document;
+use taut_sim::scenario::tracing::TraceRowsError;
 
 use crate::report::csv::csv;
 use crate::report::file;
@@ -20,6 +23,32 @@ pub struct Output {
     /// Write a report too: one HTML page that works offline
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+
+    /// Write every event of the rows' queues too, for which the rows are run again
+    ///
+    /// What is in the file is in docs/trace-format.md. It grows with the rows, their rate and their
+    /// duration: some 5 MB for each second of a full 1 Gbit/s link. How many bytes were written
+    /// is said at the end.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+
+    /// Trace only rows that have this in their name
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "trace",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub trace_row: String,
+}
+
+/// What can be traced: says before the run whether its rows can be, and writes their events.
+pub trait Traceable {
+    /// Whether there are rows with `part` in their names.
+    fn check(&self, part: &str) -> Result<(), TraceRowsError>;
+    /// Writes them, and says how many bytes that were.
+    fn write(&self, part: &str, out: &mut dyn Write) -> Result<u64, TraceRowsError>;
 }
 
 /// What is printed.
@@ -34,12 +63,40 @@ pub enum Form {
 }
 
 impl Output {
-    /// Fails before the run if the report's directory cannot be.
-    pub fn check(&self) -> Result<(), ExitCode> {
-        match &self.report {
-            Some(path) => file::check(path).map_err(|error| report_failed(path, &error)),
-            None => Ok(()),
+    /// Fails before the run if a file's directory cannot be, or there is nothing to trace.
+    pub fn check(&self, traceable: &dyn Traceable) -> Result<(), ExitCode> {
+        for (what, path) in [("report", &self.report), ("trace", &self.trace)] {
+            if let Some(path) = path {
+                file::check(path).map_err(|error| write_failed(what, path, &error))?;
+            }
         }
+        if self.trace.is_none() {
+            return Ok(());
+        }
+        traceable.check(&self.trace_row).map_err(|error| {
+            eprintln!("taut: {error}");
+            ExitCode::from(exit::USAGE)
+        })
+    }
+
+    /// Writes the trace, if one is wanted.
+    fn write_trace(&self, traceable: &dyn Traceable) -> Result<(), ExitCode> {
+        let Some(path) = &self.trace else {
+            return Ok(());
+        };
+        let mut bytes = 0;
+        let fill = |file: &mut File| {
+            let mut buffered = BufWriter::new(file);
+            let written = traceable.write(&self.trace_row, &mut buffered);
+            bytes = written.map_err(|error| match error {
+                TraceRowsError::Io(error) => error,
+                other => io::Error::other(other),
+            })?;
+            buffered.flush()
+        };
+        file::replace_with(path, fill).map_err(|error| write_failed("trace", path, &error))?;
+        eprintln!("taut: wrote a trace of {bytes} bytes to {}", path.display());
+        Ok(())
     }
 
     /// The form of what is printed; `json` is an option of its own, shared with the lab.
@@ -56,6 +113,7 @@ impl Output {
         &self,
         form: Form,
         document: &Document,
+        traceable: &dyn Traceable,
         text: impl FnOnce() -> String,
         html: impl FnOnce() -> String,
     ) -> ExitCode {
@@ -65,7 +123,7 @@ impl Output {
             Form::Table => Ok(text()),
         };
         match data {
-            Ok(data) => self.emit_data(&data, html),
+            Ok(data) => self.emit_data(&data, traceable, html),
             Err(error) => {
                 eprintln!("taut: {error}");
                 ExitCode::from(exit::FAILED)
@@ -73,18 +131,26 @@ impl Output {
         }
     }
 
-    fn emit_data(&self, data: &str, html: impl FnOnce() -> String) -> ExitCode {
+    fn emit_data(
+        &self,
+        data: &str,
+        traceable: &dyn Traceable,
+        html: impl FnOnce() -> String,
+    ) -> ExitCode {
         let printed = stdout::print(data);
         // The report is worth having even where stdout is full.
         let reported = match &self.report {
-            Some(path) => file::replace(path, &html()).map_err(|error| report_failed(path, &error)),
+            Some(path) => {
+                file::replace(path, &html()).map_err(|error| write_failed("report", path, &error))
+            }
             None => Ok(()),
         };
-        reported.err().unwrap_or(printed)
+        let traced = self.write_trace(traceable);
+        reported.and(traced).err().unwrap_or(printed)
     }
 }
 
-fn report_failed(path: &std::path::Path, error: &std::io::Error) -> ExitCode {
-    eprintln!("taut: cannot write the report {}: {error}", path.display());
+fn write_failed(what: &str, path: &Path, error: &io::Error) -> ExitCode {
+    eprintln!("taut: cannot write the {what} {}: {error}", path.display());
     ExitCode::from(exit::FAILED)
 }

@@ -1,14 +1,16 @@
 //! The experiment of a request/response under load, in virtual time.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Args, FromArgMatches};
 use taut_sim::results::Document;
 use taut_sim::scenario::registry::{DEFAULT_SEED, Scenario, ScenarioError};
 use taut_sim::scenario::rr_under_load::{Ran, Settings};
+use taut_sim::scenario::tracing::{TraceRowsError, check_rows, trace_rows};
 
 use super::command;
-use super::output::{Form, Output};
+use super::output::{Form, Output, Traceable};
 use super::progress::Progress;
 use super::rr_charts;
 use crate::exit;
@@ -70,7 +72,8 @@ pub fn run_settings(
     form: Form,
     command: &str,
 ) -> ExitCode {
-    if let Err(failed) = output.check() {
+    let traced = Traced { settings, seed };
+    if let Err(failed) = output.check(&traced) {
         return failed;
     }
     match ran(settings, seed) {
@@ -80,6 +83,7 @@ pub fn run_settings(
             output.emit(
                 form,
                 &document,
+                &traced,
                 || text(settings, &ran, &document),
                 || html(settings, &ran, &document, &command),
             )
@@ -95,6 +99,24 @@ fn ran(settings: &Settings, seed: u64) -> Result<Vec<Ran>, ScenarioError> {
     settings.validate().map_err(ScenarioError::Setting)?;
     let mut progress = Progress::new();
     settings.ran(seed, &mut |what, done, all| progress.show(what, done, all))
+}
+
+/// Settings whose rows can be traced.
+struct Traced<'a> {
+    settings: &'a Settings,
+    seed: u64,
+}
+
+impl Traceable for Traced<'_> {
+    fn check(&self, part: &str) -> Result<(), TraceRowsError> {
+        check_rows(self.settings, part)
+    }
+
+    fn write(&self, part: &str, out: &mut dyn Write) -> Result<u64, TraceRowsError> {
+        let mut progress = Progress::new();
+        let mut show = |what: &str, done, all| progress.show(what, done, all);
+        trace_rows(self.settings, self.seed, part, out, &mut show)
+    }
 }
 
 fn text(settings: &Settings, ran: &[Ran], document: &Document) -> String {

@@ -1,15 +1,17 @@
 //! Scenarios from files, and those that are built in.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use taut_sim::results::Document;
 use taut_sim::scenario::registry::{self, Entry, Scenario};
 use taut_sim::scenario::rr_under_load;
+use taut_sim::scenario::tracing::TraceRowsError;
 
 use super::command::quoted;
 use super::options::Common;
+use super::output::Traceable;
 use super::progress::Progress;
 use super::rr_under_load::run_settings;
 use crate::exit;
@@ -59,7 +61,11 @@ fn run(file: &str, command: &str, options: &Common) -> ExitCode {
         let seed = options.seed.unwrap_or(registry::DEFAULT_SEED);
         return run_settings(&settings, seed, &options.output, form, command);
     }
-    if let Err(failed) = options.output.check() {
+    let traced = Traced {
+        file,
+        seed: options.seed,
+    };
+    if let Err(failed) = options.output.check(&traced) {
         return failed;
     }
     let mut progress = Progress::new();
@@ -71,6 +77,7 @@ fn run(file: &str, command: &str, options: &Common) -> ExitCode {
         Ok(document) => options.output.emit(
             form,
             &document,
+            &traced,
             || text(&document),
             || html(&document, command),
         ),
@@ -78,6 +85,24 @@ fn run(file: &str, command: &str, options: &Common) -> ExitCode {
             eprintln!("taut: {error}");
             ExitCode::from(exit::USAGE)
         }
+    }
+}
+
+/// A scenario file whose rows can be traced.
+struct Traced<'a> {
+    file: &'a str,
+    seed: Option<u64>,
+}
+
+impl Traceable for Traced<'_> {
+    fn check(&self, part: &str) -> Result<(), TraceRowsError> {
+        registry::check_trace(self.file, part)
+    }
+
+    fn write(&self, part: &str, out: &mut dyn Write) -> Result<u64, TraceRowsError> {
+        let mut progress = Progress::new();
+        let mut show = |what: &str, done, all| progress.show(what, done, all);
+        registry::trace(self.file, self.seed, part, out, &mut show)
     }
 }
 

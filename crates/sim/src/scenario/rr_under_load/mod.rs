@@ -11,6 +11,7 @@ mod settings;
 use std::fmt;
 
 use hdrhistogram::Histogram;
+use taut_path::Probe;
 use taut_path::limit::{Limit, LimitSpec, LimitUser};
 use taut_path::qdisc::{self, ParseQdiscError};
 use taut_path::ring::DescriptorRule;
@@ -18,6 +19,7 @@ use taut_path::ring::DescriptorRule;
 use crate::meter::{Curve, Meter, Quantiles, Since};
 use crate::nic::{FinishedAt, Framing, InterruptRule, NicConfig};
 use crate::tcp::{SuperPacket, TcpConfig};
+use crate::trace::{Recorder, Tracer};
 use crate::world::{
     App, CLIENT, ConnectionConfig, HostCost, SERVER, World, WorldConfig, WorldError,
 };
@@ -131,6 +133,22 @@ impl LimitUser for &RrUnderLoad<'_> {
     }
 }
 
+struct Traced<'a, 'w> {
+    experiment: &'a RrUnderLoad<'a>,
+    recorder: &'a mut Recorder<'w>,
+}
+
+impl LimitUser for Traced<'_, '_> {
+    type Output = Result<(), RunError>;
+
+    fn with<L: Limit + Copy + 'static>(self, limit: L) -> Self::Output {
+        let probe = Tracer::of_client(self.recorder);
+        let mut world = self.experiment.world(limit, probe)?;
+        world.run_until(self.experiment.end_ns());
+        Ok(())
+    }
+}
+
 impl RrUnderLoad<'_> {
     /// Runs it in virtual time.
     ///
@@ -140,8 +158,20 @@ impl RrUnderLoad<'_> {
         self.limit.give_to(self)
     }
 
+    /// Runs it again and records what happens at the bulk senders' queue.
+    ///
+    /// # Errors
+    /// If a setting cannot be.
+    pub fn trace(&self, recorder: &mut Recorder<'_>) -> Result<(), RunError> {
+        self.limit.give_to(Traced {
+            experiment: self,
+            recorder,
+        })
+    }
+
     fn run_with<L: Limit + Copy>(&self, limit: L) -> Result<Outcome, RunError> {
-        let mut world = self.world(limit)?;
+        let meter = |_| Meter::new(Since(self.warm_up_ns), 0, self.end_ns());
+        let mut world = self.world(limit, meter)?;
         world.run_until(self.warm_up_ns);
         let before = world.arrived_bytes(SERVER);
         world.run_until(self.end_ns());
@@ -161,7 +191,11 @@ impl RrUnderLoad<'_> {
         self.warm_up_ns + self.duration_ns
     }
 
-    fn world<L: Limit + Copy>(&self, limit: L) -> Result<World<L, Meter<Since>>, RunError> {
+    fn world<L: Limit + Copy, P: Probe>(
+        &self,
+        limit: L,
+        mut probe: impl FnMut(usize) -> P,
+    ) -> Result<World<L, P>, RunError> {
         qdisc::by_name(self.qdisc).map_err(RunError::Qdisc)?;
         let config = WorldConfig {
             nic: card(self.rate_bits_per_s, self.slots, self.cadence_ns, self.seed),
@@ -170,21 +204,17 @@ impl RrUnderLoad<'_> {
             cost: HostCost::default(),
             record_from_ns: self.warm_up_ns,
         };
-        let parts = |_| {
+        let parts = |host| {
             // Understood a moment ago.
             let discipline = qdisc::by_name(self.qdisc).expect("the same text");
-            (
-                discipline as _,
-                limit,
-                Meter::new(Since(self.warm_up_ns), 0, self.end_ns()),
-            )
+            (discipline as _, limit, probe(host))
         };
         let mut world = World::new(&config, parts).map_err(RunError::World)?;
         self.connect(&mut world);
         Ok(world)
     }
 
-    fn connect<L: Limit>(&self, world: &mut World<L, Meter<Since>>) {
+    fn connect<L: Limit, P: Probe>(&self, world: &mut World<L, P>) {
         let super_packet = if self.tso {
             SuperPacket::Fixed(SUPER_PACKET_BYTES)
         } else {

@@ -12,6 +12,8 @@ use super::{
 };
 use crate::scenario::quantity::{Rate, Time, as_text, check};
 use crate::scenario::registry::{Found, Progress, Scenario, ScenarioError};
+use crate::scenario::tracing::TraceRow;
+use crate::trace::Recorder;
 
 /// Most streams: live, two sockets each, in one process with the usual hard limit of descriptors.
 pub const STREAMS: RangeInclusive<u32> = 1..=4_000;
@@ -222,6 +224,17 @@ impl Scenario for Settings {
             Ok(_) => Ok(()),
             Err(error) => Err(format!("qdisc is {:?}: {error}", self.qdisc)),
         }
+    }
+
+    fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
+        let row = |case: Case| {
+            let trace = move |recorder: &mut Recorder<'_>| {
+                let traced = self.experiment(case, seed).trace(recorder);
+                traced.map_err(|error| ScenarioError::Setting(error.to_string()))
+            };
+            TraceRow::new(case.to_string(), self.limit_of(case).to_string(), trace)
+        };
+        self.rows.cases().into_iter().map(row).collect()
     }
 
     fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {

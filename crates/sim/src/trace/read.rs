@@ -1,0 +1,238 @@
+//! Reading a trace back.
+
+use std::fmt;
+use std::io::{self, BufRead};
+use std::str::FromStr;
+
+use taut_path::DropReason;
+use taut_path::limit::Done;
+use taut_path::queue::StopReason;
+
+use super::{Event, FORMAT_VERSION, Head, Line, MAGIC, Mention, stop_name};
+
+/// No line of a trace is longer; one that is, is something else.
+const MOST_LINE_BYTES: u64 = 4096;
+
+/// A line that is not understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceError {
+    /// Which, counted from 1.
+    pub line: u64,
+    /// What would have been allowed.
+    pub allowed: &'static str,
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, allowed } = self;
+        write!(f, "line {line} is not understood; allowed: {allowed}")
+    }
+}
+
+impl std::error::Error for TraceError {}
+
+/// Why a trace ends early.
+#[derive(Debug)]
+pub enum ReadError {
+    /// It cannot be read.
+    Io(io::Error),
+    /// It is not understood.
+    Trace(TraceError),
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::Trace(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+const HEAD: &str = "taut-trace, 1, scenario=NAME, seed=N, taut=VERSION, with a tab between";
+const LINE: &str = "row, NAME, LIMIT, or TIME_NS, KIND and its values, with a tab between";
+const KIND: &str = "enqueue, dequeue, sent, mark, drop, completed, limit, stopped, starved, stall, \
+                    reset";
+const PACKET: &str = "BYTES, FLOW, PRIORITY (0 to 15)";
+const DROP: &str = "BYTES, FLOW, PRIORITY (0 to 15) and the name of a reason";
+const COMPLETED: &str = "BYTES, PACKETS";
+const LIMIT: &str = "UNITS";
+const STOPPED: &str = "limit or ring_full";
+const STALL: &str = "AGE_NS";
+const NOTHING: &str = "no values after starved or reset";
+const SHORT: &str = "text in lines of at most 4096 bytes";
+
+/// Reads a trace: its head, and then line by line. After an error it ends.
+///
+/// # Errors
+/// If the first line cannot be read or is no head of this version.
+pub fn read<R: BufRead>(input: R) -> Result<(Head, Lines<R>), ReadError> {
+    let mut lines = Lines {
+        input,
+        line: 0,
+        ended: false,
+    };
+    let text = lines.text().map_err(|error| lines.end(error))?;
+    let head = text.as_deref().and_then(head);
+    let head = head.ok_or_else(|| lines.end(Wrong::Allowed(HEAD)))?;
+    Ok((head, lines))
+}
+
+/// The lines of a trace after the first.
+#[derive(Debug)]
+pub struct Lines<R> {
+    input: R,
+    line: u64,
+    ended: bool,
+}
+
+enum Wrong {
+    Io(io::Error),
+    Allowed(&'static str),
+}
+
+impl<R: BufRead> Lines<R> {
+    /// The next line without its end; `None` at the end of the file.
+    fn text(&mut self) -> Result<Option<String>, Wrong> {
+        let mut bytes = Vec::new();
+        self.line += 1;
+        let mut limited = io::Read::take(&mut self.input, MOST_LINE_BYTES + 1);
+        limited.read_until(b'\n', &mut bytes).map_err(Wrong::Io)?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        // A line that is cut off could be another one.
+        if bytes.pop() != Some(b'\n') {
+            return Err(Wrong::Allowed(SHORT));
+        }
+        let text = String::from_utf8(bytes).map_err(|_| Wrong::Allowed(SHORT))?;
+        Ok(Some(text))
+    }
+
+    fn end(&mut self, wrong: Wrong) -> ReadError {
+        self.ended = true;
+        match wrong {
+            Wrong::Io(error) => ReadError::Io(error),
+            Wrong::Allowed(allowed) => ReadError::Trace(TraceError {
+                line: self.line,
+                allowed,
+            }),
+        }
+    }
+}
+
+impl<R: BufRead> Iterator for Lines<R> {
+    type Item = Result<Line, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let text = match self.text() {
+            Ok(text) => text?,
+            Err(wrong) => return Some(Err(self.end(wrong))),
+        };
+        Some(line(&text).map_err(|allowed| self.end(Wrong::Allowed(allowed))))
+    }
+}
+
+fn head(text: &str) -> Option<Head> {
+    let mut fields = text.split('\t');
+    if fields.next()? != MAGIC || number::<u32>(fields.next())? != FORMAT_VERSION {
+        return None;
+    }
+    let scenario = fields.next()?.strip_prefix("scenario=")?.to_owned();
+    let seed = number(fields.next()?.strip_prefix("seed="))?;
+    let taut_version = fields.next()?.strip_prefix("taut=")?.to_owned();
+    let head = Head {
+        scenario,
+        seed,
+        taut_version,
+    };
+    fields.next().is_none().then_some(head)
+}
+
+fn line(text: &str) -> Result<Line, &'static str> {
+    let fields: Vec<&str> = text.split('\t').collect();
+    match fields[..] {
+        ["row", name, limit] => Ok(Line::Row {
+            name: name.to_owned(),
+            limit: limit.to_owned(),
+        }),
+        [time, kind, ref values @ ..] => Ok(Line::Event {
+            at_ns: number(Some(time)).ok_or(LINE)?,
+            event: event(kind, values)?,
+        }),
+        _ => Err(LINE),
+    }
+}
+
+fn event(kind: &str, values: &[&str]) -> Result<Event, &'static str> {
+    Ok(match kind {
+        "enqueue" => Event::Enqueue(packet(values).ok_or(PACKET)?),
+        "dequeue" => Event::Dequeue(packet(values).ok_or(PACKET)?),
+        "sent" => Event::Sent(packet(values).ok_or(PACKET)?),
+        "mark" => Event::Mark(packet(values).ok_or(PACKET)?),
+        "drop" => dropped(values).ok_or(DROP)?,
+        "completed" => Event::Completed(done(values).ok_or(COMPLETED)?),
+        "limit" => Event::Limit(only(values).ok_or(LIMIT)?),
+        "stopped" => Event::Stopped(stopped(values).ok_or(STOPPED)?),
+        "stall" => Event::Stall {
+            age_ns: only(values).ok_or(STALL)?,
+        },
+        "starved" if values.is_empty() => Event::Starved,
+        "reset" if values.is_empty() => Event::Reset,
+        "starved" | "reset" => return Err(NOTHING),
+        _ => return Err(KIND),
+    })
+}
+
+/// Digits and nothing else: `+1` is a number for `parse`, but not what is written.
+fn number<T: FromStr>(text: Option<&str>) -> Option<T> {
+    let plain = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
+    text.filter(plain)?.parse().ok()
+}
+
+fn only<T: FromStr>(values: &[&str]) -> Option<T> {
+    match *values {
+        [value] => number(Some(value)),
+        _ => None,
+    }
+}
+
+fn packet(values: &[&str]) -> Option<Mention> {
+    let [bytes, flow, priority] = *values else {
+        return None;
+    };
+    Some(Mention {
+        bytes: number(Some(bytes))?,
+        flow: number(Some(flow))?,
+        priority: number(Some(priority)).filter(|&priority| priority <= 15)?,
+    })
+}
+
+fn dropped(values: &[&str]) -> Option<Event> {
+    let (name, values) = values.split_last()?;
+    let reason = DropReason::ALL.into_iter().find(|it| it.name() == *name)?;
+    Some(Event::Drop(packet(values)?, reason))
+}
+
+fn done(values: &[&str]) -> Option<Done> {
+    let [bytes, packets] = *values else {
+        return None;
+    };
+    Some(Done {
+        packets: number(Some(packets))?,
+        bytes: number(Some(bytes))?,
+    })
+}
+
+fn stopped(values: &[&str]) -> Option<StopReason> {
+    let [name] = *values else {
+        return None;
+    };
+    let all = [StopReason::Limit, StopReason::RingFull];
+    all.into_iter().find(|&reason| stop_name(reason) == name)
+}
