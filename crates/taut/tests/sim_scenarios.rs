@@ -81,12 +81,12 @@ fn table_csv_and_report_show_every_row() {
 #[test]
 fn a_trace_is_written_whole_or_not_at_all() {
     let scratch = Scratch::new("trace");
-    let path = scratch.file("out.trace");
-    let line = format!(
-        "sim {QUICK} --seed 6 --trace {} --trace-row minimal",
-        path.display()
-    );
-    let output = taut(&line).output().unwrap();
+    let (file, path) = (scratch.file("short.toml"), scratch.file("out.trace"));
+    let settings = "scenario = \"limit-over-time\"\nduration = \"5ms\"\n";
+    fs::write(&file, settings).unwrap();
+    let run = format!("sim run {} --seed 6", file.display());
+    let traced = format!("{run} --trace {} --trace-row ramp-up", path.display());
+    let output = taut(&traced).output().unwrap();
     assert!(output.status.success());
     let text = fs::read_to_string(&path).unwrap();
     let talk = String::from_utf8(output.stderr).unwrap();
@@ -95,25 +95,37 @@ fn a_trace_is_written_whole_or_not_at_all() {
         "{talk}"
     );
     let (head, lines) = taut_sim::trace::read(text.as_bytes()).unwrap();
-    assert_eq!((head.scenario.as_str(), head.seed), (QUICK, 6));
+    assert_eq!((head.scenario.as_str(), head.seed), ("limit-over-time", 6));
     assert!(lines.map(Result::unwrap).count() > 1_000);
-    assert_eq!(
-        String::from_utf8(output.stdout).unwrap(),
-        stdout(&format!("sim {QUICK} --seed 6"))
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), stdout(&run));
+    let talk = failed(
+        &format!("{run} --trace {} --trace-row lost", path.display()),
+        2,
     );
-    let missing = format!("sim {QUICK} --trace {} --trace-row lost", path.display());
-    assert!(failed(&missing, 2).contains("minimal; maximal"));
+    assert!(talk.contains("minimal; minimal, first ramp-up"), "{talk}");
     assert!(failed("sim never-worse --trace /tmp/x", 2).contains("cannot be traced"));
-    assert!(failed(&format!("sim {QUICK} --trace-row x"), 2).contains("--trace"));
-    assert!(failed(&format!("sim {QUICK} --trace /nowhere/x"), 1).contains("the trace /nowhere/x"));
-    // It cannot be written: a socket is no file. The table is there all the same.
+    assert!(failed(&format!("{run} --trace-row x"), 2).contains("--trace"));
+    assert!(failed(&format!("{run} --trace /nowhere/x"), 1).contains("the trace /nowhere/x"));
+    // What cannot be written whole leaves the file that was there, and the table is printed.
     let socket = scratch.file("socket");
     let _socket = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    let line = format!("sim {QUICK} --trace {}", socket.display());
-    let output = taut(&line).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(!output.stdout.is_empty());
-    assert_eq!(scratch.names(), ["out.trace", "socket"]);
+    for (line, what) in [
+        (format!("{run} --trace {}", socket.display()), "socket"),
+        (
+            format!("{traced} --trace-most 20k"),
+            "longer than --trace-most",
+        ),
+    ] {
+        let output = taut(&line).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{line}");
+        assert!(!output.stdout.is_empty());
+        assert!(
+            String::from_utf8(output.stderr).unwrap().contains(what),
+            "{line}"
+        );
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    assert_eq!(scratch.names(), ["out.trace", "short.toml", "socket"]);
 }
 
 #[test]

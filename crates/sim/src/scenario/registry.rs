@@ -28,6 +28,8 @@ pub trait Scenario: Default + DeserializeOwned + Serialize {
     const ABOUT: &'static str;
     /// Whether figures of it were published, to stand beside what it finds.
     const HAS_FIGURES: bool;
+    /// What is to be said about them, such as why some are missed.
+    const REMARK: &'static str = "";
 
     /// Looks at every setting.
     ///
@@ -81,6 +83,9 @@ pub struct Found {
     pub series: Vec<Series>,
 }
 
+/// Traces the rows of a file whose names have a part: text, seed, part, output, progress.
+type TraceFile = fn(&str, u64, &str, &mut dyn Write, Progress) -> Result<u64, TraceRowsError>;
+
 /// One scenario of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
@@ -92,10 +97,12 @@ pub struct Entry {
     pub file: &'static str,
     /// Whether figures of it were published.
     pub has_figures: bool,
+    /// What is to be said about them, or nothing.
+    pub remark: &'static str,
     check: fn(&str) -> Result<(), ScenarioError>,
     run: fn(&str, u64, Progress) -> Result<Document, ScenarioError>,
     check_rows: fn(&str, &str) -> Result<(), TraceRowsError>,
-    trace: fn(&str, u64, &str, &mut dyn Write, Progress) -> Result<u64, TraceRowsError>,
+    trace: TraceFile,
 }
 
 impl Entry {
@@ -105,6 +112,7 @@ impl Entry {
             about: S::ABOUT,
             file,
             has_figures: S::HAS_FIGURES,
+            remark: S::REMARK,
             check: |text| read::<S>(text).map(drop),
             run: |text, seed, progress| read::<S>(text)?.run(seed, progress),
             check_rows: |text, part| check_rows(&settings::<S>(text)?, part),

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use taut_path::units;
 use taut_sim::results::Document;
+use taut_sim::scenario::quantity::Size;
 use taut_sim::scenario::tracing::TraceRowsError;
 
 use crate::report::csv::csv;
@@ -14,7 +16,7 @@ use crate::report::file;
 use crate::{exit, stdout};
 
 /// What is wanted besides the table.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Output {
     /// Print the rows as comma-separated values
     #[arg(long, conflicts_with = "json")]
@@ -26,8 +28,8 @@ pub struct Output {
 
     /// Write every event of the rows' queues too, for which the rows are run again
     ///
-    /// What is in the file is in docs/trace-format.md. It grows with the rows, their rate and their
-    /// duration: some 5 MB for each second of a full 1 Gbit/s link. How many bytes were written
+    /// docs/trace-format.md says what is in the file. It grows with the rows, their rate and their
+    /// duration: some 7 MB for each second of a full 1 Gbit/s link. How many bytes were written
     /// is said at the end.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
@@ -41,6 +43,52 @@ pub struct Output {
         hide_default_value = true
     )]
     pub trace_row: String,
+
+    /// A longer trace is not written
+    #[arg(long, value_name = "SIZE", requires = "trace", default_value = "256m",
+          value_parser = parse_size)]
+    pub trace_most: Size,
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        Self {
+            csv: false,
+            report: None,
+            trace: None,
+            trace_row: String::new(),
+            trace_most: Size(0),
+        }
+    }
+}
+
+fn parse_size(text: &str) -> Result<Size, String> {
+    let bytes = units::parse_size_bytes(text).map_err(|error| error.to_string())?;
+    Ok(Size(bytes))
+}
+
+/// Refuses what would be too much.
+struct Bounded<'a> {
+    file: &'a mut File,
+    left_bytes: u64,
+}
+
+impl Write for Bounded<'_> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let left_bytes = self.left_bytes.checked_sub(buffer.len() as u64);
+        self.left_bytes = left_bytes.ok_or_else(|| {
+            io::Error::other(
+                "longer than --trace-most; allow more, choose rows with --trace-row, or run a \
+                 file with shorter durations",
+            )
+        })?;
+        self.file.write_all(buffer)?;
+        Ok(buffer.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// What can be traced: says before the run whether its rows can be, and writes their events.
@@ -86,7 +134,10 @@ impl Output {
         };
         let mut bytes = 0;
         let fill = |file: &mut File| {
-            let mut buffered = BufWriter::new(file);
+            let mut buffered = BufWriter::new(Bounded {
+                file,
+                left_bytes: self.trace_most.0,
+            });
             let written = traceable.write(&self.trace_row, &mut buffered);
             bytes = written.map_err(|error| match error {
                 TraceRowsError::Io(error) => error,

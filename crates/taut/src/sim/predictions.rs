@@ -56,18 +56,19 @@ fn read_live(file: &Path) -> anyhow::Result<Live> {
     Ok(figures.iter().filter_map(pair).collect())
 }
 
-/// What every scenario gives that has published figures.
-fn documents() -> anyhow::Result<Vec<Document>> {
+/// What every scenario gives that has published figures, and what is to be said about it.
+fn documents() -> anyhow::Result<Vec<(Document, &'static str)>> {
     let mut documents = Vec::new();
     let mut progress = Progress::new();
     for entry in registry::ALL.iter().filter(|entry| entry.has_figures) {
         let mut show = |part: &str, done, of| progress.show(part, done, of);
-        documents.push(registry::run(entry.file, None, &mut show)?);
+        let document = registry::run(entry.file, None, &mut show)?;
+        documents.push((document, entry.remark));
     }
     Ok(documents)
 }
 
-fn page(documents: &[Document], live: &Live) -> String {
+fn page(documents: &[(Document, &str)], live: &Live) -> String {
     let mut text = String::from(
         "# Predictions\n\n\
          Published figures beside what the simulator predicts with its defaults and, where the lab \
@@ -76,7 +77,7 @@ fn page(documents: &[Document], live: &Live) -> String {
          *met*: within a tenth of the published figure, or of the nearer end of its range. As many \
          figures as\nconstants were chosen do not count as predicted.\n",
     );
-    for document in documents {
+    for (document, remark) in documents {
         let verdict = Verdict::of(&document.figures);
         // Writing to a String cannot fail.
         let _ = write!(
@@ -88,6 +89,9 @@ fn page(documents: &[Document], live: &Live) -> String {
         );
         for figure in &document.figures {
             text += &line(figure, live.get(&figure.id));
+        }
+        if !remark.is_empty() {
+            let _ = write!(text, "\n{remark}\n");
         }
     }
     text
