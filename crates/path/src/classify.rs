@@ -1,8 +1,14 @@
-//! What the headers of an Ethernet frame say about its priority and its flow.
+//! What the headers of an Ethernet frame say about its priority, its flow and congestion, and the
+//! one thing that is ever written there: a mark of congestion.
+
+use crate::packet::Ecn;
 
 /// Priority of each type of service, in steps of 4: the table of tc-prio(8), without the lowest two
 /// bits, which belong to ECN since RFC 3168.
 const PRIORITY_OF_TOS: [u8; 8] = [0, 0, 2, 2, 6, 6, 4, 4];
+
+/// The bits of the type of service that are ECN's (RFC 3168): both set is a mark.
+const ECN_BITS: u8 = 3;
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
@@ -18,6 +24,8 @@ pub struct FrameClass {
     /// Hash of addresses, protocol and ports, 0 for what is not IP. Fragments carry no ports, so
     /// all fragments of two hosts are one flow.
     pub flow: u32,
+    /// What the lowest two bits of the type of service say; not capable for what is not IP.
+    pub ecn: Ecn,
 }
 
 /// Reads the headers of an Ethernet frame. Short and strange frames are best effort.
@@ -25,18 +33,32 @@ pub fn classify(frame: &[u8]) -> FrameClass {
     parse(frame).unwrap_or_default()
 }
 
-fn parse(frame: &[u8]) -> Option<FrameClass> {
-    let mut ethertype = u16_at(frame, 12)?;
-    let mut network = 14;
-    if ethertype == ETHERTYPE_VLAN {
-        ethertype = u16_at(frame, 16)?;
-        network = 18;
+/// Writes into an Ethernet frame that congestion was experienced, and keeps the checksum of an IPv4
+/// header right. Returns whether it says so now: a frame whose sender does not understand marks
+/// (RFC 3168) is left as it is.
+pub fn mark_congestion(frame: &mut [u8]) -> bool {
+    match network(frame) {
+        Some((ETHERTYPE_IPV4, at)) => frame.get_mut(at..).is_some_and(mark_ipv4),
+        Some((ETHERTYPE_IPV6, at)) => frame.get_mut(at..).is_some_and(mark_ipv6),
+        _ => false,
     }
-    let packet = frame.get(network..)?;
+}
+
+fn parse(frame: &[u8]) -> Option<FrameClass> {
+    let (ethertype, at) = network(frame)?;
+    let packet = frame.get(at..)?;
     match ethertype {
         ETHERTYPE_IPV4 => ipv4(packet),
         ETHERTYPE_IPV6 => ipv6(packet),
         _ => None,
+    }
+}
+
+/// The type of the packet in a frame, and where it begins.
+fn network(frame: &[u8]) -> Option<(u16, usize)> {
+    match u16_at(frame, 12)? {
+        ETHERTYPE_VLAN => Some((u16_at(frame, 16)?, 18)),
+        ethertype => Some((ethertype, 14)),
     }
 }
 
@@ -58,6 +80,7 @@ fn ipv4(packet: &[u8]) -> Option<FrameClass> {
     Some(FrameClass {
         priority: priority_of_tos(packet[1]),
         flow: flow_hash(addresses, protocol, ports),
+        ecn: ecn_of_tos(packet[1]),
     })
 }
 
@@ -71,6 +94,7 @@ fn ipv6(packet: &[u8]) -> Option<FrameClass> {
     Some(FrameClass {
         priority: priority_of_tos(traffic_class),
         flow: flow_hash(addresses, protocol, ports(packet, protocol, 40)),
+        ecn: ecn_of_tos(traffic_class),
     })
 }
 
@@ -83,6 +107,44 @@ fn ports(packet: &[u8], protocol: u8, header_bytes: usize) -> Option<&[u8]> {
 
 fn priority_of_tos(tos: u8) -> u8 {
     PRIORITY_OF_TOS[usize::from(tos >> 2) & 7]
+}
+
+fn ecn_of_tos(tos: u8) -> Ecn {
+    match tos & ECN_BITS {
+        0 => Ecn::NotCapable,
+        ECN_BITS => Ecn::Marked,
+        _ => Ecn::Capable,
+    }
+}
+
+fn mark_ipv4(packet: &mut [u8]) -> bool {
+    let (Some(before), Some(checksum)) = (u16_at(packet, 0), u16_at(packet, 10)) else {
+        return false;
+    };
+    if before >> 12 != 4 || ecn_of_tos(before as u8) == Ecn::NotCapable {
+        return false;
+    }
+    let after = before | u16::from(ECN_BITS);
+    // RFC 1624, equation 3: the checksum is the complement of a sum, from which the old word is
+    // taken and to which the new one is added.
+    let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let checksum = !((sum + (sum >> 16)) as u16);
+    packet[1] = after as u8;
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    true
+}
+
+fn mark_ipv6(packet: &mut [u8]) -> bool {
+    let Some(word) = u16_at(packet, 0) else {
+        return false;
+    };
+    if word >> 12 != 6 || ecn_of_tos((word >> 4) as u8) == Ecn::NotCapable {
+        return false;
+    }
+    // The traffic class begins with the lower half of the first byte.
+    packet[1] |= ECN_BITS << 4;
+    true
 }
 
 /// FNV-1a: short keys, no state, the same on every machine.

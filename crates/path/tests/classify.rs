@@ -2,9 +2,9 @@
 #![cfg(not(loom))]
 
 use proptest::prelude::*;
-use taut_path::classify::{FrameClass, classify};
+use taut_path::classify::{FrameClass, classify, mark_congestion};
 use taut_path::qdisc::{BandLimit, PfifoFast, Qdisc};
-use taut_path::{DropReason, Frame, Packet, PacketSink};
+use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -114,8 +114,105 @@ fn the_priorities_are_those_of_tc_prio() {
 #[test]
 fn a_mark_of_congestion_changes_neither_priority_nor_flow() {
     for tos in 0..=255u8 {
-        assert_eq!(class4(tos, TCP, [1, 2]), class4(tos & !3, TCP, [1, 2]));
-        assert_eq!(class6(tos, [1, 2]), class6(tos & !3, [1, 2]));
+        let rest = |class: FrameClass| (class.priority, class.flow);
+        let without = tos & !3;
+        assert_eq!(
+            rest(class4(tos, TCP, [1, 2])),
+            rest(class4(without, TCP, [1, 2]))
+        );
+        assert_eq!(rest(class6(tos, [1, 2])), rest(class6(without, [1, 2])));
+    }
+}
+
+#[test]
+fn the_lowest_two_bits_are_those_of_rfc_3168() {
+    let documented = [
+        (0, Ecn::NotCapable),
+        (1, Ecn::Capable),
+        (2, Ecn::Capable),
+        (3, Ecn::Marked),
+    ];
+    for (bits, ecn) in documented {
+        for tos in (0..64u8).map(|high| high << 2 | bits) {
+            assert_eq!(class4(tos, TCP, [1, 2]).ecn, ecn);
+            assert_eq!(class6(tos, [1, 2]).ecn, ecn);
+        }
+    }
+    assert_eq!(classify(&[0xff; 64]).ecn, Ecn::NotCapable);
+}
+
+/// RFC 1071 over a whole IPv4 header: 0 if its checksum is right.
+fn header_error(packet: &[u8]) -> u16 {
+    let header = &packet[..usize::from(packet[0] & 0xf) * 4];
+    let mut sum: u32 = 0;
+    for word in header.chunks(2) {
+        sum += u32::from(u16::from_be_bytes([word[0], word[1]]));
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// Puts the right checksum into an IPv4 header.
+fn with_checksum(mut packet: Vec<u8>) -> Vec<u8> {
+    packet[10..12].fill(0);
+    let checksum = header_error(&packet);
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    packet
+}
+
+proptest! {
+    #[test]
+    fn a_mark_is_the_two_bits_and_a_right_checksum_and_nothing_else(
+        tos in any::<u8>(),
+        identification in any::<u16>(),
+        options in 0u8..=10,
+        tagged in any::<bool>(),
+    ) {
+        let mut packet = ipv4(tos, TCP, 0, options, [1, 2]);
+        packet[4..6].copy_from_slice(&identification.to_be_bytes());
+        let packet = with_checksum(packet);
+        let before = ethernet(tagged, 0x0800, &packet);
+        let mut frame = before.clone();
+        let marked = mark_congestion(&mut frame);
+        prop_assert_eq!(marked, tos & 3 != 0);
+        let at = frame.len() - packet.len();
+        prop_assert_eq!(header_error(&frame[at..]), 0);
+        let expected = if marked {
+            let mut packet = packet;
+            packet[1] |= 3;
+            ethernet(tagged, 0x0800, &with_checksum(packet))
+        } else {
+            before
+        };
+        prop_assert_eq!(frame, expected);
+    }
+
+    #[test]
+    fn a_mark_of_ipv6_is_the_two_bits_and_nothing_else(tos in any::<u8>(), tagged in any::<bool>()) {
+        let mut frame = ethernet(tagged, 0x86dd, &ipv6(tos, UDP, [1, 2]));
+        let marked = mark_congestion(&mut frame);
+        prop_assert_eq!(marked, tos & 3 != 0);
+        let expected = if marked { tos | 3 } else { tos };
+        prop_assert_eq!(frame, ethernet(tagged, 0x86dd, &ipv6(expected, UDP, [1, 2])));
+    }
+
+    #[test]
+    fn a_mark_of_anything_else_changes_nothing_or_is_read_again(
+        mut frame in prop::collection::vec(any::<u8>(), 0..80),
+        ethertype in prop_oneof![Just(0x0800u16), Just(0x86dd), any::<u16>()],
+    ) {
+        if frame.len() >= 14 {
+            frame[12..14].copy_from_slice(&ethertype.to_be_bytes());
+        }
+        let before = frame.clone();
+        if !mark_congestion(&mut frame) {
+            prop_assert_eq!(frame, before);
+        } else {
+            let changed = frame.iter().zip(&before).filter(|(now, then)| now != then);
+            prop_assert!(changed.count() <= 3);
+        }
     }
 }
 

@@ -6,7 +6,7 @@ mod support;
 use proptest::prelude::*;
 use support::{Books, packet};
 use taut_path::qdisc::{
-    Backlog, BandLimit, DISCIPLINES, Fifo, PfifoFast, Qdisc, by_name, spelled_out,
+    Backlog, BandLimit, DISCIPLINES, Fifo, PfifoFast, Qdisc, by_name, marks, spelled_out,
 };
 use taut_path::{DropReason, Ecn, Packet};
 
@@ -221,6 +221,27 @@ fn word() -> impl Strategy<Value = String> {
         1 => "[0-9.+-]{1,30}",
         1 => "\\PC{0,4}",
     ]
+}
+
+#[test]
+fn a_discipline_marks_by_ecn_or_by_its_threshold() {
+    for text in [
+        "fq_codel",
+        "codel ecn",
+        "codel ce_threshold 1ms",
+        "codel noecn ecn",
+    ] {
+        assert!(marks(text), "{text}");
+    }
+    for text in [
+        "codel",
+        "fq_codel noecn",
+        "pfifo_fast",
+        "ecn",
+        "codel ecn ecm",
+    ] {
+        assert!(!marks(text), "{text}");
+    }
 }
 
 proptest! {

@@ -1,9 +1,9 @@
-//! A probe that measures what was in the ring, weighted by time: the same for a queue in virtual
-//! time and for a live one.
+//! A probe that measures what was in the ring and what waited for it, weighted by time: the same for
+//! a queue in virtual time and for a live one.
 
 use hdrhistogram::Histogram;
 use taut_path::limit::Done;
-use taut_path::{Packet, Probe};
+use taut_path::{DropReason, Packet, Probe};
 
 /// Values are exact to a thousandth.
 const DIGITS: u8 = 3;
@@ -70,6 +70,15 @@ impl Level {
         self.now = to;
         self.since_ns = self.since_ns.max(now_ns);
     }
+
+    fn quantiles(&self) -> Quantiles {
+        Quantiles {
+            p10: self.held_ns.value_at_quantile(0.1),
+            p50: self.held_ns.value_at_quantile(0.5),
+            p90: self.held_ns.value_at_quantile(0.9),
+            max: self.held_ns.max(),
+        }
+    }
 }
 
 /// The course of two values over a row, in [`CURVE_POINTS`] steps.
@@ -99,6 +108,7 @@ pub struct Quantiles {
 pub struct Meter<W> {
     window: W,
     in_flight_bytes: Level,
+    waiting_packets: Level,
     limit: Level,
     curve: Curve,
     start_ns: u64,
@@ -111,6 +121,7 @@ impl<W: Window> Meter<W> {
         Self {
             window,
             in_flight_bytes: Level::new(start_ns),
+            waiting_packets: Level::new(start_ns),
             limit: Level::new(start_ns),
             curve: Curve::default(),
             start_ns,
@@ -120,13 +131,12 @@ impl<W: Window> Meter<W> {
 
     /// Bytes in the ring over the measured time: queued minus reported.
     pub fn in_flight_bytes(&self) -> Quantiles {
-        let histogram = &self.in_flight_bytes.held_ns;
-        Quantiles {
-            p10: histogram.value_at_quantile(0.1),
-            p50: histogram.value_at_quantile(0.5),
-            p90: histogram.value_at_quantile(0.9),
-            max: histogram.max(),
-        }
+        self.in_flight_bytes.quantiles()
+    }
+
+    /// Packets waiting in the discipline over the measured time.
+    pub fn waiting_packets(&self) -> Quantiles {
+        self.waiting_packets.quantiles()
     }
 
     /// The least number of bytes that were not exceeded for `share` (0 to 1) of the measured time.
@@ -152,6 +162,10 @@ impl<W: Window> Meter<W> {
         &self.curve
     }
 
+    fn set_waiting(&mut self, packets: u64, now_ns: u64) {
+        self.waiting_packets.change(packets, now_ns, &self.window);
+    }
+
     fn set_in_flight(&mut self, bytes: u64, now_ns: u64) {
         self.in_flight_bytes.change(bytes, now_ns, &self.window);
         self.window.in_flight_changed(bytes);
@@ -167,6 +181,21 @@ impl<W: Window> Meter<W> {
 }
 
 impl<W: Window> Probe for Meter<W> {
+    fn on_enqueue(&mut self, now_ns: u64, _packet: &Packet) {
+        self.set_waiting(self.waiting_packets.now + 1, now_ns);
+    }
+
+    fn on_dequeue(&mut self, now_ns: u64, _packet: &Packet) {
+        self.set_waiting(self.waiting_packets.now.saturating_sub(1), now_ns);
+    }
+
+    fn on_drop(&mut self, now_ns: u64, _packet: &Packet, reason: DropReason) {
+        // What cannot be counted was found to be so after it left the discipline.
+        if reason != DropReason::Uncountable {
+            self.set_waiting(self.waiting_packets.now.saturating_sub(1), now_ns);
+        }
+    }
+
     fn on_sent(&mut self, now_ns: u64, packet: &Packet) {
         self.set_in_flight(
             self.in_flight_bytes.now + u64::from(packet.wire_bytes),

@@ -144,3 +144,27 @@ fn what_cannot_be_is_refused() {
         Err(RunError::Qdisc(_))
     ));
 }
+
+#[test]
+fn a_discipline_that_marks_keeps_its_queue_short_and_loses_nothing() {
+    let run = |qdisc| {
+        let few = RrUnderLoad {
+            streams: 4,
+            qdisc,
+            ..E1
+        };
+        few.run().expect("it can be run")
+    };
+    let (full, dropping, marking) = (run("pfifo_fast"), run("fq_codel noecn"), run("fq_codel"));
+    for (outcome, marks) in [(&full, false), (&dropping, false), (&marking, true)] {
+        assert_eq!(outcome.marks > 0, marks, "{outcome:?}");
+        assert_eq!(outcome.drops > 0, !marks, "{outcome:?}");
+        // Nothing is lost but what is dropped, and that is sent again.
+        assert_eq!(outcome.retransmits > 0, !marks, "{outcome:?}");
+    }
+    // A band without a target fills up; with one, the packets of some ms wait.
+    assert_eq!(full.waiting_packets.max, 1_000 + 1, "and one request");
+    for outcome in [&dropping, &marking] {
+        assert!(outcome.waiting_packets.p50 < full.waiting_packets.p50);
+    }
+}

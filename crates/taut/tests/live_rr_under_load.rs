@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+/// A space within an argument.
+const SPACE: char = '\u{a0}';
+
 /// What the command exits with where it cannot run.
 const CANNOT_RUN_HERE: i32 = 77;
 
@@ -16,7 +19,7 @@ fn lab(arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
     command
         .args(["lab", "rr-under-load"])
-        .args(arguments.split_whitespace());
+        .args(arguments.split_ascii_whitespace());
     command.stdin(Stdio::null());
     command
 }
@@ -141,6 +144,35 @@ fn a_fixed_limit_holds_what_it_says_and_one_packet_more() {
         (102_400.0 * 0.999..(102_400.0 + 1514.0) * 1.001).contains(&max),
         "{document}"
     );
+}
+
+/// Marks in place of drops, with super-packets and without: a frame whose rewritten checksum were
+/// wrong would be thrown away by the receiver's kernel, and its sender would send it again.
+#[test]
+#[ignore = "saturates two cores"]
+fn marked_packets_arrive_and_slow_their_senders_down() {
+    let few = "--streams 4 --only bql=on --duration 3s";
+    let Some(marking) = run(&format!("{few} --qdisc fq_codel")) else {
+        return;
+    };
+    let dropping = run(&format!("{few} --qdisc fq_codel{SPACE}noecn")).expect("it ran before");
+    for tso in [true, false] {
+        let (marked, dropped) = (row(&marking, true, tso), row(&dropping, true, tso));
+        assert!(number(marked, "/marks") >= 10.0, "{marked}");
+        assert_eq!(number(dropped, "/marks"), 0.0, "{dropped}");
+        assert!(number(dropped, "/drops") >= 10.0, "{dropped}");
+        // Each mark lost would be sent again.
+        let again = number(marked, "/retransmits");
+        assert!(again < 0.5 * number(marked, "/marks"), "{marked}");
+        assert!(
+            again < number(dropped, "/retransmits"),
+            "{marked} {dropped}"
+        );
+        assert!(
+            number(marked, "/goodput_bps") > 0.9 * number(dropped, "/goodput_bps"),
+            "{marked} {dropped}"
+        );
+    }
 }
 
 #[test]

@@ -61,12 +61,15 @@ fn the_document_has_the_fields_that_the_lab_prints() {
             "bql",
             "tso",
             "inflight_bytes",
+            "waiting_packets",
             "limit_bytes_p50",
             "rr_tps",
             "rr_latency_us",
             "goodput_bps",
             "cpu_percent",
-            "drops"
+            "drops",
+            "marks",
+            "retransmits"
         ]
     );
     assert_eq!(keys(&row["inflight_bytes"]), ["p10", "p50", "p90", "max"]);

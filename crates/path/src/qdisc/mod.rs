@@ -16,7 +16,7 @@ pub use codel_state::CodelConfig;
 pub use fifo::Fifo;
 pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use pfifo_fast::{BandLimit, PfifoFast};
-pub use table::{DISCIPLINES, Discipline, ParseQdiscError, by_name, spelled_out};
+pub use table::{DISCIPLINES, Discipline, ParseQdiscError, by_name, marks, spelled_out};
 
 use words::Range;
 

@@ -118,6 +118,16 @@ pub fn spelled_out(text: &str) -> Result<String, ParseQdiscError> {
     (discipline.spell)(&mut words)
 }
 
+/// Whether the discipline that `text` spells marks packets instead of dropping them, so that its
+/// senders had better understand marks. False for a text that is not understood.
+pub fn marks(text: &str) -> bool {
+    let marks = |text: String| {
+        let mut words = text.split(' ');
+        words.any(|word| matches!(word, "ecn" | "ce_threshold"))
+    };
+    spelled_out(text).is_ok_and(marks)
+}
+
 /// The discipline that `text` begins with, and the words after its name.
 fn named(text: &str) -> Result<(&'static Discipline, Words<'_>), ParseQdiscError> {
     let mut words = Words::of(text);

@@ -5,7 +5,7 @@ use std::io;
 use std::rc::Rc;
 
 use taut_linux::{FramePool, FrameSource, Tap, VirtioNetHeader};
-use taut_path::classify::classify;
+use taut_path::classify::{classify, mark_congestion};
 use taut_path::{DropReason, Frame, Packet, PacketSink};
 
 /// Frames for everything that a discipline and a ring may hold. More may be asked for (a long
@@ -76,6 +76,7 @@ fn packet_of(header_and_frame: &[u8]) -> impl FnOnce(Frame) -> Packet {
         packet.segmentation = segmentation;
         packet.priority = class.priority;
         packet.flow = class.flow;
+        packet.ecn = class.ecn;
         packet
     }
 }
@@ -87,6 +88,16 @@ impl PacketSink for Frames {
 
     fn dropped(&mut self, packet: Packet, _reason: DropReason) {
         self.0.borrow_mut().give_back(packet.into_frame());
+    }
+
+    /// The receiver reads the mark in the bytes. What cuts a super-packet copies its header, and a
+    /// checksum of TCP that is still open does not cover these bits.
+    fn marked(&mut self, packet: &Packet) {
+        let mut pool = self.0.borrow_mut();
+        let bytes = pool.bytes_mut(packet.frame());
+        if let Some(frame) = bytes.get_mut(VirtioNetHeader::BYTES..) {
+            mark_congestion(frame);
+        }
     }
 }
 

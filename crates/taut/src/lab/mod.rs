@@ -3,6 +3,7 @@
 mod control;
 mod emulated;
 mod frames;
+mod kernel_tcp;
 mod load;
 pub mod options;
 mod packet_ring;

@@ -39,11 +39,14 @@ pub trait Direction {
 #[derive(Debug, Clone, Default)]
 pub struct DirectionOutcome {
     pub in_flight_bytes: Quantiles,
+    pub waiting_packets: Quantiles,
     /// In the limit's units.
     pub limit_p50: u64,
     pub curve: Curve,
     /// Packets that did not get through, for any reason that this side knows.
     pub drops: u64,
+    /// Packets that the discipline marked.
+    pub marks: u64,
 }
 
 /// Moves packets until the row is stopped.

@@ -9,6 +9,7 @@ use anyhow::{Context, anyhow};
 use taut_linux::sched;
 
 use super::control::Control;
+use super::kernel_tcp;
 use super::load::{self, Load, Requests};
 use super::options::RrUnderLoad;
 use super::progress::Progress;
@@ -29,7 +30,12 @@ pub fn run(options: &RrUnderLoad, case: Case, progress: &mut Progress) -> anyhow
             let window = measure(options, &load, &control, progress);
             control.stop();
             let requests = load.join()?;
-            Ok((window?, requests))
+            let retransmits = kernel_tcp::retransmits(&client)? + kernel_tcp::retransmits(&server)?;
+            Ok(Measured {
+                window: window?,
+                requests,
+                retransmits,
+            })
         });
     control.stop();
     let routed = router
@@ -37,8 +43,7 @@ pub fn run(options: &RrUnderLoad, case: Case, progress: &mut Progress) -> anyhow
         .map_err(|_| anyhow!("the routing thread panicked"))?;
     // A router that failed is why the load failed, so its error goes first.
     let directions = routed.context("move packets")?;
-    let (window, requests) = measured?;
-    Ok(to_row(options, case, &window, &requests, &directions))
+    Ok(to_row(options, case, &measured?, &directions))
 }
 
 type Router = thread::JoinHandle<anyhow::Result<Vec<DirectionOutcome>>>;
@@ -55,6 +60,13 @@ fn spawn_router(
         Ok(router::route(directions, &control)?)
     };
     Ok(thread::Builder::new().name("router".into()).spawn(router)?)
+}
+
+/// What a row showed, but for its queues.
+struct Measured {
+    window: Window,
+    requests: Requests,
+    retransmits: u64,
 }
 
 /// What passed while a row was recorded.
@@ -99,10 +111,12 @@ fn wait(length_ns: u64, control: &Control, progress: &mut Progress) {
 fn to_row(
     options: &RrUnderLoad,
     case: Case,
-    window: &Window,
-    requests: &Requests,
+    measured: &Measured,
     directions: &[DirectionOutcome],
 ) -> Row {
+    let Measured {
+        window, requests, ..
+    } = measured;
     let forward = &directions[0];
     let us = |quantile| requests.latency_ns.value_at_quantile(quantile) / 1000;
     let cpu_percent = window.cpu_ns as f64 * 100.0 / window.length_ns as f64;
@@ -110,6 +124,7 @@ fn to_row(
         bql: case.bql,
         tso: case.tso,
         inflight_bytes: forward.in_flight_bytes,
+        waiting_packets: forward.waiting_packets,
         limit_bytes_p50: options
             .experiment
             .limits_bytes(case)
@@ -122,6 +137,8 @@ fn to_row(
         goodput_bps: per_second(window.delivered_bytes * 8, window.length_ns) as u64,
         cpu_percent: Some(one_decimal(cpu_percent)),
         drops: directions.iter().map(|direction| direction.drops).sum(),
+        marks: directions.iter().map(|direction| direction.marks).sum(),
+        retransmits: measured.retransmits,
         curve: forward.curve.clone(),
     }
 }

@@ -62,12 +62,14 @@ impl TapSource {
     ) -> io::Result<DirectionOutcome> {
         let meter = queue.probe();
         let by_tap = link::statistics(&self.ns, self.tap.name())?.tx_dropped;
-        let in_queue = queue.sender().counters().drops.total();
+        let counters = queue.sender().counters();
         Ok(DirectionOutcome {
             in_flight_bytes: meter.in_flight_bytes(),
+            waiting_packets: meter.waiting_packets(),
             limit_p50: meter.limit_p50(),
             curve: meter.curve().clone(),
-            drops: by_tap + self.no_frame_packets + in_queue + lost_packets,
+            drops: by_tap + self.no_frame_packets + counters.drops.total() + lost_packets,
+            marks: counters.marked_packets,
         })
     }
 }

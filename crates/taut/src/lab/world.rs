@@ -17,6 +17,7 @@ use taut_sim::nic::{EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig};
 
 use super::control::{Control, Watch};
 use super::emulated::EmulatedDirection;
+use super::kernel_tcp;
 use super::options::{DriverKind, RrUnderLoad};
 use super::packet_ring::{ReceiveDirection, Ring, RingDirection};
 use super::router::Direction;
@@ -78,6 +79,10 @@ impl World {
     /// Makes the hosts of `case`.
     pub fn new(options: &RrUnderLoad, case: Case) -> anyhow::Result<Self> {
         let (client, server) = (NetNs::new()?, NetNs::new()?);
+        if qdisc::marks(&options.experiment.qdisc) {
+            kernel_tcp::negotiate_ecn(&client)?;
+            kernel_tcp::negotiate_ecn(&server)?;
+        }
         let emulated = options.driver == DriverKind::Emulated;
         // A packet ring sends frames as they are, so checksums must be finished by then.
         let offloads = (emulated, case.tso);

@@ -9,9 +9,9 @@ use taut_sim::scenario::rr_under_load::{Published, Row};
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 const HEADER: &str = "\
-limit  TSO |       bytes in the ring         |  limit | transactions |     latency     | goodput |  CPU | drops
-           |    p10     p50     p90     max  |    p50 |   per second |    p50      p99 |  Mbit/s |    % |
------------+---------------------------------+--------+--------------+-----------------+---------+------+------
+limit  TSO |       bytes in the ring         |  limit |   waiting   | transactions |     latency     | goodput |  CPU | drops  marks   sent
+           |    p10     p50     p90     max  |    p50 |  p50    max |   per second |    p50      p99 |  Mbit/s |    % |              again
+-----------+---------------------------------+--------+-------------+--------------+-----------------+---------+------+--------------------
 ";
 
 /// The table, with the published rows beside ours if they are of the same experiment, and a curve
@@ -28,7 +28,11 @@ pub fn table(rows: &[Row], is_published: bool) -> String {
                 format!("{} to {}", kilo(low), kilo(high))
             };
             let tps = published.rr_tps;
-            let _ = writeln!(text, " published | {bytes:^31} | {:>6} | {tps:>12} |", "");
+            let _ = writeln!(
+                text,
+                " published | {bytes:^31} | {:>6} | {:>11} | {tps:>12} |",
+                "", ""
+            );
         }
     }
     for row in rows {
@@ -47,18 +51,22 @@ fn write_row(text: &mut String, row: &Row) {
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "{:<5}  {:<3} | {:>7} {:>7} {:>7} {:>7} | {limit:>6} | {:>12.1} | {:>7} {:>7} | {:>7} | {cpu:>4} | {:>5}",
+        "{:<5}  {:<3} | {:>7} {:>7} {:>7} {:>7} | {limit:>6} | {:>5} {:>5} | {:>12.1} | {:>7} {:>7} | {:>7} | {cpu:>4} | {:>5} {:>6} {:>6}",
         on_off(row.bql),
         on_off(row.tso),
         kilo(bytes.p10),
         kilo(bytes.p50),
         kilo(bytes.p90),
         kilo(bytes.max),
+        row.waiting_packets.p50,
+        row.waiting_packets.max,
         row.rr_tps,
         time(row.rr_latency_us.p50),
         time(row.rr_latency_us.p99),
         row.goodput_bps / 1_000_000,
         row.drops,
+        row.marks,
+        row.retransmits,
     );
 }
 

@@ -93,6 +93,8 @@ pub struct RrUnderLoad<'a> {
 pub struct Outcome {
     /// Bytes in the bulk senders' ring, over time.
     pub in_flight_bytes: Quantiles,
+    /// Packets waiting in the bulk senders' discipline, over time.
+    pub waiting_packets: Quantiles,
     /// Median of the limit over time, in the limit's units.
     pub limit_p50: u64,
     /// The course of both, from the start.
@@ -103,6 +105,10 @@ pub struct Outcome {
     pub delivered_bytes: u64,
     /// Packets that the disciplines dropped, both ways, over all of the time.
     pub drops: u64,
+    /// Packets that they marked, likewise.
+    pub marks: u64,
+    /// Packets that the senders sent again, likewise.
+    pub retransmits: u64,
 }
 
 /// Why it could not be run.
@@ -178,12 +184,24 @@ impl RrUnderLoad<'_> {
         let meter = world.probe(CLIENT);
         Ok(Outcome {
             in_flight_bytes: meter.in_flight_bytes(),
+            waiting_packets: meter.waiting_packets(),
             limit_p50: meter.limit_p50(),
             curve: meter.curve().clone(),
             latency_ns: world.transactions().latency_ns().clone(),
             delivered_bytes: world.arrived_bytes(SERVER) - before,
             drops: world.dropped_packets(CLIENT) + world.dropped_packets(SERVER),
+            marks: world.marked_packets(CLIENT) + world.marked_packets(SERVER),
+            retransmits: self.retransmits(&world),
         })
+    }
+
+    /// The bulk streams and the one of requests, both ends.
+    fn retransmits<L: Limit>(&self, world: &World<L, Meter<Since>>) -> u64 {
+        let both = |connection| {
+            let of = |host| world.report(connection, host).tcp.retransmissions;
+            of(CLIENT) + of(SERVER)
+        };
+        (0..=self.streams).map(both).sum()
     }
 
     /// When it ends, in ns of virtual time: the warm-up is part of it.
@@ -223,6 +241,7 @@ impl RrUnderLoad<'_> {
         let tcp = TcpConfig {
             super_packet,
             receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
+            ecn: qdisc::marks(self.qdisc),
             ..TcpConfig::default()
         };
         let bulk = ConnectionConfig {

@@ -14,6 +14,8 @@ pub struct Row {
     pub tso: bool,
     /// Queued minus reported, weighted by time.
     pub inflight_bytes: Quantiles,
+    /// Packets waiting in the discipline, weighted by time.
+    pub waiting_packets: Quantiles,
     /// `None` without a limit, and for a limit in packets.
     pub limit_bytes_p50: Option<u64>,
     /// Transactions per second.
@@ -27,6 +29,10 @@ pub struct Row {
     pub cpu_percent: Option<f64>,
     /// Packets lost on the way, both directions.
     pub drops: u64,
+    /// Packets that the disciplines marked instead of dropping them, both directions.
+    pub marks: u64,
+    /// What TCP sent again, both directions: segments live, packets simulated.
+    pub retransmits: u64,
     /// How bytes in the ring and the limit went.
     #[serde(skip)]
     pub curve: Curve,

@@ -176,6 +176,7 @@ impl Settings {
             bql: case.bql,
             tso: case.tso,
             inflight_bytes: outcome.in_flight_bytes,
+            waiting_packets: outcome.waiting_packets,
             limit_bytes_p50: ran.limits_bytes.then_some(outcome.limit_p50),
             rr_tps: one_decimal(per_second(latency_ns.len(), self.duration.0)),
             rr_latency_us: Latency {
@@ -185,6 +186,8 @@ impl Settings {
             goodput_bps: per_second(outcome.delivered_bytes * 8, self.duration.0) as u64,
             cpu_percent: None,
             drops: outcome.drops,
+            marks: outcome.marks,
+            retransmits: outcome.retransmits,
             curve: outcome.curve.clone(),
         }
     }
