@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod course;
 mod cpu;
 pub mod engine;
 pub mod lane;

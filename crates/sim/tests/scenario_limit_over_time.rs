@@ -3,11 +3,15 @@
 
 mod scenario_support;
 
-use scenario_support::{number, row, run_with, show};
+use scenario_support::{file_with, number, row, run_with, show};
+use taut_sim::scenario::registry;
 
 #[test]
 fn the_limit_grows_fast_shrinks_slowly_and_is_exceeded_by_one_object_at_most() {
-    let found = run_with("limit-over-time", &[("duration", "\"2500ms\"")]);
+    let found = run_with(
+        "limit-over-time",
+        &[("duration", "\"2500ms\""), ("tcp_duration", "\"100ms\"")],
+    );
     show(&found);
     for row in &found.rows {
         let object = number(row, "largest_object_bytes");
@@ -39,5 +43,45 @@ fn the_limit_grows_fast_shrinks_slowly_and_is_exceeded_by_one_object_at_most() {
     // Noise never makes the queue busy for a whole interval, and never more than it queued at once.
     let idle = of("idle with noise");
     assert!(number(idle, "limit_bytes") <= 2.0 * 2.0 * 1_514.0, "{idle}");
-    assert_eq!(found.series.len(), 8);
+    assert_eq!(found.series.len(), 12);
+}
+
+#[test]
+fn one_tcp_stream_fills_the_link_under_the_limit_that_its_super_packets_need() {
+    let short = [("duration", "\"100ms\""), ("tcp_duration", "\"300ms\"")];
+    let found = run_with("limit-over-time", &short);
+    show(&found);
+    for super_packets in ["auto", "65160"] {
+        let name = format!("one TCP stream, super-packets {super_packets}");
+        let row = row(&found, &[("traffic", &name)]);
+        // 45 segments behind one set of headers.
+        let object = 66.0 + 45.0 * 1_448.0;
+        assert_eq!(number(row, "largest_object_bytes"), object);
+        // One takes 55 us, more than the cadence: the law's 2RT is two of them, and two to spare.
+        let limit = number(row, "limit_bytes");
+        assert!((2.0 * object..=4.0 * object).contains(&limit), "{row}");
+        // Slow start takes less than a hundredth of the time, and no frame is sent twice.
+        let utilisation = number(row, "utilisation");
+        assert!((0.99..=1.0).contains(&utilisation), "{row}");
+        let series = found.series.iter().filter(|series| series.row == name);
+        let highest = |name| {
+            let series = series.clone().find(|series| series.name == name);
+            let points = series.expect("drawn").points.iter();
+            points.map(|point| point.1).fold(0.0, f64::max)
+        };
+        // Never more in flight than the limit of the time and one object.
+        let most = highest("in flight");
+        assert!(most <= highest("limit") + object, "{most}");
+        assert!(most >= 2.0 * object, "{most}");
+        assert!(number(row, "overshoot_bytes") <= object, "{row}");
+    }
+}
+
+#[test]
+fn a_size_of_super_packets_that_cannot_be_is_refused_by_name() {
+    for bad in ["[\"0\"]", "[\"65537\"]", "[\"automatic\"]", "[\"\"]"] {
+        let text = file_with("limit-over-time", &[("tcp_super_packets", bad)]);
+        let error = registry::check(&text).map(drop).expect_err(bad).to_string();
+        assert!(error.contains("tcp_super_packets"), "{error}");
+    }
 }

@@ -183,7 +183,7 @@ fn each_call_of_a_blind_sender_is_a_packet_to_the_core() {
 }
 
 #[test]
-fn blind_senders_that_wait_share_the_room() {
+fn blind_senders_that_wait_together_keep_the_link_busy() {
     let mut config = config(RATE, DELAY_NS);
     config.nic.slots = 16;
     let parts = |_| (Box::new(Fifo::new(16)) as _, Fixed::off(), ());
@@ -199,8 +199,6 @@ fn blind_senders_that_wait_share_the_room() {
     let arrived = numbers.map(|number| world.blind_report(number).arrived_packets);
     let total: u64 = arrived.iter().sum();
     assert!(total * 1_000 > RATE / 8 / 1_042 * 999, "{arrived:?}");
-    assert_eq!(
-        world.wire(SERVER).packets - total,
-        2 * DELAY_NS / (1_042 * 8) / 2
-    );
+    // The wire holds no more than two.
+    assert!(world.wire(SERVER).packets - total <= 2);
 }

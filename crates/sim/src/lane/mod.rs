@@ -17,10 +17,10 @@ use taut_path::limit::{Dynamic, Fixed};
 use taut_path::queue::QueueConfigError;
 use taut_path::{Frame, Packet, Probe, Segmentation};
 
+pub use crate::course::{Course, Step};
 use crate::meter::Quantiles;
 use crate::nic::{NicConfig, NicConfigError, WireCounters};
 pub use crate::source::WhenFull;
-pub use watch::{Course, Step};
 
 /// Headers that each segment of a super-packet carries: 14 link, 20 network, 32 transport bytes.
 const HEADER_BYTES: u16 = 66;

@@ -97,8 +97,8 @@ impl<'a, L: Limit, T: Probe> Lane<'a, L, T> {
         let discipline = Box::new(Fifo::new(config.backlog_packets.max(1)));
         let queue = TxQueue::new(discipline, limit, nic, watch, queue_config, 0);
         let mut queue = queue.map_err(LaneError::Queue)?;
-        let first_limit = (0, queue.snapshot().limit);
-        queue.probe_mut().course.limit_bytes.push(first_limit);
+        let first_limit = queue.snapshot().limit;
+        queue.probe_mut().course.set_limit(first_limit, 0);
         let mut lane = Self {
             config,
             queue,

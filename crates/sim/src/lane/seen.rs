@@ -45,10 +45,7 @@ impl<L: Limit, T: Probe> Lane<'_, L, T> {
         let end_ns = self.config.end_ns;
         let waiting = self.queue.sender().backlog().packets;
         let in_ring = self.queue.driver().packets_in_ring() as u64;
-        let in_flight = self.queue.sender().in_flight();
-        self.queue
-            .probe_mut()
-            .set_in_flight(in_flight.into(), end_ns);
+        self.queue.probe_mut().course.count_until(end_ns);
         let now = self.queue.driver().counters();
         self.marks.push((end_ns, now));
         let wire = WireCounters {
@@ -65,7 +62,7 @@ impl<L: Limit, T: Probe> Lane<'_, L, T> {
             in_flight_p99_bytes: watch.meter.in_flight_at_bytes(0.99),
             in_flight_mean_bytes: watch.meter.in_flight_mean_bytes(),
             limit_bytes: self.queue.snapshot().limit,
-            course: watch.course.clone(),
+            course: watch.course.course().clone(),
             wire,
             utilisation: wire.time_bytes as f64 * 8e9 / rate_bits_per_s / measured_ns,
             marks: self.marks,

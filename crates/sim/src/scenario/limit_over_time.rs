@@ -1,7 +1,10 @@
 //! E5: the limit and what is in flight over time, on one queue.
 
+mod tcp_stream;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use taut_path::units::parse_size_bytes;
 
 use super::quantity::{Rate, Size, Time, check};
 use super::registry::{Found, Progress, Scenario, ScenarioError};
@@ -12,6 +15,7 @@ use super::single_queue::{
 use super::tracing::TraceRow;
 use crate::lane::{Course, LaneConfig, Observed, Source, observe};
 use crate::nic::InterruptRule;
+use crate::tcp::SuperPacket;
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -33,10 +37,15 @@ pub struct Settings {
     pub cadence: Time,
     /// Descriptors of the ring.
     pub ring: u32,
+    /// Payload of the TCP stream's largest super-packet, a row for each: `auto` is what its rate
+    /// sends in a millisecond, as Linux does.
+    pub tcp_super_packets: Vec<String>,
     /// How long each is watched.
     pub duration: Time,
     /// How long the first ramp-up is watched.
     pub ramp_duration: Time,
+    /// How long a TCP stream is watched.
+    pub tcp_duration: Time,
 }
 
 impl Default for Settings {
@@ -50,8 +59,10 @@ impl Default for Settings {
             noise_gap: Time::ms(2),
             cadence: Time::us(50),
             ring: 1_024,
+            tcp_super_packets: [AUTO, "65160"].map(str::to_owned).to_vec(),
             duration: Time::ms(5_000),
             ramp_duration: Time::ms(5),
+            tcp_duration: Time::ms(2_500),
         }
     }
 }
@@ -90,29 +101,47 @@ impl Settings {
     }
 }
 
-fn row(name: &str, lane: &LaneConfig, seen: &Observed) -> Value {
-    let course = &seen.course;
-    let steps = || {
-        course
-            .limit_bytes
-            .windows(2)
-            .map(|two| (two[0].1, two[1].1))
-    };
-    let growths = steps().filter(|(before, after)| after > before);
-    // From 0, no growth is a factor.
-    let factors = growths.clone().filter(|&(before, _)| before > 0);
-    let factors = factors.map(|(before, after)| f64::from(after) / f64::from(before));
-    json!({
-        "traffic": name,
-        "limit_bytes": seen.limit_bytes,
-        "limit_max_bytes": course.limit_bytes.iter().map(|&(_, limit)| limit).max(),
-        "overshoot_bytes": course.overshoot_bytes,
-        "largest_object_bytes": lane.object_bytes.iter().max(),
-        "to_90_percent_us": ramp_ns(course, seen.limit_bytes).map(|ns| ns as f64 / 1e3),
-        "increases": growths.count(),
-        "decreases": steps().filter(|(before, after)| after < before).count(),
-        "largest_growth_factor": factors.fold(1.0, f64::max),
-    })
+/// What one queue showed.
+struct Seen<'a> {
+    course: &'a Course,
+    limit_bytes: u32,
+    largest_object_bytes: u64,
+    utilisation: f64,
+}
+
+impl<'a> Seen<'a> {
+    fn of_lane(lane: &LaneConfig, seen: &'a Observed) -> Self {
+        Self {
+            course: &seen.course,
+            limit_bytes: seen.limit_bytes,
+            largest_object_bytes: lane.object_bytes.iter().max().map_or(0, |&it| it.into()),
+            utilisation: seen.utilisation,
+        }
+    }
+
+    fn row(&self, name: &str) -> Value {
+        let course = self.course;
+        let steps = || {
+            let changes = course.limit_bytes.windows(2);
+            changes.map(|two| (two[0].1, two[1].1))
+        };
+        let growths = steps().filter(|(before, after)| after > before);
+        // From 0, no growth is a factor.
+        let factors = growths.clone().filter(|&(before, _)| before > 0);
+        let factors = factors.map(|(before, after)| f64::from(after) / f64::from(before));
+        json!({
+            "traffic": name,
+            "limit_bytes": self.limit_bytes,
+            "limit_max_bytes": course.limit_bytes.iter().map(|&(_, limit)| limit).max(),
+            "overshoot_bytes": course.overshoot_bytes,
+            "largest_object_bytes": self.largest_object_bytes,
+            "to_90_percent_us": ramp_ns(course, self.limit_bytes).map(|ns| ns as f64 / 1e3),
+            "increases": growths.count(),
+            "decreases": steps().filter(|(before, after)| after < before).count(),
+            "largest_growth_factor": factors.fold(1.0, f64::max),
+            "utilisation": self.utilisation,
+        })
+    }
 }
 
 /// When the limit first reached 90 % of what it was in the end, in ns.
@@ -144,6 +173,17 @@ impl Scenario for Settings {
         check_ring("ring", self.ring)?;
         check_duration("duration", self.duration)?;
         check_duration("ramp_duration", self.ramp_duration)?;
+        check(
+            "tcp_super_packets, their number",
+            self.tcp_super_packets.len(),
+            0,
+            20,
+        )?;
+        for spelled in &self.tcp_super_packets {
+            super_packet(spelled).map_err(|error| error.to_string())?;
+        }
+        check_duration("tcp_duration", self.tcp_duration)?;
+        check_cadence("cadence", self.cadence, self.tcp_duration)?;
         check("noise_gap", self.noise_gap, Time(1_000), self.duration)?;
         check_cadence("cadence", self.cadence, self.ramp_duration)
     }
@@ -158,13 +198,35 @@ impl Scenario for Settings {
     fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
         let mut found = Found::default();
         let lanes = self.lanes(seed);
-        for (done, (name, lane)) in lanes.iter().enumerate() {
-            progress(name, done as u64, lanes.len() as u64);
+        let steps = (lanes.len() + self.tcp_super_packets.len()) as u64;
+        for (name, lane) in &lanes {
+            progress(name, found.rows.len() as u64, steps);
             let seen = observe(lane, DQL)?;
-            found.rows.push(row(name, lane, &seen));
+            found.rows.push(Seen::of_lane(lane, &seen).row(name));
             found.series.extend(series(name, &seen.course, 0));
         }
-        progress("done", lanes.len() as u64, lanes.len() as u64);
+        for spelled in &self.tcp_super_packets {
+            let name = format!("one TCP stream, super-packets {spelled}");
+            progress(&name, found.rows.len() as u64, steps);
+            let stream = tcp_stream::run(self, super_packet(spelled)?, seed)?;
+            found.rows.push(stream.seen().row(&name));
+            found.series.extend(series(&name, &stream.course, 0));
+        }
+        progress("done", steps, steps);
         Ok(found)
     }
+}
+
+/// Linux's own size of a super-packet.
+const AUTO: &str = "auto";
+
+fn super_packet(spelled: &str) -> Result<SuperPacket, ScenarioError> {
+    if spelled == AUTO {
+        return Ok(SuperPacket::Auto);
+    }
+    let key = "tcp_super_packets";
+    let size = parse_size_bytes(spelled)
+        .map_err(|error| ScenarioError::Setting(format!("{key}: {spelled:?}: {error}, or auto")))?;
+    check_size(key, Size(size)).map_err(ScenarioError::Setting)?;
+    Ok(SuperPacket::Fixed(size as u32))
 }

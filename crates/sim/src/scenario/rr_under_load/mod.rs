@@ -42,11 +42,11 @@ const FIRST_BAND_PRIORITY: u8 = 6;
 pub(super) const SUPER_PACKET_BYTES: u32 = 45 * 1448;
 
 /// What Linux tunes a socket's buffers up to: `tcp_wmem` and `tcp_rmem`.
-const SEND_BUFFER_BYTES: u32 = 4 << 20;
+pub(super) const SEND_BUFFER_BYTES: u32 = 4 << 20;
 pub(super) const RECEIVE_BUFFER_BYTES: u32 = 6 << 20;
 
 /// One write of a bulk sender.
-const WRITE_BYTES: u32 = 64 << 10;
+pub(super) const WRITE_BYTES: u32 = 64 << 10;
 
 /// The time of a transaction that is not spent in the device queue: both hosts' interrupts, stacks
 /// and applications. The one constant of the hosts, chosen to meet the four published rates.

@@ -1,0 +1,107 @@
+//! The limit of a queue and what was in flight, over time.
+
+use taut_path::limit::Done;
+use taut_path::{Packet, Probe};
+
+/// Steps of a course: finer than a plot is wide.
+const STEPS: u64 = 2_000;
+
+/// The limit and what was in flight, over time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Course {
+    /// The limit at the start, and after each completion that changed it: (ns, bytes).
+    pub limit_bytes: Vec<(u64, u32)>,
+    /// The most that was in flight above the limit when a packet went to the device, in bytes.
+    pub overshoot_bytes: u64,
+    /// Length of a step, in ns.
+    pub step_ns: u64,
+    /// What was in flight in each step, from time 0.
+    pub in_flight: Vec<Step>,
+}
+
+/// One step of a course.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Step {
+    /// The most in flight, in bytes.
+    pub peak_bytes: u64,
+    /// Bytes times the ns for which they were in flight.
+    pub byte_ns: u128,
+}
+
+/// Writes down the course of a queue.
+#[derive(Debug)]
+pub struct CourseWatch {
+    course: Course,
+    in_flight_bytes: u64,
+    since_ns: u64,
+}
+
+impl CourseWatch {
+    /// For a queue that is watched from time 0 to `end_ns`.
+    pub fn new(end_ns: u64) -> Self {
+        Self {
+            course: Course {
+                step_ns: (end_ns / STEPS).max(1),
+                ..Course::default()
+            },
+            in_flight_bytes: 0,
+            since_ns: 0,
+        }
+    }
+
+    /// The limit is this from `now_ns` on, in bytes.
+    pub fn set_limit(&mut self, limit_bytes: u32, now_ns: u64) {
+        let changes = &mut self.course.limit_bytes;
+        if changes.last().is_none_or(|&(_, last)| last != limit_bytes) {
+            changes.push((now_ns, limit_bytes));
+        }
+    }
+
+    /// Counts the time until `now_ns` for what was in flight.
+    pub fn count_until(&mut self, now_ns: u64) {
+        while self.since_ns < now_ns {
+            let step_end_ns = (self.since_ns / self.course.step_ns + 1) * self.course.step_ns;
+            let until_ns = now_ns.min(step_end_ns);
+            let held_ns = u128::from(until_ns - self.since_ns);
+            let (since_ns, in_flight_bytes) = (self.since_ns, self.in_flight_bytes);
+            let step = self.step(since_ns);
+            step.byte_ns += u128::from(in_flight_bytes) * held_ns;
+            step.peak_bytes = step.peak_bytes.max(in_flight_bytes);
+            self.since_ns = until_ns;
+        }
+    }
+
+    /// The course so far.
+    pub fn course(&self) -> &Course {
+        &self.course
+    }
+
+    fn step(&mut self, at_ns: u64) -> &mut Step {
+        // At most STEPS and a rest: nobody is watched past the end.
+        let index = (at_ns / self.course.step_ns).min(2 * STEPS) as usize;
+        if self.course.in_flight.len() <= index {
+            self.course.in_flight.resize(index + 1, Step::default());
+        }
+        &mut self.course.in_flight[index]
+    }
+}
+
+impl Probe for CourseWatch {
+    fn on_sent(&mut self, now_ns: u64, packet: &Packet) {
+        self.count_until(now_ns);
+        self.in_flight_bytes += u64::from(packet.wire_bytes);
+        let limit = self.course.limit_bytes.last();
+        let limit = limit.map_or(0, |&(_, limit)| u64::from(limit));
+        let over = self.in_flight_bytes.saturating_sub(limit);
+        self.course.overshoot_bytes = self.course.overshoot_bytes.max(over);
+    }
+
+    fn on_completed(&mut self, now_ns: u64, done: Done) {
+        self.count_until(now_ns);
+        self.in_flight_bytes = self.in_flight_bytes.saturating_sub(done.bytes.into());
+    }
+
+    fn on_limit(&mut self, now_ns: u64, limit: u32) {
+        self.set_limit(limit, now_ns);
+    }
+}
