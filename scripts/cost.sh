@@ -1,6 +1,8 @@
 #!/bin/sh
 # Counts what the estimator costs, in instructions for each packet, and compares the owned variant
-# with the widely deployed C implementation. Counts, unlike times, are the same in every run.
+# with the widely deployed C implementation; then what a packet costs on the whole path with the
+# limit off, fixed, and dynamic, which it also writes to docs/cost.json for docs/predictions.md.
+# Counts, unlike times, are the same in every run of one compiler.
 # Exit codes: 0 ok, 1 failed, 3 the owned variant costs more than the reference, 77 cannot run here.
 set -eu
 
@@ -63,6 +65,45 @@ done <<EOF
 64 0 9.1 112686 814848784
 64 16 10.4 0 814065803
 EOF
+
+cargo build --quiet --release -p taut-path --example path_cost
+path=${CARGO_TARGET_DIR:-target}/release/examples/path_cost
+
+# path_instructions LIMIT BATCH PACKETS: all of them must have been completed.
+path_instructions() {
+    valgrind --tool=callgrind --callgrind-out-file="$work/out" \
+        "$path" "$1" "$2" "$3" >"$work/stdout" 2>"$work/stderr" || {
+        cat "$work/stderr" >&2
+        return 1
+    }
+    if [ "$(cat "$work/stdout")" != "$3" ]; then
+        echo "cost.sh: $1 $2: $(cat "$work/stdout") of $3 packets were completed" >&2
+        return 1
+    fi
+    sed -n 's/^summary: //p' "$work/out"
+}
+
+# path_per_packet LIMIT BATCH: two runs, so that start and end count nothing.
+path_per_packet() {
+    few=$(path_instructions "$1" "$2" 65536)
+    many=$(path_instructions "$1" "$2" 196608)
+    awk -v few="$few" -v many="$many" 'BEGIN { printf "%.1f", (many - few) / 131072 }'
+}
+
+echo
+echo "instructions for each packet on the whole path: fifo, limit, ring, completion"
+printf '%5s %8s %8s %8s\n' batch off fixed dql
+rows=
+for batch in 1 8 64; do
+    off=$(path_per_packet off "$batch")
+    fixed=$(path_per_packet fixed "$batch")
+    dql=$(path_per_packet dql "$batch")
+    printf '%5s %8s %8s %8s\n' "$batch" "$off" "$fixed" "$dql"
+    rows="$rows${rows:+,
+}    {\"batch_packets\": $batch, \"off\": $off, \"fixed\": $fixed, \"dql\": $dql}"
+done
+printf '{\n  "version": 1,\n  "unit": "instructions for each packet",\n  "rows": [\n%s\n  ]\n}\n' \
+    "$rows" >docs/cost.json
 
 if [ "$above" -gt 0 ]; then
     echo "cost.sh: the owned variant is above the reference in $above of 6 cases" >&2

@@ -23,17 +23,62 @@ pub struct Predictions {
     /// JSON documents of the lab, whose figures stand beside the predicted ones
     #[arg(long, value_name = "FILE")]
     pub live: Vec<PathBuf>,
+
+    /// What `scripts/cost.sh` counted on the path, to stand for the published CPU percentages
+    #[arg(long, value_name = "FILE")]
+    pub cost: Option<PathBuf>,
 }
 
 /// `taut predictions`.
 pub fn run(options: &Predictions) -> ExitCode {
-    match live_values(&options.live).and_then(|live| Ok(page(&documents()?, &live))) {
+    match whole_page(options) {
         Ok(page) => stdout::print(&page),
         Err(error) => {
             eprintln!("taut: {error:#}");
             ExitCode::from(exit::FAILED)
         }
     }
+}
+
+fn whole_page(options: &Predictions) -> anyhow::Result<String> {
+    let live = live_values(&options.live)?;
+    let cost = options.cost.as_ref().map(|file| {
+        let read = std::fs::read_to_string(file).map_err(anyhow::Error::from);
+        let rows = read.and_then(|text| cost_rows(&text));
+        rows.with_context(|| format!("read {}", file.display()))
+    });
+    Ok(page(&documents()?, &live) + &cost.transpose()?.unwrap_or_default())
+}
+
+/// What a packet costs on the path, as a section of the page.
+fn cost_rows(text: &str) -> anyhow::Result<String> {
+    let document: serde_json::Value = serde_json::from_str(text)?;
+    let rows = document["rows"].as_array().context("no rows in it")?;
+    let mut section = String::from(
+        "\n## cost of a packet\n\n\
+         The CPU percentages published with E2 are of hosts that are not known, and cannot be \
+         predicted. In their\nplace, what a packet costs on the path (fifo, limit, ring, \
+         completion, over a device that does nothing)\nwith the limit and without, in \
+         instructions, counted by `scripts/cost.sh`:\n\n\
+         | packets of a completion | off | fixed | dql | dql above off |\n\
+         |--:|--:|--:|--:|--:|\n",
+    );
+    for row in rows {
+        let number = |key: &str| {
+            row[key]
+                .as_f64()
+                .with_context(|| format!("no {key} in a row"))
+        };
+        let (batch, fixed) = (number("batch_packets")?, number("fixed")?);
+        let (off, dql) = (number("off")?, number("dql")?);
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            section,
+            "| {batch} | {off:.1} | {fixed:.1} | {dql:.1} | {:.1} |",
+            dql - off
+        );
+    }
+    Ok(section)
 }
 
 /// Figures found live, by their id.
@@ -116,6 +161,22 @@ fn line(figure: &Figure, live: Option<&f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cost_is_a_row_for_each_batch_and_a_file_without_is_refused() {
+        let text = r#"{"rows": [{"batch_packets": 8, "off": 100.0, "fixed": 101, "dql": 120.5}]}"#;
+        let section = cost_rows(text).unwrap();
+        assert!(
+            section.ends_with("| 8 | 100.0 | 101.0 | 120.5 | 20.5 |\n"),
+            "{section}"
+        );
+        for (text, what) in [
+            ("{}", "no rows"),
+            (r#"{"rows": [{"off": 1}]}"#, "no batch_packets"),
+        ] {
+            assert!(cost_rows(text).unwrap_err().to_string().contains(what));
+        }
+    }
 
     #[test]
     fn a_live_figure_stands_beside_the_one_of_its_id() {
