@@ -18,6 +18,7 @@
 
 extern crate alloc;
 
+pub mod budget;
 pub mod classify;
 mod driver;
 pub mod gate;

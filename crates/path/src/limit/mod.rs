@@ -83,6 +83,10 @@ pub trait LimitSender {
 
     /// There is something to send and no room. Linux's rule does not care.
     fn refused(&mut self) {}
+
+    /// The queue takes no more for now: what room it leaves is for others. Only a
+    /// [budget](crate::budget) has others.
+    fn share_room(&self) {}
 }
 
 /// The completer's half of a rule.
@@ -97,6 +101,12 @@ pub trait LimitCompleter {
 
     /// Whether one more packet may go, read afresh.
     fn has_room(&self) -> bool;
+
+    /// Room may have come that this queue does not use: it is for others. Only a
+    /// [budget](crate::budget) has others. Returns whether that started this very queue.
+    fn share_room(&self) -> bool {
+        false
+    }
 
     /// A round found nothing finished: does what was put off until `now_ns`.
     ///

@@ -4,6 +4,8 @@
 //! largest packet's slots are free; the [`Reaper`] takes completions, tells the limit, and says
 //! when the sender must be run again. On one thread, [`TxQueue`] holds both.
 
+mod flow_map;
+pub mod many;
 mod one_thread;
 mod reaper;
 mod sender;
@@ -20,6 +22,7 @@ use crate::packet::DropReason;
 use crate::qdisc::Qdisc;
 use crate::room::RoomWaker;
 
+pub use flow_map::{FlowMap, FlowMapError};
 pub use one_thread::TxQueue;
 pub use reaper::{CompleteError, Completed, Reaper, ReaperCounters};
 pub use sender::{NoRoom, Sender, SenderCounters};
@@ -155,7 +158,7 @@ impl core::error::Error for QueueConfigError {}
 
 /// What both halves see.
 #[derive(Debug)]
-struct Shared {
+pub(crate) struct Shared {
     stack: Gate,
     driver: Gate,
     room: RoomWaker,
@@ -165,6 +168,30 @@ struct Shared {
 }
 
 impl Shared {
+    pub(crate) fn new(config: &QueueConfig, now_ns: u64) -> Self {
+        Self {
+            stack: Gate::new(),
+            driver: Gate::new(),
+            room: RoomWaker::new(config.waker.clone()),
+            burst_start_ns: AtomicU64::new(now_ns),
+        }
+    }
+
+    /// Whether the limit, or a budget above it, stopped the queue.
+    pub(crate) fn is_stopped_by_stack(&self) -> bool {
+        self.stack.is_closed()
+    }
+
+    /// For a budget that has room for this queue: clears the stack stop and wakes a sender that
+    /// waits. Returns whether this call cleared it and the sender can run.
+    pub(crate) fn start_stack(&self) -> bool {
+        let started = self.stack.open() && self.is_open();
+        if started {
+            self.room.notify(|| true);
+        }
+        started
+    }
+
     fn is_open(&self) -> bool {
         !self.stack.is_closed() && !self.driver.is_closed()
     }
@@ -180,21 +207,27 @@ pub fn split<L: Limit>(
     config: QueueConfig,
     now_ns: u64,
 ) -> Result<(Sender<L>, Reaper<L>), QueueConfigError> {
+    let shared = Arc::new(Shared::new(&config, now_ns));
+    split_around(shared, discipline, limit, &config, now_ns)
+}
+
+/// As [`split`], around gates that somebody else knows of too.
+pub(crate) fn split_around<L: Limit>(
+    shared: Arc<Shared>,
+    discipline: alloc::boxed::Box<dyn Qdisc + Send>,
+    limit: L,
+    config: &QueueConfig,
+    now_ns: u64,
+) -> Result<(Sender<L>, Reaper<L>), QueueConfigError> {
     config.validate()?;
     let (limit_sender, limit_completer) = limit.split(now_ns).map_err(QueueConfigError::Limit)?;
-    let shared = Arc::new(Shared {
-        stack: Gate::new(),
-        driver: Gate::new(),
-        room: RoomWaker::new(config.waker.clone()),
-        burst_start_ns: AtomicU64::new(now_ns),
-    });
     let sender = Sender::new(
         discipline,
         limit_sender,
         shared.clone(),
         config.train_packets,
     );
-    Ok((sender, Reaper::new(limit_completer, shared, &config)))
+    Ok((sender, Reaper::new(limit_completer, shared, config)))
 }
 
 /// Forgets everything in flight and starts the queue again, after a flush of descriptors that were

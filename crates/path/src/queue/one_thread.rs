@@ -42,12 +42,18 @@ impl<L: Limit, D: TxRing + Completions, P: Probe> TxQueue<L, D, P> {
             });
         }
         let (sender, reaper) = split(discipline, limit, config, now_ns)?;
-        Ok(Self {
+        Ok(Self::of(sender, reaper, driver, probe))
+    }
+
+    /// The two halves of one queue together, in front of `driver`, whose ring must hold its largest
+    /// packet.
+    pub fn of(sender: Sender<L>, reaper: Reaper<L>, driver: D, probe: P) -> Self {
+        Self {
             sender,
             reaper,
             driver,
             probe,
-        })
+        }
     }
 
     /// Hands `packet` to the discipline, which drops what it cannot hold. Follow with

@@ -196,7 +196,8 @@ impl<L: Limit> Reaper<L> {
         if schedule {
             self.shared.room.notify(|| true);
         }
-        schedule
+        // A queue that runs now shares what is left when it is through.
+        schedule || limit.share_room()
     }
 
     /// Looks for a stall without waiting for a completion that may never come.

@@ -135,6 +135,18 @@ impl<L: Limit> Sender<L> {
         sink: &mut dyn PacketSink,
         probe: &mut impl Probe,
     ) -> Stop<R::Error> {
+        let stop = self.run_until_stopped(ring, now_ns, sink, probe);
+        self.limit.share_room();
+        stop
+    }
+
+    fn run_until_stopped<R: TxRing>(
+        &mut self,
+        ring: &mut R,
+        now_ns: u64,
+        sink: &mut dyn PacketSink,
+        probe: &mut impl Probe,
+    ) -> Stop<R::Error> {
         // First of all, also of a stop: what the device does not know of never completes.
         if self.kick_owed
             && let Err(error) = self.kick(ring, now_ns)

@@ -6,12 +6,32 @@
 pub mod decimal;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Wake;
 
 use taut_path::limit::Limit;
 use taut_path::qdisc::Fifo;
 use taut_path::{
     Completions, DropReason, Ecn, Frame, Packet, PacketSink, Probe, QueueConfig, TxQueue, TxRing,
 };
+
+/// A waker that counts.
+#[derive(Default)]
+pub struct Wakes(AtomicU64);
+
+impl Wakes {
+    /// Wake-ups since this was last asked.
+    pub fn take(&self) -> u64 {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+}
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
 
 /// The doorbell or the reaping of the fake did not work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

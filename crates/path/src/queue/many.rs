@@ -1,0 +1,310 @@
+//! Several sending threads in front of one transmit queue.
+//!
+//! A bounded ring takes packets from any number of [`Submitter`]s, each on a thread of its own. The
+//! thread that owns the queue has the [`Intake`], which moves them on into the discipline: the only
+//! place where packets should wait, so the ring can be short. What one submitter hands in stays in
+//! order.
+//!
+//! Both sides can sleep, and neither misses the other: each submitter that may sleep has a
+//! [`Waiter`] with a gate of its own, and the intake has one for work. Back-pressure goes up: a
+//! discipline that is full leaves the packets in the ring, and a ring that is full gives a packet
+//! back as [`NoRoom`].
+
+use alloc::sync::Arc;
+use core::fmt;
+use core::task::Waker;
+
+use concurrent_queue::{ConcurrentQueue, PushError};
+use taut_dql::sync::{AtomicBool, AtomicU64, Ordering, fence};
+
+use super::{NoRoom, Sender, Stop};
+use crate::driver::TxRing;
+use crate::gate::Gate;
+use crate::limit::Limit;
+use crate::packet::{DropReason, Packet, PacketSink};
+use crate::probe::Probe;
+use crate::room::RoomWaker;
+
+/// Why a packet was not taken; it comes back.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The ring is full; [`Waiter::must_wait`] tells when to try again.
+    NoRoom(NoRoom),
+    /// The owner of the queue takes no more.
+    Closed(Packet),
+}
+
+impl Refused {
+    /// The packet.
+    pub fn into_packet(self) -> Packet {
+        match self {
+            Self::NoRoom(NoRoom(packet)) | Self::Closed(packet) => packet,
+        }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRoom(_) => f.write_str("no buffer space: the ring of the submitters is full"),
+            Self::Closed(_) => f.write_str("the queue is closed"),
+        }
+    }
+}
+
+impl core::error::Error for Refused {}
+
+/// What all submitters and the intake see.
+struct Shared<const LOOKS_AGAIN: bool> {
+    ring: ConcurrentQueue<Packet>,
+    /// Wakes the owner, which waits for work.
+    work: RoomWaker,
+    /// Submitters that may be asleep, the one that has waited longest first.
+    sleepers: ConcurrentQueue<Arc<Sleeper>>,
+    wakeups: AtomicU64,
+}
+
+/// One submitter that may sleep.
+struct Sleeper {
+    gate: Gate,
+    /// Is among the sleepers; there at most once.
+    listed: AtomicBool,
+    waker: Waker,
+}
+
+impl<const LOOKS_AGAIN: bool> Shared<LOOKS_AGAIN> {
+    fn has_room(&self) -> bool {
+        // A closed ring is no reason to sleep either.
+        !self.ring.is_full() || self.ring.is_closed()
+    }
+
+    /// For the owner, after it made room for so many: wakes as many that sleep, all if the ring is
+    /// empty now. Those who are left are woken when the rest is taken.
+    fn wake(&self, freed: usize) {
+        fence(Ordering::SeqCst);
+        let mut left = if self.ring.is_empty() {
+            usize::MAX
+        } else {
+            freed
+        };
+        while left > 0
+            && let Ok(sleeper) = self.sleepers.pop()
+        {
+            // Sees the gate closed by whoever found itself listed still.
+            sleeper.listed.swap(false, Ordering::AcqRel);
+            if sleeper.gate.open_if(|| true) {
+                self.wakeups.fetch_add(1, Ordering::Relaxed);
+                sleeper.waker.wake_by_ref();
+                left -= 1;
+            }
+        }
+    }
+}
+
+/// Makes a ring for `capacity_packets` packets (at least 1) in front of a queue, for at most
+/// `sleepers` waiters at a time. `waker` wakes the owner when it waits for work; the queue's own
+/// waker, for room, may be the same.
+pub fn split(capacity_packets: u32, sleepers: u32, waker: Waker) -> (Submitter, Intake) {
+    split_checked(capacity_packets, sleepers, waker)
+}
+
+/// As [`split`]. `LOOKS_AGAIN` exists for the model check only: a version whose waiters do not look
+/// again is broken, and the check must catch it.
+#[doc(hidden)]
+pub fn split_checked<const LOOKS_AGAIN: bool>(
+    capacity_packets: u32,
+    sleepers: u32,
+    waker: Waker,
+) -> (Submitter<LOOKS_AGAIN>, Intake<LOOKS_AGAIN>) {
+    let shared = Arc::new(Shared {
+        ring: ConcurrentQueue::bounded(capacity_packets.max(1) as usize),
+        work: RoomWaker::new(waker),
+        sleepers: ConcurrentQueue::bounded(sleepers.max(1) as usize),
+        wakeups: AtomicU64::new(0),
+    });
+    let intake = Intake {
+        shared: shared.clone(),
+        held: None,
+    };
+    (Submitter { shared }, intake)
+}
+
+/// Hands packets in. Each thread has a clone of its own, or all share one.
+pub struct Submitter<const LOOKS_AGAIN: bool = true> {
+    shared: Arc<Shared<LOOKS_AGAIN>>,
+}
+
+impl<const LOOKS_AGAIN: bool> Clone for Submitter<LOOKS_AGAIN> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: self.shared.clone(),
+        }
+    }
+}
+
+impl<const LOOKS_AGAIN: bool> Submitter<LOOKS_AGAIN> {
+    /// Hands in `packet`, and wakes the owner if it waits for work. Any thread may.
+    ///
+    /// # Errors
+    /// [`Refused`] gives the packet back.
+    pub fn offer(&self, packet: Packet) -> Result<(), Refused> {
+        self.shared.ring.push(packet).map_err(|error| match error {
+            PushError::Full(packet) => Refused::NoRoom(NoRoom(packet)),
+            PushError::Closed(packet) => Refused::Closed(packet),
+        })?;
+        self.shared.work.notify(|| true);
+        Ok(())
+    }
+
+    /// A place to wait for room, woken through `waker`. One for each thread that may sleep.
+    pub fn waiter(&self, waker: Waker) -> Waiter<LOOKS_AGAIN> {
+        let sleeper = Arc::new(Sleeper {
+            gate: Gate::new(),
+            listed: AtomicBool::new(false),
+            waker,
+        });
+        Waiter {
+            shared: self.shared.clone(),
+            sleeper,
+        }
+    }
+
+    /// Whether the owner takes no more.
+    pub fn is_closed(&self) -> bool {
+        self.shared.ring.is_closed()
+    }
+}
+
+/// One thread's place to wait for room.
+pub struct Waiter<const LOOKS_AGAIN: bool = true> {
+    shared: Arc<Shared<LOOKS_AGAIN>>,
+    sleeper: Arc<Sleeper>,
+}
+
+impl<const LOOKS_AGAIN: bool> Waiter<LOOKS_AGAIN> {
+    /// For a submitter that found no room: asks for a wake-up. Returns whether to sleep; false if
+    /// there is room after all, the queue is closed, or more wait already than were announced. One
+    /// wake-up may come for nothing.
+    pub fn must_wait(&mut self) -> bool {
+        self.sleeper.gate.close_unless(|| {
+            let listed = self.list();
+            // Between the list and the look, as between the gate and the look.
+            fence(Ordering::SeqCst);
+            !listed || (LOOKS_AGAIN && self.shared.has_room())
+        })
+    }
+
+    /// Gets among the sleepers, with the gate closed already.
+    fn list(&self) -> bool {
+        if self.sleeper.listed.swap(true, Ordering::AcqRel) {
+            return true;
+        }
+        let listed = self.shared.sleepers.push(self.sleeper.clone()).is_ok();
+        if !listed {
+            self.sleeper.listed.store(false, Ordering::Release);
+        }
+        listed
+    }
+}
+
+/// The owner's end: takes what was handed in.
+pub struct Intake<const LOOKS_AGAIN: bool = true> {
+    shared: Arc<Shared<LOOKS_AGAIN>>,
+    /// Taken out, and the discipline had no room for it.
+    held: Option<Packet>,
+}
+
+impl<const LOOKS_AGAIN: bool> Intake<LOOKS_AGAIN> {
+    /// Moves packets into the discipline while it has room. Returns how many.
+    pub fn drain<L: Limit>(
+        &mut self,
+        sender: &mut Sender<L>,
+        now_ns: u64,
+        sink: &mut dyn PacketSink,
+        probe: &mut impl Probe,
+    ) -> usize {
+        let mut moved = 0;
+        let mut freed = 0;
+        loop {
+            let packet = match self.held.take() {
+                Some(packet) => packet,
+                None => match self.shared.ring.pop() {
+                    Ok(packet) => {
+                        freed += 1;
+                        packet
+                    }
+                    Err(_) => break,
+                },
+            };
+            if let Err(NoRoom(packet)) = sender.offer(packet, now_ns, sink, probe) {
+                self.held = Some(packet);
+                break;
+            }
+            moved += 1;
+        }
+        if freed > 0 {
+            self.shared.wake(freed);
+        }
+        moved
+    }
+
+    /// Takes in and sends until nothing is left to do.
+    pub fn run<L: Limit, R: TxRing>(
+        &mut self,
+        sender: &mut Sender<L>,
+        ring: &mut R,
+        now_ns: u64,
+        sink: &mut dyn PacketSink,
+        probe: &mut impl Probe,
+    ) -> Stop<R::Error> {
+        loop {
+            self.drain(sender, now_ns, sink, probe);
+            let stop = sender.run(ring, now_ns, sink, probe);
+            // Whoever runs out of packets looks once more; a queue that is stopped makes no room.
+            if !matches!(stop, Stop::Idle) || self.is_empty() {
+                return stop;
+            }
+        }
+    }
+
+    /// For an owner that has nothing to do: asks to be woken when a packet is handed in. Returns
+    /// false if one was meanwhile, or the queue is closed.
+    pub fn must_wait(&self) -> bool {
+        let ring = &self.shared.ring;
+        self.shared
+            .work
+            .must_wait(|| LOOKS_AGAIN && (!ring.is_empty() || ring.is_closed()))
+    }
+
+    /// Whether nothing waits to be taken in.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_none() && self.shared.ring.is_empty()
+    }
+
+    /// Takes no more packets from now on: every submitter gets its packet back. What was handed in
+    /// before is still here.
+    pub fn close(&mut self) {
+        if self.shared.ring.close() {
+            self.shared.wake(usize::MAX);
+        }
+    }
+
+    /// Closes the ring and drops what was handed in and not moved on.
+    pub fn flush(&mut self, sink: &mut dyn PacketSink) {
+        self.close();
+        let held = self.held.take().into_iter();
+        for packet in held.chain(self.shared.ring.try_iter()) {
+            sink.dropped(packet, DropReason::Flushed);
+        }
+    }
+
+    /// Times that a submitter was woken.
+    pub fn wakeups(&self) -> u64 {
+        self.shared.wakeups.load(Ordering::Relaxed)
+    }
+
+    /// Times that the owner was woken for work.
+    pub fn work_wakeups(&self) -> u64 {
+        self.shared.work.wakeups()
+    }
+}
