@@ -5,6 +5,7 @@
 
 pub mod course;
 mod cpu;
+pub mod device;
 pub mod engine;
 pub mod lane;
 pub mod meter;

@@ -6,6 +6,7 @@
 //! being preempted does not look like starvation.
 
 mod interrupt;
+mod multi;
 mod wire;
 
 use core::convert::Infallible;
@@ -17,10 +18,9 @@ use taut_path::{Completions, Packet, TxRing};
 
 use interrupt::Periods;
 pub use interrupt::{InterruptRule, RareGap};
+pub use multi::{MultiEvent, MultiNic, RingOf};
+use wire::Clock;
 pub use wire::{Framing, WireTime};
-
-/// Bits in a byte, times the nanoseconds of a second: link time is this over bit/s.
-const BIT_NS_PER_BYTE: u64 = 8 * 1_000_000_000;
 
 /// When a packet counts as finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -129,7 +129,7 @@ struct OnWire {
 
 /// A NIC with one transmit ring.
 pub struct EmulatedNic {
-    rate_bits_per_s: u64,
+    clock: Clock,
     ring: DescriptorRing,
     /// Submitted and not sent, oldest first; only the first `visible` are known to the NIC.
     waiting: VecDeque<InRing>,
@@ -139,9 +139,6 @@ pub struct EmulatedNic {
     finished_at: FinishedAt,
     segments_apart: bool,
     framing: Framing,
-    /// Part of a nanosecond that the wire owes, in units of 1/rate: without it, fast links would
-    /// drift by the rounding of each frame.
-    owed: u64,
     wire_free_ns: u64,
     /// Sent and not reaped, oldest first.
     finished: VecDeque<InRing>,
@@ -159,12 +156,10 @@ impl EmulatedNic {
     /// # Errors
     /// If the rate is 0, or the ring is too small for its largest packet.
     pub fn new(config: NicConfig) -> Result<Self, NicConfigError> {
-        if config.rate_bits_per_s == 0 {
-            return Err(NicConfigError::RateZero);
-        }
+        let clock = Clock::new(config.rate_bits_per_s).ok_or(NicConfigError::RateZero)?;
         let ring = DescriptorRing::new(config.slots, config.rule).map_err(NicConfigError::Ring)?;
         Ok(Self {
-            rate_bits_per_s: config.rate_bits_per_s,
+            clock,
             ring,
             waiting: VecDeque::new(),
             visible: 0,
@@ -172,7 +167,6 @@ impl EmulatedNic {
             finished_at: config.finished_at,
             segments_apart: config.segments_apart,
             framing: config.framing,
-            owed: 0,
             wire_free_ns: 0,
             finished: VecDeque::new(),
             untold: 0,
@@ -231,27 +225,24 @@ impl EmulatedNic {
     /// # Errors
     /// If the rate is 0; nothing changes.
     pub fn set_rate(&mut self, rate_bits_per_s: u64, now_ns: u64) -> Result<(), NicConfigError> {
-        if rate_bits_per_s == 0 {
-            return Err(NicConfigError::RateZero);
-        }
+        let clock = Clock::new(rate_bits_per_s).ok_or(NicConfigError::RateZero)?;
         // A frame that had left by then does not leave again.
         if let Some(frame) = &mut self.on_wire
             && frame.ends_ns > now_ns
         {
             let from_ns = frame.starts_ns.max(now_ns);
             let left_ns = u128::from(frame.ends_ns - from_ns);
-            let stretched = left_ns * u128::from(self.rate_bits_per_s);
+            let stretched = left_ns * u128::from(self.clock.rate_bits_per_s);
             let left_ns = (stretched / u128::from(rate_bits_per_s)).min(u64::MAX.into()) as u64;
             frame.ends_ns = from_ns.saturating_add(left_ns);
         }
-        self.rate_bits_per_s = rate_bits_per_s;
-        self.owed = 0;
+        self.clock = clock;
         Ok(())
     }
 
     /// Link rate now, in bit/s.
     pub fn rate_bits_per_s(&self) -> u64 {
-        self.rate_bits_per_s
+        self.clock.rate_bits_per_s
     }
 
     /// Free descriptors at which a stopped queue should start again.
@@ -319,20 +310,14 @@ impl EmulatedNic {
         };
         let starts_ns = now_ns.max(self.wire_free_ns);
         if starts_ns > self.wire_free_ns {
-            self.owed = 0;
+            self.clock.forget_rest();
         }
         let (cost, last) = if self.segments_apart {
             self.framing.segment_time(&head.packet, index)
         } else {
             (self.framing.packet_time(&head.packet), true)
         };
-        // Saturates for frames of more than 2 GB, which no limit can count.
-        let bit_ns = cost
-            .bytes
-            .saturating_mul(BIT_NS_PER_BYTE)
-            .saturating_add(self.owed);
-        self.owed = bit_ns % self.rate_bits_per_s;
-        let ends_ns = starts_ns.saturating_add(bit_ns / self.rate_bits_per_s);
+        let ends_ns = starts_ns.saturating_add(self.clock.hold_ns(cost.bytes));
         self.on_wire = Some(OnWire {
             index,
             last,

@@ -20,6 +20,43 @@ pub struct WireTime {
     pub frames: u64,
 }
 
+/// Bits in a byte, times the nanoseconds of a second: link time is this over bit/s.
+const BIT_NS_PER_BYTE: u64 = 8 * 1_000_000_000;
+
+/// How long bytes take at a rate.
+#[derive(Debug)]
+pub(super) struct Clock {
+    pub(super) rate_bits_per_s: u64,
+    /// Part of a nanosecond that the wire owes, in units of 1/rate: without it, fast links would
+    /// drift by the rounding of each frame.
+    owed: u64,
+}
+
+impl Clock {
+    /// `None` for a rate of 0.
+    pub(super) fn new(rate_bits_per_s: u64) -> Option<Self> {
+        (rate_bits_per_s > 0).then_some(Self {
+            rate_bits_per_s,
+            owed: 0,
+        })
+    }
+
+    /// The wire was idle: nothing is owed.
+    pub(super) fn forget_rest(&mut self) {
+        self.owed = 0;
+    }
+
+    /// How long so many bytes of link time hold the wire after what came before, in ns.
+    pub(super) fn hold_ns(&mut self, bytes: u64) -> u64 {
+        // Saturates for frames of more than 2 GB, which no limit can count.
+        let bit_ns = bytes
+            .saturating_mul(BIT_NS_PER_BYTE)
+            .saturating_add(self.owed);
+        self.owed = bit_ns % self.rate_bits_per_s;
+        bit_ns / self.rate_bits_per_s
+    }
+}
+
 impl Framing {
     /// Ethernet: padded to 60 bytes; check sequence 4, preamble and start delimiter 8, gap 12.
     pub const ETHERNET: Self = Self {

@@ -21,6 +21,8 @@ pub mod rr_sizes;
 pub mod rr_under_load;
 pub mod s1;
 #[cfg(feature = "scenario")]
+pub mod shared_budget;
+#[cfg(feature = "scenario")]
 mod single_queue;
 #[cfg(feature = "scenario")]
 pub mod tracing;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::tracing::{TraceRow, TraceRowsError, check_rows, trace_rows};
 use super::{
     aperiodic, blind_sender, limit_over_time, never_worse, rate_change, right_size, rr_sizes,
-    rr_under_load, watermarks,
+    rr_under_load, shared_budget, watermarks,
 };
 use crate::lane::LaneError;
 use crate::results::{DOCUMENT_VERSION, Document, Figure, Series};
@@ -133,6 +133,7 @@ pub const ALL: &[Entry] = &[
     Entry::of::<limit_over_time::Settings>(include_str!("../../scenarios/limit-over-time.toml")),
     Entry::of::<blind_sender::Settings>(include_str!("../../scenarios/blind-sender.toml")),
     Entry::of::<watermarks::Settings>(include_str!("../../scenarios/watermarks.toml")),
+    Entry::of::<shared_budget::Settings>(include_str!("../../scenarios/shared-budget.toml")),
     Entry::of::<never_worse::Settings>(include_str!("../../scenarios/never-worse.toml")),
 ];
 
@@ -280,6 +281,7 @@ mod tests {
         states_its_defaults::<limit_over_time::Settings>();
         states_its_defaults::<blind_sender::Settings>();
         states_its_defaults::<watermarks::Settings>();
+        states_its_defaults::<shared_budget::Settings>();
         states_its_defaults::<never_worse::Settings>();
     }
 }

@@ -1,0 +1,333 @@
+//! Several transmit queues of one NIC, in virtual time, with or without a budget that they share.
+//!
+//! [`observe`] lets each queue have the link to itself for a time, one after the other, and after a
+//! pause all together, and tells what was in flight then.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Waker;
+
+use taut_path::budget::{self, Budget, Setup};
+use taut_path::limit::{Done, Dynamic, Fixed, Limit};
+use taut_path::qdisc::Fifo;
+use taut_path::{DropReason, Packet, PacketSink, Probe, QueueConfig, Stop, TxQueue, queue};
+
+use crate::lane::{LaneError, object};
+use crate::nic::{MultiEvent, MultiNic, NicConfig, RingOf};
+use crate::source::Note;
+
+/// Steps of a course: finer than a plot is wide.
+const STEPS: u64 = 2_000;
+
+/// What holds the sum of all queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharedBudget {
+    /// Nothing: each queue has its own limit and no more.
+    None,
+    /// So many bytes.
+    Bytes(u32),
+    /// Linux's rule over all queues together.
+    Dynamic {
+        /// How often it is told, in ns.
+        interval_ns: u64,
+    },
+}
+
+/// The device, and how it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceConfig {
+    /// Link rate, each ring, interrupts, seed.
+    pub nic: NicConfig,
+    /// Queues.
+    pub queues: usize,
+    /// Size of every object, in bytes.
+    pub object_bytes: u32,
+    /// Packets that wait above each queue while it sends.
+    pub backlog_packets: u32,
+    /// How long each queue has the link to itself, in ns.
+    pub alone_ns: u64,
+    /// How long none sends then, in ns.
+    pub pause_ns: u64,
+    /// How long all send together, in ns.
+    pub together_ns: u64,
+}
+
+/// What was seen while all sent together.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    /// The own limit of each queue when that began, in bytes.
+    pub limits_bytes: Vec<u32>,
+    /// What was in flight in all queues together: most, in bytes.
+    pub peak_bytes: u64,
+    /// The same, times the ns for which it was.
+    pub byte_ns: u128,
+    /// Time for which it was above the mark that was asked about, in ns.
+    pub above_ns: u64,
+    /// The most in each step of time: (ns from the beginning, bytes).
+    pub course: Vec<(u64, u64)>,
+    /// The budget's limit over time, in bytes.
+    pub budget: Vec<(u64, u32)>,
+    /// Link time that each queue got, in bytes.
+    pub time_bytes: Vec<u64>,
+}
+
+/// Runs the device. Time above one queue's limit, and an object for each of the others, is counted.
+///
+/// # Errors
+/// If its settings contradict each other.
+pub fn observe(config: &DeviceConfig, shared: SharedBudget) -> Result<Seen, LaneError> {
+    let (nic, rings) = MultiNic::new(&config.nic, config.queues).map_err(LaneError::Nic)?;
+    let notes: Vec<Arc<Note>> = rings.iter().map(|_| Arc::default()).collect();
+    let setups = notes.iter().zip(&rings).map(|(note, ring)| Setup {
+        discipline: Box::new(Fifo::new(config.backlog_packets)) as _,
+        limit: Dynamic::default(),
+        config: QueueConfig {
+            waker: Waker::from(note.clone()),
+            ..QueueConfig::new(taut_path::TxRing::slots_free(ring))
+        },
+    });
+    let setups: Vec<Setup<Dynamic>> = setups.collect();
+    let ring_notes = (rings, notes);
+    match shared {
+        SharedBudget::None => {
+            let halves = setups.into_iter().map(|setup| {
+                queue::split(setup.discipline, setup.limit, setup.config, 0)
+                    .map_err(LaneError::Queue)
+            });
+            let halves = halves.collect::<Result<Vec<_>, _>>()?;
+            Ok(Device::new(config, nic, ring_notes, halves, || None).run())
+        }
+        SharedBudget::Bytes(bytes) => {
+            under(Fixed::bytes(bytes), 0, config, nic, ring_notes, setups)
+        }
+        SharedBudget::Dynamic { interval_ns } => {
+            let rule = Dynamic::default();
+            under(rule, interval_ns, config, nic, ring_notes, setups)
+        }
+    }
+}
+
+fn under<R: Limit>(
+    rule: R,
+    interval_ns: u64,
+    config: &DeviceConfig,
+    nic: Rc<RefCell<MultiNic>>,
+    ring_notes: (Vec<RingOf>, Vec<Arc<Note>>),
+    setups: Vec<Setup<Dynamic>>,
+) -> Result<Seen, LaneError> {
+    let (budget, halves) = budget::split(rule, interval_ns, setups, 0).map_err(LaneError::Queue)?;
+    let limit = move || Some(Budget::limit_bytes(&budget));
+    Ok(Device::new(config, nic, ring_notes, halves, limit).run())
+}
+
+/// Gives frames back to nobody: they are numbers.
+struct Nowhere;
+
+impl PacketSink for Nowhere {
+    fn freed(&mut self, packet: Packet) {
+        let _ = packet.into_frame();
+    }
+
+    fn dropped(&mut self, packet: Packet, _reason: DropReason) {
+        let _ = packet.into_frame();
+    }
+}
+
+/// Watches all queues together.
+#[derive(Default)]
+struct Watch {
+    seen: Seen,
+    /// From when on it is measured, if it is.
+    from_ns: Option<u64>,
+    step_ns: u64,
+    mark_bytes: u64,
+    in_flight_bytes: u64,
+    since_ns: u64,
+}
+
+impl Watch {
+    fn change(&mut self, now_ns: u64, change: impl FnOnce(u64) -> u64) {
+        let before_bytes = self.in_flight_bytes;
+        let since_ns = std::mem::replace(&mut self.since_ns, now_ns);
+        self.in_flight_bytes = change(before_bytes);
+        let Some(from_ns) = self.from_ns else {
+            return;
+        };
+        let held_ns = now_ns - since_ns.max(from_ns);
+        self.seen.byte_ns += u128::from(before_bytes) * u128::from(held_ns);
+        if before_bytes > self.mark_bytes && held_ns > 0 {
+            self.seen.above_ns += held_ns;
+        }
+        self.seen.peak_bytes = self.seen.peak_bytes.max(self.in_flight_bytes);
+        self.step(now_ns - from_ns);
+    }
+
+    fn step(&mut self, at_ns: u64) {
+        let start_ns = at_ns / self.step_ns * self.step_ns;
+        match self.seen.course.last_mut() {
+            Some((step_ns, most)) if *step_ns == start_ns => {
+                *most = self.in_flight_bytes.max(*most);
+            }
+            _ => self.seen.course.push((start_ns, self.in_flight_bytes)),
+        }
+    }
+}
+
+/// One queue's probe on the [`Watch`].
+struct Eye(Rc<RefCell<Watch>>);
+
+impl Probe for Eye {
+    fn on_sent(&mut self, now_ns: u64, packet: &Packet) {
+        let bytes = u64::from(packet.wire_bytes);
+        self.0.borrow_mut().change(now_ns, |before| before + bytes);
+    }
+
+    fn on_completed(&mut self, now_ns: u64, done: Done) {
+        let bytes = u64::from(done.bytes);
+        self.0
+            .borrow_mut()
+            .change(now_ns, |before| before.saturating_sub(bytes));
+    }
+}
+
+struct Device<'a, L: Limit, B> {
+    config: &'a DeviceConfig,
+    nic: Rc<RefCell<MultiNic>>,
+    queues: Vec<TxQueue<L, RingOf, Eye>>,
+    notes: Vec<Arc<Note>>,
+    watch: Rc<RefCell<Watch>>,
+    budget_bytes: B,
+    frames: u32,
+}
+
+impl<'a, L: Limit, B: Fn() -> Option<u32>> Device<'a, L, B> {
+    fn new(
+        config: &'a DeviceConfig,
+        nic: Rc<RefCell<MultiNic>>,
+        (rings, notes): (Vec<RingOf>, Vec<Arc<Note>>),
+        halves: Vec<(queue::Sender<L>, queue::Reaper<L>)>,
+        budget_bytes: B,
+    ) -> Self {
+        let watch = Rc::new(RefCell::new(Watch::default()));
+        let queues = halves.into_iter().zip(rings);
+        let queues = queues
+            .map(|((sender, reaper), ring)| TxQueue::of(sender, reaper, ring, Eye(watch.clone())));
+        Self {
+            config,
+            nic,
+            queues: queues.collect(),
+            notes,
+            watch,
+            budget_bytes,
+            frames: 0,
+        }
+    }
+
+    fn run(mut self) -> Seen {
+        let queues = self.config.queues;
+        let mut now_ns = 0;
+        for queue in 0..queues {
+            let until_ns = now_ns + self.config.alone_ns;
+            self.phase(&[queue], now_ns, until_ns);
+            now_ns = until_ns;
+        }
+        self.phase(&[], now_ns, now_ns + self.config.pause_ns);
+        now_ns += self.config.pause_ns;
+        let before = self.time_bytes();
+        self.begin(now_ns);
+        let all: Vec<usize> = (0..queues).collect();
+        let end_ns = now_ns + self.config.together_ns;
+        self.phase(&all, now_ns, end_ns);
+        let after = self.time_bytes();
+        let mut watch = self.watch.take();
+        watch.change(end_ns, |bytes| bytes);
+        let got = after
+            .iter()
+            .zip(before)
+            .map(|(after, before)| after - before);
+        watch.seen.time_bytes = got.collect();
+        watch.seen
+    }
+
+    fn time_bytes(&self) -> Vec<u64> {
+        let nic = self.nic.borrow();
+        let queues = 0..self.config.queues;
+        queues.map(|ring| nic.counters(ring).time_bytes).collect()
+    }
+
+    /// From here on it is measured.
+    fn begin(&mut self, now_ns: u64) {
+        let limits = self.queues.iter().map(|queue| queue.snapshot().limit);
+        let limits: Vec<u32> = limits.collect();
+        let others = self.config.queues as u64 * u64::from(self.config.object_bytes);
+        let mut watch = self.watch.borrow_mut();
+        watch.mark_bytes = u64::from(limits.iter().copied().max().unwrap_or(0)) + others;
+        watch.from_ns = Some(now_ns);
+        watch.step_ns = (self.config.together_ns / STEPS).max(1);
+        watch.seen.limits_bytes = limits;
+    }
+
+    /// Those of `senders` always have something to send, until `until_ns`.
+    fn phase(&mut self, senders: &[usize], now_ns: u64, until_ns: u64) {
+        for &queue in senders {
+            self.send(queue, now_ns, senders);
+        }
+        self.send_woken(now_ns, senders);
+        loop {
+            let next_ns = self.nic.borrow().next_event_ns();
+            if next_ns.is_none_or(|at_ns| at_ns > until_ns) {
+                return;
+            }
+            let event = self.nic.borrow_mut().advance();
+            if let Some((at_ns, MultiEvent::Interrupt(queue))) = event {
+                // The NIC reports what it was given, so there is no error to tell of.
+                let round = self.queues[queue].complete(at_ns, &mut Nowhere);
+                if round.is_ok_and(|round| round.schedule) {
+                    self.send(queue, at_ns, senders);
+                }
+                self.send_woken(at_ns, senders);
+                self.note_budget(at_ns);
+            }
+        }
+    }
+
+    fn send_woken(&mut self, now_ns: u64, senders: &[usize]) {
+        while let Some(queue) = self.notes.iter().position(|note| note.take()) {
+            self.send(queue, now_ns, senders);
+        }
+    }
+
+    /// Fills up what waits, and runs the queue until it is stopped or has nothing left.
+    fn send(&mut self, queue: usize, now_ns: u64, senders: &[usize]) {
+        let own = &mut self.queues[queue];
+        loop {
+            while senders.contains(&queue)
+                && own.sender().backlog().packets < self.config.backlog_packets.into()
+            {
+                let packet = object(self.frames, self.config.object_bytes);
+                self.frames = self.frames.wrapping_add(1);
+                own.enqueue(packet, now_ns, &mut Nowhere);
+            }
+            match own.run(now_ns, &mut Nowhere) {
+                Stop::Limit | Stop::RingFull if own.sender().must_wait() => return,
+                _ if own.sender().backlog().packets == 0 && !senders.contains(&queue) => return,
+                _ => {}
+            }
+        }
+    }
+
+    fn note_budget(&mut self, now_ns: u64) {
+        let mut watch = self.watch.borrow_mut();
+        if let Some(bytes) = (self.budget_bytes)()
+            && let Some(from_ns) = watch.from_ns
+            && watch
+                .seen
+                .budget
+                .last()
+                .is_none_or(|&(_, last)| last != bytes)
+        {
+            watch.seen.budget.push((now_ns - from_ns, bytes));
+        }
+    }
+}

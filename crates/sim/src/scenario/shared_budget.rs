@@ -1,0 +1,208 @@
+//! Several queues on one link, each with a limit that it grew alone, and a budget over all of them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::quantity::{Rate, Size, Time, check};
+use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::single_queue::{
+    check_cadence, check_duration, check_rate, check_ring, check_size, law_bytes, saturated,
+};
+use crate::device::{DeviceConfig, Seen, SharedBudget, observe};
+use crate::nic::InterruptRule;
+use crate::results::{Figure, Series};
+
+/// More queues than a NIC has for as many cores.
+const MAX_QUEUES: u32 = 256;
+
+/// More than a second of the fastest link is no budget, and no limit counts it.
+const MAX_BUDGET: Size = Size(1 << 30);
+
+/// Bytes in flight together without a budget, as it was found for eight queues at 1 Gbit/s.
+const KNOWN_BYTES: f64 = 206_000.0;
+/// How long that lasts, in s: a limit is not cut before its hold time has passed.
+const KNOWN_S: f64 = 1.0;
+
+/// What is run.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// `shared-budget`.
+    pub scenario: String,
+    /// Link rate.
+    pub rate: Rate,
+    /// Queues of the one device.
+    pub queues: u32,
+    /// Size of each packet.
+    pub size: Size,
+    /// From interrupt to interrupt of each queue.
+    pub cadence: Time,
+    /// Descriptors of each queue's ring.
+    pub ring: u32,
+    /// How long each queue has the link to itself first.
+    pub alone: Time,
+    /// How long none sends then. More than a hold time ends the windows in which the queues saw no
+    /// slack, as with queues that were busy at different times.
+    pub pause: Time,
+    /// How long all send together in the end.
+    pub together: Time,
+    /// The fixed budget.
+    pub budget: Size,
+    /// How often the dynamic budget is told what all queues completed.
+    pub interval: Time,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            scenario: Self::NAME.to_owned(),
+            rate: Rate(1_000_000_000),
+            queues: 8,
+            size: Size(1_514),
+            cadence: Time::us(100),
+            ring: 256,
+            alone: Time::ms(50),
+            pause: Time::ms(1_000),
+            together: Time::ms(2_500),
+            budget: Size(25_000),
+            interval: Time::us(100),
+        }
+    }
+}
+
+impl Settings {
+    fn device(&self, seed: u64) -> DeviceConfig {
+        let interrupt = InterruptRule::every(self.cadence.0);
+        let lane = saturated(self.rate, self.ring, self.size.0 as u32, interrupt, seed);
+        DeviceConfig {
+            nic: lane.nic,
+            queues: self.queues as usize,
+            object_bytes: self.size.0 as u32,
+            backlog_packets: lane.backlog_packets,
+            alone_ns: self.alone.0,
+            pause_ns: self.pause.0,
+            together_ns: self.together.0,
+        }
+    }
+
+    /// What one queue needs that has the link to itself, in bytes.
+    fn law_bytes(&self, seed: u64) -> f64 {
+        let interrupt = InterruptRule::every(self.cadence.0);
+        let lane = saturated(self.rate, self.ring, self.size.0 as u32, interrupt, seed);
+        law_bytes(&lane, self.cadence.0)
+    }
+
+    fn row(&self, budget: &str, seen: &Seen, law_bytes: f64) -> Value {
+        let ns = self.together.0 as f64;
+        let link_bytes = self.rate.0 as f64 * ns / 8e9;
+        let got = &seen.time_bytes;
+        let (least, most) = (got.iter().min(), got.iter().max());
+        let share = |bytes: Option<&u64>| bytes.copied().unwrap_or(0) as f64;
+        json!({
+            "budget": budget,
+            "own_limits_bytes": own_limits_bytes(seen),
+            "law_bytes": law_bytes,
+            "in_flight_peak_bytes": seen.peak_bytes,
+            "in_flight_mean_bytes": seen.byte_ns as f64 / ns,
+            "above_one_limit_ms": seen.above_ns as f64 / 1e6,
+            "full_until_ms": full_until_ns(seen) as f64 / 1e6,
+            "utilisation": got.iter().sum::<u64>() as f64 / link_bytes,
+            "least_of_most_served": share(least) / share(most).max(1.0),
+        })
+    }
+}
+
+fn own_limits_bytes(seen: &Seen) -> u64 {
+    seen.limits_bytes.iter().copied().map(u64::from).sum()
+}
+
+/// Until when nine tenths of what the own limits admit was in flight, in ns.
+fn full_until_ns(seen: &Seen) -> u64 {
+    let full = |&&(_, bytes): &&(u64, u64)| bytes * 10 >= own_limits_bytes(seen) * 9;
+    let last = seen.course.iter().rfind(full);
+    last.map_or(0, |&(at_ns, _)| at_ns)
+}
+
+fn series(row: &str, seen: &Seen) -> Vec<Series> {
+    let one = |name, points| Series {
+        row: row.to_owned(),
+        name,
+        unit: "bytes",
+        points,
+    };
+    let in_flight = seen.course.iter();
+    let in_flight = in_flight.map(|&(at_ns, bytes)| (at_ns, bytes as f64));
+    let mut found = vec![one("in flight", in_flight.collect())];
+    if !seen.budget.is_empty() {
+        let budget = seen.budget.iter();
+        let budget = budget.map(|&(at_ns, bytes)| (at_ns, f64::from(bytes)));
+        found.push(one("limit", budget.collect()));
+    }
+    found
+}
+
+impl Scenario for Settings {
+    const NAME: &'static str = "shared-budget";
+    const ABOUT: &'static str = "queues that grew alone share one link, without and with a budget";
+    const HAS_FIGURES: bool = true;
+
+    fn validate(&self) -> Result<(), String> {
+        check_rate("rate", self.rate)?;
+        check("queues", self.queues, 1, MAX_QUEUES)?;
+        check_size("size", self.size)?;
+        check_ring("ring", self.ring)?;
+        check_duration("alone", self.alone)?;
+        check_duration("pause", self.pause)?;
+        check_duration("together", self.together)?;
+        check_cadence("cadence", self.cadence, self.alone)?;
+        check_cadence("interval", self.interval, self.together)?;
+        check("budget", self.budget, Size(1), MAX_BUDGET)
+    }
+
+    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
+        let device = self.device(seed);
+        let law_bytes = self.law_bytes(seed);
+        let dynamic = SharedBudget::Dynamic {
+            interval_ns: self.interval.0,
+        };
+        let budgets = [
+            ("none", SharedBudget::None),
+            ("fixed", SharedBudget::Bytes(self.budget.0 as u32)),
+            ("dql", dynamic),
+        ];
+        let mut found = Found::default();
+        for (done, (name, budget)) in budgets.into_iter().enumerate() {
+            progress(name, done as u64, 3);
+            let seen = observe(&device, budget)?;
+            found.rows.push(self.row(name, &seen, law_bytes));
+            found.series.extend(series(name, &seen));
+            if budget == SharedBudget::None {
+                found.figures = self.figures(&seen);
+            }
+        }
+        progress("done", 3, 3);
+        Ok(found)
+    }
+}
+
+impl Settings {
+    /// What is known of the device without a budget.
+    fn figures(&self, seen: &Seen) -> Vec<Figure> {
+        let figure = |what: &str, published, value, unit| Figure {
+            id: format!("eight queues without a budget, {what}"),
+            published: vec![published],
+            value,
+            unit,
+            constants: vec!["cadence"],
+        };
+        vec![
+            figure(
+                "in flight, peak",
+                KNOWN_BYTES,
+                seen.peak_bytes as f64,
+                "bytes",
+            ),
+            figure("for", KNOWN_S, full_until_ns(seen) as f64 / 1e9, "s"),
+        ]
+    }
+}
