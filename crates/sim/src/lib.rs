@@ -10,6 +10,7 @@ pub mod engine;
 pub mod lane;
 pub mod meter;
 pub mod nic;
+pub mod pattern;
 #[cfg(feature = "scenario")]
 pub mod results;
 pub mod scenario;

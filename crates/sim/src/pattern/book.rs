@@ -1,0 +1,58 @@
+//! The books of a run: how long bytes were where, and how long the wire was busy or dry.
+
+/// Sums over the measured time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Book {
+    pub(super) from_ns: u64,
+    pub(super) to_ns: u64,
+    /// Bytes not sent times the time that they were in the ring. A packet counts whole until its
+    /// last bit has left.
+    pub(super) unsent_byte_ns: u128,
+    /// The same until they were reported: queued minus reported.
+    pub(super) in_flight_byte_ns: u128,
+    /// The wire was sending.
+    pub(super) busy_ns: u64,
+    /// The wire was not, and something waited.
+    pub(super) dry_ns: u64,
+    /// That, before the measured time.
+    pub(super) dry_before_ns: u64,
+}
+
+impl Book {
+    pub(super) const fn new(from_ns: u64, to_ns: u64) -> Self {
+        Self {
+            from_ns,
+            to_ns,
+            unsent_byte_ns: 0,
+            in_flight_byte_ns: 0,
+            busy_ns: 0,
+            dry_ns: 0,
+            dry_before_ns: 0,
+        }
+    }
+
+    /// How much of `since_ns..until_ns` is measured.
+    fn measured_ns(&self, since_ns: u64, until_ns: u64) -> u64 {
+        let until_ns = until_ns.min(self.to_ns);
+        until_ns.saturating_sub(since_ns.max(self.from_ns))
+    }
+
+    /// The wire sent `bytes` that were in the ring since `submitted_ns`.
+    pub(super) fn sent(&mut self, bytes: u32, submitted_ns: u64, starts_ns: u64, ends_ns: u64) {
+        self.busy_ns += self.measured_ns(starts_ns, ends_ns);
+        let in_ring_ns = self.measured_ns(submitted_ns, ends_ns);
+        self.unsent_byte_ns += u128::from(bytes) * u128::from(in_ring_ns);
+    }
+
+    /// `bytes` that were in the ring since `submitted_ns` are reported.
+    pub(super) fn reported(&mut self, bytes: u32, submitted_ns: u64, now_ns: u64) {
+        let in_flight_ns = self.measured_ns(submitted_ns, now_ns);
+        self.in_flight_byte_ns += u128::from(bytes) * u128::from(in_flight_ns);
+    }
+
+    /// The wire had nothing while something waited.
+    pub(super) fn dry(&mut self, since_ns: u64, until_ns: u64) {
+        self.dry_ns += self.measured_ns(since_ns, until_ns);
+        self.dry_before_ns += until_ns.min(self.from_ns).saturating_sub(since_ns);
+    }
+}

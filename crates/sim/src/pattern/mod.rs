@@ -1,0 +1,68 @@
+//! Completion patterns as plain data, and limit rules judged on them.
+//!
+//! A [`Pattern`] says when a device interrupts, how late a refused sender comes back, what is sent
+//! and how fast the wire is. [`observe`] runs it through the product's own transmit queue, so a
+//! rule meets exactly what a device would do to it: completions become visible only at interrupts,
+//! and the sender is refused by nothing but its limit.
+
+mod book;
+mod intervals;
+mod random;
+mod run;
+mod seen;
+mod settle;
+mod source;
+mod wire;
+mod yardstick;
+
+#[cfg(feature = "scenario")]
+pub mod families;
+#[cfg(feature = "scenario")]
+//mod header;
+#[cfg(feature = "scenario")]
+pub mod published;
+#[cfg(feature = "scenario")]
+//pub mod read;
+
+pub use intervals::{Interval, Intervals};
+pub use random::SplitMix;
+pub use run::{Detail, RING_SLOTS_OFF, RunError, observe};
+pub use seen::{Seen, SettleTimes};
+pub use settle::settle_times;
+pub use yardstick::{GRID_BYTES, least_fixed};
+
+/// So many objects at once, again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Burst {
+    /// From burst to burst, in ns; at least 1. The first is at time 0.
+    pub period_ns: u64,
+    /// Objects of each.
+    pub objects: u64,
+}
+
+/// Everything that a run needs to know, except the rule.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pattern {
+    /// Its name.
+    pub id: String,
+    /// The wire's rate from a time on: (ns, bytes/s), in order of time, the first at 0.
+    pub rates: Vec<(u64, u64)>,
+    /// Sizes of what is sent, in bytes, used in turn.
+    pub sizes: Vec<u32>,
+    /// Most objects of one reap; 0 takes all.
+    pub budget: u32,
+    /// From a reap that stopped at its budget to the next, in ns.
+    pub poll_ns: u64,
+    /// What is offered; nothing here is a sender that always has something to send.
+    pub bursts: Vec<Burst>,
+    /// What is not measured at the start, in ns.
+    pub warm_ns: u64,
+    /// The end, in ns.
+    pub end_ns: u64,
+    /// The promise: share of the time with something to send in which the wire is to be busy.
+    pub utilisation: f64,
+    /// When the pattern changes for good, in ns: where settling begins. Time 0 always counts.
+    pub changes_ns: Vec<u64>,
+    /// The interrupts of each queue; queues take turns on the wire.
+    pub queues: Vec<Intervals>,
+}

@@ -1,0 +1,63 @@
+//! The random numbers of the published patterns, to the bit: any machine makes the same patterns.
+
+use core::f64::consts::PI;
+
+/// splitmix64 from a hashed seed. Without the hash, every seed would be a shifted copy of one
+/// stream.
+#[derive(Debug, Clone)]
+pub struct SplitMix(u64);
+
+impl SplitMix {
+    /// The stream of `seed`.
+    pub fn new(seed: u64) -> Self {
+        let hashed = seed
+            .wrapping_mul(0xD6E8_FEB8_6659_FD93)
+            .wrapping_add(0x0123_4567);
+        let mut stream = Self(hashed);
+        let (first, second) = (stream.next(), stream.next());
+        stream.0 = first ^ (second << 1);
+        let state = stream.next();
+        Self(state)
+    }
+
+    /// 64 random bits.
+    #[allow(clippy::should_implement_trait, reason = "an endless stream is no iterator")]
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// Even in 0..1.
+    pub fn even(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Even in `low..high`.
+    pub fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.even()
+    }
+
+    /// Exponential.
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * libm::log(1.0 - self.even())
+    }
+
+    /// Normal, of mean 0 and deviation 1.
+    pub fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.even()));
+        radius * libm::cos(2.0 * PI * self.even())
+    }
+
+    /// Weibull with this shape and scale.
+    pub fn weibull(&mut self, shape: f64, scale: f64) -> f64 {
+        scale * libm::pow(self.exponential(1.0), 1.0 / shape)
+    }
+
+    /// Whether something of this probability happens.
+    pub fn happens(&mut self, probability: f64) -> bool {
+        self.even() < probability
+    }
+}

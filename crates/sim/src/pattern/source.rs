@@ -1,0 +1,93 @@
+//! What is offered to a queue: a discipline that holds only a number.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use taut_path::qdisc::Backlog;
+use taut_path::{DropReason, Frame, Packet, PacketSink, Qdisc};
+
+/// Objects that wait, shared by the runner, which adds to them, and the discipline.
+#[derive(Debug, Clone)]
+pub(super) struct Waiting(Arc<AtomicU64>);
+
+/// A sender that always has something to send.
+const ALWAYS: u64 = u64::MAX;
+
+impl Waiting {
+    pub(super) fn always() -> Self {
+        Self(Arc::new(AtomicU64::new(ALWAYS)))
+    }
+
+    pub(super) fn nothing() -> Self {
+        Self(Arc::new(AtomicU64::new(0)))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
+    pub(super) fn add(&self, objects: u64) {
+        let waiting = self.0.load(Ordering::Relaxed);
+        self.0
+            .store(waiting.saturating_add(objects), Ordering::Relaxed);
+    }
+
+    fn take(&self) -> bool {
+        match self.0.load(Ordering::Relaxed) {
+            0 => false,
+            ALWAYS => true,
+            waiting => {
+                self.0.store(waiting - 1, Ordering::Relaxed);
+                true
+            }
+        }
+    }
+}
+
+/// Gives objects of the pattern's sizes in turn, for as long as any wait.
+pub(super) struct Source {
+    waiting: Waiting,
+    sizes: Vec<u32>,
+    next: usize,
+}
+
+impl Source {
+    pub(super) fn new(waiting: Waiting, sizes: Vec<u32>) -> Self {
+        Self {
+            waiting,
+            sizes,
+            next: 0,
+        }
+    }
+}
+
+impl Qdisc for Source {
+    /// Everything comes from the pattern: there is no room for anything else.
+    fn enqueue(&mut self, packet: Packet, _now_ns: u64, sink: &mut dyn PacketSink) {
+        sink.dropped(packet, DropReason::QueueFull);
+    }
+
+    fn dequeue(&mut self, _now_ns: u64, _sink: &mut dyn PacketSink) -> Option<Packet> {
+        if !self.waiting.take() {
+            return None;
+        }
+        let bytes = self.sizes[self.next];
+        self.next += 1;
+        if self.next == self.sizes.len() {
+            self.next = 0;
+        }
+        Some(Packet::new(Frame::new(0), bytes))
+    }
+
+    fn accepts(&self, _packet: &Packet) -> bool {
+        false
+    }
+
+    fn backlog(&self) -> Backlog {
+        let packets = self.waiting.0.load(Ordering::Relaxed);
+        Backlog {
+            packets,
+            bytes: packets.saturating_mul(self.sizes[self.next].into()),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What a rule is compared with: the least fixed limit that keeps the promise on the same pattern.
+
+use taut_path::limit::Fixed;
+
+use super::run::{Detail, RunError, observe};
+use super::Pattern;
+
+/// The yardstick is a multiple of this: about a minimal frame, and less than one object decides.
+pub const GRID_BYTES: u32 = 64;
+
+/// No yardstick is sought above: 2 s at 1 Gbit/s.
+const MOST_BYTES: u32 = 1 << 28;
+
+/// Where the search begins: a few packets.
+const FIRST_BYTES: u32 = 1 << 13;
+
+/// The least fixed limit, in steps of [`GRID_BYTES`], with which the wire is busy for the
+/// pattern's share of the time with something to send; `None` if no fixed limit is enough.
+///
+/// # Errors
+/// As [`observe`].
+pub fn least_fixed(pattern: &Pattern) -> Result<Option<u32>, RunError> {
+    let (mut too_low, mut enough) = (0, FIRST_BYTES);
+    while !is_enough(pattern, enough)? {
+        if enough >= MOST_BYTES {
+            return Ok(None);
+        }
+        too_low = enough;
+        enough *= 2;
+    }
+    while enough - too_low > GRID_BYTES {
+        let middle = (too_low + (enough - too_low) / 2) / GRID_BYTES * GRID_BYTES;
+        if is_enough(pattern, middle)? {
+            enough = middle;
+        } else {
+            too_low = middle;
+        }
+    }
+    Ok(Some(enough))
+}
+
+fn is_enough(pattern: &Pattern, limit_bytes: u32) -> Result<bool, RunError> {
+    let measured_ns = pattern.end_ns.saturating_sub(pattern.warm_ns) as f64;
+    let seen = observe(
+        pattern,
+        Fixed::bytes(limit_bytes),
+        Detail {
+            sample_ns: 0,
+            course: false,
+            // Busy and dry time together are at most the measured time: beyond this it is lost.
+            give_up_dry_ns: ((1.0 - pattern.utilisation) * measured_ns) as u64 + 1,
+            ..Detail::FULL
+        },
+    )?;
+    Ok(seen.utilisation >= pattern.utilisation)
+}
