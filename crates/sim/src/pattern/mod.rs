@@ -18,11 +18,11 @@ mod yardstick;
 #[cfg(feature = "scenario")]
 pub mod families;
 #[cfg(feature = "scenario")]
-//mod header;
+mod header;
 #[cfg(feature = "scenario")]
 pub mod published;
 #[cfg(feature = "scenario")]
-//pub mod read;
+pub mod read;
 
 pub use intervals::{Interval, Intervals};
 pub use random::SplitMix;
