@@ -96,7 +96,16 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_given_back() {
-        let numbers = [1, 127, 128, 16_383, 16_384, 100_000, u64::from(u32::MAX), u64::MAX];
+        let numbers = [
+            1,
+            127,
+            128,
+            16_383,
+            16_384,
+            100_000,
+            u64::from(u32::MAX),
+            u64::MAX,
+        ];
         let mut kept = Intervals::new();
         for &gap_ns in &numbers {
             for &delay_ns in numbers.iter().chain(&[0]) {

@@ -43,7 +43,13 @@ pub fn make(name: &str, offset: u64) -> Option<Pattern> {
     let mut pattern = times.pattern(name, vec![intervals]);
     match number {
         4 => {
-            let rate = |step: u64| if step % 2 == 0 { BYTES_PER_S } else { BYTES_PER_S / 10 };
+            let rate = |step: u64| {
+                if step.is_multiple_of(2) {
+                    BYTES_PER_S
+                } else {
+                    BYTES_PER_S / 10
+                }
+            };
             let step_ns = 6 * NS_PER_S;
             pattern.rates = (0..5).map(|step| (step * step_ns, rate(step))).collect();
             pattern.changes_ns = (1..5).map(|step| step * step_ns).collect();

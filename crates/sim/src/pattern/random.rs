@@ -21,7 +21,10 @@ impl SplitMix {
     }
 
     /// 64 random bits.
-    #[allow(clippy::should_implement_trait, reason = "an endless stream is no iterator")]
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "an endless stream is no iterator"
+    )]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;

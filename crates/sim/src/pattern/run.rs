@@ -218,7 +218,7 @@ pub fn observe<L: Limit + Copy>(
         random: SplitMix::new(1),
     };
     run.plan_sample(pattern.warm_ns);
-    run.to_end();
+    run.run_to_end();
     Ok(run.seen())
 }
 
@@ -267,7 +267,7 @@ fn queue<L: Limit, I: Iterator<Item = Interval>>(
 }
 
 impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
-    fn to_end(&mut self) {
+    fn run_to_end(&mut self) {
         let end_ns = self.pattern.end_ns;
         while let Some((now_ns, due)) = self.next_due()
             && now_ns < end_ns

@@ -8,7 +8,11 @@ const NEAR: f64 = 1.25;
 /// How long the limit of `course` took after each of `changes_ns` (and after time 0) to come near
 /// the median of the second half of the time until the next change, in ns.
 pub fn settle_times(course: &[(u64, u32)], changes_ns: &[u64], end_ns: u64) -> SettleTimes {
-    let mut starts: Vec<u64> = changes_ns.iter().copied().filter(|&ns| ns < end_ns).collect();
+    let mut starts: Vec<u64> = changes_ns
+        .iter()
+        .copied()
+        .filter(|&ns| ns < end_ns)
+        .collect();
     if starts.first() != Some(&0) {
         starts.insert(0, 0);
     }
@@ -34,7 +38,11 @@ fn settle_once(course: &[(u64, u32)], start_ns: u64, until_ns: u64, found: &mut 
         found.up_ns = Some(found.up_ns.map_or(took_ns, |most_ns| most_ns.max(took_ns)));
     } else if began > steady * NEAR {
         let took_ns = first(&|limit| limit <= steady * NEAR);
-        found.down_ns = Some(found.down_ns.map_or(took_ns, |most_ns| most_ns.max(took_ns)));
+        found.down_ns = Some(
+            found
+                .down_ns
+                .map_or(took_ns, |most_ns| most_ns.max(took_ns)),
+        );
     }
 }
 
@@ -54,7 +62,7 @@ fn median(course: &[(u64, u32)], from_ns: u64, until_ns: u64) -> u32 {
     }
     held.push((limit, until_ns - since_ns));
     held.sort_unstable();
-    let mut left_ns = (until_ns - from_ns) / 2;
+    let mut left_ns = (until_ns - from_ns).div_ceil(2);
     for &(limit, held_ns) in &held {
         if held_ns >= left_ns {
             return limit;
@@ -85,7 +93,8 @@ mod tests {
     #[test]
     fn the_median_is_weighted_by_time() {
         let course = [(0, 7), (10, 1), (11, 9), (12, 3)];
-        assert_eq!(median(&course, 0, 20), 3);
+        assert_eq!(median(&course, 0, 20), 7);
+        assert_eq!(median(&course, 9, 20), 3);
         assert_eq!(median(&course, 12, 20), 3);
         assert_eq!(median(&course, 9, 12), 7);
     }

@@ -82,12 +82,8 @@ impl Wire {
         if let Some(sent) = ring.packets.get(ring.sent) {
             let bytes = sent.packet.wire_bytes;
             ring.unsent_bytes -= u64::from(bytes);
-            self.book.sent(
-                bytes,
-                sent.submitted_ns,
-                on_wire.starts_ns,
-                on_wire.ends_ns,
-            );
+            self.book
+                .sent(bytes, sent.submitted_ns, on_wire.starts_ns, on_wire.ends_ns);
         }
         ring.sent += 1;
         self.on_wire = None;

@@ -2,8 +2,8 @@
 
 use taut_path::limit::Fixed;
 
-use super::run::{Detail, RunError, observe};
 use super::Pattern;
+use super::run::{Detail, RunError, observe};
 
 /// The yardstick is a multiple of this: about a minimal frame, and less than one object decides.
 pub const GRID_BYTES: u32 = 64;
@@ -20,23 +20,34 @@ const FIRST_BYTES: u32 = 1 << 13;
 /// # Errors
 /// As [`observe`].
 pub fn least_fixed(pattern: &Pattern) -> Result<Option<u32>, RunError> {
-    let (mut too_low, mut enough) = (0, FIRST_BYTES);
-    while !is_enough(pattern, enough)? {
-        if enough >= MOST_BYTES {
+    // With objects of one size, limits differ only by the whole objects that fit in.
+    let (first, rest) = pattern.sizes.split_first().ok_or(RunError::Empty("size"))?;
+    let step = if rest.iter().all(|size| size == first) {
+        (*first).max(GRID_BYTES)
+    } else {
+        GRID_BYTES
+    };
+    // A limit of 0 lets one object through.
+    if is_enough(pattern, 0)? {
+        return Ok(Some(0));
+    }
+    let (mut too_low, mut enough) = (0, FIRST_BYTES.div_ceil(step));
+    while !is_enough(pattern, enough * step)? {
+        if enough * step >= MOST_BYTES {
             return Ok(None);
         }
         too_low = enough;
         enough *= 2;
     }
-    while enough - too_low > GRID_BYTES {
-        let middle = (too_low + (enough - too_low) / 2) / GRID_BYTES * GRID_BYTES;
-        if is_enough(pattern, middle)? {
+    while enough - too_low > 1 {
+        let middle = too_low + (enough - too_low) / 2;
+        if is_enough(pattern, middle * step)? {
             enough = middle;
         } else {
             too_low = middle;
         }
     }
-    Ok(Some(enough))
+    Ok(Some((enough * step).next_multiple_of(GRID_BYTES)))
 }
 
 fn is_enough(pattern: &Pattern, limit_bytes: u32) -> Result<bool, RunError> {

@@ -7,6 +7,8 @@ pub mod blind_sender;
 #[cfg(feature = "scenario")]
 pub mod limit_over_time;
 #[cfg(feature = "scenario")]
+pub mod limit_rules;
+#[cfg(feature = "scenario")]
 pub mod never_worse;
 #[cfg(feature = "scenario")]
 pub mod quantity;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::tracing::{TraceRow, TraceRowsError, check_rows, trace_rows};
 use super::{
-    aperiodic, blind_sender, limit_over_time, never_worse, rate_change, right_size, rr_sizes,
-    rr_under_load, shared_budget, watermarks,
+    aperiodic, blind_sender, limit_over_time, limit_rules, never_worse, rate_change, right_size,
+    rr_sizes, rr_under_load, shared_budget, watermarks,
 };
 use crate::lane::LaneError;
 use crate::results::{DOCUMENT_VERSION, Document, Figure, Series};
@@ -135,6 +135,7 @@ pub const ALL: &[Entry] = &[
     Entry::of::<watermarks::Settings>(include_str!("../../scenarios/watermarks.toml")),
     Entry::of::<shared_budget::Settings>(include_str!("../../scenarios/shared-budget.toml")),
     Entry::of::<never_worse::Settings>(include_str!("../../scenarios/never-worse.toml")),
+    Entry::of::<limit_rules::Settings>(include_str!("../../scenarios/limit-rules.toml")),
 ];
 
 /// Why a scenario could not be run.
@@ -283,5 +284,6 @@ mod tests {
         states_its_defaults::<watermarks::Settings>();
         states_its_defaults::<shared_budget::Settings>();
         states_its_defaults::<never_worse::Settings>();
+        states_its_defaults::<limit_rules::Settings>();
     }
 }

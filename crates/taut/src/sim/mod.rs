@@ -1,6 +1,8 @@
 //! Experiments in virtual time.
 
 mod command;
+pub mod limit_rules;
+mod limit_rules_show;
 pub mod options;
 mod output;
 pub mod predictions;
@@ -20,6 +22,7 @@ use crate::stdout;
 pub fn sim(sim: &Sim) -> ExitCode {
     match &sim.scenario {
         Some(Scenario::RrUnderLoad(options)) => rr_under_load::run(options),
+        Some(Scenario::LimitRules(options)) => limit_rules::run(options),
         Some(Scenario::File(path, common)) => scenario::run_file(path, common),
         Some(Scenario::BuiltIn(entry, common)) => scenario::run_named(entry, common),
         // Without a scenario there is a list, or the usage would have been shown.

@@ -6,7 +6,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use taut_sim::scenario::registry::{self, Entry};
 
 use super::output::Output;
-use super::rr_under_load;
+use super::{limit_rules, rr_under_load};
 
 /// Experiments in virtual time, on any machine.
 ///
@@ -27,6 +27,8 @@ pub struct Sim {
 pub enum Scenario {
     /// The experiment that the lab runs live.
     RrUnderLoad(Box<rr_under_load::Options>),
+    /// Limit rules on patterns.
+    LimitRules(Box<limit_rules::Options>),
     /// A file.
     File(PathBuf, Common),
     /// One of the registry.
@@ -55,6 +57,12 @@ enum Fixed {
     /// The same transmit path and the same emulated NIC as in the lab, in virtual time: no
     /// privilege, and the same figures on every run of a seed.
     RrUnderLoad(Box<rr_under_load::Options>),
+
+    /// Limit rules on completion patterns, beside the least fixed limit that is enough.
+    ///
+    /// Every rule on every pattern: the published six (p..), families of our own (f..), or files.
+    /// A short run; the long comparison is scripts/limit-rules.sh.
+    LimitRules(Box<limit_rules::Options>),
 
     /// Run a scenario file.
     Run {
@@ -98,6 +106,7 @@ impl FromArgMatches for Scenario {
         }
         Ok(match Fixed::from_arg_matches(matches)? {
             Fixed::RrUnderLoad(options) => Self::RrUnderLoad(options),
+            Fixed::LimitRules(options) => Self::LimitRules(options),
             Fixed::Run { file, common } => Self::File(file, common),
         })
     }

@@ -102,12 +102,12 @@ fn ran(settings: &Settings, seed: u64) -> Result<Vec<Ran>, ScenarioError> {
 }
 
 /// Settings whose rows can be traced.
-struct Traced<'a> {
-    settings: &'a Settings,
-    seed: u64,
+pub struct Traced<'a, S> {
+    pub settings: &'a S,
+    pub seed: u64,
 }
 
-impl Traceable for Traced<'_> {
+impl<S: Scenario> Traceable for Traced<'_, S> {
     fn check(&self, part: &str) -> Result<(), TraceRowsError> {
         check_rows(self.settings, part)
     }

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use taut_sim::results::Document;
 use taut_sim::scenario::registry::{self, Entry, Scenario};
-use taut_sim::scenario::rr_under_load;
 use taut_sim::scenario::tracing::TraceRowsError;
+use taut_sim::scenario::{limit_rules, rr_under_load};
 
 use super::command::quoted;
 use super::options::Common;
@@ -60,6 +60,12 @@ fn run(file: &str, command: &str, options: &Common) -> ExitCode {
         // It has a table and charts of its own.
         let seed = options.seed.unwrap_or(registry::DEFAULT_SEED);
         return run_settings(&settings, seed, &options.output, form, command);
+    }
+    if registry::find(file).is_ok_and(|entry| entry.name == limit_rules::Settings::NAME)
+        && let Ok(settings) = registry::read(file)
+    {
+        let seed = options.seed.unwrap_or(registry::DEFAULT_SEED);
+        return super::limit_rules::run_settings(&settings, seed, &options.output, form, command);
     }
     let traced = Traced {
         file,

@@ -1,0 +1,212 @@
+//! Runs of patterns whose outcome can be worked out by hand.
+
+use taut_path::limit::{Dynamic, Fixed, Ladder, Limit, Need};
+use taut_sim::pattern::{
+    Burst, Detail, GRID_BYTES, Interval, Intervals, Pattern, Seen, least_fixed, observe,
+};
+
+const SIZE: u32 = 1_514;
+const PACKET_NS: u64 = 12_112;
+const S: u64 = 1_000_000_000;
+
+/// A saturated sender at 125 bytes/us, with interrupts given in ns.
+fn pattern(end_ns: u64, mut gap_ns: impl FnMut(u64) -> u64, delay_ns: u64) -> Pattern {
+    let mut intervals = Intervals::new();
+    while intervals.total_ns() < end_ns {
+        intervals.push(Interval {
+            gap_ns: gap_ns(intervals.count()),
+            delay_ns,
+        });
+    }
+    Pattern {
+        id: "test".to_owned(),
+        rates: vec![(0, 125_000_000)],
+        sizes: vec![SIZE],
+        budget: 0,
+        poll_ns: 3_000,
+        bursts: Vec::new(),
+        warm_ns: end_ns / 2,
+        end_ns,
+        utilisation: 0.999,
+        changes_ns: Vec::new(),
+        queues: vec![intervals],
+    }
+}
+
+fn periodic(gap_ns: u64, delay_ns: u64) -> Pattern {
+    pattern(2 * S, |_| gap_ns, delay_ns)
+}
+
+fn run(pattern: &Pattern, limit: impl Limit + Copy) -> Seen {
+    let seen = observe(pattern, limit, Detail::FULL).expect("runs");
+    let ended = seen.freed_packets + seen.in_ring_packets;
+    assert_eq!(seen.sent_packets, ended, "every packet is somewhere");
+    assert!((0.0..=1.0).contains(&seen.utilisation));
+    assert!(seen.mean_bytes <= seen.in_flight_mean_bytes);
+    seen
+}
+
+fn near(found: f64, expected: f64, part: f64) {
+    let off = (found - expected).abs();
+    assert!(off <= part * expected, "{found}, expected {expected}");
+}
+
+#[test]
+fn too_low_a_limit_sends_what_it_admits_in_each_interval() {
+    let pattern = periodic(100_000, 0);
+    for packets in [1, 3, 8] {
+        // A limit of n - 1 whole packets admits n.
+        let seen = run(&pattern, Fixed::bytes((packets - 1) * SIZE));
+        let busy_ns = u64::from(packets) * PACKET_NS;
+        near(seen.utilisation, busy_ns as f64 / 1e5, 1e-6);
+        near(seen.dry_ns as f64, (1e5 - busy_ns as f64) * 1e4, 1e-4);
+        // They leave one by one; each counts whole until it has left.
+        let together = f64::from(packets * (packets + 1) / 2 * SIZE) * PACKET_NS as f64;
+        near(seen.mean_bytes, together / 1e5, 1e-4);
+        near(seen.in_flight_mean_bytes, f64::from(packets * SIZE), 1e-4);
+        assert_eq!(seen.limit_bytes, u64::from((packets - 1) * SIZE));
+    }
+}
+
+#[test]
+fn an_urgent_packet_waits_for_what_is_ahead_or_for_the_interrupt() {
+    // Never dry: 20 packets, of which a part leaves until the next interrupt.
+    let seen = run(&periodic(100_000, 0), Fixed::bytes(19 * SIZE));
+    let full_ns = 20 * PACKET_NS;
+    assert!(seen.urgent_delay_p99_ns < full_ns);
+    let middle_ns = full_ns - 50_000 - PACKET_NS / 2;
+    near(seen.urgent_delay_p50_ns as f64, middle_ns as f64, 0.02);
+    // Dry after one packet: whoever comes then waits for the interrupt, half of it on average.
+    let seen = run(&periodic(1_000_000, 0), Fixed::bytes(0));
+    near(seen.urgent_delay_p50_ns as f64, 500_000.0, 0.02);
+}
+
+#[test]
+fn the_yardstick_is_the_least_that_is_enough() {
+    let mut odd = 0_u64;
+    let jitter = move |_| {
+        odd = odd.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        60_000 + (odd >> 40) % 80_000
+    };
+    let mut mixed = pattern(2 * S, jitter, 0);
+    for sizes in [vec![SIZE], vec![66], vec![66, SIZE, 9_000]] {
+        mixed.sizes = sizes;
+        let found = least_fixed(&mixed).expect("runs").expect("there is one");
+        assert_eq!(found % GRID_BYTES, 0);
+        assert!(run(&mixed, Fixed::bytes(found)).utilisation >= mixed.utilisation);
+        assert!(run(&mixed, Fixed::bytes(found - GRID_BYTES)).utilisation < mixed.utilisation);
+    }
+}
+
+#[test]
+fn a_late_sender_needs_what_the_wire_sends_until_it_is_back() {
+    for delay_ns in [0, 70_000, 250_000] {
+        let late = periodic(100_000, delay_ns);
+        let found = least_fixed(&late).expect("runs").expect("there is one");
+        // The sender comes back when it has room, hears of the next interrupt that finds it
+        // refused, and is late again: so many bytes leave meanwhile, in whole packets.
+        let least = 125 * (delay_ns + 100_000) / 1_000;
+        let most = least + 125 * 100 + 2 * u64::from(SIZE);
+        let allowed = least - u64::from(SIZE)..=most;
+        assert!(
+            allowed.contains(&found.into()),
+            "{delay_ns}: {found}, {allowed:?}"
+        );
+    }
+}
+
+#[test]
+fn linuxs_rule_settles_where_its_law_says() {
+    for gap_ns in [50_000, 100_000, 500_000] {
+        let seen = run(&pattern(4 * S, |_| gap_ns, 0), Dynamic::default());
+        let twice = 2 * 125 * gap_ns / 1_000;
+        let law = twice - 2 * u64::from(SIZE)..=twice + 2 * u64::from(SIZE);
+        assert!(
+            law.contains(&seen.limit_bytes),
+            "{gap_ns}: {} {law:?}",
+            seen.limit_bytes
+        );
+        assert_eq!(seen.dry_ns, 0);
+    }
+}
+
+/// Each round of a reap is an interval to Linux's rule, and no more than the budget completes in
+/// one: its slack is at least the limit less twice the budget. Above that it cuts, whatever the
+/// wire needs. Rules that join the rounds are not deceived.
+#[test]
+fn rounds_hold_linuxs_limit_at_twice_the_budget() {
+    for budget in [4, 16, 32] {
+        let mut rounds = pattern(4 * S, |_| 1_000_000, 0);
+        rounds.budget = budget;
+        rounds.poll_ns = 10_000;
+        let dql = run(&rounds, Dynamic::default());
+        assert_eq!(dql.limit_bytes, u64::from(2 * budget * SIZE));
+        // What was admitted, and what later rounds admit of what has left during the first.
+        let packets_ns = u64::from(2 * budget + 1) * PACKET_NS;
+        let least = packets_ns as f64 / 1e6;
+        assert!(
+            (least - 0.01..least + 0.25).contains(&dql.utilisation),
+            "{}",
+            dql.utilisation
+        );
+        assert!(dql.utilisation < 0.9);
+        assert!(run(&rounds, Need::default()).utilisation >= 0.999);
+        assert!(run(&rounds, Ladder::default()).utilisation >= 0.999);
+    }
+}
+
+#[test]
+fn the_wire_sends_what_its_rates_allow() {
+    let mut steps = periodic(100_000, 0);
+    steps.warm_ns = 0;
+    steps.rates = vec![
+        (0, 125_000_000),
+        (S / 2, 12_500_000),
+        (S + 7_777, 250_000_000),
+    ];
+    let seen = run(&steps, Fixed::bytes(100_000));
+    assert_eq!(seen.dry_ns, 0);
+    let sent_bytes = (seen.sent_packets * u64::from(SIZE)) as f64 - seen.mean_bytes;
+    near(sent_bytes, 62.5e6 + 6.25e6 + 250e6, 1e-3);
+}
+
+#[test]
+fn silence_is_not_lost_and_a_held_back_burst_is() {
+    let mut bursts = periodic(100_000, 0);
+    bursts.bursts = vec![Burst {
+        period_ns: 10_000_000,
+        objects: 100,
+    }];
+    let all = run(&bursts, Fixed::off());
+    assert_eq!((all.dry_ns, all.utilisation), (0, 1.0));
+    near(all.sent_packets as f64, 20_000.0, 1e-9);
+    let held = run(&bursts, Fixed::bytes(0));
+    // One packet in each 100 us while any wait; nothing is lost after the last.
+    near(held.utilisation, PACKET_NS as f64 / 1e5, 0.02);
+    assert_eq!(held.sent_packets, all.sent_packets);
+}
+
+#[test]
+fn queues_take_turns_on_their_wire() {
+    let mut four = periodic(100_000, 0);
+    four.queues = vec![four.queues[0].clone(); 4];
+    // Together they have what one needs, and each a packet more.
+    let seen = run(&four, Fixed::bytes(3 * SIZE));
+    assert_eq!(seen.dry_ns, 0);
+    assert_eq!(seen.limit_bytes, u64::from(4 * 3 * SIZE));
+    near(seen.in_flight_mean_bytes, f64::from(16 * SIZE), 1e-3);
+    assert!(run(&four, Fixed::bytes(SIZE)).utilisation < 0.98);
+}
+
+#[test]
+fn a_pattern_without_anything_is_refused() {
+    let none = |change: fn(&mut Pattern)| {
+        let mut empty = periodic(100_000, 0);
+        change(&mut empty);
+        let error = observe(&empty, Fixed::off(), Detail::OFF).expect_err("empty");
+        error.to_string()
+    };
+    assert!(none(|it| it.rates.clear()).contains("no rate"));
+    assert!(none(|it| it.sizes.clear()).contains("no size or queue"));
+    assert!(none(|it| it.queues.clear()).contains("no size or queue"));
+}

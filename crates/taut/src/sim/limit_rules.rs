@@ -1,0 +1,191 @@
+//! Limit rules side by side, on named patterns and on files.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use taut_path::units;
+use taut_sim::results::Document;
+use taut_sim::scenario::limit_rules::{Compared, Settings, Subject, names};
+use taut_sim::scenario::quantity::Time;
+use taut_sim::scenario::registry::{DEFAULT_SEED, Scenario, ScenarioError};
+
+use super::command::quoted;
+use super::limit_rules_show::{REMARK, charts, text};
+use super::options::Common;
+use super::output::{Form, Output};
+use super::progress::Progress;
+use super::rr_under_load::Traced;
+use crate::exit;
+use crate::report::page::Page;
+
+/// What `taut sim limit-rules` accepts.
+#[derive(Debug, Clone, Args)]
+pub struct Options {
+    /// Compare on this file only; may be given again
+    ///
+    /// The first line is a JSON object: rate_bytes_per_us or rates ([[t_ns, bytes_per_us], ...]),
+    /// end_ns, and as wanted id, sizes, budget, poll_ns, burst ({period_ns, objects}), warm_ns,
+    /// utilisation. Each other line is an interrupt: gap_ns delay_ns.
+    #[arg(long, value_name = "FILE")]
+    pub pattern: Vec<PathBuf>,
+
+    /// Compare on this built-in pattern only; a prefix such as p, f or p04 takes all that have it;
+    /// may be given again
+    #[arg(long, value_name = "NAME", conflicts_with = "pattern")]
+    pub only: Vec<String>,
+
+    /// Seeds of each built-in pattern, counted from --seed
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<u32>,
+
+    /// What is measured of a built-in family (f..)
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub duration: Option<Time>,
+
+    /// What is not measured at its start
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub warm_up: Option<Time>,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+fn parse_time(text: &str) -> Result<Time, String> {
+    let ns = units::parse_time_ns(text).map_err(|error| error.to_string())?;
+    Ok(Time(ns))
+}
+
+impl Options {
+    fn settings(&self) -> Result<Settings, String> {
+        let mut settings = Settings::default();
+        if !self.pattern.is_empty() {
+            settings.patterns.clear();
+            settings.files.clone_from(&self.pattern);
+        }
+        if !self.only.is_empty() {
+            if let Some(nothing) = self
+                .only
+                .iter()
+                .find(|it| !names().any(|name| name.starts_with(*it)))
+            {
+                let names: Vec<&str> = names().collect();
+                return Err(format!(
+                    "no pattern {nothing:?}; there are {}",
+                    names.join(", ")
+                ));
+            }
+            let only = |name: &String| self.only.iter().any(|it| name.starts_with(it));
+            settings.patterns.retain(only);
+        }
+        settings.seeds = self.seeds.unwrap_or(settings.seeds);
+        settings.duration = self.duration.unwrap_or(settings.duration);
+        settings.warm_up = self.warm_up.unwrap_or(settings.warm_up);
+        Ok(settings)
+    }
+
+    /// What gives the same again, but for the seed.
+    fn command(&self) -> String {
+        let mut words = vec!["taut sim limit-rules".to_owned()];
+        let mut push =
+            |option: &str, value: String| words.push(format!("--{option} {}", quoted(&value)));
+        for file in &self.pattern {
+            push("pattern", file.display().to_string());
+        }
+        for name in &self.only {
+            push("only", name.clone());
+        }
+        let times = [("duration", self.duration), ("warm-up", self.warm_up)];
+        for (option, time) in times {
+            if let Some(time) = time {
+                push(option, time.to_string());
+            }
+        }
+        if let Some(seeds) = self.seeds {
+            push("seeds", seeds.to_string());
+        }
+        words.join(" ")
+    }
+}
+
+/// `taut sim limit-rules`.
+pub fn run(options: &Options) -> ExitCode {
+    let Common { seed, json, output } = &options.common;
+    let settings = options.settings();
+    match settings.and_then(|settings| settings.validate().map(|()| settings)) {
+        Ok(settings) => run_settings(
+            &settings,
+            seed.unwrap_or(DEFAULT_SEED),
+            output,
+            output.form(*json),
+            &options.command(),
+        ),
+        Err(message) => usage(&message),
+    }
+}
+
+/// Runs valid settings, wherever they came from; `command` gives the same again, but for the seed.
+pub fn run_settings(
+    settings: &Settings,
+    seed: u64,
+    output: &Output,
+    form: Form,
+    command: &str,
+) -> ExitCode {
+    let traced = Traced { settings, seed };
+    if let Err(failed) = output.check(&traced) {
+        return failed;
+    }
+    let subjects = match settings.subjects(|warning| eprintln!("taut: {warning}")) {
+        Ok(subjects) => subjects,
+        Err(error) => {
+            eprintln!("taut: {error}");
+            let code = if error.is_io() {
+                exit::FAILED
+            } else {
+                exit::USAGE
+            };
+            return ExitCode::from(code);
+        }
+    };
+    match compared(settings, &subjects, seed) {
+        Ok((document, compared)) => {
+            let command = format!("{command} --seed {seed}");
+            output.emit(
+                form,
+                &document,
+                &traced,
+                || text(&document, &compared),
+                || html(&document, &compared, &command),
+            )
+        }
+        Err(error) => usage(&error.to_string()),
+    }
+}
+
+fn compared(
+    settings: &Settings,
+    subjects: &[Subject],
+    seed: u64,
+) -> Result<(Document, Vec<Compared>), ScenarioError> {
+    let mut progress = Progress::new();
+    let mut show = |what: &str, done, all| progress.show(what, done, all);
+    let (found, compared) = settings.found(subjects, seed, &mut show)?;
+    Ok((settings.document(seed, found), compared))
+}
+
+fn usage(message: &str) -> ExitCode {
+    eprintln!("taut: {message}");
+    ExitCode::from(exit::USAGE)
+}
+
+fn html(document: &Document, compared: &[Compared], command: &str) -> String {
+    let page = Page {
+        document,
+        about: Settings::ABOUT,
+        charts: &charts(compared),
+        remark: Some(REMARK.to_owned()),
+        command,
+    };
+    page.html()
+}
