@@ -5,6 +5,8 @@ pub mod aperiodic;
 #[cfg(feature = "scenario")]
 pub mod blind_sender;
 #[cfg(feature = "scenario")]
+pub mod codel_under_load;
+#[cfg(feature = "scenario")]
 pub mod limit_over_time;
 #[cfg(feature = "scenario")]
 pub mod limit_rules;

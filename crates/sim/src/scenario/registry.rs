@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::tracing::{TraceRow, TraceRowsError, check_rows, trace_rows};
 use super::{
-    aperiodic, blind_sender, limit_over_time, limit_rules, never_worse, rate_change, right_size,
-    rr_sizes, rr_under_load, shared_budget, watermarks,
+    aperiodic, blind_sender, codel_under_load, limit_over_time, limit_rules, never_worse,
+    rate_change, right_size, rr_sizes, rr_under_load, shared_budget, watermarks,
 };
 use crate::lane::LaneError;
 use crate::results::{DOCUMENT_VERSION, Document, Figure, Series};
@@ -131,6 +131,7 @@ pub const ALL: &[Entry] = &[
     Entry::of::<aperiodic::Settings>(include_str!("../../scenarios/aperiodic.toml")),
     Entry::of::<rate_change::Settings>(include_str!("../../scenarios/rate-change.toml")),
     Entry::of::<limit_over_time::Settings>(include_str!("../../scenarios/limit-over-time.toml")),
+    Entry::of::<codel_under_load::Settings>(include_str!("../../scenarios/codel-under-load.toml")),
     Entry::of::<blind_sender::Settings>(include_str!("../../scenarios/blind-sender.toml")),
     Entry::of::<watermarks::Settings>(include_str!("../../scenarios/watermarks.toml")),
     Entry::of::<shared_budget::Settings>(include_str!("../../scenarios/shared-budget.toml")),
@@ -280,6 +281,7 @@ mod tests {
         states_its_defaults::<aperiodic::Settings>();
         states_its_defaults::<rate_change::Settings>();
         states_its_defaults::<limit_over_time::Settings>();
+        states_its_defaults::<codel_under_load::Settings>();
         states_its_defaults::<blind_sender::Settings>();
         states_its_defaults::<watermarks::Settings>();
         states_its_defaults::<shared_budget::Settings>();
