@@ -22,6 +22,8 @@ pub struct Pattern {
     pub poll_ns: u64,
     /// Objects that arrive every so many ns; else the sender always has one.
     pub burst: Option<(u64, u32)>,
+    /// The sender says that it was refused whenever there is no room, also with nothing to send.
+    pub lies: bool,
     /// Not measured.
     pub warm_ns: u64,
     /// From one interrupt to the next, and how long a refused sender takes to come back.
@@ -37,6 +39,7 @@ impl Pattern {
             budget: 0,
             poll_ns: 3_000,
             burst: None,
+            lies: false,
             warm_ns,
             interrupts,
         }
@@ -248,6 +251,9 @@ impl<L: Limit> Player<'_, L> {
         }
         if !self.has_data() {
             self.starved_since_ps = None;
+            if self.pattern.lies && !self.sender.has_room() {
+                self.sender.refused();
+            }
             return false;
         }
         self.sender.refused();

@@ -6,6 +6,10 @@ use super::rate::Rate;
 /// that is not held back by this queue.
 pub const LONGEST_LATENCY_NS: u64 = 10_000_000;
 
+/// The longest pause of the device that a limit should bridge. A device that is silent for longer
+/// is stalled, and what it would have done meanwhile is no measure of what it needs.
+const LONGEST_PAUSE_NS: u64 = 100_000_000;
+
 /// How much a sample counts that was taken when the device ran dry in an interval that its rate
 /// cannot explain: the true need lies higher by an unknown amount, and must be found soon.
 const BLIND_WEIGHT: u32 = 4;
@@ -138,10 +142,16 @@ impl Intervals {
     pub fn settle(&mut self, latency_ns: u64) -> Option<Sample> {
         let carried_bytes = core::mem::take(&mut self.carried_bytes);
         let pending_bytes = self.pending_bytes.take()?;
+        let mut absence_bytes =
+            carried_bytes.saturating_add(self.rate.bytes_and_margin(latency_ns));
+        if self.rate.is_known() {
+            // However often something finished meanwhile: or each long absence could make the next
+            // one longer, since more is then in flight to finish.
+            let longest_bytes = self.rate.bytes_and_margin(LONGEST_LATENCY_NS);
+            absence_bytes = absence_bytes.min(longest_bytes);
+        }
         Some(Sample {
-            need_bytes: pending_bytes
-                .saturating_add(carried_bytes)
-                .saturating_add(self.rate.bytes_and_margin(latency_ns)),
+            need_bytes: pending_bytes.saturating_add(absence_bytes),
             weight: 1,
         })
     }
@@ -166,10 +176,13 @@ impl Intervals {
     /// How long the device had something to do in this interval; at least 1 ns, also when the
     /// clock stepped back.
     fn busy_ns(&self, interval: &Interval) -> u64 {
+        let last_ns = self.last.at_ns;
         let start_ns = match interval.came_back_ns {
             // It began with nothing in flight, so it began with the first packet.
-            Some(at_ns) if self.last.idle && !self.last.refused => at_ns,
-            _ => self.last.at_ns,
+            Some(back_ns) if self.last.idle && !self.last.refused => back_ns,
+            // More of an absence does not count, here as little as in a latency.
+            Some(back_ns) => last_ns.max(back_ns.saturating_sub(LONGEST_LATENCY_NS)),
+            None => last_ns,
         };
         interval.now_ns.saturating_sub(start_ns).max(1)
     }
@@ -183,7 +196,7 @@ impl Intervals {
 
     /// The device paused, so what it finished is less than what it could have.
     fn ran_dry(&mut self, finished_bytes: u64, span_ns: u64, dry: bool) -> Measured {
-        let mut possible_bytes = self.rate.bytes(span_ns);
+        let mut possible_bytes = self.rate.bytes(span_ns.min(LONGEST_PAUSE_NS));
         if !self.last.refused {
             // Nobody was held back at its start, so the sender may have been idle in it, too.
             possible_bytes = possible_bytes.min(2 * finished_bytes);

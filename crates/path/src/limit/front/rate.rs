@@ -45,6 +45,11 @@ impl Rate {
         true
     }
 
+    /// Whether there is an estimate.
+    pub fn is_known(&self) -> bool {
+        self.bytes_per_ns > 0
+    }
+
     /// What the device does in `span_ns`, in bytes; 0 while the rate is not known.
     pub fn bytes(&self, span_ns: u64) -> u64 {
         (self.bytes_per_ns * span_ns.min(LONGEST_SPAN_NS)) >> FRACTION_BITS

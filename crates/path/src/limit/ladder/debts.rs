@@ -4,8 +4,9 @@ use super::account::{Account, Terms};
 use super::rung::{self, RUNGS};
 use crate::limit::front::Sizer;
 
-/// Rungs watched below the limit: an octave, so that a limit twice too high goes down in one step.
-const WATCHED: usize = 8;
+/// Rungs watched below the limit, half an octave: each costs time for each need that exceeds it,
+/// and a rung that comes into view is judged like the one above it.
+const WATCHED: usize = 4;
 
 /// The longest memory, in ms of allowance at full rate: what exceeded a rung ten seconds ago says
 /// nothing of now.
@@ -93,8 +94,8 @@ impl Debts {
         }
     }
 
-    /// Every rung that is kept is good, so the limit goes to the lowest of them, and the octave
-    /// below it is watched from now on.
+    /// Every rung that is kept is good, so the limit goes to the lowest of them, and those below
+    /// it are watched from now on.
     fn go_down(&mut self) {
         self.limit_bytes = rung::bytes(self.low);
         let lower = self.low.saturating_sub(WATCHED);

@@ -18,7 +18,7 @@
 //!     18k   |##############
 //!     16k   |################  16 is all that is remembered, so that a rung is forgiven
 //!     ...                      in bounded time once its exceedances stop
-//!      8k   an octave below the limit is watched; what is below that is not kept
+//!     11k   half an octave below the limit is watched; what is below that is not kept
 //! ```
 //!
 //! Three things make it quick without making it restless:
