@@ -57,16 +57,16 @@ fn deferred(budgets: &Budgets) -> Vec<u32> {
 
 #[test]
 fn an_mtu_packet_charges_2304_bytes_and_a_super_packet_its_pages() {
-    assert_eq!(memory_bytes(&packet(0, 1_514)), 2_304);
-    assert_eq!(memory_bytes(&packet(0, 66)), 768);
-    let mut large = packet(0, 66 + 45 * 1_448);
-    large.segmentation = Some(Segmentation {
+    assert_eq!(memory_bytes(1_514, None), 2_304);
+    assert_eq!(memory_bytes(66, None), 768);
+    let cut = Segmentation {
         header_bytes: 66,
         payload_bytes: 1_448,
-    });
+    };
     // 65,160 bytes of payload lie in 16 pages.
-    assert_eq!(memory_bytes(&large), 16 * 4_096 + 512 + 256);
-    assert_eq!(memory_bytes(&packet(0, u32::MAX)), u32::MAX);
+    let large = memory_bytes(66 + 45 * 1_448, Some(cut));
+    assert_eq!(large, 16 * 4_096 + 512 + 256);
+    assert_eq!(memory_bytes(u32::MAX, None), u32::MAX);
 }
 
 #[test]

@@ -39,8 +39,8 @@ impl Window for Since {
 }
 
 /// A value that holds for some time, and how long it held.
-struct Level {
-    now: u64,
+pub(crate) struct Level {
+    pub(crate) now: u64,
     since_ns: u64,
     held_ns: Histogram<u64>,
     /// The value times the time that it was measured for.
@@ -49,7 +49,7 @@ struct Level {
 }
 
 impl Level {
-    fn new(now_ns: u64) -> Self {
+    pub(crate) fn new(now_ns: u64) -> Self {
         Self {
             now: 0,
             since_ns: now_ns,
@@ -60,7 +60,7 @@ impl Level {
     }
 
     /// Counts the time until `now_ns` for the value that held, and changes it.
-    fn change(&mut self, to: u64, now_ns: u64, window: &impl Window) {
+    pub(crate) fn change(&mut self, to: u64, now_ns: u64, window: &impl Window) {
         let held_ns = window.measured_ns(self.since_ns, now_ns);
         if held_ns > 0 {
             self.held_ns.saturating_record_n(self.now, held_ns);
@@ -71,13 +71,17 @@ impl Level {
         self.since_ns = self.since_ns.max(now_ns);
     }
 
-    fn quantiles(&self) -> Quantiles {
+    pub(crate) fn quantiles(&self) -> Quantiles {
         Quantiles {
             p10: self.held_ns.value_at_quantile(0.1),
             p50: self.held_ns.value_at_quantile(0.5),
             p90: self.held_ns.value_at_quantile(0.9),
             max: self.held_ns.max(),
         }
+    }
+
+    pub(crate) fn mean(&self) -> u64 {
+        (self.sum / u128::from(self.measured_ns.max(1))) as u64
     }
 }
 
@@ -146,10 +150,7 @@ impl<W: Window> Meter<W> {
 
     /// Their mean.
     pub fn in_flight_mean_bytes(&self) -> u64 {
-        let Level {
-            sum, measured_ns, ..
-        } = self.in_flight_bytes;
-        (sum / u128::from(measured_ns.max(1))) as u64
+        self.in_flight_bytes.mean()
     }
 
     /// Median of the limit over the measured time.

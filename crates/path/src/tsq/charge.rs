@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::fmt;
 
 use super::budgets::Table;
-use crate::packet::Packet;
+use crate::packet::Segmentation;
 
 /// Memory that a packet took from its flow's budget; dropping it gives that back.
 ///
@@ -56,17 +56,15 @@ const LEAST_BUFFER_BYTES: u32 = 512;
 /// The payload of a super-packet lies in whole pages.
 const PAGE_BYTES: u32 = 4096;
 
-/// What a packet takes in the memory of a host: a plain one of 1,514 bytes 2,304, a super-packet
+/// What a packet of `wire_bytes` takes in the memory of a host: a plain one of 1,514 bytes 2,304, a super-packet
 /// its pages, a buffer for its headers and the descriptor.
-pub fn memory_bytes(packet: &Packet) -> u32 {
-    let data_bytes = match packet.segmentation {
-        None => packet
-            .wire_bytes
+pub fn memory_bytes(wire_bytes: u32, segmentation: Option<Segmentation>) -> u32 {
+    let data_bytes = match segmentation {
+        None => wire_bytes
             .max(LEAST_BUFFER_BYTES)
             .checked_next_power_of_two()
-            .unwrap_or(packet.wire_bytes),
-        Some(cut) => packet
-            .wire_bytes
+            .unwrap_or(wire_bytes),
+        Some(cut) => wire_bytes
             .saturating_sub(cut.header_bytes.into())
             .div_ceil(PAGE_BYTES)
             .saturating_mul(PAGE_BYTES)

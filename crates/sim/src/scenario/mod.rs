@@ -7,11 +7,15 @@ pub mod blind_sender;
 #[cfg(feature = "scenario")]
 pub mod codel_under_load;
 #[cfg(feature = "scenario")]
+pub mod late_sockets;
+#[cfg(feature = "scenario")]
 pub mod limit_over_time;
 #[cfg(feature = "scenario")]
 pub mod limit_rules;
 #[cfg(feature = "scenario")]
 pub mod never_worse;
+#[cfg(feature = "scenario")]
+mod one_stream;
 #[cfg(feature = "scenario")]
 pub mod quantity;
 #[cfg(feature = "scenario")]
@@ -28,6 +32,8 @@ pub mod s1;
 pub mod shared_budget;
 #[cfg(feature = "scenario")]
 mod single_queue;
+#[cfg(feature = "scenario")]
+pub mod small_queues;
 #[cfg(feature = "scenario")]
 pub mod tracing;
 #[cfg(feature = "scenario")]

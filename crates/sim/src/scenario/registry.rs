@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::tracing::{TraceRow, TraceRowsError, check_rows, trace_rows};
 use super::{
-    aperiodic, blind_sender, codel_under_load, limit_over_time, limit_rules, never_worse,
-    rate_change, right_size, rr_sizes, rr_under_load, shared_budget, watermarks,
+    aperiodic, blind_sender, codel_under_load, late_sockets, limit_over_time, limit_rules,
+    never_worse, rate_change, right_size, rr_sizes, rr_under_load, shared_budget, small_queues,
+    watermarks,
 };
 use crate::lane::LaneError;
 use crate::results::{DOCUMENT_VERSION, Document, Figure, Series};
@@ -127,6 +128,8 @@ impl Entry {
 pub const ALL: &[Entry] = &[
     Entry::of::<rr_under_load::Settings>(include_str!("../../scenarios/rr-under-load.toml")),
     Entry::of::<rr_sizes::Settings>(include_str!("../../scenarios/rr-sizes.toml")),
+    Entry::of::<small_queues::Settings>(include_str!("../../scenarios/small-queues.toml")),
+    Entry::of::<late_sockets::Settings>(include_str!("../../scenarios/late-sockets.toml")),
     Entry::of::<right_size::Settings>(include_str!("../../scenarios/right-size.toml")),
     Entry::of::<aperiodic::Settings>(include_str!("../../scenarios/aperiodic.toml")),
     Entry::of::<rate_change::Settings>(include_str!("../../scenarios/rate-change.toml")),
@@ -287,5 +290,7 @@ mod tests {
         states_its_defaults::<shared_budget::Settings>();
         states_its_defaults::<never_worse::Settings>();
         states_its_defaults::<limit_rules::Settings>();
+        states_its_defaults::<small_queues::Settings>();
+        states_its_defaults::<late_sockets::Settings>();
     }
 }

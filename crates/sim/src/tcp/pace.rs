@@ -43,8 +43,13 @@ pub(super) fn bytes_in(window: &Window, pacing: Option<Pacing>, srtt_ns: u64, ti
     }
 }
 
-/// The payload of a full packet now: whole segments, at least one.
-pub(super) fn packet_bytes(config: &TcpConfig, window: &Window, srtt_ns: u64) -> u64 {
+/// The payload of a full packet now: whole segments, at least one, and else not above `most_bytes`.
+pub(super) fn packet_bytes(
+    config: &TcpConfig,
+    window: &Window,
+    srtt_ns: u64,
+    most_bytes: u64,
+) -> u64 {
     let mss = window.mss_bytes;
     let bytes = match config.super_packet {
         SuperPacket::Off => return mss,
@@ -53,7 +58,7 @@ pub(super) fn packet_bytes(config: &TcpConfig, window: &Window, srtt_ns: u64) ->
             .max(AUTO_LEAST_SEGMENTS * mss)
             .min(MOST_BYTES),
     };
-    (bytes / mss).max(1) * mss
+    (bytes.min(most_bytes) / mss).max(1) * mss
 }
 
 /// A full packet of `packet_bytes` may be cut to this, and not shorter, while something is on its

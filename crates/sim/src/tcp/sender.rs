@@ -65,6 +65,8 @@ pub struct TcpSender {
     pub(super) rescue: bool,
     pub(super) cwr_pending: bool,
     waits_for_pace: bool,
+    /// Super-packets carry no more, whatever the configuration says.
+    most_packet_bytes: u64,
     pub(super) stats: TcpStats,
     pub(super) config: TcpConfig,
 }
@@ -93,6 +95,7 @@ impl TcpSender {
             rescue: false,
             cwr_pending: false,
             waits_for_pace: false,
+            most_packet_bytes: u64::MAX,
             stats: TcpStats::default(),
             config,
         }
@@ -106,12 +109,28 @@ impl TcpSender {
     /// What to send now. Call it until it says `None`, after each call that may have changed
     /// something: `write`, `on_ack`, `on_timer`.
     pub fn next_segment(&mut self, now_ns: u64) -> Option<Segment> {
+        let (start, bytes) = self.choose(now_ns)?;
+        Some(self.sent(start, bytes, now_ns))
+    }
+
+    /// The payload of what [`next_segment`](Self::next_segment) would send now, in bytes.
+    pub fn next_payload_bytes(&mut self, now_ns: u64) -> Option<u64> {
+        self.choose(now_ns).map(|(_, bytes)| bytes)
+    }
+
+    /// Super-packets carry no more than `bytes` from now on, and always a segment.
+    pub fn limit_super_packets(&mut self, bytes: u64) {
+        self.most_packet_bytes = bytes;
+    }
+
+    /// Offset and length of what to send now.
+    fn choose(&mut self, now_ns: u64) -> Option<(u64, u64)> {
         self.waits_for_pace = false;
         if self.una == self.nxt && self.nxt != self.written {
             self.start_after_silence(now_ns);
         }
         let pipe = self.in_flight_bytes();
-        let (start, bytes) = match self.phase {
+        let chosen = match self.phase {
             Phase::Open => self.new_data(pipe),
             Phase::FastRecovery | Phase::AfterTimeout => self.next_in_recovery(pipe),
         }?;
@@ -119,7 +138,7 @@ impl TcpSender {
             self.waits_for_pace = true;
             return None;
         }
-        Some(self.sent(start, bytes, now_ns))
+        Some(chosen)
     }
 
     /// When to call [`on_timer`](Self::on_timer), in ns: the retransmission timer or the pace,
@@ -146,7 +165,8 @@ impl TcpSender {
         let room_in_cwnd = window.cwnd_bytes.saturating_sub(pipe);
         let room_at_peer = self.window_end.saturating_sub(self.nxt);
         let room = room_in_cwnd.min(room_at_peer);
-        let full = pace::packet_bytes(&self.config, window, self.round_trip.smoothed_ns());
+        let srtt_ns = self.round_trip.smoothed_ns();
+        let full = pace::packet_bytes(&self.config, window, srtt_ns, self.most_packet_bytes);
         let wanted = unsent.min(full);
         let mut bytes = wanted;
         if room < wanted {

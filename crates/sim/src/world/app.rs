@@ -36,6 +36,14 @@ pub enum App {
         /// Length of the second, in ns.
         off_ns: u64,
     },
+    /// Comes back every `period_ns` and fills the send buffer, whatever was sent meanwhile: one that
+    /// serves many sockets.
+    Visitor {
+        /// From visit to visit, in ns; at least 1.
+        period_ns: u64,
+        /// Bytes written and not acknowledged that the socket holds at most.
+        buffer_bytes: u32,
+    },
     /// Sends a request, waits for the whole response, and does so again.
     Client {
         /// Bytes of a request.
@@ -97,9 +105,11 @@ impl Desk {
     pub fn new(app: App) -> Self {
         let state = match app {
             App::Sink | App::Server { .. } => State::Waiting,
-            App::Bulk { .. } | App::Paced { .. } | App::OnOff { .. } | App::Client { .. } => {
-                State::Thinking
-            }
+            App::Bulk { .. }
+            | App::Paced { .. }
+            | App::OnOff { .. }
+            | App::Visitor { .. }
+            | App::Client { .. } => State::Thinking,
         };
         Self {
             app,
@@ -153,6 +163,16 @@ impl Desk {
                     self.writes += 1;
                 }
                 done.wake_ns = self.next_turn_ns(now_ns);
+            }
+            App::Visitor {
+                period_ns,
+                buffer_bytes,
+            } => {
+                if self.state == State::Ready {
+                    let held_bytes = sender.unacked_bytes();
+                    sender.write(u64::from(buffer_bytes).saturating_sub(held_bytes));
+                    done.wake_ns = self.think(period_ns.max(1), now_ns);
+                }
             }
             App::Client {
                 request_bytes,
@@ -236,7 +256,9 @@ impl Desk {
                 on_ns,
                 off_ns,
             } => (write_bytes, buffer_bytes, is_on(on_ns, off_ns, since_ns)),
-            App::Sink | App::Client { .. } | App::Server { .. } => return None,
+            App::Sink | App::Visitor { .. } | App::Client { .. } | App::Server { .. } => {
+                return None;
+            }
         };
         let write_bytes = u64::from(write_bytes.max(1));
         let fits = sender.unacked_bytes() + write_bytes <= u64::from(buffer_bytes);

@@ -2,6 +2,8 @@
 
 use super::app::{App, Desk, Done};
 use super::segments::{Arrival, Segment};
+use taut_path::tsq::{Ask, Flow};
+
 use crate::tcp::{Ack, TcpConfig, TcpReceiver, TcpSender, TcpStats};
 
 /// How a connection is made.
@@ -24,6 +26,12 @@ pub struct EndpointReport {
     pub transactions: u64,
     /// What its TCP did.
     pub tcp: TcpStats,
+    /// The congestion window now, in bytes.
+    pub cwnd_bytes: u64,
+    /// The smoothed round trip now, in ns; 0 before the first sample.
+    pub srtt_ns: u64,
+    /// Written and not acknowledged: what the send buffer holds now, in bytes.
+    pub unacked_bytes: u64,
 }
 
 /// One end of a connection.
@@ -106,9 +114,17 @@ impl Endpoint {
         }
     }
 
-    /// What to send now: data, with an acknowledgement if one is owed, or that alone.
-    pub fn next_segment(&mut self, connection: u32, now_ns: u64) -> Option<Segment> {
-        let Some(data) = self.sender.next_segment(now_ns) else {
+    /// What to send now: data, with an acknowledgement if one is owed, or that alone. `flow` may hold
+    /// back the data.
+    pub fn next_segment(
+        &mut self,
+        connection: u32,
+        flow: Option<&Flow>,
+        now_ns: u64,
+    ) -> Option<Segment> {
+        let may_send = flow.is_none_or(|flow| self.may_send(connection, flow, now_ns));
+        let data = may_send.then(|| self.sender.next_segment(now_ns)).flatten();
+        let Some(data) = data else {
             return self
                 .ack_due
                 .take()
@@ -124,6 +140,24 @@ impl Endpoint {
         })
     }
 
+    /// Whether the data that would go now may, as far as its small queue is concerned.
+    fn may_send(&mut self, connection: u32, flow: &Flow, now_ns: u64) -> bool {
+        let most_bytes = flow.largest_packet_bytes();
+        self.sender.limit_super_packets(most_bytes.into());
+        let Some(payload_bytes) = self.sender.next_payload_bytes(now_ns) else {
+            return true;
+        };
+        let packet = Segment {
+            payload_bytes: payload_bytes.try_into().unwrap_or(u32::MAX),
+            ..self.segment(connection, None)
+        };
+        flow.may_send(Ask {
+            packet_bytes: packet.memory_bytes(),
+            // Before the first round trip nothing is known, and the window is small.
+            rate_bytes_per_s: self.sender.pacing_rate_bytes_per_s().unwrap_or(u64::MAX),
+        })
+    }
+
     pub fn arrived_bytes(&self) -> u64 {
         self.receiver.arrived_bytes()
     }
@@ -133,6 +167,9 @@ impl Endpoint {
             received_bytes: self.receiver.delivered_bytes(),
             transactions: self.desk.transactions,
             tcp: self.sender.stats(),
+            cwnd_bytes: self.sender.cwnd_bytes(),
+            srtt_ns: self.sender.srtt_ns().unwrap_or(0),
+            unacked_bytes: self.sender.unacked_bytes(),
         }
     }
 

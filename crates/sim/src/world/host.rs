@@ -5,16 +5,20 @@ use std::task::Waker;
 
 use taut_path::limit::Limit;
 use taut_path::queue::NoRoom;
-use taut_path::{Probe, Qdisc, QueueConfig, TxQueue};
+use taut_path::tsq::{Flow, Orphaning};
+use taut_path::{Packet, Probe, Qdisc, QueueConfig, TxQueue};
 
 use super::WorldError;
 use super::segments::{Arrival, Segment, Segments};
+use super::small_queues::HostBudgets;
 use super::worker::{HostCost, Task, Worker};
 use crate::nic::{EmulatedNic, NicConfig, NicEvent};
 use crate::source::Note;
 
 pub(super) struct Host<L: Limit, P> {
-    pub queue: TxQueue<L, EmulatedNic, P>,
+    pub queue: TxQueue<L, Orphaning<EmulatedNic>, P>,
+    /// What its sockets may have below them, if they are held back.
+    pub budgets: Option<HostBudgets>,
     pub worker: Worker,
     pub cost: HostCost,
     /// A blind sender asked to be woken; `room` says when.
@@ -40,10 +44,15 @@ impl<L: Limit, P: Probe> Host<L, P> {
             waker: Waker::from(room.clone()),
             ..QueueConfig::new(config.slots)
         };
+        let nic = Orphaning {
+            driver: nic,
+            orphans: false,
+        };
         let queue = TxQueue::new(discipline, limit, nic, probe, queue_config, 0)
             .map_err(WorldError::Queue)?;
         Ok(Self {
             queue,
+            budgets: None,
             worker: Worker::default(),
             cost,
             blind_waits: false,
@@ -53,14 +62,26 @@ impl<L: Limit, P: Probe> Host<L, P> {
         })
     }
 
-    /// Sends a segment, once the core has made a packet of it. Returns whether the discipline has
-    /// it already: then [`run`](Self::run), once for a batch.
+    /// What holds a connection back, if anything does.
+    pub fn flow(&self, connection: u32) -> Option<&Flow> {
+        Some(self.budgets.as_ref()?.flow(connection))
+    }
+
+    /// Sends a segment, once the core has seen to it. Returns whether the discipline has it
+    /// already: then [`run`](Self::run), once for a batch.
     pub fn send(&mut self, segment: Segment, now_ns: u64) -> bool {
+        let mut packet = self.segments.packet(segment);
+        // An acknowledgement alone is not held back, and not charged.
+        if segment.payload_bytes > 0
+            && let Some(budgets) = &self.budgets
+        {
+            budgets.flow(segment.connection).charge(&mut packet);
+        }
         let cost_ns = self.cost.packet_ns;
         if cost_ns > 0 {
-            self.worker.follow(cost_ns, Task::Send(segment));
+            self.worker.follow(cost_ns, Task::Send(packet));
         } else {
-            self.enqueue(segment, now_ns);
+            self.enqueue(packet, now_ns);
         }
         cost_ns == 0
     }
@@ -82,9 +103,8 @@ impl<L: Limit, P: Probe> Host<L, P> {
         self.blind_waits && self.room.take()
     }
 
-    /// Hands a segment to the discipline.
-    pub fn enqueue(&mut self, segment: Segment, now_ns: u64) {
-        let packet = self.segments.packet(segment);
+    /// Hands a packet to the discipline.
+    pub fn enqueue(&mut self, packet: Packet, now_ns: u64) {
         self.queue.enqueue(packet, now_ns, &mut self.segments);
     }
 
@@ -97,7 +117,7 @@ impl<L: Limit, P: Probe> Host<L, P> {
     /// to the other host, and when its last bit leaves.
     pub fn advance(&mut self, now_ns: u64) -> Option<(Arrival, u64)> {
         loop {
-            match self.queue.driver_mut().advance(now_ns)? {
+            match self.queue.driver_mut().driver.advance(now_ns)? {
                 (_, NicEvent::Frame(frame)) => {
                     return Some((
                         self.segments.arrival(frame.packet, frame.index),
@@ -132,7 +152,7 @@ impl<L: Limit, P: Probe> Host<L, P> {
 
     /// When the NIC next has something to tell, if that is not known already.
     pub fn nic_is_due_anew(&mut self) -> Option<u64> {
-        let next_ns = self.queue.driver().next_event_ns();
+        let next_ns = self.queue.driver().driver.next_event_ns();
         if next_ns == self.watched_ns {
             return None;
         }

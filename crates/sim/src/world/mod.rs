@@ -8,6 +8,7 @@ mod blind;
 mod connection;
 mod host;
 mod segments;
+mod small_queues;
 mod timers;
 mod transactions;
 mod worker;
@@ -15,7 +16,8 @@ mod worker;
 use std::collections::VecDeque;
 
 use taut_path::limit::Limit;
-use taut_path::queue::QueueConfigError;
+use taut_path::queue::{QueueConfigError, ReaperCounters};
+use taut_path::tsq;
 use taut_path::{Probe, Qdisc};
 
 use crate::engine::Engine;
@@ -28,6 +30,8 @@ use connection::Endpoint;
 pub use connection::{ConnectionConfig, EndpointReport};
 use host::Host;
 use segments::Arrival;
+use small_queues::HostBudgets;
+pub use small_queues::SmallQueues;
 use timers::{Look, Timers};
 pub use transactions::Transactions;
 pub use worker::HostCost;
@@ -78,6 +82,10 @@ enum Event {
     Blind(u32),
     /// A core is done with something.
     Core(usize),
+    /// The deferred list of a host's small queues is run.
+    Deferred(usize),
+    /// An application lets go of its socket.
+    LetGo(u32, usize),
 }
 
 /// The two hosts and what is between them.
@@ -126,6 +134,18 @@ impl<L: Limit, P: Probe> World<L, P> {
         })
     }
 
+    /// Holds back the connections that are added from now on; call it before the first of them.
+    ///
+    /// # Errors
+    /// If the settings cannot be.
+    pub fn use_small_queues(&mut self, config: &SmallQueues) -> Result<(), tsq::BudgetsError> {
+        for host in &mut self.hosts {
+            host.budgets = Some(HostBudgets::new(config)?);
+            host.queue.driver_mut().orphans = config.orphans;
+        }
+        Ok(())
+    }
+
     /// Adds an established connection and its two applications, which start at `start_ns`. Returns
     /// its number.
     pub fn connect(
@@ -140,6 +160,9 @@ impl<L: Limit, P: Probe> World<L, P> {
         self.connections
             .push([Endpoint::new(config, client), Endpoint::new(config, server)]);
         for host in [CLIENT, SERVER] {
+            if let Some(budgets) = &mut self.hosts[host].budgets {
+                budgets.open();
+            }
             self.engine.schedule(start_ns, Event::App(number, host));
         }
         number
@@ -155,6 +178,8 @@ impl<L: Limit, P: Probe> World<L, P> {
                 Event::App(connection, host) => self.on_app(connection, host, now_ns),
                 Event::Blind(number) => self.on_blind(number, now_ns),
                 Event::Core(host) => self.on_core(host, now_ns),
+                Event::Deferred(host) => self.on_deferred(host, now_ns),
+                Event::LetGo(connection, host) => self.on_let_go(connection, host, now_ns),
             }
         }
     }
@@ -166,7 +191,7 @@ impl<L: Limit, P: Probe> World<L, P> {
 
     /// What a host's wire carried.
     pub fn wire(&self, host: usize) -> crate::nic::WireCounters {
-        self.hosts[host].queue.driver().counters()
+        self.hosts[host].queue.driver().driver.counters()
     }
 
     /// Packets that a host's queue dropped.
@@ -177,6 +202,23 @@ impl<L: Limit, P: Probe> World<L, P> {
     /// Packets that a host's discipline marked.
     pub fn marked_packets(&self, host: usize) -> u64 {
         self.hosts[host].queue.sender().counters().marked_packets
+    }
+
+    /// What the completing half of a host's queue did.
+    pub fn completions(&self, host: usize) -> ReaperCounters {
+        self.hosts[host].queue.reaper().counters()
+    }
+
+    /// What one end of a connection has below its socket, if it is held back.
+    pub fn small_queue(&self, connection: u32, host: usize) -> Option<tsq::FlowSnapshot> {
+        let flow = self.hosts[host].flow(connection)?;
+        Some(flow.snapshot())
+    }
+
+    /// How often a host's connections were held back.
+    pub fn small_queue_totals(&self, host: usize) -> tsq::Totals {
+        let budgets = self.hosts[host].budgets.as_ref();
+        budgets.map(HostBudgets::totals).unwrap_or_default()
     }
 
     /// What one end of a connection did so far.
@@ -219,7 +261,7 @@ impl<L: Limit, P: Probe> World<L, P> {
         self.watch(host, now_ns);
     }
 
-    /// Schedules what the NIC and the core do next, and wakes who waits for room.
+    /// Schedules what the NIC, the core and the deferred list do next, and wakes who waits for room.
     fn watch(&mut self, host: usize, now_ns: u64) {
         if self.hosts[host].made_room() {
             self.wake_blind(host, now_ns);
@@ -231,6 +273,11 @@ impl<L: Limit, P: Probe> World<L, P> {
         if let Some(at_ns) = self.hosts[host].worker.is_due_anew(now_ns) {
             self.engine
                 .reschedule_lane(CORE_LANE + host, at_ns, Event::Core(host));
+        }
+        if let Some(budgets) = &mut self.hosts[host].budgets
+            && let Some(at_ns) = budgets.run_is_due_anew(now_ns)
+        {
+            self.engine.schedule(at_ns, Event::Deferred(host));
         }
     }
 
@@ -279,7 +326,11 @@ impl<L: Limit, P: Probe> World<L, P> {
     /// Lets an application act that starts, has paused, or has been woken.
     fn act(&mut self, connection: u32, host: usize, now_ns: u64) {
         self.connections[connection as usize][host].wake_app(now_ns);
-        self.pump(connection, host, true, now_ns);
+        if self.holds(connection, host, now_ns) {
+            self.work(connection, host, true, now_ns);
+        } else {
+            self.pump(connection, host, true, now_ns);
+        }
     }
 
     /// Whether a task must wait for a host's core; if so, it is seen to when the core is free.
@@ -300,21 +351,23 @@ impl<L: Limit, P: Probe> World<L, P> {
             Task::Interrupt => self.hosts[host].complete(now_ns),
             Task::Reaped(false) => {}
             Task::Reaped(true) => self.hosts[host].run(now_ns),
-            Task::Send(segment) => {
-                self.hosts[host].enqueue(segment, now_ns);
+            Task::Send(packet) => {
+                self.hosts[host].enqueue(packet, now_ns);
                 self.hosts[host].run(now_ns);
             }
             Task::Receive => self.receive(host, now_ns),
             Task::Timer(connection) => self.time_out(connection, host, now_ns),
             Task::App(connection) => self.act(connection, host, now_ns),
             Task::Blind(number) => self.call_blind(number, now_ns),
+            Task::Deferred => self.run_deferred(host, now_ns),
+            Task::LetGo(connection) => self.let_go(connection, host, now_ns),
         }
         self.watch(host, now_ns);
     }
 
     /// Lets an endpoint's application and TCP do what they can now, and sends what they have. An
     /// application that has not `woken` takes its time.
-    fn pump(&mut self, connection: u32, host: usize, woken: bool, now_ns: u64) {
+    fn work(&mut self, connection: u32, host: usize, woken: bool, now_ns: u64) {
         let endpoint = &mut self.connections[connection as usize][host];
         let done = if woken || self.reaction_ns == 0 {
             endpoint.run_app(now_ns)
@@ -327,13 +380,14 @@ impl<L: Limit, P: Probe> World<L, P> {
         if let Some(latency_ns) = done.latency_ns {
             self.transactions.ended(latency_ns, now_ns);
         }
+        let from = &mut self.hosts[host];
         let (mut sent, mut queued) = (false, false);
-        while let Some(segment) = endpoint.next_segment(connection, now_ns) {
-            queued |= self.hosts[host].send(segment, now_ns);
+        while let Some(segment) = endpoint.next_segment(connection, from.flow(connection), now_ns) {
+            queued |= from.send(segment, now_ns);
             sent = true;
         }
         if queued {
-            self.hosts[host].run(now_ns);
+            from.run(now_ns);
         }
         if sent {
             self.watch(host, now_ns);

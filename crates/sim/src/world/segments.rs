@@ -1,5 +1,6 @@
 //! What the frames of a host's queue stand for, and what is under way on a wire.
 
+use taut_path::tsq::memory_bytes;
 use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink, Segmentation};
 
 use crate::tcp::Ack;
@@ -22,6 +23,21 @@ pub(super) struct Segment {
     pub acknowledges: bool,
     /// Of the blind sender of that number, not of a connection.
     pub is_datagram: bool,
+}
+
+impl Segment {
+    fn segmentation(&self) -> Option<Segmentation> {
+        (self.payload_bytes > u32::from(self.mss_bytes)).then_some(Segmentation {
+            header_bytes: self.header_bytes,
+            payload_bytes: self.mss_bytes,
+        })
+    }
+
+    /// What its packet takes in the host's memory.
+    pub fn memory_bytes(&self) -> u32 {
+        let wire_bytes = u32::from(self.header_bytes) + self.payload_bytes;
+        memory_bytes(wire_bytes, self.segmentation())
+    }
 }
 
 /// One frame on its way to a host.
@@ -49,7 +65,7 @@ impl Segments {
     /// Puts a segment down and makes the packet that stands for it.
     pub fn packet(&mut self, segment: Segment) -> Packet {
         let header_bytes = u32::from(segment.header_bytes);
-        let (payload_bytes, mss_bytes) = (segment.payload_bytes, segment.mss_bytes);
+        let payload_bytes = segment.payload_bytes;
         let index = match self.free.pop() {
             Some(index) => {
                 self.segments[index as usize] = segment;
@@ -66,10 +82,8 @@ impl Segments {
         if segment.ecn_capable {
             packet.ecn = Ecn::Capable;
         }
-        packet.segmentation = (payload_bytes > u32::from(mss_bytes)).then_some(Segmentation {
-            header_bytes: segment.header_bytes,
-            payload_bytes: mss_bytes,
-        });
+        packet.segmentation = segment.segmentation();
+        packet.charge_bytes = segment.memory_bytes();
         packet
     }
 

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::segments::Segment;
+use taut_path::Packet;
+
 use crate::cpu::Core;
 
 /// What things cost on a host's one core, in ns, and how long its applications take to react. All
@@ -29,8 +30,8 @@ pub(super) enum Task {
     Interrupt,
     /// What was reaped is dealt with; `true`: run the queue again.
     Reaped(bool),
-    /// Hand a segment to the discipline.
-    Send(Segment),
+    /// Hand a packet to the discipline.
+    Send(Packet),
     /// Take the first of the frames that arrived.
     Receive,
     /// See to the timers of an endpoint.
@@ -39,6 +40,10 @@ pub(super) enum Task {
     App(u32),
     /// Let a blind sender try.
     Blind(u32),
+    /// Run the deferred list of the small queues.
+    Deferred,
+    /// An application lets go of its socket.
+    LetGo(u32),
 }
 
 /// A core that does one task after the other, each to its end. What comes of a task is done before
