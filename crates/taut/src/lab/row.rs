@@ -118,7 +118,6 @@ fn to_row(
         window, requests, ..
     } = measured;
     let forward = &directions[0];
-    let us = |quantile| requests.latency_ns.value_at_quantile(quantile) / 1000;
     let cpu_percent = window.cpu_ns as f64 * 100.0 / window.length_ns as f64;
     Row {
         bql: case.bql,
@@ -130,10 +129,7 @@ fn to_row(
             .limits_bytes(case)
             .then_some(forward.limit_p50),
         rr_tps: one_decimal(per_second(requests.transactions, window.length_ns)),
-        rr_latency_us: Latency {
-            p50: us(0.5),
-            p99: us(0.99),
-        },
+        rr_latency_us: Latency::of(&requests.latency_ns),
         goodput_bps: per_second(window.delivered_bytes * 8, window.length_ns) as u64,
         cpu_percent: Some(one_decimal(cpu_percent)),
         drops: directions.iter().map(|direction| direction.drops).sum(),

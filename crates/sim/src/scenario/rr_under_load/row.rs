@@ -1,5 +1,6 @@
 //! What one row showed, as data: the same fields live and simulated.
 
+use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::Case;
@@ -38,13 +39,46 @@ pub struct Row {
     pub curve: Curve,
 }
 
-/// Quantiles of the latency of a request and its response, in us.
+/// The distribution of the latency of a request and its response, in us: so much of them took at
+/// most so long.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Latency {
-    /// Half of them took at most this.
+    /// A tenth.
+    pub p10: u64,
+    /// A quarter.
+    pub p25: u64,
+    /// Half.
     pub p50: u64,
+    /// Three quarters.
+    pub p75: u64,
+    /// Nine tenths.
+    pub p90: u64,
+    /// All but a twentieth.
+    pub p95: u64,
     /// All but a hundredth.
     pub p99: u64,
+    /// All but a thousandth.
+    pub p99_9: u64,
+    /// All.
+    pub max: u64,
+}
+
+impl Latency {
+    /// The distribution of what was recorded in ns.
+    pub fn of(latency_ns: &Histogram<u64>) -> Self {
+        let us = |share| latency_ns.value_at_quantile(share) / 1000;
+        Self {
+            p10: us(0.1),
+            p25: us(0.25),
+            p50: us(0.5),
+            p75: us(0.75),
+            p90: us(0.9),
+            p95: us(0.95),
+            p99: us(0.99),
+            p99_9: us(0.999),
+            max: latency_ns.max() / 1000,
+        }
+    }
 }
 
 impl Row {

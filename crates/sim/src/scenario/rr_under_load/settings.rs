@@ -171,7 +171,6 @@ impl Settings {
     fn row(&self, ran: &Ran) -> Row {
         let Ran { case, outcome, .. } = ran;
         let latency_ns = &outcome.latency_ns;
-        let us = |quantile| latency_ns.value_at_quantile(quantile) / 1000;
         Row {
             bql: case.bql,
             tso: case.tso,
@@ -179,10 +178,7 @@ impl Settings {
             waiting_packets: outcome.waiting_packets,
             limit_bytes_p50: ran.limits_bytes.then_some(outcome.limit_p50),
             rr_tps: one_decimal(per_second(latency_ns.len(), self.duration.0)),
-            rr_latency_us: Latency {
-                p50: us(0.5),
-                p99: us(0.99),
-            },
+            rr_latency_us: Latency::of(latency_ns),
             goodput_bps: per_second(outcome.delivered_bytes * 8, self.duration.0) as u64,
             cpu_percent: None,
             drops: outcome.drops,
