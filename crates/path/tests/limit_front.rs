@@ -136,6 +136,10 @@ fn a_chain_of_rounds_is_one_interval_and_a_tick_can_end_it() {
             .tick(halves.now_ns)
             .expect("nothing finishes");
     }
+    for _ in 0..2 {
+        halves.refill_and_want_more(100_000);
+        halves.complete(100 * US, 12_500, false);
+    }
     assert_eq!(halves.limit(), 12_500, "not two intervals in one");
 }
 
