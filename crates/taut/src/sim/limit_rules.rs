@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use taut_path::units;
 use taut_sim::results::Document;
-use taut_sim::scenario::limit_rules::{Compared, Settings, Subject, names};
+use taut_sim::scenario::limit_rules::{Compared, RuleName, Settings, Subject, names};
 use taut_sim::scenario::quantity::Time;
 use taut_sim::scenario::registry::{DEFAULT_SEED, Scenario, ScenarioError};
 
@@ -34,6 +34,11 @@ pub struct Options {
     /// may be given again
     #[arg(long, value_name = "NAME", conflicts_with = "pattern")]
     pub only: Vec<String>,
+
+    /// Compare this rule only: off, fixed, dql, need, ladder, taut, 40k, 32p, or dql every 1ms; may
+    /// be given again
+    #[arg(long, value_name = "RULE")]
+    pub rule: Vec<RuleName>,
 
     /// Seeds of each built-in pattern, counted from --seed
     #[arg(long, value_name = "N")]
@@ -78,6 +83,9 @@ impl Options {
             let only = |name: &String| self.only.iter().any(|it| name.starts_with(it));
             settings.patterns.retain(only);
         }
+        if !self.rule.is_empty() {
+            settings.rules.clone_from(&self.rule);
+        }
         settings.seeds = self.seeds.unwrap_or(settings.seeds);
         settings.duration = self.duration.unwrap_or(settings.duration);
         settings.warm_up = self.warm_up.unwrap_or(settings.warm_up);
@@ -94,6 +102,9 @@ impl Options {
         }
         for name in &self.only {
             push("only", name.clone());
+        }
+        for rule in &self.rule {
+            push("rule", rule.to_string());
         }
         let times = [("duration", self.duration), ("warm-up", self.warm_up)];
         for (option, time) in times {

@@ -1,5 +1,9 @@
 //! Every rule on every pattern of every seed.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
 use super::row::{Outcome, Row};
 use super::show::Shown;
 use super::{RuleName, Subject};
@@ -15,7 +19,8 @@ pub struct Compared {
     pub shown: Shown,
 }
 
-/// Compares `rules` on `subjects`, with `seeds` seeds from `seed` on.
+/// Compares `rules` on `subjects`, with `seeds` seeds from `seed` on. Each pattern of each seed is
+/// a job of its own, and as many run at a time as there are cores: who runs it changes nothing.
 ///
 /// # Errors
 /// If a rule cannot be set up.
@@ -26,50 +31,105 @@ pub fn compare(
     seeds: u32,
     progress: Progress,
 ) -> Result<Vec<Compared>, ScenarioError> {
-    // The search for the yardstick counts as one part.
-    let parts_of_seed = rules.len() as u64 + 1;
-    let runs: u64 = subjects.iter().map(|it| u64::from(it.seeds(seeds))).sum();
-    let mut done = 0;
-    let mut part = |what: &str, progress: &mut dyn FnMut(&str, u64, u64)| {
-        progress(what, done, runs * parts_of_seed);
-        done += 1;
-    };
-    let mut found = Vec::new();
-    for subject in subjects {
-        let name = subject.name();
-        let mut outcomes: Vec<Vec<Outcome>> = vec![Vec::new(); rules.len()];
-        let mut shown = Shown::default();
-        for number in 0..subject.seeds(seeds) {
-            let pattern = subject.pattern(seed.wrapping_add(number.into()));
-            part(&format!("{name}, the least fixed limit"), progress);
-            let fixed_bytes = least_fixed(&pattern).map_err(refused)?;
-            let fixed = RuleName::Fixed.observe(&pattern, fixed_bytes);
-            let fixed = fixed.map_err(refused)?;
-            if number == 0 {
-                shown = Shown::new(&pattern, fixed_bytes);
+    let jobs: Vec<Job> = subjects
+        .iter()
+        .flat_map(|subject| (0..subject.seeds(seeds)).map(move |number| Job { subject, number }))
+        .collect();
+    let mut found = run_all(&jobs, progress, |job| job.run(rules, seed))?.into_iter();
+    Ok(subjects
+        .iter()
+        .map(|subject| {
+            let of_subject: Vec<Done> =
+                (found.by_ref().take(subject.seeds(seeds) as usize)).collect();
+            Compared::new(subject.name(), rules, of_subject)
+        })
+        .collect())
+}
+
+/// One pattern of one seed.
+struct Job<'a> {
+    subject: &'a Subject,
+    /// Which of the seeds.
+    number: u32,
+}
+
+/// What came of it: an outcome for each rule that could be run.
+struct Done {
+    outcomes: Vec<Option<Outcome>>,
+    /// Only of the first seed.
+    shown: Option<Shown>,
+}
+
+impl Job<'_> {
+    fn run(&self, rules: &[RuleName], seed: u64) -> Result<Done, RunError> {
+        let pattern = self.subject.pattern(seed.wrapping_add(self.number.into()));
+        let fixed_bytes = least_fixed(&pattern)?;
+        let fixed = RuleName::Fixed.observe(&pattern, fixed_bytes)?;
+        let mut shown = (self.number == 0).then(|| Shown::new(&pattern, fixed_bytes));
+        let mut outcomes = Vec::new();
+        for rule in rules {
+            let seen = match rule {
+                RuleName::Fixed => fixed.clone(),
+                rule => rule.observe(&pattern, fixed_bytes)?,
+            };
+            if let (Some(shown), Some(seen)) = (&mut shown, &seen) {
+                shown.add(*rule, seen);
             }
-            for (rule, outcomes) in rules.iter().zip(&mut outcomes) {
-                part(&format!("{name}, {rule}"), progress);
-                let seen = match rule {
-                    RuleName::Fixed => fixed.clone(),
-                    rule => rule.observe(&pattern, fixed_bytes).map_err(refused)?,
-                };
-                if let Some(seen) = seen {
-                    if number == 0 {
-                        shown.add(*rule, &seen);
-                    }
-                    outcomes.push(Outcome::new(&pattern, &seen, fixed.as_ref()));
-                }
-            }
+            outcomes.push(seen.map(|seen| Outcome::new(&pattern, &seen, fixed.as_ref())));
         }
-        let rows = rules.iter().zip(&outcomes);
-        let rows = rows.filter_map(|(rule, outcomes)| Row::new(name, *rule, outcomes));
-        found.push(Compared {
-            rows: rows.collect(),
-            shown,
-        });
+        Ok(Done { outcomes, shown })
     }
-    Ok(found)
+}
+
+impl Compared {
+    fn new(name: &str, rules: &[RuleName], mut seeds: Vec<Done>) -> Self {
+        let row = |(index, rule): (usize, &RuleName)| {
+            let of_rule = seeds.iter().filter_map(|it| it.outcomes[index].clone());
+            Row::new(name, *rule, &of_rule.collect::<Vec<_>>())
+        };
+        Self {
+            rows: rules.iter().enumerate().filter_map(row).collect(),
+            shown: (seeds.first_mut())
+                .and_then(|it| it.shown.take())
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// Runs every job on all cores and gives what came of them in their order.
+fn run_all<'a>(
+    jobs: &[Job<'a>],
+    progress: Progress,
+    run: impl Fn(&Job<'a>) -> Result<Done, RunError> + Sync,
+) -> Result<Vec<Done>, ScenarioError> {
+    let next = AtomicUsize::new(0);
+    let (send, results) = mpsc::channel();
+    let mut done: Vec<Option<Done>> = jobs.iter().map(|_| None).collect();
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..cores.min(jobs.len()) {
+            let (send, next, run) = (send.clone(), &next, &run);
+            scope.spawn(move || {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(job) = jobs.get(index) else { break };
+                    // Nobody listens any more after an error.
+                    if send.send((index, run(job))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(send);
+        let all = jobs.len() as u64;
+        progress("all patterns", 0, all);
+        for (count, (index, result)) in (1..).zip(results) {
+            let name = jobs[index].subject.name();
+            progress(&format!("{name}, and others"), count, all);
+            done[index] = Some(result.map_err(refused)?);
+        }
+        Ok(done.into_iter().flatten().collect())
+    })
 }
 
 fn refused(error: RunError) -> ScenarioError {
