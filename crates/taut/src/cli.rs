@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::lab::options::RrUnderLoad;
+use crate::lab::two_threads::TwoThreads;
 use crate::sim::options::Sim;
 use crate::sim::predictions::Predictions;
 
@@ -37,9 +38,20 @@ pub enum LabScenario {
     /// transactions and their latency, goodput, with the published figures beside them.
     #[command(after_help = AFTER_HELP)]
     RrUnderLoad(RrUnderLoad),
+    /// A sending and a completing thread share one transmit queue over an AF_PACKET ring.
+    ///
+    /// Two network namespaces with a veth between, shaped or not. What is carried, what became of
+    /// every packet, who slept and was woken, and whether a wake-up was lost.
+    #[command(after_help = AFTER_HELP_TWO_THREADS)]
+    TwoThreads(TwoThreads),
 }
 
 const AFTER_HELP: &str = "\
 Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
 Needs root, or a kernel that lets users make user namespaces and open /dev/net/tun.
 Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here.";
+
+const AFTER_HELP_TWO_THREADS: &str = "\
+Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
+Needs root, or a kernel that lets users make user namespaces.
+Exit codes: 0 done, 1 failed, 2 bad usage, 3 a packet or a wake-up was lost, 77 cannot run here.";

@@ -17,6 +17,8 @@ mod exit {
     pub const FAILED: u8 = 1;
     /// A value was understood but cannot be.
     pub const USAGE: u8 = 2;
+    /// Something was measured that must not be.
+    pub const DOES_NOT_HOLD: u8 = 3;
     /// No privilege or kernel feature; what automake and friends read as "skipped".
     pub const CANNOT_RUN_HERE: u8 = 77;
 }
@@ -30,5 +32,8 @@ fn main() -> ExitCode {
         Some(cli::Command::Lab {
             scenario: cli::LabScenario::RrUnderLoad(options),
         }) => lab::rr_under_load(&options),
+        Some(cli::Command::Lab {
+            scenario: cli::LabScenario::TwoThreads(options),
+        }) => lab::two_threads::two_threads(&options),
     }
 }

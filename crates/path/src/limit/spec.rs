@@ -34,7 +34,9 @@ pub trait LimitUser {
     type Output;
 
     /// Does it with `limit`.
-    fn with<L: Limit + Copy + 'static>(self, limit: L) -> Self::Output;
+    fn with<L>(self, limit: L) -> Self::Output
+    where
+        L: Limit<Sender: Send, Completer: Send> + Copy + 'static;
 }
 
 impl LimitSpec {

@@ -169,6 +169,11 @@ impl<const LOOKS_AGAIN: bool> Submitter<LOOKS_AGAIN> {
         }
     }
 
+    /// Packets that were handed in and not taken out yet, for whoever watches.
+    pub fn waiting_packets(&self) -> usize {
+        self.shared.ring.len()
+    }
+
     /// Whether the owner takes no more.
     pub fn is_closed(&self) -> bool {
         self.shared.ring.is_closed()

@@ -11,6 +11,7 @@ mod progress;
 mod router;
 mod row;
 mod tap_source;
+pub mod two_threads;
 mod world;
 
 use std::io;
@@ -35,21 +36,26 @@ pub fn rr_under_load(options: &RrUnderLoad) -> ExitCode {
     if options.dry_run {
         return stdout::print(&plan(options, &cases));
     }
+    match with_privilege(|| run(options, &cases)) {
+        Ok(results) => rr::print(&results, options.experiment.json),
+        Err(code) => code,
+    }
+}
+
+/// Runs what needs privilege; says what is missing, or what failed.
+fn with_privilege<T>(run: impl FnOnce() -> anyhow::Result<T>) -> Result<T, ExitCode> {
     if let Err(error) = taut_linux::ensure_privilege() {
         eprintln!("taut: {error}");
-        return ExitCode::from(exit::CANNOT_RUN_HERE);
+        return Err(ExitCode::from(exit::CANNOT_RUN_HERE));
     }
-    match run(options, &cases) {
-        Ok(results) => rr::print(&results, options.experiment.json),
-        Err(error) => {
-            eprintln!("taut: {error:#}");
-            if lacks_privilege_or_feature(&error) {
-                eprintln!("taut: {WHAT_TO_DO}");
-                return ExitCode::from(exit::CANNOT_RUN_HERE);
-            }
-            ExitCode::from(exit::FAILED)
+    run().map_err(|error| {
+        eprintln!("taut: {error:#}");
+        if lacks_privilege_or_feature(&error) {
+            eprintln!("taut: {WHAT_TO_DO}");
+            return ExitCode::from(exit::CANNOT_RUN_HERE);
         }
-    }
+        ExitCode::from(exit::FAILED)
+    })
 }
 
 const WHAT_TO_DO: &str = "run as root, or where users may make user namespaces and open \

@@ -31,9 +31,9 @@ const PREFIX_BITS: u8 = 24;
 const CLIENT_MAC: MacAddress = MacAddress::local(1);
 const SERVER_MAC: MacAddress = MacAddress::local(2);
 const CLIENT_DEVICE: &str = "taut-client";
-const SERVER_DEVICE: &str = "taut-server";
+pub const SERVER_DEVICE: &str = "taut-server";
 /// Our end of the wire to the server, where the kernel shapes it.
-const SHAPED_DEVICE: &str = "taut-shaped";
+pub const SHAPED_DEVICE: &str = "taut-shaped";
 
 /// Packets that a TAP may hold until we read them: so many that it never drops what our own
 /// discipline should drop, were we kept from running for some milliseconds.
@@ -94,7 +94,7 @@ impl World {
                 tap_config(SERVER_MAC, offloads),
             )?)
         } else {
-            FarEnd::Veth(shaped_veth(&server, options.rate_bits_per_s())?)
+            FarEnd::Veth(veth_to(&server, Some(options.rate_bits_per_s()))?)
         };
         start(&client, CLIENT_DEVICE, CLIENT_ADDRESS).context("set up the client's side")?;
         start(&server, SERVER_DEVICE, SERVER_ADDRESS).context("set up the server's side")?;
@@ -163,15 +163,19 @@ fn start(ns: &NetNs, device: &str, address: Ipv4Addr) -> std::io::Result<()> {
     link::set_up(ns, device)
 }
 
-/// Makes a veth to `server` from a namespace of its own, where a TBF shapes what goes out.
-fn shaped_veth(server: &NetNs, rate_bits_per_s: u64) -> anyhow::Result<NetNs> {
+/// Makes a veth to `server` from a namespace of its own, where a TBF shapes what goes out, if there
+/// is a rate.
+pub fn veth_to(server: &NetNs, rate_bits_per_s: Option<u64>) -> anyhow::Result<NetNs> {
     let ns = NetNs::new()?;
     link::add_veth_pair(&ns, SHAPED_DEVICE, server, SERVER_DEVICE)?;
     link::set_mac(server, SERVER_DEVICE, SERVER_MAC)?;
-    let shaper = RootQdisc::Tbf {
-        rate_bits_per_s,
-        burst_bytes: SHAPER_BURST_BYTES,
-        limit_bytes: SHAPER_LIMIT_BYTES,
+    let shaper = match rate_bits_per_s {
+        Some(rate_bits_per_s) => RootQdisc::Tbf {
+            rate_bits_per_s,
+            burst_bytes: SHAPER_BURST_BYTES,
+            limit_bytes: SHAPER_LIMIT_BYTES,
+        },
+        None => RootQdisc::NoQueue,
     };
     link::set_root_qdisc(&ns, SHAPED_DEVICE, shaper).context("this kernel has no TBF")?;
     link::set_up(&ns, SHAPED_DEVICE)?;

@@ -96,22 +96,22 @@ impl Experiment {
     }
 }
 
-fn count_in(allowed: RangeInclusive<u32>) -> RangedI64ValueParser<u32> {
+pub fn count_in(allowed: RangeInclusive<u32>) -> RangedI64ValueParser<u32> {
     let (least, most) = allowed.into_inner();
     RangedI64ValueParser::new().range(i64::from(least)..=i64::from(most))
 }
 
-fn parse_rate(text: &str) -> Result<Rate, String> {
+pub fn parse_rate(text: &str) -> Result<Rate, String> {
     let rate = units::parse_rate_bits_per_s(text).map_err(|error| error.to_string())?;
     in_range(Rate(rate), &RATES)
 }
 
-fn parse_cadence(text: &str) -> Result<Time, String> {
+pub fn parse_cadence(text: &str) -> Result<Time, String> {
     let cadence_ns = units::parse_time_ns(text).map_err(|error| error.to_string())?;
     in_range(Time(cadence_ns), &CADENCES)
 }
 
-fn parse_duration(text: &str) -> Result<Time, String> {
+pub fn parse_duration(text: &str) -> Result<Time, String> {
     let duration_ns = units::parse_time_ns(text).map_err(|error| error.to_string())?;
     in_range(Time(duration_ns), &DURATIONS)
 }

@@ -1,0 +1,59 @@
+//! The transmit queue with its halves on two threads, over an AF_PACKET ring: what it carries, and
+//! whether a packet or a wake-up is lost.
+
+mod carrier;
+mod halves;
+mod options;
+mod progress;
+mod results;
+mod run;
+mod sleeper;
+mod submit;
+mod watchdog;
+
+use std::process::ExitCode;
+
+pub use options::TwoThreads;
+use results::Results;
+
+use crate::{exit, stdout};
+
+/// `taut lab two-threads`.
+pub fn two_threads(options: &TwoThreads) -> ExitCode {
+    if options.dry_run {
+        return stdout::print(&plan(options));
+    }
+    let ran = super::with_privilege(|| run::run(options));
+    let row = match ran {
+        Ok(row) => row,
+        Err(code) => return code,
+    };
+    let problems = row.problems();
+    let printed = Results::new(options, row).print(options.json);
+    if problems.is_empty() {
+        return printed;
+    }
+    for problem in problems {
+        eprintln!("taut: {problem}");
+    }
+    ExitCode::from(exit::DOES_NOT_HOLD)
+}
+
+/// What a run would do, for `--dry-run`.
+fn plan(options: &TwoThreads) -> String {
+    let shaped = match options.rate.0 {
+        Some(rate) => format!("a TBF of {rate}"),
+        None => "no shaper".to_owned(),
+    };
+    format!(
+        "two-threads: limit {}, ring {}, completions every {} us\n\
+         would make 2 network namespaces with a veth between and {shaped}, held by this process \
+         alone\n\
+         would run {} for {} ms\n",
+        options.limit,
+        options.ring,
+        options.cadence.0 / 1000,
+        options.threads(),
+        options.duration.0 / 1_000_000,
+    )
+}

@@ -1,0 +1,240 @@
+//! One run: makes the queue, starts the threads, ends them, and counts what is left.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Wake, Waker};
+use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use taut_linux::sched::{monotonic_ns, process_cpu_ns};
+use taut_path::limit::{Limit, LimitUser};
+use taut_path::qdisc::Fifo;
+use taut_path::queue::many;
+use taut_path::queue::{QueueConfig, Reaper, Sender, split};
+
+use super::super::control::{Control, StopOnDrop};
+use super::carrier::Carrier;
+use super::halves::{Counts, DISCIPLINE_PACKETS, Ends, Supply, Threads, complete, send};
+use super::options::TwoThreads;
+use super::progress::Progress;
+use super::results::{Row, Window};
+use super::sleeper::Sleeper;
+use super::submit::submit;
+use super::watchdog::Watchdog;
+use taut_sim::scenario::rr_under_load::{one_decimal, per_second};
+
+/// Packets in the ring in front of the owner. The discipline is where packets should wait, so it
+/// is short: submitters sleep often.
+const SUBMIT_PACKETS: u32 = 32;
+
+/// Runs what `options` say.
+pub fn run(options: &TwoThreads) -> anyhow::Result<Row> {
+    let packets = DISCIPLINE_PACKETS + SUBMIT_PACKETS + options.senders;
+    let carrier = Carrier::new(options, packets).context("set up the packet ring")?;
+    options.limit.give_to(Run { options, carrier })
+}
+
+/// A run, all but its limit.
+struct Run<'a> {
+    options: &'a TwoThreads,
+    carrier: Carrier,
+}
+
+/// What the run is made of, besides the device.
+struct Parts<L: Limit> {
+    sender: Sender<L>,
+    reaper: Reaper<L>,
+    supply: Supply,
+    watchdog: Watchdog,
+}
+
+impl LimitUser for Run<'_> {
+    type Output = anyhow::Result<Row>;
+
+    fn with<L>(self, limit: L) -> anyhow::Result<Row>
+    where
+        L: Limit<Sender: Send, Completer: Send> + Copy + 'static,
+    {
+        let Run { options, carrier } = self;
+        let owner = Arc::new(Sleeper::default());
+        let waker = Waker::from(owner.clone());
+        let config = QueueConfig {
+            waker: waker.clone(),
+            ..QueueConfig::new(options.ring)
+        };
+        let discipline = Box::new(Fifo::new(DISCIPLINE_PACKETS));
+        let (sender, reaper) = split(discipline, limit, config, monotonic_ns())?;
+        // A single sender makes its own packets and needs no ring.
+        let submitting = if options.senders > 1 {
+            options.senders
+        } else {
+            0
+        };
+        let (submitter, intake) = many::split(SUBMIT_PACKETS, submitting, waker);
+        let sleepers: Vec<Arc<Sleeper>> = (0..submitting).map(|_| Arc::default()).collect();
+        let threads = Threads {
+            control: Control::default(),
+            frames: carrier.frames.clone(),
+            counts: Counts::default(),
+            owner_is_done: AtomicBool::new(false),
+        };
+        let most_packets = SUBMIT_PACKETS + DISCIPLINE_PACKETS;
+        let watchdog = Watchdog::new(owner.clone(), sleepers.clone(), most_packets);
+        let mut parts = Parts {
+            sender,
+            reaper,
+            supply: match submitting {
+                0 => Supply::Own,
+                _ => Supply::Submitted(intake),
+            },
+            watchdog,
+        };
+        let Carrier {
+            tx,
+            mut completions,
+            namespaces,
+            ..
+        } = carrier;
+        let window = thread::scope(|scope| {
+            let sleepers = &sleepers;
+            let (threads, submitter) = (&threads, &submitter);
+            let Parts {
+                sender,
+                reaper,
+                supply,
+                watchdog,
+            } = &mut parts;
+            let (ring, cadence_ns) = (&mut completions, options.cadence.0);
+            let completing = spawn(scope, "complete", threads, move || {
+                complete(reaper, ring, threads, submitter, watchdog, cadence_ns)
+            })?;
+            let own = owner.clone();
+            let sending = spawn(scope, "send", threads, move || {
+                send(sender, tx, supply, threads, &own)
+            });
+            let submitting = sleepers.iter().map(|sleeper| {
+                spawn(scope, "submit", threads, move || {
+                    submit(submitter, threads, sleeper);
+                    Ok(())
+                })
+            });
+            let sending: Vec<_> = [sending].into_iter().chain(submitting).collect();
+            let window = measure(options, threads);
+            // Everybody leaves: whoever sleeps is woken once more.
+            threads.control.stop();
+            for sleeper in sleepers.iter().chain([&owner]) {
+                sleeper.wake_by_ref();
+            }
+            let sent: Vec<_> = sending.into_iter().map(|thread| ended(thread?)).collect();
+            threads.owner_is_done.store(true, Ordering::Release);
+            ended(completing)?;
+            sent.into_iter().collect::<anyhow::Result<()>>()?;
+            anyhow::Ok(window)
+        })?;
+        if let Supply::Submitted(intake) = &mut parts.supply {
+            intake.flush(&mut Ends(&threads));
+        }
+        drop(namespaces);
+        let sleeps = [
+            owner.sleeps(),
+            sleepers.iter().map(|sleeper| sleeper.sleeps()).sum(),
+        ];
+        let malformed_packets = completions.malformed_packets();
+        Ok(row(&window, &threads, &parts, sleeps, malformed_packets))
+    }
+}
+
+type Running<'scope> = ScopedJoinHandle<'scope, anyhow::Result<()>>;
+
+/// A thread that ends the run when it ends, however that is: the others would wait for it in vain.
+fn spawn<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    name: &str,
+    threads: &'scope Threads,
+    work: impl FnOnce() -> anyhow::Result<()> + Send + 'scope,
+) -> anyhow::Result<Running<'scope>> {
+    let spawned = thread::Builder::new()
+        .name(name.into())
+        .spawn_scoped(scope, move || {
+            let _stop = StopOnDrop(&threads.control);
+            work()
+        });
+    if spawned.is_err() {
+        threads.control.stop();
+    }
+    spawned.with_context(|| format!("start the thread {name}"))
+}
+
+fn ended(thread: Running) -> anyhow::Result<()> {
+    thread.join().map_err(|_| anyhow!("a thread panicked"))?
+}
+
+/// Waits, showing progress, until the time is over or a thread gave up.
+fn measure(options: &TwoThreads, threads: &Threads) -> Window {
+    let completed = || {
+        let counts = &threads.counts;
+        [&counts.completed_packets, &counts.completed_bytes]
+            .map(|count| count.load(Ordering::Relaxed))
+    };
+    let mut progress = Progress::new(options.duration.0);
+    let (start_ns, start_cpu_ns) = (monotonic_ns(), process_cpu_ns());
+    let (end_ns, before) = (start_ns + options.duration.0, completed());
+    while !threads.control.is_stopped() {
+        let left_ns = end_ns.saturating_sub(monotonic_ns());
+        if left_ns == 0 {
+            break;
+        }
+        thread::sleep(Duration::from_nanos(left_ns.min(Progress::STEP_NS)));
+        progress.show(completed()[1]);
+    }
+    progress.clear();
+    let after = completed();
+    Window {
+        length_ns: (monotonic_ns() - start_ns).max(1),
+        cpu_ns: process_cpu_ns() - start_cpu_ns,
+        completed_packets: after[0] - before[0],
+        completed_bytes: after[1] - before[1],
+    }
+}
+
+fn row<L: Limit>(
+    window: &Window,
+    threads: &Threads,
+    parts: &Parts<L>,
+    [owner_sleeps, submitter_sleeps]: [u64; 2],
+    malformed_packets: u64,
+) -> Row {
+    let (sent, completed) = (parts.sender.counters(), parts.reaper.counters());
+    let (work_wakeups, submitter_wakeups) = match &parts.supply {
+        Supply::Own => (0, 0),
+        Supply::Submitted(intake) => (intake.work_wakeups(), intake.wakeups()),
+    };
+    let limit = parts.reaper.snapshot();
+    let lost = parts.watchdog.lost();
+    let counts = &threads.counts;
+    Row {
+        packets_per_s: one_decimal(per_second(window.completed_packets, window.length_ns)),
+        bytes_per_s: per_second(window.completed_bytes, window.length_ns) as u64,
+        cpu_percent: one_decimal(window.cpu_ns as f64 * 100.0 / window.length_ns as f64),
+        taken_packets: counts.taken_packets.load(Ordering::Relaxed),
+        completed_packets: counts.completed_packets.load(Ordering::Relaxed),
+        dropped_packets: counts.dropped().collect(),
+        on_the_path_packets: sent.sent_packets - completed.completed_packets
+            + parts.sender.backlog().packets,
+        frames_in_use: threads.frames.in_use(),
+        in_flight: limit.in_flight,
+        malformed_packets,
+        limit: limit.limit,
+        limit_stops: sent.limit_stops,
+        ring_stops: sent.ring_stops,
+        kicks: sent.kicks,
+        owner_sleeps,
+        owner_wakeups_for_room: parts.reaper.wakeups(),
+        owner_wakeups_for_work: work_wakeups,
+        submitter_sleeps,
+        submitter_wakeups,
+        owner_wakeups_lost: lost.of_owner,
+        submitter_wakeups_lost: lost.of_submitters,
+    }
+}
