@@ -102,6 +102,7 @@ impl Packet {
     }
 
     /// Ends the packet: gives back its frame and, to its flow, its charge.
+    #[inline]
     pub fn into_frame(self) -> Frame {
         self.frame
     }

@@ -52,18 +52,22 @@ impl Limit for Dynamic {
 }
 
 impl LimitSender for DynamicSender {
+    #[inline]
     fn queued(&mut self, bytes: u32, _now_ns: u64) -> Result<(), Error> {
         Producer::queued(self, bytes)
     }
 
+    #[inline]
     fn has_room(&self) -> bool {
         Producer::has_room(self)
     }
 
+    #[inline]
     fn in_flight(&self) -> u32 {
         Producer::in_flight(self)
     }
 
+    #[inline]
     fn epoch(&self) -> u32 {
         Producer::epoch(self)
     }

@@ -95,6 +95,7 @@ impl Limit for Fixed {
 }
 
 impl LimitSender for FixedSender {
+    #[inline]
     fn queued(&mut self, bytes: u32, _now_ns: u64) -> Result<(), Error> {
         self.producer.queued(match self.unit {
             Unit::Byte => bytes,
@@ -102,14 +103,17 @@ impl LimitSender for FixedSender {
         })
     }
 
+    #[inline]
     fn has_room(&self) -> bool {
         self.producer.has_room()
     }
 
+    #[inline]
     fn in_flight(&self) -> u32 {
         self.producer.in_flight()
     }
 
+    #[inline]
     fn epoch(&self) -> u32 {
         self.producer.epoch()
     }

@@ -198,10 +198,9 @@ impl<L: Limit> Sender<L> {
             if submitted == self.train_packets {
                 break TrainEnd::Full;
             }
-            let Some(packet) = self.next_packet(now_ns, sink, probe) else {
+            if !self.submit_next(ring, now_ns, sink, probe) {
                 break TrainEnd::Empty;
-            };
-            ring.submit(packet, now_ns);
+            }
             submitted += 1;
         };
         if submitted > 0 {
@@ -218,13 +217,15 @@ impl<L: Limit> Sender<L> {
         Ok(())
     }
 
-    /// The next packet, already accounted for: the device must not be able to complete it first.
-    fn next_packet(
+    /// Puts the next packet into the ring, if there is one. Accounts for it first: the device must
+    /// not be able to complete it before. Straight into the ring, for each move is a copy.
+    fn submit_next<R: TxRing>(
         &mut self,
+        ring: &mut R,
         now_ns: u64,
         sink: &mut dyn PacketSink,
         probe: &mut impl Probe,
-    ) -> Option<Packet> {
+    ) -> bool {
         loop {
             let mut sink = CountedSink {
                 sink: &mut *sink,
@@ -232,7 +233,9 @@ impl<L: Limit> Sender<L> {
                 now_ns,
                 counters: &mut self.counters,
             };
-            let mut packet = self.discipline.dequeue(now_ns, &mut sink)?;
+            let Some(mut packet) = self.discipline.dequeue(now_ns, &mut sink) else {
+                return false;
+            };
             sink.probe.on_dequeue(now_ns, &packet);
             if self.limit.in_flight() == 0 {
                 self.shared.burst_start_ns.store(now_ns, Ordering::Relaxed);
@@ -246,7 +249,8 @@ impl<L: Limit> Sender<L> {
             self.counters.sent_packets += 1;
             self.counters.sent_bytes += u64::from(packet.wire_bytes);
             probe.on_sent(now_ns, &packet);
-            return Some(packet);
+            ring.submit(packet, now_ns);
+            return true;
         }
     }
 
