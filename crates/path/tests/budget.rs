@@ -12,7 +12,7 @@ use taut_path::Stop;
 use taut_path::budget::{self, Budget, Budgeted, Setup};
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::Fifo;
-use taut_path::queue::{QueueConfig, TxQueue};
+use taut_path::queue::{QueueConfig, QueueConfigError, TxQueue};
 
 const BYTES: u32 = 1_000;
 
@@ -305,4 +305,17 @@ fn linux_rule_over_all_queues_keeps_the_wire_busy_with_at_most_two_intervals() {
         "{idle} packets' time of the wire was lost"
     );
     assert!(device.sum() <= limit as u64 + 4 * u64::from(BYTES));
+}
+
+#[test]
+fn a_budget_in_packets_is_refused() {
+    let setup = Setup {
+        discipline: Box::new(Fifo::new(8)),
+        limit: Fixed::packets(4),
+        config: QueueConfig::new(8),
+    };
+    let refused = budget::split(Fixed::packets(4), 0, vec![setup], 0).map(|_| ());
+    let error = refused.expect_err("it would let in four bytes");
+    assert_eq!(error, QueueConfigError::BudgetNotInBytes);
+    assert!(error.to_string().contains("counts bytes"), "{error}");
 }

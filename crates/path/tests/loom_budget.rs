@@ -28,15 +28,19 @@ struct Queue {
 
 /// Two queues with `packets` each under a budget that holds one object, and the one more that a soft
 /// limit admits.
-fn two_queues(packets: [u32; 2]) -> [Queue; 2] {
+fn two_queues<const LOOKS_AGAIN: bool>(packets: [u32; 2]) -> [Queue; 2] {
     let setup = |_| Setup {
         discipline: Box::new(Fifo::new(4)) as _,
         limit: Fixed::off(),
         config: QueueConfig::new(8),
     };
     let setups = [0, 1].map(setup).into();
-    let (_, halves) =
-        budget::split(Fixed::bytes(PACKET_BYTES), 0, setups, 0).expect("valid settings");
+    let split = if LOOKS_AGAIN {
+        budget::split
+    } else {
+        budget::split_without_a_second_look
+    };
+    let (_, halves) = split(Fixed::bytes(PACKET_BYTES), 0, setups, 0).expect("valid settings");
     let queues: Vec<Queue> = halves
         .into_iter()
         .zip(packets)
@@ -67,12 +71,11 @@ fn assert_not_lost(asleep: bool, wakeups: u64, in_device: u32) {
 }
 
 /// One queue waits for room that the other's completion gives back, both at the same time.
-#[test]
-fn a_queue_that_waits_for_the_budget_is_started_by_the_others_completion() {
+fn one_waits_while_the_other_completes<const LOOKS_AGAIN: bool>() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(|| {
-        let [mut first, mut second] = two_queues([2, 3]);
+        let [mut first, mut second] = two_queues::<LOOKS_AGAIN>([2, 3]);
         // The first fills the budget.
         assert!(send_until_asleep(&mut first.sender, &mut first.submit));
         let completer = {
@@ -107,13 +110,24 @@ fn a_queue_that_waits_for_the_budget_is_started_by_the_others_completion() {
     });
 }
 
+#[test]
+fn a_queue_that_waits_for_the_budget_is_started_by_the_others_completion() {
+    one_waits_while_the_other_completes::<true>();
+}
+
+#[test]
+#[should_panic(expected = "lost wake-up")]
+fn a_queue_that_does_not_look_at_the_budget_again_loses_a_wake_up() {
+    one_waits_while_the_other_completes::<false>();
+}
+
 /// Both complete at the same time, while both wait.
 #[test]
 fn two_completions_at_once_leave_nobody_behind() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(|| {
-        let [mut first, mut second] = two_queues([4, 4]);
+        let [mut first, mut second] = two_queues::<true>([4, 4]);
         assert!(send_until_asleep(&mut first.sender, &mut first.submit));
         assert!(send_until_asleep(&mut second.sender, &mut second.submit));
         let complete = |mut reaper: Reaper<Limited>, mut reap: Reap| {

@@ -58,6 +58,10 @@ impl<L: Limit, R: Limit> Limit for Budgeted<L, R> {
     type Sender = BudgetedSender<L, R>;
     type Completer = BudgetedCompleter<L, R>;
 
+    fn counts_bytes(&self) -> bool {
+        self.limit.counts_bytes()
+    }
+
     fn split(self, now_ns: u64) -> Result<(Self::Sender, Self::Completer), Error> {
         let (sender, completer) = self.limit.split(now_ns)?;
         let place = Place {
@@ -136,7 +140,10 @@ impl<L: Limit, R: Limit> LimitSender for BudgetedSender<L, R> {
     }
 
     fn share_room(&self) {
-        self.place.device.line.start_next();
+        let Place { device, seat } = &self.place;
+        if device.line.looks(*seat) {
+            device.line.start_next();
+        }
     }
 }
 

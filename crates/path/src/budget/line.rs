@@ -37,6 +37,10 @@ pub(super) struct Line {
     last_ticket: AtomicU64,
     starts: AtomicU64,
     pub(super) seats: Box<[Seat]>,
+    /// For the model check only: a version whose queues do not look again is broken, and the check
+    /// must catch it.
+    #[cfg(loom)]
+    pub(super) looks_again: bool,
 }
 
 /// One queue's place.
@@ -97,6 +101,8 @@ impl Line {
             last_ticket: AtomicU64::new(NO_TICKET),
             starts: AtomicU64::new(0),
             seats,
+            #[cfg(loom)]
+            looks_again: true,
         }
     }
 
@@ -108,7 +114,20 @@ impl Line {
 
     /// For the sender of `seat`: whether it may send one more object.
     pub(super) fn may_send(&self, seat: usize) -> bool {
-        self.seats[seat].in_flight_bytes() == 0 || self.has_room()
+        self.looks(seat) && (self.seats[seat].in_flight_bytes() == 0 || self.has_room())
+    }
+
+    /// Whether the sender of `seat` looks for room: always, but in the version for the model check,
+    /// once its gate is closed.
+    #[cfg(loom)]
+    pub(super) fn looks(&self, seat: usize) -> bool {
+        self.looks_again || !self.seats[seat].gates.is_stopped_by_stack()
+    }
+
+    /// Always.
+    #[cfg(not(loom))]
+    pub(super) const fn looks(&self, _seat: usize) -> bool {
+        true
     }
 
     /// For the completer of `seat`, whose own limit has room: whether its queue can be started, it

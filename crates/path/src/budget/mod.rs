@@ -100,7 +100,7 @@ impl<R: Limit> Clone for Budget<R> {
 /// in `interval_ns`. A cadence of the rule's own is not needed.
 ///
 /// # Errors
-/// If the settings of the rule or of a queue contradict each other.
+/// If the rule counts packets, or the settings of the rule or of a queue contradict each other.
 #[allow(clippy::type_complexity, reason = "a budget and its queues")]
 pub fn split<L: Limit, R: Limit>(
     rule: R,
@@ -108,6 +108,40 @@ pub fn split<L: Limit, R: Limit>(
     queues: Vec<Setup<L>>,
     now_ns: u64,
 ) -> Result<(Budget<R>, Vec<Halves<L, R>>), QueueConfigError> {
+    split_around_line(rule, interval_ns, queues, now_ns, |line| line)
+}
+
+/// As [`split`], for the model check only: no queue looks at the budget again once its gate is
+/// closed.
+///
+/// # Errors
+/// As [`split`].
+#[cfg(loom)]
+#[doc(hidden)]
+#[allow(clippy::type_complexity, reason = "a budget and its queues")]
+pub fn split_without_a_second_look<L: Limit, R: Limit>(
+    rule: R,
+    interval_ns: u64,
+    queues: Vec<Setup<L>>,
+    now_ns: u64,
+) -> Result<(Budget<R>, Vec<Halves<L, R>>), QueueConfigError> {
+    split_around_line(rule, interval_ns, queues, now_ns, |mut line| {
+        line.looks_again = false;
+        line
+    })
+}
+
+#[allow(clippy::type_complexity, reason = "a budget and its queues")]
+fn split_around_line<L: Limit, R: Limit>(
+    rule: R,
+    interval_ns: u64,
+    queues: Vec<Setup<L>>,
+    now_ns: u64,
+    change: impl FnOnce(Line) -> Line,
+) -> Result<(Budget<R>, Vec<Halves<L, R>>), QueueConfigError> {
+    if !rule.counts_bytes() {
+        return Err(QueueConfigError::BudgetNotInBytes);
+    }
     let gates = queues.iter();
     let gates: Vec<_> = gates
         .map(|queue| Arc::new(Shared::new(&queue.config, now_ns)))
@@ -115,7 +149,10 @@ pub fn split<L: Limit, R: Limit>(
     let (steward, limit_bytes) =
         Steward::new(rule, interval_ns, now_ns).map_err(QueueConfigError::Limit)?;
     let line = Line::new(gates.iter().cloned().map(Seat::new).collect(), limit_bytes);
-    let device = Arc::new(Device { line, steward });
+    let device = Arc::new(Device {
+        line: change(line),
+        steward,
+    });
     let halves = queues.into_iter().zip(gates).enumerate();
     let halves = halves.map(|(seat, (queue, gates))| {
         let limit = Budgeted::new(queue.limit, device.clone(), seat);

@@ -75,6 +75,10 @@ impl Limit for Fixed {
     type Sender = FixedSender;
     type Completer = FixedCompleter;
 
+    fn counts_bytes(&self) -> bool {
+        self.unit == Unit::Byte
+    }
+
     fn split(self, now_ns: u64) -> Result<(FixedSender, FixedCompleter), Error> {
         let shared = Arc::new(Shared::new());
         let (producer, completer) = taut_dql::split(shared, self.config(), now_ns)?;

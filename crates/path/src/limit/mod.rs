@@ -45,6 +45,11 @@ pub trait Limit {
     /// What the completing side holds.
     type Completer: LimitCompleter;
 
+    /// Whether its units are bytes, and not packets.
+    fn counts_bytes(&self) -> bool {
+        true
+    }
+
     /// Divides the rule. `now_ns` starts its clock.
     ///
     /// # Errors

@@ -123,6 +123,9 @@ pub enum QueueConfigError {
         /// Slots of the ring.
         slots: u32,
     },
+    /// The rule of a budget counts packets. Queues share bytes: a packet of one may be forty times
+    /// one of another.
+    BudgetNotInBytes,
     /// The limit's settings contradict each other.
     Limit(taut_dql::Error),
 }
@@ -149,6 +152,10 @@ impl fmt::Display for QueueConfigError {
                     "slots is {slots}; the largest packet alone takes {slots_of_largest}"
                 )
             }
+            Self::BudgetNotInBytes => f.write_str(
+                "the budget's rule counts packets; allowed is a rule that counts bytes, such as \
+                 a fixed number of them or a dynamic one",
+            ),
             Self::Limit(error) => error.fmt(f),
         }
     }
