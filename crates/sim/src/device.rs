@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use taut_path::budget::{self, Budget, Setup};
-use taut_path::limit::{Done, Dynamic, Fixed, Limit};
+use taut_path::limit::{Done, Dynamic, Limit, LimitSpec, LimitUser};
 use taut_path::qdisc::Fifo;
 use taut_path::{DropReason, Packet, PacketSink, Probe, QueueConfig, Stop, TxQueue, queue};
 
@@ -25,10 +25,10 @@ const STEPS: u64 = 2_000;
 pub enum SharedBudget {
     /// Nothing: each queue has its own limit and no more.
     None,
-    /// So many bytes.
-    Bytes(u32),
-    /// Linux's rule over all queues together.
-    Dynamic {
+    /// A rule over all queues together.
+    Rule {
+        /// Which; it must count bytes.
+        limit: LimitSpec,
         /// How often it is told, in ns.
         interval_ns: u64,
     },
@@ -98,27 +98,34 @@ pub fn observe(config: &DeviceConfig, shared: SharedBudget) -> Result<Seen, Lane
             let halves = halves.collect::<Result<Vec<_>, _>>()?;
             Ok(Device::new(config, nic, ring_notes, halves, || None).run())
         }
-        SharedBudget::Bytes(bytes) => {
-            under(Fixed::bytes(bytes), 0, config, nic, ring_notes, setups)
-        }
-        SharedBudget::Dynamic { interval_ns } => {
-            let rule = Dynamic::default();
-            under(rule, interval_ns, config, nic, ring_notes, setups)
-        }
+        SharedBudget::Rule { limit, interval_ns } => limit.give_to(Under {
+            interval_ns,
+            config,
+            nic,
+            ring_notes,
+            setups,
+        }),
     }
 }
 
-fn under<R: Limit>(
-    rule: R,
+/// A device under a budget, all but its rule.
+struct Under<'a> {
     interval_ns: u64,
-    config: &DeviceConfig,
+    config: &'a DeviceConfig,
     nic: Rc<RefCell<MultiNic>>,
     ring_notes: (Vec<RingOf>, Vec<Arc<Note>>),
     setups: Vec<Setup<Dynamic>>,
-) -> Result<Seen, LaneError> {
-    let (budget, halves) = budget::split(rule, interval_ns, setups, 0).map_err(LaneError::Queue)?;
-    let limit = move || Some(Budget::limit_bytes(&budget));
-    Ok(Device::new(config, nic, ring_notes, halves, limit).run())
+}
+
+impl LimitUser for Under<'_> {
+    type Output = Result<Seen, LaneError>;
+
+    fn with<R: Limit>(self, rule: R) -> Result<Seen, LaneError> {
+        let (budget, halves) =
+            budget::split(rule, self.interval_ns, self.setups, 0).map_err(LaneError::Queue)?;
+        let limit = move || Some(Budget::limit_bytes(&budget));
+        Ok(Device::new(self.config, self.nic, self.ring_notes, halves, limit).run())
+    }
 }
 
 /// Gives frames back to nobody: they are numbers.

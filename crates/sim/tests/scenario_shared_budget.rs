@@ -44,6 +44,16 @@ fn a_budget_holds_eight_queues_to_what_one_link_needs() {
         "{dql}"
     );
     assert!(number(dql, "in_flight_peak_bytes") < 0.5 * peak, "{dql}");
+
+    // The least fixed budget that is enough: less than twice what the link takes in an interval,
+    // for that is enough for one queue alone, and more than half of that.
+    let least = number(none, "least_fixed_bytes");
+    assert!((0.25 * law..law).contains(&least), "{none}");
+    for budget in ["need", "ladder"] {
+        let row = of(budget);
+        assert!(number(row, "utilisation") >= 0.999, "{row}");
+        assert!(number(row, "mean_of_least_fixed") <= 1.25, "{row}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use taut_path::limit::LimitSpec;
 
 use super::quantity::{Rate, Size, Time, check};
 use super::registry::{Found, Progress, Scenario, ScenarioError};
@@ -17,6 +18,9 @@ const MAX_QUEUES: u32 = 256;
 
 /// More than a second of the fastest link is no budget, and no limit counts it.
 const MAX_BUDGET: Size = Size(1 << 30);
+
+/// The part of the link's time that a budget must let the queues use to be enough.
+const ENOUGH: f64 = 0.999;
 
 /// Bytes in flight together without a budget, as it was found for eight queues at 1 Gbit/s.
 const KNOWN_BYTES: f64 = 206_000.0;
@@ -92,22 +96,24 @@ impl Settings {
         law_bytes(&lane, self.cadence.0)
     }
 
-    fn row(&self, budget: &str, seen: &Seen, law_bytes: f64) -> Value {
-        let ns = self.together.0 as f64;
-        let link_bytes = self.rate.0 as f64 * ns / 8e9;
+    fn row(&self, budget: &str, seen: &Seen, law_bytes: f64, least: &Least) -> Value {
         let got = &seen.time_bytes;
-        let (least, most) = (got.iter().min(), got.iter().max());
+        let (fewest, most) = (got.iter().min(), got.iter().max());
         let share = |bytes: Option<&u64>| bytes.copied().unwrap_or(0) as f64;
+        let mean_bytes = self.mean_bytes(seen);
+        let of_least = least.bytes.map(|_| mean_bytes / least.mean_bytes);
         json!({
             "budget": budget,
             "own_limits_bytes": own_limits_bytes(seen),
             "law_bytes": law_bytes,
             "in_flight_peak_bytes": seen.peak_bytes,
-            "in_flight_mean_bytes": seen.byte_ns as f64 / ns,
+            "in_flight_mean_bytes": mean_bytes,
             "above_one_limit_ms": seen.above_ns as f64 / 1e6,
             "full_until_ms": full_until_ns(seen) as f64 / 1e6,
-            "utilisation": got.iter().sum::<u64>() as f64 / link_bytes,
-            "least_of_most_served": share(least) / share(most).max(1.0),
+            "utilisation": self.utilisation(seen),
+            "least_of_most_served": share(fewest) / share(most).max(1.0),
+            "least_fixed_bytes": least.bytes,
+            "mean_of_least_fixed": of_least,
         })
     }
 }
@@ -162,26 +168,92 @@ impl Scenario for Settings {
     fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
         let device = self.device(seed);
         let law_bytes = self.law_bytes(seed);
-        let dynamic = SharedBudget::Dynamic {
+        let least = self.least_fixed(&device, progress)?;
+        let rule = |limit| SharedBudget::Rule {
+            limit,
             interval_ns: self.interval.0,
         };
         let budgets = [
             ("none", SharedBudget::None),
-            ("fixed", SharedBudget::Bytes(self.budget.0 as u32)),
-            ("dql", dynamic),
+            ("fixed", fixed(self.budget.0 as u32)),
+            ("dql", rule(LimitSpec::Dynamic)),
+            ("need", rule(LimitSpec::Need)),
+            ("ladder", rule(LimitSpec::Ladder)),
         ];
+        let all = budgets.len() as u64;
         let mut found = Found::default();
         for (done, (name, budget)) in budgets.into_iter().enumerate() {
-            progress(name, done as u64, 3);
+            progress(name, done as u64, all);
             let seen = observe(&device, budget)?;
-            found.rows.push(self.row(name, &seen, law_bytes));
+            found.rows.push(self.row(name, &seen, law_bytes, &least));
             found.series.extend(series(name, &seen));
             if budget == SharedBudget::None {
                 found.figures = self.figures(&seen);
             }
         }
-        progress("done", 3, 3);
+        progress("done", all, all);
         Ok(found)
+    }
+}
+
+/// The least fixed budget that is enough, and what was in flight with it on average.
+struct Least {
+    bytes: Option<u32>,
+    mean_bytes: f64,
+}
+
+impl Settings {
+    /// Found by bisection, in steps of a quarter of a packet: a larger budget never wastes more.
+    fn least_fixed(
+        &self,
+        device: &DeviceConfig,
+        progress: Progress,
+    ) -> Result<Least, ScenarioError> {
+        let step = (self.size.0 as u32 / 4).max(1);
+        // The sum of what all queues need alone is enough, if anything is.
+        let most_bytes = (self.law_bytes(0) * f64::from(self.queues)).min(MAX_BUDGET.0 as f64);
+        let most = most_bytes as u32 / step + 1;
+        let (mut too_little, mut enough) = (0, most + 1);
+        let mut least = Least {
+            bytes: None,
+            mean_bytes: 0.0,
+        };
+        let steps = u64::from(u32::BITS - most.leading_zeros());
+        for done in 0.. {
+            if enough - too_little <= 1 {
+                break;
+            }
+            progress("least fixed budget", done.min(steps), steps);
+            let middle = u32::midpoint(too_little, enough);
+            let seen = observe(device, fixed(middle * step))?;
+            if self.utilisation(&seen) >= ENOUGH {
+                enough = middle;
+                least = Least {
+                    bytes: Some(middle * step),
+                    mean_bytes: self.mean_bytes(&seen),
+                };
+            } else {
+                too_little = middle;
+            }
+        }
+        Ok(least)
+    }
+
+    fn utilisation(&self, seen: &Seen) -> f64 {
+        let link_bytes = self.rate.0 as f64 * self.together.0 as f64 / 8e9;
+        seen.time_bytes.iter().sum::<u64>() as f64 / link_bytes
+    }
+
+    fn mean_bytes(&self, seen: &Seen) -> f64 {
+        seen.byte_ns as f64 / self.together.0 as f64
+    }
+}
+
+/// A budget of so many bytes.
+fn fixed(bytes: u32) -> SharedBudget {
+    SharedBudget::Rule {
+        limit: LimitSpec::Bytes(bytes),
+        interval_ns: 0,
     }
 }
 
