@@ -160,7 +160,7 @@ fn memory() -> ExitCode {
         let spec: LimitSpec = rule.parse().expect("a name of the table");
         // What the sender tells a rule that sizes by need: a pair of cache lines for each side.
         let signals_bytes = match spec {
-            LimitSpec::Need | LimitSpec::Ladder => 2 * 128,
+            LimitSpec::Need | LimitSpec::Ladder(_) => 2 * 128,
             _ => 0,
         };
         let halves_bytes = spec.give_to(HalvesBytes);

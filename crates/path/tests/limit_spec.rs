@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use taut_path::LimitSpec;
-use taut_path::limit::ParseLimitError;
+use taut_path::limit::{ParseLimitError, Utilisation};
 
 #[test]
 fn limits_are_read_by_their_names() {
@@ -11,8 +11,13 @@ fn limits_are_read_by_their_names() {
         ("off", LimitSpec::Off),
         ("dql", LimitSpec::Dynamic),
         ("need", LimitSpec::Need),
-        ("ladder", LimitSpec::Ladder),
-        ("taut", LimitSpec::Taut),
+        ("ladder", LimitSpec::LADDER),
+        ("taut", LimitSpec::TAUT),
+        ("taut:99.9%", LimitSpec::TAUT),
+        (
+            "taut:99.5%",
+            LimitSpec::Taut(Utilisation::from_ppm(995_000).unwrap()),
+        ),
         ("40k", LimitSpec::Bytes(40_960)),
         ("1514", LimitSpec::Bytes(1_514)),
         ("32p", LimitSpec::Packets(32)),
@@ -21,7 +26,7 @@ fn limits_are_read_by_their_names() {
     for (text, spec) in cases {
         assert_eq!(text.parse(), Ok(spec), "{text}");
     }
-    assert_eq!(LimitSpec::Taut.to_string(), "taut", "and written by them");
+    assert_eq!(LimitSpec::TAUT.to_string(), "taut", "and written by them");
 }
 
 #[test]
@@ -40,6 +45,17 @@ fn limits_that_are_out_of_range_or_unknown_are_refused() {
             Err(ParseLimitError::OutOfRange),
             "{text}"
         );
+    }
+    for text in [
+        "taut:",
+        "taut:99.5",
+        "ladder:100%",
+        "ladder:49%",
+        "taut:99.5%x",
+    ] {
+        let error = text.parse::<LimitSpec>().unwrap_err();
+        assert!(matches!(error, ParseLimitError::Promise(_)), "{text}");
+        assert!(error.to_string().contains("50% to 99.999%"), "{error}");
     }
     let cases = [
         ("", 1),
@@ -72,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics_and_what_is_understood_is_written_alike(text in "(\\PC|[0-9.kpofdql]){0,20}|dql|need|ladder|taut") {
+    fn no_text_panics_and_what_is_understood_is_written_alike(text in "(\\PC|[0-9.kpofdql]){0,20}|dql|need|(ladder|taut)(:[0-9]{1,3}(.[0-9]{1,5})?%?)?") {
         if let Ok(spec) = text.parse::<LimitSpec>() {
             prop_assert_eq!(spec.to_string().parse(), Ok(spec));
         }

@@ -5,7 +5,8 @@ use core::str::FromStr;
 
 use taut_dql::MAX_LIMIT;
 
-use super::{Dynamic, Fixed, Ladder, Limit, Need};
+use super::ladder::ParseUtilisationError;
+use super::{Dynamic, Fixed, Ladder, Limit, Need, Utilisation};
 use crate::units::{self, ParseUnitError};
 
 /// Which limit holds a queue back, as it is spelled on a command line.
@@ -21,10 +22,10 @@ pub enum LimitSpec {
     Dynamic,
     /// `need`: the largest need of the last second.
     Need,
-    /// `ladder`: the debt ladder.
-    Ladder,
-    /// `taut`: the best rule that this project knows.
-    Taut,
+    /// `ladder`: the debt ladder, with what it promises (`ladder:99.5%`; 99.9 % if not said).
+    Ladder(Utilisation),
+    /// `taut`: the best rule that this project knows, with what it promises (`taut:99.5%`).
+    Taut(Utilisation),
 }
 
 /// Does something with whichever limit was chosen by name: a rule is a type, and its name is only
@@ -40,6 +41,21 @@ pub trait LimitUser {
 }
 
 impl LimitSpec {
+    /// The debt ladder with its usual promise.
+    pub const LADDER: Self = Self::Ladder(Utilisation::DEFAULT);
+    /// The best rule with its usual promise.
+    pub const TAUT: Self = Self::Taut(Utilisation::DEFAULT);
+
+    /// The same rule with another promise, if it makes one.
+    #[must_use]
+    pub const fn promising(self, utilisation: Utilisation) -> Self {
+        match self {
+            Self::Ladder(_) => Self::Ladder(utilisation),
+            Self::Taut(_) => Self::Taut(utilisation),
+            other => other,
+        }
+    }
+
     /// Whether it holds the queue back, and counts bytes.
     pub const fn is_bytes(self) -> bool {
         !matches!(self, Self::Off | Self::Packets(_))
@@ -54,7 +70,10 @@ impl LimitSpec {
             Self::Dynamic => user.with(Dynamic::default()),
             Self::Need => user.with(Need::default()),
             // `taut` names the winner of the comparison.
-            Self::Ladder | Self::Taut => user.with(Ladder::default()),
+            Self::Ladder(utilisation) | Self::Taut(utilisation) => user.with(Ladder {
+                utilisation,
+                ..Ladder::default()
+            }),
         }
     }
 }
@@ -66,16 +85,20 @@ pub enum ParseLimitError {
     Unknown(ParseUnitError),
     /// The number is outside of 1 to [`MAX_LIMIT`].
     OutOfRange,
+    /// What is promised is no share, or outside of what can be.
+    Promise(ParseUtilisationError),
 }
 
 impl fmt::Display for ParseLimitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Self::Unknown(error) = self {
-            write!(f, "{error}; or ")?;
+        match self {
+            Self::Unknown(error) => write!(f, "{error}; or ")?,
+            Self::OutOfRange => {}
+            Self::Promise(error) => return error.fmt(f),
         }
         write!(
             f,
-            "allowed are off, dql, need, ladder, taut, a size such as 40k, or packets such as 32p (1 to {MAX_LIMIT})"
+            "allowed are off, dql, need, ladder, taut, taut with a promise such as taut:99.5%, a size such as 40k, or packets such as 32p (1 to {MAX_LIMIT})"
         )
     }
 }
@@ -90,9 +113,18 @@ impl FromStr for LimitSpec {
             "off" => return Ok(Self::Off),
             "dql" => return Ok(Self::Dynamic),
             "need" => return Ok(Self::Need),
-            "ladder" => return Ok(Self::Ladder),
-            "taut" => return Ok(Self::Taut),
+            "ladder" => return Ok(Self::LADDER),
+            "taut" => return Ok(Self::TAUT),
             _ => {}
+        }
+        if let Some((name @ ("ladder" | "taut"), promise)) = text.split_once(':') {
+            let utilisation = promise.parse().map_err(ParseLimitError::Promise)?;
+            let rule = if name == "taut" {
+                Self::TAUT
+            } else {
+                Self::LADDER
+            };
+            return Ok(rule.promising(utilisation));
         }
         if let Some(digits) = text.strip_suffix('p')
             && !digits.is_empty()
@@ -115,6 +147,15 @@ fn in_range(units: u64) -> Result<u32, ParseLimitError> {
     }
 }
 
+/// A rule's name, and what it promises if that is not the usual.
+fn promise(f: &mut fmt::Formatter<'_>, name: &str, utilisation: Utilisation) -> fmt::Result {
+    if utilisation == Utilisation::DEFAULT {
+        f.write_str(name)
+    } else {
+        write!(f, "{name}:{utilisation}")
+    }
+}
+
 impl fmt::Display for LimitSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -123,8 +164,8 @@ impl fmt::Display for LimitSpec {
             Self::Packets(packets) => write!(f, "{packets}p"),
             Self::Dynamic => f.write_str("dql"),
             Self::Need => f.write_str("need"),
-            Self::Ladder => f.write_str("ladder"),
-            Self::Taut => f.write_str("taut"),
+            Self::Ladder(utilisation) => promise(f, "ladder", *utilisation),
+            Self::Taut(utilisation) => promise(f, "taut", *utilisation),
         }
     }
 }

@@ -40,7 +40,7 @@ use super::Limit;
 use super::front::{self, Bounds, FrontCompleter, FrontSender};
 use debts::{Debts, FRACTION_BITS};
 
-pub use utilisation::Utilisation;
+pub use utilisation::{ParseUtilisationError, Utilisation};
 
 /// The debt ladder, over bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

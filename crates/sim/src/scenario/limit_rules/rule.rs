@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use taut_path::limit::{Dynamic, Fixed, Limit, LimitSpec, LimitUser};
+use taut_path::limit::{Dynamic, Fixed, Limit, LimitSpec, LimitUser, Utilisation};
 use taut_path::units;
 
 use crate::pattern::{Detail, Pattern, RunError, Seen, observe};
@@ -32,8 +32,8 @@ pub(super) fn defaults() -> Vec<RuleName> {
         RuleName::DynamicEvery(Time::us(200)),
         RuleName::DynamicEvery(Time::ms(1)),
         RuleName::Spec(LimitSpec::Need),
-        RuleName::Spec(LimitSpec::Ladder),
-        RuleName::Spec(LimitSpec::Taut),
+        RuleName::Spec(LimitSpec::LADDER),
+        RuleName::Spec(LimitSpec::TAUT),
     ]
 }
 
@@ -61,6 +61,14 @@ impl RuleName {
             (Self::Spec(LimitSpec::Off), _) => {
                 let detail = Detail::OFF;
                 Watched { pattern, detail }.with(Fixed::off()).map(Some)
+            }
+            (Self::Spec(spec @ (LimitSpec::LADDER | LimitSpec::TAUT)), _) => {
+                // The pattern says what is wanted of it, unless the rule was told.
+                let ppm = libm::round(pattern.utilisation * 1e6) as u32;
+                let wanted =
+                    Utilisation::from_ppm(ppm.clamp(Utilisation::LEAST_PPM, Utilisation::MOST_PPM));
+                let spec = spec.promising(wanted.unwrap_or_default());
+                spec.give_to(watched).map(Some)
             }
             (Self::Spec(spec), _) => spec.give_to(watched).map(Some),
         }
