@@ -178,7 +178,7 @@ impl Scenario for Settings {
             ("fixed", fixed(self.budget.0 as u32)),
             ("dql", rule(LimitSpec::Dynamic)),
             ("need", rule(LimitSpec::Need)),
-            ("ladder", rule(LimitSpec::Ladder)),
+            ("ladder", rule(LimitSpec::LADDER)),
         ];
         let all = budgets.len() as u64;
         let mut found = Found::default();
