@@ -134,6 +134,8 @@ pub struct EmulatedNic {
     /// Submitted and not sent, oldest first; only the first `visible` are known to the NIC.
     waiting: VecDeque<InRing>,
     visible: usize,
+    /// Bytes of all in `waiting`.
+    waiting_bytes: u64,
     /// The frame of the head of `waiting` that goes next, unless the wire is idle.
     on_wire: Option<OnWire>,
     finished_at: FinishedAt,
@@ -163,6 +165,7 @@ impl EmulatedNic {
             ring,
             waiting: VecDeque::new(),
             visible: 0,
+            waiting_bytes: 0,
             on_wire: None,
             finished_at: config.finished_at,
             segments_apart: config.segments_apart,
@@ -260,6 +263,11 @@ impl EmulatedNic {
         self.waiting.len()
     }
 
+    /// Their bytes.
+    pub fn bytes_to_send(&self) -> u64 {
+        self.waiting_bytes
+    }
+
     /// Packets in the ring, sent or not.
     pub fn packets_in_ring(&self) -> usize {
         self.waiting.len() + self.finished.len()
@@ -281,6 +289,7 @@ impl EmulatedNic {
         if last {
             let mut sent = self.waiting.pop_front()?;
             sent.sent_ns = at_ns;
+            self.waiting_bytes -= u64::from(sent.packet.wire_bytes);
             self.finished.push_back(sent);
             self.counters.packets += 1;
             self.untold += 1;
@@ -341,6 +350,7 @@ impl TxRing for EmulatedNic {
 
     fn submit(&mut self, packet: Packet, _now_ns: u64) {
         let slots = self.ring.take(&packet);
+        self.waiting_bytes += u64::from(packet.wire_bytes);
         self.waiting.push_back(InRing {
             packet,
             slots,

@@ -27,12 +27,24 @@ pub fn least_fixed(pattern: &Pattern) -> Result<Option<u32>, RunError> {
     } else {
         GRID_BYTES
     };
+    let least = least_multiple(step, |bytes| is_enough(pattern, bytes))?;
+    Ok(least.map(|bytes| bytes.next_multiple_of(GRID_BYTES)))
+}
+
+/// The least multiple of `step` that is enough as a limit, by bisection; `None` if none is.
+///
+/// # Errors
+/// As `is_enough`.
+pub fn least_multiple<E>(
+    step: u32,
+    mut is_enough: impl FnMut(u32) -> Result<bool, E>,
+) -> Result<Option<u32>, E> {
     // A limit of 0 lets one object through.
-    if is_enough(pattern, 0)? {
+    if is_enough(0)? {
         return Ok(Some(0));
     }
     let (mut too_low, mut enough) = (0, FIRST_BYTES.div_ceil(step));
-    while !is_enough(pattern, enough * step)? {
+    while !is_enough(enough * step)? {
         if enough * step >= MOST_BYTES {
             return Ok(None);
         }
@@ -41,13 +53,13 @@ pub fn least_fixed(pattern: &Pattern) -> Result<Option<u32>, RunError> {
     }
     while enough - too_low > 1 {
         let middle = too_low + (enough - too_low) / 2;
-        if is_enough(pattern, middle * step)? {
+        if is_enough(middle * step)? {
             enough = middle;
         } else {
             too_low = middle;
         }
     }
-    Ok(Some((enough * step).next_multiple_of(GRID_BYTES)))
+    Ok(Some(enough * step))
 }
 
 fn is_enough(pattern: &Pattern, limit_bytes: u32) -> Result<bool, RunError> {

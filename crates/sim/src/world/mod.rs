@@ -21,7 +21,7 @@ use taut_path::tsq;
 use taut_path::{Probe, Qdisc};
 
 use crate::engine::Engine;
-use crate::nic::NicConfig;
+use crate::nic::{EmulatedNic, NicConfig};
 
 pub use app::App;
 use blind::Blind;
@@ -189,9 +189,14 @@ impl<L: Limit, P: Probe> World<L, P> {
         self.hosts[host].queue.probe()
     }
 
+    /// A host's NIC.
+    pub fn nic(&self, host: usize) -> &EmulatedNic {
+        &self.hosts[host].queue.driver().driver
+    }
+
     /// What a host's wire carried.
     pub fn wire(&self, host: usize) -> crate::nic::WireCounters {
-        self.hosts[host].queue.driver().driver.counters()
+        self.nic(host).counters()
     }
 
     /// Packets that a host's queue dropped.

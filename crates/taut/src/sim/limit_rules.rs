@@ -30,7 +30,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub pattern: Vec<PathBuf>,
 
-    /// Compare on this built-in pattern only; a prefix such as p, f or p04 takes all that have it;
+    /// Compare on this built-in pattern only; a prefix such as p, f, w or p04 takes all that have it;
     /// may be given again
     #[arg(long, value_name = "NAME", conflicts_with = "pattern")]
     pub only: Vec<String>,
@@ -44,7 +44,7 @@ pub struct Options {
     #[arg(long, value_name = "N")]
     pub seeds: Option<u32>,
 
-    /// What is measured of a built-in family (f..)
+    /// What is measured of a built-in family or load (f.., w..)
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub duration: Option<Time>,
 

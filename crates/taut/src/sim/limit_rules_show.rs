@@ -22,7 +22,7 @@ const DRAWN: [(&str, usize); 4] = [("fixed", 0), ("dql", 1), ("need", 2), ("ladd
 const NEED_LOOK: usize = 4;
 
 /// More patterns than this are not drawn over time.
-const MOST_OVER_TIME: usize = 22;
+const MOST_OVER_TIME: usize = 23;
 
 /// The rows, grouped by pattern.
 pub fn text(document: &Document, compared: &[Compared]) -> String {

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
+use super::ground::{AnyGround, Ground};
 use super::row::{Outcome, Row};
 use super::show::Shown;
 use super::{RuleName, Subject};
-use crate::pattern::{RunError, least_fixed};
 use crate::scenario::registry::{Progress, ScenarioError};
 
 /// What was found on one pattern.
@@ -61,21 +61,27 @@ struct Done {
 }
 
 impl Job<'_> {
-    fn run(&self, rules: &[RuleName], seed: u64) -> Result<Done, RunError> {
-        let pattern = self.subject.pattern(seed.wrapping_add(self.number.into()));
-        let fixed_bytes = least_fixed(&pattern)?;
-        let fixed = RuleName::Fixed.observe(&pattern, fixed_bytes)?;
-        let mut shown = (self.number == 0).then(|| Shown::new(&pattern, fixed_bytes));
+    fn run(&self, rules: &[RuleName], seed: u64) -> Result<Done, ScenarioError> {
+        match self.subject.ground(seed.wrapping_add(self.number.into()))? {
+            AnyGround::Pattern(pattern) => self.run_on(&pattern, rules),
+            AnyGround::Tcp(load) => self.run_on(&load, rules),
+        }
+    }
+
+    fn run_on(&self, ground: &impl Ground, rules: &[RuleName]) -> Result<Done, ScenarioError> {
+        let fixed_bytes = ground.least_fixed()?;
+        let fixed = RuleName::Fixed.observe(ground, fixed_bytes)?;
+        let mut shown = (self.number == 0).then(|| Shown::new(ground, fixed_bytes));
         let mut outcomes = Vec::new();
         for rule in rules {
             let seen = match rule {
                 RuleName::Fixed => fixed.clone(),
-                rule => rule.observe(&pattern, fixed_bytes)?,
+                rule => rule.observe(ground, fixed_bytes)?,
             };
             if let (Some(shown), Some(seen)) = (&mut shown, &seen) {
                 shown.add(*rule, seen);
             }
-            outcomes.push(seen.map(|seen| Outcome::new(&pattern, &seen, fixed.as_ref())));
+            outcomes.push(seen.map(|seen| Outcome::new(ground, &seen, fixed.as_ref())));
         }
         Ok(Done { outcomes, shown })
     }
@@ -100,7 +106,7 @@ impl Compared {
 fn run_all<'a>(
     jobs: &[Job<'a>],
     progress: Progress,
-    run: impl Fn(&Job<'a>) -> Result<Done, RunError> + Sync,
+    run: impl Fn(&Job<'a>) -> Result<Done, ScenarioError> + Sync,
 ) -> Result<Vec<Done>, ScenarioError> {
     let next = AtomicUsize::new(0);
     let (send, results) = mpsc::channel();
@@ -126,12 +132,8 @@ fn run_all<'a>(
         for (count, (index, result)) in (1..).zip(results) {
             let name = jobs[index].subject.name();
             progress(&format!("{name}, and others"), count, all);
-            done[index] = Some(result.map_err(refused)?);
+            done[index] = Some(result?);
         }
         Ok(done.into_iter().flatten().collect())
     })
-}
-
-fn refused(error: RunError) -> ScenarioError {
-    ScenarioError::Setting(error.to_string())
 }

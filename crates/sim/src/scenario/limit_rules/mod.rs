@@ -1,9 +1,11 @@
 //! Limit rules side by side, on completion patterns that are plain data.
 
 mod compare;
+mod ground;
 mod row;
 mod rule;
 mod show;
+mod tcp_load;
 
 use std::fmt;
 use std::fs::File;
@@ -19,9 +21,11 @@ use crate::pattern::read::{ReadError, read};
 use crate::pattern::{Pattern, published};
 
 pub use compare::{Compared, compare};
+use ground::AnyGround;
 pub use row::{Interval95, Row};
 pub use rule::RuleName;
 pub use show::{NEED, need_over_time};
+use tcp_load::TcpLoad;
 
 const MAX_SEEDS: u32 = 31;
 const MAX_DURATION: Time = Time(3_600_000_000_000);
@@ -32,7 +36,8 @@ const MAX_DURATION: Time = Time(3_600_000_000_000);
 pub struct Settings {
     /// `limit-rules`.
     pub scenario: String,
-    /// Patterns by name: the published six (`p..`), and families that they do not know (`f..`).
+    /// Patterns by name: the published six (`p..`), families that they do not know (`f..`), and a
+    /// load in the world of two hosts (`w..`).
     pub patterns: Vec<String>,
     /// Pattern files.
     pub files: Vec<PathBuf>,
@@ -40,9 +45,9 @@ pub struct Settings {
     pub rules: Vec<RuleName>,
     /// Seeds, counted from the run's own. Files have none.
     pub seeds: u32,
-    /// What is not measured at the start of a family. The published six have their own times.
+    /// What is not measured at the start of a family or a load. The published six have their own times.
     pub warm_up: Time,
-    /// What is measured of a family.
+    /// What is measured of it.
     pub duration: Time,
 }
 
@@ -63,7 +68,8 @@ impl Default for Settings {
 /// Every pattern that has a name.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let families = families::ALL.iter().map(|family| family.name);
-    published::NAMES.into_iter().chain(families)
+    let names = published::NAMES.into_iter().chain(families);
+    names.chain([tcp_load::NAME])
 }
 
 /// A pattern, or how to make it from a seed.
@@ -73,6 +79,8 @@ pub enum Subject {
     File(Box<Pattern>),
     /// By name.
     Named(&'static str, Times),
+    /// TCP between two hosts, with loss.
+    Tcp(Times),
 }
 
 impl Subject {
@@ -81,12 +89,14 @@ impl Subject {
         match self {
             Self::File(pattern) => &pattern.id,
             Self::Named(name, _) => name,
+            Self::Tcp(_) => tcp_load::NAME,
         }
     }
 
-    /// The pattern of a seed. Seed 1 gives the published six as they are published.
-    pub fn pattern(&self, seed: u64) -> Pattern {
-        match self {
+    /// What the rules run on with a seed. Seed 1 gives the published six as they are published.
+    fn ground(&self, seed: u64) -> Result<AnyGround, ScenarioError> {
+        let pattern = match self {
+            Self::Tcp(times) => return TcpLoad::new(seed, *times).map(AnyGround::Tcp),
             Self::File(pattern) => (**pattern).clone(),
             Self::Named(name, times) => {
                 let family = families::ALL.iter().find(|family| family.name == *name);
@@ -96,14 +106,15 @@ impl Subject {
                     .or_else(family)
                     .unwrap_or_else(|| unreachable!("a subject is made from a name of the table"))
             }
-        }
+        };
+        Ok(AnyGround::Pattern(pattern))
     }
 
     /// How many of `seeds` are different.
     pub const fn seeds(&self, seeds: u32) -> u32 {
         match self {
             Self::File(_) => 1,
-            Self::Named(..) => seeds,
+            Self::Named(..) | Self::Tcp(_) => seeds,
         }
     }
 }
@@ -145,7 +156,11 @@ impl Settings {
             end_ns: self.warm_up.0 + self.duration.0,
         };
         let named = self.patterns.iter().filter_map(|name| find(name));
-        let mut subjects: Vec<Subject> = named.map(|name| Subject::Named(name, times)).collect();
+        let subject = |name| match name {
+            tcp_load::NAME => Subject::Tcp(times),
+            name => Subject::Named(name, times),
+        };
+        let mut subjects: Vec<Subject> = named.map(subject).collect();
         for path in &self.files {
             let error = |error| FileError {
                 path: path.clone(),

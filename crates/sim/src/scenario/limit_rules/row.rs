@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::RuleName;
-use crate::pattern::{Pattern, Seen, SettleTimes, settle_times};
+use super::ground::Ground;
+use crate::pattern::{Seen, SettleTimes, settle_times};
 
 /// One seed.
 #[derive(Debug, Clone)]
@@ -14,12 +15,12 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    pub(super) fn new(pattern: &Pattern, seen: &Seen, fixed: Option<&Seen>) -> Self {
+    pub(super) fn new(ground: &impl Ground, seen: &Seen, fixed: Option<&Seen>) -> Self {
         Self {
             ratio: fixed
                 .filter(|fixed| fixed.mean_bytes > 0.0)
                 .map(|fixed| seen.mean_bytes / fixed.mean_bytes),
-            settle: settle_times(&seen.course, &pattern.changes_ns, pattern.end_ns),
+            settle: settle_times(&seen.course, ground.changes_ns(), ground.end_ns()),
             seen: Seen {
                 course: Vec::new(),
                 ..seen.clone()

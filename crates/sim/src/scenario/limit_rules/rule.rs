@@ -7,8 +7,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use taut_path::limit::{Dynamic, Fixed, Limit, LimitSpec, LimitUser, Utilisation};
 use taut_path::units;
 
-use crate::pattern::{Detail, Pattern, RunError, Seen, observe};
+use super::ground::Ground;
+use crate::pattern::Seen;
 use crate::scenario::quantity::Time;
+use crate::scenario::registry::ScenarioError;
 
 /// A rule, as it is spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,16 +40,13 @@ pub(super) fn defaults() -> Vec<RuleName> {
 }
 
 impl RuleName {
-    /// Runs `pattern` with it; `fixed_bytes` is the yardstick.
+    /// Runs `ground` with it; `fixed_bytes` is the yardstick.
     pub(super) fn observe(
         self,
-        pattern: &Pattern,
+        ground: &impl Ground,
         fixed_bytes: Option<u32>,
-    ) -> Result<Option<Seen>, RunError> {
-        let watched = Watched {
-            pattern,
-            detail: Detail::FULL,
-        };
+    ) -> Result<Option<Seen>, ScenarioError> {
+        let watched = Watched(ground);
         match (self, fixed_bytes) {
             (Self::Fixed, None) => Ok(None),
             (Self::Fixed, Some(bytes)) => watched.with(Fixed::bytes(bytes)).map(Some),
@@ -58,13 +57,10 @@ impl RuleName {
                 };
                 watched.with(limit).map(Some)
             }
-            (Self::Spec(LimitSpec::Off), _) => {
-                let detail = Detail::OFF;
-                Watched { pattern, detail }.with(Fixed::off()).map(Some)
-            }
+            (Self::Spec(LimitSpec::Off), _) => ground.observe_off().map(Some),
             (Self::Spec(spec @ (LimitSpec::LADDER | LimitSpec::TAUT)), _) => {
-                // The pattern says what is wanted of it, unless the rule was told.
-                let ppm = libm::round(pattern.utilisation * 1e6) as u32;
+                // The ground says what is wanted of it, unless the rule was told.
+                let ppm = libm::round(ground.promise() * 1e6) as u32;
                 let wanted =
                     Utilisation::from_ppm(ppm.clamp(Utilisation::LEAST_PPM, Utilisation::MOST_PPM));
                 let spec = spec.promising(wanted.unwrap_or_default());
@@ -75,16 +71,13 @@ impl RuleName {
     }
 }
 
-struct Watched<'a> {
-    pattern: &'a Pattern,
-    detail: Detail,
-}
+struct Watched<'a, G>(&'a G);
 
-impl LimitUser for Watched<'_> {
-    type Output = Result<Seen, RunError>;
+impl<G: Ground> LimitUser for Watched<'_, G> {
+    type Output = Result<Seen, ScenarioError>;
 
     fn with<L: Limit + Copy + 'static>(self, limit: L) -> Self::Output {
-        observe(self.pattern, limit, self.detail)
+        self.0.observe(limit)
     }
 }
 

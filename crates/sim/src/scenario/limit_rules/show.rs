@@ -1,6 +1,7 @@
 //! A pattern and its limits over time, made small enough to be drawn.
 
 use super::RuleName;
+use super::ground::Ground;
 use crate::pattern::{Pattern, Seen};
 
 /// Steps of a course: finer than a plot is wide.
@@ -26,12 +27,12 @@ pub struct Shown {
 }
 
 impl Shown {
-    pub(super) fn new(pattern: &Pattern, fixed_bytes: Option<u32>) -> Self {
+    pub(super) fn new(ground: &impl Ground, fixed_bytes: Option<u32>) -> Self {
         Self {
-            need_bytes: need_over_time(pattern),
+            need_bytes: ground.need_over_time(),
             fixed_bytes,
             limits: Vec::new(),
-            end_ns: pattern.end_ns,
+            end_ns: ground.end_ns(),
         }
     }
 

@@ -36,7 +36,7 @@ pub use settings::{CADENCES, DURATIONS, RATES, RINGS, Ran, STREAMS, Settings};
 pub(super) const HEADER_BYTES: u16 = 66;
 
 /// The first band of `pfifo_fast`.
-const FIRST_BAND_PRIORITY: u8 = 6;
+pub(super) const FIRST_BAND_PRIORITY: u8 = 6;
 
 /// The least whole number of segments above which a super-packet would not fit in 64 KB.
 pub(super) const SUPER_PACKET_BYTES: u32 = 45 * 1448;

@@ -1,0 +1,74 @@
+//! What the rules run on: a subject of one seed.
+
+use taut_path::limit::{Fixed, Limit};
+
+use super::show::{Points, need_over_time};
+use super::tcp_load::TcpLoad;
+use crate::pattern::{self, Detail, Pattern, RunError, Seen};
+use crate::scenario::registry::ScenarioError;
+
+/// Something that a rule can be run on.
+pub(super) trait Ground {
+    /// Runs it with `limit`.
+    fn observe<L: Limit + Copy>(&self, limit: L) -> Result<Seen, ScenarioError>;
+
+    /// Runs it where only the ring holds the queue back.
+    fn observe_off(&self) -> Result<Seen, ScenarioError>;
+
+    /// The least fixed limit that keeps the promise; `None` if none does.
+    fn least_fixed(&self) -> Result<Option<u32>, ScenarioError>;
+
+    /// The promise: what share is to be carried.
+    fn promise(&self) -> f64;
+
+    /// What each interval between interrupts needs, if that is known beforehand.
+    fn need_over_time(&self) -> Points;
+
+    /// When it changes for good, in ns.
+    fn changes_ns(&self) -> &[u64];
+
+    /// The end, in ns.
+    fn end_ns(&self) -> u64;
+}
+
+/// Any of them.
+pub(super) enum AnyGround {
+    /// A completion pattern.
+    Pattern(Pattern),
+    /// TCP between two hosts.
+    Tcp(TcpLoad),
+}
+
+impl Ground for Pattern {
+    fn observe<L: Limit + Copy>(&self, limit: L) -> Result<Seen, ScenarioError> {
+        pattern::observe(self, limit, Detail::FULL).map_err(refused)
+    }
+
+    fn observe_off(&self) -> Result<Seen, ScenarioError> {
+        pattern::observe(self, Fixed::off(), Detail::OFF).map_err(refused)
+    }
+
+    fn least_fixed(&self) -> Result<Option<u32>, ScenarioError> {
+        pattern::least_fixed(self).map_err(refused)
+    }
+
+    fn promise(&self) -> f64 {
+        self.utilisation
+    }
+
+    fn need_over_time(&self) -> Points {
+        need_over_time(self)
+    }
+
+    fn changes_ns(&self) -> &[u64] {
+        &self.changes_ns
+    }
+
+    fn end_ns(&self) -> u64 {
+        self.end_ns
+    }
+}
+
+fn refused(error: RunError) -> ScenarioError {
+    ScenarioError::Setting(error.to_string())
+}
