@@ -1,5 +1,8 @@
 //! What a connection is told before it starts.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 /// Which rule moves the congestion window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Congestion {
@@ -101,7 +104,7 @@ impl Default for TcpConfig {
 
 impl TcpConfig {
     /// The same with every value inside the range that the arithmetic of the model relies on.
-    pub(super) fn in_range(&self) -> Self {
+    fn in_range(&self) -> Self {
         let min_rto_ns = self.min_rto_ns.clamp(1, LONGEST_NS);
         let max_rto_ns = self.max_rto_ns.clamp(min_rto_ns, LONGEST_NS);
         Self {
@@ -116,6 +119,31 @@ impl TcpConfig {
             delayed_ack_ns: self.delayed_ack_ns.min(LONGEST_NS),
             ..*self
         }
+    }
+}
+
+/// Settings with every value in range, shared by all the connections that have the same: with many
+/// connections what they do not share decides how fast they are simulated.
+#[derive(Clone, Debug)]
+pub struct TcpSettings(Arc<TcpConfig>);
+
+impl TcpSettings {
+    /// The settings that `config` asks for.
+    pub fn new(config: &TcpConfig) -> Self {
+        Self(Arc::new(config.in_range()))
+    }
+
+    /// Whether `config` asks for just these.
+    pub fn are(&self, config: &TcpConfig) -> bool {
+        *self.0 == config.in_range()
+    }
+}
+
+impl Deref for TcpSettings {
+    type Target = TcpConfig;
+
+    fn deref(&self) -> &TcpConfig {
+        &self.0
     }
 }
 

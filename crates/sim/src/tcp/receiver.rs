@@ -1,6 +1,6 @@
 //! The receiving end: puts the stream in order and acknowledges it (RFC 5681, 4.2; RFC 2018).
 
-use super::config::TcpConfig;
+use super::config::{TcpConfig, TcpSettings};
 use super::reassembly::Reassembly;
 use super::segment::{Ack, SackBlocks};
 
@@ -13,31 +13,29 @@ pub struct TcpReceiver {
     /// The first byte that is missing.
     next: u64,
     ack_at_ns: u64,
-    delayed_ack_ns: u64,
     /// Kept, once it was needed: the next loss finds its memory.
     out_of_order: Option<Box<Reassembly>>,
-    window_bytes: u32,
-    delayed_ack_segments: u32,
     unacked_segments: u32,
-    ecn: bool,
     /// Latched until the sender says that it knows (RFC 3168, 6.1.3).
     ece: bool,
+    config: TcpSettings,
 }
 
 impl TcpReceiver {
     /// An established connection on which nothing has arrived.
     pub fn new(config: &TcpConfig) -> Self {
-        let config = config.in_range();
+        Self::with(TcpSettings::new(config))
+    }
+
+    /// The same with settings that are shared.
+    pub fn with(config: TcpSettings) -> Self {
         Self {
             next: 0,
             ack_at_ns: NEVER_NS,
-            delayed_ack_ns: config.delayed_ack_ns,
             out_of_order: None,
-            window_bytes: config.receive_buffer_bytes,
-            delayed_ack_segments: config.delayed_ack_segments,
             unacked_segments: 0,
-            ecn: config.ecn,
             ece: false,
+            config,
         }
     }
 
@@ -57,13 +55,15 @@ impl TcpReceiver {
         congestion_experienced: bool,
         now_ns: u64,
     ) -> Option<Ack> {
-        self.ece |= congestion_experienced && self.ecn;
+        self.ece |= congestion_experienced && self.config.ecn;
         if payload_bytes == 0 {
             return None;
         }
         let end = start.saturating_add(u64::from(payload_bytes));
         if start > self.next || end <= self.next {
-            let window_end = self.next.saturating_add(u64::from(self.window_bytes));
+            let window_end = self
+                .next
+                .saturating_add(u64::from(self.config.receive_buffer_bytes));
             if start > self.next && end <= window_end {
                 self.out_of_order.get_or_insert_default().insert(start, end);
             }
@@ -78,11 +78,11 @@ impl TcpReceiver {
             return Some(self.acknowledge());
         }
         self.unacked_segments += 1;
-        if self.unacked_segments >= self.delayed_ack_segments {
+        if self.unacked_segments >= self.config.delayed_ack_segments {
             return Some(self.acknowledge());
         }
         if self.ack_at_ns == NEVER_NS {
-            self.ack_at_ns = now_ns.saturating_add(self.delayed_ack_ns);
+            self.ack_at_ns = now_ns.saturating_add(self.config.delayed_ack_ns);
         }
         None
     }
@@ -112,7 +112,7 @@ impl TcpReceiver {
         };
         Ack {
             cumulative: self.next,
-            window_bytes: self.window_bytes,
+            window_bytes: self.config.receive_buffer_bytes,
             sack,
             ece: self.ece,
         }

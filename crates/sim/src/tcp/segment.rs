@@ -30,9 +30,9 @@ impl Segment {
 /// because the timestamp option takes the room of the fourth).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
-    /// First byte and end, relative to the cumulative acknowledgement so that an `Ack` stays small.
+    /// First byte and end, relative to the cumulative acknowledgement so that an `Ack` stays small;
+    /// (0, 0) for none.
     blocks: [(u32, u32); SackBlocks::MOST],
-    count: u8,
 }
 
 impl SackBlocks {
@@ -41,18 +41,19 @@ impl SackBlocks {
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        usize::from(self.count)
+        self.blocks.iter().take_while(|&&(_, end)| end > 0).count()
     }
 
     /// None: everything that arrived is acknowledged cumulatively.
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.blocks[0].1 == 0
     }
 
     /// Adds the range `[start, end)`; `false`, and nothing changes, if there is no room, if the
     /// range is empty or not above `cumulative`, or if it is more than 4 GiB above it.
     pub fn push(&mut self, cumulative: u64, start: u64, end: u64) -> bool {
-        if self.len() == Self::MOST || start <= cumulative || end <= start {
+        let count = self.len();
+        if count == Self::MOST || start <= cumulative || end <= start {
             return false;
         }
         let (Ok(start), Ok(end)) = (
@@ -61,8 +62,7 @@ impl SackBlocks {
         ) else {
             return false;
         };
-        self.blocks[self.len()] = (start, end);
-        self.count += 1;
+        self.blocks[count] = (start, end);
         true
     }
 }

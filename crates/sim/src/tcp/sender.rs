@@ -1,7 +1,7 @@
 //! The sending end: what to send next, and what was sent. What acknowledgements and timers do to it
 //! is in `acknowledge.rs`.
 
-use super::config::TcpConfig;
+use super::config::{TcpConfig, TcpSettings};
 use super::congestion::Controller;
 use super::pace;
 use super::round_trip::RoundTrip;
@@ -68,13 +68,17 @@ pub struct TcpSender {
     /// Super-packets carry no more, whatever the configuration says.
     most_packet_bytes: u64,
     pub(super) stats: TcpStats,
-    pub(super) config: TcpConfig,
+    pub(super) config: TcpSettings,
 }
 
 impl TcpSender {
     /// An established connection on which nothing has been sent.
     pub fn new(config: &TcpConfig) -> Self {
-        let config = config.in_range();
+        Self::with(TcpSettings::new(config))
+    }
+
+    /// The same with settings that are shared.
+    pub fn with(config: TcpSettings) -> Self {
         Self {
             una: 0,
             nxt: 0,

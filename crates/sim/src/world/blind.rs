@@ -3,7 +3,7 @@
 use taut_path::Probe;
 use taut_path::limit::Limit;
 
-use super::segments::Segment;
+use super::segments::{News, Segment};
 use super::worker::Task;
 use super::{Event, World};
 use crate::source::{Refused, WhenFull};
@@ -146,7 +146,6 @@ fn datagram(number: u32, config: &BlindConfig) -> Segment {
             sack: SackBlocks::default(),
             ece: false,
         },
-        acknowledges: false,
-        is_datagram: true,
+        news: News::Datagram,
     }
 }

@@ -1,10 +1,10 @@
 //! One end of a connection: its TCP, its application, its timer.
 
 use super::app::{App, Desk, Done};
-use super::segments::{Arrival, Segment};
+use super::segments::{Arrival, News, Segment};
 use taut_path::tsq::{Ask, Flow};
 
-use crate::tcp::{Ack, TcpConfig, TcpReceiver, TcpSender, TcpStats};
+use crate::tcp::{Ack, TcpConfig, TcpReceiver, TcpSender, TcpSettings, TcpStats};
 
 /// How a connection is made.
 #[derive(Debug, Clone, Copy)]
@@ -47,10 +47,10 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    pub fn new(config: &ConnectionConfig, app: App) -> Self {
+    pub fn new(config: &ConnectionConfig, tcp: &TcpSettings, app: App) -> Self {
         Self {
-            sender: TcpSender::new(&config.tcp),
-            receiver: TcpReceiver::new(&config.tcp),
+            sender: TcpSender::with(tcp.clone()),
+            receiver: TcpReceiver::with(tcp.clone()),
             desk: Desk::new(app),
             ack_due: None,
             header_bytes: config.header_bytes,
@@ -185,8 +185,7 @@ impl Endpoint {
             // RFC 3168, 6.1.4: an acknowledgement alone never is.
             ecn_capable: false,
             cwr: false,
-            is_datagram: false,
-            acknowledges: ack.is_some(),
+            news: if ack.is_some() { News::Ack } else { News::None },
             ack: ack.unwrap_or_else(|| self.receiver.current_ack()),
         }
     }

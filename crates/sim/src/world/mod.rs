@@ -22,6 +22,7 @@ use taut_path::{Probe, Qdisc};
 
 use crate::engine::Engine;
 use crate::nic::{EmulatedNic, NicConfig};
+use crate::tcp::{TcpConfig, TcpSettings};
 
 pub use app::App;
 use blind::Blind;
@@ -95,6 +96,7 @@ pub struct World<L: Limit, P> {
     /// Frames under way to each host, in order.
     wires: [VecDeque<Arrival>; 2],
     connections: Vec<[Endpoint; 2]>,
+    last_tcp: Option<TcpSettings>,
     blind: Vec<Blind>,
     timers: Timers,
     delay_ns: u64,
@@ -126,6 +128,7 @@ impl<L: Limit, P: Probe> World<L, P> {
             hosts: [host(CLIENT)?, host(SERVER)?],
             wires: [VecDeque::new(), VecDeque::new()],
             connections: Vec::new(),
+            last_tcp: None,
             blind: Vec::new(),
             timers: Timers::default(),
             delay_ns: config.delay_ns,
@@ -157,8 +160,9 @@ impl<L: Limit, P: Probe> World<L, P> {
     ) -> u32 {
         let number = self.connections.len() as u32;
         self.timers.add();
+        let tcp = self.tcp_settings(&config.tcp);
         self.connections
-            .push([Endpoint::new(config, client), Endpoint::new(config, server)]);
+            .push([client, server].map(|app| Endpoint::new(config, &tcp, app)));
         for host in [CLIENT, SERVER] {
             if let Some(budgets) = &mut self.hosts[host].budgets {
                 budgets.open();
@@ -166,6 +170,14 @@ impl<L: Limit, P: Probe> World<L, P> {
             self.engine.schedule(start_ns, Event::App(number, host));
         }
         number
+    }
+
+    /// The settings of the connection before, if they are the same: one copy for all.
+    fn tcp_settings(&mut self, config: &TcpConfig) -> TcpSettings {
+        let last = self.last_tcp.take().filter(|last| last.are(config));
+        let settings = last.unwrap_or_else(|| TcpSettings::new(config));
+        self.last_tcp = Some(settings.clone());
+        settings
     }
 
     /// Runs until `until_ns`, or until nothing is left to happen.
@@ -339,7 +351,8 @@ impl<L: Limit, P: Probe> World<L, P> {
     }
 
     /// Whether a task must wait for a host's core; if so, it is seen to when the core is free.
-    #[inline]
+    // Always: else a task is made and dropped for each packet of a host that takes no time.
+    #[inline(always)]
     fn must_wait(&mut self, host: usize, cost_ns: u64, task: Task, now_ns: u64) -> bool {
         let must_wait = self.hosts[host].worker.must_wait(cost_ns, task);
         if must_wait {

@@ -1,12 +1,27 @@
 //! What the frames of a host's queue stand for, and what is under way on a wire.
 
+use std::collections::VecDeque;
+
 use taut_path::tsq::memory_bytes;
 use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink, Segmentation};
 
 use crate::tcp::Ack;
 
-/// What a packet carries: data, an acknowledgement, or both.
+/// What a packet is for, besides its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum News {
+    /// Nothing.
+    None,
+    /// The acknowledgement is the reason for the packet, or news: it counts as one.
+    Ack,
+    /// It is of the blind sender of that number, not of a connection.
+    Datagram,
+}
+
+/// What a packet carries: data, an acknowledgement, or both. One line of the cache: a long queue
+/// fetches it once when it goes in and once when it comes out.
 #[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
 pub(super) struct Segment {
     pub connection: u32,
     pub start: u64,
@@ -19,11 +34,10 @@ pub(super) struct Segment {
     pub ecn_capable: bool,
     pub cwr: bool,
     pub ack: Ack,
-    /// The acknowledgement is the reason for the packet, or news: it counts as one.
-    pub acknowledges: bool,
-    /// Of the blind sender of that number, not of a connection.
-    pub is_datagram: bool,
+    pub news: News,
 }
+
+const _: () = assert!(size_of::<Segment>() == 64);
 
 impl Segment {
     fn segmentation(&self) -> Option<Segmentation> {
@@ -58,7 +72,9 @@ pub(super) struct Arrival {
 #[derive(Debug, Default)]
 pub(super) struct Segments {
     segments: Vec<Segment>,
-    free: Vec<u32>,
+    /// The one that was given back first is taken first: a long queue then goes through memory in
+    /// order, which caches read ahead.
+    free: VecDeque<u32>,
 }
 
 impl Segments {
@@ -66,7 +82,7 @@ impl Segments {
     pub fn packet(&mut self, segment: Segment) -> Packet {
         let header_bytes = u32::from(segment.header_bytes);
         let payload_bytes = segment.payload_bytes;
-        let index = match self.free.pop() {
+        let index = match self.free.pop_front() {
             Some(index) => {
                 self.segments[index as usize] = segment;
                 index
@@ -89,7 +105,7 @@ impl Segments {
 
     /// Takes back a packet that nobody wanted.
     pub fn take_back(&mut self, packet: Packet) {
-        self.free.push(packet.into_frame().index());
+        self.free.push_back(packet.into_frame().index());
     }
 
     /// The `index`-th frame of a packet, as it arrives.
@@ -104,8 +120,8 @@ impl Segments {
             congestion_experienced: packet.ecn == Ecn::Marked,
             cwr: segment.cwr && index == 0,
             ack: segment.ack,
-            acknowledges: segment.acknowledges && index == 0,
-            is_datagram: segment.is_datagram,
+            acknowledges: segment.news == News::Ack && index == 0,
+            is_datagram: segment.news == News::Datagram,
         }
     }
 }
@@ -144,8 +160,7 @@ mod tests {
             ecn_capable: true,
             cwr: true,
             ack,
-            acknowledges: false,
-            is_datagram: false,
+            news: News::None,
         });
         assert_eq!(packet.ecn, Ecn::Capable);
         let flags = |packet: &Packet, index| {

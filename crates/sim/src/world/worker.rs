@@ -63,7 +63,7 @@ pub(super) struct Worker {
 
 impl Worker {
     /// Whether a task of `cost_ns` must wait for the core. If so, it was queued; if not, do it now.
-    #[inline]
+    #[inline(always)]
     pub fn must_wait(&mut self, cost_ns: u64, task: Task) -> bool {
         let must_wait = cost_ns > 0 || !self.is_idle();
         if must_wait {
