@@ -90,7 +90,7 @@ fn the_law_holds_from_10_mbit_to_400_gbit_and_from_10_us_to_10_ms() {
             let mut lane = saturated(rate, cadence_ns, bytes as u32);
             // Slow intervals: the measured time holds many of them.
             lane.end_ns += 10 * cadence_ns;
-            let seen = observe(&lane, Rule::Dynamic { cadence_ns: 0 }).expect("valid settings");
+            let seen = observe(&lane, Rule::DQL).expect("valid settings");
             let packet_ns = time_bytes * 8e9 / rate as f64;
             let low = 2.0 * bytes * (cadence_ns as f64 / packet_ns).max(1.0);
             let peak = seen.in_flight_bytes.max as f64 / 1.001;

@@ -57,11 +57,12 @@ fn replay(lines: &[Line]) -> (u64, usize) {
     (compared, limits.len())
 }
 
-const SHORT_E1: [(&str, &str); 4] = [
+const SHORT_E1: [(&str, &str); 5] = [
     ("streams", "10"),
     ("warm_up", "\"0ns\""),
     ("duration", "\"500ms\""),
     ("rows", "\"bql=on\""),
+    ("limits", "[\"dql\"]"),
 ];
 
 #[test]
@@ -76,13 +77,13 @@ fn a_trace_replays_to_the_same_limits() {
         .collect();
     assert_eq!(
         names,
-        [("limit on, TSO on", "dql"), ("limit on, TSO off", "dql")]
+        [("limit dql, TSO on", "dql"), ("limit dql, TSO off", "dql")]
     );
     let (compared, different) = replay(&e1);
     assert!(compared > 1_000 && different > 5, "{compared}, {different}");
 
     let ramp = [("duration", "\"10ms\"")];
-    let lane = lines(&traced("limit-over-time", &ramp, "ramp-up").expect("one row"));
+    let lane = lines(&traced("limit-over-time", &ramp, "ramp-up: dql").expect("one row"));
     let (compared, different) = replay(&lane);
     assert!(compared > 50 && different > 3, "{compared}, {different}");
 }

@@ -17,7 +17,7 @@ fn the_plan_names_the_rows_that_would_run() {
     let plan = String::from_utf8_lossy(&output.stdout);
     let rows = plan.lines().filter(|line| line.starts_with("would run"));
     assert_eq!(rows.count(), 2, "{plan}");
-    assert!(plan.contains("limit on, TSO off (dql): 7 s"), "{plan}");
+    assert!(plan.contains("limit dql, TSO off: 7 s"), "{plan}");
 }
 
 #[test]

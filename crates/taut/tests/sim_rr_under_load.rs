@@ -2,10 +2,10 @@
 
 mod sim_command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sim_command::{Scratch, failed, read_csv, stdout, taut};
 
-/// Two short rows.
+/// Three short rows.
 const SHORT: &str = "sim rr-under-load --streams 10 --duration 500ms --only tso=off";
 
 fn document(arguments: &str) -> Value {
@@ -58,6 +58,7 @@ fn the_document_has_the_fields_that_the_lab_prints() {
     assert_eq!(
         keys(row),
         [
+            "limit",
             "bql",
             "tso",
             "inflight_bytes",
@@ -81,9 +82,10 @@ fn the_document_has_the_fields_that_the_lab_prints() {
         .collect();
     assert!(ascending.is_sorted(), "{ascending:?}");
     assert_eq!(
-        (&row["bql"], &row["tso"]),
-        (&Value::Bool(true), &Value::Bool(false))
+        [&row["limit"], &row["bql"], &row["tso"]],
+        [&Value::from("dql"), &Value::from(true), &Value::from(false)]
     );
+    assert_eq!(document["parameters"]["limits"], json!(["dql", "taut"]));
 }
 
 #[test]
@@ -103,14 +105,17 @@ fn a_file_is_run_as_the_command_runs_it() {
     stdout(&format!("{file} --seed 3 --report {}", page.display()));
     let html = std::fs::read_to_string(page).unwrap();
     assert!(html.contains(&format!("taut {file} --seed 3")));
-    assert!(html.contains("in the ring, limit on"));
+    assert!(html.contains("in the ring, limit taut"));
     for (text, what) in [
         ("streams = 10\n", "missing field `scenario`"),
         (
             "scenario = \"rr-under-load\"\nrate = 5\n",
             "line 2, column 8",
         ),
-        ("scenario = \"rr-under-load\"\nlimit = \"off\"\n", "bql=off"),
+        (
+            "scenario = \"rr-under-load\"\nlimits = [\"off\"]\n",
+            "bql=off",
+        ),
         (
             "scenario = \"rr-under-load\"\nqdisc = \"fq\"\n",
             "qdisc is \"fq\"",
@@ -131,7 +136,7 @@ fn csv_says_the_same_as_json() {
     let document = document(SHORT);
     let lines = read_csv(&stdout(&format!("{SHORT} --csv")));
     let (header, rows) = lines.split_first().expect("a header");
-    assert_eq!(rows.len(), 2);
+    assert_eq!(rows.len(), 3);
     assert!(header.contains(&"rr_latency_us.p99".to_owned()));
     assert!(header.ends_with(&["scenario", "seed", "taut_version"].map(str::to_owned)));
     for (row, fields) in document["rows"].as_array().unwrap().iter().zip(rows) {
@@ -142,7 +147,7 @@ fn csv_says_the_same_as_json() {
             let value = row.pointer(&pointer).or(document.get(name));
             let read = match field.as_str() {
                 "" => Value::Null,
-                text if document[name].is_string() => text.into(),
+                text if value.is_some_and(Value::is_string) => text.into(),
                 text => serde_json::from_str(text).expect("a number or a bool"),
             };
             assert_eq!(value, Some(&read), "{name}");
@@ -211,8 +216,10 @@ fn with_and_without_the_limit_are_in_one_chart() {
     let first = html.split("</figure>").next().unwrap();
     for label in [
         "in the ring, limit off",
-        "in the ring, limit on",
-        "the limit</li>",
+        "in the ring, limit dql",
+        "in the ring, limit taut",
+        "the limit, dql</li>",
+        "the limit, taut</li>",
     ] {
         assert!(first.contains(label), "{label}");
     }
@@ -251,7 +258,7 @@ fn a_report_that_cannot_be_written_fails_and_the_rows_are_still_printed() {
     let line = format!("{SHORT} --csv --report {}", path.display());
     let output = taut(&line).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 3);
+    assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 4);
     let talk = String::from_utf8(output.stderr).unwrap();
     assert!(talk.contains("cannot write the report"), "{talk}");
     assert_eq!(scratch.names(), ["socket"]);

@@ -13,7 +13,7 @@ mod watch;
 use std::fmt;
 
 use hdrhistogram::Histogram;
-use taut_path::limit::{Dynamic, Fixed};
+use taut_path::limit::{Dynamic, Limit, LimitSpec, LimitUser};
 use taut_path::queue::QueueConfigError;
 use taut_path::{Frame, Packet, Probe, Segmentation};
 
@@ -30,24 +30,36 @@ const LARGEST_FRAME_BYTES: u32 = 1_514;
 /// What holds the queue back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// Only the ring.
-    Off,
-    /// A fixed number of bytes.
-    Bytes(u32),
-    /// Linux's rule.
-    Dynamic {
-        /// How far apart completions are handed to it, in ns; 0 hands on each at once.
+    /// Whatever can be chosen by name.
+    Spec(LimitSpec),
+    /// Linux's rule, to which completions are handed on only so often.
+    DynamicEvery {
+        /// How far apart that is, in ns.
         cadence_ns: u64,
     },
+}
+
+impl Rule {
+    /// Only the ring.
+    pub const OFF: Self = Self::Spec(LimitSpec::Off);
+    /// Linux's rule as it is.
+    pub const DQL: Self = Self::Spec(LimitSpec::Dynamic);
+    /// The largest need of the last second.
+    pub const NEED: Self = Self::Spec(LimitSpec::Need);
+    /// The winner of the comparison of rules.
+    pub const TAUT: Self = Self::Spec(LimitSpec::TAUT);
+
+    /// A fixed number of bytes, 1 or more.
+    pub const fn bytes(bytes: u32) -> Self {
+        Self::Spec(LimitSpec::Bytes(bytes))
+    }
 }
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Off => f.write_str("off"),
-            Self::Bytes(bytes) => write!(f, "{bytes}"),
-            Self::Dynamic { cadence_ns: 0 } => f.write_str("dql"),
-            Self::Dynamic { cadence_ns } => write!(f, "dql every {cadence_ns}ns"),
+            Self::Spec(spec) => spec.fmt(f),
+            Self::DynamicEvery { cadence_ns } => write!(f, "dql every {cadence_ns}ns"),
         }
     }
 }
@@ -227,16 +239,27 @@ pub fn observe_with(
     rule: Rule,
     probe: impl Probe,
 ) -> Result<Observed, LaneError> {
+    let limited = Limited { config, probe };
     match rule {
-        Rule::Off => run::Lane::new(config, Fixed::off(), probe)?.run(),
-        Rule::Bytes(bytes) => run::Lane::new(config, Fixed::bytes(bytes), probe)?.run(),
-        Rule::Dynamic { cadence_ns } => {
-            let limit = Dynamic {
-                cadence_ns,
-                ..Dynamic::default()
-            };
-            run::Lane::new(config, limit, probe)?.run()
-        }
+        Rule::Spec(spec) => spec.give_to(limited),
+        Rule::DynamicEvery { cadence_ns } => limited.with(Dynamic {
+            cadence_ns,
+            ..Dynamic::default()
+        }),
+    }
+}
+
+/// A lane, all but its limit.
+struct Limited<'a, T> {
+    config: &'a LaneConfig,
+    probe: T,
+}
+
+impl<T: Probe> LimitUser for Limited<'_, T> {
+    type Output = Result<Observed, LaneError>;
+
+    fn with<L: Limit + Copy + 'static>(self, limit: L) -> Self::Output {
+        run::Lane::new(self.config, limit, self.probe)?.run()
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::quantity::{Rate, Size, Time, check};
 use super::registry::{Found, Progress, Scenario, ScenarioError};
 use super::single_queue::{
-    DQL, check_cadence, check_duration, check_rate, check_ring, check_size, saturated,
+    check_cadence, check_duration, check_rate, check_ring, check_size, saturated,
 };
 use super::tracing::TraceRow;
 use crate::lane::{LaneConfig, LaneError, Observed, Reap, Rule, Source, observe};
@@ -130,16 +130,18 @@ impl Settings {
         ]
     }
 
-    /// Without a limit, with the rule, and with each period.
+    /// Without a limit, with Linux's rule, with those that size by need, and with each period.
     fn rules(&self) -> Vec<(String, Rule)> {
         let filtered = self.periods.iter().map(|period| {
             let cadence_ns = period.0;
-            (format!("dql every {period}"), Rule::Dynamic { cadence_ns })
+            (
+                format!("dql every {period}"),
+                Rule::DynamicEvery { cadence_ns },
+            )
         });
-        [("off".to_owned(), Rule::Off), ("dql".to_owned(), DQL)]
-            .into_iter()
-            .chain(filtered)
-            .collect()
+        let named = [Rule::OFF, Rule::DQL, Rule::NEED, Rule::TAUT];
+        let named = named.into_iter().map(|rule| (rule.to_string(), rule));
+        named.chain(filtered).collect()
     }
 }
 
@@ -161,7 +163,7 @@ fn least_fixed(
     let (mut too_low, mut enough) = (0, most_bytes);
     while enough - too_low > step_bytes {
         let middle = too_low + (enough - too_low) / 2;
-        let seen = observe(&quick, Rule::Bytes(middle))?;
+        let seen = observe(&quick, Rule::bytes(middle))?;
         if seen.wire.packets as f64 >= ENOUGH * packets as f64 {
             enough = middle;
         } else {
@@ -176,7 +178,7 @@ fn row(pattern: &str, (name, rule): (&str, Rule), seen: &Observed, off: &Observe
     json!({
         "pattern": pattern,
         "rule": name,
-        "limit_bytes": (rule != Rule::Off).then_some(seen.limit_bytes),
+        "limit_bytes": (rule != Rule::OFF).then_some(seen.limit_bytes),
         "in_flight_mean_bytes": seen.in_flight_mean_bytes,
         "in_flight_p99_bytes": seen.in_flight_p99_bytes,
         "utilisation": seen.utilisation,
@@ -236,7 +238,7 @@ impl Scenario for Settings {
         let parts = (patterns.len() * (rules.len() + 1)) as u64;
         let mut done = 0;
         for (pattern, lane) in &patterns {
-            let off = observe(lane, Rule::Off)?;
+            let off = observe(lane, Rule::OFF)?;
             for (name, rule) in &rules {
                 progress(pattern, done, parts);
                 done += 1;
@@ -248,7 +250,7 @@ impl Scenario for Settings {
             // To 4 bytes: less than one object decides.
             let most_bytes = off.in_flight_bytes.max.min(u64::from(u32::MAX / 4)) as u32;
             let least = least_fixed(lane, off.wire.packets, most_bytes, 4)?;
-            let rule = Rule::Bytes(least);
+            let rule = Rule::bytes(least);
             let seen = observe(lane, rule)?;
             let named = ("least fixed", rule);
             found.rows.push(row(pattern, named, &seen, &off));

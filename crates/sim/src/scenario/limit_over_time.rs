@@ -4,18 +4,22 @@ mod tcp_stream;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use taut_path::limit::LimitSpec;
 use taut_path::units::parse_size_bytes;
 
 use super::quantity::{Rate, Size, Time, check};
 use super::registry::{Found, Progress, Scenario, ScenarioError};
 use super::single_queue::{
-    DQL, MINIMAL_COUNTED_BYTES, MINIMAL_FRAME_BYTES, check_cadence, check_duration, check_rate,
+    MINIMAL_COUNTED_BYTES, MINIMAL_FRAME_BYTES, check_cadence, check_duration, check_rate,
     check_ring, check_size, counted_with, saturated, series,
 };
 use super::tracing::TraceRow;
-use crate::lane::{Course, LaneConfig, Observed, Source, observe};
+use crate::lane::{Course, LaneConfig, Observed, Rule, Source, observe};
 use crate::nic::InterruptRule;
 use crate::tcp::SuperPacket;
+
+/// The rules that are watched, each with all of the traffic.
+const RULES: [LimitSpec; 2] = [LimitSpec::Dynamic, LimitSpec::TAUT];
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -102,25 +106,25 @@ impl Settings {
 }
 
 /// What one queue showed.
-struct Seen<'a> {
-    course: &'a Course,
+struct Seen {
+    course: Course,
     limit_bytes: u32,
     largest_object_bytes: u64,
     utilisation: f64,
 }
 
-impl<'a> Seen<'a> {
-    fn of_lane(lane: &LaneConfig, seen: &'a Observed) -> Self {
+impl Seen {
+    fn of_lane(lane: &LaneConfig, seen: Observed) -> Self {
         Self {
-            course: &seen.course,
+            course: seen.course,
             limit_bytes: seen.limit_bytes,
             largest_object_bytes: lane.object_bytes.iter().max().map_or(0, |&it| it.into()),
             utilisation: seen.utilisation,
         }
     }
 
-    fn row(&self, name: &str) -> Value {
-        let course = self.course;
+    fn row(&self, traffic: &str, rule: &str) -> Value {
+        let course = &self.course;
         let steps = || {
             let changes = course.limit_bytes.windows(2);
             changes.map(|two| (two[0].1, two[1].1))
@@ -130,7 +134,8 @@ impl<'a> Seen<'a> {
         let factors = growths.clone().filter(|&(before, _)| before > 0);
         let factors = factors.map(|(before, after)| f64::from(after) / f64::from(before));
         json!({
-            "traffic": name,
+            "traffic": traffic,
+            "rule": rule,
             "limit_bytes": self.limit_bytes,
             "limit_max_bytes": course.limit_bytes.iter().map(|&(_, limit)| limit).max(),
             "overshoot_bytes": course.overshoot_bytes,
@@ -191,31 +196,48 @@ impl Scenario for Settings {
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
         let lanes = self.lanes(seed).into_iter();
         lanes
-            .map(|(name, lane)| TraceRow::lane(name, lane, DQL))
+            .flat_map(|(name, lane)| {
+                let row = |spec| {
+                    let rule = Rule::Spec(spec);
+                    TraceRow::lane(format!("{name}: {rule}"), lane.clone(), rule)
+                };
+                RULES.map(row)
+            })
             .collect()
     }
 
     fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
         let mut found = Found::default();
         let lanes = self.lanes(seed);
-        let steps = (lanes.len() + self.tcp_super_packets.len()) as u64;
-        for (name, lane) in &lanes {
-            progress(name, found.rows.len() as u64, steps);
-            let seen = observe(lane, DQL)?;
-            found.rows.push(Seen::of_lane(lane, &seen).row(name));
-            found.series.extend(series(name, &seen.course, 0));
-        }
-        for spelled in &self.tcp_super_packets {
-            let name = format!("one TCP stream, super-packets {spelled}");
+        let steps = ((lanes.len() + self.tcp_super_packets.len()) * RULES.len()) as u64;
+        let mut add = |traffic: &str, rule: LimitSpec, run: Run| {
+            let name = format!("{traffic}: {rule}");
             progress(&name, found.rows.len() as u64, steps);
-            let stream = tcp_stream::run(self, super_packet(spelled)?, seed)?;
-            found.rows.push(stream.seen().row(&name));
-            found.series.extend(series(&name, &stream.course, 0));
+            let seen = run(rule)?;
+            found.rows.push(seen.row(traffic, &rule.to_string()));
+            found.series.extend(series(&name, &seen.course, 0));
+            Ok::<_, ScenarioError>(())
+        };
+        for rule in RULES {
+            for (name, lane) in &lanes {
+                let run = |rule| Ok(Seen::of_lane(lane, observe(lane, Rule::Spec(rule))?));
+                add(name, rule, &run)?;
+            }
+            for spelled in &self.tcp_super_packets {
+                let name = format!("one TCP stream, super-packets {spelled}");
+                let super_packet = super_packet(spelled)?;
+                add(&name, rule, &|rule| {
+                    tcp_stream::run(self, super_packet, rule, seed)
+                })?;
+            }
         }
         progress("done", steps, steps);
         Ok(found)
     }
 }
+
+/// Runs one kind of traffic under a rule.
+type Run<'a> = &'a dyn Fn(LimitSpec) -> Result<Seen, ScenarioError>;
 
 /// Linux's own size of a super-packet.
 const AUTO: &str = "auto";

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::quantity::{Rate, Size, Time, check};
 use super::registry::{Found, Progress, Scenario, ScenarioError};
-use super::single_queue::{DQL, saturated};
+use super::single_queue::saturated;
 use crate::lane::{LaneConfig, Observed, Reap, Rule, Source, observe};
 use crate::nic::{InterruptRule, RareGap};
 
@@ -228,8 +228,8 @@ impl Scenario for Settings {
         for number in 0..self.cases {
             progress("cases", number.into(), self.cases.into());
             let case = self.draw(&mut dice);
-            let off = observe(&case.lane, Rule::Off)?;
-            let on = observe(&case.lane, DQL)?;
+            let off = observe(&case.lane, Rule::OFF)?;
+            let on = observe(&case.lane, Rule::DQL)?;
             let one = Tally::of(&off, &on, self.listed_loss_percent);
             if one.listed > 0 {
                 listed.push(one.row(Some((number, &case)), case.pattern, case.load));

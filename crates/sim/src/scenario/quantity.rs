@@ -162,3 +162,38 @@ mod tests {
         assert_eq!(Rate(1_000_000_000).to_string(), "1gbit");
     }
 }
+
+/// A list of values that are written and read as their texts: `#[serde(with = "as_texts")]`.
+pub mod as_texts {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    /// As their texts.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<T: Display, S: Serializer>(values: &[T], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(values.iter().map(T::to_string))
+    }
+
+    /// From their texts.
+    ///
+    /// # Errors
+    /// If one is no text, or not understood: then its position is said too, from 1.
+    pub fn deserialize<'de, T, D>(from: D) -> Result<Vec<T>, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        let texts = Vec::<String>::deserialize(from)?;
+        let values = texts.iter().enumerate().map(|(at, text)| {
+            let value = text.parse();
+            value.map_err(|error: T::Err| {
+                de::Error::custom(format!("{text:?}, number {}: {error}", at + 1))
+            })
+        });
+        values.collect()
+    }
+}

@@ -6,12 +6,15 @@ use serde_json::{Value, json};
 use super::quantity::{Rate, Size, Time};
 use super::registry::{Found, Progress, Scenario, ScenarioError};
 use super::single_queue::{
-    DQL, check_cadence, check_duration, check_rate, check_ring, check_size, law_bytes, limit_at,
+    check_cadence, check_duration, check_rate, check_ring, check_size, law_bytes, limit_at,
     saturated, series,
 };
 use super::tracing::TraceRow;
-use crate::lane::{LaneConfig, Observed, observe};
-use crate::nic::InterruptRule;
+use crate::lane::{LaneConfig, Observed, Rule, observe};
+use crate::nic::{InterruptRule, WireCounters};
+
+/// The rules that are compared: each has the same change of the rate to follow.
+const RULES: [Rule; 2] = [Rule::DQL, Rule::TAUT];
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -115,12 +118,29 @@ impl Settings {
         }
     }
 
-    fn row(&self, phase: &Phase, seen: &Observed, lane: &LaneConfig) -> Value {
+    /// The phases of what was seen under `rule`.
+    fn rows(&self, rule: Rule, seen: &Observed, lane: &LaneConfig) -> Vec<Value> {
+        let rates = [self.rate, self.middle_rate, self.rate];
+        let phases = rates.into_iter().zip(seen.marks.windows(2));
+        let row = |(rate, marks): (Rate, &[(u64, WireCounters)])| {
+            let phase = Phase {
+                rate,
+                starts_ns: marks[0].0,
+                ends_ns: marks[1].0,
+                time_bytes: marks[1].1.time_bytes - marks[0].1.time_bytes,
+            };
+            self.row(rule, &phase, seen, lane)
+        };
+        phases.map(row).collect()
+    }
+
+    fn row(&self, rule: Rule, phase: &Phase, seen: &Observed, lane: &LaneConfig) -> Value {
         let mut at_rate = lane.clone();
         at_rate.nic.rate_bits_per_s = phase.rate.0;
         let law = law_bytes(&at_rate, self.cadence.0);
         let (before, after) = phase.limits(seen);
         json!({
+            "rule": rule.to_string(),
             "from_s": phase.starts_ns as f64 / 1e9,
             "rate": phase.rate,
             "limit_before_bytes": before,
@@ -149,30 +169,21 @@ impl Scenario for Settings {
     }
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
-        vec![TraceRow::lane("dql", self.lane(seed), DQL)]
+        let row = |rule: Rule| TraceRow::lane(rule.to_string(), self.lane(seed), rule);
+        RULES.map(row).into()
     }
 
     fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
-        progress("running", 0, 1);
         let lane = self.lane(seed);
-        let seen = observe(&lane, DQL)?;
-        let rates = [self.rate, self.middle_rate, self.rate];
-        let phases = rates.into_iter().zip(seen.marks.windows(2));
-        let rows = phases.map(|(rate, marks)| {
-            let phase = Phase {
-                rate,
-                starts_ns: marks[0].0,
-                ends_ns: marks[1].0,
-                time_bytes: marks[1].1.time_bytes - marks[0].1.time_bytes,
-            };
-            self.row(&phase, &seen, &lane)
-        });
-        let rows = rows.collect();
-        progress("done", 1, 1);
-        Ok(Found {
-            rows,
-            series: series("dql", &seen.course, 0).to_vec(),
-            ..Found::default()
-        })
+        let mut found = Found::default();
+        for (done, rule) in RULES.into_iter().enumerate() {
+            let name = rule.to_string();
+            progress(&name, done as u64, RULES.len() as u64);
+            let seen = observe(&lane, rule)?;
+            found.rows.extend(self.rows(rule, &seen, &lane));
+            found.series.extend(series(&name, &seen.course, 0));
+        }
+        progress("done", RULES.len() as u64, RULES.len() as u64);
+        Ok(found)
     }
 }

@@ -6,11 +6,11 @@ use serde_json::json;
 use super::quantity::{Rate, Size, Time, check};
 use super::registry::{Found, Progress, Scenario, ScenarioError};
 use super::single_queue::{
-    DQL, MINIMAL_COUNTED_BYTES, MINIMAL_FRAME_BYTES, check_cadence, check_duration, check_rate,
+    MINIMAL_COUNTED_BYTES, MINIMAL_FRAME_BYTES, check_cadence, check_duration, check_rate,
     check_ring, check_size, counted_with, law_bytes, saturated,
 };
 use super::tracing::TraceRow;
-use crate::lane::{LaneConfig, observe};
+use crate::lane::{LaneConfig, Rule, observe};
 use crate::nic::InterruptRule;
 use crate::results::Figure;
 
@@ -98,7 +98,7 @@ impl Scenario for Settings {
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
         let lanes = self.lanes(seed).into_iter();
         lanes
-            .map(|(name, lane, _)| TraceRow::lane(name, lane, DQL))
+            .map(|(name, lane, _)| TraceRow::lane(name, lane, Rule::DQL))
             .collect()
     }
 
@@ -106,7 +106,7 @@ impl Scenario for Settings {
         let mut found = Found::default();
         for (done, (name, lane, published)) in self.lanes(seed).into_iter().enumerate() {
             progress(name, done as u64, 2);
-            let seen = observe(&lane, DQL)?;
+            let seen = observe(&lane, Rule::DQL)?;
             let object = f64::from(lane.object_bytes[0]);
             let in_flight = seen.in_flight_bytes;
             let packets = |bytes: u64| bytes as f64 / object;

@@ -3,12 +3,9 @@
 use taut_path::ring::DescriptorRule;
 
 use super::quantity::{Rate, Size, Time, check};
-use crate::lane::{Cost, Course, LaneConfig, Reap, Rule, Source};
+use crate::lane::{Cost, Course, LaneConfig, Reap, Source};
 use crate::nic::{FinishedAt, Framing, InterruptRule, NicConfig};
 use crate::results::Series;
-
-/// Linux's rule as it is.
-pub(super) const DQL: Rule = Rule::Dynamic { cadence_ns: 0 };
 
 /// No link is faster than this, in bit/s: below it, a minimal frame takes a nanosecond or more.
 const MAX_RATE: Rate = Rate(400_000_000_000);

@@ -89,7 +89,12 @@ fn run(options: &RrUnderLoad, cases: &[Case]) -> anyhow::Result<Results> {
         driver: options.driver.name(),
         rate_bits_per_s: options.rate_bits_per_s(),
     };
-    Ok(Results::new(&options.experiment, carrier, rows))
+    Ok(Results::new(
+        &options.experiment,
+        options.limits(),
+        carrier,
+        rows,
+    ))
 }
 
 /// What a run would do, for `--dry-run`.
@@ -107,11 +112,8 @@ fn plan(options: &RrUnderLoad, cases: &[Case]) -> String {
         world::devices(options.driver),
     );
     for case in cases {
-        let limit = options.experiment.limit_of(*case);
-        text += &format!(
-            "would run {case} ({limit}): {} s\n",
-            options.row_ns() / 1_000_000_000
-        );
+        let row_s = options.row_ns() / 1_000_000_000;
+        text += &format!("would run {case}: {row_s} s\n");
     }
     text
 }

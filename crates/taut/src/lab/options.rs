@@ -1,10 +1,11 @@
 //! Options of the labs.
 
 use clap::{Args, ValueEnum};
+use taut_path::LimitSpec;
 
 use crate::rr::experiment::Experiment;
 use taut_sim::scenario::quantity::Rate;
-use taut_sim::scenario::rr_under_load::{Case, Settings, WARM_UP_NS};
+use taut_sim::scenario::rr_under_load::{Case, Settings, WARM_UP_NS, check_limits};
 
 /// Options of `taut lab rr-under-load`.
 #[derive(Debug, Clone, Args)]
@@ -51,6 +52,14 @@ impl RrUnderLoad {
         self.experiment.rate.unwrap_or(default).0
     }
 
+    /// What holds the queue back in the rows with a limit.
+    pub fn limits(&self) -> &[LimitSpec] {
+        match &self.experiment.limits[..] {
+            [] => &[LimitSpec::Dynamic],
+            said => said,
+        }
+    }
+
     /// How long one row takes, in ns, besides setting it up.
     pub const fn row_ns(&self) -> u64 {
         WARM_UP_NS + self.experiment.duration.0
@@ -60,9 +69,10 @@ impl RrUnderLoad {
     /// super-packets.
     ///
     /// # Errors
-    /// If nothing is left to run.
+    /// If nothing is left to run, or a limit is said twice.
     pub fn cases(&self) -> Result<Vec<Case>, String> {
-        let mut cases = self.experiment.cases();
+        check_limits("--limit", self.limits())?;
+        let mut cases = self.experiment.only.cases(self.limits());
         cases.retain(|case| self.driver == DriverKind::Emulated || !case.tso);
         if cases.is_empty() {
             return Err(format!(
@@ -101,5 +111,22 @@ mod tests {
             .cases()
             .unwrap_err();
         assert!(none.contains("tso=off"), "{none}");
+    }
+
+    #[test]
+    fn the_rows_with_a_limit_are_those_of_linux_unless_others_are_said() {
+        let limits = |line: &str| {
+            let cases = parse(line).cases().unwrap().into_iter();
+            cases
+                .map(|case| case.limit.to_string())
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert_eq!(limits("--only tso=off"), "off dql");
+        let said = "--only tso=off --limit taut --limit dql";
+        assert_eq!(limits(said), "off taut dql", "in the order said");
+        let twice = parse("--limit 1p --limit taut --limit 1p").cases();
+        let error = twice.unwrap_err();
+        assert!(error.contains("1p twice, again at position 3"), "{error}");
     }
 }

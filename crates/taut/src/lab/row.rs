@@ -43,7 +43,7 @@ pub fn run(options: &RrUnderLoad, case: Case, progress: &mut Progress) -> anyhow
         .map_err(|_| anyhow!("the routing thread panicked"))?;
     // A router that failed is why the load failed, so its error goes first.
     let directions = routed.context("move packets")?;
-    Ok(to_row(options, case, &measured?, &directions))
+    Ok(to_row(case, &measured?, &directions))
 }
 
 type Router = thread::JoinHandle<anyhow::Result<Vec<DirectionOutcome>>>;
@@ -108,26 +108,19 @@ fn wait(length_ns: u64, control: &Control, progress: &mut Progress) {
     }
 }
 
-fn to_row(
-    options: &RrUnderLoad,
-    case: Case,
-    measured: &Measured,
-    directions: &[DirectionOutcome],
-) -> Row {
+fn to_row(case: Case, measured: &Measured, directions: &[DirectionOutcome]) -> Row {
     let Measured {
         window, requests, ..
     } = measured;
     let forward = &directions[0];
     let cpu_percent = window.cpu_ns as f64 * 100.0 / window.length_ns as f64;
     Row {
-        bql: case.bql,
+        limit: case.limit,
+        bql: case.bql(),
         tso: case.tso,
         inflight_bytes: forward.in_flight_bytes,
         waiting_packets: forward.waiting_packets,
-        limit_bytes_p50: options
-            .experiment
-            .limits_bytes(case)
-            .then_some(forward.limit_p50),
+        limit_bytes_p50: case.limit.is_bytes().then_some(forward.limit_p50),
         rr_tps: one_decimal(per_second(requests.transactions, window.length_ns)),
         rr_latency_us: Latency::of(&requests.latency_ns),
         goodput_bps: per_second(window.delivered_bytes * 8, window.length_ns) as u64,

@@ -121,7 +121,7 @@ impl World {
         let wiring = Wiring {
             options,
             control,
-            limit: options.experiment.limit_of(case),
+            limit: case.limit,
         };
         let client_tap = Rc::new(self.client_tap);
         let from_client = TapSource::new(self.client, Rc::clone(&client_tap));

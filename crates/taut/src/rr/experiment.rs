@@ -10,7 +10,7 @@ use taut_path::{qdisc, units};
 use taut_sim::scenario::quantity::{Rate, Time};
 use taut_sim::scenario::registry::DEFAULT_SEED;
 use taut_sim::scenario::rr_under_load::{
-    CADENCES, Case, DURATIONS, Only, RATES, RINGS, STREAMS, Settings,
+    CADENCES, DURATIONS, Only, RATES, RINGS, STREAMS, Settings,
 };
 
 /// Bulk streams saturate a link while one request/response runs at high priority.
@@ -40,10 +40,10 @@ pub struct Experiment {
           value_parser = parse_qdisc)]
     pub qdisc: String,
 
-    /// The limit of the rows with a limit: dql, bytes (40k) or packets (32p)
-    #[arg(long, value_name = "LIMIT", default_value_t = Settings::default().limit,
-          value_parser = parse_limit)]
-    pub limit: LimitSpec,
+    /// A limit of the rows with a limit: dql, taut, need, bytes (40k) or packets (32p); said again,
+    /// further rows [default: dql, simulated also taut]
+    #[arg(long = "limit", value_name = "LIMIT", value_parser = parse_limit)]
+    pub limits: Vec<LimitSpec>,
 
     /// How long each row is measured, after its warm-up
     #[arg(long, value_name = "TIME", default_value_t = Settings::default().duration,
@@ -64,21 +64,6 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// What holds the queue back in `case`.
-    pub fn limit_of(&self, case: Case) -> LimitSpec {
-        if case.bql { self.limit } else { LimitSpec::Off }
-    }
-
-    /// The unit of the limit in `case` is bytes, and it is there.
-    pub fn limits_bytes(&self, case: Case) -> bool {
-        self.limit_of(case).is_bytes()
-    }
-
-    /// The wanted rows, in the order of the published table.
-    pub fn cases(&self) -> Vec<Case> {
-        self.only.cases()
-    }
-
     /// The scenario in virtual time.
     pub fn settings(&self) -> Settings {
         let defaults = Settings::default();
@@ -88,7 +73,11 @@ impl Experiment {
             ring: self.ring,
             cadence: self.cadence,
             qdisc: self.qdisc.clone(),
-            limit: self.limit,
+            limits: if self.limits.is_empty() {
+                defaults.limits
+            } else {
+                self.limits.clone()
+            },
             duration: self.duration,
             rows: self.only,
             ..defaults
@@ -169,26 +158,27 @@ mod tests {
             (100, 1024, Time::us(250))
         );
         assert_eq!(
-            (options.qdisc.as_str(), options.limit),
-            ("pfifo_fast", LimitSpec::Dynamic)
+            (options.qdisc.as_str(), &options.limits[..]),
+            ("pfifo_fast", &[][..])
         );
         assert_eq!(options.duration, Time::ms(5_000));
-        let cases = options.cases();
-        let in_order = [(false, true), (true, true), (false, false), (true, false)];
-        assert_eq!(cases, in_order.map(|(bql, tso)| Case { bql, tso }));
         assert_eq!(options.settings(), Settings::default());
     }
 
     #[test]
     fn only_selects_rows_by_name() {
         for (only, rows) in [
-            ("all", 4),
-            ("bql=on", 2),
-            ("tso=off", 2),
-            ("tso=off,bql=on", 1),
+            ("all", "off+ dql+ 32p+ off- dql- 32p-"),
+            ("bql=on", "dql+ 32p+ dql- 32p-"),
+            ("bql=off", "off+ off-"),
+            ("tso=off", "off- dql- 32p-"),
+            ("tso=off,bql=on", "dql- 32p-"),
         ] {
-            let options = parse(&format!("--only {only}")).unwrap();
-            assert_eq!(options.cases().len(), rows, "{only}");
+            let options = parse(&format!("--only {only} --limit dql --limit 32p")).unwrap();
+            let cases = options.only.cases(&options.limits).into_iter();
+            let sign = |tso| if tso { '+' } else { '-' };
+            let cases = cases.map(|case| format!("{}{}", case.limit, sign(case.tso)));
+            assert_eq!(cases.collect::<Vec<_>>().join(" "), rows, "{only}");
         }
     }
 
@@ -219,8 +209,13 @@ mod tests {
     fn rates_sizes_and_limits_are_read_as_tc_reads_them() {
         let options = parse("--rate 2.5gbit --limit 40k --cadence 0.1ms").unwrap();
         assert_eq!(options.rate, Some(Rate(2_500_000_000)));
-        assert_eq!(options.limit, LimitSpec::Bytes(40 * 1024));
+        assert_eq!(options.limits, [LimitSpec::Bytes(40 * 1024)]);
         assert_eq!(options.cadence, Time::us(100));
-        assert_eq!(parse("--limit 32p").unwrap().limit, LimitSpec::Packets(32));
+        let settings = parse("--limit taut --limit 32p").unwrap().settings();
+        assert_eq!(
+            settings.limits,
+            [LimitSpec::TAUT, LimitSpec::Packets(32)],
+            "nothing is added to what was said"
+        );
     }
 }

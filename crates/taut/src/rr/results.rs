@@ -1,6 +1,7 @@
 //! What the experiment showed live, as data.
 
 use serde::Serialize;
+use taut_path::LimitSpec;
 use taut_sim::results::{DOCUMENT_VERSION, Figure};
 use taut_sim::scenario::registry::Scenario;
 use taut_sim::scenario::rr_under_load::{Row, Settings, figures, is_published};
@@ -28,7 +29,7 @@ pub struct Parameters {
     pub ring_slots: u32,
     pub cadence_ns: u64,
     pub qdisc: String,
-    pub limit: String,
+    pub limits: Vec<String>,
     pub streams: u32,
     pub duration_ns: u64,
 }
@@ -49,15 +50,20 @@ pub struct Carrier {
 }
 
 impl Results {
-    /// The document of `experiment` over `carrier`, which gave `rows`.
-    pub fn new(experiment: &Experiment, carrier: Carrier, rows: Vec<Row>) -> Self {
+    /// The document of `experiment` with `limits` over `carrier`, which gave `rows`.
+    pub fn new(
+        experiment: &Experiment,
+        limits: &[LimitSpec],
+        carrier: Carrier,
+        rows: Vec<Row>,
+    ) -> Self {
         let parameters = Parameters {
             driver: carrier.driver,
             rate_bits_per_s: carrier.rate_bits_per_s,
             ring_slots: experiment.ring,
             cadence_ns: experiment.cadence.0,
             qdisc: experiment.qdisc.clone(),
-            limit: experiment.limit.to_string(),
+            limits: limits.iter().map(LimitSpec::to_string).collect(),
             streams: experiment.streams,
             duration_ns: experiment.duration.0,
         };

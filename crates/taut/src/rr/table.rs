@@ -9,9 +9,9 @@ use taut_sim::scenario::rr_under_load::{Published, Row};
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 const HEADER: &str = "\
-limit  TSO |       bytes in the ring         |  limit |   waiting   | transactions |     latency     | goodput |  CPU | drops  marks   sent
-           |    p10     p50     p90     max  |    p50 |  p50    max |   per second |    p50      p99 |  Mbit/s |    % |              again
------------+---------------------------------+--------+-------------+--------------+-----------------+---------+------+--------------------
+limit   TSO |       bytes in the ring         |  limit |   waiting   | transactions |     latency     | goodput |  CPU | drops  marks   sent
+            |    p10     p50     p90     max  |    p50 |  p50    max |   per second |    p50      p99 |  Mbit/s |    % |              again
+------------+---------------------------------+--------+-------------+--------------+-----------------+---------+------+--------------------
 ";
 
 /// The table, with the published rows beside ours if they are of the same experiment, and a curve
@@ -30,7 +30,7 @@ pub fn table(rows: &[Row], is_published: bool) -> String {
             let tps = published.rr_tps;
             let _ = writeln!(
                 text,
-                " published | {bytes:^31} | {:>6} | {:>11} | {tps:>12} |",
+                "  published | {bytes:^31} | {:>6} | {:>11} | {tps:>12} |",
                 "", ""
             );
         }
@@ -42,7 +42,6 @@ pub fn table(rows: &[Row], is_published: bool) -> String {
 }
 
 fn write_row(text: &mut String, row: &Row) {
-    let on_off = |on| if on { "on" } else { "off" };
     let bytes = &row.inflight_bytes;
     let limit = row.limit_bytes_p50.map_or_else(|| "-".to_owned(), kilo);
     let cpu = row
@@ -51,9 +50,9 @@ fn write_row(text: &mut String, row: &Row) {
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "{:<5}  {:<3} | {:>7} {:>7} {:>7} {:>7} | {limit:>6} | {:>5} {:>5} | {:>12.1} | {:>7} {:>7} | {:>7} | {cpu:>4} | {:>5} {:>6} {:>6}",
-        on_off(row.bql),
-        on_off(row.tso),
+        "{:<6}  {:<3} | {:>7} {:>7} {:>7} {:>7} | {limit:>6} | {:>5} {:>5} | {:>12.1} | {:>7} {:>7} | {:>7} | {cpu:>4} | {:>5} {:>6} {:>6}",
+        row.limit.to_string(),
+        if row.tso { "on" } else { "off" },
         kilo(bytes.p10),
         kilo(bytes.p50),
         kilo(bytes.p90),

@@ -16,7 +16,7 @@ pub fn rr_under_load(experiment: &Experiment, defaults: &Experiment) -> String {
         ring,
         cadence,
         qdisc,
-        limit,
+        limits,
         duration,
         seed: _,
         only,
@@ -29,7 +29,9 @@ pub fn rr_under_load(experiment: &Experiment, defaults: &Experiment) -> String {
     push(*ring != defaults.ring, "ring", ring.to_string());
     push(*cadence != defaults.cadence, "cadence", cadence.to_string());
     push(*qdisc != defaults.qdisc, "qdisc", qdisc.clone());
-    push(*limit != defaults.limit, "limit", limit.to_string());
+    for limit in limits {
+        push(true, "limit", limit.to_string());
+    }
     push(
         *duration != defaults.duration,
         "duration",
@@ -77,13 +79,15 @@ mod tests {
             "2s",
             "--only",
             "tso=on",
+            "--limit",
+            "taut",
         ];
         let defaults = parse(&[]);
         let command = rr_under_load(&parse(&[&said[..], &rest].concat()), &defaults);
         assert_eq!(
             command,
             "taut sim rr-under-load --rate 2500mbit --cadence 100us \
-             --qdisc 'pfifo_fast limit 500' --limit 40960 --duration 2s \
+             --qdisc 'pfifo_fast limit 500' --limit 40960 --limit taut --duration 2s \
              --only tso=on"
         );
         let quote_free = command.replace("pfifo_fast limit 500", "pfifo_fast_limit_500");

@@ -1,12 +1,13 @@
 //! What is drawn of the experiment of a request/response under load.
 
+use taut_path::LimitSpec;
 use taut_sim::scenario::rr_under_load::Ran;
 
 use crate::report::axis::Axis;
 use crate::report::chart::{Chart, Line};
 
 /// What stands above the charts.
-pub const REMARK: &str = "With and without the limit on the same scale: what the limit takes away \
+pub const REMARK: &str = "With and without a limit on the same scale: what a limit takes away \
     is the time that every packet of the first band waited behind bytes already in the ring. \
     The time series begin with the start of the streams, which is not measured.";
 
@@ -21,12 +22,10 @@ pub fn charts(ran: &[Ran], length_ns: u64) -> Vec<Chart> {
     }
     charts.extend(latency(ran));
     for tso in [true, false] {
-        let rows: Vec<&Ran> = of_tso(tso)
-            .filter(|it| it.case.bql && it.limits_bytes)
-            .collect();
+        let rows: Vec<&Ran> = of_tso(tso).filter(|it| it.case.limit.is_bytes()).collect();
         // With nothing to compare it with, the first chart shows the limit well enough.
         if rows.len() < of_tso(tso).count() {
-            let title = format!("With the limit, TSO {}: its own scale", on_off(tso));
+            let title = format!("With a limit, TSO {}: its own scale", on_off(tso));
             charts.extend(over_time(title, &rows, length_ns));
         }
     }
@@ -37,15 +36,48 @@ fn on_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
 
+/// The lines of one limit, told apart from those of the others: three of them without a repetition.
+struct Looks {
+    in_ring: usize,
+    limit: usize,
+    without_tso: usize,
+}
+
+impl Looks {
+    const OFF: Self = Self::new(0, 3, 5);
+    const LIMITS: [Self; 2] = [Self::new(1, 3, 2), Self::new(4, 2, 3)];
+
+    const fn new(in_ring: usize, limit: usize, without_tso: usize) -> Self {
+        Self {
+            in_ring,
+            limit,
+            without_tso,
+        }
+    }
+
+    /// Those of `limit` among `all`, which have an order.
+    fn of(limit: LimitSpec, all: impl Iterator<Item = LimitSpec>) -> &'static Self {
+        if limit == LimitSpec::Off {
+            return &Self::OFF;
+        }
+        let before = all
+            .filter(|&other| other != LimitSpec::Off)
+            .take_while(|&other| other != limit);
+        &Self::LIMITS[before.count() % Self::LIMITS.len()]
+    }
+}
+
 fn over_time(title: String, rows: &[&Ran], length_ns: u64) -> Option<Chart> {
     let seconds = length_ns as f64 / 1e9;
     let mut lines = Vec::new();
     for row in rows {
-        let (curve, bql) = (&row.outcome.curve, row.case.bql);
-        let label = format!("in the ring, limit {}", on_off(bql));
-        lines.push(line(label, bql.into(), &curve.in_flight_bytes, seconds));
-        if bql && row.limits_bytes {
-            lines.push(line("the limit".to_owned(), 3, &curve.limit, seconds));
+        let (curve, limit) = (&row.outcome.curve, row.case.limit);
+        let looks = Looks::of(limit, rows.iter().map(|row| row.case.limit));
+        let label = format!("in the ring, limit {limit}");
+        lines.push(line(label, looks.in_ring, &curve.in_flight_bytes, seconds));
+        if limit.is_bytes() {
+            let label = format!("the limit, {limit}");
+            lines.push(line(label, looks.limit, &curve.limit, seconds));
         }
     }
     let points = lines.iter().flat_map(|line| &line.points);
@@ -103,11 +135,18 @@ fn latency(ran: &[Ran]) -> Option<Chart> {
         description: medians.collect::<Vec<_>>().join("; "),
         x: Axis::times("latency", lowest as f64, highest as f64),
         y: Axis::linear("% of the transactions took at most", 100.0),
-        lines: ran.iter().map(|it| cumulative(it)).collect(),
+        lines: ran
+            .iter()
+            .map(|it| {
+                let same_tso = ran.iter().filter(|other| other.case.tso == it.case.tso);
+                let looks = Looks::of(it.case.limit, same_tso.map(|other| other.case.limit));
+                cumulative(it, looks)
+            })
+            .collect(),
     })
 }
 
-fn cumulative(ran: &Ran) -> Line {
+fn cumulative(ran: &Ran, looks: &Looks) -> Line {
     let histogram = &ran.outcome.latency_ns;
     let all = histogram.len() as f64;
     let mut points = vec![(histogram.min() as f64, 0.0)];
@@ -121,11 +160,10 @@ fn cumulative(ran: &Ran) -> Line {
     }
     Line {
         label: ran.case.to_string(),
-        look: match (ran.case.bql, ran.case.tso) {
-            (false, true) => 0,
-            (true, true) => 1,
-            (false, false) => 5,
-            (true, false) => 2,
+        look: if ran.case.tso {
+            looks.in_ring
+        } else {
+            looks.without_tso
         },
         points,
     }

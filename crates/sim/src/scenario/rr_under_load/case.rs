@@ -1,28 +1,23 @@
-//! The rows of the experiment: with the limit or without, with super-packets or without.
+//! The rows of the experiment: with a limit or without, with super-packets or without.
 
 use std::fmt;
 use std::str::FromStr;
 
+use taut_path::LimitSpec;
+
 /// One combination that is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Case {
-    /// A limit holds the queue back.
-    pub bql: bool,
+    /// What holds the queue back.
+    pub limit: LimitSpec,
     /// The senders hand over super-packets.
     pub tso: bool,
 }
 
 impl Case {
-    /// Every combination, in the order of the published table.
-    pub const ALL: [Self; 4] = [
-        Self::of(false, true),
-        Self::of(true, true),
-        Self::of(false, false),
-        Self::of(true, false),
-    ];
-
-    const fn of(bql: bool, tso: bool) -> Self {
-        Self { bql, tso }
+    /// Whether a limit holds the queue back.
+    pub fn bql(self) -> bool {
+        self.limit != LimitSpec::Off
     }
 }
 
@@ -32,7 +27,7 @@ const fn on_off(on: bool) -> &'static str {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "limit {}, TSO {}", on_off(self.bql), on_off(self.tso))
+        write!(f, "limit {}, TSO {}", self.limit, on_off(self.tso))
     }
 }
 
@@ -44,13 +39,18 @@ pub struct Only {
 }
 
 impl Only {
-    /// The wanted rows, at least one, in the order of the published table.
-    pub fn cases(self) -> Vec<Case> {
-        let mut cases = Case::ALL.to_vec();
-        cases.retain(|case| {
-            self.bql.is_none_or(|on| on == case.bql) && self.tso.is_none_or(|on| on == case.tso)
-        });
-        cases
+    /// The wanted rows, in the order of the published table: without a limit, then with each of
+    /// `limits`, at first with super-packets.
+    pub fn cases(self, limits: &[LimitSpec]) -> Vec<Case> {
+        let of_tso = |tso| {
+            let limits = std::iter::once(&LimitSpec::Off).chain(limits);
+            limits.map(move |&limit| Case { limit, tso })
+        };
+        let wanted = |case: &Case| {
+            self.bql.is_none_or(|on| on == case.bql()) && self.tso.is_none_or(|on| on == case.tso)
+        };
+        let cases = of_tso(true).chain(of_tso(false));
+        cases.filter(wanted).collect()
     }
 }
 

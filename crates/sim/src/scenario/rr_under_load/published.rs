@@ -1,5 +1,7 @@
 //! What was published of this experiment, to stand beside what was found.
 
+use taut_path::LimitSpec;
+
 use super::{Case, Row};
 use crate::results::Figure;
 
@@ -19,7 +21,7 @@ pub struct Published {
 const PUBLISHED: [Published; 4] = [
     Published {
         case: Case {
-            bql: false,
+            limit: LimitSpec::Off,
             tso: true,
         },
         ring_bytes: [3_000_000, 3_200_000],
@@ -27,7 +29,7 @@ const PUBLISHED: [Published; 4] = [
     },
     Published {
         case: Case {
-            bql: true,
+            limit: LimitSpec::Dynamic,
             tso: true,
         },
         ring_bytes: [156_000, 194_000],
@@ -35,7 +37,7 @@ const PUBLISHED: [Published; 4] = [
     },
     Published {
         case: Case {
-            bql: false,
+            limit: LimitSpec::Off,
             tso: false,
         },
         ring_bytes: [453_000, 454_000],
@@ -43,7 +45,7 @@ const PUBLISHED: [Published; 4] = [
     },
     Published {
         case: Case {
-            bql: true,
+            limit: LimitSpec::Dynamic,
             tso: false,
         },
         ring_bytes: [66_000, 66_000],

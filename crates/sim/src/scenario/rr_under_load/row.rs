@@ -2,14 +2,19 @@
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
+use taut_path::LimitSpec;
 
 use super::Case;
 use crate::meter::{Curve, Quantiles};
+use crate::scenario::quantity::as_text;
 
 /// One combination of limit and TSO.
 #[derive(Debug, Serialize)]
 pub struct Row {
-    /// A limit held the queue back.
+    /// What held the queue back.
+    #[serde(serialize_with = "as_text::serialize")]
+    pub limit: LimitSpec,
+    /// Whether that was a limit.
     pub bql: bool,
     /// The senders handed over super-packets.
     pub tso: bool,
@@ -85,7 +90,7 @@ impl Row {
     /// Which row it is.
     pub const fn case(&self) -> Case {
         Case {
-            bql: self.bql,
+            limit: self.limit,
             tso: self.tso,
         }
     }

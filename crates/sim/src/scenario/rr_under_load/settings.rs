@@ -10,7 +10,7 @@ use super::{
     Case, DELAY_NS, HOSTS_NS, Latency, Only, Outcome, Row, RrUnderLoad, WARM_UP_NS, figures,
     is_published, one_decimal, per_second,
 };
-use crate::scenario::quantity::{Rate, Time, as_text, check};
+use crate::scenario::quantity::{Rate, Time, as_text, as_texts, check};
 use crate::scenario::registry::{Found, Progress, Scenario, ScenarioError};
 use crate::scenario::tracing::TraceRow;
 use crate::trace::Recorder;
@@ -30,6 +30,9 @@ pub const CADENCES: RangeInclusive<Time> = Time(1_000)..=Time(100_000_000);
 /// Long enough for some transactions in every row, and short enough to end.
 pub const DURATIONS: RangeInclusive<Time> = Time(500_000_000)..=Time(3_600_000_000_000);
 
+/// More rows than this are not read side by side.
+const MOST_LIMITS: usize = 20;
+
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -46,9 +49,9 @@ pub struct Settings {
     pub cadence: Time,
     /// The discipline, as `tc` spells it.
     pub qdisc: String,
-    /// What holds the queue back in the rows with a limit.
-    #[serde(with = "as_text")]
-    pub limit: LimitSpec,
+    /// What holds the queue back in the rows with a limit, a row for each.
+    #[serde(with = "as_texts")]
+    pub limits: Vec<LimitSpec>,
     /// The time of a transaction that is not spent in the device queue.
     pub hosts: Time,
     /// What is not measured at the start of each row.
@@ -69,7 +72,7 @@ impl Default for Settings {
             ring: 1_024,
             cadence: Time::us(250),
             qdisc: "pfifo_fast".to_owned(),
-            limit: LimitSpec::Dynamic,
+            limits: vec![LimitSpec::Dynamic, LimitSpec::TAUT],
             hosts: Time(HOSTS_NS),
             warm_up: Time(WARM_UP_NS),
             duration: Time::ms(5_000),
@@ -85,8 +88,6 @@ pub struct Ran {
     pub case: Case,
     /// What it gave.
     pub outcome: Outcome,
-    /// Whether its limit is one of bytes.
-    pub limits_bytes: bool,
 }
 
 impl Settings {
@@ -95,21 +96,16 @@ impl Settings {
     /// # Errors
     /// If a setting cannot be.
     pub fn ran(&self, seed: u64, progress: Progress) -> Result<Vec<Ran>, ScenarioError> {
-        let cases = self.rows.cases();
+        let cases = self.cases();
         let all = cases.len() as u64;
         let mut ran = Vec::with_capacity(cases.len());
         for (done, case) in cases.into_iter().enumerate() {
             progress(&case.to_string(), done as u64, all);
-            let limit = self.limit_of(case);
             let experiment = self.experiment(case, seed);
             let outcome = experiment
                 .run()
                 .map_err(|error| ScenarioError::Setting(error.to_string()))?;
-            ran.push(Ran {
-                case,
-                outcome,
-                limits_bytes: limit.is_bytes(),
-            });
+            ran.push(Ran { case, outcome });
         }
         progress("done", all, all);
         Ok(ran)
@@ -148,8 +144,8 @@ impl Settings {
         self.warm_up.0 + self.duration.0
     }
 
-    fn limit_of(&self, case: Case) -> LimitSpec {
-        if case.bql { self.limit } else { LimitSpec::Off }
+    fn cases(&self) -> Vec<Case> {
+        self.rows.cases(&self.limits)
     }
 
     fn experiment(&self, case: Case, seed: u64) -> RrUnderLoad<'_> {
@@ -159,7 +155,7 @@ impl Settings {
             slots: self.ring,
             cadence_ns: self.cadence.0,
             qdisc: &self.qdisc,
-            limit: self.limit_of(case),
+            limit: case.limit,
             tso: case.tso,
             hosts_ns: self.hosts.0,
             warm_up_ns: self.warm_up.0,
@@ -169,14 +165,15 @@ impl Settings {
     }
 
     fn row(&self, ran: &Ran) -> Row {
-        let Ran { case, outcome, .. } = ran;
+        let Ran { case, outcome } = ran;
         let latency_ns = &outcome.latency_ns;
         Row {
-            bql: case.bql,
+            limit: case.limit,
+            bql: case.bql(),
             tso: case.tso,
             inflight_bytes: outcome.in_flight_bytes,
             waiting_packets: outcome.waiting_packets,
-            limit_bytes_p50: ran.limits_bytes.then_some(outcome.limit_p50),
+            limit_bytes_p50: case.limit.is_bytes().then_some(outcome.limit_p50),
             rr_tps: one_decimal(per_second(latency_ns.len(), self.duration.0)),
             rr_latency_us: Latency::of(latency_ns),
             goodput_bps: per_second(outcome.delivered_bytes * 8, self.duration.0) as u64,
@@ -187,6 +184,34 @@ impl Settings {
             curve: outcome.curve.clone(),
         }
     }
+}
+
+/// Whether each of `limits`, which `key` names, is a row of its own beside that without a limit.
+///
+/// # Errors
+/// The first that is not, and what is allowed.
+pub fn check_limits(key: &str, limits: &[LimitSpec]) -> Result<(), String> {
+    for (at, limit) in limits.iter().enumerate() {
+        if *limit == LimitSpec::Off {
+            return Err(format!(
+                "{key} has off at position {}; allowed: dql, taut, need, bytes (40k) or packets \
+                 (32p); only the rows bql=off run without",
+                at + 1
+            ));
+        }
+        if limits[..at].contains(limit) {
+            return Err(format!(
+                "{key} has {limit} twice, again at position {}; say each limit once",
+                at + 1
+            ));
+        }
+    }
+    check(
+        &format!("{key}, their number"),
+        limits.len(),
+        0,
+        MOST_LIMITS,
+    )
 }
 
 fn check_in<T: PartialOrd + Copy + std::fmt::Display>(
@@ -212,13 +237,9 @@ impl Scenario for Settings {
         check("warm_up", self.warm_up, Time(0), *DURATIONS.end())?;
         let least_hosts = Time(2 * DELAY_NS);
         check("hosts", self.hosts, least_hosts, Time::ms(10_000))?;
-        if self.limit == LimitSpec::Off {
-            return Err(
-                "limit is off; allowed: dql, bytes (40k) or packets (32p); rows = \
-                        \"bql=off\" runs without"
-                    .to_owned(),
-            );
-        }
+        check_limits("limits", &self.limits)?;
+        // Only a list of none can leave none.
+        check("rows, their number", self.cases().len(), 1, usize::MAX)?;
         match qdisc::by_name(&self.qdisc) {
             Ok(_) => Ok(()),
             Err(error) => Err(format!("qdisc is {:?}: {error}", self.qdisc)),
@@ -231,9 +252,9 @@ impl Scenario for Settings {
                 let traced = self.experiment(case, seed).trace(recorder);
                 traced.map_err(|error| ScenarioError::Setting(error.to_string()))
             };
-            TraceRow::new(case.to_string(), self.limit_of(case).to_string(), trace)
+            TraceRow::new(case.to_string(), case.limit.to_string(), trace)
         };
-        self.rows.cases().into_iter().map(row).collect()
+        self.cases().into_iter().map(row).collect()
     }
 
     fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
