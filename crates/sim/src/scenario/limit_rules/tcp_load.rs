@@ -400,7 +400,7 @@ mod tests {
             let seen = rule.give_to(Observed(&load));
             let utilisation = seen.utilisation;
             assert!(
-                utilisation >= 0.99 && utilisation < 1.002,
+                (0.99..1.002).contains(&utilisation),
                 "{rule}: {utilisation}"
             );
             assert!(seen.mean_bytes < off.mean_bytes, "{rule}");
