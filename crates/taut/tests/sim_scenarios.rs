@@ -102,7 +102,10 @@ fn a_trace_is_written_whole_or_not_at_all() {
         &format!("{run} --trace {} --trace-row lost", path.display()),
         2,
     );
-    assert!(talk.contains("minimal: dql; minimal: taut; minimal, first ramp-up: dql"), "{talk}");
+    assert!(
+        talk.contains("minimal: dql; minimal: taut; minimal, first ramp-up: dql"),
+        "{talk}"
+    );
     assert!(failed("sim never-worse --trace /tmp/x", 2).contains("cannot be traced"));
     assert!(failed(&format!("{run} --trace-row x"), 2).contains("--trace"));
     assert!(failed(&format!("{run} --trace /nowhere/x"), 1).contains("the trace /nowhere/x"));
