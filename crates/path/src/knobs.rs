@@ -1,16 +1,13 @@
-//! The settings of a queue, by the names that sysfs uses.
+//! The settings of a queue, by type, and by the names that sysfs uses.
 
 use core::fmt;
 
-use taut_dql::{Error, MAX_LIMIT};
-
-use crate::limit::{Limit, LimitCompleter, LimitKnob};
-use crate::queue::Reaper;
+use taut_dql::{Config, Error, MAX_LIMIT};
 
 /// Nanoseconds in the millisecond, the unit of the times below.
-const NS_PER_MS: u64 = 1_000_000;
+pub(crate) const NS_PER_MS: u64 = 1_000_000;
 
-/// One setting of a queue.
+/// One number of a queue that an operator reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Knob {
     /// The limit now, in the limit's units; the rule moves it on from there.
@@ -29,6 +26,21 @@ pub enum Knob {
     StallCnt,
     /// The longest of them, in ms. Read only.
     StallMax,
+}
+
+/// A knob and what it is to be set to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setting {
+    /// See [`Knob::Limit`].
+    Limit(u32),
+    /// See [`Knob::LimitMin`].
+    LimitMin(u32),
+    /// See [`Knob::LimitMax`].
+    LimitMax(u32),
+    /// See [`Knob::HoldTime`].
+    HoldTimeMs(u32),
+    /// See [`Knob::StallThrs`].
+    StallThresholdMs(u32),
 }
 
 /// Why a knob was not set; nothing changed.
@@ -110,56 +122,84 @@ impl Knob {
             .find(|knob| knob.name() == name)
             .ok_or(KnobError::UnknownName)
     }
+
+    /// Reads what is written to the knob.
+    ///
+    /// # Errors
+    /// Says what is allowed.
+    pub fn parse(self, value: &str) -> Result<Setting, KnobError> {
+        let setting = match self {
+            Self::Limit => Setting::Limit,
+            Self::LimitMin => Setting::LimitMin,
+            Self::LimitMax => Setting::LimitMax,
+            Self::HoldTime => Setting::HoldTimeMs,
+            Self::StallThrs => Setting::StallThresholdMs,
+            Self::Inflight | Self::StallCnt | Self::StallMax => {
+                return Err(KnobError::ReadOnly(self));
+            }
+        };
+        let number = match value.trim() {
+            "max" if self == Self::LimitMax => MAX_LIMIT,
+            value => value.parse().map_err(|_| KnobError::BadValue(self))?,
+        };
+        Ok(setting(number))
+    }
 }
 
-impl<L: Limit> Reaper<L> {
-    /// Reads a knob, in the units that its variant states.
-    pub fn knob(&self, knob: Knob) -> u64 {
-        let limit = self.snapshot();
-        match knob {
-            Knob::Limit => limit.limit.into(),
-            Knob::LimitMin => limit.min_limit.into(),
-            Knob::LimitMax => limit.max_limit.into(),
-            Knob::HoldTime => limit.hold_time_ns / NS_PER_MS,
-            Knob::Inflight => limit.in_flight.into(),
-            Knob::StallThrs => self.stall_watch().threshold_ns() / NS_PER_MS,
-            Knob::StallCnt => self.counters().stalls,
-            Knob::StallMax => self.counters().longest_stall_ns / NS_PER_MS,
+impl Setting {
+    /// Kinds of settings.
+    pub(crate) const KINDS: usize = 5;
+
+    /// The knob that it sets.
+    pub const fn knob(self) -> Knob {
+        match self {
+            Self::Limit(_) => Knob::Limit,
+            Self::LimitMin(_) => Knob::LimitMin,
+            Self::LimitMax(_) => Knob::LimitMax,
+            Self::HoldTimeMs(_) => Knob::HoldTime,
+            Self::StallThresholdMs(_) => Knob::StallThrs,
         }
     }
 
-    /// Writes a knob; a limit takes effect at the next completion.
-    ///
-    /// # Errors
-    /// Says what is allowed; nothing changes.
-    pub fn set_knob(&mut self, knob: Knob, value: &str) -> Result<(), KnobError> {
-        if matches!(knob, Knob::Inflight | Knob::StallCnt | Knob::StallMax) {
-            return Err(KnobError::ReadOnly(knob));
+    /// The number, in the unit of its variant.
+    pub const fn value(self) -> u32 {
+        match self {
+            Self::Limit(value)
+            | Self::LimitMin(value)
+            | Self::LimitMax(value)
+            | Self::HoldTimeMs(value)
+            | Self::StallThresholdMs(value) => value,
         }
-        let number = match value.trim() {
-            "max" if knob == Knob::LimitMax => MAX_LIMIT,
-            value => value.parse().map_err(|_| KnobError::BadValue(knob))?,
-        };
-        let limit_knob = match knob {
-            Knob::Limit => LimitKnob::Limit,
-            Knob::LimitMin => LimitKnob::LimitMin,
-            Knob::LimitMax => LimitKnob::LimitMax,
-            Knob::HoldTime => {
-                self.limit_mut()
-                    .set_hold_time_ns(u64::from(number) * NS_PER_MS);
-                return Ok(());
-            }
-            Knob::StallThrs => {
-                self.stall_watch_mut()
-                    .set_threshold_ns(u64::from(number) * NS_PER_MS);
-                return Ok(());
-            }
-            Knob::Inflight | Knob::StallCnt | Knob::StallMax => {
-                return Err(KnobError::ReadOnly(knob));
-            }
-        };
-        self.limit_mut()
-            .set(limit_knob, number)
-            .map_err(|error| KnobError::Refused(knob, error))
+    }
+
+    pub(crate) const fn kind(self) -> usize {
+        match self {
+            Self::Limit(_) => 0,
+            Self::LimitMin(_) => 1,
+            Self::LimitMax(_) => 2,
+            Self::HoldTimeMs(_) => 3,
+            Self::StallThresholdMs(_) => 4,
+        }
+    }
+
+    pub(crate) const fn of_kind(kind: usize, value: u32) -> Self {
+        match kind {
+            0 => Self::Limit(value),
+            1 => Self::LimitMin(value),
+            2 => Self::LimitMax(value),
+            3 => Self::HoldTimeMs(value),
+            _ => Self::StallThresholdMs(value),
+        }
+    }
+
+    /// Changes the settings of a limit by it, if it is one of them.
+    pub(crate) fn change(self, config: &mut Config) {
+        match self {
+            Self::Limit(units) => config.limit = units,
+            Self::LimitMin(units) => config.min_limit = units,
+            Self::LimitMax(units) => config.max_limit = units,
+            Self::HoldTimeMs(ms) => config.hold_time_ns = u64::from(ms) * NS_PER_MS,
+            Self::StallThresholdMs(_) => {}
+        }
     }
 }

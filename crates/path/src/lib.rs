@@ -20,9 +20,10 @@ extern crate alloc;
 
 pub mod budget;
 pub mod classify;
-mod driver;
+pub mod driver;
 pub mod gate;
 pub mod knobs;
+mod ledger;
 pub mod limit;
 mod packet;
 mod probe;
@@ -30,12 +31,14 @@ pub mod qdisc;
 pub mod queue;
 pub mod ring;
 pub mod room;
+#[doc(hidden)]
+pub mod sharing;
 pub mod tsq;
 pub mod units;
 
-pub use driver::{Completions, TxRing};
-pub use limit::{Limit, LimitSpec};
+pub use driver::{Completions, InRing, TxRing};
+pub use limit::{AnyLimit, Limit};
 pub use packet::{DropReason, Ecn, Frame, Packet, PacketSink, Segmentation};
-pub use probe::Probe;
-pub use qdisc::Qdisc;
-pub use queue::{QueueConfig, Stop, TxQueue};
+pub use probe::{Event, Probe};
+pub use qdisc::{AnyQdisc, Qdisc};
+pub use queue::{Completed, Queue, QueueConfig, Stop};

@@ -1,6 +1,9 @@
 //! The descriptor that travels the path.
 
-use crate::tsq::Charge;
+use alloc::sync::Arc;
+use core::num::NonZeroU16;
+
+use crate::tsq::{Account, Charge};
 
 /// Where a packet's bytes are: an index into the pool of the device that owns them.
 ///
@@ -27,8 +30,22 @@ impl Frame {
 pub struct Segmentation {
     /// Bytes of headers (link, network and transport) that each segment carries again.
     pub header_bytes: u16,
-    /// Bytes of payload in each segment but the last. At least 1.
-    pub payload_bytes: u16,
+    /// Bytes of payload in each segment but the last.
+    pub payload_bytes: NonZeroU16,
+}
+
+impl Segmentation {
+    /// Segments of `payload_bytes` behind `header_bytes` each; `None` without payload, which would
+    /// never end.
+    pub const fn new(header_bytes: u16, payload_bytes: u16) -> Option<Self> {
+        match NonZeroU16::new(payload_bytes) {
+            Some(payload_bytes) => Some(Self {
+                header_bytes,
+                payload_bytes,
+            }),
+            None => None,
+        }
+    }
 }
 
 /// What explicit congestion notification says of a packet (RFC 3168).
@@ -39,72 +56,186 @@ pub enum Ecn {
     NotCapable,
     /// May be marked instead of dropped.
     Capable,
-    /// Congestion was experienced. The driver writes the mark into the bytes.
+    /// Congestion was experienced. Whoever writes the bytes into the ring writes the mark, see
+    /// [`mark_congestion`](crate::classify::mark_congestion).
     Marked,
 }
 
 /// A packet on its way to the device: small, moved and never copied.
+///
+/// What a queue counts it by does not change once it is made: a driver hands back what it was
+/// given.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a packet must be handed on or given to a sink, or its frame is lost"]
 pub struct Packet {
     frame: Frame,
-    /// Length as one object, headers once: what a limit in bytes counts.
-    pub wire_bytes: u32,
-    /// Memory that the packet holds: what its flow's budget is charged, see [`Flow`](crate::tsq::Flow).
-    pub charge_bytes: u32,
-    /// How the device cuts it, if it is longer than one segment.
-    pub segmentation: Option<Segmentation>,
-    /// Priority 0..=15, as the kernel derives it from the type of service.
-    pub priority: u8,
+    wire_bytes: u32,
+    charge_bytes: u32,
     /// Hash of the flow's addresses and ports; the same for every packet of a flow.
     pub flow: u32,
+    /// How the device cuts it, if it is longer than one segment.
+    pub segmentation: Option<Segmentation>,
+    /// Which queue sent it, and in which epoch.
+    pub(crate) sent: SentMark,
+    /// Priority 0..=15, as the kernel derives it from the type of service.
+    pub priority: u8,
     /// Whether it may be marked, or was.
     pub ecn: Ecn,
-    /// The reset epoch in which the transmit queue sent it.
-    pub(crate) epoch: u32,
-    /// What it took from its flow's budget, if its flow has one; given back when the packet ends.
-    pub(crate) charge: Option<Charge>,
-    /// It had a charge when the transmit queue sent it.
-    pub(crate) was_charged: bool,
+    /// The flow from whose budget it took `charge_bytes`, given back when the packet ends.
+    account: Option<Arc<Account>>,
 }
+
+// Each place where a packet waits moves it in and out: half a cache line is two moves.
+const _: () = assert!(size_of::<Option<Packet>>() <= 32);
 
 impl Packet {
     /// A packet of best effort whose memory is just its bytes; set the other fields as needed.
+    /// `wire_bytes` is its length as one object, headers once: what a limit in bytes counts.
+    #[inline]
     pub const fn new(frame: Frame, wire_bytes: u32) -> Self {
         Self {
             frame,
             wire_bytes,
             charge_bytes: wire_bytes,
-            segmentation: None,
-            priority: 0,
             flow: 0,
+            segmentation: None,
+            sent: SentMark::NEVER,
+            priority: 0,
             ecn: Ecn::NotCapable,
-            epoch: 0,
-            charge: None,
-            was_charged: false,
+            account: None,
         }
     }
 
+    /// The same packet, which holds `charge_bytes` of memory: what its flow's budget is charged,
+    /// see [`Flow`](crate::tsq::Flow), and what a discipline counts as memory.
+    pub const fn with_memory(mut self, charge_bytes: u32) -> Self {
+        self.charge_bytes = charge_bytes;
+        self
+    }
+
     /// The frame that holds the bytes.
+    #[inline]
     pub const fn frame(&self) -> &Frame {
         &self.frame
     }
 
-    /// What it took from its flow's budget.
-    pub const fn charge(&self) -> Option<&Charge> {
-        self.charge.as_ref()
+    /// Length as one object, headers once, in bytes.
+    #[inline]
+    pub const fn wire_bytes(&self) -> u32 {
+        self.wire_bytes
+    }
+
+    /// What a limit in bytes counts it for: its bytes, and 1 where it has none, so that a queue of
+    /// empty objects stops too.
+    #[inline]
+    pub const fn counted_bytes(&self) -> u32 {
+        if self.wire_bytes == 0 {
+            return 1;
+        }
+        self.wire_bytes
+    }
+
+    /// Memory that the packet holds, in bytes.
+    #[inline]
+    pub const fn charge_bytes(&self) -> u32 {
+        self.charge_bytes
+    }
+
+    /// Whether it took its memory from a flow's budget, and still holds it.
+    pub const fn is_charged(&self) -> bool {
+        self.account.is_some()
+    }
+
+    /// Charges it to a flow; one that was charged before is given back to whom it was taken from.
+    pub(crate) fn charge_to(&mut self, account: Arc<Account>) {
+        self.give_charge_back();
+        account.charge(self.charge_bytes);
+        self.account = Some(account);
     }
 
     /// Parts the packet from its flow: dropping the charge gives the budget back before the packet
-    /// ends. What a driver that orphans its packets does, see [`Orphaning`](crate::tsq::Orphaning).
+    /// ends. What a driver that orphans its packets does, see
+    /// [`Orphaning`](crate::driver::Orphaning).
     pub fn take_charge(&mut self) -> Option<Charge> {
-        self.charge.take()
+        let account = self.account.take()?;
+        self.sent.orphan();
+        Some(Charge::new(account, self.charge_bytes))
     }
 
     /// Ends the packet: gives back its frame and, to its flow, its charge.
     #[inline]
     pub fn into_frame(self) -> Frame {
-        self.frame
+        Frame(self.frame.0)
+    }
+
+    fn give_charge_back(&mut self) {
+        if let Some(account) = self.account.take() {
+            drop(Charge::new(account, self.charge_bytes));
+        }
+    }
+}
+
+impl Drop for Packet {
+    #[inline]
+    fn drop(&mut self) {
+        if self.account.is_some() {
+            self.give_charge_back();
+        }
+    }
+}
+
+/// Bits of a [`SentMark`] that count resets: so many must lie between a packet and its late
+/// completion before the two epochs are taken for one.
+const EPOCH_BITS: u32 = 9;
+/// Bits that tell queues apart: the next so many that are made have other numbers.
+const QUEUE_BITS: u32 = 6;
+const EPOCHS: u16 = (1 << EPOCH_BITS) - 1;
+const ORPHANED: u16 = 1 << (EPOCH_BITS + QUEUE_BITS);
+
+/// By which queue a packet was sent, and in which epoch. Private to the queue, so that what was
+/// never in flight is not taken for complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SentMark(u16);
+
+impl SentMark {
+    /// It was in no queue yet.
+    pub const NEVER: Self = Self(0);
+
+    /// The mark of a queue in its first epoch; no two of 63 that are made one after the other are
+    /// the same.
+    pub fn of_new_queue() -> Self {
+        // Not one of loom's: it orders nothing, and must work in a static.
+        use core::sync::atomic::{AtomicU16, Ordering};
+        static QUEUES: AtomicU16 = AtomicU16::new(0);
+        let number = QUEUES.fetch_add(1, Ordering::Relaxed) % ((1 << QUEUE_BITS) - 1);
+        Self((number + 1) << EPOCH_BITS)
+    }
+
+    /// The mark of the same queue after so many resets.
+    pub const fn after_resets(self, resets: u32) -> Self {
+        Self((self.0 & !EPOCHS) | (resets as u16 & EPOCHS))
+    }
+
+    /// Whether both are of one queue.
+    pub const fn is_of_queue(self, other: Self) -> bool {
+        (self.0 ^ other.0) & !(EPOCHS | ORPHANED) == 0
+    }
+
+    /// Without the note that the budget came back early.
+    #[inline]
+    pub const fn plain(self) -> Self {
+        Self(self.0 & !ORPHANED)
+    }
+
+    /// Whether the budget came back while the packet was in the device.
+    pub const fn is_orphaned(self) -> bool {
+        self.0 & ORPHANED != 0
+    }
+
+    fn orphan(&mut self) {
+        if *self != Self::NEVER {
+            self.0 |= ORPHANED;
+        }
     }
 }
 
@@ -121,17 +252,20 @@ pub enum DropReason {
     /// The packet is larger than a limit can count
     /// ([`MAX_OBJECT`](taut_dql::MAX_OBJECT) units), or too much is in flight already.
     Uncountable,
+    /// The device does not take this packet: too long, too short, or not of its kind.
+    DeviceRefused,
     /// The queue was taken down with packets still in it.
     Flushed,
 }
 
 impl DropReason {
     /// Every reason, for tables of counters.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::QueueFull,
         Self::MemoryFull,
         Self::WaitedTooLong,
         Self::Uncountable,
+        Self::DeviceRefused,
         Self::Flushed,
     ];
 
@@ -142,6 +276,7 @@ impl DropReason {
             Self::MemoryFull => "memory_full",
             Self::WaitedTooLong => "waited_too_long",
             Self::Uncountable => "uncountable",
+            Self::DeviceRefused => "device_refused",
             Self::Flushed => "flushed",
         }
     }
@@ -157,4 +292,28 @@ pub trait PacketSink {
     fn dropped(&mut self, packet: Packet, reason: DropReason);
     /// A discipline marked the packet, which goes on its way. Not an end: nothing comes back.
     fn marked(&mut self, _packet: &Packet) {}
+    /// A driver handed back a packet that no queue ever sent: it made it up, perhaps because it
+    /// completed one twice. Nobody knows whose frame that is, so by default it is not given back:
+    /// rather one frame lost than one used twice.
+    fn stray(&mut self, packet: Packet) {
+        drop(packet);
+    }
+}
+
+impl<S: PacketSink + ?Sized> PacketSink for &mut S {
+    fn freed(&mut self, packet: Packet) {
+        (**self).freed(packet);
+    }
+
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        (**self).dropped(packet, reason);
+    }
+
+    fn marked(&mut self, packet: &Packet) {
+        (**self).marked(packet);
+    }
+
+    fn stray(&mut self, packet: Packet) {
+        (**self).stray(packet);
+    }
 }

@@ -2,72 +2,113 @@
 
 use crate::limit::Done;
 use crate::packet::{DropReason, Packet};
-use crate::queue::StopReason;
+use crate::queue::{Repair, StopReason};
 use taut_dql::Stall;
 
-/// Hears what happens on the path. `()` hears nothing and costs nothing.
+/// What happened on the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// The discipline was handed a packet.
+    Enqueued(&'a Packet),
+    /// The discipline gave a packet to the transmit queue.
+    Dequeued(&'a Packet),
+    /// A packet was dropped. For [`DropReason::DeviceRefused`] it was told as sent before.
+    Dropped(&'a Packet, DropReason),
+    /// The discipline marked a packet instead of dropping it.
+    Marked(&'a Packet),
+    /// A packet is accounted for and goes to the device.
+    Sent(&'a Packet),
+    /// The device finished packets, which count for the limit.
+    Completed(Done),
+    /// The limit at the start, and after each completion round, in its own units.
+    Limit(u32),
+    /// The queue stopped.
+    Stopped(StopReason),
+    /// The device ran dry while the limit held the sender back.
+    Starved,
+    /// The oldest unit in flight is older than the threshold.
+    Stalled(Stall),
+    /// The driver handed back so many packets that this queue never sent.
+    Stray(u32),
+    /// The ledger was wrong, and was put right.
+    Repaired(Repair),
+    /// The queue was reset.
+    Reset,
+}
+
+/// Hears what happens on the path. `()` hears nothing and costs nothing; `(a, b)` is both.
 ///
 /// Traces, metrics, time series and checkers are probes. Each half of a queue calls its own, so a
 /// probe that both threads share is the caller's to synchronise.
 pub trait Probe {
-    /// The discipline was handed a packet.
-    fn on_enqueue(&mut self, _now_ns: u64, _packet: &Packet) {}
-    /// The discipline gave a packet to the transmit queue.
-    fn on_dequeue(&mut self, _now_ns: u64, _packet: &Packet) {}
-    /// A packet was dropped.
-    fn on_drop(&mut self, _now_ns: u64, _packet: &Packet, _reason: DropReason) {}
-    /// The discipline marked a packet instead of dropping it.
-    fn on_mark(&mut self, _now_ns: u64, _packet: &Packet) {}
-    /// A packet is accounted for and goes to the device.
-    fn on_sent(&mut self, _now_ns: u64, _packet: &Packet) {}
-    /// The device finished packets, which count for the limit.
-    fn on_completed(&mut self, _now_ns: u64, _done: Done) {}
-    /// The limit after a completion round, in its own units.
-    fn on_limit(&mut self, _now_ns: u64, _limit: u32) {}
-    /// The queue stopped.
-    fn on_stopped(&mut self, _now_ns: u64, _reason: StopReason) {}
-    /// The device ran dry while the limit held the sender back.
-    fn on_starved(&mut self, _now_ns: u64) {}
-    /// The oldest byte in flight is older than the threshold.
-    fn on_stall(&mut self, _now_ns: u64, _stall: Stall) {}
-    /// The queue was reset.
-    fn on_reset(&mut self, _now_ns: u64) {}
+    /// Something happened at `now_ns`.
+    fn event(&mut self, now_ns: u64, event: Event<'_>);
+
+    /// Whether it hears anything; asked before an event that takes work to describe.
+    #[inline]
+    fn listens(&self) -> bool {
+        true
+    }
 }
 
-impl Probe for () {}
+impl Probe for () {
+    #[inline]
+    fn event(&mut self, _now_ns: u64, _event: Event<'_>) {}
+
+    #[inline]
+    fn listens(&self) -> bool {
+        false
+    }
+}
 
 impl<P: Probe + ?Sized> Probe for &mut P {
-    fn on_enqueue(&mut self, now_ns: u64, packet: &Packet) {
-        (**self).on_enqueue(now_ns, packet);
+    #[inline]
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        (**self).event(now_ns, event);
     }
-    fn on_dequeue(&mut self, now_ns: u64, packet: &Packet) {
-        (**self).on_dequeue(now_ns, packet);
+
+    #[inline]
+    fn listens(&self) -> bool {
+        (**self).listens()
     }
-    fn on_drop(&mut self, now_ns: u64, packet: &Packet, reason: DropReason) {
-        (**self).on_drop(now_ns, packet, reason);
+}
+
+impl<P: Probe + ?Sized> Probe for alloc::boxed::Box<P> {
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        (**self).event(now_ns, event);
     }
-    fn on_mark(&mut self, now_ns: u64, packet: &Packet) {
-        (**self).on_mark(now_ns, packet);
+
+    fn listens(&self) -> bool {
+        (**self).listens()
     }
-    fn on_sent(&mut self, now_ns: u64, packet: &Packet) {
-        (**self).on_sent(now_ns, packet);
+}
+
+/// Nothing, or a probe.
+impl<P: Probe> Probe for Option<P> {
+    #[inline]
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        if let Some(probe) = self {
+            probe.event(now_ns, event);
+        }
     }
-    fn on_completed(&mut self, now_ns: u64, done: Done) {
-        (**self).on_completed(now_ns, done);
+
+    #[inline]
+    fn listens(&self) -> bool {
+        self.as_ref().is_some_and(P::listens)
     }
-    fn on_limit(&mut self, now_ns: u64, limit: u32) {
-        (**self).on_limit(now_ns, limit);
+}
+
+/// Two probes side by side; the first hears first.
+impl<A: Probe, B: Probe> Probe for (A, B) {
+    #[inline]
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        self.0.event(now_ns, event);
+        self.1.event(now_ns, event);
     }
-    fn on_stopped(&mut self, now_ns: u64, reason: StopReason) {
-        (**self).on_stopped(now_ns, reason);
-    }
-    fn on_starved(&mut self, now_ns: u64) {
-        (**self).on_starved(now_ns);
-    }
-    fn on_stall(&mut self, now_ns: u64, stall: Stall) {
-        (**self).on_stall(now_ns, stall);
-    }
-    fn on_reset(&mut self, now_ns: u64) {
-        (**self).on_reset(now_ns);
+
+    #[inline]
+    fn listens(&self) -> bool {
+        self.0.listens() || self.1.listens()
     }
 }

@@ -138,7 +138,7 @@ impl DescriptorRing {
             Some(Segmentation { header_bytes, .. }) => u32::from(header_bytes),
             None => PLAIN_HEADER_BYTES,
         };
-        let payload_bytes = packet.wire_bytes.saturating_sub(header_bytes);
+        let payload_bytes = packet.wire_bytes().saturating_sub(header_bytes);
         if payload_bytes == 0 {
             return 2;
         }

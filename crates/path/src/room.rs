@@ -2,28 +2,27 @@
 
 use core::task::Waker;
 
-use taut_dql::sync::{AtomicU64, Ordering};
-
 use crate::gate::Gate;
+use crate::sharing::{Number, Sharing, Threads};
 
 /// Lets a sender that found no room sleep until there is some.
 ///
 /// One sender waits at a time. The waker is whatever wakes it: an eventfd, a parked thread, a task
 /// of an async runtime.
 #[derive(Debug)]
-pub struct RoomWaker {
-    waiting: Gate,
+pub struct RoomWaker<M: Sharing = Threads> {
+    waiting: Gate<M>,
     waker: Waker,
-    wakeups: AtomicU64,
+    wakeups: M::Number,
 }
 
-impl RoomWaker {
+impl<M: Sharing> RoomWaker<M> {
     /// A notification that wakes through `waker`.
     pub fn new(waker: Waker) -> Self {
         Self {
             waiting: Gate::new(),
             waker,
-            wakeups: AtomicU64::new(0),
+            wakeups: M::Number::new(0),
         }
     }
 
@@ -39,14 +38,19 @@ impl RoomWaker {
     pub fn notify(&self, has_room: impl FnOnce() -> bool) -> bool {
         let opened = self.waiting.open_if(has_room);
         if opened {
-            self.wakeups.fetch_add(1, Ordering::Relaxed);
+            self.wakeups.add(1);
             self.waker.wake_by_ref();
         }
         opened
     }
 
-    /// Wake-ups so far.
-    pub fn wakeups(&self) -> u64 {
-        self.wakeups.load(Ordering::Relaxed)
+    /// Wake-ups so far, wrapping.
+    pub fn wakeups(&self) -> u32 {
+        self.wakeups.load()
+    }
+
+    /// The waker.
+    pub(crate) fn waker(&self) -> &Waker {
+        &self.waker
     }
 }

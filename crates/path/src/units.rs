@@ -211,3 +211,16 @@ fn number(text: &str) -> Result<(u128, u32, usize), (usize, What)> {
 fn digits_at_start(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
+
+/// Writes a size so that [`parse_size_bytes`] reads the same: in the largest unit that is exact.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write_size(f: &mut impl fmt::Write, bytes: u64) -> fmt::Result {
+    let scales = [(1 << 30, "g"), (1 << 20, "m"), (1 << 10, "k")];
+    let exact = |(scale, _): &(u64, &str)| bytes > 0 && bytes % scale == 0;
+    match scales.into_iter().find(exact) {
+        Some((scale, suffix)) => write!(f, "{}{suffix}", bytes / scale),
+        None => write!(f, "{bytes}"),
+    }
+}

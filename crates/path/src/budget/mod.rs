@@ -2,11 +2,11 @@
 //!
 //! Each queue sizes its own limit as if it had the link alone. When all send at once, the limits
 //! add up, and so does what waits in the device. A budget holds the sum: a queue sends while its own
-//! limit **and** the budget have room. How much that is says a rule like any other ([`Limit`]),
+//! limit **and** the budget have room. How much that is says a rule like any other ([`AnyLimit`]),
 //! which hears what all queues send and complete: a fixed number of bytes, or Linux's rule over the
 //! whole device. The link is one, so its need is one.
 //!
-//! The protocol is that of every gate here. A queue that finds no room gets in line, closes its
+//! The protocol is that of every gate here. A queue that finds no room draws a ticket, closes its
 //! gate, fences, and looks again. Whoever gives back does so, fences, and starts the queue that has
 //! waited longest; that one, when it takes no more, starts the next if there is still room.
 //!
@@ -15,149 +15,148 @@
 //! - **A queue with nothing in flight may always send one object.** So no queue starves, a device
 //!   queue that is paused cannot hold back the others for ever, and every queue that waits has a
 //!   completion of its own to come: there is no deadlock, also if one that was started never runs.
-//! - A queue that is started and finds that another took the room keeps its place in line.
+//! - A queue that is started and finds that another took the room keeps its ticket.
 //!
 //! A queue that is started by another's completion is told through its waker, so ask
-//! [`must_wait`](crate::queue::Sender::must_wait) after each [`Stop::Limit`](crate::Stop::Limit),
-//! also on one thread.
+//! [`must_wait`](Sender::must_wait) after each [`Stop::Limit`](crate::Stop::Limit),
+//! also where one thread has all halves.
 //!
 //! What comes back is room at once, but the rule hears of it once in an *interval*, which must hold
 //! an interrupt of every queue. Told more often, a dynamic rule would take what finished on one queue
 //! and was not reported yet for a device that is busy, and would stay too low.
 
-mod halves;
-mod line;
+mod member;
 mod rule;
+mod waiters;
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::limit::Limit;
+use crate::limit::{AnyLimit, Limit, Unit};
+use crate::probe::Probe;
 use crate::qdisc::Qdisc;
-use crate::queue::{QueueConfig, QueueConfigError, Reaper, Sender, Shared, split_around};
+use crate::queue::{Completer, Queue, QueueConfigError, Sender, Watch};
 
-pub use halves::{Budgeted, BudgetedCompleter, BudgetedSender};
-use line::{Line, Seat};
-use rule::Steward;
-
-/// One queue of a device, before it is divided into its halves.
-pub struct Setup<L> {
-    /// Where its packets wait.
-    pub discipline: Box<dyn Qdisc + Send>,
-    /// Its own limit.
-    pub limit: L,
-    /// Ring, watermark, waker.
-    pub config: QueueConfig,
-}
-
-/// The halves of one queue under a budget.
-pub type Halves<L, R> = (Sender<Budgeted<L, R>>, Reaper<Budgeted<L, R>>);
+pub(crate) use member::Member;
+use rule::SharedRule;
+use waiters::{Waiter, Waiters};
 
 /// What the queues of a device share.
-struct Device<R: Limit> {
-    line: Line,
-    steward: Steward<R>,
+struct Device {
+    waiters: Waiters,
+    rule: SharedRule,
 }
 
 /// A budget, for whoever watches it; any thread may.
-pub struct Budget<R: Limit>(Arc<Device<R>>);
+#[derive(Clone)]
+pub struct Budget(Arc<Device>);
 
-impl<R: Limit> Budget<R> {
+impl Budget {
     /// What may be in flight together now, in bytes.
     pub fn limit_bytes(&self) -> u32 {
-        self.0.line.limit_bytes()
+        self.0.waiters.limit_bytes()
     }
 
     /// What is in flight together, in bytes.
-    pub fn in_flight_bytes(&self) -> u64 {
-        self.0.line.in_flight_bytes()
+    pub fn in_flight_bytes(&self) -> u32 {
+        self.0.waiters.in_flight_bytes()
     }
 
     /// What queue `index` has in flight, in bytes, if there is one.
-    pub fn in_flight_of_bytes(&self, index: usize) -> Option<u64> {
-        self.0.line.seats.get(index).map(Seat::in_flight_bytes)
+    pub fn in_flight_of_bytes(&self, index: usize) -> Option<u32> {
+        let queue = self.0.waiters.queues.get(index);
+        queue.map(Waiter::in_flight_bytes)
     }
 
-    /// Times that a queue found no room in the budget while its own limit had some.
-    pub fn waits(&self) -> u64 {
-        self.0.line.waits()
+    /// Times that a queue found no room in the budget while its own limit had some, wrapping.
+    pub fn waits(&self) -> u32 {
+        self.0.waiters.waits()
     }
 
-    /// Times that a queue was started by what another gave back or left.
-    pub fn starts(&self) -> u64 {
-        self.0.line.starts()
-    }
-}
-
-impl<R: Limit> Clone for Budget<R> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
+    /// Times that a queue was started by what another gave back or left, wrapping.
+    pub fn starts(&self) -> u32 {
+        self.0.waiters.starts()
     }
 }
 
-/// Makes the queues of one device under a budget that `rule`, which counts bytes, moves, told once
-/// in `interval_ns`. A cadence of the rule's own is not needed.
+/// The two halves of a queue, and what it is watched through.
+pub type Halves<R, C, L, Q, P> = (Sender<R, Q, P>, Completer<C, L, P>, Watch);
+
+/// Puts new queues under a budget that `rule`, which counts bytes, moves, told once in
+/// `interval_ns`; and divides them, for whoever completes one may start another.
 ///
 /// # Errors
-/// If the rule counts packets, or the settings of the rule or of a queue contradict each other.
+/// If the rule counts packets, or a queue has sent already.
 #[allow(clippy::type_complexity, reason = "a budget and its queues")]
-pub fn split<L: Limit, R: Limit>(
-    rule: R,
+pub fn join<R, C, L, Q, P>(
+    rule: AnyLimit,
     interval_ns: u64,
-    queues: Vec<Setup<L>>,
+    queues: Vec<Queue<(R, C), L, Q, P>>,
     now_ns: u64,
-) -> Result<(Budget<R>, Vec<Halves<L, R>>), QueueConfigError> {
-    split_around_line(rule, interval_ns, queues, now_ns, |line| line)
+) -> Result<(Budget, Vec<Halves<R, C, L, Q, P>>), QueueConfigError>
+where
+    L: Limit,
+    Q: Qdisc,
+    P: Probe + Clone,
+{
+    join_around(rule, interval_ns, queues, now_ns, |waiters| waiters)
 }
 
-/// As [`split`], for the model check only: no queue looks at the budget again once its gate is
+/// As [`join`], for the model check only: no queue looks at the budget again once its gate is
 /// closed.
 ///
 /// # Errors
-/// As [`split`].
+/// As [`join`].
 #[cfg(loom)]
-#[doc(hidden)]
 #[allow(clippy::type_complexity, reason = "a budget and its queues")]
-pub fn split_without_a_second_look<L: Limit, R: Limit>(
-    rule: R,
+pub fn join_without_a_second_look<R, C, L, Q, P>(
+    rule: AnyLimit,
     interval_ns: u64,
-    queues: Vec<Setup<L>>,
+    queues: Vec<Queue<(R, C), L, Q, P>>,
     now_ns: u64,
-) -> Result<(Budget<R>, Vec<Halves<L, R>>), QueueConfigError> {
-    split_around_line(rule, interval_ns, queues, now_ns, |mut line| {
-        line.looks_again = false;
-        line
+) -> Result<(Budget, Vec<Halves<R, C, L, Q, P>>), QueueConfigError>
+where
+    L: Limit,
+    Q: Qdisc,
+    P: Probe + Clone,
+{
+    join_around(rule, interval_ns, queues, now_ns, |mut waiters| {
+        waiters.looks_again = false;
+        waiters
     })
 }
 
 #[allow(clippy::type_complexity, reason = "a budget and its queues")]
-fn split_around_line<L: Limit, R: Limit>(
-    rule: R,
+fn join_around<R, C, L, Q, P>(
+    rule: AnyLimit,
     interval_ns: u64,
-    queues: Vec<Setup<L>>,
+    queues: Vec<Queue<(R, C), L, Q, P>>,
     now_ns: u64,
-    change: impl FnOnce(Line) -> Line,
-) -> Result<(Budget<R>, Vec<Halves<L, R>>), QueueConfigError> {
-    if !rule.counts_bytes() {
+    change: impl FnOnce(Waiters) -> Waiters,
+) -> Result<(Budget, Vec<Halves<R, C, L, Q, P>>), QueueConfigError>
+where
+    L: Limit,
+    Q: Qdisc,
+    P: Probe + Clone,
+{
+    if rule.unit() != Unit::Bytes {
         return Err(QueueConfigError::BudgetNotInBytes);
     }
-    let gates = queues.iter();
-    let gates: Vec<_> = gates
-        .map(|queue| Arc::new(Shared::new(&queue.config, now_ns)))
-        .collect();
-    let (steward, limit_bytes) =
-        Steward::new(rule, interval_ns, now_ns).map_err(QueueConfigError::Limit)?;
-    let line = Line::new(gates.iter().cloned().map(Seat::new).collect(), limit_bytes);
+    if queues.iter().any(|queue| queue.in_flight() > 0) {
+        return Err(QueueConfigError::NotNew);
+    }
+    let mut halves: Vec<Halves<R, C, L, Q, P>> = queues.into_iter().map(Queue::split).collect();
+    let (rule, limit_bytes) = SharedRule::new(rule, interval_ns, now_ns);
+    let waiters = halves.iter().map(|(sender, ..)| sender.shared());
+    let waiters = Waiters::new(waiters.map(Waiter::new).collect(), limit_bytes);
     let device = Arc::new(Device {
-        line: change(line),
-        steward,
+        waiters: change(waiters),
+        rule,
     });
-    let halves = queues.into_iter().zip(gates).enumerate();
-    let halves = halves.map(|(seat, (queue, gates))| {
-        let limit = Budgeted::new(queue.limit, device.clone(), seat);
-        split_around(gates, queue.discipline, limit, &queue.config, now_ns)
-    });
-    let halves = halves.collect::<Result<_, _>>()?;
+    for (number, (sender, completer, _)) in halves.iter_mut().enumerate() {
+        let member = Member::new(device.clone(), number);
+        sender.join(member.clone());
+        completer.join(member);
+    }
     Ok((Budget(device), halves))
 }

@@ -1,130 +1,79 @@
-//! Linux's rule: the dynamic queue limit, in bytes, with an optional cadence.
+//! Linux's rule: the dynamic queue limit.
 
-use alloc::sync::Arc;
+use core::fmt;
 
-use taut_dql::{Cadence, Completer, Config, Error, Producer, Shared, Snapshot};
+use taut_dql::{Config, Error, Estimator, Queued};
 
-use super::{Done, Limit, LimitCompleter, LimitKnob, LimitSender};
+use super::{Limit, NamedLimit, Round};
 
-/// Dynamic queue limits over bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Dynamic queue limits over bytes, as Linux has them.
+#[derive(Debug, Clone)]
 pub struct Dynamic {
-    /// Bounds and hold time.
-    pub config: Config,
-    /// How far apart completions are handed to the estimator, in ns; 0 hands on each at once.
-    pub cadence_ns: u64,
+    estimator: Estimator,
 }
 
-/// Sender's half of [`Dynamic`].
-pub type DynamicSender = Producer<Arc<Shared>>;
+impl Dynamic {
+    /// The rule with settings of the caller's.
+    ///
+    /// # Errors
+    /// If they contradict each other.
+    pub fn new(config: Config) -> Result<Self, Error> {
+        Ok(Self {
+            estimator: Estimator::new(config, 0)?,
+        })
+    }
+}
 
-/// Completer's half of [`Dynamic`].
-#[derive(Debug)]
-pub struct DynamicCompleter {
-    dql: Completer<Arc<Shared>>,
-    cadence: Cadence,
+impl Default for Dynamic {
+    fn default() -> Self {
+        Self {
+            estimator: Estimator::default(),
+        }
+    }
 }
 
 impl Limit for Dynamic {
-    type Sender = DynamicSender;
-    type Completer = DynamicCompleter;
-
-    fn split(self, now_ns: u64) -> Result<(DynamicSender, DynamicCompleter), Error> {
-        let (producer, dql) = taut_dql::split(Arc::new(Shared::new()), self.config, now_ns)?;
-        Ok((
-            producer,
-            DynamicCompleter {
-                dql,
-                cadence: Cadence::new(self.cadence_ns),
-            },
-        ))
-    }
-
-    fn reset(
-        sender: &mut DynamicSender,
-        completer: &mut DynamicCompleter,
-        now_ns: u64,
-    ) -> Result<(), Error> {
-        taut_dql::reset(sender, &mut completer.dql, now_ns)?;
-        completer.cadence.reset();
-        Ok(())
-    }
-}
-
-impl LimitSender for DynamicSender {
-    #[inline]
-    fn queued(&mut self, bytes: u32, _now_ns: u64) -> Result<(), Error> {
-        Producer::queued(self, bytes)
+    fn begin(&mut self, now_ns: u64) {
+        self.estimator.begin(now_ns);
     }
 
     #[inline]
-    fn has_room(&self) -> bool {
-        Producer::has_room(self)
+    fn limit(&self) -> u32 {
+        self.estimator.limit()
     }
 
     #[inline]
-    fn in_flight(&self) -> u32 {
-        Producer::in_flight(self)
-    }
-
-    #[inline]
-    fn epoch(&self) -> u32 {
-        Producer::epoch(self)
-    }
-}
-
-impl DynamicCompleter {
-    fn hand_on(&mut self, bytes: Option<u32>, now_ns: u64) -> Result<(), Error> {
-        match bytes {
-            Some(bytes) => self.dql.completed(bytes, now_ns),
-            None => Ok(()),
+    fn completed(&mut self, round: &Round) -> u32 {
+        // The end of a chain is nothing to this rule, which takes each round as it comes.
+        if round.units > 0 {
+            let queued = Queued {
+                num_queued: round.num_queued,
+                last_object: round.last_object,
+            };
+            // Never more than is in flight, the one thing that it refuses.
+            let told = self.estimator.completed(queued, round.units, round.now_ns);
+            debug_assert!(told.is_ok(), "{told:?}");
         }
+        self.estimator.limit()
+    }
+
+    fn reset(&mut self, now_ns: u64) {
+        self.estimator.reset(now_ns);
+    }
+
+    fn config(&self) -> Config {
+        self.estimator.config()
+    }
+
+    fn set_config(&mut self, config: Config) -> Result<(), Error> {
+        self.estimator.set_config(config)
     }
 }
 
-impl LimitCompleter for DynamicCompleter {
-    fn completed(&mut self, done: Done, now_ns: u64, _more: bool) -> Result<(), Error> {
-        let in_flight = self.dql.in_flight().saturating_sub(self.cadence.pending());
-        if done.bytes > in_flight {
-            return Err(Error::OverCompletion {
-                units: done.bytes,
-                in_flight,
-            });
-        }
-        let bytes = self.cadence.add(done.bytes, self.dql.limit(), now_ns);
-        self.hand_on(bytes, now_ns)
-    }
-
-    fn has_room(&self) -> bool {
-        self.dql.has_room()
-    }
-
-    fn tick(&mut self, now_ns: u64) -> Result<(), Error> {
-        let bytes = self.cadence.due(now_ns);
-        self.hand_on(bytes, now_ns)
-    }
-
-    fn next_wakeup(&self) -> Option<u64> {
-        self.cadence.next_wakeup()
-    }
-
-    fn epoch(&self) -> u32 {
-        self.dql.epoch()
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        self.dql.snapshot()
-    }
-
-    fn set(&mut self, knob: LimitKnob, bytes: u32) -> Result<(), Error> {
-        match knob {
-            LimitKnob::Limit => self.dql.set_limit(bytes),
-            LimitKnob::LimitMin => self.dql.set_min_limit(bytes),
-            LimitKnob::LimitMax => self.dql.set_max_limit(bytes),
-        }
-    }
-
-    fn set_hold_time_ns(&mut self, hold_time_ns: u64) {
-        self.dql.set_hold_time_ns(hold_time_ns);
+impl fmt::Display for Dynamic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("dql")
     }
 }
+
+impl NamedLimit for Dynamic {}

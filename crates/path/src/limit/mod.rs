@@ -1,22 +1,24 @@
 //! The seam to the rules that say how much may be in flight.
 //!
-//! A rule has two halves, like the queue that it holds back: the sender's half says what was
-//! queued and whether there is room, the completer's half hears what the device finished.
+//! A rule is told what each round of completions finished, and says what the limit is from then
+//! on. What is queued and complete is counted by the queue, in one place for all rules.
 
+mod any;
 mod dynamic;
 mod fixed;
-mod front;
 mod ladder;
 mod need;
-mod spec;
+mod sizing;
 
-use taut_dql::{Error, Snapshot};
+use alloc::boxed::Box;
 
+use taut_dql::{Config, Error};
+
+pub use any::{AnyLimit, NamedLimit, ParseLimitError, RULES, RuleName};
 pub use dynamic::Dynamic;
 pub use fixed::Fixed;
-pub use ladder::{Ladder, Utilisation};
+pub use ladder::{Ladder, ParseUtilisationError, Utilisation};
 pub use need::Need;
-pub use spec::{LimitSpec, LimitUser, ParseLimitError};
 
 /// What one completion round finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,117 +29,111 @@ pub struct Done {
     pub bytes: u32,
 }
 
-/// The values of a rule that can be set while it runs, in the rule's own units.
+/// What a rule counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LimitKnob {
-    /// The limit itself; the rule moves it on from there.
-    Limit,
-    /// The least that the rule may set.
-    LimitMin,
-    /// The most that the rule may set.
-    LimitMax,
+pub enum Unit {
+    /// Bytes; a packet without any counts as one.
+    Bytes,
+    /// Packets.
+    Packets,
 }
 
-/// A rule, before it is divided into its halves.
-pub trait Limit {
-    /// What the sending side holds.
-    type Sender: LimitSender;
-    /// What the completing side holds.
-    type Completer: LimitCompleter;
+/// One round of completions, as a rule hears of it. Totals count from the last reset and wrap at
+/// 2^32; units are those of [`Limit::unit`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Round {
+    /// When, in ns.
+    pub now_ns: u64,
+    /// Units that finished: at most `in_flight`, and 0 only to close a chain, see `more`.
+    pub units: u32,
+    /// Units in flight before this round.
+    pub in_flight: u32,
+    /// Total units queued. The sender may have queued more by now.
+    pub num_queued: u32,
+    /// Units of the object that was queued last.
+    pub last_object: u32,
+    /// The round stopped at its budget and will go on: a chain of rounds. Should nothing be left
+    /// for it then, a round of 0 units without `more` closes the chain.
+    pub more: bool,
+    /// When the sender queued first since it was asked, in ns; `None` while it is away. It is asked
+    /// at the start, after a reset, and when [`Limit::asks_return`] says so.
+    pub returned_ns: Option<u64>,
+    /// Times that there was something to send and no room, wrapping.
+    pub refusals: u32,
+}
 
-    /// Whether its units are bytes, and not packets.
-    fn counts_bytes(&self) -> bool {
-        true
+/// A rule: how much may be in flight.
+///
+/// The limit is soft: a queue may exceed it by one object, so a limit of 0 still lets one through.
+pub trait Limit {
+    /// What it counts.
+    fn unit(&self) -> Unit {
+        Unit::Bytes
     }
 
-    /// Divides the rule. `now_ns` starts its clock.
-    ///
-    /// # Errors
-    /// If its settings contradict each other.
-    fn split(self, now_ns: u64) -> Result<(Self::Sender, Self::Completer), Error>;
+    /// The queue begins at `now_ns`, with nothing in flight.
+    fn begin(&mut self, now_ns: u64);
 
-    /// Forgets everything in flight and begins a new epoch. Needs both halves, hence nobody can be
-    /// sending or completing meanwhile.
-    ///
-    /// # Errors
-    /// [`Error::NotTheSameQueue`] if the halves belong to different rules; nothing changes.
-    fn reset(
-        sender: &mut Self::Sender,
-        completer: &mut Self::Completer,
-        now_ns: u64,
-    ) -> Result<(), Error>;
-}
+    /// The limit now, in units, for the queue.
+    fn limit(&self) -> u32;
 
-/// The sender's half of a rule.
-pub trait LimitSender {
-    /// Accounts for one packet, **before** the device can see it. `now_ns` tells a rule that cares
-    /// when a sender that was held back is there again; Linux's rule does not.
-    ///
-    /// # Errors
-    /// If the packet cannot be counted; nothing is counted.
-    fn queued(&mut self, bytes: u32, now_ns: u64) -> Result<(), Error>;
+    /// The device finished something. Returns the limit from now on.
+    fn completed(&mut self, round: &Round) -> u32;
 
-    /// Whether one more packet may go. The completer may turn it to true at any time.
-    fn has_room(&self) -> bool;
-
-    /// Units queued and not yet reported complete. The completer may lower it at any time.
-    fn in_flight(&self) -> u32;
-
-    /// The number of resets so far, wrapping.
-    fn epoch(&self) -> u32;
-
-    /// There is something to send and no room. Linux's rule does not care.
-    fn refused(&mut self) {}
-
-    /// The queue takes no more for now: what room it leaves is for others. Only a
-    /// [budget](crate::budget) has others.
-    fn share_room(&self) {}
-}
-
-/// The completer's half of a rule.
-pub trait LimitCompleter {
-    /// The device finished `done`, which is not empty. `more` says that the round stopped at its
-    /// budget and will go on; should nothing be left for it then, [`tick`](Self::tick) is called
-    /// instead.
-    ///
-    /// # Errors
-    /// [`Error::OverCompletion`] if that is more than is in flight; nothing changes.
-    fn completed(&mut self, done: Done, now_ns: u64, more: bool) -> Result<(), Error>;
-
-    /// Whether one more packet may go, read afresh.
-    fn has_room(&self) -> bool;
-
-    /// Room may have come that this queue does not use: it is for others. Only a
-    /// [budget](crate::budget) has others. Returns whether that started this very queue.
-    fn share_room(&self) -> bool {
+    /// Whether, after the last round, it wants to know when the sender queues next.
+    fn asks_return(&self) -> bool {
         false
     }
 
-    /// A round found nothing finished: does what was put off until `now_ns`.
+    /// Forgets all history but its settings: nothing is in flight any more.
+    fn reset(&mut self, now_ns: u64);
+
+    /// The settings in force, as an operator reads them; `limit` is the limit of now.
+    fn config(&self) -> Config;
+
+    /// Changes settings. A limit put by hand holds until the rule moves it.
     ///
     /// # Errors
-    /// As [`completed`](Self::completed).
-    fn tick(&mut self, _now_ns: u64) -> Result<(), Error> {
-        Ok(())
-    }
-
-    /// When [`tick`](Self::tick) next has something to do, in ns.
-    fn next_wakeup(&self) -> Option<u64> {
-        None
-    }
-
-    /// The number of resets so far, wrapping.
-    fn epoch(&self) -> u32;
-
-    /// The counters and the limit, in the rule's units.
-    fn snapshot(&self) -> Snapshot;
-
-    /// Sets a value of the rule; it takes effect at the next completion.
-    ///
-    /// # Errors
-    /// If the value is outside of what the rule allows; nothing changes.
-    fn set(&mut self, knob: LimitKnob, units: u32) -> Result<(), Error>;
-
-    /// Sets the time over which the rule looks for slack, in ns.
-    fn set_hold_time_ns(&mut self, hold_time_ns: u64);
+    /// If they contradict each other, or lie outside of what the rule allows; nothing changes.
+    fn set_config(&mut self, config: Config) -> Result<(), Error>;
 }
+
+macro_rules! behind_a_pointer {
+    ($($pointer:ty),*) => {$(
+        impl<L: Limit + ?Sized> Limit for $pointer {
+            fn unit(&self) -> Unit {
+                (**self).unit()
+            }
+
+            fn begin(&mut self, now_ns: u64) {
+                (**self).begin(now_ns);
+            }
+
+            fn limit(&self) -> u32 {
+                (**self).limit()
+            }
+
+            fn completed(&mut self, round: &Round) -> u32 {
+                (**self).completed(round)
+            }
+
+            fn asks_return(&self) -> bool {
+                (**self).asks_return()
+            }
+
+            fn reset(&mut self, now_ns: u64) {
+                (**self).reset(now_ns);
+            }
+
+            fn config(&self) -> Config {
+                (**self).config()
+            }
+
+            fn set_config(&mut self, config: Config) -> Result<(), Error> {
+                (**self).set_config(config)
+            }
+        }
+    )*};
+}
+
+behind_a_pointer!(Box<L>, &mut L);

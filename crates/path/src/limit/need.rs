@@ -1,60 +1,49 @@
 //! The largest need of the last second: the simplest rule on the front end.
 
-use taut_dql::{Error, MAX_LIMIT};
+use core::fmt;
 
-use super::Limit;
-use super::front::{self, Bounds, FrontCompleter, FrontSender, Sizer};
+use taut_dql::Config;
+
+use super::sizing::{SizedByNeed, Sizer, forward_limit};
+use super::{Limit, NamedLimit};
 
 /// Parts of the window that are forgotten one at a time.
 const BUCKETS: usize = 4;
 
-/// The limit is the largest need of the last second or so. It never lets the device run dry twice
-/// in a second for the same reason, and pays for the rarest gap all the time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The limit is the largest need of the last second or so: the `hold_time_ns` of its settings, and
+/// up to a quarter longer. It never lets the device run dry twice in a second for the same reason,
+/// and pays for the rarest gap all the time.
+#[derive(Debug, Clone)]
 pub struct Need {
-    /// How long a need is remembered, in ns, and up to a quarter longer. Default 1 s, as long as
-    /// Linux's rule looks for slack.
-    pub window_ns: u64,
-    /// The least that the rule may set, in bytes.
-    pub min_limit: u32,
-    /// The most that the rule may set, in bytes.
-    pub max_limit: u32,
+    rule: SizedByNeed<WindowedMaximum>,
 }
 
 impl Default for Need {
     fn default() -> Self {
+        // 1 s, as long as Linux's rule looks for slack.
+        let config = Config::default();
+        let sizer = WindowedMaximum::new(config.hold_time_ns, 0);
         Self {
-            window_ns: 1_000_000_000,
-            min_limit: 0,
-            max_limit: MAX_LIMIT,
+            rule: SizedByNeed::new(sizer, config),
         }
     }
 }
 
 impl Limit for Need {
-    type Sender = FrontSender;
-    type Completer = FrontCompleter<WindowedMaximum>;
+    forward_limit!();
+}
 
-    fn split(self, now_ns: u64) -> Result<(Self::Sender, Self::Completer), Error> {
-        let bounds = Bounds {
-            min_limit: self.min_limit,
-            max_limit: self.max_limit,
-        };
-        front::split(WindowedMaximum::new(self.window_ns, now_ns), bounds, now_ns)
-    }
-
-    fn reset(
-        sender: &mut Self::Sender,
-        completer: &mut Self::Completer,
-        now_ns: u64,
-    ) -> Result<(), Error> {
-        front::reset(sender, completer, now_ns)
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("need")
     }
 }
 
+impl NamedLimit for Need {}
+
 /// The maximum over a window that moves in steps of a quarter.
 #[derive(Debug, Clone, Copy)]
-pub struct WindowedMaximum {
+struct WindowedMaximum {
     /// The quarter that is being filled, and the four before it.
     newest_bytes: u32,
     older_bytes: [u32; BUCKETS],

@@ -81,6 +81,13 @@ impl Qdisc for Codel {
             .dequeue(&self.config, now_ns, &mut self.queue, sink)
     }
 
+    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
+        self.queue.backlog = Backlog::default();
+        self.state.emptied();
+        let packets = self.queue.packets.drain(..);
+        packets.for_each(|stamped| gone(stamped.packet));
+    }
+
     fn accepts(&self, _packet: &Packet) -> bool {
         self.queue.packets.len() < self.limit_packets
     }

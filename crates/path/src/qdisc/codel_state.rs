@@ -104,7 +104,7 @@ impl CodelState {
             self.emptied();
             return false;
         };
-        let bytes_behind = all_bytes - u64::from(oldest.wire_bytes);
+        let bytes_behind = all_bytes - u64::from(oldest.wire_bytes());
         if now_ns.saturating_sub(since_ns) < config.target_ns || bytes_behind <= MTU_BYTES {
             self.drop_after_ns = 0;
         } else if self.drop_after_ns == 0 {

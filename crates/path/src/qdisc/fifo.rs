@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 
 use super::table::Make;
 use super::words::{Parameter, Settings};
-use super::{Backlog, DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Qdisc};
+use super::{Backlog, Burst, DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Qdisc};
 use crate::packet::{DropReason, Packet, PacketSink};
 
 /// `pfifo`: one queue; a packet over the limit is dropped at the tail.
@@ -28,6 +28,7 @@ impl Fifo {
 }
 
 impl Qdisc for Fifo {
+    #[inline]
     fn enqueue(&mut self, packet: Packet, _now_ns: u64, sink: &mut dyn PacketSink) {
         if !self.accepts(&packet) {
             return sink.dropped(packet, DropReason::QueueFull);
@@ -36,12 +37,29 @@ impl Qdisc for Fifo {
         self.packets.push_back(packet);
     }
 
+    #[inline]
     fn dequeue(&mut self, _now_ns: u64, _sink: &mut dyn PacketSink) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.backlog.remove(&packet);
         Some(packet)
     }
 
+    #[inline]
+    fn dequeue_burst(&mut self, _now_ns: u64, burst: &mut dyn Burst) {
+        while let Some(packet) = self.packets.pop_front() {
+            self.backlog.remove(&packet);
+            if !burst.push(packet) {
+                break;
+            }
+        }
+    }
+
+    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
+        self.backlog = Backlog::default();
+        self.packets.drain(..).for_each(gone);
+    }
+
+    #[inline]
     fn accepts(&self, _packet: &Packet) -> bool {
         self.packets.len() < self.limit_packets
     }

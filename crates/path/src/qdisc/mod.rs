@@ -1,5 +1,6 @@
 //! The seam to the disciplines: the only place where packets wait.
 
+mod any;
 mod codel;
 mod codel_state;
 mod codel_words;
@@ -9,8 +10,11 @@ mod pfifo_fast;
 mod table;
 mod words;
 
+use alloc::boxed::Box;
+
 use crate::packet::{Packet, PacketSink};
 
+pub use any::AnyQdisc;
 pub use codel::Codel;
 pub use codel_state::CodelConfig;
 pub use fifo::Fifo;
@@ -46,13 +50,19 @@ pub struct Backlog {
 impl Backlog {
     fn add(&mut self, packet: &Packet) {
         self.packets += 1;
-        self.bytes += u64::from(packet.wire_bytes);
+        self.bytes += u64::from(packet.wire_bytes());
     }
 
     fn remove(&mut self, packet: &Packet) {
         self.packets -= 1;
-        self.bytes -= u64::from(packet.wire_bytes);
+        self.bytes -= u64::from(packet.wire_bytes());
     }
+}
+
+/// Where a burst of packets goes: those to send, and those that are dropped or marked on the way.
+pub trait Burst: PacketSink {
+    /// Takes the next packet to send. Returns whether there is room for one more.
+    fn push(&mut self, packet: Packet) -> bool;
 }
 
 /// A queueing discipline. Time is an argument, in ns, and never goes back.
@@ -62,6 +72,21 @@ pub trait Qdisc {
 
     /// The packet to send next, if one is ready. May drop others on the way.
     fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet>;
+
+    /// Hands the packets that are ready to `burst`, in order, at least one if there is one, until
+    /// it has no more room. The same as [`dequeue`](Self::dequeue) again and again; a discipline may
+    /// know how to do it with fewer moves.
+    fn dequeue_burst(&mut self, now_ns: u64, burst: &mut dyn Burst) {
+        while let Some(packet) = self.dequeue(now_ns, burst) {
+            if !burst.push(packet) {
+                break;
+            }
+        }
+    }
+
+    /// Empties it, for a queue that is taken down: hands over every packet, ready or not, without
+    /// judging any.
+    fn drain(&mut self, gone: &mut dyn FnMut(Packet));
 
     /// Whether `packet` could be enqueued now without a drop; a sender that can wait asks first.
     fn accepts(&self, packet: &Packet) -> bool;
@@ -74,3 +99,39 @@ pub trait Qdisc {
         None
     }
 }
+
+macro_rules! behind_a_pointer {
+    ($($pointer:ty),*) => {$(
+        impl<Q: Qdisc + ?Sized> Qdisc for $pointer {
+            fn enqueue(&mut self, packet: Packet, now_ns: u64, sink: &mut dyn PacketSink) {
+                (**self).enqueue(packet, now_ns, sink);
+            }
+
+            fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
+                (**self).dequeue(now_ns, sink)
+            }
+
+            fn dequeue_burst(&mut self, now_ns: u64, burst: &mut dyn Burst) {
+                (**self).dequeue_burst(now_ns, burst);
+            }
+
+            fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
+                (**self).drain(gone);
+            }
+
+            fn accepts(&self, packet: &Packet) -> bool {
+                (**self).accepts(packet)
+            }
+
+            fn backlog(&self) -> Backlog {
+                (**self).backlog()
+            }
+
+            fn next_ready(&self, now_ns: u64) -> Option<u64> {
+                (**self).next_ready(now_ns)
+            }
+        }
+    )*};
+}
+
+behind_a_pointer!(Box<Q>, &mut Q);

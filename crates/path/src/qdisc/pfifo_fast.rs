@@ -65,6 +65,11 @@ impl Qdisc for PfifoFast {
         Some(packet)
     }
 
+    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
+        self.backlog = Backlog::default();
+        self.bands.iter_mut().for_each(|band| band.drain(gone));
+    }
+
     fn accepts(&self, packet: &Packet) -> bool {
         match self.scope {
             BandLimit::Each => self.bands[Self::band_of(packet)].accepts(packet),

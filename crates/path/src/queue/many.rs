@@ -15,14 +15,14 @@ use core::fmt;
 use core::task::Waker;
 
 use concurrent_queue::{ConcurrentQueue, PushError};
-use taut_dql::sync::{AtomicBool, AtomicU64, Ordering, fence};
+use taut_dql::sync::{AtomicBool, AtomicU32, Ordering, fence};
 
 use super::{NoRoom, Sender, Stop};
 use crate::driver::TxRing;
 use crate::gate::Gate;
-use crate::limit::Limit;
 use crate::packet::{DropReason, Packet, PacketSink};
 use crate::probe::Probe;
+use crate::qdisc::Qdisc;
 use crate::room::RoomWaker;
 
 /// Why a packet was not taken; it comes back.
@@ -55,13 +55,15 @@ impl fmt::Display for Refused {
 impl core::error::Error for Refused {}
 
 /// What all submitters and the intake see.
-struct Shared<const LOOKS_AGAIN: bool> {
+struct Shared {
     ring: ConcurrentQueue<Packet>,
     /// Wakes the owner, which waits for work.
     work: RoomWaker,
     /// Submitters that may be asleep, the one that has waited longest first.
     sleepers: ConcurrentQueue<Arc<Sleeper>>,
-    wakeups: AtomicU64,
+    wakeups: AtomicU32,
+    #[cfg(loom)]
+    looks_again: bool,
 }
 
 /// One submitter that may sleep.
@@ -72,7 +74,15 @@ struct Sleeper {
     waker: Waker,
 }
 
-impl<const LOOKS_AGAIN: bool> Shared<LOOKS_AGAIN> {
+impl Shared {
+    /// Always, but in the variant for the model check.
+    fn looks_again(&self) -> bool {
+        #[cfg(loom)]
+        return self.looks_again;
+        #[cfg(not(loom))]
+        true
+    }
+
     fn has_room(&self) -> bool {
         // A closed ring is no reason to sleep either.
         !self.ring.is_full() || self.ring.is_closed()
@@ -105,23 +115,35 @@ impl<const LOOKS_AGAIN: bool> Shared<LOOKS_AGAIN> {
 /// `sleepers` waiters at a time. `waker` wakes the owner when it waits for work; the queue's own
 /// waker, for room, may be the same.
 pub fn split(capacity_packets: u32, sleepers: u32, waker: Waker) -> (Submitter, Intake) {
-    split_checked(capacity_packets, sleepers, waker)
+    make(capacity_packets, sleepers, waker, true)
 }
 
-/// As [`split`]. `LOOKS_AGAIN` exists for the model check only: a version whose waiters do not look
-/// again is broken, and the check must catch it.
-#[doc(hidden)]
-pub fn split_checked<const LOOKS_AGAIN: bool>(
+/// The broken variant that the model check must catch: nobody who waits looks again.
+#[cfg(loom)]
+pub fn split_without_a_second_look(
     capacity_packets: u32,
     sleepers: u32,
     waker: Waker,
-) -> (Submitter<LOOKS_AGAIN>, Intake<LOOKS_AGAIN>) {
+) -> (Submitter, Intake) {
+    make(capacity_packets, sleepers, waker, false)
+}
+
+fn make(
+    capacity_packets: u32,
+    sleepers: u32,
+    waker: Waker,
+    looks_again: bool,
+) -> (Submitter, Intake) {
     let shared = Arc::new(Shared {
         ring: ConcurrentQueue::bounded(capacity_packets.max(1) as usize),
         work: RoomWaker::new(waker),
         sleepers: ConcurrentQueue::bounded(sleepers.max(1) as usize),
-        wakeups: AtomicU64::new(0),
+        wakeups: AtomicU32::new(0),
+        #[cfg(loom)]
+        looks_again,
     });
+    #[cfg(not(loom))]
+    let _ = looks_again;
     let intake = Intake {
         shared: shared.clone(),
         held: None,
@@ -130,11 +152,11 @@ pub fn split_checked<const LOOKS_AGAIN: bool>(
 }
 
 /// Hands packets in. Each thread has a clone of its own, or all share one.
-pub struct Submitter<const LOOKS_AGAIN: bool = true> {
-    shared: Arc<Shared<LOOKS_AGAIN>>,
+pub struct Submitter {
+    shared: Arc<Shared>,
 }
 
-impl<const LOOKS_AGAIN: bool> Clone for Submitter<LOOKS_AGAIN> {
+impl Clone for Submitter {
     fn clone(&self) -> Self {
         Self {
             shared: self.shared.clone(),
@@ -142,7 +164,7 @@ impl<const LOOKS_AGAIN: bool> Clone for Submitter<LOOKS_AGAIN> {
     }
 }
 
-impl<const LOOKS_AGAIN: bool> Submitter<LOOKS_AGAIN> {
+impl Submitter {
     /// Hands in `packet`, and wakes the owner if it waits for work. Any thread may.
     ///
     /// # Errors
@@ -157,7 +179,7 @@ impl<const LOOKS_AGAIN: bool> Submitter<LOOKS_AGAIN> {
     }
 
     /// A place to wait for room, woken through `waker`. One for each thread that may sleep.
-    pub fn waiter(&self, waker: Waker) -> Waiter<LOOKS_AGAIN> {
+    pub fn waiter(&self, waker: Waker) -> Waiter {
         let sleeper = Arc::new(Sleeper {
             gate: Gate::new(),
             listed: AtomicBool::new(false),
@@ -181,12 +203,12 @@ impl<const LOOKS_AGAIN: bool> Submitter<LOOKS_AGAIN> {
 }
 
 /// One thread's place to wait for room.
-pub struct Waiter<const LOOKS_AGAIN: bool = true> {
-    shared: Arc<Shared<LOOKS_AGAIN>>,
+pub struct Waiter {
+    shared: Arc<Shared>,
     sleeper: Arc<Sleeper>,
 }
 
-impl<const LOOKS_AGAIN: bool> Waiter<LOOKS_AGAIN> {
+impl Waiter {
     /// For a submitter that found no room: asks for a wake-up. Returns whether to sleep; false if
     /// there is room after all, the queue is closed, or more wait already than were announced. One
     /// wake-up may come for nothing.
@@ -195,7 +217,7 @@ impl<const LOOKS_AGAIN: bool> Waiter<LOOKS_AGAIN> {
             let listed = self.list();
             // Between the list and the look, as between the gate and the look.
             fence(Ordering::SeqCst);
-            !listed || (LOOKS_AGAIN && self.shared.has_room())
+            !listed || (self.shared.looks_again() && self.shared.has_room())
         })
     }
 
@@ -213,20 +235,19 @@ impl<const LOOKS_AGAIN: bool> Waiter<LOOKS_AGAIN> {
 }
 
 /// The owner's end: takes what was handed in.
-pub struct Intake<const LOOKS_AGAIN: bool = true> {
-    shared: Arc<Shared<LOOKS_AGAIN>>,
+pub struct Intake {
+    shared: Arc<Shared>,
     /// Taken out, and the discipline had no room for it.
     held: Option<Packet>,
 }
 
-impl<const LOOKS_AGAIN: bool> Intake<LOOKS_AGAIN> {
+impl Intake {
     /// Moves packets into the discipline while it has room. Returns how many.
-    pub fn drain<L: Limit>(
+    pub fn drain<R, Q: Qdisc, P: Probe, S: PacketSink + ?Sized>(
         &mut self,
-        sender: &mut Sender<L>,
+        sender: &mut Sender<R, Q, P>,
         now_ns: u64,
-        sink: &mut dyn PacketSink,
-        probe: &mut impl Probe,
+        sink: &mut S,
     ) -> usize {
         let mut moved = 0;
         let mut freed = 0;
@@ -241,7 +262,7 @@ impl<const LOOKS_AGAIN: bool> Intake<LOOKS_AGAIN> {
                     Err(_) => break,
                 },
             };
-            if let Err(NoRoom(packet)) = sender.offer(packet, now_ns, sink, probe) {
+            if let Err(NoRoom(packet)) = sender.offer(packet, now_ns, sink) {
                 self.held = Some(packet);
                 break;
             }
@@ -254,17 +275,15 @@ impl<const LOOKS_AGAIN: bool> Intake<LOOKS_AGAIN> {
     }
 
     /// Takes in and sends until nothing is left to do.
-    pub fn run<L: Limit, R: TxRing>(
+    pub fn run<R: TxRing, Q: Qdisc, P: Probe, S: PacketSink + ?Sized>(
         &mut self,
-        sender: &mut Sender<L>,
-        ring: &mut R,
+        sender: &mut Sender<R, Q, P>,
         now_ns: u64,
-        sink: &mut dyn PacketSink,
-        probe: &mut impl Probe,
+        sink: &mut S,
     ) -> Stop<R::Error> {
         loop {
-            self.drain(sender, now_ns, sink, probe);
-            let stop = sender.run(ring, now_ns, sink, probe);
+            self.drain(sender, now_ns, sink);
+            let stop = sender.run(now_ns, sink);
             // Whoever runs out of packets looks once more; a queue that is stopped makes no room.
             if !matches!(stop, Stop::Idle) || self.is_empty() {
                 return stop;
@@ -278,7 +297,7 @@ impl<const LOOKS_AGAIN: bool> Intake<LOOKS_AGAIN> {
         let ring = &self.shared.ring;
         self.shared
             .work
-            .must_wait(|| LOOKS_AGAIN && (!ring.is_empty() || ring.is_closed()))
+            .must_wait(|| self.shared.looks_again() && (!ring.is_empty() || ring.is_closed()))
     }
 
     /// Whether nothing waits to be taken in.
@@ -303,13 +322,13 @@ impl<const LOOKS_AGAIN: bool> Intake<LOOKS_AGAIN> {
         }
     }
 
-    /// Times that a submitter was woken.
-    pub fn wakeups(&self) -> u64 {
+    /// Times that a submitter was woken, wrapping.
+    pub fn wakeups(&self) -> u32 {
         self.shared.wakeups.load(Ordering::Relaxed)
     }
 
-    /// Times that the owner was woken for work.
-    pub fn work_wakeups(&self) -> u64 {
+    /// Times that the owner was woken for work, wrapping.
+    pub fn work_wakeups(&self) -> u32 {
         self.shared.work.wakeups()
     }
 }

@@ -1,13 +1,17 @@
 //! The budget of one flow.
 
-use taut_dql::sync::{AtomicU32, AtomicU64, Ordering};
+use alloc::sync::Arc;
+use core::fmt;
 
+use taut_dql::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+use super::budgets::Common;
 use super::hold::Hold;
 use super::{Rule, Settings};
 use crate::gate::Gate;
 
 /// Marks in [`Account::state`]; the packets below the socket are counted in the bits under them.
-/// There are never 2^29 packets: each is a descriptor of some 50 bytes in memory.
+/// There are never 2^29 packets: each is a descriptor of 32 bytes in memory.
 const OPEN: u32 = 1 << 31;
 /// On a deferred list.
 const LISTED: u32 = 1 << 30;
@@ -15,50 +19,69 @@ const LISTED: u32 = 1 << 30;
 const RUNNING: u32 = 1 << 29;
 const PACKETS: u32 = RUNNING - 1;
 
-/// The flow has no limit of its own.
-const INHERIT: u64 = u64::MAX;
-
 /// A packet may always go while there is no more than one below it: else the wire goes quiet
 /// between two super-packets when completions are slow.
 const ALWAYS_PACKETS: u32 = 1;
 
 /// One slot of the table. While `state` is 0 it belongs to nobody; packets of a flow that has ended
 /// keep it until the last of them is freed.
-#[derive(Debug)]
-pub(super) struct Account {
+pub struct Account {
+    /// What it shares with all others.
+    pub(super) common: Arc<Common>,
+    /// Its number in the table.
+    pub(super) slot: u32,
     state: AtomicU32,
-    charged_bytes: AtomicU64,
-    /// The flow's own limit, or [`INHERIT`].
-    own_limit_bytes: AtomicU64,
-    /// Of the last question whether it may send.
+    charged_bytes: AtomicUsize,
+    /// The flow's own limit, if it has one.
+    own_limit_bytes: AtomicU32,
+    has_own_limit: AtomicBool,
+    /// Of the last question whether it may send; a rate that does not fit is as fast as can be.
     asked_packet_bytes: AtomicU32,
-    asked_rate_bytes_per_s: AtomicU64,
+    asked_rate_bytes_per_s: AtomicUsize,
     throttle: Gate,
-    pub hold: Hold,
+    pub(super) hold: Hold,
     /// What the owner is called where its list is run.
-    pub tag: AtomicU32,
-    pub list: AtomicU32,
+    pub(super) tag: AtomicU32,
+    pub(super) list: AtomicU32,
     /// The next slot of the list that this one is on.
-    pub next: AtomicU32,
-    pub throttled: AtomicU64,
-    pub deferred: AtomicU64,
+    pub(super) next: AtomicU32,
+    pub(super) throttled: AtomicUsize,
+    pub(super) deferred: AtomicUsize,
 }
 
+impl fmt::Debug for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "flow {}", self.slot)
+    }
+}
+
+/// Two accounts are the same if they are one.
+impl PartialEq for Account {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Account {}
+
 impl Account {
-    pub fn new() -> Self {
+    pub(super) fn new(common: Arc<Common>, slot: u32) -> Self {
         Self {
+            common,
+            slot,
             state: AtomicU32::new(0),
-            charged_bytes: AtomicU64::new(0),
-            own_limit_bytes: AtomicU64::new(INHERIT),
+            charged_bytes: AtomicUsize::new(0),
+            own_limit_bytes: AtomicU32::new(0),
+            has_own_limit: AtomicBool::new(false),
             asked_packet_bytes: AtomicU32::new(0),
-            asked_rate_bytes_per_s: AtomicU64::new(0),
+            asked_rate_bytes_per_s: AtomicUsize::new(0),
             throttle: Gate::new(),
             hold: Hold::new(),
             tag: AtomicU32::new(0),
             list: AtomicU32::new(0),
             next: AtomicU32::new(0),
-            throttled: AtomicU64::new(0),
-            deferred: AtomicU64::new(0),
+            throttled: AtomicUsize::new(0),
+            deferred: AtomicUsize::new(0),
         }
     }
 
@@ -71,7 +94,7 @@ impl Account {
         if taken.is_err() {
             return false;
         }
-        self.own_limit_bytes.store(INHERIT, Ordering::Relaxed);
+        self.has_own_limit.store(false, Ordering::Relaxed);
         self.asked_packet_bytes.store(0, Ordering::Relaxed);
         self.asked_rate_bytes_per_s.store(0, Ordering::Relaxed);
         self.throttle.open();
@@ -98,40 +121,63 @@ impl Account {
     }
 
     pub fn charged_bytes(&self) -> u64 {
-        self.charged_bytes.load(Ordering::Acquire)
+        self.charged_bytes.load(Ordering::Acquire) as u64
     }
 
-    pub fn charge(&self, bytes: u32) {
+    /// Charges a packet of `bytes`, which ends with [`end_packet`](Self::end_packet).
+    pub(crate) fn charge(&self, bytes: u32) {
         self.charged_bytes
-            .fetch_add(bytes.into(), Ordering::Relaxed);
+            .fetch_add(bytes as usize, Ordering::Relaxed);
         self.state.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A packet ended: its flow may go on.
+    pub(crate) fn end_packet(&self, bytes: u32) {
+        if self.give_back(bytes) {
+            self.look();
+        }
+    }
+
     /// A packet is gone. Returns whether its flow is still there to be looked at.
-    pub fn give_back(&self, bytes: u32) -> bool {
+    fn give_back(&self, bytes: u32) -> bool {
         self.charged_bytes
-            .fetch_sub(bytes.into(), Ordering::Release);
+            .fetch_sub(bytes as usize, Ordering::Release);
         // Last, since it may give the slot to another flow.
         self.state.fetch_sub(1, Ordering::AcqRel) & OPEN != 0
+    }
+
+    /// Puts the flow on its list if it is throttled and has room.
+    pub(super) fn look(&self) {
+        if self.is_open() && self.must_defer(|| self.common.settings()) {
+            self.common.deferred.fetch_add(1, Ordering::Relaxed);
+            let list = self.list.load(Ordering::Relaxed) as usize;
+            self.common.lists[list].push(self);
+        }
     }
 
     /// Remembers what the owner asked for, so that whoever gives budget back knows the limit.
     pub fn ask(&self, packet_bytes: u32, rate_bytes_per_s: u64) {
         self.asked_packet_bytes
             .store(packet_bytes, Ordering::Relaxed);
-        self.asked_rate_bytes_per_s
-            .store(rate_bytes_per_s, Ordering::Relaxed);
+        let rate = usize::try_from(rate_bytes_per_s).unwrap_or(usize::MAX);
+        self.asked_rate_bytes_per_s.store(rate, Ordering::Relaxed);
     }
 
     /// The limit without regard to the rate.
     pub fn most_bytes(&self, settings: Settings) -> u32 {
-        let own = self.own_limit_bytes.load(Ordering::Relaxed);
-        u32::try_from(own).unwrap_or(settings.limit_bytes)
+        if self.has_own_limit.load(Ordering::Acquire) {
+            return self.own_limit_bytes.load(Ordering::Relaxed);
+        }
+        settings.limit_bytes
     }
 
     pub fn set_own_limit(&self, limit_bytes: Option<u32>) {
-        let stored = limit_bytes.map_or(INHERIT, u64::from);
-        self.own_limit_bytes.store(stored, Ordering::Relaxed);
+        if let Some(limit_bytes) = limit_bytes {
+            self.own_limit_bytes.store(limit_bytes, Ordering::Relaxed);
+        }
+        // Release: whoever sees that there is one sees which.
+        self.has_own_limit
+            .store(limit_bytes.is_some(), Ordering::Release);
     }
 
     /// The limit now.
@@ -142,7 +188,7 @@ impl Account {
         };
         let packet = u64::from(self.asked_packet_bytes.load(Ordering::Relaxed));
         let rate = self.asked_rate_bytes_per_s.load(Ordering::Relaxed);
-        let share = u128::from(rate) * u128::from(time_ns) / 1_000_000_000;
+        let share = rate as u128 * u128::from(time_ns) / 1_000_000_000;
         u64::try_from(share)
             .unwrap_or(u64::MAX)
             .max(2 * packet)

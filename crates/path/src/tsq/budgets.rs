@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::task::Waker;
 
-use taut_dql::sync::{AtomicU32, AtomicU64, Ordering};
+use taut_dql::sync::{AtomicU32, AtomicUsize, Ordering};
 
 use super::account::Account;
 use super::deferred::List;
@@ -19,22 +19,22 @@ pub const MAX_FLOWS: u32 = 1 << 20;
 /// table.
 #[derive(Debug, Clone)]
 pub struct Budgets {
-    table: Arc<Table>,
+    accounts: Arc<[Arc<Account>]>,
+    common: Arc<Common>,
 }
 
 /// What all flows, packets and runners share.
 #[derive(Debug)]
-pub(super) struct Table {
-    pub accounts: Box<[Account]>,
-    lists: Box<[List]>,
+pub(crate) struct Common {
+    pub(super) lists: Box<[List]>,
     limit_bytes: AtomicU32,
     /// 0 is the fixed rule.
     rate_time_ns: AtomicU32,
     /// Where to look first for a slot that is nobody's.
     next_slot: AtomicU32,
-    pub throttled: AtomicU64,
-    deferred: AtomicU64,
-    left_to_owner: AtomicU64,
+    pub(super) throttled: AtomicUsize,
+    pub(super) deferred: AtomicUsize,
+    left_to_owner: AtomicUsize,
 }
 
 /// Why a table or a flow could not be made.
@@ -89,18 +89,19 @@ impl Budgets {
             return Err(BudgetsError::List { list: 0, lists: 0 });
         }
         let rate_time_ns = rate_time_ns(settings)?;
-        let table = Table {
-            accounts: (0..flows).map(|_| Account::new()).collect(),
+        let common = Arc::new(Common {
             lists: wakers.iter().cloned().map(List::new).collect(),
             limit_bytes: AtomicU32::new(settings.limit_bytes),
             rate_time_ns: AtomicU32::new(rate_time_ns),
             next_slot: AtomicU32::new(0),
-            throttled: AtomicU64::new(0),
-            deferred: AtomicU64::new(0),
-            left_to_owner: AtomicU64::new(0),
-        };
+            throttled: AtomicUsize::new(0),
+            deferred: AtomicUsize::new(0),
+            left_to_owner: AtomicUsize::new(0),
+        });
+        let account = |slot| Arc::new(Account::new(common.clone(), slot));
         Ok(Self {
-            table: Arc::new(table),
+            accounts: (0..flows).map(account).collect(),
+            common,
         })
     }
 
@@ -109,18 +110,18 @@ impl Budgets {
     /// # Errors
     /// If there is no such list, or no slot left.
     pub fn open(&self, tag: u32, list: u32) -> Result<Flow, BudgetsError> {
-        let lists = self.table.lists.len() as u32;
+        let lists = self.common.lists.len() as u32;
         if list >= lists {
             return Err(BudgetsError::List { list, lists });
         }
-        let flows = self.table.accounts.len() as u32;
-        let first = self.table.next_slot.load(Ordering::Relaxed);
+        let flows = self.accounts.len() as u32;
+        let first = self.common.next_slot.load(Ordering::Relaxed);
         let mut slots = (first..flows).chain(0..first.min(flows));
         let slot = slots
-            .find(|&slot| self.table.accounts[slot as usize].try_open(tag, list))
+            .find(|&slot| self.accounts[slot as usize].try_open(tag, list))
             .ok_or(BudgetsError::Full { flows })?;
-        self.table.next_slot.store(slot + 1, Ordering::Relaxed);
-        Ok(Flow::new(self.table.clone(), slot))
+        self.common.next_slot.store(slot + 1, Ordering::Relaxed);
+        Ok(Flow::new(self.accounts[slot as usize].clone()))
     }
 
     /// Changes the global setting; flows that have room by it are put on their lists.
@@ -129,30 +130,30 @@ impl Budgets {
     /// If it contradicts itself; nothing changes.
     pub fn set(&self, settings: Settings) -> Result<(), BudgetsError> {
         let rate_time_ns = rate_time_ns(settings)?;
-        self.table
+        self.common
             .rate_time_ns
             .store(rate_time_ns, Ordering::Relaxed);
-        self.table
+        self.common
             .limit_bytes
             .store(settings.limit_bytes, Ordering::Relaxed);
-        for slot in 0..self.table.accounts.len() as u32 {
-            self.table.look_at(slot);
+        for account in self.accounts.iter() {
+            account.look();
         }
         Ok(())
     }
 
     /// The global setting.
     pub fn settings(&self) -> Settings {
-        self.table.settings()
+        self.common.settings()
     }
 
     /// For the thread of `list`: calls `send` with the tag of each flow that has room again, unless
     /// its owner is busy; he finds that out when he lets go. Returns how many stood on the list.
     pub fn run_deferred(&self, list: u32, mut send: impl FnMut(u32)) -> u32 {
-        let Some(list) = self.table.lists.get(list as usize) else {
+        let Some(list) = self.common.lists.get(list as usize) else {
             return 0;
         };
-        let accounts = &self.table.accounts;
+        let accounts = &self.accounts;
         let (mut chain, mut run) = (list.take(accounts), 0);
         while let Some(slot) = chain.next(accounts) {
             run += 1;
@@ -167,7 +168,7 @@ impl Budgets {
                     send(tag);
                 }
             } else {
-                self.table.left_to_owner.fetch_add(1, Ordering::Relaxed);
+                self.common.left_to_owner.fetch_add(1, Ordering::Relaxed);
             }
             account.run_ends();
         }
@@ -176,34 +177,37 @@ impl Budgets {
 
     /// Whether flows stand on `list`.
     pub fn has_deferred(&self, list: u32) -> bool {
-        let list = self.table.lists.get(list as usize);
+        let list = self.common.lists.get(list as usize);
         list.is_some_and(|list| !list.is_empty())
     }
 
     /// For the thread of `list`, before it sleeps: asks for a wake-up through the list's waker.
     /// Returns false if there is something to run.
     pub fn must_wait(&self, list: u32) -> bool {
-        let list = self.table.lists.get(list as usize);
+        let list = self.common.lists.get(list as usize);
         list.is_none_or(List::must_wait)
     }
 
     /// Memory that all packets below the sockets hold, in bytes; those of flows that ended too.
     pub fn charged_bytes(&self) -> u64 {
-        self.table.accounts.iter().map(Account::charged_bytes).sum()
+        self.accounts
+            .iter()
+            .map(|account| account.charged_bytes())
+            .sum()
     }
 
     /// Packets below the sockets.
     pub fn packets(&self) -> u64 {
-        let accounts = self.table.accounts.iter();
+        let accounts = self.accounts.iter();
         accounts.map(|account| u64::from(account.packets())).sum()
     }
 
     /// What happened so far.
     pub fn totals(&self) -> Totals {
         Totals {
-            throttled: self.table.throttled.load(Ordering::Relaxed),
-            deferred: self.table.deferred.load(Ordering::Relaxed),
-            left_to_owner: self.table.left_to_owner.load(Ordering::Relaxed),
+            throttled: self.common.throttled.load(Ordering::Relaxed) as u64,
+            deferred: self.common.deferred.load(Ordering::Relaxed) as u64,
+            left_to_owner: self.common.left_to_owner.load(Ordering::Relaxed) as u64,
         }
     }
 }
@@ -217,31 +221,14 @@ fn rate_time_ns(settings: Settings) -> Result<u32, BudgetsError> {
     }
 }
 
-impl Table {
-    pub fn settings(&self) -> Settings {
+impl Common {
+    pub(super) fn settings(&self) -> Settings {
         Settings {
             rule: match self.rate_time_ns.load(Ordering::Relaxed) {
                 0 => Rule::Fixed,
                 time_ns => Rule::Rate { time_ns },
             },
             limit_bytes: self.limit_bytes.load(Ordering::Relaxed),
-        }
-    }
-
-    /// A packet of the flow in `slot` ended.
-    pub fn give_back(&self, slot: u32, bytes: u32) {
-        if self.accounts[slot as usize].give_back(bytes) {
-            self.look_at(slot);
-        }
-    }
-
-    /// Puts a flow on its list if it is throttled and has room.
-    pub fn look_at(&self, slot: u32) {
-        let account = &self.accounts[slot as usize];
-        if account.is_open() && account.must_defer(|| self.settings()) {
-            self.deferred.fetch_add(1, Ordering::Relaxed);
-            let list = account.list.load(Ordering::Relaxed) as usize;
-            self.lists[list].push(slot, &self.accounts);
         }
     }
 }

@@ -3,23 +3,22 @@
 use alloc::sync::Arc;
 use core::fmt;
 
-use super::budgets::Table;
+use super::account::Account;
 use crate::packet::Segmentation;
 
 /// Memory that a packet took from its flow's budget; dropping it gives that back.
 ///
-/// Neither `Copy` nor `Clone`: it comes back exactly once, when whoever holds the packet ends it.
+/// Neither `Copy` nor `Clone`: it comes back exactly once, when whoever holds it drops it.
 #[must_use = "a charge that is dropped is given back"]
 pub struct Charge {
-    table: Arc<Table>,
-    slot: u32,
+    account: Arc<Account>,
     bytes: u32,
 }
 
 impl Charge {
-    pub(super) fn new(table: Arc<Table>, slot: u32, bytes: u32) -> Self {
-        table.accounts[slot as usize].charge(bytes);
-        Self { table, slot, bytes }
+    /// Of `bytes` that `account` was charged.
+    pub(crate) fn new(account: Arc<Account>, bytes: u32) -> Self {
+        Self { account, bytes }
     }
 
     /// The memory, in bytes.
@@ -30,24 +29,15 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        self.table.give_back(self.slot, self.bytes);
+        self.account.end_packet(self.bytes);
     }
 }
 
 impl fmt::Debug for Charge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Charge({} bytes of flow {})", self.bytes, self.slot)
+        write!(f, "Charge({} bytes of {:?})", self.bytes, self.account)
     }
 }
-
-impl PartialEq for Charge {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.table, &other.table)
-            && (self.slot, self.bytes) == (other.slot, other.bytes)
-    }
-}
-
-impl Eq for Charge {}
 
 /// The descriptor that a host keeps of each packet.
 const DESCRIPTOR_BYTES: u32 = 256;

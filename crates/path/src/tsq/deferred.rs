@@ -1,5 +1,6 @@
 //! The flows that may send again and have not been told yet.
 
+use alloc::sync::Arc;
 use core::task::Waker;
 
 use taut_dql::sync::{AtomicU32, Ordering};
@@ -32,15 +33,15 @@ impl List {
         self.head.load(Ordering::Acquire) == NONE
     }
 
-    /// Puts a slot on the list, which must be on no list.
-    pub fn push(&self, slot: u32, accounts: &[Account]) {
-        let next = &accounts[slot as usize].next;
+    /// Puts an account on the list, which must be on no list.
+    pub fn push(&self, account: &Account) {
+        let Account { slot, next, .. } = account;
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
             next.store(head, Ordering::Relaxed);
             match self
                 .head
-                .compare_exchange(head, slot, Ordering::AcqRel, Ordering::Relaxed)
+                .compare_exchange(head, *slot, Ordering::AcqRel, Ordering::Relaxed)
             {
                 Ok(_) => break,
                 Err(now) => head = now,
@@ -50,7 +51,7 @@ impl List {
     }
 
     /// Takes all slots off the list, in the order in which they were pushed.
-    pub fn take(&self, accounts: &[Account]) -> Chain {
+    pub fn take(&self, accounts: &[Arc<Account>]) -> Chain {
         let mut youngest = self.head.swap(NONE, Ordering::AcqRel);
         let mut first = NONE;
         while youngest != NONE {
@@ -77,7 +78,7 @@ pub(super) struct Chain {
 
 impl Chain {
     /// The next of them. It may be pushed again as soon as its listed mark is taken away.
-    pub fn next(&mut self, accounts: &[Account]) -> Option<u32> {
+    pub fn next(&mut self, accounts: &[Arc<Account>]) -> Option<u32> {
         let slot = self.first;
         if slot == NONE {
             return None;

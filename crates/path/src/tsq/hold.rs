@@ -9,19 +9,29 @@ const NOTED: u32 = 2;
 
 /// Lets one thread at a time work on a flow; whoever finds it held leaves a note, and the holder
 /// does that work before he lets go.
-///
-/// `LOOKS` exists for the model check only: `Hold<false>` lets go without a look at the note, which
-/// the check must catch.
 #[derive(Debug)]
-pub struct Hold<const LOOKS: bool = true> {
+pub struct Hold {
     state: AtomicU32,
+    #[cfg(loom)]
+    ignores_notes: bool,
 }
 
-impl<const LOOKS: bool> Hold<LOOKS> {
+impl Hold {
     /// Held by nobody.
     pub fn new() -> Self {
         Self {
             state: AtomicU32::new(FREE),
+            #[cfg(loom)]
+            ignores_notes: false,
+        }
+    }
+
+    /// The broken variant that the model check must catch: it lets go without a look at the note.
+    #[cfg(loom)]
+    pub fn that_ignores_notes() -> Self {
+        Self {
+            ignores_notes: true,
+            ..Self::new()
         }
     }
 
@@ -45,7 +55,8 @@ impl<const LOOKS: bool> Hold<LOOKS> {
     /// For the holder: lets go if no note was left. Returns false if there was one: still held; do
     /// the work again and come back.
     pub fn let_go(&self) -> bool {
-        if !LOOKS {
+        #[cfg(loom)]
+        if self.ignores_notes {
             self.state.store(FREE, Ordering::Release);
             return true;
         }
@@ -69,7 +80,7 @@ impl<const LOOKS: bool> Hold<LOOKS> {
     }
 }
 
-impl<const LOOKS: bool> Default for Hold<LOOKS> {
+impl Default for Hold {
     fn default() -> Self {
         Self::new()
     }

@@ -20,13 +20,12 @@ mod charge;
 mod deferred;
 mod flow;
 mod hold;
-mod orphaning;
 
+pub(crate) use account::Account;
 pub use budgets::{Budgets, BudgetsError, MAX_FLOWS};
 pub use charge::{Charge, memory_bytes};
 pub use flow::{Ask, Flow, FlowSnapshot};
 pub use hold::Hold;
-pub use orphaning::Orphaning;
 
 /// The limit of 2012, in bytes of memory: 56 packets of 1,514 bytes.
 pub const LIMIT_2012_BYTES: u32 = 128 << 10;

@@ -2,7 +2,7 @@
 
 use super::account::{Account, Terms};
 use super::rung::{self, RUNGS};
-use crate::limit::front::Sizer;
+use crate::limit::sizing::Sizer;
 
 /// Rungs watched below the limit, half an octave: each costs time for each need that exceeds it,
 /// and a rung that comes into view is judged like the one above it.

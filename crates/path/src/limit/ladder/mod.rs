@@ -34,53 +34,57 @@ mod debts;
 mod rung;
 mod utilisation;
 
-use taut_dql::{Error, MAX_LIMIT};
+use core::fmt;
 
-use super::Limit;
-use super::front::{self, Bounds, FrontCompleter, FrontSender};
+use taut_dql::Config;
+
+use super::sizing::{SizedByNeed, forward_limit};
+use super::{Limit, NamedLimit};
 use debts::{Debts, FRACTION_BITS};
 
 pub use utilisation::{ParseUtilisationError, Utilisation};
 
-/// The debt ladder, over bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The debt ladder, over bytes: the rule that is called `taut`.
+#[derive(Debug, Clone)]
 pub struct Ladder {
-    /// How much of the link's time must be used while a sender has something to send.
-    pub utilisation: Utilisation,
-    /// The least that the rule may set, in bytes.
-    pub min_limit: u32,
-    /// The most that the rule may set, in bytes.
-    pub max_limit: u32,
+    rule: SizedByNeed<Debts>,
+    utilisation: Utilisation,
+}
+
+impl Ladder {
+    /// The rule that promises so much of the link's time while a sender has something to send.
+    pub fn new(utilisation: Utilisation) -> Self {
+        let debts = Debts::new(utilisation.allowance(FRACTION_BITS));
+        Self {
+            rule: SizedByNeed::new(debts, Config::default()),
+            utilisation,
+        }
+    }
+
+    /// What it promises.
+    pub fn utilisation(&self) -> Utilisation {
+        self.utilisation
+    }
 }
 
 impl Default for Ladder {
     fn default() -> Self {
-        Self {
-            utilisation: Utilisation::DEFAULT,
-            min_limit: 0,
-            max_limit: MAX_LIMIT,
-        }
+        Self::new(Utilisation::DEFAULT)
     }
 }
 
 impl Limit for Ladder {
-    type Sender = FrontSender;
-    type Completer = FrontCompleter<Debts>;
+    forward_limit!();
+}
 
-    fn split(self, now_ns: u64) -> Result<(Self::Sender, Self::Completer), Error> {
-        let bounds = Bounds {
-            min_limit: self.min_limit,
-            max_limit: self.max_limit,
-        };
-        let debts = Debts::new(self.utilisation.allowance(FRACTION_BITS));
-        front::split(debts, bounds, now_ns)
-    }
-
-    fn reset(
-        sender: &mut Self::Sender,
-        completer: &mut Self::Completer,
-        now_ns: u64,
-    ) -> Result<(), Error> {
-        front::reset(sender, completer, now_ns)
+impl fmt::Display for Ladder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.utilisation == Utilisation::DEFAULT {
+            f.write_str("taut")
+        } else {
+            write!(f, "taut:{}", self.utilisation)
+        }
     }
 }
+
+impl NamedLimit for Ladder {}

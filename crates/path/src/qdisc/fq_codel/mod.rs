@@ -143,7 +143,7 @@ impl Waiting for FlowQueue<'_> {
     fn pop(&mut self) -> Option<Packet> {
         let packet = self.slab.pop(self.line)?;
         self.held.backlog.remove(&packet);
-        self.held.memory_bytes -= u64::from(packet.charge_bytes);
+        self.held.memory_bytes -= u64::from(packet.charge_bytes());
         Some(packet)
     }
 
@@ -269,7 +269,7 @@ impl Qdisc for FqCodel {
         let index = self.queue_of(packet.flow);
         self.note(index);
         self.held.backlog.add(&packet);
-        self.held.memory_bytes += u64::from(packet.charge_bytes);
+        self.held.memory_bytes += u64::from(packet.charge_bytes());
         let flow = &mut self.flows[index as usize];
         self.slab.push(&mut flow.line, packet, now_ns);
         if !flow.listed {
@@ -301,9 +301,30 @@ impl Qdisc for FqCodel {
         }
     }
 
+    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
+        let lists = [
+            core::mem::replace(&mut self.new, List::EMPTY),
+            core::mem::replace(&mut self.old, List::EMPTY),
+        ];
+        for mut list in lists {
+            while list.first != NONE {
+                let index = list.first;
+                list.pop(&self.flows);
+                self.note(index);
+                let flow = &mut self.flows[index as usize];
+                flow.listed = false;
+                flow.codel.emptied();
+                while let Some(packet) = self.slab.pop(&mut flow.line) {
+                    gone(packet);
+                }
+            }
+        }
+        self.held = Held::default();
+    }
+
     fn accepts(&self, packet: &Packet) -> bool {
         self.held.backlog.packets < u64::from(self.config.limit_packets)
-            && self.held.memory_bytes + u64::from(packet.charge_bytes)
+            && self.held.memory_bytes + u64::from(packet.charge_bytes())
                 <= self.config.memory_limit_bytes
     }
 

@@ -1,11 +1,11 @@
 //! A driver that lets go of a packet's owner at submission.
 
-use crate::driver::{Completions, TxRing};
+use super::{Completions, TxRing, forward_completions};
 use crate::packet::Packet;
 
 /// Wraps a driver and, while `orphans` is set, gives each packet's budget back when it is submitted
 /// rather than when the device is done with it: what some drivers do, and what defeats small
-/// queues. The reaper counts such packets (`orphaned_packets`).
+/// queues. The completer counts such packets (`orphaned_packets`).
 #[derive(Debug)]
 pub struct Orphaning<D> {
     /// The driver.
@@ -17,6 +17,10 @@ pub struct Orphaning<D> {
 impl<D: TxRing> TxRing for Orphaning<D> {
     type Error = D::Error;
 
+    fn capacity_slots(&self) -> u32 {
+        self.driver.capacity_slots()
+    }
+
     fn slots_free(&self) -> u32 {
         self.driver.slots_free()
     }
@@ -25,11 +29,11 @@ impl<D: TxRing> TxRing for Orphaning<D> {
         self.driver.slots_of_largest()
     }
 
-    fn submit(&mut self, mut packet: Packet, now_ns: u64) {
+    fn submit(&mut self, mut packet: Packet, now_ns: u64) -> Result<(), Packet> {
         if self.orphans {
             drop(packet.take_charge());
         }
-        self.driver.submit(packet, now_ns);
+        self.driver.submit(packet, now_ns)
     }
 
     fn kick(&mut self, now_ns: u64) -> Result<(), Self::Error> {
@@ -40,20 +44,5 @@ impl<D: TxRing> TxRing for Orphaning<D> {
 impl<D: Completions> Completions for Orphaning<D> {
     type Error = D::Error;
 
-    fn slots_free(&self) -> u32 {
-        self.driver.slots_free()
-    }
-
-    fn reap(
-        &mut self,
-        now_ns: u64,
-        budget_packets: u32,
-        freed: &mut dyn FnMut(Packet),
-    ) -> Result<bool, Self::Error> {
-        self.driver.reap(now_ns, budget_packets, freed)
-    }
-
-    fn completions_are_true(&self) -> bool {
-        self.driver.completions_are_true()
-    }
+    forward_completions!(this => this.driver);
 }

@@ -1,0 +1,311 @@
+//! The room of a budget, and the queues that wait for it.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
+use taut_dql::MAX_OBJECT;
+use taut_dql::sync::{AtomicU32, Ordering, Written64, fence};
+
+use crate::queue::shared::Shared;
+use crate::sharing::Threads;
+
+/// The most that a budget counts in flight, in bytes: half of what a rule can count, which hears of
+/// completions late.
+const MAX_IN_FLIGHT_BYTES: u32 = 1 << 30;
+
+/// Does not wait.
+const NO_TICKET: u32 = 0;
+/// Tickets are odd, so that none is [`NO_TICKET`] when they wrap.
+const TICKET_STEP: u32 = 2;
+
+/// The room of all, and who waits for it. Totals wrap at 2^32.
+pub(super) struct Waiters {
+    /// All that was ever sent, in bytes.
+    queued_bytes: AtomicU32,
+    /// All that ever came back.
+    completed_bytes: AtomicU32,
+    /// What may be in flight together.
+    limit_bytes: AtomicU32,
+    /// Size of the object that was sent last: what a rule takes for its slack.
+    last_object_bytes: AtomicU32,
+    /// Times that the rule was told.
+    told: AtomicU32,
+    /// Times that something waited for the budget.
+    refusals: AtomicU32,
+    /// Queues that wait, so that nobody looks through an empty list.
+    waiting: AtomicU32,
+    last_ticket: AtomicU32,
+    starts: AtomicU32,
+    pub(super) queues: Box<[Waiter]>,
+    /// For the model check only: a version whose queues do not look again is broken, and the check
+    /// must catch it.
+    #[cfg(loom)]
+    pub(super) looks_again: bool,
+}
+
+/// One queue.
+pub(super) struct Waiter {
+    gates: Arc<Shared<Threads>>,
+    /// Since when it waits, or [`NO_TICKET`]. Written by its sender.
+    ticket: AtomicU32,
+    /// Written by its sender.
+    queued_bytes: AtomicU32,
+    /// What that was at the last reset. Written by its sender.
+    reset_bytes: AtomicU32,
+    /// When it sent first since the rule was told so often. Written by its sender.
+    first_sent_ns: Written64,
+    first_sent_after: AtomicU32,
+    /// Written by its completer.
+    completed_bytes: AtomicU32,
+}
+
+impl Waiter {
+    pub(super) fn new(gates: Arc<Shared<Threads>>) -> Self {
+        Self {
+            gates,
+            ticket: AtomicU32::new(NO_TICKET),
+            queued_bytes: AtomicU32::new(0),
+            reset_bytes: AtomicU32::new(0),
+            first_sent_ns: Written64::new(0),
+            first_sent_after: AtomicU32::new(u32::MAX),
+            completed_bytes: AtomicU32::new(0),
+        }
+    }
+
+    pub(super) fn in_flight_bytes(&self) -> u32 {
+        // Completed first: it never overtakes what was queued.
+        let completed = self.completed_bytes.load(Ordering::Acquire);
+        self.queued_bytes
+            .load(Ordering::Acquire)
+            .wrapping_sub(completed)
+    }
+
+    /// The ticket of a queue that is stopped and waits.
+    fn waits_since(&self) -> Option<u32> {
+        // The gate was closed after the ticket was drawn.
+        let stopped = self.gates.is_stopped_by_stack();
+        let ticket = self.ticket.load(Ordering::Acquire);
+        (stopped && ticket != NO_TICKET).then_some(ticket)
+    }
+}
+
+/// What a rule is told.
+pub(super) struct Totals {
+    pub(super) completed_bytes: u32,
+    pub(super) queued_bytes: u32,
+    pub(super) last_object_bytes: u32,
+    /// When something was sent first since the rule was last told, as far as that was noted.
+    pub(super) first_sent_ns: Option<u64>,
+    pub(super) refusals: u32,
+}
+
+impl Waiters {
+    pub(super) fn new(queues: Box<[Waiter]>, limit_bytes: u32) -> Self {
+        Self {
+            queued_bytes: AtomicU32::new(0),
+            completed_bytes: AtomicU32::new(0),
+            limit_bytes: AtomicU32::new(limit_bytes),
+            last_object_bytes: AtomicU32::new(0),
+            told: AtomicU32::new(0),
+            refusals: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
+            last_ticket: AtomicU32::new(TICKET_STEP - 1),
+            starts: AtomicU32::new(0),
+            queues,
+            #[cfg(loom)]
+            looks_again: true,
+        }
+    }
+
+    /// Whether the budget has room for one more object. Sequentially consistent, as is what it
+    /// reads: with a stale value, a queue could send more than one object too many.
+    fn has_room(&self) -> bool {
+        self.in_flight_bytes() <= self.limit_bytes()
+    }
+
+    /// For the sender of `queue`: whether it may send one more object.
+    pub(super) fn may_send(&self, queue: usize) -> bool {
+        self.looks(queue) && (self.queues[queue].in_flight_bytes() == 0 || self.has_room())
+    }
+
+    /// Whether the sender of `queue` looks for room: always, but in the version for the model
+    /// check, once its gate is closed.
+    #[cfg(loom)]
+    pub(super) fn looks(&self, queue: usize) -> bool {
+        self.looks_again || !self.queues[queue].gates.is_stopped_by_stack()
+    }
+
+    /// Always.
+    #[cfg(not(loom))]
+    pub(super) const fn looks(&self, _queue: usize) -> bool {
+        true
+    }
+
+    /// For the completer of `queue`, whose own limit has room: whether its queue can be started, it
+    /// being its turn or it having nothing in flight.
+    pub(super) fn may_start(&self, queue: usize) -> bool {
+        let own = &self.queues[queue];
+        match own.ticket.load(Ordering::Acquire) {
+            NO_TICKET => true,
+            _ if own.in_flight_bytes() == 0 => true,
+            _ => self.has_room() && self.first_waiting() == Some(queue),
+        }
+    }
+
+    /// For the sender of `queue`: accounts for an object.
+    pub(super) fn charge(&self, queue: usize, bytes: u32, now_ns: u64) {
+        let own = &self.queues[queue];
+        // The one object that a queue may always send does not cost it its place.
+        if own.in_flight_bytes() > 0 {
+            self.leave(queue);
+        }
+        add(&own.queued_bytes, bytes);
+        self.last_object_bytes.store(bytes, Ordering::Relaxed);
+        let told = self.told.load(Ordering::Relaxed);
+        if own.first_sent_after.load(Ordering::Relaxed) != told {
+            own.first_sent_ns.store(now_ns);
+            // Release: whoever sees the number sees the time that belongs to it.
+            own.first_sent_after.store(told, Ordering::Release);
+        }
+        self.queued_bytes.fetch_add(bytes, Ordering::SeqCst);
+    }
+
+    /// For the sender of `queue`: the object that it sent last goes nowhere.
+    pub(super) fn uncharge(&self, queue: usize, bytes: u32) {
+        add(&self.queues[queue].queued_bytes, bytes.wrapping_neg());
+        self.queued_bytes.fetch_sub(bytes, Ordering::SeqCst);
+    }
+
+    /// Whether an object of `bytes` can be counted.
+    pub(super) fn can_count(&self, bytes: u32) -> bool {
+        bytes <= MAX_OBJECT && self.in_flight_bytes() + bytes < MAX_IN_FLIGHT_BYTES
+    }
+
+    /// For the completer of `queue`: bytes came back, at most what it has in flight.
+    pub(super) fn give_back(&self, queue: usize, bytes: u32) {
+        add(&self.queues[queue].completed_bytes, bytes);
+        self.completed_bytes.fetch_add(bytes, Ordering::SeqCst);
+    }
+
+    /// For the sender of `queue`: what it sent until now is to be forgotten.
+    pub(super) fn begin_reset(&self, queue: usize) {
+        let own = &self.queues[queue];
+        let queued = own.queued_bytes.load(Ordering::Relaxed);
+        // Read by the completer after it saw the reset, which is published after this.
+        own.reset_bytes.store(queued, Ordering::Release);
+    }
+
+    /// For the completer of `queue`: what was in flight when its sender began the last reset.
+    pub(super) fn bytes_to_forget(&self, queue: usize) -> u32 {
+        let own = &self.queues[queue];
+        let completed = own.completed_bytes.load(Ordering::Relaxed);
+        own.reset_bytes
+            .load(Ordering::Acquire)
+            .wrapping_sub(completed)
+    }
+
+    pub(super) fn in_flight_bytes(&self) -> u32 {
+        // Completed first: it never overtakes what was queued, and too much is seen, not too little.
+        let completed = self.completed_bytes.load(Ordering::SeqCst);
+        self.queued_bytes
+            .load(Ordering::SeqCst)
+            .wrapping_sub(completed)
+    }
+
+    /// For the sender of `queue`, which found no room: waits, unless it does.
+    pub(super) fn enter(&self, queue: usize) {
+        let own = &self.queues[queue].ticket;
+        if own.load(Ordering::Relaxed) == NO_TICKET {
+            self.waiting.fetch_add(1, Ordering::SeqCst);
+            let ticket = self.last_ticket.fetch_add(TICKET_STEP, Ordering::Relaxed);
+            own.store(ticket.wrapping_add(TICKET_STEP), Ordering::Release);
+        }
+    }
+
+    /// For the sender of `queue`, which waits for the budget no more.
+    pub(super) fn leave(&self, queue: usize) {
+        let own = &self.queues[queue].ticket;
+        if own.load(Ordering::Relaxed) != NO_TICKET {
+            own.store(NO_TICKET, Ordering::Release);
+            self.waiting.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// The queue that has waited longest.
+    fn first_waiting(&self) -> Option<usize> {
+        let last = self.last_ticket.load(Ordering::Relaxed);
+        let age = |waiter: &Waiter| Some(last.wrapping_sub(waiter.waits_since()?) as i32);
+        let waiting = self.queues.iter().enumerate();
+        let waiting = waiting.filter_map(|(queue, waiter)| Some((age(waiter)?, queue)));
+        // Of equal ages, which there are none, the first.
+        waiting
+            .max_by_key(|&(age, queue)| (age, core::cmp::Reverse(queue)))
+            .map(|(_, queue)| queue)
+    }
+
+    /// For whoever gave back, or takes no more: starts the queue that has waited longest, if there
+    /// is room. That one calls this when it is through. Returns which queue now runs.
+    pub(super) fn start_next(&self) -> Option<usize> {
+        fence(Ordering::SeqCst);
+        if self.waiting.load(Ordering::SeqCst) == 0 {
+            return None;
+        }
+        // Each round opens a gate, or somebody else did.
+        while self.has_room() {
+            let queue = self.first_waiting()?;
+            // A queue whose ring is full cannot use the room: on to the next.
+            if self.queues[queue].gates.start_stack() {
+                self.starts.fetch_add(1, Ordering::Relaxed);
+                return Some(queue);
+            }
+        }
+        None
+    }
+
+    /// Something waits for the budget.
+    pub(super) fn note_refused(&self) {
+        self.refusals.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What the rule is told now.
+    pub(super) fn totals(&self) -> Totals {
+        let completed_bytes = self.completed_bytes.load(Ordering::SeqCst);
+        let queued_bytes = self.queued_bytes.load(Ordering::SeqCst);
+        let told = self.told.fetch_add(1, Ordering::AcqRel);
+        let sent = self.queues.iter().filter_map(|queue| {
+            let since = queue.first_sent_after.load(Ordering::Acquire);
+            (since == told).then(|| queue.first_sent_ns.load())
+        });
+        Totals {
+            completed_bytes,
+            queued_bytes,
+            last_object_bytes: self.last_object_bytes.load(Ordering::Relaxed),
+            first_sent_ns: sent.min(),
+            refusals: self.refusals.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(super) fn limit_bytes(&self) -> u32 {
+        self.limit_bytes.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn set_limit(&self, bytes: u32) {
+        self.limit_bytes.store(bytes, Ordering::SeqCst);
+    }
+
+    /// Times that a queue began to wait, wrapping.
+    pub(super) fn waits(&self) -> u32 {
+        self.last_ticket.load(Ordering::Relaxed) / TICKET_STEP
+    }
+
+    /// Times that a queue was started by another, wrapping.
+    pub(super) fn starts(&self) -> u32 {
+        self.starts.load(Ordering::Relaxed)
+    }
+}
+
+/// Adds to a total with one writer.
+fn add(total: &AtomicU32, bytes: u32) {
+    let sum = total.load(Ordering::Relaxed).wrapping_add(bytes);
+    total.store(sum, Ordering::Release);
+}

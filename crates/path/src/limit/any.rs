@@ -1,0 +1,259 @@
+//! A limit chosen at run time, by its name.
+
+use alloc::boxed::Box;
+use alloc::string::ToString;
+use core::fmt;
+use core::str::FromStr;
+
+use taut_dql::{Config, Error, MAX_LIMIT};
+
+use super::ladder::ParseUtilisationError;
+use super::{Dynamic, Fixed, Ladder, Limit, Need, Round, Unit};
+use crate::units::{self, ParseUnitError};
+
+/// One rule that can be chosen by its name.
+pub struct RuleName {
+    /// How it is spelled, with what may follow.
+    pub usage: &'static str,
+    /// What it does, in one line.
+    pub help: &'static str,
+    name: &'static str,
+    /// Makes it of what follows the name and a colon.
+    make: fn(Option<&str>) -> Result<AnyLimit, ParseLimitError>,
+}
+
+/// Every rule with a name. A new one is a line here.
+pub const RULES: &[RuleName] = &[
+    RuleName {
+        name: "off",
+        usage: "off",
+        help: "no limit: only the ring holds the queue back",
+        make: |argument| plain(argument, Fixed::off),
+    },
+    RuleName {
+        name: "dql",
+        usage: "dql",
+        help: "Linux's rule, byte queue limits",
+        make: |argument| plain(argument, Dynamic::default),
+    },
+    RuleName {
+        name: "need",
+        usage: "need",
+        help: "the most that an interval of the last second needed",
+        make: |argument| plain(argument, Need::default),
+    },
+    RuleName {
+        name: "taut",
+        usage: "taut[:SHARE%]",
+        help: "the least that keeps the link busy for a share of the time (99.9% if not said)",
+        make: |argument| {
+            let utilisation = argument.map(str::parse).transpose();
+            let utilisation = utilisation.map_err(ParseLimitError::Utilisation)?;
+            Ok(AnyLimit::new(Ladder::new(utilisation.unwrap_or_default())))
+        },
+    },
+];
+
+/// What is spelled as a number.
+const NUMBERS: &str = "a size such as 40k, or packets such as 32p";
+
+fn plain<L: NamedLimit + Clone>(
+    argument: Option<&str>,
+    make: fn() -> L,
+) -> Result<AnyLimit, ParseLimitError> {
+    match argument {
+        None => Ok(AnyLimit::new(make())),
+        Some(_) => Err(ParseLimitError::NoArgument),
+    }
+}
+
+/// A rule that can tell its name: as [`AnyLimit`] reads it, for rules of this crate.
+pub trait NamedLimit: Limit + fmt::Display + fmt::Debug + CloneNamed + Send + Sync {}
+
+/// What every rule that can be cloned has.
+pub trait CloneNamed {
+    /// A clone on the heap.
+    fn clone_named(&self) -> Box<dyn NamedLimit>;
+}
+
+impl<L: NamedLimit + Clone + 'static> CloneNamed for L {
+    fn clone_named(&self) -> Box<dyn NamedLimit> {
+        Box::new(self.clone())
+    }
+}
+
+/// Any rule: one type for a limit chosen at run time.
+///
+/// ```
+/// use taut_path::AnyLimit;
+/// let limit: AnyLimit = "taut:99.5%".parse()?;
+/// assert_eq!(limit.to_string(), "taut:99.5%");
+/// assert_eq!("40960".parse::<AnyLimit>()?.to_string(), "40k");
+/// # Ok::<(), taut_path::limit::ParseLimitError>(())
+/// ```
+/// [`RULES`] lists the names. A rule of another crate goes in through [`new`](Self::new).
+#[derive(Debug)]
+pub struct AnyLimit(Box<dyn NamedLimit>);
+
+impl AnyLimit {
+    /// Holds `rule`, which may be of another crate.
+    pub fn new(rule: impl NamedLimit + Clone + 'static) -> Self {
+        Self(Box::new(rule))
+    }
+
+    /// No limit: only the ring.
+    pub fn off() -> Self {
+        Self::new(Fixed::off())
+    }
+
+    /// A fixed number of bytes.
+    pub fn bytes(limit_bytes: u32) -> Self {
+        Self::new(Fixed::bytes(limit_bytes))
+    }
+
+    /// A fixed number of packets.
+    pub fn packets(depth_packets: u32) -> Self {
+        Self::new(Fixed::packets(depth_packets))
+    }
+
+    /// Linux's rule.
+    pub fn dql() -> Self {
+        Self::new(Dynamic::default())
+    }
+
+    /// The rule of this project.
+    pub fn taut() -> Self {
+        Self::new(Ladder::default())
+    }
+
+    /// Whether it holds nothing back.
+    pub fn is_off(&self) -> bool {
+        *self == Self::off()
+    }
+}
+
+impl Default for AnyLimit {
+    /// Linux's rule, which everybody knows.
+    fn default() -> Self {
+        Self::dql()
+    }
+}
+
+impl Clone for AnyLimit {
+    fn clone(&self) -> Self {
+        Self(self.0.clone_named())
+    }
+}
+
+/// Two rules that are spelled alike are the same.
+impl PartialEq for AnyLimit {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for AnyLimit {}
+
+impl fmt::Display for AnyLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Limit for AnyLimit {
+    fn unit(&self) -> Unit {
+        self.0.unit()
+    }
+
+    fn begin(&mut self, now_ns: u64) {
+        self.0.begin(now_ns);
+    }
+
+    fn limit(&self) -> u32 {
+        self.0.limit()
+    }
+
+    fn completed(&mut self, round: &Round) -> u32 {
+        self.0.completed(round)
+    }
+
+    fn asks_return(&self) -> bool {
+        self.0.asks_return()
+    }
+
+    fn reset(&mut self, now_ns: u64) {
+        self.0.reset(now_ns);
+    }
+
+    fn config(&self) -> Config {
+        self.0.config()
+    }
+
+    fn set_config(&mut self, config: Config) -> Result<(), Error> {
+        self.0.set_config(config)
+    }
+}
+
+/// Why a limit was not understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ParseLimitError {
+    /// Neither a name nor a number of packets nor a size.
+    Unknown(ParseUnitError),
+    /// The number is outside of 1 to [`MAX_LIMIT`].
+    OutOfRange,
+    /// Something follows the name of a rule that cannot be told anything.
+    NoArgument,
+    /// What is promised is no share, or outside of what can be.
+    Utilisation(ParseUtilisationError),
+}
+
+impl fmt::Display for ParseLimitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(error) => write!(f, "{error}; or ")?,
+            Self::NoArgument => f.write_str("this rule takes nothing after its name; ")?,
+            Self::OutOfRange => {}
+            Self::Utilisation(error) => return error.fmt(f),
+        }
+        f.write_str("allowed are ")?;
+        for rule in RULES {
+            write!(f, "{}, ", rule.usage)?;
+        }
+        write!(f, "{NUMBERS} (1 to {MAX_LIMIT})")
+    }
+}
+
+impl core::error::Error for ParseLimitError {}
+
+impl FromStr for AnyLimit {
+    type Err = ParseLimitError;
+
+    fn from_str(text: &str) -> Result<Self, ParseLimitError> {
+        let (name, argument) = match text.split_once(':') {
+            Some((name, argument)) => (name, Some(argument)),
+            None => (text, None),
+        };
+        if let Some(rule) = RULES.iter().find(|rule| rule.name == name) {
+            return (rule.make)(argument);
+        }
+        if let Some(digits) = text.strip_suffix('p')
+            && !digits.is_empty()
+            && digits.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            // Digits that do not fit are out of range like those that do.
+            return in_range(digits.parse().unwrap_or(u64::MAX)).map(Self::packets);
+        }
+        units::parse_size_bytes(text)
+            .map_err(ParseLimitError::Unknown)
+            .and_then(in_range)
+            .map(Self::bytes)
+    }
+}
+
+fn in_range(units: u64) -> Result<u32, ParseLimitError> {
+    match u32::try_from(units) {
+        Ok(units) if (1..=MAX_LIMIT).contains(&units) => Ok(units),
+        _ => Err(ParseLimitError::OutOfRange),
+    }
+}

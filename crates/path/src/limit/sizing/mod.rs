@@ -1,0 +1,237 @@
+//! What the rules have in common that size the limit by *need*.
+//!
+//! The **need** of an interval between two completions is the smallest limit with which the device
+//! would not have run dry in it. A sender that refills at once needs what finished in the interval,
+//! not twice that: right after a completion it fills up to the limit, and until the next one
+//! nothing but that feeds the device.
+//!
+//! ```text
+//!    completion        sender back                     completion
+//! -------+-----------------+-------------------------------+---------> time
+//!        |<--- latency --->|                               |
+//!        |   rate x latency drains while nobody refills    |
+//!        |<------------------ interval ------------------->|
+//!                bytes that finish here must all be there at its start
+//!
+//!        need = bytes finished + rate x latency of the refill that follows
+//! ```
+//!
+//! If the device ran dry, the bytes say too little; then need is what its measured rate could have
+//! done. Intervals in which nobody was refused say nothing, since any limit would have done.
+//!
+//! The sender pays one load for each packet and, when the rule asked for it, the time of one. All
+//! arithmetic is the completer's, and what a [`Sizer`] makes of the needs is the difference between
+//! the rules.
+
+mod interval;
+mod rate;
+
+use taut_dql::{Config, Error, MAX_LIMIT};
+
+use super::{Limit, Round};
+use interval::{Interval, Intervals, Measured, Sample};
+
+/// Makes a limit of needs.
+pub trait Sizer {
+    /// `bytes` finished in an interval in which nobody was refused. It must not raise the limit.
+    fn unrefused(&mut self, bytes: u64);
+
+    /// An interval needed `need_bytes`, at most [`MAX_LIMIT`]; `weight` says how much to make of
+    /// it.
+    fn needed(&mut self, need_bytes: u32, weight: u32, now_ns: u64);
+
+    /// The device works at this rate.
+    fn rate_is(&mut self, bytes_per_ms: u64);
+
+    /// The limit that the needs make.
+    fn limit_bytes(&self) -> u32;
+
+    /// Puts the limit by hand, until the next need.
+    fn put(&mut self, limit_bytes: u32);
+
+    /// Sets how far back it looks, if that is a time, in ns.
+    fn set_memory_ns(&mut self, memory_ns: u64);
+
+    /// Forgets all needs.
+    fn reset(&mut self, now_ns: u64);
+}
+
+/// A rule that sizes by need.
+#[derive(Debug, Clone)]
+pub struct SizedByNeed<S> {
+    sizer: S,
+    /// Bounds and hold time; its `limit` is the limit in force.
+    config: Config,
+    intervals: Intervals,
+    /// What the rounds so far of an open chain finished, and what was in flight at its start.
+    chain: Option<Chain>,
+    refusals_heard: u32,
+    asks_return: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Chain {
+    finished_bytes: u64,
+    in_flight_bytes: u32,
+}
+
+impl<S: Sizer> SizedByNeed<S> {
+    /// A rule whose limit stays within the bounds of `config`, which were checked.
+    pub fn new(sizer: S, config: Config) -> Self {
+        Self {
+            sizer,
+            config: Config {
+                limit: config.min_limit,
+                ..config
+            },
+            intervals: Intervals::new(0),
+            chain: None,
+            refusals_heard: 0,
+            asks_return: false,
+        }
+    }
+
+    fn bounded_limit_bytes(&self) -> u32 {
+        self.sizer
+            .limit_bytes()
+            .max(self.config.min_limit)
+            .min(self.config.max_limit)
+    }
+
+    /// The end of an interval: from needs to a limit.
+    fn close(&mut self, chain: Chain, left_bytes: u32, round: &Round) {
+        let now_ns = round.now_ns;
+        let mut interval = Interval {
+            now_ns,
+            finished_bytes: chain.finished_bytes,
+            in_flight_bytes: chain.in_flight_bytes,
+            left_bytes,
+            came_back_ns: round.returned_ns,
+            refused: false,
+        };
+        if self.intervals.sender_is_away(&interval) {
+            return;
+        }
+        let heard = core::mem::replace(&mut self.refusals_heard, round.refusals);
+        interval.refused = heard != round.refusals || self.intervals.still_refused();
+        let latency_ns = self.intervals.latency_ns(&interval);
+        if let Some(sample) = self.intervals.settle(latency_ns) {
+            self.size(sample, now_ns);
+        }
+        let (measured, rate_is_new) = self.intervals.measure(&interval, latency_ns);
+        match measured {
+            Measured::Unrefused => self.sizer.unrefused(chain.finished_bytes),
+            Measured::Pending => {}
+            Measured::Dry(sample) => self.size(sample, now_ns),
+        }
+        if rate_is_new {
+            let bytes_per_ms = self.intervals.rate().bytes(1_000_000);
+            self.sizer.rate_is(bytes_per_ms);
+        }
+        let limit_bytes = self.bounded_limit_bytes();
+        self.asks_return = self.intervals.end(&interval, limit_bytes);
+    }
+
+    fn size(&mut self, sample: Sample, now_ns: u64) {
+        // No limit above it can be set, so a larger need asks for nothing more.
+        let need_bytes = u32::try_from(sample.need_bytes).unwrap_or(MAX_LIMIT);
+        self.sizer
+            .needed(need_bytes.min(MAX_LIMIT), sample.weight, now_ns);
+    }
+}
+
+impl<S: Sizer> Limit for SizedByNeed<S> {
+    fn begin(&mut self, now_ns: u64) {
+        self.intervals = Intervals::new(now_ns);
+        self.sizer.reset(now_ns);
+    }
+
+    fn limit(&self) -> u32 {
+        self.config.limit
+    }
+
+    fn completed(&mut self, round: &Round) -> u32 {
+        self.asks_return = false;
+        if round.units == 0 && self.chain.is_none() {
+            return self.config.limit;
+        }
+        let mut chain = self.chain.take().unwrap_or(Chain {
+            finished_bytes: 0,
+            in_flight_bytes: round.in_flight,
+        });
+        chain.finished_bytes = chain.finished_bytes.saturating_add(round.units.into());
+        let left_bytes = round.in_flight - round.units;
+        if round.more {
+            self.chain = Some(chain);
+            let limit_bytes = self.bounded_limit_bytes();
+            self.intervals.round(round.now_ns, left_bytes, limit_bytes);
+        } else {
+            self.close(chain, left_bytes, round);
+        }
+        self.config.limit = self.bounded_limit_bytes();
+        self.config.limit
+    }
+
+    fn asks_return(&self) -> bool {
+        self.asks_return
+    }
+
+    fn reset(&mut self, now_ns: u64) {
+        self.config.limit = self.config.min_limit;
+        self.chain = None;
+        self.refusals_heard = 0;
+        self.asks_return = false;
+        self.begin(now_ns);
+    }
+
+    fn config(&self) -> Config {
+        self.config
+    }
+
+    fn set_config(&mut self, config: Config) -> Result<(), Error> {
+        config.validate()?;
+        if config.limit != self.config.limit {
+            self.sizer.put(config.limit);
+        }
+        if config.hold_time_ns != self.config.hold_time_ns {
+            self.sizer.set_memory_ns(config.hold_time_ns);
+        }
+        self.config = config;
+        Ok(())
+    }
+}
+
+/// The methods of a rule, each handed on to the [`SizedByNeed`] in its field `rule`.
+macro_rules! forward_limit {
+    () => {
+        fn begin(&mut self, now_ns: u64) {
+            self.rule.begin(now_ns);
+        }
+
+        fn limit(&self) -> u32 {
+            self.rule.limit()
+        }
+
+        fn completed(&mut self, round: &$crate::limit::Round) -> u32 {
+            self.rule.completed(round)
+        }
+
+        fn asks_return(&self) -> bool {
+            self.rule.asks_return()
+        }
+
+        fn reset(&mut self, now_ns: u64) {
+            self.rule.reset(now_ns);
+        }
+
+        fn config(&self) -> taut_dql::Config {
+            self.rule.config()
+        }
+
+        fn set_config(&mut self, config: taut_dql::Config) -> Result<(), taut_dql::Error> {
+            self.rule.set_config(config)
+        }
+    };
+}
+
+pub(super) use forward_limit;

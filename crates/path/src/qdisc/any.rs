@@ -1,0 +1,105 @@
+//! A discipline chosen at run time, by its name.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use core::fmt;
+use core::str::FromStr;
+
+use super::table::{ParseQdiscError, by_name, spelled_out};
+use super::{Backlog, Burst, DEFAULT_LIMIT_PACKETS, Fifo, Qdisc};
+use crate::packet::{Packet, PacketSink};
+
+/// Any discipline: one type for one that is chosen at run time.
+///
+/// ```
+/// use taut_path::qdisc::AnyQdisc;
+/// let qdisc: AnyQdisc = "codel limit 100 ecn".parse()?;
+/// assert_eq!(qdisc.to_string(), "codel limit 100 target 5ms interval 100ms ecn");
+/// # Ok::<(), taut_path::qdisc::ParseQdiscError>(())
+/// ```
+/// [`DISCIPLINES`](super::DISCIPLINES) lists the names. A discipline of another crate goes in through
+/// [`new`](Self::new).
+pub struct AnyQdisc {
+    qdisc: Box<dyn Qdisc + Send>,
+    spelled: String,
+}
+
+impl AnyQdisc {
+    /// Holds `qdisc`, which may be of another crate, under a name of its own.
+    pub fn new(name: &str, qdisc: impl Qdisc + Send + 'static) -> Self {
+        Self {
+            qdisc: Box::new(qdisc),
+            spelled: name.into(),
+        }
+    }
+}
+
+impl Default for AnyQdisc {
+    /// `pfifo` for as many packets as an Ethernet device queues.
+    fn default() -> Self {
+        Self::new("pfifo", Fifo::new(DEFAULT_LIMIT_PACKETS))
+    }
+}
+
+impl FromStr for AnyQdisc {
+    type Err = ParseQdiscError;
+
+    fn from_str(text: &str) -> Result<Self, ParseQdiscError> {
+        Ok(Self {
+            qdisc: by_name(text)?,
+            spelled: spelled_out(text)?,
+        })
+    }
+}
+
+/// With every parameter written out, as `tc` would show it.
+impl fmt::Display for AnyQdisc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.spelled)
+    }
+}
+
+impl fmt::Debug for AnyQdisc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AnyQdisc({})", self.spelled)
+    }
+}
+
+impl From<Box<dyn Qdisc + Send>> for AnyQdisc {
+    fn from(qdisc: Box<dyn Qdisc + Send>) -> Self {
+        Self {
+            qdisc,
+            spelled: "another discipline".into(),
+        }
+    }
+}
+
+impl Qdisc for AnyQdisc {
+    fn enqueue(&mut self, packet: Packet, now_ns: u64, sink: &mut dyn PacketSink) {
+        self.qdisc.enqueue(packet, now_ns, sink);
+    }
+
+    fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
+        self.qdisc.dequeue(now_ns, sink)
+    }
+
+    fn dequeue_burst(&mut self, now_ns: u64, burst: &mut dyn Burst) {
+        self.qdisc.dequeue_burst(now_ns, burst);
+    }
+
+    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
+        self.qdisc.drain(gone);
+    }
+
+    fn accepts(&self, packet: &Packet) -> bool {
+        self.qdisc.accepts(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.qdisc.backlog()
+    }
+
+    fn next_ready(&self, now_ns: u64) -> Option<u64> {
+        self.qdisc.next_ready(now_ns)
+    }
+}

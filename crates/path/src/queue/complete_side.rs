@@ -1,0 +1,503 @@
+//! What a completer does, whoever shares the queue with it.
+
+use taut_dql::{Cadence, Config, Stall, StallWatch};
+
+use super::counters::CompleterCounters;
+use super::error::{CompleteError, RepairError};
+use super::send_side::Context;
+use super::shared::Shared;
+use super::watch::Heard;
+use super::{Completed, QueueConfig, Repair, Snapshot};
+use crate::budget::Member;
+use crate::driver::{Completions, InRing};
+use crate::knobs::{Knob, KnobError, NS_PER_MS, Setting};
+use crate::ledger::CompleterLedger;
+use crate::limit::{Done, Limit, Round, Unit};
+use crate::packet::{Packet, PacketSink, SentMark};
+use crate::probe::{Event, Probe};
+use crate::sharing::Sharing;
+
+/// The completer's own part of a queue.
+pub(crate) struct CompleteSide<L> {
+    rule: L,
+    unit: Unit,
+    pub(super) ledger: CompleterLedger,
+    /// What packets of this epoch are marked with, and the reset that began it.
+    mark: SentMark,
+    reset: u32,
+    reaped: Reaped,
+    /// The rule was told that more comes.
+    chain_is_open: bool,
+    cadence: Option<Cadence>,
+    pub(super) stall: StallWatch,
+    /// When it was last asked, in ns.
+    checked_ns: u64,
+    restart_slots: u32,
+    reap_budget_packets: u32,
+    /// A round that failed started the queue again, and its caller was not told.
+    schedule_owed: bool,
+    counters: CompleterCounters,
+    pub(super) budget: Option<Member>,
+    /// Settings that others asked for, as far as they were heard.
+    heard: Heard,
+}
+
+/// What was handed back and not yet accounted for. Kept with the queue, so that what a sink that
+/// panics has seen is counted by the next round.
+#[derive(Debug, Clone, Copy, Default)]
+struct Reaped {
+    /// Of this epoch.
+    done: Done,
+    /// Of the next, whose reset this half has not seen yet.
+    next: Done,
+    late_packets: u32,
+    stray_packets: u32,
+    orphaned_packets: u32,
+}
+
+impl Reaped {
+    /// Counts a packet that came back, and says whether anybody knows whose it is. `newest` is the
+    /// mark of the epoch that the sender began last.
+    #[inline]
+    fn count(
+        &mut self,
+        packet: &Packet,
+        mark: SentMark,
+        newest: impl FnOnce() -> SentMark,
+    ) -> bool {
+        if packet.sent == mark {
+            add(&mut self.done, packet);
+            return true;
+        }
+        self.count_odd(packet, mark, newest())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_odd(&mut self, packet: &Packet, mark: SentMark, newest: SentMark) -> bool {
+        self.orphaned_packets += u32::from(packet.sent.is_orphaned());
+        let sent = packet.sent.plain();
+        if sent == mark {
+            add(&mut self.done, packet);
+        } else if sent == newest {
+            add(&mut self.next, packet);
+        } else if sent.is_of_queue(mark) {
+            self.late_packets += 1;
+        } else {
+            self.stray_packets += 1;
+        }
+        sent != SentMark::NEVER
+    }
+}
+
+#[inline]
+fn add(done: &mut Done, packet: &Packet) {
+    done.packets += 1;
+    // Only a limit in packets can have more bytes in flight than this can say.
+    done.bytes = done.bytes.saturating_add(packet.counted_bytes());
+}
+
+impl<L: Limit> CompleteSide<L> {
+    pub(super) fn new(rule: L, mark: SentMark, restart_slots: u32, config: &QueueConfig) -> Self {
+        let cadence = (config.cadence_ns > 0).then(|| Cadence::new(config.cadence_ns));
+        Self {
+            ledger: CompleterLedger::new(rule.limit()),
+            unit: rule.unit(),
+            rule,
+            mark,
+            reset: 0,
+            reaped: Reaped::default(),
+            chain_is_open: false,
+            cadence,
+            stall: StallWatch::new(config.stall_threshold_ns),
+            checked_ns: 0,
+            restart_slots,
+            reap_budget_packets: config.reap_budget_packets,
+            schedule_owed: false,
+            counters: CompleterCounters::default(),
+            budget: None,
+            heard: Heard::default(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn complete<M: Sharing, C: Completions, S: PacketSink + ?Sized, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        completions: &mut C,
+        at: Context<'_, S, P>,
+    ) -> Result<Completed, CompleteError<C::Error>> {
+        self.finish_reset(shared, at.now_ns, at.probe);
+        let (reaped, ledger, mark) = (&mut self.reaped, &self.ledger, self.mark);
+        let newest = || mark.after_resets(ledger.reset_begun(&shared.ledger));
+        let sink = at.sink;
+        let more = completions.reap(at.now_ns, self.reap_budget_packets, &mut |packet| {
+            // Before the sink, which may panic.
+            if reaped.count(&packet, mark, newest) {
+                sink.freed(packet);
+            } else {
+                sink.stray(packet);
+            }
+        });
+        // What was handed out before an error is complete all the same.
+        let result = self.account(shared, *more.as_ref().unwrap_or(&false), at.now_ns, at.probe);
+        self.schedule_owed |= self.restart(shared, completions);
+        if M::OBSERVED {
+            self.hear(shared);
+            let config = self.rule.config();
+            shared.published.completer(&self.counters(), &config);
+        }
+        more.map_err(CompleteError::Driver)?;
+        let mut completed = result.map_err(|packets| CompleteError::Stray { packets })?;
+        completed.schedule = core::mem::take(&mut self.schedule_owed);
+        Ok(completed)
+    }
+
+    /// Accounts for what was handed back. An error is the number of packets that were not ours.
+    #[inline]
+    fn account<M: Sharing, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        more: bool,
+        now_ns: u64,
+        probe: &mut P,
+    ) -> Result<Completed, u32> {
+        let mut completed = Completed {
+            more,
+            ..Completed::default()
+        };
+        let mut stray_packets = 0;
+        let odd = self.reaped;
+        if odd.next.packets | odd.late_packets | odd.stray_packets | odd.orphaned_packets > 0 {
+            stray_packets = self.account_odd(shared, &mut completed, now_ns, probe);
+        }
+        completed.done = core::mem::take(&mut self.reaped.done);
+        self.tell_rule(shared, completed.done, more, now_ns, probe);
+        completed.stalled = self.check_stall(shared, now_ns, probe);
+        if stray_packets > 0 {
+            return Err(stray_packets);
+        }
+        Ok(completed)
+    }
+
+    /// What came back and does not simply count. Returns how much of it was not ours.
+    #[cold]
+    fn account_odd<M: Sharing, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        completed: &mut Completed,
+        now_ns: u64,
+        probe: &mut P,
+    ) -> u32 {
+        // Whoever sees a packet of the next epoch sees that it has begun.
+        self.finish_reset(shared, now_ns, probe);
+        let odd = core::mem::take(&mut self.reaped);
+        self.reaped.done = odd.done;
+        self.counters.late_packets += u64::from(odd.late_packets);
+        self.counters.stray_packets += u64::from(odd.stray_packets);
+        self.counters.orphaned_packets += u64::from(odd.orphaned_packets);
+        completed.late_packets = odd.late_packets;
+        if odd.stray_packets > 0 {
+            probe.event(now_ns, Event::Stray(odd.stray_packets));
+        }
+        odd.stray_packets
+    }
+
+    #[inline]
+    fn tell_rule<M: Sharing, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        done: Done,
+        more: bool,
+        now_ns: u64,
+        probe: &mut P,
+    ) {
+        if done.packets > 0 {
+            self.counters.rounds += 1;
+            self.counters.completed_packets += u64::from(done.packets);
+            self.counters.completed_bytes += u64::from(done.bytes);
+            probe.event(now_ns, Event::Completed(done));
+        }
+        let units = self.hand_on(done, now_ns);
+        if units > 0 || self.chain_is_open {
+            // A round of nothing closes a chain, unless it is the driver's to go on.
+            let more = more && units > 0;
+            self.count(shared, units, more, now_ns);
+            if probe.listens() && units > 0 {
+                probe.event(now_ns, Event::Limit(self.rule.config().limit));
+            }
+        }
+        if let Some(budget) = &self.budget
+            && done.packets > 0
+        {
+            budget.release(done.bytes, now_ns);
+        }
+        // Also with a cadence: a device that ran dry while the queue was stopped finished more than
+        // the limit, and that is handed on at once.
+        if done.packets > 0
+            && shared.stack.is_closed()
+            && self.ledger.sender_side(&shared.ledger).in_flight == 0
+        {
+            self.counters.starved += 1;
+            probe.event(now_ns, Event::Starved);
+        }
+    }
+
+    /// The units that the rule hears of now.
+    #[inline]
+    fn hand_on(&mut self, done: Done, now_ns: u64) -> u32 {
+        let units = match self.unit {
+            Unit::Bytes => done.bytes,
+            Unit::Packets => done.packets,
+        };
+        match &mut self.cadence {
+            None => units,
+            Some(cadence) if units > 0 => cadence
+                .add(units, self.rule.limit(), now_ns)
+                .unwrap_or_default(),
+            Some(cadence) => cadence.due(now_ns).unwrap_or_default(),
+        }
+    }
+
+    /// Tells the rule of a round, and publishes the room that it leaves.
+    #[inline]
+    fn count<M: Sharing>(&mut self, shared: &Shared<M>, units: u32, more: bool, now_ns: u64) {
+        let ledger = &shared.ledger;
+        let side = self.ledger.sender_side(ledger);
+        debug_assert!(units <= side.in_flight, "only what was sent is counted");
+        let units = units.min(side.in_flight);
+        let round = Round {
+            now_ns,
+            units,
+            in_flight: side.in_flight,
+            num_queued: side.num_queued,
+            last_object: self.ledger.last_object(ledger),
+            more,
+            returned_ns: self.ledger.returned_ns(ledger),
+            refusals: self.ledger.refusals(ledger),
+        };
+        let limit = self.rule.completed(&round);
+        if self.rule.asks_return() {
+            self.ledger.ask(ledger);
+        }
+        self.ledger.completed(ledger, units, limit);
+        self.chain_is_open = more;
+        self.stall
+            .completed(side.num_queued, self.ledger.num_completed(), now_ns);
+    }
+
+    /// Clears each stop whose reason is gone. Returns whether the sender must be run.
+    #[inline]
+    fn restart<M: Sharing, C: Completions>(&self, shared: &Shared<M>, completions: &C) -> bool {
+        M::full_fence();
+        let stack = shared.stack.open_if_fenced(|| {
+            self.ledger.has_room(&shared.ledger)
+                && self.budget.as_ref().is_none_or(Member::may_start)
+        });
+        let driver = shared
+            .driver
+            .open_if_fenced(|| completions.slots_free() >= self.restart_slots);
+        let asked = shared.reset_asked() != self.reset;
+        let schedule = asked || (stack || driver) && shared.is_open();
+        if schedule {
+            shared.room.notify(|| true);
+        }
+        // A queue that runs now shares what is left when it is through.
+        schedule || self.budget.as_ref().is_some_and(Member::starts_itself)
+    }
+
+    /// Looks for a stall without waiting for a completion that may never come.
+    #[inline]
+    pub(super) fn check_stall<M: Sharing, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        now_ns: u64,
+        probe: &mut P,
+    ) -> Option<Stall> {
+        self.checked_ns = now_ns;
+        let queued = self.ledger.sender_side(&shared.ledger).num_queued;
+        let completed = self.ledger.num_completed();
+        let busy_since_ns = shared.ledger.busy_since_ns();
+        let stall = self.stall.check(queued, completed, busy_since_ns, now_ns)?;
+        probe.event(now_ns, Event::Stalled(stall));
+        Some(stall)
+    }
+
+    /// When to complete even if the device says nothing, in ns.
+    pub(super) fn next_wakeup<M: Sharing>(&self, shared: &Shared<M>) -> Option<u64> {
+        let cadence_ns = self.cadence.as_ref().and_then(Cadence::next_wakeup);
+        let threshold_ns = self.stall.threshold_ns();
+        let in_flight = self.ledger.sender_side(&shared.ledger).in_flight;
+        if threshold_ns == 0 || in_flight == 0 {
+            return cadence_ns;
+        }
+        // Once in a threshold is enough to hear of a stall within twice that.
+        let since_ns = self.checked_ns.max(shared.ledger.busy_since_ns());
+        let stall_ns = since_ns.saturating_add(threshold_ns).saturating_add(1);
+        Some(cadence_ns.map_or(stall_ns, |cadence_ns| cadence_ns.min(stall_ns)))
+    }
+
+    /// Ends a reset that the sender began: what was in flight then is forgotten.
+    #[inline]
+    pub(super) fn finish_reset<M: Sharing, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        now_ns: u64,
+        probe: &mut P,
+    ) {
+        let begun = self.ledger.reset_begun(&shared.ledger);
+        if begun != self.reset {
+            self.start_epoch(begun, shared, now_ns, probe);
+        }
+    }
+
+    #[cold]
+    fn start_epoch<M: Sharing, P: Probe>(
+        &mut self,
+        begun: u32,
+        shared: &Shared<M>,
+        now_ns: u64,
+        probe: &mut P,
+    ) {
+        self.reset = begun;
+        self.mark = self.mark.after_resets(begun);
+        self.reaped.late_packets += self.reaped.done.packets;
+        self.reaped.done = core::mem::take(&mut self.reaped.next);
+        self.rule.reset(now_ns);
+        self.chain_is_open = false;
+        if let Some(cadence) = &mut self.cadence {
+            cadence.reset();
+        }
+        self.stall.reset();
+        self.counters.resets += 1;
+        self.ledger
+            .finish_reset(&shared.ledger, self.rule.limit());
+        if let Some(budget) = &self.budget {
+            budget.finish_reset(now_ns);
+        }
+        shared.stack.open();
+        shared.driver.open();
+        self.schedule_owed = true;
+        shared.room.notify(|| true);
+        probe.event(now_ns, Event::Reset);
+        if probe.listens() {
+            probe.event(now_ns, Event::Limit(self.rule.config().limit));
+        }
+    }
+
+    /// Puts the ledger right while the sender does nothing. The limit stays.
+    pub(super) fn repair<M: Sharing, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        in_ring: InRing,
+        now_ns: u64,
+        probe: &mut P,
+    ) -> Result<Repair, RepairError> {
+        let in_flight = match self.unit {
+            Unit::Bytes => in_ring.bytes,
+            Unit::Packets => in_ring.packets,
+        };
+        if i32::try_from(in_flight).is_err() {
+            return Err(RepairError::TooMuch { units: in_flight });
+        }
+        let repair = Repair {
+            was_in_flight: self.ledger.sender_side(&shared.ledger).in_flight,
+            in_flight,
+        };
+        let config = self.rule.config();
+        self.rule.reset(now_ns);
+        // These settings were in force until now.
+        let _ = self.rule.set_config(config);
+        self.chain_is_open = false;
+        if let Some(cadence) = &mut self.cadence {
+            cadence.reset();
+        }
+        self.stall.reset();
+        self.ledger
+            .set_in_flight(&shared.ledger, in_flight, self.rule.limit());
+        if let Some(budget) = &self.budget {
+            budget.correct(in_ring.bytes, now_ns);
+        }
+        self.counters.repairs += 1;
+        shared.stack.open();
+        shared.driver.open();
+        self.schedule_owed = true;
+        shared.room.notify(|| true);
+        probe.event(now_ns, Event::Repaired(repair));
+        Ok(repair)
+    }
+
+    pub(super) fn snapshot<M: Sharing>(&self, shared: &Shared<M>) -> Snapshot {
+        let config = self.rule.config();
+        let side = self.ledger.sender_side(&shared.ledger);
+        Snapshot {
+            limit: config.limit,
+            min_limit: config.min_limit,
+            max_limit: config.max_limit,
+            hold_time_ns: config.hold_time_ns,
+            in_flight: side.in_flight,
+            num_queued: side.num_queued,
+            num_completed: self.ledger.num_completed(),
+        }
+    }
+
+    pub(super) fn counters(&self) -> CompleterCounters {
+        CompleterCounters {
+            stalls: self.stall.count(),
+            longest_stall_ns: self.stall.longest_ns(),
+            ..self.counters
+        }
+    }
+
+    pub(super) fn rule(&self) -> &L {
+        &self.rule
+    }
+
+    pub(super) fn config(&self) -> Config {
+        self.rule.config()
+    }
+
+    /// Applies what others asked for.
+    fn hear<M: Sharing>(&mut self, shared: &Shared<M>) {
+        let mut heard = core::mem::take(&mut self.heard);
+        shared.published.take_asked(&mut heard, |setting| {
+            // It was checked when it was asked for; what contradicts it since has won.
+            let _ = self.set(setting);
+        });
+        self.heard = heard;
+    }
+
+    pub(super) fn set(&mut self, setting: Setting) -> Result<(), KnobError> {
+        if let Setting::StallThresholdMs(ms) = setting {
+            self.stall.set_threshold_ns(u64::from(ms) * NS_PER_MS);
+            return Ok(());
+        }
+        let mut config = self.rule.config();
+        setting.change(&mut config);
+        self.rule
+            .set_config(config)
+            .map_err(|error| KnobError::Refused(setting.knob(), error))
+    }
+
+    pub(super) fn read<M: Sharing>(&self, knob: Knob, shared: &Shared<M>) -> u64 {
+        let limit = self.snapshot(shared);
+        match knob {
+            Knob::Limit => limit.limit.into(),
+            Knob::LimitMin => limit.min_limit.into(),
+            Knob::LimitMax => limit.max_limit.into(),
+            Knob::HoldTime => limit.hold_time_ns / NS_PER_MS,
+            Knob::Inflight => limit.in_flight.into(),
+            Knob::StallThrs => self.stall.threshold_ns() / NS_PER_MS,
+            Knob::StallCnt => self.stall.count(),
+            Knob::StallMax => self.stall.longest_ns() / NS_PER_MS,
+        }
+    }
+
+    pub(super) fn set_cadence_ns(&mut self, cadence_ns: u64) {
+        match &mut self.cadence {
+            Some(cadence) => cadence.set_period_ns(cadence_ns),
+            None if cadence_ns > 0 => self.cadence = Some(Cadence::new(cadence_ns)),
+            None => {}
+        }
+    }
+}

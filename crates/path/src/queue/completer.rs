@@ -1,0 +1,172 @@
+//! The completing half of a queue, on a thread of its own.
+
+use alloc::sync::Arc;
+
+use taut_dql::{Config, Stall};
+
+use super::complete_side::CompleteSide;
+use super::counters::CompleterCounters;
+use super::error::{CompleteError, RepairError};
+use super::send_side::Context;
+use super::sender::Sender;
+use super::shared::Shared;
+use super::watch::Watch;
+use super::{Completed, Repair, Snapshot};
+use crate::budget::Member;
+use crate::driver::{Completions, InRing};
+use crate::knobs::{Knob, KnobError, Setting};
+use crate::limit::{AnyLimit, Limit};
+use crate::packet::PacketSink;
+use crate::probe::Probe;
+use crate::qdisc::Qdisc;
+use crate::sharing::Threads;
+
+/// The completing half: the rule, the completer's half of the ledger, the stall watch, and the
+/// completion half of the ring.
+pub struct Completer<C, L = AnyLimit, P = ()> {
+    pub(super) side: CompleteSide<L>,
+    pub(super) shared: Arc<Shared<Threads>>,
+    completions: C,
+    probe: P,
+}
+
+impl<C, L: Limit, P: Probe> Completer<C, L, P> {
+    pub(super) fn new(
+        side: CompleteSide<L>,
+        shared: Arc<Shared<Threads>>,
+        completions: C,
+        probe: P,
+    ) -> Self {
+        Self {
+            side,
+            shared,
+            completions,
+            probe,
+        }
+    }
+
+    /// Puts the queue under a budget.
+    pub(crate) fn join(&mut self, budget: Member) {
+        self.side.budget = Some(budget);
+    }
+
+    /// Looks for a stall; [`complete`](Self::complete) does so too.
+    pub fn check_stall(&mut self, now_ns: u64) -> Option<Stall> {
+        self.side.check_stall(&self.shared, now_ns, &mut self.probe)
+    }
+
+    /// When to call [`complete`](Self::complete) even if the device says nothing, in ns.
+    pub fn next_wakeup(&self) -> Option<u64> {
+        self.side.next_wakeup(&self.shared)
+    }
+
+    /// Asks for a reset: the other half begins it at its next [`run`](Sender::run), this half ends
+    /// it at its next [`complete`](Self::complete). See [`Queue::reset`](super::Queue::reset).
+    pub fn ask_reset(&self) {
+        self.shared.ask_reset();
+    }
+
+    /// As [`Queue::repair_to`](super::Queue::repair_to); needs both halves, so that nobody sends
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// If the halves belong to different queues, or `in_ring` is more than can be counted; nothing
+    /// changes.
+    pub fn repair_to<R, Q: Qdisc, A: Probe>(
+        &mut self,
+        sender: &mut Sender<R, Q, A>,
+        in_ring: InRing,
+        now_ns: u64,
+    ) -> Result<Repair, RepairError> {
+        if !Arc::ptr_eq(&self.shared, &sender.shared) {
+            return Err(RepairError::NotTheSameQueue);
+        }
+        self.side
+            .repair(&self.shared, in_ring, now_ns, &mut self.probe)
+    }
+
+    /// The limit and the ledger, in the limit's units.
+    pub fn snapshot(&self) -> Snapshot {
+        self.side.snapshot(&self.shared)
+    }
+
+    /// What this half did so far.
+    pub fn counters(&self) -> CompleterCounters {
+        self.side.counters()
+    }
+
+    /// Times that a waiting sender was woken, wrapping.
+    pub fn wakeups(&self) -> u32 {
+        self.shared.room.wakeups()
+    }
+
+    /// The settings of the limit.
+    pub fn config(&self) -> Config {
+        self.side.config()
+    }
+
+    /// Changes a setting; a limit takes effect at the next completion.
+    ///
+    /// # Errors
+    /// Says what is allowed; nothing changes.
+    pub fn set(&mut self, setting: Setting) -> Result<(), KnobError> {
+        self.side.set(setting)
+    }
+
+    /// Reads a knob, in the unit that its variant states.
+    pub fn read(&self, knob: Knob) -> u64 {
+        self.side.read(knob, &self.shared)
+    }
+
+    /// Changes how far apart completions are handed to the limit, in ns; 0 hands on each round.
+    pub fn set_cadence_ns(&mut self, cadence_ns: u64) {
+        self.side.set_cadence_ns(cadence_ns);
+    }
+
+    /// What any thread may watch the queue through.
+    pub fn watch(&self) -> Watch {
+        Watch::new(self.shared.clone())
+    }
+
+    /// The completion half of the ring.
+    pub fn completions(&self) -> &C {
+        &self.completions
+    }
+
+    /// The completion half of the ring.
+    pub fn completions_mut(&mut self) -> &mut C {
+        &mut self.completions
+    }
+
+    /// The probe.
+    pub fn probe(&self) -> &P {
+        &self.probe
+    }
+
+    /// The probe.
+    pub fn probe_mut(&mut self) -> &mut P {
+        &mut self.probe
+    }
+}
+
+impl<C: Completions, L: Limit, P: Probe> Completer<C, L, P> {
+    /// Takes what the device finished: each packet goes to `sink` at once, the sum to the limit.
+    /// Call it when the device interrupts, and when [`next_wakeup`](Self::next_wakeup) says so.
+    ///
+    /// # Errors
+    /// See [`CompleteError`]. Packets and room came back all the same. A start that an error hid is
+    /// told by the next round that succeeds.
+    pub fn complete<S: PacketSink + ?Sized>(
+        &mut self,
+        now_ns: u64,
+        sink: &mut S,
+    ) -> Result<Completed, CompleteError<C::Error>> {
+        let probe = &mut self.probe;
+        let at = Context {
+            now_ns,
+            sink,
+            probe,
+        };
+        self.side.complete(&self.shared, &mut self.completions, at)
+    }
+}

@@ -1,0 +1,135 @@
+//! What a queue refuses, and why.
+
+use core::fmt;
+
+use crate::packet::Packet;
+
+/// A packet that the discipline has no room for; nothing was dropped.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NoRoom(pub Packet);
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no buffer space: the discipline is full")
+    }
+}
+
+impl core::error::Error for NoRoom {}
+
+/// Why a completion round failed. Packets and room came back all the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CompleteError<E> {
+    /// The device could not be asked.
+    Driver(E),
+    /// The driver handed back packets that this queue had never sent: made anew, completed twice,
+    /// or of another queue. They count for nothing.
+    Stray {
+        /// How many of them in this round.
+        packets: u32,
+    },
+}
+
+impl<E: fmt::Display> fmt::Display for CompleteError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Driver(error) => error.fmt(f),
+            Self::Stray { packets } => write!(
+                f,
+                "the driver handed back {packets} packets that this queue never sent: it must hand \
+                 back each packet that it was given, once, and to the queue that sent it"
+            ),
+        }
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> core::error::Error for CompleteError<E> {}
+
+/// Why a ledger could not be repaired; nothing changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RepairError {
+    /// The driver does not know what its ring holds; a reset is what is left.
+    NotKnown,
+    /// More than a ledger can count.
+    TooMuch {
+        /// Units that the ring is said to hold.
+        units: u32,
+    },
+    /// The halves belong to different queues.
+    NotTheSameQueue,
+}
+
+impl fmt::Display for RepairError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotKnown => f.write_str(
+                "the driver does not say what its ring holds; reset the queue instead",
+            ),
+            Self::TooMuch { units } => write!(
+                f,
+                "the ring is said to hold {units} units; at most {} can be in flight",
+                i32::MAX
+            ),
+            Self::NotTheSameQueue => f.write_str("the halves belong to different queues"),
+        }
+    }
+}
+
+impl core::error::Error for RepairError {}
+
+/// Why a queue could not be set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueConfigError {
+    /// The named value must be at least 1.
+    Zero(&'static str),
+    /// The low watermark lies outside of the ring.
+    RestartAboveRing {
+        /// The watermark asked for.
+        restart_slots: u32,
+        /// Slots of the ring.
+        slots: u32,
+    },
+    /// The ring is smaller than its largest packet, so nothing could ever be sent.
+    LargestAboveRing {
+        /// Slots that the largest packet can take.
+        slots_of_largest: u32,
+        /// Slots of the ring.
+        slots: u32,
+    },
+    /// The rule of a budget counts packets. Queues share bytes: a packet of one may be forty times
+    /// one of another.
+    BudgetNotInBytes,
+    /// A queue that has sent already cannot join a budget, which would not know of what is in
+    /// flight.
+    NotNew,
+}
+
+impl fmt::Display for QueueConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Zero(name) => write!(f, "{name} is 0; it must be at least 1"),
+            Self::RestartAboveRing {
+                restart_slots,
+                slots,
+            } => write!(
+                f,
+                "restart_slots is {restart_slots}; allowed: 1 to {slots}, the ring"
+            ),
+            Self::LargestAboveRing {
+                slots_of_largest,
+                slots,
+            } => write!(
+                f,
+                "the ring has {slots} slots; the largest packet alone takes {slots_of_largest}"
+            ),
+            Self::BudgetNotInBytes => f.write_str(
+                "the budget's rule counts packets; allowed is a rule that counts bytes, such as \
+                 a fixed number of them or a dynamic one",
+            ),
+            Self::NotNew => {
+                f.write_str("the queue has sent already; only a new one can join a budget")
+            }
+        }
+    }
+}
+
+impl core::error::Error for QueueConfigError {}

@@ -1,0 +1,433 @@
+//! What a sender does, whoever shares the queue with it.
+
+use alloc::boxed::Box;
+
+use super::counters::SenderCounters;
+use super::error::NoRoom;
+use super::shared::Shared;
+use super::{Stop, StopReason};
+use crate::budget::Member;
+use crate::driver::TxRing;
+use crate::ledger::SenderLedger;
+use crate::limit::Unit;
+use crate::packet::{DropReason, Packet, PacketSink, SentMark};
+use crate::probe::{Event, Probe};
+use crate::qdisc::{Burst, Qdisc};
+use crate::sharing::Sharing;
+
+/// The sender's own part of a queue.
+pub(crate) struct SendSide<Q: Qdisc> {
+    pub(super) discipline: Q,
+    pub(super) ledger: SenderLedger,
+    pub(super) counters: SenderCounters,
+    unit: Unit,
+    /// What packets that are sent now are marked with.
+    mark: SentMark,
+    burst_packets: u32,
+    /// The device has not been told of everything in the ring: a doorbell failed.
+    kick_owed: bool,
+    pub(super) budget: Option<Member>,
+    /// Where what waits goes when the queue is dropped.
+    drop_sink: Option<Box<dyn PacketSink + Send>>,
+}
+
+/// What one call needs besides the queue.
+pub(super) struct Context<'a, S: ?Sized, P> {
+    pub now_ns: u64,
+    pub sink: &'a mut S,
+    pub probe: &'a mut P,
+}
+
+/// Why a burst ended.
+#[derive(Clone, Copy)]
+enum BurstEnd {
+    Full,
+    NoRoom,
+    NoSlots,
+    Empty,
+}
+
+impl<Q: Qdisc> SendSide<Q> {
+    pub(super) fn new(
+        discipline: Q,
+        unit: Unit,
+        mark: SentMark,
+        burst_packets: u32,
+        drop_sink: Option<Box<dyn PacketSink + Send>>,
+    ) -> Self {
+        Self {
+            discipline,
+            ledger: SenderLedger::default(),
+            counters: SenderCounters::default(),
+            unit,
+            mark,
+            burst_packets,
+            kick_owed: false,
+            budget: None,
+            drop_sink,
+        }
+    }
+
+    #[inline]
+    pub(super) fn enqueue<S: PacketSink + ?Sized, P: Probe>(
+        &mut self,
+        packet: Packet,
+        at: Context<'_, S, P>,
+    ) {
+        at.probe.event(at.now_ns, Event::Enqueued(&packet));
+        self.counters.enqueued_packets += 1;
+        let now_ns = at.now_ns;
+        let mut sink = CountedSink {
+            at,
+            counters: &mut self.counters,
+        };
+        self.discipline.enqueue(packet, now_ns, &mut sink);
+    }
+
+    #[inline]
+    pub(super) fn offer<S: PacketSink + ?Sized, P: Probe>(
+        &mut self,
+        packet: Packet,
+        at: Context<'_, S, P>,
+    ) -> Result<(), NoRoom> {
+        if !self.discipline.accepts(&packet) {
+            return Err(NoRoom(packet));
+        }
+        self.enqueue(packet, at);
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn run<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        ring: &mut R,
+        mut at: Context<'_, S, P>,
+    ) -> Stop<R::Error> {
+        self.begin_reset(shared);
+        let stop = self.run_until_stopped(shared, ring, &mut at);
+        if let Some(budget) = &self.budget {
+            budget.share_room();
+        }
+        if M::OBSERVED {
+            shared.published.sender(&self.counters);
+        }
+        stop
+    }
+
+    /// Begins a reset that was asked for: what was sent until now does not count any more.
+    #[inline]
+    pub(super) fn begin_reset<M: Sharing>(&mut self, shared: &Shared<M>) {
+        let asked = shared.reset_asked();
+        if asked != self.ledger.reset_begun(&shared.ledger) {
+            self.mark = self.mark.after_resets(asked);
+            if let Some(budget) = &self.budget {
+                budget.begin_reset();
+            }
+            self.ledger.begin_reset(&shared.ledger, asked);
+            shared.completer_waker.wake_by_ref();
+        }
+    }
+
+    fn run_until_stopped<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        ring: &mut R,
+        at: &mut Context<'_, S, P>,
+    ) -> Stop<R::Error> {
+        // First of all, also of a stop: what the device does not know of never completes.
+        if let Err(error) = self.kick(ring, at.now_ns) {
+            return Stop::Failed(error);
+        }
+        loop {
+            if shared.stack.is_closed() {
+                self.note_refused(shared, at.now_ns);
+                return Stop::Limit;
+            }
+            if shared.driver.is_closed() {
+                return Stop::RingFull;
+            }
+            let end = self.send_burst(shared, ring, at);
+            if let Err(error) = self.kick(ring, at.now_ns) {
+                return Stop::Failed(error);
+            }
+            match end {
+                BurstEnd::Full => {}
+                BurstEnd::NoRoom => self.stop_stack(shared, at),
+                BurstEnd::NoSlots => self.stop_driver(shared, ring, at),
+                BurstEnd::Empty => {
+                    return match self.discipline.next_ready(at.now_ns) {
+                        Some(at_ns) => Stop::NotReady(at_ns),
+                        None => Stop::Idle,
+                    };
+                }
+            }
+        }
+    }
+
+    /// Puts a burst into the ring.
+    #[inline]
+    fn send_burst<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        ring: &mut R,
+        at: &mut Context<'_, S, P>,
+    ) -> BurstEnd {
+        let mut sending = Sending {
+            shared,
+            ledger: &mut self.ledger,
+            counters: &mut self.counters,
+            kick_owed: &mut self.kick_owed,
+            budget: self.budget.as_ref(),
+            unit: self.unit,
+            mark: self.mark,
+            left_packets: self.burst_packets,
+            end: BurstEnd::Empty,
+            slots_of_largest: ring.slots_of_largest(),
+            ring,
+            at,
+        };
+        // A discipline cannot take back what it gave, so the room comes first.
+        if sending.goes_on() {
+            let now_ns = sending.at.now_ns;
+            self.discipline.dequeue_burst(now_ns, &mut sending);
+        }
+        sending.end
+    }
+
+    /// Rings the doorbell for what the device was not told of yet.
+    #[inline]
+    fn kick<R: TxRing>(&mut self, ring: &mut R, now_ns: u64) -> Result<(), R::Error> {
+        if self.kick_owed {
+            ring.kick(now_ns)?;
+            self.kick_owed = false;
+            self.counters.kicks += 1;
+        }
+        Ok(())
+    }
+
+    fn stop_stack<M: Sharing, S: ?Sized, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        at: &mut Context<'_, S, P>,
+    ) {
+        let (ledger, budget) = (&self.ledger, self.budget.as_ref());
+        let has_room = || has_room(ledger, shared, budget);
+        if shared.stack.close_unless(has_room) {
+            self.counters.limit_stops += 1;
+            at.probe.event(at.now_ns, Event::Stopped(StopReason::Limit));
+        }
+    }
+
+    fn stop_driver<M: Sharing, R: TxRing, S: ?Sized, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        ring: &R,
+        at: &mut Context<'_, S, P>,
+    ) {
+        let has_slots = || ring.slots_free() >= ring.slots_of_largest();
+        if shared.driver.close_unless(has_slots) {
+            self.counters.ring_stops += 1;
+            let event = Event::Stopped(StopReason::RingFull);
+            at.probe.event(at.now_ns, event);
+        }
+    }
+
+    fn note_refused<M: Sharing>(&mut self, shared: &Shared<M>, now_ns: u64) {
+        let waits =
+            self.discipline.backlog().packets > 0 && self.discipline.next_ready(now_ns).is_none();
+        if !waits {
+            return;
+        }
+        // The completer may have made room since it was found missing.
+        if has_room(&self.ledger, shared, self.budget.as_ref()) {
+            return;
+        }
+        match &self.budget {
+            // Held back by the budget alone, it was not refused by its own limit.
+            Some(budget) if self.ledger.has_room(&shared.ledger) => budget.note_refused(),
+            _ => self.ledger.refused(&shared.ledger),
+        }
+    }
+
+    pub(super) fn flush<S: PacketSink + ?Sized, P: Probe>(&mut self, at: Context<'_, S, P>) {
+        let mut sink = CountedSink {
+            at,
+            counters: &mut self.counters,
+        };
+        self.discipline
+            .drain(&mut |packet| sink.dropped(packet, DropReason::Flushed));
+    }
+}
+
+impl<Q: Qdisc> Drop for SendSide<Q> {
+    fn drop(&mut self) {
+        if let Some(sink) = &mut self.drop_sink {
+            self.discipline
+                .drain(&mut |packet| sink.dropped(packet, DropReason::Flushed));
+        }
+    }
+}
+
+/// Whether the limit and the budget let one more packet go. With a budget that has none, the queue
+/// is among those that wait for it from now on.
+#[inline]
+fn has_room<M: Sharing>(
+    ledger: &SenderLedger,
+    shared: &Shared<M>,
+    budget: Option<&Member>,
+) -> bool {
+    let has_room = ledger.has_room(&shared.ledger);
+    match budget {
+        None => has_room,
+        Some(budget) => budget.acquire(has_room),
+    }
+}
+
+/// A burst on its way from the discipline into the ring.
+struct Sending<'a, 'b, M: Sharing, R, S: ?Sized, P> {
+    shared: &'a Shared<M>,
+    ledger: &'a mut SenderLedger,
+    counters: &'a mut SenderCounters,
+    kick_owed: &'a mut bool,
+    budget: Option<&'a Member>,
+    unit: Unit,
+    mark: SentMark,
+    left_packets: u32,
+    end: BurstEnd,
+    slots_of_largest: u32,
+    ring: &'a mut R,
+    at: &'a mut Context<'b, S, P>,
+}
+
+impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Sending<'_, '_, M, R, S, P> {
+    /// Whether one more packet may come; if not, notes why.
+    #[inline]
+    fn goes_on(&mut self) -> bool {
+        self.end = if !has_room(self.ledger, self.shared, self.budget) {
+            BurstEnd::NoRoom
+        } else if self.ring.slots_free() < self.slots_of_largest {
+            BurstEnd::NoSlots
+        } else if self.left_packets == 0 {
+            BurstEnd::Full
+        } else {
+            self.end = BurstEnd::Empty;
+            return true;
+        };
+        false
+    }
+
+    /// Accounts for a packet, before the device can see it.
+    #[inline]
+    fn count(&mut self, units: u32, bytes: u32) -> bool {
+        let (ledger, now_ns) = (&self.shared.ledger, self.at.now_ns);
+        let Some(budget) = self.budget else {
+            return self.ledger.queued(ledger, units, now_ns).is_ok();
+        };
+        let counted =
+            budget.can_count(bytes) && self.ledger.queued(ledger, units, now_ns).is_ok();
+        if counted {
+            budget.charge(bytes, now_ns);
+        }
+        counted
+    }
+
+    /// The device does not take the packet: as if it had never been sent.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, packet: Packet, units: u32) {
+        self.ledger.unqueue(&self.shared.ledger, units);
+        if let Some(budget) = self.budget {
+            budget.uncharge(packet.counted_bytes());
+        }
+        self.counters.sent_packets -= 1;
+        self.counters.sent_bytes -= u64::from(packet.counted_bytes());
+        self.dropped(packet, DropReason::DeviceRefused);
+    }
+}
+
+impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burst
+    for Sending<'_, '_, M, R, S, P>
+{
+    #[inline]
+    fn push(&mut self, mut packet: Packet) -> bool {
+        let now_ns = self.at.now_ns;
+        self.at.probe.event(now_ns, Event::Dequeued(&packet));
+        let bytes = packet.counted_bytes();
+        let units = match self.unit {
+            Unit::Bytes => bytes,
+            Unit::Packets => 1,
+        };
+        if !self.count(units, bytes) {
+            self.dropped(packet, DropReason::Uncountable);
+            return self.goes_on();
+        }
+        packet.sent = self.mark;
+        self.counters.sent_packets += 1;
+        self.counters.sent_bytes += u64::from(bytes);
+        self.at.probe.event(now_ns, Event::Sent(&packet));
+        self.left_packets -= 1;
+        *self.kick_owed = true;
+        if let Err(packet) = self.ring.submit(packet, now_ns) {
+            self.refuse(packet, units);
+        }
+        self.goes_on()
+    }
+}
+
+impl<M: Sharing, R, S: PacketSink + ?Sized, P: Probe> PacketSink for Sending<'_, '_, M, R, S, P> {
+    fn freed(&mut self, packet: Packet) {
+        self.at.sink.freed(packet);
+    }
+
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        dropped(packet, reason, self.counters, self.at);
+    }
+
+    fn marked(&mut self, packet: &Packet) {
+        marked(packet, self.counters, self.at);
+    }
+}
+
+/// Counts drops and marks on their way to the caller's sink.
+struct CountedSink<'a, 'b, S: ?Sized, P> {
+    at: Context<'b, S, P>,
+    counters: &'a mut SenderCounters,
+}
+
+impl<S: PacketSink + ?Sized, P: Probe> PacketSink for CountedSink<'_, '_, S, P> {
+    fn freed(&mut self, packet: Packet) {
+        self.at.sink.freed(packet);
+    }
+
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        dropped(packet, reason, self.counters, &mut self.at);
+    }
+
+    fn marked(&mut self, packet: &Packet) {
+        marked(packet, self.counters, &mut self.at);
+    }
+}
+
+#[inline(never)]
+fn dropped<S: PacketSink + ?Sized, P: Probe>(
+    packet: Packet,
+    reason: DropReason,
+    counters: &mut SenderCounters,
+    at: &mut Context<'_, S, P>,
+) {
+    counters.drops.count(reason);
+    at.probe.event(at.now_ns, Event::Dropped(&packet, reason));
+    at.sink.dropped(packet, reason);
+}
+
+#[inline(never)]
+fn marked<S: PacketSink + ?Sized, P: Probe>(
+    packet: &Packet,
+    counters: &mut SenderCounters,
+    at: &mut Context<'_, S, P>,
+) {
+    counters.marked_packets += 1;
+    at.probe.event(at.now_ns, Event::Marked(packet));
+    at.sink.marked(packet);
+}
