@@ -1,11 +1,9 @@
 //! `taut sim` with the scenarios of the registry.
 
-mod sim_command;
-
 use std::fs;
 
+use crate::sim_command::{Scratch, failed, read_csv, stdout, taut};
 use serde_json::Value;
-use sim_command::{Scratch, failed, read_csv, stdout, taut};
 use taut_sim::scenario::registry;
 
 /// One that takes no time.

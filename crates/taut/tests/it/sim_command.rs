@@ -1,5 +1,4 @@
 //! Runs the command, for the tests of the simulator's output.
-#![allow(dead_code, reason = "each test file uses a part")]
 
 use std::fs;
 use std::path::PathBuf;

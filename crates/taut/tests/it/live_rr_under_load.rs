@@ -1,5 +1,5 @@
 //! The main experiment, live. Saturates two cores for about a minute, so it is run on its own:
-//! `cargo test --release -p taut --test live_rr_under_load -- --ignored --test-threads 1`.
+//! `cargo test --release -p taut --test it -- live_rr_under_load --ignored --test-threads 1`.
 //!
 //! Gated on bytes, which follow from link rate and cadence, and on ratios with wide margins: on a
 //! busy machine transactions take what time they take.

@@ -1,12 +1,10 @@
 //! `taut sim limit-rules`.
 
-mod sim_command;
-
 use std::fmt::Write;
 use std::fs;
 
+use crate::sim_command::{Scratch, failed, read_csv, stdout, taut};
 use serde_json::Value;
-use sim_command::{Scratch, failed, read_csv, stdout};
 
 /// 1 s of interrupts, 80 to 120 us apart.
 fn write_pattern(path: &std::path::Path, id: &str) {
@@ -163,7 +161,7 @@ fn what_a_header_says_in_vain_is_told() {
     let path = scratch.file("odd.txt");
     let text = "{\"rate_bytes_per_us\": 125, \"end_ns\": 100000, \"utilization\": 0.5}\n100000 0\n";
     fs::write(&path, text).unwrap();
-    let output = sim_command::taut(&format!("sim limit-rules --pattern {}", path.display()))
+    let output = taut(&format!("sim limit-rules --pattern {}", path.display()))
         .output()
         .unwrap();
     let talk = String::from_utf8(output.stderr).unwrap();

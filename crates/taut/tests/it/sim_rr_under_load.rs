@@ -1,9 +1,7 @@
 //! `taut sim rr-under-load` as its users see it.
 
-mod sim_command;
-
+use crate::sim_command::{Scratch, failed, read_csv, stdout, taut};
 use serde_json::{Value, json};
-use sim_command::{Scratch, failed, read_csv, stdout, taut};
 
 /// Three short rows.
 const SHORT: &str = "sim rr-under-load --streams 10 --duration 500ms --only tso=off";

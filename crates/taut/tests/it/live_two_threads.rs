@@ -1,6 +1,6 @@
 //! The halves of a queue on two threads, live: nothing lost, and no wake-up lost. Two seconds each;
 //! `TAUT_SECONDS=60` for longer. Run on its own:
-//! `cargo test --release -p taut --test live_two_threads -- --ignored --test-threads 1`.
+//! `cargo test --release -p taut --test it -- live_two_threads --ignored --test-threads 1`.
 
 use std::process::{Command, Output, Stdio};
 
