@@ -1,7 +1,5 @@
 //! A real TCP connection through everything: TAP -> packet ring -> veth -> peer, and back.
 
-mod common;
-
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::packets::Pool;
-use common::{LEFT, LEFT_MAC, PATIENCE, RIGHT, RIGHT_MAC, allowed, settle};
+use crate::common::packets::Pool;
+use crate::common::{LEFT, LEFT_MAC, PATIENCE, RIGHT, RIGHT_MAC, allowed, settle};
 use taut_linux::af_packet::{AfPacket, AfPacketCompletions, AfPacketTx, PacketReceiver};
 use taut_linux::link::{self, RootQdisc};
 use taut_linux::{

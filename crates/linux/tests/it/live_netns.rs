@@ -1,14 +1,12 @@
 //! Namespaces: separate, held by descriptors only, gone with their holder.
 
-mod common;
-
 use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{LEFT, PATIENCE, RIGHT, RIGHT_MAC, allowed, settle, until};
+use crate::common::{LEFT, PATIENCE, RIGHT, RIGHT_MAC, allowed, settle, until};
 use taut_linux::link::{self, RootQdisc};
 use taut_linux::{NetNs, errno};
 
@@ -117,7 +115,11 @@ fn killed_process_leaves_nothing() {
         return;
     }
     let mut child = Command::new(std::env::current_exe().expect("own path"))
-        .args(["--exact", "killed_process_leaves_nothing", "--nocapture"])
+        .args([
+            "--exact",
+            "live_netns::killed_process_leaves_nothing",
+            "--nocapture",
+        ])
         .env(AS_HOLDER, "1")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

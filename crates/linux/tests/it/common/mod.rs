@@ -1,5 +1,4 @@
 //! What the live tests share. Each test makes namespaces of its own.
-#![allow(dead_code, reason = "each test uses a part")]
 
 pub mod packets;
 

@@ -1,10 +1,8 @@
 //! The packet ring when something is full, short or down: back-pressure is a value, failure an
 //! error, and nothing is lost either way.
 
-mod common;
-
-use common::packets::{LONGEST_BYTES, Ring, numbered, shaper};
-use common::{allowed, until};
+use crate::common::packets::{LONGEST_BYTES, Ring, numbered, shaper};
+use crate::common::{allowed, until};
 use taut_linux::af_packet::PacketReceiver;
 use taut_linux::errno;
 use taut_linux::link::{self, RootQdisc};

@@ -1,12 +1,10 @@
 //! The packet ring: every frame intact, exactly once, completed when the shaper let it go.
 
-mod common;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use common::packets::{LONGEST_BYTES, Ring, numbered, reap_into, receive_into, shaper};
-use common::{allowed, until};
+use crate::common::packets::{LONGEST_BYTES, Ring, numbered, reap_into, receive_into, shaper};
+use crate::common::{allowed, until};
 use taut_linux::af_packet::PacketReceiver;
 use taut_linux::link::RootQdisc;
 use taut_linux::sched;

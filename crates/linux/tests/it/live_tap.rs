@@ -1,13 +1,11 @@
 //! TAP devices: frames pass both ways, super-packets only where they were asked for.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
-use common::{LEFT_MAC, PATIENCE, RIGHT, Taps, allowed};
+use crate::common::{LEFT_MAC, PATIENCE, RIGHT, Taps, allowed};
 use taut_linux::{
     NetNs, Tap, TapConfig, TapRefusal, VirtioNetHeader, Written, errno, link, poll, sched,
 };
