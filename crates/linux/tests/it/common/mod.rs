@@ -1,0 +1,170 @@
+//! What the live tests share. Each test makes namespaces of its own.
+
+pub mod packets;
+
+use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use taut_linux::link::{self, MacAddress};
+use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, Written, poll, privilege, sched};
+
+/// How long a test waits for what must happen before it fails: far beyond any busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+pub const LEFT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+pub const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+pub const LEFT_MAC: MacAddress = MacAddress::local(1);
+pub const RIGHT_MAC: MacAddress = MacAddress::local(2);
+
+/// Whether live tests can run here. Where they must (`CI=true`), it is a failure if not.
+pub fn allowed() -> bool {
+    match privilege() {
+        Ok(_) => true,
+        Err(missing) if std::env::var("CI").as_deref() == Ok("true") => panic!("{missing}"),
+        Err(missing) => {
+            eprintln!("skipped: {missing}");
+            false
+        }
+    }
+}
+
+/// Waits until `condition` holds.
+pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Gives a device its place in the network of the test: address, the other side's hardware
+/// address, up.
+pub fn settle(ns: &NetNs, device: &str, own: Ipv4Addr, other: Ipv4Addr, other_mac: MacAddress) {
+    link::add_address(ns, device, own, 24).expect("address");
+    link::set_up(ns, device).expect("up");
+    link::add_neighbour(ns, device, other, other_mac).expect("neighbour");
+}
+
+/// Two namespaces, each with a TAP; whoever has the TAPs is the wire between them.
+pub struct Taps {
+    pub left_ns: NetNs,
+    pub right_ns: NetNs,
+    pub left: Arc<Tap>,
+    pub right: Arc<Tap>,
+}
+
+impl Taps {
+    pub fn new(config: TapConfig) -> Self {
+        let left_ns = NetNs::new().expect("namespace");
+        let right_ns = NetNs::new().expect("namespace");
+        let open = |ns: &NetNs, name, mac| {
+            Arc::new(
+                Tap::open(
+                    ns,
+                    name,
+                    TapConfig {
+                        mac: Some(mac),
+                        ..config
+                    },
+                )
+                .expect("tap"),
+            )
+        };
+        let left = open(&left_ns, "left", LEFT_MAC);
+        let right = open(&right_ns, "right", RIGHT_MAC);
+        settle(&left_ns, "left", LEFT, RIGHT, RIGHT_MAC);
+        settle(&right_ns, "right", RIGHT, LEFT, LEFT_MAC);
+        Self {
+            left_ns,
+            right_ns,
+            left,
+            right,
+        }
+    }
+
+    /// Carries frames both ways until it is dropped.
+    pub fn forward(&self) -> Wire {
+        Wire::new(Arc::clone(&self.left), Arc::clone(&self.right))
+    }
+}
+
+/// What passed over a wire from left to right.
+#[derive(Default)]
+pub struct Seen {
+    pub frames: AtomicU64,
+    pub longest_bytes: AtomicU64,
+    /// Frames longer than one segment, and those of them whose header said how to cut them.
+    pub super_packets: AtomicU64,
+    pub with_segmentation: AtomicU64,
+    pub refused: AtomicU64,
+}
+
+impl Seen {
+    fn note(&self, buffer: &[u8]) {
+        let (header, frame) = VirtioNetHeader::split(buffer).expect("header");
+        self.frames.fetch_add(1, Ordering::Relaxed);
+        self.longest_bytes
+            .fetch_max(frame.len() as u64, Ordering::Relaxed);
+        if frame.len() > 1514 {
+            self.super_packets.fetch_add(1, Ordering::Relaxed);
+            let cut = header.segmentation(frame).is_some_and(|cut| {
+                cut.payload_bytes <= 1460 && (54..=114).contains(&cut.header_bytes)
+            });
+            self.with_segmentation
+                .fetch_add(u64::from(cut), Ordering::Relaxed);
+        }
+    }
+}
+
+/// A thread that copies frames between two TAPs.
+pub struct Wire {
+    pub seen: Arc<Seen>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Wire {
+    fn new(left: Arc<Tap>, right: Arc<Tap>) -> Self {
+        let seen = Arc::new(Seen::default());
+        let stop = Arc::new(AtomicBool::new(false));
+        let thread = std::thread::spawn({
+            let (seen, stop) = (Arc::clone(&seen), Arc::clone(&stop));
+            move || {
+                let mut buffer = vec![0; left.read_limit_bytes()];
+                while !stop.load(Ordering::Relaxed) {
+                    let soon_ns = sched::monotonic_ns() + 5_000_000;
+                    poll::wait(&[left.as_fd(), right.as_fd()], Some(soon_ns)).expect("poll");
+                    for (from, to) in [(&left, &right), (&right, &left)] {
+                        while let Some(bytes) = from.read(&mut buffer).expect("read") {
+                            if Arc::ptr_eq(from, &left) {
+                                seen.note(&buffer[..bytes]);
+                            }
+                            if to.write(&buffer[..bytes]).expect("write") != Written::Taken {
+                                seen.refused.fetch_add(1, Ordering::Relaxed);
+                            }
+                        }
+                    }
+                }
+            }
+        });
+        Self {
+            seen,
+            stop,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let ended = self.thread.take().map(JoinHandle::join);
+        if !std::thread::panicking() {
+            ended.expect("thread").expect("the wire must not fail");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The packet ring: every frame intact, exactly once, completed when the shaper let it go.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use crate::common::packets::{LONGEST_BYTES, Ring, numbered, reap_into, receive_into, shaper};
+use crate::common::{allowed, until};
+use taut_linux::af_packet::PacketReceiver;
+use taut_linux::link::RootQdisc;
+use taut_linux::sched;
+use taut_path::{Completions, TxRing};
+
+const FRAMES: u32 = 2000;
+
+/// Sends `FRAMES` frames from one thread and checks that all come in order, exactly once, and are
+/// completed.
+fn send_all(ring: &mut Ring) {
+    let (mut next, mut received, mut completed) = (0, 0, 0);
+    until("all are received and completed", || {
+        // Slots are filled again before the frames that were in them are read.
+        for _ in 0..8 {
+            ring.fill(&mut next, FRAMES).expect("kicks");
+            completed += ring.reap().len() as u32;
+        }
+        for number in ring.receive() {
+            assert_eq!(number, received);
+            received += 1;
+        }
+        assert!(completed <= next);
+        (received, completed) == (FRAMES, FRAMES)
+    });
+    assert_eq!(ring.tx.slots_free(), ring.completions.slots_free());
+    assert_eq!(
+        ring.pool.lock().expect("pool").free_frames(),
+        ring.tx.slots_free() * 2
+    );
+    assert_eq!(
+        (
+            ring.tx.counters().skipped_bytes,
+            ring.tx.counters().refused_packets
+        ),
+        (0, 0)
+    );
+}
+
+#[test]
+fn slots_are_used_again_at_once_and_no_frame_is_changed() {
+    if !allowed() {
+        return;
+    }
+    for slots in [1, 2, 5, 64] {
+        send_all(&mut Ring::new(slots, RootQdisc::NoQueue));
+    }
+}
+
+#[test]
+fn shaped_frames_arrive_intact_exactly_once() {
+    if !allowed() {
+        return;
+    }
+    let mut ring = Ring::new(256, shaper(10_000));
+    let at_the_sender = PacketReceiver::open(&ring.left, "veth0").expect("receiver");
+    send_all(&mut ring);
+    let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
+    receive_into(&at_the_sender, &mut buffer, |number| {
+        panic!("{number} goes out, not in")
+    });
+    assert!(
+        at_the_sender.read(&mut [0; 1514]).is_err(),
+        "too short for what may come"
+    );
+}
+
+/// A completion says that the shaper let go of the frame, so there are never many more than have
+/// arrived. Were they true at submission, they would be ahead by all that waits in the shaper.
+#[test]
+fn completions_come_at_the_rate_of_the_shaper() {
+    if !allowed() {
+        return;
+    }
+    // Frames that another processor may have in its hands between shaper and receiver: 120 ms of
+    // them, since it may be busy with something else. The shaper holds up to 2000.
+    let just_arriving = 256;
+    let rate_bits_per_s = 20_000_000;
+    let qdisc = RootQdisc::Tbf {
+        rate_bits_per_s,
+        burst_bytes: 2 * LONGEST_BYTES as u32,
+        limit_bytes: 16 << 20,
+    };
+    let mut ring = Ring::new(512, qdisc);
+    let (mut next, mut received, mut completed, mut completed_bytes) = (0, 0, 0, 0);
+    let start_ns = sched::monotonic_ns();
+    until("all are received and completed", || {
+        ring.fill(&mut next, FRAMES).expect("kicks");
+        let reaped = ring.reap();
+        completed += reaped.len() as u32;
+        completed_bytes += reaped.into_iter().map(u64::from).sum::<u64>();
+        received += ring.receive().len() as u32;
+        let most = received + just_arriving;
+        assert!(
+            completed <= most,
+            "{completed} completed, {received} received"
+        );
+        ring.wait();
+        (received, completed) == (FRAMES, FRAMES)
+    });
+    // Never faster than the shaper; a slow machine may take longer. Half, to be far from any doubt.
+    let least_ns = completed_bytes * 8 * 1_000_000_000 / rate_bits_per_s / 2;
+    let took_ns = sched::monotonic_ns() - start_ns;
+    assert!(
+        took_ns > least_ns,
+        "{completed_bytes} bytes in {took_ns} ns"
+    );
+    assert_eq!(ring.tx.counters(), Default::default());
+}
+
+/// Ends the other threads of a test when it fails.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The halves on two threads and the receiver on a third, with a ring small enough to be full and
+/// empty all the time.
+#[test]
+fn two_threads_share_the_ring() {
+    if !allowed() {
+        return;
+    }
+    for qdisc in [RootQdisc::NoQueue, shaper(10_000)] {
+        let Ring {
+            mut tx,
+            mut completions,
+            receiver,
+            pool,
+            left: _left,
+            right: _right,
+            ..
+        } = Ring::new(8, qdisc);
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let _stop_in_the_end = StopOnDrop(&stop);
+            scope.spawn(|| {
+                for number in 0..FRAMES {
+                    while tx.slots_free() == 0 && !stop.load(Ordering::Relaxed) {
+                        thread::yield_now();
+                    }
+                    if tx.slots_free() == 0 {
+                        return;
+                    }
+                    tx.submit(numbered(&pool, number), 0);
+                    tx.kick(0).expect("kicks");
+                }
+            });
+            let reaper = scope.spawn(|| {
+                let mut completed = 0;
+                while completed < FRAMES && !stop.load(Ordering::Relaxed) {
+                    reap_into(&mut completions, &pool, |_| completed += 1);
+                    thread::yield_now();
+                }
+                completed
+            });
+            let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
+            let mut received = 0;
+            until("all are received and completed", || {
+                receive_into(&receiver, &mut buffer, |number| {
+                    assert_eq!(number, received);
+                    received += 1;
+                });
+                received == FRAMES && reaper.is_finished()
+            });
+            assert_eq!(reaper.join().expect("reaper"), FRAMES);
+        });
+        assert_eq!(pool.lock().expect("pool").free_frames(), 16);
+    }
+}

@@ -1,0 +1,204 @@
+//! The packet ring when something is full, short or down: back-pressure is a value, failure an
+//! error, and nothing is lost either way.
+
+use crate::common::packets::{LONGEST_BYTES, Ring, numbered, shaper};
+use crate::common::{allowed, until};
+use taut_linux::af_packet::PacketReceiver;
+use taut_linux::errno;
+use taut_linux::link::{self, RootQdisc};
+use taut_path::{Completions, Packet, TxRing};
+
+#[test]
+fn a_full_ring_holds_back_and_loses_nothing() {
+    if !allowed() {
+        return;
+    }
+    // Slow enough that nothing leaves while the ring is filled: 12 ms a frame.
+    let slow = RootQdisc::Tbf {
+        rate_bits_per_s: 1_000_000,
+        burst_bytes: LONGEST_BYTES as u32,
+        limit_bytes: 16 << 20,
+    };
+    let mut ring = Ring::new(48, slow);
+    let mut next = 0;
+    ring.fill(&mut next, u32::MAX).expect("kicks");
+    assert_eq!((next, ring.tx.slots_free()), (48, 0));
+    assert!(ring.completions.packets_in_ring() == 48 && ring.completions.device() == "veth0");
+    let (mut completed, mut received) = (0, Vec::new());
+    until("the first is done", || {
+        completed += ring.reap().len() as u32;
+        completed > 0
+    });
+    assert_eq!(ring.tx.slots_free(), completed);
+    until("all are done", || {
+        completed += ring.reap().len() as u32;
+        received.extend(ring.receive());
+        ring.wait();
+        (completed, received.len()) == (48, 48)
+    });
+    assert!(received.iter().copied().eq(0..48));
+}
+
+/// 1024 frames of 1514 bytes are all in the kernel's hands after one doorbell: the send buffer does
+/// not hold them back.
+#[test]
+fn the_send_buffer_takes_a_full_ring() {
+    if !allowed() {
+        return;
+    }
+    let mut ring = Ring::new(1024, shaper(10_000));
+    if !ring.tx.send_buffer_suffices() {
+        // Only in a user namespace may the kernel refuse.
+        let users = std::fs::read_to_string("/proc/self/uid_map").expect("readable");
+        assert!(
+            !users.contains("4294967295"),
+            "not in a user namespace, and still too small"
+        );
+        eprintln!("skipped: the send buffer cannot be made large enough here");
+        return;
+    }
+    let mut next = 0;
+    ring.fill(&mut next, 1024).expect("kicks");
+    assert_eq!(next, 1024);
+    // Never ringing again, all leave: the kernel took them all.
+    let mut received = 0;
+    until("all are received", || {
+        received += ring.receive().len();
+        ring.wait();
+        received == 1024
+    });
+    assert_eq!(ring.tx.counters(), Default::default());
+}
+
+/// With a send buffer for a few frames: what it has no room for stays and goes later.
+#[test]
+fn what_the_send_buffer_refuses_is_not_lost() {
+    if !allowed() {
+        return;
+    }
+    let mut ring = Ring::new(64, shaper(10_000));
+    rustix::net::sockopt::set_socket_send_buffer_size(&ring.tx, 8192).expect("sets");
+    let mut next = 0;
+    ring.fill(&mut next, 64).expect("back-pressure is no error");
+    ring.tx.kick(0).expect("back-pressure is no error");
+    let (mut completed, mut received) = (0, Vec::new());
+    until("all are done", || {
+        completed += ring.reap().len();
+        received.extend(ring.receive());
+        ring.wait();
+        (completed, received.len()) == (64, 64)
+    });
+    assert!(received.iter().copied().eq(0..64));
+    assert_eq!(ring.tx.counters().discipline_full, 0);
+}
+
+/// The shaper's own queue holds 10 frames, the ring 64: what is refused stays and goes later, also
+/// when the sender has nothing more to send and rings no more.
+#[test]
+fn what_the_discipline_refuses_is_not_lost() {
+    if !allowed() {
+        return;
+    }
+    let short = RootQdisc::Tbf {
+        rate_bits_per_s: 1_000_000,
+        burst_bytes: 2000,
+        limit_bytes: 10 * LONGEST_BYTES as u32,
+    };
+    let mut ring = Ring::new(64, short);
+    let mut next = 0;
+    ring.fill(&mut next, 64).expect("back-pressure is no error");
+    assert_eq!(next, 64);
+    assert!(ring.tx.counters().discipline_full > 0);
+    let (mut completed, mut received) = (0, Vec::new());
+    until("all are done", || {
+        completed += ring.reap().len();
+        received.extend(ring.receive());
+        ring.wait();
+        (completed, received.len()) == (64, 64)
+    });
+    assert!(received.iter().copied().eq(0..64));
+}
+
+#[test]
+fn frames_that_the_device_cannot_carry_are_counted_and_do_not_stop_the_ring() {
+    if !allowed() {
+        return;
+    }
+    let mut ring = Ring::new(16, RootQdisc::NoQueue);
+    for length in [13, 1515, 2048] {
+        let packet = numbered(&ring.pool, 0);
+        ring.pool
+            .lock()
+            .expect("pool")
+            .set_len(packet.frame(), length);
+        ring.tx.submit(packet, 0);
+    }
+    ring.tx.submit(numbered(&ring.pool, 7), 0);
+    ring.tx.kick(0).expect("kicks");
+    // The device carries less now than when the ring was opened.
+    link::set_mtu(&ring.left, "veth0", 1000).expect("mtu");
+    ring.tx.submit(numbered(&ring.pool, 2), 0);
+    ring.tx.submit(numbered(&ring.pool, 1), 0);
+    ring.tx.kick(0).expect("kicks");
+    let (mut completed, mut received) = (0, Vec::new());
+    until("all are done", || {
+        completed += ring.reap().len();
+        received.extend(ring.receive());
+        (completed, received.len()) == (6, 2)
+    });
+    assert_eq!(received, [7, 1]);
+    let counters = ring.tx.counters();
+    assert_eq!(
+        (counters.refused_packets, counters.skipped_bytes),
+        (3, LONGEST_BYTES as u64)
+    );
+    assert_eq!(ring.completions.malformed_packets(), 0);
+}
+
+#[test]
+fn a_device_that_is_down_is_an_error_and_nothing_is_lost() {
+    if !allowed() {
+        return;
+    }
+    let mut ring = Ring::new(16, RootQdisc::NoQueue);
+    link::set_down(&ring.left, "veth0").expect("down");
+    let mut next = 0;
+    let error = ring.fill(&mut next, 10).expect_err("the device is down");
+    assert_eq!(errno(&error), Some(libc::ENETDOWN));
+    assert!(error.to_string().starts_with("sendto veth0: "), "{error}");
+    assert_eq!(ring.completions.packets_in_ring(), 10);
+    link::set_up(&ring.left, "veth0").expect("up");
+    // The receiver hears once that its own end went down too.
+    let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
+    let _ = ring.receiver.read(&mut buffer);
+    let (mut completed, mut received) = (0, Vec::new());
+    until("all are done", || {
+        completed += ring.reap().len();
+        received.extend(ring.receive());
+        (completed, received.len()) == (10, 10)
+    });
+    assert!(received.iter().copied().eq(0..10));
+}
+
+/// A frame longer than the bucket is deep can never pass: the sender must hear of it.
+#[test]
+fn a_frame_that_can_never_pass_becomes_an_error() {
+    if !allowed() {
+        return;
+    }
+    let shallow = RootQdisc::Tbf {
+        rate_bits_per_s: 1_000_000,
+        burst_bytes: 1000,
+        limit_bytes: 16 << 20,
+    };
+    let mut ring = Ring::new(16, shallow);
+    ring.tx.submit(numbered(&ring.pool, 0), 0);
+    let error = (0..10)
+        .find_map(|_| ring.tx.kick(0).err())
+        .expect("an error");
+    assert_eq!(errno(&error), Some(libc::ENOBUFS), "{error}");
+    let reaped = ring
+        .completions
+        .reap(0, 10, &mut |_: Packet| panic!("it is still there"));
+    assert!(reaped.is_err());
+}

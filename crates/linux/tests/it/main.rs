@@ -1,0 +1,9 @@
+//! All tests of the crate in one binary, but for `live_user_namespace`, which needs a
+//! process with a single thread.
+
+mod common;
+mod live_af_packet;
+mod live_af_packet_full;
+mod live_netns;
+mod live_tap;
+mod live_tcp;

@@ -1,0 +1,309 @@
+//! Priority and flow of Ethernet frames.
+
+use proptest::prelude::*;
+use taut_path::classify::{FrameClass, classify, mark_congestion};
+use taut_path::qdisc::{BandLimit, PfifoFast, Qdisc};
+use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink};
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const ICMP: u8 = 1;
+
+/// An Ethernet header, tagged or not, and what follows.
+fn ethernet(tagged: bool, ethertype: u16, packet: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0x02; 12];
+    if tagged {
+        frame.extend([0x81, 0x00, 0x00, 0x05]);
+    }
+    frame.extend(ethertype.to_be_bytes());
+    frame.extend(packet);
+    frame
+}
+
+/// An IPv4 packet with `options` words of options and two ports.
+fn ipv4(tos: u8, protocol: u8, fragment: u16, options: u8, ports: [u16; 2]) -> Vec<u8> {
+    let mut packet = vec![0x45 + options, tos, 0, 60, 0, 1];
+    packet.extend(fragment.to_be_bytes());
+    packet.extend([64, protocol, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2]);
+    packet.extend(std::iter::repeat_n(1, 4 * usize::from(options)));
+    packet.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+    packet.extend([0; 16]);
+    packet
+}
+
+fn ipv6(traffic_class: u8, next_header: u8, ports: [u16; 2]) -> Vec<u8> {
+    let mut packet = vec![
+        0x60 | traffic_class >> 4,
+        traffic_class << 4,
+        0,
+        0,
+        0,
+        20,
+        next_header,
+        64,
+    ];
+    packet.extend([0x20; 16]);
+    packet.extend([0x21; 16]);
+    packet.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+    packet.extend([0; 16]);
+    packet
+}
+
+fn class4(tos: u8, protocol: u8, ports: [u16; 2]) -> FrameClass {
+    classify(&ethernet(false, 0x0800, &ipv4(tos, protocol, 0, 0, ports)))
+}
+
+fn class6(traffic_class: u8, ports: [u16; 2]) -> FrameClass {
+    classify(&ethernet(false, 0x86dd, &ipv6(traffic_class, TCP, ports)))
+}
+
+struct Nothing;
+
+impl PacketSink for Nothing {
+    fn freed(&mut self, packet: Packet) {
+        drop(packet.into_frame());
+    }
+
+    fn dropped(&mut self, _packet: Packet, reason: DropReason) {
+        panic!("dropped: {}", reason.name());
+    }
+}
+
+#[test]
+fn minimum_delay_goes_first() {
+    assert_eq!(class4(0x10, TCP, [1, 2]).priority, 6);
+    assert_eq!(class6(0x10, [1, 2]).priority, 6);
+    let mut discipline = PfifoFast::new(10, BandLimit::Each);
+    for (frame, tos) in [0x08, 0x00, 0x10].into_iter().enumerate() {
+        let mut packet = Packet::new(Frame::new(frame as u32), 60);
+        packet.priority = class4(tos, TCP, [1, 2]).priority;
+        discipline.enqueue(packet, 0, &mut Nothing);
+    }
+    let order: Vec<u32> = std::iter::from_fn(|| discipline.dequeue(0, &mut Nothing))
+        .map(|packet| packet.into_frame().index())
+        .collect();
+    assert_eq!(order, [2, 1, 0], "delay, best effort, bulk");
+}
+
+#[test]
+fn the_priorities_are_those_of_tc_prio() {
+    // Type of service by its documented bits: delay 0x10, throughput 0x08, reliability 0x04.
+    let documented = [
+        (0x00, 0),
+        (0x04, 0),
+        (0x08, 2),
+        (0x0c, 2),
+        (0x10, 6),
+        (0x14, 6),
+        (0x18, 4),
+        (0x1c, 4),
+    ];
+    for (tos, priority) in documented {
+        assert_eq!(class4(tos, UDP, [1, 2]).priority, priority, "{tos:#x}");
+        assert_eq!(class6(tos, [1, 2]).priority, priority, "{tos:#x}");
+        // Precedence is no part of it.
+        assert_eq!(
+            class4(tos | 0xe0, UDP, [1, 2]).priority,
+            priority,
+            "{tos:#x}"
+        );
+    }
+}
+
+#[test]
+fn a_mark_of_congestion_changes_neither_priority_nor_flow() {
+    for tos in 0..=255u8 {
+        let rest = |class: FrameClass| (class.priority, class.flow);
+        let without = tos & !3;
+        assert_eq!(
+            rest(class4(tos, TCP, [1, 2])),
+            rest(class4(without, TCP, [1, 2]))
+        );
+        assert_eq!(rest(class6(tos, [1, 2])), rest(class6(without, [1, 2])));
+    }
+}
+
+#[test]
+fn the_lowest_two_bits_are_those_of_rfc_3168() {
+    let documented = [
+        (0, Ecn::NotCapable),
+        (1, Ecn::Capable),
+        (2, Ecn::Capable),
+        (3, Ecn::Marked),
+    ];
+    for (bits, ecn) in documented {
+        for tos in (0..64u8).map(|high| high << 2 | bits) {
+            assert_eq!(class4(tos, TCP, [1, 2]).ecn, ecn);
+            assert_eq!(class6(tos, [1, 2]).ecn, ecn);
+        }
+    }
+    assert_eq!(classify(&[0xff; 64]).ecn, Ecn::NotCapable);
+}
+
+/// RFC 1071 over a whole IPv4 header: 0 if its checksum is right.
+fn header_error(packet: &[u8]) -> u16 {
+    let header = &packet[..usize::from(packet[0] & 0xf) * 4];
+    let mut sum: u32 = 0;
+    for word in header.chunks(2) {
+        sum += u32::from(u16::from_be_bytes([word[0], word[1]]));
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// Puts the right checksum into an IPv4 header.
+fn with_checksum(mut packet: Vec<u8>) -> Vec<u8> {
+    packet[10..12].fill(0);
+    let checksum = header_error(&packet);
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    packet
+}
+
+/// Marks an IPv4 packet in a frame and checks every byte. Each identification makes another
+/// checksum.
+fn mark_and_check(tos: u8, identification: u16, options: u8, tagged: bool) {
+    let mut packet = ipv4(tos, TCP, 0, options, [1, 2]);
+    packet[4..6].copy_from_slice(&identification.to_be_bytes());
+    let mut packet = with_checksum(packet);
+    let mut frame = ethernet(tagged, 0x0800, &packet);
+    let marked = mark_congestion(&mut frame);
+    assert_eq!(marked, tos & 3 != 0);
+    if marked {
+        packet[1] |= 3;
+    }
+    assert_eq!(frame, ethernet(tagged, 0x0800, &with_checksum(packet)));
+}
+
+#[test]
+fn a_mark_is_right_with_every_checksum_there_is() {
+    for identification in 0..=u16::MAX {
+        for tos in [1, 2] {
+            mark_and_check(tos, identification, 0, false);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_mark_is_the_two_bits_and_a_right_checksum_and_nothing_else(
+        tos in any::<u8>(),
+        identification in any::<u16>(),
+        options in 0u8..=10,
+        tagged in any::<bool>(),
+    ) {
+        mark_and_check(tos, identification, options, tagged);
+    }
+
+    #[test]
+    fn a_mark_of_ipv6_is_the_two_bits_and_nothing_else(tos in any::<u8>(), tagged in any::<bool>()) {
+        let mut frame = ethernet(tagged, 0x86dd, &ipv6(tos, UDP, [1, 2]));
+        let marked = mark_congestion(&mut frame);
+        prop_assert_eq!(marked, tos & 3 != 0);
+        let expected = if marked { tos | 3 } else { tos };
+        prop_assert_eq!(frame, ethernet(tagged, 0x86dd, &ipv6(expected, UDP, [1, 2])));
+    }
+
+    #[test]
+    fn a_mark_of_anything_else_changes_nothing_or_is_read_again(
+        mut frame in prop::collection::vec(any::<u8>(), 0..80),
+        ethertype in prop_oneof![Just(0x0800u16), Just(0x86dd), any::<u16>()],
+    ) {
+        if frame.len() >= 14 {
+            frame[12..14].copy_from_slice(&ethertype.to_be_bytes());
+        }
+        let before = frame.clone();
+        if !mark_congestion(&mut frame) {
+            prop_assert_eq!(frame, before);
+        } else {
+            let changed = frame.iter().zip(&before).filter(|(now, then)| now != then);
+            prop_assert!(changed.count() <= 3);
+        }
+    }
+}
+
+#[test]
+fn flows_differ_by_their_ports_and_protocols() {
+    let flows = [
+        class4(0, TCP, [1, 2]).flow,
+        class4(0, TCP, [2, 1]).flow,
+        class4(0, TCP, [1, 3]).flow,
+        class4(0, UDP, [1, 2]).flow,
+        class4(0, ICMP, [1, 2]).flow,
+        class6(0, [1, 2]).flow,
+        class6(0, [1, 3]).flow,
+    ];
+    for (index, flow) in flows.iter().enumerate() {
+        assert!(!flows[..index].contains(flow), "flow {index} is not new");
+    }
+    assert_eq!(class4(0, TCP, [1, 2]), class4(0, TCP, [1, 2]));
+    assert_eq!(class4(0, ICMP, [1, 2]), class4(0, ICMP, [3, 4]), "no ports");
+}
+
+#[test]
+fn a_tag_and_options_change_nothing() {
+    let plain = class4(0x10, TCP, [1, 2]);
+    let tagged = ethernet(true, 0x0800, &ipv4(0x10, TCP, 0, 0, [1, 2]));
+    assert_eq!(classify(&tagged), plain);
+    let options = ethernet(false, 0x0800, &ipv4(0x10, TCP, 0, 10, [1, 2]));
+    assert_eq!(classify(&options), plain);
+    let tagged = ethernet(true, 0x86dd, &ipv6(0x10, TCP, [1, 2]));
+    assert_eq!(classify(&tagged), class6(0x10, [1, 2]));
+}
+
+#[test]
+fn all_fragments_of_two_hosts_are_one_flow() {
+    let fragment = |bits, ports| classify(&ethernet(false, 0x0800, &ipv4(0, UDP, bits, 0, ports)));
+    const MORE: u16 = 0x2000;
+    const DO_NOT: u16 = 0x4000;
+    let first = fragment(MORE, [1, 2]);
+    assert_eq!(first, fragment(185, [77, 88]));
+    assert_eq!(first, fragment(MORE | 370, [5, 5]));
+    assert_eq!(
+        fragment(DO_NOT, [1, 2]),
+        class4(0, UDP, [1, 2]),
+        "not a fragment"
+    );
+    assert_ne!(first, class4(0, UDP, [1, 2]));
+}
+
+#[test]
+fn short_and_strange_frames_are_best_effort() {
+    let full = ethernet(false, 0x0800, &ipv4(0x10, TCP, 0, 0, [1, 2]));
+    for length in 0..14 + 20 {
+        assert_eq!(classify(&full[..length]), FrameClass::default(), "{length}");
+    }
+    let no_ports = classify(&full[..14 + 20]);
+    assert_eq!(no_ports.priority, 6);
+    assert_ne!(no_ports.flow, classify(&full).flow);
+    let full = ethernet(false, 0x86dd, &ipv6(0x10, TCP, [1, 2]));
+    for length in 0..14 + 40 {
+        assert_eq!(classify(&full[..length]), FrameClass::default(), "{length}");
+    }
+    // Not the version that the Ethernet header promises, or a header that is too short to be one.
+    let strange = [
+        ethernet(false, 0x0806, &ipv4(0x10, TCP, 0, 0, [1, 2])),
+        ethernet(false, 0x0800, &ipv6(0x10, TCP, [1, 2])),
+        ethernet(false, 0x86dd, &[&[0x45, 0x10][..], &[7; 60]].concat()),
+        ethernet(false, 0x0800, &[&[0x44, 0x10][..], &[7; 60]].concat()),
+    ];
+    for frame in strange {
+        assert_eq!(classify(&frame), FrameClass::default());
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_panic_and_every_priority_has_a_band(
+        head in prop::collection::vec(any::<u8>(), 0..14),
+        ethertype in prop_oneof![Just(0x0800u16), Just(0x86dd), Just(0x8100), any::<u16>()],
+        rest in prop::collection::vec(any::<u8>(), 0..80),
+    ) {
+        prop_assert!(classify(&head).priority <= 15);
+        let mut frame = vec![0; 12];
+        frame.extend(ethertype.to_be_bytes());
+        frame.extend(&rest);
+        prop_assert!(classify(&frame).priority <= 15);
+    }
+}

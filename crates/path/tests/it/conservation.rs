@@ -1,0 +1,218 @@
+//! Whatever is done to a queue, in any order: every packet ends exactly once, and all books agree.
+
+use crate::support::{Books, FakeRing, packet};
+use proptest::prelude::*;
+use taut_path::limit::{Dynamic, Fixed, Limit};
+use taut_path::qdisc::by_name;
+use taut_path::queue::QueueConfig;
+use taut_path::{Ecn, Stop, TxQueue};
+
+#[derive(Debug, Clone)]
+enum Step {
+    Enqueue { bytes: u32, class: u8 },
+    Offer { bytes: u32 },
+    Run,
+    Finish(usize),
+    Complete,
+    Reset,
+    Flush,
+    FailKicks(u32),
+    FailReap,
+    Wait(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let bytes = prop_oneof![
+        Just(0u32),
+        1u32..=1_514,
+        Just(65_536),
+        Just(taut_dql::MAX_OBJECT + 1)
+    ];
+    prop_oneof![
+        8 => (bytes.clone(), 0u8..16)
+            .prop_map(|(bytes, class)| Step::Enqueue { bytes, class }),
+        2 => bytes.prop_map(|bytes| Step::Offer { bytes }),
+        6 => Just(Step::Run),
+        5 => (0usize..12).prop_map(Step::Finish),
+        5 => Just(Step::Complete),
+        1 => Just(Step::Reset),
+        1 => Just(Step::Flush),
+        1 => (1u32..3).prop_map(Step::FailKicks),
+        1 => Just(Step::FailReap),
+        3 => (1u64..2_000_000).prop_map(Step::Wait),
+    ]
+}
+
+struct World<L: Limit> {
+    queue: TxQueue<L, FakeRing>,
+    books: Books,
+    now_ns: u64,
+    frames: u32,
+    refused: u64,
+    resets: u64,
+}
+
+impl<L: Limit> World<L> {
+    fn new(limit: L, discipline: &str, train: u32, budget: u32) -> Self {
+        let mut config = QueueConfig::new(12);
+        config.restart_slots = 7;
+        config.train_packets = train;
+        config.reap_budget_packets = budget;
+        let mut ring = FakeRing::new(12);
+        ring.slots_per_packet = 2;
+        let discipline = by_name(discipline).expect("it is well formed");
+        Self {
+            queue: TxQueue::new(discipline, limit, ring, (), config, 0).expect("valid settings"),
+            books: Books::default(),
+            now_ns: 0,
+            frames: 0,
+            refused: 0,
+            resets: 0,
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        let now_ns = self.now_ns;
+        match *step {
+            Step::Enqueue { bytes, class } => {
+                let mut packet = packet(self.frames, bytes);
+                packet.priority = class;
+                packet.flow = (class % 3).into();
+                packet.ecn = if class % 2 == 0 {
+                    Ecn::Capable
+                } else {
+                    Ecn::NotCapable
+                };
+                self.frames += 1;
+                self.queue.enqueue(packet, now_ns, &mut self.books);
+            }
+            Step::Offer { bytes } => {
+                let packet = packet(self.frames, bytes);
+                match self.queue.offer(packet, now_ns, &mut self.books) {
+                    Ok(()) => self.frames += 1,
+                    Err(no_room) => {
+                        assert_eq!(no_room.0.into_frame().index(), self.frames);
+                        self.refused += 1;
+                    }
+                }
+            }
+            Step::Run => {
+                self.queue.run(now_ns, &mut self.books);
+            }
+            Step::Finish(count) => self.queue.driver_mut().finish(count),
+            // A failed reaping is part of the game; wrong books are not.
+            Step::Complete => {
+                let round = self.queue.complete(now_ns, &mut self.books);
+                assert!(!matches!(
+                    round,
+                    Err(taut_path::queue::CompleteError::Accounting(_))
+                ));
+            }
+            Step::Reset => {
+                self.queue.reset(now_ns);
+                self.resets += 1;
+            }
+            Step::Flush => self.queue.flush(now_ns, &mut self.books),
+            Step::FailKicks(count) => self.queue.driver_mut().failing_kicks += count,
+            Step::FailReap => self.queue.driver_mut().failing_reap = true,
+            Step::Wait(ns) => self.now_ns += ns,
+        }
+        self.check();
+    }
+
+    fn check(&self) {
+        let (sender, reaper) = (
+            self.queue.sender().counters(),
+            self.queue.reaper().counters(),
+        );
+        let in_ring = self.queue.driver().packets() as u64;
+        let (freed, dropped) = (self.books.freed.len(), self.books.dropped.len());
+        let ended = (freed + dropped) as u64;
+        assert_eq!(
+            u64::from(self.frames),
+            ended + self.queue.sender().backlog().packets + in_ring,
+            "enqueued = ended + waiting + in the ring"
+        );
+        assert_eq!(sender.enqueued_packets, u64::from(self.frames));
+        assert_eq!(sender.drops.total(), dropped as u64);
+        assert_eq!(sender.marked_packets, self.books.marked.len() as u64);
+        assert_eq!(sender.sent_packets, freed as u64 + in_ring);
+        assert_eq!(reaper.completed_packets + reaper.late_packets, freed as u64);
+        if self.resets == 0 {
+            assert_eq!(reaper.completed_bytes, self.books.freed_bytes);
+        }
+        assert!(self.queue.driver().most_used <= 12);
+        let limit = self.queue.snapshot();
+        if limit.min_limit == limit.max_limit {
+            let most = u64::from(limit.limit) + u64::from(limit.last_object);
+            assert!(u64::from(limit.in_flight) <= most, "more than one above");
+        }
+    }
+
+    /// With a device that works again, everything that waits gets out.
+    fn drain(&mut self) {
+        self.queue.driver_mut().failing_kicks = 0;
+        self.queue.driver_mut().failing_reap = false;
+        for _ in 0..10_000 {
+            let stop = self.queue.run(self.now_ns, &mut self.books);
+            assert!(!matches!(stop, Stop::Failed(_)));
+            self.queue.driver_mut().finish(usize::MAX);
+            self.now_ns = (self.now_ns + 1_000).max(self.queue.next_wakeup().unwrap_or(0));
+            self.queue
+                .complete(self.now_ns, &mut self.books)
+                .expect("the device works again");
+            self.check();
+            if stop == Stop::Idle && self.queue.driver().packets() == 0 {
+                break;
+            }
+        }
+        self.now_ns = self.now_ns.max(self.queue.next_wakeup().unwrap_or(0));
+        self.queue
+            .complete(self.now_ns, &mut self.books)
+            .expect("the device works again");
+        assert_eq!(self.queue.snapshot().in_flight, 0, "all was reported");
+        let mut frames: Vec<u32> = self.books.freed.clone();
+        frames.extend(self.books.dropped.iter().map(|&(frame, _)| frame));
+        frames.sort_unstable();
+        assert_eq!(frames, (0..self.frames).collect::<Vec<_>>(), "exactly once");
+    }
+}
+
+/// Small ones, so that they fill and lose packets at both ends.
+const DISCIPLINES: [&str; 5] = [
+    "pfifo limit 9",
+    "pfifo_fast limit 5",
+    "pfifo_fast limit 9 total",
+    "codel limit 9 target 500us interval 1ms ecn",
+    "fq_codel limit 9 flows 4 target 500us interval 1ms memory_limit 128Kb",
+];
+
+fn play<L: Limit>(limit: L, discipline: &str, train: u32, budget: u32, steps: &[Step]) {
+    let mut world = World::new(limit, discipline, train, budget);
+    for step in steps {
+        world.step(step);
+    }
+    world.drain();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn every_packet_ends_exactly_once_and_all_books_agree(
+        steps in prop::collection::vec(step(), 1..250),
+        train in 1u32..6,
+        budget in 1u32..8,
+        depth in 1u32..9,
+        bytes in 0u32..20_000,
+        cadence_ns in prop_oneof![Just(0u64), 1u64..3_000_000],
+    ) {
+        for discipline in DISCIPLINES {
+            play(Fixed::off(), discipline, train, budget, &steps);
+            play(Fixed::bytes(bytes), discipline, train, budget, &steps);
+            play(Fixed::packets(depth), discipline, train, budget, &steps);
+            let dynamic = Dynamic { cadence_ns, ..Dynamic::default() };
+            play(dynamic, discipline, train, budget, &steps);
+        }
+    }
+}

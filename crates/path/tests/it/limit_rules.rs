@@ -1,0 +1,294 @@
+//! The rules that size by need, on patterns of completions: what they hold against the smallest
+//! fixed limit with the same promise, and what they lose.
+
+use crate::trace::{Pattern, Played, optimum, play};
+use taut_path::limit::{Dynamic, Ladder, Limit, Need};
+
+const US: u64 = 1_000;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// splitmix64: the same numbers on every machine.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}
+
+/// Interrupts for `seconds`, `gap_ns` apart, each with a sender that is late by `delay_ns`.
+fn interrupts(
+    seconds: u64,
+    mut gap_ns: impl FnMut() -> u64,
+    mut delay_ns: impl FnMut() -> u64,
+) -> Vec<(u64, u64)> {
+    let mut at_ns = 0;
+    let mut all = Vec::new();
+    while at_ns < seconds * SECOND_NS {
+        let gap_ns = gap_ns();
+        at_ns += gap_ns;
+        all.push((gap_ns, delay_ns()));
+    }
+    all
+}
+
+fn jitter() -> Pattern {
+    let mut random = Random(1);
+    let gap_ns = || (80 + random.below(41)) * US;
+    Pattern::saturated(interrupts(4, gap_ns, || 0), SECOND_NS)
+}
+
+fn one_gap_in_a_hundred() -> Pattern {
+    let mut random = Random(2);
+    let gap_ns = || {
+        if random.below(100) == 0 {
+            1_000 * US
+        } else {
+            100 * US
+        }
+    };
+    Pattern::saturated(interrupts(6, gap_ns, || 0), 2 * SECOND_NS)
+}
+
+/// Rounds of polling: a few close together, then a long one.
+fn rounds() -> Pattern {
+    let mut random = Random(3);
+    let gap_ns = || [5, 5, 10, 20, 300][random.below(5) as usize] * US;
+    Pattern::saturated(interrupts(3, gap_ns, || 0), SECOND_NS)
+}
+
+/// A sender that takes up to 50 us to come back.
+fn late_sender() -> Pattern {
+    let mut random = Random(4);
+    let delay_ns = || random.below(50) * US;
+    Pattern::saturated(interrupts(4, || 100 * US, delay_ns), SECOND_NS)
+}
+
+/// Reaps of at most four packets, one after another.
+fn partial_reaps() -> Pattern {
+    let mut random = Random(5);
+    let gap_ns = || (80 + random.below(41)) * US;
+    Pattern {
+        budget: 4,
+        ..Pattern::saturated(interrupts(4, gap_ns, || 0), SECOND_NS)
+    }
+}
+
+/// Rounds of at most 16 packets: many small ones, and one super-packet that takes five intervals.
+fn super_packets_in_partial_reaps() -> Pattern {
+    let mut random = Random(7);
+    let gap_ns = || (80 + random.below(41)) * US;
+    let mut object_bytes = vec![66; 20];
+    object_bytes.extend([1_514; 5]);
+    object_bytes.push(65_226);
+    Pattern {
+        budget: 16,
+        object_bytes,
+        ..Pattern::saturated(interrupts(4, gap_ns, || 0), 2 * SECOND_NS)
+    }
+}
+
+struct Row {
+    name: &'static str,
+    pattern: Pattern,
+    /// The most of the optimum's bytes that `need` and `ladder` may hold.
+    ratio: f64,
+}
+
+fn rows() -> Vec<Row> {
+    let row = |name, pattern, ratio| Row {
+        name,
+        pattern,
+        ratio,
+    };
+    vec![
+        row("jitter", jitter(), 1.05),
+        row("one gap in a hundred", one_gap_in_a_hundred(), 1.05),
+        row("rounds", rounds(), 1.05),
+        row("late sender", late_sender(), 1.15),
+        row("partial reaps", partial_reaps(), 1.15),
+        row("super-packets", super_packets_in_partial_reaps(), 1.05),
+    ]
+}
+
+fn check(row: &Row, rule: &str, best: &Played, played: &Played) {
+    let ratio = played.mean_bytes / best.mean_bytes;
+    assert!(ratio <= row.ratio, "{} {rule}: ratio {ratio}", row.name);
+    let utilisation = played.utilisation;
+    assert!(
+        utilisation >= 0.999,
+        "{} {rule}: utilisation {utilisation}",
+        row.name
+    );
+}
+
+#[test]
+fn rules_that_size_by_need_hold_what_the_best_fixed_limit_holds() {
+    for row in rows() {
+        let (_, best) = optimum(&row.pattern, 0.999);
+        check(&row, "need", &best, &play(&row.pattern, Need::default()));
+        check(
+            &row,
+            "ladder",
+            &best,
+            &play(&row.pattern, Ladder::default()),
+        );
+    }
+}
+
+/// Gaps of 1 ms that cost less than a thousandth: the promise allows not to pay for them.
+#[test]
+fn the_ladder_does_not_pay_for_gaps_that_cost_less_than_the_promise() {
+    let mut random = Random(6);
+    let gap_ns = || {
+        if random.below(20_000) == 0 {
+            1_000 * US
+        } else {
+            100 * US
+        }
+    };
+    let pattern = Pattern::saturated(interrupts(12, gap_ns, || 0), 2 * SECOND_NS);
+    let ladder = play(&pattern, Ladder::default());
+    assert!(ladder.utilisation >= 0.999, "{}", ladder.utilisation);
+    assert!(ladder.mean_bytes < 12_000.0, "{}", ladder.mean_bytes);
+    let need = play(&pattern, Need::default());
+    assert!(
+        need.mean_bytes > 2.0 * ladder.mean_bytes,
+        "{}",
+        need.mean_bytes
+    );
+}
+
+#[test]
+fn what_there_is_to_gain_over_linux_rule() {
+    let linux_of = |pattern: &Pattern| {
+        let (_, best) = optimum(pattern, 0.999);
+        let linux = play(pattern, Dynamic::default());
+        (linux.mean_bytes / best.mean_bytes, linux.utilisation)
+    };
+    assert!(linux_of(&jitter()).0 > 2.4);
+    assert!(linux_of(&one_gap_in_a_hundred()).0 > 2.0);
+    assert!(linux_of(&rounds()).0 > 2.4);
+    // Told of each round of a reap as if it were an interval, it holds too little.
+    assert!(linux_of(&partial_reaps()).1 < 0.99);
+}
+
+/// 3 s of gaps of the one length, then of the other.
+fn change(before_ns: u64, after_ns: u64) -> Pattern {
+    let mut all = interrupts(3, || before_ns, || 0);
+    all.extend(interrupts(3, || after_ns, || 0));
+    Pattern::saturated(all, 2_999_000_000)
+}
+
+fn lost_ns(pattern: &Pattern, played: &Played) -> f64 {
+    let total_ns: u64 = pattern.interrupts.iter().map(|&(gap_ns, _)| gap_ns).sum();
+    (total_ns - pattern.warm_ns) as f64 * (1.0 - played.utilisation)
+}
+
+#[test]
+fn ten_times_longer_gaps_cost_at_most_twice_what_they_cost_linux_rule() {
+    let pattern = change(100 * US, 1_000 * US);
+    let linux = lost_ns(&pattern, &play(&pattern, Dynamic::default()));
+    for played in [
+        play(&pattern, Need::default()),
+        play(&pattern, Ladder::default()),
+    ] {
+        let lost = lost_ns(&pattern, &played);
+        assert!(lost <= 2.0 * linux, "{lost} against {linux}");
+    }
+}
+
+#[test]
+fn a_new_queue_loses_at_most_twice_what_it_loses_under_linux_rule() {
+    for (name, pattern) in [
+        ("jitter", jitter()),
+        ("one gap in a hundred", one_gap_in_a_hundred()),
+        ("rounds", rounds()),
+        ("super-packets", super_packets_in_partial_reaps()),
+    ] {
+        let linux = play(&pattern, Dynamic::default()).lost_warm_ns;
+        for played in [
+            play(&pattern, Need::default()),
+            play(&pattern, Ladder::default()),
+        ] {
+            let lost = played.lost_warm_ns;
+            assert!(lost <= 2 * linux, "{name}: {lost} against {linux}");
+        }
+    }
+}
+
+/// When the limit was above `bytes` last, in ns.
+fn last_above(played: &Played, bytes: u32) -> u64 {
+    let mut limits = played.limits.iter().rev();
+    let last = limits.find(|&&(_, limit_bytes)| limit_bytes > bytes);
+    last.map_or(0, |&(at_ns, _)| at_ns)
+}
+
+#[test]
+fn a_limit_shrinks_soon_after_gaps_get_ten_times_shorter() {
+    let pattern = change(1_000 * US, 100 * US);
+    let settled_ns = |played| last_above(&played, 14_000) - 3 * SECOND_NS;
+    let ladder = settled_ns(play(&pattern, Ladder::default()));
+    assert!(ladder < SECOND_NS, "{ladder}");
+    // Its window moves in steps of a quarter.
+    let need = settled_ns(play(&pattern, Need::default()));
+    assert!(need <= SECOND_NS * 5 / 4 + US * 1_000, "{need}");
+}
+
+/// Half a second of gaps of 1 ms, half a second of 100 us, again and again: shrinking each time
+/// would lose link time each time.
+#[test]
+fn the_ladder_shrinks_once_and_not_again_for_what_comes_back() {
+    let mut all = Vec::new();
+    for _ in 0..8 {
+        all.extend([(1_000 * US, 0)].repeat(500));
+        all.extend([(100 * US, 0)].repeat(5_000));
+    }
+    let ladder = play(&Pattern::saturated(all, SECOND_NS), Ladder::default());
+    assert!(ladder.utilisation >= 0.999, "{}", ladder.utilisation);
+}
+
+fn settled(played: &Played) -> u32 {
+    played.limits.last().expect("there were rounds").1
+}
+
+#[test]
+fn the_limit_is_what_finishes_in_one_interval() {
+    let pattern = Pattern::saturated(interrupts(2, || 100 * US, || 0), SECOND_NS);
+    // 100 us at 1 Gbit/s are 8.26 packets of 1,514 bytes: nine at most finish in one interval.
+    assert_eq!(settled(&play(&pattern, Need::default())), 9 * 1_514);
+    assert_eq!(settled(&play(&pattern, Ladder::default())), 9 * 1_514);
+    // Linux's keeps twice that.
+    assert!(settled(&play(&pattern, Dynamic::default())) >= 25_000);
+}
+
+#[test]
+fn bounds_hold_whatever_is_needed() {
+    fn within<L: Limit + Copy>(limit: L) {
+        let settles_at = |gap_ns: u64| {
+            let pattern = Pattern::saturated(interrupts(1, || gap_ns, || 0), 0);
+            settled(&play(&pattern, limit))
+        };
+        assert_eq!(settles_at(12 * US), 4_000, "a packet or two are needed");
+        assert_eq!(settles_at(100 * US), 5_000, "nine packets are needed");
+    }
+    let (min_limit, max_limit) = (4_000, 5_000);
+    within(Need {
+        min_limit,
+        max_limit,
+        ..Need::default()
+    });
+    within(Ladder {
+        min_limit,
+        max_limit,
+        ..Ladder::default()
+    });
+}

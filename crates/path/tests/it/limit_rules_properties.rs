@@ -1,0 +1,173 @@
+//! What must hold of the rules that size by need whatever they are told.
+
+use crate::trace::{Pattern, play};
+use proptest::prelude::*;
+use taut_dql::{MAX_LIMIT, MAX_OBJECT};
+use taut_path::limit::{
+    Done, Ladder, Limit, LimitCompleter, LimitKnob, LimitSender, Need, Utilisation,
+};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Queue(u32),
+    Refuse,
+    /// So many parts in 16 of what is in flight finish, and the round goes on or not.
+    Complete(u64, bool),
+    Tick,
+    /// The clock goes on, or is set back.
+    Clock(i64),
+    Set(u32, u32),
+    Reset,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let bytes = prop_oneof![1..100_u32, 60..70_000_u32, 1..=u32::MAX];
+    let clock = prop_oneof![0..2 * MS as i64, -1_000_000..1_000_000_i64, any::<i64>()];
+    prop_oneof![
+        6 => bytes.prop_map(Step::Queue),
+        3 => Just(Step::Refuse),
+        6 => (0..=16_u64, any::<bool>()).prop_map(|(parts, more)| Step::Complete(parts, more)),
+        1 => Just(Step::Tick),
+        4 => clock.prop_map(Step::Clock),
+        1 => (0..3_u32, 0..=MAX_LIMIT).prop_map(|(knob, bytes)| Step::Set(knob, bytes)),
+        1 => Just(Step::Reset),
+    ]
+}
+
+/// Plays any steps. The debug assertions of the rules are on: this is a part of the check.
+fn obey<L: Limit>(limit: L, steps: &[Step]) -> Result<(), TestCaseError> {
+    let (mut sender, mut completer) = limit.split(0).expect("valid settings");
+    let (mut now_ns, mut in_flight) = (0_u64, 0_u64);
+    for step in steps {
+        match *step {
+            Step::Queue(bytes) => {
+                let fits = bytes <= MAX_OBJECT && in_flight + u64::from(bytes) < 1 << 31;
+                prop_assert_eq!(sender.queued(bytes, now_ns).is_ok(), fits);
+                in_flight += if fits { u64::from(bytes) } else { 0 };
+            }
+            Step::Refuse => sender.refused(),
+            Step::Complete(parts, more) => {
+                let bytes = u32::try_from(in_flight * parts / 16).expect("below 2^31");
+                let done = Done { packets: 1, bytes };
+                prop_assert_eq!(completer.completed(done, now_ns, more), Ok(()));
+                in_flight -= u64::from(bytes);
+            }
+            Step::Tick => prop_assert_eq!(completer.tick(now_ns), Ok(())),
+            Step::Clock(by_ns) => now_ns = now_ns.saturating_add_signed(by_ns),
+            Step::Set(knob, bytes) => {
+                let knob =
+                    [LimitKnob::Limit, LimitKnob::LimitMin, LimitKnob::LimitMax][knob as usize];
+                // Bounds that cross are refused.
+                let _ = completer.set(knob, bytes);
+            }
+            Step::Reset => {
+                L::reset(&mut sender, &mut completer, now_ns).expect("one queue");
+                in_flight = 0;
+            }
+        }
+        let seen = completer.snapshot();
+        prop_assert_eq!(u64::from(seen.in_flight), in_flight);
+        prop_assert!(seen.limit <= MAX_LIMIT);
+        prop_assert!(
+            in_flight > 0 || sender.has_room(),
+            "stuck with nothing in flight"
+        );
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn nothing_that_is_told_panics_or_stops_the_queue_for_ever(
+        steps in proptest::collection::vec(step(), 0..300),
+        ppm in Utilisation::LEAST_PPM..=Utilisation::MOST_PPM,
+    ) {
+        obey(Need::default(), &steps)?;
+        let utilisation = Utilisation::from_ppm(ppm).expect("in range");
+        obey(Ladder { utilisation, ..Ladder::default() }, &steps)?;
+    }
+
+    /// Intervals in which nobody was refused never raise the limit, but for the sample that the
+    /// last refused one left behind.
+    #[test]
+    fn intervals_without_a_refusal_never_raise_the_limit(
+        steps in proptest::collection::vec((1..100_000_u32, 0..16_u64, 0..2 * MS, any::<bool>()), 1..200),
+    ) {
+        never_raised(Need::default(), &steps)?;
+        never_raised(Ladder::default(), &steps)?;
+    }
+
+    /// A device of 1 Gbit/s with any gaps, late senders, budgets and bursts: no limit is above what
+    /// it can do in the longest interval and the longest latency that counts, and half of that for
+    /// the time before its rate is known.
+    #[test]
+    fn the_limit_is_bounded_by_the_longest_gap_and_latency(
+        gaps in proptest::collection::vec((5..3_000_u64, prop_oneof![9 => 0..100_u64, 1 => 0..60_000_u64]), 50..400),
+        budget in prop_oneof![Just(0_u32), 1..20_u32],
+        burst in prop_oneof![Just(None), (50..5_000_u64, 1..200_u32).prop_map(Some)],
+        sizes in proptest::collection::vec(60..65_536_u32, 1..5),
+        lies in any::<bool>(),
+    ) {
+        let us = |(gap, delay): &(u64, u64)| (gap * US, delay * US);
+        let pattern = Pattern {
+            budget,
+            burst: burst.map(|(period_us, objects)| (period_us * US, objects)),
+            object_bytes: sizes.clone(),
+            lies,
+            ..Pattern::saturated(gaps.iter().map(us).collect(), 0)
+        };
+        bounded(Need::default(), &pattern)?;
+        bounded(Ladder::default(), &pattern)?;
+    }
+}
+
+fn never_raised<L: Limit>(limit: L, steps: &[(u32, u64, u64, bool)]) -> Result<(), TestCaseError> {
+    let (mut sender, mut completer) = limit.split(0).expect("valid settings");
+    let (mut now_ns, mut quiet) = (0, 0);
+    for &(bytes, parts, gap_ns, refuse) in steps {
+        let before = completer.snapshot().limit;
+        if sender.has_room() {
+            sender.queued(bytes, now_ns).expect("countable");
+        }
+        // A refusal without room stays one until there is room.
+        let refused = refuse && !sender.has_room();
+        if refused {
+            sender.refused();
+        }
+        now_ns += gap_ns;
+        let bytes = (u64::from(sender.in_flight()) * parts / 16) as u32;
+        let had_room = completer.has_room();
+        completer
+            .completed(Done { packets: 1, bytes }, now_ns, false)
+            .expect("in flight");
+        quiet = if refused || !had_room { 0 } else { quiet + 1 };
+        if quiet > 2 {
+            prop_assert!(completer.snapshot().limit <= before);
+        }
+    }
+    Ok(())
+}
+
+fn bounded<L: Limit>(limit: L, pattern: &Pattern) -> Result<(), TestCaseError> {
+    let played = play(pattern, limit);
+    let largest = *pattern.object_bytes.iter().max().expect("an object");
+    // An interval ends with the first completion after it, so it can span several gaps.
+    let object_ns = u64::from(largest) * 8;
+    let gap_ns = pattern.interrupts.iter().map(|&(gap_ns, _)| gap_ns).max();
+    let longest_ns = gap_ns.expect("a gap") * 2 + object_ns;
+    let at_rate = |ns: u64| ns / 8;
+    // The rate is uncertain by an object in eight intervals.
+    let most = at_rate(longest_ns + 10 * MS * 9 / 8) * 3 / 2 + 2 * u64::from(largest);
+    for &(at_ns, limit_bytes) in &played.limits {
+        prop_assert!(
+            u64::from(limit_bytes) <= most,
+            "{limit_bytes} at {at_ns}, not {most}"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! All tests of the crate but the model checks, in one binary: linking is what they wait for.
+#![cfg(not(loom))]
+
+mod budget;
+mod budget_conservation;
+mod classify;
+mod codel;
+mod conservation;
+mod disciplines;
+mod flow_map;
+mod fq_codel;
+mod knobs;
+mod limit_front;
+mod limit_rules;
+mod limit_rules_properties;
+mod limit_seam;
+mod limit_spec;
+mod marks;
+mod no_allocation;
+mod queue_cadence;
+mod queue_faults;
+mod queue_hasty;
+mod queue_many;
+mod queue_settings;
+mod queue_stops;
+mod ring;
+mod support;
+mod trace;
+mod tsq;
+mod tsq_conservation;
+mod two_threads;
+mod units;

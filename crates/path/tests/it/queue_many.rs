@@ -1,0 +1,191 @@
+//! Several sending threads in front of one queue: in order for each, nothing lost, nobody asleep
+//! for ever.
+
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+use std::thread::{self, Thread};
+
+use crate::support::{Books, FakeRing, Wakes, packet};
+use taut_path::limit::Fixed;
+use taut_path::qdisc::Fifo;
+use taut_path::queue::many::{Intake, Refused, Submitter, split as many};
+use taut_path::queue::{QueueConfig, Reaper, Sender, split};
+use taut_path::{DropReason, Stop};
+
+fn queue(limit: Fixed, waiting: u32, waker: Waker) -> (Sender<Fixed>, Reaper<Fixed>) {
+    let config = QueueConfig {
+        waker,
+        ..QueueConfig::new(64)
+    };
+    split(Box::new(Fifo::new(waiting)), limit, config, 0).expect("valid settings")
+}
+
+#[test]
+fn a_full_ring_gives_the_packet_back_and_tells_when_there_is_room() {
+    let work = Arc::new(Wakes::default());
+    let room = Arc::new(Wakes::default());
+    let (submitter, mut intake) = many(2, 1, Waker::from(work.clone()));
+    let (mut sender, _reaper) = queue(Fixed::off(), 100, Waker::noop().clone());
+    assert!(intake.must_wait(), "there is no work");
+    let mut waiter = submitter.waiter(Waker::from(room.clone()));
+    for frame in 0..2 {
+        submitter.offer(packet(frame, 100)).expect("there is room");
+    }
+    assert_eq!(work.take(), 1, "woken for the first, awake for the second");
+    let refused = submitter.offer(packet(2, 100)).expect_err("it is full");
+    assert!(matches!(refused, Refused::NoRoom(_)));
+    assert_eq!(refused.into_packet().into_frame().index(), 2);
+    assert!(waiter.must_wait());
+    assert_eq!(room.take(), 0);
+    let moved = intake.drain(&mut sender, 0, &mut Books::default(), &mut ());
+    assert_eq!((moved, room.take()), (2, 1));
+    assert!(!waiter.must_wait(), "there is room");
+}
+
+#[test]
+fn a_full_discipline_leaves_packets_in_the_ring_and_in_order() {
+    let (submitter, mut intake) = many(8, 1, Waker::noop().clone());
+    let (mut sender, mut reaper) = queue(Fixed::packets(1), 2, Waker::noop().clone());
+    let (mut ring, mut books) = (FakeRing::new(64), Books::default());
+    for frame in 0..8 {
+        submitter.offer(packet(frame, 100)).expect("there is room");
+    }
+    for _ in 0..20 {
+        let stop = intake.run(&mut sender, &mut ring, 0, &mut books, &mut ());
+        assert!(matches!(stop, Stop::Idle | Stop::Limit));
+        ring.finish(1);
+        let round = reaper.complete(&mut ring, 1_000, &mut books, &mut ());
+        round.expect("nothing is broken");
+    }
+    assert!(intake.is_empty());
+    assert_eq!(books.freed, (0..8).collect::<Vec<_>>());
+    assert!(books.dropped.is_empty());
+}
+
+#[test]
+fn what_a_closed_queue_had_taken_is_dropped_with_a_reason_and_the_rest_comes_back() {
+    let room = Arc::new(Wakes::default());
+    let (submitter, mut intake) = many(2, 1, Waker::noop().clone());
+    let mut waiter = submitter.waiter(Waker::from(room.clone()));
+    for frame in 0..2 {
+        submitter.offer(packet(frame, 100)).expect("there is room");
+    }
+    assert!(waiter.must_wait());
+    let mut books = Books::default();
+    intake.flush(&mut books);
+    assert_eq!(
+        books.dropped,
+        [(0, DropReason::Flushed), (1, DropReason::Flushed)]
+    );
+    assert_eq!(room.take(), 1, "who waits is told");
+    assert!(!waiter.must_wait(), "nothing to wait for");
+    let refused = submitter.offer(packet(2, 100)).expect_err("closed");
+    assert!(matches!(refused, Refused::Closed(_)), "{refused}");
+}
+
+#[test]
+fn more_sleepers_than_announced_do_not_sleep() {
+    let (submitter, _intake) = many(1, 1, Waker::noop().clone());
+    submitter.offer(packet(0, 100)).expect("there is room");
+    let mut first = submitter.waiter(Waker::noop().clone());
+    let mut second = submitter.waiter(Waker::noop().clone());
+    assert!(first.must_wait());
+    assert!(!second.must_wait());
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+const SUBMITTERS: u32 = 4;
+const PACKETS: u32 = 20_000;
+
+/// Hands in frames of its own, numbered in order, and sleeps when there is no room. Returns how many
+/// were taken, and how often it slept.
+fn submit_all(submitter: &Submitter, first_frame: u32) -> (u32, u64) {
+    let mut waiter = submitter.waiter(Waker::from(Arc::new(Unpark(thread::current()))));
+    let mut sleeps = 0;
+    for number in 0..PACKETS {
+        let mut next = packet(first_frame + number, 100);
+        loop {
+            next = match submitter.offer(next) {
+                Ok(()) => break,
+                Err(Refused::NoRoom(no_room)) => no_room.0,
+                Err(Refused::Closed(_)) => return (number, sleeps),
+            };
+            if waiter.must_wait() {
+                sleeps += 1;
+                thread::park();
+            }
+        }
+    }
+    (PACKETS, sleeps)
+}
+
+/// Sends until `enough` is freed; sleeps when there is no work.
+fn own(
+    intake: &mut Intake,
+    sender: &mut Sender<Fixed>,
+    reaper: &mut Reaper<Fixed>,
+    books: &mut Books,
+    enough: usize,
+) {
+    let mut ring = FakeRing::new(64);
+    while books.freed.len() < enough {
+        let stop = intake.run(sender, &mut ring, 0, books, &mut ());
+        ring.finish(usize::MAX);
+        let round = reaper.complete(&mut ring, 1_000, books, &mut ());
+        let round = round.expect("nothing is broken");
+        if stop == Stop::Idle && round.done.packets == 0 && intake.must_wait() {
+            thread::park();
+        }
+    }
+}
+
+/// Submitters and owner, and what they say in the end: (taken, freed, dropped).
+fn many_threads(enough: usize) {
+    let owner = Waker::from(Arc::new(Unpark(thread::current())));
+    let (submitter, mut intake) = many(16, SUBMITTERS, owner.clone());
+    let (mut sender, mut reaper) = queue(Fixed::packets(8), 32, owner);
+    let mut books = Books::default();
+    let (taken, sleeps) = thread::scope(|scope| {
+        let threads: Vec<_> = (0..SUBMITTERS)
+            .map(|index| {
+                let submitter = submitter.clone();
+                scope.spawn(move || submit_all(&submitter, index * PACKETS))
+            })
+            .collect();
+        own(&mut intake, &mut sender, &mut reaper, &mut books, enough);
+        intake.flush(&mut books);
+        let ends = threads
+            .into_iter()
+            .map(|thread| thread.join().expect("ends"));
+        ends.fold((0, 0), |sum, end| (sum.0 + end.0, sum.1 + end.1))
+    });
+    // Whoever was just handing in when the ring was closed is through by now.
+    intake.flush(&mut books);
+    sender.flush(0, &mut books, &mut ());
+    let in_ring = sender.counters().sent_packets as usize - books.freed.len();
+    assert_eq!(in_ring, 0);
+    assert_eq!(taken as usize, books.freed.len() + books.dropped.len());
+    assert!(sleeps > 0, "nobody had to wait");
+    for index in 0..SUBMITTERS {
+        let own = |frame: &&u32| *frame / PACKETS == index;
+        let freed: Vec<u32> = books.freed.iter().filter(own).copied().collect();
+        assert!(freed.is_sorted(), "submitter {index} stays in order");
+    }
+}
+
+#[test]
+fn all_that_four_threads_hand_in_gets_out_in_the_order_of_each() {
+    many_threads((SUBMITTERS * PACKETS) as usize);
+}
+
+#[test]
+fn a_queue_that_is_taken_down_under_load_loses_nothing() {
+    many_threads(10_000);
+}

@@ -1,0 +1,140 @@
+//! How many descriptors packets take, and what a full ring holds.
+
+use crate::support::packet;
+use proptest::prelude::*;
+use taut_path::ring::{DescriptorRing, DescriptorRule, RingTooSmall};
+use taut_path::{Packet, Segmentation};
+
+const SLOTS: u32 = 1_024;
+
+/// A super-packet of 64 KB: 45 segments of 1,448 bytes behind one set of headers.
+fn super_packet(frame: u32) -> Packet {
+    let mut packet = packet(frame, 66 + 45 * 1_448);
+    packet.segmentation = Some(Segmentation {
+        header_bytes: 66,
+        payload_bytes: 1_448,
+    });
+    packet
+}
+
+fn e1000() -> DescriptorRing {
+    DescriptorRing::new(SLOTS, DescriptorRule::E1000).expect("large enough")
+}
+
+/// Descriptors of a packet on average over many in a row.
+fn average(make: impl Fn(u32) -> Packet) -> f64 {
+    const PACKETS: u32 = 100_000;
+    let mut ring = e1000();
+    let mut taken = 0u64;
+    for frame in 0..PACKETS {
+        let packet = make(frame);
+        let slots = ring.take(&packet);
+        taken += u64::from(slots);
+        ring.give_back(slots);
+        drop(packet.into_frame());
+    }
+    taken as f64 / f64::from(PACKETS)
+}
+
+/// Bytes in a ring that is filled until it stops, on average over many fillings.
+fn full_ring_bytes(make: impl Fn(u32) -> Packet) -> f64 {
+    const FILLINGS: u32 = 1_000;
+    let mut ring = e1000();
+    let mut total = 0u64;
+    for _ in 0..FILLINGS {
+        let mut used = 0;
+        while ring.slots_free() >= ring.slots_of_largest() {
+            let packet = make(0);
+            total += u64::from(packet.wire_bytes);
+            used += ring.take(&packet);
+            drop(packet.into_frame());
+        }
+        ring.give_back(used);
+    }
+    total as f64 / f64::from(FILLINGS)
+}
+
+#[test]
+fn an_e1000_takes_about_3_35_descriptors_for_1514_bytes() {
+    let slots = average(|frame| packet(frame, 1_514));
+    assert!((slots - 3.35).abs() <= 0.01, "{slots}");
+}
+
+#[test]
+fn an_e1000_takes_about_19_descriptors_for_a_super_packet() {
+    let slots = average(super_packet);
+    assert!((18.5..=19.5).contains(&slots), "{slots}");
+}
+
+#[test]
+fn an_e1000_takes_two_descriptors_for_a_pure_acknowledgement() {
+    let mut ring = e1000();
+    for bytes in [0, 54, 66] {
+        let ack = packet(0, bytes);
+        assert_eq!(ring.take(&ack), 2);
+        drop(ack.into_frame());
+    }
+}
+
+#[test]
+fn a_full_e1000_ring_holds_what_was_published() {
+    let packets = full_ring_bytes(|frame| packet(frame, 1_514));
+    assert!((452e3..=455e3).contains(&packets), "{packets}");
+    let super_packets = full_ring_bytes(super_packet);
+    assert!((3.2e6..=3.6e6).contains(&super_packets), "{super_packets}");
+}
+
+#[test]
+fn an_e1000_stops_below_20_free_and_starts_again_at_32() {
+    let ring = e1000();
+    assert_eq!(ring.slots_of_largest(), 20);
+    assert_eq!(ring.restart_slots(), 32);
+}
+
+#[test]
+fn a_ring_of_one_descriptor_per_packet_starts_again_half_empty() {
+    let rule = DescriptorRule::OnePerPacket;
+    for (slots, restart) in [(1, 1), (2, 1), (511, 255), (512, 256), (4_096, 2_048)] {
+        let ring = DescriptorRing::new(slots, rule).expect("large enough");
+        assert_eq!(
+            (ring.slots_of_largest(), ring.restart_slots()),
+            (1, restart)
+        );
+    }
+}
+
+#[test]
+fn a_ring_that_could_never_start_again_is_refused() {
+    let refused = |slots, rule| DescriptorRing::new(slots, rule).err();
+    let too_small = |slots, min_slots| Some(RingTooSmall { slots, min_slots });
+    assert_eq!(refused(0, DescriptorRule::OnePerPacket), too_small(0, 1));
+    assert_eq!(refused(31, DescriptorRule::E1000), too_small(31, 32));
+    assert_eq!(refused(32, DescriptorRule::E1000), None);
+}
+
+proptest! {
+    #[test]
+    fn no_packet_takes_more_than_the_largest_and_none_is_lost(
+        packets in prop::collection::vec((0u32..=u32::MAX, any::<bool>()), 1..200),
+    ) {
+        for rule in [DescriptorRule::E1000, DescriptorRule::OnePerPacket] {
+            let mut ring = DescriptorRing::new(64, rule).expect("large enough");
+            let mut held = std::collections::VecDeque::new();
+            for &(bytes, segmented) in &packets {
+                let mut packet = packet(0, bytes);
+                packet.segmentation = segmented.then_some(Segmentation {
+                    header_bytes: u16::MAX,
+                    payload_bytes: 1,
+                });
+                while ring.slots_free() < ring.slots_of_largest() {
+                    ring.give_back(held.pop_front().expect("something is in the ring"));
+                }
+                let slots = ring.take(&packet);
+                drop(packet.into_frame());
+                prop_assert!((1..=ring.slots_of_largest()).contains(&slots));
+                held.push_back(slots);
+                prop_assert_eq!(ring.slots_free() + held.iter().sum::<u32>(), 64);
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Plays a pattern of completions to a rule, through the seam that the transmit queue uses.
+
+use std::collections::VecDeque;
+
+use taut_path::limit::{Done, Fixed, Limit, LimitCompleter, LimitSender};
+
+const PS_PER_NS: u64 = 1_000;
+
+/// When the device interrupts, what it is given and how it works it off.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    /// Bytes per us and the time from which they hold, in ns.
+    pub rates: Vec<(u64, f64)>,
+    /// Sizes of objects, used in turn.
+    pub object_bytes: Vec<u32>,
+    /// Most objects a reap takes; 0 takes all.
+    pub budget: u32,
+    /// The next reap when the budget was used up.
+    pub poll_ns: u64,
+    /// Objects that arrive every so many ns; else the sender always has one.
+    pub burst: Option<(u64, u32)>,
+    /// The sender says that it was refused whenever there is no room, also with nothing to send.
+    pub lies: bool,
+    /// Not measured.
+    pub warm_ns: u64,
+    /// From one interrupt to the next, and how long a refused sender takes to come back.
+    pub interrupts: Vec<(u64, u64)>,
+}
+
+impl Pattern {
+    /// 1 Gbit/s and full packets.
+    pub fn saturated(interrupts: Vec<(u64, u64)>, warm_ns: u64) -> Self {
+        Self {
+            rates: vec![(0, 125.0)],
+            object_bytes: vec![1514],
+            budget: 0,
+            poll_ns: 3_000,
+            burst: None,
+            lies: false,
+            warm_ns,
+            interrupts,
+        }
+    }
+}
+
+/// What came of it, over the measured time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Played {
+    /// Time-averaged bytes that the device had and was not done with.
+    pub mean_bytes: f64,
+    /// Of the time in which there was something to send, the part in which the device worked.
+    pub utilisation: f64,
+    /// Link time lost before that.
+    pub lost_warm_ns: u64,
+    /// The limit after each completion round: when, and how much.
+    pub limits: Vec<(u64, u32)>,
+}
+
+struct Player<'a, L: Limit> {
+    pattern: &'a Pattern,
+    sender: L::Sender,
+    completer: L::Completer,
+    /// Bytes, and when the device is done, in ps.
+    ring: VecDeque<(u32, u64)>,
+    done_ps: u64,
+    objects: usize,
+    rate: usize,
+    backlog: u64,
+    /// Since when there was something to send and nothing in the device, in ps.
+    starved_since_ps: Option<u64>,
+    queue_byte_ps: f64,
+    busy_ps: u64,
+    lost_ps: u64,
+    warm: bool,
+    lost_warm_ps: u64,
+    limits: Vec<(u64, u32)>,
+}
+
+/// Plays the whole pattern.
+pub fn play<L: Limit>(pattern: &Pattern, limit: L) -> Played {
+    let (sender, completer) = limit.split(0).expect("valid settings");
+    let mut player = Player::<L> {
+        pattern,
+        sender,
+        completer,
+        ring: VecDeque::new(),
+        done_ps: 0,
+        objects: 0,
+        rate: 0,
+        backlog: 0,
+        starved_since_ps: None,
+        queue_byte_ps: 0.0,
+        busy_ps: 0,
+        lost_ps: 0,
+        warm: false,
+        lost_warm_ps: 0,
+        limits: Vec::new(),
+    };
+    player.run();
+    let measured_ps = player.now_end_ps() - pattern.warm_ns * PS_PER_NS;
+    Played {
+        mean_bytes: player.queue_byte_ps / measured_ps as f64,
+        utilisation: player.busy_ps as f64 / (player.busy_ps + player.lost_ps) as f64,
+        lost_warm_ns: player.lost_warm_ps / PS_PER_NS,
+        limits: player.limits,
+    }
+}
+
+impl<L: Limit> Player<'_, L> {
+    fn now_end_ps(&self) -> u64 {
+        let gaps = self.pattern.interrupts.iter().map(|&(gap_ns, _)| gap_ns);
+        gaps.sum::<u64>() * PS_PER_NS
+    }
+
+    fn run(&mut self) {
+        let mut interrupts = self.pattern.interrupts.iter();
+        let mut interrupt_ns = 0;
+        let mut delay_ns = 0;
+        let mut next = interrupts.next();
+        if let Some(&(gap_ns, _)) = next {
+            interrupt_ns = gap_ns;
+        }
+        let mut poll_ns = None;
+        let mut burst_ns = self.pattern.burst.map(|_| 0);
+        let mut sender_ns = Some(0);
+        let mut waits = false;
+        while next.is_some() || poll_ns.is_some() {
+            let interrupt = next.map(|_| interrupt_ns);
+            let now_ns = [burst_ns, poll_ns, interrupt, sender_ns]
+                .into_iter()
+                .flatten()
+                .min()
+                .expect("an interrupt or a poll");
+            self.warm_up(now_ns);
+            if burst_ns == Some(now_ns) {
+                let (period_ns, objects) = self.pattern.burst.expect("there are bursts");
+                burst_ns = Some(now_ns + period_ns);
+                self.offered(u64::from(objects), now_ns);
+                // Whoever waits for room is not woken by more to send.
+                if !waits {
+                    sender_ns = Some(now_ns);
+                }
+            } else if poll_ns == Some(now_ns) || interrupt == Some(now_ns) {
+                let polled = poll_ns == Some(now_ns);
+                if !polled {
+                    let (_, delay) = *next.expect("it is due");
+                    delay_ns = delay;
+                    next = interrupts.next();
+                    interrupt_ns += next.map_or(0, |&(gap_ns, _)| gap_ns);
+                }
+                // An interrupt in the middle of a reap is masked.
+                if polled || poll_ns.is_none() {
+                    let more = self.reap(now_ns);
+                    poll_ns = more.then_some(now_ns + self.pattern.poll_ns);
+                    if waits && self.completer.has_room() && sender_ns.is_none() {
+                        sender_ns = Some(now_ns + delay_ns);
+                    }
+                }
+            } else {
+                sender_ns = None;
+                waits = self.send(now_ns);
+            }
+        }
+        let end_ns = self.now_end_ps() / PS_PER_NS;
+        self.account_starved(end_ns * PS_PER_NS);
+    }
+
+    fn warm_up(&mut self, now_ns: u64) {
+        if !self.warm && now_ns >= self.pattern.warm_ns {
+            self.account_starved(now_ns * PS_PER_NS);
+            self.warm = true;
+            self.lost_warm_ps = self.lost_ps;
+            (self.queue_byte_ps, self.busy_ps, self.lost_ps) = (0.0, 0, 0);
+        }
+    }
+
+    fn has_data(&self) -> bool {
+        self.pattern.burst.is_none() || self.backlog > 0
+    }
+
+    fn offered(&mut self, objects: u64, now_ns: u64) {
+        if self.starved_since_ps.is_none() {
+            self.starved_since_ps = Some(now_ns * PS_PER_NS);
+        }
+        self.backlog += objects;
+    }
+
+    /// What the device could have done until now.
+    fn account_starved(&mut self, now_ps: u64) {
+        if let Some(since_ps) = self.starved_since_ps.take() {
+            self.lost_ps += now_ps.saturating_sub(since_ps.max(self.done_ps));
+        }
+        if self.has_data() {
+            self.starved_since_ps = Some(now_ps);
+        }
+    }
+
+    fn reap(&mut self, now_ns: u64) -> bool {
+        let mut done = Done::default();
+        let budget = match self.pattern.budget {
+            0 => u32::MAX,
+            budget => budget,
+        };
+        let mut more = false;
+        while let Some(&(bytes, done_ps)) = self.ring.front() {
+            if done_ps > now_ns * PS_PER_NS {
+                break;
+            }
+            more = done.packets == budget;
+            if more {
+                break;
+            }
+            done.packets += 1;
+            done.bytes += bytes;
+            self.ring.pop_front();
+        }
+        if done.packets == 0 {
+            self.completer.tick(now_ns).expect("nothing completes");
+        } else {
+            self.completer
+                .completed(done, now_ns, more)
+                .expect("it is in flight");
+        }
+        self.limits.push((now_ns, self.completer.snapshot().limit));
+        more
+    }
+
+    /// Sends what there is room for. Returns whether something waits for room.
+    fn send(&mut self, now_ns: u64) -> bool {
+        let now_ps = now_ns * PS_PER_NS;
+        self.account_starved(now_ps);
+        while let Some(&(at_ns, _)) = self.pattern.rates.get(self.rate + 1)
+            && at_ns <= now_ns
+        {
+            self.rate += 1;
+        }
+        let (_, bytes_per_us) = self.pattern.rates[self.rate];
+        while self.has_data() && self.sender.has_room() {
+            let bytes = self.pattern.object_bytes[self.objects % self.pattern.object_bytes.len()];
+            self.objects += 1;
+            self.sender.queued(bytes, now_ns).expect("countable");
+            self.backlog = self.backlog.saturating_sub(1);
+            let work_ps = (f64::from(bytes) * 1e6 / bytes_per_us) as u64;
+            self.done_ps = self.done_ps.max(now_ps) + work_ps;
+            self.busy_ps += work_ps;
+            self.queue_byte_ps += f64::from(bytes) * (self.done_ps - now_ps) as f64;
+            self.ring.push_back((bytes, self.done_ps));
+        }
+        if !self.has_data() {
+            self.starved_since_ps = None;
+            if self.pattern.lies && !self.sender.has_room() {
+                self.sender.refused();
+            }
+            return false;
+        }
+        self.sender.refused();
+        true
+    }
+}
+
+/// The smallest fixed limit with at least that utilisation, and what comes of it.
+pub fn optimum(pattern: &Pattern, utilisation: f64) -> (u32, Played) {
+    let (mut low, mut high) = (0_u32, 1_u32 << 24);
+    let mut best = None;
+    while low < high {
+        let middle = low.midpoint(high);
+        let played = play(pattern, Fixed::bytes(middle));
+        if played.utilisation >= utilisation {
+            high = middle;
+            best = Some(played);
+        } else {
+            low = middle + 1;
+        }
+    }
+    (
+        high,
+        best.unwrap_or_else(|| play(pattern, Fixed::bytes(high))),
+    )
+}

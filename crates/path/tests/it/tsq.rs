@@ -1,0 +1,353 @@
+//! Small queues: what a flow may have below its socket, and how it hears that it may send again.
+
+use std::slice::from_ref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Wake, Waker};
+
+use crate::support::{Books, FakeRing, packet};
+use taut_path::limit::Fixed;
+use taut_path::qdisc::Fifo;
+use taut_path::queue::QueueConfig;
+use taut_path::tsq::{
+    Ask, Budgets, BudgetsError, Flow, LIMIT_2012_BYTES, MAX_FLOWS, Orphaning, Rule, Settings,
+    memory_bytes,
+};
+use taut_path::{Packet, Segmentation, TxQueue};
+
+const MTU_ASK: Ask = Ask {
+    packet_bytes: 2_304,
+    rate_bytes_per_s: 0,
+};
+
+fn budgets(flows: u32, limit_bytes: u32) -> Budgets {
+    let settings = Settings {
+        rule: Rule::Fixed,
+        limit_bytes,
+    };
+    Budgets::new(flows, settings, from_ref(Waker::noop())).expect("valid settings")
+}
+
+fn charged(flow: &Flow, charge_bytes: u32) -> Packet {
+    let mut packet = packet(0, 1_514);
+    packet.charge_bytes = charge_bytes;
+    flow.charge(&mut packet);
+    packet
+}
+
+/// Sends packets of an MTU until the flow is throttled.
+fn fill(flow: &Flow) -> Vec<Packet> {
+    let sent = || flow.may_send(MTU_ASK).then(|| charged(flow, 2_304));
+    std::iter::from_fn(sent).take(1_000_000).collect()
+}
+
+fn end(packet: Packet) {
+    drop(packet.into_frame());
+}
+
+/// The tags that stand on the first list.
+fn deferred(budgets: &Budgets) -> Vec<u32> {
+    let mut tags = Vec::new();
+    budgets.run_deferred(0, |tag| tags.push(tag));
+    tags
+}
+
+#[test]
+fn an_mtu_packet_charges_2304_bytes_and_a_super_packet_its_pages() {
+    assert_eq!(memory_bytes(1_514, None), 2_304);
+    assert_eq!(memory_bytes(66, None), 768);
+    let cut = Segmentation {
+        header_bytes: 66,
+        payload_bytes: 1_448,
+    };
+    // 65,160 bytes of payload lie in 16 pages.
+    let large = memory_bytes(66 + 45 * 1_448, Some(cut));
+    assert_eq!(large, 16 * 4_096 + 512 + 256);
+    assert_eq!(memory_bytes(u32::MAX, None), u32::MAX);
+}
+
+#[test]
+fn a_flow_sends_while_it_is_charged_no_more_than_the_limit_and_exceeds_it_by_one_packet() {
+    for (limit_bytes, packets) in [
+        (LIMIT_2012_BYTES, 57),
+        (40_000, 18),
+        // Exactly full is not above the limit.
+        (2 * 2_304, 3),
+        (2 * 2_304 - 1, 2),
+    ] {
+        let budgets = budgets(1, limit_bytes);
+        let flow = budgets.open(7, 0).expect("a slot");
+        let below = fill(&flow);
+        assert_eq!(below.len(), packets, "limit {limit_bytes}");
+        let seen = flow.snapshot();
+        assert_eq!(seen.charged_bytes, below.len() as u64 * 2_304);
+        assert_eq!((seen.packets as usize, seen.throttled), (below.len(), 1));
+        assert!(seen.is_throttled);
+        below.into_iter().for_each(end);
+    }
+}
+
+#[test]
+fn a_flow_with_nothing_or_a_single_packet_below_may_always_send() {
+    let budgets = budgets(1, 0);
+    let flow = budgets.open(0, 0).expect("a slot");
+    let below = fill(&flow);
+    assert_eq!(below.len(), 2, "whatever the limit and their size");
+    below.into_iter().for_each(end);
+    assert!(flow.may_send(MTU_ASK));
+}
+
+#[test]
+fn a_throttled_flow_with_room_stands_on_its_list_once_and_no_other_flow_does() {
+    let budgets = budgets(3, 4_000);
+    let idle = budgets.open(1, 0).expect("a slot");
+    let flow = budgets.open(2, 0).expect("a slot");
+    let mut below = fill(&flow);
+    assert_eq!(deferred(&budgets), [], "no room yet");
+    below.push(charged(&idle, 100_000));
+    below.into_iter().for_each(end);
+    assert!(
+        !flow.snapshot().is_throttled,
+        "nobody need ask, the mark is gone"
+    );
+    assert!(budgets.has_deferred(0));
+    assert_eq!(deferred(&budgets), [2]);
+    assert_eq!(deferred(&budgets), [], "told once");
+    assert_eq!(
+        (budgets.totals().throttled, budgets.totals().deferred),
+        (1, 1)
+    );
+    assert_eq!(flow.snapshot().deferred, 1);
+}
+
+#[test]
+fn the_list_is_run_in_the_order_in_which_flows_got_room() {
+    let budgets = budgets(5, 0);
+    let flows: Vec<Flow> = (0..5)
+        .map(|tag| budgets.open(tag, 0).expect("a slot"))
+        .collect();
+    let mut below: Vec<Vec<Packet>> = flows.iter().map(fill).collect();
+    for flow in [3, 0, 4, 1] {
+        below[flow].drain(..).for_each(end);
+    }
+    assert_eq!(deferred(&budgets), [3, 0, 4, 1]);
+    below.into_iter().flatten().for_each(end);
+}
+
+struct Wakes(AtomicU32);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn each_list_has_its_flows_and_wakes_its_thread_if_that_sleeps() {
+    let wakes = [0, 1].map(|_| Arc::new(Wakes(AtomicU32::new(0))));
+    let wakers = wakes.clone().map(Waker::from);
+    let settings = Settings {
+        limit_bytes: 0,
+        ..Settings::default()
+    };
+    let budgets = Budgets::new(2, settings, &wakers).expect("valid settings");
+    let flows = [0, 1].map(|list| budgets.open(10 + list, list).expect("a slot"));
+    let below = flows.each_ref().map(fill);
+    assert!(budgets.must_wait(1), "nothing to run: it sleeps");
+    below.into_iter().flatten().for_each(end);
+    let woken = wakes.map(|wakes| wakes.0.load(Ordering::Relaxed));
+    assert_eq!(woken, [0, 1], "only who sleeps is woken");
+    assert!(!budgets.must_wait(0), "there is something to run");
+    let mut tags = Vec::new();
+    budgets.run_deferred(1, |tag| tags.push(tag));
+    assert_eq!(tags, [11]);
+    assert_eq!(deferred(&budgets), [10]);
+}
+
+#[test]
+fn a_flow_whose_owner_is_busy_is_left_to_him_when_he_lets_go() {
+    let budgets = budgets(1, 0);
+    let flow = budgets.open(9, 0).expect("a slot");
+    let below = fill(&flow);
+    assert!(flow.take_or_note(), "the application is at work on it");
+    below.into_iter().for_each(end);
+    assert_eq!(deferred(&budgets), [], "not sent from under him");
+    assert_eq!(budgets.totals().left_to_owner, 1);
+    assert!(!flow.let_go(), "there is something to finish");
+    assert!(flow.let_go());
+    assert!(!budgets.has_deferred(0));
+}
+
+#[test]
+fn what_is_noted_while_the_runner_sends_is_sent_by_the_runner() {
+    let budgets = budgets(1, 0);
+    let flow = budgets.open(9, 0).expect("a slot");
+    fill(&flow).into_iter().for_each(end);
+    let mut runs = 0;
+    budgets.run_deferred(0, |_| {
+        runs += 1;
+        if runs == 1 {
+            assert!(!flow.take_or_note(), "the runner is at work on it");
+        }
+    });
+    assert_eq!(runs, 2);
+    assert!(flow.take_or_note());
+}
+
+#[test]
+fn the_rate_rule_follows_the_pace_between_two_packets_and_the_limit() {
+    let settings = Settings {
+        rule: Rule::Rate { time_ns: 1_000_000 },
+        limit_bytes: 100_000,
+    };
+    let budgets = Budgets::new(1, settings, from_ref(Waker::noop())).expect("valid");
+    let flow = budgets.open(0, 0).expect("a slot");
+    for (rate_bytes_per_s, limit_bytes) in [
+        (0, 4_608),
+        (4_000_000, 4_608),
+        (12_500_000, 12_500),
+        (1_250_000_000, 100_000),
+        (u64::MAX, 100_000),
+    ] {
+        flow.may_send(Ask {
+            packet_bytes: 2_304,
+            rate_bytes_per_s,
+        });
+        assert_eq!(
+            flow.snapshot().limit_bytes,
+            limit_bytes,
+            "{rate_bytes_per_s} B/s"
+        );
+    }
+    assert_eq!(flow.largest_packet_bytes(), 50_000, "half of the limit");
+}
+
+#[test]
+fn settings_change_while_packets_are_below_and_free_who_has_room_by_them() {
+    let budgets = budgets(2, 4_000);
+    let [one, two] = [1, 2].map(|tag| budgets.open(tag, 0).expect("a slot"));
+    let mut below = fill(&one);
+    below.extend(fill(&two));
+    two.set_limit(Some(40_000));
+    assert_eq!(deferred(&budgets), [2]);
+    assert_eq!(two.largest_packet_bytes(), 20_000);
+    let raised = Settings {
+        limit_bytes: 10_000,
+        ..budgets.settings()
+    };
+    budgets.set(raised).expect("valid");
+    assert_eq!(budgets.settings(), raised);
+    assert_eq!(deferred(&budgets), [1]);
+    below.extend(fill(&two));
+    assert_eq!(two.snapshot().limit_bytes, 40_000, "its own goes first");
+    two.set_limit(None);
+    assert_eq!(two.snapshot().limit_bytes, 10_000);
+    assert!(!two.may_send(MTU_ASK));
+    budgets.set(Settings::OFF).expect("valid");
+    assert!(one.may_send(MTU_ASK) && two.may_send(MTU_ASK));
+    below.into_iter().for_each(end);
+    assert_eq!((budgets.charged_bytes(), budgets.packets()), (0, 0));
+}
+
+#[test]
+fn a_slot_is_used_again_only_after_the_last_packet_of_its_former_flow() {
+    let budgets = budgets(2, 4_000);
+    let first = budgets.open(1, 0).expect("a slot");
+    let second = budgets.open(2, 0).expect("a slot");
+    let mut below = fill(&first);
+    drop(first);
+    let full = budgets.open(3, 0).map(drop);
+    assert_eq!(full, Err(BudgetsError::Full { flows: 2 }));
+    end(below.remove(0));
+    assert!(budgets.open(3, 0).is_err(), "one is still below");
+    assert_eq!(budgets.charged_bytes(), 2_304, "and is still counted");
+    below.into_iter().for_each(end);
+    assert_eq!(deferred(&budgets), [], "nobody to tell");
+    let third = budgets.open(3, 0).expect("the slot is free");
+    let fresh = third.snapshot();
+    assert_eq!(
+        (fresh.charged_bytes, fresh.packets, fresh.throttled),
+        (0, 0, 0)
+    );
+    assert!(!fresh.is_throttled);
+    drop(second);
+}
+
+#[test]
+fn a_flow_that_ends_while_it_stands_on_the_list_is_not_run() {
+    let budgets = budgets(1, 0);
+    let flow = budgets.open(1, 0).expect("a slot");
+    fill(&flow).into_iter().for_each(end);
+    drop(flow);
+    assert!(budgets.open(2, 0).is_err(), "it is on the list");
+    assert_eq!(deferred(&budgets), []);
+    assert!(budgets.open(2, 0).is_ok());
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let waker = [Waker::noop().clone()];
+    for flows in [0, MAX_FLOWS + 1] {
+        let made = Budgets::new(flows, Settings::default(), &waker).map(drop);
+        assert_eq!(made, Err(BudgetsError::Flows(flows)));
+    }
+    let rate_of_nothing = Settings {
+        rule: Rule::Rate { time_ns: 0 },
+        limit_bytes: 1,
+    };
+    assert!(Budgets::new(1, rate_of_nothing, &waker).is_err());
+    assert!(Budgets::new(1, Settings::default(), &[]).is_err());
+    let budgets = budgets(1, 1);
+    let before = budgets.settings();
+    let refused = budgets.set(rate_of_nothing);
+    assert_eq!(refused, Err(BudgetsError::RateTimeZero));
+    assert_eq!(budgets.settings(), before);
+    let error = budgets.open(0, 4).map(drop).expect_err("there is one list");
+    assert_eq!(
+        error.to_string(),
+        "deferred list 4 does not exist; there are 1"
+    );
+}
+
+#[test]
+fn a_driver_that_orphans_its_packets_is_found_out_and_a_byte_limit_bounds_it_all_the_same() {
+    for (orphans, limit, in_ring) in [
+        // One above the limit of 4,000 bytes of memory: two.
+        (false, Fixed::off(), 2),
+        // The budget holds nothing back; the ring is the only bound.
+        (true, Fixed::off(), 64),
+        (true, Fixed::bytes(3_000), 2),
+    ] {
+        let budgets = budgets(1, 4_000);
+        let flow = budgets.open(0, 0).expect("a slot");
+        let ring = Orphaning {
+            driver: FakeRing::new(64),
+            orphans,
+        };
+        let mut queue = TxQueue::new(
+            Box::new(Fifo::new(1_000)),
+            limit,
+            ring,
+            (),
+            QueueConfig::new(64),
+            0,
+        )
+        .expect("valid settings");
+        let mut books = Books::default();
+        for _ in 0..100 {
+            if flow.may_send(MTU_ASK) {
+                queue.enqueue(charged(&flow, 2_304), 0, &mut books);
+            }
+            queue.run(0, &mut books);
+        }
+        assert_eq!(
+            queue.driver().driver.packets(),
+            in_ring,
+            "orphans {orphans}"
+        );
+        queue.driver_mut().driver.finish(usize::MAX);
+        queue.complete(1, &mut books).expect("nothing is broken");
+        let warned = queue.reaper().counters().orphaned_packets;
+        assert_eq!(warned, if orphans { in_ring as u64 } else { 0 });
+    }
+}

@@ -1,0 +1,283 @@
+//! Whatever is done, in any order: the budgets sum to the charge of what is below the sockets, and
+//! nobody who may send stays throttled.
+
+use std::collections::BTreeMap;
+use std::slice::from_ref;
+use std::task::Waker;
+
+use crate::support::{FakeRing, packet};
+use proptest::prelude::*;
+use taut_path::limit::{Dynamic, Fixed, Limit};
+use taut_path::qdisc::{DISCIPLINES, by_name};
+use taut_path::queue::QueueConfig;
+use taut_path::tsq::{Ask, Budgets, Flow, Orphaning, Rule, Settings};
+use taut_path::{DropReason, Packet, PacketSink, TxQueue};
+
+const SLOTS: u32 = 4;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Open,
+    Close(usize),
+    Send {
+        flow: usize,
+        charge_bytes: u32,
+        ask: bool,
+    },
+    Run,
+    Finish(usize),
+    Complete,
+    RunDeferred,
+    Reset,
+    Flush,
+    SetGlobal(Settings),
+    SetFlow(usize, Option<u32>),
+    Busy(usize),
+    FailKicks(u32),
+    FailReap,
+    Wait(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let flow = 0usize..SLOTS as usize;
+    let limit = prop_oneof![Just(0u32), 1u32..20_000, Just(u32::MAX)];
+    let settings = (limit.clone(), 0u32..3).prop_map(|(limit_bytes, rate)| Settings {
+        rule: match rate {
+            0 => Rule::Fixed,
+            time => Rule::Rate {
+                time_ns: time * 500_000,
+            },
+        },
+        limit_bytes,
+    });
+    let charge = prop_oneof![Just(0u32), Just(768), Just(2_304), 1u32..70_000];
+    prop_oneof![
+        3 => Just(Step::Open),
+        1 => flow.clone().prop_map(Step::Close),
+        12 => (flow.clone(), charge, prop::bool::weighted(0.8))
+            .prop_map(|(flow, charge_bytes, ask)| Step::Send { flow, charge_bytes, ask }),
+        6 => Just(Step::Run),
+        5 => (0usize..12).prop_map(Step::Finish),
+        5 => Just(Step::Complete),
+        2 => Just(Step::RunDeferred),
+        1 => Just(Step::Reset),
+        1 => Just(Step::Flush),
+        1 => settings.prop_map(Step::SetGlobal),
+        1 => (flow.clone(), prop::option::of(limit)).prop_map(|(flow, limit)| Step::SetFlow(flow, limit)),
+        1 => flow.prop_map(Step::Busy),
+        1 => (1u32..3).prop_map(Step::FailKicks),
+        1 => Just(Step::FailReap),
+        3 => (1u64..2_000_000).prop_map(Step::Wait),
+    ]
+}
+
+/// What is below the sockets: the flow and the charge of each frame.
+#[derive(Default)]
+struct Below(BTreeMap<u32, (u32, u64)>);
+
+impl PacketSink for Below {
+    fn freed(&mut self, packet: Packet) {
+        let frame = packet.into_frame();
+        self.0.remove(&frame.index()).expect("it was below, once");
+    }
+
+    fn dropped(&mut self, packet: Packet, _reason: DropReason) {
+        self.freed(packet);
+    }
+}
+
+impl Below {
+    fn of(&self, tag: Option<u32>) -> (u64, u64) {
+        let theirs = |&&(owner, _): &&(u32, u64)| tag.is_none_or(|tag| tag == owner);
+        let charges = self.0.values().filter(theirs).map(|&(_, bytes)| bytes);
+        (charges.clone().count() as u64, charges.sum())
+    }
+}
+
+struct World<L: Limit> {
+    queue: TxQueue<L, Orphaning<FakeRing>>,
+    budgets: Budgets,
+    /// The flows that are open, with a tag that is never used again, and whether their owner is busy.
+    flows: Vec<(u32, Flow, bool)>,
+    below: Below,
+    tags: u32,
+    frames: u32,
+    now_ns: u64,
+}
+
+impl<L: Limit> World<L> {
+    fn new(limit: L, discipline: &str) -> Self {
+        let mut config = QueueConfig::new(12);
+        config.reap_budget_packets = 5;
+        let ring = Orphaning {
+            driver: FakeRing::new(12),
+            orphans: false,
+        };
+        let discipline = by_name(discipline).expect("it is well formed");
+        Self {
+            queue: TxQueue::new(discipline, limit, ring, (), config, 0).expect("valid settings"),
+            budgets: Budgets::new(SLOTS, Settings::default(), from_ref(Waker::noop()))
+                .expect("valid settings"),
+            flows: Vec::new(),
+            below: Below::default(),
+            tags: 0,
+            frames: 0,
+            now_ns: 0,
+        }
+    }
+
+    fn send(&mut self, flow: usize, charge_bytes: u32, ask: bool) {
+        let Some((tag, flow, _)) = self.flows.get(flow) else {
+            return;
+        };
+        let asked = Ask {
+            packet_bytes: charge_bytes,
+            rate_bytes_per_s: 3_000_000,
+        };
+        if ask && !flow.may_send(asked) {
+            let seen = flow.snapshot();
+            assert!(seen.packets > 1 && seen.charged_bytes > seen.limit_bytes);
+            return;
+        }
+        let mut packet = packet(self.frames, 1_514);
+        packet.charge_bytes = charge_bytes;
+        packet.priority = (self.frames % 16) as u8;
+        packet.flow = *tag;
+        flow.charge(&mut packet);
+        self.below
+            .0
+            .insert(self.frames, (*tag, charge_bytes.into()));
+        self.frames += 1;
+        self.queue.enqueue(packet, self.now_ns, &mut self.below);
+    }
+
+    /// Runs the list; each flow on it may send again.
+    fn run_deferred(&mut self) {
+        let mut run = Vec::new();
+        self.budgets.run_deferred(0, |tag| run.push(tag));
+        for tag in run {
+            let flow = self.flows.iter().find(|(open, ..)| *open == tag);
+            let (_, _, busy) = flow.expect("only open flows are run");
+            assert!(!busy, "not from under its owner");
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        let now_ns = self.now_ns;
+        match *step {
+            Step::Open => {
+                if let Ok(flow) = self.budgets.open(self.tags, 0) {
+                    self.flows.push((self.tags, flow, false));
+                    self.tags += 1;
+                }
+            }
+            Step::Close(flow) => {
+                if flow < self.flows.len() {
+                    self.flows.remove(flow);
+                }
+            }
+            Step::Send {
+                flow,
+                charge_bytes,
+                ask,
+            } => self.send(flow, charge_bytes, ask),
+            Step::Run => {
+                self.queue.run(now_ns, &mut self.below);
+            }
+            Step::Finish(count) => self.queue.driver_mut().driver.finish(count),
+            // A failed reaping is part of the game.
+            Step::Complete => drop(self.queue.complete(now_ns, &mut self.below)),
+            Step::RunDeferred => self.run_deferred(),
+            Step::Reset => self.queue.reset(now_ns),
+            Step::Flush => self.queue.flush(now_ns, &mut self.below),
+            Step::SetGlobal(settings) => self.budgets.set(settings).expect("valid settings"),
+            Step::SetFlow(flow, limit_bytes) => {
+                if let Some((_, flow, _)) = self.flows.get(flow) {
+                    flow.set_limit(limit_bytes);
+                }
+            }
+            Step::Busy(flow) => {
+                if let Some((_, flow, busy)) = self.flows.get_mut(flow) {
+                    if *busy {
+                        while !flow.let_go() {}
+                    } else {
+                        assert!(flow.take_or_note(), "nobody else takes it");
+                    }
+                    *busy = !*busy;
+                }
+            }
+            Step::FailKicks(count) => self.queue.driver_mut().driver.failing_kicks += count,
+            Step::FailReap => self.queue.driver_mut().driver.failing_reap = true,
+            Step::Wait(ns) => self.now_ns += ns,
+        }
+        self.check();
+    }
+
+    fn check(&self) {
+        let in_queue = self.queue.sender().backlog().packets;
+        let in_ring = self.queue.driver().driver.packets() as u64;
+        let (packets, bytes) = self.below.of(None);
+        assert_eq!(in_queue + in_ring, packets, "the test's own books");
+        assert_eq!(
+            (self.budgets.packets(), self.budgets.charged_bytes()),
+            (packets, bytes)
+        );
+        for (tag, flow, _) in &self.flows {
+            let seen = flow.snapshot();
+            let theirs = (u64::from(seen.packets), seen.charged_bytes);
+            assert_eq!(theirs, self.below.of(Some(*tag)), "of flow {tag}");
+            let has_room = seen.packets <= 1 || seen.charged_bytes <= seen.limit_bytes;
+            assert!(!(seen.is_throttled && has_room), "flow {tag} was forgotten");
+        }
+        assert_eq!(self.queue.reaper().counters().orphaned_packets, 0);
+    }
+
+    /// With everything freed, all budgets are back and every slot can be had again.
+    fn drain(mut self) {
+        self.queue.flush(self.now_ns, &mut self.below);
+        self.queue.driver_mut().driver.failing_kicks = 0;
+        self.queue.driver_mut().driver.failing_reap = false;
+        // A doorbell that is owed is rung here.
+        self.queue.run(self.now_ns, &mut self.below);
+        while self.queue.driver().driver.packets() > 0 {
+            self.queue.driver_mut().driver.finish(usize::MAX);
+            let round = self.queue.complete(self.now_ns, &mut self.below);
+            round.expect("the device works again");
+            self.check();
+        }
+        assert_eq!(self.below.of(None), (0, 0));
+        self.run_deferred();
+        assert!(!self.budgets.has_deferred(0));
+        self.flows.clear();
+        let again: Vec<_> = (0..SLOTS).map(|tag| self.budgets.open(tag, 0)).collect();
+        assert!(again.iter().all(Result::is_ok), "no slot is lost");
+    }
+}
+
+fn play<L: Limit>(limit: L, discipline: &str, steps: &[Step]) {
+    let mut world = World::new(limit, discipline);
+    for step in steps {
+        world.step(step);
+    }
+    world.drain();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn the_budgets_sum_to_what_is_below_the_sockets(
+        steps in prop::collection::vec(step(), 1..250),
+        bytes in 0u32..20_000,
+    ) {
+        for discipline in DISCIPLINES {
+            play(Fixed::off(), discipline.name, &steps);
+            play(Fixed::bytes(bytes), discipline.name, &steps);
+        }
+        // Small enough to drop.
+        for discipline in ["pfifo limit 6", "pfifo_fast limit 3 total"] {
+            play(Fixed::bytes(bytes), discipline, &steps);
+            play(Dynamic::default(), discipline, &steps);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Model checks of the gate: every order in which two threads' reads and writes can be seen.
+//!
+//! What is checked is the product's own source, on loom's atomics:
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --test models gate::`
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use loom::thread;
+
+use std::sync::Arc as StdArc;
+use std::task::{Wake, Waker};
+
+use taut_dql::Config;
+use taut_path::gate::Gate;
+use taut_path::room::RoomWaker;
+
+/// Both threads are done: nobody will look at the gate again.
+fn assert_not_lost(closed: bool, room: bool) {
+    assert!(
+        !(closed && room),
+        "lost wake-up: closed, room, nobody scheduled"
+    );
+}
+
+/// The producer fills a queue of limit 0 and stops; the completer finishes the object meanwhile.
+fn stack_stop<const FENCED: bool>() {
+    loom::model(|| {
+        let shared = StdArc::new(taut_dql::Shared::new());
+        let (mut producer, mut completer) =
+            taut_dql::split(shared, Config::default(), 0).expect("the defaults are valid");
+        producer.queued(1).expect("one unit is countable");
+        let gate = Arc::new(Gate::<FENCED>::new());
+        let stops = {
+            let gate = gate.clone();
+            thread::spawn(move || gate.close_unless(|| producer.has_room()))
+        };
+        completer.completed(1, 1).expect("one unit is in flight");
+        let opened = gate.open_if(|| completer.has_room());
+        let stopped = stops.join().expect("the producer does not panic");
+
+        assert_not_lost(gate.is_closed(), completer.has_room());
+        // Told that it stays closed, the sender relies on the completer to schedule it.
+        assert!(opened || !stopped);
+    });
+}
+
+/// The producer sends twice, the completer reaps what it finds in two rounds.
+fn stack_stop_twice<const FENCED: bool>() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let shared = StdArc::new(taut_dql::Shared::new());
+        let config = Config {
+            limit: 0,
+            max_limit: 0,
+            ..Config::default()
+        };
+        let (mut producer, mut completer) =
+            taut_dql::split(shared, config, 0).expect("the bounds are in order");
+        let gate = Arc::new(Gate::<FENCED>::new());
+        let device = Arc::new(AtomicU32::new(0));
+        let sender = {
+            let (gate, device) = (gate.clone(), device.clone());
+            thread::spawn(move || {
+                for sent in 1..=2 {
+                    producer.queued(1).expect("one unit is countable");
+                    device.store(sent, Ordering::Release);
+                    if !producer.has_room() && gate.close_unless(|| producer.has_room()) {
+                        return;
+                    }
+                }
+            })
+        };
+        let mut finished = 0;
+        for _ in 0..2 {
+            let submitted = device.load(Ordering::Acquire);
+            if submitted > finished {
+                completer
+                    .completed(submitted - finished, 1)
+                    .expect("accounted for before the device saw it");
+                finished = submitted;
+                gate.open_if(|| completer.has_room());
+            }
+        }
+        sender.join().expect("the producer does not panic");
+        assert_not_lost(gate.is_closed(), completer.has_room());
+    });
+}
+
+/// A full ring of two slots; the queue starts again when both are free.
+fn driver_stop<const FENCED: bool>() {
+    const RESTART_SLOTS: u32 = 2;
+    loom::model(|| {
+        let gate = Arc::new(Gate::<FENCED>::new());
+        let free = Arc::new(AtomicU32::new(0));
+        let sender = {
+            let (gate, free) = (gate.clone(), free.clone());
+            thread::spawn(move || gate.close_unless(|| free.load(Ordering::Relaxed) >= 1))
+        };
+        for reaped in 1..=2 {
+            free.store(reaped, Ordering::Relaxed);
+            gate.open_if(|| free.load(Ordering::Relaxed) >= RESTART_SLOTS);
+        }
+        sender.join().expect("the sender does not panic");
+        assert_not_lost(
+            gate.is_closed(),
+            free.load(Ordering::Relaxed) >= RESTART_SLOTS,
+        );
+    });
+}
+
+#[test]
+fn stack_stop_loses_no_wake_up() {
+    stack_stop::<true>();
+}
+
+#[test]
+#[should_panic(expected = "lost wake-up")]
+fn stack_stop_without_fences_loses_a_wake_up() {
+    stack_stop::<false>();
+}
+
+#[test]
+fn stack_stop_of_two_objects_loses_no_wake_up() {
+    stack_stop_twice::<true>();
+}
+
+#[test]
+#[should_panic(expected = "lost wake-up")]
+fn stack_stop_of_two_objects_without_fences_loses_a_wake_up() {
+    stack_stop_twice::<false>();
+}
+
+#[test]
+fn driver_stop_with_a_watermark_loses_no_wake_up() {
+    driver_stop::<true>();
+}
+
+#[test]
+#[should_panic(expected = "lost wake-up")]
+fn driver_stop_without_fences_loses_a_wake_up() {
+    driver_stop::<false>();
+}
+
+struct CountWakes(AtomicUsize);
+
+impl Wake for CountWakes {
+    fn wake(self: StdArc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_sender_told_to_wait_is_woken_exactly_once() {
+    loom::model(|| {
+        let wakes = StdArc::new(CountWakes(AtomicUsize::new(0)));
+        let waker = Arc::new(RoomWaker::new(Waker::from(wakes.clone())));
+        let room = Arc::new(AtomicU32::new(0));
+        let sender = {
+            let (waker, room) = (waker.clone(), room.clone());
+            thread::spawn(move || waker.must_wait(|| room.load(Ordering::Relaxed) > 0))
+        };
+        room.store(1, Ordering::Relaxed);
+        let told = waker.notify(|| room.load(Ordering::Relaxed) > 0);
+        let waits = sender.join().expect("the sender does not panic");
+        let woken = wakes.0.load(Ordering::Relaxed);
+        if waits {
+            assert_eq!(woken, 1, "lost wake-up: the sender sleeps for ever");
+        }
+        assert_eq!(woken, usize::from(told));
+        assert_eq!(waker.wakeups(), woken as u64);
+    });
+}

@@ -1,0 +1,9 @@
+//! The model checks of the crate, in one binary. Empty unless built with `--cfg loom`.
+#![cfg(loom)]
+
+mod budget;
+mod gate;
+mod many;
+mod queue;
+mod support;
+mod tsq;

@@ -1,0 +1,174 @@
+//! Model checks of small queues: no flow that has room stays throttled and unheard of, no slot and
+//! no byte is lost, whatever order two threads' reads and writes are seen in.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --test models tsq::`
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::thread;
+
+use std::slice::from_ref;
+use std::sync::Mutex;
+use std::task::Waker;
+
+use taut_path::tsq::{Ask, Budgets, Hold, Rule, Settings};
+use taut_path::{Frame, Packet};
+
+/// A model with a bound on forced switches, within which all orders are tried.
+fn check(model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(model);
+}
+
+/// A table in which two packets below a flow are one too many.
+fn budgets() -> Budgets {
+    let settings = Settings {
+        rule: Rule::Fixed,
+        limit_bytes: 0,
+    };
+    Budgets::new(1, settings, from_ref(Waker::noop())).expect("valid settings")
+}
+
+fn charged(flow: &taut_path::tsq::Flow) -> Packet {
+    let mut packet = Packet::new(Frame::new(0), 100);
+    flow.charge(&mut packet);
+    packet
+}
+
+fn end(packet: Packet) {
+    drop(packet.into_frame());
+}
+
+/// The flow finds no room while its packets are freed; it must stand on the list then.
+#[test]
+fn a_flow_throttled_while_its_packets_are_freed_is_deferred() {
+    check(|| {
+        let budgets = budgets();
+        let flow = budgets.open(7, 0).expect("a slot");
+        let (first, second) = (charged(&flow), charged(&flow));
+        let completer = thread::spawn(move || {
+            end(first);
+            end(second);
+        });
+        let throttled = !flow.may_send(Ask::default());
+        completer.join().expect("the completer does not panic");
+        let mut run = 0;
+        budgets.run_deferred(0, |tag| run += tag);
+        assert!(!throttled || run == 7, "lost wake-up: room, and on no list");
+        assert!(!flow.snapshot().is_throttled);
+        assert_eq!(budgets.charged_bytes(), 0);
+    });
+}
+
+/// Two threads free the two packets; each alone makes room.
+#[test]
+fn of_two_threads_that_make_room_one_puts_the_flow_on_the_list() {
+    check(|| {
+        let budgets = budgets();
+        let flow = budgets.open(7, 0).expect("a slot");
+        let (first, second, third) = (charged(&flow), charged(&flow), charged(&flow));
+        assert!(!flow.may_send(Ask::default()));
+        let completer = thread::spawn(move || end(first));
+        end(second);
+        completer.join().expect("the completer does not panic");
+        let mut run = Vec::new();
+        budgets.run_deferred(0, |tag| run.push(tag));
+        assert_eq!(run, [7], "lost wake-up, or told twice");
+        end(third);
+    });
+}
+
+/// The list is run while a packet is freed that makes room once more.
+#[test]
+fn a_flow_that_gets_room_while_its_list_is_run_is_run_or_stands_on_it_again() {
+    check(|| {
+        let budgets = budgets();
+        let flow = budgets.open(7, 0).expect("a slot");
+        let (first, second) = (charged(&flow), charged(&flow));
+        assert!(!flow.may_send(Ask::default()));
+        end(first);
+        // On the list; throttled again, and freed while the list is run.
+        let third = charged(&flow);
+        assert!(!flow.may_send(Ask::default()));
+        let completer = thread::spawn(move || {
+            end(second);
+            end(third);
+        });
+        let mut sent_at = 0;
+        budgets.run_deferred(0, |_| sent_at = flow.snapshot().packets);
+        completer.join().expect("the completer does not panic");
+        // Run too early, it must be told again.
+        let told = sent_at <= 1 || budgets.has_deferred(0);
+        assert!(told, "lost wake-up: run with {sent_at} packets below");
+    });
+}
+
+/// The flow ends while its packet is freed: the slot is free afterwards, once.
+#[test]
+fn a_slot_is_free_when_both_the_flow_and_its_packets_are_gone() {
+    check(|| {
+        let budgets = budgets();
+        let flow = budgets.open(7, 0).expect("a slot");
+        let (first, second) = (charged(&flow), charged(&flow));
+        flow.may_send(Ask::default());
+        end(first);
+        let completer = thread::spawn(move || end(second));
+        drop(flow);
+        let early = budgets.open(8, 0);
+        completer.join().expect("the completer does not panic");
+        budgets.run_deferred(0, |tag| assert_eq!(tag, 8, "a flow that ended"));
+        assert_eq!((budgets.packets(), budgets.charged_bytes()), (0, 0));
+        assert!(
+            early.is_ok() || budgets.open(9, 0).is_ok(),
+            "the slot is lost"
+        );
+    });
+}
+
+/// Each of two threads has work on a flow and does it, or leaves it to the other.
+fn work_on_a_flow<const LOOKS: bool>() {
+    check(|| {
+        let hold = Arc::new(Hold::<LOOKS>::new());
+        let (asked, at_work) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+        // Written by the holder alone; the lock is there to be found taken, never waited for.
+        let done = Arc::new(Mutex::new(0));
+        let work = {
+            let (hold, asked, done) = (hold.clone(), asked.clone(), done.clone());
+            move |bit: u32| {
+                asked.fetch_or(bit, Ordering::Relaxed);
+                if !hold.take_or_note() {
+                    return;
+                }
+                loop {
+                    assert_eq!(at_work.swap(1, Ordering::Relaxed), 0, "two holders");
+                    *done.lock().expect("nobody panics in it") |= asked.load(Ordering::Relaxed);
+                    at_work.store(0, Ordering::Relaxed);
+                    if hold.let_go() {
+                        return;
+                    }
+                }
+            }
+        };
+        let other = {
+            let work = work.clone();
+            thread::spawn(move || work(1))
+        };
+        work(2);
+        other.join().expect("it does not panic");
+        let done = *done.lock().expect("nobody panics in it");
+        assert_eq!(done, 3, "lost wake-up: noted, and nobody looked");
+        assert!(!hold.is_held());
+    });
+}
+
+#[test]
+fn work_that_finds_a_flow_held_is_done_by_its_holder() {
+    work_on_a_flow::<true>();
+}
+
+#[test]
+#[should_panic(expected = "lost wake-up")]
+fn a_holder_who_does_not_look_loses_a_wake_up() {
+    work_on_a_flow::<false>();
+}

@@ -1,0 +1,250 @@
+//! When the emulated NIC interrupts, and what can be reaped then.
+
+use crate::support::{Freed, nic, packet};
+use taut_path::ring::DescriptorRule;
+use taut_path::{Completions, PacketSink, TxRing};
+use taut_sim::nic::{
+    EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig, NicConfigError, NicEvent, RareGap,
+};
+
+/// Link time of a minimal frame at 1 Gbit/s.
+const FRAME_NS: u64 = 672;
+
+/// Keeps the ring full and reaps at each interrupt: the times of the first `count` interrupts.
+fn interrupts(rule: InterruptRule, seed: u64, count: usize) -> Vec<u64> {
+    let config = NicConfig {
+        rate_bits_per_s: 1_000_000_000,
+        framing: Framing::ETHERNET,
+        slots: 4_096,
+        rule: DescriptorRule::OnePerPacket,
+        interrupt: rule,
+        finished_at: FinishedAt::End,
+        segments_apart: false,
+        seed,
+    };
+    let mut nic = EmulatedNic::new(config).expect("the settings are valid");
+    let (mut times, mut freed, mut frame) = (Vec::new(), Freed::default(), 0);
+    while times.len() < count {
+        while TxRing::slots_free(&nic) > 0 {
+            nic.submit(packet(frame, 60), 0);
+            frame += 1;
+        }
+        let Ok(()) = nic.kick(times.last().copied().unwrap_or(0));
+        match nic.advance(u64::MAX).expect("the wire is busy") {
+            (_, NicEvent::Frame(_)) => {}
+            (at_ns, NicEvent::Interrupt) => {
+                times.push(at_ns);
+                let Ok(_) = nic.reap(at_ns, u32::MAX, &mut |packet| freed.freed(packet));
+            }
+        }
+    }
+    times
+}
+
+fn gaps(times: &[u64]) -> Vec<u64> {
+    times.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+#[test]
+fn under_load_the_period_is_exact() {
+    let times = interrupts(InterruptRule::every(100_000), 1, 500);
+    assert_eq!(times[0], FRAME_NS, "an idle NIC interrupts at once");
+    assert!(gaps(&times).iter().all(|&gap| gap == 100_000));
+}
+
+#[test]
+fn without_a_period_each_packet_interrupts() {
+    let times = interrupts(InterruptRule::every(0), 1, 500);
+    let each: Vec<u64> = (1..=500).map(|n| n * FRAME_NS).collect();
+    assert_eq!(times, each);
+}
+
+#[test]
+fn enough_finished_packets_interrupt_before_the_period_is_over() {
+    let mut rule = InterruptRule::every(100_000);
+    rule.packets = Some(10);
+    let times = interrupts(rule, 1, 100);
+    assert!(gaps(&times).iter().all(|&gap| gap == 10 * FRAME_NS));
+    // More packets than the period has time for: the period comes first.
+    rule.packets = Some(200);
+    let times = interrupts(rule, 1, 100);
+    assert!(gaps(&times).iter().all(|&gap| gap == 100_000));
+}
+
+#[test]
+fn an_idle_nic_interrupts_at_once_and_a_busy_one_after_its_period() {
+    let mut nic = nic(1_000_000_000, InterruptRule::every(50_000));
+    let mut freed = Freed::default();
+    let mut seen = Vec::new();
+    for (frame, kick_ns) in [(0, 1_000), (1, 20_000), (2, 500_000)] {
+        nic.submit(packet(frame, 60), kick_ns);
+        let Ok(()) = nic.kick(kick_ns);
+        while let Some((at_ns, event)) = nic.advance(u64::MAX) {
+            if event == NicEvent::Interrupt {
+                seen.push(at_ns);
+                let Ok(more) = nic.reap(at_ns, u32::MAX, &mut |packet| freed.freed(packet));
+                assert!(!more);
+            }
+        }
+    }
+    let first = 1_000 + FRAME_NS;
+    assert_eq!(seen, [first, first + 50_000, 500_000 + FRAME_NS]);
+    assert_eq!(freed.packets, 3);
+}
+
+#[test]
+fn jitter_stays_within_its_bounds_and_fills_them() {
+    let mut rule = InterruptRule::every(100_000);
+    rule.jitter_ns = 30_000;
+    let gaps = gaps(&interrupts(rule, 7, 5_000));
+    assert!(gaps.iter().all(|gap| (70_000..=130_000).contains(gap)));
+    let mean = gaps.iter().sum::<u64>() / gaps.len() as u64;
+    assert!((99_000..=101_000).contains(&mean), "{mean}");
+    assert!(gaps.iter().any(|&gap| gap < 71_000) && gaps.iter().any(|&gap| gap > 129_000));
+}
+
+#[test]
+fn rare_gaps_are_as_rare_as_they_say() {
+    let mut rule = InterruptRule::every(20_000);
+    rule.rare_gap = Some(RareGap {
+        one_in: 100,
+        gap_ns: 1_000_000,
+    });
+    let gaps = gaps(&interrupts(rule, 3, 20_000));
+    let rare = gaps.iter().filter(|&&gap| gap == 1_000_000).count();
+    assert!(gaps.iter().all(|&gap| gap == 20_000 || gap == 1_000_000));
+    // 200 expected, standard deviation 14.
+    assert!((130..=270).contains(&rare), "{rare}");
+}
+
+#[test]
+fn a_seed_repeats_a_run_and_another_does_not() {
+    let mut rule = InterruptRule::every(100_000);
+    rule.jitter_ns = 50_000;
+    let run = |seed| interrupts(rule, seed, 300);
+    assert_eq!(run(5), run(5));
+    assert_ne!(run(5), run(6));
+}
+
+/// A NIC with `count` minimal frames sent at the same doorbell.
+fn loaded(count: u32, rule: InterruptRule) -> EmulatedNic {
+    let mut nic = nic(1_000_000_000, rule);
+    for frame in 0..count {
+        nic.submit(packet(frame, 60), 0);
+    }
+    let Ok(()) = nic.kick(0);
+    nic
+}
+
+#[test]
+fn what_nobody_reaps_does_not_interrupt_again() {
+    let mut nic = loaded(10, InterruptRule::every(0));
+    let mut interrupts = 0;
+    while let Some((_, event)) = nic.advance(u64::MAX) {
+        interrupts += u32::from(event == NicEvent::Interrupt);
+        assert!(interrupts <= 10, "an interrupt for nothing new");
+    }
+    assert_eq!(interrupts, 10);
+    assert_eq!(nic.packets_in_ring(), 10);
+}
+
+#[test]
+fn a_poll_takes_back_what_would_have_interrupted() {
+    let mut rule = InterruptRule::every(1_000_000);
+    rule.packets = Some(4);
+    let mut nic = loaded(9, rule);
+    let mut freed = Freed::default();
+    let mut sent = 0;
+    let mut seen = Vec::new();
+    while let Some((at_ns, event)) = nic.advance(u64::MAX) {
+        if event == NicEvent::Interrupt {
+            seen.push(at_ns / FRAME_NS);
+            let Ok(_) = nic.reap(at_ns, u32::MAX, &mut |packet| freed.freed(packet));
+        } else {
+            sent += 1;
+            if sent == 4 {
+                // Three are finished since the first interrupt; the fourth starts the count anew.
+                let Ok(_) = nic.reap(at_ns, u32::MAX, &mut |packet| freed.freed(packet));
+            }
+        }
+    }
+    // At once for the first; then for the fourth packet after the poll; then for the period.
+    assert_eq!(seen[..2], [1, 8]);
+    assert_eq!(freed.packets, 9);
+}
+
+#[test]
+fn a_packet_that_leaves_at_the_instant_of_an_interrupt_is_reaped_by_it() {
+    let mut nic = loaded(20, InterruptRule::every(10 * FRAME_NS));
+    let mut freed = Freed::default();
+    let mut reaped = Vec::new();
+    while let Some((at_ns, event)) = nic.advance(u64::MAX) {
+        if event == NicEvent::Interrupt {
+            let Ok(_) = nic.reap(at_ns, u32::MAX, &mut |packet| freed.freed(packet));
+            reaped.push((at_ns / FRAME_NS, freed.packets));
+        }
+    }
+    assert_eq!(reaped, [(1, 1), (11, 11), (21, 20)]);
+}
+
+#[test]
+fn what_a_poll_left_over_still_interrupts() {
+    let mut nic = loaded(6, InterruptRule::every(1_000_000));
+    let mut freed = Freed::default();
+    while nic.packets_to_send() > 0 {
+        nic.advance(u64::MAX);
+    }
+    // One was told of at once; a poll takes it and three of the other five.
+    let Ok(more) = nic.reap(6 * FRAME_NS, 4, &mut |packet| freed.freed(packet));
+    assert!(more);
+    let at_ns = FRAME_NS + 1_000_000;
+    assert_eq!(nic.advance(u64::MAX), Some((at_ns, NicEvent::Interrupt)));
+    let Ok(more) = nic.reap(at_ns, u32::MAX, &mut |packet| freed.freed(packet));
+    assert!(!more);
+    assert_eq!(nic.next_event_ns(), None);
+    assert_eq!(freed.packets, 6);
+}
+
+#[test]
+fn reaping_keeps_to_its_budget_and_its_order() {
+    let mut nic = loaded(10, InterruptRule::every(1_000_000_000));
+    while nic.packets_to_send() > 0 {
+        nic.advance(u64::MAX);
+    }
+    let mut freed = Freed::default();
+    let mut round = |budget| {
+        let Ok(more) = nic.reap(0, budget, &mut |packet| freed.freed(packet));
+        (more, Completions::slots_free(&nic))
+    };
+    assert_eq!(round(4), (true, 1_018));
+    assert_eq!(round(6), (false, 1_024), "nothing is left at the budget");
+    assert_eq!(round(6), (false, 1_024));
+    assert_eq!(freed.packets, 10);
+}
+
+#[test]
+fn settings_that_could_never_work_are_refused() {
+    let config = NicConfig {
+        rate_bits_per_s: 0,
+        framing: Framing::ETHERNET,
+        slots: 1_024,
+        rule: DescriptorRule::E1000,
+        interrupt: InterruptRule::every(0),
+        finished_at: FinishedAt::End,
+        segments_apart: false,
+        seed: 0,
+    };
+    assert_eq!(
+        EmulatedNic::new(config).err(),
+        Some(NicConfigError::RateZero)
+    );
+    let small = NicConfig {
+        rate_bits_per_s: 1,
+        slots: 31,
+        ..config
+    };
+    assert!(matches!(
+        EmulatedNic::new(small).err(),
+        Some(NicConfigError::Ring(_))
+    ));
+}

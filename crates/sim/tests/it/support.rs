@@ -1,0 +1,177 @@
+//! A saturated transmit queue in front of an emulated NIC, in virtual time.
+
+use taut_path::limit::Limit;
+use taut_path::qdisc::Fifo;
+use taut_path::ring::DescriptorRule;
+use taut_path::{
+    DropReason, Frame, Packet, PacketSink, QueueConfig, Segmentation, Stop, TxQueue, TxRing,
+};
+use taut_sim::nic::{
+    EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig, NicEvent, WireCounters,
+};
+
+/// A NIC with a ring of 1,024 one-descriptor slots that interrupts as `interrupt` says.
+pub fn nic(rate_bits_per_s: u64, interrupt: InterruptRule) -> EmulatedNic {
+    with_rule(rate_bits_per_s, interrupt, DescriptorRule::OnePerPacket)
+}
+
+pub fn with_rule(
+    rate_bits_per_s: u64,
+    interrupt: InterruptRule,
+    rule: DescriptorRule,
+) -> EmulatedNic {
+    let config = NicConfig {
+        rate_bits_per_s,
+        framing: Framing::ETHERNET,
+        slots: 1_024,
+        rule,
+        interrupt,
+        finished_at: FinishedAt::End,
+        segments_apart: false,
+        seed: 1,
+    };
+    EmulatedNic::new(config).expect("the settings are valid")
+}
+
+pub fn packet(frame: u32, bytes: u32) -> Packet {
+    Packet::new(Frame::new(frame), bytes)
+}
+
+/// 45 segments of 1,448 bytes behind one set of headers.
+pub fn super_packet(frame: u32) -> Packet {
+    let mut packet = packet(frame, 66 + 45 * 1_448);
+    packet.segmentation = Some(Segmentation {
+        header_bytes: 66,
+        payload_bytes: 1_448,
+    });
+    packet
+}
+
+/// Counts what comes back.
+#[derive(Debug, Default)]
+pub struct Freed {
+    pub packets: u64,
+}
+
+impl PacketSink for Freed {
+    fn freed(&mut self, packet: Packet) {
+        // Oldest first, and each exactly once.
+        assert_eq!(u64::from(packet.into_frame().index()), self.packets);
+        self.packets += 1;
+    }
+
+    fn dropped(&mut self, _packet: Packet, reason: DropReason) {
+        panic!("dropped: {}", reason.name());
+    }
+}
+
+/// What happened, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    Sent(u64),
+    Interrupt(u64),
+    Timer(u64),
+}
+
+/// A sender that always has something to send.
+pub struct Saturated<L: Limit> {
+    pub queue: TxQueue<L, EmulatedNic>,
+    pub freed: Freed,
+    pub events: Vec<Event>,
+    pub record: bool,
+    /// The largest amount in flight, in the limit's units, and the limit's range since the last
+    /// call of `forget`.
+    pub peak: u32,
+    pub limits: (u32, u32),
+    make: fn(u32) -> Packet,
+    frames: u32,
+}
+
+impl<L: Limit> Saturated<L> {
+    pub fn new(limit: L, nic: EmulatedNic, make: fn(u32) -> Packet) -> Self {
+        let mut config = QueueConfig::new(nic.slots_free());
+        config.restart_slots = nic.restart_slots();
+        let discipline = Box::new(Fifo::new(1_000));
+        let queue = TxQueue::new(discipline, limit, nic, (), config, 0);
+        let mut this = Self {
+            queue: queue.expect("the settings are valid"),
+            freed: Freed::default(),
+            events: Vec::new(),
+            record: false,
+            peak: 0,
+            limits: (u32::MAX, 0),
+            make,
+            frames: 0,
+        };
+        this.send(0);
+        this
+    }
+
+    fn send(&mut self, now_ns: u64) {
+        loop {
+            while self.queue.sender().backlog().packets < 100 {
+                let packet = (self.make)(self.frames);
+                self.frames += 1;
+                self.queue.enqueue(packet, now_ns, &mut self.freed);
+            }
+            if self.queue.run(now_ns, &mut self.freed) != Stop::Idle {
+                break;
+            }
+        }
+        let now = self.queue.snapshot();
+        self.peak = self.peak.max(now.in_flight);
+        self.limits.0 = self.limits.0.min(now.limit);
+        self.limits.1 = self.limits.1.max(now.limit);
+    }
+
+    fn complete(&mut self, at_ns: u64) {
+        let round = self.queue.complete(at_ns, &mut self.freed);
+        if round.expect("the NIC reports what it was given").schedule {
+            self.send(at_ns);
+        }
+    }
+
+    /// One call of the loop at `now_ns`: everything that was due, in nominal order.
+    pub fn advance(&mut self, now_ns: u64) {
+        loop {
+            let event_ns = self.queue.driver().next_event_ns();
+            let timer_ns = self.queue.next_wakeup();
+            if let Some(at_ns) = timer_ns
+                && at_ns <= now_ns
+                && event_ns.is_none_or(|event_ns| at_ns < event_ns)
+            {
+                self.log(Event::Timer(at_ns));
+                self.complete(at_ns);
+                continue;
+            }
+            match self.queue.driver_mut().advance(now_ns) {
+                None => return,
+                Some((at_ns, NicEvent::Frame(_))) => self.log(Event::Sent(at_ns)),
+                Some((at_ns, NicEvent::Interrupt)) => {
+                    self.log(Event::Interrupt(at_ns));
+                    self.complete(at_ns);
+                }
+            }
+        }
+    }
+
+    fn log(&mut self, event: Event) {
+        if self.record {
+            self.events.push(event);
+        }
+    }
+
+    /// Starts the observation afresh.
+    pub fn forget(&mut self) {
+        self.peak = 0;
+        self.limits = (u32::MAX, 0);
+    }
+
+    pub fn wire(&self) -> WireCounters {
+        self.queue.driver().counters()
+    }
+
+    pub fn starved(&self) -> u64 {
+        self.queue.reaper().counters().starved
+    }
+}

@@ -1,0 +1,369 @@
+//! Loss, timeouts and marks.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use crate::tcp_support::{Fate, Link, MS, Network, SECOND};
+use taut_sim::tcp::{Ack, Congestion, SackBlocks, TcpConfig, TcpSender};
+
+const MSS: u64 = 1448;
+
+fn config(congestion: Congestion) -> TcpConfig {
+    TcpConfig {
+        congestion,
+        receive_buffer_bytes: 1 << 30,
+        ..TcpConfig::default()
+    }
+}
+
+/// Fast enough that a window takes no time.
+fn fast_link() -> Link {
+    Link {
+        rate_bits_per_s: 100_000_000_000,
+        round_trip_ns: 100 * MS,
+        buffer_packets: 1 << 20,
+        mark_above: None,
+        jitter_ns: 0,
+    }
+}
+
+#[test]
+fn many_losses_of_one_window_are_mended_in_a_round_trip() {
+    for congestion in [Congestion::Reno, Congestion::Cubic] {
+        for losses in [1, 2, 5, 20, 40] {
+            let mut network = Network::new(fast_link(), &[config(congestion)]);
+            // The window of 160 that starts with packet 150; its losses are spread by a stride.
+            network.data_fate = Box::new(move |_, packet| {
+                let at = packet.number.wrapping_sub(150);
+                let lost = at < 120 && at * 7 % 120 < losses && !packet.retransmission;
+                if lost { Fate::Drop } else { Fate::Deliver }
+            });
+            network.write(0, 4000 * MSS);
+            while network.flows[0].sender.stats().recoveries == 0 {
+                network.run_until(network.now_ns + MS);
+            }
+            let start = network.now_ns;
+            while network.flows[0].sender.in_recovery() {
+                network.run_until(network.now_ns + MS);
+            }
+            let round_trips = (network.now_ns - start) as f64 / (100 * MS) as f64;
+            network.run_until(60 * SECOND);
+            let stats = network.flows[0].sender.stats();
+            println!("{congestion:?}, {losses}: {round_trips:.2} round trips, {stats:?}");
+            assert_eq!((stats.timeouts, stats.recoveries), (0, 1));
+            assert_eq!(stats.retransmissions, losses);
+            assert!(
+                round_trips < 1.3,
+                "{losses} losses took {round_trips} round trips"
+            );
+            assert_eq!(network.flows[0].receiver.delivered_bytes(), 4000 * MSS);
+        }
+    }
+}
+
+#[test]
+fn limited_transmit_saves_a_small_window_from_the_timer() {
+    // Four segments in flight, the first lost: three duplicates are just enough; with three in
+    // flight the third comes from a new segment that the second let out (RFC 3042).
+    for initial_window_segments in [3, 4] {
+        let config = TcpConfig {
+            initial_window_segments,
+            ..config(Congestion::Reno)
+        };
+        let mut network = Network::new(fast_link(), &[config]);
+        network.data_fate = Box::new(|_, packet| match packet.number {
+            0 => Fate::Drop,
+            _ => Fate::Deliver,
+        });
+        network.write(0, 100 * MSS);
+        network.run_until(30 * SECOND);
+        let stats = network.flows[0].sender.stats();
+        assert_eq!((stats.timeouts, stats.retransmissions), (0, 1));
+        assert_eq!(network.flows[0].receiver.delivered_bytes(), 100 * MSS);
+    }
+}
+
+#[test]
+fn the_timer_doubles_in_a_blackout_and_the_flow_recovers() {
+    let blackout = 3 * SECOND..40 * SECOND;
+    let mut network = Network::new(fast_link(), &[config(Congestion::Reno)]);
+    let sent = Rc::new(RefCell::new(Vec::new()));
+    let (log, dark) = (Rc::clone(&sent), blackout.clone());
+    network.data_fate = Box::new(move |now, packet| {
+        if !dark.contains(&now) {
+            return Fate::Deliver;
+        }
+        if packet.retransmission {
+            log.borrow_mut().push(now);
+        }
+        Fate::Drop
+    });
+    network.write(0, 1 << 20);
+    network.run_until(blackout.start);
+    let total = 200 << 20;
+    network.write(0, total - (1 << 20));
+    network.run_until(blackout.end);
+    let times = sent.borrow().clone();
+    assert!(times.len() >= 6, "{times:?}");
+    let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    for pair in gaps.windows(2) {
+        assert_eq!(pair[1], 2 * pair[0], "{gaps:?}");
+    }
+    let stats = network.flows[0].sender.stats();
+    assert_eq!(stats.timeouts as usize, times.len());
+    assert_eq!(network.flows[0].sender.cwnd_bytes(), MSS);
+    // Half of what was sent into the dark, the first window again after the silence; and not halved
+    // at each timeout of the same segment.
+    assert_eq!(network.flows[0].sender.ssthresh_bytes(), 5 * MSS);
+    network.run_until(300 * SECOND);
+    let flow = &network.flows[0];
+    assert_eq!(flow.receiver.delivered_bytes(), total);
+    assert_eq!(flow.sender.acked_bytes(), total);
+    // A sample of a new segment has undone the doublings.
+    assert!(flow.sender.rto_ns() < SECOND);
+}
+
+#[test]
+fn the_timeout_has_a_maximum_and_an_idle_sender_no_timer() {
+    let config = TcpConfig {
+        max_rto_ns: 4 * SECOND,
+        ..config(Congestion::Cubic)
+    };
+    let mut sender = TcpSender::new(&config);
+    assert_eq!(sender.next_timer_ns(), None);
+    sender.write(1);
+    let mut times = vec![0];
+    for _ in 0..40 {
+        let now = *times.last().unwrap();
+        assert!(sender.next_segment(now).is_some());
+        assert_eq!(sender.next_segment(now), None);
+        let next = sender.next_timer_ns().unwrap();
+        sender.on_timer(next - 1);
+        assert_eq!(sender.next_segment(next - 1), None);
+        sender.on_timer(next);
+        times.push(next);
+    }
+    let gaps: Vec<u64> = times
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]) / SECOND)
+        .collect();
+    assert_eq!(gaps[..5], [1, 2, 4, 4, 4]);
+    assert_eq!(gaps[39], 4);
+}
+
+#[test]
+fn a_lost_tail_waits_for_the_timer_and_is_sent_once() {
+    let mut network = Network::new(fast_link(), &[config(Congestion::Cubic)]);
+    network.data_fate = Box::new(|_, packet| match packet.number {
+        97..100 => Fate::Drop,
+        _ => Fate::Deliver,
+    });
+    network.write(0, 100 * MSS);
+    network.run_until(10 * SECOND);
+    let stats = network.flows[0].sender.stats();
+    assert_eq!((stats.timeouts, stats.retransmissions), (1, 3));
+    assert_eq!(network.flows[0].receiver.delivered_bytes(), 100 * MSS);
+}
+
+#[test]
+fn marks_reduce_once_in_a_round_trip_and_nothing_is_lost() {
+    for (congestion, kept) in [(Congestion::Reno, 0.5), (Congestion::Cubic, 0.7)] {
+        let config = TcpConfig {
+            ecn: true,
+            ..config(congestion)
+        };
+        let mut network = Network::new(fast_link(), &[config]);
+        // Every packet of two seconds is marked: 20 round trips.
+        network.data_fate = Box::new(|now, packet| {
+            assert!(!packet.retransmission);
+            let marked = (SECOND..3 * SECOND).contains(&now);
+            if marked { Fate::Mark } else { Fate::Deliver }
+        });
+        network.write(0, u64::MAX);
+        let (mut cuts, mut last) = (vec![], 0);
+        while network.now_ns < 3 * SECOND {
+            network.run_until(network.now_ns + MS);
+            let cwnd = network.flows[0].sender.cwnd_bytes();
+            if cwnd < last {
+                cuts.push(network.now_ns);
+                let least = (last as f64 * kept).max(2.0 * MSS as f64);
+                assert!((cwnd as f64 - least).abs() < 0.02 * least + MSS as f64);
+            }
+            last = cwnd;
+        }
+        let stats = network.flows[0].sender.stats();
+        println!("{congestion:?}: {stats:?}, cuts at {cuts:?}");
+        assert_eq!((stats.retransmissions, stats.timeouts), (0, 0));
+        assert!(cuts.len() > 3);
+        assert!(
+            cuts.windows(2).all(|pair| pair[1] - pair[0] >= 99 * MS),
+            "{cuts:?}"
+        );
+        assert!(stats.ecn_reductions <= 20);
+        // After the last mark the answer arrives, and the echo ends.
+        network.run_until(4 * SECOND);
+        let after = network.flows[0].sender.stats().ecn_reductions;
+        network.run_until(6 * SECOND);
+        assert_eq!(network.flows[0].sender.stats().ecn_reductions, after);
+        assert!(!network.flows[0].receiver.current_ack().ece);
+    }
+}
+
+#[test]
+fn a_marking_queue_fills_the_link_without_loss() {
+    for congestion in [Congestion::Reno, Congestion::Cubic] {
+        let config = TcpConfig {
+            ecn: true,
+            ..config(congestion)
+        };
+        let link = Link {
+            rate_bits_per_s: 12_000_000,
+            mark_above: Some(100),
+            buffer_packets: 100_000,
+            ..fast_link()
+        };
+        let mut network = Network::new(link, &[config]);
+        network.write(0, u64::MAX);
+        network.run_until(60 * SECOND);
+        let before = network.sent_bytes;
+        network.run_until(160 * SECOND);
+        let utilisation = (network.sent_bytes - before) as f64 * 8.0 / 12e6 / 100.0;
+        println!("{congestion:?}: {utilisation:.4}, {} marks", network.marks);
+        assert!(utilisation > 0.99);
+        assert_eq!(
+            (
+                network.drops,
+                network.flows[0].sender.stats().retransmissions
+            ),
+            (0, 0)
+        );
+    }
+}
+
+#[test]
+fn a_mark_and_a_loss_in_one_window_reduce_it_once() {
+    let config = TcpConfig {
+        ecn: true,
+        ..config(Congestion::Reno)
+    };
+    let mut network = Network::new(fast_link(), &[config]);
+    network.data_fate = Box::new(|_, packet| match packet.number {
+        150 => Fate::Mark,
+        300 => Fate::Drop,
+        _ => Fate::Deliver,
+    });
+    network.write(0, 3000 * MSS);
+    while network.flows[0].sender.stats().ecn_reductions == 0 {
+        network.run_until(network.now_ns + 1000);
+    }
+    let threshold = network.flows[0].sender.ssthresh_bytes();
+    network.run_until(5 * SECOND);
+    let stats = network.flows[0].sender.stats();
+    assert_eq!(
+        (
+            stats.ecn_reductions,
+            stats.recoveries,
+            stats.retransmissions
+        ),
+        (1, 1, 1)
+    );
+    assert_eq!(network.flows[0].sender.ssthresh_bytes(), threshold);
+}
+
+fn ack(cumulative: u64, sacked: Option<(u64, u64)>) -> Ack {
+    let mut sack = SackBlocks::default();
+    if let Some((start, end)) = sacked {
+        assert!(sack.push(cumulative, start, end));
+    }
+    Ack {
+        cumulative,
+        window_bytes: 1 << 30,
+        sack,
+        ece: false,
+    }
+}
+
+fn send_all(sender: &mut TcpSender, now_ns: u64) -> u64 {
+    std::iter::from_fn(|| sender.next_segment(now_ns)).count() as u64
+}
+
+#[test]
+fn a_recovery_ends_with_the_window_at_the_threshold() {
+    for congestion in [Congestion::Reno, Congestion::Cubic] {
+        let mut sender = TcpSender::new(&config(congestion));
+        sender.write(u64::MAX);
+        assert_eq!(send_all(&mut sender, 0), 10);
+        for segment in 2..=10 {
+            sender.on_ack(&ack(0, Some((MSS, segment * MSS))), 100 * MS);
+            send_all(&mut sender, 100 * MS);
+        }
+        let kept = if congestion == Congestion::Reno {
+            5 * MSS
+        } else {
+            7 * MSS
+        };
+        assert_eq!((sender.in_recovery(), sender.cwnd_bytes()), (true, kept));
+        assert_eq!(sender.in_flight_bytes(), kept);
+        // Limited transmit had sent two more before it was clear.
+        sender.on_ack(&ack(1, None), 200 * MS);
+        assert!(sender.in_recovery());
+        sender.on_ack(&ack(12 * MSS, None), 200 * MS);
+        assert_eq!((sender.in_recovery(), sender.cwnd_bytes()), (false, kept));
+    }
+}
+
+#[test]
+fn what_was_sent_twice_is_no_sample() {
+    let sender = || {
+        let mut sender = TcpSender::new(&config(Congestion::Reno));
+        sender.write(5 * MSS);
+        assert_eq!(send_all(&mut sender, 0), 5);
+        sender
+    };
+    // The first segment, which is the timed one, is sent again by fast retransmit, ...
+    let mut fast = sender();
+    fast.on_ack(&ack(0, Some((MSS, 4 * MSS))), 100 * MS);
+    assert!(
+        fast.next_segment(100 * MS)
+            .is_some_and(|segment| segment.retransmission)
+    );
+    fast.on_ack(&ack(5 * MSS, None), 250 * MS);
+    assert_eq!(fast.srtt_ns(), None);
+    // ... or by the timer.
+    let mut slow = sender();
+    slow.on_timer(SECOND);
+    assert!(
+        slow.next_segment(SECOND)
+            .is_some_and(|segment| segment.retransmission)
+    );
+    slow.on_ack(&ack(5 * MSS, None), SECOND + MS);
+    assert_eq!(slow.srtt_ns(), None);
+    // A timed segment that waits behind a loss for the timer says nothing either.
+    let mut behind = sender();
+    behind.on_ack(&ack(MSS, None), 100 * MS);
+    behind.write(MSS);
+    assert_eq!(send_all(&mut behind, 100 * MS), 1);
+    behind.on_timer(10 * SECOND);
+    assert!(
+        behind
+            .next_segment(10 * SECOND)
+            .is_some_and(|segment| segment.start == MSS)
+    );
+    behind.on_ack(&ack(6 * MSS, None), 11 * SECOND);
+    assert_eq!(behind.srtt_ns(), Some(100 * MS));
+}
+
+#[test]
+fn after_a_timeout_the_window_grows_though_it_was_never_full_before() {
+    let config = TcpConfig {
+        initial_window_segments: 100,
+        ..config(Congestion::Cubic)
+    };
+    let mut network = Network::new(fast_link(), &[config]);
+    network.data_fate = Box::new(|now, _| if now == 0 { Fate::Drop } else { Fate::Deliver });
+    network.write(0, 50 * MSS);
+    // One round trip for each segment would take more than 5 s.
+    network.run_until(3 * SECOND);
+    assert_eq!(network.flows[0].receiver.delivered_bytes(), 50 * MSS);
+    assert_eq!(network.flows[0].sender.stats().timeouts, 1);
+}

@@ -1,0 +1,303 @@
+//! What the sender sends when nothing is lost, call by call.
+
+use crate::tcp_support::{MS, SECOND};
+use taut_sim::tcp::{
+    Ack, Congestion, Pacing, SackBlocks, Segment, SuperPacket, TcpConfig, TcpSender,
+};
+
+const MSS: u64 = 1448;
+
+fn drain(sender: &mut TcpSender, now_ns: u64) -> Vec<Segment> {
+    std::iter::from_fn(|| sender.next_segment(now_ns)).collect()
+}
+
+fn ack(cumulative: u64) -> Ack {
+    let sack = SackBlocks::default();
+    Ack {
+        cumulative,
+        window_bytes: 1 << 30,
+        sack,
+        ece: false,
+    }
+}
+
+fn config() -> TcpConfig {
+    TcpConfig {
+        receive_buffer_bytes: 1 << 30,
+        ..TcpConfig::default()
+    }
+}
+
+/// A sender whose smoothed round trip is `rtt_ns` and whose window has grown to `segments`.
+fn warmed_up(config: &TcpConfig, rtt_ns: u64, segments: u64) -> (TcpSender, u64) {
+    let (mut sender, mut now) = (TcpSender::new(config), 0);
+    while sender.cwnd_bytes() < segments * MSS {
+        assert!(now < 100 * rtt_ns, "the window does not grow");
+        sender.write((2 * segments * MSS).saturating_sub(sender.unsent_bytes()));
+        let mut sent = vec![];
+        // A paced sender needs a part of the round trip to send the window.
+        for at in (now..now + rtt_ns).step_by(rtt_ns as usize / 1000) {
+            sent.extend(drain(&mut sender, at));
+        }
+        now += rtt_ns;
+        for segment in sent {
+            for end in (segment.start..segment.end())
+                .step_by(2 * MSS as usize)
+                .skip(1)
+            {
+                sender.on_ack(&ack(end), now);
+            }
+            sender.on_ack(&ack(segment.end()), now);
+        }
+    }
+    (sender, now)
+}
+
+#[test]
+fn the_first_window_is_ten_segments_and_doubles_with_each_round_trip() {
+    let mut sender = TcpSender::new(&config());
+    sender.write(u64::MAX);
+    let mut expected = 10;
+    for round in 0..5 {
+        let sent = drain(&mut sender, round * 10 * MS);
+        assert_eq!(sent.len(), expected);
+        assert!(
+            sent.iter()
+                .all(|segment| u64::from(segment.payload_bytes) == MSS)
+        );
+        for pair in sent.chunks(2) {
+            sender.on_ack(&ack(pair[1].end()), (round + 1) * 10 * MS);
+        }
+        expected *= 2;
+    }
+    assert_eq!(sender.srtt_ns(), Some(10 * MS));
+}
+
+#[test]
+fn the_round_trip_and_its_timeout_follow_the_formulas() {
+    let mut sender = TcpSender::new(&TcpConfig {
+        min_rto_ns: 1,
+        ..config()
+    });
+    assert_eq!((sender.srtt_ns(), sender.rto_ns()), (None, SECOND));
+    let (mut srtt, mut rttvar, mut now) = (0.0_f64, 0.0_f64, 0);
+    for (round, rtt_ms) in [100, 100, 150, 80, 300, 20, 20, 20].into_iter().enumerate() {
+        sender.write(1);
+        let segment = sender.next_segment(now).unwrap();
+        now += rtt_ms * MS;
+        sender.on_ack(&ack(segment.end()), now);
+        let rtt = (rtt_ms * MS) as f64;
+        if round == 0 {
+            (srtt, rttvar) = (rtt, rtt / 2.0);
+        } else {
+            rttvar = 0.75 * rttvar + 0.25 * (srtt - rtt).abs();
+            srtt = 0.875 * srtt + 0.125 * rtt;
+        }
+        assert!((sender.srtt_ns().unwrap() as f64 - srtt).abs() < 10.0);
+        assert!((sender.rto_ns() as f64 - (srtt + 4.0 * rttvar)).abs() < 50.0);
+    }
+}
+
+#[test]
+fn a_short_rest_goes_at_once_or_waits_for_nagle() {
+    for nagle in [false, true] {
+        let mut sender = TcpSender::new(&TcpConfig { nagle, ..config() });
+        sender.write(1);
+        // Nothing is on its way: it may always go.
+        assert_eq!(drain(&mut sender, 0).len(), 1);
+        sender.write(MSS + 7);
+        let sent = drain(&mut sender, 0);
+        assert_eq!(u64::from(sent[0].payload_bytes), MSS);
+        assert_eq!(sent.len(), if nagle { 1 } else { 2 });
+        sender.on_ack(&ack(MSS + 1), MS);
+        let later = drain(&mut sender, MS);
+        assert_eq!(later.len(), usize::from(nagle));
+        assert_eq!(sender.unsent_bytes(), 0);
+    }
+}
+
+#[test]
+fn the_window_of_the_receiver_is_kept_and_never_shrinks() {
+    let mut sender = TcpSender::new(&TcpConfig {
+        receive_buffer_bytes: 3000,
+        ..config()
+    });
+    sender.write(u64::MAX);
+    assert_eq!(drain(&mut sender, 0).len(), 2);
+    // A window of less than a segment is used only when nothing else is on its way.
+    sender.on_ack(
+        &Ack {
+            window_bytes: 1600,
+            ..ack(MSS)
+        },
+        MS,
+    );
+    assert_eq!(drain(&mut sender, MS).len(), 0);
+    sender.on_ack(
+        &Ack {
+            window_bytes: 500,
+            ..ack(2 * MSS)
+        },
+        2 * MS,
+    );
+    let sent = drain(&mut sender, 2 * MS);
+    assert_eq!(
+        sent.iter()
+            .map(|segment| segment.payload_bytes)
+            .collect::<Vec<_>>(),
+        [500]
+    );
+    // What was offered once is offered: the first window of 5000 bytes has room for one more.
+    let mut sender = TcpSender::new(&TcpConfig {
+        receive_buffer_bytes: 5000,
+        ..config()
+    });
+    sender.write(2 * MSS);
+    assert_eq!(drain(&mut sender, 0).len(), 2);
+    sender.write(u64::MAX);
+    sender.on_ack(
+        &Ack {
+            window_bytes: 10,
+            ..ack(MSS)
+        },
+        MS,
+    );
+    assert_eq!(drain(&mut sender, MS).len(), 1);
+}
+
+#[test]
+fn an_unused_window_does_not_grow() {
+    for congestion in [Congestion::Reno, Congestion::Cubic] {
+        let mut sender = TcpSender::new(&TcpConfig {
+            congestion,
+            ..config()
+        });
+        for round in 0..1000 {
+            sender.write(5 * MSS);
+            for segment in drain(&mut sender, round * MS) {
+                sender.on_ack(&ack(segment.end()), (round + 1) * MS);
+            }
+        }
+        assert_eq!(sender.cwnd_bytes(), 10 * MSS);
+    }
+}
+
+#[test]
+fn after_silence_the_window_starts_again() {
+    for restart_after_idle in [false, true] {
+        let config = TcpConfig {
+            restart_after_idle,
+            ..config()
+        };
+        let (mut sender, now) = warmed_up(&config, 10 * MS, 100);
+        sender.write(u64::MAX);
+        let until = now + 5 * SECOND;
+        for segment in drain(&mut sender, now) {
+            sender.on_ack(&ack(segment.end()), now);
+        }
+        let grown = sender.cwnd_bytes() / MSS;
+        let sent = drain(&mut sender, until).len() as u64;
+        assert_eq!(sent, if restart_after_idle { 10 } else { grown });
+    }
+}
+
+#[test]
+fn the_pace_is_exact() {
+    let pacing = Some(Pacing::default());
+    for (congestion_avoidance, percent) in [(false, 200), (true, 120)] {
+        let config = TcpConfig { pacing, ..config() };
+        let (mut sender, mut now) = warmed_up(&config, 20 * MS, 100);
+        if congestion_avoidance {
+            // One loss, and what it takes to mend it.
+            sender.write(u64::MAX);
+            let first = sender.acked_bytes();
+            let mut highest = first;
+            for _ in 0..400 {
+                now += 200_000;
+                while let Some(segment) = sender.next_segment(now) {
+                    highest = highest.max(segment.end());
+                }
+            }
+            let mut lost = ack(first);
+            assert!(lost.sack.push(first, first + MSS, highest));
+            sender.on_ack(&lost, now);
+            while sender.next_segment(now).is_some() {}
+            now += 20 * MS;
+            while sender
+                .next_segment(now)
+                .is_some_and(|segment| !segment.retransmission)
+            {}
+            sender.on_ack(&ack(highest), now);
+            assert!(!sender.in_recovery());
+        }
+        now += 100 * MS;
+        sender.write(u64::MAX);
+        let gap = MSS * sender.srtt_ns().unwrap() * 100 / (sender.cwnd_bytes() * percent);
+        assert!(drain(&mut sender, now).len() <= 1);
+        for _ in 0..20 {
+            let release = sender.next_timer_ns().unwrap();
+            assert_eq!(drain(&mut sender, release - 1).len(), 0);
+            sender.on_timer(release);
+            assert_eq!(drain(&mut sender, release).len(), 1);
+            let next = sender.next_segment(release);
+            assert_eq!(next, None);
+            assert_eq!(sender.next_timer_ns(), Some(release + gap));
+        }
+    }
+}
+
+#[test]
+fn fixed_super_packets_fill_their_size_once_the_window_allows() {
+    let config = TcpConfig {
+        super_packet: SuperPacket::Fixed(65_536),
+        ..config()
+    };
+    let mut sender = TcpSender::new(&config);
+    sender.write(u64::MAX);
+    // Two share the first window.
+    let sizes = |sent: &[Segment]| {
+        sent.iter()
+            .map(|s| u64::from(s.payload_bytes) / MSS)
+            .collect()
+    };
+    let first: Vec<u64> = sizes(&drain(&mut sender, 0));
+    assert_eq!(first, [10]);
+    let (mut sender, now) = warmed_up(&config, 10 * MS, 200);
+    sender.write(u64::MAX);
+    let sent: Vec<u64> = sizes(&drain(&mut sender, now));
+    assert!(sent.iter().all(|&segments| segments == 45), "{sent:?}");
+    // Room for two segments comes back, and they wait for more.
+    let una = sender.acked_bytes();
+    for step in 1..=30 {
+        sender.on_ack(&ack(una + step * 2 * MSS), now + step);
+        for segment in drain(&mut sender, now + step) {
+            assert_eq!(u64::from(segment.payload_bytes), 45 * MSS);
+        }
+    }
+    // The rest of the data does not wait.
+    let mut sender = TcpSender::new(&config);
+    sender.write(3 * MSS + 5);
+    assert_eq!(
+        u64::from(sender.next_segment(0).unwrap().payload_bytes),
+        3 * MSS + 5
+    );
+}
+
+#[test]
+fn automatic_super_packets_are_a_millisecond_of_the_rate() {
+    for (rtt_ms, segments) in [(20, None), (40, None), (320, Some(2)), (1, Some(45))] {
+        let config = TcpConfig {
+            super_packet: SuperPacket::Auto,
+            ..config()
+        };
+        let (mut sender, now) = warmed_up(&config, rtt_ms * MS, 100);
+        let rate = sender.cwnd_bytes() * 2 * SECOND / (rtt_ms * MS);
+        assert_eq!(sender.pacing_rate_bytes_per_s(), Some(rate));
+        let segments = segments.unwrap_or(rate / 1000 / MSS);
+        assert!((2..=45).contains(&segments));
+        sender.write(u64::MAX);
+        let sent = drain(&mut sender, now);
+        assert!(!sent.is_empty());
+        assert_eq!(u64::from(sent[0].payload_bytes), segments * MSS);
+    }
+}

@@ -1,0 +1,192 @@
+//! Small queues from socket to wire and back, in the world of two hosts.
+
+use crate::world_support::{MS, SECOND, bulk, config, connection, plain};
+use taut_path::tsq::{Rule, Settings, memory_bytes};
+use taut_sim::tcp::TcpConfig;
+use taut_sim::world::{App, CLIENT, HostCost, SERVER, SmallQueues, World};
+
+const RATE: u64 = 1_000_000_000;
+const LIMIT_BYTES: u32 = 40_000;
+
+fn small_queues(limit_bytes: u32) -> SmallQueues {
+    SmallQueues {
+        settings: Settings {
+            rule: Rule::Fixed,
+            limit_bytes,
+        },
+        connections: 2,
+        deferred_delay_ns: 1_000,
+        hold_ns: 0,
+        orphans: false,
+    }
+}
+
+fn tcp() -> TcpConfig {
+    TcpConfig {
+        receive_buffer_bytes: 4 << 20,
+        ..TcpConfig::default()
+    }
+}
+
+/// Two bulk streams over a gigabit; looks at them each 100 us.
+fn run(
+    small_queues: Option<SmallQueues>,
+    cost: HostCost,
+    mut look: impl FnMut(&World<taut_path::limit::Fixed, ()>),
+) -> World<taut_path::limit::Fixed, ()> {
+    let mut config = config(RATE, 10_000);
+    config.cost = cost;
+    let mut world = plain(&config, || ());
+    if let Some(small_queues) = &small_queues {
+        world
+            .use_small_queues(small_queues)
+            .expect("valid settings");
+    }
+    for _ in 0..2 {
+        world.connect(&connection(tcp()), bulk(4 << 20), App::Sink, 0);
+    }
+    for at in 1..=SECOND / 100_000 {
+        world.run_until(at * 100_000);
+        look(&world);
+    }
+    world
+}
+
+fn received(world: &World<taut_path::limit::Fixed, ()>) -> u64 {
+    (0..2)
+        .map(|number| world.report(number, SERVER).received_bytes)
+        .sum()
+}
+
+#[test]
+fn what_a_socket_has_below_it_stays_within_its_budget_and_one_packet_and_the_link_stays_full() {
+    let packet = u64::from(memory_bytes(1_514, None));
+    let mut most = [0, 0];
+    let world = run(
+        Some(small_queues(LIMIT_BYTES)),
+        HostCost::default(),
+        |world| {
+            for number in [0, 1] {
+                let seen = world.small_queue(number, CLIENT).expect("it has one");
+                assert!(
+                    seen.charged_bytes <= u64::from(LIMIT_BYTES) + packet,
+                    "{seen:?}"
+                );
+                assert_eq!(seen.charged_bytes, u64::from(seen.packets) * packet);
+                let most = &mut most[number as usize];
+                *most = seen.charged_bytes.max(*most);
+            }
+        },
+    );
+    assert!(
+        most.iter().all(|&most| most > u64::from(LIMIT_BYTES)),
+        "{most:?}"
+    );
+    // 1448 of 1514 bytes, the whole second but its start.
+    let line = RATE as f64 / 8.0 * 1_448.0 / 1_514.0;
+    let share = received(&world) as f64 / line;
+    assert!((0.99..=1.0).contains(&share), "{share}");
+    let totals = world.small_queue_totals(CLIENT);
+    assert!(totals.throttled > 10_000, "{totals:?}");
+    assert!(
+        totals.throttled - totals.deferred <= 2,
+        "each is heard of: {totals:?}"
+    );
+    assert_eq!(world.small_queue_totals(SERVER), Default::default());
+    assert_eq!(world.completions(CLIENT).orphaned_packets, 0);
+}
+
+#[test]
+fn without_them_the_same_streams_fill_their_windows() {
+    let world = run(None, HostCost::default(), |_| {});
+    assert_eq!(world.small_queue(0, CLIENT), None);
+    let held = run(Some(small_queues(LIMIT_BYTES)), HostCost::default(), |_| {});
+    for number in [0, 1] {
+        let (free, held) = (world.report(number, CLIENT), held.report(number, CLIENT));
+        assert!(
+            free.srtt_ns > 10 * held.srtt_ns,
+            "{} {}",
+            free.srtt_ns,
+            held.srtt_ns
+        );
+        assert!(free.cwnd_bytes > 5 * held.cwnd_bytes);
+    }
+}
+
+#[test]
+fn an_application_at_work_on_its_socket_finishes_what_came_up_when_it_lets_go() {
+    let limit_bytes = 128 << 10;
+    let free = run(Some(small_queues(limit_bytes)), HostCost::default(), |_| {});
+    // An application that starts holds its socket; an application that never lets go sends nothing.
+    for (hold_ns, lost_ns) in [(200_000, 200_000), (SECOND, SECOND)] {
+        let config = SmallQueues {
+            hold_ns,
+            ..small_queues(limit_bytes)
+        };
+        let world = run(Some(config), HostCost::default(), |_| {});
+        let bytes_lost = received(&free) - received(&world);
+        let at_most = RATE / 8 * lost_ns / SECOND;
+        assert!(
+            bytes_lost <= at_most,
+            "{hold_ns}: {bytes_lost} of {at_most}"
+        );
+        if hold_ns == SECOND {
+            assert!(received(&world) < 100_000, "all waits for the owner");
+        } else {
+            assert!(received(&world) * 100 > received(&free) * 99);
+        }
+    }
+}
+
+#[test]
+fn a_flow_that_gets_room_while_its_application_holds_it_is_left_to_that() {
+    // Two packets at a time: the first ten wait for room at once.
+    let config = SmallQueues {
+        hold_ns: 200_000,
+        ..small_queues(0)
+    };
+    let world = run(Some(config), HostCost::default(), |_| {});
+    let totals = world.small_queue_totals(CLIENT);
+    assert_eq!(totals.left_to_owner, 2, "one for each stream: {totals:?}");
+    assert!(received(&world) * 8 > RATE / 2, "{}", received(&world));
+}
+
+#[test]
+fn a_host_whose_core_takes_its_time_charges_what_waits_for_the_core() {
+    let cost = HostCost {
+        packet_ns: 20_000,
+        ..HostCost::default()
+    };
+    let packet = u64::from(memory_bytes(1_514, None));
+    let world = run(Some(small_queues(LIMIT_BYTES)), cost, |world| {
+        let seen = world.small_queue(0, CLIENT).expect("it has one");
+        assert!(
+            seen.charged_bytes <= u64::from(LIMIT_BYTES) + packet,
+            "{seen:?}"
+        );
+    });
+    // 50,000 packets a second, by the core.
+    let packets = received(&world) / 1_448;
+    assert!((49_000..=50_000).contains(&packets), "{packets}");
+}
+
+#[test]
+fn a_driver_that_orphans_its_packets_is_counted() {
+    let config = SmallQueues {
+        orphans: true,
+        ..small_queues(LIMIT_BYTES)
+    };
+    let mut most = 0;
+    let world = run(Some(config), HostCost::default(), |world| {
+        let seen = world.small_queue(0, CLIENT).expect("it has one");
+        most = most.max(seen.charged_bytes);
+    });
+    let reaped = world.completions(CLIENT);
+    assert_eq!(reaped.orphaned_packets, reaped.completed_packets);
+    // The ring of 256 packets is full, which nothing was charged for.
+    assert!(
+        world.report(0, CLIENT).srtt_ns > 2 * MS,
+        "{:?}",
+        world.report(0, CLIENT)
+    );
+}

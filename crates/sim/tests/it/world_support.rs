@@ -1,0 +1,65 @@
+//! Two hosts on one link, for tests that look at a connection from end to end.
+
+use taut_path::limit::Fixed;
+use taut_path::qdisc::Fifo;
+use taut_path::ring::DescriptorRule;
+use taut_path::{Probe, Qdisc};
+use taut_sim::nic::{FinishedAt, Framing, InterruptRule, NicConfig};
+use taut_sim::tcp::TcpConfig;
+use taut_sim::world::{App, ConnectionConfig, HostCost, World, WorldConfig};
+
+pub const MS: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000 * MS;
+
+/// 14 bytes of Ethernet, 20 of IPv4, 32 of TCP with timestamps.
+pub const HEADER_BYTES: u16 = 66;
+
+/// A link without padding and gaps, a card that interrupts for each packet, and no cost.
+pub fn config(rate_bits_per_s: u64, delay_ns: u64) -> WorldConfig {
+    WorldConfig {
+        nic: NicConfig {
+            rate_bits_per_s,
+            framing: Framing::BARE,
+            slots: 256,
+            rule: DescriptorRule::OnePerPacket,
+            interrupt: InterruptRule::every(0),
+            finished_at: FinishedAt::End,
+            segments_apart: true,
+            seed: 1,
+        },
+        restart_slots: None,
+        delay_ns,
+        cost: HostCost::default(),
+        record_from_ns: 0,
+    }
+}
+
+/// Hosts without a limit, with a long queue each, watched by `probe`.
+pub fn plain<P: Probe>(config: &WorldConfig, mut probe: impl FnMut() -> P) -> World<Fixed, P> {
+    with_discipline(config, |_| Box::new(Fifo::new(10_000)), &mut probe)
+}
+
+pub fn with_discipline<P: Probe>(
+    config: &WorldConfig,
+    mut discipline: impl FnMut(usize) -> Box<dyn Qdisc + Send>,
+    mut probe: impl FnMut() -> P,
+) -> World<Fixed, P> {
+    World::new(config, |host| (discipline(host), Fixed::off(), probe()))
+        .expect("the settings are valid")
+}
+
+pub fn connection(tcp: TcpConfig) -> ConnectionConfig {
+    ConnectionConfig {
+        tcp,
+        header_bytes: HEADER_BYTES,
+        priority: 0,
+    }
+}
+
+/// A sender that always has something to write, up to `buffer_bytes` at once.
+pub fn bulk(buffer_bytes: u32) -> App {
+    App::Bulk {
+        write_bytes: 1_448,
+        buffer_bytes,
+    }
+}

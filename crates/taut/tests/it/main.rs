@@ -1,0 +1,9 @@
+//! All tests of the crate in one binary: linking is what they wait for.
+
+mod lab_dry_run;
+mod live_rr_under_load;
+mod live_two_threads;
+mod sim_command;
+mod sim_limit_rules;
+mod sim_rr_under_load;
+mod sim_scenarios;

@@ -1,0 +1,183 @@
+//! `taut sim` with the scenarios of the registry.
+
+use std::fs;
+
+use crate::sim_command::{Scratch, failed, read_csv, stdout, taut};
+use serde_json::Value;
+use taut_sim::scenario::registry;
+
+/// One that takes no time.
+const QUICK: &str = "right-size";
+
+#[test]
+fn the_list_names_every_scenario_once() {
+    let list = stdout("sim --list");
+    let names: Vec<&str> = list
+        .lines()
+        .map(|line| line.split_whitespace().next().expect("a name"))
+        .collect();
+    assert_eq!(
+        names
+            .iter()
+            .filter(|name| **name == "rr-under-load")
+            .count(),
+        1
+    );
+    for entry in registry::ALL {
+        assert!(names.contains(&entry.name), "{}", entry.name);
+        assert!(list.contains(entry.about), "{}", entry.name);
+        let help = stdout(&format!("sim {} --help", entry.name));
+        assert!(help.contains("--report"), "{}", entry.name);
+    }
+}
+
+#[test]
+fn a_built_in_scenario_and_its_file_are_the_same() {
+    let scratch = Scratch::new("file");
+    let path = scratch.file("scenario.toml");
+    let entry = registry::ALL.iter().find(|it| it.name == QUICK).unwrap();
+    fs::write(&path, entry.file).unwrap();
+    let named = stdout(&format!("sim {QUICK} --seed 3 -j"));
+    assert_eq!(
+        named,
+        stdout(&format!("sim run {} --seed 3 -j", path.display()))
+    );
+    let document: Value = serde_json::from_str(&named).unwrap();
+    assert_eq!(
+        (&document["version"], &document["seed"]),
+        (&1.into(), &3.into())
+    );
+    assert_eq!(document["scenario"], QUICK);
+}
+
+#[test]
+fn table_csv_and_report_show_every_row() {
+    let scratch = Scratch::new("rows");
+    let path = scratch.file("out.html");
+    let document: Value = serde_json::from_str(&stdout(&format!("sim {QUICK} -j"))).unwrap();
+    let rows = document["rows"].as_array().unwrap().len();
+    let csv = stdout(&format!("sim {QUICK} --csv --report {}", path.display()));
+    assert_eq!(read_csv(&csv).len(), rows + 1);
+    let table = stdout(&format!("sim {QUICK}"));
+    let body = table
+        .lines()
+        .skip_while(|line| !line.starts_with("---"))
+        .skip(1);
+    assert_eq!(
+        body.take_while(|line| !line.is_empty()).count(),
+        rows,
+        "{table}"
+    );
+    assert!(table.ends_with(&format!("seed 1, taut {}\n", env!("CARGO_PKG_VERSION"))));
+    let html = fs::read_to_string(&path).unwrap();
+    let marks = html.matches("\u{2713} met").count() + html.matches("\u{2717} missed").count();
+    assert_eq!(marks, document["figures"].as_array().unwrap().len());
+    assert!(html.contains(&format!("taut sim {QUICK} --seed 1")));
+    assert!(!html.contains("http://") && !html.contains("https://"));
+}
+
+#[test]
+fn a_trace_is_written_whole_or_not_at_all() {
+    let scratch = Scratch::new("trace");
+    let (file, path) = (scratch.file("short.toml"), scratch.file("out.trace"));
+    let settings = "scenario = \"limit-over-time\"\nduration = \"5ms\"\n";
+    fs::write(&file, settings).unwrap();
+    let run = format!("sim run {} --seed 6", file.display());
+    let traced = format!("{run} --trace {} --trace-row ramp-up", path.display());
+    let output = taut(&traced).output().unwrap();
+    assert!(output.status.success());
+    let text = fs::read_to_string(&path).unwrap();
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        talk.contains(&format!("a trace of {} bytes", text.len())),
+        "{talk}"
+    );
+    let (head, lines) = taut_sim::trace::read(text.as_bytes()).unwrap();
+    assert_eq!((head.scenario.as_str(), head.seed), ("limit-over-time", 6));
+    assert!(lines.map(Result::unwrap).count() > 1_000);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), stdout(&run));
+    let talk = failed(
+        &format!("{run} --trace {} --trace-row lost", path.display()),
+        2,
+    );
+    assert!(
+        talk.contains("minimal: dql; minimal: taut; minimal, first ramp-up: dql"),
+        "{talk}"
+    );
+    assert!(failed("sim never-worse --trace /tmp/x", 2).contains("cannot be traced"));
+    assert!(failed(&format!("{run} --trace-row x"), 2).contains("--trace"));
+    assert!(failed(&format!("{run} --trace /nowhere/x"), 1).contains("the trace /nowhere/x"));
+    // What cannot be written whole leaves the file that was there, and the table is printed.
+    let socket = scratch.file("socket");
+    let _socket = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    for (line, what) in [
+        (format!("{run} --trace {}", socket.display()), "socket"),
+        (
+            format!("{traced} --trace-most 20k"),
+            "longer than --trace-most",
+        ),
+    ] {
+        let output = taut(&line).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{line}");
+        assert!(!output.stdout.is_empty());
+        assert!(
+            String::from_utf8(output.stderr).unwrap().contains(what),
+            "{line}"
+        );
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    assert_eq!(scratch.names(), ["out.trace", "short.toml", "socket"]);
+}
+
+#[test]
+fn a_seed_gives_the_same_report() {
+    let scratch = Scratch::new("seed");
+    let page = |name: &str| {
+        let path = scratch.file(name);
+        stdout(&format!("sim {QUICK} --seed 4 --report {}", path.display()));
+        fs::read_to_string(path).unwrap()
+    };
+    assert!(page("a.html") == page("b.html"));
+}
+
+#[test]
+fn a_bad_file_is_refused_with_the_registrys_words() {
+    let scratch = Scratch::new("bad");
+    let path = scratch.file("bad.toml");
+    let unknown = "scenario = \"no-such\"\n";
+    let setting = format!("scenario = \"{QUICK}\"\nno_such_setting = 1\n");
+    for text in ["scenario = [", "", unknown, &setting] {
+        fs::write(&path, text).unwrap();
+        let talk = failed(&format!("sim run {}", path.display()), 2);
+        let error = registry::run(text, None, &mut |_, _, _| ()).unwrap_err();
+        assert_eq!(talk, format!("taut: {error}\n"));
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_exit_code() {
+    for (line, code, what) in [
+        ("sim", 2, "Usage"),
+        ("sim no-such", 2, "no-such"),
+        ("sim --list rr-under-load", 2, "--list"),
+        ("sim run", 2, "FILE"),
+        ("sim run /nowhere.toml", 1, "/nowhere.toml"),
+        ("sim run /dev/zero", 1, "cannot read /dev/zero"),
+        ("sim right-size --seed -1", 2, "-1"),
+        ("sim right-size -j --csv", 2, "cannot be used with"),
+        (
+            "sim right-size --report /nowhere/x.html",
+            1,
+            "/nowhere/x.html",
+        ),
+    ] {
+        let talk = failed(line, code);
+        assert!(talk.contains(what), "{line}: {talk}");
+    }
+}
+
+#[test]
+fn stderr_is_quiet_where_nobody_looks() {
+    let output = taut(&format!("sim {QUICK}")).output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
