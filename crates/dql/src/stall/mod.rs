@@ -32,8 +32,8 @@ pub struct StallWatch {
     /// `u64::MAX` when it is off: no age is above that.
     threshold_ns: u64,
     marks: Marks,
-    /// When a completion has something to do here, if it does not pass a mark before. Always, while
-    /// a stall lasts, since a completion may end it.
+    /// When the next mark is due. Until then a completion has something to do here only if it
+    /// passes a mark, which is also the only way in which it can end a stall.
     next_mark_ns: u64,
     /// The total at which the first mark ahead is passed. With none ahead it is one that was
     /// far away when it was chosen; to reach it does no harm.
@@ -123,7 +123,6 @@ impl StallWatch {
         }
     }
 
-    #[cold]
     #[inline(never)]
     fn update_marks(&mut self, num_queued: u32, num_completed: u32, now_ns: u64) {
         let spacing_ns = self.spacing_ns();
@@ -141,11 +140,7 @@ impl StallWatch {
         if self.age_ns(num_queued, num_completed, 0, now_ns) <= self.threshold_ns {
             self.stalled = false;
         }
-        self.next_mark_ns = if self.stalled {
-            0
-        } else {
-            self.marks.last().at_ns.saturating_add(spacing_ns)
-        };
+        self.next_mark_ns = self.marks.last().at_ns.saturating_add(spacing_ns);
     }
 
     /// Whether the oldest unit in flight is older than the threshold now. The totals are those of
@@ -185,7 +180,6 @@ impl StallWatch {
         if !self.stalled {
             self.stalled = true;
             self.count += 1;
-            self.next_mark_ns = 0;
         }
         self.longest_ns = self.longest_ns.max(age_ns);
         self.last_at_ns = now_ns;
