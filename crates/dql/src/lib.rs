@@ -66,8 +66,9 @@ pub mod sync;
 
 pub use cadence::Cadence;
 pub use config::Config;
-pub use counter::{MAX_LIMIT, MAX_OBJECT};
+pub use counter::{MAX_IN_FLIGHT, MAX_LIMIT, MAX_OBJECT, check_object};
 pub use error::Error;
+pub use estimator::{Estimator, Queued};
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
 pub use halves::{Completer, Producer, reset, split};
 pub use owned::Dql;
