@@ -9,8 +9,9 @@ pub const MAX_OBJECT: u32 = u32::MAX / 16;
 /// and a signed room is meaningful.
 pub const MAX_LIMIT: u32 = u32::MAX / 2 - MAX_OBJECT;
 
-/// Above this the wrapped difference of two totals would read as negative.
-pub(crate) const MAX_IN_FLIGHT: u32 = i32::MAX as u32;
+/// The most that may be in flight: 2,147,483,647 units. Above this the wrapped difference of two
+/// totals would read as negative.
+pub const MAX_IN_FLIGHT: u32 = i32::MAX as u32;
 
 /// `a - b` when that wrapped difference is positive as an `i32`, else 0.
 #[inline]
@@ -24,9 +25,14 @@ pub(crate) fn room(adj_limit: u32, num_queued: u32) -> i32 {
     adj_limit.wrapping_sub(num_queued) as i32
 }
 
-/// What is in flight after one more object, or why it is refused.
+/// What is in flight after one more object, for a ledger of the caller's. `in_flight` is at most
+/// [`MAX_IN_FLIGHT`].
+///
+/// # Errors
+/// [`Error::ObjectTooLarge`] above [`MAX_OBJECT`], [`Error::TooMuchInFlight`] when more than
+/// [`MAX_IN_FLIGHT`] would be in flight.
 #[inline]
-pub(crate) fn after_queueing(in_flight: u32, units: u32) -> Result<u32, Error> {
+pub fn check_object(in_flight: u32, units: u32) -> Result<u32, Error> {
     // Cannot wrap past 2^32 for an object that is allowed: what is in flight is below 2^31.
     let after = in_flight.wrapping_add(units);
     if after > MAX_IN_FLIGHT {

@@ -75,7 +75,7 @@ where
     if !shared.claim() {
         return Err(Error::AlreadySplit);
     }
-    let estimator = Estimator::new(config, now_ns);
+    let estimator = Estimator::from_valid(config, now_ns);
     let adj_limit = config.limit;
     let completer = Completer {
         shared: other,
@@ -141,7 +141,7 @@ impl<S: Deref<Target = Shared>> Producer<S> {
     /// thread can see: a completion of this very moment may not count yet.
     #[inline]
     pub fn queued(&mut self, units: u32) -> Result<(), Error> {
-        counter::after_queueing(self.in_flight(), units)?;
+        counter::check_object(self.in_flight(), units)?;
         self.num_queued = self.num_queued.wrapping_add(units);
         self.shared.producer.publish(Queued {
             num_queued: self.num_queued,
@@ -304,7 +304,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
 
     /// Sets how long slack is observed before the limit is cut.
     pub fn set_hold_time_ns(&mut self, hold_time_ns: u64) {
-        self.estimator.hold_time_ns = hold_time_ns;
+        self.estimator.set_hold_time_ns(hold_time_ns);
         self.publish_config();
     }
 

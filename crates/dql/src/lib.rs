@@ -54,10 +54,10 @@ mod config;
 mod counter;
 mod error;
 mod estimator;
-#[cfg(target_has_atomic = "64")]
+#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
 mod halves;
 mod owned;
-#[cfg(target_has_atomic = "64")]
+#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
 mod shared;
 mod snapshot;
 mod stall;
@@ -66,12 +66,13 @@ pub mod sync;
 
 pub use cadence::Cadence;
 pub use config::Config;
-pub use counter::{MAX_LIMIT, MAX_OBJECT};
+pub use counter::{MAX_IN_FLIGHT, MAX_LIMIT, MAX_OBJECT, check_object};
 pub use error::Error;
-#[cfg(target_has_atomic = "64")]
+pub use estimator::{Estimator, Queued};
+#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
 pub use halves::{Completer, Producer, reset, split};
 pub use owned::Dql;
-#[cfg(target_has_atomic = "64")]
+#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
 pub use shared::Shared;
 pub use snapshot::Snapshot;
 pub use stall::{Stall, StallWatch};

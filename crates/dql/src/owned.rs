@@ -36,7 +36,7 @@ impl Dql {
             limit_in_force: config.limit,
             last_object: 0,
             epoch: 0,
-            estimator: Estimator::new(config, now_ns),
+            estimator: Estimator::from_valid(config, now_ns),
         }
     }
 
@@ -50,7 +50,7 @@ impl Dql {
     /// [`Error::TooMuchInFlight`] when 2^31 units or more would be in flight.
     #[inline]
     pub fn queued(&mut self, units: u32) -> Result<(), Error> {
-        self.in_flight = counter::after_queueing(self.in_flight, units)?;
+        self.in_flight = counter::check_object(self.in_flight, units)?;
         self.last_object = units;
         Ok(())
     }
@@ -139,7 +139,7 @@ impl Dql {
 
     /// Sets how long slack is observed before the limit is cut.
     pub fn set_hold_time_ns(&mut self, hold_time_ns: u64) {
-        self.estimator.hold_time_ns = hold_time_ns;
+        self.estimator.set_hold_time_ns(hold_time_ns);
     }
 
     /// Everything at this moment.

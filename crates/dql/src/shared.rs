@@ -1,6 +1,6 @@
 use crate::counter;
 use crate::estimator::{Estimator, Queued};
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU32, Ordering, Written64};
 use crate::{Config, Snapshot};
 
 /// What the two threads of one queue share; [`split`](crate::split) makes the halves.
@@ -38,8 +38,8 @@ pub(crate) struct CompleterLine {
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Report {
-    window_start_ns: AtomicU64,
-    hold_time_ns: AtomicU64,
+    window_start_ns: Written64,
+    hold_time_ns: Written64,
     limit: AtomicU32,
     lowest_slack: AtomicU32,
     prev_over_limit: AtomicU32,
@@ -63,8 +63,8 @@ macro_rules! new_shared {
                 split: AtomicBool::new(false),
             },
             report: Report {
-                window_start_ns: AtomicU64::new(0),
-                hold_time_ns: AtomicU64::new(Config::DEFAULT.hold_time_ns),
+                window_start_ns: Written64::new(0),
+                hold_time_ns: Written64::new(Config::DEFAULT.hold_time_ns),
                 limit: AtomicU32::new(Config::DEFAULT.limit),
                 lowest_slack: AtomicU32::new(u32::MAX),
                 prev_over_limit: AtomicU32::new(0),
@@ -110,7 +110,7 @@ impl Shared {
             num_queued,
             num_completed,
             room: counter::room(adj_limit, num_queued),
-            window_start_ns: self.report.window_start_ns.load(relaxed),
+            window_start_ns: self.report.window_start_ns.load(),
             lowest_slack: self.report.lowest_slack.load(relaxed),
             prev_over_limit: self.report.prev_over_limit.load(relaxed),
             prev_num_queued: self.report.prev_num_queued.load(relaxed),
@@ -118,7 +118,7 @@ impl Shared {
             last_object: self.producer.last_object.load(relaxed),
             min_limit: self.report.min_limit.load(relaxed),
             max_limit: self.report.max_limit.load(relaxed),
-            hold_time_ns: self.report.hold_time_ns.load(relaxed),
+            hold_time_ns: self.report.hold_time_ns.load(),
             epoch: self.completer.epoch.load(relaxed),
             in_flight: counter::positive_difference(num_queued, num_completed),
         }
@@ -168,8 +168,7 @@ impl Report {
     pub fn publish(&self, estimator: &Estimator) {
         let relaxed = Ordering::Relaxed;
         self.limit.store(estimator.limit, relaxed);
-        self.window_start_ns
-            .store(estimator.window_start_ns, relaxed);
+        self.window_start_ns.store(estimator.window_start_ns);
         self.lowest_slack.store(estimator.lowest_slack, relaxed);
         self.prev_over_limit
             .store(estimator.prev_over_limit, relaxed);
@@ -185,6 +184,6 @@ impl Report {
         self.limit.store(config.limit, relaxed);
         self.min_limit.store(config.min_limit, relaxed);
         self.max_limit.store(config.max_limit, relaxed);
-        self.hold_time_ns.store(config.hold_time_ns, relaxed);
+        self.hold_time_ns.store(config.hold_time_ns);
     }
 }

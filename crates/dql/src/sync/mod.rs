@@ -1,5 +1,10 @@
 //! The atomics of this crate, or loom's when a model check is built (`--cfg loom`), so that what
-//! is checked is the product's own source.
+//! is checked is the product's own source. Not part of the public interface.
+
+#[cfg(any(loom, target_has_atomic = "64"))]
+mod one_word;
+#[cfg(any(loom, all(target_has_atomic = "32", not(target_has_atomic = "64"))))]
+mod two_slots;
 
 #[cfg(all(not(loom), target_has_atomic = "8"))]
 pub use core::sync::atomic::AtomicBool;
@@ -14,3 +19,12 @@ pub use core::sync::atomic::{Ordering, fence};
 
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+
+// The models of what stands on it use the plain one; the other has models of its own.
+#[cfg(any(loom, target_has_atomic = "64"))]
+pub use one_word::Written64;
+#[cfg(all(not(loom), target_has_atomic = "32", not(target_has_atomic = "64")))]
+pub use two_slots::Written64;
+
+#[cfg(loom)]
+pub use two_slots::Written64 as Written64InTwoSlots;

@@ -1,24 +1,16 @@
-//! The two halves under every interleaving and every reordering that the memory model allows, with
-//! at most three switches away from a thread that could go on (all of them would take hours).
-//!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-dql --test loom_halves`
-#![cfg(loom)]
+//! The two halves of a queue.
 
 use loom::sync::Arc;
 use loom::thread;
 use taut_dql::{Completer, Config, Producer, Shared, split};
+
+use crate::check;
 
 /// Sizes that say their order: a total tells which object is the last it includes.
 const OBJECTS: [u32; 3] = [1, 10, 100];
 
 /// `std`'s `Arc` is `Deref + Clone`, and so is loom's.
 type Halves = (Producer<Arc<Shared>>, Completer<Arc<Shared>>);
-
-fn check(model: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(model);
-}
 
 fn halves() -> (Arc<Shared>, Halves) {
     let shared = Arc::new(Shared::new());

@@ -1,0 +1,30 @@
+use super::{AtomicU64, Ordering};
+
+/// A `u64` with one writer and any number of readers: a single atomic where the target has one.
+#[derive(Debug)]
+pub struct Written64(AtomicU64);
+
+impl Written64 {
+    #[cfg(not(loom))]
+    pub const fn new(value: u64) -> Self {
+        Written64(AtomicU64::new(value))
+    }
+
+    #[cfg(loom)]
+    pub fn new(value: u64) -> Self {
+        Written64(AtomicU64::new(value))
+    }
+
+    /// Acquire, with the Release of `store`: whoever sees a value sees all that its writer wrote
+    /// before it. The variant in two slots cannot do with less, so both promise the same.
+    #[inline]
+    pub fn load(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// For the one writer.
+    #[inline]
+    pub fn store(&self, value: u64) {
+        self.0.store(value, Ordering::Release);
+    }
+}

@@ -1,0 +1,64 @@
+//! The `u64` of targets without 64-bit atomics: one writer, readers that never see half a store.
+
+use loom::sync::Arc;
+use loom::thread;
+use taut_dql::sync::{AtomicU32, Ordering, Written64InTwoSlots as Written64};
+
+use crate::check;
+
+/// Both halves say which store they are of.
+const fn value(store: u64) -> u64 {
+    store << 32 | store
+}
+
+fn is_whole(value: u64) -> bool {
+    value >> 32 == value & u64::from(u32::MAX)
+}
+
+/// A reader during three stores: both slots are filled again while it may be reading them.
+fn read_while_written(load: fn(&Written64) -> u64) {
+    check(move || {
+        let written = Arc::new(Written64::new(value(7)));
+        let writer = {
+            let written = written.clone();
+            thread::spawn(move || (8..11).for_each(|store| written.store(value(store))))
+        };
+        let (first, second) = (load(&written), load(&written));
+        for read in [first, second] {
+            assert!(is_whole(read), "half a store: {read:x}");
+        }
+        assert!(first <= second, "back from {first:x} to {second:x}");
+        writer.join().unwrap();
+        assert_eq!(load(&written), value(10));
+    });
+}
+
+#[test]
+fn a_load_is_one_of_the_stores_and_never_goes_back() {
+    read_while_written(Written64::load);
+}
+
+#[test]
+#[should_panic(expected = "half a store")]
+fn without_a_second_look_half_a_store_is_read() {
+    read_while_written(Written64::load_with_one_look);
+}
+
+#[test]
+fn whoever_sees_a_value_sees_what_was_written_before_it() {
+    check(|| {
+        let shared = Arc::new((AtomicU32::new(0), Written64::new(0)));
+        let writer = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                for store in 1..3 {
+                    shared.0.store(store, Ordering::Relaxed);
+                    shared.1.store(value(store.into()));
+                }
+            })
+        };
+        let seen = shared.1.load() as u32;
+        assert!(shared.0.load(Ordering::Relaxed) >= seen);
+        writer.join().unwrap();
+    });
+}
