@@ -4,12 +4,9 @@
 //! Each number has one writer. What the sender writes and what the completer writes stand on cache
 //! lines of their own, so that neither thread's stores take the other's line away.
 
-use taut_dql::{Error, MAX_OBJECT};
+use taut_dql::{Error, check_object};
 
 use crate::sharing::{Number, Sharing, Wide};
-
-/// Above this the wrapped difference of two totals would read as negative.
-const MAX_IN_FLIGHT: u32 = i32::MAX as u32;
 
 /// Both sides' numbers. 128 and not 64 bytes apart: x86 fetches lines in adjacent pairs, and some
 /// arm64 lines have 128 bytes.
@@ -153,10 +150,7 @@ impl SenderLedger {
         if in_flight == 0 {
             ledger.sender.busy_since_ns.store(now_ns);
         }
-        // Cannot wrap for an object that is allowed: what is in flight is below 2^31.
-        if units > MAX_OBJECT || in_flight + units > MAX_IN_FLIGHT {
-            return Err(refusal(units, in_flight));
-        }
+        check_object(in_flight, units)?;
         let asked = ledger.completer.asked.load();
         if asked != self.answered {
             self.answer(ledger, asked, now_ns);
@@ -334,15 +328,5 @@ impl CompleterLedger {
         self.refusals_base = ledger.sender.refusals.load();
         self.ask(ledger);
         self.publish(ledger, limit);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn refusal(units: u32, in_flight: u32) -> Error {
-    if units > MAX_OBJECT {
-        Error::ObjectTooLarge { units }
-    } else {
-        Error::TooMuchInFlight { units, in_flight }
     }
 }

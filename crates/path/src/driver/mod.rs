@@ -110,11 +110,7 @@ macro_rules! forward_tx_ring {
         }
 
         #[inline]
-        fn submit(
-            &mut self,
-            packet: $crate::Packet,
-            now_ns: u64,
-        ) -> Result<(), $crate::Packet> {
+        fn submit(&mut self, packet: $crate::Packet, now_ns: u64) -> Result<(), $crate::Packet> {
             let $this = self;
             $ring.submit(packet, now_ns)
         }

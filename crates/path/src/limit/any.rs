@@ -57,7 +57,7 @@ pub const RULES: &[RuleName] = &[
 /// What is spelled as a number.
 const NUMBERS: &str = "a size such as 40k, or packets such as 32p";
 
-fn plain<L: NamedLimit + Clone>(
+fn plain<L: NamedLimit + Clone + 'static>(
     argument: Option<&str>,
     make: fn() -> L,
 ) -> Result<AnyLimit, ParseLimitError> {

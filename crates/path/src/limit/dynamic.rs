@@ -26,15 +26,20 @@ impl Dynamic {
 
 impl Default for Dynamic {
     fn default() -> Self {
+        // The defaults do not contradict each other.
+        let estimator = Estimator::new(Config::default(), 0);
         Self {
-            estimator: Estimator::default(),
+            estimator: estimator.unwrap_or_else(|error| unreachable!("{error}")),
         }
     }
 }
 
 impl Limit for Dynamic {
     fn begin(&mut self, now_ns: u64) {
-        self.estimator.begin(now_ns);
+        // These settings were checked.
+        if let Ok(estimator) = Estimator::new(self.estimator.config(), now_ns) {
+            self.estimator = estimator;
+        }
     }
 
     #[inline]
@@ -66,7 +71,13 @@ impl Limit for Dynamic {
     }
 
     fn set_config(&mut self, config: Config) -> Result<(), Error> {
-        self.estimator.set_config(config)
+        config.validate()?;
+        // The lower bound last, so that no step contradicts another.
+        self.estimator.set_min_limit(0)?;
+        self.estimator.set_max_limit(config.max_limit)?;
+        self.estimator.set_min_limit(config.min_limit)?;
+        self.estimator.set_hold_time_ns(config.hold_time_ns);
+        self.estimator.set_limit(config.limit)
     }
 }
 

@@ -140,7 +140,12 @@ impl<L: Limit> CompleteSide<L> {
             }
         });
         // What was handed out before an error is complete all the same.
-        let result = self.account(shared, *more.as_ref().unwrap_or(&false), at.now_ns, at.probe);
+        let result = self.account(
+            shared,
+            *more.as_ref().unwrap_or(&false),
+            at.now_ns,
+            at.probe,
+        );
         self.schedule_owed |= self.restart(shared, completions);
         if M::OBSERVED {
             self.hear(shared);
@@ -370,8 +375,7 @@ impl<L: Limit> CompleteSide<L> {
         }
         self.stall.reset();
         self.counters.resets += 1;
-        self.ledger
-            .finish_reset(&shared.ledger, self.rule.limit());
+        self.ledger.finish_reset(&shared.ledger, self.rule.limit());
         if let Some(budget) = &self.budget {
             budget.finish_reset(now_ns);
         }

@@ -61,9 +61,9 @@ pub enum RepairError {
 impl fmt::Display for RepairError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotKnown => f.write_str(
-                "the driver does not say what its ring holds; reset the queue instead",
-            ),
+            Self::NotKnown => {
+                f.write_str("the driver does not say what its ring holds; reset the queue instead")
+            }
             Self::TooMuch { units } => write!(
                 f,
                 "the ring is said to hold {units} units; at most {} can be in flight",

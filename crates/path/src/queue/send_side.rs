@@ -324,8 +324,7 @@ impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Sending<'_, '_, M,
         let Some(budget) = self.budget else {
             return self.ledger.queued(ledger, units, now_ns).is_ok();
         };
-        let counted =
-            budget.can_count(bytes) && self.ledger.queued(ledger, units, now_ns).is_ok();
+        let counted = budget.can_count(bytes) && self.ledger.queued(ledger, units, now_ns).is_ok();
         if counted {
             budget.charge(bytes, now_ns);
         }

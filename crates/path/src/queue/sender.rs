@@ -2,12 +2,12 @@
 
 use alloc::sync::Arc;
 
+use super::Stop;
 use super::counters::SenderCounters;
 use super::error::NoRoom;
 use super::send_side::{Context, SendSide};
 use super::shared::Shared;
 use super::watch::Watch;
-use super::Stop;
 use crate::budget::Member;
 use crate::driver::TxRing;
 use crate::packet::{Packet, PacketSink};

@@ -39,7 +39,7 @@ impl<M: Sharing> Shared<M> {
     pub(super) fn convert<N: Sharing>(&self) -> Shared<N> {
         let waker = self.room.waker().clone();
         let completer_waker = self.completer_waker.clone();
-        let shared = Shared::new(self.ledger.convert(), waker, completer_waker);
+        let shared = Shared::<N>::new(self.ledger.convert(), waker, completer_waker);
         for (from, to) in [(&self.stack, &shared.stack), (&self.driver, &shared.driver)] {
             to.close_unless(|| !from.is_closed());
         }
