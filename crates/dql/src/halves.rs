@@ -128,12 +128,44 @@ where
     Ok(())
 }
 
+/// Brings the ledger to what the device really holds, after completions were lost or counted twice,
+/// without flushing it. The limit and the epoch stay; a new interval and a new window of slack begin;
+/// what is too much counts as completed, what was missing counts as queued now.
+/// Whoever has both halves knows that nobody queues or completes meanwhile.
+/// Returns by how much the ledger said too much; below 0 when it said too little.
+///
+/// # Errors
+/// [`Error::InFlightTooLarge`] above [`MAX_IN_FLIGHT`](crate::MAX_IN_FLIGHT);
+/// [`Error::NotTheSameQueue`] for halves of two queues. Either changes nothing.
+pub fn repair<S>(
+    producer: &mut Producer<S>,
+    completer: &mut Completer<S>,
+    in_flight: u32,
+    now_ns: u64,
+) -> Result<i64, Error>
+where
+    S: Deref<Target = Shared>,
+{
+    if !core::ptr::eq::<Shared>(&*producer.shared, &*completer.shared) {
+        return Err(Error::NotTheSameQueue);
+    }
+    let known = producer.unsigned_in_flight() as i32;
+    let (missing, too_much) = counter::check_repair(known, in_flight)?;
+    producer.num_queued = producer.num_queued.wrapping_add(missing);
+    producer.publish_last(0);
+    let queued = completer.shared.producer.read();
+    completer.adj_limit = completer.estimator.repair(queued, in_flight, now_ns);
+    completer.publish();
+    Ok(too_much)
+}
+
 impl<S: Deref<Target = Shared>> Producer<S> {
     /// Counts one object as handed to the device. Call it before the device can see the object,
     /// or its completion may be counted first and refused.
     ///
     /// Nothing is refused for being over the limit: ask [`has_room`](Producer::has_room) after
-    /// each object and stop when it says no.
+    /// each object and stop when it says no. An object of 0 units is counted and takes no room, so a
+    /// loop that queues nothing else while there is room never ends.
     ///
     /// # Errors
     /// [`Error::ObjectTooLarge`] above [`MAX_OBJECT`](crate::MAX_OBJECT), and
@@ -141,13 +173,44 @@ impl<S: Deref<Target = Shared>> Producer<S> {
     /// thread can see: a completion of this very moment may not count yet.
     #[inline]
     pub fn queued(&mut self, units: u32) -> Result<(), Error> {
-        counter::check_object(self.in_flight(), units)?;
+        counter::check_object(self.unsigned_in_flight(), units)?;
         self.num_queued = self.num_queued.wrapping_add(units);
+        self.publish_last(units);
+        Ok(())
+    }
+
+    /// Takes back the object queued last, because it could not be handed to the device after all: a
+    /// send that failed. As if it had never been queued, except that the size of the object before
+    /// it is not known any more. The room is back at once: a sender that was stopped for this object
+    /// must look again, since no completion will tell it.
+    ///
+    /// This is safe beside a completer because the device never saw the object: whatever is
+    /// completed meanwhile is of older objects, so what is in flight without it is never below 0. A
+    /// completer that already read the larger total has decided one interval with this object in
+    /// it: at its next completion the limit may grow by that much less. The totals themselves are
+    /// right at once.
+    ///
+    /// **Not safe beside [`Completer::observe_in_flight`]**, which takes an object that is queued and
+    /// not in the device for a finished one; see there.
+    ///
+    /// # Errors
+    /// [`Error::NotQueuedLast`] when `units` is not the size of the object queued last, and the
+    /// second time for one object; [`Error::AlreadyCompleted`] when it was reported completed, as far
+    /// as this thread can see.
+    pub fn unqueue(&mut self, units: u32) -> Result<(), Error> {
+        let last_object = self.shared.producer.read().last_object;
+        counter::check_unqueue(self.in_flight(), last_object, units)?;
+        self.num_queued = self.num_queued.wrapping_sub(units);
+        self.publish_last(0);
+        Ok(())
+    }
+
+    #[inline]
+    fn publish_last(&self, last_object: u32) {
         self.shared.producer.publish(Queued {
             num_queued: self.num_queued,
-            last_object: units,
+            last_object,
         });
-        Ok(())
     }
 
     /// Units left below the limit; one more object may be queued while it is `>= 0`. The completer
@@ -169,6 +232,12 @@ impl<S: Deref<Target = Shared>> Producer<S> {
     /// Units queued and not yet completed, below 2^31; the completer may lower it at any time.
     #[inline]
     pub fn in_flight(&self) -> u32 {
+        counter::positive_difference(self.unsigned_in_flight(), 0)
+    }
+
+    /// Below 0 (so above the largest amount) while more is completed than was queued.
+    #[inline]
+    fn unsigned_in_flight(&self) -> u32 {
         self.num_queued
             .wrapping_sub(self.shared.completer.num_completed.load(Ordering::Relaxed))
     }
@@ -188,16 +257,47 @@ impl<S: Deref<Target = Shared>> Producer<S> {
 
 impl<S: Deref<Target = Shared>> Completer<S> {
     /// Counts what the device finished since the last call, and moves the limit. Call it once for
-    /// each round of completions; 0 units is a round too, and counts as a sample.
+    /// each round in which something completed.
+    ///
+    /// **Do not call it when nothing completed**: 0 units is a round too, and counts as a sample of
+    /// an interval in which nothing was needed. A poller that does so every 10 us halves its limit.
     ///
     /// # Errors
     /// [`Error::OverCompletion`] for more than is in flight.
     #[inline]
     pub fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
-        let queued = self.shared.producer.read();
+        self.completed_of(self.shared.producer.read(), units, now_ns)
+    }
+
+    #[inline]
+    fn completed_of(&mut self, queued: Queued, units: u32, now_ns: u64) -> Result<(), Error> {
         self.adj_limit = self.estimator.completed(queued, units, now_ns)?;
         self.publish();
         Ok(())
+    }
+
+    /// Counts what the device finished when it says how much is still outstanding: a level, and not
+    /// what was completed since. Returns how many units completed by it. A level at which nothing
+    /// completed is no sample and changes nothing, so this may be called as often as one likes.
+    ///
+    /// Take the level while the producer is not between [`queued`](Producer::queued) and the device
+    /// having the object, or after the producer said that it has: with one lock around both, or on
+    /// one thread (a [`Dql`](crate::Dql)). An object that is queued and not in the level counts as
+    /// finished. Without failed sends that mends itself, since the next levels count it again: they
+    /// are refused until they have come down to what the ledger says. But an object that counts as
+    /// finished and is then taken back may bring the ledger below 0. That is refused by every
+    /// completion as [`Error::OverCompletion`] until a [`repair`](crate::repair).
+    ///
+    /// # Errors
+    /// [`Error::ObservedTooMuch`] for more than is in flight.
+    pub fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, Error> {
+        let queued = self.shared.producer.read();
+        let in_flight = counter::positive_difference(queued.num_queued, self.num_completed());
+        let done = counter::check_observed(in_flight, units)?;
+        if done > 0 {
+            self.completed_of(queued, done, now_ns)?;
+        }
+        Ok(done)
     }
 
     /// Counts what the device finished under a limit that the caller's own rule chose, brought
@@ -241,7 +341,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// Units queued and not yet completed, below 2^31; the producer may raise it at any time.
     #[inline]
     pub fn in_flight(&self) -> u32 {
-        self.num_queued().wrapping_sub(self.estimator.num_completed)
+        counter::positive_difference(self.num_queued(), self.estimator.num_completed)
     }
 
     /// Total units queued since the last reset, wrapping; the producer may raise it at any time.

@@ -70,7 +70,7 @@ pub use counter::{MAX_IN_FLIGHT, MAX_LIMIT, MAX_OBJECT, check_object};
 pub use error::Error;
 pub use estimator::{Estimator, Queued};
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
-pub use halves::{Completer, Producer, reset, split};
+pub use halves::{Completer, Producer, repair, reset, split};
 pub use owned::Dql;
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
 pub use shared::Shared;
