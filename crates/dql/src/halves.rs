@@ -215,6 +215,7 @@ impl<S: Deref<Target = Shared>> Producer<S> {
 
     /// Units left below the limit; one more object may be queued while it is `>= 0`. The completer
     /// may raise or lower it at any time. See [the crate](crate#two-threads) on stopping a sender.
+    #[must_use]
     #[inline]
     pub fn room(&self) -> i32 {
         counter::room(
@@ -224,12 +225,14 @@ impl<S: Deref<Target = Shared>> Producer<S> {
     }
 
     /// Whether one more object may be queued.
+    #[must_use]
     #[inline]
     pub fn has_room(&self) -> bool {
         self.room() >= 0
     }
 
     /// Units queued and not yet completed, below 2^31; the completer may lower it at any time.
+    #[must_use]
     #[inline]
     pub fn in_flight(&self) -> u32 {
         counter::positive_difference(self.unsigned_in_flight(), 0)
@@ -249,6 +252,7 @@ impl<S: Deref<Target = Shared>> Producer<S> {
     }
 
     /// How many resets there have been, wrapping; only [`reset`](crate::reset()) changes it.
+    #[must_use]
     #[inline]
     pub fn epoch(&self) -> u32 {
         self.shared.completer.epoch.load(Ordering::Relaxed)
@@ -327,18 +331,21 @@ impl<S: Deref<Target = Shared>> Completer<S> {
 
     /// Units left below the limit, with the producer's total read again; the producer may lower it
     /// at any time. For the side that restarts a stopped sender.
+    #[must_use]
     #[inline]
     pub fn room(&self) -> i32 {
         counter::room(self.adj_limit, self.num_queued())
     }
 
     /// Whether one more object may be queued, with the producer's total read again.
+    #[must_use]
     #[inline]
     pub fn has_room(&self) -> bool {
         self.room() >= 0
     }
 
     /// Units queued and not yet completed, below 2^31; the producer may raise it at any time.
+    #[must_use]
     #[inline]
     pub fn in_flight(&self) -> u32 {
         counter::positive_difference(self.num_queued(), self.estimator.num_completed)
@@ -358,12 +365,14 @@ impl<S: Deref<Target = Shared>> Completer<S> {
 
     /// The limit, in units. A limit set by hand is shown at once and in force from the next
     /// completion on.
+    #[must_use]
     #[inline]
     pub fn limit(&self) -> u32 {
         self.estimator.limit
     }
 
     /// How many resets there have been, wrapping; only [`reset`](crate::reset()) changes it.
+    #[must_use]
     #[inline]
     pub fn epoch(&self) -> u32 {
         self.shared.completer.epoch.load(Ordering::Relaxed)
@@ -415,6 +424,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
 
     /// Everything at this moment; the producer may change its side (`num_queued`, `last_object`
     /// and what follows from them) at any time.
+    #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.estimator
             .snapshot(self.shared.producer.read(), self.adj_limit, self.epoch())

@@ -71,12 +71,14 @@ impl Dql {
 
     /// Units left below the limit; one more object may be queued while it is `>= 0`, so a limit
     /// of 0 still lets one object through and a limit is exceeded by one object at most.
+    #[must_use]
     #[inline]
     pub fn room(&self) -> i32 {
         counter::room(self.limit_in_force, self.in_flight)
     }
 
     /// Whether one more object may be queued.
+    #[must_use]
     #[inline]
     pub fn has_room(&self) -> bool {
         self.in_flight <= self.limit_in_force
@@ -144,11 +146,13 @@ impl Dql {
 
     /// How many resets there have been, wrapping. An object that remembers the epoch in which it
     /// was queued can be told from those of after a reset.
+    #[must_use]
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
 
     /// Units queued and not yet completed, below 2^31.
+    #[must_use]
     #[inline]
     pub fn in_flight(&self) -> u32 {
         self.in_flight
@@ -156,6 +160,7 @@ impl Dql {
 
     /// The limit, in units. A limit set by hand is shown at once and in force from the next
     /// completion on.
+    #[must_use]
     pub fn limit(&self) -> u32 {
         self.estimator.limit
     }
@@ -193,6 +198,7 @@ impl Dql {
     }
 
     /// Everything at this moment.
+    #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let adj_limit = self
             .limit_in_force
