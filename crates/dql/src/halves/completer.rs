@@ -50,7 +50,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// what was completed since. Returns how many units completed by it. A level at which nothing
     /// completed is no sample and changes nothing, so this may be called as often as one likes.
     ///
-    /// Take the level while the producer is not between [`queued`](Producer::queued) and the device
+    /// Take the level while the producer is not between [`queued`](crate::Producer::queued) and the device
     /// having the object, or after the producer said that it has: with one lock around both, or on
     /// one thread (a [`Dql`](crate::Dql)). An object that is queued and not in the level counts as
     /// finished. Without failed sends that mends itself, since the next levels count it again: they
