@@ -63,8 +63,9 @@ impl<S: Deref<Target = Shared>> Producer<S> {
     /// it: at its next completion the limit may grow by that much less. The totals themselves are
     /// right at once.
     ///
-    /// **Not safe beside [`Completer::observe_in_flight`](crate::Completer::observe_in_flight)**, which takes an object that is queued and
-    /// not in the device for a finished one; see there.
+    /// **Not safe beside
+    /// [`Completer::observe_in_flight`](crate::Completer::observe_in_flight)**, which takes an
+    /// object that is queued and not in the device for a finished one; see there.
     ///
     /// # Errors
     /// [`Error::NotQueuedLast`] when `units` is not the size of the object queued last, and the
