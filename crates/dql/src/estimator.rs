@@ -106,10 +106,13 @@ impl Estimator {
         Ok(limit.wrapping_add(self.num_completed))
     }
 
-    /// Counts a completion under a limit that a rule of the caller's chose. Returns the new
-    /// `adj_limit`.
+    /// Counts a completion under a limit that a rule of the caller's chose, brought between the
+    /// bounds in force. Returns the new `adj_limit`.
+    ///
+    /// # Errors
+    /// [`Error::OverCompletion`] for more than is in flight.
     #[inline]
-    pub(crate) fn completed_under(
+    pub fn completed_under(
         &mut self,
         limit: u32,
         queued: Queued,

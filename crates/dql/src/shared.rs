@@ -98,6 +98,7 @@ impl Shared {
     /// What anyone may see at any time: each field true, the set not atomic, since both threads
     /// go on while it is taken. `in_flight` is never negative, but may mix a total queued of now
     /// with a total completed of a moment ago; across a reset it may read 0.
+    #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let relaxed = Ordering::Relaxed;
         let num_completed = self.completer.num_completed.load(Ordering::Acquire);

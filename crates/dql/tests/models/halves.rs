@@ -2,7 +2,8 @@
 
 use loom::sync::Arc;
 use loom::thread;
-use taut_dql::{Completer, Config, Producer, Shared, split};
+use taut_dql::sync::{AtomicU32, Ordering};
+use taut_dql::{Completer, Config, Error, Producer, Shared, repair, split};
 
 use crate::check;
 
@@ -92,5 +93,69 @@ fn an_observer_never_sees_more_completed_than_queued() {
         assert_eq!(seen.in_flight, seen.num_queued - seen.num_completed);
         sender.join().unwrap();
         reaper.join().unwrap();
+    });
+}
+
+/// A send that fails between two that do not. The device has an object only after it was sent.
+#[test]
+fn a_failed_send_is_taken_back_beside_a_completer() {
+    check(|| {
+        let (_, (mut producer, mut completer)) = halves();
+        let device = Arc::new(AtomicU32::new(0));
+        let sender = {
+            let device = device.clone();
+            thread::spawn(move || {
+                producer.queued(1).expect("an object");
+                device.store(1, Ordering::Release);
+                producer.queued(10).expect("an object");
+                producer.unqueue(10).expect("the device never saw it");
+                producer.queued(100).expect("an object");
+                device.store(101, Ordering::Release);
+                producer
+            })
+        };
+        let mut done = 0;
+        for now_ns in 0..2 {
+            let units = device.load(Ordering::Acquire) - done;
+            completer.completed(units, now_ns).expect("what was sent");
+            done += units;
+            assert!(completer.in_flight() <= 110, "negative in flight");
+        }
+        let producer = sender.join().unwrap();
+        assert_eq!(completer.in_flight(), 101 - done);
+        completer.completed(101 - done, 2).expect("the rest");
+        let end = completer.snapshot();
+        assert_eq!((end.num_queued, end.num_completed), (101, 101));
+        assert_eq!((end.in_flight, end.last_object), (0, 100));
+        assert_eq!(producer.room(), completer.room());
+    });
+}
+
+/// What the docs warn of: a level that is taken while a send is under way, and then fails. Whatever
+/// comes of it is refused until a repair, and right after it.
+#[test]
+fn a_ledger_below_zero_is_refused_until_it_is_repaired() {
+    check(|| {
+        let (_, (mut producer, mut completer)) = halves();
+        let sender = thread::spawn(move || {
+            producer.queued(5).expect("an object");
+            let taken_back = producer.unqueue(5);
+            (producer, taken_back)
+        });
+        completer.observe_in_flight(0, 1).expect("an empty device");
+        let (mut producer, taken_back) = sender.join().unwrap();
+        let below_zero = taken_back.is_ok() && completer.num_completed() == 5;
+        let refused = Error::OverCompletion {
+            units: 0,
+            in_flight: 0,
+        };
+        let expected = if below_zero { Err(refused) } else { Ok(()) };
+        assert_eq!((producer.in_flight(), completer.in_flight()), (0, 0));
+        assert_eq!(completer.completed(0, 2), expected);
+        let too_much = if below_zero { -5 } else { 0 };
+        let repaired = repair(&mut producer, &mut completer, 0, 3);
+        assert_eq!(repaired, Ok(too_much));
+        producer.queued(7).expect("an object");
+        assert_eq!(completer.completed(7, 4), Ok(()));
     });
 }
