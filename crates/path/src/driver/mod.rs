@@ -48,7 +48,7 @@ pub trait TxRing {
 pub struct InRing {
     /// Packets submitted and not handed back.
     pub packets: u32,
-    /// Their bytes, as [`Packet::counted_bytes`].
+    /// Their bytes, as [`Packet::wire_bytes`].
     pub bytes: u32,
 }
 
