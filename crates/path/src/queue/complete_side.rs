@@ -47,12 +47,36 @@ pub(crate) struct CompleteSide<L> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Reaped {
     /// Of this epoch.
-    done: Done,
+    done: Count,
     /// Of the next, whose reset this half has not seen yet.
-    next: Done,
+    next: Count,
     late_packets: u32,
     stray_packets: u32,
     orphaned_packets: u32,
+}
+
+/// Packets and their bytes, of which a round can have more than a limit in bytes lets through.
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    packets: u32,
+    bytes: u64,
+}
+
+impl Count {
+    #[inline]
+    fn add(&mut self, packet: &Packet) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.counted_bytes());
+    }
+
+    /// As a rule and a probe hear of it.
+    #[inline]
+    fn done(self) -> Done {
+        Done {
+            packets: self.packets,
+            bytes: u32::try_from(self.bytes).unwrap_or(u32::MAX),
+        }
+    }
 }
 
 impl Reaped {
@@ -66,7 +90,7 @@ impl Reaped {
         newest: impl FnOnce() -> SentMark,
     ) -> bool {
         if packet.sent == mark {
-            add(&mut self.done, packet);
+            self.done.add(packet);
             return true;
         }
         self.count_odd(packet, mark, newest())
@@ -78,9 +102,9 @@ impl Reaped {
         self.orphaned_packets += u32::from(packet.sent.is_orphaned());
         let sent = packet.sent.plain();
         if sent == mark {
-            add(&mut self.done, packet);
+            self.done.add(packet);
         } else if sent == newest {
-            add(&mut self.next, packet);
+            self.next.add(packet);
         } else if sent.is_of_queue(mark) {
             self.late_packets += 1;
         } else {
@@ -88,13 +112,6 @@ impl Reaped {
         }
         sent != SentMark::NEVER
     }
-}
-
-#[inline]
-fn add(done: &mut Done, packet: &Packet) {
-    done.packets += 1;
-    // Only a limit in packets can have more bytes in flight than this can say.
-    done.bytes = done.bytes.saturating_add(packet.counted_bytes());
 }
 
 impl<L: Limit> CompleteSide<L> {
@@ -176,7 +193,10 @@ impl<L: Limit> CompleteSide<L> {
         if odd.next.packets | odd.late_packets | odd.stray_packets | odd.orphaned_packets > 0 {
             stray_packets = self.account_odd(shared, &mut completed, now_ns, probe);
         }
-        completed.done = core::mem::take(&mut self.reaped.done);
+        let count = core::mem::take(&mut self.reaped.done);
+        self.counters.completed_packets += u64::from(count.packets);
+        self.counters.completed_bytes += count.bytes;
+        completed.done = count.done();
         self.tell_rule(shared, completed.done, more, now_ns, probe);
         completed.stalled = self.check_stall(shared, now_ns, probe);
         if stray_packets > 0 {
@@ -219,8 +239,6 @@ impl<L: Limit> CompleteSide<L> {
     ) {
         if done.packets > 0 {
             self.counters.rounds += 1;
-            self.counters.completed_packets += u64::from(done.packets);
-            self.counters.completed_bytes += u64::from(done.bytes);
             probe.event(now_ns, Event::Completed(done));
         }
         let units = self.hand_on(done, now_ns);
