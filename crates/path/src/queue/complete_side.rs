@@ -48,14 +48,38 @@ pub(crate) struct CompleteSide<L> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Reaped {
     /// Of this epoch.
-    done: Done,
+    done: Count,
     /// Of the next, whose reset this half has not seen yet.
-    next: Done,
+    next: Count,
     late_packets: u32,
     stray_packets: u32,
     orphaned_packets: u32,
     /// Any of these four.
     is_odd: bool,
+}
+
+/// Packets and their bytes, of which a round can have more than a limit in bytes lets through.
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    packets: u32,
+    bytes: u64,
+}
+
+impl Count {
+    #[inline]
+    fn add(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+    }
+
+    /// As a rule and a probe hear of it.
+    #[inline]
+    fn done(self) -> Done {
+        Done {
+            packets: self.packets,
+            bytes: u32::try_from(self.bytes).unwrap_or(u32::MAX),
+        }
+    }
 }
 
 impl Reaped {
@@ -70,7 +94,7 @@ impl Reaped {
         newest: impl FnOnce() -> SentMark,
     ) -> bool {
         if sent == mark {
-            add(&mut self.done, bytes);
+            self.done.add(bytes);
             return true;
         }
         self.count_odd(sent, bytes, mark, newest())
@@ -83,9 +107,9 @@ impl Reaped {
         self.orphaned_packets += u32::from(sent.is_orphaned());
         let sent = sent.plain();
         if sent == mark {
-            add(&mut self.done, bytes);
+            self.done.add(bytes);
         } else if sent == newest {
-            add(&mut self.next, bytes);
+            self.next.add(bytes);
         } else if sent.is_of_queue(mark) {
             self.late_packets += 1;
         } else {
@@ -93,13 +117,6 @@ impl Reaped {
         }
         sent != SentMark::NEVER
     }
-}
-
-#[inline]
-fn add(done: &mut Done, bytes: u32) {
-    done.packets += 1;
-    // No round finishes 4 GiB.
-    done.bytes = done.bytes.wrapping_add(bytes);
 }
 
 impl<L: Limit> CompleteSide<L> {
@@ -179,7 +196,11 @@ impl<L: Limit> CompleteSide<L> {
         if self.reaped.is_odd {
             stray_packets = self.account_odd(shared, &mut completed, now_ns, probe);
         }
-        completed.done = core::mem::take(&mut self.reaped.done);
+        let count = core::mem::take(&mut self.reaped.done);
+        let counters = &shared.published.completer;
+        count_up(&counters.completed_packets, count.packets.into());
+        count_up(&counters.completed_bytes, count.bytes);
+        completed.done = count.done();
         self.tell_rule(shared, completed.done, more, now_ns, probe);
         completed.stalled = self.check_stall(shared, now_ns, probe);
         if stray_packets > 0 {
@@ -224,8 +245,6 @@ impl<L: Limit> CompleteSide<L> {
         let counters = &shared.published.completer;
         if done.packets > 0 {
             count_up(&counters.rounds, 1);
-            count_up(&counters.completed_packets, u64::from(done.packets));
-            count_up(&counters.completed_bytes, u64::from(done.bytes));
             probe.event(now_ns, Event::Completed(done));
         }
         let units = self.hand_on(done, now_ns);
