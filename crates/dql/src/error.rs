@@ -65,7 +65,7 @@ pub enum Error {
         /// The upper bound that was asked for, or that is in force.
         max_limit: u32,
     },
-    /// This [`Shared`](crate::Shared) already has its two halves: a second producer or completer
+    /// This [`Shared`](crate::Shared) already has its two halves: a second sender or completer
     /// would break the one-writer rule.
     AlreadySplit,
     /// The two halves do not belong to the same [`Shared`](crate::Shared).
@@ -126,7 +126,7 @@ impl fmt::Display for Error {
                  min_limit must not be above max_limit"
             ),
             Error::AlreadySplit => {
-                f.write_str("the queue is already split: it has one producer and one completer")
+                f.write_str("the queue is already split: it has one sender and one completer")
             }
             Error::NotTheSameQueue => {
                 f.write_str("the halves belong to different queues: both must share one")

@@ -31,13 +31,13 @@ pub struct Estimator {
     max_limit: u32,
 }
 
-/// What the producer wrote, read once.
+/// What the sender wrote, read once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queued {
     /// Total units queued since the last reset, wrapping.
     pub num_queued: u32,
     /// The size of the object queued last, in units; of this one or of a later one when the
-    /// producer goes on meanwhile.
+    /// sender goes on meanwhile.
     pub last_object: u32,
 }
 

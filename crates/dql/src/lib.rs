@@ -48,7 +48,7 @@
 //!   only after it was sent can be completed before it is counted.
 //! - **Empty objects**: `queued(0)` takes no room. A loop `while has_room() { queued(0) }` never
 //!   ends: bound it by something else, or count at least one unit.
-//! - **Two threads**: `queued`, `unqueue` on the [`Producer`]; `completed`, `observe_in_flight` on
+//! - **Two threads**: `queued`, `unqueue` on the [`Sender`]; `completed`, `observe_in_flight` on
 //!   the [`Completer`]; [`reset`] and [`repair`] take both halves. `unqueue` and
 //!   `observe_in_flight` together want one lock; see [`Completer::observe_in_flight`].
 //! - **32 bits**: all of it works without 64-bit atomics. Neither half waits for the other, and an
@@ -56,12 +56,12 @@
 //!   exchange have [`Dql`] only.
 //!
 //! # Two threads
-//! The rule: one [`Producer`], one [`Completer`], each used by one thread at a time. The types
-//! enforce it; whoever has several producers must put the one half behind a lock of theirs.
+//! The rule: one [`Sender`], one [`Completer`], each used by one thread at a time. The types
+//! enforce it; whoever has several senders must put the one half behind a lock of theirs.
 //! Neither half waits for the other, and each method says what the other thread may change.
 //!
 //! Stopping a sender and starting it again is **not** done here: a sender that stops must write its
-//! flag, issue a full fence and ask [`Producer::room`] again; a completer must issue a full fence
+//! flag, issue a full fence and ask [`Sender::room`] again; a completer must issue a full fence
 //! after [`Completer::completed`] before it looks at [`Completer::room`] and the flag. Without both
 //! fences each can miss the other's write, and the sender sleeps for ever.
 //!
@@ -101,7 +101,7 @@ pub use counter::{MAX_IN_FLIGHT, MAX_LIMIT, MAX_OBJECT, check_object};
 pub use error::Error;
 pub use estimator::{Estimator, Queued};
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
-pub use halves::{Completer, Producer, repair, reset, split};
+pub use halves::{Completer, Sender, repair, reset, split};
 pub use owned::Dql;
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
 pub use shared::Shared;

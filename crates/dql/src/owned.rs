@@ -8,7 +8,7 @@ use crate::{Config, Error, Snapshot};
 /// does not go backwards. See the [crate] for an example.
 #[derive(Clone, Debug)]
 pub struct Dql {
-    // The producer's total less num_completed, and adj_limit less num_completed, which is the limit
+    // The sender's total less num_completed, and adj_limit less num_completed, which is the limit
     // as of the last completion: both only change together with num_completed here, and so save
     // the hot calls two subtractions.
     in_flight: u32,
@@ -95,7 +95,7 @@ impl Dql {
     #[inline]
     pub fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
         self.estimator
-            .completed(self.producer_side(), units, now_ns)?;
+            .completed(self.sender_side(), units, now_ns)?;
         self.in_flight -= units;
         self.limit_in_force = self.estimator.limit;
         Ok(())
@@ -124,7 +124,7 @@ impl Dql {
     /// [`Error::InFlightTooLarge`] above [`MAX_IN_FLIGHT`](crate::MAX_IN_FLIGHT).
     pub fn repair(&mut self, in_flight: u32, now_ns: u64) -> Result<i64, Error> {
         let (missing, too_much) = counter::check_repair(self.in_flight as i32, in_flight)?;
-        let mut queued = self.producer_side();
+        let mut queued = self.sender_side();
         queued.num_queued = queued.num_queued.wrapping_add(missing);
         queued.last_object = 0;
         self.estimator.repair(queued, in_flight, now_ns);
@@ -204,11 +204,11 @@ impl Dql {
             .limit_in_force
             .wrapping_add(self.estimator.num_completed);
         self.estimator
-            .snapshot(self.producer_side(), adj_limit, self.epoch)
+            .snapshot(self.sender_side(), adj_limit, self.epoch)
     }
 
     #[inline]
-    fn producer_side(&self) -> Queued {
+    fn sender_side(&self) -> Queued {
         let num_queued = self.estimator.num_completed.wrapping_add(self.in_flight);
         Queued {
             num_queued,

@@ -36,7 +36,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// [`Error::OverCompletion`] for more than is in flight.
     #[inline]
     pub fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
-        self.completed_of(self.shared.producer.read(), units, now_ns)
+        self.completed_of(self.shared.sender.read(), units, now_ns)
     }
 
     #[inline]
@@ -50,8 +50,8 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// what was completed since. Returns how many units completed by it. A level at which nothing
     /// completed is no sample and changes nothing, so this may be called as often as one likes.
     ///
-    /// Take the level while the producer is not between [`queued`](crate::Producer::queued) and the device
-    /// having the object, or after the producer said that it has: with one lock around both, or on
+    /// Take the level while the sender is not between [`queued`](crate::Sender::queued) and the device
+    /// having the object, or after the sender said that it has: with one lock around both, or on
     /// one thread (a [`Dql`](crate::Dql)). An object that is queued and not in the level counts as
     /// finished. Without failed sends that mends itself, since the next levels count it again: they
     /// are refused until they have come down to what the ledger says. But an object that counts as
@@ -61,7 +61,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// # Errors
     /// [`Error::ObservedTooMuch`] for more than is in flight.
     pub fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, Error> {
-        let queued = self.shared.producer.read();
+        let queued = self.shared.sender.read();
         let in_flight = counter::positive_difference(queued.num_queued, self.num_completed());
         let done = counter::check_observed(in_flight, units)?;
         if done > 0 {
@@ -77,7 +77,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// [`Error::OverCompletion`] for more than is in flight.
     #[inline]
     pub fn completed_under(&mut self, limit: u32, units: u32) -> Result<(), Error> {
-        let queued = self.shared.producer.read();
+        let queued = self.shared.sender.read();
         self.adj_limit = self.estimator.completed_under(limit, queued, units)?;
         self.publish();
         Ok(())
@@ -95,7 +95,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
         self.shared.report.publish_config(self.estimator.config());
     }
 
-    /// Units left below the limit, with the producer's total read again; the producer may lower it
+    /// Units left below the limit, with the sender's total read again; the sender may lower it
     /// at any time. For the side that restarts a stopped sender.
     #[must_use]
     #[inline]
@@ -103,24 +103,24 @@ impl<S: Deref<Target = Shared>> Completer<S> {
         counter::room(self.adj_limit, self.num_queued())
     }
 
-    /// Whether one more object may be queued, with the producer's total read again.
+    /// Whether one more object may be queued, with the sender's total read again.
     #[must_use]
     #[inline]
     pub fn has_room(&self) -> bool {
         self.room() >= 0
     }
 
-    /// Units queued and not yet completed, below 2^31; the producer may raise it at any time.
+    /// Units queued and not yet completed, below 2^31; the sender may raise it at any time.
     #[must_use]
     #[inline]
     pub fn in_flight(&self) -> u32 {
         counter::positive_difference(self.num_queued(), self.estimator.num_completed)
     }
 
-    /// Total units queued since the last reset, wrapping; the producer may raise it at any time.
+    /// Total units queued since the last reset, wrapping; the sender may raise it at any time.
     #[inline]
     pub fn num_queued(&self) -> u32 {
-        self.shared.producer.num_queued.load(Ordering::Acquire)
+        self.shared.sender.num_queued.load(Ordering::Acquire)
     }
 
     /// Total units completed since the last reset, wrapping.
@@ -144,7 +144,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
         self.shared.completer.epoch.load(Ordering::Relaxed)
     }
 
-    /// Sets the limit by hand, in units; the producer sees it at the next completion, which also
+    /// Sets the limit by hand, in units; the sender sees it at the next completion, which also
     /// brings it between its bounds.
     ///
     /// # Errors
@@ -188,11 +188,11 @@ impl<S: Deref<Target = Shared>> Completer<S> {
         self.estimator.config()
     }
 
-    /// Everything at this moment; the producer may change its side (`num_queued`, `last_object`
+    /// Everything at this moment; the sender may change its side (`num_queued`, `last_object`
     /// and what follows from them) at any time.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.estimator
-            .snapshot(self.shared.producer.read(), self.adj_limit, self.epoch())
+            .snapshot(self.shared.sender.read(), self.adj_limit, self.epoch())
     }
 }

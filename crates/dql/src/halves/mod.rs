@@ -1,7 +1,7 @@
 //! The two halves of a queue, and what needs both of them.
 
 mod completer;
-mod producer;
+mod sender;
 
 use core::marker::PhantomData;
 use core::ops::Deref;
@@ -12,7 +12,7 @@ use crate::sync::Ordering;
 use crate::{Config, Error, Shared};
 
 pub use completer::Completer;
-pub use producer::Producer;
+pub use sender::Sender;
 
 /// Makes the two halves of a queue, held by `&Shared`, `Arc<Shared>`, `&'static Shared` or
 /// anything like them. A limit in `config` counts at once.
@@ -21,11 +21,7 @@ pub use producer::Producer;
 /// Those of [`Config::validate`]; [`Error::AlreadySplit`] on the second call for one [`Shared`],
 /// also when the first halves are gone; [`Error::NotTheSameQueue`] should a clone of `shared`
 /// lead somewhere else.
-pub fn split<S>(
-    shared: S,
-    config: Config,
-    now_ns: u64,
-) -> Result<(Producer<S>, Completer<S>), Error>
+pub fn split<S>(shared: S, config: Config, now_ns: u64) -> Result<(Sender<S>, Completer<S>), Error>
 where
     S: Deref<Target = Shared> + Clone,
 {
@@ -48,7 +44,7 @@ where
     completer.publish();
     completer.publish_config();
     Ok((
-        Producer {
+        Sender {
             shared,
             num_queued: 0,
             not_sync: PhantomData,
@@ -64,20 +60,20 @@ where
 /// # Errors
 /// [`Error::NotTheSameQueue`] for halves of two queues, which are both left as they were.
 pub fn reset<S>(
-    producer: &mut Producer<S>,
+    sender: &mut Sender<S>,
     completer: &mut Completer<S>,
     now_ns: u64,
 ) -> Result<(), Error>
 where
     S: Deref<Target = Shared>,
 {
-    let shared: &Shared = &producer.shared;
+    let shared: &Shared = &sender.shared;
     if !core::ptr::eq(shared, &*completer.shared) {
         return Err(Error::NotTheSameQueue);
     }
     completer.adj_limit = completer.estimator.reset(now_ns);
     completer.publish();
-    shared.producer.publish(Queued {
+    shared.sender.publish(Queued {
         num_queued: 0,
         last_object: 0,
     });
@@ -86,7 +82,7 @@ where
         .completer
         .epoch
         .store(epoch.wrapping_add(1), Ordering::Relaxed);
-    producer.num_queued = 0;
+    sender.num_queued = 0;
     Ok(())
 }
 
@@ -100,7 +96,7 @@ where
 /// [`Error::InFlightTooLarge`] above [`MAX_IN_FLIGHT`](crate::MAX_IN_FLIGHT);
 /// [`Error::NotTheSameQueue`] for halves of two queues. Either changes nothing.
 pub fn repair<S>(
-    producer: &mut Producer<S>,
+    sender: &mut Sender<S>,
     completer: &mut Completer<S>,
     in_flight: u32,
     now_ns: u64,
@@ -108,14 +104,14 @@ pub fn repair<S>(
 where
     S: Deref<Target = Shared>,
 {
-    if !core::ptr::eq::<Shared>(&*producer.shared, &*completer.shared) {
+    if !core::ptr::eq::<Shared>(&*sender.shared, &*completer.shared) {
         return Err(Error::NotTheSameQueue);
     }
-    let known = producer.unsigned_in_flight() as i32;
+    let known = sender.unsigned_in_flight() as i32;
     let (missing, too_much) = counter::check_repair(known, in_flight)?;
-    producer.num_queued = producer.num_queued.wrapping_add(missing);
-    producer.publish_last(0);
-    let queued = completer.shared.producer.read();
+    sender.num_queued = sender.num_queued.wrapping_add(missing);
+    sender.publish_last(0);
+    let queued = completer.shared.sender.read();
     completer.adj_limit = completer.estimator.repair(queued, in_flight, now_ns);
     completer.publish();
     Ok(too_much)

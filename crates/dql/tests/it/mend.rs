@@ -25,12 +25,12 @@ impl Mend for Dql {
 
 impl Mend for Halves {
     fn unqueue(&mut self, units: u32) -> Result<(), Error> {
-        self.producer.unqueue(units)
+        self.sender.unqueue(units)
     }
     fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, Error> {
         self.completer.observe_in_flight(units, now_ns)
     }
     fn repair(&mut self, in_flight: u32, now_ns: u64) -> Result<i64, Error> {
-        repair(&mut self.producer, &mut self.completer, in_flight, now_ns)
+        repair(&mut self.sender, &mut self.completer, in_flight, now_ns)
     }
 }

@@ -210,11 +210,11 @@ fn a_completion_of_nothing_is_a_sample_and_cuts_the_limit() {
 #[test]
 fn halves_of_two_queues_cannot_be_repaired_together() {
     let (one, other) = (Shared::new(), Shared::new());
-    let (mut producer, _completer) = split(&one, Config::default(), 0).expect("one");
-    let (_producer, mut completer) = split(&other, Config::default(), 0).expect("the other");
-    producer.queued(7).expect("an object");
+    let (mut sender, _completer) = split(&one, Config::default(), 0).expect("one");
+    let (_sender, mut completer) = split(&other, Config::default(), 0).expect("the other");
+    sender.queued(7).expect("an object");
     let before = (one.snapshot(), other.snapshot());
-    let repaired = repair(&mut producer, &mut completer, 0, 5);
+    let repaired = repair(&mut sender, &mut completer, 0, 5);
     assert_eq!(repaired, Err(Error::NotTheSameQueue));
     assert_eq!((one.snapshot(), other.snapshot()), before);
 }
@@ -225,11 +225,9 @@ fn a_repair_is_seen_by_both_halves() {
     queue_all(&mut queue, &[1500, 1500]);
     queue.repair(10, 1).expect("little");
     let Halves {
-        producer,
-        completer,
-        ..
+        sender, completer, ..
     } = &queue;
-    assert_eq!((producer.in_flight(), completer.in_flight()), (10, 10));
-    assert_eq!((producer.room(), completer.room()), (2990, 2990));
+    assert_eq!((sender.in_flight(), completer.in_flight()), (10, 10));
+    assert_eq!((sender.room(), completer.room()), (2990, 2990));
     assert_eq!(completer.snapshot(), queue.snapshot());
 }

@@ -10,33 +10,33 @@ use crate::{Error, Shared, counter};
 /// it at the same time, not even to look:
 ///
 /// ```compile_fail,E0277
-/// # use taut_dql::{Producer, Shared};
-/// fn look_from_two_threads(producer: &Producer<&'static Shared>) {
+/// # use taut_dql::{Sender, Shared};
+/// fn look_from_two_threads(sender: &Sender<&'static Shared>) {
 ///     std::thread::scope(|scope| {
-///         scope.spawn(|| producer.room());
+///         scope.spawn(|| sender.room());
 ///     });
 /// }
 /// ```
 /// The same moves to one other thread without complaint:
 /// ```
-/// # use taut_dql::{Producer, Shared};
-/// fn hand_over(producer: Producer<&'static Shared>) {
-///     std::thread::spawn(move || producer.room());
+/// # use taut_dql::{Sender, Shared};
+/// fn hand_over(sender: Sender<&'static Shared>) {
+///     std::thread::spawn(move || sender.room());
 /// }
 /// ```
 #[derive(Debug)]
-pub struct Producer<S> {
+pub struct Sender<S> {
     pub(super) shared: S,
-    // The producer is its only writer, so its own copy is always current.
+    // The sender is its only writer, so its own copy is always current.
     pub(super) num_queued: u32,
     pub(super) not_sync: PhantomData<Cell<()>>,
 }
 
-impl<S: Deref<Target = Shared>> Producer<S> {
+impl<S: Deref<Target = Shared>> Sender<S> {
     /// Counts one object as handed to the device. Call it before the device can see the object,
     /// or its completion may be counted first and refused.
     ///
-    /// Nothing is refused for being over the limit: ask [`has_room`](Producer::has_room) after
+    /// Nothing is refused for being over the limit: ask [`has_room`](Sender::has_room) after
     /// each object and stop when it says no. An object of 0 units is counted and takes no room, so a
     /// loop that queues nothing else while there is room never ends.
     ///
@@ -72,7 +72,7 @@ impl<S: Deref<Target = Shared>> Producer<S> {
     /// second time for one object; [`Error::AlreadyCompleted`] when it was reported completed, as far
     /// as this thread can see.
     pub fn unqueue(&mut self, units: u32) -> Result<(), Error> {
-        let last_object = self.shared.producer.read().last_object;
+        let last_object = self.shared.sender.read().last_object;
         counter::check_unqueue(self.in_flight(), last_object, units)?;
         self.num_queued = self.num_queued.wrapping_sub(units);
         self.publish_last(0);
@@ -81,7 +81,7 @@ impl<S: Deref<Target = Shared>> Producer<S> {
 
     #[inline]
     pub(super) fn publish_last(&self, last_object: u32) {
-        self.shared.producer.publish(Queued {
+        self.shared.sender.publish(Queued {
             num_queued: self.num_queued,
             last_object,
         });
