@@ -88,13 +88,4 @@ impl<T: Vacant> BoundedRing<T> {
             _ => T::VACANT,
         }
     }
-
-    /// The first.
-    #[inline]
-    pub fn first_mut(&mut self) -> Option<&mut T> {
-        if self.len == 0 {
-            return None;
-        }
-        self.slots.get_mut(self.head)
-    }
 }

@@ -149,7 +149,9 @@ impl<L: Limit> CompleteSide<L> {
         completions: &mut C,
         at: Context<'_, S, P>,
     ) -> Result<Completed, CompleteError<C::Error>> {
-        self.finish_reset(shared, at.now_ns, at.probe);
+        if M::OBSERVED {
+            self.finish_reset(shared, at.now_ns, at.probe);
+        }
         let (reaped, ledger, mark) = (&mut self.reaped, &self.ledger, self.mark);
         let newest = || mark.after_resets(ledger.reset_begun(&shared.ledger));
         let sink = at.sink;
@@ -256,7 +258,7 @@ impl<L: Limit> CompleteSide<L> {
                 probe.event(now_ns, Event::Limit(self.rule.config().limit));
             }
         }
-        if let Some(budget) = &self.budget
+        if let Some(budget) = self.budget::<M>()
             && done.packets > 0
         {
             budget.release(done.bytes, now_ns);
@@ -318,17 +320,26 @@ impl<L: Limit> CompleteSide<L> {
             .completed(side.num_queued, self.ledger.num_completed(), now_ns);
     }
 
+    /// The budget, which only a queue can have that others may start.
+    #[inline]
+    fn budget<M: Sharing>(&self) -> Option<&Member> {
+        if M::OBSERVED {
+            self.budget.as_ref()
+        } else {
+            None
+        }
+    }
+
     /// Clears each stop whose reason is gone. Returns whether the sender must be run.
     #[inline]
     fn restart<M: Sharing, C: Completions>(&self, shared: &Shared<M>, completions: &C) -> bool {
         M::full_fence();
-        let asked = shared.reset_asked() != self.reset;
+        let asked = M::OBSERVED && shared.reset_asked() != self.reset;
         if shared.is_open() && !asked {
-            return self.budget.as_ref().is_some_and(Member::starts_itself);
+            return self.budget::<M>().is_some_and(Member::starts_itself);
         }
         let stack = shared.stack.open_if_fenced(|| {
-            self.ledger.has_room(&shared.ledger)
-                && self.budget.as_ref().is_none_or(Member::may_start)
+            self.ledger.has_room(&shared.ledger) && self.budget::<M>().is_none_or(Member::may_start)
         });
         let driver = shared
             .driver
@@ -338,7 +349,7 @@ impl<L: Limit> CompleteSide<L> {
             shared.room.notify(|| true);
         }
         // A queue that runs now shares what is left when it is through.
-        schedule || self.budget.as_ref().is_some_and(Member::starts_itself)
+        schedule || self.budget::<M>().is_some_and(Member::starts_itself)
     }
 
     /// Looks for a stall without waiting for a completion that may never come.
@@ -432,7 +443,7 @@ impl<L: Limit> CompleteSide<L> {
         self.stall_due_ns = 0;
         count_up(&shared.published.completer.resets, 1);
         self.ledger.finish_reset(&shared.ledger, self.rule.limit());
-        if let Some(budget) = &self.budget {
+        if let Some(budget) = self.budget::<M>() {
             budget.finish_reset(now_ns);
         }
         shared.stack.open();
@@ -476,7 +487,7 @@ impl<L: Limit> CompleteSide<L> {
         self.stall_due_ns = 0;
         self.ledger
             .set_in_flight(&shared.ledger, in_flight, self.rule.limit());
-        if let Some(budget) = &self.budget {
+        if let Some(budget) = self.budget::<M>() {
             budget.correct(in_ring.bytes, now_ns);
         }
         count_up(&shared.published.completer.repairs, 1);
