@@ -21,6 +21,9 @@ use crate::sharing::{Sharing, Wide};
 pub(crate) struct CompleteSide<L> {
     rule: L,
     unit: Unit,
+    /// By how much the limit that an operator reads is above the one that the ledger holds: a depth
+    /// in packets admits one less than a soft limit.
+    shown_above: u32,
     pub(super) ledger: CompleterLedger,
     /// What packets of this epoch are marked with, and the reset that began it.
     mark: SentMark,
@@ -125,6 +128,7 @@ impl<L: Limit> CompleteSide<L> {
         Self {
             ledger: CompleterLedger::new(rule.limit()),
             unit: rule.unit(),
+            shown_above: rule.config().limit.wrapping_sub(rule.limit()),
             rule,
             mark,
             reset: 0,
@@ -313,7 +317,7 @@ impl<L: Limit> CompleteSide<L> {
         }
         self.ledger.completed(ledger, units, limit);
         if M::OBSERVED {
-            shared.published.limit(limit);
+            shared.published.limit(limit.wrapping_add(self.shown_above));
         }
         self.chain_is_open = more;
         self.stall
@@ -402,8 +406,11 @@ impl<L: Limit> CompleteSide<L> {
         if in_flight == 0 || self.stall.threshold_ns() == 0 {
             return cadence_ns;
         }
+        let threshold_ns = self.stall.threshold_ns();
+        let busy_since_ns = shared.ledger.busy_since_ns();
+        let oldest_ns = busy_since_ns.saturating_add(threshold_ns).saturating_add(1);
         // While it stands still, once in a threshold is enough.
-        let stall_ns = self.stall_due_ns.max(self.stalled_until_ns);
+        let stall_ns = oldest_ns.max(self.stall_due_ns).max(self.stalled_until_ns);
         Some(cadence_ns.map_or(stall_ns, |cadence_ns| cadence_ns.min(stall_ns)))
     }
 
