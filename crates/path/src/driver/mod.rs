@@ -155,7 +155,7 @@ macro_rules! forward_completions {
     };
 }
 
-pub(crate) use {forward_completions, forward_tx_ring};
+pub(crate) use forward_completions;
 
 /// Two halves that live on one thread are a device.
 impl<R: TxRing, C> TxRing for (R, C) {

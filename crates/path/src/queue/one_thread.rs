@@ -318,6 +318,7 @@ impl<R, C, L: Limit, Q: Qdisc, P: Probe> Queue<(R, C), L, Q, P> {
         } = self;
         let shared = Arc::new(shared.convert());
         let (sender_probe, completer_probe) = divide(probe);
+        shared.published.sender(&send.counters);
         shared
             .published
             .completer(&complete.counters(), &complete.config());

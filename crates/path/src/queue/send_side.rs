@@ -121,10 +121,10 @@ impl<Q: Qdisc> SendSide<Q> {
         let asked = shared.reset_asked();
         if asked != self.ledger.reset_begun(&shared.ledger) {
             self.mark = self.mark.after_resets(asked);
-            if let Some(budget) = &self.budget {
-                budget.begin_reset();
-            }
-            self.ledger.begin_reset(&shared.ledger, asked);
+            let budget = self.budget.as_ref();
+            self.ledger.begin_reset(&shared.ledger, asked, || {
+                budget.inspect(|budget| budget.begin_reset());
+            });
             shared.completer_waker.wake_by_ref();
         }
     }
@@ -366,9 +366,9 @@ impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burst
         self.counters.sent_bytes += u64::from(bytes);
         self.at.probe.event(now_ns, Event::Sent(&packet));
         self.left_packets -= 1;
-        *self.kick_owed = true;
-        if let Err(packet) = self.ring.submit(packet, now_ns) {
-            self.refuse(packet, units);
+        match self.ring.submit(packet, now_ns) {
+            Ok(()) => *self.kick_owed = true,
+            Err(packet) => self.refuse(packet, units),
         }
         self.goes_on()
     }
