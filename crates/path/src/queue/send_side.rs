@@ -153,10 +153,10 @@ impl<Q: Qdisc> SendSide<Q> {
         let asked = shared.reset_asked();
         if asked != self.ledger.reset_begun(&shared.ledger) {
             self.mark = self.mark.after_resets(asked);
-            if let Some(budget) = self.budget::<M>() {
-                budget.begin_reset();
-            }
-            self.ledger.begin_reset(&shared.ledger, asked);
+            let budget = self.budget.as_ref();
+            self.ledger.begin_reset(&shared.ledger, asked, || {
+                budget.inspect(|budget| budget.begin_reset());
+            });
             shared.completer_waker.wake_by_ref();
         }
     }
@@ -460,7 +460,7 @@ impl<M: Sharing, R, S: ?Sized, P> Drop for Sending<'_, '_, M, R, S, P> {
         let sent = u64::from(submitted - self.refused_packets);
         add(&counters.sent_packets, sent);
         add(&counters.sent_bytes, self.sent_bytes);
-        *self.kick_owed |= submitted > 0;
+        *self.kick_owed |= sent > 0;
     }
 }
 

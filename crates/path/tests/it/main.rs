@@ -25,6 +25,7 @@ mod queue_cadence;
 mod queue_faults;
 mod queue_hasty;
 mod queue_many;
+mod queue_recovers;
 mod queue_settings;
 mod queue_stops;
 mod ring;
