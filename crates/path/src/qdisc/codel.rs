@@ -3,10 +3,10 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
+use super::codel_parameters::CodelParameters;
 use super::codel_state::{CodelConfig, CodelRule, CodelState, Waiting};
-use super::codel_words::CodelWords;
 use super::table::Make;
-use super::words::{Parameter, Settings};
+use super::tokens::{Parameter, Settings};
 use super::{Backlog, DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Qdisc};
 use crate::packet::{DropReason, Packet, PacketSink};
 
@@ -112,7 +112,7 @@ impl Default for CodelSettings {
     }
 }
 
-impl CodelWords for CodelSettings {
+impl CodelParameters for CodelSettings {
     fn codel(&mut self) -> &mut CodelConfig {
         &mut self.codel
     }

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use super::table::Make;
-use super::words::{Parameter, Settings};
+use super::tokens::{Parameter, Settings};
 use super::{Backlog, Burst, DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Qdisc};
 use crate::packet::{DropReason, Packet, PacketSink};
 
@@ -27,6 +27,25 @@ impl Fifo {
     }
 }
 
+impl Fifo {
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// Hands packets to `burst`. Returns whether it has room for more.
+    #[inline]
+    pub(super) fn fill(&mut self, burst: &mut dyn Burst) -> bool {
+        while let Some(packet) = self.packets.pop_front() {
+            self.backlog.remove(&packet);
+            if !burst.push(packet) {
+                return false;
+            }
+        }
+        true
+    }
+}
+
 impl Qdisc for Fifo {
     #[inline]
     fn enqueue(&mut self, packet: Packet, _now_ns: u64, sink: &mut dyn PacketSink) {
@@ -46,12 +65,7 @@ impl Qdisc for Fifo {
 
     #[inline]
     fn dequeue_burst(&mut self, _now_ns: u64, burst: &mut dyn Burst) {
-        while let Some(packet) = self.packets.pop_front() {
-            self.backlog.remove(&packet);
-            if !burst.push(packet) {
-                break;
-            }
-        }
+        self.fill(burst);
     }
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {

@@ -12,7 +12,7 @@ use super::{Backlog, Burst, Qdisc};
 use crate::packet::{DropReason, Packet, PacketSink};
 use fattest::Fattest;
 use flow::{Flow, FlowList, prefetch};
-use packet_store::{NONE, PacketList, PacketStore, weight};
+use packet_store::{NONE, PacketList, PacketStore};
 
 pub(super) use settings::FqCodelSettings;
 

@@ -158,6 +158,6 @@ impl PacketStore {
 /// What a packet counts in its list, in bytes. Without any it counts as one: what waits must weigh
 /// something.
 #[inline]
-pub fn weight(packet: &Packet) -> u64 {
+fn weight(packet: &Packet) -> u64 {
     packet.counted_bytes().into()
 }

@@ -2,10 +2,10 @@
 
 use alloc::boxed::Box;
 
+use super::super::codel_parameters::CodelParameters;
 use super::super::codel_state::CodelConfig;
-use super::super::codel_words::CodelWords;
 use super::super::table::Make;
-use super::super::words::{Parameter, Range, Settings};
+use super::super::tokens::{Parameter, Range, Settings};
 use super::super::{LIMIT_PACKETS, Qdisc};
 use super::{FqCodel, FqCodelConfig, MAX_FLOWS};
 
@@ -18,7 +18,7 @@ const MEMORY_BYTES: Range = Range::size_bytes(128 << 10, 4 << 30);
 #[derive(Default)]
 pub struct FqCodelSettings(FqCodelConfig);
 
-impl CodelWords for FqCodelSettings {
+impl CodelParameters for FqCodelSettings {
     fn codel(&mut self) -> &mut CodelConfig {
         &mut self.0.codel
     }
@@ -60,7 +60,7 @@ impl Settings for FqCodelSettings {
         Self::ECN,
         Self::NO_ECN,
         Self::CE_THRESHOLD,
-        // Not a word of `tc`: the kernel draws it at random, and here the same seed must give the
+        // Not a parameter of `tc`: the kernel draws it at random, and here the same seed must give the
         // same result.
         Parameter::value(
             "seed",
