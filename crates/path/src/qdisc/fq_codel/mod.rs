@@ -4,58 +4,24 @@ mod fattest;
 mod flow;
 mod packet_store;
 mod settings;
+mod turn;
 
 use alloc::vec::Vec;
 
-use super::codel_state::{CodelConfig, CodelRule, Waiting};
+use super::codel_state::{CodelRule, Waiting};
 use super::{Backlog, Burst, Qdisc};
 use crate::packet::{DropReason, Packet, PacketSink};
 use fattest::Fattest;
 use flow::{Flow, FlowList, prefetch};
-use packet_store::{NONE, PacketList, PacketStore};
+use packet_store::{NONE, PacketStore};
+use settings::MAX_FLOWS;
+use turn::{FlowQueue, Held, Turn};
 
+pub use settings::FqCodelConfig;
 pub(super) use settings::FqCodelSettings;
 
 /// Packets dropped at once from the flow that is too long, at most: finding it is the dear part.
 const MAX_BULK_DROP_PACKETS: u32 = 64;
-
-/// The most flows that can be told apart.
-const MAX_FLOWS: u32 = 65_536;
-
-/// What FQ-CoDel is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FqCodelConfig {
-    /// Packets of all flows together.
-    pub limit_packets: u32,
-    /// Queues that flows are hashed to, 1 to 65,536; what is outside counts as the nearest.
-    pub flows: u32,
-    /// Bytes that each flow may send in its turn, at least 1: less would be no turn at all.
-    pub quantum_bytes: u32,
-    /// Memory that the packets may hold together.
-    pub memory_limit_bytes: u64,
-    /// Which flows share a queue depends on this.
-    pub seed: u32,
-    /// What each queue is held to.
-    pub codel: CodelConfig,
-}
-
-impl Default for FqCodelConfig {
-    /// What RFC 8290 and `tc` choose.
-    fn default() -> Self {
-        Self {
-            limit_packets: 10_240,
-            flows: 1024,
-            // A full Ethernet frame without its check sequence.
-            quantum_bytes: 1514,
-            memory_limit_bytes: 32 << 20,
-            seed: 0,
-            codel: CodelConfig {
-                ecn: true,
-                ..CodelConfig::default()
-            },
-        }
-    }
-}
 
 /// `fq_codel`: flows are served in turn, those that begin to send first.
 #[derive(Debug)]
@@ -69,75 +35,6 @@ pub struct FqCodel {
     fattest: Fattest,
     codel: CodelRule,
     config: FqCodelConfig,
-}
-
-/// What all flows hold together.
-#[derive(Debug, Default)]
-#[repr(C)]
-struct Held {
-    bytes: u64,
-    packets: u32,
-    memory_bytes: u64,
-}
-
-impl Held {
-    #[inline]
-    fn add(&mut self, packet: &Packet) {
-        self.packets += 1;
-        self.bytes += u64::from(packet.wire_bytes());
-        self.memory_bytes += u64::from(packet.charge_bytes());
-    }
-
-    #[inline]
-    fn remove(&mut self, packet: &Packet) {
-        self.packets -= 1;
-        self.bytes -= u64::from(packet.wire_bytes());
-        self.memory_bytes -= u64::from(packet.charge_bytes());
-    }
-}
-
-/// The packets of one flow.
-struct FlowQueue<'a> {
-    list: &'a mut PacketList,
-    store: &'a mut PacketStore,
-    held: &'a mut Held,
-}
-
-impl Waiting for FlowQueue<'_> {
-    #[inline]
-    fn oldest(&mut self) -> Option<(&mut Packet, u64)> {
-        self.store.oldest(self.list)
-    }
-
-    #[inline]
-    fn pop(&mut self) -> Option<Packet> {
-        let held = &mut *self.held;
-        self.store.pop(self.list, |packet, _| held.remove(packet))
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.list.bytes()
-    }
-}
-
-/// A flow that is about to send.
-struct Turn<'a> {
-    flow: &'a mut Flow,
-    store: &'a mut PacketStore,
-    held: &'a mut Held,
-}
-
-impl Turn<'_> {
-    /// Takes its oldest packet.
-    #[inline(always)]
-    fn send(self) -> Option<Packet> {
-        let Self { flow, store, held } = self;
-        store.pop(&mut flow.packets, |packet, weight| {
-            flow.credit_bytes -= weight as i64;
-            held.remove(packet);
-        })
-    }
 }
 
 impl FqCodel {
@@ -305,6 +202,8 @@ impl FqCodel {
             self.end_empty_turn(index, is_new);
         }
     }
+
+    #[inline(always)]
     fn turn_of(&mut self, index: u32) -> Option<Turn<'_>> {
         Some(Turn {
             flow: self.flows.get_mut(index as usize)?,
