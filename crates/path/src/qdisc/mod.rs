@@ -6,6 +6,7 @@ mod codel_parameters;
 mod codel_state;
 mod fifo;
 mod fq_codel;
+mod packet_ring;
 mod pfifo_fast;
 mod table;
 mod tokens;

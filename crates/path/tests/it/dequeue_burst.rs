@@ -23,7 +23,7 @@ struct Diary {
 
 impl Diary {
     fn send(&mut self, packet: Packet) {
-        let ecn = packet.ecn;
+        let ecn = packet.ecn();
         self.fates
             .push(Fate::Sent(packet.into_frame().index(), ecn));
     }
@@ -69,10 +69,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+fn ecn_of(class: u8) -> Ecn {
+    [Ecn::NotCapable, Ecn::Capable, Ecn::Marked][usize::from(class) % 3]
+}
+
 fn packet(frame: usize, bytes: u32, class: u8) -> Packet {
     let mut packet = Packet::new(Frame::new(frame as u32), bytes).with_memory(bytes + 700);
     (packet.priority, packet.flow) = (class, (class % 7).into());
-    packet.ecn = [Ecn::NotCapable, Ecn::Capable, Ecn::Marked][usize::from(class) % 3];
+    packet.set_ecn(ecn_of(class));
     packet
 }
 
@@ -160,8 +164,8 @@ proptest! {
                     Step::Enqueue { class, .. } => class,
                     _ => panic!("never enqueued"),
                 };
-                let came = [Ecn::NotCapable, Ecn::Capable, Ecn::Marked][usize::from(class) % 3];
-                assert!(packet.ecn == came || diary.fates.contains(&Fate::Marked(packet.frame().index())));
+                let marked = Fate::Marked(packet.frame().index());
+                assert!(packet.ecn() == ecn_of(class) || diary.fates.contains(&marked));
                 drop(packet.into_frame());
             });
             prop_assert_eq!((packets, bytes), (waiting.packets, waiting.bytes), "{}", text);

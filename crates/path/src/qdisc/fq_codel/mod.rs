@@ -277,7 +277,7 @@ impl Qdisc for FqCodel {
                 flow.note(index, &mut self.fattest);
                 flow.listed = false;
                 flow.codel.forget();
-                while let Some(packet) = self.store.pop(&mut flow.packets, |_, _| ()) {
+                while let Some(packet) = self.store.pop(&mut flow.packets, |_| ()) {
                     gone(packet);
                 }
             }

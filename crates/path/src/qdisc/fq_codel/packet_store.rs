@@ -34,7 +34,7 @@ pub struct PacketList {
     first: u32,
     /// Means nothing while `first` is [`NONE`].
     last: u32,
-    /// What its packets weigh together.
+    /// The bytes of its packets.
     bytes: u64,
 }
 
@@ -49,7 +49,7 @@ impl Default for PacketList {
 }
 
 impl PacketList {
-    /// What its packets weigh together, in bytes.
+    /// The bytes of its packets.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -73,7 +73,7 @@ impl PacketStore {
     /// Puts a packet at the end of `list`, where it waits since `now_ns`.
     #[inline]
     pub fn push(&mut self, list: &mut PacketList, packet: Packet, now_ns: u64) {
-        list.bytes += weight(&packet);
+        list.bytes += u64::from(packet.wire_bytes());
         let free = self.first_free;
         let index = match self.slots.get_mut(free as usize) {
             Some(slot) => {
@@ -116,17 +116,12 @@ impl PacketStore {
     /// Takes the packet at the head of `list`, after `leaving` saw it where it is: to look at it
     /// there costs less than to move it once more.
     #[inline(always)]
-    pub fn pop(
-        &mut self,
-        list: &mut PacketList,
-        leaving: impl FnOnce(&Packet, u64),
-    ) -> Option<Packet> {
+    pub fn pop(&mut self, list: &mut PacketList, leaving: impl FnOnce(&Packet)) -> Option<Packet> {
         let index = list.first;
         let slot = self.slots.get_mut(index as usize)?;
         let packet = slot.packet.as_ref()?;
-        let weight = weight(packet);
-        list.bytes -= weight;
-        leaving(packet, weight);
+        list.bytes -= u64::from(packet.wire_bytes());
+        leaving(packet);
         list.first = slot.next;
         slot.next = self.first_free;
         self.first_free = index;
@@ -153,11 +148,4 @@ impl PacketStore {
             black_box(slot.next);
         }
     }
-}
-
-/// What a packet counts in its list, in bytes. Without any it counts as one: what waits must weigh
-/// something.
-#[inline]
-fn weight(packet: &Packet) -> u64 {
-    packet.counted_bytes().into()
 }

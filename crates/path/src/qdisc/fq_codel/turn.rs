@@ -48,7 +48,7 @@ impl Waiting for FlowQueue<'_> {
     #[inline]
     fn pop(&mut self) -> Option<Packet> {
         let held = &mut *self.held;
-        self.store.pop(self.list, |packet, _| held.remove(packet))
+        self.store.pop(self.list, |packet| held.remove(packet))
     }
 
     #[inline]
@@ -69,8 +69,8 @@ impl Turn<'_> {
     #[inline(always)]
     pub fn send(self) -> Option<Packet> {
         let Self { flow, store, held } = self;
-        store.pop(&mut flow.packets, |packet, weight| {
-            flow.credit_bytes -= weight as i64;
+        store.pop(&mut flow.packets, |packet| {
+            flow.credit_bytes -= i64::from(packet.wire_bytes());
             held.remove(packet);
         })
     }
