@@ -3,10 +3,10 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use super::codel_state::{CodelConfig, CodelState, Waiting};
-use super::codel_words::CodelWords;
+use super::codel_parameters::CodelParameters;
+use super::codel_state::{CodelConfig, CodelRule, CodelState, Waiting};
 use super::table::Make;
-use super::words::{Parameter, Settings};
+use super::tokens::{Parameter, Settings};
 use super::{Backlog, DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Qdisc};
 use crate::packet::{DropReason, Packet, PacketSink};
 
@@ -15,7 +15,7 @@ use crate::packet::{DropReason, Packet, PacketSink};
 pub struct Codel {
     queue: Queue,
     state: CodelState,
-    config: CodelConfig,
+    rule: CodelRule,
     limit_packets: usize,
 }
 
@@ -41,7 +41,7 @@ impl Codel {
                 backlog: Backlog::default(),
             },
             state: CodelState::default(),
-            config,
+            rule: CodelRule::new(config),
             limit_packets: limit_packets as usize,
         }
     }
@@ -77,13 +77,13 @@ impl Qdisc for Codel {
     }
 
     fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
-        self.state
-            .dequeue(&self.config, now_ns, &mut self.queue, sink)
+        self.state.judge(&self.rule, now_ns, &mut self.queue, sink);
+        self.queue.pop()
     }
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
         self.queue.backlog = Backlog::default();
-        self.state.emptied();
+        self.state.forget();
         let packets = self.queue.packets.drain(..);
         packets.for_each(|stamped| gone(stamped.packet));
     }
@@ -112,7 +112,7 @@ impl Default for CodelSettings {
     }
 }
 
-impl CodelWords for CodelSettings {
+impl CodelParameters for CodelSettings {
     fn codel(&mut self) -> &mut CodelConfig {
         &mut self.codel
     }

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use super::packet_ring::BoundedRing;
 use super::table::Make;
-use super::words::{Parameter, Settings};
+use super::tokens::{Parameter, Settings};
 use super::{Backlog, Burst, DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Qdisc};
 use crate::packet::{DropReason, Packet, PacketSink};
 
@@ -24,6 +24,24 @@ impl Fifo {
             bytes: 0,
             limit_packets: super::capacity(limit_packets),
         }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// Hands packets to `burst`. Returns whether it has room for more.
+    #[inline(always)]
+    pub(super) fn fill(&mut self, burst: &mut dyn Burst) -> bool {
+        while !self.packets.is_empty() {
+            let packet = self.packets.take_first();
+            self.bytes -= u64::from(packet.wire_bytes());
+            if !burst.push(packet) {
+                return false;
+            }
+        }
+        true
     }
 }
 
@@ -46,13 +64,7 @@ impl Qdisc for Fifo {
 
     #[inline(always)]
     fn dequeue_burst(&mut self, _now_ns: u64, burst: &mut dyn Burst) {
-        while !self.packets.is_empty() {
-            let packet = self.packets.take_first();
-            self.bytes -= u64::from(packet.wire_bytes());
-            if !burst.push(packet) {
-                break;
-            }
-        }
+        let _ = self.fill(burst);
     }
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {

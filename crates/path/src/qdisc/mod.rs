@@ -2,14 +2,14 @@
 
 mod any;
 mod codel;
+mod codel_parameters;
 mod codel_state;
-mod codel_words;
 mod fifo;
 mod fq_codel;
 mod packet_ring;
 mod pfifo_fast;
 mod table;
-mod words;
+mod tokens;
 
 use alloc::boxed::Box;
 
@@ -23,7 +23,7 @@ pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use pfifo_fast::{BandLimit, PfifoFast};
 pub use table::{DISCIPLINES, Discipline, ParseQdiscError, by_name, marks, spelled_out};
 
-use words::Range;
+use tokens::Range;
 
 /// The most packets that a discipline may be told to hold; their frames must exist.
 const MAX_LIMIT_PACKETS: u32 = 1_000_000;

@@ -10,6 +10,7 @@ mod budget_conservation;
 mod classify;
 mod codel;
 mod conservation;
+mod dequeue_burst;
 mod disciplines;
 mod flow_map;
 mod fq_codel;
