@@ -79,7 +79,7 @@ fn lacks_privilege_or_feature(error: &anyhow::Error) -> bool {
 fn run(options: &RrUnderLoad, cases: &[Case]) -> anyhow::Result<Results> {
     let mut progress = Progress::new(cases.len());
     let mut rows = Vec::with_capacity(cases.len());
-    for &case in cases {
+    for case in cases {
         progress.begin(case);
         let row = row::run(options, case, &mut progress);
         progress.clear();
@@ -91,7 +91,7 @@ fn run(options: &RrUnderLoad, cases: &[Case]) -> anyhow::Result<Results> {
     };
     Ok(Results::new(
         &options.experiment,
-        options.limits(),
+        &options.limits(),
         carrier,
         rows,
     ))

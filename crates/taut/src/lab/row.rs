@@ -19,7 +19,7 @@ use taut_sim::scenario::rr_under_load::Case;
 use taut_sim::scenario::rr_under_load::{Latency, Row, WARM_UP_NS, one_decimal, per_second};
 
 /// Runs one case and measures it.
-pub fn run(options: &RrUnderLoad, case: Case, progress: &mut Progress) -> anyhow::Result<Row> {
+pub fn run(options: &RrUnderLoad, case: &Case, progress: &mut Progress) -> anyhow::Result<Row> {
     let control = Arc::new(Control::default());
     let world = World::new(options, case)?;
     let (client, server, address) = (world.client.clone(), world.server.clone(), world.address);
@@ -51,12 +51,12 @@ type Router = thread::JoinHandle<anyhow::Result<Vec<DirectionOutcome>>>;
 fn spawn_router(
     world: World,
     options: &RrUnderLoad,
-    case: Case,
+    case: &Case,
     control: &Arc<Control>,
 ) -> anyhow::Result<Router> {
-    let (options, control) = (options.clone(), Arc::clone(control));
+    let (options, case, control) = (options.clone(), case.clone(), Arc::clone(control));
     let router = move || {
-        let directions = world.directions(&options, case, &control)?;
+        let directions = world.directions(&options, &case, &control)?;
         Ok(router::route(directions, &control)?)
     };
     Ok(thread::Builder::new().name("router".into()).spawn(router)?)
@@ -108,14 +108,14 @@ fn wait(length_ns: u64, control: &Control, progress: &mut Progress) {
     }
 }
 
-fn to_row(case: Case, measured: &Measured, directions: &[DirectionOutcome]) -> Row {
+fn to_row(case: &Case, measured: &Measured, directions: &[DirectionOutcome]) -> Row {
     let Measured {
         window, requests, ..
     } = measured;
     let forward = &directions[0];
     let cpu_percent = window.cpu_ns as f64 * 100.0 / window.length_ns as f64;
     Row {
-        limit: case.limit,
+        limit: case.limit.clone(),
         bql: case.bql(),
         tso: case.tso,
         inflight_bytes: forward.in_flight_bytes,

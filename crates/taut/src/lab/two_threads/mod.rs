@@ -8,6 +8,7 @@ mod progress;
 mod results;
 mod run;
 mod sleeper;
+mod standstill;
 mod submit;
 mod watchdog;
 
