@@ -14,7 +14,7 @@ mod tap_source;
 pub mod two_threads;
 mod world;
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::rr;
@@ -95,6 +95,19 @@ fn run(options: &RrUnderLoad, cases: &[Case]) -> anyhow::Result<Results> {
         carrier,
         rows,
     ))
+}
+
+/// Says on stderr that packets waited too long in the device of `what`, if they did.
+fn tell_stall(what: &str, longest_stall_ns: u64) {
+    if longest_stall_ns > 0 {
+        let ms = longest_stall_ns / 1_000_000;
+        // What cannot be said is no reason to fail.
+        let _ = writeln!(
+            io::stderr(),
+            "taut: {what}: packets were in the device for up to {ms} ms; it stood still, or the \
+             ring is far too large for its rate"
+        );
+    }
 }
 
 /// What a run would do, for `--dry-run`.

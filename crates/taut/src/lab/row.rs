@@ -14,6 +14,7 @@ use super::load::{self, Load, Requests};
 use super::options::RrUnderLoad;
 use super::progress::Progress;
 use super::router::{self, DirectionOutcome};
+use super::tell_stall;
 use super::world::World;
 use taut_sim::scenario::rr_under_load::Case;
 use taut_sim::scenario::rr_under_load::{Latency, Row, WARM_UP_NS, one_decimal, per_second};
@@ -43,6 +44,10 @@ pub fn run(options: &RrUnderLoad, case: &Case, progress: &mut Progress) -> anyho
         .map_err(|_| anyhow!("the routing thread panicked"))?;
     // A router that failed is why the load failed, so its error goes first.
     let directions = routed.context("move packets")?;
+    let longest_stall_ns = directions
+        .iter()
+        .map(|direction| direction.longest_stall_ns);
+    tell_stall(&case.to_string(), longest_stall_ns.max().unwrap_or(0));
     Ok(to_row(case, &measured?, &directions))
 }
 
@@ -120,7 +125,7 @@ fn to_row(case: &Case, measured: &Measured, directions: &[DirectionOutcome]) -> 
         tso: case.tso,
         inflight_bytes: forward.in_flight_bytes,
         waiting_packets: forward.waiting_packets,
-        limit_bytes_p50: case.limit.is_bytes().then_some(forward.limit_p50),
+        limit_bytes_p50: case.limits_bytes().then_some(forward.limit_p50),
         rr_tps: one_decimal(per_second(requests.transactions, window.length_ns)),
         rr_latency_us: Latency::of(&requests.latency_ns),
         goodput_bps: per_second(window.delivered_bytes * 8, window.length_ns) as u64,
@@ -128,6 +133,7 @@ fn to_row(case: &Case, measured: &Measured, directions: &[DirectionOutcome]) -> 
         drops: directions.iter().map(|direction| direction.drops).sum(),
         marks: directions.iter().map(|direction| direction.marks).sum(),
         retransmits: measured.retransmits,
+        stalls: Some(directions.iter().map(|direction| direction.stalls).sum()),
         curve: forward.curve.clone(),
     }
 }

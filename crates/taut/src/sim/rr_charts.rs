@@ -22,7 +22,7 @@ pub fn charts(ran: &[Ran], length_ns: u64) -> Vec<Chart> {
     }
     charts.extend(latency(ran));
     for tso in [true, false] {
-        let rows: Vec<&Ran> = of_tso(tso).filter(|it| it.case.limit.is_bytes()).collect();
+        let rows: Vec<&Ran> = of_tso(tso).filter(|it| it.case.limits_bytes()).collect();
         // With nothing to compare it with, the first chart shows the limit well enough.
         if rows.len() < of_tso(tso).count() {
             let title = format!("With a limit, TSO {}: its own scale", on_off(tso));
@@ -75,7 +75,7 @@ fn over_time(title: String, rows: &[&Ran], length_ns: u64) -> Option<Chart> {
         let looks = Looks::of(limit, rows.iter().map(|row| &row.case.limit));
         let label = format!("in the ring, limit {limit}");
         lines.push(line(label, looks.in_ring, &curve.in_flight_bytes, seconds));
-        if limit.is_bytes() {
+        if row.case.limits_bytes() {
             let label = format!("the limit, {limit}");
             lines.push(line(label, looks.limit, &curve.limit, seconds));
         }
