@@ -23,7 +23,6 @@ mod queue_hasty;
 mod queue_many;
 mod queue_settings;
 mod queue_stops;
-mod ring;
 mod support;
 mod trace;
 mod tsq;

@@ -3,20 +3,25 @@
 use std::sync::Arc;
 use std::task::Waker;
 
+use taut_path::driver::Orphaning;
 use taut_path::limit::Limit;
 use taut_path::queue::NoRoom;
-use taut_path::tsq::{Flow, Orphaning};
-use taut_path::{Packet, Probe, Qdisc, QueueConfig, TxQueue};
+use taut_path::tsq::Flow;
+use taut_path::{Packet, Probe, Qdisc, Queue};
 
 use super::WorldError;
 use super::segments::{Arrival, Segment, Segments};
 use super::small_queues::HostBudgets;
 use super::worker::{HostCost, Task, Worker};
 use crate::nic::{EmulatedNic, NicConfig, NicEvent};
+use crate::queue::{QueueFault, queue_config};
 use crate::source::Note;
 
-pub(super) struct Host<L: Limit, P> {
-    pub queue: TxQueue<L, Orphaning<EmulatedNic>, P>,
+pub(super) struct Host<P, L> {
+    pub queue: Queue<Orphaning<EmulatedNic>, L, Box<dyn Qdisc + Send>, P>,
+    /// What went wrong first, if anything did.
+    pub fault: Option<QueueFault>,
+    index: usize,
     /// What its sockets may have below them, if they are held back.
     pub budgets: Option<HostBudgets>,
     pub worker: Worker,
@@ -29,8 +34,9 @@ pub(super) struct Host<L: Limit, P> {
     watched_ns: Option<u64>,
 }
 
-impl<L: Limit, P: Probe> Host<L, P> {
+impl<P: Probe, L: Limit> Host<P, L> {
     pub fn new(
+        index: usize,
         config: NicConfig,
         cost: HostCost,
         restart_slots: Option<u32>,
@@ -39,19 +45,21 @@ impl<L: Limit, P: Probe> Host<L, P> {
         let nic = EmulatedNic::new(config).map_err(WorldError::Nic)?;
         let restart_slots = restart_slots.unwrap_or(nic.restart_slots());
         let room = Arc::new(Note::default());
-        let queue_config = QueueConfig {
-            restart_slots,
-            waker: Waker::from(room.clone()),
-            ..QueueConfig::new(config.slots)
-        };
         let nic = Orphaning {
             driver: nic,
             orphans: false,
         };
-        let queue = TxQueue::new(discipline, limit, nic, probe, queue_config, 0)
+        let queue = Queue::builder_for(nic)
+            .with_limit(limit)
+            .with_qdisc(discipline)
+            .probe(probe)
+            .config(queue_config(Some(restart_slots), Waker::from(room.clone())))
+            .build(0)
             .map_err(WorldError::Queue)?;
         Ok(Self {
             queue,
+            fault: None,
+            index,
             budgets: None,
             worker: Worker::default(),
             cost,
@@ -109,15 +117,17 @@ impl<L: Limit, P: Probe> Host<L, P> {
     }
 
     pub fn run(&mut self, now_ns: u64) {
-        // The emulated doorbell cannot fail, and every other reason to stop is waited for.
-        let _ = self.queue.run(now_ns, &mut self.segments);
+        let stop = self.queue.run(now_ns, &mut self.segments);
+        if let Err(fault) = QueueFault::of_run(stop, self.index, now_ns) {
+            self.note(fault);
+        }
     }
 
     /// Does what the NIC has due by `now_ns`, up to the next frame; gives what that frame brings
     /// to the other host, and when its last bit leaves.
     pub fn advance(&mut self, now_ns: u64) -> Option<(Arrival, u64)> {
         loop {
-            match self.queue.driver_mut().driver.advance(now_ns)? {
+            match self.queue.device_mut().driver.advance(now_ns)? {
                 (_, NicEvent::Frame(frame)) => {
                     return Some((
                         self.segments.arrival(frame.packet, frame.index),
@@ -136,9 +146,10 @@ impl<L: Limit, P: Probe> Host<L, P> {
 
     /// Reaps, and runs the queue again once the core is through with what it reaped.
     pub fn complete(&mut self, at_ns: u64) {
-        // An emulated NIC reports what it was given, so there is nothing to fail.
-        let Ok(completed) = self.queue.complete(at_ns, &mut self.segments) else {
-            return;
+        let round = self.queue.complete(at_ns, &mut self.segments);
+        let completed = match QueueFault::of_round(round, self.index, at_ns) {
+            Ok(completed) => completed,
+            Err(fault) => return self.note(fault),
         };
         let packets = u64::from(completed.done.packets);
         let cost_ns = self.cost.reap_ns.saturating_mul(packets);
@@ -150,9 +161,14 @@ impl<L: Limit, P: Probe> Host<L, P> {
         }
     }
 
+    #[cold]
+    fn note(&mut self, fault: QueueFault) {
+        self.fault.get_or_insert(fault);
+    }
+
     /// When the NIC next has something to tell, if that is not known already.
     pub fn nic_is_due_anew(&mut self) -> Option<u64> {
-        let next_ns = self.queue.driver().driver.next_event_ns();
+        let next_ns = self.queue.device().driver.next_event_ns();
         if next_ns == self.watched_ns {
             return None;
         }

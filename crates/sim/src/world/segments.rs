@@ -41,10 +41,10 @@ const _: () = assert!(size_of::<Segment>() == 64);
 
 impl Segment {
     fn segmentation(&self) -> Option<Segmentation> {
-        (self.payload_bytes > u32::from(self.mss_bytes)).then_some(Segmentation {
-            header_bytes: self.header_bytes,
-            payload_bytes: self.mss_bytes,
-        })
+        if self.payload_bytes <= u32::from(self.mss_bytes) {
+            return None;
+        }
+        Segmentation::new(self.header_bytes, self.mss_bytes)
     }
 
     /// What its packet takes in the host's memory.
@@ -92,14 +92,14 @@ impl Segments {
                 (self.segments.len() - 1) as u32
             }
         };
-        let mut packet = Packet::new(Frame::new(index), header_bytes + payload_bytes);
+        let mut packet = Packet::new(Frame::new(index), header_bytes + payload_bytes)
+            .with_memory(segment.memory_bytes());
         packet.priority = segment.priority;
         packet.flow = segment.connection;
         if segment.ecn_capable {
             packet.ecn = Ecn::Capable;
         }
         packet.segmentation = segment.segmentation();
-        packet.charge_bytes = segment.memory_bytes();
         packet
     }
 

@@ -1,9 +1,8 @@
 //! What work costs on a host's one core, and what waits for it.
 
 use crate::world_support::{MS, SECOND, bulk, config, connection, plain};
-use taut_path::limit::{Done, Fixed};
 use taut_path::qdisc::Fifo;
-use taut_path::{Packet, Probe};
+use taut_path::{AnyLimit, Event, Probe};
 use taut_sim::nic::InterruptRule;
 use taut_sim::tcp::TcpConfig;
 use taut_sim::world::{App, CLIENT, HostCost, SERVER, World, WorldConfig};
@@ -26,17 +25,17 @@ struct Times {
 }
 
 impl Probe for Times {
-    fn on_sent(&mut self, now_ns: u64, _packet: &Packet) {
-        self.sent_ns.push(now_ns);
-    }
-
-    fn on_completed(&mut self, now_ns: u64, done: Done) {
-        self.reaped.push((now_ns, done.packets));
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Sent(_) => self.sent_ns.push(now_ns),
+            Event::Completed(done) => self.reaped.push((now_ns, done.packets)),
+            _ => {}
+        }
     }
 }
 
 /// One request of `request_bytes` and its response of one byte; then nothing for a long time.
-fn once(world: &mut World<Fixed, Times>, request_bytes: u32) {
+fn once(world: &mut World<Times>, request_bytes: u32) {
     let client = App::Client {
         request_bytes,
         response_bytes: 1,
@@ -48,7 +47,7 @@ fn once(world: &mut World<Fixed, Times>, request_bytes: u32) {
         think_ns: 0,
     };
     world.connect(&connection(TcpConfig::default()), client, server, 0);
-    world.run_until(20 * SECOND);
+    world.run_until(20 * SECOND).expect("no queue goes wrong");
     assert_eq!(world.report(0, CLIENT).transactions, 1);
 }
 
@@ -60,7 +59,7 @@ fn bulk_packets(cost: HostCost) -> (u64, [u64; 2]) {
         ..TcpConfig::default()
     };
     world.connect(&connection(tcp), bulk(4 << 20), App::Sink, 0);
-    world.run_until(SECOND);
+    world.run_until(SECOND).expect("no queue goes wrong");
     let busy_ns = [CLIENT, SERVER].map(|host| world.core_busy_ns(host));
     (world.wire(CLIENT).packets, busy_ns)
 }
@@ -163,7 +162,7 @@ fn both_applications_react_later_once_in_each_transaction() {
             ..HostCost::default()
         };
         let config = with_cost(1_000_000_000, cost);
-        let parts = |_| (Box::new(Fifo::new(100)) as _, Fixed::off(), ());
+        let parts = |_| (Box::new(Fifo::new(100)) as _, AnyLimit::off(), ());
         let mut world = World::new(&config, parts).expect("the settings are valid");
         let (request_bytes, response_bytes, think_ns) = (1, 1, 0);
         world.connect(
@@ -180,7 +179,7 @@ fn both_applications_react_later_once_in_each_transaction() {
             },
             0,
         );
-        world.run_until(SECOND);
+        world.run_until(SECOND).expect("no queue goes wrong");
         // 67 bytes each way.
         let transaction_ns = 2 * (67 * 8 + DELAY_NS + reaction_ns);
         let latency_ns = world.transactions().latency_ns();
@@ -205,7 +204,7 @@ fn a_bulk_sender_that_reacts_late_loses_nothing_while_its_buffer_lasts() {
             ..TcpConfig::default()
         };
         world.connect(&connection(tcp), bulk(buffer_bytes), App::Sink, 0);
-        world.run_until(SECOND);
+        world.run_until(SECOND).expect("no queue goes wrong");
         world.report(0, SERVER).received_bytes
     };
     // The link takes 125,000 bytes in a millisecond.

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
-use taut_path::LimitSpec;
+use taut_path::AnyLimit;
 
 use super::Case;
 use crate::meter::{Curve, Quantiles};
@@ -13,7 +13,7 @@ use crate::scenario::quantity::as_text;
 pub struct Row {
     /// What held the queue back.
     #[serde(serialize_with = "as_text::serialize")]
-    pub limit: LimitSpec,
+    pub limit: AnyLimit,
     /// Whether that was a limit.
     pub bql: bool,
     /// The senders handed over super-packets.
@@ -88,9 +88,9 @@ impl Latency {
 
 impl Row {
     /// Which row it is.
-    pub const fn case(&self) -> Case {
+    pub fn case(&self) -> Case {
         Case {
-            limit: self.limit,
+            limit: self.limit.clone(),
             tso: self.tso,
         }
     }

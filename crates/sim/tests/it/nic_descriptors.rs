@@ -1,21 +1,11 @@
 //! How many descriptors packets take, and what a full ring holds.
 
-use crate::support::packet;
+use crate::support::{packet, super_packet};
 use proptest::prelude::*;
-use taut_path::ring::{DescriptorRing, DescriptorRule, RingTooSmall};
 use taut_path::{Packet, Segmentation};
+use taut_sim::nic::{DescriptorRing, DescriptorRule, RingTooSmall};
 
 const SLOTS: u32 = 1_024;
-
-/// A super-packet of 64 KB: 45 segments of 1,448 bytes behind one set of headers.
-fn super_packet(frame: u32) -> Packet {
-    let mut packet = packet(frame, 66 + 45 * 1_448);
-    packet.segmentation = Some(Segmentation {
-        header_bytes: 66,
-        payload_bytes: 1_448,
-    });
-    packet
-}
 
 fn e1000() -> DescriptorRing {
     DescriptorRing::new(SLOTS, DescriptorRule::E1000).expect("large enough")
@@ -45,7 +35,7 @@ fn full_ring_bytes(make: impl Fn(u32) -> Packet) -> f64 {
         let mut used = 0;
         while ring.slots_free() >= ring.slots_of_largest() {
             let packet = make(0);
-            total += u64::from(packet.wire_bytes);
+            total += u64::from(packet.wire_bytes());
             used += ring.take(&packet);
             drop(packet.into_frame());
         }
@@ -122,10 +112,7 @@ proptest! {
             let mut held = std::collections::VecDeque::new();
             for &(bytes, segmented) in &packets {
                 let mut packet = packet(0, bytes);
-                packet.segmentation = segmented.then_some(Segmentation {
-                    header_bytes: u16::MAX,
-                    payload_bytes: 1,
-                });
+                packet.segmentation = Segmentation::new(u16::MAX, 1).filter(|_| segmented);
                 while ring.slots_free() < ring.slots_of_largest() {
                     ring.give_back(held.pop_front().expect("something is in the ring"));
                 }
