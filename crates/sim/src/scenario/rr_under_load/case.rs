@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use taut_path::AnyLimit;
+use taut_path::limit::{Limit, Unit};
 
 /// One combination that is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,11 @@ impl Case {
     /// Whether a limit holds the queue back.
     pub fn bql(&self) -> bool {
         !self.limit.is_off()
+    }
+
+    /// Whether it is a limit in bytes, which can be held against the bytes in the ring.
+    pub fn limits_bytes(&self) -> bool {
+        self.bql() && self.limit.unit() == Unit::Bytes
     }
 }
 

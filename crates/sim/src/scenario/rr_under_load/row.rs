@@ -39,6 +39,10 @@ pub struct Row {
     pub marks: u64,
     /// What TCP sent again, both directions: segments live, packets simulated.
     pub retransmits: u64,
+    /// Times that the oldest bytes in flight were older than the threshold of the stall watch, both
+    /// directions. `None` where nobody watches: a simulated device stands still only when told to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<u64>,
     /// How bytes in the ring and the limit went.
     #[serde(skip)]
     pub curve: Curve,

@@ -3,7 +3,6 @@
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
-use taut_path::limit::{Limit, Unit};
 use taut_path::{AnyLimit, qdisc};
 
 use super::{
@@ -164,14 +163,13 @@ impl Settings {
     fn row(&self, ran: &Ran) -> Row {
         let Ran { case, outcome } = ran;
         let latency_ns = &outcome.latency_ns;
-        let is_bytes = case.bql() && case.limit.unit() == Unit::Bytes;
         Row {
             limit: case.limit.clone(),
             bql: case.bql(),
             tso: case.tso,
             inflight_bytes: outcome.in_flight_bytes,
             waiting_packets: outcome.waiting_packets,
-            limit_bytes_p50: is_bytes.then_some(outcome.limit_p50),
+            limit_bytes_p50: case.limits_bytes().then_some(outcome.limit_p50),
             rr_tps: one_decimal(per_second(latency_ns.len(), self.duration.0)),
             rr_latency_us: Latency::of(latency_ns),
             goodput_bps: per_second(outcome.delivered_bytes * 8, self.duration.0) as u64,
@@ -179,6 +177,7 @@ impl Settings {
             drops: outcome.drops,
             marks: outcome.marks,
             retransmits: outcome.retransmits,
+            stalls: None,
             curve: outcome.curve.clone(),
         }
     }
