@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use taut_dql::{Completer, Dql, Error, Producer, Shared, Snapshot, split};
+use taut_dql::{Completer, Dql, Error, Sender, Shared, Snapshot, split};
 
 const PACKETS: usize = 1 << 20;
 const SIZES: usize = 1 << 16;
@@ -66,18 +66,18 @@ impl Limit for Dql {
 }
 
 struct Halves {
-    producer: Producer<Arc<Shared>>,
+    sender: Sender<Arc<Shared>>,
     completer: Completer<Arc<Shared>>,
 }
 
 impl Limit for Halves {
     #[inline]
     fn queued(&mut self, units: u32) -> Result<(), Error> {
-        self.producer.queued(units)
+        self.sender.queued(units)
     }
     #[inline]
     fn has_room(&self) -> bool {
-        self.producer.has_room()
+        self.sender.has_room()
     }
     #[inline]
     fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
@@ -166,17 +166,8 @@ fn main() -> ExitCode {
     let load = Load::new(batch, depth);
     let ran = match variant {
         "--owned" => run(&load, Dql::new(0)),
-        "--shared" => split(Arc::new(Shared::new()), Default::default(), 0).and_then(
-            |(producer, completer)| {
-                run(
-                    &load,
-                    Halves {
-                        producer,
-                        completer,
-                    },
-                )
-            },
-        ),
+        "--shared" => split(Arc::new(Shared::new()), Default::default(), 0)
+            .and_then(|(sender, completer)| run(&load, Halves { sender, completer })),
         "--empty" => run(&load, Empty),
         _ => return usage(),
     };

@@ -43,6 +43,7 @@ impl Cadence {
     ///
     /// Nothing is handed on when nothing is pending. A sum of 2^32 units or more stays at 2^32 - 1,
     /// which is more than a queue can have in flight, so the estimator refuses it.
+    #[must_use = "these units left the cadence: complete them, or they stay in flight for ever"]
     pub fn add(&mut self, units: u32, limit: u32, now_ns: u64) -> Option<u32> {
         self.pending = self.pending.saturating_add(units);
         if self.pending > limit {
@@ -53,6 +54,7 @@ impl Cadence {
     }
 
     /// For the timer: returns what is to be handed on when the period is over.
+    #[must_use = "these units left the cadence: complete them, or they stay in flight for ever"]
     pub fn due(&mut self, now_ns: u64) -> Option<u32> {
         match self.period_end_ns() {
             Some(end_ns) if now_ns < end_ns => None,

@@ -26,6 +26,33 @@ pub enum Error {
         /// What is in flight, so the most that can complete.
         in_flight: u32,
     },
+    /// More was observed in flight than the ledger knows of.
+    ObservedTooMuch {
+        /// What was observed in flight.
+        observed: u32,
+        /// What is in flight as far as the ledger knows, so the most that can be observed.
+        in_flight: u32,
+    },
+    /// What is to be taken back is not the object queued last.
+    NotQueuedLast {
+        /// The size that was to be taken back.
+        units: u32,
+        /// The size of the object queued last; 0 when there is none that could be taken back,
+        /// because nothing was queued since the start, a reset, a repair or the last taking back.
+        last_object: u32,
+    },
+    /// The object that is to be taken back was reported completed, so the device had it.
+    AlreadyCompleted {
+        /// The size that was to be taken back.
+        units: u32,
+        /// What is in flight, so the most that could be taken back.
+        in_flight: u32,
+    },
+    /// A ledger cannot be repaired to more than [`MAX_IN_FLIGHT`].
+    InFlightTooLarge {
+        /// The amount that was refused.
+        in_flight: u32,
+    },
     /// A limit, or a bound of the limit, above [`MAX_LIMIT`].
     LimitTooLarge {
         /// The value that was refused.
@@ -38,7 +65,7 @@ pub enum Error {
         /// The upper bound that was asked for, or that is in force.
         max_limit: u32,
     },
-    /// This [`Shared`](crate::Shared) already has its two halves: a second producer or completer
+    /// This [`Shared`](crate::Shared) already has its two halves: a second sender or completer
     /// would break the one-writer rule.
     AlreadySplit,
     /// The two halves do not belong to the same [`Shared`](crate::Shared).
@@ -65,6 +92,28 @@ impl fmt::Display for Error {
                     "{units} units completed: at most the {in_flight} in flight can be"
                 )
             }
+            Error::ObservedTooMuch {
+                observed,
+                in_flight,
+            } => write!(
+                f,
+                "{observed} units observed in flight: at most the {in_flight} queued and not \
+                 completed can be"
+            ),
+            Error::NotQueuedLast { units, last_object } => write!(
+                f,
+                "object of {units} units taken back: only the one queued last can be, which has \
+                 {last_object} (0: there is none)"
+            ),
+            Error::AlreadyCompleted { units, in_flight } => write!(
+                f,
+                "object of {units} units taken back with {in_flight} in flight: \
+                 it was already completed"
+            ),
+            Error::InFlightTooLarge { in_flight } => write!(
+                f,
+                "repair to {in_flight} units in flight: at most {MAX_IN_FLIGHT} are allowed"
+            ),
             Error::LimitTooLarge { limit } => {
                 write!(f, "limit of {limit} units: at most {MAX_LIMIT} are allowed")
             }
@@ -77,7 +126,7 @@ impl fmt::Display for Error {
                  min_limit must not be above max_limit"
             ),
             Error::AlreadySplit => {
-                f.write_str("the queue is already split: it has one producer and one completer")
+                f.write_str("the queue is already split: it has one sender and one completer")
             }
             Error::NotTheSameQueue => {
                 f.write_str("the halves belong to different queues: both must share one")

@@ -31,13 +31,13 @@ pub struct Estimator {
     max_limit: u32,
 }
 
-/// What the producer wrote, read once.
+/// What the sender wrote, read once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queued {
     /// Total units queued since the last reset, wrapping.
     pub num_queued: u32,
     /// The size of the object queued last, in units; of this one or of a later one when the
-    /// producer goes on meanwhile.
+    /// sender goes on meanwhile.
     pub last_object: u32,
 }
 
@@ -106,10 +106,13 @@ impl Estimator {
         Ok(limit.wrapping_add(self.num_completed))
     }
 
-    /// Counts a completion under a limit that a rule of the caller's chose. Returns the new
-    /// `adj_limit`.
+    /// Counts a completion under a limit that a rule of the caller's chose, brought between the
+    /// bounds in force. Returns the new `adj_limit`.
+    ///
+    /// # Errors
+    /// [`Error::OverCompletion`] for more than is in flight.
     #[inline]
-    pub(crate) fn completed_under(
+    pub fn completed_under(
         &mut self,
         limit: u32,
         queued: Queued,

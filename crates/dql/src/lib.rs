@@ -22,21 +22,52 @@
 //!
 //! # Which variant
 //! [`Dql`] when one thread (or one lock) queues and completes. [`split`] a [`Shared`] when one
-//! thread queues and another completes: same rule, same snapshot.
+//! thread queues and another completes: same rule, same snapshot. [`Estimator`] is the rule alone,
+//! for a ledger of the caller's.
+//!
+//! # Which method when
+//! | What happened | Call |
+//! |---|---|
+//! | an object goes to the device next | [`queued`](Dql::queued), before the device can see it |
+//! | may one more go? | [`has_room`](Dql::has_room), after each object |
+//! | the send failed | [`unqueue`](Dql::unqueue), before anything else is queued |
+//! | the device says what it finished | [`completed`](Dql::completed), once a round |
+//! | the device says what is outstanding | [`observe_in_flight`](Dql::observe_in_flight) |
+//! | a poller found nothing finished | nothing, or `observe_in_flight`; never `completed(0)` |
+//! | the ring was flushed | [`reset`](Dql::reset) |
+//! | the ledger does not agree with the device | [`repair`](Dql::repair) |
+//!
+//! - **Completion devices** (rings, io_uring): add up a round and call `completed` with the sum. An
+//!   error has changed nothing, and says what was in flight: the driver completed something twice.
+//! - **Level devices** ("n bytes are outstanding", as a socket's send queue says):
+//!   `observe_in_flight(n, now_ns)` completes the difference. With nothing new it is no sample.
+//! - **Pollers**: a `completed(0)` is a sample of an interval in which nothing was needed. Polling
+//!   every 10 us with it halves a limit. Uneven polls also make intervals that cannot be compared:
+//!   put a [`Cadence`] between.
+//! - **Failed sends**: count first and take back with `unqueue`, since an object that is counted
+//!   only after it was sent can be completed before it is counted.
+//! - **Empty objects**: `queued(0)` takes no room. A loop `while has_room() { queued(0) }` never
+//!   ends: bound it by something else, or count at least one unit.
+//! - **Two threads**: `queued`, `unqueue` on the [`Sender`]; `completed`, `observe_in_flight` on
+//!   the [`Completer`]; [`reset`] and [`repair`] take both halves. `unqueue` and
+//!   `observe_in_flight` together want one lock; see [`Completer::observe_in_flight`].
+//! - **32 bits**: all of it works without 64-bit atomics. Neither half waits for the other, and an
+//!   observer may be an interrupt handler; see [`Shared::snapshot`]. Targets without any atomic
+//!   exchange have [`Dql`] only.
 //!
 //! # Two threads
-//! The rule: one [`Producer`], one [`Completer`], each used by one thread at a time. The types
-//! enforce it; whoever has several producers must put the one half behind a lock of theirs.
+//! The rule: one [`Sender`], one [`Completer`], each used by one thread at a time. The types
+//! enforce it; whoever has several senders must put the one half behind a lock of theirs.
 //! Neither half waits for the other, and each method says what the other thread may change.
 //!
 //! Stopping a sender and starting it again is **not** done here: a sender that stops must write its
-//! flag, issue a full fence and ask [`Producer::room`] again; a completer must issue a full fence
+//! flag, issue a full fence and ask [`Sender::room`] again; a completer must issue a full fence
 //! after [`Completer::completed`] before it looks at [`Completer::room`] and the flag. Without both
 //! fences each can miss the other's write, and the sender sleeps for ever.
 //!
 //! # Beside the limit
-//! [`StallWatch`] finds a queue whose oldest unit does not come back; [`Cadence`] evens out
-//! completions that come in irregular rounds.
+//! [`StallWatch`] finds a queue whose oldest unit does not come back, cheap enough to be always on;
+//! [`Cadence`] evens out completions that come in irregular rounds.
 //!
 //! # Where the numbers come from
 //! Defaults, bounds and the rule are those that users of Linux's byte queue limits know, held to
@@ -70,9 +101,14 @@ pub use counter::{MAX_IN_FLIGHT, MAX_LIMIT, MAX_OBJECT, check_object};
 pub use error::Error;
 pub use estimator::{Estimator, Queued};
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
-pub use halves::{Completer, Producer, reset, split};
+pub use halves::{Completer, Sender, repair, reset, split};
 pub use owned::Dql;
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
 pub use shared::Shared;
 pub use snapshot::Snapshot;
 pub use stall::{Stall, StallWatch};
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

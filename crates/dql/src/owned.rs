@@ -8,7 +8,7 @@ use crate::{Config, Error, Snapshot};
 /// does not go backwards. See the [crate] for an example.
 #[derive(Clone, Debug)]
 pub struct Dql {
-    // The producer's total less num_completed, and adj_limit less num_completed, which is the limit
+    // The sender's total less num_completed, and adj_limit less num_completed, which is the limit
     // as of the last completion: both only change together with num_completed here, and so save
     // the hot calls two subtractions.
     in_flight: u32,
@@ -43,7 +43,8 @@ impl Dql {
     /// Counts one object as handed to the device. Call it before the device can see the object.
     ///
     /// Nothing is refused for being over the limit: ask [`has_room`](Dql::has_room) after each
-    /// object and stop when it says no.
+    /// object and stop when it says no. An object of 0 units is counted and takes no room, so a
+    /// loop that queues nothing else while there is room never ends.
     ///
     /// # Errors
     /// [`Error::ObjectTooLarge`] above [`MAX_OBJECT`](crate::MAX_OBJECT), and
@@ -55,31 +56,82 @@ impl Dql {
         Ok(())
     }
 
+    /// Takes back the object queued last, because it could not be handed to the device after all: a
+    /// send that failed. As if it had never been queued, except that the size of the object before
+    /// it is not known any more.
+    ///
+    /// # Errors
+    /// [`Error::NotQueuedLast`] when `units` is not the size of the object queued last, and the
+    /// second time for one object; [`Error::AlreadyCompleted`] when it was reported completed.
+    pub fn unqueue(&mut self, units: u32) -> Result<(), Error> {
+        self.in_flight = counter::check_unqueue(self.in_flight, self.last_object, units)?;
+        self.last_object = 0;
+        Ok(())
+    }
+
     /// Units left below the limit; one more object may be queued while it is `>= 0`, so a limit
     /// of 0 still lets one object through and a limit is exceeded by one object at most.
+    #[must_use]
     #[inline]
     pub fn room(&self) -> i32 {
         counter::room(self.limit_in_force, self.in_flight)
     }
 
     /// Whether one more object may be queued.
+    #[must_use]
     #[inline]
     pub fn has_room(&self) -> bool {
         self.in_flight <= self.limit_in_force
     }
 
     /// Counts what the device finished since the last call, and moves the limit. Call it once for
-    /// each round of completions; 0 units is a round too, and counts as a sample.
+    /// each round in which something completed.
+    ///
+    /// **Do not call it when nothing completed**: 0 units is a round too, and counts as a sample of
+    /// an interval in which nothing was needed. A poller that does so every 10 us halves its limit.
     ///
     /// # Errors
     /// [`Error::OverCompletion`] for more than is in flight.
     #[inline]
     pub fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
         self.estimator
-            .completed(self.producer_side(), units, now_ns)?;
+            .completed(self.sender_side(), units, now_ns)?;
         self.in_flight -= units;
         self.limit_in_force = self.estimator.limit;
         Ok(())
+    }
+
+    /// Counts what the device finished when it says how much is still outstanding: a level, and not
+    /// what was completed since. Returns how many units completed by it. A level at which nothing
+    /// completed is no sample and changes nothing, so this may be called as often as one likes.
+    ///
+    /// # Errors
+    /// [`Error::ObservedTooMuch`] for more than is in flight.
+    pub fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, Error> {
+        let done = counter::check_observed(self.in_flight, units)?;
+        if done > 0 {
+            self.completed(done, now_ns)?;
+        }
+        Ok(done)
+    }
+
+    /// Brings the ledger to what the device really holds, after completions were lost or counted
+    /// twice, without flushing it. The limit stays; a new interval and a new window of slack begin;
+    /// what is too much counts as completed, what was missing counts as queued now.
+    /// Returns by how much the ledger said too much; below 0 when it said too little.
+    ///
+    /// # Errors
+    /// [`Error::InFlightTooLarge`] above [`MAX_IN_FLIGHT`](crate::MAX_IN_FLIGHT).
+    pub fn repair(&mut self, in_flight: u32, now_ns: u64) -> Result<i64, Error> {
+        let (missing, too_much) = counter::check_repair(self.in_flight as i32, in_flight)?;
+        let mut queued = self.sender_side();
+        queued.num_queued = queued.num_queued.wrapping_add(missing);
+        queued.last_object = 0;
+        self.estimator.repair(queued, in_flight, now_ns);
+        self.in_flight = in_flight;
+        self.last_object = 0;
+        self.limit_in_force = self.estimator.limit;
+        Ok(too_much)
     }
 
     /// Forgets what is in flight and starts again from the lower bound of the limit, with the
@@ -94,11 +146,13 @@ impl Dql {
 
     /// How many resets there have been, wrapping. An object that remembers the epoch in which it
     /// was queued can be told from those of after a reset.
+    #[must_use]
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
 
     /// Units queued and not yet completed, below 2^31.
+    #[must_use]
     #[inline]
     pub fn in_flight(&self) -> u32 {
         self.in_flight
@@ -106,6 +160,7 @@ impl Dql {
 
     /// The limit, in units. A limit set by hand is shown at once and in force from the next
     /// completion on.
+    #[must_use]
     pub fn limit(&self) -> u32 {
         self.estimator.limit
     }
@@ -143,16 +198,17 @@ impl Dql {
     }
 
     /// Everything at this moment.
+    #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let adj_limit = self
             .limit_in_force
             .wrapping_add(self.estimator.num_completed);
         self.estimator
-            .snapshot(self.producer_side(), adj_limit, self.epoch)
+            .snapshot(self.sender_side(), adj_limit, self.epoch)
     }
 
     #[inline]
-    fn producer_side(&self) -> Queued {
+    fn sender_side(&self) -> Queued {
         let num_queued = self.estimator.num_completed.wrapping_add(self.in_flight);
         Queued {
             num_queued,

@@ -5,26 +5,26 @@ use crate::{Config, Snapshot};
 
 /// What the two threads of one queue share; [`split`](crate::split) makes the halves.
 ///
-/// Each field has one writer. What the producer writes and what the completer writes stand on
+/// Each field has one writer. What the sender writes and what the completer writes stand on
 /// cache lines of their own, so that neither thread's stores take the other's line away between
 /// its own. Any third thread may look at it with [`snapshot`](Shared::snapshot).
 #[derive(Debug)]
 pub struct Shared {
-    pub(crate) producer: ProducerLine,
+    pub(crate) sender: SenderLine,
     pub(crate) completer: CompleterLine,
     pub(crate) report: Report,
 }
 
 // 128 and not 64 bytes: x86 fetches lines in adjacent pairs, and some arm64 lines have 128 bytes.
-/// Written by the producer only.
+/// Written by the sender only.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(crate) struct ProducerLine {
+pub(crate) struct SenderLine {
     pub num_queued: AtomicU32,
     pub last_object: AtomicU32,
 }
 
-/// Written by the completer only; the producer reads all of it for each object.
+/// Written by the completer only; the sender reads all of it for each object.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct CompleterLine {
@@ -52,7 +52,7 @@ pub(crate) struct Report {
 macro_rules! new_shared {
     () => {
         Shared {
-            producer: ProducerLine {
+            sender: SenderLine {
                 num_queued: AtomicU32::new(0),
                 last_object: AtomicU32::new(0),
             },
@@ -98,11 +98,12 @@ impl Shared {
     /// What anyone may see at any time: each field true, the set not atomic, since both threads
     /// go on while it is taken. `in_flight` is never negative, but may mix a total queued of now
     /// with a total completed of a moment ago; across a reset it may read 0.
+    #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let relaxed = Ordering::Relaxed;
         let num_completed = self.completer.num_completed.load(Ordering::Acquire);
         // After num_completed, whose Release store came after the completer saw these objects.
-        let num_queued = self.producer.num_queued.load(Ordering::Acquire);
+        let num_queued = self.sender.num_queued.load(Ordering::Acquire);
         let adj_limit = self.completer.adj_limit.load(relaxed);
         Snapshot {
             limit: self.report.limit.load(relaxed),
@@ -115,7 +116,7 @@ impl Shared {
             prev_over_limit: self.report.prev_over_limit.load(relaxed),
             prev_num_queued: self.report.prev_num_queued.load(relaxed),
             prev_last_object: self.report.prev_last_object.load(relaxed),
-            last_object: self.producer.last_object.load(relaxed),
+            last_object: self.sender.last_object.load(relaxed),
             min_limit: self.report.min_limit.load(relaxed),
             max_limit: self.report.max_limit.load(relaxed),
             hold_time_ns: self.report.hold_time_ns.load(),
@@ -131,7 +132,7 @@ impl Default for Shared {
     }
 }
 
-impl ProducerLine {
+impl SenderLine {
     /// Publishes one more object.
     #[inline]
     pub fn publish(&self, queued: Queued) {
@@ -141,7 +142,7 @@ impl ProducerLine {
         self.num_queued.store(queued.num_queued, Ordering::Release);
     }
 
-    /// What the producer wrote; `last_object` may already be that of a later object.
+    /// What the sender wrote; `last_object` may already be that of a later object.
     #[inline]
     pub fn read(&self) -> Queued {
         let num_queued = self.num_queued.load(Ordering::Acquire);
@@ -153,7 +154,7 @@ impl ProducerLine {
 }
 
 impl CompleterLine {
-    /// Lets the producer see a completion.
+    /// Lets the sender see a completion.
     #[inline]
     pub fn publish(&self, adj_limit: u32, num_completed: u32) {
         self.adj_limit.store(adj_limit, Ordering::Relaxed);

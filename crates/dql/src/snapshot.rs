@@ -7,7 +7,7 @@
 pub struct Snapshot {
     /// How much may be in flight.
     pub limit: u32,
-    /// The total up to which the producer may queue: limit plus `num_completed`, as of the last
+    /// The total up to which the sender may queue: limit plus `num_completed`, as of the last
     /// completion or reset.
     pub adj_limit: u32,
     /// Total queued.

@@ -1,19 +1,31 @@
 //! One case of what the path costs for each packet, for counting instructions:
-//! `path_cost off|fixed|dql BATCH PACKETS`.
+//! `path_cost off|fixed|dql BATCH PACKETS [owned|any|shared|ring|bare]`.
 //!
 //! BATCH packets of 1,514 bytes are enqueued, run, and completed in one round, again and again,
 //! through a transmit queue over a ring that does nothing. `scripts/cost.sh` counts two runs of
 //! different PACKETS: the difference is the packets' own. Prints what was completed.
+//!
+//! `owned` is a queue on one thread whose limit and discipline are known to the compiler, `any` one
+//! that chooses both by name, `shared` the halves for two threads (run by one here). `ring` is the
+//! example's ring, sink and packet alone, `bare` the floor: the same packets through an `rtrb` ring
+//! and nothing else. `path_cost time` prints nanoseconds of all of them, in interleaved rounds.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::hint::black_box;
+use std::rc::Rc;
+use std::time;
 
-use taut_path::limit::{Limit, LimitSpec, LimitUser};
-use taut_path::qdisc::Fifo;
-use taut_path::{Completions, DropReason, Frame, Packet, PacketSink, QueueConfig, TxQueue, TxRing};
+use taut_path::limit::{AnyLimit, Dynamic, Fixed, Limit};
+use taut_path::qdisc::{AnyQdisc, Fifo, Qdisc};
+use taut_path::{Completions, DropReason, Frame, Packet, PacketSink, Queue, TxRing};
 
 const SLOTS: u32 = 1024;
 const PACKET_BYTES: u32 = 1514;
+
+/// Between two rounds, in ns: the time of a packet at 1 Gbit/s.
+const STEP_NS: u64 = 12_304;
 
 /// The whole ring is the limit's to give: what is counted is its bookkeeping, not its stops.
 const FIXED_BYTES: u32 = SLOTS * PACKET_BYTES;
@@ -22,6 +34,10 @@ const FIXED_BYTES: u32 = SLOTS * PACKET_BYTES;
 struct Instant(VecDeque<Packet>);
 
 impl Instant {
+    fn new() -> Self {
+        Self(VecDeque::with_capacity(SLOTS as usize))
+    }
+
     fn free(&self) -> u32 {
         SLOTS - self.0.len() as u32
     }
@@ -30,16 +46,17 @@ impl Instant {
 impl TxRing for Instant {
     type Error = Infallible;
 
+    fn capacity_slots(&self) -> u32 {
+        SLOTS
+    }
+
     fn slots_free(&self) -> u32 {
         self.free()
     }
 
-    fn slots_of_largest(&self) -> u32 {
-        1
-    }
-
-    fn submit(&mut self, packet: Packet, _now_ns: u64) {
+    fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         self.0.push_back(packet);
+        Ok(())
     }
 
     fn kick(&mut self, _now_ns: u64) -> Result<(), Infallible> {
@@ -85,19 +102,19 @@ impl PacketSink for Freed {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Case {
     batch: u32,
     packets: u32,
 }
 
-impl LimitUser for Case {
-    type Output = u64;
-
-    fn with<L: Limit + Copy + 'static>(self, limit: L) -> u64 {
-        let ring = Instant(VecDeque::with_capacity(SLOTS as usize));
-        let discipline = Box::new(Fifo::new(SLOTS));
-        let config = QueueConfig::new(SLOTS);
-        let mut queue = TxQueue::new(discipline, limit, ring, (), config, 0).expect("valid");
+impl Case {
+    /// On one thread.
+    fn owned<L: Limit, Q: Qdisc>(self, limit: L, discipline: Q) -> u64 {
+        let builder = Queue::builder_for(Instant::new())
+            .with_qdisc(discipline)
+            .with_limit(limit);
+        let mut queue = builder.build(0).expect("valid");
         let (mut freed, mut now_ns) = (Freed::default(), 0);
         for _ in 0..self.packets / self.batch {
             for index in 0..self.batch {
@@ -107,7 +124,7 @@ impl LimitUser for Case {
             // More than once while the limit has not grown yet: the rest goes after a completion.
             loop {
                 let _ = queue.run(now_ns, &mut freed);
-                now_ns += 12_304;
+                now_ns += STEP_NS;
                 let round = queue.complete(now_ns, &mut freed).expect("in flight");
                 if !round.schedule {
                     break;
@@ -116,26 +133,185 @@ impl LimitUser for Case {
         }
         freed.0
     }
+
+    /// The halves for two threads.
+    fn shared<L: Limit, Q: Qdisc>(self, limit: L, discipline: Q) -> u64 {
+        let ring = Rc::new(RefCell::new(Instant::new()));
+        let halves = Queue::builder(Half(ring.clone()), Half(ring));
+        let queue = halves.with_qdisc(discipline).with_limit(limit).build(0);
+        let (mut sender, mut completer, _watch) = queue.expect("valid").split();
+        let (mut freed, mut now_ns) = (Freed::default(), 0);
+        for _ in 0..self.packets / self.batch {
+            for index in 0..self.batch {
+                let packet = Packet::new(Frame::new(index), PACKET_BYTES);
+                sender.enqueue(packet, now_ns, &mut freed);
+            }
+            loop {
+                let _ = sender.run(now_ns, &mut freed);
+                now_ns += STEP_NS;
+                let round = completer.complete(now_ns, &mut freed).expect("in flight");
+                if !round.schedule {
+                    break;
+                }
+            }
+        }
+        freed.0
+    }
+
+    /// What the example's own ring, sink and packet cost.
+    fn ring(self) -> u64 {
+        let (mut ring, mut freed, mut now_ns) = (Instant::new(), Freed::default(), 0);
+        for _ in 0..self.packets / self.batch {
+            for index in 0..self.batch {
+                let packet = Packet::new(Frame::new(index), PACKET_BYTES);
+                let _ = black_box(&mut ring).submit(packet, now_ns);
+            }
+            let _ = ring.kick(now_ns);
+            now_ns += STEP_NS;
+            let sink: &mut dyn PacketSink = black_box(&mut freed);
+            let _ = ring.reap(now_ns, u32::MAX, &mut |packet| sink.freed(packet));
+        }
+        freed.0
+    }
+
+    /// The same packets through a ring between two threads, and nothing else.
+    fn bare(self) -> u64 {
+        let (mut producer, mut consumer) = rtrb::RingBuffer::<Packet>::new(SLOTS as usize);
+        let mut freed = Freed::default();
+        for _ in 0..self.packets / self.batch {
+            for index in 0..self.batch {
+                let packet = Packet::new(Frame::new(index), PACKET_BYTES);
+                let _ = black_box(&mut producer).push(packet);
+            }
+            while let Ok(packet) = black_box(&mut consumer).pop() {
+                freed.freed(packet);
+            }
+        }
+        freed.0
+    }
+
+    fn under<L: Limit>(self, limit: L, variant: &str) -> Option<u64> {
+        match variant {
+            "owned" => Some(self.owned(limit, Fifo::new(SLOTS))),
+            "shared" => Some(self.shared(limit, Fifo::new(SLOTS))),
+            "ring" => Some(self.ring()),
+            "bare" => Some(self.bare()),
+            _ => None,
+        }
+    }
+
+    fn run(self, limit: &str, variant: &str) -> Option<u64> {
+        match (limit, variant) {
+            (_, "any") => {
+                let name = if limit == "fixed" { "1514k" } else { limit };
+                let limit: AnyLimit = name.parse().ok()?;
+                Some(self.owned(limit, "pfifo limit 1024".parse::<AnyQdisc>().ok()?))
+            }
+            ("off", variant) => self.under(Fixed::off(), variant),
+            ("fixed", variant) => self.under(Fixed::bytes(FIXED_BYTES), variant),
+            ("dql", variant) => self.under(Dynamic::default(), variant),
+            _ => None,
+        }
+    }
+}
+
+/// A half of the ring, for one thread that has both.
+struct Half(Rc<RefCell<Instant>>);
+
+impl TxRing for Half {
+    type Error = Infallible;
+
+    fn capacity_slots(&self) -> u32 {
+        SLOTS
+    }
+
+    #[inline]
+    fn slots_free(&self) -> u32 {
+        self.0.borrow().free()
+    }
+
+    #[inline]
+    fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
+        self.0.borrow_mut().submit(packet, now_ns)
+    }
+
+    fn kick(&mut self, _now_ns: u64) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+impl Completions for Half {
+    type Error = Infallible;
+
+    #[inline]
+    fn slots_free(&self) -> u32 {
+        self.0.borrow().free()
+    }
+
+    #[inline]
+    fn reap(
+        &mut self,
+        now_ns: u64,
+        budget_packets: u32,
+        freed: &mut dyn FnMut(Packet),
+    ) -> Result<bool, Infallible> {
+        self.0.borrow_mut().reap(now_ns, budget_packets, freed)
+    }
+}
+
+const VARIANTS: [&str; 5] = ["owned", "any", "shared", "ring", "bare"];
+const BATCHES: [u32; 3] = [1, 8, 64];
+const ROUNDS: usize = 15;
+const TIMED_PACKETS: u32 = 1 << 19;
+
+/// Nanoseconds for a packet: the median and the least of rounds in which all variants take turns, so
+/// that a machine that is busy for a while slows all of them.
+fn times() {
+    println!("nanoseconds for a packet, dql: median (least) of {ROUNDS} interleaved rounds");
+    print!("{:>5}", "batch");
+    VARIANTS.iter().for_each(|variant| print!(" {variant:>14}"));
+    println!();
+    for batch in BATCHES {
+        let packets = TIMED_PACKETS;
+        let mut taken_ns = [[0.0; ROUNDS]; VARIANTS.len()];
+        for round in 0..ROUNDS {
+            for (of, variant) in taken_ns.iter_mut().zip(VARIANTS) {
+                let start = time::Instant::now();
+                black_box(Case { batch, packets }.run("dql", variant));
+                of[round] = start.elapsed().as_nanos() as f64 / f64::from(packets);
+            }
+        }
+        print!("{batch:>5}");
+        for mut of in taken_ns {
+            of.sort_by(f64::total_cmp);
+            print!(" {:>6.1} ({:>5.1})", of[ROUNDS / 2], of[0]);
+        }
+        println!();
+    }
 }
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [limit, batch, packets] = &arguments[..] else {
-        return usage();
-    };
-    let limit = match limit.as_str() {
-        "off" => LimitSpec::Off,
-        "fixed" => LimitSpec::Bytes(FIXED_BYTES),
-        "dql" => LimitSpec::Dynamic,
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (limit, batch, packets, variant) = match words[..] {
+        ["time"] => return times(),
+        [limit, batch, packets] => (limit, batch, packets, "owned"),
+        [limit, batch, packets, variant] => (limit, batch, packets, variant),
         _ => return usage(),
     };
     let (Ok(batch @ 1..=SLOTS), Ok(packets)) = (batch.parse(), packets.parse()) else {
         return usage();
     };
-    println!("{}", limit.give_to(Case { batch, packets }));
+    match (Case { batch, packets }).run(limit, variant) {
+        Some(completed) => println!("{completed}"),
+        None => usage(),
+    }
 }
 
 fn usage() {
-    eprintln!("usage: path_cost off|fixed|dql BATCH(1..=1024) PACKETS");
+    eprintln!(
+        "usage: path_cost off|fixed|dql BATCH(1..=1024) PACKETS [owned|any|shared|ring|bare]\n\
+         \x20      path_cost time"
+    );
     std::process::exit(2);
 }

@@ -1,7 +1,7 @@
 //! The descriptor that travels the path.
 
 use alloc::sync::Arc;
-use core::num::NonZeroU16;
+use core::num::{NonZeroU16, NonZeroU32};
 
 use crate::tsq::{Account, Charge};
 
@@ -68,8 +68,9 @@ pub enum Ecn {
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a packet must be handed on or given to a sink, or its frame is lost"]
 pub struct Packet {
+    /// At least 1; the niche for `Option<Packet>`, where the compiler finds it cheap to look.
+    wire_bytes: NonZeroU32,
     frame: Frame,
-    wire_bytes: u32,
     charge_bytes: u32,
     /// Hash of the flow's addresses and ports; the same for every packet of a flow.
     pub flow: u32,
@@ -79,8 +80,8 @@ pub struct Packet {
     pub(crate) sent: SentMark,
     /// Priority 0..=15, as the kernel derives it from the type of service.
     pub priority: u8,
-    /// Whether it may be marked, or was.
-    pub ecn: Ecn,
+    /// Not an [`Ecn`], which has a niche of its own.
+    ecn: u8,
     /// The flow from whose budget it took `charge_bytes`, given back when the packet ends.
     account: Option<Arc<Account>>,
 }
@@ -90,18 +91,22 @@ const _: () = assert!(size_of::<Option<Packet>>() <= 32);
 
 impl Packet {
     /// A packet of best effort whose memory is just its bytes; set the other fields as needed.
-    /// `wire_bytes` is its length as one object, headers once: what a limit in bytes counts.
+    /// `wire_bytes` is its length as one object, headers once: what a limit in bytes counts; 0 counts as
+    /// 1.
     #[inline]
     pub const fn new(frame: Frame, wire_bytes: u32) -> Self {
         Self {
+            wire_bytes: match NonZeroU32::new(wire_bytes) {
+                Some(wire_bytes) => wire_bytes,
+                None => NonZeroU32::MIN,
+            },
             frame,
-            wire_bytes,
             charge_bytes: wire_bytes,
             flow: 0,
             segmentation: None,
             sent: SentMark::NEVER,
             priority: 0,
-            ecn: Ecn::NotCapable,
+            ecn: Ecn::NotCapable as u8,
             account: None,
         }
     }
@@ -119,20 +124,27 @@ impl Packet {
         &self.frame
     }
 
-    /// Length as one object, headers once, in bytes.
+    /// Length as one object, headers once, in bytes; at least 1, so that a queue of empty objects
+    /// stops too.
     #[inline]
     pub const fn wire_bytes(&self) -> u32 {
-        self.wire_bytes
+        self.wire_bytes.get()
     }
 
-    /// What a limit in bytes counts it for: its bytes, and 1 where it has none, so that a queue of
-    /// empty objects stops too.
+    /// Whether it may be marked, or was.
     #[inline]
-    pub const fn counted_bytes(&self) -> u32 {
-        if self.wire_bytes == 0 {
-            return 1;
+    pub const fn ecn(&self) -> Ecn {
+        match self.ecn {
+            0 => Ecn::NotCapable,
+            1 => Ecn::Capable,
+            _ => Ecn::Marked,
         }
-        self.wire_bytes
+    }
+
+    /// Says whether it may be marked, or marks it.
+    #[inline]
+    pub const fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn as u8;
     }
 
     /// Memory that the packet holds, in bytes.
@@ -168,20 +180,31 @@ impl Packet {
         Frame(self.frame.0)
     }
 
+    #[inline]
     fn give_charge_back(&mut self) {
         if let Some(account) = self.account.take() {
-            drop(Charge::new(account, self.charge_bytes));
+            give_back(account, self.charge_bytes);
         }
     }
+}
+
+impl Packet {
+    /// What stands where no packet is.
+    pub(crate) const NOTHING: Self = Self::new(Frame(u32::MAX), 0);
 }
 
 impl Drop for Packet {
     #[inline]
     fn drop(&mut self) {
-        if self.account.is_some() {
-            self.give_charge_back();
-        }
+        self.give_charge_back();
     }
+}
+
+/// By value, so that a packet that is only passed on need not have an address.
+#[cold]
+#[inline(never)]
+fn give_back(account: Arc<Account>, bytes: u32) {
+    drop(Charge::new(account, bytes));
 }
 
 /// Bits of a [`SentMark`] that count resets: so many must lie between a packet and its late

@@ -79,41 +79,7 @@ pub struct Seen {
 /// # Errors
 /// If its settings contradict each other, or a queue goes wrong.
 pub fn observe(config: &DeviceConfig, shared: SharedBudget) -> Result<Seen, LaneError> {
-    let (nic, rings) = MultiNic::new(&config.nic, config.queues).map_err(LaneError::Nic)?;
-    let notes: Vec<Arc<Note>> = rings.iter().map(|_| Arc::default()).collect();
-    let watch = Rc::new(RefCell::new(Watch::default()));
-    let queue = |(note, ring): (&Arc<Note>, RingOf)| {
-        Queue::builder(ring.clone(), ring)
-            .with_limit(Dynamic::default())
-            .with_qdisc(Fifo::new(config.backlog_packets))
-            .probe(Eye(watch.clone()))
-            .config(queue_config(None, Waker::from(note.clone())))
-            .build(0)
-            .map_err(LaneError::Queue)
-    };
-    let queues = notes.iter().zip(rings).map(queue);
-    let queues = queues.collect::<Result<Vec<_>, _>>()?;
-    let (budget, halves) = match shared {
-        SharedBudget::None => (None, queues.into_iter().map(Queue::split).collect()),
-        SharedBudget::Rule { limit, interval_ns } => {
-            let (budget, halves) =
-                budget::join(limit, interval_ns, queues, 0).map_err(LaneError::Queue)?;
-            (Some(budget), halves)
-        }
-    };
-    let halves = halves.into_iter();
-    let device = Device {
-        config,
-        nic,
-        queues: halves
-            .map(|(sender, completer, _)| Halves { sender, completer })
-            .collect(),
-        notes,
-        watch,
-        budget,
-        frames: 0,
-    };
-    Ok(device.run()?)
+    Ok(Device::new(config, shared)?.run()?)
 }
 
 /// Gives frames back to nobody: they are numbers.
@@ -205,7 +171,44 @@ struct Device<'a> {
     frames: u32,
 }
 
-impl Device<'_> {
+impl<'a> Device<'a> {
+    fn new(config: &'a DeviceConfig, shared: SharedBudget) -> Result<Self, LaneError> {
+        let (nic, rings) = MultiNic::new(&config.nic, config.queues).map_err(LaneError::Nic)?;
+        let notes: Vec<Arc<Note>> = rings.iter().map(|_| Arc::default()).collect();
+        let watch = Rc::new(RefCell::new(Watch::default()));
+        let queue = |(note, ring): (&Arc<Note>, RingOf)| {
+            Queue::builder(ring.clone(), ring)
+                .with_limit(Dynamic::default())
+                .with_qdisc(Fifo::new(config.backlog_packets))
+                .probe(Eye(watch.clone()))
+                .config(queue_config(None, Waker::from(note.clone())))
+                .build(0)
+                .map_err(LaneError::Queue)
+        };
+        let queues = notes.iter().zip(rings).map(queue);
+        let queues = queues.collect::<Result<Vec<_>, _>>()?;
+        let (budget, halves) = match shared {
+            SharedBudget::None => (None, queues.into_iter().map(Queue::split).collect()),
+            SharedBudget::Rule { limit, interval_ns } => {
+                let (budget, halves) =
+                    budget::join(limit, interval_ns, queues, 0).map_err(LaneError::Queue)?;
+                (Some(budget), halves)
+            }
+        };
+        let halves = halves.into_iter();
+        Ok(Self {
+            config,
+            nic,
+            queues: halves
+                .map(|(sender, completer, _)| Halves { sender, completer })
+                .collect(),
+            notes,
+            watch,
+            budget,
+            frames: 0,
+        })
+    }
+
     fn run(mut self) -> Result<Seen, QueueFault> {
         let queues = self.config.queues;
         let mut now_ns = 0;
@@ -315,6 +318,55 @@ impl Device<'_> {
                 .is_none_or(|&(_, last)| last != bytes)
         {
             watch.seen.budget.push((now_ns - from_ns, bytes));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use taut_path::TxRing;
+
+    use super::*;
+    use crate::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule};
+    use crate::queue::Fault;
+
+    #[test]
+    fn a_ring_that_makes_a_packet_up_ends_the_device_with_a_report() {
+        let config = DeviceConfig {
+            nic: NicConfig {
+                rate_bits_per_s: 8_000_000_000,
+                framing: Framing::BARE,
+                slots: 64,
+                rule: DescriptorRule::OnePerPacket,
+                interrupt: InterruptRule::every(0),
+                finished_at: FinishedAt::End,
+                segments_apart: false,
+                seed: 1,
+            },
+            queues: 2,
+            object_bytes: 1_000,
+            backlog_packets: 10,
+            alone_ns: 10_000,
+            pause_ns: 10_000,
+            together_ns: 10_000,
+        };
+        let budget = SharedBudget::Rule {
+            limit: AnyLimit::dql(),
+            interval_ns: 0,
+        };
+        for shared in [SharedBudget::None, budget] {
+            let device = || Device::new(&config, shared.clone()).expect("valid settings");
+            assert!(device().run().is_ok());
+            let mut device = device();
+            let ring = device.queues[1].sender.ring_mut();
+            ring.submit(object(7, 1_000), 0).expect("there is room");
+            let Ok(()) = ring.kick(0);
+            let fault = QueueFault {
+                queue: 1,
+                at_ns: 1_000,
+                fault: Fault::Stray { packets: 1 },
+            };
+            assert_eq!(device.run().err(), Some(fault), "{shared:?}");
         }
     }
 }

@@ -19,7 +19,8 @@ pub(crate) fn queue_config(restart_slots: Option<u32>, waker: Waker) -> QueueCon
     }
 }
 
-/// A queue went wrong, so that nothing after it would mean anything. A bug: no setting leads here.
+/// A queue went wrong, so that nothing after it would mean anything. A bug, of the device or of the
+/// discipline: no setting leads here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueFault {
     /// Which queue of the simulation, from 0.
@@ -94,3 +95,26 @@ impl fmt::Display for QueueFault {
 }
 
 impl std::error::Error for QueueFault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_says_which_queue_when_and_what() {
+        let round = Err(CompleteError::Stray { packets: 2 });
+        let fault = QueueFault::of_round(round, 3, 17).unwrap_err();
+        let told = fault.to_string();
+        assert!(told.starts_with("queue 3 at 17 ns: the driver handed back 2 packets"));
+        let fault = QueueFault::of_run(Stop::NotReady(99), 0, 5).unwrap_err();
+        let told = fault.to_string();
+        assert!(told.starts_with("queue 0 at 5 ns: ") && told.contains("until 99 ns"));
+    }
+
+    #[test]
+    fn every_other_stop_is_waited_for() {
+        let stops = [Stop::Idle, Stop::Limit, Stop::RingFull];
+        let idle = stops.map(|stop| QueueFault::of_run(stop, 0, 0));
+        assert_eq!(idle, [Ok(true), Ok(false), Ok(false)]);
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use taut_dql::{Completer, Config, Dql, Error, Producer, Shared, Snapshot, reset, split};
+use taut_dql::{Completer, Config, Dql, Error, Sender, Shared, Snapshot, reset, split};
 
 /// Either variant, as the operations see it.
 pub trait Queue: Sized {
@@ -55,28 +55,28 @@ impl Queue for Dql {
 /// The two-thread variant, seen the way a third thread sees it.
 pub struct Halves {
     pub shared: Arc<Shared>,
-    pub producer: Producer<Arc<Shared>>,
+    pub sender: Sender<Arc<Shared>>,
     pub completer: Completer<Arc<Shared>>,
 }
 
 impl Queue for Halves {
     fn fresh(config: Config, now_ns: u64) -> Result<Self, Error> {
         let shared = Arc::new(Shared::new());
-        let (producer, completer) = split(shared.clone(), config, now_ns)?;
+        let (sender, completer) = split(shared.clone(), config, now_ns)?;
         Ok(Halves {
             shared,
-            producer,
+            sender,
             completer,
         })
     }
     fn queued(&mut self, units: u32) -> Result<(), Error> {
-        self.producer.queued(units)
+        self.sender.queued(units)
     }
     fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
         self.completer.completed(units, now_ns)
     }
     fn reset(&mut self, now_ns: u64) -> Result<(), Error> {
-        reset(&mut self.producer, &mut self.completer, now_ns)
+        reset(&mut self.sender, &mut self.completer, now_ns)
     }
     fn set(&mut self, setting: Setting) -> Result<(), Error> {
         match setting {

@@ -146,6 +146,7 @@ impl StallWatch {
     /// Whether the oldest unit in flight is older than the threshold now. The totals are those of
     /// this moment; `burst_start_ns` is when something was last queued on an empty queue. A stall
     /// counts once, from the check that finds it to the check or completion that finds it over.
+    #[must_use = "a stall that nobody is told of"]
     #[inline]
     pub fn check(
         &mut self,

@@ -2,7 +2,8 @@
 
 use loom::sync::Arc;
 use loom::thread;
-use taut_dql::{Completer, Config, Producer, Shared, split};
+use taut_dql::sync::{AtomicU32, Ordering};
+use taut_dql::{Completer, Config, Error, Sender, Shared, repair, split};
 
 use crate::check;
 
@@ -10,7 +11,7 @@ use crate::check;
 const OBJECTS: [u32; 3] = [1, 10, 100];
 
 /// `std`'s `Arc` is `Deref + Clone`, and so is loom's.
-type Halves = (Producer<Arc<Shared>>, Completer<Arc<Shared>>);
+type Halves = (Sender<Arc<Shared>>, Completer<Arc<Shared>>);
 
 fn halves() -> (Arc<Shared>, Halves) {
     let shared = Arc::new(Shared::new());
@@ -21,10 +22,10 @@ fn halves() -> (Arc<Shared>, Halves) {
 #[test]
 fn a_total_is_never_seen_without_its_object() {
     check(|| {
-        let (_, (mut producer, completer)) = halves();
-        let sender = thread::spawn(move || {
+        let (_, (mut sender, completer)) = halves();
+        let thread_of_sender = thread::spawn(move || {
             for units in OBJECTS {
-                producer.queued(units).expect("an object");
+                sender.queued(units).expect("an object");
             }
         });
         let seen = completer.snapshot();
@@ -41,7 +42,7 @@ fn a_total_is_never_seen_without_its_object() {
                 "{seen:?}"
             );
         }
-        sender.join().unwrap();
+        thread_of_sender.join().unwrap();
         assert_eq!(completer.snapshot().last_object, 100);
     });
 }
@@ -49,13 +50,13 @@ fn a_total_is_never_seen_without_its_object() {
 #[test]
 fn completions_never_overtake_and_the_room_is_right_in_the_end() {
     check(|| {
-        let (shared, (mut producer, mut completer)) = halves();
-        let sender = thread::spawn(move || {
+        let (shared, (mut sender, mut completer)) = halves();
+        let thread_of_sender = thread::spawn(move || {
             for units in [1, 10] {
-                producer.queued(units).expect("an object");
-                assert!(producer.in_flight() <= 11, "negative in flight");
+                sender.queued(units).expect("an object");
+                assert!(sender.in_flight() <= 11, "negative in flight");
             }
-            producer
+            sender
         });
         for now_ns in 0..2 {
             let units = completer.in_flight();
@@ -64,14 +65,14 @@ fn completions_never_overtake_and_the_room_is_right_in_the_end() {
                 .completed(units, now_ns)
                 .expect("what was in flight");
         }
-        let producer = sender.join().unwrap();
+        let sender = thread_of_sender.join().unwrap();
         completer
             .completed(completer.in_flight(), 2)
             .expect("the rest");
         let end = completer.snapshot();
         assert_eq!((end.num_completed, end.in_flight), (11, 0));
         assert_eq!(
-            (producer.room(), completer.room()),
+            (sender.room(), completer.room()),
             (end.limit as i32, end.limit as i32)
         );
         assert_eq!(shared.snapshot(), end);
@@ -81,8 +82,8 @@ fn completions_never_overtake_and_the_room_is_right_in_the_end() {
 #[test]
 fn an_observer_never_sees_more_completed_than_queued() {
     check(|| {
-        let (shared, (mut producer, mut completer)) = halves();
-        let sender = thread::spawn(move || producer.queued(5).expect("an object"));
+        let (shared, (mut sender, mut completer)) = halves();
+        let thread_of_sender = thread::spawn(move || sender.queued(5).expect("an object"));
         let reaper = thread::spawn(move || {
             let units = completer.in_flight();
             completer.completed(units, 0).expect("what was in flight");
@@ -90,7 +91,71 @@ fn an_observer_never_sees_more_completed_than_queued() {
         let seen = shared.snapshot();
         assert!(seen.num_completed <= seen.num_queued, "{seen:?}");
         assert_eq!(seen.in_flight, seen.num_queued - seen.num_completed);
-        sender.join().unwrap();
+        thread_of_sender.join().unwrap();
         reaper.join().unwrap();
+    });
+}
+
+/// A send that fails between two that do not. The device has an object only after it was sent.
+#[test]
+fn a_failed_send_is_taken_back_beside_a_completer() {
+    check(|| {
+        let (_, (mut sender, mut completer)) = halves();
+        let device = Arc::new(AtomicU32::new(0));
+        let thread_of_sender = {
+            let device = device.clone();
+            thread::spawn(move || {
+                sender.queued(1).expect("an object");
+                device.store(1, Ordering::Release);
+                sender.queued(10).expect("an object");
+                sender.unqueue(10).expect("the device never saw it");
+                sender.queued(100).expect("an object");
+                device.store(101, Ordering::Release);
+                sender
+            })
+        };
+        let mut done = 0;
+        for now_ns in 0..2 {
+            let units = device.load(Ordering::Acquire) - done;
+            completer.completed(units, now_ns).expect("what was sent");
+            done += units;
+            assert!(completer.in_flight() <= 110, "negative in flight");
+        }
+        let sender = thread_of_sender.join().unwrap();
+        assert_eq!(completer.in_flight(), 101 - done);
+        completer.completed(101 - done, 2).expect("the rest");
+        let end = completer.snapshot();
+        assert_eq!((end.num_queued, end.num_completed), (101, 101));
+        assert_eq!((end.in_flight, end.last_object), (0, 100));
+        assert_eq!(sender.room(), completer.room());
+    });
+}
+
+/// What the docs warn of: a level that is taken while a send is under way, and then fails. Whatever
+/// comes of it is refused until a repair, and right after it.
+#[test]
+fn a_ledger_below_zero_is_refused_until_it_is_repaired() {
+    check(|| {
+        let (_, (mut sender, mut completer)) = halves();
+        let thread_of_sender = thread::spawn(move || {
+            sender.queued(5).expect("an object");
+            let taken_back = sender.unqueue(5);
+            (sender, taken_back)
+        });
+        completer.observe_in_flight(0, 1).expect("an empty device");
+        let (mut sender, taken_back) = thread_of_sender.join().unwrap();
+        let below_zero = taken_back.is_ok() && completer.num_completed() == 5;
+        let refused = Error::OverCompletion {
+            units: 0,
+            in_flight: 0,
+        };
+        let expected = if below_zero { Err(refused) } else { Ok(()) };
+        assert_eq!((sender.in_flight(), completer.in_flight()), (0, 0));
+        assert_eq!(completer.completed(0, 2), expected);
+        let too_much = if below_zero { -5 } else { 0 };
+        let repaired = repair(&mut sender, &mut completer, 0, 3);
+        assert_eq!(repaired, Ok(too_much));
+        sender.queued(7).expect("an object");
+        assert_eq!(completer.completed(7, 4), Ok(()));
     });
 }

@@ -48,7 +48,7 @@ pub trait TxRing {
 pub struct InRing {
     /// Packets submitted and not handed back.
     pub packets: u32,
-    /// Their bytes, as [`Packet::counted_bytes`].
+    /// Their bytes, as [`Packet::wire_bytes`].
     pub bytes: u32,
 }
 
@@ -155,7 +155,7 @@ macro_rules! forward_completions {
     };
 }
 
-pub(crate) use {forward_completions, forward_tx_ring};
+pub(crate) use forward_completions;
 
 /// Two halves that live on one thread are a device.
 impl<R: TxRing, C> TxRing for (R, C) {

@@ -174,11 +174,11 @@ fn signal(config: &CodelConfig, queue: &mut impl Waiting, sink: &mut dyn PacketS
 
 /// Marks a packet if it allows that. A mark that it came with is as good.
 fn mark(packet: &mut Packet, sink: &mut dyn PacketSink) -> bool {
-    if packet.ecn == Ecn::Capable {
-        packet.ecn = Ecn::Marked;
+    if packet.ecn() == Ecn::Capable {
+        packet.set_ecn(Ecn::Marked);
         sink.marked(packet);
     }
-    packet.ecn == Ecn::Marked
+    packet.ecn() == Ecn::Marked
 }
 
 /// The control law: `from_ns` + interval / sqrt(count), the quotient rounded down to whole ns.

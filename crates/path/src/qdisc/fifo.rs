@@ -1,8 +1,8 @@
 //! One queue, first in, first out, bounded in packets.
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 
+use super::packet_ring::BoundedRing;
 use super::table::Make;
 use super::words::{Parameter, Settings};
 use super::{Backlog, Burst, DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Qdisc};
@@ -11,8 +11,8 @@ use crate::packet::{DropReason, Packet, PacketSink};
 /// `pfifo`: one queue; a packet over the limit is dropped at the tail.
 #[derive(Debug)]
 pub struct Fifo {
-    packets: VecDeque<Packet>,
-    backlog: Backlog,
+    packets: BoundedRing<Packet>,
+    bytes: u64,
     limit_packets: usize,
 }
 
@@ -20,34 +20,35 @@ impl Fifo {
     /// A queue for at most `limit_packets` packets.
     pub fn new(limit_packets: u32) -> Self {
         Self {
-            packets: VecDeque::with_capacity(super::capacity(limit_packets)),
-            backlog: Backlog::default(),
-            limit_packets: limit_packets as usize,
+            packets: BoundedRing::new(super::capacity(limit_packets)),
+            bytes: 0,
+            limit_packets: super::capacity(limit_packets),
         }
     }
 }
 
 impl Qdisc for Fifo {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, packet: Packet, _now_ns: u64, sink: &mut dyn PacketSink) {
         if !self.accepts(&packet) {
             return sink.dropped(packet, DropReason::QueueFull);
         }
-        self.backlog.add(&packet);
-        self.packets.push_back(packet);
+        self.bytes += u64::from(packet.wire_bytes());
+        self.packets.push(packet);
     }
 
     #[inline]
     fn dequeue(&mut self, _now_ns: u64, _sink: &mut dyn PacketSink) -> Option<Packet> {
-        let packet = self.packets.pop_front()?;
-        self.backlog.remove(&packet);
+        let packet = self.packets.pop()?;
+        self.bytes -= u64::from(packet.wire_bytes());
         Some(packet)
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue_burst(&mut self, _now_ns: u64, burst: &mut dyn Burst) {
-        while let Some(packet) = self.packets.pop_front() {
-            self.backlog.remove(&packet);
+        while !self.packets.is_empty() {
+            let packet = self.packets.take_first();
+            self.bytes -= u64::from(packet.wire_bytes());
             if !burst.push(packet) {
                 break;
             }
@@ -55,8 +56,10 @@ impl Qdisc for Fifo {
     }
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
-        self.backlog = Backlog::default();
-        self.packets.drain(..).for_each(gone);
+        self.bytes = 0;
+        while let Some(packet) = self.packets.pop() {
+            gone(packet);
+        }
     }
 
     #[inline]
@@ -65,7 +68,10 @@ impl Qdisc for Fifo {
     }
 
     fn backlog(&self) -> Backlog {
-        self.backlog
+        Backlog {
+            packets: self.packets.len() as u64,
+            bytes: self.bytes,
+        }
     }
 }
 

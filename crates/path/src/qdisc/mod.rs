@@ -6,6 +6,7 @@ mod codel_state;
 mod codel_words;
 mod fifo;
 mod fq_codel;
+mod packet_ring;
 mod pfifo_fast;
 mod table;
 mod words;

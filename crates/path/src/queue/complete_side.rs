@@ -2,7 +2,7 @@
 
 use taut_dql::{Cadence, Config, Stall, StallWatch};
 
-use super::counters::CompleterCounters;
+use super::counters::add as count_up;
 use super::error::{CompleteError, RepairError};
 use super::send_side::Context;
 use super::shared::Shared;
@@ -13,9 +13,9 @@ use crate::driver::{Completions, InRing};
 use crate::knobs::{Knob, KnobError, NS_PER_MS, Setting};
 use crate::ledger::CompleterLedger;
 use crate::limit::{Done, Limit, Round, Unit};
-use crate::packet::{Packet, PacketSink, SentMark};
+use crate::packet::{PacketSink, SentMark};
 use crate::probe::{Event, Probe};
-use crate::sharing::Sharing;
+use crate::sharing::{Sharing, Wide};
 
 /// The completer's own part of a queue.
 pub(crate) struct CompleteSide<L> {
@@ -30,13 +30,14 @@ pub(crate) struct CompleteSide<L> {
     chain_is_open: bool,
     cadence: Option<Cadence>,
     pub(super) stall: StallWatch,
-    /// When it was last asked, in ns.
-    checked_ns: u64,
+    /// Before this there can be no stall, in ns.
+    stall_due_ns: u64,
+    /// When to look again at a device that stands still, in ns.
+    stalled_until_ns: u64,
     restart_slots: u32,
     reap_budget_packets: u32,
     /// A round that failed started the queue again, and its caller was not told.
     schedule_owed: bool,
-    counters: CompleterCounters,
     pub(super) budget: Option<Member>,
     /// Settings that others asked for, as far as they were heard.
     heard: Heard,
@@ -47,12 +48,38 @@ pub(crate) struct CompleteSide<L> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Reaped {
     /// Of this epoch.
-    done: Done,
+    done: Count,
     /// Of the next, whose reset this half has not seen yet.
-    next: Done,
+    next: Count,
     late_packets: u32,
     stray_packets: u32,
     orphaned_packets: u32,
+    /// Any of these four.
+    is_odd: bool,
+}
+
+/// Packets and their bytes, of which a round can have more than a limit in bytes lets through.
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    packets: u32,
+    bytes: u64,
+}
+
+impl Count {
+    #[inline]
+    fn add(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+    }
+
+    /// As a rule and a probe hear of it.
+    #[inline]
+    fn done(self) -> Done {
+        Done {
+            packets: self.packets,
+            bytes: u32::try_from(self.bytes).unwrap_or(u32::MAX),
+        }
+    }
 }
 
 impl Reaped {
@@ -61,26 +88,28 @@ impl Reaped {
     #[inline]
     fn count(
         &mut self,
-        packet: &Packet,
+        sent: SentMark,
+        bytes: u32,
         mark: SentMark,
         newest: impl FnOnce() -> SentMark,
     ) -> bool {
-        if packet.sent == mark {
-            add(&mut self.done, packet);
+        if sent == mark {
+            self.done.add(bytes);
             return true;
         }
-        self.count_odd(packet, mark, newest())
+        self.count_odd(sent, bytes, mark, newest())
     }
 
     #[cold]
     #[inline(never)]
-    fn count_odd(&mut self, packet: &Packet, mark: SentMark, newest: SentMark) -> bool {
-        self.orphaned_packets += u32::from(packet.sent.is_orphaned());
-        let sent = packet.sent.plain();
+    fn count_odd(&mut self, sent: SentMark, bytes: u32, mark: SentMark, newest: SentMark) -> bool {
+        self.is_odd = true;
+        self.orphaned_packets += u32::from(sent.is_orphaned());
+        let sent = sent.plain();
         if sent == mark {
-            add(&mut self.done, packet);
+            self.done.add(bytes);
         } else if sent == newest {
-            add(&mut self.next, packet);
+            self.next.add(bytes);
         } else if sent.is_of_queue(mark) {
             self.late_packets += 1;
         } else {
@@ -88,13 +117,6 @@ impl Reaped {
         }
         sent != SentMark::NEVER
     }
-}
-
-#[inline]
-fn add(done: &mut Done, packet: &Packet) {
-    done.packets += 1;
-    // Only a limit in packets can have more bytes in flight than this can say.
-    done.bytes = done.bytes.saturating_add(packet.counted_bytes());
 }
 
 impl<L: Limit> CompleteSide<L> {
@@ -110,11 +132,11 @@ impl<L: Limit> CompleteSide<L> {
             chain_is_open: false,
             cadence,
             stall: StallWatch::new(config.stall_threshold_ns),
-            checked_ns: 0,
+            stall_due_ns: 0,
+            stalled_until_ns: 0,
             restart_slots,
             reap_budget_packets: config.reap_budget_packets,
             schedule_owed: false,
-            counters: CompleterCounters::default(),
             budget: None,
             heard: Heard::default(),
         }
@@ -133,7 +155,8 @@ impl<L: Limit> CompleteSide<L> {
         let sink = at.sink;
         let more = completions.reap(at.now_ns, self.reap_budget_packets, &mut |packet| {
             // Before the sink, which may panic.
-            if reaped.count(&packet, mark, newest) {
+            let (sent, bytes) = (packet.sent, packet.wire_bytes());
+            if reaped.count(sent, bytes, mark, newest) {
                 sink.freed(packet);
             } else {
                 sink.stray(packet);
@@ -149,8 +172,6 @@ impl<L: Limit> CompleteSide<L> {
         self.schedule_owed |= self.restart(shared, completions);
         if M::OBSERVED {
             self.hear(shared);
-            let config = self.rule.config();
-            shared.published.completer(&self.counters(), &config);
         }
         more.map_err(CompleteError::Driver)?;
         let mut completed = result.map_err(|packets| CompleteError::Stray { packets })?;
@@ -172,11 +193,14 @@ impl<L: Limit> CompleteSide<L> {
             ..Completed::default()
         };
         let mut stray_packets = 0;
-        let odd = self.reaped;
-        if odd.next.packets | odd.late_packets | odd.stray_packets | odd.orphaned_packets > 0 {
+        if self.reaped.is_odd {
             stray_packets = self.account_odd(shared, &mut completed, now_ns, probe);
         }
-        completed.done = core::mem::take(&mut self.reaped.done);
+        let count = core::mem::take(&mut self.reaped.done);
+        let counters = &shared.published.completer;
+        count_up(&counters.completed_packets, count.packets.into());
+        count_up(&counters.completed_bytes, count.bytes);
+        completed.done = count.done();
         self.tell_rule(shared, completed.done, more, now_ns, probe);
         completed.stalled = self.check_stall(shared, now_ns, probe);
         if stray_packets > 0 {
@@ -196,11 +220,12 @@ impl<L: Limit> CompleteSide<L> {
     ) -> u32 {
         // Whoever sees a packet of the next epoch sees that it has begun.
         self.finish_reset(shared, now_ns, probe);
+        let counters = &shared.published.completer;
         let odd = core::mem::take(&mut self.reaped);
         self.reaped.done = odd.done;
-        self.counters.late_packets += u64::from(odd.late_packets);
-        self.counters.stray_packets += u64::from(odd.stray_packets);
-        self.counters.orphaned_packets += u64::from(odd.orphaned_packets);
+        count_up(&counters.late_packets, u64::from(odd.late_packets));
+        count_up(&counters.stray_packets, u64::from(odd.stray_packets));
+        count_up(&counters.orphaned_packets, u64::from(odd.orphaned_packets));
         completed.late_packets = odd.late_packets;
         if odd.stray_packets > 0 {
             probe.event(now_ns, Event::Stray(odd.stray_packets));
@@ -217,10 +242,9 @@ impl<L: Limit> CompleteSide<L> {
         now_ns: u64,
         probe: &mut P,
     ) {
+        let counters = &shared.published.completer;
         if done.packets > 0 {
-            self.counters.rounds += 1;
-            self.counters.completed_packets += u64::from(done.packets);
-            self.counters.completed_bytes += u64::from(done.bytes);
+            count_up(&counters.rounds, 1);
             probe.event(now_ns, Event::Completed(done));
         }
         let units = self.hand_on(done, now_ns);
@@ -243,7 +267,7 @@ impl<L: Limit> CompleteSide<L> {
             && shared.stack.is_closed()
             && self.ledger.sender_side(&shared.ledger).in_flight == 0
         {
-            self.counters.starved += 1;
+            count_up(&counters.starved, 1);
             probe.event(now_ns, Event::Starved);
         }
     }
@@ -286,6 +310,9 @@ impl<L: Limit> CompleteSide<L> {
             self.ledger.ask(ledger);
         }
         self.ledger.completed(ledger, units, limit);
+        if M::OBSERVED {
+            shared.published.limit(limit);
+        }
         self.chain_is_open = more;
         self.stall
             .completed(side.num_queued, self.ledger.num_completed(), now_ns);
@@ -295,6 +322,10 @@ impl<L: Limit> CompleteSide<L> {
     #[inline]
     fn restart<M: Sharing, C: Completions>(&self, shared: &Shared<M>, completions: &C) -> bool {
         M::full_fence();
+        let asked = shared.reset_asked() != self.reset;
+        if shared.is_open() && !asked {
+            return self.budget.as_ref().is_some_and(Member::starts_itself);
+        }
         let stack = shared.stack.open_if_fenced(|| {
             self.ledger.has_room(&shared.ledger)
                 && self.budget.as_ref().is_none_or(Member::may_start)
@@ -302,7 +333,6 @@ impl<L: Limit> CompleteSide<L> {
         let driver = shared
             .driver
             .open_if_fenced(|| completions.slots_free() >= self.restart_slots);
-        let asked = shared.reset_asked() != self.reset;
         let schedule = asked || (stack || driver) && shared.is_open();
         if schedule {
             shared.room.notify(|| true);
@@ -319,26 +349,50 @@ impl<L: Limit> CompleteSide<L> {
         now_ns: u64,
         probe: &mut P,
     ) -> Option<Stall> {
-        self.checked_ns = now_ns;
+        if now_ns < self.stall_due_ns {
+            return None;
+        }
+        let stall = self.find_stall(shared, now_ns)?;
+        probe.event(now_ns, Event::Stalled(stall));
+        Some(stall)
+    }
+
+    /// Finds a stall, or when there can be one at the earliest.
+    #[inline(never)]
+    fn find_stall<M: Sharing>(&mut self, shared: &Shared<M>, now_ns: u64) -> Option<Stall> {
         let queued = self.ledger.sender_side(&shared.ledger).num_queued;
         let completed = self.ledger.num_completed();
         let busy_since_ns = shared.ledger.busy_since_ns();
-        let stall = self.stall.check(queued, completed, busy_since_ns, now_ns)?;
-        probe.event(now_ns, Event::Stalled(stall));
-        Some(stall)
+        let stall = self.stall.check(queued, completed, busy_since_ns, now_ns);
+        self.stall_due_ns = match self.stall.threshold_ns() {
+            0 => u64::MAX,
+            threshold_ns if stall.is_some() => {
+                self.stalled_until_ns = now_ns.saturating_add(threshold_ns);
+                now_ns
+            }
+            // What is queued later is younger than what is the oldest now.
+            threshold_ns => {
+                let age_ns = self.stall.age_ns(queued, completed, busy_since_ns, now_ns);
+                now_ns.saturating_add(threshold_ns.saturating_sub(age_ns) + 1)
+            }
+        };
+        if stall.is_some() {
+            let counters = &shared.published.completer;
+            counters.stalls.store(self.stall.count());
+            counters.longest_stall_ns.store(self.stall.longest_ns());
+        }
+        stall
     }
 
     /// When to complete even if the device says nothing, in ns.
     pub(super) fn next_wakeup<M: Sharing>(&self, shared: &Shared<M>) -> Option<u64> {
         let cadence_ns = self.cadence.as_ref().and_then(Cadence::next_wakeup);
-        let threshold_ns = self.stall.threshold_ns();
         let in_flight = self.ledger.sender_side(&shared.ledger).in_flight;
-        if threshold_ns == 0 || in_flight == 0 {
+        if in_flight == 0 || self.stall.threshold_ns() == 0 {
             return cadence_ns;
         }
-        // Once in a threshold is enough to hear of a stall within twice that.
-        let since_ns = self.checked_ns.max(shared.ledger.busy_since_ns());
-        let stall_ns = since_ns.saturating_add(threshold_ns).saturating_add(1);
+        // While it stands still, once in a threshold is enough.
+        let stall_ns = self.stall_due_ns.max(self.stalled_until_ns);
         Some(cadence_ns.map_or(stall_ns, |cadence_ns| cadence_ns.min(stall_ns)))
     }
 
@@ -366,6 +420,7 @@ impl<L: Limit> CompleteSide<L> {
     ) {
         self.reset = begun;
         self.mark = self.mark.after_resets(begun);
+        self.reaped.is_odd = true;
         self.reaped.late_packets += self.reaped.done.packets;
         self.reaped.done = core::mem::take(&mut self.reaped.next);
         self.rule.reset(now_ns);
@@ -374,7 +429,8 @@ impl<L: Limit> CompleteSide<L> {
             cadence.reset();
         }
         self.stall.reset();
-        self.counters.resets += 1;
+        self.stall_due_ns = 0;
+        count_up(&shared.published.completer.resets, 1);
         self.ledger.finish_reset(&shared.ledger, self.rule.limit());
         if let Some(budget) = &self.budget {
             budget.finish_reset(now_ns);
@@ -417,12 +473,13 @@ impl<L: Limit> CompleteSide<L> {
             cadence.reset();
         }
         self.stall.reset();
+        self.stall_due_ns = 0;
         self.ledger
             .set_in_flight(&shared.ledger, in_flight, self.rule.limit());
         if let Some(budget) = &self.budget {
             budget.correct(in_ring.bytes, now_ns);
         }
-        self.counters.repairs += 1;
+        count_up(&shared.published.completer.repairs, 1);
         shared.stack.open();
         shared.driver.open();
         self.schedule_owed = true;
@@ -445,14 +502,6 @@ impl<L: Limit> CompleteSide<L> {
         }
     }
 
-    pub(super) fn counters(&self) -> CompleterCounters {
-        CompleterCounters {
-            stalls: self.stall.count(),
-            longest_stall_ns: self.stall.longest_ns(),
-            ..self.counters
-        }
-    }
-
     pub(super) fn rule(&self) -> &L {
         &self.rule
     }
@@ -467,6 +516,7 @@ impl<L: Limit> CompleteSide<L> {
         shared.published.take_asked(&mut heard, |setting| {
             // It was checked when it was asked for; what contradicts it since has won.
             let _ = self.set(setting);
+            shared.published.set_config(&self.rule.config());
         });
         self.heard = heard;
     }
@@ -474,6 +524,7 @@ impl<L: Limit> CompleteSide<L> {
     pub(super) fn set(&mut self, setting: Setting) -> Result<(), KnobError> {
         if let Setting::StallThresholdMs(ms) = setting {
             self.stall.set_threshold_ns(u64::from(ms) * NS_PER_MS);
+            self.stall_due_ns = 0;
             return Ok(());
         }
         let mut config = self.rule.config();

@@ -92,7 +92,7 @@ impl<C, L: Limit, P: Probe> Completer<C, L, P> {
 
     /// What this half did so far.
     pub fn counters(&self) -> CompleterCounters {
-        self.side.counters()
+        self.shared.published.completer.read()
     }
 
     /// Times that a waiting sender was woken, wrapping.
@@ -110,7 +110,9 @@ impl<C, L: Limit, P: Probe> Completer<C, L, P> {
     /// # Errors
     /// Says what is allowed; nothing changes.
     pub fn set(&mut self, setting: Setting) -> Result<(), KnobError> {
-        self.side.set(setting)
+        self.side.set(setting)?;
+        self.shared.published.set_config(&self.side.config());
+        Ok(())
     }
 
     /// Reads a knob, in the unit that its variant states.

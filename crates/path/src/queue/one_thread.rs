@@ -65,7 +65,7 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
 
     /// Hands `packet` to the discipline, which drops what it cannot hold. Follow with
     /// [`run`](Self::run), once for a batch.
-    #[inline]
+    #[inline(always)]
     pub fn enqueue<S: PacketSink + ?Sized>(&mut self, packet: Packet, now_ns: u64, sink: &mut S) {
         let probe = &mut self.probe;
         let at = Context {
@@ -73,7 +73,7 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
             sink,
             probe,
         };
-        self.send.enqueue(packet, at);
+        self.send.enqueue(&self.shared, packet, at);
     }
 
     /// Hands `packet` to the discipline only if it can be kept.
@@ -93,7 +93,7 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
             sink,
             probe,
         };
-        self.send.offer(packet, at)
+        self.send.offer(&self.shared, packet, at)
     }
 
     /// Drops everything that waits in the discipline, ready or not.
@@ -104,7 +104,7 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
             sink,
             probe,
         };
-        self.send.flush(at);
+        self.send.flush(&self.shared, at);
     }
 
     /// Takes the queue down: drops what waits, and gives the device and the probe back. What is in
@@ -169,12 +169,12 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
 
     /// What was sent so far.
     pub fn sender_counters(&self) -> SenderCounters {
-        self.send.counters
+        self.shared.published.sender.read()
     }
 
     /// What came back so far.
     pub fn completer_counters(&self) -> CompleterCounters {
-        self.complete.counters()
+        self.shared.published.completer.read()
     }
 
     /// The settings of the limit.
@@ -318,9 +318,7 @@ impl<R, C, L: Limit, Q: Qdisc, P: Probe> Queue<(R, C), L, Q, P> {
         } = self;
         let shared = Arc::new(shared.convert());
         let (sender_probe, completer_probe) = divide(probe);
-        shared
-            .published
-            .completer(&complete.counters(), &complete.config());
+        shared.published.set_config(&complete.config());
         let watch = Watch::new(shared.clone());
         let sender = Sender::new(send, shared.clone(), ring, sender_probe);
         let completer = Completer::new(complete, shared, completions, completer_probe);

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use super::counters::SenderCounters;
+use super::counters::{SenderCells, add};
 use super::error::NoRoom;
 use super::shared::Shared;
 use super::{Stop, StopReason};
@@ -19,8 +19,7 @@ use crate::sharing::Sharing;
 pub(crate) struct SendSide<Q: Qdisc> {
     pub(super) discipline: Q,
     pub(super) ledger: SenderLedger,
-    pub(super) counters: SenderCounters,
-    unit: Unit,
+    unit: UnitOf,
     /// What packets that are sent now are marked with.
     mark: SentMark,
     burst_packets: u32,
@@ -36,6 +35,31 @@ pub(super) struct Context<'a, S: ?Sized, P> {
     pub now_ns: u64,
     pub sink: &'a mut S,
     pub probe: &'a mut P,
+}
+
+/// What a packet counts for, without a branch.
+#[derive(Clone, Copy)]
+struct UnitOf {
+    kept_bits: u32,
+    set_bits: u32,
+}
+
+impl UnitOf {
+    const fn new(unit: Unit) -> Self {
+        let (kept_bits, set_bits) = match unit {
+            Unit::Bytes => (u32::MAX, 0),
+            Unit::Packets => (0, 1),
+        };
+        Self {
+            kept_bits,
+            set_bits,
+        }
+    }
+
+    #[inline]
+    const fn of(self, bytes: u32) -> u32 {
+        bytes & self.kept_bits | self.set_bits
+    }
 }
 
 /// Why a burst ended.
@@ -58,8 +82,7 @@ impl<Q: Qdisc> SendSide<Q> {
         Self {
             discipline,
             ledger: SenderLedger::default(),
-            counters: SenderCounters::default(),
-            unit,
+            unit: UnitOf::new(unit),
             mark,
             burst_packets,
             kick_owed: false,
@@ -68,32 +91,32 @@ impl<Q: Qdisc> SendSide<Q> {
         }
     }
 
-    #[inline]
-    pub(super) fn enqueue<S: PacketSink + ?Sized, P: Probe>(
+    #[inline(always)]
+    pub(super) fn enqueue<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,
+        shared: &Shared<M>,
         packet: Packet,
         at: Context<'_, S, P>,
     ) {
         at.probe.event(at.now_ns, Event::Enqueued(&packet));
-        self.counters.enqueued_packets += 1;
+        let counters = &shared.published.sender;
+        add(&counters.enqueued_packets, 1);
         let now_ns = at.now_ns;
-        let mut sink = CountedSink {
-            at,
-            counters: &mut self.counters,
-        };
+        let mut sink = CountedSink { at, counters };
         self.discipline.enqueue(packet, now_ns, &mut sink);
     }
 
     #[inline]
-    pub(super) fn offer<S: PacketSink + ?Sized, P: Probe>(
+    pub(super) fn offer<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,
+        shared: &Shared<M>,
         packet: Packet,
         at: Context<'_, S, P>,
     ) -> Result<(), NoRoom> {
         if !self.discipline.accepts(&packet) {
             return Err(NoRoom(packet));
         }
-        self.enqueue(packet, at);
+        self.enqueue(shared, packet, at);
         Ok(())
     }
 
@@ -108,9 +131,6 @@ impl<Q: Qdisc> SendSide<Q> {
         let stop = self.run_until_stopped(shared, ring, &mut at);
         if let Some(budget) = &self.budget {
             budget.share_room();
-        }
-        if M::OBSERVED {
-            shared.published.sender(&self.counters);
         }
         stop
     }
@@ -129,6 +149,8 @@ impl<Q: Qdisc> SendSide<Q> {
         }
     }
 
+    // A function of its own: its registers are worth more than the call.
+    #[inline(never)]
     fn run_until_stopped<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,
         shared: &Shared<M>,
@@ -136,7 +158,7 @@ impl<Q: Qdisc> SendSide<Q> {
         at: &mut Context<'_, S, P>,
     ) -> Stop<R::Error> {
         // First of all, also of a stop: what the device does not know of never completes.
-        if let Err(error) = self.kick(ring, at.now_ns) {
+        if let Err(error) = self.kick(shared, ring, at.now_ns) {
             return Stop::Failed(error);
         }
         loop {
@@ -148,7 +170,7 @@ impl<Q: Qdisc> SendSide<Q> {
                 return Stop::RingFull;
             }
             let end = self.send_burst(shared, ring, at);
-            if let Err(error) = self.kick(ring, at.now_ns) {
+            if let Err(error) = self.kick(shared, ring, at.now_ns) {
                 return Stop::Failed(error);
             }
             match end {
@@ -166,7 +188,7 @@ impl<Q: Qdisc> SendSide<Q> {
     }
 
     /// Puts a burst into the ring.
-    #[inline]
+    #[inline(always)]
     fn send_burst<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,
         shared: &Shared<M>,
@@ -176,12 +198,14 @@ impl<Q: Qdisc> SendSide<Q> {
         let mut sending = Sending {
             shared,
             ledger: &mut self.ledger,
-            counters: &mut self.counters,
             kick_owed: &mut self.kick_owed,
             budget: self.budget.as_ref(),
             unit: self.unit,
             mark: self.mark,
+            burst_packets: self.burst_packets,
             left_packets: self.burst_packets,
+            sent_bytes: 0,
+            refused_packets: 0,
             end: BurstEnd::Empty,
             slots_of_largest: ring.slots_of_largest(),
             ring,
@@ -197,11 +221,16 @@ impl<Q: Qdisc> SendSide<Q> {
 
     /// Rings the doorbell for what the device was not told of yet.
     #[inline]
-    fn kick<R: TxRing>(&mut self, ring: &mut R, now_ns: u64) -> Result<(), R::Error> {
+    fn kick<M: Sharing, R: TxRing>(
+        &mut self,
+        shared: &Shared<M>,
+        ring: &mut R,
+        now_ns: u64,
+    ) -> Result<(), R::Error> {
         if self.kick_owed {
             ring.kick(now_ns)?;
             self.kick_owed = false;
-            self.counters.kicks += 1;
+            add(&shared.published.sender.kicks, 1);
         }
         Ok(())
     }
@@ -214,7 +243,7 @@ impl<Q: Qdisc> SendSide<Q> {
         let (ledger, budget) = (&self.ledger, self.budget.as_ref());
         let has_room = || has_room(ledger, shared, budget);
         if shared.stack.close_unless(has_room) {
-            self.counters.limit_stops += 1;
+            add(&shared.published.sender.limit_stops, 1);
             at.probe.event(at.now_ns, Event::Stopped(StopReason::Limit));
         }
     }
@@ -227,7 +256,7 @@ impl<Q: Qdisc> SendSide<Q> {
     ) {
         let has_slots = || ring.slots_free() >= ring.slots_of_largest();
         if shared.driver.close_unless(has_slots) {
-            self.counters.ring_stops += 1;
+            add(&shared.published.sender.ring_stops, 1);
             let event = Event::Stopped(StopReason::RingFull);
             at.probe.event(at.now_ns, event);
         }
@@ -250,11 +279,13 @@ impl<Q: Qdisc> SendSide<Q> {
         }
     }
 
-    pub(super) fn flush<S: PacketSink + ?Sized, P: Probe>(&mut self, at: Context<'_, S, P>) {
-        let mut sink = CountedSink {
-            at,
-            counters: &mut self.counters,
-        };
+    pub(super) fn flush<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        at: Context<'_, S, P>,
+    ) {
+        let counters = &shared.published.sender;
+        let mut sink = CountedSink { at, counters };
         self.discipline
             .drain(&mut |packet| sink.dropped(packet, DropReason::Flushed));
     }
@@ -288,12 +319,14 @@ fn has_room<M: Sharing>(
 struct Sending<'a, 'b, M: Sharing, R, S: ?Sized, P> {
     shared: &'a Shared<M>,
     ledger: &'a mut SenderLedger,
-    counters: &'a mut SenderCounters,
     kick_owed: &'a mut bool,
     budget: Option<&'a Member>,
-    unit: Unit,
+    unit: UnitOf,
     mark: SentMark,
+    burst_packets: u32,
     left_packets: u32,
+    sent_bytes: u64,
+    refused_packets: u32,
     end: BurstEnd,
     slots_of_largest: u32,
     ring: &'a mut R,
@@ -337,10 +370,10 @@ impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Sending<'_, '_, M,
     fn refuse(&mut self, packet: Packet, units: u32) {
         self.ledger.unqueue(&self.shared.ledger, units);
         if let Some(budget) = self.budget {
-            budget.uncharge(packet.counted_bytes());
+            budget.uncharge(packet.wire_bytes());
         }
-        self.counters.sent_packets -= 1;
-        self.counters.sent_bytes -= u64::from(packet.counted_bytes());
+        self.refused_packets += 1;
+        self.sent_bytes -= u64::from(packet.wire_bytes());
         self.dropped(packet, DropReason::DeviceRefused);
     }
 }
@@ -348,25 +381,20 @@ impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Sending<'_, '_, M,
 impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burst
     for Sending<'_, '_, M, R, S, P>
 {
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, mut packet: Packet) -> bool {
         let now_ns = self.at.now_ns;
         self.at.probe.event(now_ns, Event::Dequeued(&packet));
-        let bytes = packet.counted_bytes();
-        let units = match self.unit {
-            Unit::Bytes => bytes,
-            Unit::Packets => 1,
-        };
+        let bytes = packet.wire_bytes();
+        let units = self.unit.of(bytes);
         if !self.count(units, bytes) {
             self.dropped(packet, DropReason::Uncountable);
             return self.goes_on();
         }
         packet.sent = self.mark;
-        self.counters.sent_packets += 1;
-        self.counters.sent_bytes += u64::from(bytes);
+        self.sent_bytes += u64::from(bytes);
         self.at.probe.event(now_ns, Event::Sent(&packet));
         self.left_packets -= 1;
-        *self.kick_owed = true;
         if let Err(packet) = self.ring.submit(packet, now_ns) {
             self.refuse(packet, units);
         }
@@ -380,21 +408,22 @@ impl<M: Sharing, R, S: PacketSink + ?Sized, P: Probe> PacketSink for Sending<'_,
     }
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        dropped(packet, reason, self.counters, self.at);
+        let counters = &self.shared.published.sender;
+        dropped(packet, reason, counters, self.at);
     }
 
     fn marked(&mut self, packet: &Packet) {
-        marked(packet, self.counters, self.at);
+        marked(packet, &self.shared.published.sender, self.at);
     }
 }
 
 /// Counts drops and marks on their way to the caller's sink.
-struct CountedSink<'a, 'b, S: ?Sized, P> {
+struct CountedSink<'a, 'b, M: Sharing, S: ?Sized, P> {
     at: Context<'b, S, P>,
-    counters: &'a mut SenderCounters,
+    counters: &'a SenderCells<M>,
 }
 
-impl<S: PacketSink + ?Sized, P: Probe> PacketSink for CountedSink<'_, '_, S, P> {
+impl<M: Sharing, S: PacketSink + ?Sized, P: Probe> PacketSink for CountedSink<'_, '_, M, S, P> {
     fn freed(&mut self, packet: Packet) {
         self.at.sink.freed(packet);
     }
@@ -408,25 +437,38 @@ impl<S: PacketSink + ?Sized, P: Probe> PacketSink for CountedSink<'_, '_, S, P> 
     }
 }
 
+/// Also when a sink panics in the middle of a burst.
+impl<M: Sharing, R, S: ?Sized, P> Drop for Sending<'_, '_, M, R, S, P> {
+    #[inline]
+    fn drop(&mut self) {
+        let submitted = self.burst_packets - self.left_packets;
+        let counters = &self.shared.published.sender;
+        let sent = u64::from(submitted - self.refused_packets);
+        add(&counters.sent_packets, sent);
+        add(&counters.sent_bytes, self.sent_bytes);
+        *self.kick_owed |= submitted > 0;
+    }
+}
+
 #[inline(never)]
-fn dropped<S: PacketSink + ?Sized, P: Probe>(
+fn dropped<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
     packet: Packet,
     reason: DropReason,
-    counters: &mut SenderCounters,
+    counters: &SenderCells<M>,
     at: &mut Context<'_, S, P>,
 ) {
-    counters.drops.count(reason);
+    counters.dropped(reason);
     at.probe.event(at.now_ns, Event::Dropped(&packet, reason));
     at.sink.dropped(packet, reason);
 }
 
 #[inline(never)]
-fn marked<S: PacketSink + ?Sized, P: Probe>(
+fn marked<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
     packet: &Packet,
-    counters: &mut SenderCounters,
+    counters: &SenderCells<M>,
     at: &mut Context<'_, S, P>,
 ) {
-    counters.marked_packets += 1;
+    add(&counters.marked_packets, 1);
     at.probe.event(at.now_ns, Event::Marked(packet));
     at.sink.marked(packet);
 }

@@ -52,7 +52,7 @@ impl<R, Q: Qdisc, P: Probe> Sender<R, Q, P> {
             sink,
             probe,
         };
-        self.side.enqueue(packet, at);
+        self.side.enqueue(&self.shared, packet, at);
     }
 
     /// Hands `packet` to the discipline only if it can be kept.
@@ -71,7 +71,7 @@ impl<R, Q: Qdisc, P: Probe> Sender<R, Q, P> {
             sink,
             probe,
         };
-        self.side.offer(packet, at)
+        self.side.offer(&self.shared, packet, at)
     }
 
     /// For a sender that found no room after [`run`](Self::run): asks for a wake-up through the
@@ -92,7 +92,7 @@ impl<R, Q: Qdisc, P: Probe> Sender<R, Q, P> {
             sink,
             probe,
         };
-        self.side.flush(at);
+        self.side.flush(&self.shared, at);
     }
 
     /// Asks for a reset: this half begins it at its next [`run`](Self::run), the other half ends it
@@ -123,7 +123,7 @@ impl<R, Q: Qdisc, P: Probe> Sender<R, Q, P> {
 
     /// What this half did so far.
     pub fn counters(&self) -> SenderCounters {
-        self.side.counters
+        self.shared.published.sender.read()
     }
 
     /// What any thread may watch the queue through.

@@ -44,6 +44,11 @@ impl<M: Sharing> Shared<M> {
             to.close_unless(|| !from.is_closed());
         }
         shared.resets_asked.add(self.resets_asked.load());
+        shared.published.sender.set(&self.published.sender.read());
+        shared
+            .published
+            .completer
+            .set(&self.published.completer.read());
         shared
     }
 

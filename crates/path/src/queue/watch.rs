@@ -6,36 +6,27 @@ use core::fmt;
 use taut_dql::Config;
 
 use super::Snapshot;
-use super::counters::{CompleterCounters, Drops, SenderCounters};
+use super::counters::{CompleterCells, CompleterCounters, SenderCells, SenderCounters};
 use super::shared::Shared;
 use crate::knobs::{Knob, KnobError, Setting};
-use crate::packet::DropReason;
 use crate::sharing::{Number, Sharing, Threads, Wide};
 
-const REASONS: usize = DropReason::ALL.len();
-
-/// What each half last published, and what others asked for.
+/// What each half counts, and what others asked for.
 #[derive(Debug)]
 pub(crate) struct Published<M: Sharing> {
-    sender: SenderReport<M>,
-    completer: CompleterReport<M>,
+    pub(super) sender: SenderCells<M>,
+    pub(super) completer: CompleterCells<M>,
+    config: ConfigCells<M>,
     asked: Asked<M>,
 }
 
-/// Written by the sender only.
+/// The settings of the limit. Written by the completer only.
 #[derive(Debug)]
 #[repr(align(128))]
-struct SenderReport<M: Sharing> {
-    counters: [M::Wide; 7],
-    drops: [M::Wide; REASONS],
-}
-
-/// Written by the completer only.
-#[derive(Debug)]
-#[repr(align(128))]
-struct CompleterReport<M: Sharing> {
-    counters: [M::Wide; 11],
-    limits: [M::Number; 3],
+struct ConfigCells<M: Sharing> {
+    limit: M::Number,
+    min_limit: M::Number,
+    max_limit: M::Number,
     hold_time_ns: M::Wide,
 }
 
@@ -58,102 +49,44 @@ pub(super) struct Heard {
 
 impl<M: Sharing> Published<M> {
     pub(super) fn new() -> Self {
-        let number = |_| M::Number::new(0);
+        let number = || M::Number::new(0);
         Self {
-            sender: SenderReport {
-                counters: core::array::from_fn(|_| M::Wide::new(0)),
-                drops: core::array::from_fn(|_| M::Wide::new(0)),
-            },
-            completer: CompleterReport {
-                counters: core::array::from_fn(|_| M::Wide::new(0)),
-                limits: core::array::from_fn(number),
+            sender: SenderCells::new(),
+            completer: CompleterCells::new(),
+            config: ConfigCells {
+                limit: number(),
+                min_limit: number(),
+                max_limit: number(),
                 hold_time_ns: M::Wide::new(0),
             },
             asked: Asked {
-                total: M::Number::new(0),
-                values: core::array::from_fn(number),
-                times: core::array::from_fn(number),
+                total: number(),
+                values: core::array::from_fn(|_| number()),
+                times: core::array::from_fn(|_| number()),
             },
         }
     }
 
-    /// For the sender: lets others see what it did.
-    pub(super) fn sender(&self, of: &SenderCounters) {
-        let values = [
-            of.enqueued_packets,
-            of.sent_packets,
-            of.sent_bytes,
-            of.marked_packets,
-            of.limit_stops,
-            of.ring_stops,
-            of.kicks,
-        ];
-        store(&self.sender.counters, values);
-        store(&self.sender.drops, of.drops.by_reason());
+    /// For the completer: lets others see the limit.
+    #[inline]
+    pub(super) fn limit(&self, limit: u32) {
+        self.config.limit.store(limit);
     }
 
-    /// For the completer: lets others see what it did, and the limit.
-    pub(super) fn completer(&self, of: &CompleterCounters, config: &Config) {
-        let values = [
-            of.completed_packets,
-            of.completed_bytes,
-            of.late_packets,
-            of.stray_packets,
-            of.orphaned_packets,
-            of.rounds,
-            of.starved,
-            of.resets,
-            of.repairs,
-            of.stalls,
-            of.longest_stall_ns,
-        ];
-        store(&self.completer.counters, values);
-        let limits = [config.limit, config.min_limit, config.max_limit];
-        for (to, value) in self.completer.limits.iter().zip(limits) {
-            to.store(value);
-        }
-        self.completer.hold_time_ns.store(config.hold_time_ns);
-    }
-
-    fn sender_counters(&self) -> SenderCounters {
-        let at = |index: usize| self.sender.counters[index].load();
-        let drops = core::array::from_fn(|index: usize| self.sender.drops[index].load());
-        SenderCounters {
-            enqueued_packets: at(0),
-            sent_packets: at(1),
-            sent_bytes: at(2),
-            marked_packets: at(3),
-            limit_stops: at(4),
-            ring_stops: at(5),
-            kicks: at(6),
-            drops: Drops::of_reasons(drops),
-        }
-    }
-
-    fn completer_counters(&self) -> CompleterCounters {
-        let at = |index: usize| self.completer.counters[index].load();
-        CompleterCounters {
-            completed_packets: at(0),
-            completed_bytes: at(1),
-            late_packets: at(2),
-            stray_packets: at(3),
-            orphaned_packets: at(4),
-            rounds: at(5),
-            starved: at(6),
-            resets: at(7),
-            repairs: at(8),
-            stalls: at(9),
-            longest_stall_ns: at(10),
-        }
+    /// For the completer: lets others see the settings.
+    pub(super) fn set_config(&self, config: &Config) {
+        self.config.limit.store(config.limit);
+        self.config.min_limit.store(config.min_limit);
+        self.config.max_limit.store(config.max_limit);
+        self.config.hold_time_ns.store(config.hold_time_ns);
     }
 
     fn config(&self) -> Config {
-        let limit = |index: usize| self.completer.limits[index].load();
         Config {
-            limit: limit(0),
-            min_limit: limit(1),
-            max_limit: limit(2),
-            hold_time_ns: self.completer.hold_time_ns.load(),
+            limit: self.config.limit.load(),
+            min_limit: self.config.min_limit.load(),
+            max_limit: self.config.max_limit.load(),
+            hold_time_ns: self.config.hold_time_ns.load(),
         }
     }
 
@@ -182,14 +115,8 @@ impl<M: Sharing> Published<M> {
     }
 }
 
-fn store<W: Wide, const N: usize>(to: &[W; N], values: [u64; N]) {
-    for (to, value) in to.iter().zip(values) {
-        to.store(value);
-    }
-}
-
 /// A queue as another thread sees it. Each field is true, the set is not atomic: both halves go on
-/// while it is taken. Counters are those of the last call of each half.
+/// while it is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WatchSnapshot {
     /// The limit and what is in flight; its totals stay 0.
@@ -225,8 +152,8 @@ impl Watch {
                 in_flight: self.shared.ledger.in_flight(),
                 ..Snapshot::default()
             },
-            sender: self.shared.published.sender_counters(),
-            completer: self.shared.published.completer_counters(),
+            sender: self.shared.published.sender.read(),
+            completer: self.shared.published.completer.read(),
             wakeups: self.shared.room.wakeups(),
         }
     }

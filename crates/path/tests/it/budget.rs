@@ -3,48 +3,58 @@
 use std::sync::Arc;
 use std::task::Waker;
 
-use crate::support::{Books, Broken, FakeRing, Wakes, packet};
+use crate::support::{Books, Broken, SharedRing, Wakes, packet};
 use taut_dql::Config;
-use taut_path::Stop;
-use taut_path::budget::{self, Budget, Budgeted, Setup};
-use taut_path::limit::{Dynamic, Fixed, Limit};
+use taut_path::budget::{self, Budget};
+use taut_path::limit::{Dynamic, Fixed};
 use taut_path::qdisc::Fifo;
-use taut_path::queue::{QueueConfig, QueueConfigError, TxQueue};
+use taut_path::queue::{Completer, QueueConfigError, Sender};
+use taut_path::{AnyLimit, Queue, Stop};
 
 const BYTES: u32 = 1_000;
 
-type Queue<R> = TxQueue<Budgeted<Fixed, R>, FakeRing>;
+/// The two halves of a queue in one hand, and its ring.
+struct Joined {
+    sender: Sender<SharedRing, Fifo>,
+    completer: Completer<SharedRing, Fixed>,
+    ring: SharedRing,
+}
 
-struct Device<R: Limit> {
-    budget: Budget<R>,
-    queues: Vec<Queue<R>>,
+struct Device {
+    budget: Budget,
+    queues: Vec<Joined>,
     wakes: Vec<Arc<Wakes>>,
     books: Books,
     now_ns: u64,
     frames: u32,
 }
 
-impl<R: Limit> Device<R> {
-    fn new(rule: R, own_limits: &[Fixed], slots: u32) -> Self {
+impl Device {
+    fn new(rule: AnyLimit, own_limits: &[Fixed], slots: u32) -> Self {
         Self::every(0, rule, own_limits, slots)
     }
 
     /// The rule is told once in `interval_ns`.
-    fn every(interval_ns: u64, rule: R, own_limits: &[Fixed], slots: u32) -> Self {
+    fn every(interval_ns: u64, rule: AnyLimit, own_limits: &[Fixed], slots: u32) -> Self {
         let wakes: Vec<Arc<Wakes>> = own_limits.iter().map(|_| Arc::default()).collect();
-        let setups = own_limits.iter().zip(&wakes).map(|(&limit, wakes)| Setup {
-            discipline: Box::new(Fifo::new(10_000)),
-            limit,
-            config: QueueConfig {
-                waker: Waker::from(wakes.clone()),
-                ..QueueConfig::new(slots)
-            },
+        let rings: Vec<SharedRing> = own_limits.iter().map(|_| SharedRing::new(slots)).collect();
+        let own = own_limits.iter().zip(&wakes).zip(&rings);
+        let queues = own.map(|((&limit, wakes), ring)| {
+            Queue::builder(ring.clone(), ring.clone())
+                .with_limit(limit)
+                .with_qdisc(Fifo::new(10_000))
+                .waker(Waker::from(wakes.clone()))
+                .build(0)
+                .expect("valid settings")
         });
-        let (budget, halves) =
-            budget::split(rule, interval_ns, setups.collect(), 0).expect("valid settings");
-        let queues = halves.into_iter();
-        let queues =
-            queues.map(|(sender, reaper)| TxQueue::of(sender, reaper, FakeRing::new(slots), ()));
+        let joined = budget::join(rule, interval_ns, queues.collect(), 0);
+        let (budget, halves) = joined.expect("the rule counts bytes");
+        let queues = halves.into_iter().zip(rings);
+        let queues = queues.map(|((sender, completer, _), ring)| Joined {
+            sender,
+            completer,
+            ring,
+        });
         Self {
             budget,
             queues: queues.collect(),
@@ -59,16 +69,18 @@ impl<R: Limit> Device<R> {
         for _ in 0..packets {
             let packet = packet(self.frames, BYTES);
             self.frames += 1;
-            self.queues[queue].enqueue(packet, self.now_ns, &mut self.books);
+            self.queues[queue]
+                .sender
+                .enqueue(packet, self.now_ns, &mut self.books);
         }
     }
 
     /// Runs a queue as an owner does: asks to be woken when it is stopped.
     fn run(&mut self, queue: usize) -> Stop<Broken> {
         loop {
-            let stop = self.queues[queue].run(self.now_ns, &mut self.books);
+            let stop = self.queues[queue].sender.run(self.now_ns, &mut self.books);
             let stopped = matches!(stop, Stop::Limit | Stop::RingFull);
-            if !stopped || self.queues[queue].sender().must_wait() {
+            if !stopped || self.queues[queue].sender.must_wait() {
                 return stop;
             }
         }
@@ -81,8 +93,10 @@ impl<R: Limit> Device<R> {
     /// The device finishes packets of one queue and interrupts; whoever is started runs.
     fn complete(&mut self, queue: usize, packets: usize) {
         self.now_ns += 1_000;
-        self.queues[queue].driver_mut().finish(packets);
-        let round = self.queues[queue].complete(self.now_ns, &mut self.books);
+        self.queues[queue].ring.get().finish(packets);
+        let round = self.queues[queue]
+            .completer
+            .complete(self.now_ns, &mut self.books);
         if round.expect("nothing is broken").schedule {
             self.run(queue);
         }
@@ -91,11 +105,11 @@ impl<R: Limit> Device<R> {
         }
     }
 
-    fn in_flight(&self, queue: usize) -> u64 {
-        u64::from(self.queues[queue].snapshot().in_flight)
+    fn in_flight(&self, queue: usize) -> u32 {
+        self.queues[queue].completer.snapshot().in_flight
     }
 
-    fn sum(&self) -> u64 {
+    fn sum(&self) -> u32 {
         (0..self.queues.len())
             .map(|queue| self.in_flight(queue))
             .sum()
@@ -103,9 +117,9 @@ impl<R: Limit> Device<R> {
 }
 
 /// `count` queues that could have 100 packets in flight each, under a budget of 10.
-fn ten_packets_for(count: usize) -> Device<Fixed> {
+fn ten_packets_for(count: usize) -> Device {
     let own = vec![Fixed::bytes(100 * BYTES); count];
-    Device::new(Fixed::bytes(10 * BYTES), &own, 128)
+    Device::new(AnyLimit::bytes(10 * BYTES), &own, 128)
 }
 
 #[test]
@@ -116,8 +130,8 @@ fn queues_together_stay_within_the_budget_and_one_object_each() {
         assert_eq!(device.run(queue), Stop::Limit);
     }
     // 10 and the one more that a soft limit admits, and one for each that found nothing left.
-    assert_eq!(device.in_flight(0), 11 * u64::from(BYTES));
-    assert_eq!(device.sum(), 18 * u64::from(BYTES));
+    assert_eq!(device.in_flight(0), 11 * BYTES);
+    assert_eq!(device.sum(), 18 * BYTES);
     assert_eq!(device.budget.in_flight_bytes(), device.sum());
     for queue in 0..8 {
         assert_eq!(
@@ -130,13 +144,13 @@ fn queues_together_stay_within_the_budget_and_one_object_each() {
 #[test]
 fn one_queue_alone_may_use_the_whole_budget_and_its_own_limit_still_holds() {
     let own = [Fixed::bytes(3 * BYTES), Fixed::bytes(100 * BYTES)];
-    let mut device = Device::new(Fixed::bytes(10 * BYTES), &own, 128);
+    let mut device = Device::new(AnyLimit::bytes(10 * BYTES), &own, 128);
     for queue in 0..2 {
         device.enqueue(queue, 50);
         device.run(queue);
     }
-    assert_eq!(device.in_flight(0), 4 * u64::from(BYTES));
-    assert_eq!(device.in_flight(1), 7 * u64::from(BYTES));
+    assert_eq!(device.in_flight(0), 4 * BYTES);
+    assert_eq!(device.in_flight(1), 7 * BYTES);
 }
 
 #[test]
@@ -146,14 +160,10 @@ fn a_completion_on_one_queue_starts_another_that_waits() {
     assert_eq!(device.run(0), Stop::Limit);
     device.enqueue(1, 5);
     assert_eq!(device.run(1), Stop::Limit);
-    assert_eq!(
-        device.in_flight(1),
-        u64::from(BYTES),
-        "it may always send one"
-    );
+    assert_eq!(device.in_flight(1), BYTES, "it may always send one");
     device.complete(0, 5);
-    assert_eq!(device.in_flight(1), 5 * u64::from(BYTES));
-    assert_eq!(device.queues[1].sender().backlog().packets, 0);
+    assert_eq!(device.in_flight(1), 5 * BYTES);
+    assert_eq!(device.queues[1].sender.backlog().packets, 0);
     assert!(device.budget.starts() > 0);
 }
 
@@ -166,10 +176,10 @@ fn a_queue_without_packets_passes_the_room_on_to_the_next_in_line() {
     device.enqueue(2, 2);
     device.run(1);
     device.run(2);
-    device.queues[1].flush(0, &mut device.books);
+    device.queues[1].sender.flush(0, &mut device.books);
     // Room for two: queues 0 and 1 are first in line and have nothing left to send.
     device.complete(0, 4);
-    assert_eq!(device.in_flight(2), 2 * u64::from(BYTES));
+    assert_eq!(device.in_flight(2), 2 * BYTES);
 }
 
 #[test]
@@ -177,7 +187,7 @@ fn a_queue_whose_ring_is_full_does_not_hold_up_the_line() {
     let mut device = ten_packets_for(3);
     device.enqueue(0, 50);
     device.run(0);
-    device.queues[1].driver_mut().slots = 1;
+    device.queues[1].ring.get().slots = 1;
     for queue in [1, 2] {
         device.enqueue(queue, 3);
         device.run(queue);
@@ -186,7 +196,7 @@ fn a_queue_whose_ring_is_full_does_not_hold_up_the_line() {
     for _ in 0..4 {
         device.complete(0, 4);
     }
-    assert_eq!(device.in_flight(2), 3 * u64::from(BYTES));
+    assert_eq!(device.in_flight(2), 3 * BYTES);
 }
 
 #[test]
@@ -197,10 +207,10 @@ fn a_paused_queue_that_holds_the_budget_does_not_stop_the_others() {
     device.enqueue(1, 20);
     device.run(1);
     for _ in 0..19 {
-        assert_eq!(device.in_flight(1), u64::from(BYTES));
+        assert_eq!(device.in_flight(1), BYTES);
         device.complete(1, 1);
     }
-    assert_eq!(device.queues[1].sender().counters().sent_packets, 20);
+    assert_eq!(device.queues[1].sender.counters().sent_packets, 20);
 }
 
 #[test]
@@ -217,7 +227,7 @@ fn saturated_queues_have_equal_turns_whoever_comes_first() {
     }
     let sent = device.queues.iter();
     let sent: Vec<u64> = sent
-        .map(|queue| queue.sender().counters().sent_packets)
+        .map(|queue| queue.sender.counters().sent_packets)
         .collect();
     let (least, most) = (sent.iter().min().unwrap(), sent.iter().max().unwrap());
     assert!(most - least <= most / 10, "{sent:?}");
@@ -230,13 +240,20 @@ fn a_reset_gives_back_what_the_queue_had_in_flight_once() {
     device.run(0);
     device.enqueue(1, 50);
     device.run(1);
-    device.queues[0].reset(device.now_ns);
+    device.queues[0].sender.ask_reset();
+    device.run(0);
+    let round = device.queues[0]
+        .completer
+        .complete(device.now_ns, &mut device.books);
+    assert!(round.expect("nothing is broken").schedule);
     assert_eq!(device.budget.in_flight_bytes(), device.in_flight(1));
     assert!(device.woken(1), "there is room, and it was in line");
     device.run(1);
     let (before, late) = (device.sum(), 11);
-    device.queues[0].driver_mut().finish(late);
-    let round = device.queues[0].complete(1_000, &mut device.books);
+    device.queues[0].ring.get().finish(late);
+    let round = device.queues[0]
+        .completer
+        .complete(1_000, &mut device.books);
     assert_eq!(round.expect("late is no error").late_packets, late as u32);
     assert_eq!(device.budget.in_flight_bytes(), before);
 }
@@ -244,29 +261,29 @@ fn a_reset_gives_back_what_the_queue_had_in_flight_once() {
 #[test]
 fn what_the_budget_cannot_count_is_dropped_with_a_reason() {
     let own = [Fixed::off()];
-    let mut device = Device::new(Fixed::off(), &own, 16);
+    let mut device = Device::new(AnyLimit::off(), &own, 16);
     let large = packet(0, taut_dql::MAX_OBJECT);
     for frame in 1..=4 {
         let packet = packet(frame, taut_dql::MAX_OBJECT);
-        device.queues[0].enqueue(packet, 0, &mut device.books);
+        device.queues[0]
+            .sender
+            .enqueue(packet, 0, &mut device.books);
     }
-    device.queues[0].enqueue(large, 0, &mut device.books);
+    device.queues[0].sender.enqueue(large, 0, &mut device.books);
     device.run(0);
     // 2^30 hold three of 2^28 - 1 and what is left is less than a fourth by 3 bytes: four fit.
-    assert_eq!(device.queues[0].sender().counters().sent_packets, 4);
+    assert_eq!(device.queues[0].sender.counters().sent_packets, 4);
     assert_eq!(device.books.dropped.len(), 1);
 }
 
 #[test]
 fn linux_rule_over_all_queues_keeps_the_wire_busy_with_at_most_two_intervals() {
     let own = [Fixed::off(); 4];
-    let rule = Dynamic {
-        config: Config {
-            hold_time_ns: 1_000_000,
-            ..Config::default()
-        },
-        ..Dynamic::default()
-    };
+    let rule = Dynamic::new(Config {
+        hold_time_ns: 1_000_000,
+        ..Config::default()
+    });
+    let rule = AnyLimit::new(rule.expect("the bounds are in order"));
     let mut device = Device::every(4_000, rule, &own, 4_096);
     for queue in 0..4 {
         device.enqueue(queue, 10_000);
@@ -279,10 +296,10 @@ fn linux_rule_over_all_queues_keeps_the_wire_busy_with_at_most_two_intervals() {
         for _ in 0..5 {
             let busy = (0..4).map(|step| (next + step) % 4);
             let mut busy =
-                busy.filter(|&queue| !device.queues[queue].driver().in_device.is_empty());
+                busy.filter(|&queue| !device.queues[queue].ring.get().in_device.is_empty());
             match busy.next() {
                 Some(queue) => {
-                    device.queues[queue].driver_mut().finish(1);
+                    device.queues[queue].ring.get().finish(1);
                     next = queue + 1;
                 }
                 None if round > 100 => idle += 1,
@@ -301,18 +318,28 @@ fn linux_rule_over_all_queues_keeps_the_wire_busy_with_at_most_two_intervals() {
         idle < 8_000 * 5 / 100,
         "{idle} packets' time of the wire was lost"
     );
-    assert!(device.sum() <= limit as u64 + 4 * u64::from(BYTES));
+    assert!(device.sum() <= limit as u32 + 4 * BYTES);
 }
 
 #[test]
 fn a_budget_in_packets_is_refused() {
-    let setup = Setup {
-        discipline: Box::new(Fifo::new(8)),
-        limit: Fixed::packets(4),
-        config: QueueConfig::new(8),
-    };
-    let refused = budget::split(Fixed::packets(4), 0, vec![setup], 0).map(|_| ());
+    let ring = SharedRing::new(8);
+    let queue = Queue::builder(ring.clone(), ring).build(0).expect("valid");
+    let refused = budget::join(AnyLimit::packets(4), 0, vec![queue], 0).map(drop);
     let error = refused.expect_err("it would let in four bytes");
     assert_eq!(error, QueueConfigError::BudgetNotInBytes);
     assert!(error.to_string().contains("counts bytes"), "{error}");
+}
+
+#[test]
+fn a_queue_that_has_something_in_flight_cannot_join_a_budget() {
+    let ring = SharedRing::new(8);
+    let built = Queue::builder(ring.clone(), ring).build(0);
+    let mut queue = built.expect("valid settings");
+    let mut books = Books::default();
+    queue.enqueue(packet(0, BYTES), 0, &mut books);
+    queue.run(0, &mut books);
+    assert_eq!(queue.in_flight(), BYTES);
+    let refused = budget::join(AnyLimit::dql(), 0, vec![queue], 0).map(drop);
+    assert_eq!(refused.err(), Some(QueueConfigError::NotNew));
 }

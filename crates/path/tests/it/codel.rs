@@ -38,7 +38,7 @@ impl Line {
     fn enqueue(&mut self, packets: u32) {
         for _ in 0..packets {
             let mut packet = packet(self.next_frame, self.bytes);
-            packet.ecn = self.ecn;
+            packet.set_ecn(self.ecn);
             self.next_frame += 1;
             self.codel.enqueue(packet, self.now_ns, &mut self.books);
         }
@@ -51,7 +51,7 @@ impl Line {
     fn dequeue(&mut self) {
         let before = self.signals();
         if let Some(packet) = self.codel.dequeue(self.now_ns, &mut self.books) {
-            let ecn = packet.ecn;
+            let ecn = packet.ecn();
             self.sent
                 .push((self.now_ns, packet.into_frame().index(), ecn));
         }

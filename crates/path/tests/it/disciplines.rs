@@ -277,16 +277,16 @@ proptest! {
                 now_ns += step.wait_ns;
                 let ended = books.dropped.len();
                 if step.enqueue {
-                    let mut packet = packet(frame as u32, step.bytes);
-                    packet.charge_bytes = step.bytes + 700;
+                    let packet = packet(frame as u32, step.bytes);
+                    let mut packet = packet.with_memory(step.bytes + 700);
                     (packet.priority, packet.flow) = (step.class, (step.class % 5).into());
-                    packet.ecn = [Ecn::NotCapable, Ecn::Capable, Ecn::Marked][step.class as usize % 3];
+                    packet.set_ecn([Ecn::NotCapable, Ecn::Capable, Ecn::Marked][step.class as usize % 3]);
                     count(&mut went_in, step.bytes);
                     let accepts = discipline.accepts(&packet);
                     discipline.enqueue(packet, now_ns, &mut books);
                     prop_assert_eq!(accepts, ended == books.dropped.len(), "accepts: {}", text);
                 } else if let Some(packet) = discipline.dequeue(now_ns, &mut books) {
-                    count(&mut came_out, packet.wire_bytes);
+                    count(&mut came_out, packet.wire_bytes());
                     frames.push(packet.into_frame().index());
                 } else {
                     prop_assert_eq!(discipline.backlog().packets, 0, "none comes: {}", text);

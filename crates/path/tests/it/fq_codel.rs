@@ -102,7 +102,7 @@ impl Backlogged {
             .iter()
             .position(|&flow| flow == packet.flow)
             .expect("it is ours");
-        self.sent_bytes[at] += u64::from(packet.wire_bytes);
+        self.sent_bytes[at] += u64::from(packet.wire_bytes());
         drop(packet.into_frame());
         self.enqueue(at);
     }
@@ -207,9 +207,8 @@ impl Full {
 
     fn enqueue(&mut self, flow: usize, packets: u32, bytes: u32, charge_bytes: u32) {
         for _ in 0..packets {
-            let mut packet = packet(self.next_frame, bytes);
+            let mut packet = packet(self.next_frame, bytes).with_memory(charge_bytes);
             packet.flow = self.flows[flow];
-            packet.charge_bytes = charge_bytes;
             self.next_frame += 1;
             let (before, accepts) = (self.books.dropped.len(), self.fq.accepts(&packet));
             self.fq.enqueue(packet, 0, &mut self.books);
@@ -380,7 +379,8 @@ fn each_flow_is_held_to_the_target_by_itself() {
     let (mut now_ns, mut frame) = (0, 0);
     let mut send = |fq: &mut FqCodel, flow: usize, ecn, now_ns, books: &mut Books| {
         let mut packet = packet(frame, 1514);
-        (packet.flow, packet.ecn) = (flows[flow], ecn);
+        packet.flow = flows[flow];
+        packet.set_ecn(ecn);
         frame += 1;
         fq.enqueue(packet, now_ns, books);
         flow

@@ -2,6 +2,7 @@
 //! fixed limit with the same promise, and what they lose.
 
 use crate::trace::{Pattern, Played, optimum, play};
+use taut_dql::Config;
 use taut_path::limit::{Dynamic, Ladder, Limit, Need};
 
 const US: u64 = 1_000;
@@ -272,23 +273,21 @@ fn the_limit_is_what_finishes_in_one_interval() {
 
 #[test]
 fn bounds_hold_whatever_is_needed() {
-    fn within<L: Limit + Copy>(limit: L) {
+    fn within<L: Limit + Clone>(mut limit: L) {
+        let config = Config {
+            limit: 4_000,
+            min_limit: 4_000,
+            max_limit: 5_000,
+            ..limit.config()
+        };
+        limit.set_config(config).expect("the bounds are in order");
         let settles_at = |gap_ns: u64| {
             let pattern = Pattern::saturated(interrupts(1, || gap_ns, || 0), 0);
-            settled(&play(&pattern, limit))
+            settled(&play(&pattern, limit.clone()))
         };
         assert_eq!(settles_at(12 * US), 4_000, "a packet or two are needed");
         assert_eq!(settles_at(100 * US), 5_000, "nine packets are needed");
     }
-    let (min_limit, max_limit) = (4_000, 5_000);
-    within(Need {
-        min_limit,
-        max_limit,
-        ..Need::default()
-    });
-    within(Ladder {
-        min_limit,
-        max_limit,
-        ..Ladder::default()
-    });
+    within(Need::default());
+    within(Ladder::default());
 }

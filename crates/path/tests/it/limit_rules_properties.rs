@@ -1,11 +1,10 @@
 //! What must hold of the rules that size by need whatever they are told.
 
+use crate::support::rule::Ruled;
 use crate::trace::{Pattern, play};
 use proptest::prelude::*;
 use taut_dql::{MAX_LIMIT, MAX_OBJECT};
-use taut_path::limit::{
-    Done, Ladder, Limit, LimitCompleter, LimitKnob, LimitSender, Need, Utilisation,
-};
+use taut_path::limit::{Ladder, Limit, Need, Utilisation};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -39,40 +38,45 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// Plays any steps. The debug assertions of the rules are on: this is a part of the check.
 fn obey<L: Limit>(limit: L, steps: &[Step]) -> Result<(), TestCaseError> {
-    let (mut sender, mut completer) = limit.split(0).expect("valid settings");
+    let mut ruled = Ruled::new(limit);
     let (mut now_ns, mut in_flight) = (0_u64, 0_u64);
     for step in steps {
         match *step {
             Step::Queue(bytes) => {
                 let fits = bytes <= MAX_OBJECT && in_flight + u64::from(bytes) < 1 << 31;
-                prop_assert_eq!(sender.queued(bytes, now_ns).is_ok(), fits);
+                prop_assert_eq!(ruled.queued(bytes, now_ns).is_ok(), fits);
                 in_flight += if fits { u64::from(bytes) } else { 0 };
             }
-            Step::Refuse => sender.refused(),
+            Step::Refuse => ruled.refused(),
             Step::Complete(parts, more) => {
                 let bytes = u32::try_from(in_flight * parts / 16).expect("below 2^31");
-                let done = Done { packets: 1, bytes };
-                prop_assert_eq!(completer.completed(done, now_ns, more), Ok(()));
+                ruled.completed(bytes, now_ns, more);
                 in_flight -= u64::from(bytes);
             }
-            Step::Tick => prop_assert_eq!(completer.tick(now_ns), Ok(())),
+            Step::Tick => ruled.completed(0, now_ns, false),
             Step::Clock(by_ns) => now_ns = now_ns.saturating_add_signed(by_ns),
             Step::Set(knob, bytes) => {
-                let knob =
-                    [LimitKnob::Limit, LimitKnob::LimitMin, LimitKnob::LimitMax][knob as usize];
+                let before = ruled.rule.config();
+                let mut config = before;
+                *[
+                    &mut config.limit,
+                    &mut config.min_limit,
+                    &mut config.max_limit,
+                ][knob as usize] = bytes;
                 // Bounds that cross are refused.
-                let _ = completer.set(knob, bytes);
+                if ruled.rule.set_config(config).is_err() {
+                    prop_assert_eq!(ruled.rule.config(), before);
+                }
             }
             Step::Reset => {
-                L::reset(&mut sender, &mut completer, now_ns).expect("one queue");
+                ruled.reset(now_ns);
                 in_flight = 0;
             }
         }
-        let seen = completer.snapshot();
-        prop_assert_eq!(u64::from(seen.in_flight), in_flight);
-        prop_assert!(seen.limit <= MAX_LIMIT);
+        prop_assert_eq!(u64::from(ruled.in_flight()), in_flight);
+        prop_assert!(ruled.limit() <= MAX_LIMIT);
         prop_assert!(
-            in_flight > 0 || sender.has_room(),
+            in_flight > 0 || ruled.has_room(),
             "stuck with nothing in flight"
         );
     }
@@ -89,7 +93,7 @@ proptest! {
     ) {
         obey(Need::default(), &steps)?;
         let utilisation = Utilisation::from_ppm(ppm).expect("in range");
-        obey(Ladder { utilisation, ..Ladder::default() }, &steps)?;
+        obey(Ladder::new(utilisation), &steps)?;
     }
 
     /// Intervals in which nobody was refused never raise the limit, but for the sample that the
@@ -127,27 +131,30 @@ proptest! {
 }
 
 fn never_raised<L: Limit>(limit: L, steps: &[(u32, u64, u64, bool)]) -> Result<(), TestCaseError> {
-    let (mut sender, mut completer) = limit.split(0).expect("valid settings");
+    let mut ruled = Ruled::new(limit);
     let (mut now_ns, mut quiet) = (0, 0);
     for &(bytes, parts, gap_ns, refuse) in steps {
-        let before = completer.snapshot().limit;
-        if sender.has_room() {
-            sender.queued(bytes, now_ns).expect("countable");
+        let before = ruled.limit();
+        if ruled.has_room() {
+            ruled.queued(bytes, now_ns).expect("countable");
         }
         // A refusal without room stays one until there is room.
-        let refused = refuse && !sender.has_room();
+        let refused = refuse && !ruled.has_room();
         if refused {
-            sender.refused();
+            ruled.refused();
         }
         now_ns += gap_ns;
-        let bytes = (u64::from(sender.in_flight()) * parts / 16) as u32;
-        let had_room = completer.has_room();
-        completer
-            .completed(Done { packets: 1, bytes }, now_ns, false)
-            .expect("in flight");
-        quiet = if refused || !had_room { 0 } else { quiet + 1 };
+        let bytes = (u64::from(ruled.in_flight()) * parts / 16) as u32;
+        let had_room = ruled.has_room();
+        ruled.completed(bytes, now_ns, false);
+        // A round of nothing is no interval.
+        quiet = match () {
+            () if refused || !had_room => 0,
+            () if bytes > 0 => quiet + 1,
+            () => quiet,
+        };
         if quiet > 2 {
-            prop_assert!(completer.snapshot().limit <= before);
+            prop_assert!(ruled.limit() <= before);
         }
     }
     Ok(())

@@ -4,17 +4,20 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::support::{Bench, Books, FakeRing, packet};
-use taut_dql::{Error, Snapshot};
-use taut_path::limit::{Done, Fixed, Limit, LimitCompleter, LimitKnob, LimitSender};
+use taut_dql::{Config, Error};
+use taut_path::limit::{Fixed, Limit, Round, Unit};
 use taut_path::qdisc::{Backlog, Fifo, Qdisc};
 use taut_path::queue::QueueConfig;
-use taut_path::{Packet, PacketSink, Stop, TxQueue};
+use taut_path::{Packet, PacketSink, Queue, Stop};
 
+/// One round, as far as these tests look at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Heard {
-    Queued(u32),
-    Refused,
-    Completed { bytes: u32, more: bool },
+struct Heard {
+    units: u32,
+    in_flight: u32,
+    more: bool,
+    refusals: u32,
+    returned_ns: Option<u64>,
 }
 
 type Log = Rc<RefCell<Vec<Heard>>>;
@@ -23,90 +26,48 @@ type Log = Rc<RefCell<Vec<Heard>>>;
 struct Listening {
     inner: Fixed,
     log: Log,
-}
-
-struct Half<T> {
-    inner: T,
-    log: Log,
+    /// Whether it asks after each round when the sender comes back.
+    asks: bool,
 }
 
 impl Limit for Listening {
-    type Sender = Half<<Fixed as Limit>::Sender>;
-    type Completer = Half<<Fixed as Limit>::Completer>;
-
-    fn split(self, now_ns: u64) -> Result<(Self::Sender, Self::Completer), Error> {
-        let (sender, completer) = self.inner.split(now_ns)?;
-        let log = self.log;
-        Ok((
-            Half {
-                inner: sender,
-                log: log.clone(),
-            },
-            Half {
-                inner: completer,
-                log,
-            },
-        ))
+    fn unit(&self) -> Unit {
+        self.inner.unit()
     }
 
-    fn reset(
-        sender: &mut Self::Sender,
-        completer: &mut Self::Completer,
-        now_ns: u64,
-    ) -> Result<(), Error> {
-        Fixed::reset(&mut sender.inner, &mut completer.inner, now_ns)
-    }
-}
-
-impl<T: LimitSender> LimitSender for Half<T> {
-    fn queued(&mut self, bytes: u32, now_ns: u64) -> Result<(), Error> {
-        self.log.borrow_mut().push(Heard::Queued(bytes));
-        self.inner.queued(bytes, now_ns)
+    fn begin(&mut self, now_ns: u64) {
+        self.inner.begin(now_ns);
     }
 
-    fn has_room(&self) -> bool {
-        self.inner.has_room()
+    fn limit(&self) -> u32 {
+        self.inner.limit()
     }
 
-    fn in_flight(&self) -> u32 {
-        self.inner.in_flight()
+    fn completed(&mut self, round: &Round) -> u32 {
+        self.log.borrow_mut().push(Heard {
+            units: round.units,
+            in_flight: round.in_flight,
+            more: round.more,
+            refusals: round.refusals,
+            returned_ns: round.returned_ns,
+        });
+        self.inner.completed(round)
     }
 
-    fn epoch(&self) -> u32 {
-        self.inner.epoch()
+    fn asks_return(&self) -> bool {
+        self.asks
     }
 
-    fn refused(&mut self) {
-        assert!(!self.inner.has_room(), "refused with room");
-        self.log.borrow_mut().push(Heard::Refused);
-    }
-}
-
-impl<T: LimitCompleter> LimitCompleter for Half<T> {
-    fn completed(&mut self, done: Done, now_ns: u64, more: bool) -> Result<(), Error> {
-        let bytes = done.bytes;
-        self.log.borrow_mut().push(Heard::Completed { bytes, more });
-        self.inner.completed(done, now_ns, more)
+    fn reset(&mut self, now_ns: u64) {
+        self.inner.reset(now_ns);
     }
 
-    fn has_room(&self) -> bool {
-        self.inner.has_room()
+    fn config(&self) -> Config {
+        self.inner.config()
     }
 
-    fn epoch(&self) -> u32 {
-        self.inner.epoch()
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        self.inner.snapshot()
-    }
-
-    fn set(&mut self, knob: LimitKnob, units: u32) -> Result<(), Error> {
-        self.inner.set(knob, units)
-    }
-
-    fn set_hold_time_ns(&mut self, hold_time_ns: u64) {
-        self.inner.set_hold_time_ns(hold_time_ns);
+    fn set_config(&mut self, config: Config) -> Result<(), Error> {
+        self.inner.set_config(config)
     }
 }
 
@@ -115,8 +76,15 @@ fn listening(inner: Fixed) -> (Listening, Log) {
     let limit = Listening {
         inner,
         log: log.clone(),
+        asks: true,
     };
     (limit, log)
+}
+
+/// Refusals since the rule last heard of them.
+fn refusals(bench: &mut Bench<Listening>, log: &Log) -> u32 {
+    bench.complete(1);
+    log.borrow().last().expect("a round").refusals
 }
 
 fn taken(log: &Log) -> Vec<Heard> {
@@ -129,22 +97,23 @@ fn a_limit_hears_of_a_refusal_only_when_something_waits_without_room() {
     let mut bench = Bench::new(limit, 64);
     bench.enqueue(2, 60);
     assert_eq!(bench.run(), Stop::Limit);
-    assert_eq!(taken(&log), [Heard::Queued(60); 2], "nothing waits");
+    assert_eq!(refusals(&mut bench, &log), 0, "nothing waits");
 
+    bench.enqueue(3, 61);
+    assert_eq!(bench.run(), Stop::Limit);
+    assert_eq!(refusals(&mut bench, &log), 1);
+
+    bench.queue.flush(0, &mut bench.books);
     bench.enqueue(1, 61);
     assert_eq!(bench.run(), Stop::Limit);
-    assert_eq!(taken(&log), [Heard::Refused]);
+    assert_eq!(refusals(&mut bench, &log), 1, "nothing waits any more");
 
-    bench.complete(2);
-    assert_eq!(bench.run(), Stop::Idle);
-    let completed = Heard::Completed {
-        bytes: 120,
-        more: false,
-    };
-    assert_eq!(taken(&log), [completed, Heard::Queued(61)],);
-    bench.enqueue(1, 62);
-    bench.run();
-    assert_eq!(taken(&log), [Heard::Queued(62)], "not refused since");
+    // As often as it tries.
+    bench.enqueue(2, 62);
+    for _ in 0..3 {
+        assert_eq!(bench.run(), Stop::Limit);
+    }
+    assert_eq!(refusals(&mut bench, &log), 4);
 }
 
 #[test]
@@ -154,23 +123,86 @@ fn a_full_ring_is_no_refusal_by_the_limit() {
     bench.enqueue(8, 60);
     assert_eq!(bench.run(), Stop::RingFull);
     assert_eq!(bench.run(), Stop::RingFull);
-    assert_eq!(taken(&log), [Heard::Queued(60); 4]);
+    assert_eq!(refusals(&mut bench, &log), 0);
 }
 
 #[test]
-fn a_limit_hears_whether_a_round_will_go_on() {
-    let (limit, log) = listening(Fixed::packets(10));
-    let mut config = QueueConfig::new(64);
-    config.reap_budget_packets = 2;
+fn a_limit_hears_whether_a_round_will_go_on_and_that_a_chain_is_over() {
+    let (limit, log) = listening(Fixed::bytes(10_000));
+    let config = QueueConfig {
+        reap_budget_packets: 2,
+        ..QueueConfig::default()
+    };
     let mut bench = Bench::with(limit, FakeRing::new(64), config, ());
     bench.enqueue(3, 60);
     bench.run();
-    taken(&log);
     bench.complete(3);
     bench.complete(0);
     bench.complete(0);
-    let rounds = [(120, true), (60, false)].map(|(bytes, more)| Heard::Completed { bytes, more });
-    assert_eq!(taken(&log), rounds, "and nothing of the empty round");
+    let heard = |log: &Log| -> Vec<_> {
+        let rounds = taken(log).into_iter();
+        rounds
+            .map(|round| (round.units, round.in_flight, round.more))
+            .collect()
+    };
+    let rounds = [(120, 180, true), (60, 60, false)];
+    assert_eq!(heard(&log), rounds, "and nothing of the empty round");
+
+    // Reaping fails in the middle of a chain: nobody goes on with it.
+    bench.enqueue(3, 60);
+    bench.run();
+    bench.complete(3);
+    bench.queue.device_mut().finished.clear();
+    bench.complete(0);
+    bench.complete(0);
+    let rounds = [(120, 180, true), (0, 60, false)];
+    assert_eq!(heard(&log), rounds, "an empty round closes the chain once");
+}
+
+#[test]
+fn a_limit_hears_when_the_sender_was_back_if_it_asked() {
+    let (limit, log) = listening(Fixed::packets(2));
+    let mut bench = Bench::new(limit, 64);
+    bench.now_ns = 70;
+    bench.enqueue(2, 60);
+    bench.run();
+    bench.complete(1);
+    bench.complete(1);
+    bench.now_ns = 5_000;
+    bench.enqueue(1, 60);
+    bench.run();
+    bench.now_ns = 9_000;
+    bench.enqueue(1, 60);
+    bench.run();
+    bench.complete(1);
+    let back = |log: &Log| -> Vec<_> {
+        let rounds = taken(log).into_iter();
+        rounds.map(|round| round.returned_ns).collect()
+    };
+    // At the start; while it is away; and when it queued first, not last.
+    assert_eq!(back(&log), [Some(70), None, Some(5_000)]);
+
+    bench.queue.reset(11_000);
+    bench.now_ns = 12_000;
+    bench.enqueue(1, 60);
+    bench.run();
+    bench.complete(2);
+    assert_eq!(back(&log), [Some(12_000)], "a reset asks anew");
+}
+
+#[test]
+fn a_limit_that_does_not_ask_hears_when_the_sender_queued_first_of_all() {
+    let (mut limit, log) = listening(Fixed::packets(2));
+    limit.asks = false;
+    let mut bench = Bench::new(limit, 64);
+    for at_ns in [70, 5_000, 9_000] {
+        bench.now_ns = at_ns;
+        bench.enqueue(1, 60);
+        bench.run();
+        bench.complete(1);
+    }
+    let back = taken(&log).into_iter().map(|round| round.returned_ns);
+    assert_eq!(back.collect::<Vec<_>>(), [Some(70); 3]);
 }
 
 /// Holds back all packets until a time.
@@ -189,6 +221,10 @@ impl Qdisc for NotBefore {
             return None;
         }
         self.fifo.dequeue(now_ns, sink)
+    }
+
+    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
+        self.fifo.drain(gone);
     }
 
     fn accepts(&self, packet: &Packet) -> bool {
@@ -211,15 +247,24 @@ fn packets_that_are_not_ready_stop_the_queue_until_they_are_and_are_not_refused(
         fifo: Fifo::new(10),
         ready_ns: 500,
     };
-    let (ring, config) = (FakeRing::new(8), QueueConfig::new(8));
-    let mut queue =
-        TxQueue::new(Box::new(discipline), limit, ring, (), config, 0).expect("valid settings");
+    let mut queue = Queue::builder_for(FakeRing::new(8))
+        .with_limit(limit)
+        .with_qdisc(discipline)
+        .build(0)
+        .expect("the defaults are valid");
     let mut books = Books::default();
     for frame in 0..3 {
         queue.enqueue(packet(frame, 60), 0, &mut books);
     }
     assert_eq!(queue.run(100, &mut books), Stop::NotReady(500));
-    assert_eq!(taken(&log), []);
+    assert_eq!(queue.in_flight(), 0);
     assert_eq!(queue.run(500, &mut books), Stop::Limit);
-    assert_eq!(taken(&log), [Heard::Queued(60), Heard::Refused]);
+    queue.device_mut().finish(1);
+    assert!(
+        queue
+            .complete(600, &mut books)
+            .is_ok_and(|round| round.schedule)
+    );
+    let round = taken(&log)[0];
+    assert_eq!((round.refusals, round.returned_ns), (1, Some(500)));
 }

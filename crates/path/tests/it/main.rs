@@ -1,5 +1,9 @@
 //! All tests of the crate but the model checks, in one binary: linking is what they wait for.
 #![cfg(not(loom))]
+#![allow(
+    unused_must_use,
+    reason = "a test steps a queue often, and looks at what it says where that matters"
+)]
 
 mod budget;
 mod budget_conservation;
@@ -11,10 +15,10 @@ mod flow_map;
 mod fq_codel;
 mod knobs;
 mod limit_front;
+mod limit_names;
 mod limit_rules;
 mod limit_rules_properties;
 mod limit_seam;
-mod limit_spec;
 mod marks;
 mod no_allocation;
 mod queue_cadence;

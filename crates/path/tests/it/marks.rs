@@ -1,40 +1,42 @@
 //! A mark of the discipline is counted, told to the probe and the sink, and goes to the driver.
 
 use crate::support::{Books, FakeRing, packet};
-use taut_path::limit::Fixed;
-use taut_path::qdisc::by_name;
-use taut_path::{Ecn, Packet, Probe, QueueConfig, TxQueue};
+use taut_path::{AnyLimit, Ecn, Event, Probe, Queue, Stop};
 
 #[derive(Default)]
 struct Marks(Vec<(u64, u32)>);
 
 impl Probe for Marks {
-    fn on_mark(&mut self, now_ns: u64, packet: &Packet) {
-        self.0.push((now_ns, packet.frame().index()));
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        if let Event::Marked(packet) = event {
+            self.0.push((now_ns, packet.frame().index()));
+        }
     }
 }
 
 #[test]
 fn a_mark_is_counted_and_told_and_goes_to_the_driver() {
-    let discipline = by_name("fq_codel ce_threshold 1ms").expect("it is well formed");
-    let config = QueueConfig::new(64);
-    let ring = FakeRing::new(64);
-    let mut queue = TxQueue::new(discipline, Fixed::off(), ring, Marks::default(), config, 0)
+    let qdisc = "fq_codel ce_threshold 1ms".parse();
+    let mut queue = Queue::builder_for(FakeRing::new(64))
+        .qdisc(qdisc.expect("it is well formed"))
+        .limit(AnyLimit::off())
+        .probe(Marks::default())
+        .build(0)
         .expect("the settings are valid");
     let mut books = Books::default();
     for frame in 0..6 {
         let mut packet = packet(frame, 1514);
-        packet.ecn = [Ecn::NotCapable, Ecn::Capable, Ecn::Marked][frame as usize % 3];
+        packet.set_ecn([Ecn::NotCapable, Ecn::Capable, Ecn::Marked][frame as usize % 3]);
         queue.enqueue(packet, 0, &mut books);
     }
-    queue.run(1_000_001, &mut books);
+    assert_eq!(queue.run(1_000_001, &mut books), Stop::Idle);
     // Frames 2 and 5 came with a mark: it stays, and is not ours.
     assert_eq!(books.marked, [1, 4]);
     assert_eq!(queue.probe().0, [(1_000_001, 1), (1_000_001, 4)]);
-    assert_eq!(queue.sender().counters().marked_packets, 2);
-    let in_device = queue.driver().in_device.iter();
+    assert_eq!(queue.sender_counters().marked_packets, 2);
+    let in_device = queue.device().in_device.iter();
     let marked: Vec<u32> = in_device
-        .filter(|packet| packet.ecn == Ecn::Marked)
+        .filter(|packet| packet.ecn() == Ecn::Marked)
         .map(|packet| packet.frame().index())
         .collect();
     assert_eq!(marked, [1, 2, 4, 5]);

@@ -30,7 +30,7 @@ fn fill_and_drain(discipline: &mut dyn Qdisc, ends: &mut Ends) -> u64 {
             let mut packet = Packet::new(Frame::new(number), 64 + number % 1_451);
             packet.flow = (number % 61).wrapping_mul(2_654_435_761) + round;
             packet.priority = (number % 16) as u8;
-            packet.ecn = [Ecn::NotCapable, Ecn::Capable][number as usize % 2];
+            packet.set_ecn([Ecn::NotCapable, Ecn::Capable][number as usize % 2]);
             now_ns += 1_000;
             discipline.enqueue(packet, now_ns, ends);
         }

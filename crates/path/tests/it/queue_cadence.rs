@@ -1,52 +1,33 @@
 //! Completions that are handed to the limit at a fixed pace.
 
 use crate::support::{Bench, FakeRing};
-use taut_dql::{Config, Error};
-use taut_path::limit::{Done, Dynamic, Limit, LimitCompleter};
+use taut_dql::Config;
+use taut_path::limit::Dynamic;
 use taut_path::queue::QueueConfig;
-use taut_path::{Probe, Stop};
+use taut_path::{Event, Probe, Stop};
 
-#[test]
-fn an_over_report_counts_what_the_cadence_holds_as_reported() {
-    let limit = Dynamic {
-        config: Config {
-            limit: 100_000,
-            ..Config::default()
-        },
-        cadence_ns: 1_000_000,
-    };
-    let (mut sender, mut completer) = limit.split(0).expect("valid settings");
-    let done = |bytes| Done { packets: 1, bytes };
-    for _ in 0..3 {
-        sender.queued(1_000).expect("countable");
+const PERIOD_NS: u64 = 1_000_000;
+
+fn config() -> QueueConfig {
+    QueueConfig {
+        cadence_ns: PERIOD_NS,
+        ..QueueConfig::default()
     }
-    assert_eq!(completer.completed(done(1_000), 10, false), Ok(()));
-    assert_eq!(completer.completed(done(1_000), 20, false), Ok(()));
-    assert_eq!(completer.snapshot().in_flight, 2_000, "1,000 are held back");
-    assert_eq!(
-        completer.completed(done(2_000), 30, false),
-        Err(Error::OverCompletion {
-            units: 2_000,
-            in_flight: 1_000
-        })
-    );
-    assert_eq!(completer.completed(done(1_000), 40, false), Ok(()));
-    assert_eq!(completer.tick(2_000_000), Ok(()));
-    assert_eq!(completer.snapshot().in_flight, 0);
+}
+
+/// Linux's rule, kept at a limit from the first completion on.
+fn at_most_5_000() -> Dynamic {
+    let config = Config {
+        limit: 5_000,
+        max_limit: 5_000,
+        ..Config::default()
+    };
+    Dynamic::new(config).expect("the bounds are in order")
 }
 
 #[test]
 fn bytes_that_the_cadence_holds_always_come_with_a_wake_up_time() {
-    const PERIOD_NS: u64 = 1_000_000;
-    let limit = Dynamic {
-        config: Config {
-            limit: 5_000,
-            max_limit: 5_000,
-            ..Config::default()
-        },
-        cadence_ns: PERIOD_NS,
-    };
-    let mut bench = Bench::with(limit, FakeRing::new(64), QueueConfig::new(64), ());
+    let mut bench = Bench::with(at_most_5_000(), FakeRing::new(64), config(), ());
     bench.enqueue(50, 1_000);
     assert_eq!(bench.run(), Stop::Limit);
     bench.complete(1);
@@ -58,7 +39,6 @@ fn bytes_that_the_cadence_holds_always_come_with_a_wake_up_time() {
     assert_eq!(wakeup_ns, 1_000 + PERIOD_NS);
     bench.now_ns = wakeup_ns - 1_000;
     assert!(bench.complete(0).schedule);
-    assert_eq!(bench.queue.next_wakeup(), None);
     assert_eq!(bench.run(), Stop::Limit);
 }
 
@@ -70,23 +50,23 @@ struct Told {
 }
 
 impl Probe for Told {
-    fn on_limit(&mut self, now_ns: u64, limit: u32) {
-        self.limits.push((now_ns, limit));
-    }
-
-    fn on_starved(&mut self, now_ns: u64) {
-        self.starved.push(now_ns);
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Limit(limit) => self.limits.push((now_ns, limit)),
+            Event::Starved => self.starved.push(now_ns),
+            _ => {}
+        }
     }
 }
 
 #[test]
 fn what_the_timer_hands_on_is_told_like_any_completion() {
-    let limit = Dynamic {
-        cadence_ns: 1_000_000,
-        ..Dynamic::default()
-    };
-    let config = QueueConfig::new(64);
-    let mut bench = Bench::with(limit, FakeRing::new(64), config, Told::default());
+    let mut bench = Bench::with(
+        Dynamic::default(),
+        FakeRing::new(64),
+        config(),
+        Told::default(),
+    );
     bench.enqueue(50, 1_000);
     bench.run();
     bench.complete(1);
@@ -107,25 +87,21 @@ fn what_the_timer_hands_on_is_told_like_any_completion() {
 
 #[test]
 fn a_device_that_runs_dry_does_not_wait_for_the_cadence() {
-    let limit = Dynamic {
-        config: Config {
-            limit: 5_000,
-            max_limit: 5_000,
-            ..Config::default()
-        },
-        cadence_ns: 1_000_000,
-    };
-    let config = QueueConfig::new(64);
-    let mut bench = Bench::with(limit, FakeRing::new(64), config, Told::default());
+    let mut bench = Bench::with(
+        at_most_5_000(),
+        FakeRing::new(64),
+        config(),
+        Told::default(),
+    );
     bench.enqueue(50, 1_000);
     bench.run();
     bench.complete(1);
     bench.run();
     bench.complete(2);
-    assert_eq!(bench.queue.reaper().counters().starved, 0);
+    assert_eq!(bench.queue.completer_counters().starved, 0);
     assert_eq!(bench.queue.snapshot().in_flight, 6_000, "held back");
     assert!(bench.complete(4).schedule);
     assert_eq!(bench.in_ring(), 0);
-    assert_eq!(bench.queue.reaper().counters().starved, 1);
+    assert_eq!(bench.queue.completer_counters().starved, 1);
     assert_eq!(bench.queue.probe().starved, [bench.now_ns]);
 }

@@ -1,33 +1,32 @@
-//! Broken doorbells, failed reaping, resets, wrong reports and late timers.
+//! Broken doorbells, failed reaping, resets, and a device that reports too little.
 
 use crate::support::{Bench, Broken, FakeRing};
-use taut_dql::Error;
-use taut_path::limit::{Done, Dynamic, Fixed, Ladder, Limit, LimitCompleter, LimitSender, Need};
+use taut_path::limit::{Done, Dynamic, Fixed};
 use taut_path::queue::{self, CompleteError, QueueConfig};
-use taut_path::{DropReason, Probe, Stop};
+use taut_path::{DropReason, Event, Probe, Stop};
 
 #[test]
 fn a_doorbell_that_failed_is_rung_again_also_with_nothing_new_to_send() {
     let mut bench = Bench::new(Fixed::off(), 64);
-    bench.queue.driver_mut().failing_kicks = 2;
+    bench.queue.device_mut().failing_kicks = 2;
     bench.enqueue(3, 60);
     assert_eq!(bench.run(), Stop::Failed(Broken));
     assert_eq!(bench.run(), Stop::Failed(Broken));
     assert_eq!(bench.run(), Stop::Idle);
-    assert_eq!(bench.queue.driver().trains, [3]);
-    assert_eq!(bench.queue.sender().counters().kicks, 1);
+    assert_eq!(bench.queue.device().bursts, [3]);
+    assert_eq!(bench.queue.sender_counters().kicks, 1);
     assert_eq!(bench.run(), Stop::Idle);
-    assert_eq!(bench.queue.driver().trains, [3], "rung for nothing");
+    assert_eq!(bench.queue.device().bursts, [3], "rung for nothing");
 }
 
 #[test]
 fn a_doorbell_that_failed_is_rung_again_also_when_the_limit_has_no_room() {
     let mut bench = Bench::new(Fixed::packets(2), 64);
-    bench.queue.driver_mut().failing_kicks = 1;
+    bench.queue.device_mut().failing_kicks = 1;
     bench.enqueue(4, 60);
     assert_eq!(bench.run(), Stop::Failed(Broken));
     assert_eq!(bench.run(), Stop::Limit);
-    assert_eq!(bench.queue.driver().trains, [2]);
+    assert_eq!(bench.queue.device().bursts, [2]);
     assert!(bench.complete(2).schedule);
     assert_eq!(bench.run(), Stop::Limit);
     assert_eq!(bench.complete(2).done.packets, 2);
@@ -38,7 +37,7 @@ fn a_failed_reaping_keeps_what_was_handed_out_and_hides_no_start() {
     let mut bench = Bench::new(Fixed::packets(2), 64);
     bench.enqueue(4, 60);
     bench.run();
-    bench.queue.driver_mut().failing_reap = true;
+    bench.queue.device_mut().failing_reap = true;
     assert_eq!(bench.try_complete(2), Err(CompleteError::Driver(Broken)));
     assert_eq!(bench.books.freed, [0, 1]);
     assert_eq!(bench.queue.snapshot().in_flight, 0);
@@ -54,16 +53,16 @@ fn a_reset_starts_the_queue_again_whatever_stopped_it() {
     bench.enqueue(4, 60);
     bench.run();
     bench.queue.reset(10);
-    assert!(!bench.queue.sender().stopped_by_stack());
+    assert!(!bench.queue.stopped_by_stack());
     assert_eq!(bench.run(), Stop::Limit);
     assert_eq!(bench.in_ring(), 4);
 
     let mut bench = Bench::new(Fixed::off(), 2);
     bench.enqueue(4, 60);
     bench.run();
-    assert!(bench.queue.sender().stopped_by_driver());
+    assert!(bench.queue.stopped_by_driver());
     bench.queue.reset(10);
-    assert!(!bench.queue.sender().stopped_by_driver());
+    assert!(!bench.queue.stopped_by_driver());
     // The late packets still fill the ring: it stops by itself again.
     assert_eq!(bench.run(), Stop::RingFull);
     let completed = bench.complete(2);
@@ -92,7 +91,7 @@ fn late_completions_give_the_packet_back_and_never_reach_the_limit() {
 
     let completed = bench.complete(1);
     assert_eq!((completed.done.bytes, completed.late_packets), (1_000, 0));
-    let counters = bench.queue.reaper().counters();
+    let counters = bench.queue.completer_counters();
     assert_eq!((counters.late_packets, counters.completed_packets), (1, 1));
 }
 
@@ -109,66 +108,20 @@ fn late_and_counted_packets_of_one_round_are_told_apart() {
 }
 
 #[test]
-fn the_halves_of_two_queues_are_not_reset_together() {
-    let discipline = || taut_path::qdisc::by_name("pfifo").expect("it is in the table");
-    let config = QueueConfig::new(8);
-    let (mut sender, _reaper) =
-        queue::split(discipline(), Fixed::off(), config.clone(), 0).expect("valid settings");
-    let (_sender, mut reaper) =
-        queue::split(discipline(), Fixed::off(), config, 0).expect("valid settings");
-    assert_eq!(
-        queue::reset(&mut sender, &mut reaper, 1),
-        Err(Error::NotTheSameQueue)
-    );
-}
-
-/// Reports more to the limit than it was given, as a driver that counts wrongly would.
-fn over_report<L: Limit>(limit: L) {
-    let (mut sender, mut completer) = limit.split(0).expect("valid settings");
-    sender.queued(1_514, 0).expect("countable");
-    let before = completer.snapshot();
-    let done = Done {
-        packets: 2,
-        bytes: 2 * 1_514,
-    };
-    assert!(matches!(
-        completer.completed(done, 1_000, false),
-        Err(Error::OverCompletion { .. })
-    ));
-    assert_eq!(completer.snapshot(), before);
-    assert_eq!(completer.next_wakeup(), None);
-    let done = Done {
-        packets: 1,
-        bytes: 1_514,
-    };
-    assert_eq!(completer.completed(done, 2_000, false), Ok(()));
-}
-
-#[test]
-fn an_over_report_is_an_error_that_changes_nothing() {
-    over_report(Fixed::off());
-    over_report(Fixed::bytes(10_000));
-    over_report(Fixed::packets(4));
-    over_report(Dynamic::default());
-    over_report(Need::default());
-    over_report(Ladder::default());
-    over_report(Dynamic {
-        cadence_ns: 1_000_000,
-        ..Dynamic::default()
-    });
-}
-
-#[test]
 fn a_device_that_reports_too_little_shows_as_a_stall() {
     #[derive(Default)]
     struct Stalls(Vec<u64>);
     impl Probe for Stalls {
-        fn on_stall(&mut self, _now_ns: u64, stall: taut_dql::Stall) {
-            self.0.push(stall.age_ns);
+        fn event(&mut self, _now_ns: u64, event: Event<'_>) {
+            if let Event::Stalled(stall) = event {
+                self.0.push(stall.age_ns);
+            }
         }
     }
-    let mut config = QueueConfig::new(64);
-    config.stall_threshold_ns = 1_000_000;
+    let config = QueueConfig {
+        stall_threshold_ns: 1_000_000,
+        ..QueueConfig::default()
+    };
     let mut bench = Bench::with(
         Fixed::packets(3),
         FakeRing::new(64),
@@ -179,18 +132,18 @@ fn a_device_that_reports_too_little_shows_as_a_stall() {
     bench.enqueue(9, 60);
     bench.run();
     bench.complete(1);
-    assert_eq!(bench.queue.reaper().counters().stalls, 0);
+    assert_eq!(bench.queue.completer_counters().stalls, 0);
     bench.run();
     bench.now_ns += 2_000_000;
     bench.complete(0);
-    let counters = bench.queue.reaper().counters();
+    let counters = bench.queue.completer_counters();
     assert_eq!(counters.stalls, 1);
     // Packet 1 was sent at 5 ms; it is 7.002 ms now.
     assert_eq!(counters.longest_stall_ns, 2_002_000);
     assert_eq!(bench.queue.probe().0, [2_002_000]);
     // Seen again by the watch alone, it is still the same stall; completions end it.
     bench.complete(3);
-    assert_eq!(bench.queue.reaper().counters().stalls, 1);
+    assert_eq!(bench.queue.completer_counters().stalls, 1);
 }
 
 #[test]
@@ -201,15 +154,17 @@ fn more_bytes_in_a_round_than_a_limit_can_say_are_still_counted() {
     bench.enqueue(3, BYTES);
     bench.run();
     assert_eq!(bench.complete(3).done.packets, 3);
-    let sent = bench.queue.sender().counters().sent_bytes;
+    let sent = bench.queue.sender_counters().sent_bytes;
     assert_eq!(sent, 3 << 31);
-    assert_eq!(bench.queue.reaper().counters().completed_bytes, sent);
+    assert_eq!(bench.queue.completer_counters().completed_bytes, sent);
 }
 
 #[test]
 fn a_round_that_stops_at_its_budget_says_so_and_loses_nothing() {
-    let mut config = QueueConfig::new(64);
-    config.reap_budget_packets = 4;
+    let config = QueueConfig {
+        reap_budget_packets: 4,
+        ..QueueConfig::default()
+    };
     let mut bench = Bench::with(Fixed::off(), FakeRing::new(64), config, ());
     bench.enqueue(10, 60);
     bench.run();
@@ -233,6 +188,7 @@ fn the_counters_of_drops_keep_the_reasons_apart() {
         ("memory_full", 0),
         ("waited_too_long", 0),
         ("uncountable", 0),
+        ("device_refused", 0),
         ("flushed", 2),
     ];
     assert_eq!(counts, expected);

@@ -5,19 +5,26 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::thread::{self, Thread};
 
-use crate::support::{Books, FakeRing, Wakes, packet};
+use crate::support::{Books, SharedRing, Wakes, packet};
 use taut_path::limit::Fixed;
 use taut_path::qdisc::Fifo;
 use taut_path::queue::many::{Intake, Refused, Submitter, split as many};
-use taut_path::queue::{QueueConfig, Reaper, Sender, split};
-use taut_path::{DropReason, Stop};
+use taut_path::{DropReason, Queue, Stop};
 
-fn queue(limit: Fixed, waiting: u32, waker: Waker) -> (Sender<Fixed>, Reaper<Fixed>) {
-    let config = QueueConfig {
-        waker,
-        ..QueueConfig::new(64)
-    };
-    split(Box::new(Fifo::new(waiting)), limit, config, 0).expect("valid settings")
+type Sender = taut_path::queue::Sender<SharedRing, Fifo>;
+type Completer = taut_path::queue::Completer<SharedRing, Fixed>;
+
+/// A queue over a ring of 64 slots, and the ring.
+fn queue(limit: Fixed, waiting: u32, waker: Waker) -> (Sender, Completer, SharedRing) {
+    let ring = SharedRing::new(64);
+    let queue = Queue::builder(ring.clone(), ring.clone())
+        .with_limit(limit)
+        .with_qdisc(Fifo::new(waiting))
+        .waker(waker)
+        .build(0)
+        .expect("valid settings");
+    let (sender, completer, _) = queue.split();
+    (sender, completer, ring)
 }
 
 #[test]
@@ -25,7 +32,7 @@ fn a_full_ring_gives_the_packet_back_and_tells_when_there_is_room() {
     let work = Arc::new(Wakes::default());
     let room = Arc::new(Wakes::default());
     let (submitter, mut intake) = many(2, 1, Waker::from(work.clone()));
-    let (mut sender, _reaper) = queue(Fixed::off(), 100, Waker::noop().clone());
+    let (mut sender, ..) = queue(Fixed::off(), 100, Waker::noop().clone());
     assert!(intake.must_wait(), "there is no work");
     let mut waiter = submitter.waiter(Waker::from(room.clone()));
     for frame in 0..2 {
@@ -37,7 +44,7 @@ fn a_full_ring_gives_the_packet_back_and_tells_when_there_is_room() {
     assert_eq!(refused.into_packet().into_frame().index(), 2);
     assert!(waiter.must_wait());
     assert_eq!(room.take(), 0);
-    let moved = intake.drain(&mut sender, 0, &mut Books::default(), &mut ());
+    let moved = intake.drain(&mut sender, 0, &mut Books::default());
     assert_eq!((moved, room.take()), (2, 1));
     assert!(!waiter.must_wait(), "there is room");
 }
@@ -45,17 +52,17 @@ fn a_full_ring_gives_the_packet_back_and_tells_when_there_is_room() {
 #[test]
 fn a_full_discipline_leaves_packets_in_the_ring_and_in_order() {
     let (submitter, mut intake) = many(8, 1, Waker::noop().clone());
-    let (mut sender, mut reaper) = queue(Fixed::packets(1), 2, Waker::noop().clone());
-    let (mut ring, mut books) = (FakeRing::new(64), Books::default());
+    let (mut sender, mut completer, ring) = queue(Fixed::packets(1), 2, Waker::noop().clone());
+    let mut books = Books::default();
     for frame in 0..8 {
         submitter.offer(packet(frame, 100)).expect("there is room");
     }
     for _ in 0..20 {
-        let stop = intake.run(&mut sender, &mut ring, 0, &mut books, &mut ());
+        let stop = intake.run(&mut sender, 0, &mut books);
         assert!(matches!(stop, Stop::Idle | Stop::Limit));
-        ring.finish(1);
-        let round = reaper.complete(&mut ring, 1_000, &mut books, &mut ());
-        round.expect("nothing is broken");
+        ring.get().finish(1);
+        let round = completer.complete(1_000, &mut books);
+        assert!(round.expect("nothing is broken").done.packets <= 1);
     }
     assert!(intake.is_empty());
     assert_eq!(books.freed, (0..8).collect::<Vec<_>>());
@@ -129,16 +136,16 @@ fn submit_all(submitter: &Submitter, first_frame: u32) -> (u32, u64) {
 /// Sends until `enough` is freed; sleeps when there is no work.
 fn own(
     intake: &mut Intake,
-    sender: &mut Sender<Fixed>,
-    reaper: &mut Reaper<Fixed>,
+    sender: &mut Sender,
+    completer: &mut Completer,
+    ring: &SharedRing,
     books: &mut Books,
     enough: usize,
 ) {
-    let mut ring = FakeRing::new(64);
     while books.freed.len() < enough {
-        let stop = intake.run(sender, &mut ring, 0, books, &mut ());
-        ring.finish(usize::MAX);
-        let round = reaper.complete(&mut ring, 1_000, books, &mut ());
+        let stop = intake.run(sender, 0, books);
+        ring.get().finish(usize::MAX);
+        let round = completer.complete(1_000, books);
         let round = round.expect("nothing is broken");
         if stop == Stop::Idle && round.done.packets == 0 && intake.must_wait() {
             thread::park();
@@ -150,7 +157,7 @@ fn own(
 fn many_threads(enough: usize) {
     let owner = Waker::from(Arc::new(Unpark(thread::current())));
     let (submitter, mut intake) = many(16, SUBMITTERS, owner.clone());
-    let (mut sender, mut reaper) = queue(Fixed::packets(8), 32, owner);
+    let (mut sender, mut completer, ring) = queue(Fixed::packets(8), 32, owner);
     let mut books = Books::default();
     let (taken, sleeps) = thread::scope(|scope| {
         let threads: Vec<_> = (0..SUBMITTERS)
@@ -159,7 +166,14 @@ fn many_threads(enough: usize) {
                 scope.spawn(move || submit_all(&submitter, index * PACKETS))
             })
             .collect();
-        own(&mut intake, &mut sender, &mut reaper, &mut books, enough);
+        own(
+            &mut intake,
+            &mut sender,
+            &mut completer,
+            &ring,
+            &mut books,
+            enough,
+        );
         intake.flush(&mut books);
         let ends = threads
             .into_iter()
@@ -168,7 +182,7 @@ fn many_threads(enough: usize) {
     });
     // Whoever was just handing in when the ring was closed is through by now.
     intake.flush(&mut books);
-    sender.flush(0, &mut books, &mut ());
+    sender.flush(0, &mut books);
     let in_ring = sender.counters().sent_packets as usize - books.freed.len();
     assert_eq!(in_ring, 0);
     assert_eq!(taken as usize, books.freed.len() + books.dropped.len());

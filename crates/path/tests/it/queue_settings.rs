@@ -2,47 +2,58 @@
 
 use crate::support::{Bench, Books, FakeRing, packet};
 use taut_path::limit::{Dynamic, Fixed};
-use taut_path::queue::{QueueConfig, QueueConfigError, TxQueue};
-use taut_path::{DropReason, Packet, Stop};
+use taut_path::queue::{QueueConfig, QueueConfigError};
+use taut_path::{AnyLimit, DropReason, Packet, Queue, Stop};
 
 #[test]
 fn settings_that_could_never_work_are_refused() {
-    type Edit = fn(&mut QueueConfig);
-    let cases: [(Edit, QueueConfigError); 5] = [
+    type Edit = fn(&mut QueueConfig, &mut FakeRing);
+    let zero = QueueConfigError::Zero;
+    let cases: [(Edit, QueueConfigError); 7] = [
+        (|c, _| c.restart_slots = Some(0), zero("restart_slots")),
+        (|c, _| c.burst_packets = 0, zero("burst_packets")),
         (
-            |c| c.restart_slots = 0,
-            QueueConfigError::Zero("restart_slots"),
+            |c, _| c.reap_budget_packets = 0,
+            zero("reap_budget_packets"),
         ),
         (
-            |c| c.train_packets = 0,
-            QueueConfigError::Zero("train_packets"),
-        ),
-        (
-            |c| c.reap_budget_packets = 0,
-            QueueConfigError::Zero("reap_budget_packets"),
-        ),
-        (
-            |c| c.restart_slots = 17,
+            |c, _| c.restart_slots = Some(17),
             QueueConfigError::RestartAboveRing {
                 restart_slots: 17,
                 slots: 16,
             },
         ),
+        // The ring says how large it is, and nobody says it twice.
         (
-            |c| c.slots = 4,
+            |c, ring| {
+                c.restart_slots = Some(9);
+                ring.slots = 8;
+            },
+            QueueConfigError::RestartAboveRing {
+                restart_slots: 9,
+                slots: 8,
+            },
+        ),
+        (
+            |_, ring| ring.slots = 4,
             QueueConfigError::LargestAboveRing {
                 slots_of_largest: 5,
                 slots: 4,
             },
         ),
+        (
+            |_, ring| (ring.slots, ring.slots_per_packet) = (0, 0),
+            QueueConfigError::LargestAboveRing {
+                slots_of_largest: 0,
+                slots: 0,
+            },
+        ),
     ];
     for (edit, error) in cases {
-        let mut config = QueueConfig::new(16);
-        edit(&mut config);
-        let mut ring = FakeRing::new(16);
+        let (mut config, mut ring) = (QueueConfig::default(), FakeRing::new(16));
         ring.slots_per_packet = 5;
-        let discipline = taut_path::qdisc::by_name("pfifo").expect("it is in the table");
-        let refused = TxQueue::new(discipline, Fixed::off(), ring, (), config, 0).err();
+        edit(&mut config, &mut ring);
+        let refused = Queue::builder_for(ring).config(config).build(0).err();
         assert_eq!(refused, Some(error));
     }
     let crossed = taut_dql::Config {
@@ -50,33 +61,30 @@ fn settings_that_could_never_work_are_refused() {
         max_limit: 1,
         ..taut_dql::Config::default()
     };
-    let limit = Dynamic {
-        config: crossed,
-        cadence_ns: 0,
-    };
-    let discipline = taut_path::qdisc::by_name("pfifo").expect("it is in the table");
-    let (ring, config) = (FakeRing::new(16), QueueConfig::new(16));
-    assert!(matches!(
-        TxQueue::new(discipline, limit, ring, (), config, 0).err(),
-        Some(QueueConfigError::Limit(_))
-    ));
+    assert!(Dynamic::new(crossed).is_err());
 }
 
 #[test]
-fn the_default_settings_of_every_ring_are_valid() {
+fn the_default_settings_of_every_ring_are_valid_and_use_all_of_it() {
     for slots in 1..200 {
-        let discipline = taut_path::qdisc::by_name("pfifo").expect("it is in the table");
-        let (ring, config) = (FakeRing::new(slots), QueueConfig::new(slots));
-        assert!(TxQueue::new(discipline, Fixed::off(), ring, (), config, 0).is_ok());
+        let mut bench = Bench::new(Fixed::off(), slots);
+        for _ in 0..3 {
+            bench.enqueue(slots + 1, 60);
+            assert_eq!(bench.run(), Stop::RingFull);
+            assert_eq!(bench.in_ring(), slots as usize);
+            assert!(bench.complete(usize::MAX).schedule);
+            bench.queue.flush(0, &mut bench.books);
+        }
     }
 }
 
 #[test]
 fn offer_gives_back_what_the_discipline_cannot_keep() {
-    let discipline = taut_path::qdisc::by_name("pfifo limit 2").expect("it is well formed");
-    let (ring, config) = (FakeRing::new(1), QueueConfig::new(1));
-    let mut queue =
-        TxQueue::new(discipline, Fixed::off(), ring, (), config, 0).expect("valid settings");
+    let mut queue = Queue::builder_for(FakeRing::new(1))
+        .qdisc("pfifo limit 2".parse().expect("it is well formed"))
+        .limit(AnyLimit::off())
+        .build(0)
+        .expect("valid settings");
     let mut books = Books::default();
     let mut offered: Vec<Packet> = (0..4).rev().map(|frame| packet(frame, 60)).collect();
     let mut refused = 0;
@@ -84,21 +92,22 @@ fn offer_gives_back_what_the_discipline_cannot_keep() {
         if let Err(no_room) = queue.offer(next, 0, &mut books) {
             refused += 1;
             offered.push(no_room.0);
-            queue.run(0, &mut books);
-            queue.driver_mut().finish(1);
+            let stop = queue.run(0, &mut books);
+            assert_eq!(stop, Stop::RingFull);
+            queue.device_mut().finish(1);
             queue.complete(1, &mut books).expect("nothing is broken");
         }
     }
     queue.run(2, &mut books);
     for _ in 0..3 {
-        queue.driver_mut().finish(1);
+        queue.device_mut().finish(1);
         queue.complete(3, &mut books).expect("nothing is broken");
         queue.run(3, &mut books);
     }
     assert!(refused >= 1);
     assert_eq!(books.freed, [0, 1, 2, 3]);
     assert_eq!(books.dropped, []);
-    assert_eq!(queue.sender().counters().enqueued_packets, 4);
+    assert_eq!(queue.sender_counters().enqueued_packets, 4);
 }
 
 #[test]
@@ -109,7 +118,7 @@ fn flush_drops_all_that_waits_and_nothing_in_the_ring() {
     bench.queue.flush(0, &mut bench.books);
     let flushed: Vec<_> = [2, 3, 4].map(|f| (f, DropReason::Flushed)).into();
     assert_eq!(bench.books.dropped, flushed);
-    assert_eq!(bench.queue.sender().backlog().packets, 0);
+    assert_eq!(bench.queue.backlog().packets, 0);
     bench.complete(2);
     assert_eq!(bench.books.freed, [0, 1]);
     assert_eq!(bench.run(), Stop::Idle);
@@ -123,7 +132,7 @@ fn a_packet_that_no_limit_can_count_is_dropped_with_its_reason() {
     bench.enqueue(1, 1_514);
     bench.run();
     assert_eq!(bench.books.dropped, [(0, DropReason::Uncountable)]);
-    let counters = bench.queue.sender().counters();
+    let counters = bench.queue.sender_counters();
     assert_eq!(counters.drops.of(DropReason::Uncountable), 1);
     assert_eq!(counters.drops.total(), 1);
     assert_eq!((counters.sent_packets, counters.sent_bytes), (1, 1_514));

@@ -3,7 +3,7 @@
 use crate::support::{Bench, FakeRing};
 use taut_path::limit::{Dynamic, Fixed};
 use taut_path::queue::{QueueConfig, StopReason};
-use taut_path::{Probe, Stop};
+use taut_path::{Event, Probe, Stop};
 
 #[test]
 fn a_limit_in_bytes_is_exceeded_by_one_packet_at_most() {
@@ -11,18 +11,18 @@ fn a_limit_in_bytes_is_exceeded_by_one_packet_at_most() {
     bench.enqueue(10, 1_514);
     assert_eq!(bench.run(), Stop::Limit);
     // 1,514 leaves room, 3,028 does not.
-    assert_eq!(bench.queue.sender().in_flight(), 2 * 1_514);
+    assert_eq!(bench.queue.in_flight(), 2 * 1_514);
     assert_eq!(bench.in_ring(), 2);
 }
 
 #[test]
-fn room_is_checked_for_each_packet_of_a_train() {
+fn room_is_checked_for_each_packet_of_a_burst() {
     let mut bench = Bench::new(Fixed::bytes(10_000), 64);
     bench.enqueue(10, 100);
     bench.enqueue(5, 9_500);
     assert_eq!(bench.run(), Stop::Limit);
-    assert_eq!(bench.queue.sender().in_flight(), 10 * 100 + 9_500);
-    assert_eq!(bench.queue.driver().trains, [11]);
+    assert_eq!(bench.queue.in_flight(), 10 * 100 + 9_500);
+    assert_eq!(bench.queue.device().bursts, [11]);
 }
 
 #[test]
@@ -48,12 +48,12 @@ fn a_limit_of_zero_lets_one_packet_through() {
 }
 
 #[test]
-fn a_train_has_one_doorbell_and_at_most_64_packets() {
+fn a_burst_has_one_doorbell_and_at_most_64_packets() {
     let mut bench = Bench::new(Fixed::off(), 1_024);
     bench.enqueue(150, 60);
     assert_eq!(bench.run(), Stop::Idle);
-    assert_eq!(bench.queue.driver().trains, [64, 64, 22]);
-    assert_eq!(bench.queue.sender().counters().kicks, 3);
+    assert_eq!(bench.queue.device().bursts, [64, 64, 22]);
+    assert_eq!(bench.queue.sender_counters().kicks, 3);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn nothing_to_send_rings_no_doorbell() {
     bench.enqueue(4, 60);
     bench.run();
     assert_eq!(bench.run(), Stop::Limit);
-    assert_eq!(bench.queue.driver().trains, [2]);
+    assert_eq!(bench.queue.device().bursts, [2]);
 }
 
 #[test]
@@ -71,11 +71,11 @@ fn the_limit_sets_and_clears_the_stack_stop_only() {
     let mut bench = Bench::new(Fixed::packets(2), 64);
     bench.enqueue(4, 60);
     bench.run();
-    assert!(bench.queue.sender().stopped_by_stack());
-    assert!(!bench.queue.sender().stopped_by_driver());
+    assert!(bench.queue.stopped_by_stack());
+    assert!(!bench.queue.stopped_by_driver());
     assert!(bench.complete(1).schedule);
-    assert!(!bench.queue.sender().stopped_by_stack());
-    let counters = bench.queue.sender().counters();
+    assert!(!bench.queue.stopped_by_stack());
+    let counters = bench.queue.sender_counters();
     assert_eq!((counters.limit_stops, counters.ring_stops), (1, 0));
 }
 
@@ -84,11 +84,11 @@ fn a_full_ring_sets_and_clears_the_driver_stop_only() {
     let mut bench = Bench::new(Fixed::off(), 8);
     bench.enqueue(20, 60);
     assert_eq!(bench.run(), Stop::RingFull);
-    assert!(bench.queue.sender().stopped_by_driver());
-    assert!(!bench.queue.sender().stopped_by_stack());
+    assert!(bench.queue.stopped_by_driver());
+    assert!(!bench.queue.stopped_by_stack());
     assert!(bench.complete(4).schedule);
-    assert!(!bench.queue.sender().stopped_by_driver());
-    let counters = bench.queue.sender().counters();
+    assert!(!bench.queue.stopped_by_driver());
+    let counters = bench.queue.sender_counters();
     assert_eq!((counters.limit_stops, counters.ring_stops), (0, 1));
 }
 
@@ -108,8 +108,10 @@ fn a_queue_that_was_not_stopped_is_not_scheduled() {
 #[test]
 fn a_full_ring_starts_again_at_its_watermark_and_not_before() {
     let ring = FakeRing::new(16);
-    let mut config = QueueConfig::new(16);
-    config.restart_slots = 12;
+    let config = QueueConfig {
+        restart_slots: Some(12),
+        ..QueueConfig::default()
+    };
     let mut bench = Bench::with(Fixed::off(), ring, config, ());
     bench.enqueue(40, 60);
     assert_eq!(bench.run(), Stop::RingFull);
@@ -117,14 +119,14 @@ fn a_full_ring_starts_again_at_its_watermark_and_not_before() {
     assert_eq!(bench.run(), Stop::RingFull, "11 free slots are not enough");
     assert!(bench.complete(1).schedule);
     assert_eq!(bench.run(), Stop::RingFull);
-    assert_eq!(bench.queue.driver().trains, [16, 12]);
+    assert_eq!(bench.queue.device().bursts, [16, 12]);
 }
 
 #[test]
 fn the_queue_stops_while_the_largest_packet_does_not_fit() {
     let mut ring = FakeRing::new(10);
     ring.slots_per_packet = 3;
-    let mut bench = Bench::with(Fixed::off(), ring, QueueConfig::new(10), ());
+    let mut bench = Bench::with(Fixed::off(), ring, QueueConfig::default(), ());
     bench.enqueue(9, 60);
     assert_eq!(bench.run(), Stop::RingFull);
     assert_eq!(bench.in_ring(), 3, "one free slot does not take a packet");
@@ -135,26 +137,27 @@ fn the_queue_stops_while_the_largest_packet_does_not_fit() {
 fn a_full_ring_and_a_full_limit_each_hold_the_queue_by_itself() {
     // 8 packets fill both; the limit is asked first.
     let ring = FakeRing::new(8);
-    let mut config = QueueConfig::new(8);
-    config.restart_slots = 6;
+    let config = QueueConfig {
+        restart_slots: Some(6),
+        ..QueueConfig::default()
+    };
     let mut bench = Bench::with(Fixed::packets(8), ring, config, ());
     bench.enqueue(40, 60);
     assert_eq!(bench.run(), Stop::Limit);
     assert!(bench.complete(1).schedule, "the limit has room again");
     // One slot free: enough for a packet, since the driver never stopped.
     assert_eq!(bench.run(), Stop::Limit);
-    assert_eq!(bench.queue.sender().counters().ring_stops, 0);
+    assert_eq!(bench.queue.sender_counters().ring_stops, 0);
     assert_eq!(bench.in_ring(), 8);
 }
 
 #[test]
-fn a_round_of_zero_bytes_leaves_the_limit_alone() {
+fn a_round_of_nothing_leaves_the_limit_alone() {
     let mut bench = Bench::new(Dynamic::default(), 64);
     bench.enqueue(2, 1_000);
     bench.run();
     bench.complete(1);
     bench.run();
-    bench.enqueue(1, 0);
     let before = bench.queue.snapshot();
     bench.complete(0);
     assert_eq!(
@@ -162,13 +165,21 @@ fn a_round_of_zero_bytes_leaves_the_limit_alone() {
         before,
         "an empty round is no sample"
     );
+}
 
-    bench.complete(1);
-    bench.run();
-    let before = bench.queue.snapshot();
-    let completed = bench.complete(1);
-    assert_eq!((completed.done.packets, completed.done.bytes), (1, 0));
-    assert_eq!(bench.queue.snapshot(), before, "0 bytes are no sample");
+#[test]
+fn a_queue_of_empty_packets_stops_too() {
+    let mut bench = Bench::new(Fixed::bytes(20), 64);
+    bench.enqueue(40, 0);
+    assert_eq!(bench.run(), Stop::Limit);
+    // Each counts as one, and a limit lets one more through.
+    assert_eq!((bench.in_ring(), bench.queue.in_flight()), (21, 21));
+    let completed = bench.complete(21);
+    assert_eq!((completed.done.packets, completed.done.bytes), (21, 21));
+    assert_eq!(bench.run(), Stop::Idle);
+    bench.complete(19);
+    assert_eq!(bench.books.freed, (0..40).collect::<Vec<_>>());
+    assert_eq!(bench.queue.in_flight(), 0);
 }
 
 #[test]
@@ -176,14 +187,16 @@ fn the_stop_reasons_are_told_once_each() {
     #[derive(Default)]
     struct Stops(Vec<StopReason>);
     impl Probe for Stops {
-        fn on_stopped(&mut self, _now_ns: u64, reason: StopReason) {
-            self.0.push(reason);
+        fn event(&mut self, _now_ns: u64, event: Event<'_>) {
+            if let Event::Stopped(reason) = event {
+                self.0.push(reason);
+            }
         }
     }
     let mut bench = Bench::with(
         Fixed::packets(10),
         FakeRing::new(8),
-        QueueConfig::new(8),
+        QueueConfig::default(),
         Stops::default(),
     );
     bench.enqueue(100, 60);

@@ -1,8 +1,9 @@
-//! Plays a pattern of completions to a rule, through the seam that the transmit queue uses.
+//! Plays a pattern of completions to a rule, as the transmit queue would tell it.
 
 use std::collections::VecDeque;
 
-use taut_path::limit::{Done, Fixed, Limit, LimitCompleter, LimitSender};
+use crate::support::rule::Ruled;
+use taut_path::limit::{Fixed, Limit};
 
 const PS_PER_NS: u64 = 1_000;
 
@@ -58,8 +59,7 @@ pub struct Played {
 
 struct Player<'a, L: Limit> {
     pattern: &'a Pattern,
-    sender: L::Sender,
-    completer: L::Completer,
+    ruled: Ruled<L>,
     /// Bytes, and when the device is done, in ps.
     ring: VecDeque<(u32, u64)>,
     done_ps: u64,
@@ -78,11 +78,9 @@ struct Player<'a, L: Limit> {
 
 /// Plays the whole pattern.
 pub fn play<L: Limit>(pattern: &Pattern, limit: L) -> Played {
-    let (sender, completer) = limit.split(0).expect("valid settings");
     let mut player = Player::<L> {
         pattern,
-        sender,
-        completer,
+        ruled: Ruled::new(limit),
         ring: VecDeque::new(),
         done_ps: 0,
         objects: 0,
@@ -152,7 +150,7 @@ impl<L: Limit> Player<'_, L> {
                 if polled || poll_ns.is_none() {
                     let more = self.reap(now_ns);
                     poll_ns = more.then_some(now_ns + self.pattern.poll_ns);
-                    if waits && self.completer.has_room() && sender_ns.is_none() {
+                    if waits && self.ruled.has_room() && sender_ns.is_none() {
                         sender_ns = Some(now_ns + delay_ns);
                     }
                 }
@@ -196,32 +194,26 @@ impl<L: Limit> Player<'_, L> {
     }
 
     fn reap(&mut self, now_ns: u64) -> bool {
-        let mut done = Done::default();
+        let (mut packets, mut bytes) = (0, 0);
         let budget = match self.pattern.budget {
             0 => u32::MAX,
             budget => budget,
         };
         let mut more = false;
-        while let Some(&(bytes, done_ps)) = self.ring.front() {
+        while let Some(&(object_bytes, done_ps)) = self.ring.front() {
             if done_ps > now_ns * PS_PER_NS {
                 break;
             }
-            more = done.packets == budget;
+            more = packets == budget;
             if more {
                 break;
             }
-            done.packets += 1;
-            done.bytes += bytes;
+            packets += 1;
+            bytes += object_bytes;
             self.ring.pop_front();
         }
-        if done.packets == 0 {
-            self.completer.tick(now_ns).expect("nothing completes");
-        } else {
-            self.completer
-                .completed(done, now_ns, more)
-                .expect("it is in flight");
-        }
-        self.limits.push((now_ns, self.completer.snapshot().limit));
+        self.ruled.completed(bytes, now_ns, more);
+        self.limits.push((now_ns, self.ruled.limit()));
         more
     }
 
@@ -235,10 +227,10 @@ impl<L: Limit> Player<'_, L> {
             self.rate += 1;
         }
         let (_, bytes_per_us) = self.pattern.rates[self.rate];
-        while self.has_data() && self.sender.has_room() {
+        while self.has_data() && self.ruled.has_room() {
             let bytes = self.pattern.object_bytes[self.objects % self.pattern.object_bytes.len()];
             self.objects += 1;
-            self.sender.queued(bytes, now_ns).expect("countable");
+            self.ruled.queued(bytes, now_ns).expect("countable");
             self.backlog = self.backlog.saturating_sub(1);
             let work_ps = (f64::from(bytes) * 1e6 / bytes_per_us) as u64;
             self.done_ps = self.done_ps.max(now_ps) + work_ps;
@@ -248,12 +240,12 @@ impl<L: Limit> Player<'_, L> {
         }
         if !self.has_data() {
             self.starved_since_ps = None;
-            if self.pattern.lies && !self.sender.has_room() {
-                self.sender.refused();
+            if self.pattern.lies && !self.ruled.has_room() {
+                self.ruled.refused();
             }
             return false;
         }
-        self.sender.refused();
+        self.ruled.refused();
         true
     }
 }

@@ -6,14 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Wake, Waker};
 
 use crate::support::{Books, FakeRing, packet};
+use taut_path::driver::Orphaning;
 use taut_path::limit::Fixed;
-use taut_path::qdisc::Fifo;
-use taut_path::queue::QueueConfig;
 use taut_path::tsq::{
-    Ask, Budgets, BudgetsError, Flow, LIMIT_2012_BYTES, MAX_FLOWS, Orphaning, Rule, Settings,
-    memory_bytes,
+    Ask, Budgets, BudgetsError, Flow, LIMIT_2012_BYTES, MAX_FLOWS, Rule, Settings, memory_bytes,
 };
-use taut_path::{Packet, Segmentation, TxQueue};
+use taut_path::{Packet, Queue, Segmentation};
 
 const MTU_ASK: Ask = Ask {
     packet_bytes: 2_304,
@@ -29,8 +27,7 @@ fn budgets(flows: u32, limit_bytes: u32) -> Budgets {
 }
 
 fn charged(flow: &Flow, charge_bytes: u32) -> Packet {
-    let mut packet = packet(0, 1_514);
-    packet.charge_bytes = charge_bytes;
+    let mut packet = packet(0, 1_514).with_memory(charge_bytes);
     flow.charge(&mut packet);
     packet
 }
@@ -56,12 +53,9 @@ fn deferred(budgets: &Budgets) -> Vec<u32> {
 fn an_mtu_packet_charges_2304_bytes_and_a_super_packet_its_pages() {
     assert_eq!(memory_bytes(1_514, None), 2_304);
     assert_eq!(memory_bytes(66, None), 768);
-    let cut = Segmentation {
-        header_bytes: 66,
-        payload_bytes: 1_448,
-    };
+    let cut = Segmentation::new(66, 1_448);
     // 65,160 bytes of payload lie in 16 pages.
-    let large = memory_bytes(66 + 45 * 1_448, Some(cut));
+    let large = memory_bytes(66 + 45 * 1_448, cut);
     assert_eq!(large, 16 * 4_096 + 512 + 256);
     assert_eq!(memory_bytes(u32::MAX, None), u32::MAX);
 }
@@ -324,30 +318,27 @@ fn a_driver_that_orphans_its_packets_is_found_out_and_a_byte_limit_bounds_it_all
             driver: FakeRing::new(64),
             orphans,
         };
-        let mut queue = TxQueue::new(
-            Box::new(Fifo::new(1_000)),
-            limit,
-            ring,
-            (),
-            QueueConfig::new(64),
-            0,
-        )
-        .expect("valid settings");
+        let mut queue = Queue::builder_for(ring)
+            .with_limit(limit)
+            .build(0)
+            .expect("valid settings");
         let mut books = Books::default();
         for _ in 0..100 {
             if flow.may_send(MTU_ASK) {
                 queue.enqueue(charged(&flow, 2_304), 0, &mut books);
             }
-            queue.run(0, &mut books);
+            // Stopped or not, what was enqueued is as far down as it gets.
+            let _ = queue.run(0, &mut books);
         }
         assert_eq!(
-            queue.driver().driver.packets(),
+            queue.device().driver.packets(),
             in_ring,
             "orphans {orphans}"
         );
-        queue.driver_mut().driver.finish(usize::MAX);
-        queue.complete(1, &mut books).expect("nothing is broken");
-        let warned = queue.reaper().counters().orphaned_packets;
+        queue.device_mut().driver.finish(usize::MAX);
+        let round = queue.complete(1, &mut books).expect("nothing is broken");
+        assert_eq!(round.done.packets, in_ring as u32, "an orphan counts");
+        let warned = queue.completer_counters().orphaned_packets;
         assert_eq!(warned, if orphans { in_ring as u64 } else { 0 });
     }
 }

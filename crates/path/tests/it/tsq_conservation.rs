@@ -7,11 +7,12 @@ use std::task::Waker;
 
 use crate::support::{FakeRing, packet};
 use proptest::prelude::*;
+use taut_path::driver::Orphaning;
 use taut_path::limit::{Dynamic, Fixed, Limit};
-use taut_path::qdisc::{DISCIPLINES, by_name};
+use taut_path::qdisc::DISCIPLINES;
 use taut_path::queue::QueueConfig;
-use taut_path::tsq::{Ask, Budgets, Flow, Orphaning, Rule, Settings};
-use taut_path::{DropReason, Packet, PacketSink, TxQueue};
+use taut_path::tsq::{Ask, Budgets, Flow, Rule, Settings};
+use taut_path::{DropReason, Packet, PacketSink, Queue, Stop};
 
 const SLOTS: u32 = 4;
 
@@ -95,7 +96,7 @@ impl Below {
 }
 
 struct World<L: Limit> {
-    queue: TxQueue<L, Orphaning<FakeRing>>,
+    queue: Queue<Orphaning<FakeRing>, L>,
     budgets: Budgets,
     /// The flows that are open, with a tag that is never used again, and whether their owner is busy.
     flows: Vec<(u32, Flow, bool)>,
@@ -107,15 +108,21 @@ struct World<L: Limit> {
 
 impl<L: Limit> World<L> {
     fn new(limit: L, discipline: &str) -> Self {
-        let mut config = QueueConfig::new(12);
-        config.reap_budget_packets = 5;
+        let config = QueueConfig {
+            reap_budget_packets: 5,
+            ..QueueConfig::default()
+        };
         let ring = Orphaning {
             driver: FakeRing::new(12),
             orphans: false,
         };
-        let discipline = by_name(discipline).expect("it is well formed");
+        let queue = Queue::builder_for(ring)
+            .qdisc(discipline.parse().expect("it is well formed"))
+            .with_limit(limit)
+            .config(config)
+            .build(0);
         Self {
-            queue: TxQueue::new(discipline, limit, ring, (), config, 0).expect("valid settings"),
+            queue: queue.expect("valid settings"),
             budgets: Budgets::new(SLOTS, Settings::default(), from_ref(Waker::noop()))
                 .expect("valid settings"),
             flows: Vec::new(),
@@ -139,8 +146,7 @@ impl<L: Limit> World<L> {
             assert!(seen.packets > 1 && seen.charged_bytes > seen.limit_bytes);
             return;
         }
-        let mut packet = packet(self.frames, 1_514);
-        packet.charge_bytes = charge_bytes;
+        let mut packet = packet(self.frames, 1_514).with_memory(charge_bytes);
         packet.priority = (self.frames % 16) as u8;
         packet.flow = *tag;
         flow.charge(&mut packet);
@@ -181,11 +187,9 @@ impl<L: Limit> World<L> {
                 charge_bytes,
                 ask,
             } => self.send(flow, charge_bytes, ask),
-            Step::Run => {
-                self.queue.run(now_ns, &mut self.below);
-            }
-            Step::Finish(count) => self.queue.driver_mut().driver.finish(count),
-            // A failed reaping is part of the game.
+            // A failed doorbell is part of the game, and a failed reaping too.
+            Step::Run => drop(self.queue.run(now_ns, &mut self.below)),
+            Step::Finish(count) => self.queue.device_mut().driver.finish(count),
             Step::Complete => drop(self.queue.complete(now_ns, &mut self.below)),
             Step::RunDeferred => self.run_deferred(),
             Step::Reset => self.queue.reset(now_ns),
@@ -206,16 +210,16 @@ impl<L: Limit> World<L> {
                     *busy = !*busy;
                 }
             }
-            Step::FailKicks(count) => self.queue.driver_mut().driver.failing_kicks += count,
-            Step::FailReap => self.queue.driver_mut().driver.failing_reap = true,
+            Step::FailKicks(count) => self.queue.device_mut().driver.failing_kicks += count,
+            Step::FailReap => self.queue.device_mut().driver.failing_reap = true,
             Step::Wait(ns) => self.now_ns += ns,
         }
         self.check();
     }
 
     fn check(&self) {
-        let in_queue = self.queue.sender().backlog().packets;
-        let in_ring = self.queue.driver().driver.packets() as u64;
+        let in_queue = self.queue.backlog().packets;
+        let in_ring = self.queue.device().driver.packets() as u64;
         let (packets, bytes) = self.below.of(None);
         assert_eq!(in_queue + in_ring, packets, "the test's own books");
         assert_eq!(
@@ -229,20 +233,21 @@ impl<L: Limit> World<L> {
             let has_room = seen.packets <= 1 || seen.charged_bytes <= seen.limit_bytes;
             assert!(!(seen.is_throttled && has_room), "flow {tag} was forgotten");
         }
-        assert_eq!(self.queue.reaper().counters().orphaned_packets, 0);
+        assert_eq!(self.queue.completer_counters().orphaned_packets, 0);
     }
 
     /// With everything freed, all budgets are back and every slot can be had again.
     fn drain(mut self) {
         self.queue.flush(self.now_ns, &mut self.below);
-        self.queue.driver_mut().driver.failing_kicks = 0;
-        self.queue.driver_mut().driver.failing_reap = false;
+        self.queue.device_mut().driver.failing_kicks = 0;
+        self.queue.device_mut().driver.failing_reap = false;
         // A doorbell that is owed is rung here.
-        self.queue.run(self.now_ns, &mut self.below);
-        while self.queue.driver().driver.packets() > 0 {
-            self.queue.driver_mut().driver.finish(usize::MAX);
+        let stop = self.queue.run(self.now_ns, &mut self.below);
+        assert!(!matches!(stop, Stop::Failed(_)));
+        while self.queue.device().driver.packets() > 0 {
+            self.queue.device_mut().driver.finish(usize::MAX);
             let round = self.queue.complete(self.now_ns, &mut self.below);
-            round.expect("the device works again");
+            assert_eq!(round.expect("the device works again").stalled, None);
             self.check();
         }
         assert_eq!(self.below.of(None), (0, 0));

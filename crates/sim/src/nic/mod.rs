@@ -405,6 +405,6 @@ impl Completions for EmulatedNic {
 fn what_is_in<'a>(packets: impl Iterator<Item = &'a Packet>) -> InRing {
     packets.fold(InRing::default(), |sum, packet| InRing {
         packets: sum.packets + 1,
-        bytes: sum.bytes.saturating_add(packet.counted_bytes()),
+        bytes: sum.bytes.saturating_add(packet.wire_bytes()),
     })
 }

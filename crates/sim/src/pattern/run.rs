@@ -188,13 +188,22 @@ struct Run<'p, L, I> {
 /// Runs `pattern` with `limit` on each of its queues.
 ///
 /// # Errors
-/// If the pattern has no rate, no size or no queue, or the limit's settings contradict each other; or if
-/// a queue goes wrong.
+/// If the pattern has no rate, no size or no queue, or if a queue goes wrong.
 pub fn observe<L: Limit + Clone>(
     pattern: &Pattern,
     limit: L,
     detail: Detail,
 ) -> Result<Seen, RunError> {
+    let mut run = prepared(pattern, limit, detail)?;
+    run.run_to_end()?;
+    Ok(run.seen())
+}
+
+fn prepared<L: Limit + Clone>(
+    pattern: &Pattern,
+    limit: L,
+    detail: Detail,
+) -> Result<Run<'_, L, impl Iterator<Item = Interval>>, RunError> {
     let Some(&(_, bytes_per_s)) = pattern.rates.first() else {
         return Err(RunError::Empty("rate"));
     };
@@ -229,8 +238,7 @@ pub fn observe<L: Limit + Clone>(
         random: SplitMix::new(1),
     };
     run.plan_sample(pattern.warm_ns);
-    run.run_to_end()?;
-    Ok(run.seen())
+    Ok(run)
 }
 
 fn line<L: Limit, I: Iterator<Item = Interval>>(
@@ -449,5 +457,51 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
             seen.course = std::mem::take(&mut first.queue.probe_mut().changes);
         }
         seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use taut_path::limit::Fixed;
+    use taut_path::{Frame, TxRing};
+
+    use super::*;
+    use crate::pattern::Intervals;
+    use crate::queue::Fault;
+
+    #[test]
+    fn a_wire_that_makes_a_packet_up_ends_the_run_with_a_report() {
+        let mut intervals = Intervals::new();
+        (0..10).for_each(|_| {
+            intervals.push(Interval {
+                gap_ns: 5_000,
+                delay_ns: 0,
+            });
+        });
+        let pattern = Pattern {
+            id: "test".to_owned(),
+            rates: vec![(0, 1_000_000_000)],
+            sizes: vec![1_000],
+            budget: 0,
+            poll_ns: 0,
+            bursts: Vec::new(),
+            warm_ns: 0,
+            end_ns: 40_000,
+            utilisation: 0.999,
+            changes_ns: Vec::new(),
+            queues: vec![intervals.clone(), intervals],
+        };
+        let run = || prepared(&pattern, Fixed::bytes(3_000), Detail::FULL).expect("valid");
+        assert_eq!(run().run_to_end(), Ok(()));
+        let mut run = run();
+        let port = run.lines[1].queue.device_mut();
+        let stray = Packet::new(Frame::new(0), 1_000);
+        port.submit(stray, 0).expect("there is room");
+        let fault = QueueFault {
+            queue: 1,
+            at_ns: 5_000,
+            fault: Fault::Stray { packets: 1 },
+        };
+        assert_eq!(run.run_to_end(), Err(fault));
     }
 }

@@ -97,7 +97,7 @@ impl Segments {
         packet.priority = segment.priority;
         packet.flow = segment.connection;
         if segment.ecn_capable {
-            packet.ecn = Ecn::Capable;
+            packet.set_ecn(Ecn::Capable);
         }
         packet.segmentation = segment.segmentation();
         packet
@@ -117,7 +117,7 @@ impl Segments {
             connection: segment.connection,
             start: segment.start + u64::from(before),
             payload_bytes: (segment.payload_bytes - before).min(mss_bytes),
-            congestion_experienced: packet.ecn == Ecn::Marked,
+            congestion_experienced: packet.ecn() == Ecn::Marked,
             cwr: segment.cwr && index == 0,
             ack: segment.ack,
             acknowledges: segment.news == News::Ack && index == 0,
@@ -162,13 +162,13 @@ mod tests {
             ack,
             news: News::None,
         });
-        assert_eq!(packet.ecn, Ecn::Capable);
+        assert_eq!(packet.ecn(), Ecn::Capable);
         let flags = |packet: &Packet, index| {
             let arrival = segments.arrival(packet, index);
             (arrival.congestion_experienced, arrival.cwr)
         };
         assert_eq!(flags(&packet, 0), (false, true));
-        packet.ecn = Ecn::Marked;
+        packet.set_ecn(Ecn::Marked);
         let marked = [0, 1, 2].map(|index| flags(&packet, index));
         assert_eq!(marked, [(true, true), (true, false), (true, false)]);
         let _ = packet.into_frame();

@@ -42,7 +42,7 @@ impl Qdisc for Marker {
     fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
         let mut packet = self.fifo.dequeue(now_ns, sink)?;
         let mut log = self.log.lock().expect("no test panics holding it");
-        if packet.ecn == Ecn::NotCapable {
+        if packet.ecn() == Ecn::NotCapable {
             log.not_capable += 1;
             return Some(packet);
         }
@@ -54,7 +54,7 @@ impl Qdisc for Marker {
         };
         if marks {
             log.marked += 1;
-            packet.ecn = Ecn::Marked;
+            packet.set_ecn(Ecn::Marked);
             sink.marked(&packet);
         }
         Some(packet)

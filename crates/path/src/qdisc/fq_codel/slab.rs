@@ -110,5 +110,5 @@ impl Slab {
 /// What a packet counts in its line, in bytes. Without any it counts as one: what waits must weigh
 /// something.
 pub fn weight(packet: &Packet) -> u64 {
-    packet.counted_bytes().into()
+    packet.wire_bytes().into()
 }

@@ -2,15 +2,20 @@
 
 pub mod decimal;
 
+pub mod rule;
+
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Wake;
 
+use taut_path::driver::InRing;
 use taut_path::limit::Limit;
 use taut_path::qdisc::Fifo;
+use taut_path::queue::CompleteError;
 use taut_path::{
-    Completions, DropReason, Ecn, Frame, Packet, PacketSink, Probe, QueueConfig, TxQueue, TxRing,
+    Completed, Completions, DropReason, Ecn, Frame, Packet, PacketSink, Probe, Queue, QueueConfig,
+    Stop, TxRing,
 };
 
 /// A waker that counts.
@@ -45,13 +50,15 @@ pub struct FakeRing {
     pub in_device: VecDeque<Packet>,
     pub finished: VecDeque<Packet>,
     /// Packets behind each doorbell that worked.
-    pub trains: Vec<usize>,
+    pub bursts: Vec<usize>,
     /// Doorbells that will fail.
     pub failing_kicks: u32,
     /// Doorbells that failed.
     pub failed_kicks: u32,
     /// The next reaping hands out what is finished and then fails.
     pub failing_reap: bool,
+    /// Packets longer than this are not for this device.
+    pub longest_bytes: u32,
     /// The device finishes packets before `kick` returns.
     pub instant: bool,
     /// Most slots that were ever in use.
@@ -66,10 +73,11 @@ impl FakeRing {
             submitted: VecDeque::new(),
             in_device: VecDeque::new(),
             finished: VecDeque::new(),
-            trains: Vec::new(),
+            bursts: Vec::new(),
             failing_kicks: 0,
             failed_kicks: 0,
             failing_reap: false,
+            longest_bytes: u32::MAX,
             instant: false,
             most_used: 0,
         }
@@ -93,6 +101,10 @@ impl FakeRing {
 impl TxRing for FakeRing {
     type Error = Broken;
 
+    fn capacity_slots(&self) -> u32 {
+        self.slots
+    }
+
     fn slots_free(&self) -> u32 {
         self.free()
     }
@@ -101,13 +113,17 @@ impl TxRing for FakeRing {
         self.slots_per_packet
     }
 
-    fn submit(&mut self, packet: Packet, _now_ns: u64) {
+    fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         assert!(
             self.free() >= self.slots_per_packet,
             "submitted to a full ring"
         );
+        if packet.wire_bytes() > self.longest_bytes {
+            return Err(packet);
+        }
         self.submitted.push_back(packet);
         self.most_used = self.most_used.max(self.slots - self.free());
+        Ok(())
     }
 
     fn kick(&mut self, _now_ns: u64) -> Result<(), Broken> {
@@ -116,7 +132,7 @@ impl TxRing for FakeRing {
             self.failed_kicks += 1;
             return Err(Broken);
         }
-        self.trains.push(self.submitted.len());
+        self.bursts.push(self.submitted.len());
         self.in_device.append(&mut self.submitted);
         if self.instant {
             self.finish(usize::MAX);
@@ -149,6 +165,75 @@ impl Completions for FakeRing {
         }
         Ok(!self.finished.is_empty())
     }
+
+    fn in_ring(&self) -> Option<InRing> {
+        let lists = [&self.submitted, &self.in_device, &self.finished];
+        let packets = || lists.iter().flat_map(|list| list.iter());
+        Some(InRing {
+            packets: packets().count() as u32,
+            bytes: packets().map(Packet::wire_bytes).sum(),
+        })
+    }
+}
+
+/// The same ring for both halves of a queue, on one thread or on two.
+#[derive(Debug, Clone)]
+pub struct SharedRing(Arc<Mutex<FakeRing>>);
+
+impl SharedRing {
+    pub fn new(slots: u32) -> Self {
+        Self(Arc::new(Mutex::new(FakeRing::new(slots))))
+    }
+
+    /// The ring itself.
+    pub fn get(&self) -> MutexGuard<'_, FakeRing> {
+        self.0.lock().expect("nobody panics with it")
+    }
+}
+
+impl TxRing for SharedRing {
+    type Error = Broken;
+
+    fn capacity_slots(&self) -> u32 {
+        self.get().capacity_slots()
+    }
+
+    fn slots_free(&self) -> u32 {
+        self.get().free()
+    }
+
+    fn slots_of_largest(&self) -> u32 {
+        self.get().slots_of_largest()
+    }
+
+    fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
+        self.get().submit(packet, now_ns)
+    }
+
+    fn kick(&mut self, now_ns: u64) -> Result<(), Broken> {
+        self.get().kick(now_ns)
+    }
+}
+
+impl Completions for SharedRing {
+    type Error = Broken;
+
+    fn slots_free(&self) -> u32 {
+        self.get().free()
+    }
+
+    fn reap(
+        &mut self,
+        now_ns: u64,
+        budget_packets: u32,
+        freed: &mut dyn FnMut(Packet),
+    ) -> Result<bool, Broken> {
+        self.get().reap(now_ns, budget_packets, freed)
+    }
+
+    fn in_ring(&self) -> Option<InRing> {
+        self.get().in_ring()
+    }
 }
 
 /// Keeps the books of every frame: each index must come back exactly once.
@@ -158,11 +243,13 @@ pub struct Books {
     pub freed_bytes: u64,
     pub dropped: Vec<(u32, DropReason)>,
     pub marked: Vec<u32>,
+    /// What no queue ever sent.
+    pub stray: Vec<u32>,
 }
 
 impl PacketSink for Books {
     fn freed(&mut self, packet: Packet) {
-        self.freed_bytes += u64::from(packet.wire_bytes);
+        self.freed_bytes += u64::from(packet.wire_bytes());
         self.freed.push(packet.into_frame().index());
     }
 
@@ -171,8 +258,16 @@ impl PacketSink for Books {
     }
 
     fn marked(&mut self, packet: &Packet) {
-        assert_eq!(packet.ecn, Ecn::Marked, "told of a mark that is not there");
+        assert_eq!(
+            packet.ecn(),
+            Ecn::Marked,
+            "told of a mark that is not there"
+        );
         self.marked.push(packet.frame().index());
+    }
+
+    fn stray(&mut self, packet: Packet) {
+        self.stray.push(packet.into_frame().index());
     }
 }
 
@@ -183,7 +278,7 @@ pub fn packet(frame: u32, bytes: u32) -> Packet {
 
 /// A queue over a fake ring, with `pfifo`.
 pub struct Bench<L: Limit, P: Probe = ()> {
-    pub queue: TxQueue<L, FakeRing, P>,
+    pub queue: Queue<FakeRing, L, Fifo, P>,
     pub books: Books,
     pub now_ns: u64,
     next_frame: u32,
@@ -191,13 +286,18 @@ pub struct Bench<L: Limit, P: Probe = ()> {
 
 impl<L: Limit> Bench<L> {
     pub fn new(limit: L, slots: u32) -> Self {
-        Self::with(limit, FakeRing::new(slots), QueueConfig::new(slots), ())
+        Self::with(limit, FakeRing::new(slots), QueueConfig::default(), ())
     }
 }
 
 impl<L: Limit, P: Probe> Bench<L, P> {
     pub fn with(limit: L, ring: FakeRing, config: QueueConfig, probe: P) -> Self {
-        let queue = TxQueue::new(Box::new(Fifo::new(10_000)), limit, ring, probe, config, 0);
+        let queue = Queue::builder_for(ring)
+            .with_limit(limit)
+            .with_qdisc(Fifo::new(10_000))
+            .probe(probe)
+            .config(config)
+            .build(0);
         Self {
             queue: queue.expect("the settings are valid"),
             books: Books::default(),
@@ -215,25 +315,22 @@ impl<L: Limit, P: Probe> Bench<L, P> {
         }
     }
 
-    pub fn run(&mut self) -> taut_path::Stop<Broken> {
+    pub fn run(&mut self) -> Stop<Broken> {
         self.queue.run(self.now_ns, &mut self.books)
     }
 
     /// A microsecond later the device finishes `count` packets and interrupts.
-    pub fn complete(&mut self, count: usize) -> taut_path::queue::Completed {
+    pub fn complete(&mut self, count: usize) -> Completed {
         self.try_complete(count).expect("nothing is broken")
     }
 
-    pub fn try_complete(
-        &mut self,
-        count: usize,
-    ) -> Result<taut_path::queue::Completed, taut_path::queue::CompleteError<Broken>> {
+    pub fn try_complete(&mut self, count: usize) -> Result<Completed, CompleteError<Broken>> {
         self.now_ns += 1_000;
-        self.queue.driver_mut().finish(count);
+        self.queue.device_mut().finish(count);
         self.queue.complete(self.now_ns, &mut self.books)
     }
 
     pub fn in_ring(&self) -> usize {
-        self.queue.driver().packets()
+        self.queue.device().packets()
     }
 }

@@ -307,10 +307,8 @@ impl Probe for Watch {
                 self.in_flight_bytes += u64::from(packet.wire_bytes());
             }
             Event::Completed(done) => self.in_flight_bytes -= u64::from(done.bytes),
-            Event::Limit(limit) => {
-                if self.course.last().is_none_or(|&(_, last)| last != limit) {
-                    self.course.push((now_ns, limit));
-                }
+            Event::Limit(limit) if self.course.last().is_none_or(|&(_, last)| last != limit) => {
+                self.course.push((now_ns, limit));
             }
             _ => {}
         }

@@ -3,13 +3,9 @@
 use proptest::prelude::*;
 use taut_dql::{Config, Dql, Error, MAX_LIMIT, MAX_OBJECT, Snapshot};
 
-#[path = "support/model.rs"]
-mod model;
-#[path = "../examples/support/queue.rs"]
-mod queue;
-
-use model::Model;
-use queue::{Halves, Queue, Setting};
+use crate::mend::Mend;
+use crate::model::Model;
+use crate::queue::{Halves, Setting};
 
 #[derive(Clone, Debug)]
 enum Operation {
@@ -23,6 +19,13 @@ enum Operation {
     Turn(u32),
     /// Queues so many of the largest objects, room or not.
     Flood(u32),
+    /// Takes back what was queued last.
+    Unqueue,
+    UnqueueSize(u32),
+    /// The device says that this share of what is in flight is outstanding, in 256ths.
+    ObserveShare(u32),
+    Observe(u32),
+    Repair(u32),
     Wait(u64),
     SetLimit(u32),
     SetMin(u32),
@@ -62,6 +65,11 @@ fn operation() -> impl Strategy<Value = Operation> {
         2 => size().prop_map(Operation::Complete),
         1 => (1..=9_u32).prop_map(Operation::Turn),
         1 => (1..=9_u32).prop_map(Operation::Flood),
+        3 => Just(Operation::Unqueue),
+        1 => size().prop_map(Operation::UnqueueSize),
+        3 => (0..=257_u32).prop_map(Operation::ObserveShare),
+        1 => size().prop_map(Operation::Observe),
+        1 => prop_oneof![size(), any::<u32>()].prop_map(Operation::Repair),
         6 => (0..20_u64).prop_map(Operation::Wait),
         1 => limit().prop_map(Operation::SetLimit),
         1 => limit().prop_map(Operation::SetMin),
@@ -78,7 +86,7 @@ struct Pair<Q> {
     now_ns: u64,
 }
 
-impl<Q: Queue> Pair<Q> {
+impl<Q: Mend> Pair<Q> {
     fn new(config: Config) -> Self {
         let queue = Q::fresh(config, 5).expect("a valid configuration");
         Pair {
@@ -90,6 +98,24 @@ impl<Q: Queue> Pair<Q> {
 
     fn queue(&mut self, units: u32) -> (Result<(), Error>, Result<(), Error>) {
         (self.queue.queued(units), self.model.queued(units))
+    }
+
+    fn unqueue(&mut self, units: u32) -> (Result<(), Error>, Result<(), Error>) {
+        (self.queue.unqueue(units), self.model.unqueue(units))
+    }
+
+    fn observe(&mut self, units: u32) -> (Result<u32, Error>, Result<u32, Error>) {
+        (
+            self.queue.observe_in_flight(units, self.now_ns),
+            self.model.observe_in_flight(units, self.now_ns),
+        )
+    }
+
+    fn repair(&mut self, in_flight: u32) -> (Result<i64, Error>, Result<i64, Error>) {
+        (
+            self.queue.repair(in_flight, self.now_ns),
+            self.model.repair(in_flight, self.now_ns),
+        )
     }
 
     fn complete(&mut self, units: u32) -> (Result<(), Error>, Result<(), Error>) {
@@ -140,6 +166,17 @@ impl<Q: Queue> Pair<Q> {
                     self.agree(|pair| pair.queue(MAX_OBJECT))?;
                 }
             }
+            Operation::Unqueue => {
+                let units = self.queue.snapshot().last_object;
+                self.agree(|pair| pair.unqueue(units))?;
+            }
+            Operation::UnqueueSize(units) => self.agree(|pair| pair.unqueue(units))?,
+            Operation::ObserveShare(share) => {
+                let units = (self.model.in_flight() * i128::from(share) / 256) as u32;
+                self.agree(|pair| pair.observe(units))?;
+            }
+            Operation::Observe(units) => self.agree(|pair| pair.observe(units))?,
+            Operation::Repair(in_flight) => self.agree(|pair| pair.repair(in_flight))?,
             Operation::Wait(ns) => self.now_ns += ns,
             Operation::SetLimit(limit) => self.agree(|pair| pair.set(Setting::Limit(limit)))?,
             Operation::SetMin(limit) => self.agree(|pair| pair.set(Setting::MinLimit(limit)))?,
@@ -155,9 +192,10 @@ impl<Q: Queue> Pair<Q> {
     }
 
     /// Both answer the same, and are in the same state after it; a refusal changes nothing.
-    fn agree<F>(&mut self, operate: F) -> Result<(), TestCaseError>
+    fn agree<F, T>(&mut self, operate: F) -> Result<(), TestCaseError>
     where
-        F: FnOnce(&mut Self) -> (Result<(), Error>, Result<(), Error>),
+        F: FnOnce(&mut Self) -> (Result<T, Error>, Result<T, Error>),
+        T: Copy + core::fmt::Debug + PartialEq,
     {
         let before: Snapshot = self.queue.snapshot();
         let (got, expected) = operate(self);
@@ -211,17 +249,17 @@ proptest! {
         for operation in &operations {
             pair.apply(operation)?;
             let expected = pair.model.snapshot();
-            let Halves { producer, completer, .. } = &pair.queue;
+            let Halves { sender, completer, .. } = &pair.queue;
             prop_assert_eq!(completer.snapshot(), expected);
-            prop_assert_eq!((producer.room(), completer.room()), (expected.room, expected.room));
-            prop_assert_eq!(producer.has_room(), expected.room >= 0);
+            prop_assert_eq!((sender.room(), completer.room()), (expected.room, expected.room));
+            prop_assert_eq!(sender.has_room(), expected.room >= 0);
             prop_assert_eq!(completer.has_room(), expected.room >= 0);
-            prop_assert_eq!(producer.in_flight(), expected.in_flight);
+            prop_assert_eq!(sender.in_flight(), expected.in_flight);
             prop_assert_eq!(completer.in_flight(), expected.in_flight);
-            prop_assert_eq!(producer.num_queued(), expected.num_queued);
+            prop_assert_eq!(sender.num_queued(), expected.num_queued);
             prop_assert_eq!(completer.num_queued(), expected.num_queued);
             prop_assert_eq!(completer.num_completed(), expected.num_completed);
-            prop_assert_eq!((producer.epoch(), completer.epoch()), (expected.epoch, expected.epoch));
+            prop_assert_eq!((sender.epoch(), completer.epoch()), (expected.epoch, expected.epoch));
         }
     }
 }

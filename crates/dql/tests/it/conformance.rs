@@ -5,13 +5,8 @@ use std::path::{Path, PathBuf};
 
 use taut_dql::Dql;
 
-#[path = "../examples/support/player.rs"]
-mod player;
-#[path = "../examples/support/queue.rs"]
-mod queue;
-
-use player::Player;
-use queue::{Halves, Queue};
+use crate::player::Player;
+use crate::queue::{Halves, Queue};
 
 /// How many vectors there are; fewer would mean that some are no longer played.
 const VECTORS: usize = 17;

@@ -7,10 +7,7 @@ use std::collections::{HashSet, VecDeque};
 
 use taut_dql::{Config, Dql, Error, Snapshot};
 
-#[path = "support/model.rs"]
-mod model;
-
-use model::Model;
+use crate::model::Model;
 
 const UNIT: u32 = 1 << 24;
 const HOLD_NS: u64 = 2;
@@ -23,6 +20,8 @@ enum Operation {
     CompleteHalf,
     CompleteAll,
     CompleteTooMuch,
+    Unqueue(u32),
+    Repair(u32),
     Tick,
     SetLimit(u32),
     SetMin(u32),
@@ -70,6 +69,17 @@ impl Lockstep {
             Operation::CompleteHalf => self.complete(self.in_flight_units() / 2 * UNIT),
             Operation::CompleteAll => self.complete(self.in_flight_units() * UNIT),
             Operation::CompleteTooMuch => self.complete(self.in_flight_units() * UNIT + 1),
+            Operation::Unqueue(units) => {
+                let units = units * UNIT;
+                (self.dql.unqueue(units), self.model.unqueue(units))
+            }
+            Operation::Repair(units) => {
+                let in_flight = units * UNIT;
+                let got = self.dql.repair(in_flight, self.now_ns);
+                let expected = self.model.repair(in_flight, self.now_ns);
+                assert_eq!(got, expected, "by how much");
+                (got.map(|_| ()), expected.map(|_| ()))
+            }
             Operation::Tick => {
                 self.now_ns += 1;
                 (Ok(()), Ok(()))
@@ -208,7 +218,7 @@ fn explore(
     }
 }
 
-/// A sender that stops when there is no room, as it should.
+/// A sender that stops when there is no room, as it should; some sends fail.
 fn polite(lockstep: &Lockstep) -> Vec<Operation> {
     let mut operations = vec![
         Operation::Complete(0),
@@ -216,6 +226,7 @@ fn polite(lockstep: &Lockstep) -> Vec<Operation> {
         Operation::CompleteHalf,
         Operation::CompleteAll,
         Operation::CompleteTooMuch,
+        Operation::Unqueue(lockstep.dql.snapshot().last_object / UNIT),
         Operation::Tick,
         Operation::Reset,
     ];
@@ -237,6 +248,11 @@ fn rude(_: &Lockstep) -> Vec<Operation> {
         Operation::CompleteHalf,
         Operation::CompleteAll,
         Operation::CompleteTooMuch,
+        Operation::Unqueue(1),
+        Operation::Unqueue(15),
+        Operation::Repair(0),
+        Operation::Repair(3),
+        Operation::Repair(127),
         Operation::Tick,
         Operation::SetLimit(3),
         Operation::SetLimit(112),
@@ -253,8 +269,8 @@ fn every_state_of_a_polite_sender() {
     // The counts are part of the test: fewer states would mean that less is checked.
     let visited = explore(Lockstep::new(0), 1_000_000, Lockstep::relative, polite);
     let all = Visited {
-        states: 145_248,
-        transitions: 1_280_272,
+        states: 269_604,
+        transitions: 2_687_456,
         across_the_wrap: 0,
         closed: true,
     };
@@ -265,9 +281,9 @@ fn every_state_of_a_polite_sender() {
 fn every_state_of_a_polite_sender_around_the_wrap() {
     let visited = explore(Lockstep::new(250), 1_000_000, Lockstep::relative, polite);
     let all = Visited {
-        states: 145_248,
-        transitions: 1_280_272,
-        across_the_wrap: 8112,
+        states: 269_604,
+        transitions: 2_687_456,
+        across_the_wrap: 32_612,
         closed: true,
     };
     assert_eq!(visited, all);
@@ -278,8 +294,8 @@ fn states_of_a_rude_sender_around_the_wrap() {
     let visited = explore(Lockstep::new(250), 300_000, Lockstep::absolute, rude);
     let first = Visited {
         states: 300_000,
-        transitions: 5_100_000,
-        across_the_wrap: 103_091,
+        transitions: 6_600_000,
+        across_the_wrap: 82_800,
         closed: false,
     };
     assert_eq!(visited, first);
@@ -296,8 +312,8 @@ fn states_of_a_rude_sender_near_the_most_in_flight() {
     let visited = explore(start, 300_000, Lockstep::absolute, rude);
     let first = Visited {
         states: 300_000,
-        transitions: 5_100_000,
-        across_the_wrap: 41_852,
+        transitions: 6_600_000,
+        across_the_wrap: 49_537,
         closed: false,
     };
     assert_eq!(visited, first);

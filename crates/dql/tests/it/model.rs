@@ -108,6 +108,58 @@ impl Model {
         Ok(())
     }
 
+    pub fn unqueue(&mut self, units: u32) -> Result<(), Error> {
+        let size = i128::from(units);
+        if size != self.last_object {
+            return Err(Error::NotQueuedLast {
+                units,
+                last_object: self.last_object as u32,
+            });
+        }
+        if size > self.in_flight() {
+            return Err(Error::AlreadyCompleted {
+                units,
+                in_flight: self.in_flight() as u32,
+            });
+        }
+        self.total_queued -= size;
+        self.last_object = 0;
+        Ok(())
+    }
+
+    pub fn observe_in_flight(&mut self, observed: u32, now_ns: u64) -> Result<u32, Error> {
+        let done = self.in_flight() - i128::from(observed);
+        if done < 0 {
+            return Err(Error::ObservedTooMuch {
+                observed,
+                in_flight: self.in_flight() as u32,
+            });
+        }
+        if done > 0 {
+            self.completed(done as u32, now_ns)?;
+        }
+        Ok(done as u32)
+    }
+
+    pub fn repair(&mut self, in_flight: u32, now_ns: u64) -> Result<i64, Error> {
+        let real = i128::from(in_flight);
+        if real >= TWO_TO_31 {
+            return Err(Error::InFlightTooLarge { in_flight });
+        }
+        let too_much = self.in_flight() - real;
+        if too_much < 0 {
+            self.total_queued -= too_much;
+        } else {
+            self.total_completed += too_much;
+        }
+        self.last_object = 0;
+        self.adj_limit = self.limit + self.total_completed;
+        self.prev_total_queued = self.total_queued;
+        (self.prev_over_limit, self.prev_last_object) = (0, 0);
+        self.restart_window(now_ns.into());
+        Ok(too_much as i64)
+    }
+
     fn sample(&mut self, n: i128, now: i128) {
         let mut slack = positive_as_i32(self.limit + self.prev_over_limit - 2 * n);
         if self.prev_over_limit > 0 {

@@ -9,11 +9,11 @@ static IN_A_STATIC: Shared = Shared::new();
 
 #[test]
 fn a_static_can_be_split_once() {
-    let (mut producer, mut completer) =
+    let (mut sender, mut completer) =
         split(&IN_A_STATIC, Config::default(), 0).expect("the first split");
     let again = split(&IN_A_STATIC, Config::default(), 0);
     assert_eq!(again.err(), Some(Error::AlreadySplit));
-    producer.queued(10).expect("an object");
+    sender.queued(10).expect("an object");
     completer.completed(10, 1).expect("what was in flight");
     assert_eq!(IN_A_STATIC.snapshot(), completer.snapshot());
 }
@@ -43,27 +43,27 @@ fn halves_of_two_queues_cannot_be_reset_together() {
         limit: 100,
         ..Config::default()
     };
-    let (mut producer, completer) = split(&one, config, 0).expect("one");
-    let (other_producer, mut other_completer) = split(&other, config, 0).expect("the other");
-    producer.queued(7).expect("an object");
+    let (mut sender, completer) = split(&one, config, 0).expect("one");
+    let (other_sender, mut other_completer) = split(&other, config, 0).expect("the other");
+    sender.queued(7).expect("an object");
     let before = (one.snapshot(), other.snapshot());
     assert_eq!(
-        reset(&mut producer, &mut other_completer, 5),
+        reset(&mut sender, &mut other_completer, 5),
         Err(Error::NotTheSameQueue)
     );
     assert_eq!((one.snapshot(), other.snapshot()), before);
-    assert_eq!((completer.in_flight(), other_producer.in_flight()), (7, 0));
+    assert_eq!((completer.in_flight(), other_sender.in_flight()), (7, 0));
 }
 
 #[test]
 fn each_reset_starts_an_epoch_for_everybody() {
     let shared = Arc::new(Shared::new());
-    let (mut producer, mut completer) =
+    let (mut sender, mut completer) =
         split(shared.clone(), Config::default(), 0).expect("the first split");
     for epoch in 1..=3 {
-        producer.queued(500).expect("an object");
-        reset(&mut producer, &mut completer, epoch.into()).expect("both halves");
-        let seen = (producer.epoch(), completer.epoch(), shared.snapshot().epoch);
+        sender.queued(500).expect("an object");
+        reset(&mut sender, &mut completer, epoch.into()).expect("both halves");
+        let seen = (sender.epoch(), completer.epoch(), shared.snapshot().epoch);
         assert_eq!(seen, (epoch, epoch, epoch));
         assert_eq!(
             completer.completed(1, 0),
@@ -84,16 +84,16 @@ where
         hold_time_ns: 1000,
         ..Config::default()
     };
-    let (mut producer, mut completer) = split(shared, config, 0).expect("the first split");
+    let (mut sender, mut completer) = split(shared, config, 0).expect("the first split");
     let size = |object: u32| 1 + object.wrapping_mul(2_654_435_761) % 2000;
     let total: u64 = (0..objects).map(|object| u64::from(size(object))).sum();
     thread::scope(|scope| {
         scope.spawn(move || {
             for object in 0..objects {
-                while !producer.has_room() {
+                while !sender.has_room() {
                     thread::yield_now();
                 }
-                producer
+                sender
                     .queued(size(object))
                     .expect("an object with room for it");
             }

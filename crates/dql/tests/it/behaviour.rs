@@ -2,16 +2,13 @@
 
 use taut_dql::{Config, Dql, Error, MAX_LIMIT, MAX_OBJECT, Snapshot};
 
-#[path = "../examples/support/queue.rs"]
-mod queue;
-
-use queue::{Halves, Queue, Setting};
+use crate::queue::{Halves, Queue, Setting};
 
 /// Makes a test of each variant from one that is generic.
 macro_rules! both_variants {
     ($($name:ident),* $(,)?) => {
-        mod owned { $(#[test] fn $name() { super::$name::<super::Dql>(); })* }
-        mod two_threads { $(#[test] fn $name() { super::$name::<super::Halves>(); })* }
+        mod owned { $(#[test] fn $name() { super::$name::<taut_dql::Dql>(); })* }
+        mod two_threads { $(#[test] fn $name() { super::$name::<crate::queue::Halves>(); })* }
     };
 }
 
@@ -411,6 +408,33 @@ fn errors_say_what_is_allowed() {
                 in_flight: 11,
             },
             ["12", "11"],
+        ),
+        (
+            Error::ObservedTooMuch {
+                observed: 31,
+                in_flight: 30,
+            },
+            ["31", "30"],
+        ),
+        (
+            Error::NotQueuedLast {
+                units: 14,
+                last_object: 13,
+            },
+            ["14", "13"],
+        ),
+        (
+            Error::AlreadyCompleted {
+                units: 16,
+                in_flight: 15,
+            },
+            ["16", "15"],
+        ),
+        (
+            Error::InFlightTooLarge {
+                in_flight: 2147483648,
+            },
+            ["2147483648", "2147483647"],
         ),
         (
             Error::LimitTooLarge { limit: 1879048193 },

@@ -1,0 +1,198 @@
+use core::cell::Cell;
+use core::marker::PhantomData;
+use core::ops::Deref;
+
+use crate::estimator::{Estimator, Queued};
+use crate::sync::Ordering;
+use crate::{Config, Error, Shared, Snapshot, counter};
+
+/// The half of the thread that reaps what the device finished, and the only one that moves the
+/// limit. It can move to another thread, but two threads cannot use it at the same time:
+///
+/// ```compile_fail,E0277
+/// # use taut_dql::{Completer, Shared};
+/// fn look_from_two_threads(completer: &Completer<&'static Shared>) {
+///     std::thread::scope(|scope| {
+///         scope.spawn(|| completer.room());
+///     });
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Completer<S> {
+    pub(super) shared: S,
+    pub(super) adj_limit: u32,
+    pub(super) estimator: Estimator,
+    pub(super) not_sync: PhantomData<Cell<()>>,
+}
+
+impl<S: Deref<Target = Shared>> Completer<S> {
+    /// Counts what the device finished since the last call, and moves the limit. Call it once for
+    /// each round in which something completed.
+    ///
+    /// **Do not call it when nothing completed**: 0 units is a round too, and counts as a sample of
+    /// an interval in which nothing was needed. A poller that does so every 10 us halves its limit.
+    ///
+    /// # Errors
+    /// [`Error::OverCompletion`] for more than is in flight.
+    #[inline]
+    pub fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
+        self.completed_of(self.shared.sender.read(), units, now_ns)
+    }
+
+    #[inline]
+    fn completed_of(&mut self, queued: Queued, units: u32, now_ns: u64) -> Result<(), Error> {
+        self.adj_limit = self.estimator.completed(queued, units, now_ns)?;
+        self.publish();
+        Ok(())
+    }
+
+    /// Counts what the device finished when it says how much is still outstanding: a level, and not
+    /// what was completed since. Returns how many units completed by it. A level at which nothing
+    /// completed is no sample and changes nothing, so this may be called as often as one likes.
+    ///
+    /// Take the level while the sender is not between [`queued`](crate::Sender::queued) and the device
+    /// having the object, or after the sender said that it has: with one lock around both, or on
+    /// one thread (a [`Dql`](crate::Dql)). An object that is queued and not in the level counts as
+    /// finished. Without failed sends that mends itself, since the next levels count it again: they
+    /// are refused until they have come down to what the ledger says. But an object that counts as
+    /// finished and is then taken back may bring the ledger below 0. That is refused by every
+    /// completion as [`Error::OverCompletion`] until a [`repair`](crate::repair).
+    ///
+    /// # Errors
+    /// [`Error::ObservedTooMuch`] for more than is in flight.
+    pub fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, Error> {
+        let queued = self.shared.sender.read();
+        let in_flight = counter::positive_difference(queued.num_queued, self.num_completed());
+        let done = counter::check_observed(in_flight, units)?;
+        if done > 0 {
+            self.completed_of(queued, done, now_ns)?;
+        }
+        Ok(done)
+    }
+
+    /// Counts what the device finished under a limit that the caller's own rule chose, brought
+    /// between the bounds in force: the ledger of this crate without its rule.
+    ///
+    /// # Errors
+    /// [`Error::OverCompletion`] for more than is in flight.
+    #[inline]
+    pub fn completed_under(&mut self, limit: u32, units: u32) -> Result<(), Error> {
+        let queued = self.shared.sender.read();
+        self.adj_limit = self.estimator.completed_under(limit, queued, units)?;
+        self.publish();
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn publish(&self) {
+        self.shared
+            .completer
+            .publish(self.adj_limit, self.estimator.num_completed);
+        self.shared.report.publish(&self.estimator);
+    }
+
+    pub(super) fn publish_config(&self) {
+        self.shared.report.publish_config(self.estimator.config());
+    }
+
+    /// Units left below the limit, with the sender's total read again; the sender may lower it
+    /// at any time. For the side that restarts a stopped sender.
+    #[must_use]
+    #[inline]
+    pub fn room(&self) -> i32 {
+        counter::room(self.adj_limit, self.num_queued())
+    }
+
+    /// Whether one more object may be queued, with the sender's total read again.
+    #[must_use]
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.room() >= 0
+    }
+
+    /// Units queued and not yet completed, below 2^31; the sender may raise it at any time.
+    #[must_use]
+    #[inline]
+    pub fn in_flight(&self) -> u32 {
+        counter::positive_difference(self.num_queued(), self.estimator.num_completed)
+    }
+
+    /// Total units queued since the last reset, wrapping; the sender may raise it at any time.
+    #[inline]
+    pub fn num_queued(&self) -> u32 {
+        self.shared.sender.num_queued.load(Ordering::Acquire)
+    }
+
+    /// Total units completed since the last reset, wrapping.
+    #[inline]
+    pub fn num_completed(&self) -> u32 {
+        self.estimator.num_completed
+    }
+
+    /// The limit, in units. A limit set by hand is shown at once and in force from the next
+    /// completion on.
+    #[must_use]
+    #[inline]
+    pub fn limit(&self) -> u32 {
+        self.estimator.limit
+    }
+
+    /// How many resets there have been, wrapping; only [`reset`](crate::reset()) changes it.
+    #[must_use]
+    #[inline]
+    pub fn epoch(&self) -> u32 {
+        self.shared.completer.epoch.load(Ordering::Relaxed)
+    }
+
+    /// Sets the limit by hand, in units; the sender sees it at the next completion, which also
+    /// brings it between its bounds.
+    ///
+    /// # Errors
+    /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT).
+    pub fn set_limit(&mut self, limit: u32) -> Result<(), Error> {
+        self.estimator.set_limit(limit)?;
+        self.publish_config();
+        Ok(())
+    }
+
+    /// Sets the lower bound of the limit, in units, from the next completion on.
+    ///
+    /// # Errors
+    /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT), [`Error::MinAboveMax`]
+    /// above the upper bound in force.
+    pub fn set_min_limit(&mut self, min_limit: u32) -> Result<(), Error> {
+        self.estimator.set_min_limit(min_limit)?;
+        self.publish_config();
+        Ok(())
+    }
+
+    /// Sets the upper bound of the limit, in units, from the next completion on.
+    ///
+    /// # Errors
+    /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT), [`Error::MinAboveMax`]
+    /// below the lower bound in force.
+    pub fn set_max_limit(&mut self, max_limit: u32) -> Result<(), Error> {
+        self.estimator.set_max_limit(max_limit)?;
+        self.publish_config();
+        Ok(())
+    }
+
+    /// Sets how long slack is observed before the limit is cut.
+    pub fn set_hold_time_ns(&mut self, hold_time_ns: u64) {
+        self.estimator.set_hold_time_ns(hold_time_ns);
+        self.publish_config();
+    }
+
+    /// The settings in force; `limit` is the limit of now.
+    pub fn config(&self) -> Config {
+        self.estimator.config()
+    }
+
+    /// Everything at this moment; the sender may change its side (`num_queued`, `last_object`
+    /// and what follows from them) at any time.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.estimator
+            .snapshot(self.shared.sender.read(), self.adj_limit, self.epoch())
+    }
+}

@@ -1,0 +1,18 @@
+//! All tests of this crate but the model checks (`tests/models`), in one binary.
+
+mod behaviour;
+mod cadence;
+mod conformance;
+mod halves;
+mod mend;
+mod mistakes;
+mod model;
+#[path = "../../examples/support/player.rs"]
+mod player;
+mod properties;
+#[path = "../../examples/support/queue.rs"]
+mod queue;
+mod rule;
+mod small_states;
+mod stall_watch;
+mod steady_state;

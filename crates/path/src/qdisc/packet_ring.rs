@@ -1,0 +1,100 @@
+//! A bounded queue of things that are moved in and out with as few instructions as can be.
+
+use alloc::vec::Vec;
+
+use crate::packet::Packet;
+
+/// A ring for a number of things that is known from the start. What is free holds `T::VACANT`, so
+/// that a thing is moved out by one exchange: asking each slot whether there is something in it
+/// costs more than the move.
+#[derive(Debug)]
+pub struct BoundedRing<T> {
+    /// Grows to the capacity, which is a power of two, as slots are used for the first time: memory
+    /// that is never needed is never touched. Nothing is allocated after the start.
+    slots: Vec<T>,
+    mask: usize,
+    head: usize,
+    len: usize,
+}
+
+/// Something that a free slot can hold, and that needs no care when it is overwritten.
+pub trait Vacant {
+    /// It.
+    const VACANT: Self;
+}
+
+impl Vacant for Packet {
+    const VACANT: Self = Self::NOTHING;
+}
+
+impl<T: Vacant> BoundedRing<T> {
+    /// Room for `capacity` things.
+    pub fn new(capacity: usize) -> Self {
+        let capacity = capacity.max(1).next_power_of_two();
+        Self {
+            slots: Vec::with_capacity(capacity),
+            mask: capacity - 1,
+            head: 0,
+            len: 0,
+        }
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Puts one at the end. The caller knows that there is room.
+    #[inline]
+    pub fn push(&mut self, thing: T) {
+        debug_assert!(
+            self.len <= self.mask,
+            "a bounded ring is bounded by its owner"
+        );
+        let index = (self.head + self.len) & self.mask;
+        if index >= self.slots.len() {
+            self.slots.push(T::VACANT);
+        }
+        if let Some(slot) = self.slots.get_mut(index) {
+            self.len += 1;
+            // What is vacant needs no drop.
+            core::mem::forget(core::mem::replace(slot, thing));
+        }
+    }
+
+    /// Takes the first.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        if self.len == 0 {
+            return None;
+        }
+        Some(self.take_first())
+    }
+
+    /// Takes the first of a ring that is not empty; of an empty one, what is vacant.
+    #[inline]
+    pub fn take_first(&mut self) -> T {
+        match self.slots.get_mut(self.head) {
+            Some(slot) if self.len > 0 => {
+                self.head = (self.head + 1) & self.mask;
+                self.len -= 1;
+                core::mem::replace(slot, T::VACANT)
+            }
+            _ => T::VACANT,
+        }
+    }
+
+    /// The first.
+    #[inline]
+    pub fn first_mut(&mut self) -> Option<&mut T> {
+        if self.len == 0 {
+            return None;
+        }
+        self.slots.get_mut(self.head)
+    }
+}

@@ -1,0 +1,139 @@
+//! The names of limits.
+
+use proptest::prelude::*;
+use taut_path::AnyLimit;
+use taut_path::limit::{
+    Dynamic, Fixed, Ladder, Limit, Need, ParseLimitError, RULES, Unit, Utilisation,
+};
+
+fn read(text: &str) -> AnyLimit {
+    text.parse().expect(text)
+}
+
+#[test]
+fn limits_are_read_by_their_names() {
+    let utilisation = Utilisation::from_ppm(995_000).expect("in range");
+    let cases = [
+        ("off", AnyLimit::off()),
+        ("off", AnyLimit::new(Fixed::off())),
+        ("dql", AnyLimit::dql()),
+        ("dql", AnyLimit::new(Dynamic::default())),
+        ("need", AnyLimit::new(Need::default())),
+        ("taut", AnyLimit::taut()),
+        ("taut:99.9%", AnyLimit::taut()),
+        ("taut:99.5%", AnyLimit::new(Ladder::new(utilisation))),
+        ("40k", AnyLimit::bytes(40_960)),
+        ("1514", AnyLimit::bytes(1_514)),
+        ("32p", AnyLimit::packets(32)),
+    ];
+    for (text, limit) in cases {
+        assert_eq!(read(text), limit, "{text}");
+    }
+    assert_eq!(AnyLimit::taut().to_string(), "taut", "and written by them");
+    assert_eq!(AnyLimit::default(), AnyLimit::dql());
+}
+
+#[test]
+fn a_limit_that_is_read_is_the_rule_that_it_names() {
+    assert_eq!(read("40k").limit(), 40_960);
+    assert_eq!(read("32p").unit(), Unit::Packets);
+    // A depth counts whole packets, and a limit lets one more through.
+    assert_eq!((read("32p").limit(), read("32p").config().limit), (31, 32));
+    assert_eq!(read("dql").limit(), 0);
+    assert!(read("off").is_off() && !read("40k").is_off());
+    assert!(
+        read("1879048192").is_off(),
+        "the largest holds nothing back"
+    );
+}
+
+#[test]
+fn every_rule_of_the_table_is_read_by_what_its_usage_says() {
+    for rule in RULES {
+        let name = rule.usage.split(['[', ':']).next().expect("a name");
+        assert_eq!(read(name).to_string(), name);
+        assert!(!rule.help.is_empty() && !rule.help.contains('\n'));
+    }
+    let usages: Vec<_> = RULES.iter().map(|rule| rule.usage).collect();
+    assert_eq!(usages, ["off", "dql", "need", "taut[:SHARE%]"]);
+}
+
+#[test]
+fn a_clone_of_a_limit_is_a_rule_of_its_own() {
+    let limit = AnyLimit::bytes(1_000);
+    let mut other = limit.clone();
+    let config = taut_dql::Config {
+        limit: 2_000,
+        ..other.config()
+    };
+    other.set_config(config).expect("it is in range");
+    assert_eq!((limit.limit(), other.limit()), (1_000, 2_000));
+    assert_ne!(limit, other);
+}
+
+#[test]
+fn limits_that_are_out_of_range_or_unknown_are_refused() {
+    for text in [
+        "0",
+        "0p",
+        "0k",
+        "1879048193",
+        "2g",
+        "1879048193p",
+        "99999999999999999999p",
+    ] {
+        assert_eq!(
+            text.parse::<AnyLimit>(),
+            Err(ParseLimitError::OutOfRange),
+            "{text}"
+        );
+    }
+    for text in ["taut:", "taut:99.5", "taut:100%", "taut:49%", "taut:99.5%x"] {
+        let error = text.parse::<AnyLimit>().unwrap_err();
+        assert!(matches!(error, ParseLimitError::Utilisation(_)), "{text}");
+        assert!(error.to_string().contains("50% to 99.999%"), "{error}");
+    }
+    for text in ["off:", "dql:99%", "need:1"] {
+        let error = text.parse::<AnyLimit>().unwrap_err();
+        assert_eq!(error, ParseLimitError::NoArgument, "{text}");
+        assert!(error.to_string().contains("takes nothing"), "{error}");
+    }
+    let cases = [
+        ("", 1),
+        ("p", 1),
+        ("dq", 1),
+        ("off ", 1),
+        ("+5p", 1),
+        ("1.5p", 4),
+        ("10q", 3),
+    ];
+    for (text, position) in cases {
+        let Err(ParseLimitError::Unknown(error)) = text.parse::<AnyLimit>() else {
+            panic!("{text} was understood");
+        };
+        assert_eq!(error.position, position, "{text}");
+        let message = ParseLimitError::Unknown(error).to_string();
+        assert!(
+            message.contains("off, dql, need, taut[:SHARE%]") && message.contains("1879048192"),
+            "{message}"
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_limit_survives_being_written_and_read(units in 1u32..=taut_dql::MAX_LIMIT) {
+        for limit in [AnyLimit::bytes(units), AnyLimit::packets(units)] {
+            let again: AnyLimit = limit.to_string().parse().expect("it was written");
+            prop_assert_eq!(again.limit(), limit.limit());
+            prop_assert_eq!(again, limit);
+        }
+    }
+
+    #[test]
+    fn no_text_panics_and_what_is_understood_is_written_alike(text in "(\\PC|[0-9.kpofdql]){0,20}|dql|need|taut(:[0-9]{1,3}(.[0-9]{1,5})?%?)?") {
+        if let Ok(limit) = text.parse::<AnyLimit>() {
+            prop_assert_eq!(limit.to_string().parse(), Ok(limit));
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! A rule and the books that a queue keeps for it, without a queue.
+
+use taut_dql::{Error, check_object};
+use taut_path::limit::{Limit, Round};
+
+/// What a queue does for its rule: counts what is queued and complete, and passes on what the rule
+/// asked for.
+pub struct Ruled<L> {
+    pub rule: L,
+    num_queued: u32,
+    num_completed: u32,
+    last_object: u32,
+    /// The rule wants to know when the next object is queued.
+    asked: bool,
+    returned_ns: Option<u64>,
+    refusals: u32,
+    chain_is_open: bool,
+}
+
+impl<L: Limit> Ruled<L> {
+    pub fn new(mut rule: L) -> Self {
+        rule.begin(0);
+        Self {
+            rule,
+            num_queued: 0,
+            num_completed: 0,
+            last_object: 0,
+            asked: true,
+            returned_ns: None,
+            refusals: 0,
+            chain_is_open: false,
+        }
+    }
+
+    pub fn in_flight(&self) -> u32 {
+        self.num_queued.wrapping_sub(self.num_completed)
+    }
+
+    pub fn limit(&self) -> u32 {
+        self.rule.limit()
+    }
+
+    pub fn has_room(&self) -> bool {
+        self.in_flight() <= self.limit()
+    }
+
+    pub fn queued(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
+        check_object(self.in_flight(), units)?;
+        if core::mem::take(&mut self.asked) {
+            self.returned_ns = Some(now_ns);
+        }
+        self.num_queued = self.num_queued.wrapping_add(units);
+        self.last_object = units;
+        Ok(())
+    }
+
+    pub fn refused(&mut self) {
+        self.refusals = self.refusals.wrapping_add(1);
+    }
+
+    /// Something finished, at most what is in flight; a round of nothing only closes a chain.
+    pub fn completed(&mut self, units: u32, now_ns: u64, more: bool) {
+        if units == 0 && !self.chain_is_open {
+            return;
+        }
+        let more = more && units > 0;
+        self.rule.completed(&Round {
+            now_ns,
+            units,
+            in_flight: self.in_flight(),
+            num_queued: self.num_queued,
+            last_object: self.last_object,
+            more,
+            returned_ns: self.returned_ns,
+            refusals: self.refusals,
+        });
+        self.num_completed = self.num_completed.wrapping_add(units);
+        self.chain_is_open = more;
+        if self.rule.asks_return() && self.returned_ns.take().is_some() {
+            self.asked = true;
+        }
+    }
+
+    pub fn reset(&mut self, now_ns: u64) {
+        self.rule.reset(now_ns);
+        (self.num_queued, self.num_completed, self.refusals) = (0, 0, 0);
+        (self.asked, self.returned_ns) = (true, None);
+        self.chain_is_open = false;
+    }
+}
