@@ -139,7 +139,7 @@ impl Shared {
     /// Puts down the packet of the next number and makes it known to the other half. Its slot
     /// must be filled already.
     pub(super) fn put(&self, number: u64, packet: Packet) {
-        add(&self.submitted_bytes, packet.counted_bytes());
+        add(&self.submitted_bytes, packet.wire_bytes());
         let slot = &self.slots[self.slot(number) as usize];
         *slot.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(packet);
         self.submitted.store(number + 1, Ordering::Release);
@@ -152,7 +152,7 @@ impl Shared {
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
             .take()?;
-        add(&self.reaped_bytes, packet.counted_bytes());
+        add(&self.reaped_bytes, packet.wire_bytes());
         Some(packet)
     }
 

@@ -82,7 +82,7 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
             let length = source.copy_to(packet.frame(), bytes);
             let frame = bytes.get_mut(..length)?;
             // In the slot, which is ours alone: the frame in the pool stays as it is.
-            if packet.ecn == Ecn::Marked {
+            if packet.ecn() == Ecn::Marked {
                 mark_congestion(frame);
             }
             let length = u32::try_from(length).ok()?;

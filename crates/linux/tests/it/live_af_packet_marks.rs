@@ -60,7 +60,7 @@ fn sent(ring: &mut Ring, frame: &[u8], ecn: Ecn) -> Vec<u8> {
         pool.set_len(&taken, frame.len() as u32);
         Packet::new(taken, frame.len() as u32)
     };
-    packet.ecn = ecn;
+    packet.set_ecn(ecn);
     ring.tx.submit(packet, 0).expect("takes it");
     ring.tx.kick(0).expect("kicks");
     let (mut arrived, mut completed) = (None, false);

@@ -35,7 +35,7 @@ impl Frames {
     /// Writes `packet` to `tap`, with its mark of congestion if it has one. What cuts a super-packet
     /// copies its header, and a checksum of TCP that is still open does not cover these bits.
     pub fn write(&self, packet: &Packet, tap: &Tap) -> io::Result<Written> {
-        if packet.ecn == Ecn::Marked {
+        if packet.ecn() == Ecn::Marked {
             let mut pool = self.0.borrow_mut();
             let bytes = pool.bytes_mut(packet.frame());
             if let Some(frame) = bytes.get_mut(VirtioNetHeader::BYTES..) {
@@ -89,7 +89,7 @@ fn packet_of(header_and_frame: &[u8]) -> impl FnOnce(Frame) -> Packet {
         packet.segmentation = segmentation;
         packet.priority = class.priority;
         packet.flow = class.flow;
-        packet.ecn = class.ecn;
+        packet.set_ecn(class.ecn);
         packet
     }
 }
