@@ -163,7 +163,6 @@ mod packet;
 mod probe;
 pub mod qdisc;
 pub mod queue;
-pub mod ring;
 pub mod room;
 #[doc(hidden)]
 pub mod sharing;

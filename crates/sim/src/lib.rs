@@ -11,6 +11,7 @@ pub mod lane;
 pub mod meter;
 pub mod nic;
 pub mod pattern;
+pub mod queue;
 #[cfg(feature = "scenario")]
 pub mod results;
 pub mod scenario;

@@ -29,7 +29,6 @@ mod queue_many;
 mod queue_recovers;
 mod queue_settings;
 mod queue_stops;
-mod ring;
 mod support;
 mod trace;
 mod tsq;

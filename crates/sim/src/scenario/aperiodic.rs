@@ -132,14 +132,11 @@ impl Settings {
 
     /// Without a limit, with Linux's rule, with those that size by need, and with each period.
     fn rules(&self) -> Vec<(String, Rule)> {
-        let filtered = self.periods.iter().map(|period| {
-            let cadence_ns = period.0;
-            (
-                format!("dql every {period}"),
-                Rule::DynamicEvery { cadence_ns },
-            )
-        });
-        let named = [Rule::OFF, Rule::DQL, Rule::NEED, Rule::TAUT];
+        let filtered = self
+            .periods
+            .iter()
+            .map(|period| (format!("dql every {period}"), Rule::dql_every(period.0)));
+        let named = [Rule::off(), Rule::dql(), Rule::need(), Rule::taut()];
         let named = named.into_iter().map(|rule| (rule.to_string(), rule));
         named.chain(filtered).collect()
     }
@@ -163,7 +160,7 @@ fn least_fixed(
     let (mut too_low, mut enough) = (0, most_bytes);
     while enough - too_low > step_bytes {
         let middle = too_low + (enough - too_low) / 2;
-        let seen = observe(&quick, Rule::bytes(middle))?;
+        let seen = observe(&quick, &Rule::bytes(middle))?;
         if seen.wire.packets as f64 >= ENOUGH * packets as f64 {
             enough = middle;
         } else {
@@ -174,11 +171,11 @@ fn least_fixed(
 }
 
 /// `name` is that of the rule.
-fn row(pattern: &str, (name, rule): (&str, Rule), seen: &Observed, off: &Observed) -> Value {
+fn row(pattern: &str, (name, rule): (&str, &Rule), seen: &Observed, off: &Observed) -> Value {
     json!({
         "pattern": pattern,
         "rule": name,
-        "limit_bytes": (rule != Rule::OFF).then_some(seen.limit_bytes),
+        "limit_bytes": (!rule.limit.is_off()).then_some(seen.limit_bytes),
         "in_flight_mean_bytes": seen.in_flight_mean_bytes,
         "in_flight_p99_bytes": seen.in_flight_p99_bytes,
         "utilisation": seen.utilisation,
@@ -238,12 +235,12 @@ impl Scenario for Settings {
         let parts = (patterns.len() * (rules.len() + 1)) as u64;
         let mut done = 0;
         for (pattern, lane) in &patterns {
-            let off = observe(lane, Rule::OFF)?;
+            let off = observe(lane, &Rule::off())?;
             for (name, rule) in &rules {
                 progress(pattern, done, parts);
                 done += 1;
-                let seen = observe(lane, *rule)?;
-                found.rows.push(row(pattern, (name, *rule), &seen, &off));
+                let seen = observe(lane, rule)?;
+                found.rows.push(row(pattern, (name, rule), &seen, &off));
             }
             progress(pattern, done, parts);
             done += 1;
@@ -251,8 +248,8 @@ impl Scenario for Settings {
             let most_bytes = off.in_flight_bytes.max.min(u64::from(u32::MAX / 4)) as u32;
             let least = least_fixed(lane, off.wire.packets, most_bytes, 4)?;
             let rule = Rule::bytes(least);
-            let seen = observe(lane, rule)?;
-            let named = ("least fixed", rule);
+            let seen = observe(lane, &rule)?;
+            let named = ("least fixed", &rule);
             found.rows.push(row(pattern, named, &seen, &off));
         }
         progress("done", parts, parts);

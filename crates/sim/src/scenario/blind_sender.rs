@@ -177,7 +177,7 @@ impl Scenario for Settings {
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
         let row = |case: Case| {
             let lane = self.lane(case.when_full, seed);
-            TraceRow::lane(case.what, lane, Rule::OFF)
+            TraceRow::lane(case.what, lane, Rule::off())
         };
         self.cases().into_iter().map(row).collect()
     }
@@ -188,7 +188,7 @@ impl Scenario for Settings {
         let seconds = self.duration.0 as f64 / 1e9;
         for (done, case) in cases.iter().enumerate() {
             progress(&case.what, done as u64, cases.len() as u64);
-            let seen = observe(&self.lane(case.when_full, seed), Rule::OFF)?;
+            let seen = observe(&self.lane(case.when_full, seed), &Rule::off())?;
             let kpps = seen.wire.packets as f64 / seconds / 1e3;
             found.rows.push(json!({
                 "when_full": case.what,

@@ -3,9 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use taut_path::limit::Dynamic;
+use taut_path::AnyLimit;
 use taut_path::qdisc::{BandLimit, PfifoFast};
-use taut_path::ring::DescriptorRule;
 
 use super::one_stream::{Budget, FRAME_TIME_BYTES, MSS_BYTES};
 use super::quantity::{Rate, Time, check};
@@ -14,6 +13,7 @@ use super::rr_under_load::{
     DELAY_NS, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SUPER_PACKET_BYTES, card,
 };
 use super::single_queue::{check_cadence, check_duration, check_rate, check_ring};
+use crate::nic::DescriptorRule;
 use crate::tcp::{SuperPacket, TcpConfig};
 use crate::world::{
     App, CLIENT, ConnectionConfig, HostCost, SERVER, SmallQueues, World, WorldConfig,
@@ -119,9 +119,9 @@ impl Settings {
 
     fn row(&self, case: &Case, seed: u64) -> Result<Value, ScenarioError> {
         let mut world = self.world(case, seed)?;
-        world.run_until(self.warm_up.0);
+        world.run_until(self.warm_up.0)?;
         let before = world.arrived_bytes(SERVER);
-        world.run_until(self.warm_up.0 + self.duration.0);
+        world.run_until(self.warm_up.0 + self.duration.0)?;
         let delivered = world.arrived_bytes(SERVER) - before;
         let throughput = delivered as f64 * 1e9 / self.duration.0 as f64;
         let written = f64::from(case.sockets) * case.buffer_bytes as f64;
@@ -147,7 +147,7 @@ impl Settings {
         }))
     }
 
-    fn world(&self, case: &Case, seed: u64) -> Result<World<Dynamic, ()>, ScenarioError> {
+    fn world(&self, case: &Case, seed: u64) -> Result<World<()>, ScenarioError> {
         let config = WorldConfig {
             nic: card(self.rate.0, self.ring, self.cadence.0, seed),
             restart_slots: None,
@@ -157,10 +157,9 @@ impl Settings {
         };
         let parts = |_| {
             let discipline = PfifoFast::new(self.backlog_packets, BandLimit::Each);
-            (Box::new(discipline) as _, Dynamic::default(), ())
+            (Box::new(discipline) as _, AnyLimit::dql(), ())
         };
-        let mut world = World::new(&config, parts)
-            .map_err(|error| ScenarioError::Setting(error.to_string()))?;
+        let mut world = World::new(&config, parts)?;
         world
             .use_small_queues(&SmallQueues {
                 settings: case.budget.settings(),

@@ -228,8 +228,8 @@ impl Scenario for Settings {
         for number in 0..self.cases {
             progress("cases", number.into(), self.cases.into());
             let case = self.draw(&mut dice);
-            let off = observe(&case.lane, Rule::OFF)?;
-            let on = observe(&case.lane, Rule::DQL)?;
+            let off = observe(&case.lane, &Rule::off())?;
+            let on = observe(&case.lane, &Rule::dql())?;
             let one = Tally::of(&off, &on, self.listed_loss_percent);
             if one.listed > 0 {
                 listed.push(one.row(Some((number, &case)), case.pattern, case.load));

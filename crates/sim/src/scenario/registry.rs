@@ -13,7 +13,10 @@ use super::{
     watermarks,
 };
 use crate::lane::LaneError;
+use crate::pattern::RunError;
+use crate::queue::QueueFault;
 use crate::results::{DOCUMENT_VERSION, Document, Figure, Series};
+use crate::world::WorldError;
 
 /// The seed if none is given.
 pub const DEFAULT_SEED: u64 = 1;
@@ -153,6 +156,8 @@ pub enum ScenarioError {
     Setting(String),
     /// The settings contradict each other.
     Lane(LaneError),
+    /// A queue went wrong: a bug, of which nothing that was found is to be trusted.
+    Fault(QueueFault),
 }
 
 impl fmt::Display for ScenarioError {
@@ -169,6 +174,7 @@ impl fmt::Display for ScenarioError {
             }
             Self::Setting(message) => f.write_str(message),
             Self::Lane(error) => error.fmt(f),
+            Self::Fault(fault) => fault.fmt(f),
         }
     }
 }
@@ -177,7 +183,37 @@ impl std::error::Error for ScenarioError {}
 
 impl From<LaneError> for ScenarioError {
     fn from(error: LaneError) -> Self {
-        Self::Lane(error)
+        match error {
+            LaneError::Fault(fault) => Self::Fault(fault),
+            error => Self::Lane(error),
+        }
+    }
+}
+
+impl From<WorldError> for ScenarioError {
+    fn from(error: WorldError) -> Self {
+        match error {
+            WorldError::Fault(fault) => Self::Fault(fault),
+            error => Self::Setting(error.to_string()),
+        }
+    }
+}
+
+impl From<rr_under_load::RunError> for ScenarioError {
+    fn from(error: rr_under_load::RunError) -> Self {
+        match error {
+            rr_under_load::RunError::World(error) => error.into(),
+            error => Self::Setting(error.to_string()),
+        }
+    }
+}
+
+impl From<RunError> for ScenarioError {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Fault(fault) => Self::Fault(fault),
+            error => Self::Setting(error.to_string()),
+        }
     }
 }
 

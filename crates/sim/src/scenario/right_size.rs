@@ -98,7 +98,7 @@ impl Scenario for Settings {
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
         let lanes = self.lanes(seed).into_iter();
         lanes
-            .map(|(name, lane, _)| TraceRow::lane(name, lane, Rule::DQL))
+            .map(|(name, lane, _)| TraceRow::lane(name, lane, Rule::dql()))
             .collect()
     }
 
@@ -106,7 +106,7 @@ impl Scenario for Settings {
         let mut found = Found::default();
         for (done, (name, lane, published)) in self.lanes(seed).into_iter().enumerate() {
             progress(name, done as u64, 2);
-            let seen = observe(&lane, Rule::DQL)?;
+            let seen = observe(&lane, &Rule::dql())?;
             let object = f64::from(lane.object_bytes[0]);
             let in_flight = seen.in_flight_bytes;
             let packets = |bytes: u64| bytes as f64 / object;

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use taut_path::limit::LimitSpec;
+use taut_path::AnyLimit;
+use taut_path::limit::Need;
 
 use super::quantity::{Rate, Size, Time, check};
 use super::registry::{Found, Progress, Scenario, ScenarioError};
@@ -176,18 +177,19 @@ impl Scenario for Settings {
         let budgets = [
             ("none", SharedBudget::None),
             ("fixed", fixed(self.budget.0 as u32)),
-            ("dql", rule(LimitSpec::Dynamic)),
-            ("need", rule(LimitSpec::Need)),
-            ("ladder", rule(LimitSpec::LADDER)),
+            ("dql", rule(AnyLimit::dql())),
+            ("need", rule(AnyLimit::new(Need::default()))),
+            ("taut", rule(AnyLimit::taut())),
         ];
         let all = budgets.len() as u64;
         let mut found = Found::default();
         for (done, (name, budget)) in budgets.into_iter().enumerate() {
             progress(name, done as u64, all);
+            let without = budget == SharedBudget::None;
             let seen = observe(&device, budget)?;
             found.rows.push(self.row(name, &seen, law_bytes, &least));
             found.series.extend(series(name, &seen));
-            if budget == SharedBudget::None {
+            if without {
                 found.figures = self.figures(&seen);
             }
         }
@@ -252,7 +254,7 @@ impl Settings {
 /// A budget of so many bytes.
 fn fixed(bytes: u32) -> SharedBudget {
     SharedBudget::Rule {
-        limit: LimitSpec::Bytes(bytes),
+        limit: AnyLimit::bytes(bytes),
         interval_ns: 0,
     }
 }

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use taut_path::limit::LimitSpec;
-use taut_path::ring::DescriptorRule;
+use taut_path::AnyLimit;
 
 use super::one_stream::{Budget, OneStream, Seen};
 use super::quantity::{Rate, Time, check};
 use super::registry::{Found, Progress, Scenario, ScenarioError};
 use super::single_queue::{check_cadence, check_duration, check_rate, check_ring};
+use crate::nic::DescriptorRule;
 use crate::results::{Figure, Series};
 
 /// What is run.
@@ -95,7 +95,7 @@ impl Settings {
             rate_bits_per_s: rate.0,
             tso,
             budget,
-            limit: LimitSpec::Dynamic,
+            limit: AnyLimit::dql(),
             orphans: false,
             ring: self.ring,
             cadence_ns: self.cadence.0,
@@ -128,9 +128,9 @@ impl Settings {
             }
         }
         for (orphans, limit) in [
-            (false, LimitSpec::Off),
-            (true, LimitSpec::Off),
-            (true, LimitSpec::Dynamic),
+            (false, AnyLimit::off()),
+            (true, AnyLimit::off()),
+            (true, AnyLimit::dql()),
         ] {
             let run = OneStream {
                 limit,

@@ -160,7 +160,7 @@ impl Settings {
             cost: Cost::default(),
             ..self.lane(point, seed)
         };
-        let seen = observe(&lane, Rule::OFF)?;
+        let seen = observe(&lane, &Rule::off())?;
         Ok(Figure {
             id: "E8, interrupts that N = 10 asks for".to_owned(),
             published: vec![150_000.0],
@@ -214,7 +214,7 @@ impl Scenario for Settings {
         let mut map = Vec::new();
         for (done, &point) in points.iter().enumerate() {
             progress("saturated", done as u64, parts);
-            let seen = observe(&self.lane(point, seed), Rule::OFF)?;
+            let seen = observe(&self.lane(point, seed), &Rule::off())?;
             map.push((point, seen.wire.packets as f64));
             found.rows.push(self.row("saturated", point, &seen));
         }
@@ -233,7 +233,7 @@ impl Scenario for Settings {
                 },
                 ..self.lane(point, seed)
             };
-            let seen = observe(&light, Rule::OFF)?;
+            let seen = observe(&light, &Rule::off())?;
             found.rows.push(self.row("light", point, &seen));
         }
         found.figures.push(self.asked_for(seed)?);

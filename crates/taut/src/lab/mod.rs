@@ -14,7 +14,7 @@ mod tap_source;
 pub mod two_threads;
 mod world;
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::rr;
@@ -79,7 +79,7 @@ fn lacks_privilege_or_feature(error: &anyhow::Error) -> bool {
 fn run(options: &RrUnderLoad, cases: &[Case]) -> anyhow::Result<Results> {
     let mut progress = Progress::new(cases.len());
     let mut rows = Vec::with_capacity(cases.len());
-    for &case in cases {
+    for case in cases {
         progress.begin(case);
         let row = row::run(options, case, &mut progress);
         progress.clear();
@@ -91,10 +91,23 @@ fn run(options: &RrUnderLoad, cases: &[Case]) -> anyhow::Result<Results> {
     };
     Ok(Results::new(
         &options.experiment,
-        options.limits(),
+        &options.limits(),
         carrier,
         rows,
     ))
+}
+
+/// Says on stderr that packets waited too long in the device of `what`, if they did.
+fn tell_stall(what: &str, longest_stall_ns: u64) {
+    if longest_stall_ns > 0 {
+        let ms = longest_stall_ns / 1_000_000;
+        // What cannot be said is no reason to fail.
+        let _ = writeln!(
+            io::stderr(),
+            "taut: {what}: packets were in the device for up to {ms} ms; it stood still, or the \
+             ring is far too large for its rate"
+        );
+    }
 }
 
 /// What a run would do, for `--dry-run`.

@@ -1,7 +1,7 @@
 //! Options of the labs.
 
 use clap::{Args, ValueEnum};
-use taut_path::LimitSpec;
+use taut_path::AnyLimit;
 
 use crate::rr::experiment::Experiment;
 use taut_sim::scenario::quantity::Rate;
@@ -53,10 +53,10 @@ impl RrUnderLoad {
     }
 
     /// What holds the queue back in the rows with a limit.
-    pub fn limits(&self) -> &[LimitSpec] {
+    pub fn limits(&self) -> Vec<AnyLimit> {
         match &self.experiment.limits[..] {
-            [] => &[LimitSpec::Dynamic],
-            said => said,
+            [] => vec![AnyLimit::dql()],
+            said => said.to_vec(),
         }
     }
 
@@ -71,8 +71,9 @@ impl RrUnderLoad {
     /// # Errors
     /// If nothing is left to run, or a limit is said twice.
     pub fn cases(&self) -> Result<Vec<Case>, String> {
-        check_limits("--limit", self.limits())?;
-        let mut cases = self.experiment.only.cases(self.limits());
+        let limits = self.limits();
+        check_limits("--limit", &limits)?;
+        let mut cases = self.experiment.only.cases(&limits);
         cases.retain(|case| self.driver == DriverKind::Emulated || !case.tso);
         if cases.is_empty() {
             return Err(format!(

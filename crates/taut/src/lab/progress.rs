@@ -9,7 +9,7 @@ use taut_sim::scenario::rr_under_load::Case;
 pub struct Progress {
     rows: usize,
     row: usize,
-    case: Option<Case>,
+    case: Option<String>,
     live: bool,
     last_received_bytes: u64,
     last_transactions: u64,
@@ -33,9 +33,9 @@ impl Progress {
     }
 
     /// A row begins.
-    pub fn begin(&mut self, case: Case) {
+    pub fn begin(&mut self, case: &Case) {
         self.row += 1;
-        self.case = Some(case);
+        self.case = Some(case.to_string());
         (self.last_received_bytes, self.last_transactions) = (0, 0);
         if !self.live {
             eprintln!("row {} of {}: {case}", self.row, self.rows);
@@ -50,7 +50,7 @@ impl Progress {
         let mbit = per_second(received, self.last_received_bytes) * 8 / 1_000_000;
         let tps = per_second(transactions, self.last_transactions);
         (self.last_received_bytes, self.last_transactions) = (received, transactions);
-        if let (true, Some(case)) = (self.live, self.case) {
+        if let (true, Some(case)) = (self.live, &self.case) {
             let in_ring = control.in_flight_bytes.get() / 1000;
             eprint!(
                 "\r\x1b[K[{}/{}] {case}: {mbit} Mbit/s, {in_ring}K in the ring, {tps} transactions/s",

@@ -47,6 +47,9 @@ pub struct DirectionOutcome {
     pub drops: u64,
     /// Packets that the discipline marked.
     pub marks: u64,
+    /// Times that the oldest packet in flight was older than the threshold, and the longest of them.
+    pub stalls: u64,
+    pub longest_stall_ns: u64,
 }
 
 /// Moves packets until the row is stopped.

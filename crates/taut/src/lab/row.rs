@@ -14,12 +14,13 @@ use super::load::{self, Load, Requests};
 use super::options::RrUnderLoad;
 use super::progress::Progress;
 use super::router::{self, DirectionOutcome};
+use super::tell_stall;
 use super::world::World;
 use taut_sim::scenario::rr_under_load::Case;
 use taut_sim::scenario::rr_under_load::{Latency, Row, WARM_UP_NS, one_decimal, per_second};
 
 /// Runs one case and measures it.
-pub fn run(options: &RrUnderLoad, case: Case, progress: &mut Progress) -> anyhow::Result<Row> {
+pub fn run(options: &RrUnderLoad, case: &Case, progress: &mut Progress) -> anyhow::Result<Row> {
     let control = Arc::new(Control::default());
     let world = World::new(options, case)?;
     let (client, server, address) = (world.client.clone(), world.server.clone(), world.address);
@@ -43,6 +44,10 @@ pub fn run(options: &RrUnderLoad, case: Case, progress: &mut Progress) -> anyhow
         .map_err(|_| anyhow!("the routing thread panicked"))?;
     // A router that failed is why the load failed, so its error goes first.
     let directions = routed.context("move packets")?;
+    let longest_stall_ns = directions
+        .iter()
+        .map(|direction| direction.longest_stall_ns);
+    tell_stall(&case.to_string(), longest_stall_ns.max().unwrap_or(0));
     Ok(to_row(case, &measured?, &directions))
 }
 
@@ -51,12 +56,12 @@ type Router = thread::JoinHandle<anyhow::Result<Vec<DirectionOutcome>>>;
 fn spawn_router(
     world: World,
     options: &RrUnderLoad,
-    case: Case,
+    case: &Case,
     control: &Arc<Control>,
 ) -> anyhow::Result<Router> {
-    let (options, control) = (options.clone(), Arc::clone(control));
+    let (options, case, control) = (options.clone(), case.clone(), Arc::clone(control));
     let router = move || {
-        let directions = world.directions(&options, case, &control)?;
+        let directions = world.directions(&options, &case, &control)?;
         Ok(router::route(directions, &control)?)
     };
     Ok(thread::Builder::new().name("router".into()).spawn(router)?)
@@ -108,19 +113,19 @@ fn wait(length_ns: u64, control: &Control, progress: &mut Progress) {
     }
 }
 
-fn to_row(case: Case, measured: &Measured, directions: &[DirectionOutcome]) -> Row {
+fn to_row(case: &Case, measured: &Measured, directions: &[DirectionOutcome]) -> Row {
     let Measured {
         window, requests, ..
     } = measured;
     let forward = &directions[0];
     let cpu_percent = window.cpu_ns as f64 * 100.0 / window.length_ns as f64;
     Row {
-        limit: case.limit,
+        limit: case.limit.clone(),
         bql: case.bql(),
         tso: case.tso,
         inflight_bytes: forward.in_flight_bytes,
         waiting_packets: forward.waiting_packets,
-        limit_bytes_p50: case.limit.is_bytes().then_some(forward.limit_p50),
+        limit_bytes_p50: case.limits_bytes().then_some(forward.limit_p50),
         rr_tps: one_decimal(per_second(requests.transactions, window.length_ns)),
         rr_latency_us: Latency::of(&requests.latency_ns),
         goodput_bps: per_second(window.delivered_bytes * 8, window.length_ns) as u64,
@@ -128,6 +133,7 @@ fn to_row(case: Case, measured: &Measured, directions: &[DirectionOutcome]) -> R
         drops: directions.iter().map(|direction| direction.drops).sum(),
         marks: directions.iter().map(|direction| direction.marks).sum(),
         retransmits: measured.retransmits,
+        stalls: Some(directions.iter().map(|direction| direction.stalls).sum()),
         curve: forward.curve.clone(),
     }
 }

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 
 use clap::Args;
 use clap::builder::RangedI64ValueParser;
-use taut_path::limit::{LimitSpec, ParseLimitError};
-use taut_path::{qdisc, units};
+use taut_path::limit::ParseLimitError;
+use taut_path::{AnyLimit, qdisc, units};
 use taut_sim::scenario::quantity::{Rate, Time};
 use taut_sim::scenario::registry::DEFAULT_SEED;
 use taut_sim::scenario::rr_under_load::{
@@ -43,7 +43,7 @@ pub struct Experiment {
     /// A limit of the rows with a limit: dql, taut, need, bytes (40k) or packets (32p); said again,
     /// further rows [default: dql, simulated also taut]
     #[arg(long = "limit", value_name = "LIMIT", value_parser = parse_limit)]
-    pub limits: Vec<LimitSpec>,
+    pub limits: Vec<AnyLimit>,
 
     /// How long each row is measured, after its warm-up
     #[arg(long, value_name = "TIME", default_value_t = Settings::default().duration,
@@ -111,14 +111,14 @@ fn parse_qdisc(text: &str) -> Result<String, String> {
         .map_err(|error| error.to_string())
 }
 
-fn parse_limit(text: &str) -> Result<LimitSpec, String> {
-    match text
+fn parse_limit(text: &str) -> Result<AnyLimit, String> {
+    let limit: AnyLimit = text
         .parse()
-        .map_err(|error: ParseLimitError| error.to_string())?
-    {
-        LimitSpec::Off => Err("the rows with a limit need one; --only bql=off runs without".into()),
-        limit => Ok(limit),
+        .map_err(|error: ParseLimitError| error.to_string())?;
+    if limit.is_off() {
+        return Err("the rows with a limit need one; --only bql=off runs without".into());
     }
+    Ok(limit)
 }
 
 fn in_range<T: PartialOrd + Display>(value: T, allowed: &RangeInclusive<T>) -> Result<T, String> {
@@ -209,12 +209,12 @@ mod tests {
     fn rates_sizes_and_limits_are_read_as_tc_reads_them() {
         let options = parse("--rate 2.5gbit --limit 40k --cadence 0.1ms").unwrap();
         assert_eq!(options.rate, Some(Rate(2_500_000_000)));
-        assert_eq!(options.limits, [LimitSpec::Bytes(40 * 1024)]);
+        assert_eq!(options.limits, [AnyLimit::bytes(40 * 1024)]);
         assert_eq!(options.cadence, Time::us(100));
         let settings = parse("--limit taut --limit 32p").unwrap().settings();
         assert_eq!(
             settings.limits,
-            [LimitSpec::TAUT, LimitSpec::Packets(32)],
+            [AnyLimit::taut(), AnyLimit::packets(32)],
             "nothing is added to what was said"
         );
     }

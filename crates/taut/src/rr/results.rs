@@ -1,7 +1,7 @@
 //! What the experiment showed live, as data.
 
 use serde::Serialize;
-use taut_path::LimitSpec;
+use taut_path::AnyLimit;
 use taut_sim::results::{DOCUMENT_VERSION, Figure};
 use taut_sim::scenario::registry::Scenario;
 use taut_sim::scenario::rr_under_load::{Row, Settings, figures, is_published};
@@ -53,7 +53,7 @@ impl Results {
     /// The document of `experiment` with `limits` over `carrier`, which gave `rows`.
     pub fn new(
         experiment: &Experiment,
-        limits: &[LimitSpec],
+        limits: &[AnyLimit],
         carrier: Carrier,
         rows: Vec<Row>,
     ) -> Self {
@@ -63,7 +63,7 @@ impl Results {
             ring_slots: experiment.ring,
             cadence_ns: experiment.cadence.0,
             qdisc: experiment.qdisc.clone(),
-            limits: limits.iter().map(LimitSpec::to_string).collect(),
+            limits: limits.iter().map(AnyLimit::to_string).collect(),
             streams: experiment.streams,
             duration_ns: experiment.duration.0,
         };

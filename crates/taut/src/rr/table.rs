@@ -20,7 +20,7 @@ pub fn table(rows: &[Row], is_published: bool) -> String {
     let mut text = String::from(HEADER);
     for row in rows {
         write_row(&mut text, row);
-        if is_published && let Some(published) = Published::of(row.case()) {
+        if is_published && let Some(published) = Published::of(&row.case()) {
             let [low, high] = published.ring_bytes;
             let bytes = if low == high {
                 kilo(low)

@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(
             command,
             "taut sim rr-under-load --rate 2500mbit --cadence 100us \
-             --qdisc 'pfifo_fast limit 500' --limit 40960 --limit taut --duration 2s \
+             --qdisc 'pfifo_fast limit 500' --limit 40k --limit taut --duration 2s \
              --only tso=on"
         );
         let quote_free = command.replace("pfifo_fast limit 500", "pfifo_fast_limit_500");

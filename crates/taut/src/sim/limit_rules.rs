@@ -35,7 +35,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME", conflicts_with = "pattern")]
     pub only: Vec<String>,
 
-    /// Compare this rule only: off, fixed, dql, need, ladder, taut, 40k, 32p, or dql every 1ms; may
+    /// Compare this rule only: off, fixed, dql, need, taut, 40k, 32p, or dql every 1ms; may
     /// be given again
     #[arg(long, value_name = "RULE")]
     pub rule: Vec<RuleName>,

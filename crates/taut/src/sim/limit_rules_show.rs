@@ -16,7 +16,7 @@ pub const REMARK: &str = "Bars: the mean queue over that of the least fixed limi
     most in each step), and the limits that the rules chose from it.";
 
 /// Rules that are drawn, and how each looks. `off` would dwarf the rest.
-const DRAWN: [(&str, usize); 4] = [("fixed", 0), ("dql", 1), ("need", 2), ("ladder", 3)];
+const DRAWN: [(&str, usize); 4] = [("fixed", 0), ("dql", 1), ("need", 2), ("taut", 3)];
 
 /// The rules that are drawn over time: the fixed limit is a line of its own.
 const NEED_LOOK: usize = 4;

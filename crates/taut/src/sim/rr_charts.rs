@@ -1,6 +1,6 @@
 //! What is drawn of the experiment of a request/response under load.
 
-use taut_path::LimitSpec;
+use taut_path::AnyLimit;
 use taut_sim::scenario::rr_under_load::Ran;
 
 use crate::report::axis::Axis;
@@ -22,7 +22,7 @@ pub fn charts(ran: &[Ran], length_ns: u64) -> Vec<Chart> {
     }
     charts.extend(latency(ran));
     for tso in [true, false] {
-        let rows: Vec<&Ran> = of_tso(tso).filter(|it| it.case.limit.is_bytes()).collect();
+        let rows: Vec<&Ran> = of_tso(tso).filter(|it| it.case.limits_bytes()).collect();
         // With nothing to compare it with, the first chart shows the limit well enough.
         if rows.len() < of_tso(tso).count() {
             let title = format!("With a limit, TSO {}: its own scale", on_off(tso));
@@ -56,13 +56,13 @@ impl Looks {
     }
 
     /// Those of `limit` among `all`, which have an order.
-    fn of(limit: LimitSpec, all: impl Iterator<Item = LimitSpec>) -> &'static Self {
-        if limit == LimitSpec::Off {
+    fn of<'a>(limit: &AnyLimit, all: impl Iterator<Item = &'a AnyLimit>) -> &'static Self {
+        if limit.is_off() {
             return &Self::OFF;
         }
         let before = all
-            .filter(|&other| other != LimitSpec::Off)
-            .take_while(|&other| other != limit);
+            .filter(|other| !other.is_off())
+            .take_while(|other| *other != limit);
         &Self::LIMITS[before.count() % Self::LIMITS.len()]
     }
 }
@@ -71,11 +71,11 @@ fn over_time(title: String, rows: &[&Ran], length_ns: u64) -> Option<Chart> {
     let seconds = length_ns as f64 / 1e9;
     let mut lines = Vec::new();
     for row in rows {
-        let (curve, limit) = (&row.outcome.curve, row.case.limit);
-        let looks = Looks::of(limit, rows.iter().map(|row| row.case.limit));
+        let (curve, limit) = (&row.outcome.curve, &row.case.limit);
+        let looks = Looks::of(limit, rows.iter().map(|row| &row.case.limit));
         let label = format!("in the ring, limit {limit}");
         lines.push(line(label, looks.in_ring, &curve.in_flight_bytes, seconds));
-        if limit.is_bytes() {
+        if row.case.limits_bytes() {
             let label = format!("the limit, {limit}");
             lines.push(line(label, looks.limit, &curve.limit, seconds));
         }
@@ -139,7 +139,7 @@ fn latency(ran: &[Ran]) -> Option<Chart> {
             .iter()
             .map(|it| {
                 let same_tso = ran.iter().filter(|other| other.case.tso == it.case.tso);
-                let looks = Looks::of(it.case.limit, same_tso.map(|other| other.case.limit));
+                let looks = Looks::of(&it.case.limit, same_tso.map(|other| &other.case.limit));
                 cumulative(it, looks)
             })
             .collect(),

@@ -79,7 +79,7 @@ impl Job<'_> {
                 rule => rule.observe(ground, fixed_bytes)?,
             };
             if let (Some(shown), Some(seen)) = (&mut shown, &seen) {
-                shown.add(*rule, seen);
+                shown.add(rule.clone(), seen);
             }
             outcomes.push(seen.map(|seen| Outcome::new(ground, &seen, fixed.as_ref())));
         }
@@ -91,7 +91,7 @@ impl Compared {
     fn new(name: &str, rules: &[RuleName], mut seeds: Vec<Done>) -> Self {
         let row = |(index, rule): (usize, &RuleName)| {
             let of_rule = seeds.iter().filter_map(|it| it.outcomes[index].clone());
-            Row::new(name, *rule, &of_rule.collect::<Vec<_>>())
+            Row::new(name, rule, &of_rule.collect::<Vec<_>>())
         };
         Self {
             rows: rules.iter().enumerate().filter_map(row).collect(),

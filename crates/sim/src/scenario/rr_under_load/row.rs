@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
-use taut_path::LimitSpec;
+use taut_path::AnyLimit;
 
 use super::Case;
 use crate::meter::{Curve, Quantiles};
@@ -13,7 +13,7 @@ use crate::scenario::quantity::as_text;
 pub struct Row {
     /// What held the queue back.
     #[serde(serialize_with = "as_text::serialize")]
-    pub limit: LimitSpec,
+    pub limit: AnyLimit,
     /// Whether that was a limit.
     pub bql: bool,
     /// The senders handed over super-packets.
@@ -39,6 +39,10 @@ pub struct Row {
     pub marks: u64,
     /// What TCP sent again, both directions: segments live, packets simulated.
     pub retransmits: u64,
+    /// Times that the oldest bytes in flight were older than the threshold of the stall watch, both
+    /// directions. `None` where nobody watches: a simulated device stands still only when told to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<u64>,
     /// How bytes in the ring and the limit went.
     #[serde(skip)]
     pub curve: Curve,
@@ -88,9 +92,9 @@ impl Latency {
 
 impl Row {
     /// Which row it is.
-    pub const fn case(&self) -> Case {
+    pub fn case(&self) -> Case {
         Case {
-            limit: self.limit,
+            limit: self.limit.clone(),
             tso: self.tso,
         }
     }

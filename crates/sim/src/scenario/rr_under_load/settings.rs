@@ -3,8 +3,7 @@
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
-use taut_path::limit::LimitSpec;
-use taut_path::qdisc;
+use taut_path::{AnyLimit, qdisc};
 
 use super::{
     Case, DELAY_NS, HOSTS_NS, Latency, Only, Outcome, Row, RrUnderLoad, WARM_UP_NS, figures,
@@ -51,7 +50,7 @@ pub struct Settings {
     pub qdisc: String,
     /// What holds the queue back in the rows with a limit, a row for each.
     #[serde(with = "as_texts")]
-    pub limits: Vec<LimitSpec>,
+    pub limits: Vec<AnyLimit>,
     /// The time of a transaction that is not spent in the device queue.
     pub hosts: Time,
     /// What is not measured at the start of each row.
@@ -72,7 +71,7 @@ impl Default for Settings {
             ring: 1_024,
             cadence: Time::us(250),
             qdisc: "pfifo_fast".to_owned(),
-            limits: vec![LimitSpec::Dynamic, LimitSpec::TAUT],
+            limits: vec![AnyLimit::dql(), AnyLimit::taut()],
             hosts: Time(HOSTS_NS),
             warm_up: Time(WARM_UP_NS),
             duration: Time::ms(5_000),
@@ -101,10 +100,7 @@ impl Settings {
         let mut ran = Vec::with_capacity(cases.len());
         for (done, case) in cases.into_iter().enumerate() {
             progress(&case.to_string(), done as u64, all);
-            let experiment = self.experiment(case, seed);
-            let outcome = experiment
-                .run()
-                .map_err(|error| ScenarioError::Setting(error.to_string()))?;
+            let outcome = self.experiment(&case, seed).run()?;
             ran.push(Ran { case, outcome });
         }
         progress("done", all, all);
@@ -148,14 +144,14 @@ impl Settings {
         self.rows.cases(&self.limits)
     }
 
-    fn experiment(&self, case: Case, seed: u64) -> RrUnderLoad<'_> {
+    fn experiment(&self, case: &Case, seed: u64) -> RrUnderLoad<'_> {
         RrUnderLoad {
             streams: self.streams,
             rate_bits_per_s: self.rate.0,
             slots: self.ring,
             cadence_ns: self.cadence.0,
             qdisc: &self.qdisc,
-            limit: case.limit,
+            limit: case.limit.clone(),
             tso: case.tso,
             hosts_ns: self.hosts.0,
             warm_up_ns: self.warm_up.0,
@@ -168,12 +164,12 @@ impl Settings {
         let Ran { case, outcome } = ran;
         let latency_ns = &outcome.latency_ns;
         Row {
-            limit: case.limit,
+            limit: case.limit.clone(),
             bql: case.bql(),
             tso: case.tso,
             inflight_bytes: outcome.in_flight_bytes,
             waiting_packets: outcome.waiting_packets,
-            limit_bytes_p50: case.limit.is_bytes().then_some(outcome.limit_p50),
+            limit_bytes_p50: case.limits_bytes().then_some(outcome.limit_p50),
             rr_tps: one_decimal(per_second(latency_ns.len(), self.duration.0)),
             rr_latency_us: Latency::of(latency_ns),
             goodput_bps: per_second(outcome.delivered_bytes * 8, self.duration.0) as u64,
@@ -181,6 +177,7 @@ impl Settings {
             drops: outcome.drops,
             marks: outcome.marks,
             retransmits: outcome.retransmits,
+            stalls: None,
             curve: outcome.curve.clone(),
         }
     }
@@ -190,9 +187,9 @@ impl Settings {
 ///
 /// # Errors
 /// The first that is not, and what is allowed.
-pub fn check_limits(key: &str, limits: &[LimitSpec]) -> Result<(), String> {
+pub fn check_limits(key: &str, limits: &[AnyLimit]) -> Result<(), String> {
     for (at, limit) in limits.iter().enumerate() {
-        if *limit == LimitSpec::Off {
+        if limit.is_off() {
             return Err(format!(
                 "{key} has off at position {}; allowed: dql, taut, need, bytes (40k) or packets \
                  (32p); only the rows bql=off run without",
@@ -248,11 +245,12 @@ impl Scenario for Settings {
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
         let row = |case: Case| {
+            let (name, limit) = (case.to_string(), case.limit.to_string());
             let trace = move |recorder: &mut Recorder<'_>| {
-                let traced = self.experiment(case, seed).trace(recorder);
-                traced.map_err(|error| ScenarioError::Setting(error.to_string()))
+                self.experiment(&case, seed).trace(recorder)?;
+                Ok(())
             };
-            TraceRow::new(case.to_string(), case.limit.to_string(), trace)
+            TraceRow::new(name, limit, trace)
         };
         self.cases().into_iter().map(row).collect()
     }

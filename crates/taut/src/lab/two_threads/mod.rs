@@ -8,6 +8,7 @@ mod progress;
 mod results;
 mod run;
 mod sleeper;
+mod standstill;
 mod submit;
 mod watchdog;
 
@@ -28,6 +29,7 @@ pub fn two_threads(options: &TwoThreads) -> ExitCode {
         Ok(row) => row,
         Err(code) => return code,
     };
+    super::tell_stall("two-threads", row.longest_stall_ns);
     let problems = row.problems();
     let printed = Results::new(options, row).print(options.json);
     if problems.is_empty() {

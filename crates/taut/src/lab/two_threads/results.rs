@@ -47,6 +47,9 @@ pub struct Row {
     pub submitter_wakeups: u64,
     pub owner_wakeups_lost: u64,
     pub submitter_wakeups_lost: u64,
+    /// Times that the oldest packet in flight was older than the threshold, and the longest of them.
+    pub stalls: u64,
+    pub longest_stall_ns: u64,
 }
 
 impl Row {
@@ -166,6 +169,7 @@ impl Results {
              limit       {} in the end, {} stops; ring full: {} stops; {} doorbells\n\
              owner       slept {} times; woken {} times for room, {} for work; {} lost\n\
              submitters  slept {} times; woken {} times; {} lost\n\
+             stalls      {}, the longest {} ms\n\
              \nseed {}, taut {}\n",
             row.packets_per_s,
             row.bytes_per_s,
@@ -184,6 +188,8 @@ impl Results {
             row.submitter_sleeps,
             row.submitter_wakeups,
             row.submitter_wakeups_lost,
+            row.stalls,
+            row.longest_stall_ns / 1_000_000,
             self.seed,
             self.taut_version,
         )
@@ -217,6 +223,8 @@ mod tests {
             submitter_wakeups: 0,
             owner_wakeups_lost: 0,
             submitter_wakeups_lost: 0,
+            stalls: 0,
+            longest_stall_ns: 0,
         }
     }
 
