@@ -9,6 +9,7 @@ pub mod af_packet;
 mod checksum;
 mod error;
 mod frame_pool;
+pub mod interrupt;
 pub mod link;
 mod netns;
 pub mod poll;
@@ -18,6 +19,7 @@ pub mod sched;
 mod sys;
 mod tap;
 pub mod tcp;
+pub mod terminal;
 mod vnet_header;
 mod waker;
 

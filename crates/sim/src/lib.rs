@@ -8,6 +8,7 @@ mod cpu;
 pub mod device;
 pub mod engine;
 pub mod lane;
+pub mod limit_name;
 pub mod meter;
 pub mod nic;
 pub mod pattern;

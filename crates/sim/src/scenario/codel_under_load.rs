@@ -9,7 +9,7 @@ use taut_path::ring::DescriptorRule;
 use taut_path::{DropReason, Packet, Probe};
 
 use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::rr_under_load::{
     DELAY_NS, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES, WRITE_BYTES, card, per_second,
 };
@@ -174,26 +174,27 @@ impl Settings {
         case: &Case,
         limit: L,
         seed: u64,
-        found: &mut Found,
+        found: &Findings,
     ) -> Result<(), ScenarioError> {
         let mut world = self.world(case, limit, seed)?;
         world.run_until(self.warm_up.0);
         let before = self.counted(&world);
         world.run_until(self.end_ns());
         let after = self.counted(&world);
-        found.rows.push(self.row(case, &world, &before, &after));
-        found.figures.extend(figures(case, found.rows.last()));
+        let row = self.row(case, &world, &before, &after);
+        found.figures(figures(case, Some(&row)));
+        found.row(row);
         let latency_ns = world.transactions().latency_ns();
         let points = (0..=CDF_POINTS).map(|point| {
             let share = f64::from(point) / f64::from(CDF_POINTS);
             (latency_ns.value_at_quantile(share), share)
         });
-        found.series.push(Series {
+        found.series([Series {
             row: case.name(),
             name: "latency at most",
             unit: "share of transactions",
             points: points.collect(),
-        });
+        }]);
         Ok(())
     }
 
@@ -337,7 +338,7 @@ impl Scenario for Settings {
         "bulk streams and a request/response in one CoDel, with drops and with marks (E7)";
     const HAS_FIGURES: bool = true;
 
-    const REMARK: &'static str = "Missed: everything but the order of the rates. CoDel holds what waits near its target of \
+    const REMARK: &'static str = "Outside: everything but the order of the rates. CoDel holds what waits near its target of \
         5 ms here, with and without the limit, and the ring adds its own 11 ms without. The \
         published rates with marks, and without the limit, leave room for less than that in ring \
         and discipline together. The link, the sizes of the super-packets and what held the \
@@ -361,18 +362,22 @@ impl Scenario for Settings {
         check_cadence("cadence", self.cadence, self.duration)
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
-        let mut found = Found::default();
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let cases = self.cases();
         for (done, case) in cases.iter().enumerate() {
             progress(&case.name(), done as u64, cases.len() as u64);
             if case.limited {
-                self.run_case(case, Dynamic::default(), seed, &mut found)?;
+                self.run_case(case, Dynamic::default(), seed, found)?;
             } else {
-                self.run_case(case, Fixed::off(), seed, &mut found)?;
+                self.run_case(case, Fixed::off(), seed, found)?;
             }
         }
         progress("done", cases.len() as u64, cases.len() as u64);
-        Ok(found)
+        Ok(())
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use taut_path::limit::LimitSpec;
 
 use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::single_queue::{
     check_cadence, check_duration, check_rate, check_ring, check_size, law_bytes, saturated,
 };
@@ -165,7 +165,12 @@ impl Scenario for Settings {
         check("budget", self.budget, Size(1), MAX_BUDGET)
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let device = self.device(seed);
         let law_bytes = self.law_bytes(seed);
         let least = self.least_fixed(&device, progress)?;
@@ -178,21 +183,20 @@ impl Scenario for Settings {
             ("fixed", fixed(self.budget.0 as u32)),
             ("dql", rule(LimitSpec::Dynamic)),
             ("need", rule(LimitSpec::Need)),
-            ("ladder", rule(LimitSpec::LADDER)),
+            ("taut", rule(LimitSpec::TAUT)),
         ];
         let all = budgets.len() as u64;
-        let mut found = Found::default();
         for (done, (name, budget)) in budgets.into_iter().enumerate() {
             progress(name, done as u64, all);
             let seen = observe(&device, budget)?;
-            found.rows.push(self.row(name, &seen, law_bytes, &least));
-            found.series.extend(series(name, &seen));
+            found.row(self.row(name, &seen, law_bytes, &least));
+            found.series(series(name, &seen));
             if budget == SharedBudget::None {
-                found.figures = self.figures(&seen);
+                found.figures(self.figures(&seen));
             }
         }
         progress("done", all, all);
-        Ok(found)
+        Ok(())
     }
 }
 

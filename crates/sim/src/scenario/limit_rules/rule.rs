@@ -8,6 +8,7 @@ use taut_path::limit::{Dynamic, Fixed, Limit, LimitSpec, LimitUser, Utilisation}
 use taut_path::units;
 
 use super::ground::Ground;
+use crate::limit_name::LimitName;
 use crate::pattern::Seen;
 use crate::scenario::quantity::Time;
 use crate::scenario::registry::ScenarioError;
@@ -34,7 +35,6 @@ pub(super) fn defaults() -> Vec<RuleName> {
         RuleName::DynamicEvery(Time::us(200)),
         RuleName::DynamicEvery(Time::ms(1)),
         RuleName::Spec(LimitSpec::Need),
-        RuleName::Spec(LimitSpec::LADDER),
         RuleName::Spec(LimitSpec::TAUT),
     ]
 }
@@ -58,7 +58,7 @@ impl RuleName {
                 watched.with(limit).map(Some)
             }
             (Self::Spec(LimitSpec::Off), _) => ground.observe_off().map(Some),
-            (Self::Spec(spec @ (LimitSpec::LADDER | LimitSpec::TAUT)), _) => {
+            (Self::Spec(spec @ LimitSpec::TAUT), _) => {
                 // The ground says what is wanted of it, unless the rule was told.
                 let ppm = libm::round(ground.promise() * 1e6) as u32;
                 let wanted =
@@ -86,7 +86,7 @@ impl fmt::Display for RuleName {
         match self {
             Self::Fixed => f.write_str("fixed"),
             Self::DynamicEvery(period) => write!(f, "{EVERY}{period}"),
-            Self::Spec(spec) => spec.fmt(f),
+            Self::Spec(spec) => LimitName(*spec).fmt(f),
         }
     }
 }
@@ -102,7 +102,11 @@ impl FromStr for RuleName {
             let period = units::parse_time_ns(period).map_err(|error| error.to_string())?;
             return Ok(Self::DynamicEvery(Time(period)));
         }
-        let spec = text.parse().map(Self::Spec);
+        let spec = text.parse().map(|spec| match spec {
+            // A rule has one name in every table.
+            LimitSpec::Ladder(promise) => Self::Spec(LimitSpec::Taut(promise)),
+            spec => Self::Spec(spec),
+        });
         spec.map_err(|error: taut_path::limit::ParseLimitError| {
             format!("{error}; or fixed, the least fixed limit, or dql every 1ms")
         })

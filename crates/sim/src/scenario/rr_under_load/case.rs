@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use taut_path::LimitSpec;
 
+use crate::limit_name::LimitName;
+
 /// One combination that is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Case {
@@ -27,7 +29,8 @@ const fn on_off(on: bool) -> &'static str {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "limit {}, TSO {}", self.limit, on_off(self.tso))
+        let limit = LimitName(self.limit);
+        write!(f, "limit {limit}, TSO {}", on_off(self.tso))
     }
 }
 
@@ -40,9 +43,10 @@ pub struct Only {
 
 impl Only {
     /// The wanted rows, in the order of the published table: without a limit, then with each of
-    /// `limits`, at first with super-packets.
+    /// `limits` that is one, at first with super-packets.
     pub fn cases(self, limits: &[LimitSpec]) -> Vec<Case> {
         let of_tso = |tso| {
+            let limits = limits.iter().filter(|&&limit| limit != LimitSpec::Off);
             let limits = std::iter::once(&LimitSpec::Off).chain(limits);
             limits.map(move |&limit| Case { limit, tso })
         };

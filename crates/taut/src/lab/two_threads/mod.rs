@@ -15,7 +15,11 @@ use std::process::ExitCode;
 
 pub use options::TwoThreads;
 use results::Results;
+use taut_sim::limit_name::LimitName;
 
+use crate::interrupt;
+use crate::output;
+use crate::talk::say;
 use crate::{exit, stdout};
 
 /// `taut lab two-threads`.
@@ -23,18 +27,26 @@ pub fn two_threads(options: &TwoThreads) -> ExitCode {
     if options.dry_run {
         return stdout::print(&plan(options));
     }
-    let ran = super::with_privilege(|| run::run(options));
+    let ran = super::with_privilege(|| {
+        interrupt::note()?;
+        run::run(options)
+    });
     let row = match ran {
         Ok(row) => row,
         Err(code) => return code,
     };
     let problems = row.problems();
-    let printed = Results::new(options, row).print(options.json);
+    // The row is whole, only of a shorter time.
+    let interrupt = interrupt::noted();
+    let printed = Results::new(options, row, interrupt.is_some()).print(options.json);
     if problems.is_empty() {
-        return printed;
+        return match interrupt {
+            Some(interrupt) => output::interrupted(interrupt, 1, printed),
+            None => printed,
+        };
     }
     for problem in problems {
-        eprintln!("taut: {problem}");
+        say!("taut: {problem}");
     }
     ExitCode::from(exit::DOES_NOT_HOLD)
 }
@@ -50,7 +62,7 @@ fn plan(options: &TwoThreads) -> String {
          would make 2 network namespaces with a veth between and {shaped}, held by this process \
          alone\n\
          would run {} for {} ms\n",
-        options.limit,
+        LimitName(options.limit),
         options.ring,
         options.cadence.0 / 1000,
         options.threads(),

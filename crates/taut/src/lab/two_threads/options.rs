@@ -34,7 +34,7 @@ pub struct TwoThreads {
           value_parser = parse_cadence)]
     pub cadence: Time,
 
-    /// The limit: off, dql, need, ladder, taut, bytes (40k) or packets (32p)
+    /// The limit: off, dql, need, taut, bytes (40k) or packets (32p)
     #[arg(long, value_name = "LIMIT", default_value_t = LimitSpec::Dynamic,
           value_parser = parse_limit)]
     pub limit: LimitSpec,

@@ -4,10 +4,16 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use taut_sim::limit_name::LimitName;
 use taut_sim::results::DOCUMENT_VERSION;
 
 use super::options::TwoThreads;
+use crate::report::layout::fold;
+use crate::talk::say;
 use crate::{exit, stdout};
+
+/// Columns of the names that lines begin with.
+const NAME_COLUMNS: usize = 12;
 
 /// What passed while it was measured.
 pub struct Window {
@@ -21,6 +27,8 @@ pub struct Window {
 /// after it.
 #[derive(Debug, Serialize)]
 pub struct Row {
+    /// Shorter than wanted if it was interrupted.
+    pub measured_ms: u64,
     pub packets_per_s: f64,
     pub bytes_per_s: u64,
     pub cpu_percent: f64,
@@ -107,25 +115,27 @@ pub struct Results {
     scenario: &'static str,
     taut_version: &'static str,
     seed: u64,
+    interrupted: bool,
     parameters: Parameters,
     rows: [Row; 1],
 }
 
 impl Results {
     /// The document of `options`, which gave `row`.
-    pub fn new(options: &TwoThreads, row: Row) -> Self {
+    pub fn new(options: &TwoThreads, row: Row, interrupted: bool) -> Self {
         Self {
             version: DOCUMENT_VERSION,
             scenario: "two-threads",
             taut_version: env!("CARGO_PKG_VERSION"),
             seed: options.seed,
+            interrupted,
             parameters: Parameters {
                 driver: "af_packet",
                 senders: options.senders,
                 rate_bits_per_s: options.rate.0.map(|rate| rate.0),
                 ring_slots: options.ring,
                 cadence_ns: options.cadence.0,
-                limit: options.limit.to_string(),
+                limit: LimitName(options.limit).to_string(),
                 duration_ns: options.duration.0,
             },
             rows: [row],
@@ -140,7 +150,7 @@ impl Results {
         match serde_json::to_string_pretty(self) {
             Ok(document) => stdout::print(&(document + "\n")),
             Err(error) => {
-                eprintln!("taut: {error}");
+                say!("taut: {error}");
                 ExitCode::from(exit::FAILED)
             }
         }
@@ -160,7 +170,7 @@ impl Results {
         } else {
             dropped.join(", ")
         };
-        format!(
+        let text = format!(
             "carried     {:.1} packets/s, {} bytes/s, CPU {} %\n\
              packets     {} taken = {} completed + {dropped} dropped + {} on the path\n\
              limit       {} in the end, {} stops; ring full: {} stops; {} doorbells\n\
@@ -186,7 +196,15 @@ impl Results {
             row.submitter_wakeups_lost,
             self.seed,
             self.taut_version,
-        )
+        );
+        let interrupted = if self.interrupted {
+            format!("interrupted after {} ms\n", row.measured_ms)
+        } else {
+            String::new()
+        };
+        let width = stdout::columns();
+        let lines = text.lines().map(|line| fold(line, NAME_COLUMNS, width));
+        lines.collect::<String>() + &interrupted
     }
 }
 
@@ -196,6 +214,7 @@ mod tests {
 
     fn row() -> Row {
         Row {
+            measured_ms: 2_000,
             packets_per_s: 8_200.0,
             bytes_per_s: 12_414_800,
             cpu_percent: 20.0,
