@@ -19,6 +19,8 @@ pub struct Document {
     pub seed: u64,
     /// Whether it was interrupted: then only what was finished by then is here.
     pub interrupted: bool,
+    /// What must be known of the rows before they are trusted, such as that the machine was late.
+    pub notes: Vec<String>,
     /// What was run: the scenario's settings, every one of them.
     pub parameters: Value,
     /// One object for each row; all rows have the same keys. Units last in the keys' names.

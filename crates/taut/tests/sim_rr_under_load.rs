@@ -51,6 +51,7 @@ fn the_document_has_the_fields_that_the_lab_prints() {
             "taut_version",
             "seed",
             "interrupted",
+            "notes",
             "parameters",
             "rows",
             "figures"

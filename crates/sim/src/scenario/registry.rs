@@ -78,6 +78,7 @@ pub trait Scenario: Default + DeserializeOwned + Serialize {
             taut_version: env!("CARGO_PKG_VERSION"),
             seed,
             interrupted: false,
+            notes: Vec::new(),
             parameters: serde_json::to_value(self).unwrap_or_default(),
             columns: Self::COLUMNS,
             summary: Self::summary(&found.rows),

@@ -19,7 +19,6 @@ use std::process::ExitCode;
 
 use crate::interrupt::{self, Interrupt};
 use crate::output::{self, Form};
-use crate::report::layout::fold;
 use crate::report::page::Origin;
 use crate::rr::charts::Drawn;
 use crate::rr::results::{Carrier, Parameters, document};
@@ -69,30 +68,20 @@ fn show(options: &RrUnderLoad, found: &Found) -> ExitCode {
         .unzip();
     let interrupted = found.interrupt.is_some();
     let limits = options.limits();
-    let document = document(experiment, limits, carrier, &rows, interrupted);
+    let mut document = document(experiment, limits, carrier, &rows, interrupted);
+    document
+        .notes
+        .extend(late::note(&rows, experiment.cadence.0));
     let is_published = Parameters::of(experiment, limits, carrier).is_published();
-    let late = late::note(&rows, experiment.cadence.0);
     let form = if experiment.json {
         Form::Json
     } else {
         Form::Table
     };
-    let text = || {
-        let mut text = table::text(&document, &rows, is_published, stdout::columns());
-        if let Some(late) = &late {
-            text += &fold(late, 0, stdout::columns());
-        }
-        text
-    };
+    let text = || table::text(&document, &rows, is_published, stdout::columns());
     let html = || {
-        let origin = (Origin::Live, late.iter().cloned().collect());
-        page::html(
-            &document,
-            origin,
-            &drawn,
-            options.row_ns(),
-            &command(options),
-        )
+        let command = command(options);
+        page::html(&document, Origin::Live, &drawn, options.row_ns(), &command)
     };
     let shown = output::emit(&document, form, options.report.as_deref(), text, html);
     match found.interrupt {

@@ -48,8 +48,6 @@ pub struct Page<'a> {
     pub charts: &'a [Chart],
     /// What should be said of the charts.
     pub remark: Option<String>,
-    /// What else must be known of the figures.
-    pub notes: Vec<String>,
     /// What gives the same results again.
     pub command: &'a str,
 }
@@ -77,7 +75,7 @@ impl Page<'_> {
                  here.</p>\n",
             );
         }
-        for note in &self.notes {
+        for note in &self.document.notes {
             let _ = writeln!(out, "<p class=\"note\">{}</p>", Escaped(note));
         }
         push_figures(&mut out, &self.document.figures);
@@ -278,6 +276,7 @@ mod tests {
             scenario: "a<b",
             taut_version: "9.9",
             seed: 77,
+            notes: vec!["late & \"later\"".to_owned()],
             parameters: json!({"evil": "</td><script>", "rate": 1000}),
             rows: vec![
                 json!({"name": "<i>", "tps": null}),
@@ -292,7 +291,6 @@ mod tests {
         let page = Page {
             document,
             origin: Origin::Simulated,
-            notes: vec!["late & \"later\"".to_owned()],
             about: "about \"it\"",
             charts: &[],
             remark: None,

@@ -24,6 +24,9 @@ pub fn text(document: &Document, width: Option<usize>) -> String {
 /// figures compare, seed and version.
 pub fn closing(document: &Document, width: Option<usize>) -> String {
     let mut out = String::new();
+    for note in &document.notes {
+        out += &fold(note, 2, width);
+    }
     if let Some(summary) = &document.summary {
         out += &fold(summary.title, 0, width);
         out += &table(&summary.rows, width);
@@ -204,7 +207,7 @@ mod tests {
         assert_eq!(
             closing(&document, None),
             "0 of 1 figure within a tenth of the published; 1 constant was chosen to meet them \
-             (cadence), so none count as predicted (docs/sources.md)\n  \
+             (cadence), so none counts as predicted (docs/sources.md)\n  \
              outside: E9/a/tps: 3,554 here, 3,000 to 3,200 published (bytes)\nseed 7, taut 0.1.0\n"
         );
     }

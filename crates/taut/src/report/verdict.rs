@@ -55,12 +55,13 @@ impl<'a> Verdict<'a> {
         }
         let was = if constants == 1 { "was" } else { "were" };
         Some(format!(
-            "{within}; {} {was} chosen to meet them ({}), so {} count as predicted",
+            "{within}; {} {was} chosen to meet them ({}), so {} as predicted",
             counted(constants, "constant"),
             self.constants.join(", "),
             match self.predicted() {
-                0 => "none".to_owned(),
-                some => some.to_string(),
+                0 => "none counts".to_owned(),
+                1 => "1 counts".to_owned(),
+                more => format!("{more} count"),
             },
         ))
     }
@@ -113,7 +114,7 @@ mod tests {
         assert_eq!(
             verdict.sentence().unwrap(),
             "3 of 4 figures within a tenth of the published; 2 constants were chosen to meet them \
-             (cadence, hosts), so 1 count as predicted"
+             (cadence, hosts), so 1 counts as predicted"
         );
     }
 
@@ -126,7 +127,7 @@ mod tests {
             verdict
                 .sentence()
                 .unwrap()
-                .ends_with("so none count as predicted")
+                .ends_with("so none counts as predicted")
         );
     }
 

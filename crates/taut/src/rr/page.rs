@@ -7,10 +7,10 @@ use taut_sim::scenario::rr_under_load::Settings;
 use super::charts::{Drawn, REMARK, charts};
 use crate::report::page::{Origin, Page};
 
-/// The page; `notes` stand above everything, and `command` gives the same again.
+/// The page; `command` gives the same again.
 pub fn html(
     document: &Document,
-    (origin, notes): (Origin, Vec<String>),
+    origin: Origin,
     drawn: &[Drawn],
     length_ns: u64,
     command: &str,
@@ -21,7 +21,6 @@ pub fn html(
         about: Settings::ABOUT,
         charts: &charts(drawn, length_ns),
         remark: Some(REMARK.to_owned()),
-        notes,
         command,
     };
     page.html()

@@ -196,7 +196,6 @@ fn html(document: &Document, compared: &[Compared], command: &str) -> String {
     let page = Page {
         document,
         origin: Origin::Simulated,
-        notes: Vec::new(),
         about: Settings::ABOUT,
         charts: &charts(compared),
         remark: Some(remark(compared)),

@@ -97,7 +97,7 @@ fn columns(rows: &[Row]) -> Vec<Vec<String>> {
         ("p99 us", |row| format!("{:.0}", row.hp_delay_us_p99)),
         ("mean B", |row| format!("{:.0}", row.mean_bytes)),
         ("p99 B", |row| format!("{:.0}", row.p99_bytes)),
-        ("limit B", |row| format!("{:.0}", row.limit_bytes)),
+        ("limit B", limit),
         ("lost us", |row| format!("{:.0}", row.learning_loss_us)),
         ("up ms", |row| ms(row.settle_up_ms)),
         ("down ms", |row| ms(row.settle_down_ms)),
@@ -125,6 +125,14 @@ fn ratio(row: &Row) -> String {
         (Some(ratio), None) => format!("{ratio:.3}"),
         (None, _) => "-".to_owned(),
     }
+}
+
+/// Without a limit there is nothing to say.
+fn limit(row: &Row) -> String {
+    if row.rule == "off" {
+        return "-".to_owned();
+    }
+    format!("{:.0}", row.limit_bytes)
 }
 
 fn ms(ms: Option<f64>) -> String {
@@ -200,10 +208,10 @@ fn bars(compared: &[Compared], title: &str, y: &str, value: fn(&Row) -> f64) -> 
 fn over_time(one: &Compared, compared: &[Compared]) -> Chart {
     let shown = &one.shown;
     let end_s = shown.end_ns as f64 / 1e9;
-    let line = |label: &str, color, points: &[(u64, f64)]| Line {
+    let line = |label: &str, (color, stroke), points: &[(u64, f64)]| Line {
         label: label.to_owned(),
         color,
-        stroke: Stroke::Solid,
+        stroke,
         points: (points.iter().map(|&(ns, value)| (ns as f64 / 1e9, value)))
             // The last value holds to the end.
             .chain(points.last().map(|last| (end_s, last.1)))
@@ -211,12 +219,13 @@ fn over_time(one: &Compared, compared: &[Compared]) -> Chart {
     };
     let mut lines = Vec::new();
     if !shown.need_bytes.is_empty() {
-        lines.push(line(NEED, NEUTRAL, &shown.need_bytes));
+        lines.push(line(NEED, (NEUTRAL, Stroke::Pale), &shown.need_bytes));
     }
     for rule in drawn(compared) {
         let limit = (shown.limits.iter()).find(|(name, _)| name.to_string() == rule);
         if let Some((_, points)) = limit {
-            lines.push(line(rule, limit_color(rule, rules(compared)), points));
+            let color = limit_color(rule, rules(compared));
+            lines.push(line(rule, (color, Stroke::Solid), points));
         }
     }
     let points = lines.iter().flat_map(|line| &line.points);

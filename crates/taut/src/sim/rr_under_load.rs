@@ -103,8 +103,7 @@ pub fn run_settings(
         || {
             let drawn: Vec<Drawn> = ran.iter().map(Drawn::of).collect();
             let end_ns = settings.end_ns();
-            let origin = (Origin::Simulated, Vec::new());
-            page::html(&document, origin, &drawn, end_ns, &command)
+            page::html(&document, Origin::Simulated, &drawn, end_ns, &command)
         },
     )
 }

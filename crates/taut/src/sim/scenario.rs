@@ -126,7 +126,6 @@ fn html(document: &Document, command: &str) -> String {
     let page = Page {
         document,
         origin: Origin::Simulated,
-        notes: Vec::new(),
         about: entry.map_or("", |entry| entry.about),
         charts: &charts,
         remark: (left_out > 0).then(|| format!("{left_out} more charts are not drawn.")),

@@ -2,8 +2,6 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
-use std::time::Duration;
 
 use anyhow::Context;
 use taut_linux::af_packet::{AfPacketCompletions, AfPacketTx};
@@ -15,6 +13,7 @@ use taut_path::{DropReason, Packet, PacketSink, Stop, TxRing};
 
 use super::super::control::Control;
 use super::carrier::Frames;
+use super::late::Late;
 use super::sleeper::{Sleeper, WaitsFor};
 use super::watchdog::{Look, Watchdog};
 
@@ -32,6 +31,8 @@ pub struct Threads {
     pub counts: Counts,
     /// The owner sends no more.
     pub owner_is_done: AtomicBool,
+    /// How late the completing thread was.
+    pub late: Late,
 }
 
 /// Packets by where they came in and where they ended.
@@ -171,6 +172,6 @@ pub fn complete<L: Limit>(
                 submitted_packets: threads.counts.taken_packets.load(Ordering::Relaxed),
             });
         }
-        thread::sleep(Duration::from_nanos(cadence_ns));
+        threads.late.sleep(cadence_ns);
     }
 }

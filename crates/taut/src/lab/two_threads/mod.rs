@@ -3,6 +3,7 @@
 
 mod carrier;
 mod halves;
+mod late;
 mod options;
 mod progress;
 mod results;

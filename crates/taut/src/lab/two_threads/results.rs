@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 use taut_sim::limit_name::LimitName;
 use taut_sim::results::DOCUMENT_VERSION;
+use taut_sim::scenario::rr_under_load::Lateness;
 
 use super::options::TwoThreads;
 use crate::report::layout::fold;
@@ -55,6 +56,8 @@ pub struct Row {
     pub submitter_wakeups: u64,
     pub owner_wakeups_lost: u64,
     pub submitter_wakeups_lost: u64,
+    /// How late the completing thread came to its rounds.
+    pub timers_late_us: Lateness,
 }
 
 impl Row {
@@ -176,6 +179,7 @@ impl Results {
              limit       {} in the end, {} stops; ring full: {} stops; {} doorbells\n\
              owner       slept {} times; woken {} times for room, {} for work; {} lost\n\
              submitters  slept {} times; woken {} times; {} lost\n\
+             timers      late by {} us (99 of 100) and {} us at most\n\
              \nseed {}, taut {}\n",
             row.packets_per_s,
             row.bytes_per_s,
@@ -194,6 +198,8 @@ impl Results {
             row.submitter_sleeps,
             row.submitter_wakeups,
             row.submitter_wakeups_lost,
+            row.timers_late_us.p99,
+            row.timers_late_us.max,
             self.seed,
             self.taut_version,
         );
@@ -236,6 +242,11 @@ mod tests {
             submitter_wakeups: 0,
             owner_wakeups_lost: 0,
             submitter_wakeups_lost: 0,
+            timers_late_us: Lateness {
+                p50: 60,
+                p99: 90,
+                max: 400,
+            },
         }
     }
 

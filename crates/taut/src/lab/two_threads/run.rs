@@ -16,6 +16,7 @@ use taut_path::queue::{QueueConfig, Reaper, Sender, split};
 use super::super::control::{Control, StopOnDrop};
 use super::carrier::Carrier;
 use super::halves::{Counts, DISCIPLINE_PACKETS, Ends, Supply, Threads, complete, send};
+use super::late::Late;
 use super::options::TwoThreads;
 use super::progress::Progress;
 use super::results::{Row, Window};
@@ -79,6 +80,7 @@ impl LimitUser for Run<'_> {
             frames: carrier.frames.clone(),
             counts: Counts::default(),
             owner_is_done: AtomicBool::new(false),
+            late: Late::new(),
         };
         let most_packets = SUBMIT_PACKETS + DISCIPLINE_PACKETS;
         let watchdog = Watchdog::new(owner.clone(), sleepers.clone(), most_packets);
@@ -238,5 +240,6 @@ fn row<L: Limit>(
         submitter_wakeups,
         owner_wakeups_lost: lost.of_owner,
         submitter_wakeups_lost: lost.of_submitters,
+        timers_late_us: threads.late.found(),
     }
 }
