@@ -19,3 +19,8 @@ mod source;
 pub mod tcp;
 pub mod trace;
 pub mod world;
+
+/// The examples of the README are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

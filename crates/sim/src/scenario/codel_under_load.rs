@@ -7,7 +7,7 @@ use taut_path::qdisc::by_name;
 use taut_path::{AnyLimit, Event, Probe};
 
 use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::rr_under_load::{
     DELAY_NS, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES, WRITE_BYTES, card, per_second,
 };
@@ -160,25 +160,26 @@ impl Settings {
         self.warm_up.0 + self.duration.0
     }
 
-    fn run_case(&self, case: &Case, seed: u64, found: &mut Found) -> Result<(), ScenarioError> {
+    fn run_case(&self, case: &Case, seed: u64, found: &Findings) -> Result<(), ScenarioError> {
         let mut world = self.world(case, seed)?;
         world.run_until(self.warm_up.0)?;
         let before = self.counted(&world);
         world.run_until(self.end_ns())?;
         let after = self.counted(&world);
-        found.rows.push(self.row(case, &world, &before, &after));
-        found.figures.extend(figures(case, found.rows.last()));
+        let row = self.row(case, &world, &before, &after);
+        found.figures(figures(case, Some(&row)));
+        found.row(row);
         let latency_ns = world.transactions().latency_ns();
         let points = (0..=CDF_POINTS).map(|point| {
             let share = f64::from(point) / f64::from(CDF_POINTS);
             (latency_ns.value_at_quantile(share), share)
         });
-        found.series.push(Series {
+        found.series([Series {
             row: case.name(),
             name: "latency at most",
             unit: "share of transactions",
             points: points.collect(),
-        });
+        }]);
         Ok(())
     }
 
@@ -310,7 +311,7 @@ impl Scenario for Settings {
         "bulk streams and a request/response in one CoDel, with drops and with marks (E7)";
     const HAS_FIGURES: bool = true;
 
-    const REMARK: &'static str = "Missed: everything but the order of the rates. CoDel holds what waits near its target of \
+    const REMARK: &'static str = "Outside: everything but the order of the rates. CoDel holds what waits near its target of \
         5 ms here, with and without the limit, and the ring adds its own 11 ms without. The \
         published rates with marks, and without the limit, leave room for less than that in ring \
         and discipline together. The link, the sizes of the super-packets and what held the \
@@ -334,14 +335,18 @@ impl Scenario for Settings {
         check_cadence("cadence", self.cadence, self.duration)
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
-        let mut found = Found::default();
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let cases = self.cases();
         for (done, case) in cases.iter().enumerate() {
             progress(&case.name(), done as u64, cases.len() as u64);
-            self.run_case(case, seed, &mut found)?;
+            self.run_case(case, seed, found)?;
         }
         progress("done", cases.len() as u64, cases.len() as u64);
-        Ok(found)
+        Ok(())
     }
 }

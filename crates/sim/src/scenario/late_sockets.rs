@@ -8,7 +8,7 @@ use taut_path::qdisc::{BandLimit, PfifoFast};
 
 use super::one_stream::{Budget, FRAME_TIME_BYTES, MSS_BYTES};
 use super::quantity::{Rate, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::rr_under_load::{
     DELAY_NS, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SUPER_PACKET_BYTES, card,
 };
@@ -227,15 +227,19 @@ impl Scenario for Settings {
         check_cadence("cadence", self.cadence, self.duration)
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
-        let mut found = Found::default();
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let cases = self.cases();
         let total = cases.len() as u64;
         for (done, case) in cases.iter().enumerate() {
             progress(&format!("{} sockets", case.sockets), done as u64, total);
-            found.rows.push(self.row(case, seed)?);
+            found.row(self.row(case, seed)?);
         }
         progress("done", total, total);
-        Ok(found)
+        Ok(())
     }
 }

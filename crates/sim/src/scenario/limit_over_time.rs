@@ -8,7 +8,7 @@ use taut_path::AnyLimit;
 use taut_path::units::parse_size_bytes;
 
 use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::single_queue::{
     MINIMAL_COUNTED_BYTES, MINIMAL_FRAME_BYTES, check_cadence, check_duration, check_rate,
     check_ring, check_size, counted_with, saturated, series,
@@ -208,16 +208,22 @@ impl Scenario for Settings {
             .collect()
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
-        let mut found = Found::default();
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let lanes = self.lanes(seed);
         let steps = ((lanes.len() + self.tcp_super_packets.len()) * rules().len()) as u64;
+        let mut done = 0;
         let mut add = |traffic: &str, rule: &AnyLimit, run: Run| {
             let name = format!("{traffic}: {rule}");
-            progress(&name, found.rows.len() as u64, steps);
+            progress(&name, done, steps);
+            done += 1;
             let seen = run(rule)?;
-            found.rows.push(seen.row(traffic, &rule.to_string()));
-            found.series.extend(series(&name, &seen.course, 0));
+            found.row(seen.row(traffic, &rule.to_string()));
+            found.series(series(&name, &seen.course, 0));
             Ok::<_, ScenarioError>(())
         };
         for rule in &rules() {
@@ -237,7 +243,7 @@ impl Scenario for Settings {
             }
         }
         progress("done", steps, steps);
-        Ok(found)
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::quantity::{Rate, Size, Time};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::single_queue::{
     check_cadence, check_duration, check_rate, check_ring, check_size, law_bytes, limit_at,
     saturated, series,
@@ -175,17 +175,23 @@ impl Scenario for Settings {
         rules().map(row).into()
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let lane = self.lane(seed);
-        let mut found = Found::default();
         for (done, rule) in rules().into_iter().enumerate() {
             let name = rule.to_string();
             progress(&name, done as u64, rules().len() as u64);
             let seen = observe(&lane, &rule)?;
-            found.rows.extend(self.rows(&rule, &seen, &lane));
-            found.series.extend(series(&name, &seen.course, 0));
+            self.rows(&rule, &seen, &lane)
+                .into_iter()
+                .for_each(|row| found.row(row));
+            found.series(series(&name, &seen.course, 0));
         }
         progress("done", rules().len() as u64, rules().len() as u64);
-        Ok(found)
+        Ok(())
     }
 }

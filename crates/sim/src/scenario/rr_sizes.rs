@@ -11,7 +11,7 @@ use taut_path::qdisc::{BandLimit, PfifoFast};
 use taut_path::{AnyLimit, Probe};
 
 use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::rr_under_load::{
     DELAY_NS, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SUPER_PACKET_BYTES, card,
 };
@@ -235,7 +235,7 @@ impl Scenario for Settings {
     const NAME: &'static str = "rr-sizes";
     const ABOUT: &'static str = "many request/response streams of one size on one link (E2)";
     const HAS_FIGURES: bool = true;
-    const REMARK: &'static str = "Missed: the bytes of the largest size without a limit. The ring \
+    const REMARK: &'static str = "Outside: the bytes of the largest size without a limit. The ring \
         is full of them as published, but here a message is cut into two super-packets of 45 \
         segments and a rest of 7, and into smaller ones while a window is small; a third of a full \
         ring is descriptors of small objects and acknowledgements. How the published host cut its \
@@ -274,19 +274,25 @@ impl Scenario for Settings {
         rows
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
-        let mut found = Found::default();
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let rows = 2 * self.sizes.len() as u64;
+        let mut done = 0;
         for &size in &self.sizes {
             for limited in [true, false] {
-                progress(&size.0.to_string(), found.rows.len() as u64, rows);
+                progress(&size.0.to_string(), done, rows);
+                done += 1;
                 let limit = if limited {
                     AnyLimit::dql()
                 } else {
                     AnyLimit::off()
                 };
                 let seen = self.row(size, &limit, seed)?;
-                found.rows.push(json!({
+                found.row(json!({
                     "size_bytes": size.0,
                     "limit": limit.to_string(),
                     "in_flight_mean_bytes": seen.in_flight_mean_bytes,
@@ -296,10 +302,10 @@ impl Scenario for Settings {
                     "latency_p50_us": seen.latency_p50_us,
                     "goodput_bits_per_s": seen.goodput_bits_per_s,
                 }));
-                found.figures.extend(figures(size, limited, &seen));
+                found.figures(figures(size, limited, &seen));
             }
         }
         progress("done", rows, rows);
-        Ok(found)
+        Ok(())
     }
 }

@@ -6,7 +6,7 @@ use taut_path::AnyLimit;
 use taut_path::limit::Need;
 
 use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::single_queue::{
     check_cadence, check_duration, check_rate, check_ring, check_size, law_bytes, saturated,
 };
@@ -166,7 +166,12 @@ impl Scenario for Settings {
         check("budget", self.budget, Size(1), MAX_BUDGET)
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let device = self.device(seed);
         let law_bytes = self.law_bytes(seed);
         let least = self.least_fixed(&device, progress)?;
@@ -182,19 +187,18 @@ impl Scenario for Settings {
             ("taut", rule(AnyLimit::taut())),
         ];
         let all = budgets.len() as u64;
-        let mut found = Found::default();
         for (done, (name, budget)) in budgets.into_iter().enumerate() {
             progress(name, done as u64, all);
             let without = budget == SharedBudget::None;
             let seen = observe(&device, budget)?;
-            found.rows.push(self.row(name, &seen, law_bytes, &least));
-            found.series.extend(series(name, &seen));
+            found.row(self.row(name, &seen, law_bytes, &least));
+            found.series(series(name, &seen));
             if without {
-                found.figures = self.figures(&seen);
+                found.figures(self.figures(&seen));
             }
         }
         progress("done", all, all);
-        Ok(found)
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::single_queue::{
     MINIMAL_FRAME_BYTES, check_duration, check_rate, check_ring, check_size, saturated,
 };
@@ -207,8 +207,12 @@ impl Scenario for Settings {
         Ok(())
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
-        let mut found = Found::default();
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let points = self.points();
         let parts = (points.len() + self.interrupt_packets.len()) as u64;
         let mut map = Vec::new();
@@ -216,7 +220,7 @@ impl Scenario for Settings {
             progress("saturated", done as u64, parts);
             let seen = observe(&self.lane(point, seed), &Rule::off())?;
             map.push((point, seen.wire.packets as f64));
-            found.rows.push(self.row("saturated", point, &seen));
+            found.row(self.row("saturated", point, &seen));
         }
         for (done, &interrupt_packets) in self.interrupt_packets.iter().enumerate() {
             progress("light", (points.len() + done) as u64, parts);
@@ -234,10 +238,10 @@ impl Scenario for Settings {
                 ..self.lane(point, seed)
             };
             let seen = observe(&light, &Rule::off())?;
-            found.rows.push(self.row("light", point, &seen));
+            found.row(self.row("light", point, &seen));
         }
-        found.figures.push(self.asked_for(seed)?);
-        found.figures.push(Figure {
+        found.figures([self.asked_for(seed)?]);
+        found.figures([Figure {
             id: "E8, best low watermark, share of the ring".to_owned(),
             published: vec![0.25, 0.5],
             value: self.best_watermark(&map),
@@ -249,8 +253,8 @@ impl Scenario for Settings {
                 "interrupt_timeout",
                 "preference for the lowest",
             ],
-        });
+        }]);
         progress("done", parts, parts);
-        Ok(found)
+        Ok(())
     }
 }

@@ -33,7 +33,8 @@ const fn on_off(on: bool) -> &'static str {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "limit {}, TSO {}", self.limit, on_off(self.tso))
+        let limit = &self.limit;
+        write!(f, "limit {limit}, TSO {}", on_off(self.tso))
     }
 }
 
@@ -46,10 +47,10 @@ pub struct Only {
 
 impl Only {
     /// The wanted rows, in the order of the published table: without a limit, then with each of
-    /// `limits`, at first with super-packets.
+    /// `limits` that is one, at first with super-packets.
     pub fn cases(self, limits: &[AnyLimit]) -> Vec<Case> {
         let of_tso = |tso| {
-            let limits = limits.iter().cloned();
+            let limits = limits.iter().filter(|limit| !limit.is_off()).cloned();
             let limits = std::iter::once(AnyLimit::off()).chain(limits);
             limits.map(move |limit| Case { limit, tso })
         };

@@ -26,9 +26,11 @@ pub use case::{Case, Only, ParseOnlyError};
 #[cfg(feature = "scenario")]
 pub use published::{Published, figures, is_published};
 #[cfg(feature = "scenario")]
-pub use row::{Latency, Row, one_decimal, per_second};
+pub use row::{Latency, Lateness, Row, one_decimal, per_second};
 #[cfg(feature = "scenario")]
-pub use settings::{CADENCES, DURATIONS, RATES, RINGS, Ran, STREAMS, Settings, check_limits};
+pub use settings::{
+    CADENCES, DURATIONS, RATES, RINGS, Ran, STREAMS, Settings, check_cases, check_limits,
+};
 
 /// 14 bytes of Ethernet, 20 of IPv4, 32 of TCP with timestamps.
 pub(super) const HEADER_BYTES: u16 = 66;

@@ -18,7 +18,7 @@ pub struct Published {
     pub rr_tps: u64,
 }
 
-/// Byte Queue Limits, Tom Herbert, Linux Plumbers Conference 2012: 100 bulk streams and one
+/// E1 in `docs/sources.md`: 100 bulk streams and one
 /// request/response at high priority on 1 Gbit/s, e1000, ring 1024, pfifo_fast.
 const PUBLISHED: [Published; 4] = [
     Published {

@@ -10,7 +10,7 @@ use super::{
     is_published, one_decimal, per_second,
 };
 use crate::scenario::quantity::{Rate, Time, as_text, as_texts, check};
-use crate::scenario::registry::{Found, Progress, Scenario, ScenarioError};
+use crate::scenario::registry::{Findings, Found, Progress, Scenario, ScenarioError};
 use crate::scenario::tracing::TraceRow;
 use crate::trace::Recorder;
 
@@ -90,21 +90,26 @@ pub struct Ran {
 }
 
 impl Settings {
-    /// Runs the wanted rows. Settings that were not validated may be refused here.
+    /// Runs the wanted rows and gives each to `ran` once it is finished. Settings that were not
+    /// validated may be refused here.
     ///
     /// # Errors
     /// If a setting cannot be.
-    pub fn ran(&self, seed: u64, progress: Progress) -> Result<Vec<Ran>, ScenarioError> {
+    pub fn run_rows(
+        &self,
+        seed: u64,
+        progress: Progress,
+        ran: &mut dyn FnMut(Ran),
+    ) -> Result<(), ScenarioError> {
         let cases = self.cases();
         let all = cases.len() as u64;
-        let mut ran = Vec::with_capacity(cases.len());
         for (done, case) in cases.into_iter().enumerate() {
             progress(&case.to_string(), done as u64, all);
             let outcome = self.experiment(&case, seed).run()?;
-            ran.push(Ran { case, outcome });
+            ran(Ran { case, outcome });
         }
         progress("done", all, all);
-        Ok(ran)
+        Ok(())
     }
 
     /// The rows of what was run, as the lab prints its own.
@@ -178,24 +183,18 @@ impl Settings {
             marks: outcome.marks,
             retransmits: outcome.retransmits,
             stalls: None,
+            timers_late_us: None,
             curve: outcome.curve.clone(),
         }
     }
 }
 
-/// Whether each of `limits`, which `key` names, is a row of its own beside that without a limit.
+/// Whether each of `limits`, which `key` names, is a row of its own.
 ///
 /// # Errors
 /// The first that is not, and what is allowed.
 pub fn check_limits(key: &str, limits: &[AnyLimit]) -> Result<(), String> {
     for (at, limit) in limits.iter().enumerate() {
-        if limit.is_off() {
-            return Err(format!(
-                "{key} has off at position {}; allowed: dql, taut, need, bytes (40k) or packets \
-                 (32p); only the rows bql=off run without",
-                at + 1
-            ));
-        }
         if limits[..at].contains(limit) {
             return Err(format!(
                 "{key} has {limit} twice, again at position {}; say each limit once",
@@ -209,6 +208,19 @@ pub fn check_limits(key: &str, limits: &[AnyLimit]) -> Result<(), String> {
         0,
         MOST_LIMITS,
     )
+}
+
+/// Whether `rows` and `limits` leave anything to run.
+///
+/// # Errors
+/// What they leave, and what is allowed.
+pub fn check_cases(rows: Only, limits: &[AnyLimit]) -> Result<(), String> {
+    if rows.cases(limits).is_empty() {
+        return Err(format!(
+            "rows {rows} leaves no row: no limit is said but off; allowed with it: bql=off"
+        ));
+    }
+    Ok(())
 }
 
 fn check_in<T: PartialOrd + Copy + std::fmt::Display>(
@@ -235,8 +247,7 @@ impl Scenario for Settings {
         let least_hosts = Time(2 * DELAY_NS);
         check("hosts", self.hosts, least_hosts, Time::ms(10_000))?;
         check_limits("limits", &self.limits)?;
-        // Only a list of none can leave none.
-        check("rows, their number", self.cases().len(), 1, usize::MAX)?;
+        check_cases(self.rows, &self.limits)?;
         match qdisc::by_name(&self.qdisc) {
             Ok(_) => Ok(()),
             Err(error) => Err(format!("qdisc is {:?}: {error}", self.qdisc)),
@@ -255,7 +266,17 @@ impl Scenario for Settings {
         self.cases().into_iter().map(row).collect()
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
-        Ok(self.found(&self.ran(seed, progress)?))
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
+        let mut ran = Vec::new();
+        self.run_rows(seed, progress, &mut |row| ran.push(row))?;
+        let Found { rows, figures, .. } = self.found(&ran);
+        found.replace_rows(rows);
+        found.figures(figures);
+        Ok(())
     }
 }

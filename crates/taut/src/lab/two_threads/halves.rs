@@ -3,8 +3,6 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use taut_linux::FramePool;
@@ -17,6 +15,7 @@ use taut_path::{DropReason, Packet, PacketSink, Stop};
 
 use super::super::control::Control;
 use super::carrier::Frames;
+use super::late::Late;
 use super::sleeper::{Sleeper, WaitsFor};
 use super::standstill::Standstill;
 use super::watchdog::{Look, Watchdog};
@@ -31,6 +30,8 @@ pub struct Threads {
     pub counts: Counts,
     /// The owner sends no more.
     pub owner_is_done: AtomicBool,
+    /// How late the completing thread was.
+    pub late: Late,
 }
 
 /// Packets by where they came in and where they ended.
@@ -182,8 +183,8 @@ pub fn complete(
         }
         let wakeup_ns = completer.next_wakeup().unwrap_or(u64::MAX);
         let next_ns = wakeup_ns.min(now_ns.saturating_add(cadence_ns));
-        thread::sleep(Duration::from_nanos(
-            next_ns.saturating_sub(monotonic_ns()).max(1),
-        ));
+        threads
+            .late
+            .sleep(next_ns.saturating_sub(monotonic_ns()).max(1));
     }
 }

@@ -17,12 +17,14 @@ use super::carrier::Carrier;
 use super::halves::{
     CompletingHalf, Counts, DISCIPLINE_PACKETS, Ends, SendingHalf, Supply, Threads, complete, send,
 };
+use super::late::Late;
 use super::options::TwoThreads;
 use super::progress::Progress;
 use super::results::{Row, Window};
 use super::sleeper::Sleeper;
 use super::submit::submit;
 use super::watchdog::Watchdog;
+use crate::interrupt;
 use taut_sim::scenario::rr_under_load::{one_decimal, per_second};
 
 /// Packets in the ring in front of the owner. The discipline is where packets should wait, so it
@@ -54,6 +56,7 @@ pub fn run(options: &TwoThreads) -> anyhow::Result<Row> {
         frames: carrier.frames.clone(),
         counts: Counts::default(),
         owner_is_done: AtomicBool::new(false),
+        late: Late::new(),
     };
     let most_packets = SUBMIT_PACKETS + DISCIPLINE_PACKETS;
     let mut parts = Parts {
@@ -157,7 +160,7 @@ fn ended(thread: Running) -> anyhow::Result<()> {
     thread.join().map_err(|_| anyhow!("a thread panicked"))?
 }
 
-/// Waits, showing progress, until the time is over or a thread gave up.
+/// Waits, showing progress, until the time is over, a thread gave up, or it is interrupted.
 fn measure(options: &TwoThreads, threads: &Threads) -> Window {
     let completed = || {
         let counts = &threads.counts;
@@ -167,7 +170,7 @@ fn measure(options: &TwoThreads, threads: &Threads) -> Window {
     let mut progress = Progress::new(options.duration.0);
     let (start_ns, start_cpu_ns) = (monotonic_ns(), process_cpu_ns());
     let (end_ns, before) = (start_ns + options.duration.0, completed());
-    while !threads.control.is_stopped() {
+    while !threads.control.is_stopped() && interrupt::noted().is_none() {
         let left_ns = end_ns.saturating_sub(monotonic_ns());
         if left_ns == 0 {
             break;
@@ -200,6 +203,7 @@ fn row(
     let lost = parts.watchdog.lost();
     let counts = &threads.counts;
     Row {
+        measured_ms: window.length_ns / 1_000_000,
         packets_per_s: one_decimal(per_second(window.completed_packets, window.length_ns)),
         bytes_per_s: per_second(window.completed_bytes, window.length_ns) as u64,
         cpu_percent: one_decimal(window.cpu_ns as f64 * 100.0 / window.length_ns as f64),
@@ -224,5 +228,6 @@ fn row(
         submitter_wakeups_lost: lost.of_submitters,
         stalls: completed.stalls,
         longest_stall_ns: completed.longest_stall_ns,
+        timers_late_us: threads.late.found(),
     }
 }
