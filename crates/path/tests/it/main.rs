@@ -11,6 +11,7 @@ mod classify;
 mod codel;
 mod conservation;
 mod disciplines;
+mod driver_misdeeds;
 mod flow_map;
 mod fq_codel;
 mod knobs;
