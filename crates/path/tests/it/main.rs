@@ -12,6 +12,7 @@ mod codel;
 mod conservation;
 mod dequeue_burst;
 mod disciplines;
+mod driver_misdeeds;
 mod flow_map;
 mod fq_codel;
 mod knobs;

@@ -6,8 +6,9 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::support::{Counts, Nothing, PACKET_BYTES, Reap, Submit, pair, send_until_asleep};
+use taut_dql::{Config, Error};
 use taut_path::budget;
-use taut_path::limit::Fixed;
+use taut_path::limit::{Fixed, Limit, NamedLimit, Round};
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{Completer, Sender};
 use taut_path::{AnyLimit, Frame, Packet};
@@ -139,5 +140,80 @@ fn two_completions_at_once_leave_nobody_behind() {
             other_wakeups,
             second.counts.submitted() - other_reaped,
         );
+    });
+}
+
+/// A fixed limit that takes no round whose times are impossible.
+#[derive(Debug, Clone)]
+struct Strict(Fixed);
+
+impl Limit for Strict {
+    fn begin(&mut self, now_ns: u64) {
+        self.0.begin(now_ns);
+    }
+
+    fn limit(&self) -> u32 {
+        self.0.limit()
+    }
+
+    fn completed(&mut self, round: &Round) -> u32 {
+        if let Some(returned_ns) = round.returned_ns {
+            assert!(returned_ns <= round.now_ns, "told of the future");
+            assert!(returned_ns >= SENT_NS, "told of a time before all");
+        }
+        assert!(round.units <= round.in_flight, "more than was sent");
+        self.0.completed(round)
+    }
+
+    fn asks_return(&self) -> bool {
+        true
+    }
+
+    fn reset(&mut self, now_ns: u64) {
+        self.0.reset(now_ns);
+    }
+
+    fn config(&self) -> Config {
+        self.0.config()
+    }
+
+    fn set_config(&mut self, config: Config) -> Result<(), Error> {
+        self.0.set_config(config)
+    }
+}
+
+impl std::fmt::Display for Strict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("strict")
+    }
+}
+
+impl NamedLimit for Strict {}
+
+const SENT_NS: u64 = 1_000;
+
+/// One queue sends while the other's completion tells the rule.
+#[test]
+fn the_rule_is_told_of_no_time_that_has_not_come() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let rule = AnyLimit::new(Strict(Fixed::off()));
+        let [mut first, second] = two_queues(true, rule, [2, 1]);
+        let send = |sender: &mut Sender<Submit, Fifo>, now_ns| {
+            assert_eq!(sender.run(now_ns, &mut Nothing), taut_path::Stop::Idle);
+        };
+        send(&mut first.sender, SENT_NS);
+        let sending = {
+            let mut sender = second.sender;
+            // Its clock was read later than the completer's.
+            thread::spawn(move || send(&mut sender, 3 * SENT_NS))
+        };
+        let round = first.completer.complete(2 * SENT_NS, &mut Nothing);
+        assert!(round.is_ok(), "the driver reports what it was given");
+        sending.join().expect("the sender does not panic");
+        let mut completer = second.completer;
+        let round = completer.complete(4 * SENT_NS, &mut Nothing);
+        assert!(round.is_ok(), "the driver reports what it was given");
     });
 }
