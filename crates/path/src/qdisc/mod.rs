@@ -1,12 +1,12 @@
 //! The seam to the disciplines: the only place where packets wait.
 
 mod any;
+mod bounded_ring;
 mod codel;
 mod codel_parameters;
 mod codel_state;
 mod fifo;
 mod fq_codel;
-mod packet_ring;
 mod pfifo_fast;
 mod table;
 mod tokens;
@@ -46,18 +46,6 @@ pub struct Backlog {
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-}
-
-impl Backlog {
-    fn add(&mut self, packet: &Packet) {
-        self.packets += 1;
-        self.bytes += u64::from(packet.wire_bytes());
-    }
-
-    fn remove(&mut self, packet: &Packet) {
-        self.packets -= 1;
-        self.bytes -= u64::from(packet.wire_bytes());
-    }
 }
 
 /// Where a burst of packets goes: those to send, and those that are dropped or marked on the way.

@@ -206,8 +206,6 @@ fn codel_forgets_above_target_since_when_a_flows_queue_becomes_empty() {
                 discipline.enqueue(packet(ping as usize, ping_bytes, 6), now_ns, &mut diary);
             }
             diary.room = usize::MAX;
-            // The last ping packet may be the last of the queue, or the turn of the empty flow may
-            // come later.
             discipline.dequeue_burst(now_ns + 20 * MS, &mut diary);
         }
         assert_eq!(diary.fates.len() as u64, 200 * ping_packets, "{text}");

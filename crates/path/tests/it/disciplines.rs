@@ -332,7 +332,8 @@ fn variants(name: &str) -> Vec<String> {
 
 fn count(total: &mut Backlog, bytes: u32) {
     total.packets += 1;
-    total.bytes += u64::from(bytes);
+    // An empty packet counts as one byte.
+    total.bytes += u64::from(bytes.max(1));
 }
 
 #[derive(Debug, Clone)]

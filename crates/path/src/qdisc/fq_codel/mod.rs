@@ -110,15 +110,6 @@ impl FqCodel {
         }
     }
 
-    /// Puts a packet into the queue of the flow at `index`.
-    #[inline(always)]
-    fn put(&mut self, index: u32, packet: Packet, now_ns: u64) {
-        let flow = &mut self.flows[index as usize];
-        flow.note(index, &mut self.fattest);
-        self.held.add(&packet);
-        self.store.push(&mut flow.packets, packet, now_ns);
-    }
-
     /// Enqueues when more is to be done than to append: the flow begins to send, a slot is used for
     /// the first time, or something has to go.
     #[inline(never)]
@@ -129,8 +120,10 @@ impl FqCodel {
         now_ns: u64,
         sink: &mut dyn PacketSink,
     ) {
-        self.put(index, packet, now_ns);
         let flow = &mut self.flows[index as usize];
+        flow.note(index, &mut self.fattest);
+        self.held.add(&packet);
+        self.store.push(&mut flow.packets, packet, now_ns);
         if !flow.listed {
             flow.listed = true;
             flow.credit_bytes = self.config.quantum_bytes.into();
@@ -237,11 +230,14 @@ impl FqCodel {
 impl Qdisc for FqCodel {
     fn enqueue(&mut self, packet: Packet, now_ns: u64, sink: &mut dyn PacketSink) {
         let index = self.queue_of(packet.flow);
-        let flow = &self.flows[index as usize];
-        if flow.noted && flow.listed && self.store.has_free_slot() && self.accepts(&packet) {
-            return self.put(index, packet, now_ns);
+        let has_room = self.store.has_free_slot() && self.accepts(&packet);
+        match self.flows.get_mut(index as usize) {
+            Some(flow) if has_room && flow.noted && flow.listed => {
+                self.held.add(&packet);
+                self.store.push(&mut flow.packets, packet, now_ns);
+            }
+            _ => self.put_and_make_room(index, packet, now_ns, sink),
         }
-        self.put_and_make_room(index, packet, now_ns, sink);
     }
 
     fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {

@@ -71,7 +71,7 @@ impl PacketStore {
     }
 
     /// Puts a packet at the end of `list`, where it waits since `now_ns`.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, list: &mut PacketList, packet: Packet, now_ns: u64) {
         list.bytes += u64::from(packet.wire_bytes());
         let free = self.first_free;
@@ -88,8 +88,8 @@ impl PacketStore {
         };
         if list.first == NONE {
             list.first = index;
-        } else {
-            self.slots[list.last as usize].next = index;
+        } else if let Some(last) = self.slots.get_mut(list.last as usize) {
+            last.next = index;
         }
         list.last = index;
     }
