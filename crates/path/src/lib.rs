@@ -151,15 +151,19 @@
 #![deny(missing_docs)]
 
 extern crate alloc;
+#[cfg(feature = "mock")]
+extern crate std;
 
 pub mod budget;
 pub mod classify;
 pub mod driver;
 pub mod gate;
+pub mod in_flight;
 pub mod knobs;
 mod ledger;
 pub mod limit;
 mod packet;
+pub mod pool;
 mod probe;
 pub mod qdisc;
 pub mod queue;

@@ -1,13 +1,19 @@
 //! The seam to a device: two halves, so that two threads can own them; and drivers that wrap any
 //! driver.
 
+mod faults;
+#[cfg(feature = "mock")]
+pub mod mock;
 mod orphaning;
+mod trace;
 
 use alloc::boxed::Box;
 
 use crate::packet::Packet;
 
+pub use faults::{FaultCounts, FaultError, FaultPlan, Faults};
 pub use orphaning::Orphaning;
+pub use trace::{Trace, TraceEvent};
 
 /// The sending half of a device's ring.
 pub trait TxRing {

@@ -10,6 +10,11 @@ pub struct Drops {
 }
 
 impl Drops {
+    /// So many for each reason, in the order of [`DropReason::ALL`].
+    pub(crate) const fn by_reason(by_reason: [u64; DropReason::ALL.len()]) -> Self {
+        Self { by_reason }
+    }
+
     /// Counts one drop.
     pub fn count(&mut self, reason: DropReason) {
         if let Some(index) = DropReason::ALL.iter().position(|&known| known == reason) {

@@ -3,7 +3,9 @@
 
 mod budget;
 mod gate;
+mod in_flight;
 mod many;
+mod pool;
 mod queue;
 mod support;
 mod tsq;

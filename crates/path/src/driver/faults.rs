@@ -1,0 +1,320 @@
+//! A driver that makes mistakes, by a plan.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::{fmt, mem};
+
+use super::{Completions, InRing, TxRing};
+use crate::packet::{Frame, Packet};
+
+/// How often each thing goes wrong: its probability in 1/65,536; 65,536 and more is always. The
+/// same plan over the same calls makes the same mistakes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FaultPlan {
+    /// Where the random numbers begin.
+    pub seed: u32,
+    /// A packet submitted is given back.
+    pub refused: u32,
+    /// The doorbell fails.
+    pub failing_kick: u32,
+    /// A reaping hands out packets and then fails.
+    pub failing_reap: u32,
+    /// A completion is swallowed. Its packet is kept, see [`Faults::take_lost`].
+    pub lost: u32,
+    /// A completion comes at a later reaping, 1 to [`LATEST_REAPS`](FaultPlan::LATEST_REAPS) after
+    /// its own, behind others that were sent later.
+    pub late: u32,
+    /// A packet is handed back twice; the second is forged, with the same frame and size.
+    pub doubled: u32,
+}
+
+impl FaultPlan {
+    /// A completion is at most so many reapings late.
+    pub const LATEST_REAPS: u32 = 8;
+
+    /// The probability of what always happens.
+    pub const ALWAYS: u32 = 1 << 16;
+}
+
+/// What went wrong so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FaultCounts {
+    /// Packets given back at submission.
+    pub refused: u64,
+    /// Doorbells that failed by plan.
+    pub failed_kicks: u64,
+    /// Reapings that failed by plan.
+    pub failed_reaps: u64,
+    /// Completions swallowed.
+    pub lost: u64,
+    /// Completions put off.
+    pub late: u64,
+    /// Packets forged.
+    pub doubled: u64,
+}
+
+/// What a driver in [`Faults`] fails with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FaultError<E> {
+    /// The named call failed by plan.
+    Planned(&'static str),
+    /// The driver itself failed.
+    Driver(E),
+}
+
+impl<E: fmt::Display> fmt::Display for FaultError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Planned(call) => write!(f, "{call} failed by plan"),
+            Self::Driver(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> core::error::Error for FaultError<E> {}
+
+/// Wraps a driver, one half of it or both in one, and makes the mistakes of a [`FaultPlan`].
+/// No packet is lost for good: what was swallowed can be taken back.
+///
+/// ```
+/// use taut_path::driver::{FaultPlan, Faults, mock};
+/// use taut_path::pool::FramePool;
+/// use taut_path::Queue;
+///
+/// let (tx, completions, device) = mock::ring(8);
+/// let plan = FaultPlan { lost: FaultPlan::ALWAYS, ..FaultPlan::default() };
+/// let mut pool = FramePool::new(4, 64);
+/// let mut queue = Queue::builder(tx, Faults::new(completions, plan)).build(0)?;
+/// queue.enqueue(pool.packet(b"hello")?, 0, &mut pool);
+/// let _ = queue.run(0, &mut pool);
+/// device.finish(1);
+///
+/// // Nothing comes back, and after a second the queue says that something is wrong.
+/// assert_eq!(queue.complete(1_000, &mut pool)?.done.packets, 0);
+/// assert!(queue.complete(2_000_000_000, &mut pool)?.stalled.is_some());
+/// queue.device_mut().1.return_lost();
+/// assert_eq!(queue.complete(2_000_001_000, &mut pool)?.done.packets, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Faults<D> {
+    driver: D,
+    plan: FaultPlan,
+    random: Random,
+    lost: Vec<Packet>,
+    late: VecDeque<Late>,
+    counts: FaultCounts,
+}
+
+/// A completion that is put off.
+#[derive(Debug)]
+struct Late {
+    packet: Packet,
+    /// Reapings until it is due.
+    reaps: u32,
+}
+
+impl<D> Faults<D> {
+    /// The driver, with the mistakes of `plan`.
+    pub fn new(driver: D, plan: FaultPlan) -> Self {
+        Self {
+            driver,
+            plan,
+            random: Random::new(plan.seed),
+            lost: Vec::new(),
+            late: VecDeque::new(),
+            counts: FaultCounts::default(),
+        }
+    }
+
+    /// The driver.
+    pub fn driver(&self) -> &D {
+        &self.driver
+    }
+
+    /// The driver, for calls that are not the queue's.
+    pub fn driver_mut(&mut self) -> &mut D {
+        &mut self.driver
+    }
+
+    /// Changes the plan from here on; the random numbers go on. The default plan makes no mistakes.
+    pub fn set_plan(&mut self, plan: FaultPlan) {
+        self.plan = plan;
+    }
+
+    /// What went wrong so far.
+    pub fn counts(&self) -> FaultCounts {
+        self.counts
+    }
+
+    /// Takes the packets whose completion was swallowed, for whoever ends them after a reset.
+    pub fn take_lost(&mut self) -> Vec<Packet> {
+        mem::take(&mut self.lost)
+    }
+
+    /// Lets the next reaping hand back all that was swallowed or put off, oldest first. Returns how
+    /// many packets.
+    pub fn return_lost(&mut self) -> usize {
+        for late in &mut self.late {
+            late.reaps = 0;
+        }
+        for packet in self.lost.drain(..).rev() {
+            self.late.push_front(Late { packet, reaps: 0 });
+        }
+        self.late.len()
+    }
+
+    /// Hands back up to `budget_packets` of what is due by now. Returns how many.
+    fn reap_late(&mut self, budget_packets: u32, freed: &mut dyn FnMut(Packet)) -> u32 {
+        let mut reaped = 0;
+        for _ in 0..self.late.len() {
+            let Some(mut late) = self.late.pop_front() else {
+                break;
+            };
+            late.reaps = late.reaps.saturating_sub(1);
+            if late.reaps == 0 && reaped < budget_packets {
+                reaped += 1;
+                freed(late.packet);
+            } else {
+                self.late.push_back(late);
+            }
+        }
+        reaped
+    }
+}
+
+/// What becomes of completions while the driver is asked for them.
+struct Fate<'a> {
+    plan: FaultPlan,
+    random: &'a mut Random,
+    lost: &'a mut Vec<Packet>,
+    late: &'a mut VecDeque<Late>,
+    counts: &'a mut FaultCounts,
+}
+
+impl Fate<'_> {
+    fn of(&mut self, packet: Packet, freed: &mut dyn FnMut(Packet)) {
+        if self.random.happens(self.plan.lost) {
+            self.counts.lost += 1;
+            self.lost.push(packet);
+            return;
+        }
+        if self.random.happens(self.plan.late) {
+            self.counts.late += 1;
+            let reaps = 1 + self.random.next() % FaultPlan::LATEST_REAPS;
+            self.late.push_back(Late { packet, reaps });
+            return;
+        }
+        let forged = self.random.happens(self.plan.doubled).then(|| {
+            self.counts.doubled += 1;
+            Packet::new(Frame::new(packet.frame().index()), packet.wire_bytes())
+        });
+        freed(packet);
+        if let Some(forged) = forged {
+            freed(forged);
+        }
+    }
+}
+
+impl<D: TxRing> TxRing for Faults<D> {
+    type Error = FaultError<D::Error>;
+
+    fn capacity_slots(&self) -> u32 {
+        self.driver.capacity_slots()
+    }
+
+    fn slots_free(&self) -> u32 {
+        self.driver.slots_free()
+    }
+
+    fn slots_of_largest(&self) -> u32 {
+        self.driver.slots_of_largest()
+    }
+
+    fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
+        if self.random.happens(self.plan.refused) {
+            self.counts.refused += 1;
+            return Err(packet);
+        }
+        self.driver.submit(packet, now_ns)
+    }
+
+    fn kick(&mut self, now_ns: u64) -> Result<(), Self::Error> {
+        if self.random.happens(self.plan.failing_kick) {
+            self.counts.failed_kicks += 1;
+            return Err(FaultError::Planned("kick"));
+        }
+        self.driver.kick(now_ns).map_err(FaultError::Driver)
+    }
+}
+
+impl<D: Completions> Completions for Faults<D> {
+    type Error = FaultError<D::Error>;
+
+    /// As the driver says: a completion that was swallowed or put off leaves its slots free.
+    fn slots_free(&self) -> u32 {
+        self.driver.slots_free()
+    }
+
+    fn reap(
+        &mut self,
+        now_ns: u64,
+        budget_packets: u32,
+        freed: &mut dyn FnMut(Packet),
+    ) -> Result<bool, Self::Error> {
+        let budget_left = budget_packets - self.reap_late(budget_packets, freed);
+        let mut fate = Fate {
+            plan: self.plan,
+            random: &mut self.random,
+            lost: &mut self.lost,
+            late: &mut self.late,
+            counts: &mut self.counts,
+        };
+        let more = self
+            .driver
+            .reap(now_ns, budget_left, &mut |packet| fate.of(packet, freed))
+            .map_err(FaultError::Driver)?;
+        if self.random.happens(self.plan.failing_reap) {
+            self.counts.failed_reaps += 1;
+            return Err(FaultError::Planned("reap"));
+        }
+        Ok(more || self.late.iter().any(|late| late.reaps == 0))
+    }
+
+    /// What the driver says, and what is late; what was swallowed is not known any more.
+    fn in_ring(&self) -> Option<InRing> {
+        let late = self.late.iter().map(|late| late.packet.wire_bytes());
+        self.driver.in_ring().map(|ring| InRing {
+            packets: ring.packets.wrapping_add(self.late.len() as u32),
+            bytes: late.fold(ring.bytes, u32::wrapping_add),
+        })
+    }
+
+    fn completions_are_true(&self) -> bool {
+        self.driver.completions_are_true()
+    }
+}
+
+/// Marsaglia's xorshift of 32 bits: small, and the same everywhere.
+#[derive(Debug)]
+struct Random(u32);
+
+impl Random {
+    /// It must not begin with 0, where it would stay; seeds that are near each other begin far
+    /// apart (the factor is 2^32 over the golden ratio).
+    fn new(seed: u32) -> Self {
+        Self(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9).max(1))
+    }
+
+    fn next(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 17;
+        self.0 ^= self.0 << 5;
+        self.0
+    }
+
+    /// What cannot happen takes no random number: a plan without faults costs nothing.
+    fn happens(&mut self, probability: u32) -> bool {
+        probability > 0 && self.next() >> 16 < probability
+    }
+}

@@ -1,0 +1,319 @@
+//! A ring whose device the program plays itself (feature `mock`, needs `std`): it looks what the
+//! doorbell showed, and says when packets are finished, in which order, and what fails.
+//!
+//! ```
+//! use taut_path::driver::mock;
+//! use taut_path::limit::AnyLimit;
+//! use taut_path::pool::FramePool;
+//! use taut_path::{Queue, Stop};
+//!
+//! let (tx, completions, device) = mock::ring(8);
+//! let mut pool = FramePool::new(16, 64);
+//! let mut queue = Queue::builder(tx, completions).limit(AnyLimit::packets(2)).build(0)?;
+//! for _ in 0..3 {
+//!     queue.enqueue(pool.packet(b"hello")?, 0, &mut pool);
+//! }
+//! assert_eq!(queue.run(0, &mut pool), Stop::Limit);
+//! assert_eq!(device.sent().len(), 2);
+//!
+//! device.finish(1);
+//! let completed = queue.complete(1_000, &mut pool)?;
+//! assert_eq!((completed.done.packets, completed.schedule), (1, true));
+//!
+//! device.fail_next_kick("the cable is out");
+//! let Stop::Failed(error) = queue.run(2_000, &mut pool) else { panic!("it rang") };
+//! assert_eq!(error.to_string(), "the cable is out");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::collections::VecDeque;
+use std::string::String;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::vec::Vec;
+
+use core::fmt;
+
+use crate::driver::{Completions, InRing, TxRing};
+use crate::packet::Packet;
+
+/// What a mock fails with: the text that the device was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MockError(pub String);
+
+impl fmt::Display for MockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for MockError {}
+
+/// A packet as the device sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Index of its frame.
+    pub frame: u32,
+    /// Its length, see [`Packet::wire_bytes`].
+    pub wire_bytes: u32,
+}
+
+impl Seen {
+    fn of(packet: &Packet) -> Self {
+        Self {
+            frame: packet.frame().index(),
+            wire_bytes: packet.wire_bytes(),
+        }
+    }
+}
+
+/// The sending half.
+#[derive(Debug)]
+pub struct MockTx(Shared);
+
+/// The completion half.
+#[derive(Debug)]
+pub struct MockCompletions(Shared);
+
+/// The other side of the ring. A clone is the same device.
+#[derive(Debug, Clone)]
+pub struct MockDevice(Shared);
+
+/// A ring of `slots` slots, of which each packet takes one.
+pub fn ring(slots: u32) -> (MockTx, MockCompletions, MockDevice) {
+    ring_of(slots, 1)
+}
+
+/// A ring of `slots` slots, of which each packet takes `slots_per_packet`.
+pub fn ring_of(slots: u32, slots_per_packet: u32) -> (MockTx, MockCompletions, MockDevice) {
+    let shared = Shared {
+        slots,
+        slots_per_packet,
+        ring: Arc::default(),
+    };
+    let completions = MockCompletions(shared.clone());
+    (MockTx(shared.clone()), completions, MockDevice(shared))
+}
+
+#[derive(Debug, Clone)]
+struct Shared {
+    slots: u32,
+    slots_per_packet: u32,
+    ring: Arc<Mutex<Ring>>,
+}
+
+/// Where each packet of the ring is. It takes its slots in every one of these.
+#[derive(Debug, Default)]
+struct Ring {
+    /// The device has not been told of them yet.
+    submitted: VecDeque<Packet>,
+    in_device: VecDeque<Packet>,
+    finished: VecDeque<Packet>,
+    /// Their completion is missing.
+    lost: Vec<Packet>,
+    /// Packets behind each doorbell that worked.
+    bursts: Vec<u32>,
+    finishes_at_once: bool,
+    failing_kick: Option<MockError>,
+    failing_reap: Option<MockError>,
+    refuses_next: bool,
+    submitted_to_full: u32,
+}
+
+impl Ring {
+    fn packets(&self) -> impl Iterator<Item = &Packet> {
+        let lists = [&self.submitted, &self.in_device, &self.finished];
+        lists.into_iter().flatten().chain(&self.lost)
+    }
+
+    fn held_packets(&self) -> u32 {
+        let lists = [&self.submitted, &self.in_device, &self.finished];
+        let packets: usize = lists.map(VecDeque::len).iter().sum();
+        (packets + self.lost.len()) as u32
+    }
+
+    fn finish(&mut self, packets: usize) -> usize {
+        let packets = packets.min(self.in_device.len());
+        self.finished.extend(self.in_device.drain(..packets));
+        packets
+    }
+}
+
+impl Shared {
+    /// A ring is never left half-changed, so one that a panic left is good.
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn slots_free(&self, ring: &Ring) -> u32 {
+        let used = ring.held_packets().saturating_mul(self.slots_per_packet);
+        self.slots.saturating_sub(used)
+    }
+}
+
+impl MockDevice {
+    /// What the doorbell showed and is not finished, oldest first.
+    pub fn sent(&self) -> Vec<Seen> {
+        self.0.ring().in_device.iter().map(Seen::of).collect()
+    }
+
+    /// Packets behind each doorbell so far that worked.
+    pub fn bursts(&self) -> Vec<u32> {
+        self.0.ring().bursts.clone()
+    }
+
+    /// Finishes up to `packets` of what was sent, oldest first. Returns how many. Until then the
+    /// device holds still.
+    pub fn finish(&self, packets: usize) -> usize {
+        self.0.ring().finish(packets)
+    }
+
+    /// Finishes the packet at `index` of [`sent`](Self::sent), before those sent earlier. Returns
+    /// whether there was one.
+    pub fn finish_at(&self, index: usize) -> bool {
+        let mut ring = self.0.ring();
+        let packet = ring.in_device.remove(index);
+        let found = packet.is_some();
+        ring.finished.extend(packet);
+        found
+    }
+
+    /// From now on packets are finished before the doorbell returns, or not any more.
+    pub fn finish_at_once(&self, at_once: bool) {
+        self.0.ring().finishes_at_once = at_once;
+    }
+
+    /// Loses the completion of up to `packets` of what was sent, oldest first: they keep their
+    /// slots and are never finished. Returns how many.
+    pub fn lose(&self, packets: usize) -> usize {
+        let mut ring = self.0.ring();
+        let packets = packets.min(ring.in_device.len());
+        let Ring {
+            in_device, lost, ..
+        } = &mut *ring;
+        lost.extend(in_device.drain(..packets));
+        packets
+    }
+
+    /// Finishes after all what was lost. Returns how many packets.
+    pub fn find_lost(&self) -> usize {
+        let mut ring = self.0.ring();
+        let lost = core::mem::take(&mut ring.lost);
+        let packets = lost.len();
+        ring.finished.extend(lost);
+        packets
+    }
+
+    /// Empties the ring without finishing anything, as a driver does before its queue is reset.
+    /// Give each packet to the sink.
+    pub fn flush(&self) -> Vec<Packet> {
+        let mut ring = self.0.ring();
+        let mut packets = core::mem::take(&mut ring.lost);
+        packets.extend(ring.finished.drain(..));
+        packets.extend(ring.in_device.drain(..));
+        packets.extend(ring.submitted.drain(..));
+        packets
+    }
+
+    /// The next doorbell fails with `text`.
+    pub fn fail_next_kick(&self, text: &str) {
+        self.0.ring().failing_kick = Some(MockError(text.into()));
+    }
+
+    /// The next reaping hands out what is finished, and then fails with `text`.
+    pub fn fail_next_reap(&self, text: &str) {
+        self.0.ring().failing_reap = Some(MockError(text.into()));
+    }
+
+    /// The next packet submitted is given back.
+    pub fn refuse_next_submit(&self) {
+        self.0.ring().refuses_next = true;
+    }
+
+    /// Packets that were submitted while there was no slot for them, and given back: an error of
+    /// whoever drives the ring.
+    pub fn submitted_to_full(&self) -> u32 {
+        self.0.ring().submitted_to_full
+    }
+}
+
+impl TxRing for MockTx {
+    type Error = MockError;
+
+    fn capacity_slots(&self) -> u32 {
+        self.0.slots
+    }
+
+    fn slots_free(&self) -> u32 {
+        self.0.slots_free(&self.0.ring())
+    }
+
+    fn slots_of_largest(&self) -> u32 {
+        self.0.slots_per_packet
+    }
+
+    fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
+        let mut ring = self.0.ring();
+        if core::mem::take(&mut ring.refuses_next) {
+            return Err(packet);
+        }
+        if self.0.slots_free(&ring) < self.0.slots_per_packet.max(1) {
+            ring.submitted_to_full += 1;
+            return Err(packet);
+        }
+        ring.submitted.push_back(packet);
+        Ok(())
+    }
+
+    fn kick(&mut self, _now_ns: u64) -> Result<(), MockError> {
+        let mut ring = self.0.ring();
+        if let Some(error) = ring.failing_kick.take() {
+            return Err(error);
+        }
+        let burst = core::mem::take(&mut ring.submitted);
+        ring.bursts.push(burst.len() as u32);
+        ring.in_device.extend(burst);
+        if ring.finishes_at_once {
+            ring.finish(usize::MAX);
+        }
+        Ok(())
+    }
+}
+
+impl Completions for MockCompletions {
+    type Error = MockError;
+
+    fn slots_free(&self) -> u32 {
+        self.0.slots_free(&self.0.ring())
+    }
+
+    fn reap(
+        &mut self,
+        _now_ns: u64,
+        budget_packets: u32,
+        freed: &mut dyn FnMut(Packet),
+    ) -> Result<bool, MockError> {
+        for _ in 0..budget_packets {
+            // Not locked while `freed` runs, which may look at the device.
+            let packet = self.0.ring().finished.pop_front();
+            match packet {
+                Some(packet) => freed(packet),
+                None => break,
+            }
+        }
+        let mut ring = self.0.ring();
+        match ring.failing_reap.take() {
+            Some(error) => Err(error),
+            None => Ok(!ring.finished.is_empty()),
+        }
+    }
+
+    fn in_ring(&self) -> Option<InRing> {
+        let ring = self.0.ring();
+        Some(InRing {
+            packets: ring.held_packets(),
+            bytes: ring
+                .packets()
+                .fold(0, |sum, packet| sum.wrapping_add(packet.wire_bytes())),
+        })
+    }
+}

@@ -1,0 +1,297 @@
+//! What a driver keeps of its packets between `submit` and `reap`, for devices whose completions
+//! name a slot, a frame or a sequence number.
+//!
+//! The half of the [`TxRing`](crate::TxRing) puts each packet under a key, the half of the
+//! [`Completions`](crate::Completions) takes it by the key that the device names, in any order.
+//! Each may be on a thread of its own. A key that is not in flight finds nothing: the device
+//! completed it twice, or never got it.
+//!
+//! # A driver in two halves
+//! The device here takes frame numbers through one queue and gives them back through another, as
+//! AF_XDP does. The store is all of the driver's bookkeeping, also of its free slots:
+//! ```
+//! use std::collections::VecDeque;
+//! use std::convert::Infallible;
+//! use std::sync::{Arc, Mutex};
+//! use taut_path::in_flight::{self, InFlightCompleter, InFlightSender};
+//! use taut_path::pool::FramePool;
+//! use taut_path::{Completions, InRing, Packet, Queue, TxRing};
+//!
+//! /// The device's own queue of frame numbers.
+//! type Numbers = Arc<Mutex<VecDeque<u32>>>;
+//!
+//! struct Tx { in_flight: InFlightSender, new: Vec<u32>, to_device: Numbers }
+//!
+//! impl TxRing for Tx {
+//!     type Error = Infallible;
+//!     fn capacity_slots(&self) -> u32 { self.in_flight.keys() }
+//!     fn slots_free(&self) -> u32 { self.in_flight.free() }
+//!     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
+//!         let frame = packet.frame().index();
+//!         // First here, then to the device, which may be done with it at once.
+//!         self.in_flight.put(frame, packet)?;
+//!         self.new.push(frame);
+//!         Ok(())
+//!     }
+//!     fn kick(&mut self, _now_ns: u64) -> Result<(), Infallible> {
+//!         self.to_device.lock().unwrap().extend(self.new.drain(..));
+//!         Ok(())
+//!     }
+//! }
+//!
+//! struct Done { in_flight: InFlightCompleter, from_device: Numbers, unknown: u32 }
+//!
+//! impl Completions for Done {
+//!     type Error = Infallible;
+//!     fn slots_free(&self) -> u32 { self.in_flight.free() }
+//!     fn reap(&mut self, _now_ns: u64, budget: u32, freed: &mut dyn FnMut(Packet))
+//!         -> Result<bool, Infallible> {
+//!         let mut finished = self.from_device.lock().unwrap();
+//!         for _ in 0..budget {
+//!             let Some(frame) = finished.pop_front() else { break };
+//!             match self.in_flight.take(frame) {
+//!                 Some(packet) => freed(packet),
+//!                 None => self.unknown += 1, // completed twice: count it, and say so
+//!             }
+//!         }
+//!         Ok(!finished.is_empty())
+//!     }
+//!     fn in_ring(&self) -> Option<InRing> { Some(self.in_flight.in_ring()) }
+//! }
+//!
+//! let mut pool = FramePool::new(64, 2048);
+//! let (sender, completer) = in_flight::split(pool.frames());
+//! let wire = Numbers::default(); // the device: what it is given it is done with
+//! let tx = Tx { in_flight: sender, new: Vec::new(), to_device: wire.clone() };
+//! let done = Done { in_flight: completer, from_device: wire.clone(), unknown: 0 };
+//! let mut queue = Queue::builder(tx, done).build(0)?;
+//!
+//! for _ in 0..3 {
+//!     queue.enqueue(pool.packet(b"the bytes of a frame")?, 0, &mut pool);
+//! }
+//! let _ = queue.run(0, &mut pool);
+//! assert_eq!(pool.free_frames(), 61);
+//! wire.lock().unwrap().push_back(2); // frame 2 once more than it was sent
+//! let completed = queue.complete(1_000, &mut pool)?;
+//! assert_eq!((completed.done.packets, queue.device().1.unknown), (3, 1));
+//! assert_eq!(pool.free_frames(), 64);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::fmt;
+
+use concurrent_queue::ConcurrentQueue;
+use taut_dql::sync::AtomicU32;
+
+use crate::driver::InRing;
+use crate::packet::Packet;
+use crate::sharing::Number;
+
+/// What both halves see.
+struct Store {
+    /// For each key a place for one packet that either half can use, without unsafe code of our
+    /// own.
+    places: Box<[ConcurrentQueue<Packet>]>,
+    put: Totals,
+    taken: Totals,
+    #[cfg(loom)]
+    frees_early: bool,
+}
+
+/// What one half has done, wrapping. Only that half writes it.
+#[repr(align(128))]
+struct Totals {
+    packets: AtomicU32,
+    bytes: AtomicU32,
+}
+
+impl Totals {
+    fn new() -> Self {
+        Self {
+            packets: Number::new(0),
+            bytes: Number::new(0),
+        }
+    }
+
+    /// Release: whoever sees the total sees what was done to the packets' places.
+    fn publish(&self, total: InRing) {
+        self.bytes.store_release(total.bytes);
+        self.packets.store_release(total.packets);
+    }
+
+    fn read(&self) -> InRing {
+        InRing {
+            packets: self.packets.load_acquire(),
+            bytes: self.bytes.load_acquire(),
+        }
+    }
+}
+
+impl Store {
+    fn new(keys: u32) -> Self {
+        Self {
+            places: (0..keys).map(|_| ConcurrentQueue::bounded(1)).collect(),
+            put: Totals::new(),
+            taken: Totals::new(),
+            #[cfg(loom)]
+            frees_early: false,
+        }
+    }
+
+    fn halves(self) -> (InFlightSender, InFlightCompleter) {
+        let store = Arc::new(self);
+        let sender = InFlightSender {
+            store: store.clone(),
+            put: InRing::default(),
+        };
+        let taken = InRing::default();
+        (sender, InFlightCompleter { store, taken })
+    }
+
+    fn keys(&self) -> u32 {
+        self.places.len() as u32
+    }
+
+    /// More than all keys are held for the moment in which a packet is refused.
+    fn free(&self, put: InRing, taken: InRing) -> u32 {
+        let held = put.packets.wrapping_sub(taken.packets);
+        self.keys().saturating_sub(held)
+    }
+}
+
+/// Makes a store for the keys below `keys`, of which each holds one packet. About 48 bytes for
+/// each key are allocated at once, and nothing later.
+pub fn split(keys: u32) -> (InFlightSender, InFlightCompleter) {
+    Store::new(keys).halves()
+}
+
+/// The broken variant that the model check must catch: the completer says that a key is free
+/// before it is.
+#[cfg(loom)]
+pub fn split_that_frees_early(keys: u32) -> (InFlightSender, InFlightCompleter) {
+    let mut store = Store::new(keys);
+    store.frees_early = true;
+    store.halves()
+}
+
+/// The half of a store that the [`TxRing`](crate::TxRing) owns. Dropping both halves drops what is
+/// in flight, and loses those frames.
+pub struct InFlightSender {
+    store: Arc<Store>,
+    put: InRing,
+}
+
+impl InFlightSender {
+    /// Keeps `packet` until the other half takes it. Call it before the device can see the packet.
+    ///
+    /// # Errors
+    /// Gives the packet back if `key` is in use, or not below [`keys`](Self::keys).
+    #[inline]
+    pub fn put(&mut self, key: u32, packet: Packet) -> Result<(), Packet> {
+        let Some(place) = self.store.places.get(key as usize) else {
+            return Err(packet);
+        };
+        let before = self.put;
+        // Counted first: the other half may take it as soon as it is there.
+        self.put = InRing {
+            packets: before.packets.wrapping_add(1),
+            bytes: before.bytes.wrapping_add(packet.wire_bytes()),
+        };
+        self.store.put.publish(self.put);
+        place.push(packet).map_err(|refused| {
+            self.put = before;
+            self.store.put.publish(before);
+            refused.into_inner()
+        })
+    }
+
+    /// Keys that no packet has now. The other half may raise it at any time.
+    #[inline]
+    pub fn free(&self) -> u32 {
+        self.store.free(self.put, self.store.taken.read())
+    }
+
+    /// Keys in all: allowed is 0 to one less.
+    pub fn keys(&self) -> u32 {
+        self.store.keys()
+    }
+}
+
+/// The half of a store that the [`Completions`](crate::Completions) own.
+pub struct InFlightCompleter {
+    store: Arc<Store>,
+    taken: InRing,
+}
+
+impl InFlightCompleter {
+    /// Takes the packet under `key`. `None` if none is in flight there: the device completed it
+    /// twice, or was never given it, or there is no such key. Count that, and say so.
+    #[inline]
+    pub fn take(&mut self, key: u32) -> Option<Packet> {
+        let place = self.store.places.get(key as usize)?;
+        #[cfg(loom)]
+        if self.store.frees_early && place.is_full() {
+            let packets = self.taken.packets.wrapping_add(1);
+            let bytes = self.taken.bytes;
+            self.store.taken.publish(InRing { packets, bytes });
+        }
+        let packet = place.pop().ok()?;
+        self.taken = InRing {
+            packets: self.taken.packets.wrapping_add(1),
+            bytes: self.taken.bytes.wrapping_add(packet.wire_bytes()),
+        };
+        self.store.taken.publish(self.taken);
+        Some(packet)
+    }
+
+    /// Takes everything in flight, by key: for a driver that flushes or remakes its ring, so that
+    /// every packet ends. What the other half puts meanwhile may stay.
+    pub fn take_all(&mut self, taken: &mut dyn FnMut(Packet)) {
+        for key in 0..self.store.keys() {
+            if let Some(packet) = self.take(key) {
+                taken(packet);
+            }
+        }
+    }
+
+    /// What is in flight; what [`Completions::in_ring`](crate::Completions::in_ring) answers. Exact
+    /// while the other half does nothing, else perhaps too much by what it puts just now.
+    pub fn in_ring(&self) -> InRing {
+        let put = self.store.put.read();
+        InRing {
+            packets: put.packets.wrapping_sub(self.taken.packets),
+            bytes: put.bytes.wrapping_sub(self.taken.bytes),
+        }
+    }
+
+    /// Keys that no packet has now, as far as this half knows.
+    #[inline]
+    pub fn free(&self) -> u32 {
+        self.store.free(self.store.put.read(), self.taken)
+    }
+
+    /// Keys in all.
+    pub fn keys(&self) -> u32 {
+        self.store.keys()
+    }
+}
+
+impl fmt::Debug for InFlightSender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InFlightSender")
+            .field("keys", &self.keys())
+            .field("free", &self.free())
+            .finish()
+    }
+}
+
+impl fmt::Debug for InFlightCompleter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InFlightCompleter")
+            .field("keys", &self.keys())
+            .field("in_ring", &self.in_ring())
+            .finish()
+    }
+}

@@ -1,0 +1,178 @@
+//! Frames with their bytes.
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+
+use taut_path::pool::{FramePool, PoolCounters, PoolError};
+use taut_path::{DropReason, Frame, Packet, PacketSink};
+
+#[test]
+fn every_frame_is_taken_once_and_then_none_is_left() {
+    let pool = FramePool::new(5, 8);
+    let frames: Vec<_> = std::iter::from_fn(|| pool.take()).collect();
+    let indices: HashSet<_> = frames.iter().map(Frame::index).collect();
+    assert_eq!((frames.len(), indices.len(), pool.free_frames()), (5, 5, 0));
+    for frame in frames {
+        pool.give_back(frame).expect("it is out");
+    }
+    assert_eq!(pool.free_frames(), 5);
+}
+
+#[test]
+fn frames_never_share_bytes() {
+    let pool = FramePool::new(4, 16);
+    let frames: Vec<_> = std::iter::from_fn(|| pool.take()).collect();
+    for frame in &frames {
+        pool.with(frame, |bytes| bytes.fill(frame.index() as u8 + 1))
+            .expect("one handle");
+    }
+    for frame in &frames {
+        let expected = [frame.index() as u8 + 1; 16];
+        assert_eq!(pool.with(frame, |bytes| bytes == expected), Ok(true));
+    }
+}
+
+#[test]
+fn a_frame_given_back_twice_is_refused_and_free_once() {
+    let pool = FramePool::new(2, 8);
+    let frame = pool.take().expect("free");
+    let forged = Frame::new(frame.index());
+    assert_eq!(pool.give_back(frame), Ok(()));
+    let index = forged.index();
+    assert_eq!(pool.give_back(forged), Err(PoolError::NotTaken { index }));
+    assert_eq!(pool.free_frames(), 2);
+    assert_eq!(pool.counters().refused_frames, 1);
+}
+
+#[test]
+fn a_frame_of_another_pool_is_refused_by_name() {
+    let pool = FramePool::new(2, 8);
+    let refused = pool.give_back(Frame::new(9)).expect_err("it has two");
+    assert_eq!(
+        refused.to_string(),
+        "frame 9 is not of this pool, which has 2 frames, counted from 0"
+    );
+    let strange = Frame::new(9);
+    assert_eq!(
+        pool.with(&strange, |_| ()),
+        Err(PoolError::NoSuchFrame {
+            index: 9,
+            frames: 2
+        })
+    );
+    assert_eq!((pool.counters().refused_frames, pool.free_frames()), (1, 2));
+}
+
+#[test]
+fn two_handles_of_one_frame_cannot_work_on_it_at_once() {
+    let pool = FramePool::new(1, 8);
+    let frame = pool.take().expect("free");
+    let forged = Frame::new(0);
+    let inner = pool.with(&frame, |_| pool.with(&forged, |_| ()));
+    assert_eq!(inner, Ok(Err(PoolError::InUse { index: 0 })));
+    assert_eq!(pool.with(&forged, |bytes| bytes.len()), Ok(8));
+    let _ = pool.give_back(frame);
+    assert_eq!(
+        pool.with(&forged, |_| ()),
+        Err(PoolError::NotTaken { index: 0 })
+    );
+}
+
+#[test]
+fn a_frame_given_back_while_it_is_worked_on_is_free_when_that_ends() {
+    let pool = FramePool::new(1, 8);
+    let frame = pool.take().expect("free");
+    let worked = pool.with(&frame, |_| {
+        pool.give_back(Frame::new(0)).expect("it is out");
+        let again = pool.take().expect("it is free");
+        let busy = pool.packet(b"x");
+        (again, busy.is_err(), pool.counters().refused_frames)
+    });
+    let (again, all_taken, refused) = worked.expect("one handle at first");
+    assert_eq!((all_taken, refused), (true, 0));
+    assert_eq!(pool.with(&again, |bytes| bytes.len()), Ok(8));
+}
+
+#[test]
+fn bytes_come_back_from_work_that_panics() {
+    let pool = FramePool::new(1, 8);
+    let frame = pool.take().expect("free");
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let _ = pool.with(&frame, |_| panic!("on purpose"));
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(pool.with(&frame, |bytes| bytes.len()), Ok(8));
+}
+
+#[test]
+fn a_packet_that_cannot_be_made_says_why_and_keeps_no_frame() {
+    let pool = FramePool::new(1, 4);
+    let too_long = pool.packet(b"hello").expect_err("5 bytes");
+    assert_eq!(
+        too_long.to_string(),
+        "5 bytes are too long; a frame holds 4"
+    );
+    let packet = pool.packet(b"four").expect("free");
+    assert_eq!(packet.wire_bytes(), 4);
+    assert_eq!(
+        pool.packet(b"x").map(|_| ()),
+        Err(PoolError::Empty { frames: 1 })
+    );
+    let _ = pool.give_back(packet.into_frame());
+    assert_eq!(pool.free_frames(), 1);
+}
+
+#[test]
+fn a_pool_as_a_sink_counts_each_end_and_keeps_the_frame_of_a_stray() {
+    let mut pool = FramePool::new(4, 8);
+    let packet = || pool.packet(b"x").expect("free");
+    let packets = [packet(), packet(), packet()];
+    let [freed, dropped, kept] = packets;
+    let mut sink = pool.clone();
+    // A forged packet while the real one is still somewhere.
+    sink.stray(Packet::new(Frame::new(kept.frame().index()), 1));
+    assert_eq!(pool.free_frames(), 1, "a frame would be used twice");
+    sink.freed(freed);
+    sink.dropped(dropped, DropReason::WaitedTooLong);
+    sink.freed(kept);
+    // Completed twice, and believed.
+    sink.freed(Packet::new(Frame::new(0), 1));
+    let counters = pool.counters();
+    assert_eq!(counters.drops.of(DropReason::WaitedTooLong), 1);
+    assert_eq!(
+        counters,
+        PoolCounters {
+            freed_packets: 3,
+            stray_packets: 1,
+            refused_frames: 1,
+            drops: counters.drops,
+        }
+    );
+    assert_eq!((counters.drops.total(), pool.free_frames()), (1, 4));
+    pool.stray(Packet::new(Frame::new(0), 1));
+}
+
+#[test]
+fn threads_never_hold_one_frame_at_once() {
+    const TURNS: u32 = 5_000;
+    let pool = FramePool::new(3, 4);
+    thread::scope(|scope| {
+        for mark in 1..=3u8 {
+            let pool = pool.clone();
+            scope.spawn(move || {
+                for _ in 0..TURNS {
+                    // As many frames as threads: there is one for each.
+                    let frame = pool.take().expect("one for each");
+                    pool.with(&frame, |bytes| bytes.fill(mark)).expect("ours");
+                    thread::yield_now();
+                    let ours = pool.with(&frame, |bytes| bytes == [mark; 4]);
+                    assert_eq!(ours, Ok(true));
+                    pool.give_back(frame).expect("it is out");
+                }
+            });
+        }
+    });
+    assert_eq!(pool.free_frames(), 3);
+    assert_eq!(pool.counters(), PoolCounters::default());
+}

@@ -1,0 +1,82 @@
+//! Model checks of the pool of frames: what two threads can do with one frame.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --test models pool::`
+
+use loom::thread;
+
+use taut_path::Frame;
+use taut_path::pool::{FramePool, PoolError};
+
+/// Two handles of one frame are given back at once.
+fn give_back_twice(new: fn(u32, u32) -> FramePool) {
+    loom::model(move || {
+        let pool = new(1, 4);
+        let frame = pool.take().expect("free");
+        let other = pool.clone();
+        let giving = thread::spawn(move || other.give_back(Frame::new(0)).is_ok());
+        let gave = pool.give_back(frame).is_ok();
+        let other_gave = giving.join().expect("it does not panic");
+        assert!(gave != other_gave, "one frame came back twice");
+        assert_eq!((pool.free_frames(), pool.counters().refused_frames), (1, 1));
+    });
+}
+
+#[test]
+fn of_two_who_give_a_frame_back_one_is_refused() {
+    give_back_twice(FramePool::new);
+}
+
+#[test]
+#[should_panic(expected = "one frame came back twice")]
+fn a_pool_that_looks_before_it_writes_is_caught() {
+    give_back_twice(FramePool::that_looks_before_it_writes);
+}
+
+#[test]
+fn two_who_work_on_one_frame_never_see_half_of_it() {
+    loom::model(|| {
+        let pool = FramePool::new(1, 2);
+        let frame = pool.take().expect("free");
+        let other = pool.clone();
+        let work = |pool: &FramePool, frame: &Frame, mark: u8| {
+            pool.with(frame, |bytes| {
+                let whole = bytes[0] == bytes[1];
+                bytes[0] = mark;
+                thread::yield_now();
+                bytes[1] = mark;
+                whole
+            })
+        };
+        let working = thread::spawn(move || work(&other, &Frame::new(0), 1));
+        let ours = work(&pool, &frame, 2);
+        let theirs = working.join().expect("it does not panic");
+        for seen in [ours, theirs] {
+            assert!(matches!(
+                seen,
+                Ok(true) | Err(PoolError::InUse { index: 0 })
+            ));
+        }
+        // Whoever was refused left the bytes where they are.
+        assert!(work(&pool, &frame, 3).is_ok());
+        let _ = pool.give_back(frame);
+    });
+}
+
+#[test]
+fn a_frame_given_back_by_one_thread_is_whole_for_the_other() {
+    loom::model(|| {
+        let pool = FramePool::new(1, 1);
+        let frame = pool.take().expect("free");
+        let other = pool.clone();
+        let giving = thread::spawn(move || {
+            other.with(&frame, |bytes| bytes[0] = 7).expect("ours");
+            other.give_back(frame).expect("it is out");
+        });
+        if let Some(frame) = pool.take() {
+            assert_eq!(pool.with(&frame, |bytes| bytes[0]), Ok(7));
+            let _ = pool.give_back(frame);
+        }
+        giving.join().expect("it does not panic");
+        assert_eq!(pool.free_frames(), 1);
+    });
+}
