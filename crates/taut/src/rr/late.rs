@@ -40,7 +40,7 @@ mod tests {
 
     fn row(p99: Option<u64>) -> Row {
         Row {
-            limit: taut_path::LimitSpec::Dynamic,
+            limit: taut_path::AnyLimit::dql(),
             bql: true,
             tso: false,
             inflight_bytes: Quantiles::default(),
@@ -53,6 +53,7 @@ mod tests {
             drops: 0,
             marks: 0,
             retransmits: 0,
+            stalls: None,
             timers_late_us: p99.map(|p99| Lateness {
                 p50: 1,
                 p99,
