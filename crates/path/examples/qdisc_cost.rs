@@ -221,7 +221,7 @@ fn table() -> Result<(), ParseQdiscError> {
     println!("the best slice of {ROUNDS} rounds / the median");
     print!("{:<29}", "active flows");
     for flows in ACTIVE_FLOWS {
-        print!("{flows:>12}");
+        print!("{flows:>14}");
     }
     println!("{:>15}", "10000 to 1024");
     for ((qdisc, how), rates) in ROWS.iter().zip(&rates) {
@@ -230,8 +230,8 @@ fn table() -> Result<(), ParseQdiscError> {
             .each_ref()
             .map(|rates| (rates[rates.len() - 1], rates[rates.len() / 2]));
         for (best, median) in best_and_median {
-            let cell = format!("{:.1} /{:>5.1}", best / 1e6, median / 1e6);
-            print!("{cell:>12}");
+            let cell = format!("{:.1} / {:.1}", best / 1e6, median / 1e6);
+            print!("{cell:>14}");
         }
         let [.., (best, median), (best_of_many, median_of_many)] = best_and_median;
         let cell = format!(

@@ -319,7 +319,10 @@ impl World {
             name: format!("{limit}, split {split}, seed {seed}"),
         };
         // Numbers of queues come again after 63: another test may have made as many meanwhile.
+        let mut tries = 0;
         while world.driven.stray_packets() == 0 {
+            tries += 1;
+            assert!(tries < 100, "{}: a foreign packet is taken", world.name);
             world.other_ring = Ring::default();
             world.other = Driven::new("off", &world.other_ring, false);
             let foreign = world.foreign();
