@@ -13,6 +13,7 @@ mod error;
 mod flow_map;
 pub mod many;
 mod one_thread;
+mod reaped;
 mod send_side;
 mod sender;
 pub(crate) mod shared;

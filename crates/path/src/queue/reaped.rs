@@ -1,0 +1,118 @@
+//! What a driver handed back, sorted by when it was sent.
+
+use crate::limit::Done;
+use crate::packet::SentMark;
+
+/// What was handed back and not yet accounted for. Kept with the queue, so that what a sink that
+/// panics has seen is counted by the next round.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reaped {
+    /// Of this epoch.
+    pub done: Count,
+    /// Of a later one, whose reset this half has not ended yet, and its mark.
+    pub next: Count,
+    pub next_mark: SentMark,
+    pub late_packets: u32,
+    pub stray_packets: u32,
+    pub orphaned_packets: u32,
+    /// Any of these four.
+    pub is_odd: bool,
+}
+
+/// Packets and their bytes, of which a round can have more than a limit in bytes lets through.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Count {
+    pub packets: u32,
+    pub bytes: u64,
+}
+
+impl Count {
+    pub const NOTHING: Self = Self {
+        packets: 0,
+        bytes: 0,
+    };
+
+    #[inline]
+    fn add(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+    }
+
+    /// As a rule and a probe hear of it.
+    #[inline]
+    pub fn done(self) -> Done {
+        Done {
+            packets: self.packets,
+            bytes: u32::try_from(self.bytes).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+impl Reaped {
+    pub const NOTHING: Self = Self {
+        done: Count::NOTHING,
+        next: Count::NOTHING,
+        next_mark: SentMark::NEVER,
+        late_packets: 0,
+        stray_packets: 0,
+        orphaned_packets: 0,
+        is_odd: false,
+    };
+
+    /// A new epoch: what was sent in another does not count any more.
+    pub fn begin_epoch(&mut self, mark: SentMark) {
+        let (done, next) = (self.done, core::mem::take(&mut self.next));
+        self.late_packets += done.packets;
+        self.done = Count::NOTHING;
+        if self.next_mark == mark {
+            self.done = next;
+        } else {
+            self.late_packets += next.packets;
+        }
+    }
+
+    /// Counts a packet of an epoch that began after the one that this half is in.
+    fn count_next(&mut self, bytes: u32, newest: SentMark) {
+        if self.next_mark != newest {
+            // Another reset began since: what it does not count was sent before it.
+            self.late_packets += core::mem::take(&mut self.next).packets;
+            self.next_mark = newest;
+        }
+        self.next.add(bytes);
+    }
+
+    /// Counts a packet that came back, and says whether anybody knows whose it is. `newest` is the
+    /// mark of the epoch that the sender began last.
+    #[inline]
+    pub fn count(
+        &mut self,
+        sent: SentMark,
+        bytes: u32,
+        mark: SentMark,
+        newest: impl FnOnce() -> SentMark,
+    ) -> bool {
+        if sent == mark {
+            self.done.add(bytes);
+            return true;
+        }
+        self.count_odd(sent, bytes, mark, newest())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_odd(&mut self, sent: SentMark, bytes: u32, mark: SentMark, newest: SentMark) -> bool {
+        self.is_odd = true;
+        self.orphaned_packets += u32::from(sent.is_orphaned());
+        let sent = sent.plain();
+        if sent == mark {
+            self.done.add(bytes);
+        } else if sent == newest {
+            self.count_next(bytes, newest);
+        } else if sent.is_of_queue(mark) {
+            self.late_packets += 1;
+        } else {
+            self.stray_packets += 1;
+        }
+        sent != SentMark::NEVER
+    }
+}
