@@ -48,6 +48,13 @@ impl fmt::Display for ParseUnitError {
 
 impl core::error::Error for ParseUnitError {}
 
+impl ParseUnitError {
+    /// Whether the text does not even begin with a number.
+    pub(crate) fn is_no_number(&self) -> bool {
+        self.what == What::NoNumber
+    }
+}
+
 /// A suffix and what one of it is worth, as a fraction.
 type Suffix = (&'static str, u128, u128);
 

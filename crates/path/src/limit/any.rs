@@ -211,9 +211,10 @@ pub enum ParseLimitError {
 impl fmt::Display for ParseLimitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Unknown(error) if error.is_no_number() => f.write_str("unknown limit; ")?,
             Self::Unknown(error) => write!(f, "{error}; or ")?,
             Self::NoArgument => f.write_str("this rule takes nothing after its name; ")?,
-            Self::OutOfRange => {}
+            Self::OutOfRange => f.write_str("out of range; ")?,
             Self::Utilisation(error) => return error.fmt(f),
         }
         f.write_str("allowed are ")?;
