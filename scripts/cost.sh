@@ -1,10 +1,22 @@
 #!/bin/sh
 # Counts what the estimator costs, in instructions for each packet, and compares the owned variant
-# with the widely deployed C implementation; then what a packet costs on the whole path with the
-# limit off, fixed, and dynamic, which it also writes to docs/cost.json for docs/predictions.md.
+# with the widely deployed C implementation; then what a packet costs on the whole path, which it
+# also writes to docs/cost.json for docs/predictions.md.
+# With --check, counts the path alone, changes nothing, and fails if a count is more than 3 % above
+# the one in docs/cost.json, which holds for one compiler only.
 # Counts, unlike times, are the same in every run of one compiler.
-# Exit codes: 0 ok, 1 failed, 3 the owned variant costs more than the reference, 77 cannot run here.
+# Exit codes: 0 ok, 1 failed, 3 a count is too high, 77 cannot run here.
 set -eu
+
+check=
+case ${1:-} in
+'') ;;
+--check) check=1 ;;
+*)
+    echo "usage: scripts/cost.sh [--check]" >&2
+    exit 2
+    ;;
+esac
 
 cd "$(dirname "$0")/.."
 PACKETS=1048576
@@ -18,46 +30,49 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
-cargo build --quiet --release -p taut-dql --example cost
-cost=${CARGO_TARGET_DIR:-target}/release/examples/cost
+toolchain=$(rustc --version)
 
-# instructions VARIANT BATCH DEPTH: the total of one process. What it prints must be right, too.
-instructions() {
-    valgrind --tool=callgrind --callgrind-out-file="$work/out" \
-        "$cost" "--$1" "$2" "$3" >"$work/stdout" 2>"$work/stderr" || {
-        cat "$work/stderr" >&2
-        return 1
+estimator() {
+    cargo build --quiet --release -p taut-dql --example cost
+    cost=${CARGO_TARGET_DIR:-target}/release/examples/cost
+
+    # instructions VARIANT BATCH DEPTH: the total of one process. What it prints must be right, too.
+    instructions() {
+        valgrind --tool=callgrind --callgrind-out-file="$work/out" \
+            "$cost" "--$1" "$2" "$3" >"$work/stdout" 2>"$work/stderr" || {
+            cat "$work/stderr" >&2
+            return 1
+        }
+        if [ "$1" != empty ] && [ "$(cat "$work/stdout")" != "$4" ]; then
+            echo "cost.sh: $1 $2 $3 ended with: $(cat "$work/stdout"), expected: $4" >&2
+            return 1
+        fi
+        sed -n 's/^summary: //p' "$work/out"
     }
-    if [ "$1" != empty ] && [ "$(cat "$work/stdout")" != "$4" ]; then
-        echo "cost.sh: $1 $2 $3 ended with: $(cat "$work/stdout"), expected: $4" >&2
-        return 1
-    fi
-    sed -n 's/^summary: //p' "$work/out"
-}
 
-# per_packet TOTAL EMPTY
-per_packet() {
-    awk -v total="$1" -v empty="$2" -v packets="$PACKETS" \
-        'BEGIN { printf "%.2f", (total - empty) / packets }'
-}
+    # per_packet TOTAL EMPTY
+    per_packet() {
+        awk -v total="$1" -v empty="$2" -v packets="$PACKETS" \
+            'BEGIN { printf "%.2f", (total - empty) / packets }'
+    }
 
-echo "instructions for each packet, the empty loop taken off"
-printf '%5s %5s %8s %10s %12s\n' batch depth owned two-thread 'reference C'
-above=0
-while read -r batch depth reference limit completed; do
-    ends="limit $limit num_queued 814848784 num_completed $completed"
-    empty=$(instructions empty "$batch" "$depth" '')
-    owned=$(instructions owned "$batch" "$depth" "$ends")
-    shared=$(instructions shared "$batch" "$depth" "$ends")
-    owned=$(per_packet "$owned" "$empty")
-    shared=$(per_packet "$shared" "$empty")
-    note=
-    if awk -v owned="$owned" -v most="$reference" 'BEGIN { exit !(owned > most) }'; then
-        note=' above'
-        above=$((above + 1))
-    fi
-    printf '%5s %5s %8s %10s %12s%s\n' "$batch" "$depth" "$owned" "$shared" "$reference" "$note"
-done <<EOF
+    echo "instructions for each packet, the empty loop taken off"
+    printf '%5s %5s %8s %10s %12s\n' batch depth owned two-thread 'reference C'
+    above=0
+    while read -r batch depth reference limit completed; do
+        ends="limit $limit num_queued 814848784 num_completed $completed"
+        empty=$(instructions empty "$batch" "$depth" '')
+        owned=$(instructions owned "$batch" "$depth" "$ends")
+        shared=$(instructions shared "$batch" "$depth" "$ends")
+        owned=$(per_packet "$owned" "$empty")
+        shared=$(per_packet "$shared" "$empty")
+        note=
+        if awk -v owned="$owned" -v most="$reference" 'BEGIN { exit !(owned > most) }'; then
+            note=' above'
+            above=$((above + 1))
+        fi
+        printf '%5s %5s %8s %10s %12s%s\n' "$batch" "$depth" "$owned" "$shared" "$reference" "$note"
+    done <<EOF
 1 0 77 2278 814848784
 1 16 101 0 814834702
 8 0 16.6 13098 814848784
@@ -65,47 +80,113 @@ done <<EOF
 64 0 9.1 112686 814848784
 64 16 10.4 0 814065803
 EOF
+}
 
-cargo build --quiet --release -p taut-path --example path_cost
-path=${CARGO_TARGET_DIR:-target}/release/examples/path_cost
+if [ -z "$check" ]; then
+    above=0
+    estimator
+    echo
+fi
 
-# path_instructions LIMIT BATCH PACKETS: all of them must have been completed.
-path_instructions() {
-    valgrind --tool=callgrind --callgrind-out-file="$work/out" \
-        "$path" "$1" "$2" "$3" >"$work/stdout" 2>"$work/stderr" || {
+cargo build --quiet --release -p taut-path --example path_cost --example locked_instructions
+examples=${CARGO_TARGET_DIR:-target}/release/examples
+path=$examples/path_cost
+
+# path_run LIMIT BATCH PACKETS VARIANT: all of them must have been completed.
+path_run() {
+    valgrind --tool=callgrind --dump-instr=yes --callgrind-out-file="$work/out" \
+        "$path" "$1" "$2" "$3" "$4" >"$work/stdout" 2>"$work/stderr" || {
         cat "$work/stderr" >&2
         return 1
     }
     if [ "$(cat "$work/stdout")" != "$3" ]; then
-        echo "cost.sh: $1 $2: $(cat "$work/stdout") of $3 packets were completed" >&2
+        echo "cost.sh: $1 $2 $4: $(cat "$work/stdout") of $3 packets were completed" >&2
         return 1
     fi
-    sed -n 's/^summary: //p' "$work/out"
 }
 
-# path_per_packet LIMIT BATCH: two runs, so that start and end count nothing.
-path_per_packet() {
-    few=$(path_instructions "$1" "$2" 65536)
-    many=$(path_instructions "$1" "$2" 196608)
+# path_instructions LIMIT BATCH VARIANT: for a packet; two runs, so that start and end count nothing.
+path_instructions() {
+    path_run "$1" "$2" 65536 "$3"
+    few=$(sed -n 's/^summary: //p' "$work/out")
+    path_run "$1" "$2" 196608 "$3"
+    many=$(sed -n 's/^summary: //p' "$work/out")
     awk -v few="$few" -v many="$many" 'BEGIN { printf "%.1f", (many - few) / 131072 }'
 }
 
-echo
-echo "instructions for each packet on the whole path: fifo, limit, ring, completion"
-printf '%5s %8s %8s %8s\n' batch off fixed dql
+# path_locked BATCH VARIANT: fences and locked instructions for a packet.
+path_locked() {
+    path_run dql "$1" 196608 "$2"
+    locked=$("$examples/locked_instructions" "$work/out" <"$work/disassembly")
+    awk -v locked="$locked" 'BEGIN { printf "%.2f", locked / 196608 }'
+}
+
+if [ -n "$check" ]; then
+    kept=$(sed -n 's/.*"toolchain": "\(.*\)".*/\1/p' docs/cost.json)
+    if [ "$kept" != "$toolchain" ]; then
+        echo "cost.sh: docs/cost.json is of $kept, this is $toolchain: not compared"
+        exit 0
+    fi
+    high=0
+    for batch in 1 8 64; do
+        row=$(grep "\"batch_packets\": $batch," docs/cost.json)
+        for variant in owned shared; do
+            was=$(echo "$row" | sed "s/.*\"$variant\": \([0-9.]*\).*/\1/")
+            is=$(path_instructions dql "$batch" "$variant")
+            verdict=$(awk -v was="$was" -v is="$is" 'BEGIN { print (is > was * 1.03) ? "too high" : "ok" }')
+            echo "batch $batch, $variant: $is instructions a packet, kept $was: $verdict"
+            [ "$verdict" = ok ] || high=$((high + 1))
+        done
+    done
+    [ "$high" -eq 0 ] || exit 3
+    exit 0
+fi
+
+echo "instructions for each packet on the whole path: fifo, limit, ring, completion; limits and"
+echo "threads as columns. owned: one thread, static types; any: chosen by name; ring: the example's"
+echo "own ring, sink and packet, which all of them contain; bare: an rtrb ring and nothing else"
+columns="off:owned fixed:owned dql:owned dql:any dql:shared dql:ring dql:bare"
+printf '%5s %8s %8s %8s %8s %8s %8s %8s\n' batch off fixed dql any 'two thr.' ring bare
 rows=
 for batch in 1 8 64; do
-    off=$(path_per_packet off "$batch")
-    fixed=$(path_per_packet fixed "$batch")
-    dql=$(path_per_packet dql "$batch")
-    printf '%5s %8s %8s %8s\n' "$batch" "$off" "$fixed" "$dql"
+    printf '%5s' "$batch"
+    row="{\"batch_packets\": $batch"
+    for column in $columns; do
+        limit=${column%:*}
+        variant=${column#*:}
+        count=$(path_instructions "$limit" "$batch" "$variant")
+        printf ' %8s' "$count"
+        name=$variant
+        [ "$variant" = owned ] && row="$row, \"$limit\": $count"
+        [ "$limit" = dql ] && row="$row, \"$name\": $count"
+    done
+    echo
     rows="$rows${rows:+,
-}    {\"batch_packets\": $batch, \"off\": $off, \"fixed\": $fixed, \"dql\": $dql}"
+}    $row}"
 done
-printf '{\n  "version": 1,\n  "unit": "instructions for each packet",\n  "rows": [\n%s\n  ]\n}\n' \
-    "$rows" >docs/cost.json
+printf '{\n  "version": 1,\n  "unit": "instructions for each packet",\n  "toolchain": "%s",\n  "rows": [\n%s\n  ]\n}\n' \
+    "$toolchain" "$rows" >docs/cost.json
+
+if command -v objdump >/dev/null 2>&1; then
+    objdump -d "$path" >"$work/disassembly"
+    echo
+    echo "fences and locked instructions for each packet, which a count of instructions does not weigh"
+    printf '%5s %8s %8s %8s\n' batch owned 'two thr.' bare
+    for batch in 1 8 64; do
+        printf '%5s' "$batch"
+        for variant in owned shared bare; do
+            printf ' %8s' "$(path_locked "$batch" "$variant")"
+        done
+        echo
+    done
+else
+    echo "cost.sh: objdump is not installed: fences are not counted" >&2
+fi
+
+echo
+"$path" time
 
 if [ "$above" -gt 0 ]; then
-    echo "cost.sh: the owned variant is above the reference in $above of 6 cases" >&2
+    echo "cost.sh: the owned variant of the estimator is above the reference in $above of 6 cases" >&2
     exit 3
 fi

@@ -20,7 +20,7 @@ cargo build --quiet --release -p taut-path --example qdisc_cost
 cost=${CARGO_TARGET_DIR:-target}/release/examples/qdisc_cost
 "$cost"
 
-# instructions QDISC FLOWS PACKETS [full]: the total of one process.
+# instructions QDISC FLOWS PACKETS [full|burst]: the total of one process.
 instructions() {
     valgrind --tool=callgrind --callgrind-out-file="$work/out" "$cost" "$@" \
         >"$work/stdout" 2>"$work/stderr" || {
@@ -32,13 +32,13 @@ instructions() {
 
 echo
 echo "instructions for each packet, enqueue and dequeue (full: and one more, dropped)"
-printf '%-26s%9s%9s%9s%9s\n' 'active flows' 1 100 1024 10000
-while IFS=, read -r qdisc full; do
-    printf '%-26s' "$qdisc${full:+, full}"
+printf '%-29s%9s%9s%9s%9s\n' 'active flows' 1 100 1024 10000
+while IFS=, read -r qdisc how; do
+    printf '%-29s' "$qdisc${how:+, $how}"
     for flows in 1 100 1024 10000; do
         # What is not spent on packets goes into making and filling the discipline.
-        all=$(instructions "$qdisc" "$flows" "$PACKETS" ${full:+"$full"})
-        setup=$(instructions "$qdisc" "$flows" 0 ${full:+"$full"})
+        all=$(instructions "$qdisc" "$flows" "$PACKETS" ${how:+"$how"})
+        setup=$(instructions "$qdisc" "$flows" 0 ${how:+"$how"})
         printf '%9s' "$(((all - setup) / PACKETS))"
     done
     echo
@@ -47,7 +47,9 @@ pfifo_fast,
 pfifo,
 codel,
 fq_codel,
-fq_codel flows 65536,
+fq_codel flows 16384,
+pfifo,burst
+fq_codel flows 16384,burst
 fq_codel,full
-fq_codel flows 65536,full
+fq_codel flows 16384,full
 END

@@ -9,6 +9,7 @@ pub mod af_packet;
 mod checksum;
 mod error;
 mod frame_pool;
+pub mod interrupt;
 pub mod link;
 mod netns;
 pub mod poll;
@@ -18,6 +19,7 @@ pub mod sched;
 mod sys;
 mod tap;
 pub mod tcp;
+pub mod terminal;
 mod vnet_header;
 mod waker;
 
@@ -29,3 +31,8 @@ pub use privilege::{Privilege, Unprivileged, ensure_privilege, privilege};
 pub use tap::{Tap, TapConfig, TapRefusal, Written};
 pub use vnet_header::VirtioNetHeader;
 pub use waker::EventWaker;
+
+/// The examples of the README are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

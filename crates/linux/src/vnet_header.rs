@@ -81,7 +81,7 @@ impl VirtioNetHeader {
     pub fn segmentation(self, frame: &[u8]) -> Option<Segmentation> {
         // The kernel leaves the checksum of every super-packet open, and so says where the
         // transport header starts.
-        if !self.needs_checksum() || self.segment_payload_bytes == 0 {
+        if !self.needs_checksum() {
             return None;
         }
         let transport = usize::from(self.checksum_start);
@@ -95,10 +95,10 @@ impl VirtioNetHeader {
         if payload <= usize::from(self.segment_payload_bytes) {
             return None;
         }
-        Some(Segmentation {
-            header_bytes: u16::try_from(header_bytes).ok()?,
-            payload_bytes: self.segment_payload_bytes,
-        })
+        Segmentation::new(
+            u16::try_from(header_bytes).ok()?,
+            self.segment_payload_bytes,
+        )
     }
 }
 
@@ -130,11 +130,7 @@ mod tests {
     #[test]
     fn headers_come_from_the_frame_and_not_from_the_hint() {
         let (header, frame) = tcp_super_packet(3, 4344);
-        let cut = Segmentation {
-            header_bytes: 66,
-            payload_bytes: 1448,
-        };
-        assert_eq!(header.segmentation(&frame), Some(cut));
+        assert_eq!(header.segmentation(&frame), Segmentation::new(66, 1448));
     }
 
     #[test]
@@ -197,8 +193,8 @@ mod tests {
                 ..VirtioNetHeader::default()
             };
             if let Some(cut) = header.segmentation(&bytes) {
-                prop_assert!(cut.payload_bytes >= 1);
-                let one_segment = usize::from(cut.header_bytes) + usize::from(cut.payload_bytes);
+                let payload_bytes = usize::from(cut.payload_bytes.get());
+                let one_segment = usize::from(cut.header_bytes) + payload_bytes;
                 prop_assert!(one_segment < bytes.len());
                 prop_assert!(cut.header_bytes > start);
             }

@@ -2,16 +2,16 @@
 //! that the difference to no rule at all is what the rule costs. `scripts/limit_cost.sh` runs it.
 //!
 //! `limit_cost RULE GAPS PACKETS ROUNDS`: PACKETS packets in ROUNDS rounds of completions; a sender
-//! that always has more is refused in each. RULE is none, off, dql, need or ladder; GAPS is even,
+//! that always has more is refused in each. RULE is none, or any limit by its name; GAPS is even,
 //! jitter (half to one and a half) or rare (one round in a hundred ten times longer).
 //! `limit_cost memory`: bytes for each queue.
 
 use std::hint::black_box;
 use std::process::ExitCode;
 
-use taut_dql::{Error, Snapshot};
-use taut_path::LimitSpec;
-use taut_path::limit::{Done, Limit, LimitCompleter, LimitKnob, LimitSender, LimitUser};
+use taut_dql::{Config, Error};
+use taut_path::AnyLimit;
+use taut_path::limit::{Dynamic, Fixed, Ladder, Limit, Need, Round};
 
 const PACKET_BYTES: u32 = 1514;
 /// 1 Gbit/s.
@@ -22,60 +22,26 @@ const NS_PER_BYTE: u64 = 8;
 struct Nothing;
 
 impl Limit for Nothing {
-    type Sender = Self;
-    type Completer = Self;
+    fn begin(&mut self, _now_ns: u64) {}
 
-    fn split(self, _now_ns: u64) -> Result<(Self, Self), Error> {
-        Ok((self, self))
+    fn limit(&self) -> u32 {
+        taut_dql::MAX_LIMIT
     }
 
-    fn reset(_: &mut Self, _: &mut Self, _now_ns: u64) -> Result<(), Error> {
+    fn completed(&mut self, round: &Round) -> u32 {
+        black_box(round);
+        self.limit()
+    }
+
+    fn reset(&mut self, _now_ns: u64) {}
+
+    fn config(&self) -> Config {
+        Config::default()
+    }
+
+    fn set_config(&mut self, _config: Config) -> Result<(), Error> {
         Ok(())
     }
-}
-
-impl LimitSender for Nothing {
-    fn queued(&mut self, bytes: u32, now_ns: u64) -> Result<(), Error> {
-        black_box((bytes, now_ns));
-        Ok(())
-    }
-
-    fn has_room(&self) -> bool {
-        true
-    }
-
-    fn in_flight(&self) -> u32 {
-        0
-    }
-
-    fn epoch(&self) -> u32 {
-        0
-    }
-}
-
-impl LimitCompleter for Nothing {
-    fn completed(&mut self, done: Done, now_ns: u64, more: bool) -> Result<(), Error> {
-        black_box((done, now_ns, more));
-        Ok(())
-    }
-
-    fn has_room(&self) -> bool {
-        true
-    }
-
-    fn epoch(&self) -> u32 {
-        0
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        unreachable!("nobody looks at nothing")
-    }
-
-    fn set(&mut self, _knob: LimitKnob, _units: u32) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn set_hold_time_ns(&mut self, _hold_time_ns: u64) {}
 }
 
 /// Packets of each round, known before the loop begins.
@@ -97,74 +63,50 @@ fn rounds(gaps: &str, packets: u32, rounds: u32) -> Option<Vec<u32>> {
     (0..rounds).map(&mut round).collect()
 }
 
-/// Sends the whole load. Between two packets a sender runs code that the compiler cannot see into,
-/// so the state of the rule has to be in memory then: that is what `black_box(&mut *half)` says.
+/// Tells the rule of the whole load. What is queued and complete is the queue's to count, whatever
+/// the rule; between two rounds it runs code that the compiler cannot see into, so the state of the
+/// rule has to be in memory then: that is what `black_box(&mut *rule)` says.
 #[inline(never)]
-fn send<L: Limit>(
-    rounds: &[u32],
-    sender: &mut L::Sender,
-    completer: &mut L::Completer,
-) -> Result<u32, Error> {
-    let (mut now_ns, mut stops, mut before) = (0_u64, 0, 0);
-    for &packets in rounds {
-        for _ in 0..packets {
-            sender.queued(PACKET_BYTES, now_ns)?;
-            stops += u32::from(!sender.has_room());
-            black_box(&mut *sender);
-        }
-        sender.refused();
+fn tell<L: Limit + ?Sized>(rounds: &[u32], rule: &mut L) -> u32 {
+    rule.begin(0);
+    let (mut now_ns, mut num_queued, mut num_completed) = (0_u64, 0_u32, 0_u32);
+    let (mut before, mut back_ns, mut limit) = (0, Some(0), 0);
+    for (refusals, &packets) in (1..).zip(rounds) {
+        num_queued = num_queued.wrapping_add(packets * PACKET_BYTES);
         // The round before this one finishes, so the device never runs dry.
-        let bytes = before * PACKET_BYTES;
-        now_ns += u64::from(bytes) * NS_PER_BYTE;
+        let units = before * PACKET_BYTES;
+        let returned_ns = now_ns;
+        now_ns += u64::from(units) * NS_PER_BYTE;
         if before > 0 {
-            let done = Done {
-                packets: before,
-                bytes,
-            };
-            completer.completed(done, now_ns, false)?;
-            black_box(&mut *completer);
+            limit = rule.completed(&Round {
+                now_ns,
+                units,
+                in_flight: num_queued.wrapping_sub(num_completed),
+                num_queued,
+                last_object: PACKET_BYTES,
+                more: false,
+                returned_ns: back_ns,
+                refusals,
+            });
+            if rule.asks_return() {
+                back_ns = Some(returned_ns);
+            }
+            num_completed = num_completed.wrapping_add(units);
+            black_box(&mut *rule);
         }
         before = packets;
     }
-    Ok(stops)
+    limit
 }
 
-struct Run<'a>(&'a [u32]);
-
-impl LimitUser for Run<'_> {
-    type Output = Result<(), Error>;
-
-    fn with<L: Limit + Copy + 'static>(self, limit: L) -> Self::Output {
-        let (mut sender, mut completer) = limit.split(0)?;
-        let (sender, completer) = (black_box(&mut sender), black_box(&mut completer));
-        black_box(send::<L>(self.0, sender, completer)?);
-        Ok(())
-    }
-}
-
-struct HalvesBytes;
-
-impl LimitUser for HalvesBytes {
-    type Output = usize;
-
-    fn with<L: Limit + Copy + 'static>(self, _limit: L) -> usize {
-        size_of::<L::Sender>() + size_of::<L::Completer>()
-    }
-}
-
-const RULES: [&str; 4] = ["off", "dql", "need", "ladder"];
-
+/// Bytes that each rule keeps for a queue; the ledger is the same for all.
 fn memory() -> ExitCode {
-    let ledger_bytes = size_of::<taut_dql::Shared>();
-    for rule in RULES {
-        let spec: LimitSpec = rule.parse().expect("a name of the table");
-        // What the sender tells a rule that sizes by need: a pair of cache lines for each side.
-        let signals_bytes = match spec {
-            LimitSpec::Need | LimitSpec::Ladder(_) => 2 * 128,
-            _ => 0,
-        };
-        let halves_bytes = spec.give_to(HalvesBytes);
-        let bytes = halves_bytes + ledger_bytes + signals_bytes;
+    for (rule, bytes) in [
+        ("off", size_of::<Fixed>()),
+        ("dql", size_of::<Dynamic>()),
+        ("need", size_of::<Need>()),
+        ("taut", size_of::<Ladder>()),
+    ] {
         println!("{rule:8} {bytes:6}");
     }
     ExitCode::SUCCESS
@@ -185,20 +127,17 @@ fn main() -> ExitCode {
     let Some(rounds) = rounds(gaps, packets, count) else {
         return usage();
     };
-    let ran = match rule {
-        "none" => Run(&rounds).with(Nothing),
-        rule => match rule.parse::<LimitSpec>() {
-            Ok(spec) => spec.give_to(Run(&rounds)),
-            Err(_) => return usage(),
+    match rule {
+        "none" => black_box(tell(&rounds, black_box(&mut Nothing))),
+        rule => match rule.parse::<AnyLimit>() {
+            Ok(mut rule) => black_box(tell(&rounds, black_box(&mut rule))),
+            Err(error) => {
+                eprintln!("{error}");
+                return ExitCode::from(2);
+            }
         },
     };
-    match ran {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    ExitCode::SUCCESS
 }
 
 fn usage() -> ExitCode {

@@ -1,33 +1,78 @@
 //! What the disciplines cost for each packet, enqueue and dequeue together.
 //!
 //! `qdisc_cost`: packets a second of every discipline with 1, 100, 1,024 and 10,000 active flows.
-//! `qdisc_cost QDISC FLOWS PACKETS [full]`: one of them alone, for counting its instructions;
-//! `full` keeps it at its limit, so that one packet is dropped for each that is sent.
+//! `qdisc_cost QDISC FLOWS PACKETS [full|burst]`: one of them alone, for counting its instructions.
+//! `full` keeps it at its limit, so that one packet is dropped for each that is sent; `burst` takes
+//! packets out in bursts, as a transmit queue does.
 //! `scripts/qdisc_cost.sh` runs both.
 
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use taut_path::qdisc::{ParseQdiscError, Qdisc, by_name};
+use taut_path::qdisc::{Burst, ParseQdiscError, Qdisc, by_name};
 use taut_path::{DropReason, Frame, Packet, PacketSink};
 
-const DISCIPLINES: [&str; 5] = [
-    "pfifo_fast",
-    "pfifo",
-    "codel",
-    "fq_codel",
-    "fq_codel flows 65536",
+/// Every discipline, and `fq_codel` with so many queues that hardly any two flows share one.
+const ROWS: [(&str, How); 9] = [
+    ("pfifo_fast", How::Plain),
+    ("pfifo", How::Plain),
+    ("codel", How::Plain),
+    ("fq_codel", How::Plain),
+    ("fq_codel flows 16384", How::Plain),
+    ("pfifo", How::Burst),
+    ("fq_codel flows 16384", How::Burst),
+    ("fq_codel", How::Full),
+    ("fq_codel flows 16384", How::Full),
 ];
 const ACTIVE_FLOWS: [u32; 4] = [1, 100, 1_024, 10_000];
-const PACKETS: u64 = 1 << 22;
+
+/// Each round measures everything once: what else the machine does meets all of them alike.
+const ROUNDS: usize = 15;
+/// A slice takes a fraction of a millisecond: even on a busy machine most are not interrupted.
+const SLICES: usize = 8;
+const SLICE_PACKETS: u64 = 1 << 13;
+/// More than wait at most: each of them was moved once.
+const WARM_UP_PACKETS: u64 = 1 << 15;
 
 /// Packets that each flow has waiting, and the least for all of them together.
 const PACKETS_EACH: u32 = 2;
 const LEAST_PACKETS: u32 = 64;
 
+/// Packets in a burst: as many as a transmit queue sends before it tells the device.
+const BURST_PACKETS: usize = 64;
+
 /// Between two packets, in ns: with 20,000 waiting, nothing waits for too long.
 const STEP_NS: u64 = 100;
+
+/// How packets go in and out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// One out, one in.
+    Plain,
+    /// One out, two in, one of which is dropped.
+    Full,
+    /// Many out, many in.
+    Burst,
+}
+
+impl How {
+    fn by_name(name: &str) -> Option<Self> {
+        match name {
+            "full" => Some(Self::Full),
+            "burst" => Some(Self::Burst),
+            _ => None,
+        }
+    }
+
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Full => ", full",
+            Self::Burst => ", burst",
+        }
+    }
+}
 
 /// Packets that were dropped, to be offered again.
 struct Dropped(Vec<Packet>);
@@ -42,18 +87,44 @@ impl PacketSink for Dropped {
     }
 }
 
+/// A burst, until it is offered again.
+struct Sent<'a> {
+    packets: Vec<Packet>,
+    dropped: &'a mut Dropped,
+}
+
+impl PacketSink for Sent<'_> {
+    fn freed(&mut self, packet: Packet) {
+        self.dropped.freed(packet);
+    }
+
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        self.dropped.dropped(packet, reason);
+    }
+}
+
+impl Burst for Sent<'_> {
+    fn push(&mut self, packet: Packet) -> bool {
+        self.packets.push(packet);
+        self.packets.len() < BURST_PACKETS
+    }
+}
+
 struct Load {
+    how: How,
     discipline: Box<dyn Qdisc + Send>,
     spare: Dropped,
     now_ns: u64,
 }
 
 impl Load {
-    /// A discipline in which `flows` flows wait, at its limit if it is to be `full`.
-    fn new(qdisc: &str, flows: u32, full: bool) -> Result<Self, ParseQdiscError> {
+    /// A discipline in which `flows` flows wait, at its limit if it is to be full.
+    fn new(qdisc: &str, flows: u32, how: How) -> Result<Self, ParseQdiscError> {
+        let full = how == How::Full;
         let packets = (PACKETS_EACH * flows).max(LEAST_PACKETS);
         let limit = if full { packets } else { packets + 1 };
         let mut load = Self {
+            how,
             discipline: by_name(&format!("{qdisc} limit {limit}"))?,
             spare: Dropped(Vec::with_capacity(4096)),
             now_ns: 0,
@@ -71,8 +142,15 @@ impl Load {
     }
 
     /// Takes packets out and puts them in again. Returns how many were dropped meanwhile.
-    #[inline(never)]
     fn run(&mut self, packets: u64) -> u64 {
+        match self.how {
+            How::Burst => self.run_in_bursts(packets),
+            How::Plain | How::Full => self.run_one_by_one(packets),
+        }
+    }
+
+    #[inline(never)]
+    fn run_one_by_one(&mut self, packets: u64) -> u64 {
         let mut dropped = 0;
         for _ in 0..packets {
             self.now_ns += STEP_NS;
@@ -91,61 +169,88 @@ impl Load {
         dropped
     }
 
-    fn packets_per_s(&mut self, packets: u64, clock: &Clock) -> f64 {
-        self.run(packets / 8);
-        let start_ns = clock.now_ns();
-        black_box(self.run(packets));
-        packets as f64 * 1e9 / (clock.now_ns() - start_ns).max(1) as f64
+    #[inline(never)]
+    fn run_in_bursts(&mut self, packets: u64) -> u64 {
+        let mut sent = Sent {
+            packets: Vec::with_capacity(BURST_PACKETS),
+            dropped: &mut self.spare,
+        };
+        for _ in 0..packets / BURST_PACKETS as u64 {
+            self.now_ns += STEP_NS * BURST_PACKETS as u64;
+            self.discipline.dequeue_burst(self.now_ns, &mut sent);
+            for packet in sent.packets.drain(..) {
+                self.discipline.enqueue(packet, self.now_ns, sent.dropped);
+            }
+        }
+        0
+    }
+
+    /// Adds the packets a second of each slice of a round.
+    fn measure(&mut self, rates: &mut Vec<f64>) {
+        self.run(WARM_UP_PACKETS);
+        for _ in 0..SLICES {
+            let started = Instant::now();
+            black_box(self.run(SLICE_PACKETS));
+            rates.push(SLICE_PACKETS as f64 / started.elapsed().as_secs_f64());
+        }
     }
 }
 
-/// The processor time of this process, or the time on the wall where the kernel does not tell.
-struct Clock {
-    started: Instant,
-}
+/// The packets a second of one row in each slice, for each number of flows.
+type Rates = [Vec<f64>; ACTIVE_FLOWS.len()];
 
-impl Clock {
-    fn now_ns(&self) -> u64 {
-        let told = std::fs::read_to_string("/proc/self/schedstat").ok();
-        told.and_then(|text| text.split_whitespace().next()?.parse().ok())
-            .unwrap_or_else(|| self.started.elapsed().as_nanos() as u64)
+fn measure() -> Result<Vec<Rates>, ParseQdiscError> {
+    let mut rates = vec![Rates::default(); ROWS.len()];
+    for _ in 0..ROUNDS {
+        for ((qdisc, how), rates) in ROWS.iter().zip(&mut rates) {
+            for (flows, rates) in ACTIVE_FLOWS.iter().zip(rates) {
+                let mut load = Load::new(qdisc, *flows, *how)?;
+                load.measure(rates);
+            }
+        }
     }
+    for rates in rates.iter_mut().flatten() {
+        rates.sort_by(f64::total_cmp);
+    }
+    Ok(rates)
 }
 
 fn table() -> Result<(), ParseQdiscError> {
-    let clock = Clock {
-        started: Instant::now(),
-    };
-    println!("million packets in a second of processor time, enqueue and dequeue of each");
-    println!("(less on a machine that is busy with something else)");
-    print!("{:<26}", "active flows");
+    let rates = measure()?;
+    println!("million packets in a second, enqueue and dequeue of each:");
+    println!("the best slice of {ROUNDS} rounds / the median");
+    print!("{:<29}", "active flows");
     for flows in ACTIVE_FLOWS {
-        print!("{flows:>9}");
+        print!("{flows:>14}");
     }
-    println!();
-    for (qdisc, full) in DISCIPLINES
-        .map(|qdisc| (qdisc, false))
-        .into_iter()
-        .chain([("fq_codel", true), ("fq_codel flows 65536", true)])
-    {
-        let name = format!("{qdisc}{}", if full { ", full" } else { "" });
-        print!("{name:<26}");
-        for flows in ACTIVE_FLOWS {
-            let rate = Load::new(qdisc, flows, full)?.packets_per_s(PACKETS, &clock);
-            print!("{:>9.1}", rate / 1e6);
+    println!("{:>15}", "10000 to 1024");
+    for ((qdisc, how), rates) in ROWS.iter().zip(&rates) {
+        print!("{:<29}", format!("{qdisc}{}", how.suffix()));
+        let best_and_median = rates
+            .each_ref()
+            .map(|rates| (rates[rates.len() - 1], rates[rates.len() / 2]));
+        for (best, median) in best_and_median {
+            let cell = format!("{:.1} / {:.1}", best / 1e6, median / 1e6);
+            print!("{cell:>14}");
         }
-        println!();
+        let [.., (best, median), (best_of_many, median_of_many)] = best_and_median;
+        let cell = format!(
+            "{:.2} / {:.2}",
+            best_of_many / best,
+            median_of_many / median
+        );
+        println!("{cell:>15}");
     }
     Ok(())
 }
 
-fn one(qdisc: &str, flows: &str, packets: &str, full: bool) -> Option<()> {
+fn one(qdisc: &str, flows: &str, packets: &str, how: How) -> Option<()> {
     let flows = flows
         .parse()
         .ok()
         .filter(|flows| (1..100_000).contains(flows))?;
     let packets = packets.parse().ok()?;
-    let mut load = Load::new(qdisc, flows, full).ok()?;
+    let mut load = Load::new(qdisc, flows, how).ok()?;
     let dropped = black_box(&mut load).run(packets);
     println!("{dropped} dropped");
     Some(())
@@ -156,14 +261,16 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words[..] {
         [] => table().ok(),
-        [qdisc, flows, packets] => one(qdisc, flows, packets, false),
-        [qdisc, flows, packets, "full"] => one(qdisc, flows, packets, true),
+        [qdisc, flows, packets] => one(qdisc, flows, packets, How::Plain),
+        [qdisc, flows, packets, how] => {
+            How::by_name(how).and_then(|how| one(qdisc, flows, packets, how))
+        }
         _ => None,
     };
     match done {
         Some(()) => ExitCode::SUCCESS,
         None => {
-            eprintln!("usage: qdisc_cost [QDISC FLOWS PACKETS [full]] (FLOWS 1 to 99999)");
+            eprintln!("usage: qdisc_cost [QDISC FLOWS PACKETS [full|burst]] (FLOWS 1 to 99999)");
             ExitCode::from(2)
         }
     }

@@ -30,9 +30,11 @@ struct SenderLine<M: Sharing> {
     answered: M::Number,
     /// Times that there was something to send and no room.
     refusals: M::Number,
-    /// The reset that the sender began last, and what it had queued by then.
+    /// The reset that the sender began last.
     reset_begun: M::Number,
-    reset_boundary: M::Number,
+    /// The reset that it begins (upper half), and what it has queued by then (lower half). Written
+    /// before `reset_begun`, and in one piece, so that a boundary is never taken for another's.
+    reset_boundary: M::Wide,
 }
 
 /// Written by the completer only; the sender reads all of it for each object.
@@ -59,7 +61,7 @@ impl<M: Sharing> Ledger<M> {
                 answered: number(0),
                 refusals: number(0),
                 reset_begun: number(0),
-                reset_boundary: number(0),
+                reset_boundary: M::Wide::new(0),
             },
             completer: CompleterLine {
                 allowed: number(limit),
@@ -83,7 +85,7 @@ impl<M: Sharing> Ledger<M> {
                 answered: number(&self.sender.answered),
                 refusals: number(&self.sender.refusals),
                 reset_begun: number(&self.sender.reset_begun),
-                reset_boundary: number(&self.sender.reset_boundary),
+                reset_boundary: wide(&self.sender.reset_boundary),
             },
             completer: CompleterLine {
                 allowed: number(&self.completer.allowed),
@@ -184,10 +186,18 @@ impl SenderLedger {
         ledger.sender.refusals.store(self.refusals);
     }
 
-    /// Begins reset number `reset`: what was queued until now does not count any more.
-    pub fn begin_reset<M: Sharing>(&mut self, ledger: &Ledger<M>, reset: u32) {
-        ledger.sender.reset_boundary.store(self.num_queued);
-        // Release: whoever sees the reset sees its boundary.
+    /// Begins reset number `reset`: what was queued until now does not count any more. `others`
+    /// writes what else belongs to the boundary.
+    pub fn begin_reset<M: Sharing>(
+        &mut self,
+        ledger: &Ledger<M>,
+        reset: u32,
+        others: impl FnOnce(),
+    ) {
+        let boundary = u64::from(reset) << 32 | u64::from(self.num_queued);
+        ledger.sender.reset_boundary.store(boundary);
+        others();
+        // Release: whoever sees the reset sees its boundary, or a later one.
         ledger.sender.reset_begun.store_release(reset);
     }
 
@@ -310,9 +320,16 @@ impl CompleterLedger {
         ledger.sender.reset_begun.load_acquire()
     }
 
-    /// Completes all that was queued before the reset that the sender began last, and counts anew.
-    pub fn finish_reset<M: Sharing>(&mut self, ledger: &Ledger<M>, limit: u32) {
-        self.num_completed = ledger.sender.reset_boundary.load();
+    /// What the sender had queued when it began `reset`; `None` if it begins the next one just now.
+    /// Read what else belongs to the boundary before: if this knows it, that was of `reset`, too.
+    pub fn reset_boundary<M: Sharing>(&self, ledger: &Ledger<M>, reset: u32) -> Option<u32> {
+        let boundary = ledger.sender.reset_boundary.load();
+        (boundary >> 32 == u64::from(reset)).then_some(boundary as u32)
+    }
+
+    /// Completes all that was queued before `boundary`, and counts anew.
+    pub fn finish_reset<M: Sharing>(&mut self, ledger: &Ledger<M>, boundary: u32, limit: u32) {
+        self.num_completed = boundary;
         self.count_anew(ledger, limit);
     }
 

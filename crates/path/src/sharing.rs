@@ -14,7 +14,8 @@ pub trait Sharing: Debug + Sized + 'static {
     type Flag: Flag;
     /// A time in ns, or a counter, with one writer.
     type Wide: Wide;
-    /// Whether anybody else can look at what is published.
+    /// Whether anybody but the owner of both halves can look at the queue, ask something of it, or
+    /// share a budget with it.
     const OBSERVED: bool;
 
     /// Orders every write before it against every read after it, also for the other thread.

@@ -218,7 +218,7 @@ fn digits_at_start(text: &str) -> usize {
 /// Those of the writer.
 pub fn write_size(f: &mut impl fmt::Write, bytes: u64) -> fmt::Result {
     let scales = [(1 << 30, "g"), (1 << 20, "m"), (1 << 10, "k")];
-    let exact = |(scale, _): &(u64, &str)| bytes > 0 && bytes % scale == 0;
+    let exact = |(scale, _): &(u64, &str)| bytes > 0 && bytes.is_multiple_of(*scale);
     match scales.into_iter().find(exact) {
         Some((scale, suffix)) => write!(f, "{}{suffix}", bytes / scale),
         None => write!(f, "{bytes}"),

@@ -63,7 +63,7 @@ fn case(flows: u32, limited: bool) {
     }
 }
 
-fn run<L: Limit + Copy>(flows: u32, name: &str, limit: L) {
+fn run<L: Limit + Clone>(flows: u32, name: &str, limit: L) {
     let started = Instant::now();
     let found = s1::run(flows, limit).expect("the benchmark's own settings are valid");
     let seconds = started.elapsed().as_secs_f64();

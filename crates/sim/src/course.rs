@@ -1,7 +1,6 @@
 //! The limit of a queue and what was in flight, over time.
 
-use taut_path::limit::Done;
-use taut_path::{Packet, Probe};
+use taut_path::{Event, Packet, Probe};
 
 /// Steps of a course: finer than a plot is wide.
 const STEPS: u64 = 2_000;
@@ -49,8 +48,7 @@ impl CourseWatch {
         }
     }
 
-    /// The limit is this from `now_ns` on, in bytes.
-    pub fn set_limit(&mut self, limit_bytes: u32, now_ns: u64) {
+    fn set_limit(&mut self, limit_bytes: u32, now_ns: u64) {
         let changes = &mut self.course.limit_bytes;
         if changes.last().is_none_or(|&(_, last)| last != limit_bytes) {
             changes.push((now_ns, limit_bytes));
@@ -84,24 +82,27 @@ impl CourseWatch {
         }
         &mut self.course.in_flight[index]
     }
-}
 
-impl Probe for CourseWatch {
-    fn on_sent(&mut self, now_ns: u64, packet: &Packet) {
+    fn sent(&mut self, now_ns: u64, packet: &Packet) {
         self.count_until(now_ns);
-        self.in_flight_bytes += u64::from(packet.wire_bytes);
+        self.in_flight_bytes += u64::from(packet.wire_bytes());
         let limit = self.course.limit_bytes.last();
         let limit = limit.map_or(0, |&(_, limit)| u64::from(limit));
         let over = self.in_flight_bytes.saturating_sub(limit);
         self.course.overshoot_bytes = self.course.overshoot_bytes.max(over);
     }
+}
 
-    fn on_completed(&mut self, now_ns: u64, done: Done) {
-        self.count_until(now_ns);
-        self.in_flight_bytes = self.in_flight_bytes.saturating_sub(done.bytes.into());
-    }
-
-    fn on_limit(&mut self, now_ns: u64, limit: u32) {
-        self.set_limit(limit, now_ns);
+impl Probe for CourseWatch {
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Sent(packet) => self.sent(now_ns, packet),
+            Event::Completed(done) => {
+                self.count_until(now_ns);
+                self.in_flight_bytes = self.in_flight_bytes.saturating_sub(done.bytes.into());
+            }
+            Event::Limit(limit) => self.set_limit(limit, now_ns),
+            _ => {}
+        }
     }
 }

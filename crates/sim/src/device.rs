@@ -8,27 +8,29 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
 
-use taut_path::budget::{self, Budget, Setup};
-use taut_path::limit::{Done, Dynamic, Limit, LimitSpec, LimitUser};
+use taut_path::budget::{self, Budget};
+use taut_path::limit::Dynamic;
 use taut_path::qdisc::Fifo;
-use taut_path::{DropReason, Packet, PacketSink, Probe, QueueConfig, Stop, TxQueue, queue};
+use taut_path::queue::{Completer, Sender};
+use taut_path::{AnyLimit, DropReason, Event, Packet, PacketSink, Probe, Queue};
 
 use crate::lane::{LaneError, object};
 use crate::nic::{MultiEvent, MultiNic, NicConfig, RingOf};
+use crate::queue::{QueueFault, queue_config};
 use crate::source::Note;
 
 /// Steps of a course: finer than a plot is wide.
 const STEPS: u64 = 2_000;
 
 /// What holds the sum of all queues.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SharedBudget {
     /// Nothing: each queue has its own limit and no more.
     None,
     /// A rule over all queues together.
     Rule {
         /// Which; it must count bytes.
-        limit: LimitSpec,
+        limit: AnyLimit,
         /// How often it is told, in ns.
         interval_ns: u64,
     },
@@ -75,57 +77,9 @@ pub struct Seen {
 /// Runs the device. Time above one queue's limit, and an object for each of the others, is counted.
 ///
 /// # Errors
-/// If its settings contradict each other.
+/// If its settings contradict each other, or a queue goes wrong.
 pub fn observe(config: &DeviceConfig, shared: SharedBudget) -> Result<Seen, LaneError> {
-    let (nic, rings) = MultiNic::new(&config.nic, config.queues).map_err(LaneError::Nic)?;
-    let notes: Vec<Arc<Note>> = rings.iter().map(|_| Arc::default()).collect();
-    let setups = notes.iter().zip(&rings).map(|(note, ring)| Setup {
-        discipline: Box::new(Fifo::new(config.backlog_packets)) as _,
-        limit: Dynamic::default(),
-        config: QueueConfig {
-            waker: Waker::from(note.clone()),
-            ..QueueConfig::new(taut_path::TxRing::slots_free(ring))
-        },
-    });
-    let setups: Vec<Setup<Dynamic>> = setups.collect();
-    let ring_notes = (rings, notes);
-    match shared {
-        SharedBudget::None => {
-            let halves = setups.into_iter().map(|setup| {
-                queue::split(setup.discipline, setup.limit, setup.config, 0)
-                    .map_err(LaneError::Queue)
-            });
-            let halves = halves.collect::<Result<Vec<_>, _>>()?;
-            Ok(Device::new(config, nic, ring_notes, halves, || None).run())
-        }
-        SharedBudget::Rule { limit, interval_ns } => limit.give_to(Under {
-            interval_ns,
-            config,
-            nic,
-            ring_notes,
-            setups,
-        }),
-    }
-}
-
-/// A device under a budget, all but its rule.
-struct Under<'a> {
-    interval_ns: u64,
-    config: &'a DeviceConfig,
-    nic: Rc<RefCell<MultiNic>>,
-    ring_notes: (Vec<RingOf>, Vec<Arc<Note>>),
-    setups: Vec<Setup<Dynamic>>,
-}
-
-impl LimitUser for Under<'_> {
-    type Output = Result<Seen, LaneError>;
-
-    fn with<R: Limit>(self, rule: R) -> Result<Seen, LaneError> {
-        let (budget, halves) =
-            budget::split(rule, self.interval_ns, self.setups, 0).map_err(LaneError::Queue)?;
-        let limit = move || Some(Budget::limit_bytes(&budget));
-        Ok(Device::new(self.config, self.nic, self.ring_notes, halves, limit).run())
-    }
+    Ok(Device::new(config, shared)?.run()?)
 }
 
 /// Gives frames back to nobody: they are numbers.
@@ -182,70 +136,94 @@ impl Watch {
 }
 
 /// One queue's probe on the [`Watch`].
+#[derive(Clone)]
 struct Eye(Rc<RefCell<Watch>>);
 
 impl Probe for Eye {
-    fn on_sent(&mut self, now_ns: u64, packet: &Packet) {
-        let bytes = u64::from(packet.wire_bytes);
-        self.0.borrow_mut().change(now_ns, |before| before + bytes);
-    }
-
-    fn on_completed(&mut self, now_ns: u64, done: Done) {
-        let bytes = u64::from(done.bytes);
-        self.0
-            .borrow_mut()
-            .change(now_ns, |before| before.saturating_sub(bytes));
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        let mut watch = self.0.borrow_mut();
+        match event {
+            Event::Sent(packet) => {
+                let bytes = u64::from(packet.wire_bytes());
+                watch.change(now_ns, |before| before + bytes);
+            }
+            Event::Completed(done) => {
+                watch.change(now_ns, |before| before.saturating_sub(done.bytes.into()));
+            }
+            _ => {}
+        }
     }
 }
 
-struct Device<'a, L: Limit, B> {
+/// A queue under a budget has two halves, also where one thread has both.
+struct Halves {
+    sender: Sender<RingOf, Fifo, Eye>,
+    completer: Completer<RingOf, Dynamic, Eye>,
+}
+
+struct Device<'a> {
     config: &'a DeviceConfig,
     nic: Rc<RefCell<MultiNic>>,
-    queues: Vec<TxQueue<L, RingOf, Eye>>,
+    queues: Vec<Halves>,
     notes: Vec<Arc<Note>>,
     watch: Rc<RefCell<Watch>>,
-    budget_bytes: B,
+    budget: Option<Budget>,
     frames: u32,
 }
 
-impl<'a, L: Limit, B: Fn() -> Option<u32>> Device<'a, L, B> {
-    fn new(
-        config: &'a DeviceConfig,
-        nic: Rc<RefCell<MultiNic>>,
-        (rings, notes): (Vec<RingOf>, Vec<Arc<Note>>),
-        halves: Vec<(queue::Sender<L>, queue::Reaper<L>)>,
-        budget_bytes: B,
-    ) -> Self {
+impl<'a> Device<'a> {
+    fn new(config: &'a DeviceConfig, shared: SharedBudget) -> Result<Self, LaneError> {
+        let (nic, rings) = MultiNic::new(&config.nic, config.queues).map_err(LaneError::Nic)?;
+        let notes: Vec<Arc<Note>> = rings.iter().map(|_| Arc::default()).collect();
         let watch = Rc::new(RefCell::new(Watch::default()));
-        let queues = halves.into_iter().zip(rings);
-        let queues = queues
-            .map(|((sender, reaper), ring)| TxQueue::of(sender, reaper, ring, Eye(watch.clone())));
-        Self {
+        let queue = |(note, ring): (&Arc<Note>, RingOf)| {
+            Queue::builder(ring.clone(), ring)
+                .with_limit(Dynamic::default())
+                .with_qdisc(Fifo::new(config.backlog_packets))
+                .probe(Eye(watch.clone()))
+                .config(queue_config(None, Waker::from(note.clone())))
+                .build(0)
+                .map_err(LaneError::Queue)
+        };
+        let queues = notes.iter().zip(rings).map(queue);
+        let queues = queues.collect::<Result<Vec<_>, _>>()?;
+        let (budget, halves) = match shared {
+            SharedBudget::None => (None, queues.into_iter().map(Queue::split).collect()),
+            SharedBudget::Rule { limit, interval_ns } => {
+                let (budget, halves) =
+                    budget::join(limit, interval_ns, queues, 0).map_err(LaneError::Queue)?;
+                (Some(budget), halves)
+            }
+        };
+        let halves = halves.into_iter();
+        Ok(Self {
             config,
             nic,
-            queues: queues.collect(),
+            queues: halves
+                .map(|(sender, completer, _)| Halves { sender, completer })
+                .collect(),
             notes,
             watch,
-            budget_bytes,
+            budget,
             frames: 0,
-        }
+        })
     }
 
-    fn run(mut self) -> Seen {
+    fn run(mut self) -> Result<Seen, QueueFault> {
         let queues = self.config.queues;
         let mut now_ns = 0;
         for queue in 0..queues {
             let until_ns = now_ns + self.config.alone_ns;
-            self.phase(&[queue], now_ns, until_ns);
+            self.phase(&[queue], now_ns, until_ns)?;
             now_ns = until_ns;
         }
-        self.phase(&[], now_ns, now_ns + self.config.pause_ns);
+        self.phase(&[], now_ns, now_ns + self.config.pause_ns)?;
         now_ns += self.config.pause_ns;
         let before = self.time_bytes();
         self.begin(now_ns);
         let all: Vec<usize> = (0..queues).collect();
         let end_ns = now_ns + self.config.together_ns;
-        self.phase(&all, now_ns, end_ns);
+        self.phase(&all, now_ns, end_ns)?;
         let after = self.time_bytes();
         let mut watch = self.watch.take();
         watch.change(end_ns, |bytes| bytes);
@@ -254,7 +232,7 @@ impl<'a, L: Limit, B: Fn() -> Option<u32>> Device<'a, L, B> {
             .zip(before)
             .map(|(after, before)| after - before);
         watch.seen.time_bytes = got.collect();
-        watch.seen
+        Ok(watch.seen)
     }
 
     fn time_bytes(&self) -> Vec<u64> {
@@ -265,7 +243,8 @@ impl<'a, L: Limit, B: Fn() -> Option<u32>> Device<'a, L, B> {
 
     /// From here on it is measured.
     fn begin(&mut self, now_ns: u64) {
-        let limits = self.queues.iter().map(|queue| queue.snapshot().limit);
+        let limits = self.queues.iter();
+        let limits = limits.map(|queue| queue.completer.snapshot().limit);
         let limits: Vec<u32> = limits.collect();
         let others = self.config.queues as u64 * u64::from(self.config.object_bytes);
         let mut watch = self.watch.borrow_mut();
@@ -276,57 +255,61 @@ impl<'a, L: Limit, B: Fn() -> Option<u32>> Device<'a, L, B> {
     }
 
     /// Those of `senders` always have something to send, until `until_ns`.
-    fn phase(&mut self, senders: &[usize], now_ns: u64, until_ns: u64) {
+    fn phase(&mut self, senders: &[usize], now_ns: u64, until_ns: u64) -> Result<(), QueueFault> {
         for &queue in senders {
-            self.send(queue, now_ns, senders);
+            self.send(queue, now_ns, senders)?;
         }
-        self.send_woken(now_ns, senders);
+        self.send_woken(now_ns, senders)?;
         loop {
             let next_ns = self.nic.borrow().next_event_ns();
             if next_ns.is_none_or(|at_ns| at_ns > until_ns) {
-                return;
+                return Ok(());
             }
             let event = self.nic.borrow_mut().advance();
             if let Some((at_ns, MultiEvent::Interrupt(queue))) = event {
-                // The NIC reports what it was given, so there is no error to tell of.
-                let round = self.queues[queue].complete(at_ns, &mut Nowhere);
-                if round.is_ok_and(|round| round.schedule) {
-                    self.send(queue, at_ns, senders);
+                let completer = &mut self.queues[queue].completer;
+                let round = completer.complete(at_ns, &mut Nowhere);
+                if QueueFault::of_round(round, queue, at_ns)?.schedule {
+                    self.send(queue, at_ns, senders)?;
                 }
-                self.send_woken(at_ns, senders);
+                self.send_woken(at_ns, senders)?;
                 self.note_budget(at_ns);
             }
         }
     }
 
-    fn send_woken(&mut self, now_ns: u64, senders: &[usize]) {
+    fn send_woken(&mut self, now_ns: u64, senders: &[usize]) -> Result<(), QueueFault> {
         while let Some(queue) = self.notes.iter().position(|note| note.take()) {
-            self.send(queue, now_ns, senders);
+            self.send(queue, now_ns, senders)?;
         }
+        Ok(())
     }
 
     /// Fills up what waits, and runs the queue until it is stopped or has nothing left.
-    fn send(&mut self, queue: usize, now_ns: u64, senders: &[usize]) {
-        let own = &mut self.queues[queue];
+    fn send(&mut self, queue: usize, now_ns: u64, senders: &[usize]) -> Result<(), QueueFault> {
+        let own = &mut self.queues[queue].sender;
         loop {
             while senders.contains(&queue)
-                && own.sender().backlog().packets < self.config.backlog_packets.into()
+                && own.backlog().packets < self.config.backlog_packets.into()
             {
                 let packet = object(self.frames, self.config.object_bytes);
                 self.frames = self.frames.wrapping_add(1);
                 own.enqueue(packet, now_ns, &mut Nowhere);
             }
-            match own.run(now_ns, &mut Nowhere) {
-                Stop::Limit | Stop::RingFull if own.sender().must_wait() => return,
-                _ if own.sender().backlog().packets == 0 && !senders.contains(&queue) => return,
-                _ => {}
+            let stop = own.run(now_ns, &mut Nowhere);
+            let is_idle = QueueFault::of_run(stop, queue, now_ns)?;
+            if !is_idle && own.must_wait() {
+                return Ok(());
+            }
+            if own.backlog().packets == 0 && !senders.contains(&queue) {
+                return Ok(());
             }
         }
     }
 
     fn note_budget(&mut self, now_ns: u64) {
         let mut watch = self.watch.borrow_mut();
-        if let Some(bytes) = (self.budget_bytes)()
+        if let Some(bytes) = self.budget.as_ref().map(Budget::limit_bytes)
             && let Some(from_ns) = watch.from_ns
             && watch
                 .seen
@@ -335,6 +318,55 @@ impl<'a, L: Limit, B: Fn() -> Option<u32>> Device<'a, L, B> {
                 .is_none_or(|&(_, last)| last != bytes)
         {
             watch.seen.budget.push((now_ns - from_ns, bytes));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use taut_path::TxRing;
+
+    use super::*;
+    use crate::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule};
+    use crate::queue::Fault;
+
+    #[test]
+    fn a_ring_that_makes_a_packet_up_ends_the_device_with_a_report() {
+        let config = DeviceConfig {
+            nic: NicConfig {
+                rate_bits_per_s: 8_000_000_000,
+                framing: Framing::BARE,
+                slots: 64,
+                rule: DescriptorRule::OnePerPacket,
+                interrupt: InterruptRule::every(0),
+                finished_at: FinishedAt::End,
+                segments_apart: false,
+                seed: 1,
+            },
+            queues: 2,
+            object_bytes: 1_000,
+            backlog_packets: 10,
+            alone_ns: 10_000,
+            pause_ns: 10_000,
+            together_ns: 10_000,
+        };
+        let budget = SharedBudget::Rule {
+            limit: AnyLimit::dql(),
+            interval_ns: 0,
+        };
+        for shared in [SharedBudget::None, budget] {
+            let device = || Device::new(&config, shared.clone()).expect("valid settings");
+            assert!(device().run().is_ok());
+            let mut device = device();
+            let ring = device.queues[1].sender.ring_mut();
+            ring.submit(object(7, 1_000), 0).expect("there is room");
+            let Ok(()) = ring.kick(0);
+            let fault = QueueFault {
+                queue: 1,
+                at_ns: 1_000,
+                fault: Fault::Stray { packets: 1 },
+            };
+            assert_eq!(device.run().err(), Some(fault), "{shared:?}");
         }
     }
 }

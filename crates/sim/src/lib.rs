@@ -11,6 +11,7 @@ pub mod lane;
 pub mod meter;
 pub mod nic;
 pub mod pattern;
+pub mod queue;
 #[cfg(feature = "scenario")]
 pub mod results;
 pub mod scenario;
@@ -18,3 +19,8 @@ mod source;
 pub mod tcp;
 pub mod trace;
 pub mod world;
+
+/// The examples of the README are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -2,8 +2,7 @@
 //! a queue in virtual time and for a live one.
 
 use hdrhistogram::Histogram;
-use taut_path::limit::Done;
-use taut_path::{DropReason, Packet, Probe};
+use taut_path::{DropReason, Event, Probe};
 
 /// Values are exact to a thousandth.
 const DIGITS: u8 = 3;
@@ -179,42 +178,38 @@ impl<W: Window> Meter<W> {
             *point = bytes.max(*point);
         }
     }
-}
 
-impl<W: Window> Probe for Meter<W> {
-    fn on_enqueue(&mut self, now_ns: u64, _packet: &Packet) {
-        self.set_waiting(self.waiting_packets.now + 1, now_ns);
-    }
-
-    fn on_dequeue(&mut self, now_ns: u64, _packet: &Packet) {
-        self.set_waiting(self.waiting_packets.now.saturating_sub(1), now_ns);
-    }
-
-    fn on_drop(&mut self, now_ns: u64, _packet: &Packet, reason: DropReason) {
-        // What cannot be counted was found to be so after it left the discipline.
-        if reason != DropReason::Uncountable {
-            self.set_waiting(self.waiting_packets.now.saturating_sub(1), now_ns);
-        }
-    }
-
-    fn on_sent(&mut self, now_ns: u64, packet: &Packet) {
-        self.set_in_flight(
-            self.in_flight_bytes.now + u64::from(packet.wire_bytes),
-            now_ns,
-        );
-    }
-
-    fn on_completed(&mut self, now_ns: u64, done: Done) {
-        self.set_in_flight(
-            self.in_flight_bytes.now.saturating_sub(done.bytes.into()),
-            now_ns,
-        );
-    }
-
-    fn on_limit(&mut self, now_ns: u64, limit: u32) {
+    fn set_limit(&mut self, limit: u32, now_ns: u64) {
         self.limit.change(limit.into(), now_ns, &self.window);
         if let Some(point) = self.curve.limit.last_mut() {
             *point = limit.into();
+        }
+    }
+}
+
+impl<W: Window> Probe for Meter<W> {
+    #[inline]
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        let (waiting, in_flight) = (self.waiting_packets.now, self.in_flight_bytes.now);
+        match event {
+            Event::Enqueued(_) => self.set_waiting(waiting + 1, now_ns),
+            // It was found to be so after it left the discipline.
+            Event::Dropped(_, DropReason::Uncountable) => {}
+            Event::Dropped(packet, DropReason::DeviceRefused) => {
+                let bytes = u64::from(packet.wire_bytes());
+                self.set_in_flight(in_flight.saturating_sub(bytes), now_ns);
+            }
+            Event::Dequeued(_) | Event::Dropped(..) => {
+                self.set_waiting(waiting.saturating_sub(1), now_ns);
+            }
+            Event::Sent(packet) => {
+                self.set_in_flight(in_flight + u64::from(packet.wire_bytes()), now_ns);
+            }
+            Event::Completed(done) => {
+                self.set_in_flight(in_flight.saturating_sub(done.bytes.into()), now_ns);
+            }
+            Event::Limit(limit) => self.set_limit(limit, now_ns),
+            _ => {}
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 pub const DOCUMENT_VERSION: u32 = 1;
 
 /// Everything that one run of a scenario found.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Document {
     /// [`DOCUMENT_VERSION`].
     pub version: u32,
@@ -17,6 +17,10 @@ pub struct Document {
     pub taut_version: &'static str,
     /// Seed of everything drawn at random.
     pub seed: u64,
+    /// Whether it was interrupted: then only what was finished by then is here.
+    pub interrupted: bool,
+    /// What must be known of the rows before they are trusted, such as that the machine was late.
+    pub notes: Vec<String>,
     /// What was run: the scenario's settings, every one of them.
     pub parameters: Value,
     /// One object for each row; all rows have the same keys. Units last in the keys' names.
@@ -26,6 +30,21 @@ pub struct Document {
     /// How things went over time, for drawing.
     #[serde(skip)]
     pub series: Vec<Series>,
+    /// What the columns mean, for people: (name, meaning).
+    #[serde(skip)]
+    pub columns: &'static [(&'static str, &'static str)],
+    /// The rows in short, for people.
+    #[serde(skip)]
+    pub summary: Option<Summary>,
+}
+
+/// Many rows in a few.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// Of what.
+    pub title: &'static str,
+    /// One object for each row; all rows have the same keys.
+    pub rows: Vec<Value>,
 }
 
 /// One published figure and what was found in its place.
@@ -44,8 +63,8 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Whether the figure counts as predicted: within a tenth of what was published, of the nearer
-    /// end where that is a range.
+    /// Whether what was found is within a tenth of what was published, of the nearer end where that
+    /// is a range.
     pub fn is_predicted(&self) -> bool {
         match self.published[..] {
             [figure] => (self.value - figure).abs() <= 0.1 * figure.abs(),

@@ -49,9 +49,12 @@ pub enum LabScenario {
 const AFTER_HELP: &str = "\
 Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
 Needs root, or a kernel that lets users make user namespaces and open /dev/net/tun.
-Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here.";
+After Ctrl-C or SIGTERM the finished rows are shown; a second one ends at once.
+Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.";
 
 const AFTER_HELP_TWO_THREADS: &str = "\
 Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
 Needs root, or a kernel that lets users make user namespaces.
-Exit codes: 0 done, 1 failed, 2 bad usage, 3 a packet or a wake-up was lost, 77 cannot run here.";
+After Ctrl-C or SIGTERM what was measured by then is shown; a second one ends at once.
+Exit codes: 0 done, 1 failed, 2 bad usage, 3 a packet or a wake-up was lost,
+77 cannot run here, 130 or 143 interrupted.";

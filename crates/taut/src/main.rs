@@ -1,17 +1,24 @@
 //! The `taut` command.
 
+// They panic where nothing can be written; `stdout` and `talk` do not.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod cli;
+mod interrupt;
 mod lab;
+mod output;
 mod report;
 mod rr;
 mod sim;
 mod stdout;
+mod talk;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Exit codes, the same for every subcommand. Usage errors exit with 2 (clap's own choice too).
+/// Exit codes, the same for every subcommand. Usage errors exit with 2 (clap's own choice too). A
+/// run that was interrupted exits with 130 (Ctrl-C) or 143 (SIGTERM), as a shell says it.
 mod exit {
     /// Something failed.
     pub const FAILED: u8 = 1;
@@ -24,7 +31,10 @@ mod exit {
 }
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(shown) => return show(&shown),
+    };
     match cli.command {
         None => sim::first_look(),
         Some(cli::Command::Sim(options)) => sim::sim(&options),
@@ -36,4 +46,13 @@ fn main() -> ExitCode {
             scenario: cli::LabScenario::TwoThreads(options),
         }) => lab::two_threads::two_threads(&options),
     }
+}
+
+/// Help, the version, or what is wrong with the command line.
+fn show(shown: &clap::Error) -> ExitCode {
+    let printed = shown.print();
+    if shown.use_stderr() {
+        return ExitCode::from(exit::USAGE);
+    }
+    stdout::answer(printed, ExitCode::SUCCESS)
 }

@@ -1,29 +1,35 @@
 //! Data for the next program.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use crate::exit;
+use crate::talk::say;
 
 /// Prints `data` as the result of a command, and answers with its exit code.
 pub fn print(data: &str) -> ExitCode {
-    match write(data) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("taut: cannot write to stdout: {error}");
+    let mut stdout = io::stdout().lock();
+    let written = stdout
+        .write_all(data.as_bytes())
+        .and_then(|()| stdout.flush());
+    answer(written, ExitCode::SUCCESS)
+}
+
+/// `code` if all was written. A reader that has seen enough, such as `head`, is no failure.
+pub fn answer(written: io::Result<()>, code: ExitCode) -> ExitCode {
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            say!("taut: cannot write to stdout: {error}");
             ExitCode::from(exit::FAILED)
         }
+        _ => code,
     }
 }
 
-/// Writes `data` to stdout. A reader that has seen enough, such as `head`, is no failure.
-fn write(data: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout
-        .write_all(data.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        done => done,
-    }
+/// Columns that a line may have: those of the terminal, or any number where there is none.
+pub fn columns() -> Option<usize> {
+    let stdout = io::stdout();
+    stdout
+        .is_terminal()
+        .then(|| taut_linux::terminal::columns(&stdout))?
 }

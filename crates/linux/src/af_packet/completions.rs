@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use taut_path::{Completions, Packet};
+use taut_path::{Completions, InRing, Packet};
 
 use super::doorbell::By;
 use super::ring::Shared;
@@ -39,8 +39,8 @@ impl AfPacketCompletions {
     }
 
     /// Packets that the device is not done with.
-    pub fn packets_in_ring(&self) -> u64 {
-        self.shared.submitted() - self.next
+    pub fn packets_in_ring(&self) -> u32 {
+        self.shared.packets_in_ring()
     }
 
     /// The device's name.
@@ -72,6 +72,11 @@ impl Completions for AfPacketCompletions {
 
     fn slots_free(&self) -> u32 {
         self.shared.slots_free()
+    }
+
+    /// The bytes are those that the queue counted. Exact while nobody submits.
+    fn in_ring(&self) -> Option<InRing> {
+        Some(self.shared.in_ring())
     }
 
     /// Also rings again for packets that the kernel did not take before.

@@ -13,9 +13,6 @@ use crate::sys::packet_ring::SlotReader;
 /// What did not go the plain way. All count since the ring was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TxCounters {
-    /// Packets never shown to the device: shorter than an Ethernet header, or longer than the
-    /// device could carry when the ring was opened. They come back as completed.
-    pub refused_packets: u64,
     /// Bytes of frames that the kernel skipped (its device's MTU was lowered). They come back as
     /// completed. Not counted at a doorbell that found the discipline or the send buffer full.
     pub skipped_bytes: u64,
@@ -93,9 +90,8 @@ impl Doorbell {
         self.left.load(Ordering::Relaxed)
     }
 
-    pub(super) fn counters(&self, refused_packets: u64) -> TxCounters {
+    pub(super) fn counters(&self) -> TxCounters {
         TxCounters {
-            refused_packets,
             skipped_bytes: self.skipped_bytes.load(Ordering::Relaxed),
             discipline_full: self.discipline_full.load(Ordering::Relaxed),
             send_buffer_full: self.send_buffer_full.load(Ordering::Relaxed),

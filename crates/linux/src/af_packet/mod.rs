@@ -9,7 +9,8 @@
 //!   device that is down (`ENETDOWN`). Since a sender may have nothing more to send, the
 //!   completion half rings again for what was left.
 //! - A frame that the device cannot carry stops the ring for good, unless `PACKET_LOSS` is set.
-//!   It is set here: such a frame is skipped, and counted in [`TxCounters`].
+//!   It is set here: a frame that is too long since the MTU was lowered is skipped, and counted in
+//!   [`TxCounters`]. Others are given back before they are in the ring.
 //! - `POLLOUT` says that the *send buffer* is less than half full, and nothing about slots: while
 //!   the byte limit is lower than that it is always on. Wake by a timer, once a cadence.
 

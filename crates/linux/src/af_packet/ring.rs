@@ -2,10 +2,10 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use taut_path::Packet;
+use taut_path::{InRing, Packet};
 
 use super::ETHERNET_HEADER_BYTES;
 use super::completions::AfPacketCompletions;
@@ -71,8 +71,9 @@ impl AfPacket {
             slots,
             capacity: ring_slots,
             submitted: AtomicU64::new(0),
+            submitted_bytes: AtomicU32::new(0),
             reaped: AtomicU64::new(0),
-            refused_packets: AtomicU64::new(0),
+            reaped_bytes: AtomicU32::new(0),
         });
         let tx = AfPacketTx::new(
             Arc::clone(&shared),
@@ -96,20 +97,38 @@ pub(super) struct Shared {
     slots: Box<[Mutex<Option<Packet>>]>,
     /// Packets in the ring at most: the kernel's slots are a power of two, and may be more.
     capacity: u32,
-    /// Packets submitted; written by the sending half.
+    /// Packets submitted, and their bytes, wrapping; written by the sending half.
     submitted: AtomicU64,
-    /// Packets reaped; written by the completion half.
+    submitted_bytes: AtomicU32,
+    /// Packets reaped, and their bytes, wrapping; written by the completion half.
     reaped: AtomicU64,
-    /// Packets that were never shown to the device; written by the sending half.
-    pub(super) refused_packets: AtomicU64,
+    reaped_bytes: AtomicU32,
 }
 
 impl Shared {
+    pub(super) fn capacity_slots(&self) -> u32 {
+        self.capacity
+    }
+
     pub(super) fn slots_free(&self) -> u32 {
+        self.capacity.saturating_sub(self.packets_in_ring())
+    }
+
+    pub(super) fn packets_in_ring(&self) -> u32 {
         let reaped = self.reaped.load(Ordering::Acquire);
         // Submitted is read last, so the difference is never negative.
-        let in_ring = self.submitted() - reaped;
-        self.capacity.saturating_sub(in_ring as u32)
+        (self.submitted() - reaped) as u32
+    }
+
+    /// What was submitted and not reaped. Exact for the completion half while nobody submits.
+    pub(super) fn in_ring(&self) -> InRing {
+        let packets = self.packets_in_ring();
+        let submitted = self.submitted_bytes.load(Ordering::Relaxed);
+        let reaped = self.reaped_bytes.load(Ordering::Relaxed);
+        InRing {
+            packets,
+            bytes: submitted.wrapping_sub(reaped),
+        }
     }
 
     /// Packets submitted. The slots of all of them are filled.
@@ -120,6 +139,7 @@ impl Shared {
     /// Puts down the packet of the next number and makes it known to the other half. Its slot
     /// must be filled already.
     pub(super) fn put(&self, number: u64, packet: Packet) {
+        add(&self.submitted_bytes, packet.wire_bytes());
         let slot = &self.slots[self.slot(number) as usize];
         *slot.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(packet);
         self.submitted.store(number + 1, Ordering::Release);
@@ -128,9 +148,12 @@ impl Shared {
     /// Picks up the packet of `number`; its slot is free once [`free`](Self::free) was called.
     pub(super) fn pick_up(&self, number: u64) -> Option<Packet> {
         let slot = &self.slots[self.slot(number) as usize];
-        slot.lock()
+        let packet = slot
+            .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
-            .take()
+            .take()?;
+        add(&self.reaped_bytes, packet.wire_bytes());
+        Some(packet)
     }
 
     /// Frees the slots of all packets below `reaped`.
@@ -142,6 +165,12 @@ impl Shared {
     pub(super) fn slot(&self, number: u64) -> u32 {
         (number % self.slots.len() as u64) as u32
     }
+}
+
+/// Adds to a sum that only the calling half writes.
+fn add(sum: &AtomicU32, bytes: u32) {
+    let before = sum.load(Ordering::Relaxed);
+    sum.store(before.wrapping_add(bytes), Ordering::Relaxed);
 }
 
 fn geometry(ring_slots: u32, frame_limit_bytes: u32) -> io::Result<Geometry> {

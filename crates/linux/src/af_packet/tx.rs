@@ -3,9 +3,9 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use taut_path::{Packet, TxRing};
+use taut_path::classify::mark_congestion;
+use taut_path::{Ecn, Packet, TxRing};
 
 use super::ETHERNET_HEADER_BYTES;
 use super::doorbell::{By, TxCounters};
@@ -13,10 +13,8 @@ use super::ring::Shared;
 use crate::frame_pool::FrameSource;
 use crate::sys::packet_ring::SlotWriter;
 
-/// The length of a frame that the kernel is to skip: it is no Ethernet frame.
-const SKIPPED_BYTES: u32 = 0;
-
-/// The sending half: copies each packet's bytes into its slot. May be on another thread than the
+/// The sending half: copies each packet's bytes into its slot, and writes there the mark of one
+/// that was [marked](Ecn::Marked). May be on another thread than the
 /// [completion half](super::AfPacketCompletions).
 #[derive(Debug)]
 pub struct AfPacketTx<F> {
@@ -59,41 +57,44 @@ impl<F> AfPacketTx<F> {
 
     /// What did not go the plain way.
     pub fn counters(&self) -> TxCounters {
-        let refused = self.shared.refused_packets.load(Ordering::Relaxed);
-        self.shared.doorbell.counters(refused)
+        self.shared.doorbell.counters()
     }
 }
 
 impl<F: FrameSource> TxRing for AfPacketTx<F> {
     type Error = io::Error;
 
+    fn capacity_slots(&self) -> u32 {
+        self.shared.capacity_slots()
+    }
+
     fn slots_free(&self) -> u32 {
         self.shared.slots_free()
     }
 
-    /// One: a slot holds a whole frame.
-    fn slots_of_largest(&self) -> u32 {
-        1
-    }
-
-    /// A packet of no free slot, or whose frame the device cannot carry, is refused: the first
-    /// comes back never, which is the caller's mistake; the second as completed, and is counted.
-    fn submit(&mut self, packet: Packet, _now_ns: u64) {
+    /// # Errors
+    /// Gives back a packet whose frame is shorter than an Ethernet header, or longer than the
+    /// device could carry when the ring was opened; and one for which there is no free slot.
+    fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         let number = self.shared.submitted();
         let (source, limit) = (&self.source, self.frame_limit_bytes);
-        let mut refused = false;
         let filled = self.writer.fill(self.shared.slot(number), |bytes| {
-            let length = u32::try_from(source.copy_to(packet.frame(), bytes)).unwrap_or(u32::MAX);
-            refused = !(ETHERNET_HEADER_BYTES..=limit).contains(&length);
-            if refused { SKIPPED_BYTES } else { length }
+            let length = source.copy_to(packet.frame(), bytes);
+            let frame = bytes.get_mut(..length)?;
+            // In the slot, which is ours alone: the frame in the pool stays as it is.
+            if packet.ecn() == Ecn::Marked {
+                mark_congestion(frame);
+            }
+            let length = u32::try_from(length).ok()?;
+            (ETHERNET_HEADER_BYTES..=limit)
+                .contains(&length)
+                .then_some(length)
         });
-        debug_assert!(filled, "submitted without a free slot");
-        if refused {
-            self.shared.refused_packets.fetch_add(1, Ordering::Relaxed);
+        if !filled {
+            return Err(packet);
         }
-        if filled {
-            self.shared.put(number, packet);
-        }
+        self.shared.put(number, packet);
+        Ok(())
     }
 
     /// A full discipline or send buffer is not an error: see [`TxCounters`].

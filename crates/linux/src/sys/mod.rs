@@ -8,7 +8,9 @@ pub(crate) mod packet;
 pub(crate) mod packet_ring;
 pub(crate) mod poll;
 pub(crate) mod sched;
+pub(crate) mod signal;
 pub(crate) mod socket;
+pub(crate) mod terminal;
 pub(crate) mod tun;
 
 use std::io;

@@ -136,8 +136,8 @@ pub(crate) fn open(fd: BorrowedFd<'_>, ring: Geometry) -> io::Result<(SlotWriter
 
 impl SlotWriter {
     /// Lets `write` fill the slot and say how many bytes the frame has, and asks for it to be
-    /// sent; `false` if the slot is not ours.
-    pub(crate) fn fill(&mut self, slot: u32, write: impl FnOnce(&mut [u8]) -> u32) -> bool {
+    /// sent; `false` if the slot is not ours, or there is no frame after all.
+    pub(crate) fn fill(&mut self, slot: u32, write: impl FnOnce(&mut [u8]) -> Option<u32>) -> bool {
         let status = self.0.word(slot, offset_of!(libc::tpacket2_hdr, tp_status));
         if status.load(Ordering::Acquire) != libc::TP_STATUS_AVAILABLE {
             return false;
@@ -154,7 +154,9 @@ impl SlotWriter {
                 .add(self.0.slot_start(slot) + FRAME_OFFSET);
             std::slice::from_raw_parts_mut(start, length_bytes)
         };
-        let frame_bytes = write(bytes);
+        let Some(frame_bytes) = write(bytes) else {
+            return false;
+        };
         self.0
             .word(slot, offset_of!(libc::tpacket2_hdr, tp_len))
             .store(frame_bytes, Ordering::Relaxed);

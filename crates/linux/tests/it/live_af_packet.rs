@@ -1,5 +1,7 @@
-//! The packet ring: every frame intact, exactly once, completed when the shaper let it go.
+//! The packet ring: every frame intact, exactly once, completed when the shaper let it go; in order
+//! as far as one processor sends them.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -34,13 +36,7 @@ fn send_all(ring: &mut Ring) {
         ring.pool.lock().expect("pool").free_frames(),
         ring.tx.slots_free() * 2
     );
-    assert_eq!(
-        (
-            ring.tx.counters().skipped_bytes,
-            ring.tx.counters().refused_packets
-        ),
-        (0, 0)
-    );
+    assert_eq!(ring.tx.counters().skipped_bytes, 0);
 }
 
 #[test]
@@ -124,7 +120,8 @@ impl Drop for StopOnDrop<'_> {
 }
 
 /// The halves on two threads and the receiver on a third, with a ring small enough to be full and
-/// empty all the time.
+/// empty all the time. Both halves ring, each on its own processor, so that the kernel may hand the
+/// receiver later frames first.
 #[test]
 fn two_threads_share_the_ring() {
     if !allowed() {
@@ -139,7 +136,7 @@ fn two_threads_share_the_ring() {
             left: _left,
             right: _right,
             ..
-        } = Ring::new(8, qdisc);
+        } = Ring::for_threads(8, qdisc);
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             let _stop_in_the_end = StopOnDrop(&stop);
@@ -151,7 +148,7 @@ fn two_threads_share_the_ring() {
                     if tx.slots_free() == 0 {
                         return;
                     }
-                    tx.submit(numbered(&pool, number), 0);
+                    tx.submit(numbered(&pool, number), 0).expect("takes it");
                     tx.kick(0).expect("kicks");
                 }
             });
@@ -164,13 +161,13 @@ fn two_threads_share_the_ring() {
                 completed
             });
             let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
-            let mut received = 0;
+            let mut received = BTreeSet::new();
             until("all are received and completed", || {
                 receive_into(&receiver, &mut buffer, |number| {
-                    assert_eq!(number, received);
-                    received += 1;
+                    assert!(number < FRAMES, "{number} was never sent");
+                    assert!(received.insert(number), "{number} came twice");
                 });
-                received == FRAMES && reaper.is_finished()
+                received.len() == FRAMES as usize && reaper.is_finished()
             });
             assert_eq!(reaper.join().expect("reaper"), FRAMES);
         });

@@ -103,7 +103,7 @@ impl Bridge {
             let Some(packet) = self.waiting.pop_front() else {
                 break;
             };
-            self.tx.submit(packet, 0);
+            self.tx.submit(packet, 0).expect("the device can carry it");
         }
         self.tx.kick(0).expect("kicks");
     }
@@ -177,7 +177,7 @@ fn a_tcp_connection_goes_through_the_ring_and_back() {
         assert_eq!(bridge.checksums_finished > 0, checksum_offload);
         assert!(bridge.super_packets_back > 0);
         let counters = bridge.tx.counters();
-        assert_eq!((counters.refused_packets, counters.skipped_bytes), (0, 0));
+        assert_eq!(counters.skipped_bytes, 0);
         assert_eq!(bridge.receiver.take_dropped().expect("counters"), 0);
     }
 }

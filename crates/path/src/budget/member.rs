@@ -85,9 +85,14 @@ impl Member {
         self.device.waiters.begin_reset(self.queue);
     }
 
+    /// For the completer: what was in flight when the sender began the last reset, in bytes.
+    pub(crate) fn bytes_to_forget(&self) -> u32 {
+        self.device.waiters.bytes_to_forget(self.queue)
+    }
+
     /// For the completer: what was in flight when the sender began a reset counts as complete.
-    pub(crate) fn finish_reset(&self, now_ns: u64) {
-        self.release(self.device.waiters.bytes_to_forget(self.queue), now_ns);
+    pub(crate) fn finish_reset(&self, bytes_to_forget: u32, now_ns: u64) {
+        self.release(bytes_to_forget, now_ns);
         self.device.waiters.start_next();
     }
 

@@ -72,7 +72,8 @@ impl Rule {
         if totals.queued_bytes != self.queued_bytes && self.returned_ns.is_none() {
             // An object whose time was not noted went while the rule was last told.
             let sent_ns = totals.first_sent_ns.unwrap_or(before_ns);
-            self.returned_ns = Some(sent_ns);
+            // A sender may have read the clock after the completer.
+            self.returned_ns = Some(sent_ns.min(self.now_ns));
         }
         self.queued_bytes = totals.queued_bytes;
         let units = totals.completed_bytes.wrapping_sub(self.completed_bytes);

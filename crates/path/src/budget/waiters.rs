@@ -199,9 +199,9 @@ impl Waiters {
     pub(super) fn bytes_to_forget(&self, queue: usize) -> u32 {
         let own = &self.queues[queue];
         let completed = own.completed_bytes.load(Ordering::Relaxed);
-        own.reset_bytes
-            .load(Ordering::Acquire)
-            .wrapping_sub(completed)
+        let reset = own.reset_bytes.load(Ordering::Acquire);
+        // Below 0 if a repair counted as complete what was queued after the reset began.
+        (reset.wrapping_sub(completed) as i32).max(0) as u32
     }
 
     pub(super) fn in_flight_bytes(&self) -> u32 {

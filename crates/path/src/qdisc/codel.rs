@@ -1,12 +1,12 @@
 //! One queue whose packets do not wait for long.
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 
-use super::codel_state::{CodelConfig, CodelState, Waiting};
-use super::codel_words::CodelWords;
+use super::bounded_ring::BoundedRing;
+use super::codel_parameters::CodelParameters;
+use super::codel_state::{CodelConfig, CodelRule, CodelState, Waiting};
 use super::table::Make;
-use super::words::{Parameter, Settings};
+use super::tokens::{Parameter, Settings};
 use super::{Backlog, DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Qdisc};
 use crate::packet::{DropReason, Packet, PacketSink};
 
@@ -15,21 +15,17 @@ use crate::packet::{DropReason, Packet, PacketSink};
 pub struct Codel {
     queue: Queue,
     state: CodelState,
-    config: CodelConfig,
+    rule: CodelRule,
     limit_packets: usize,
 }
 
+/// Packets, and since when each waits, in rings of their own: together they are no longer as
+/// aligned as what moves them.
 #[derive(Debug)]
 struct Queue {
-    packets: VecDeque<Stamped>,
-    backlog: Backlog,
-}
-
-/// A packet, and since when it waits.
-#[derive(Debug)]
-struct Stamped {
-    packet: Packet,
-    since_ns: u64,
+    packets: BoundedRing<Packet>,
+    since_ns: BoundedRing<u64>,
+    bytes: u64,
 }
 
 impl Codel {
@@ -37,30 +33,31 @@ impl Codel {
     pub fn new(limit_packets: u32, config: CodelConfig) -> Self {
         Self {
             queue: Queue {
-                packets: VecDeque::with_capacity(super::capacity(limit_packets)),
-                backlog: Backlog::default(),
+                packets: BoundedRing::new(super::capacity(limit_packets)),
+                since_ns: BoundedRing::new(super::capacity(limit_packets)),
+                bytes: 0,
             },
             state: CodelState::default(),
-            config,
-            limit_packets: limit_packets as usize,
+            rule: CodelRule::new(config),
+            limit_packets: super::capacity(limit_packets),
         }
     }
 }
 
 impl Waiting for Queue {
     fn oldest(&mut self) -> Option<(&mut Packet, u64)> {
-        let oldest = self.packets.front_mut()?;
-        Some((&mut oldest.packet, oldest.since_ns))
+        Some((self.packets.first_mut()?, *self.since_ns.first_mut()?))
     }
 
     fn pop(&mut self) -> Option<Packet> {
-        let Stamped { packet, .. } = self.packets.pop_front()?;
-        self.backlog.remove(&packet);
-        Some(packet)
+        // Looked at where it is: what is moved whole is moved in two steps.
+        self.bytes -= u64::from(self.packets.first_mut()?.wire_bytes());
+        self.since_ns.take_first();
+        Some(self.packets.take_first())
     }
 
     fn bytes(&self) -> u64 {
-        self.backlog.bytes
+        self.bytes
     }
 }
 
@@ -69,23 +66,21 @@ impl Qdisc for Codel {
         if !self.accepts(&packet) {
             return sink.dropped(packet, DropReason::QueueFull);
         }
-        self.queue.backlog.add(&packet);
-        self.queue.packets.push_back(Stamped {
-            packet,
-            since_ns: now_ns,
-        });
+        self.queue.bytes += u64::from(packet.wire_bytes());
+        self.queue.since_ns.push(now_ns);
+        self.queue.packets.push(packet);
     }
 
     fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
-        self.state
-            .dequeue(&self.config, now_ns, &mut self.queue, sink)
+        self.state.judge(&self.rule, now_ns, &mut self.queue, sink);
+        self.queue.pop()
     }
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
-        self.queue.backlog = Backlog::default();
-        self.state.emptied();
-        let packets = self.queue.packets.drain(..);
-        packets.for_each(|stamped| gone(stamped.packet));
+        self.state.forget();
+        while let Some(packet) = self.queue.pop() {
+            gone(packet);
+        }
     }
 
     fn accepts(&self, _packet: &Packet) -> bool {
@@ -93,7 +88,10 @@ impl Qdisc for Codel {
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.backlog
+        Backlog {
+            packets: self.queue.packets.len() as u64,
+            bytes: self.queue.bytes,
+        }
     }
 }
 
@@ -112,7 +110,7 @@ impl Default for CodelSettings {
     }
 }
 
-impl CodelWords for CodelSettings {
+impl CodelParameters for CodelSettings {
     fn codel(&mut self) -> &mut CodelConfig {
         &mut self.codel
     }

@@ -42,6 +42,32 @@ impl Default for CodelConfig {
     }
 }
 
+/// What CoDel is told, and what follows from it.
+#[derive(Debug)]
+pub(super) struct CodelRule {
+    config: CodelConfig,
+    /// A packet that waited for less is sent as it is, whatever came before.
+    short_wait_ns: u64,
+}
+
+impl CodelRule {
+    pub fn new(config: CodelConfig) -> Self {
+        let longest_unmarked_ns = config.ce_threshold_ns.unwrap_or(u64::MAX);
+        let short_wait_ns = config.target_ns.min(longest_unmarked_ns.saturating_add(1));
+        Self {
+            config,
+            short_wait_ns,
+        }
+    }
+
+    /// Whether a packet that waits since `since_ns` is sent as it is, whatever came before. False
+    /// also where time went back: judging knows what that means.
+    #[inline(always)]
+    pub fn is_short(&self, since_ns: u64, now_ns: u64) -> bool {
+        now_ns.wrapping_sub(since_ns) < self.short_wait_ns
+    }
+}
+
 /// The packets that a [`CodelState`] judges, oldest first. They are judged where they are: moving
 /// them is what costs.
 pub(super) trait Waiting {
@@ -67,15 +93,32 @@ pub(super) struct CodelState {
 }
 
 impl CodelState {
-    /// The packet to send next; those that waited too long go to `sink`, marked ones are told.
+    /// Drops or marks what waited too long, oldest first: the oldest of what is left then is the
+    /// packet to send next.
     #[inline]
-    pub fn dequeue(
+    pub fn judge(
+        &mut self,
+        rule: &CodelRule,
+        now_ns: u64,
+        queue: &mut impl Waiting,
+        sink: &mut dyn PacketSink,
+    ) {
+        match queue.oldest() {
+            Some((_, since_ns)) if !rule.is_short(since_ns, now_ns) => {
+                self.judge_long_wait(&rule.config, now_ns, queue, sink);
+            }
+            _ => self.forget(),
+        }
+    }
+
+    #[inline(never)]
+    fn judge_long_wait(
         &mut self,
         config: &CodelConfig,
         now_ns: u64,
         queue: &mut impl Waiting,
         sink: &mut dyn PacketSink,
-    ) -> Option<Packet> {
+    ) {
         if self.is_too_long(config, now_ns, queue) {
             self.act(config, now_ns, queue, sink);
         } else {
@@ -87,11 +130,11 @@ impl CodelState {
         {
             mark(packet, sink);
         }
-        queue.pop()
     }
 
-    /// What was learnt of packets that wait is void once none does.
-    pub fn emptied(&mut self) {
+    /// What was learnt of packets that wait is void once none does, or none for long.
+    #[inline]
+    pub fn forget(&mut self) {
         self.drop_after_ns = 0;
         self.dropping = false;
     }
@@ -101,7 +144,7 @@ impl CodelState {
     fn is_too_long(&mut self, config: &CodelConfig, now_ns: u64, queue: &mut impl Waiting) -> bool {
         let all_bytes = queue.bytes();
         let Some((oldest, since_ns)) = queue.oldest() else {
-            self.emptied();
+            self.forget();
             return false;
         };
         let bytes_behind = all_bytes - u64::from(oldest.wire_bytes());

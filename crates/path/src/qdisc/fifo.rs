@@ -2,9 +2,9 @@
 
 use alloc::boxed::Box;
 
-use super::packet_ring::BoundedRing;
+use super::bounded_ring::BoundedRing;
 use super::table::Make;
-use super::words::{Parameter, Settings};
+use super::tokens::{Parameter, Settings};
 use super::{Backlog, Burst, DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Qdisc};
 use crate::packet::{DropReason, Packet, PacketSink};
 
@@ -25,6 +25,24 @@ impl Fifo {
             limit_packets: super::capacity(limit_packets),
         }
     }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// Hands packets to `burst`. Returns whether it has room for more.
+    #[inline(always)]
+    pub(super) fn fill(&mut self, burst: &mut dyn Burst) -> bool {
+        while !self.packets.is_empty() {
+            let packet = self.packets.take_first();
+            self.bytes -= u64::from(packet.wire_bytes());
+            if !burst.push(packet) {
+                return false;
+            }
+        }
+        true
+    }
 }
 
 impl Qdisc for Fifo {
@@ -39,20 +57,14 @@ impl Qdisc for Fifo {
 
     #[inline]
     fn dequeue(&mut self, _now_ns: u64, _sink: &mut dyn PacketSink) -> Option<Packet> {
-        let packet = self.packets.pop()?;
-        self.bytes -= u64::from(packet.wire_bytes());
-        Some(packet)
+        // Looked at where it is: what is moved whole is moved in two steps.
+        self.bytes -= u64::from(self.packets.first_mut()?.wire_bytes());
+        Some(self.packets.take_first())
     }
 
     #[inline(always)]
     fn dequeue_burst(&mut self, _now_ns: u64, burst: &mut dyn Burst) {
-        while !self.packets.is_empty() {
-            let packet = self.packets.take_first();
-            self.bytes -= u64::from(packet.wire_bytes());
-            if !burst.push(packet) {
-                break;
-            }
-        }
+        let _ = self.fill(burst);
     }
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {

@@ -1,15 +1,15 @@
 //! The seam to the disciplines: the only place where packets wait.
 
 mod any;
+mod bounded_ring;
 mod codel;
+mod codel_parameters;
 mod codel_state;
-mod codel_words;
 mod fifo;
 mod fq_codel;
-mod packet_ring;
 mod pfifo_fast;
 mod table;
-mod words;
+mod tokens;
 
 use alloc::boxed::Box;
 
@@ -23,7 +23,7 @@ pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use pfifo_fast::{BandLimit, PfifoFast};
 pub use table::{DISCIPLINES, Discipline, ParseQdiscError, by_name, marks, spelled_out};
 
-use words::Range;
+use tokens::Range;
 
 /// The most packets that a discipline may be told to hold; their frames must exist.
 const MAX_LIMIT_PACKETS: u32 = 1_000_000;
@@ -46,18 +46,6 @@ pub struct Backlog {
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-}
-
-impl Backlog {
-    fn add(&mut self, packet: &Packet) {
-        self.packets += 1;
-        self.bytes += u64::from(packet.wire_bytes());
-    }
-
-    fn remove(&mut self, packet: &Packet) {
-        self.packets -= 1;
-        self.bytes -= u64::from(packet.wire_bytes());
-    }
 }
 
 /// Where a burst of packets goes: those to send, and those that are dropped or marked on the way.

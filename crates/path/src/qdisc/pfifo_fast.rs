@@ -3,8 +3,8 @@
 use alloc::boxed::Box;
 
 use super::table::Make;
-use super::words::{Parameter, Settings};
-use super::{Backlog, DEFAULT_LIMIT_PACKETS, Fifo, LIMIT_PACKETS, Qdisc};
+use super::tokens::{Parameter, Settings};
+use super::{Backlog, Burst, DEFAULT_LIMIT_PACKETS, Fifo, LIMIT_PACKETS, Qdisc};
 use crate::packet::{DropReason, Packet, PacketSink};
 
 /// Band of each priority, 0 served first: the map that `tc qdisc show` prints.
@@ -25,7 +25,6 @@ pub enum BandLimit {
 #[derive(Debug)]
 pub struct PfifoFast {
     bands: [Fifo; 3],
-    backlog: Backlog,
     limit_packets: u32,
     scope: BandLimit,
 }
@@ -36,7 +35,6 @@ impl PfifoFast {
         let bands = core::array::from_fn(|_| Fifo::new(limit_packets));
         Self {
             bands,
-            backlog: Backlog::default(),
             limit_packets,
             scope,
         }
@@ -49,36 +47,40 @@ impl PfifoFast {
 
 impl Qdisc for PfifoFast {
     fn enqueue(&mut self, packet: Packet, now_ns: u64, sink: &mut dyn PacketSink) {
-        if !self.accepts(&packet) {
+        if self.scope == BandLimit::Total && !self.accepts(&packet) {
             return sink.dropped(packet, DropReason::QueueFull);
         }
-        self.backlog.add(&packet);
         self.bands[Self::band_of(&packet)].enqueue(packet, now_ns, sink);
     }
 
     fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
-        let packet = self
-            .bands
-            .iter_mut()
-            .find_map(|band| band.dequeue(now_ns, sink))?;
-        self.backlog.remove(&packet);
-        Some(packet)
+        let mut bands = self.bands.iter_mut();
+        bands.find(|band| !band.is_empty())?.dequeue(now_ns, sink)
+    }
+
+    fn dequeue_burst(&mut self, _now_ns: u64, burst: &mut dyn Burst) {
+        // Nothing is enqueued meanwhile: a band that ran empty stays so.
+        let _ = self.bands.iter_mut().all(|band| band.fill(burst));
     }
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
-        self.backlog = Backlog::default();
         self.bands.iter_mut().for_each(|band| band.drain(gone));
     }
 
     fn accepts(&self, packet: &Packet) -> bool {
         match self.scope {
             BandLimit::Each => self.bands[Self::band_of(packet)].accepts(packet),
-            BandLimit::Total => self.backlog.packets < u64::from(self.limit_packets),
+            BandLimit::Total => self.backlog().packets < u64::from(self.limit_packets),
         }
     }
 
     fn backlog(&self) -> Backlog {
-        self.backlog
+        let mut all = Backlog::default();
+        for band in &self.bands {
+            all.packets += band.backlog().packets;
+            all.bytes += band.backlog().bytes;
+        }
+        all
     }
 }
 

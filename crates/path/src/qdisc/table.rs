@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 
-use super::words::{self, Range, Settings, Words};
+use super::tokens::{self, Range, Settings, Tokens};
 use super::{Qdisc, codel, fifo, fq_codel, pfifo_fast};
 
 /// One discipline, which can be chosen by its name.
@@ -12,8 +12,8 @@ pub struct Discipline {
     /// The name that `tc` uses.
     pub name: &'static str,
     write_usage: fn(&mut fmt::Formatter<'_>) -> fmt::Result,
-    make: fn(&mut Words<'_>) -> Result<Box<dyn Qdisc + Send>, ParseQdiscError>,
-    spell: fn(&mut Words<'_>) -> Result<String, ParseQdiscError>,
+    make: fn(&mut Tokens<'_>) -> Result<Box<dyn Qdisc + Send>, ParseQdiscError>,
+    spell: fn(&mut Tokens<'_>) -> Result<String, ParseQdiscError>,
 }
 
 /// Every discipline. A new one is a line here.
@@ -33,9 +33,9 @@ impl Discipline {
     const fn of<S: Make>() -> Self {
         Self {
             name: S::NAME,
-            write_usage: words::write_usage::<S>,
-            make: |words| words::read::<S>(words).map(S::make),
-            spell: |words| words::read::<S>(words).map(|settings| words::write(&settings)),
+            write_usage: tokens::write_usage::<S>,
+            make: |tokens| tokens::read::<S>(tokens).map(S::make),
+            spell: |tokens| tokens::read::<S>(tokens).map(|settings| tokens::write(&settings)),
         }
     }
 
@@ -56,7 +56,7 @@ impl fmt::Display for Usage<'_> {
 /// Why a discipline was not understood, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseQdiscError {
-    /// Position of the offending word's first character, from 1.
+    /// Position of the offending token's first character, from 1.
     pub position: usize,
     pub(super) what: What,
 }
@@ -65,7 +65,7 @@ pub struct ParseQdiscError {
 pub(super) enum What {
     UnknownName,
     /// No parameter of the discipline with this name.
-    UnknownWord(&'static str),
+    UnknownParameter(&'static str),
     /// No value for the parameter with this name.
     BadValue(&'static str, Range),
 }
@@ -83,7 +83,7 @@ impl fmt::Display for ParseQdiscError {
                 }
                 Ok(())
             }
-            What::UnknownWord(name) => {
+            What::UnknownParameter(name) => {
                 write!(f, "unknown parameter at position {at}; allowed:")?;
                 let named = |discipline: &&Discipline| discipline.name == name;
                 match DISCIPLINES.iter().find(named) {
@@ -91,8 +91,8 @@ impl fmt::Display for ParseQdiscError {
                     None => Ok(()),
                 }
             }
-            What::BadValue(word, range) => {
-                write!(f, "bad {word} at position {at}; allowed: {range}")
+            What::BadValue(keyword, range) => {
+                write!(f, "bad {keyword} at position {at}; allowed: {range}")
             }
         }
     }
@@ -103,10 +103,10 @@ impl core::error::Error for ParseQdiscError {}
 /// Makes the discipline that `text` spells, such as `codel limit 1000 target 5ms`.
 ///
 /// # Errors
-/// Says which word was not understood and what is allowed.
+/// Says which token was not understood and what is allowed.
 pub fn by_name(text: &str) -> Result<Box<dyn Qdisc + Send>, ParseQdiscError> {
-    let (discipline, mut words) = named(text)?;
-    (discipline.make)(&mut words)
+    let (discipline, mut tokens) = named(text)?;
+    (discipline.make)(&mut tokens)
 }
 
 /// What `text` means with every parameter written out, as `tc` would show it.
@@ -114,24 +114,24 @@ pub fn by_name(text: &str) -> Result<Box<dyn Qdisc + Send>, ParseQdiscError> {
 /// # Errors
 /// As [`by_name`].
 pub fn spelled_out(text: &str) -> Result<String, ParseQdiscError> {
-    let (discipline, mut words) = named(text)?;
-    (discipline.spell)(&mut words)
+    let (discipline, mut tokens) = named(text)?;
+    (discipline.spell)(&mut tokens)
 }
 
 /// Whether the discipline that `text` spells marks packets instead of dropping them, so that its
 /// senders had better understand marks. False for a text that is not understood.
 pub fn marks(text: &str) -> bool {
     let marks = |text: String| {
-        let mut words = text.split(' ');
-        words.any(|word| matches!(word, "ecn" | "ce_threshold"))
+        let mut tokens = text.split(' ');
+        tokens.any(|token| matches!(token, "ecn" | "ce_threshold"))
     };
     spelled_out(text).is_ok_and(marks)
 }
 
-/// The discipline that `text` begins with, and the words after its name.
-fn named(text: &str) -> Result<(&'static Discipline, Words<'_>), ParseQdiscError> {
-    let mut words = Words::of(text);
-    let (position, name) = words.next().unwrap_or((1, ""));
+/// The discipline that `text` begins with, and the tokens after its name.
+fn named(text: &str) -> Result<(&'static Discipline, Tokens<'_>), ParseQdiscError> {
+    let mut tokens = Tokens::of(text);
+    let (position, name) = tokens.next().unwrap_or((1, ""));
     let unknown = ParseQdiscError {
         position,
         what: What::UnknownName,
@@ -139,6 +139,6 @@ fn named(text: &str) -> Result<(&'static Discipline, Words<'_>), ParseQdiscError
     DISCIPLINES
         .iter()
         .find(|discipline| discipline.name == name)
-        .map(|discipline| (discipline, words))
+        .map(|discipline| (discipline, tokens))
         .ok_or(unknown)
 }

@@ -21,6 +21,9 @@ use crate::sharing::{Sharing, Wide};
 pub(crate) struct CompleteSide<L> {
     rule: L,
     unit: Unit,
+    /// By how much the limit that an operator reads is above the one that the ledger holds: a depth
+    /// in packets admits one less than a soft limit.
+    shown_above: u32,
     pub(super) ledger: CompleterLedger,
     /// What packets of this epoch are marked with, and the reset that began it.
     mark: SentMark,
@@ -34,6 +37,9 @@ pub(crate) struct CompleteSide<L> {
     stall_due_ns: u64,
     /// When to look again at a device that stands still, in ns.
     stalled_until_ns: u64,
+    /// Since when the ledger is right, in ns: the age of what was in flight before a reset or a
+    /// repair says nothing.
+    right_since_ns: u64,
     restart_slots: u32,
     reap_budget_packets: u32,
     /// A round that failed started the queue again, and its caller was not told.
@@ -45,12 +51,13 @@ pub(crate) struct CompleteSide<L> {
 
 /// What was handed back and not yet accounted for. Kept with the queue, so that what a sink that
 /// panics has seen is counted by the next round.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Reaped {
     /// Of this epoch.
     done: Count,
-    /// Of the next, whose reset this half has not seen yet.
+    /// Of a later one, whose reset this half has not ended yet, and its mark.
     next: Count,
+    next_mark: SentMark,
     late_packets: u32,
     stray_packets: u32,
     orphaned_packets: u32,
@@ -66,6 +73,11 @@ struct Count {
 }
 
 impl Count {
+    const NOTHING: Self = Self {
+        packets: 0,
+        bytes: 0,
+    };
+
     #[inline]
     fn add(&mut self, bytes: u32) {
         self.packets += 1;
@@ -83,6 +95,38 @@ impl Count {
 }
 
 impl Reaped {
+    const NOTHING: Self = Self {
+        done: Count::NOTHING,
+        next: Count::NOTHING,
+        next_mark: SentMark::NEVER,
+        late_packets: 0,
+        stray_packets: 0,
+        orphaned_packets: 0,
+        is_odd: false,
+    };
+
+    /// A new epoch: what was sent in another does not count any more.
+    fn begin_epoch(&mut self, mark: SentMark) {
+        let (done, next) = (self.done, core::mem::take(&mut self.next));
+        self.late_packets += done.packets;
+        self.done = Count::NOTHING;
+        if self.next_mark == mark {
+            self.done = next;
+        } else {
+            self.late_packets += next.packets;
+        }
+    }
+
+    /// Counts a packet of an epoch that began after the one that this half is in.
+    fn count_next(&mut self, bytes: u32, newest: SentMark) {
+        if self.next_mark != newest {
+            // Another reset began since: what it does not count was sent before it.
+            self.late_packets += core::mem::take(&mut self.next).packets;
+            self.next_mark = newest;
+        }
+        self.next.add(bytes);
+    }
+
     /// Counts a packet that came back, and says whether anybody knows whose it is. `newest` is the
     /// mark of the epoch that the sender began last.
     #[inline]
@@ -109,7 +153,7 @@ impl Reaped {
         if sent == mark {
             self.done.add(bytes);
         } else if sent == newest {
-            self.next.add(bytes);
+            self.count_next(bytes, newest);
         } else if sent.is_of_queue(mark) {
             self.late_packets += 1;
         } else {
@@ -125,15 +169,17 @@ impl<L: Limit> CompleteSide<L> {
         Self {
             ledger: CompleterLedger::new(rule.limit()),
             unit: rule.unit(),
+            shown_above: rule.config().limit.wrapping_sub(rule.limit()),
             rule,
             mark,
             reset: 0,
-            reaped: Reaped::default(),
+            reaped: Reaped::NOTHING,
             chain_is_open: false,
             cadence,
             stall: StallWatch::new(config.stall_threshold_ns),
             stall_due_ns: 0,
             stalled_until_ns: 0,
+            right_since_ns: 0,
             restart_slots,
             reap_budget_packets: config.reap_budget_packets,
             schedule_owed: false,
@@ -149,7 +195,9 @@ impl<L: Limit> CompleteSide<L> {
         completions: &mut C,
         at: Context<'_, S, P>,
     ) -> Result<Completed, CompleteError<C::Error>> {
-        self.finish_reset(shared, at.now_ns, at.probe);
+        if M::OBSERVED {
+            self.finish_reset(shared, at.now_ns, at.probe);
+        }
         let (reaped, ledger, mark) = (&mut self.reaped, &self.ledger, self.mark);
         let newest = || mark.after_resets(ledger.reset_begun(&shared.ledger));
         let sink = at.sink;
@@ -218,11 +266,17 @@ impl<L: Limit> CompleteSide<L> {
         now_ns: u64,
         probe: &mut P,
     ) -> u32 {
-        // Whoever sees a packet of the next epoch sees that it has begun.
+        // Whoever sees a packet of a later epoch sees that it has begun.
         self.finish_reset(shared, now_ns, probe);
         let counters = &shared.published.completer;
-        let odd = core::mem::take(&mut self.reaped);
-        self.reaped.done = odd.done;
+        let odd = self.reaped;
+        self.reaped = Reaped {
+            done: odd.done,
+            next: odd.next,
+            next_mark: odd.next_mark,
+            is_odd: odd.next.packets > 0,
+            ..Reaped::NOTHING
+        };
         count_up(&counters.late_packets, u64::from(odd.late_packets));
         count_up(&counters.stray_packets, u64::from(odd.stray_packets));
         count_up(&counters.orphaned_packets, u64::from(odd.orphaned_packets));
@@ -256,7 +310,7 @@ impl<L: Limit> CompleteSide<L> {
                 probe.event(now_ns, Event::Limit(self.rule.config().limit));
             }
         }
-        if let Some(budget) = &self.budget
+        if let Some(budget) = self.budget::<M>()
             && done.packets > 0
         {
             budget.release(done.bytes, now_ns);
@@ -293,7 +347,7 @@ impl<L: Limit> CompleteSide<L> {
     fn count<M: Sharing>(&mut self, shared: &Shared<M>, units: u32, more: bool, now_ns: u64) {
         let ledger = &shared.ledger;
         let side = self.ledger.sender_side(ledger);
-        debug_assert!(units <= side.in_flight, "only what was sent is counted");
+        // What a repair took for lost may come back after all: it is complete already.
         let units = units.min(side.in_flight);
         let round = Round {
             now_ns,
@@ -311,24 +365,33 @@ impl<L: Limit> CompleteSide<L> {
         }
         self.ledger.completed(ledger, units, limit);
         if M::OBSERVED {
-            shared.published.limit(limit);
+            shared.published.limit(limit.wrapping_add(self.shown_above));
         }
         self.chain_is_open = more;
         self.stall
             .completed(side.num_queued, self.ledger.num_completed(), now_ns);
     }
 
+    /// The budget, which only a queue can have that others may start.
+    #[inline]
+    fn budget<M: Sharing>(&self) -> Option<&Member> {
+        if M::OBSERVED {
+            self.budget.as_ref()
+        } else {
+            None
+        }
+    }
+
     /// Clears each stop whose reason is gone. Returns whether the sender must be run.
     #[inline]
     fn restart<M: Sharing, C: Completions>(&self, shared: &Shared<M>, completions: &C) -> bool {
         M::full_fence();
-        let asked = shared.reset_asked() != self.reset;
+        let asked = M::OBSERVED && shared.reset_asked() != self.reset;
         if shared.is_open() && !asked {
-            return self.budget.as_ref().is_some_and(Member::starts_itself);
+            return self.budget::<M>().is_some_and(Member::starts_itself);
         }
         let stack = shared.stack.open_if_fenced(|| {
-            self.ledger.has_room(&shared.ledger)
-                && self.budget.as_ref().is_none_or(Member::may_start)
+            self.ledger.has_room(&shared.ledger) && self.budget::<M>().is_none_or(Member::may_start)
         });
         let driver = shared
             .driver
@@ -338,7 +401,7 @@ impl<L: Limit> CompleteSide<L> {
             shared.room.notify(|| true);
         }
         // A queue that runs now shares what is left when it is through.
-        schedule || self.budget.as_ref().is_some_and(Member::starts_itself)
+        schedule || self.budget::<M>().is_some_and(Member::starts_itself)
     }
 
     /// Looks for a stall without waiting for a completion that may never come.
@@ -362,7 +425,7 @@ impl<L: Limit> CompleteSide<L> {
     fn find_stall<M: Sharing>(&mut self, shared: &Shared<M>, now_ns: u64) -> Option<Stall> {
         let queued = self.ledger.sender_side(&shared.ledger).num_queued;
         let completed = self.ledger.num_completed();
-        let busy_since_ns = shared.ledger.busy_since_ns();
+        let busy_since_ns = shared.ledger.busy_since_ns().max(self.right_since_ns);
         let stall = self.stall.check(queued, completed, busy_since_ns, now_ns);
         self.stall_due_ns = match self.stall.threshold_ns() {
             0 => u64::MAX,
@@ -391,8 +454,11 @@ impl<L: Limit> CompleteSide<L> {
         if in_flight == 0 || self.stall.threshold_ns() == 0 {
             return cadence_ns;
         }
+        let threshold_ns = self.stall.threshold_ns();
+        let busy_since_ns = shared.ledger.busy_since_ns().max(self.right_since_ns);
+        let oldest_ns = busy_since_ns.saturating_add(threshold_ns).saturating_add(1);
         // While it stands still, once in a threshold is enough.
-        let stall_ns = self.stall_due_ns.max(self.stalled_until_ns);
+        let stall_ns = oldest_ns.max(self.stall_due_ns).max(self.stalled_until_ns);
         Some(cadence_ns.map_or(stall_ns, |cadence_ns| cadence_ns.min(stall_ns)))
     }
 
@@ -418,11 +484,15 @@ impl<L: Limit> CompleteSide<L> {
         now_ns: u64,
         probe: &mut P,
     ) {
+        let forgotten_bytes = self.budget::<M>().map(Member::bytes_to_forget);
+        let Some(boundary) = self.ledger.reset_boundary(&shared.ledger, begun) else {
+            // The sender begins one more just now, and wakes this half when it has.
+            return;
+        };
         self.reset = begun;
         self.mark = self.mark.after_resets(begun);
         self.reaped.is_odd = true;
-        self.reaped.late_packets += self.reaped.done.packets;
-        self.reaped.done = core::mem::take(&mut self.reaped.next);
+        self.reaped.begin_epoch(self.mark);
         self.rule.reset(now_ns);
         self.chain_is_open = false;
         if let Some(cadence) = &mut self.cadence {
@@ -430,10 +500,12 @@ impl<L: Limit> CompleteSide<L> {
         }
         self.stall.reset();
         self.stall_due_ns = 0;
+        self.right_since_ns = now_ns;
         count_up(&shared.published.completer.resets, 1);
-        self.ledger.finish_reset(&shared.ledger, self.rule.limit());
-        if let Some(budget) = &self.budget {
-            budget.finish_reset(now_ns);
+        self.ledger
+            .finish_reset(&shared.ledger, boundary, self.rule.limit());
+        if let (Some(budget), Some(bytes)) = (self.budget::<M>(), forgotten_bytes) {
+            budget.finish_reset(bytes, now_ns);
         }
         shared.stack.open();
         shared.driver.open();
@@ -474,9 +546,10 @@ impl<L: Limit> CompleteSide<L> {
         }
         self.stall.reset();
         self.stall_due_ns = 0;
+        self.right_since_ns = now_ns;
         self.ledger
             .set_in_flight(&shared.ledger, in_flight, self.rule.limit());
-        if let Some(budget) = &self.budget {
+        if let Some(budget) = self.budget::<M>() {
             budget.correct(in_ring.bytes, now_ns);
         }
         count_up(&shared.published.completer.repairs, 1);

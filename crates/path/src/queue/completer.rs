@@ -156,8 +156,8 @@ impl<C: Completions, L: Limit, P: Probe> Completer<C, L, P> {
     /// Call it when the device interrupts, and when [`next_wakeup`](Self::next_wakeup) says so.
     ///
     /// # Errors
-    /// See [`CompleteError`]. Packets and room came back all the same. A start that an error hid is
-    /// told by the next round that succeeds.
+    /// See [`CompleteError`]. Packets and room came back all the same. Complete again after an error:
+    /// what it hid (a start, a stall, more that is finished) is told by the next round that succeeds.
     pub fn complete<S: PacketSink + ?Sized>(
         &mut self,
         now_ns: u64,

@@ -257,8 +257,8 @@ impl<D: Completions, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
     /// Follow with [`run`](Self::run) if it says `schedule`.
     ///
     /// # Errors
-    /// See [`CompleteError`]. Packets and room came back all the same: run the queue after an error
-    /// too. A start that an error hid is told by the next round that succeeds.
+    /// See [`CompleteError`]. Packets and room came back all the same. Complete again after an error:
+    /// what it hid (a start, a stall, more that is finished) is told by the next round that succeeds.
     #[inline]
     pub fn complete<S: PacketSink + ?Sized>(
         &mut self,

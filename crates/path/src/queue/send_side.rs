@@ -127,12 +127,24 @@ impl<Q: Qdisc> SendSide<Q> {
         ring: &mut R,
         mut at: Context<'_, S, P>,
     ) -> Stop<R::Error> {
-        self.begin_reset(shared);
+        if M::OBSERVED {
+            self.begin_reset(shared);
+        }
         let stop = self.run_until_stopped(shared, ring, &mut at);
-        if let Some(budget) = &self.budget {
+        if let Some(budget) = self.budget::<M>() {
             budget.share_room();
         }
         stop
+    }
+
+    /// The budget, which only a queue can have that others may start.
+    #[inline]
+    fn budget<M: Sharing>(&self) -> Option<&Member> {
+        if M::OBSERVED {
+            self.budget.as_ref()
+        } else {
+            None
+        }
     }
 
     /// Begins a reset that was asked for: what was sent until now does not count any more.
@@ -141,10 +153,10 @@ impl<Q: Qdisc> SendSide<Q> {
         let asked = shared.reset_asked();
         if asked != self.ledger.reset_begun(&shared.ledger) {
             self.mark = self.mark.after_resets(asked);
-            if let Some(budget) = &self.budget {
-                budget.begin_reset();
-            }
-            self.ledger.begin_reset(&shared.ledger, asked);
+            let budget = self.budget.as_ref();
+            self.ledger.begin_reset(&shared.ledger, asked, || {
+                budget.inspect(|budget| budget.begin_reset());
+            });
             shared.completer_waker.wake_by_ref();
         }
     }
@@ -199,7 +211,11 @@ impl<Q: Qdisc> SendSide<Q> {
             shared,
             ledger: &mut self.ledger,
             kick_owed: &mut self.kick_owed,
-            budget: self.budget.as_ref(),
+            budget: if M::OBSERVED {
+                self.budget.as_ref()
+            } else {
+                None
+            },
             unit: self.unit,
             mark: self.mark,
             burst_packets: self.burst_packets,
@@ -310,8 +326,8 @@ fn has_room<M: Sharing>(
 ) -> bool {
     let has_room = ledger.has_room(&shared.ledger);
     match budget {
-        None => has_room,
-        Some(budget) => budget.acquire(has_room),
+        Some(budget) if M::OBSERVED => budget.acquire(has_room),
+        _ => has_room,
     }
 }
 
@@ -344,7 +360,6 @@ impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Sending<'_, '_, M,
         } else if self.left_packets == 0 {
             BurstEnd::Full
         } else {
-            self.end = BurstEnd::Empty;
             return true;
         };
         false
@@ -354,7 +369,7 @@ impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Sending<'_, '_, M,
     #[inline]
     fn count(&mut self, units: u32, bytes: u32) -> bool {
         let (ledger, now_ns) = (&self.shared.ledger, self.at.now_ns);
-        let Some(budget) = self.budget else {
+        let Some(budget) = self.budget.filter(|_| M::OBSERVED) else {
             return self.ledger.queued(ledger, units, now_ns).is_ok();
         };
         let counted = budget.can_count(bytes) && self.ledger.queued(ledger, units, now_ns).is_ok();
@@ -365,8 +380,7 @@ impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Sending<'_, '_, M,
     }
 
     /// The device does not take the packet: as if it had never been sent.
-    #[cold]
-    #[inline(never)]
+    #[inline]
     fn refuse(&mut self, packet: Packet, units: u32) {
         self.ledger.unqueue(&self.shared.ledger, units);
         if let Some(budget) = self.budget {
@@ -394,10 +408,10 @@ impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burst
         packet.sent = self.mark;
         self.sent_bytes += u64::from(bytes);
         self.at.probe.event(now_ns, Event::Sent(&packet));
-        self.left_packets -= 1;
         if let Err(packet) = self.ring.submit(packet, now_ns) {
             self.refuse(packet, units);
         }
+        self.left_packets -= 1;
         self.goes_on()
     }
 }
@@ -446,7 +460,7 @@ impl<M: Sharing, R, S: ?Sized, P> Drop for Sending<'_, '_, M, R, S, P> {
         let sent = u64::from(submitted - self.refused_packets);
         add(&counters.sent_packets, sent);
         add(&counters.sent_bytes, self.sent_bytes);
-        *self.kick_owed |= submitted > 0;
+        *self.kick_owed |= sent > 0;
     }
 }
 

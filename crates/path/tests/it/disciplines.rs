@@ -281,7 +281,7 @@ proptest! {
                     let mut packet = packet.with_memory(step.bytes + 700);
                     (packet.priority, packet.flow) = (step.class, (step.class % 5).into());
                     packet.set_ecn([Ecn::NotCapable, Ecn::Capable, Ecn::Marked][step.class as usize % 3]);
-                    count(&mut went_in, step.bytes);
+                    count(&mut went_in, step.bytes.max(1));
                     let accepts = discipline.accepts(&packet);
                     discipline.enqueue(packet, now_ns, &mut books);
                     prop_assert_eq!(accepts, ended == books.dropped.len(), "accepts: {}", text);
@@ -292,7 +292,7 @@ proptest! {
                     prop_assert_eq!(discipline.backlog().packets, 0, "none comes: {}", text);
                 }
                 for &(frame, _) in &books.dropped[ended..] {
-                    count(&mut came_out, steps[frame as usize].bytes);
+                    count(&mut came_out, steps[frame as usize].bytes.max(1));
                     frames.push(frame);
                 }
                 let waits = discipline.backlog();
@@ -332,7 +332,8 @@ fn variants(name: &str) -> Vec<String> {
 
 fn count(total: &mut Backlog, bytes: u32) {
     total.packets += 1;
-    total.bytes += u64::from(bytes);
+    // An empty packet counts as one byte.
+    total.bytes += u64::from(bytes.max(1));
 }
 
 #[derive(Debug, Clone)]

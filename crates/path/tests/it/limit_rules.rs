@@ -1,29 +1,13 @@
 //! The rules that size by need, on patterns of completions: what they hold against the smallest
 //! fixed limit with the same promise, and what they lose.
 
+use crate::support::Random;
 use crate::trace::{Pattern, Played, optimum, play};
 use taut_dql::Config;
 use taut_path::limit::{Dynamic, Ladder, Limit, Need};
 
 const US: u64 = 1_000;
 const SECOND_NS: u64 = 1_000_000_000;
-
-/// splitmix64: the same numbers on every machine.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-}
 
 /// Interrupts for `seconds`, `gap_ns` apart, each with a sender that is late by `delay_ns`.
 fn interrupts(

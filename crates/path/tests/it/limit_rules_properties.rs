@@ -147,12 +147,12 @@ fn never_raised<L: Limit>(limit: L, steps: &[(u32, u64, u64, bool)]) -> Result<(
         let bytes = (u64::from(ruled.in_flight()) * parts / 16) as u32;
         let had_room = ruled.has_room();
         ruled.completed(bytes, now_ns, false);
-        // A round of nothing is no interval.
-        quiet = match () {
-            () if refused || !had_room => 0,
-            () if bytes > 0 => quiet + 1,
-            () => quiet,
-        };
+        if refused || !had_room {
+            quiet = 0;
+        } else if bytes > 0 {
+            // A round of nothing is no interval.
+            quiet += 1;
+        }
         if quiet > 2 {
             prop_assert!(ruled.limit() <= before);
         }

@@ -1,4 +1,4 @@
-//! Model checks of the second gate: two queues, two reapers, one budget.
+//! Model checks of the second gate: two queues, two completers, one budget.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --test models budget::`
 
@@ -6,61 +6,61 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::support::{Counts, Nothing, PACKET_BYTES, Reap, Submit, pair, send_until_asleep};
-use taut_path::budget::{self, Budgeted, Setup};
-use taut_path::limit::Fixed;
+use taut_dql::{Config, Error};
+use taut_path::budget;
+use taut_path::limit::{Fixed, Limit, NamedLimit, Round};
 use taut_path::qdisc::Fifo;
-use taut_path::queue::{QueueConfig, Reaper, Sender};
-use taut_path::{Frame, Packet};
-
-type Limited = Budgeted<Fixed, Fixed>;
+use taut_path::queue::{Completer, Sender};
+use taut_path::{AnyLimit, Frame, Packet};
 
 /// One queue of the device, with packets in its discipline.
 struct Queue {
-    sender: Sender<Limited>,
-    reaper: Reaper<Limited>,
-    submit: Submit,
-    reap: Reap,
+    sender: Sender<Submit, Fifo>,
+    completer: Completer<Reap, Fixed>,
     counts: Arc<Counts>,
 }
 
 /// Two queues with `packets` each under a budget that holds one object, and the one more that a soft
 /// limit admits.
-fn two_queues<const LOOKS_AGAIN: bool>(packets: [u32; 2]) -> [Queue; 2] {
-    let setup = |_| Setup {
-        discipline: Box::new(Fifo::new(4)) as _,
-        limit: Fixed::off(),
-        config: QueueConfig::new(8),
-    };
-    let setups = [0, 1].map(setup).into();
-    let split = if LOOKS_AGAIN {
-        budget::split
-    } else {
-        budget::split_without_a_second_look
-    };
-    let (_, halves) = split(Fixed::bytes(PACKET_BYTES), 0, setups, 0).expect("valid settings");
-    let queues: Vec<Queue> = halves
+fn two_queues(looks_again: bool, rule: AnyLimit, packets: [u32; 2]) -> [Queue; 2] {
+    let (queues, counts): (Vec<_>, Vec<_>) = packets
         .into_iter()
-        .zip(packets)
-        .map(|((mut sender, reaper), packets)| {
+        .map(|packets| {
+            let (submit, reap, counts) = pair(8);
+            let mut queue = taut_path::Queue::builder(submit, reap)
+                .with_limit(Fixed::off())
+                .with_qdisc(Fifo::new(4))
+                .build(0)
+                .expect("valid settings");
             for index in 0..packets {
                 let packet = Packet::new(Frame::new(index), PACKET_BYTES);
-                sender.enqueue(packet, 0, &mut Nothing, &mut ());
+                queue.enqueue(packet, 0, &mut Nothing);
             }
-            let (submit, reap, counts) = pair(8);
-            Queue {
-                sender,
-                reaper,
-                submit,
-                reap,
-                counts,
-            }
+            (queue, counts)
         })
-        .collect();
+        .unzip();
+    let join = if looks_again {
+        budget::join
+    } else {
+        budget::join_without_a_second_look
+    };
+    let (_, halves) = join(rule, 0, queues, 0).expect("the rule counts bytes");
+    let queues = halves.into_iter().zip(counts);
+    let queues = queues.map(|((sender, completer, _), counts)| Queue {
+        sender,
+        completer,
+        counts,
+    });
+    let queues: Vec<Queue> = queues.collect();
     queues.try_into().ok().expect("two were set up")
 }
 
+fn one_object() -> AnyLimit {
+    AnyLimit::bytes(PACKET_BYTES)
+}
+
 /// A queue that sleeps has a wake-up behind it, or something in flight whose completion is to come.
-fn assert_not_lost(asleep: bool, wakeups: u64, in_device: u32) {
+fn assert_not_lost(asleep: bool, wakeups: u32, in_device: u32) {
     assert!(
         !asleep || wakeups > 0 || in_device > 0,
         "lost wake-up: asleep, and nothing in flight"
@@ -68,37 +68,35 @@ fn assert_not_lost(asleep: bool, wakeups: u64, in_device: u32) {
 }
 
 /// One queue waits for room that the other's completion gives back, both at the same time.
-fn one_waits_while_the_other_completes<const LOOKS_AGAIN: bool>() {
+fn one_waits_while_the_other_completes(looks_again: bool) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
-    model.check(|| {
-        let [mut first, mut second] = two_queues::<LOOKS_AGAIN>([2, 3]);
+    model.check(move || {
+        let [mut first, mut second] = two_queues(looks_again, one_object(), [2, 3]);
         // The first fills the budget.
-        assert!(send_until_asleep(&mut first.sender, &mut first.submit));
+        assert!(send_until_asleep(&mut first.sender));
         let completer = {
             let Queue {
                 mut sender,
-                mut submit,
-                mut reaper,
-                mut reap,
+                mut completer,
                 ..
             } = first;
             thread::spawn(move || {
-                let round = reaper.complete(&mut reap, 1, &mut Nothing, &mut ());
+                let round = completer.complete(1, &mut Nothing);
                 // It was first in line, and has nothing left to send.
                 if round
                     .expect("the driver reports what it was given")
                     .schedule
                 {
-                    send_until_asleep(&mut sender, &mut submit);
+                    send_until_asleep(&mut sender);
                 }
             })
         };
-        let asleep = send_until_asleep(&mut second.sender, &mut second.submit);
-        completer.join().expect("the reaper does not panic");
+        let asleep = send_until_asleep(&mut second.sender);
+        completer.join().expect("the completer does not panic");
         // All of the first is complete, so there is room in the budget: nobody may wait for it but
         // for a wake-up that has come. Its own completions are not looked at here.
-        let wakeups = second.reaper.wakeups();
+        let wakeups = second.completer.wakeups();
         let room = second.counts.submitted() <= 1;
         assert!(
             !asleep || wakeups > 0 || !room,
@@ -109,13 +107,13 @@ fn one_waits_while_the_other_completes<const LOOKS_AGAIN: bool>() {
 
 #[test]
 fn a_queue_that_waits_for_the_budget_is_started_by_the_others_completion() {
-    one_waits_while_the_other_completes::<true>();
+    one_waits_while_the_other_completes(true);
 }
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
 fn a_queue_that_does_not_look_at_the_budget_again_loses_a_wake_up() {
-    one_waits_while_the_other_completes::<false>();
+    one_waits_while_the_other_completes(false);
 }
 
 /// Both complete at the same time, while both wait.
@@ -124,24 +122,98 @@ fn two_completions_at_once_leave_nobody_behind() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(|| {
-        let [mut first, mut second] = two_queues::<true>([4, 4]);
-        assert!(send_until_asleep(&mut first.sender, &mut first.submit));
-        assert!(send_until_asleep(&mut second.sender, &mut second.submit));
-        let complete = |mut reaper: Reaper<Limited>, mut reap: Reap| {
-            reaper
-                .complete(&mut reap, 1, &mut Nothing, &mut ())
-                .expect("the driver reports what it was given");
-            (reaper.wakeups(), reap.reaped)
+        let [mut first, mut second] = two_queues(true, one_object(), [4, 4]);
+        assert!(send_until_asleep(&mut first.sender));
+        assert!(send_until_asleep(&mut second.sender));
+        let complete = |mut completer: Completer<Reap, Fixed>| {
+            let round = completer.complete(1, &mut Nothing);
+            assert!(round.is_ok(), "the driver reports what it was given");
+            (completer.wakeups(), completer.completions().reaped)
         };
-        let (reaper, reap) = (second.reaper, second.reap);
-        let other = thread::spawn(move || complete(reaper, reap));
-        let (wakeups, reaped) = complete(first.reaper, first.reap);
-        let (other_wakeups, other_reaped) = other.join().expect("the reaper does not panic");
+        let completer = second.completer;
+        let other = thread::spawn(move || complete(completer));
+        let (wakeups, reaped) = complete(first.completer);
+        let (other_wakeups, other_reaped) = other.join().expect("the completer does not panic");
         assert_not_lost(true, wakeups, first.counts.submitted() - reaped);
         assert_not_lost(
             true,
             other_wakeups,
             second.counts.submitted() - other_reaped,
         );
+    });
+}
+
+/// A fixed limit that takes no round whose times are impossible.
+#[derive(Debug, Clone)]
+struct Strict(Fixed);
+
+impl Limit for Strict {
+    fn begin(&mut self, now_ns: u64) {
+        self.0.begin(now_ns);
+    }
+
+    fn limit(&self) -> u32 {
+        self.0.limit()
+    }
+
+    fn completed(&mut self, round: &Round) -> u32 {
+        if let Some(returned_ns) = round.returned_ns {
+            assert!(returned_ns <= round.now_ns, "told of the future");
+            assert!(returned_ns >= SENT_NS, "told of a time before all");
+        }
+        assert!(round.units <= round.in_flight, "more than was sent");
+        self.0.completed(round)
+    }
+
+    fn asks_return(&self) -> bool {
+        true
+    }
+
+    fn reset(&mut self, now_ns: u64) {
+        self.0.reset(now_ns);
+    }
+
+    fn config(&self) -> Config {
+        self.0.config()
+    }
+
+    fn set_config(&mut self, config: Config) -> Result<(), Error> {
+        self.0.set_config(config)
+    }
+}
+
+impl std::fmt::Display for Strict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("strict")
+    }
+}
+
+impl NamedLimit for Strict {}
+
+const SENT_NS: u64 = 1_000;
+
+/// One queue sends while the other's completion tells the rule.
+#[test]
+fn the_rule_is_told_of_no_time_that_has_not_come() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let rule = AnyLimit::new(Strict(Fixed::off()));
+        let [mut first, second] = two_queues(true, rule, [2, 1]);
+        let send = |sender: &mut Sender<Submit, Fifo>, now_ns| {
+            assert_eq!(sender.run(now_ns, &mut Nothing), taut_path::Stop::Idle);
+        };
+        send(&mut first.sender, SENT_NS);
+        let sending = {
+            let mut sender = second.sender;
+            // Its clock was read later than the completer's.
+            thread::spawn(move || send(&mut sender, 3 * SENT_NS))
+        };
+        let round = first.completer.complete(2 * SENT_NS, &mut Nothing);
+        assert!(round.is_ok(), "the driver reports what it was given");
+        sending.join().expect("the sender does not panic");
+        let mut completer = second.completer;
+        let round = completer.complete(4 * SENT_NS, &mut Nothing);
+        assert!(round.is_ok(), "the driver reports what it was given");
     });
 }

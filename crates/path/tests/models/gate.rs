@@ -13,6 +13,7 @@ use std::task::{Wake, Waker};
 use taut_dql::Config;
 use taut_path::gate::Gate;
 use taut_path::room::RoomWaker;
+use taut_path::sharing::{Sharing, Threads, Unfenced};
 
 /// Both threads are done: nobody will look at the gate again.
 fn assert_not_lost(closed: bool, room: bool) {
@@ -23,13 +24,13 @@ fn assert_not_lost(closed: bool, room: bool) {
 }
 
 /// The producer fills a queue of limit 0 and stops; the completer finishes the object meanwhile.
-fn stack_stop<const FENCED: bool>() {
+fn stack_stop<M: Sharing<Flag: Send + Sync>>() {
     loom::model(|| {
         let shared = StdArc::new(taut_dql::Shared::new());
         let (mut producer, mut completer) =
             taut_dql::split(shared, Config::default(), 0).expect("the defaults are valid");
         producer.queued(1).expect("one unit is countable");
-        let gate = Arc::new(Gate::<FENCED>::new());
+        let gate = Arc::new(Gate::<M>::new());
         let stops = {
             let gate = gate.clone();
             thread::spawn(move || gate.close_unless(|| producer.has_room()))
@@ -45,7 +46,7 @@ fn stack_stop<const FENCED: bool>() {
 }
 
 /// The producer sends twice, the completer reaps what it finds in two rounds.
-fn stack_stop_twice<const FENCED: bool>() {
+fn stack_stop_twice<M: Sharing<Flag: Send + Sync>>() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(|| {
@@ -57,7 +58,7 @@ fn stack_stop_twice<const FENCED: bool>() {
         };
         let (mut producer, mut completer) =
             taut_dql::split(shared, config, 0).expect("the bounds are in order");
-        let gate = Arc::new(Gate::<FENCED>::new());
+        let gate = Arc::new(Gate::<M>::new());
         let device = Arc::new(AtomicU32::new(0));
         let sender = {
             let (gate, device) = (gate.clone(), device.clone());
@@ -88,10 +89,10 @@ fn stack_stop_twice<const FENCED: bool>() {
 }
 
 /// A full ring of two slots; the queue starts again when both are free.
-fn driver_stop<const FENCED: bool>() {
+fn driver_stop<M: Sharing<Flag: Send + Sync>>() {
     const RESTART_SLOTS: u32 = 2;
     loom::model(|| {
-        let gate = Arc::new(Gate::<FENCED>::new());
+        let gate = Arc::new(Gate::<M>::new());
         let free = Arc::new(AtomicU32::new(0));
         let sender = {
             let (gate, free) = (gate.clone(), free.clone());
@@ -111,35 +112,35 @@ fn driver_stop<const FENCED: bool>() {
 
 #[test]
 fn stack_stop_loses_no_wake_up() {
-    stack_stop::<true>();
+    stack_stop::<Threads>();
 }
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
 fn stack_stop_without_fences_loses_a_wake_up() {
-    stack_stop::<false>();
+    stack_stop::<Unfenced>();
 }
 
 #[test]
 fn stack_stop_of_two_objects_loses_no_wake_up() {
-    stack_stop_twice::<true>();
+    stack_stop_twice::<Threads>();
 }
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
 fn stack_stop_of_two_objects_without_fences_loses_a_wake_up() {
-    stack_stop_twice::<false>();
+    stack_stop_twice::<Unfenced>();
 }
 
 #[test]
 fn driver_stop_with_a_watermark_loses_no_wake_up() {
-    driver_stop::<true>();
+    driver_stop::<Threads>();
 }
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
 fn driver_stop_without_fences_loses_a_wake_up() {
-    driver_stop::<false>();
+    driver_stop::<Unfenced>();
 }
 
 struct CountWakes(AtomicUsize);
@@ -154,7 +155,7 @@ impl Wake for CountWakes {
 fn a_sender_told_to_wait_is_woken_exactly_once() {
     loom::model(|| {
         let wakes = StdArc::new(CountWakes(AtomicUsize::new(0)));
-        let waker = Arc::new(RoomWaker::new(Waker::from(wakes.clone())));
+        let waker = Arc::new(RoomWaker::<Threads>::new(Waker::from(wakes.clone())));
         let room = Arc::new(AtomicU32::new(0));
         let sender = {
             let (waker, room) = (waker.clone(), room.clone());
@@ -168,6 +169,6 @@ fn a_sender_told_to_wait_is_woken_exactly_once() {
             assert_eq!(woken, 1, "lost wake-up: the sender sleeps for ever");
         }
         assert_eq!(woken, usize::from(told));
-        assert_eq!(waker.wakeups(), woken as u64);
+        assert_eq!(waker.wakeups(), woken as u32);
     });
 }

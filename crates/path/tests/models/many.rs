@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Wake, Waker};
 
-use crate::support::{Nothing, PACKET_BYTES};
+use crate::support::{Nothing, PACKET_BYTES, Submit, pair};
 use taut_path::limit::Fixed;
 use taut_path::qdisc::Fifo;
-use taut_path::queue::many::{Intake, Refused, Submitter, split_checked};
-use taut_path::queue::{QueueConfig, Sender, split};
-use taut_path::{Frame, Packet};
+use taut_path::queue::Sender;
+use taut_path::queue::many::{self, Intake, Refused, Submitter};
+use taut_path::{Frame, Packet, Queue};
 
 /// Counts. Not one of loom's: that somebody was woken is looked at when all is done.
 #[derive(Default)]
@@ -30,14 +30,19 @@ fn packet() -> Packet {
     Packet::new(Frame::new(0), PACKET_BYTES)
 }
 
-fn queue() -> Sender<Fixed> {
-    let discipline = Box::new(Fifo::new(16));
-    let halves = split(discipline, Fixed::off(), QueueConfig::new(16), 0);
-    halves.expect("valid settings").0
+fn queue() -> Sender<Submit, Fifo> {
+    let (submit, reap, _) = pair(16);
+    let queue = Queue::builder(submit, reap)
+        .with_limit(Fixed::off())
+        .with_qdisc(Fifo::new(16))
+        .build(0);
+    queue.expect("valid settings").split().0
 }
 
+type Split = fn(u32, u32, Waker) -> (Submitter, Intake);
+
 /// Hands in one packet. Returns whether it sleeps, and its wake-ups.
-fn submit<const LOOKS_AGAIN: bool>(submitter: Submitter<LOOKS_AGAIN>) -> (bool, Arc<Wakes>) {
+fn submit(submitter: Submitter) -> (bool, Arc<Wakes>) {
     let wakes = Arc::new(Wakes::default());
     let mut waiter = submitter.waiter(Waker::from(wakes.clone()));
     let mut packet = packet();
@@ -58,17 +63,17 @@ fn submit<const LOOKS_AGAIN: bool>(submitter: Submitter<LOOKS_AGAIN>) -> (bool, 
 }
 
 /// Takes out once what there is.
-fn drain<const LOOKS_AGAIN: bool>(intake: &mut Intake<LOOKS_AGAIN>, sender: &mut Sender<Fixed>) {
-    intake.drain(sender, 0, &mut Nothing, &mut ());
+fn drain(intake: &mut Intake, sender: &mut Sender<Submit, Fifo>) {
+    intake.drain(sender, 0, &mut Nothing);
 }
 
 /// A full ring, two submitters that come to it, and an owner that empties it.
-fn two_wait_for_room<const LOOKS_AGAIN: bool>() {
+fn two_wait_for_room(split: Split) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
-    model.check(|| {
+    model.check(move || {
         let mut sender = queue();
-        let (submitter, mut intake) = split_checked::<LOOKS_AGAIN>(1, 2, Waker::noop().clone());
+        let (submitter, mut intake) = split(1, 2, Waker::noop().clone());
         submitter.offer(packet()).expect("there is room for one");
         let others = [submitter.clone(), submitter];
         let threads = others.map(|submitter| thread::spawn(move || submit(submitter)));
@@ -88,12 +93,12 @@ fn two_wait_for_room<const LOOKS_AGAIN: bool>() {
 }
 
 /// An owner that goes to sleep while two submitters hand in.
-fn owner_waits_for_work<const LOOKS_AGAIN: bool>() {
+fn owner_waits_for_work(split: Split) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
-    model.check(|| {
+    model.check(move || {
         let mut sender = queue();
-        let (submitter, mut intake) = split_checked::<LOOKS_AGAIN>(2, 2, Waker::noop().clone());
+        let (submitter, mut intake) = split(2, 2, Waker::noop().clone());
         let others = [submitter.clone(), submitter];
         let threads = others.map(|submitter| {
             thread::spawn(move || {
@@ -114,22 +119,22 @@ fn owner_waits_for_work<const LOOKS_AGAIN: bool>() {
 
 #[test]
 fn submitters_that_wait_for_room_are_always_woken() {
-    two_wait_for_room::<true>();
+    two_wait_for_room(many::split);
 }
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
 fn submitters_that_do_not_look_again_sleep_for_ever() {
-    two_wait_for_room::<false>();
+    two_wait_for_room(many::split_without_a_second_look);
 }
 
 #[test]
 fn an_owner_that_waits_for_work_is_always_woken() {
-    owner_waits_for_work::<true>();
+    owner_waits_for_work(many::split);
 }
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
 fn an_owner_that_does_not_look_again_sleeps_for_ever() {
-    owner_waits_for_work::<false>();
+    owner_waits_for_work(many::split_without_a_second_look);
 }

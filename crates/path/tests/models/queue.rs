@@ -1,52 +1,66 @@
-//! Model checks of the queue's two halves: the gates, the limit and the waker together.
+//! Model checks of the queue's two halves: the gates, the limit, the waker and resets together.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --test models queue::`
 
 use loom::thread;
 
-use crate::support::{Nothing, PACKET_BYTES, Reap, pair, send_until_asleep};
+use crate::support::{Nothing, PACKET_BYTES, Reap, Submit, pair, send_until_asleep};
 use taut_path::limit::{Dynamic, Fixed, Need};
 use taut_path::qdisc::Fifo;
-use taut_path::queue::{QueueConfig, Reaper, split};
-use taut_path::{Frame, Limit, Packet};
+use taut_path::queue::{self, Watch};
+use taut_path::{Frame, Limit, Packet, Queue, QueueConfig};
 
-const PACKETS: u32 = 2;
+type Sender = queue::Sender<Submit, Fifo>;
+type Completer<L> = queue::Completer<Reap, L>;
 
-/// Two rounds of completions. Returns how many packets were reaped, and the wake-ups.
-fn complete_twice<L: Limit>(mut reaper: Reaper<L>, mut ring: Reap) -> (u32, u64) {
-    for _ in 0..2 {
-        reaper
-            .complete(&mut ring, 1, &mut Nothing, &mut ())
-            .expect("the driver reports what it was given");
+/// A queue over a ring of `slots`, all of which must be free before it starts again, with `packets`
+/// in its discipline.
+fn queue<L: Limit>(limit: L, slots: u32, packets: u32) -> (Sender, Completer<L>, Watch) {
+    let (submit, reap, _) = pair(slots);
+    let config = QueueConfig {
+        restart_slots: Some(slots),
+        ..QueueConfig::default()
+    };
+    let mut queue = Queue::builder(submit, reap)
+        .with_limit(limit)
+        .with_qdisc(Fifo::new(packets))
+        .config(config)
+        .build(0)
+        .expect("valid settings");
+    for index in 0..packets {
+        let packet = Packet::new(Frame::new(index), PACKET_BYTES);
+        queue.enqueue(packet, 0, &mut Nothing);
     }
-    (ring.reaped, reaper.wakeups())
+    queue.split()
 }
 
-fn check(
-    limit: impl Limit<Sender: Send + 'static, Completer: Send + 'static> + Copy + Send + Sync + 'static,
-    slots: u32,
-) {
+fn complete<L: Limit>(completer: &mut Completer<L>) {
+    let round = completer.complete(1, &mut Nothing);
+    assert!(round.is_ok(), "the driver reports what it was given");
+}
+
+/// With nothing in the device no completion will ever come to wake the sender.
+fn assert_not_lost<L: Limit>(asleep: bool, sender: &Sender, completer: &Completer<L>) {
+    let in_device = sender.counters().sent_packets as u32 - completer.completions().reaped;
+    assert!(
+        !asleep || completer.wakeups() > 0 || in_device > 0,
+        "lost wake-up: asleep, and nothing in flight"
+    );
+}
+
+fn check(limit: impl Limit + Clone + Send + Sync + 'static, slots: u32) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(move || {
-        let mut config = QueueConfig::new(slots);
-        config.restart_slots = slots;
-        let (mut sender, reaper) =
-            split(Box::new(Fifo::new(PACKETS)), limit, config, 0).expect("valid settings");
-        for index in 0..PACKETS {
-            let packet = Packet::new(Frame::new(index), PACKET_BYTES);
-            sender.enqueue(packet, 0, &mut Nothing, &mut ());
-        }
-        let (mut submit, reap, shared) = pair(slots);
-        let completer = thread::spawn(move || complete_twice(reaper, reap));
-        let asleep = send_until_asleep(&mut sender, &mut submit);
-        let (reaped, wakeups) = completer.join().expect("the reaper does not panic");
-        // With nothing in the device no completion will ever come to wake the sender.
-        let in_device = shared.submitted() - reaped;
-        assert!(
-            !asleep || wakeups > 0 || in_device > 0,
-            "lost wake-up: asleep, and nothing in flight"
-        );
+        let (mut sender, mut completer, _) = queue(limit.clone(), slots, 2);
+        let completing = thread::spawn(move || {
+            complete(&mut completer);
+            complete(&mut completer);
+            completer
+        });
+        let asleep = send_until_asleep(&mut sender);
+        let completer = completing.join().expect("the completer does not panic");
+        assert_not_lost(asleep, &sender, &completer);
     });
 }
 
@@ -62,11 +76,78 @@ fn a_queue_stopped_by_linux_rule_is_always_started_again() {
 
 #[test]
 fn a_queue_stopped_by_a_rule_that_sizes_by_need_is_always_started_again() {
-    // The ladder has the same halves; its accounts are larger than the checker's stacks.
+    // The ladder has the same front; its accounts are larger than the checker's stacks.
     check(Need::default(), 8);
 }
 
 #[test]
 fn a_queue_stopped_by_a_full_ring_is_always_started_again() {
     check(Fixed::off(), 1);
+}
+
+/// Whatever the order was: everything that was sent comes back once, and the books are right.
+fn drain<L: Limit>(mut sender: Sender, mut completer: Completer<L>, packets: u64) {
+    for _ in 0..=packets {
+        send_until_asleep(&mut sender);
+        complete(&mut completer);
+    }
+    let (sent, done) = (sender.counters(), completer.counters());
+    assert_eq!(sent.sent_packets, packets, "lost wake-up: it runs no more");
+    assert_eq!(done.completed_packets + done.late_packets, packets);
+    assert_eq!(completer.snapshot().in_flight, 0, "the ledger is wrong");
+}
+
+/// A third thread asks for resets while packets are sent and completed.
+fn check_reset(limit: impl Limit + Clone + Send + Sync + 'static, asks: u32, bound: usize) {
+    const PACKETS: u32 = 2;
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(bound);
+    model.check(move || {
+        let (mut sender, mut completer, watch) = queue(limit.clone(), 8, PACKETS);
+        let completing = thread::spawn(move || {
+            complete(&mut completer);
+            completer
+        });
+        let asking = thread::spawn(move || (0..asks).for_each(|_| watch.ask_reset()));
+        let asleep = send_until_asleep(&mut sender);
+        let completer = completing.join().expect("the completer does not panic");
+        asking.join().expect("to ask does not panic");
+        assert_not_lost(asleep, &sender, &completer);
+        drain(sender, completer, PACKETS.into());
+    });
+}
+
+#[test]
+fn a_reset_that_a_third_thread_asks_for_loses_no_packet_and_no_wake_up() {
+    check_reset(Fixed::packets(1), 1, 2);
+}
+
+#[test]
+fn two_resets_that_a_third_thread_asks_for_leave_the_ledger_right() {
+    check_reset(Fixed::off(), 2, 2);
+}
+
+/// The sender begins one reset after another, and sends in between, while the completer ends them.
+#[test]
+fn a_reset_that_begins_while_another_ends_leaves_the_ledger_right() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let (mut sender, mut completer, watch) = queue(Fixed::off(), 8, 1);
+        let packet = Packet::new(Frame::new(1), PACKET_BYTES);
+        watch.ask_reset();
+        send_until_asleep(&mut sender);
+        sender.enqueue(packet, 0, &mut Nothing);
+        watch.ask_reset();
+        let completing = thread::spawn(move || {
+            complete(&mut completer);
+            // Whatever it took for the boundary: no more is in flight than was ever sent.
+            let in_flight = completer.snapshot().in_flight;
+            assert!(in_flight <= 2 * PACKET_BYTES, "{in_flight} in flight");
+            completer
+        });
+        send_until_asleep(&mut sender);
+        let completer = completing.join().expect("the completer does not panic");
+        drain(sender, completer, 2);
+    });
 }

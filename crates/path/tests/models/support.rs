@@ -3,51 +3,59 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::sync::Mutex;
 
 use taut_path::queue::Sender;
-use taut_path::{Completions, DropReason, Frame, Limit, Packet, PacketSink, Stop, TxRing};
+use taut_path::{Completions, DropReason, Packet, PacketSink, Qdisc, Stop, TxRing};
 
 pub const PACKET_BYTES: u32 = 100;
 
-/// A ring whose device finishes at once what it sees. Packets all look the same, so two counters
-/// are all of it. Each half reads only the other's counter, as with real rings: the model checker
-/// does not explore orders behind a load of the thread's own.
+/// A ring whose device finishes at once what it sees. Two counters say what each half sees. Each
+/// half reads only the other's counter, as with real rings: the model checker does not explore
+/// orders behind a load of the thread's own.
 pub struct Submit {
-    pub slots: u32,
-    pub submitted: u32,
-    pub shared: Arc<Counts>,
+    slots: u32,
+    submitted: u32,
+    shared: Arc<Counts>,
 }
 
 pub struct Reap {
-    pub slots: u32,
+    slots: u32,
     pub reaped: u32,
-    pub shared: Arc<Counts>,
+    shared: Arc<Counts>,
 }
 
 #[derive(Default)]
 pub struct Counts {
     submitted: AtomicU32,
     reaped: AtomicU32,
+    /// Not one of loom's: it is never held where the checker changes threads, and what may be
+    /// taken out say the counters.
+    packets: Mutex<VecDeque<Packet>>,
 }
 
 impl TxRing for Submit {
     type Error = Infallible;
 
+    fn capacity_slots(&self) -> u32 {
+        self.slots
+    }
+
     fn slots_free(&self) -> u32 {
         self.slots - (self.submitted - self.shared.reaped.load(Ordering::Acquire))
     }
 
-    fn slots_of_largest(&self) -> u32 {
-        1
-    }
-
-    fn submit(&mut self, packet: Packet, _now_ns: u64) {
-        drop(packet.into_frame());
+    fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
+        let mut packets = self.shared.packets.lock().expect("nobody panics with it");
+        packets.push_back(packet);
+        drop(packets);
         self.submitted += 1;
         self.shared
             .submitted
             .store(self.submitted, Ordering::Release);
+        Ok(())
     }
 
     fn kick(&mut self, _now_ns: u64) -> Result<(), Infallible> {
@@ -70,7 +78,10 @@ impl Completions for Reap {
     ) -> Result<bool, Infallible> {
         let submitted = self.shared.submitted.load(Ordering::Acquire);
         for _ in self.reaped..submitted {
-            freed(Packet::new(Frame::new(0), PACKET_BYTES));
+            let mut packets = self.shared.packets.lock().expect("nobody panics with it");
+            let packet = packets.pop_front().expect("it was submitted");
+            drop(packets);
+            freed(packet);
         }
         self.reaped = submitted;
         self.shared.reaped.store(self.reaped, Ordering::Release);
@@ -87,6 +98,10 @@ impl PacketSink for Nothing {
 
     fn dropped(&mut self, _packet: Packet, reason: DropReason) {
         panic!("dropped: {}", reason.name());
+    }
+
+    fn stray(&mut self, _packet: Packet) {
+        panic!("the ring hands back what it was given");
     }
 }
 
@@ -113,9 +128,9 @@ impl Counts {
 }
 
 /// Sends until it would sleep. Returns whether it sleeps.
-pub fn send_until_asleep<L: Limit>(sender: &mut Sender<L>, ring: &mut Submit) -> bool {
+pub fn send_until_asleep<Q: Qdisc>(sender: &mut Sender<Submit, Q>) -> bool {
     loop {
-        match sender.run(ring, 0, &mut Nothing, &mut ()) {
+        match sender.run(0, &mut Nothing) {
             Stop::Idle => return false,
             Stop::Limit | Stop::RingFull if sender.must_wait() => return true,
             Stop::Limit | Stop::RingFull => {}

@@ -5,6 +5,7 @@
 //! interrupts and the packets share one core, on which each can be given a cost.
 
 mod feed;
+mod rule;
 mod run;
 mod seen;
 mod send;
@@ -13,56 +14,20 @@ mod watch;
 use std::fmt;
 
 use hdrhistogram::Histogram;
-use taut_path::limit::{Dynamic, Limit, LimitSpec, LimitUser};
 use taut_path::queue::QueueConfigError;
 use taut_path::{Frame, Packet, Probe, Segmentation};
 
 pub use crate::course::{Course, Step};
 use crate::meter::Quantiles;
 use crate::nic::{NicConfig, NicConfigError, WireCounters};
+use crate::queue::QueueFault;
 pub use crate::source::WhenFull;
+pub use rule::Rule;
 
 /// Headers that each segment of a super-packet carries: 14 link, 20 network, 32 transport bytes.
 const HEADER_BYTES: u16 = 66;
 /// The largest plain packet; a longer object is a super-packet.
 const LARGEST_FRAME_BYTES: u32 = 1_514;
-
-/// What holds the queue back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
-    /// Whatever can be chosen by name.
-    Spec(LimitSpec),
-    /// Linux's rule, to which completions are handed on only so often.
-    DynamicEvery {
-        /// How far apart that is, in ns.
-        cadence_ns: u64,
-    },
-}
-
-impl Rule {
-    /// Only the ring.
-    pub const OFF: Self = Self::Spec(LimitSpec::Off);
-    /// Linux's rule as it is.
-    pub const DQL: Self = Self::Spec(LimitSpec::Dynamic);
-    /// The largest need of the last second.
-    pub const NEED: Self = Self::Spec(LimitSpec::Need);
-    /// The winner of the comparison of rules.
-    pub const TAUT: Self = Self::Spec(LimitSpec::TAUT);
-
-    /// A fixed number of bytes, 1 or more.
-    pub const fn bytes(bytes: u32) -> Self {
-        Self::Spec(LimitSpec::Bytes(bytes))
-    }
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Spec(spec) => spec.fmt(f),
-            Self::DynamicEvery { cadence_ns } => write!(f, "dql every {cadence_ns}ns"),
-        }
-    }
-}
 
 /// What sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,6 +173,8 @@ pub enum LaneError {
     Queue(QueueConfigError),
     /// There is no size to send.
     NoObjects,
+    /// The queue went wrong.
+    Fault(QueueFault),
 }
 
 impl fmt::Display for LaneError {
@@ -215,6 +182,7 @@ impl fmt::Display for LaneError {
         match self {
             Self::Nic(error) => error.fmt(f),
             Self::Queue(error) => error.fmt(f),
+            Self::Fault(fault) => fault.fmt(f),
             Self::NoObjects => f.write_str("no sizes to send; at least one is needed"),
         }
     }
@@ -222,55 +190,38 @@ impl fmt::Display for LaneError {
 
 impl std::error::Error for LaneError {}
 
+impl From<QueueFault> for LaneError {
+    fn from(fault: QueueFault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
 /// Runs a lane from time 0 to its end.
 ///
 /// # Errors
-/// If its settings contradict each other.
-pub fn observe(config: &LaneConfig, rule: Rule) -> Result<Observed, LaneError> {
+/// If its settings contradict each other, or the queue goes wrong.
+pub fn observe(config: &LaneConfig, rule: &Rule) -> Result<Observed, LaneError> {
     observe_with(config, rule, ())
 }
 
 /// The same while `probe` hears everything that happens at the queue.
 ///
 /// # Errors
-/// If its settings contradict each other.
+/// If its settings contradict each other, or the queue goes wrong.
 pub fn observe_with(
     config: &LaneConfig,
-    rule: Rule,
+    rule: &Rule,
     probe: impl Probe,
 ) -> Result<Observed, LaneError> {
-    let limited = Limited { config, probe };
-    match rule {
-        Rule::Spec(spec) => spec.give_to(limited),
-        Rule::DynamicEvery { cadence_ns } => limited.with(Dynamic {
-            cadence_ns,
-            ..Dynamic::default()
-        }),
-    }
-}
-
-/// A lane, all but its limit.
-struct Limited<'a, T> {
-    config: &'a LaneConfig,
-    probe: T,
-}
-
-impl<T: Probe> LimitUser for Limited<'_, T> {
-    type Output = Result<Observed, LaneError>;
-
-    fn with<L: Limit + Copy + 'static>(self, limit: L) -> Self::Output {
-        run::Lane::new(self.config, limit, self.probe)?.run()
-    }
+    run::Lane::new(config, rule, probe)?.run()
 }
 
 /// An object of `bytes`, cut into full segments on the wire if it is longer than one.
 pub fn object(frame: u32, bytes: u32) -> Packet {
     let mut packet = Packet::new(Frame::new(frame), bytes);
     if bytes > LARGEST_FRAME_BYTES {
-        packet.segmentation = Some(Segmentation {
-            header_bytes: HEADER_BYTES,
-            payload_bytes: (LARGEST_FRAME_BYTES as u16) - HEADER_BYTES,
-        });
+        packet.segmentation =
+            Segmentation::new(HEADER_BYTES, LARGEST_FRAME_BYTES as u16 - HEADER_BYTES);
     }
     packet
 }

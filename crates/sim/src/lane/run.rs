@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use hdrhistogram::Histogram;
-use taut_path::limit::Limit;
 use taut_path::qdisc::Fifo;
-use taut_path::{DropReason, Packet, PacketSink, Probe, QueueConfig, TxQueue, TxRing};
+use taut_path::{AnyLimit, DropReason, Packet, PacketSink, Probe, Queue, QueueConfig};
 
 use super::feed::Feed;
 use super::watch::Watch;
-use super::{LaneConfig, LaneError, Observed};
+use super::{LaneConfig, LaneError, Observed, Rule};
 use crate::cpu::Core;
 use crate::meter::histogram;
 use crate::nic::{EmulatedNic, NicEvent, WireCounters};
+use crate::queue::{QueueFault, queue_config};
 use crate::source::Note;
 
 /// Counts what comes back.
@@ -51,9 +51,12 @@ enum Due {
     Sample,
 }
 
-pub(super) struct Lane<'a, L: Limit, T> {
+/// A lane has one queue.
+pub(super) const QUEUE: usize = 0;
+
+pub(super) struct Lane<'a, T> {
     pub(super) config: &'a LaneConfig,
-    pub(super) queue: TxQueue<L, EmulatedNic, Watch<T>>,
+    pub(super) queue: Queue<EmulatedNic, AnyLimit, Fifo, Watch<T>>,
     pub(super) sink: Sink,
     pub(super) feed: Feed,
     pub(super) core: Core,
@@ -79,26 +82,28 @@ pub(super) struct Before {
     pub(super) wakeups: u64,
 }
 
-impl<'a, L: Limit, T: Probe> Lane<'a, L, T> {
-    pub(super) fn new(config: &'a LaneConfig, limit: L, probe: T) -> Result<Self, LaneError> {
+impl<'a, T: Probe> Lane<'a, T> {
+    pub(super) fn new(config: &'a LaneConfig, rule: &Rule, probe: T) -> Result<Self, LaneError> {
         if config.object_bytes.is_empty() {
             return Err(LaneError::NoObjects);
         }
         let nic = EmulatedNic::new(config.nic).map_err(LaneError::Nic)?;
         let note = Arc::new(Note::default());
+        let restart_slots = config.restart_slots.unwrap_or(nic.restart_slots());
         let queue_config = QueueConfig {
-            restart_slots: config.restart_slots.unwrap_or(nic.restart_slots()),
             reap_budget_packets: config.reap.budget_packets,
-            waker: Waker::from(note.clone()),
-            ..QueueConfig::new(nic.slots_free())
+            cadence_ns: rule.cadence_ns,
+            ..queue_config(Some(restart_slots), Waker::from(note.clone()))
         };
         let (from_ns, end_ns) = (config.measure_from_ns, config.end_ns);
         let watch = Watch::new(config.nic.framing, from_ns, end_ns, probe);
-        let discipline = Box::new(Fifo::new(config.backlog_packets.max(1)));
-        let queue = TxQueue::new(discipline, limit, nic, watch, queue_config, 0);
-        let mut queue = queue.map_err(LaneError::Queue)?;
-        let first_limit = queue.snapshot().limit;
-        queue.probe_mut().course.set_limit(first_limit, 0);
+        let queue = Queue::builder_for(nic)
+            .limit(rule.limit.clone())
+            .with_qdisc(Fifo::new(config.backlog_packets.max(1)))
+            .probe(watch)
+            .config(queue_config)
+            .build(0)
+            .map_err(LaneError::Queue)?;
         let mut lane = Self {
             config,
             queue,
@@ -123,7 +128,7 @@ impl<'a, L: Limit, T: Probe> Lane<'a, L, T> {
     pub(super) fn run(mut self) -> Result<Observed, LaneError> {
         self.advance(self.config.measure_from_ns)?;
         let before = Before {
-            wire: self.queue.driver().counters(),
+            wire: self.queue.device().counters(),
             busy_ns: self.core.busy_ns,
             failed_sends: self.feed.failed_sends,
             wakeups: self.feed.wakeups,
@@ -135,19 +140,19 @@ impl<'a, L: Limit, T: Probe> Lane<'a, L, T> {
     fn advance(&mut self, until_ns: u64) -> Result<(), LaneError> {
         while let Some((now_ns, due)) = self.next_due().filter(|&(at_ns, _)| at_ns <= until_ns) {
             match due {
-                Due::Nic => self.on_nic(now_ns),
+                Due::Nic => self.on_nic(now_ns)?,
                 Due::Served => {
                     self.served_ns.pop_front();
-                    self.complete(now_ns);
+                    self.complete(now_ns)?;
                 }
                 Due::Round => {
                     self.round_ns = None;
-                    self.complete(now_ns);
+                    self.complete(now_ns)?;
                 }
-                Due::Tick => self.complete(now_ns),
+                Due::Tick => self.complete(now_ns)?,
                 Due::RateChange => self.change_rate(now_ns)?,
-                Due::Made => self.on_made(now_ns),
-                Due::Sender => self.on_sender(now_ns),
+                Due::Made => self.on_made(now_ns)?,
+                Due::Sender => self.on_sender(now_ns)?,
                 Due::Sample => self.on_sample(now_ns),
             }
         }
@@ -157,7 +162,7 @@ impl<'a, L: Limit, T: Probe> Lane<'a, L, T> {
     fn next_due(&self) -> Option<(u64, Due)> {
         let change = self.config.rate_changes.get(self.rate_changes);
         [
-            (self.queue.driver().next_event_ns(), Due::Nic),
+            (self.queue.device().next_event_ns(), Due::Nic),
             (self.served_ns.front().copied(), Due::Served),
             (self.round_ns, Due::Round),
             (self.queue.next_wakeup(), Due::Tick),
@@ -171,15 +176,15 @@ impl<'a, L: Limit, T: Probe> Lane<'a, L, T> {
         .min()
     }
 
-    fn on_nic(&mut self, now_ns: u64) {
-        match self.queue.driver_mut().advance(now_ns) {
+    fn on_nic(&mut self, now_ns: u64) -> Result<(), QueueFault> {
+        match self.queue.device_mut().advance(now_ns) {
             None => {}
             Some((_, NicEvent::Frame(frame))) if !frame.last => {}
             Some((_, NicEvent::Frame(_))) => self.queue.probe_mut().on_left(now_ns),
             Some((_, NicEvent::Interrupt)) => {
                 let cost_ns = self.feed.cost.interrupt_ns;
                 if cost_ns == 0 {
-                    self.complete(now_ns);
+                    self.complete(now_ns)?;
                 } else {
                     // None is masked: one that finds nothing left to reap costs the same.
                     let served_ns = self.core.work(now_ns, cost_ns);
@@ -187,35 +192,83 @@ impl<'a, L: Limit, T: Probe> Lane<'a, L, T> {
                 }
             }
         }
+        Ok(())
     }
 
-    fn complete(&mut self, now_ns: u64) {
-        // The NIC reports what it was given, so there is no error to tell of.
-        let Ok(round) = self.queue.complete(now_ns, &mut self.sink) else {
-            return;
-        };
+    fn complete(&mut self, now_ns: u64) -> Result<(), QueueFault> {
+        let round = self.queue.complete(now_ns, &mut self.sink);
+        let round = QueueFault::of_round(round, QUEUE, now_ns)?;
         self.queue.probe_mut().on_reaped(round.done.packets, now_ns);
         if round.more {
             self.round_ns = Some(now_ns.saturating_add(self.config.reap.round_ns));
         }
         if round.schedule {
             self.admit_urgent(now_ns);
-            self.send(now_ns);
+            self.send(now_ns)?;
         }
         if self.note.take() {
             self.feed.wakeups += 1;
             self.feed.next_ns = Some(now_ns);
         }
+        Ok(())
     }
 
     fn change_rate(&mut self, now_ns: u64) -> Result<(), LaneError> {
         if let Some(&(_, rate_bits_per_s)) = self.config.rate_changes.get(self.rate_changes) {
             self.rate_changes += 1;
-            self.marks.push((now_ns, self.queue.driver().counters()));
-            let nic = self.queue.driver_mut();
+            self.marks.push((now_ns, self.queue.device().counters()));
+            let nic = self.queue.device_mut();
             nic.set_rate(rate_bits_per_s, now_ns)
                 .map_err(LaneError::Nic)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use taut_path::TxRing;
+
+    use super::*;
+    use crate::lane::{Cost, Reap, Source, object};
+    use crate::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
+    use crate::queue::Fault;
+
+    #[test]
+    fn a_nic_that_makes_a_packet_up_ends_the_lane_with_a_report() {
+        let config = LaneConfig {
+            nic: NicConfig {
+                rate_bits_per_s: 8_000_000_000,
+                framing: Framing::BARE,
+                slots: 64,
+                rule: DescriptorRule::OnePerPacket,
+                interrupt: InterruptRule::every(0),
+                finished_at: FinishedAt::End,
+                segments_apart: false,
+                seed: 1,
+            },
+            restart_slots: None,
+            reap: Reap::ALL,
+            backlog_packets: 10,
+            object_bytes: vec![1_000],
+            source: Source::Saturating,
+            cost: Cost::default(),
+            rate_changes: Vec::new(),
+            measure_from_ns: 0,
+            end_ns: 1_000_000,
+            sample_ns: 0,
+        };
+        let lane = || Lane::new(&config, &Rule::dql(), ()).expect("valid settings");
+        assert!(lane().run().is_ok());
+        let mut lane = lane();
+        let nic = lane.queue.device_mut();
+        nic.submit(object(7, 1_000), 0).expect("there is room");
+        let Ok(()) = nic.kick(0);
+        let fault = QueueFault {
+            queue: QUEUE,
+            at_ns: 1_000,
+            fault: Fault::Stray { packets: 1 },
+        };
+        assert_eq!(lane.run().unwrap_err(), LaneError::Fault(fault));
     }
 }

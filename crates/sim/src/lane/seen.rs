@@ -1,13 +1,12 @@
 //! What is asked of a lane while it runs, and told at its end.
 
 use taut_path::Probe;
-use taut_path::limit::Limit;
 
 use super::run::{Before, Lane};
 use super::{Ledger, Observed};
 use crate::nic::WireCounters;
 
-impl<L: Limit, T: Probe> Lane<'_, L, T> {
+impl<T: Probe> Lane<'_, T> {
     pub(super) fn plan_sample(&mut self) {
         let period_ns = self.config.sample_ns;
         self.sample_ns = (period_ns > 0).then(|| {
@@ -21,8 +20,7 @@ impl<L: Limit, T: Probe> Lane<'_, L, T> {
     /// A packet of high priority would come now.
     pub(super) fn on_sample(&mut self, now_ns: u64) {
         self.urgent_ns.push(now_ns);
-        let sender = self.queue.sender();
-        if !sender.stopped_by_stack() && !sender.stopped_by_driver() {
+        if !self.queue.stopped_by_stack() && !self.queue.stopped_by_driver() {
             self.admit_urgent(now_ns);
         }
         self.plan_sample();
@@ -30,7 +28,7 @@ impl<L: Limit, T: Probe> Lane<'_, L, T> {
 
     /// There is room: what waited for it goes now, behind what the NIC has not sent.
     pub(super) fn admit_urgent(&mut self, now_ns: u64) {
-        let nic = self.queue.driver();
+        let nic = self.queue.device();
         let submitted = self.queue.probe().submitted_time_bytes;
         let ahead = u128::from(submitted.saturating_sub(nic.counters().time_bytes));
         let ahead_ns = ahead * 8_000_000_000 / u128::from(nic.rate_bits_per_s());
@@ -43,10 +41,10 @@ impl<L: Limit, T: Probe> Lane<'_, L, T> {
 
     pub(super) fn observed(mut self, before: &Before) -> Observed {
         let end_ns = self.config.end_ns;
-        let waiting = self.queue.sender().backlog().packets;
-        let in_ring = self.queue.driver().packets_in_ring() as u64;
+        let waiting = self.queue.backlog().packets;
+        let in_ring = self.queue.device().packets_in_ring() as u64;
         self.queue.probe_mut().course.count_until(end_ns);
-        let now = self.queue.driver().counters();
+        let now = self.queue.device().counters();
         self.marks.push((end_ns, now));
         let wire = WireCounters {
             packets: now.packets - before.wire.packets,
@@ -55,7 +53,7 @@ impl<L: Limit, T: Probe> Lane<'_, L, T> {
             interrupts: now.interrupts - before.wire.interrupts,
         };
         let measured_ns = end_ns.saturating_sub(self.config.measure_from_ns).max(1) as f64;
-        let rate_bits_per_s = self.queue.driver().rate_bits_per_s() as f64;
+        let rate_bits_per_s = self.queue.device().rate_bits_per_s() as f64;
         let watch = self.queue.probe();
         Observed {
             in_flight_bytes: watch.meter.in_flight_bytes(),
@@ -66,7 +64,7 @@ impl<L: Limit, T: Probe> Lane<'_, L, T> {
             wire,
             utilisation: wire.time_bytes as f64 * 8e9 / rate_bits_per_s / measured_ns,
             marks: self.marks,
-            starved: self.queue.reaper().counters().starved,
+            starved: self.queue.completer_counters().starved,
             urgent_delay_ns: self.urgent_delay_ns,
             latency_ns: watch.latency_ns.clone(),
             held_ns: watch.held_ns.clone(),
@@ -75,7 +73,7 @@ impl<L: Limit, T: Probe> Lane<'_, L, T> {
             wakeups: self.feed.wakeups - before.wakeups,
             drops: watch.drops,
             ledger: Ledger {
-                entered: self.queue.sender().counters().enqueued_packets,
+                entered: self.queue.sender_counters().enqueued_packets,
                 freed: self.sink.freed,
                 waiting,
                 in_ring,

@@ -1,31 +1,38 @@
 //! What a lane's sender does.
 
-use taut_path::limit::Limit;
-use taut_path::{Packet, Probe, Stop};
+use taut_path::{Packet, Probe};
 
-use super::run::Lane;
+use super::run::{Lane, QUEUE};
 use super::{Source, WhenFull, object};
+use crate::queue::QueueFault;
 use crate::source::Refused;
 
-impl<L: Limit, T: Probe> Lane<'_, L, T> {
+impl<T: Probe> Lane<'_, T> {
     /// Sends what there is, and has more made.
-    pub(super) fn send(&mut self, now_ns: u64) {
+    pub(super) fn send(&mut self, now_ns: u64) -> Result<(), QueueFault> {
         if self.feed.cost.packet_ns > 0 || !self.feed.is_saturating(now_ns) {
-            let _ = self.queue.run(now_ns, &mut self.sink);
-            return self.make_next(now_ns);
+            self.run_queue(now_ns)?;
+            self.make_next(now_ns);
+            return Ok(());
         }
         loop {
             while self.has_backlog_room() {
                 self.enqueue(now_ns);
             }
-            if self.queue.run(now_ns, &mut self.sink) != Stop::Idle {
-                return;
+            if !self.run_queue(now_ns)? {
+                return Ok(());
             }
         }
     }
 
+    /// Returns whether it sent all that waited.
+    fn run_queue(&mut self, now_ns: u64) -> Result<bool, QueueFault> {
+        let stop = self.queue.run(now_ns, &mut self.sink);
+        QueueFault::of_run(stop, QUEUE, now_ns)
+    }
+
     fn has_backlog_room(&self) -> bool {
-        self.queue.sender().backlog().packets < u64::from(self.config.backlog_packets.max(1))
+        self.queue.backlog().packets < u64::from(self.config.backlog_packets.max(1))
     }
 
     fn enqueue(&mut self, now_ns: u64) {
@@ -57,44 +64,46 @@ impl<L: Limit, T: Probe> Lane<'_, L, T> {
         self.feed.made_ns = Some(self.core.work(now_ns, cost_ns));
     }
 
-    pub(super) fn on_made(&mut self, now_ns: u64) {
+    pub(super) fn on_made(&mut self, now_ns: u64) -> Result<(), QueueFault> {
         self.feed.made_ns = None;
         self.feed.wanted = self.feed.wanted.saturating_sub(1);
         self.enqueue(now_ns);
-        self.send(now_ns);
+        self.send(now_ns)
     }
 
-    pub(super) fn on_sender(&mut self, now_ns: u64) {
+    pub(super) fn on_sender(&mut self, now_ns: u64) -> Result<(), QueueFault> {
         self.feed.next_ns = self.feed.next_cycle_ns(now_ns);
         match self.feed.source {
             Source::Saturating | Source::OnOff { .. } => self.send(now_ns),
             Source::Bursts { packets, .. } if self.feed.cost.packet_ns > 0 => {
                 self.feed.wanted += u64::from(packets);
                 self.make_next(now_ns);
+                Ok(())
             }
             Source::Bursts { packets, .. } => {
                 for _ in 0..packets {
                     self.enqueue(now_ns);
                 }
-                self.send(now_ns);
+                self.send(now_ns)
             }
             Source::Blind(when_full) => self.on_blind(when_full, now_ns),
         }
     }
 
     /// One call of a blind sender, or all calls of one instant if they cost nothing.
-    fn on_blind(&mut self, when_full: WhenFull, now_ns: u64) {
+    fn on_blind(&mut self, when_full: WhenFull, now_ns: u64) -> Result<(), QueueFault> {
         let call_ns = self.feed.cost.packet_ns;
         loop {
             let packet = self.next_packet();
             if let Err(refused) = self.queue.offer(packet, now_ns, &mut self.sink) {
                 let _ = refused.0.into_frame();
-                return self.on_refused(when_full, now_ns);
+                self.on_refused(when_full, now_ns);
+                return Ok(());
             }
-            let _ = self.queue.run(now_ns, &mut self.sink);
+            self.run_queue(now_ns)?;
             if call_ns > 0 {
                 self.feed.next_ns = Some(self.core.work(now_ns, call_ns));
-                return;
+                return Ok(());
             }
         }
     }
@@ -110,7 +119,7 @@ impl<L: Limit, T: Probe> Lane<'_, L, T> {
                 self.feed.failed_sends += 1;
                 self.feed.next_ns = Some(self.core.work(now_ns, cost_ns));
             }
-            Refused::Wait if self.queue.sender().must_wait() => self.feed.next_ns = None,
+            Refused::Wait if self.queue.must_wait() => self.feed.next_ns = None,
             Refused::Wait => self.feed.next_ns = Some(now_ns.saturating_add(1)),
         }
     }

@@ -3,10 +3,7 @@
 use std::collections::VecDeque;
 
 use hdrhistogram::Histogram;
-use taut_dql::Stall;
-use taut_path::limit::Done;
-use taut_path::queue::StopReason;
-use taut_path::{DropReason, Packet, Probe};
+use taut_path::{Event, Probe};
 
 use crate::course::CourseWatch;
 use crate::meter::{Meter, Since, histogram};
@@ -74,58 +71,23 @@ impl<T> Watch<T> {
 }
 
 impl<T: Probe> Probe for Watch<T> {
-    fn on_enqueue(&mut self, now_ns: u64, packet: &Packet) {
-        self.also.on_enqueue(now_ns, packet);
-        self.entered_ns.push_back(now_ns);
-    }
-
-    fn on_dequeue(&mut self, now_ns: u64, packet: &Packet) {
-        self.also.on_dequeue(now_ns, packet);
-    }
-
-    fn on_drop(&mut self, now_ns: u64, packet: &Packet, reason: DropReason) {
-        self.also.on_drop(now_ns, packet, reason);
-        // The discipline drops at its tail: it is the packet that entered last.
-        self.entered_ns.pop_back();
-        self.drops += 1;
-    }
-
-    fn on_mark(&mut self, now_ns: u64, packet: &Packet) {
-        self.also.on_mark(now_ns, packet);
-    }
-
-    fn on_sent(&mut self, now_ns: u64, packet: &Packet) {
-        self.also.on_sent(now_ns, packet);
-        self.submitted_time_bytes += self.framing.packet_time(packet).bytes;
-        self.course.on_sent(now_ns, packet);
-        self.meter.on_sent(now_ns, packet);
-    }
-
-    fn on_completed(&mut self, now_ns: u64, done: Done) {
-        self.also.on_completed(now_ns, done);
-        self.course.on_completed(now_ns, done);
-        self.meter.on_completed(now_ns, done);
-    }
-
-    fn on_limit(&mut self, now_ns: u64, limit: u32) {
-        self.also.on_limit(now_ns, limit);
-        self.course.on_limit(now_ns, limit);
-        self.meter.on_limit(now_ns, limit);
-    }
-
-    fn on_stopped(&mut self, now_ns: u64, reason: StopReason) {
-        self.also.on_stopped(now_ns, reason);
-    }
-
-    fn on_starved(&mut self, now_ns: u64) {
-        self.also.on_starved(now_ns);
-    }
-
-    fn on_stall(&mut self, now_ns: u64, stall: Stall) {
-        self.also.on_stall(now_ns, stall);
-    }
-
-    fn on_reset(&mut self, now_ns: u64) {
-        self.also.on_reset(now_ns);
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        self.also.event(now_ns, event);
+        match event {
+            Event::Enqueued(_) => return self.entered_ns.push_back(now_ns),
+            Event::Dequeued(_) => return,
+            Event::Dropped(..) => {
+                // The discipline drops at its tail: it is the packet that entered last.
+                self.entered_ns.pop_back();
+                self.drops += 1;
+                return;
+            }
+            Event::Sent(packet) => {
+                self.submitted_time_bytes += self.framing.packet_time(packet).bytes;
+            }
+            _ => {}
+        }
+        self.course.event(now_ns, event);
+        self.meter.event(now_ns, event);
     }
 }

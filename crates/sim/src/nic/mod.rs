@@ -5,6 +5,7 @@
 //! a driver that refills the ring at the nominal time of each interrupt keeps the wire busy, so
 //! being preempted does not look like starvation.
 
+mod descriptors;
 mod interrupt;
 mod multi;
 mod wire;
@@ -13,9 +14,9 @@ use core::convert::Infallible;
 use core::fmt;
 use std::collections::VecDeque;
 
-use taut_path::ring::{DescriptorRing, DescriptorRule, RingTooSmall};
-use taut_path::{Completions, Packet, TxRing};
+use taut_path::{Completions, InRing, Packet, TxRing};
 
+pub use descriptors::{DescriptorRing, DescriptorRule, RingTooSmall};
 use interrupt::Periods;
 pub use interrupt::{InterruptRule, RareGap};
 pub use multi::{MultiEvent, MultiNic, RingOf};
@@ -110,7 +111,7 @@ pub struct WireCounters {
     pub interrupts: u64,
 }
 
-struct InRing {
+struct Slot {
     packet: Packet,
     slots: u32,
     /// When it finished; meaningless before that.
@@ -132,7 +133,7 @@ pub struct EmulatedNic {
     clock: Clock,
     ring: DescriptorRing,
     /// Submitted and not sent, oldest first; only the first `visible` are known to the NIC.
-    waiting: VecDeque<InRing>,
+    waiting: VecDeque<Slot>,
     visible: usize,
     /// Bytes of all in `waiting`.
     waiting_bytes: u64,
@@ -143,7 +144,7 @@ pub struct EmulatedNic {
     framing: Framing,
     wire_free_ns: u64,
     /// Sent and not reaped, oldest first.
-    finished: VecDeque<InRing>,
+    finished: VecDeque<Slot>,
     /// How many of `finished`, the youngest, no interrupt has told of.
     untold: usize,
     periods: Periods,
@@ -289,7 +290,7 @@ impl EmulatedNic {
         if last {
             let mut sent = self.waiting.pop_front()?;
             sent.sent_ns = at_ns;
-            self.waiting_bytes -= u64::from(sent.packet.wire_bytes);
+            self.waiting_bytes -= u64::from(sent.packet.wire_bytes());
             self.finished.push_back(sent);
             self.counters.packets += 1;
             self.untold += 1;
@@ -340,6 +341,10 @@ impl EmulatedNic {
 impl TxRing for EmulatedNic {
     type Error = Infallible;
 
+    fn capacity_slots(&self) -> u32 {
+        self.ring.slots()
+    }
+
     fn slots_free(&self) -> u32 {
         self.ring.slots_free()
     }
@@ -348,14 +353,15 @@ impl TxRing for EmulatedNic {
         self.ring.slots_of_largest()
     }
 
-    fn submit(&mut self, packet: Packet, _now_ns: u64) {
+    fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         let slots = self.ring.take(&packet);
-        self.waiting_bytes += u64::from(packet.wire_bytes);
-        self.waiting.push_back(InRing {
+        self.waiting_bytes += u64::from(packet.wire_bytes());
+        self.waiting.push_back(Slot {
             packet,
             slots,
             sent_ns: 0,
         });
+        Ok(())
     }
 
     fn kick(&mut self, now_ns: u64) -> Result<(), Infallible> {
@@ -388,4 +394,17 @@ impl Completions for EmulatedNic {
         }
         Ok(!self.finished.is_empty())
     }
+
+    fn in_ring(&self) -> Option<InRing> {
+        let packets = self.waiting.iter().chain(&self.finished);
+        Some(what_is_in(packets.map(|slot| &slot.packet)))
+    }
+}
+
+/// What a ring of these packets holds.
+fn what_is_in<'a>(packets: impl Iterator<Item = &'a Packet>) -> InRing {
+    packets.fold(InRing::default(), |sum, packet| InRing {
+        packets: sum.packets + 1,
+        bytes: sum.bytes.saturating_add(packet.wire_bytes()),
+    })
 }

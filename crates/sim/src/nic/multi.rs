@@ -8,12 +8,12 @@ use core::convert::Infallible;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use taut_path::ring::DescriptorRing;
-use taut_path::{Completions, Packet, TxRing};
+use taut_path::{Completions, InRing, Packet, TxRing};
 
+use super::descriptors::DescriptorRing;
 use super::interrupt::Periods;
 use super::wire::Clock;
-use super::{Framing, NicConfig, NicConfigError, WireCounters};
+use super::{Framing, NicConfig, NicConfigError, WireCounters, what_is_in};
 
 /// Something the NIC did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,8 @@ struct Ring {
     counters: WireCounters,
 }
 
-/// One ring of a [`MultiNic`]: the driver of one queue.
+/// One ring of a [`MultiNic`]: the driver of one queue. A clone is a handle to the same ring, so one
+/// of two can be the ring of a queue and the other its completions.
 #[derive(Clone)]
 pub struct RingOf {
     nic: Rc<RefCell<MultiNic>>,
@@ -190,6 +191,10 @@ impl RingOf {
 impl TxRing for RingOf {
     type Error = Infallible;
 
+    fn capacity_slots(&self) -> u32 {
+        self.with(|ring| ring.slots.slots())
+    }
+
     fn slots_free(&self) -> u32 {
         self.with(|ring| ring.slots.slots_free())
     }
@@ -198,11 +203,12 @@ impl TxRing for RingOf {
         self.with(|ring| ring.slots.slots_of_largest())
     }
 
-    fn submit(&mut self, packet: Packet, _now_ns: u64) {
+    fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         self.with(|ring| {
             let slots = ring.slots.take(&packet);
             ring.waiting.push_back((packet, slots));
         });
+        Ok(())
     }
 
     fn kick(&mut self, now_ns: u64) -> Result<(), Infallible> {
@@ -238,5 +244,12 @@ impl Completions for RingOf {
             }
         }
         Ok(self.with(|ring| !ring.finished.is_empty()))
+    }
+
+    fn in_ring(&self) -> Option<InRing> {
+        Some(self.with(|ring| {
+            let packets = ring.waiting.iter().chain(&ring.finished);
+            what_is_in(packets.map(|(packet, _)| packet))
+        }))
     }
 }

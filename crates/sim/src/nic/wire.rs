@@ -84,7 +84,7 @@ impl Framing {
     /// Link time of a packet, all its frames together. A super-packet is cut into segments that
     /// each carry the headers again.
     pub fn packet_time(self, packet: &Packet) -> WireTime {
-        let whole = u64::from(packet.wire_bytes);
+        let whole = u64::from(packet.wire_bytes());
         let Some(Segmentation {
             header_bytes,
             payload_bytes,
@@ -92,7 +92,7 @@ impl Framing {
         else {
             return self.one_frame(whole);
         };
-        let (header, segment) = (u64::from(header_bytes), u64::from(payload_bytes.max(1)));
+        let (header, segment) = (u64::from(header_bytes), u64::from(payload_bytes.get()));
         let payload = whole.saturating_sub(header);
         let (full, rest) = (payload / segment, payload % segment);
         let mut bytes = full * self.frame_time_bytes(header + segment);
@@ -106,7 +106,7 @@ impl Framing {
 
     /// Link time of one segment of a packet, and whether it is the packet's last.
     pub(super) fn segment_time(self, packet: &Packet, index: u32) -> (WireTime, bool) {
-        let whole = u64::from(packet.wire_bytes);
+        let whole = u64::from(packet.wire_bytes());
         let Some(Segmentation {
             header_bytes,
             payload_bytes,
@@ -114,7 +114,7 @@ impl Framing {
         else {
             return (self.one_frame(whole), true);
         };
-        let (header, segment) = (u64::from(header_bytes), u64::from(payload_bytes.max(1)));
+        let (header, segment) = (u64::from(header_bytes), u64::from(payload_bytes.get()));
         let before = u64::from(index) * segment;
         let left = whole.saturating_sub(header).saturating_sub(before);
         (self.one_frame(header + left.min(segment)), left <= segment)

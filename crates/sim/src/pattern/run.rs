@@ -1,18 +1,21 @@
 //! The loop of a run: takes the earliest of what is due, until the end.
 
-use std::convert::Infallible;
+use std::cell::RefCell;
 use std::fmt;
+use std::rc::Rc;
+use std::task::Waker;
 
 use taut_path::limit::Limit;
-use taut_path::queue::{QueueConfigError, Reaper, Sender, split};
-use taut_path::{Completions, DropReason, Packet, PacketSink, Probe, QueueConfig};
+use taut_path::queue::QueueConfigError;
+use taut_path::{DropReason, Event, Packet, PacketSink, Probe, Queue, QueueConfig};
 
 use super::book::Book;
 use super::random::SplitMix;
 use super::seen::{Samples, Seen};
 use super::source::{Source, Waiting};
-use super::wire::Wire;
+use super::wire::{Port, Wire};
 use super::{Interval, Pattern};
+use crate::queue::{QueueFault, queue_config};
 
 /// Slots of the ring where nothing else holds the queue back: that of the two 10G cards of the
 /// published experiments.
@@ -21,11 +24,13 @@ pub const RING_SLOTS_OFF: u32 = 4_096;
 /// Slots that no limit of the estimator's range fills with packets of a usual size.
 const RING_SLOTS_LIMITED: u32 = 1 << 30;
 
-/// How closely a run is watched.
+/// How a queue is set up, and how closely the run is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Detail {
     /// Slots of each ring.
     pub slots: u32,
+    /// How far apart completions are handed on to the limit, in ns; 0 hands on each round at once.
+    pub cadence_ns: u64,
     /// One look at the queue in each such time, at a random moment of it, in ns; 0 never looks.
     pub sample_ns: u64,
     /// Whether each change of the limit is kept.
@@ -38,6 +43,7 @@ impl Detail {
     /// Everything, with a sample in each 100 us, as often as an interrupt as a rule.
     pub const FULL: Self = Self {
         slots: RING_SLOTS_LIMITED,
+        cadence_ns: 0,
         sample_ns: 100_000,
         course: true,
         give_up_dry_ns: u64::MAX,
@@ -55,6 +61,8 @@ impl Detail {
 pub enum RunError {
     /// The queue or its limit cannot be made.
     Queue(QueueConfigError),
+    /// A queue went wrong.
+    Fault(QueueFault),
     /// The pattern lacks what every run needs; says what.
     Empty(&'static str),
 }
@@ -63,12 +71,19 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Queue(error) => error.fmt(f),
+            Self::Fault(fault) => fault.fmt(f),
             Self::Empty(what) => write!(f, "the pattern has no {what}; at least one is needed"),
         }
     }
 }
 
 impl std::error::Error for RunError {}
+
+impl From<QueueFault> for RunError {
+    fn from(fault: QueueFault) -> Self {
+        Self::Fault(fault)
+    }
+}
 
 /// Counts what comes back.
 #[derive(Default)]
@@ -95,25 +110,13 @@ struct Course {
 }
 
 impl Probe for Course {
-    fn on_limit(&mut self, now_ns: u64, limit: u32) {
-        if self.keep && self.changes.last().is_none_or(|&(_, last)| last != limit) {
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        if let Event::Limit(limit) = event
+            && self.keep
+            && self.changes.last().is_none_or(|&(_, last)| last != limit)
+        {
             self.changes.push((now_ns, limit));
         }
-    }
-}
-
-/// A device that was not asked: for the limit's own timer.
-struct NotAsked;
-
-impl Completions for NotAsked {
-    type Error = Infallible;
-
-    fn slots_free(&self) -> u32 {
-        0
-    }
-
-    fn reap(&mut self, _: u64, _: u32, _: &mut dyn FnMut(Packet)) -> Result<bool, Infallible> {
-        Ok(false)
     }
 }
 
@@ -130,11 +133,9 @@ enum Due {
 }
 
 /// One queue, and when it does what.
-struct Queue<L: Limit, I> {
-    sender: Sender<L>,
-    reaper: Reaper<L>,
+struct Line<L, I> {
+    queue: Queue<Port, L, Source, Course>,
     waiting: Waiting,
-    course: Course,
     intervals: I,
     interrupt_ns: Option<u64>,
     /// How late the sender comes back after the interrupt that is next, and after the last.
@@ -146,7 +147,7 @@ struct Queue<L: Limit, I> {
     urgent_ns: Vec<u64>,
 }
 
-impl<L: Limit, I: Iterator<Item = Interval>> Queue<L, I> {
+impl<L: Limit, I: Iterator<Item = Interval>> Line<L, I> {
     fn plan_interrupt(&mut self, after_ns: u64) {
         let next = self.intervals.next();
         self.interrupt_ns = next.and_then(|it| after_ns.checked_add(it.gap_ns));
@@ -157,7 +158,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Queue<L, I> {
         let mut first = self.interrupt_ns.map(|ns| (ns, Due::Interrupt(at)));
         let rare = [
             (self.poll_ns, Due::Poll(at)),
-            (self.reaper.next_wakeup(), Due::Tick(at)),
+            (self.queue.next_wakeup(), Due::Tick(at)),
             (self.back_ns, Due::Back(at)),
         ];
         for (at_ns, due) in rare {
@@ -171,11 +172,11 @@ impl<L: Limit, I: Iterator<Item = Interval>> Queue<L, I> {
     }
 }
 
-struct Run<'p, L: Limit, I> {
+struct Run<'p, L, I> {
     pattern: &'p Pattern,
     detail: Detail,
-    queues: Vec<Queue<L, I>>,
-    wire: Wire,
+    lines: Vec<Line<L, I>>,
+    wire: Rc<RefCell<Wire>>,
     sink: Sink,
     rate_at: usize,
     bursts_ns: Vec<u64>,
@@ -187,28 +188,47 @@ struct Run<'p, L: Limit, I> {
 /// Runs `pattern` with `limit` on each of its queues.
 ///
 /// # Errors
-/// If the pattern has no rate, no size or no queue, or the limit's settings contradict each other.
-pub fn observe<L: Limit + Copy>(
+/// If the pattern has no rate, no size or no queue, or if a queue goes wrong.
+pub fn observe<L: Limit + Clone>(
     pattern: &Pattern,
     limit: L,
     detail: Detail,
 ) -> Result<Seen, RunError> {
+    let mut run = prepared(pattern, limit, detail)?;
+    run.run_to_end()?;
+    Ok(run.seen())
+}
+
+fn prepared<L: Limit + Clone>(
+    pattern: &Pattern,
+    limit: L,
+    detail: Detail,
+) -> Result<Run<'_, L, impl Iterator<Item = Interval>>, RunError> {
     let Some(&(_, bytes_per_s)) = pattern.rates.first() else {
         return Err(RunError::Empty("rate"));
     };
     if pattern.sizes.is_empty() || pattern.queues.is_empty() {
         return Err(RunError::Empty("size or queue"));
     }
-    let mut queues = Vec::new();
-    for intervals in &pattern.queues {
-        queues.push(queue(pattern, limit, detail, intervals.iter())?);
-    }
     let book = Book::new(pattern.warm_ns, pattern.end_ns);
+    let wire = Wire::new(pattern.queues.len(), detail.slots, bytes_per_s, book);
+    let wire = Rc::new(RefCell::new(wire));
+    let mut lines = Vec::new();
+    for (at, intervals) in pattern.queues.iter().enumerate() {
+        let port = Port::new(wire.clone(), at);
+        lines.push(line(
+            pattern,
+            limit.clone(),
+            detail,
+            port,
+            intervals.iter(),
+        )?);
+    }
     let mut run = Run {
         pattern,
         detail,
-        wire: Wire::new(queues.len(), detail.slots, bytes_per_s, book),
-        queues,
+        wire,
+        lines,
         sink: Sink::default(),
         rate_at: 1,
         bursts_ns: vec![0; pattern.bursts.len()],
@@ -218,16 +238,16 @@ pub fn observe<L: Limit + Copy>(
         random: SplitMix::new(1),
     };
     run.plan_sample(pattern.warm_ns);
-    run.run_to_end();
-    Ok(run.seen())
+    Ok(run)
 }
 
-fn queue<L: Limit, I: Iterator<Item = Interval>>(
+fn line<L: Limit, I: Iterator<Item = Interval>>(
     pattern: &Pattern,
     limit: L,
     detail: Detail,
+    port: Port,
     intervals: I,
-) -> Result<Queue<L, I>, RunError> {
+) -> Result<Line<L, I>, RunError> {
     let waiting = if pattern.bursts.is_empty() {
         Waiting::always()
     } else {
@@ -239,20 +259,23 @@ fn queue<L: Limit, I: Iterator<Item = Interval>>(
     };
     let config = QueueConfig {
         reap_budget_packets: budget,
-        ..QueueConfig::new(detail.slots)
+        cadence_ns: detail.cadence_ns,
+        ..queue_config(None, Waker::noop().clone())
     };
-    let source = Source::new(waiting.clone(), pattern.sizes.clone());
-    let halves = split(Box::new(source), limit, config, 0);
-    let (sender, reaper) = halves.map_err(RunError::Queue)?;
-    let first_limit = (0, reaper.snapshot().limit);
-    let mut queue = Queue {
-        sender,
-        reaper,
+    let course = Course {
+        keep: detail.course,
+        changes: Vec::new(),
+    };
+    let queue = Queue::builder_for(port)
+        .with_limit(limit)
+        .with_qdisc(Source::new(waiting.clone(), pattern.sizes.clone()))
+        .probe(course)
+        .config(config)
+        .build(0)
+        .map_err(RunError::Queue)?;
+    let mut line = Line {
+        queue,
         waiting,
-        course: Course {
-            keep: detail.course,
-            changes: vec![first_limit],
-        },
         intervals,
         interrupt_ns: None,
         next_delay_ns: 0,
@@ -262,30 +285,31 @@ fn queue<L: Limit, I: Iterator<Item = Interval>>(
         back_ns: pattern.bursts.is_empty().then_some(0),
         urgent_ns: Vec::new(),
     };
-    queue.plan_interrupt(0);
-    Ok(queue)
+    line.plan_interrupt(0);
+    Ok(line)
 }
 
 impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
-    fn run_to_end(&mut self) {
+    fn run_to_end(&mut self) -> Result<(), QueueFault> {
         let end_ns = self.pattern.end_ns;
         while let Some((now_ns, due)) = self.next_due()
             && now_ns < end_ns
-            && self.wire.book.dry_ns <= self.detail.give_up_dry_ns
+            && self.wire.borrow().book.dry_ns <= self.detail.give_up_dry_ns
         {
-            self.wire.advance(now_ns);
+            self.wire.borrow_mut().advance(now_ns);
             match due {
                 Due::Rate => self.change_rate(now_ns),
-                Due::Burst(at) => self.on_burst(at, now_ns),
-                Due::Interrupt(at) => self.on_interrupt(at, now_ns),
-                Due::Poll(at) => self.complete(at, now_ns),
-                Due::Tick(at) => self.on_tick(at, now_ns),
-                Due::Back(at) => self.send(at, now_ns),
+                Due::Burst(at) => self.on_burst(at, now_ns)?,
+                Due::Interrupt(at) => self.on_interrupt(at, now_ns)?,
+                Due::Poll(at) => self.complete(at, now_ns)?,
+                Due::Tick(at) => self.on_tick(at, now_ns)?,
+                Due::Back(at) => self.send(at, now_ns)?,
                 Due::Sample => self.on_sample(now_ns),
             }
         }
-        self.wire.advance(end_ns);
-        self.wire.close(end_ns);
+        self.wire.borrow_mut().advance(end_ns);
+        self.wire.borrow_mut().close(end_ns);
+        Ok(())
     }
 
     fn next_due(&self) -> Option<(u64, Due)> {
@@ -297,8 +321,8 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
                 first = Some(next);
             }
         };
-        for (at, queue) in self.queues.iter().enumerate() {
-            consider(queue.next_due(at));
+        for (at, line) in self.lines.iter().enumerate() {
+            consider(line.next_due(at));
         }
         for (at, &at_ns) in self.bursts_ns.iter().enumerate() {
             consider(Some((at_ns, Due::Burst(at))));
@@ -311,88 +335,88 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
 
     fn change_rate(&mut self, now_ns: u64) {
         if let Some(&(_, bytes_per_s)) = self.pattern.rates.get(self.rate_at) {
-            self.wire.set_rate(bytes_per_s, now_ns);
+            self.wire.borrow_mut().set_rate(bytes_per_s, now_ns);
         }
         self.rate_at += 1;
     }
 
-    fn on_burst(&mut self, burst: usize, now_ns: u64) {
+    fn on_burst(&mut self, burst: usize, now_ns: u64) -> Result<(), QueueFault> {
         let burst_of = &self.pattern.bursts[burst];
         self.bursts_ns[burst] = now_ns.saturating_add(burst_of.period_ns);
-        for at in 0..self.queues.len() {
-            self.queues[at].waiting.add(burst_of.objects);
+        for at in 0..self.lines.len() {
+            self.lines[at].waiting.add(burst_of.objects);
             // A sender that was refused, or is on its way back, sends what is new with the rest.
-            let queue = &self.queues[at];
-            self.wire.set_waiting(true, now_ns);
-            if queue.back_ns.is_none() && !queue.sender.stopped_by_stack() {
-                self.send(at, now_ns);
+            let line = &self.lines[at];
+            self.wire.borrow_mut().set_waiting(true, now_ns);
+            if line.back_ns.is_none() && !line.queue.stopped_by_stack() {
+                self.send(at, now_ns)?;
             }
         }
+        Ok(())
     }
 
-    fn on_interrupt(&mut self, at: usize, now_ns: u64) {
-        let queue = &mut self.queues[at];
-        queue.delay_ns = queue.next_delay_ns;
-        queue.plan_interrupt(now_ns);
+    fn on_interrupt(&mut self, at: usize, now_ns: u64) -> Result<(), QueueFault> {
+        let line = &mut self.lines[at];
+        line.delay_ns = line.next_delay_ns;
+        line.plan_interrupt(now_ns);
         // While rounds go on, interrupts are masked.
-        if queue.poll_ns.is_none() {
-            self.complete(at, now_ns);
+        if line.poll_ns.is_none() {
+            self.complete(at, now_ns)?;
         }
+        Ok(())
     }
 
-    fn complete(&mut self, at: usize, now_ns: u64) {
-        let queue = &mut self.queues[at];
-        queue.poll_ns = None;
-        let mut port = self.wire.port(at);
-        let reaper = &mut queue.reaper;
-        let done = reaper.complete(&mut port, now_ns, &mut self.sink, &mut queue.course);
-        // The device cannot fail and reports each packet once, so there is no error to tell of.
-        let Ok(done) = done else {
-            return;
-        };
+    fn complete(&mut self, at: usize, now_ns: u64) -> Result<(), QueueFault> {
+        let line = &mut self.lines[at];
+        line.poll_ns = None;
+        let done = line.queue.complete(now_ns, &mut self.sink);
+        let done = QueueFault::of_round(done, at, now_ns)?;
         if done.more {
-            queue.poll_ns = now_ns.checked_add(self.pattern.poll_ns);
+            line.poll_ns = now_ns.checked_add(self.pattern.poll_ns);
         }
-        self.restart(at, done.schedule, now_ns);
+        self.restart(at, done.schedule, now_ns)
     }
 
-    fn on_tick(&mut self, at: usize, now_ns: u64) {
-        let queue = &mut self.queues[at];
-        let reaper = &mut queue.reaper;
-        if let Ok(done) = reaper.complete(&mut NotAsked, now_ns, &mut self.sink, &mut queue.course)
-        {
-            self.restart(at, done.schedule, now_ns);
-        }
+    /// The limit's own timer.
+    fn on_tick(&mut self, at: usize, now_ns: u64) -> Result<(), QueueFault> {
+        let queue = &mut self.lines[at].queue;
+        queue.device_mut().silent = true;
+        let done = queue.complete(now_ns, &mut self.sink);
+        queue.device_mut().silent = false;
+        let done = QueueFault::of_round(done, at, now_ns)?;
+        self.restart(at, done.schedule, now_ns)
     }
 
     /// A sender that was refused comes back, late or at once.
-    fn restart(&mut self, at: usize, schedule: bool, now_ns: u64) {
+    fn restart(&mut self, at: usize, schedule: bool, now_ns: u64) -> Result<(), QueueFault> {
         if !schedule {
-            return;
+            return Ok(());
         }
-        let queue = &mut self.queues[at];
-        match queue.delay_ns {
-            0 => self.send(at, now_ns),
-            delay_ns => queue.back_ns = now_ns.checked_add(delay_ns),
+        let line = &mut self.lines[at];
+        match line.delay_ns {
+            0 => self.send(at, now_ns)?,
+            delay_ns => line.back_ns = now_ns.checked_add(delay_ns),
         }
+        Ok(())
     }
 
-    fn send(&mut self, at: usize, now_ns: u64) {
-        let queue = &mut self.queues[at];
-        queue.back_ns = None;
-        let ahead_ns = self.wire.ahead_ns(at, now_ns);
-        for came_ns in queue.urgent_ns.drain(..) {
+    fn send(&mut self, at: usize, now_ns: u64) -> Result<(), QueueFault> {
+        let line = &mut self.lines[at];
+        line.back_ns = None;
+        let ahead_ns = self.wire.borrow().ahead_ns(at, now_ns);
+        for came_ns in line.urgent_ns.drain(..) {
             self.samples.delay(now_ns - came_ns, ahead_ns);
         }
-        if queue.waiting.is_empty() {
-            return;
+        if line.waiting.is_empty() {
+            return Ok(());
         }
-        self.wire.set_waiting(true, now_ns);
-        let mut port = self.wire.port(at);
-        // The doorbell cannot fail; whatever stops the run, the reaper tells when to go on.
-        let _stop = (queue.sender).run(&mut port, now_ns, &mut self.sink, &mut queue.course);
-        let waiting = self.queues.iter().any(|queue| !queue.waiting.is_empty());
-        self.wire.set_waiting(waiting, now_ns);
+        self.wire.borrow_mut().set_waiting(true, now_ns);
+        // Whatever stops the run, a round of completions tells when to go on.
+        let stop = line.queue.run(now_ns, &mut self.sink);
+        QueueFault::of_run(stop, at, now_ns)?;
+        let waiting = self.lines.iter().any(|line| !line.waiting.is_empty());
+        self.wire.borrow_mut().set_waiting(waiting, now_ns);
+        Ok(())
     }
 
     fn plan_sample(&mut self, from_ns: u64) {
@@ -402,32 +426,82 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
 
     /// A packet of high priority would come now.
     fn on_sample(&mut self, now_ns: u64) {
-        let at = (self.samples.count() % self.queues.len() as u64) as usize;
+        let at = (self.samples.count() % self.lines.len() as u64) as usize;
+        let wire = self.wire.borrow();
         self.samples
-            .look(self.wire.unsent_bytes(), self.wire.in_flight_bytes());
-        let queue = &mut self.queues[at];
-        if queue.sender.stopped_by_stack() || queue.sender.stopped_by_driver() {
-            queue.urgent_ns.push(now_ns);
+            .look(wire.unsent_bytes(), wire.in_flight_bytes());
+        let line = &mut self.lines[at];
+        if line.queue.stopped_by_stack() || line.queue.stopped_by_driver() {
+            line.urgent_ns.push(now_ns);
         } else {
-            self.samples.delay(0, self.wire.ahead_ns(at, now_ns));
+            self.samples.delay(0, wire.ahead_ns(at, now_ns));
         }
+        drop(wire);
         let period_ns = self.detail.sample_ns;
         self.plan_sample((now_ns / period_ns + 1) * period_ns);
     }
 
-    fn seen(self) -> Seen {
-        let counters = self.queues.iter().map(|queue| queue.sender.counters());
-        let limits = self.queues.iter().map(|queue| queue.reaper.snapshot());
-        let starved = self.queues.iter().map(|it| it.reaper.counters().starved);
+    fn seen(mut self) -> Seen {
+        let queues = || self.lines.iter().map(|line| &line.queue);
+        let wire = self.wire.borrow();
         let measured_ns = self.pattern.end_ns.saturating_sub(self.pattern.warm_ns);
-        Seen {
-            sent_packets: counters.map(|it| it.sent_packets).sum(),
+        let mut seen = Seen {
+            sent_packets: queues().map(|it| it.sender_counters().sent_packets).sum(),
             freed_packets: self.sink.freed,
-            in_ring_packets: self.wire.packets_in_rings(),
-            limit_bytes: limits.map(|it| u64::from(it.limit)).sum(),
-            starved_rounds: starved.sum(),
-            course: (self.queues.into_iter().next()).map_or_else(Vec::new, |it| it.course.changes),
-            ..Seen::new(&self.wire.book, measured_ns, self.samples)
+            in_ring_packets: wire.packets_in_rings(),
+            limit_bytes: queues().map(|it| u64::from(it.snapshot().limit)).sum(),
+            starved_rounds: queues().map(|it| it.completer_counters().starved).sum(),
+            ..Seen::new(&wire.book, measured_ns, self.samples)
+        };
+        if let Some(first) = self.lines.first_mut() {
+            seen.course = std::mem::take(&mut first.queue.probe_mut().changes);
         }
+        seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use taut_path::limit::Fixed;
+    use taut_path::{Frame, TxRing};
+
+    use super::*;
+    use crate::pattern::Intervals;
+    use crate::queue::Fault;
+
+    #[test]
+    fn a_wire_that_makes_a_packet_up_ends_the_run_with_a_report() {
+        let mut intervals = Intervals::new();
+        (0..10).for_each(|_| {
+            intervals.push(Interval {
+                gap_ns: 5_000,
+                delay_ns: 0,
+            });
+        });
+        let pattern = Pattern {
+            id: "test".to_owned(),
+            rates: vec![(0, 1_000_000_000)],
+            sizes: vec![1_000],
+            budget: 0,
+            poll_ns: 0,
+            bursts: Vec::new(),
+            warm_ns: 0,
+            end_ns: 40_000,
+            utilisation: 0.999,
+            changes_ns: Vec::new(),
+            queues: vec![intervals.clone(), intervals],
+        };
+        let run = || prepared(&pattern, Fixed::bytes(3_000), Detail::FULL).expect("valid");
+        assert_eq!(run().run_to_end(), Ok(()));
+        let mut run = run();
+        let port = run.lines[1].queue.device_mut();
+        let stray = Packet::new(Frame::new(0), 1_000);
+        port.submit(stray, 0).expect("there is room");
+        let fault = QueueFault {
+            queue: 1,
+            at_ns: 5_000,
+            fault: Fault::Stray { packets: 1 },
+        };
+        assert_eq!(run.run_to_end(), Err(fault));
     }
 }

@@ -1,43 +1,41 @@
 //! What is offered to a queue: a discipline that holds only a number.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::cell::Cell;
+use std::rc::Rc;
 
 use taut_path::qdisc::Backlog;
 use taut_path::{DropReason, Frame, Packet, PacketSink, Qdisc};
 
 /// Objects that wait, shared by the runner, which adds to them, and the discipline.
 #[derive(Debug, Clone)]
-pub(super) struct Waiting(Arc<AtomicU64>);
+pub(super) struct Waiting(Rc<Cell<u64>>);
 
 /// A sender that always has something to send.
 const ALWAYS: u64 = u64::MAX;
 
 impl Waiting {
     pub(super) fn always() -> Self {
-        Self(Arc::new(AtomicU64::new(ALWAYS)))
+        Self(Rc::new(Cell::new(ALWAYS)))
     }
 
     pub(super) fn nothing() -> Self {
-        Self(Arc::new(AtomicU64::new(0)))
+        Self(Rc::new(Cell::new(0)))
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 0
+        self.0.get() == 0
     }
 
     pub(super) fn add(&self, objects: u64) {
-        let waiting = self.0.load(Ordering::Relaxed);
-        self.0
-            .store(waiting.saturating_add(objects), Ordering::Relaxed);
+        self.0.set(self.0.get().saturating_add(objects));
     }
 
     fn take(&self) -> bool {
-        match self.0.load(Ordering::Relaxed) {
+        match self.0.get() {
             0 => false,
             ALWAYS => true,
             waiting => {
-                self.0.store(waiting - 1, Ordering::Relaxed);
+                self.0.set(waiting - 1);
                 true
             }
         }
@@ -79,12 +77,17 @@ impl Qdisc for Source {
         Some(Packet::new(Frame::new(0), bytes))
     }
 
+    /// What waits is a number: there is no packet to hand over.
+    fn drain(&mut self, _gone: &mut dyn FnMut(Packet)) {
+        self.waiting.0.set(0);
+    }
+
     fn accepts(&self, _packet: &Packet) -> bool {
         false
     }
 
     fn backlog(&self) -> Backlog {
-        let packets = self.waiting.0.load(Ordering::Relaxed);
+        let packets = self.waiting.0.get();
         Backlog {
             packets,
             bytes: packets.saturating_mul(self.sizes[self.next].into()),

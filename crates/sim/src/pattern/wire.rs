@@ -1,15 +1,17 @@
 //! A device that finishes what its wire has sent and says so only when it is asked.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::rc::Rc;
 
-use taut_path::{Completions, Packet, TxRing};
+use taut_path::{Completions, InRing, Packet, TxRing};
 
 use super::book::Book;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-struct InRing {
+struct Slot {
     packet: Packet,
     submitted_ns: u64,
 }
@@ -17,7 +19,7 @@ struct InRing {
 /// One ring: first what the wire has sent and nobody reaped, then what it has not.
 #[derive(Default)]
 struct Ring {
-    packets: VecDeque<InRing>,
+    packets: VecDeque<Slot>,
     sent: usize,
     unsent_bytes: u64,
     in_flight_bytes: u64,
@@ -63,10 +65,6 @@ impl Wire {
         }
     }
 
-    pub(super) const fn port(&mut self, ring: usize) -> Port<'_> {
-        Port { wire: self, ring }
-    }
-
     /// Sends what has left by `now_ns`. Call it before anything else of that time.
     pub(super) fn advance(&mut self, now_ns: u64) {
         while let Some(on_wire) = self.on_wire
@@ -80,7 +78,7 @@ impl Wire {
     fn finish(&mut self, on_wire: OnWire) {
         let ring = &mut self.rings[on_wire.ring];
         if let Some(sent) = ring.packets.get(ring.sent) {
-            let bytes = sent.packet.wire_bytes;
+            let bytes = sent.packet.wire_bytes();
             ring.unsent_bytes -= u64::from(bytes);
             self.book
                 .sent(bytes, sent.submitted_ns, on_wire.starts_ns, on_wire.ends_ns);
@@ -100,7 +98,7 @@ impl Wire {
         };
         let bytes = self.rings[ring].packets[self.rings[ring].sent]
             .packet
-            .wire_bytes;
+            .wire_bytes();
         let work = u64::from(bytes) * NS_PER_S + self.owed;
         self.owed = work % self.bytes_per_s;
         self.last_ring = ring;
@@ -176,7 +174,7 @@ impl Wire {
         }
         for ring in &self.rings {
             for (at, it) in ring.packets.iter().enumerate() {
-                let bytes = it.packet.wire_bytes;
+                let bytes = it.packet.wire_bytes();
                 self.book.reported(bytes, it.submitted_ns, now_ns);
                 if at >= ring.sent {
                     self.book.sent(bytes, it.submitted_ns, now_ns, now_ns);
@@ -186,45 +184,60 @@ impl Wire {
     }
 }
 
-/// One ring of the wire, as a driver.
-pub(super) struct Port<'a> {
-    wire: &'a mut Wire,
+/// One ring of the wire, as the device of a queue.
+pub(super) struct Port {
+    wire: Rc<RefCell<Wire>>,
     ring: usize,
+    /// Nobody asks the device: what is handed on is what it said before.
+    pub(super) silent: bool,
 }
 
-impl TxRing for Port<'_> {
+impl Port {
+    pub(super) fn new(wire: Rc<RefCell<Wire>>, ring: usize) -> Self {
+        Self {
+            wire,
+            ring,
+            silent: false,
+        }
+    }
+}
+
+impl TxRing for Port {
     type Error = Infallible;
 
+    fn capacity_slots(&self) -> u32 {
+        self.wire.borrow().slots
+    }
+
     fn slots_free(&self) -> u32 {
-        let used = self.wire.rings[self.ring].packets.len();
-        self.wire.slots.saturating_sub(used as u32)
+        let wire = self.wire.borrow();
+        let used = wire.rings[self.ring].packets.len();
+        wire.slots.saturating_sub(used as u32)
     }
 
-    fn slots_of_largest(&self) -> u32 {
-        1
-    }
-
-    fn submit(&mut self, packet: Packet, now_ns: u64) {
-        let ring = &mut self.wire.rings[self.ring];
-        ring.unsent_bytes += u64::from(packet.wire_bytes);
-        ring.in_flight_bytes += u64::from(packet.wire_bytes);
-        ring.packets.push_back(InRing {
+    fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
+        let ring = &mut self.wire.borrow_mut().rings[self.ring];
+        ring.unsent_bytes += u64::from(packet.wire_bytes());
+        ring.in_flight_bytes += u64::from(packet.wire_bytes());
+        ring.packets.push_back(Slot {
             packet,
             submitted_ns: now_ns,
         });
+        Ok(())
     }
 
     fn kick(&mut self, now_ns: u64) -> Result<(), Infallible> {
-        if self.wire.on_wire.is_none() {
-            self.wire.count_dry(now_ns);
-            self.wire.owed = 0;
-            self.wire.start(now_ns);
+        let mut wire = self.wire.borrow_mut();
+        if wire.on_wire.is_none() {
+            wire.count_dry(now_ns);
+            wire.owed = 0;
+            wire.start(now_ns);
         }
         Ok(())
     }
 }
 
-impl Completions for Port<'_> {
+impl Completions for Port {
     type Error = Infallible;
 
     fn slots_free(&self) -> u32 {
@@ -237,7 +250,11 @@ impl Completions for Port<'_> {
         budget_packets: u32,
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, Infallible> {
-        let ring = &mut self.wire.rings[self.ring];
+        if self.silent {
+            return Ok(false);
+        }
+        let wire = &mut *self.wire.borrow_mut();
+        let ring = &mut wire.rings[self.ring];
         for _ in 0..budget_packets {
             if ring.sent == 0 {
                 break;
@@ -246,11 +263,19 @@ impl Completions for Port<'_> {
                 break;
             };
             ring.sent -= 1;
-            let bytes = done.packet.wire_bytes;
+            let bytes = done.packet.wire_bytes();
             ring.in_flight_bytes -= u64::from(bytes);
-            self.wire.book.reported(bytes, done.submitted_ns, now_ns);
+            wire.book.reported(bytes, done.submitted_ns, now_ns);
             freed(done.packet);
         }
         Ok(ring.sent > 0)
+    }
+
+    fn in_ring(&self) -> Option<InRing> {
+        let ring = &self.wire.borrow().rings[self.ring];
+        Some(InRing {
+            packets: ring.packets.len() as u32,
+            bytes: u32::try_from(ring.in_flight_bytes).unwrap_or(u32::MAX),
+        })
     }
 }

@@ -4,13 +4,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::single_queue::{
     check_cadence, check_duration, check_rate, check_ring, check_size, saturated,
 };
 use super::tracing::TraceRow;
 use crate::lane::{LaneConfig, LaneError, Observed, Reap, Rule, Source, observe};
 use crate::nic::{InterruptRule, RareGap};
+use crate::results::Summary;
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -77,6 +78,9 @@ impl Default for Settings {
     }
 }
 
+/// The yardstick's name among the rules.
+const LEAST_FIXED: &str = "least fixed";
+
 /// A fixed limit that carries this share of what no limit carries is enough.
 const ENOUGH: f64 = 0.999;
 
@@ -132,14 +136,11 @@ impl Settings {
 
     /// Without a limit, with Linux's rule, with those that size by need, and with each period.
     fn rules(&self) -> Vec<(String, Rule)> {
-        let filtered = self.periods.iter().map(|period| {
-            let cadence_ns = period.0;
-            (
-                format!("dql every {period}"),
-                Rule::DynamicEvery { cadence_ns },
-            )
-        });
-        let named = [Rule::OFF, Rule::DQL, Rule::NEED, Rule::TAUT];
+        let filtered = self
+            .periods
+            .iter()
+            .map(|period| (format!("dql every {period}"), Rule::dql_every(period.0)));
+        let named = [Rule::off(), Rule::dql(), Rule::need(), Rule::taut()];
         let named = named.into_iter().map(|rule| (rule.to_string(), rule));
         named.chain(filtered).collect()
     }
@@ -163,7 +164,7 @@ fn least_fixed(
     let (mut too_low, mut enough) = (0, most_bytes);
     while enough - too_low > step_bytes {
         let middle = too_low + (enough - too_low) / 2;
-        let seen = observe(&quick, Rule::bytes(middle))?;
+        let seen = observe(&quick, &Rule::bytes(middle))?;
         if seen.wire.packets as f64 >= ENOUGH * packets as f64 {
             enough = middle;
         } else {
@@ -174,11 +175,11 @@ fn least_fixed(
 }
 
 /// `name` is that of the rule.
-fn row(pattern: &str, (name, rule): (&str, Rule), seen: &Observed, off: &Observed) -> Value {
+fn row(pattern: &str, (name, rule): (&str, &Rule), seen: &Observed, off: &Observed) -> Value {
     json!({
         "pattern": pattern,
         "rule": name,
-        "limit_bytes": (rule != Rule::OFF).then_some(seen.limit_bytes),
+        "limit_bytes": (!rule.limit.is_off()).then_some(seen.limit_bytes),
         "in_flight_mean_bytes": seen.in_flight_mean_bytes,
         "in_flight_p99_bytes": seen.in_flight_p99_bytes,
         "utilisation": seen.utilisation,
@@ -189,11 +190,73 @@ fn row(pattern: &str, (name, rule): (&str, Rule), seen: &Observed, off: &Observe
     })
 }
 
+/// Each rule over all patterns, against the least fixed limit of each.
+fn summary(rows: &[Value]) -> Option<Summary> {
+    let of_pattern = |pattern: &Value, rule: &str| {
+        rows.iter()
+            .find(|row| row["pattern"] == *pattern && row["rule"] == rule)
+    };
+    let first = rows.first()?["pattern"].clone();
+    let rules = rows.iter().take_while(|row| row["pattern"] == first);
+    let summary = rules.map(|of_first| {
+        let rule = of_first["rule"].as_str().unwrap_or_default();
+        let of_rule: Vec<&Value> = rows.iter().filter(|row| row["rule"] == rule).collect();
+        let ratio = |row: &&&Value| {
+            let least = of_pattern(&row["pattern"], LEAST_FIXED)?;
+            let least_bytes = least["in_flight_mean_bytes"].as_f64()?;
+            Some(row["in_flight_mean_bytes"].as_f64()? / least_bytes.max(1.0))
+        };
+        let ratios: Vec<f64> = of_rule.iter().filter_map(|row| ratio(&row)).collect();
+        let all = |key: &str| -> Vec<f64> {
+            of_rule.iter().filter_map(|row| row[key].as_f64()).collect()
+        };
+        let most = |values: &[f64]| values.iter().copied().reduce(f64::max);
+        json!({
+            "rule": rule,
+            "of_least_fixed_best": ratios.iter().copied().reduce(f64::min),
+            "of_least_fixed_worst": most(&ratios),
+            "of_off_worst": all("of_off").into_iter().reduce(f64::min),
+            "urgent_delay_p99_us_worst": most(&all("urgent_delay_p99_us")),
+        })
+    });
+    Some(Summary {
+        title: "Over all patterns (of_least_fixed: bytes in flight over those of the least fixed \
+                limit)",
+        rows: summary.collect(),
+    })
+}
+
 impl Scenario for Settings {
     const NAME: &'static str = "aperiodic";
     const ABOUT: &'static str =
         "completions that are not periodic, and what handing them on at a fixed period does (E6)";
     const HAS_FIGURES: bool = false;
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        (
+            "rule",
+            "least fixed is the least fixed limit that carries 99.9 % of what off carries, found \
+             afterwards; dql every T is Linux's rule that hears of completions once in T",
+        ),
+        ("limit_bytes", "the limit at the end"),
+        ("in_flight", "bytes queued and not yet reported done"),
+        (
+            "utilisation",
+            "share of the time with something to send in which the wire was sending",
+        ),
+        (
+            "of_off",
+            "packets carried, over those carried without a limit",
+        ),
+        ("urgent_delay", "what a packet of high priority would wait"),
+        (
+            "starved_rounds",
+            "rounds of completions after which nothing was left in flight",
+        ),
+    ];
+
+    fn summary(rows: &[Value]) -> Option<Summary> {
+        summary(rows)
+    }
 
     fn validate(&self) -> Result<(), String> {
         check_rate("rate", self.rate)?;
@@ -232,18 +295,22 @@ impl Scenario for Settings {
         rows
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
-        let mut found = Found::default();
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let (patterns, rules) = (self.patterns(seed), self.rules());
         let parts = (patterns.len() * (rules.len() + 1)) as u64;
         let mut done = 0;
         for (pattern, lane) in &patterns {
-            let off = observe(lane, Rule::OFF)?;
+            let off = observe(lane, &Rule::off())?;
             for (name, rule) in &rules {
                 progress(pattern, done, parts);
                 done += 1;
-                let seen = observe(lane, *rule)?;
-                found.rows.push(row(pattern, (name, *rule), &seen, &off));
+                let seen = observe(lane, rule)?;
+                found.row(row(pattern, (name, rule), &seen, &off));
             }
             progress(pattern, done, parts);
             done += 1;
@@ -251,11 +318,11 @@ impl Scenario for Settings {
             let most_bytes = off.in_flight_bytes.max.min(u64::from(u32::MAX / 4)) as u32;
             let least = least_fixed(lane, off.wire.packets, most_bytes, 4)?;
             let rule = Rule::bytes(least);
-            let seen = observe(lane, rule)?;
-            let named = ("least fixed", rule);
-            found.rows.push(row(pattern, named, &seen, &off));
+            let seen = observe(lane, &rule)?;
+            let named = (LEAST_FIXED, &rule);
+            found.row(row(pattern, named, &seen, &off));
         }
         progress("done", parts, parts);
-        Ok(found)
+        Ok(())
     }
 }

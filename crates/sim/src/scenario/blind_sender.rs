@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::single_queue::{
     MINIMAL_FRAME_BYTES, check_cadence, check_duration, check_rate, check_ring, check_size,
     saturated,
@@ -177,20 +177,24 @@ impl Scenario for Settings {
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
         let row = |case: Case| {
             let lane = self.lane(case.when_full, seed);
-            TraceRow::lane(case.what, lane, Rule::OFF)
+            TraceRow::lane(case.what, lane, Rule::off())
         };
         self.cases().into_iter().map(row).collect()
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
-        let mut found = Found::default();
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let cases = self.cases();
         let seconds = self.duration.0 as f64 / 1e9;
         for (done, case) in cases.iter().enumerate() {
             progress(&case.what, done as u64, cases.len() as u64);
-            let seen = observe(&self.lane(case.when_full, seed), Rule::OFF)?;
+            let seen = observe(&self.lane(case.when_full, seed), &Rule::off())?;
             let kpps = seen.wire.packets as f64 / seconds / 1e3;
-            found.rows.push(json!({
+            found.row(json!({
                 "when_full": case.what,
                 "rate_kpps": kpps,
                 "closed_form_kpps": case.closed_per_s.map(|per_s| per_s / 1e3),
@@ -206,7 +210,7 @@ impl Scenario for Settings {
                 (case.published_sleep_ms, 1e3 / awake_per_s, "ms"),
             ];
             for (published, value, unit) in figures {
-                found.figures.extend(published.map(|published| Figure {
+                found.figures(published.map(|published| Figure {
                     id: format!("E10, {}, {unit}", case.what),
                     published: vec![published],
                     value,
@@ -216,6 +220,6 @@ impl Scenario for Settings {
             }
         }
         progress("done", cases.len() as u64, cases.len() as u64);
-        Ok(found)
+        Ok(())
     }
 }

@@ -3,18 +3,17 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use taut_path::limit::{Done, Dynamic, Fixed, Limit};
 use taut_path::qdisc::by_name;
-use taut_path::ring::DescriptorRule;
-use taut_path::{DropReason, Packet, Probe};
+use taut_path::{AnyLimit, Event, Probe};
 
 use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::rr_under_load::{
     DELAY_NS, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES, WRITE_BYTES, card, per_second,
 };
 use super::single_queue::{check_cadence, check_duration, check_rate, check_ring, check_size};
 use crate::meter::{Meter, Since};
+use crate::nic::DescriptorRule;
 use crate::results::{Figure, Series};
 use crate::tcp::{SuperPacket, TcpConfig};
 use crate::world::{App, CLIENT, ConnectionConfig, HostCost, SERVER, World, WorldConfig};
@@ -90,6 +89,14 @@ impl Case<'_> {
         format!("{} {signal}", self.discipline)
     }
 
+    fn limit(&self) -> AnyLimit {
+        if self.limited {
+            AnyLimit::dql()
+        } else {
+            AnyLimit::off()
+        }
+    }
+
     fn name(&self) -> String {
         let limit = if self.limited { "on" } else { "off" };
         let signal = if self.ecn { "marks" } else { "drops" };
@@ -116,29 +123,13 @@ impl Waiting {
 }
 
 impl Probe for Waiting {
-    fn on_enqueue(&mut self, now_ns: u64, _packet: &Packet) {
-        self.change(1, now_ns);
-    }
-
-    fn on_dequeue(&mut self, now_ns: u64, _packet: &Packet) {
-        self.change(-1, now_ns);
-    }
-
-    fn on_drop(&mut self, now_ns: u64, _packet: &Packet, _reason: DropReason) {
-        // No super-packet is too large for a limit: what is dropped waited in the discipline.
-        self.change(-1, now_ns);
-    }
-
-    fn on_sent(&mut self, now_ns: u64, packet: &Packet) {
-        self.meter.on_sent(now_ns, packet);
-    }
-
-    fn on_completed(&mut self, now_ns: u64, done: Done) {
-        self.meter.on_completed(now_ns, done);
-    }
-
-    fn on_limit(&mut self, now_ns: u64, limit: u32) {
-        self.meter.on_limit(now_ns, limit);
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Enqueued(_) => self.change(1, now_ns),
+            // No super-packet is too large for a limit: what is dropped waited in the discipline.
+            Event::Dequeued(_) | Event::Dropped(..) => self.change(-1, now_ns),
+            event => self.meter.event(now_ns, event),
+        }
     }
 }
 
@@ -169,40 +160,30 @@ impl Settings {
         self.warm_up.0 + self.duration.0
     }
 
-    fn run_case<L: Limit + Copy>(
-        &self,
-        case: &Case,
-        limit: L,
-        seed: u64,
-        found: &mut Found,
-    ) -> Result<(), ScenarioError> {
-        let mut world = self.world(case, limit, seed)?;
-        world.run_until(self.warm_up.0);
+    fn run_case(&self, case: &Case, seed: u64, found: &Findings) -> Result<(), ScenarioError> {
+        let mut world = self.world(case, seed)?;
+        world.run_until(self.warm_up.0)?;
         let before = self.counted(&world);
-        world.run_until(self.end_ns());
+        world.run_until(self.end_ns())?;
         let after = self.counted(&world);
-        found.rows.push(self.row(case, &world, &before, &after));
-        found.figures.extend(figures(case, found.rows.last()));
+        let row = self.row(case, &world, &before, &after);
+        found.figures(figures(case, Some(&row)));
+        found.row(row);
         let latency_ns = world.transactions().latency_ns();
         let points = (0..=CDF_POINTS).map(|point| {
             let share = f64::from(point) / f64::from(CDF_POINTS);
             (latency_ns.value_at_quantile(share), share)
         });
-        found.series.push(Series {
+        found.series([Series {
             row: case.name(),
             name: "latency at most",
             unit: "share of transactions",
             points: points.collect(),
-        });
+        }]);
         Ok(())
     }
 
-    fn world<L: Limit + Copy>(
-        &self,
-        case: &Case,
-        limit: L,
-        seed: u64,
-    ) -> Result<World<L, Waiting>, ScenarioError> {
+    fn world(&self, case: &Case, seed: u64) -> Result<World<Waiting>, ScenarioError> {
         let config = WorldConfig {
             nic: card(self.rate.0, self.ring, self.cadence.0, seed),
             restart_slots: None,
@@ -220,15 +201,14 @@ impl Settings {
                 packet_ns: 0,
             };
             let discipline = by_name(&spelled).expect("the settings were looked at");
-            (discipline as _, limit, watch)
+            (discipline as _, case.limit(), watch)
         };
-        let mut world = World::new(&config, parts)
-            .map_err(|error| ScenarioError::Setting(error.to_string()))?;
+        let mut world = World::new(&config, parts)?;
         self.connect(&mut world, case.ecn);
         Ok(world)
     }
 
-    fn connect<L: Limit>(&self, world: &mut World<L, Waiting>, ecn: bool) {
+    fn connect(&self, world: &mut World<Waiting>, ecn: bool) {
         let connection = ConnectionConfig {
             tcp: TcpConfig {
                 ecn,
@@ -261,7 +241,7 @@ impl Settings {
         world.connect(&connection, client, server, START_NS);
     }
 
-    fn counted<L: Limit>(&self, world: &World<L, Waiting>) -> Counted {
+    fn counted(&self, world: &World<Waiting>) -> Counted {
         let both = |of: &dyn Fn(usize) -> u64| of(CLIENT) + of(SERVER);
         // The last connection is the request/response.
         let ends = (0..=self.streams).flat_map(|number| [(number, CLIENT), (number, SERVER)]);
@@ -275,20 +255,14 @@ impl Settings {
         }
     }
 
-    fn row<L: Limit>(
-        &self,
-        case: &Case,
-        world: &World<L, Waiting>,
-        before: &Counted,
-        after: &Counted,
-    ) -> Value {
+    fn row(&self, case: &Case, world: &World<Waiting>, before: &Counted, after: &Counted) -> Value {
         let latency_ns = world.transactions().latency_ns();
         let latency_us = |quantile| latency_ns.value_at_quantile(quantile) as f64 / 1e3;
         let watch = world.probe(CLIENT);
         let arrived_bytes = after.arrived_bytes - before.arrived_bytes;
         json!({
             "discipline": case.discipline,
-            "limit": if case.limited { "dql" } else { "off" },
+            "limit": case.limit().to_string(),
             "signal": if case.ecn { "marks" } else { "drops" },
             "rate_tps": per_second(latency_ns.len(), self.duration.0),
             "waiting_mean_packets": watch.packet_ns as f64 / self.duration.0 as f64,
@@ -337,7 +311,7 @@ impl Scenario for Settings {
         "bulk streams and a request/response in one CoDel, with drops and with marks (E7)";
     const HAS_FIGURES: bool = true;
 
-    const REMARK: &'static str = "Missed: everything but the order of the rates. CoDel holds what waits near its target of \
+    const REMARK: &'static str = "Outside: everything but the order of the rates. CoDel holds what waits near its target of \
         5 ms here, with and without the limit, and the ring adds its own 11 ms without. The \
         published rates with marks, and without the limit, leave room for less than that in ring \
         and discipline together. The link, the sizes of the super-packets and what held the \
@@ -361,18 +335,18 @@ impl Scenario for Settings {
         check_cadence("cadence", self.cadence, self.duration)
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
-        let mut found = Found::default();
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let cases = self.cases();
         for (done, case) in cases.iter().enumerate() {
             progress(&case.name(), done as u64, cases.len() as u64);
-            if case.limited {
-                self.run_case(case, Dynamic::default(), seed, &mut found)?;
-            } else {
-                self.run_case(case, Fixed::off(), seed, &mut found)?;
-            }
+            self.run_case(case, seed, found)?;
         }
         progress("done", cases.len() as u64, cases.len() as u64);
-        Ok(found)
+        Ok(())
     }
 }

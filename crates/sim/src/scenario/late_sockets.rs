@@ -3,17 +3,17 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use taut_path::limit::Dynamic;
+use taut_path::AnyLimit;
 use taut_path::qdisc::{BandLimit, PfifoFast};
-use taut_path::ring::DescriptorRule;
 
 use super::one_stream::{Budget, FRAME_TIME_BYTES, MSS_BYTES};
 use super::quantity::{Rate, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::rr_under_load::{
     DELAY_NS, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SUPER_PACKET_BYTES, card,
 };
 use super::single_queue::{check_cadence, check_duration, check_rate, check_ring};
+use crate::nic::DescriptorRule;
 use crate::tcp::{SuperPacket, TcpConfig};
 use crate::world::{
     App, CLIENT, ConnectionConfig, HostCost, SERVER, SmallQueues, World, WorldConfig,
@@ -119,9 +119,9 @@ impl Settings {
 
     fn row(&self, case: &Case, seed: u64) -> Result<Value, ScenarioError> {
         let mut world = self.world(case, seed)?;
-        world.run_until(self.warm_up.0);
+        world.run_until(self.warm_up.0)?;
         let before = world.arrived_bytes(SERVER);
-        world.run_until(self.warm_up.0 + self.duration.0);
+        world.run_until(self.warm_up.0 + self.duration.0)?;
         let delivered = world.arrived_bytes(SERVER) - before;
         let throughput = delivered as f64 * 1e9 / self.duration.0 as f64;
         let written = f64::from(case.sockets) * case.buffer_bytes as f64;
@@ -147,7 +147,7 @@ impl Settings {
         }))
     }
 
-    fn world(&self, case: &Case, seed: u64) -> Result<World<Dynamic, ()>, ScenarioError> {
+    fn world(&self, case: &Case, seed: u64) -> Result<World<()>, ScenarioError> {
         let config = WorldConfig {
             nic: card(self.rate.0, self.ring, self.cadence.0, seed),
             restart_slots: None,
@@ -157,10 +157,9 @@ impl Settings {
         };
         let parts = |_| {
             let discipline = PfifoFast::new(self.backlog_packets, BandLimit::Each);
-            (Box::new(discipline) as _, Dynamic::default(), ())
+            (Box::new(discipline) as _, AnyLimit::dql(), ())
         };
-        let mut world = World::new(&config, parts)
-            .map_err(|error| ScenarioError::Setting(error.to_string()))?;
+        let mut world = World::new(&config, parts)?;
         world
             .use_small_queues(&SmallQueues {
                 settings: case.budget.settings(),
@@ -228,15 +227,19 @@ impl Scenario for Settings {
         check_cadence("cadence", self.cadence, self.duration)
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
-        let mut found = Found::default();
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let cases = self.cases();
         let total = cases.len() as u64;
         for (done, case) in cases.iter().enumerate() {
             progress(&format!("{} sockets", case.sockets), done as u64, total);
-            found.rows.push(self.row(case, seed)?);
+            found.row(self.row(case, seed)?);
         }
         progress("done", total, total);
-        Ok(found)
+        Ok(())
     }
 }

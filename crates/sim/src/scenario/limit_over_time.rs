@@ -4,11 +4,11 @@ mod tcp_stream;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use taut_path::limit::LimitSpec;
+use taut_path::AnyLimit;
 use taut_path::units::parse_size_bytes;
 
 use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::single_queue::{
     MINIMAL_COUNTED_BYTES, MINIMAL_FRAME_BYTES, check_cadence, check_duration, check_rate,
     check_ring, check_size, counted_with, saturated, series,
@@ -19,7 +19,9 @@ use crate::nic::InterruptRule;
 use crate::tcp::SuperPacket;
 
 /// The rules that are watched, each with all of the traffic.
-const RULES: [LimitSpec; 2] = [LimitSpec::Dynamic, LimitSpec::TAUT];
+fn rules() -> [AnyLimit; 2] {
+    [AnyLimit::dql(), AnyLimit::taut()]
+}
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -197,30 +199,39 @@ impl Scenario for Settings {
         let lanes = self.lanes(seed).into_iter();
         lanes
             .flat_map(|(name, lane)| {
-                let row = |spec| {
-                    let rule = Rule::Spec(spec);
+                let row = |limit| {
+                    let rule = Rule::from(limit);
                     TraceRow::lane(format!("{name}: {rule}"), lane.clone(), rule)
                 };
-                RULES.map(row)
+                rules().map(row)
             })
             .collect()
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
-        let mut found = Found::default();
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let lanes = self.lanes(seed);
-        let steps = ((lanes.len() + self.tcp_super_packets.len()) * RULES.len()) as u64;
-        let mut add = |traffic: &str, rule: LimitSpec, run: Run| {
+        let steps = ((lanes.len() + self.tcp_super_packets.len()) * rules().len()) as u64;
+        let mut done = 0;
+        let mut add = |traffic: &str, rule: &AnyLimit, run: Run| {
             let name = format!("{traffic}: {rule}");
-            progress(&name, found.rows.len() as u64, steps);
+            progress(&name, done, steps);
+            done += 1;
             let seen = run(rule)?;
-            found.rows.push(seen.row(traffic, &rule.to_string()));
-            found.series.extend(series(&name, &seen.course, 0));
+            found.row(seen.row(traffic, &rule.to_string()));
+            found.series(series(&name, &seen.course, 0));
             Ok::<_, ScenarioError>(())
         };
-        for rule in RULES {
+        for rule in &rules() {
             for (name, lane) in &lanes {
-                let run = |rule| Ok(Seen::of_lane(lane, observe(lane, Rule::Spec(rule))?));
+                let run = |rule: &AnyLimit| {
+                    let rule = Rule::from(rule.clone());
+                    Ok(Seen::of_lane(lane, observe(lane, &rule)?))
+                };
                 add(name, rule, &run)?;
             }
             for spelled in &self.tcp_super_packets {
@@ -232,12 +243,12 @@ impl Scenario for Settings {
             }
         }
         progress("done", steps, steps);
-        Ok(found)
+        Ok(())
     }
 }
 
 /// Runs one kind of traffic under a rule.
-type Run<'a> = &'a dyn Fn(LimitSpec) -> Result<Seen, ScenarioError>;
+type Run<'a> = &'a dyn Fn(&AnyLimit) -> Result<Seen, ScenarioError>;
 
 /// Linux's own size of a super-packet.
 const AUTO: &str = "auto";

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::single_queue::saturated;
 use crate::lane::{LaneConfig, Observed, Reap, Rule, Source, observe};
 use crate::nic::{InterruptRule, RareGap};
@@ -221,31 +221,31 @@ impl Scenario for Settings {
         check("listed_loss_percent", self.listed_loss_percent, 0.0, 100.0)
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let mut dice = Dice(Xoshiro256PlusPlus::seed_from_u64(seed));
         let mut groups: BTreeMap<(&str, &str), Tally> = BTreeMap::new();
         let mut listed = Vec::new();
         for number in 0..self.cases {
             progress("cases", number.into(), self.cases.into());
             let case = self.draw(&mut dice);
-            let off = observe(&case.lane, Rule::OFF)?;
-            let on = observe(&case.lane, Rule::DQL)?;
+            let off = observe(&case.lane, &Rule::off())?;
+            let on = observe(&case.lane, &Rule::dql())?;
             let one = Tally::of(&off, &on, self.listed_loss_percent);
             if one.listed > 0 {
                 listed.push(one.row(Some((number, &case)), case.pattern, case.load));
             }
             let group = groups.entry((case.pattern, case.load)).or_default();
             group.add(&one);
+            let rows = groups.iter();
+            let rows = rows.map(|(&(pattern, load), group)| group.row(None, pattern, load));
+            found.replace_rows(rows.chain(listed.iter().cloned()).collect());
         }
-        let groups = groups.iter();
-        let mut rows: Vec<Value> = groups
-            .map(|(&(pattern, load), group)| group.row(None, pattern, load))
-            .collect();
-        rows.append(&mut listed);
         progress("done", self.cases.into(), self.cases.into());
-        Ok(Found {
-            rows,
-            ..Found::default()
-        })
+        Ok(())
     }
 }

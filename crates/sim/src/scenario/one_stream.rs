@@ -6,10 +6,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use taut_path::limit::{Done, Limit, LimitSpec, LimitUser};
 use taut_path::qdisc::{BandLimit, PfifoFast};
 use taut_path::tsq::{RATE_TIME_NS, Rule, Settings as SmallQueueSettings, memory_bytes};
-use taut_path::{DropReason, Packet, Probe, Segmentation, units};
+use taut_path::{AnyLimit, Event, Packet, Probe, Segmentation, units};
 
 use super::registry::ScenarioError;
 use super::rr_under_load::{
@@ -114,13 +113,13 @@ impl<'de> Deserialize<'de> for Budget {
 }
 
 /// One run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct OneStream {
     pub rate_bits_per_s: u64,
     pub tso: bool,
     pub budget: Budget,
     /// What holds the ring back.
-    pub limit: LimitSpec,
+    pub limit: AnyLimit,
     /// The driver lets go of the owners of its packets.
     pub orphans: bool,
     pub ring: u32,
@@ -159,30 +158,13 @@ pub(super) struct Seen {
     pub orphaned_packets: u64,
 }
 
-impl LimitUser for &OneStream {
-    type Output = Result<Seen, ScenarioError>;
-
-    fn with<L: Limit + Copy + 'static>(self, limit: L) -> Self::Output {
-        self.run_with(limit)
-    }
-}
-
 impl OneStream {
     /// Runs it in virtual time.
     pub fn run(&self) -> Result<Seen, ScenarioError> {
-        self.limit.give_to(self)
-    }
-
-    /// The payload that the link carries at most, in bit/s.
-    pub fn most_bits_per_s(&self) -> f64 {
-        self.rate_bits_per_s as f64 * f64::from(MSS_BYTES) / FRAME_TIME_BYTES
-    }
-
-    fn run_with<L: Limit + Copy>(&self, limit: L) -> Result<Seen, ScenarioError> {
-        let mut world = self.world(limit)?;
-        world.run_until(self.warm_up_ns);
+        let mut world = self.world()?;
+        world.run_until(self.warm_up_ns)?;
         let before = world.arrived_bytes(SERVER);
-        let samples = self.sample(&mut world);
+        let samples = self.sample(&mut world)?;
         let delivered = world.arrived_bytes(SERVER) - before;
         let below = world.probe(CLIENT);
         let totals = world.small_queue_totals(CLIENT);
@@ -212,11 +194,16 @@ impl OneStream {
         })
     }
 
-    fn sample<L: Limit>(&self, world: &mut World<L, Below>) -> Samples {
+    /// The payload that the link carries at most, in bit/s.
+    pub fn most_bits_per_s(&self) -> f64 {
+        self.rate_bits_per_s as f64 * f64::from(MSS_BYTES) / FRAME_TIME_BYTES
+    }
+
+    fn sample(&self, world: &mut World<Below>) -> Result<Samples, ScenarioError> {
         let mut samples = Samples::default();
         for sample in 1..=SAMPLES {
             let at_ns = self.warm_up_ns + self.duration_ns * sample / SAMPLES;
-            world.run_until(at_ns);
+            world.run_until(at_ns)?;
             let backlog_bytes = world.probe(CLIENT).bytes.now as f64;
             samples.backlog_bytes.push((at_ns, backlog_bytes));
             let stream = world.report(BULK, CLIENT);
@@ -227,10 +214,10 @@ impl OneStream {
                 .map_or(0, |it| it.charged_bytes);
             samples.charged_max_bytes = samples.charged_max_bytes.max(charged);
         }
-        samples
+        Ok(samples)
     }
 
-    fn world<L: Limit + Copy>(&self, limit: L) -> Result<World<L, Below>, ScenarioError> {
+    fn world(&self) -> Result<World<Below>, ScenarioError> {
         let config = WorldConfig {
             nic: card(self.rate_bits_per_s, self.ring, self.cadence_ns, self.seed),
             restart_slots: None,
@@ -242,12 +229,11 @@ impl OneStream {
             let discipline = PfifoFast::new(QDISC_PACKETS, BandLimit::Total);
             (
                 Box::new(discipline) as _,
-                limit,
+                self.limit.clone(),
                 Below::new(self.warm_up_ns),
             )
         };
-        let impossible = |error: &dyn fmt::Display| ScenarioError::Setting(error.to_string());
-        let mut world = World::new(&config, parts).map_err(|error| impossible(&error))?;
+        let mut world = World::new(&config, parts)?;
         let small_queues = SmallQueues {
             settings: self.budget.settings(),
             connections: 2,
@@ -257,12 +243,12 @@ impl OneStream {
         };
         world
             .use_small_queues(&small_queues)
-            .map_err(|error| impossible(&error))?;
+            .map_err(|error| ScenarioError::Setting(error.to_string()))?;
         self.connect(&mut world);
         Ok(world)
     }
 
-    fn connect<L: Limit>(&self, world: &mut World<L, Below>) {
+    fn connect(&self, world: &mut World<Below>) {
         let bulk = ConnectionConfig {
             tcp: TcpConfig {
                 super_packet: match (self.tso, self.budget) {
@@ -315,12 +301,9 @@ impl OneStream {
     }
 
     fn packet_memory_bytes(&self) -> u32 {
-        let cut = Segmentation {
-            header_bytes: HEADER_BYTES,
-            payload_bytes: MSS_BYTES as u16,
-        };
+        let cut = Segmentation::new(HEADER_BYTES, MSS_BYTES as u16);
         let wire_bytes = self.packet_payload() + u32::from(HEADER_BYTES);
-        memory_bytes(wire_bytes, self.tso.then_some(cut))
+        memory_bytes(wire_bytes, cut.filter(|_| self.tso))
     }
 }
 
@@ -364,6 +347,17 @@ impl Below {
         }
     }
 
+    fn comes(&mut self, now_ns: u64, packet: &Packet) {
+        let more = self.bytes.now + u64::from(packet.wire_bytes());
+        self.bytes.change(more, now_ns, &self.from);
+        let more = self.time_bytes.now + time_bytes(packet);
+        self.time_bytes.change(more, now_ns, &self.from);
+        if now_ns >= self.from.0 && packet.priority != FIRST_BAND_PRIORITY {
+            self.stream_packets += 1;
+            self.stream_bytes += u64::from(packet.wire_bytes());
+        }
+    }
+
     fn leaves(&mut self, now_ns: u64, bytes: u64, time_bytes: u64) {
         let left = self.bytes.now.saturating_sub(bytes);
         self.bytes.change(left, now_ns, &self.from);
@@ -392,27 +386,18 @@ fn time_bytes(packet: &Packet) -> u64 {
 }
 
 impl Probe for Below {
-    fn on_enqueue(&mut self, now_ns: u64, packet: &Packet) {
-        let more = self.bytes.now + u64::from(packet.wire_bytes);
-        self.bytes.change(more, now_ns, &self.from);
-        let more = self.time_bytes.now + time_bytes(packet);
-        self.time_bytes.change(more, now_ns, &self.from);
-        if now_ns >= self.from.0 && packet.priority != FIRST_BAND_PRIORITY {
-            self.stream_packets += 1;
-            self.stream_bytes += u64::from(packet.wire_bytes);
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Enqueued(packet) => self.comes(now_ns, packet),
+            Event::Dropped(packet, _) => {
+                self.leaves(now_ns, packet.wire_bytes().into(), time_bytes(packet));
+            }
+            Event::Sent(packet) => self.in_ring.push_back(time_bytes(packet)),
+            Event::Completed(done) => {
+                let time_bytes = self.in_ring.drain(..done.packets as usize).sum();
+                self.leaves(now_ns, done.bytes.into(), time_bytes);
+            }
+            _ => {}
         }
-    }
-
-    fn on_drop(&mut self, now_ns: u64, packet: &Packet, _reason: DropReason) {
-        self.leaves(now_ns, packet.wire_bytes.into(), time_bytes(packet));
-    }
-
-    fn on_sent(&mut self, _now_ns: u64, packet: &Packet) {
-        self.in_ring.push_back(time_bytes(packet));
-    }
-
-    fn on_completed(&mut self, now_ns: u64, done: Done) {
-        let time_bytes = self.in_ring.drain(..done.packets as usize).sum();
-        self.leaves(now_ns, done.bytes.into(), time_bytes);
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::quantity::{Rate, Size, Time};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::single_queue::{
     check_cadence, check_duration, check_rate, check_ring, check_size, law_bytes, limit_at,
     saturated, series,
@@ -14,7 +14,9 @@ use crate::lane::{LaneConfig, Observed, Rule, observe};
 use crate::nic::{InterruptRule, WireCounters};
 
 /// The rules that are compared: each has the same change of the rate to follow.
-const RULES: [Rule; 2] = [Rule::DQL, Rule::TAUT];
+fn rules() -> [Rule; 2] {
+    [Rule::dql(), Rule::taut()]
+}
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -119,7 +121,7 @@ impl Settings {
     }
 
     /// The phases of what was seen under `rule`.
-    fn rows(&self, rule: Rule, seen: &Observed, lane: &LaneConfig) -> Vec<Value> {
+    fn rows(&self, rule: &Rule, seen: &Observed, lane: &LaneConfig) -> Vec<Value> {
         let rates = [self.rate, self.middle_rate, self.rate];
         let phases = rates.into_iter().zip(seen.marks.windows(2));
         let row = |(rate, marks): (Rate, &[(u64, WireCounters)])| {
@@ -134,7 +136,7 @@ impl Settings {
         phases.map(row).collect()
     }
 
-    fn row(&self, rule: Rule, phase: &Phase, seen: &Observed, lane: &LaneConfig) -> Value {
+    fn row(&self, rule: &Rule, phase: &Phase, seen: &Observed, lane: &LaneConfig) -> Value {
         let mut at_rate = lane.clone();
         at_rate.nic.rate_bits_per_s = phase.rate.0;
         let law = law_bytes(&at_rate, self.cadence.0);
@@ -170,20 +172,26 @@ impl Scenario for Settings {
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
         let row = |rule: Rule| TraceRow::lane(rule.to_string(), self.lane(seed), rule);
-        RULES.map(row).into()
+        rules().map(row).into()
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let lane = self.lane(seed);
-        let mut found = Found::default();
-        for (done, rule) in RULES.into_iter().enumerate() {
+        for (done, rule) in rules().into_iter().enumerate() {
             let name = rule.to_string();
-            progress(&name, done as u64, RULES.len() as u64);
-            let seen = observe(&lane, rule)?;
-            found.rows.extend(self.rows(rule, &seen, &lane));
-            found.series.extend(series(&name, &seen.course, 0));
+            progress(&name, done as u64, rules().len() as u64);
+            let seen = observe(&lane, &rule)?;
+            self.rows(&rule, &seen, &lane)
+                .into_iter()
+                .for_each(|row| found.row(row));
+            found.series(series(&name, &seen.course, 0));
         }
-        progress("done", RULES.len() as u64, RULES.len() as u64);
-        Ok(found)
+        progress("done", rules().len() as u64, rules().len() as u64);
+        Ok(())
     }
 }

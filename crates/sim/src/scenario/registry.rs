@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,10 @@ use super::{
     watermarks,
 };
 use crate::lane::LaneError;
-use crate::results::{DOCUMENT_VERSION, Document, Figure, Series};
+use crate::pattern::RunError;
+use crate::queue::QueueFault;
+use crate::results::{DOCUMENT_VERSION, Document, Figure, Series, Summary};
+use crate::world::WorldError;
 
 /// The seed if none is given.
 pub const DEFAULT_SEED: u64 = 1;
@@ -29,8 +33,11 @@ pub trait Scenario: Default + DeserializeOwned + Serialize {
     const ABOUT: &'static str;
     /// Whether figures of it were published, to stand beside what it finds.
     const HAS_FIGURES: bool;
-    /// What is to be said about them, such as why some are missed.
+    /// What is to be said about them, such as why some are outside.
     const REMARK: &'static str = "";
+    /// What the columns of its rows mean: (name, meaning). Names that explain themselves are left
+    /// out.
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[];
 
     /// Looks at every setting.
     ///
@@ -38,11 +45,17 @@ pub trait Scenario: Default + DeserializeOwned + Serialize {
     /// Names the first key that cannot be, its value, and what is allowed.
     fn validate(&self) -> Result<(), String>;
 
-    /// Runs it with valid settings.
+    /// Runs it with valid settings, and puts what it finds into `found` as soon as it is found.
     ///
     /// # Errors
     /// If the settings contradict each other.
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError>;
+    fn measure(&self, seed: u64, progress: Progress, found: &Findings)
+    -> Result<(), ScenarioError>;
+
+    /// Its rows in short, where they are many.
+    fn summary(_rows: &[serde_json::Value]) -> Option<Summary> {
+        None
+    }
 
     /// The rows whose queues can be traced.
     fn traces(&self, _seed: u64) -> Vec<TraceRow<'_>> {
@@ -55,7 +68,9 @@ pub trait Scenario: Default + DeserializeOwned + Serialize {
     /// If a setting cannot be.
     fn run(&self, seed: u64, progress: Progress) -> Result<Document, ScenarioError> {
         self.validate().map_err(ScenarioError::Setting)?;
-        Ok(self.document(seed, self.measure(seed, progress)?))
+        let found = Findings::default();
+        self.measure(seed, progress, &found)?;
+        Ok(self.document(seed, found.found()))
     }
 
     /// The document of what a run of these settings found.
@@ -65,7 +80,11 @@ pub trait Scenario: Default + DeserializeOwned + Serialize {
             scenario: Self::NAME,
             taut_version: env!("CARGO_PKG_VERSION"),
             seed,
+            interrupted: false,
+            notes: Vec::new(),
             parameters: serde_json::to_value(self).unwrap_or_default(),
+            columns: Self::COLUMNS,
+            summary: Self::summary(&found.rows),
             rows: found.rows,
             figures: found.figures,
             series: found.series,
@@ -74,7 +93,7 @@ pub trait Scenario: Default + DeserializeOwned + Serialize {
 }
 
 /// What a run found: the parts of a [`Document`] that differ.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Found {
     /// One object for each row.
     pub rows: Vec<serde_json::Value>,
@@ -82,6 +101,43 @@ pub struct Found {
     pub figures: Vec<Figure>,
     /// How things went over time.
     pub series: Vec<Series>,
+}
+
+/// Where a run puts what it finds, row by row, while somebody else can look: what was finished is
+/// worth showing when the run is interrupted.
+#[derive(Debug, Clone, Default)]
+pub struct Findings(Arc<Mutex<Found>>);
+
+impl Findings {
+    /// One more row.
+    pub fn row(&self, row: serde_json::Value) {
+        self.lock().rows.push(row);
+    }
+
+    /// These rows, instead of those before.
+    pub fn replace_rows(&self, rows: Vec<serde_json::Value>) {
+        self.lock().rows = rows;
+    }
+
+    /// Further published figures and what was found in their place.
+    pub fn figures(&self, figures: impl IntoIterator<Item = Figure>) {
+        self.lock().figures.extend(figures);
+    }
+
+    /// Further courses.
+    pub fn series(&self, series: impl IntoIterator<Item = Series>) {
+        self.lock().series.extend(series);
+    }
+
+    /// What was found so far.
+    pub fn found(&self) -> Found {
+        self.lock().clone()
+    }
+
+    // Nothing panics between two changes that belong together.
+    fn lock(&self) -> MutexGuard<'_, Found> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Traces the rows of a file whose names have a part: text, seed, part, output, progress.
@@ -101,7 +157,8 @@ pub struct Entry {
     /// What is to be said about them, or nothing.
     pub remark: &'static str,
     check: fn(&str) -> Result<(), ScenarioError>,
-    run: fn(&str, u64, Progress) -> Result<Document, ScenarioError>,
+    run: fn(&str, u64, Progress, &Findings) -> Result<(), ScenarioError>,
+    document: fn(&str, u64, Found) -> Result<Document, ScenarioError>,
     check_rows: fn(&str, &str) -> Result<(), TraceRowsError>,
     trace: TraceFile,
 }
@@ -115,7 +172,8 @@ impl Entry {
             has_figures: S::HAS_FIGURES,
             remark: S::REMARK,
             check: |text| read::<S>(text).map(drop),
-            run: |text, seed, progress| read::<S>(text)?.run(seed, progress),
+            run: |text, seed, progress, found| read::<S>(text)?.measure(seed, progress, found),
+            document: |text, seed, found| Ok(read::<S>(text)?.document(seed, found)),
             check_rows: |text, part| check_rows(&settings::<S>(text)?, part),
             trace: |text, seed, part, out, progress| {
                 trace_rows(&settings::<S>(text)?, seed, part, out, progress)
@@ -153,6 +211,8 @@ pub enum ScenarioError {
     Setting(String),
     /// The settings contradict each other.
     Lane(LaneError),
+    /// A queue went wrong: a bug, of which nothing that was found is to be trusted.
+    Fault(QueueFault),
 }
 
 impl fmt::Display for ScenarioError {
@@ -169,6 +229,7 @@ impl fmt::Display for ScenarioError {
             }
             Self::Setting(message) => f.write_str(message),
             Self::Lane(error) => error.fmt(f),
+            Self::Fault(fault) => fault.fmt(f),
         }
     }
 }
@@ -177,7 +238,37 @@ impl std::error::Error for ScenarioError {}
 
 impl From<LaneError> for ScenarioError {
     fn from(error: LaneError) -> Self {
-        Self::Lane(error)
+        match error {
+            LaneError::Fault(fault) => Self::Fault(fault),
+            error => Self::Lane(error),
+        }
+    }
+}
+
+impl From<WorldError> for ScenarioError {
+    fn from(error: WorldError) -> Self {
+        match error {
+            WorldError::Fault(fault) => Self::Fault(fault),
+            error => Self::Setting(error.to_string()),
+        }
+    }
+}
+
+impl From<rr_under_load::RunError> for ScenarioError {
+    fn from(error: rr_under_load::RunError) -> Self {
+        match error {
+            rr_under_load::RunError::World(error) => error.into(),
+            error => Self::Setting(error.to_string()),
+        }
+    }
+}
+
+impl From<RunError> for ScenarioError {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Fault(fault) => Self::Fault(fault),
+            error => Self::Setting(error.to_string()),
+        }
     }
 }
 
@@ -216,7 +307,30 @@ pub fn run(
     seed: Option<u64>,
     progress: &mut dyn FnMut(&str, u64, u64),
 ) -> Result<Document, ScenarioError> {
-    (find(text)?.run)(text, seed.unwrap_or(DEFAULT_SEED), progress)
+    let found = Findings::default();
+    run_into(text, seed, progress, &found)?;
+    document(text, seed, found.found())
+}
+
+/// Runs a scenario file and puts what it finds into `found` as soon as it is found.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_into(
+    text: &str,
+    seed: Option<u64>,
+    progress: &mut dyn FnMut(&str, u64, u64),
+    found: &Findings,
+) -> Result<(), ScenarioError> {
+    (find(text)?.run)(text, seed.unwrap_or(DEFAULT_SEED), progress, found)
+}
+
+/// The document of what a run of a scenario file found.
+///
+/// # Errors
+/// As [`run`].
+pub fn document(text: &str, seed: Option<u64>, found: Found) -> Result<Document, ScenarioError> {
+    (find(text)?.document)(text, seed.unwrap_or(DEFAULT_SEED), found)
 }
 
 /// Says before a run whether the rows of a scenario file with `part` in their names can be traced.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::single_queue::{
     MINIMAL_COUNTED_BYTES, MINIMAL_FRAME_BYTES, check_cadence, check_duration, check_rate,
     check_ring, check_size, counted_with, law_bytes, saturated,
@@ -98,20 +98,24 @@ impl Scenario for Settings {
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
         let lanes = self.lanes(seed).into_iter();
         lanes
-            .map(|(name, lane, _)| TraceRow::lane(name, lane, Rule::DQL))
+            .map(|(name, lane, _)| TraceRow::lane(name, lane, Rule::dql()))
             .collect()
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
-        let mut found = Found::default();
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         for (done, (name, lane, published)) in self.lanes(seed).into_iter().enumerate() {
             progress(name, done as u64, 2);
-            let seen = observe(&lane, Rule::DQL)?;
+            let seen = observe(&lane, &Rule::dql())?;
             let object = f64::from(lane.object_bytes[0]);
             let in_flight = seen.in_flight_bytes;
             let packets = |bytes: u64| bytes as f64 / object;
             let kpps = seen.wire.packets as f64 * 1e6 / self.duration.0 as f64;
-            found.rows.push(json!({
+            found.row(json!({
                 "packets": name,
                 "limit_bytes": seen.limit_bytes,
                 "law_bytes": law_bytes(&lane, self.cadence.0),
@@ -138,16 +142,16 @@ impl Scenario for Settings {
             .into_iter()
             .zip(values.into_iter().zip(published))
             {
-                found.figures.push(Figure {
+                found.figures([Figure {
                     id: format!("E4, {name}, {what}, {unit}"),
                     published: vec![published],
                     value,
                     unit,
                     constants: vec!["cadence"],
-                });
+                }]);
             }
         }
         progress("done", 2, 2);
-        Ok(found)
+        Ok(())
     }
 }

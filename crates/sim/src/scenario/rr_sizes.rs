@@ -7,19 +7,18 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use taut_path::Probe;
-use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::{BandLimit, PfifoFast};
-use taut_path::ring::DescriptorRule;
+use taut_path::{AnyLimit, Probe};
 
 use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::rr_under_load::{
     DELAY_NS, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SUPER_PACKET_BYTES, card,
 };
 use super::single_queue::{check_cadence, check_duration, check_rate, check_ring};
 use super::tracing::TraceRow;
 use crate::meter::{Meter, Since};
+use crate::nic::DescriptorRule;
 use crate::results::Figure;
 use crate::tcp::{SuperPacket, TcpConfig};
 use crate::trace::{Recorder, Tracer};
@@ -97,10 +96,10 @@ struct Seen {
 }
 
 impl Settings {
-    fn row<L: Limit + Copy>(&self, size: Size, limit: L, seed: u64) -> Result<Seen, ScenarioError> {
+    fn row(&self, size: Size, limit: &AnyLimit, seed: u64) -> Result<Seen, ScenarioError> {
         let meter = |_| Meter::new(Since(self.warm_up.0), 0, self.end_ns());
         let mut world = self.world(size, limit, meter, seed)?;
-        world.run_until(self.end_ns());
+        world.run_until(self.end_ns())?;
         let latency_ns = world.transactions().latency_ns();
         let meter = world.probe(CLIENT);
         let in_flight = meter.in_flight_bytes();
@@ -119,25 +118,25 @@ impl Settings {
         self.warm_up.0 + self.duration.0
     }
 
-    fn traced<L: Limit + Copy>(
+    fn traced(
         &self,
         size: Size,
-        limit: L,
+        limit: &AnyLimit,
         seed: u64,
         recorder: &mut Recorder<'_>,
     ) -> Result<(), ScenarioError> {
         let mut world = self.world(size, limit, Tracer::of_client(recorder), seed)?;
-        world.run_until(self.end_ns());
+        world.run_until(self.end_ns())?;
         Ok(())
     }
 
-    fn world<L: Limit + Copy, P: Probe>(
+    fn world<P: Probe>(
         &self,
         size: Size,
-        limit: L,
+        limit: &AnyLimit,
         mut probe: impl FnMut(usize) -> P,
         seed: u64,
-    ) -> Result<World<L, P>, ScenarioError> {
+    ) -> Result<World<P>, ScenarioError> {
         let config = WorldConfig {
             nic: card(self.rate.0, self.ring, self.cadence.0, seed),
             restart_slots: None,
@@ -147,15 +146,14 @@ impl Settings {
         };
         let parts = |host| {
             let discipline = PfifoFast::new(BACKLOG_PACKETS, BandLimit::Each);
-            (Box::new(discipline) as _, limit, probe(host))
+            (Box::new(discipline) as _, limit.clone(), probe(host))
         };
-        let mut world = World::new(&config, parts)
-            .map_err(|error| ScenarioError::Setting(error.to_string()))?;
+        let mut world = World::new(&config, parts)?;
         self.connect(&mut world, size);
         Ok(world)
     }
 
-    fn connect<L: Limit, P: Probe>(&self, world: &mut World<L, P>, size: Size) {
+    fn connect<P: Probe>(&self, world: &mut World<P>, size: Size) {
         let mut tcp = TcpConfig {
             super_packet: SuperPacket::Fixed(SUPER_PACKET_BYTES),
             receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
@@ -237,7 +235,7 @@ impl Scenario for Settings {
     const NAME: &'static str = "rr-sizes";
     const ABOUT: &'static str = "many request/response streams of one size on one link (E2)";
     const HAS_FIGURES: bool = true;
-    const REMARK: &'static str = "Missed: the bytes of the largest size without a limit. The ring \
+    const REMARK: &'static str = "Outside: the bytes of the largest size without a limit. The ring \
         is full of them as published, but here a message is cut into two super-packets of 45 \
         segments and a rest of 7, and into smaller ones while a window is small; a third of a full \
         ring is descriptors of small objects and acknowledgements. How the published host cut its \
@@ -267,8 +265,8 @@ impl Scenario for Settings {
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
         let mut rows = Vec::new();
         for &size in &self.sizes {
-            let on = move |to: &mut Recorder<'_>| self.traced(size, Dynamic::default(), seed, to);
-            let off = move |to: &mut Recorder<'_>| self.traced(size, Fixed::off(), seed, to);
+            let on = move |to: &mut Recorder<'_>| self.traced(size, &AnyLimit::dql(), seed, to);
+            let off = move |to: &mut Recorder<'_>| self.traced(size, &AnyLimit::off(), seed, to);
             let bytes = size.0;
             rows.push(TraceRow::new(format!("{bytes}, limit on"), "dql", on));
             rows.push(TraceRow::new(format!("{bytes}, limit off"), "off", off));
@@ -276,20 +274,27 @@ impl Scenario for Settings {
         rows
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
-        let mut found = Found::default();
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let rows = 2 * self.sizes.len() as u64;
+        let mut done = 0;
         for &size in &self.sizes {
             for limited in [true, false] {
-                progress(&size.0.to_string(), found.rows.len() as u64, rows);
-                let seen = if limited {
-                    self.row(size, Dynamic::default(), seed)?
+                progress(&size.0.to_string(), done, rows);
+                done += 1;
+                let limit = if limited {
+                    AnyLimit::dql()
                 } else {
-                    self.row(size, Fixed::off(), seed)?
+                    AnyLimit::off()
                 };
-                found.rows.push(json!({
+                let seen = self.row(size, &limit, seed)?;
+                found.row(json!({
                     "size_bytes": size.0,
-                    "limit": if limited { "dql" } else { "off" },
+                    "limit": limit.to_string(),
                     "in_flight_mean_bytes": seen.in_flight_mean_bytes,
                     "in_flight_p10_bytes": seen.in_flight_p10_bytes,
                     "in_flight_p90_bytes": seen.in_flight_p90_bytes,
@@ -297,10 +302,10 @@ impl Scenario for Settings {
                     "latency_p50_us": seen.latency_p50_us,
                     "goodput_bits_per_s": seen.goodput_bits_per_s,
                 }));
-                found.figures.extend(figures(size, limited, &seen));
+                found.figures(figures(size, limited, &seen));
             }
         }
         progress("done", rows, rows);
-        Ok(found)
+        Ok(())
     }
 }

@@ -3,10 +3,9 @@
 
 use taut_path::limit::Limit;
 use taut_path::qdisc::{BandLimit, PfifoFast};
-use taut_path::ring::DescriptorRule;
 
 use crate::meter::{Meter, Since};
-use crate::nic::{FinishedAt, Framing, InterruptRule, NicConfig};
+use crate::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
 use crate::tcp::TcpConfig;
 use crate::world::{
     App, CLIENT, ConnectionConfig, HostCost, SERVER, World, WorldConfig, WorldError,
@@ -44,12 +43,12 @@ pub struct S1 {
 /// 10,000 are those of its scaling series) and `limit` at both hosts.
 ///
 /// # Errors
-/// If the limit's settings contradict each other.
-pub fn run<L: Limit + Copy>(flows: u32, limit: L) -> Result<S1, WorldError> {
+/// If the limit's settings contradict each other, or a queue goes wrong.
+pub fn run<L: Limit + Clone>(flows: u32, limit: L) -> Result<S1, WorldError> {
     let mut world = world(flows, limit)?;
-    world.run_until(RECORD_FROM_NS);
+    world.run_until(RECORD_FROM_NS)?;
     let before = received_bytes(&world, flows);
-    world.run_until(END_NS);
+    world.run_until(END_NS)?;
     Ok(S1 {
         packets_there: world.wire(CLIENT).frames,
         packets_back: world.wire(SERVER).frames,
@@ -62,7 +61,7 @@ pub fn run<L: Limit + Copy>(flows: u32, limit: L) -> Result<S1, WorldError> {
     })
 }
 
-fn world<L: Limit + Copy>(flows: u32, limit: L) -> Result<World<L, Meter<Since>>, WorldError> {
+fn world<L: Limit + Clone>(flows: u32, limit: L) -> Result<World<Meter<Since>, L>, WorldError> {
     let config = WorldConfig {
         nic: NicConfig {
             rate_bits_per_s: 1_000_000_000,
@@ -84,7 +83,7 @@ fn world<L: Limit + Copy>(flows: u32, limit: L) -> Result<World<L, Meter<Since>>
         let discipline = Box::new(PfifoFast::new(limit_packets, BandLimit::Total));
         (
             discipline as _,
-            limit,
+            limit.clone(),
             Meter::new(Since(RECORD_FROM_NS), 0, END_NS),
         )
     })?;
@@ -108,7 +107,7 @@ fn world<L: Limit + Copy>(flows: u32, limit: L) -> Result<World<L, Meter<Since>>
     Ok(world)
 }
 
-fn connect_bulk<L: Limit>(world: &mut World<L, Meter<Since>>, flows: u32) {
+fn connect_bulk<L: Limit>(world: &mut World<Meter<Since>, L>, flows: u32) {
     let (buffer_bytes, write_bytes) = match flows {
         100 => (131_072, 65_536),
         0..=100 => (131_072, 1_448),
@@ -138,7 +137,7 @@ fn connect_bulk<L: Limit>(world: &mut World<L, Meter<Since>>, flows: u32) {
     }
 }
 
-fn received_bytes<L: Limit>(world: &World<L, Meter<Since>>, flows: u32) -> u64 {
+fn received_bytes<L: Limit>(world: &World<Meter<Since>, L>, flows: u32) -> u64 {
     (0..flows)
         .map(|flow| world.report(flow, SERVER).received_bytes)
         .sum()

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use taut_path::limit::LimitSpec;
+use taut_path::AnyLimit;
+use taut_path::limit::Need;
 
 use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::single_queue::{
     check_cadence, check_duration, check_rate, check_ring, check_size, law_bytes, saturated,
 };
@@ -165,7 +166,12 @@ impl Scenario for Settings {
         check("budget", self.budget, Size(1), MAX_BUDGET)
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let device = self.device(seed);
         let law_bytes = self.law_bytes(seed);
         let least = self.least_fixed(&device, progress)?;
@@ -176,23 +182,23 @@ impl Scenario for Settings {
         let budgets = [
             ("none", SharedBudget::None),
             ("fixed", fixed(self.budget.0 as u32)),
-            ("dql", rule(LimitSpec::Dynamic)),
-            ("need", rule(LimitSpec::Need)),
-            ("ladder", rule(LimitSpec::LADDER)),
+            ("dql", rule(AnyLimit::dql())),
+            ("need", rule(AnyLimit::new(Need::default()))),
+            ("taut", rule(AnyLimit::taut())),
         ];
         let all = budgets.len() as u64;
-        let mut found = Found::default();
         for (done, (name, budget)) in budgets.into_iter().enumerate() {
             progress(name, done as u64, all);
+            let without = budget == SharedBudget::None;
             let seen = observe(&device, budget)?;
-            found.rows.push(self.row(name, &seen, law_bytes, &least));
-            found.series.extend(series(name, &seen));
-            if budget == SharedBudget::None {
-                found.figures = self.figures(&seen);
+            found.row(self.row(name, &seen, law_bytes, &least));
+            found.series(series(name, &seen));
+            if without {
+                found.figures(self.figures(&seen));
             }
         }
         progress("done", all, all);
-        Ok(found)
+        Ok(())
     }
 }
 
@@ -252,7 +258,7 @@ impl Settings {
 /// A budget of so many bytes.
 fn fixed(bytes: u32) -> SharedBudget {
     SharedBudget::Rule {
-        limit: LimitSpec::Bytes(bytes),
+        limit: AnyLimit::bytes(bytes),
         interval_ns: 0,
     }
 }

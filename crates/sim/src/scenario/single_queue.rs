@@ -1,10 +1,8 @@
 //! What the scenarios on one queue share: a NIC, the counting of the slides, and the law.
 
-use taut_path::ring::DescriptorRule;
-
 use super::quantity::{Rate, Size, Time, check};
 use crate::lane::{Cost, Course, LaneConfig, Reap, Source};
-use crate::nic::{FinishedAt, Framing, InterruptRule, NicConfig};
+use crate::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
 use crate::results::Series;
 
 /// No link is faster than this, in bit/s: below it, a minimal frame takes a nanosecond or more.

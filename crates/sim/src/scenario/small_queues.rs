@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use taut_path::limit::LimitSpec;
-use taut_path::ring::DescriptorRule;
+use taut_path::AnyLimit;
 
 use super::one_stream::{Budget, OneStream, Seen};
 use super::quantity::{Rate, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::single_queue::{check_cadence, check_duration, check_rate, check_ring};
+use crate::nic::DescriptorRule;
 use crate::results::{Figure, Series};
 
 /// What is run.
@@ -95,7 +95,7 @@ impl Settings {
             rate_bits_per_s: rate.0,
             tso,
             budget,
-            limit: LimitSpec::Dynamic,
+            limit: AnyLimit::dql(),
             orphans: false,
             ring: self.ring,
             cadence_ns: self.cadence.0,
@@ -128,9 +128,9 @@ impl Settings {
             }
         }
         for (orphans, limit) in [
-            (false, LimitSpec::Off),
-            (true, LimitSpec::Off),
-            (true, LimitSpec::Dynamic),
+            (false, AnyLimit::off()),
+            (true, AnyLimit::off()),
+            (true, AnyLimit::dql()),
         ] {
             let run = OneStream {
                 limit,
@@ -260,8 +260,12 @@ impl Scenario for Settings {
         Ok(())
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
-        let mut found = Found::default();
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let parts = self.parts(seed);
         let total = parts.len() as u64;
         // Of the last row without a budget: those after it are compared with it.
@@ -278,15 +282,15 @@ impl Scenario for Settings {
             let is_published = *part != KNEE || run.cadence_ns == self.knee_cadences[0].0;
             if is_published {
                 let kept = kept.unwrap_or(0.0);
-                found.figures.extend(figures(part, run, &seen, kept));
+                found.figures(figures(part, run, &seen, kept));
             }
-            found.rows.push(row(part, run, &seen, kept));
+            found.row(row(part, run, &seen, kept));
             if *part == STREAM {
-                found.series.push(series(run, seen));
+                found.series([series(run, seen)]);
             }
         }
         progress("done", total, total);
-        Ok(found)
+        Ok(())
     }
 }
 

@@ -36,7 +36,7 @@ impl<'a> TraceRow<'a> {
             name,
             rule.to_string(),
             move |recorder: &mut Recorder<'_>| {
-                observe_with(&lane, rule, Tracer(Some(recorder)))?;
+                observe_with(&lane, &rule, Tracer(Some(recorder)))?;
                 Ok(())
             },
         )

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
 use super::single_queue::{
     MINIMAL_FRAME_BYTES, check_duration, check_rate, check_ring, check_size, saturated,
 };
@@ -160,7 +160,7 @@ impl Settings {
             cost: Cost::default(),
             ..self.lane(point, seed)
         };
-        let seen = observe(&lane, Rule::OFF)?;
+        let seen = observe(&lane, &Rule::off())?;
         Ok(Figure {
             id: "E8, interrupts that N = 10 asks for".to_owned(),
             published: vec![150_000.0],
@@ -207,16 +207,20 @@ impl Scenario for Settings {
         Ok(())
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
-        let mut found = Found::default();
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let points = self.points();
         let parts = (points.len() + self.interrupt_packets.len()) as u64;
         let mut map = Vec::new();
         for (done, &point) in points.iter().enumerate() {
             progress("saturated", done as u64, parts);
-            let seen = observe(&self.lane(point, seed), Rule::OFF)?;
+            let seen = observe(&self.lane(point, seed), &Rule::off())?;
             map.push((point, seen.wire.packets as f64));
-            found.rows.push(self.row("saturated", point, &seen));
+            found.row(self.row("saturated", point, &seen));
         }
         for (done, &interrupt_packets) in self.interrupt_packets.iter().enumerate() {
             progress("light", (points.len() + done) as u64, parts);
@@ -233,11 +237,11 @@ impl Scenario for Settings {
                 },
                 ..self.lane(point, seed)
             };
-            let seen = observe(&light, Rule::OFF)?;
-            found.rows.push(self.row("light", point, &seen));
+            let seen = observe(&light, &Rule::off())?;
+            found.row(self.row("light", point, &seen));
         }
-        found.figures.push(self.asked_for(seed)?);
-        found.figures.push(Figure {
+        found.figures([self.asked_for(seed)?]);
+        found.figures([Figure {
             id: "E8, best low watermark, share of the ring".to_owned(),
             published: vec![0.25, 0.5],
             value: self.best_watermark(&map),
@@ -249,8 +253,8 @@ impl Scenario for Settings {
                 "interrupt_timeout",
                 "preference for the lowest",
             ],
-        });
+        }]);
         progress("done", parts, parts);
-        Ok(found)
+        Ok(())
     }
 }

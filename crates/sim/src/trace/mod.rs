@@ -62,14 +62,14 @@ pub struct Mention {
 impl Mention {
     fn of(packet: &Packet) -> Self {
         Self {
-            bytes: packet.wire_bytes,
+            bytes: packet.wire_bytes(),
             flow: packet.flow,
             priority: packet.priority,
         }
     }
 }
 
-/// What happened at a queue: the calls of a [`Probe`](taut_path::Probe).
+/// What happened at a queue: the events that a [`Probe`](taut_path::Probe) hears.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The discipline was handed a packet.
@@ -84,7 +84,7 @@ pub enum Event {
     Drop(Mention, DropReason),
     /// The device finished packets.
     Completed(Done),
-    /// The limit after that, in its own units.
+    /// The limit at the start and after each completion, in its own units.
     Limit(u32),
     /// The queue stopped.
     Stopped(StopReason),
@@ -97,6 +97,29 @@ pub enum Event {
     },
     /// The queue was reset.
     Reset,
+}
+
+impl Event {
+    /// What a trace says of it; nothing of what ends a simulation.
+    fn of(event: taut_path::Event<'_>) -> Option<Self> {
+        use taut_path::Event as Happened;
+        Some(match event {
+            Happened::Enqueued(packet) => Self::Enqueue(Mention::of(packet)),
+            Happened::Dequeued(packet) => Self::Dequeue(Mention::of(packet)),
+            Happened::Sent(packet) => Self::Sent(Mention::of(packet)),
+            Happened::Marked(packet) => Self::Mark(Mention::of(packet)),
+            Happened::Dropped(packet, reason) => Self::Drop(Mention::of(packet), reason),
+            Happened::Completed(done) => Self::Completed(done),
+            Happened::Limit(units) => Self::Limit(units),
+            Happened::Stopped(reason) => Self::Stopped(reason),
+            Happened::Starved => Self::Starved,
+            Happened::Stalled(stall) => Self::Stall {
+                age_ns: stall.age_ns,
+            },
+            Happened::Reset => Self::Reset,
+            _ => return None,
+        })
+    }
 }
 
 const fn stop_name(reason: StopReason) -> &'static str {

@@ -3,14 +3,11 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use taut_dql::Stall;
-use taut_path::limit::Done;
-use taut_path::queue::StopReason;
-use taut_path::{DropReason, Packet, Probe};
+use taut_path::Probe;
 
 use crate::world::CLIENT;
 
-use super::{Event, Head, Line, Mention};
+use super::{Event, Head, Line};
 
 /// Writes a trace. What cannot be written is told at the end: a probe cannot fail.
 pub struct Recorder<'w> {
@@ -102,47 +99,16 @@ impl<'r, 'w> Tracer<'r, 'w> {
     }
 }
 
-impl Tracer<'_, '_> {
-    fn event(&mut self, now_ns: u64, event: Event) {
-        if let Some(recorder) = &mut self.0 {
+impl Probe for Tracer<'_, '_> {
+    fn event(&mut self, now_ns: u64, event: taut_path::Event<'_>) {
+        if let Some(recorder) = &mut self.0
+            && let Some(event) = Event::of(event)
+        {
             recorder.event(now_ns, event);
         }
     }
-}
 
-impl Probe for Tracer<'_, '_> {
-    fn on_enqueue(&mut self, now_ns: u64, packet: &Packet) {
-        self.event(now_ns, Event::Enqueue(Mention::of(packet)));
-    }
-    fn on_dequeue(&mut self, now_ns: u64, packet: &Packet) {
-        self.event(now_ns, Event::Dequeue(Mention::of(packet)));
-    }
-    fn on_drop(&mut self, now_ns: u64, packet: &Packet, reason: DropReason) {
-        self.event(now_ns, Event::Drop(Mention::of(packet), reason));
-    }
-    fn on_mark(&mut self, now_ns: u64, packet: &Packet) {
-        self.event(now_ns, Event::Mark(Mention::of(packet)));
-    }
-    fn on_sent(&mut self, now_ns: u64, packet: &Packet) {
-        self.event(now_ns, Event::Sent(Mention::of(packet)));
-    }
-    fn on_completed(&mut self, now_ns: u64, done: Done) {
-        self.event(now_ns, Event::Completed(done));
-    }
-    fn on_limit(&mut self, now_ns: u64, limit: u32) {
-        self.event(now_ns, Event::Limit(limit));
-    }
-    fn on_stopped(&mut self, now_ns: u64, reason: StopReason) {
-        self.event(now_ns, Event::Stopped(reason));
-    }
-    fn on_starved(&mut self, now_ns: u64) {
-        self.event(now_ns, Event::Starved);
-    }
-    fn on_stall(&mut self, now_ns: u64, stall: Stall) {
-        let age_ns = stall.age_ns;
-        self.event(now_ns, Event::Stall { age_ns });
-    }
-    fn on_reset(&mut self, now_ns: u64) {
-        self.event(now_ns, Event::Reset);
+    fn listens(&self) -> bool {
+        self.0.is_some()
     }
 }

@@ -44,7 +44,7 @@ pub(super) struct Blind {
     pub report: BlindReport,
 }
 
-impl<L: Limit, P: Probe> World<L, P> {
+impl<P: Probe, L: Limit> World<P, L> {
     /// Adds a blind sender to a host, which starts at `start_ns` and never ends. Returns its number.
     pub fn send_blindly(&mut self, config: &BlindConfig, host: usize, start_ns: u64) -> u32 {
         let number = self.blind.len() as u32;
@@ -105,7 +105,7 @@ impl<L: Limit, P: Probe> World<L, P> {
                 host.worker.must_wait(cost_ns, Task::Blind(number));
             }
             Refused::Wait => {
-                sender.waits = host.queue.sender().must_wait();
+                sender.waits = host.queue.must_wait();
                 host.blind_waits |= sender.waits;
                 if !sender.waits {
                     self.engine

@@ -3,20 +3,25 @@
 use std::sync::Arc;
 use std::task::Waker;
 
+use taut_path::driver::Orphaning;
 use taut_path::limit::Limit;
 use taut_path::queue::NoRoom;
-use taut_path::tsq::{Flow, Orphaning};
-use taut_path::{Packet, Probe, Qdisc, QueueConfig, TxQueue};
+use taut_path::tsq::Flow;
+use taut_path::{Packet, Probe, Qdisc, Queue};
 
 use super::WorldError;
 use super::segments::{Arrival, Segment, Segments};
 use super::small_queues::HostBudgets;
 use super::worker::{HostCost, Task, Worker};
 use crate::nic::{EmulatedNic, NicConfig, NicEvent};
+use crate::queue::{QueueFault, queue_config};
 use crate::source::Note;
 
-pub(super) struct Host<L: Limit, P> {
-    pub queue: TxQueue<L, Orphaning<EmulatedNic>, P>,
+pub(super) struct Host<P, L> {
+    pub queue: Queue<Orphaning<EmulatedNic>, L, Box<dyn Qdisc + Send>, P>,
+    /// What went wrong first, if anything did.
+    pub fault: Option<QueueFault>,
+    index: usize,
     /// What its sockets may have below them, if they are held back.
     pub budgets: Option<HostBudgets>,
     pub worker: Worker,
@@ -29,8 +34,9 @@ pub(super) struct Host<L: Limit, P> {
     watched_ns: Option<u64>,
 }
 
-impl<L: Limit, P: Probe> Host<L, P> {
+impl<P: Probe, L: Limit> Host<P, L> {
     pub fn new(
+        index: usize,
         config: NicConfig,
         cost: HostCost,
         restart_slots: Option<u32>,
@@ -39,19 +45,21 @@ impl<L: Limit, P: Probe> Host<L, P> {
         let nic = EmulatedNic::new(config).map_err(WorldError::Nic)?;
         let restart_slots = restart_slots.unwrap_or(nic.restart_slots());
         let room = Arc::new(Note::default());
-        let queue_config = QueueConfig {
-            restart_slots,
-            waker: Waker::from(room.clone()),
-            ..QueueConfig::new(config.slots)
-        };
         let nic = Orphaning {
             driver: nic,
             orphans: false,
         };
-        let queue = TxQueue::new(discipline, limit, nic, probe, queue_config, 0)
+        let queue = Queue::builder_for(nic)
+            .with_limit(limit)
+            .with_qdisc(discipline)
+            .probe(probe)
+            .config(queue_config(Some(restart_slots), Waker::from(room.clone())))
+            .build(0)
             .map_err(WorldError::Queue)?;
         Ok(Self {
             queue,
+            fault: None,
+            index,
             budgets: None,
             worker: Worker::default(),
             cost,
@@ -109,15 +117,17 @@ impl<L: Limit, P: Probe> Host<L, P> {
     }
 
     pub fn run(&mut self, now_ns: u64) {
-        // The emulated doorbell cannot fail, and every other reason to stop is waited for.
-        let _ = self.queue.run(now_ns, &mut self.segments);
+        let stop = self.queue.run(now_ns, &mut self.segments);
+        if let Err(fault) = QueueFault::of_run(stop, self.index, now_ns) {
+            self.note(fault);
+        }
     }
 
     /// Does what the NIC has due by `now_ns`, up to the next frame; gives what that frame brings
     /// to the other host, and when its last bit leaves.
     pub fn advance(&mut self, now_ns: u64) -> Option<(Arrival, u64)> {
         loop {
-            match self.queue.driver_mut().driver.advance(now_ns)? {
+            match self.queue.device_mut().driver.advance(now_ns)? {
                 (_, NicEvent::Frame(frame)) => {
                     return Some((
                         self.segments.arrival(frame.packet, frame.index),
@@ -136,9 +146,10 @@ impl<L: Limit, P: Probe> Host<L, P> {
 
     /// Reaps, and runs the queue again once the core is through with what it reaped.
     pub fn complete(&mut self, at_ns: u64) {
-        // An emulated NIC reports what it was given, so there is nothing to fail.
-        let Ok(completed) = self.queue.complete(at_ns, &mut self.segments) else {
-            return;
+        let round = self.queue.complete(at_ns, &mut self.segments);
+        let completed = match QueueFault::of_round(round, self.index, at_ns) {
+            Ok(completed) => completed,
+            Err(fault) => return self.note(fault),
         };
         let packets = u64::from(completed.done.packets);
         let cost_ns = self.cost.reap_ns.saturating_mul(packets);
@@ -150,13 +161,100 @@ impl<L: Limit, P: Probe> Host<L, P> {
         }
     }
 
+    #[cold]
+    fn note(&mut self, fault: QueueFault) {
+        self.fault.get_or_insert(fault);
+    }
+
     /// When the NIC next has something to tell, if that is not known already.
     pub fn nic_is_due_anew(&mut self) -> Option<u64> {
-        let next_ns = self.queue.driver().driver.next_event_ns();
+        let next_ns = self.queue.device().driver.next_event_ns();
         if next_ns == self.watched_ns {
             return None;
         }
         self.watched_ns = next_ns;
         next_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use taut_path::qdisc::Fifo;
+    use taut_path::{AnyLimit, TxRing};
+
+    use super::*;
+    use crate::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule};
+    use crate::queue::Fault;
+    use crate::tcp::{Ack, SackBlocks, TcpConfig};
+    use crate::world::segments::News;
+    use crate::world::{App, ConnectionConfig, SERVER, World, WorldConfig};
+
+    /// Two hosts whose connection says nothing.
+    fn silent() -> World<()> {
+        let config = WorldConfig {
+            nic: NicConfig {
+                rate_bits_per_s: 8_000_000_000,
+                framing: Framing::BARE,
+                slots: 64,
+                rule: DescriptorRule::OnePerPacket,
+                interrupt: InterruptRule::every(0),
+                finished_at: FinishedAt::End,
+                segments_apart: true,
+                seed: 1,
+            },
+            restart_slots: None,
+            delay_ns: 10,
+            cost: HostCost::default(),
+            record_from_ns: 0,
+        };
+        let parts = |_| (Box::new(Fifo::new(10)) as _, AnyLimit::dql(), ());
+        let mut world = World::new(&config, parts).expect("valid settings");
+        let connection = ConnectionConfig {
+            tcp: TcpConfig::default(),
+            header_bytes: 100,
+            priority: 0,
+        };
+        world.connect(&connection, App::Sink, App::Sink, 0);
+        world
+    }
+
+    /// Headers alone.
+    fn segment() -> Segment {
+        Segment {
+            connection: 0,
+            start: 0,
+            payload_bytes: 0,
+            header_bytes: 100,
+            mss_bytes: 1_448,
+            priority: 0,
+            ecn_capable: false,
+            cwr: false,
+            ack: Ack {
+                cumulative: 0,
+                window_bytes: 0,
+                sack: SackBlocks::default(),
+                ece: false,
+            },
+            news: News::None,
+        }
+    }
+
+    #[test]
+    fn a_nic_that_makes_a_packet_up_ends_the_world_with_a_report() {
+        let mut world = silent();
+        world.run_until(500).expect("nothing happens");
+        let host = &mut world.hosts[SERVER];
+        let packet = host.segments.packet(segment());
+        let nic = host.queue.device_mut();
+        nic.submit(packet, 500).expect("there is room");
+        let Ok(()) = nic.kick(500);
+        world.watch(SERVER, 500);
+        let fault = WorldError::Fault(QueueFault {
+            queue: SERVER,
+            at_ns: 600,
+            fault: Fault::Stray { packets: 1 },
+        });
+        assert_eq!(world.run_until(10_000), Err(fault));
+        assert_eq!(world.run_until(20_000), Err(fault), "it stands still");
     }
 }

@@ -16,12 +16,13 @@ mod worker;
 use std::collections::VecDeque;
 
 use taut_path::limit::Limit;
-use taut_path::queue::{QueueConfigError, ReaperCounters};
+use taut_path::queue::{CompleterCounters, QueueConfigError};
 use taut_path::tsq;
-use taut_path::{Probe, Qdisc};
+use taut_path::{AnyLimit, Probe, Qdisc};
 
 use crate::engine::Engine;
 use crate::nic::{EmulatedNic, NicConfig};
+use crate::queue::QueueFault;
 use crate::tcp::{TcpConfig, TcpSettings};
 
 pub use app::App;
@@ -90,9 +91,9 @@ enum Event {
 }
 
 /// The two hosts and what is between them.
-pub struct World<L: Limit, P> {
+pub struct World<P, L = AnyLimit> {
     engine: Engine<Event, LANES>,
-    hosts: [Host<L, P>; 2],
+    hosts: [Host<P, L>; 2],
     /// Frames under way to each host, in order.
     wires: [VecDeque<Arrival>; 2],
     connections: Vec<[Endpoint; 2]>,
@@ -104,7 +105,7 @@ pub struct World<L: Limit, P> {
     transactions: Transactions,
 }
 
-impl<L: Limit, P: Probe> World<L, P> {
+impl<P: Probe, L: Limit> World<P, L> {
     /// Two idle hosts, each with the discipline, limit and probe that is made for its index.
     ///
     /// # Errors
@@ -117,6 +118,7 @@ impl<L: Limit, P: Probe> World<L, P> {
             let (discipline, limit, probe) = parts(index);
             let seed = config.nic.seed.wrapping_add(index as u64);
             Host::new(
+                index,
                 NicConfig { seed, ..config.nic },
                 config.cost,
                 config.restart_slots,
@@ -144,7 +146,7 @@ impl<L: Limit, P: Probe> World<L, P> {
     pub fn use_small_queues(&mut self, config: &SmallQueues) -> Result<(), tsq::BudgetsError> {
         for host in &mut self.hosts {
             host.budgets = Some(HostBudgets::new(config)?);
-            host.queue.driver_mut().orphans = config.orphans;
+            host.queue.device_mut().orphans = config.orphans;
         }
         Ok(())
     }
@@ -180,9 +182,21 @@ impl<L: Limit, P: Probe> World<L, P> {
         settings
     }
 
+    /// Hands completions on to both hosts' limits only every `cadence_ns`; 0 hands on each round at
+    /// once.
+    pub fn set_cadence_ns(&mut self, cadence_ns: u64) {
+        for host in &mut self.hosts {
+            host.queue.set_cadence_ns(cadence_ns);
+        }
+    }
+
     /// Runs until `until_ns`, or until nothing is left to happen.
-    pub fn run_until(&mut self, until_ns: u64) {
+    ///
+    /// # Errors
+    /// If a queue goes wrong; the world stands still from then on.
+    pub fn run_until(&mut self, until_ns: u64) -> Result<(), WorldError> {
         while let Some((now_ns, event)) = self.engine.next(until_ns) {
+            self.check()?;
             match event {
                 Event::Nic(host) => self.on_nic(host, now_ns),
                 Event::Arrive(host) => self.on_arrival(host, now_ns),
@@ -194,6 +208,15 @@ impl<L: Limit, P: Probe> World<L, P> {
                 Event::LetGo(connection, host) => self.on_let_go(connection, host, now_ns),
             }
         }
+        self.check()
+    }
+
+    fn check(&self) -> Result<(), WorldError> {
+        let [client, server] = &self.hosts;
+        match client.fault.or(server.fault) {
+            Some(fault) => Err(WorldError::Fault(fault)),
+            None => Ok(()),
+        }
     }
 
     /// The probe of a host's queue.
@@ -203,7 +226,7 @@ impl<L: Limit, P: Probe> World<L, P> {
 
     /// A host's NIC.
     pub fn nic(&self, host: usize) -> &EmulatedNic {
-        &self.hosts[host].queue.driver().driver
+        &self.hosts[host].queue.device().driver
     }
 
     /// What a host's wire carried.
@@ -213,17 +236,17 @@ impl<L: Limit, P: Probe> World<L, P> {
 
     /// Packets that a host's queue dropped.
     pub fn dropped_packets(&self, host: usize) -> u64 {
-        self.hosts[host].queue.sender().counters().drops.total()
+        self.hosts[host].queue.sender_counters().drops.total()
     }
 
     /// Packets that a host's discipline marked.
     pub fn marked_packets(&self, host: usize) -> u64 {
-        self.hosts[host].queue.sender().counters().marked_packets
+        self.hosts[host].queue.sender_counters().marked_packets
     }
 
     /// What the completing half of a host's queue did.
-    pub fn completions(&self, host: usize) -> ReaperCounters {
-        self.hosts[host].queue.reaper().counters()
+    pub fn completions(&self, host: usize) -> CompleterCounters {
+        self.hosts[host].queue.completer_counters()
     }
 
     /// What one end of a connection has below its socket, if it is held back.
@@ -429,13 +452,15 @@ impl<L: Limit, P: Probe> World<L, P> {
     }
 }
 
-/// Why a world could not be made.
+/// Why a world could not be made, or came to an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorldError {
     /// The NIC cannot be made of its settings.
     Nic(crate::nic::NicConfigError),
     /// The queue or its limit cannot.
     Queue(QueueConfigError),
+    /// The queue of a host went wrong.
+    Fault(QueueFault),
 }
 
 impl std::fmt::Display for WorldError {
@@ -443,6 +468,7 @@ impl std::fmt::Display for WorldError {
         match self {
             Self::Nic(error) => error.fmt(f),
             Self::Queue(error) => error.fmt(f),
+            Self::Fault(fault) => fault.fmt(f),
         }
     }
 }

@@ -41,10 +41,10 @@ const _: () = assert!(size_of::<Segment>() == 64);
 
 impl Segment {
     fn segmentation(&self) -> Option<Segmentation> {
-        (self.payload_bytes > u32::from(self.mss_bytes)).then_some(Segmentation {
-            header_bytes: self.header_bytes,
-            payload_bytes: self.mss_bytes,
-        })
+        if self.payload_bytes <= u32::from(self.mss_bytes) {
+            return None;
+        }
+        Segmentation::new(self.header_bytes, self.mss_bytes)
     }
 
     /// What its packet takes in the host's memory.
@@ -92,14 +92,14 @@ impl Segments {
                 (self.segments.len() - 1) as u32
             }
         };
-        let mut packet = Packet::new(Frame::new(index), header_bytes + payload_bytes);
+        let mut packet = Packet::new(Frame::new(index), header_bytes + payload_bytes)
+            .with_memory(segment.memory_bytes());
         packet.priority = segment.priority;
         packet.flow = segment.connection;
         if segment.ecn_capable {
-            packet.ecn = Ecn::Capable;
+            packet.set_ecn(Ecn::Capable);
         }
         packet.segmentation = segment.segmentation();
-        packet.charge_bytes = segment.memory_bytes();
         packet
     }
 
@@ -117,7 +117,7 @@ impl Segments {
             connection: segment.connection,
             start: segment.start + u64::from(before),
             payload_bytes: (segment.payload_bytes - before).min(mss_bytes),
-            congestion_experienced: packet.ecn == Ecn::Marked,
+            congestion_experienced: packet.ecn() == Ecn::Marked,
             cwr: segment.cwr && index == 0,
             ack: segment.ack,
             acknowledges: segment.news == News::Ack && index == 0,
@@ -162,13 +162,13 @@ mod tests {
             ack,
             news: News::None,
         });
-        assert_eq!(packet.ecn, Ecn::Capable);
+        assert_eq!(packet.ecn(), Ecn::Capable);
         let flags = |packet: &Packet, index| {
             let arrival = segments.arrival(packet, index);
             (arrival.congestion_experienced, arrival.cwr)
         };
         assert_eq!(flags(&packet, 0), (false, true));
-        packet.ecn = Ecn::Marked;
+        packet.set_ecn(Ecn::Marked);
         let marked = [0, 1, 2].map(|index| flags(&packet, index));
         assert_eq!(marked, [(true, true), (true, false), (true, false)]);
         let _ = packet.into_frame();

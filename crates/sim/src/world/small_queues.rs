@@ -78,7 +78,7 @@ impl HostBudgets {
     }
 }
 
-impl<L: Limit, P: Probe> World<L, P> {
+impl<P: Probe, L: Limit> World<P, L> {
     /// Whether an application that acts takes its socket for a while. It lets go by itself.
     pub(super) fn holds(&mut self, connection: u32, host: usize, now_ns: u64) -> bool {
         let Some(budgets) = &self.hosts[host].budgets else {

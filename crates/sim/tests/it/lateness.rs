@@ -1,12 +1,12 @@
 //! A loop that comes late sees the same events at the same times as one that comes in time.
 
 use crate::support::{Event, Saturated, nic, packet};
-use taut_path::limit::{Dynamic, Fixed, Limit};
+use taut_sim::lane::Rule;
 use taut_sim::nic::{InterruptRule, RareGap};
 
 const END_NS: u64 = 200_000_000;
 
-fn rule() -> InterruptRule {
+fn interrupts() -> InterruptRule {
     InterruptRule {
         period_ns: 100_000,
         packets: Some(37),
@@ -19,9 +19,9 @@ fn rule() -> InterruptRule {
 }
 
 /// The events of a run whose loop comes back `next_ns` says.
-fn events<L: Limit>(limit: L, next_ns: impl Fn(&Saturated<L>, u64) -> u64) -> Vec<Event> {
+fn events(rule: &Rule, next_ns: impl Fn(&Saturated, u64) -> u64) -> Vec<Event> {
     let make = |frame| packet(frame, 60 + frame * 7_919 % 1_455);
-    let mut run = Saturated::new(limit, nic(1_000_000_000, rule()), make);
+    let mut run = Saturated::new(rule, nic(1_000_000_000, interrupts()), make);
     run.record = true;
     let mut now_ns = 0;
     while now_ns < END_NS {
@@ -31,9 +31,9 @@ fn events<L: Limit>(limit: L, next_ns: impl Fn(&Saturated<L>, u64) -> u64) -> Ve
     run.events
 }
 
-fn compare<L: Limit + Copy>(limit: L) {
-    let in_time = events(limit, |run, now_ns| {
-        let event_ns = run.queue.driver().next_event_ns();
+fn compare(rule: &Rule) {
+    let in_time = events(rule, |run, now_ns| {
+        let event_ns = run.queue.device().next_event_ns();
         let timer_ns = run.queue.next_wakeup();
         let next = event_ns.into_iter().chain(timer_ns).min();
         next.expect("the wire is busy").max(now_ns)
@@ -43,25 +43,22 @@ fn compare<L: Limit + Copy>(limit: L) {
         events.iter().filter(interrupt).count()
     };
     assert!(in_time.len() > 10_000 && interrupts(&in_time) > 100);
-    let late = events(limit, |_, now_ns| now_ns + 10_000_000);
+    let late = events(rule, |_, now_ns| now_ns + 10_000_000);
     assert!(in_time == late, "a late loop saw other events");
-    let irregular = events(limit, |_, now_ns| now_ns + 1 + now_ns * 31 % 3_000_017);
+    let irregular = events(rule, |_, now_ns| now_ns + 1 + now_ns * 31 % 3_000_017);
     assert!(in_time == irregular, "an irregular loop saw other events");
 }
 
 #[test]
 fn a_loop_that_comes_every_10_ms_sees_what_one_in_time_sees() {
-    compare(Dynamic::default());
-    compare(Dynamic {
-        cadence_ns: 333_000,
-        ..Dynamic::default()
-    });
-    compare(Fixed::off());
+    compare(&Rule::dql());
+    compare(&Rule::dql_every(333_000));
+    compare(&Rule::off());
 }
 
 #[test]
 fn events_come_in_nominal_order() {
-    let events = events(Dynamic::default(), |_, now_ns| now_ns + 10_000_000);
+    let events = events(&Rule::dql(), |_, now_ns| now_ns + 10_000_000);
     let time = |event: &Event| match *event {
         Event::Sent(ns) | Event::Interrupt(ns) | Event::Timer(ns) => ns,
     };

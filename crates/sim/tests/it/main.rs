@@ -1,6 +1,7 @@
 //! All tests of the crate in one binary: linking is what they wait for.
 
 mod lateness;
+mod nic_descriptors;
 mod nic_interrupts;
 mod nic_wire;
 mod pattern_files;

@@ -1,10 +1,10 @@
 //! When the emulated NIC interrupts, and what can be reaped then.
 
 use crate::support::{Freed, nic, packet};
-use taut_path::ring::DescriptorRule;
-use taut_path::{Completions, PacketSink, TxRing};
+use taut_path::{Completions, InRing, PacketSink, TxRing};
 use taut_sim::nic::{
-    EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig, NicConfigError, NicEvent, RareGap,
+    DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, MultiNic, NicConfig,
+    NicConfigError, NicEvent, RareGap,
 };
 
 /// Link time of a minimal frame at 1 Gbit/s.
@@ -26,7 +26,8 @@ fn interrupts(rule: InterruptRule, seed: u64, count: usize) -> Vec<u64> {
     let (mut times, mut freed, mut frame) = (Vec::new(), Freed::default(), 0);
     while times.len() < count {
         while TxRing::slots_free(&nic) > 0 {
-            nic.submit(packet(frame, 60), 0);
+            nic.submit(packet(frame, 60), 0)
+                .expect("it takes every packet");
             frame += 1;
         }
         let Ok(()) = nic.kick(times.last().copied().unwrap_or(0));
@@ -77,7 +78,8 @@ fn an_idle_nic_interrupts_at_once_and_a_busy_one_after_its_period() {
     let mut freed = Freed::default();
     let mut seen = Vec::new();
     for (frame, kick_ns) in [(0, 1_000), (1, 20_000), (2, 500_000)] {
-        nic.submit(packet(frame, 60), kick_ns);
+        nic.submit(packet(frame, 60), kick_ns)
+            .expect("it takes every packet");
         let Ok(()) = nic.kick(kick_ns);
         while let Some((at_ns, event)) = nic.advance(u64::MAX) {
             if event == NicEvent::Interrupt {
@@ -130,7 +132,8 @@ fn a_seed_repeats_a_run_and_another_does_not() {
 fn loaded(count: u32, rule: InterruptRule) -> EmulatedNic {
     let mut nic = nic(1_000_000_000, rule);
     for frame in 0..count {
-        nic.submit(packet(frame, 60), 0);
+        nic.submit(packet(frame, 60), 0)
+            .expect("it takes every packet");
     }
     let Ok(()) = nic.kick(0);
     nic
@@ -247,4 +250,49 @@ fn settings_that_could_never_work_are_refused() {
         EmulatedNic::new(small).err(),
         Some(NicConfigError::Ring(_))
     ));
+}
+
+#[test]
+fn a_nic_says_what_its_ring_holds_sent_or_not() {
+    let mut nic = loaded(10, InterruptRule::every(1_000_000_000));
+    let holds = |nic: &EmulatedNic| nic.in_ring().expect("it knows");
+    let of = |packets| InRing {
+        packets,
+        bytes: packets * 60,
+    };
+    assert_eq!(holds(&nic), of(10));
+    nic.advance(FRAME_NS);
+    assert_eq!(holds(&nic), of(10), "sent, and not handed back");
+    let mut freed = Freed::default();
+    let Ok(_) = nic.reap(FRAME_NS, 4, &mut |packet| freed.freed(packet));
+    assert_eq!(holds(&nic), of(9));
+}
+
+#[test]
+fn a_ring_of_several_says_what_it_holds_itself() {
+    let config = NicConfig {
+        rate_bits_per_s: 1_000_000_000,
+        framing: Framing::ETHERNET,
+        slots: 16,
+        rule: DescriptorRule::OnePerPacket,
+        interrupt: InterruptRule::every(0),
+        finished_at: FinishedAt::End,
+        segments_apart: false,
+        seed: 1,
+    };
+    let (_nic, mut rings) = MultiNic::new(&config, 2).expect("the settings are valid");
+    assert_eq!(rings[0].capacity_slots(), 16);
+    // Empty, it takes room all the same: it counts as one byte.
+    for bytes in [60, 0] {
+        rings[1]
+            .submit(packet(0, bytes), 0)
+            .expect("it takes every packet");
+    }
+    let completions = rings[1].clone();
+    let held = InRing {
+        packets: 2,
+        bytes: 61,
+    };
+    assert_eq!(completions.in_ring(), Some(held));
+    assert_eq!(rings[0].in_ring(), Some(InRing::default()));
 }

@@ -50,7 +50,7 @@ fn each_interrupt_is_where_the_published_program_puts_it() {
     assert_eq!(make("p07", 0), None);
 }
 
-fn run(pattern: &Pattern, limit: impl Limit + Copy) -> Seen {
+fn run(pattern: &Pattern, limit: impl Limit + Clone) -> Seen {
     observe(pattern, limit, Detail::FULL).expect("runs")
 }
 

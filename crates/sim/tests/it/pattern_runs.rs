@@ -37,7 +37,7 @@ fn periodic(gap_ns: u64, delay_ns: u64) -> Pattern {
     pattern(2 * S, |_| gap_ns, delay_ns)
 }
 
-fn run(pattern: &Pattern, limit: impl Limit + Copy) -> Seen {
+fn run(pattern: &Pattern, limit: impl Limit + Clone) -> Seen {
     let seen = observe(pattern, limit, Detail::FULL).expect("runs");
     let ended = seen.freed_packets + seen.in_ring_packets;
     assert_eq!(seen.sent_packets, ended, "every packet is somewhere");

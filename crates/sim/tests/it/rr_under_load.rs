@@ -1,36 +1,40 @@
 //! E1 in virtual time: the published bytes are met with one cadence given for the card, and the
 //! published rates with one constant for the hosts.
 
-use taut_path::LimitSpec;
+use taut_path::AnyLimit;
 use taut_sim::scenario::rr_under_load::{HOSTS_NS, Outcome, RrUnderLoad, RunError, WARM_UP_NS};
 
-const E1: RrUnderLoad<'static> = RrUnderLoad {
-    streams: 100,
-    rate_bits_per_s: 1_000_000_000,
-    slots: 1024,
-    cadence_ns: 250_000,
-    qdisc: "pfifo_fast",
-    limit: LimitSpec::Dynamic,
-    tso: false,
-    hosts_ns: HOSTS_NS,
-    warm_up_ns: WARM_UP_NS,
-    duration_ns: 2_000_000_000,
-    seed: 1,
-};
+const DURATION_NS: u64 = 2_000_000_000;
 
-fn run(limit: LimitSpec, tso: bool) -> Outcome {
-    RrUnderLoad { limit, tso, ..E1 }
+fn e1() -> RrUnderLoad<'static> {
+    RrUnderLoad {
+        streams: 100,
+        rate_bits_per_s: 1_000_000_000,
+        slots: 1024,
+        cadence_ns: 250_000,
+        qdisc: "pfifo_fast",
+        limit: AnyLimit::dql(),
+        tso: false,
+        hosts_ns: HOSTS_NS,
+        warm_up_ns: WARM_UP_NS,
+        duration_ns: DURATION_NS,
+        seed: 1,
+    }
+}
+
+fn run(limit: AnyLimit, tso: bool) -> Outcome {
+    RrUnderLoad { limit, tso, ..e1() }
         .run()
         .expect("E1 can be run")
 }
 
 fn tps(outcome: &Outcome) -> f64 {
-    outcome.latency_ns.len() as f64 * 1e9 / E1.duration_ns as f64
+    outcome.latency_ns.len() as f64 * 1e9 / DURATION_NS as f64
 }
 
 /// 1448 of the 1538 bytes of link time of a full segment are payload, less the requests' share.
 fn assert_wire_is_full(outcome: &Outcome) {
-    let share = outcome.delivered_bytes as f64 * 8.0 / (E1.duration_ns as f64 / 1e9) / 1e9;
+    let share = outcome.delivered_bytes as f64 * 8.0 / (DURATION_NS as f64 / 1e9) / 1e9;
     assert!(
         (0.99 * 1448.0 / 1538.0..1448.0 / 1538.0 + 1e-4).contains(&share),
         "{share}"
@@ -39,10 +43,10 @@ fn assert_wire_is_full(outcome: &Outcome) {
 
 #[test]
 fn a_full_ring_holds_the_published_bytes() {
-    let plain = run(LimitSpec::Off, false);
+    let plain = run(AnyLimit::off(), false);
     assert!((453_000.0 * 0.9..454_000.0 * 1.1).contains(&(plain.in_flight_bytes.p90 as f64)));
     assert_wire_is_full(&plain);
-    let tso = run(LimitSpec::Off, true);
+    let tso = run(AnyLimit::off(), true);
     assert!(
         (3e6 * 0.9..3.2e6 * 1.1).contains(&(tso.in_flight_bytes.p90 as f64)),
         "{tso:?}"
@@ -52,7 +56,7 @@ fn a_full_ring_holds_the_published_bytes() {
 
 #[test]
 fn under_the_limit_the_ring_holds_the_published_bytes_and_the_wire_stays_full() {
-    let plain = run(LimitSpec::Dynamic, false);
+    let plain = run(AnyLimit::dql(), false);
     assert!(
         (66e3 * 0.9..66e3 * 1.1).contains(&(plain.in_flight_bytes.p90 as f64)),
         "{plain:?}"
@@ -66,7 +70,7 @@ fn under_the_limit_the_ring_holds_the_published_bytes_and_the_wire_stays_full() 
         plain.limit_p50
     );
     assert_wire_is_full(&plain);
-    let tso = run(LimitSpec::Dynamic, true);
+    let tso = run(AnyLimit::dql(), true);
     assert!(
         (156e3 * 0.9..194e3 * 1.1).contains(&(tso.in_flight_bytes.p90 as f64)),
         "{tso:?}"
@@ -86,9 +90,9 @@ fn one_constant_of_the_hosts_gives_all_published_rates() {
     ];
     for (bql, tso, expected) in published {
         let limit = if bql {
-            LimitSpec::Dynamic
+            AnyLimit::dql()
         } else {
-            LimitSpec::Off
+            AnyLimit::off()
         };
         let found = tps(&run(limit, tso));
         let off = found / expected;
@@ -101,7 +105,7 @@ fn one_constant_of_the_hosts_gives_all_published_rates() {
 
 #[test]
 fn a_transaction_takes_at_least_what_was_in_the_ring_before_it() {
-    let outcome = run(LimitSpec::Off, false);
+    let outcome = run(AnyLimit::off(), false);
     // A request enters an almost full ring: it waits for most of it to be sent.
     let ring_ns = outcome.in_flight_bytes.p10 as f64 * 8.0;
     assert!(outcome.latency_ns.value_at_quantile(0.1) as f64 > 0.9 * ring_ns);
@@ -117,14 +121,14 @@ fn the_same_seed_gives_the_same_figures() {
             outcome.drops,
         )
     };
-    let once = figures(run(LimitSpec::Dynamic, true));
-    assert_eq!(once, figures(run(LimitSpec::Dynamic, true)));
+    let once = figures(run(AnyLimit::dql(), true));
+    assert_eq!(once, figures(run(AnyLimit::dql(), true)));
 }
 
 #[test]
 fn what_cannot_be_is_refused() {
     let refused = |change: &dyn Fn(&mut RrUnderLoad<'static>)| {
-        let mut experiment = E1;
+        let mut experiment = e1();
         change(&mut experiment);
         experiment
             .run()
@@ -137,7 +141,7 @@ fn what_cannot_be_is_refused() {
     assert!(matches!(
         RrUnderLoad {
             qdisc: "nothing",
-            ..E1
+            ..e1()
         }
         .run()
         .map(|_| ()),
@@ -151,7 +155,7 @@ fn a_discipline_that_marks_keeps_its_queue_short_and_loses_nothing() {
         let few = RrUnderLoad {
             streams: 4,
             qdisc,
-            ..E1
+            ..e1()
         };
         few.run().expect("it can be run")
     };

@@ -2,9 +2,8 @@
 
 use crate::support::{Saturated, nic, packet, super_packet, with_rule};
 use taut_path::Packet;
-use taut_path::limit::{Dynamic, Fixed};
-use taut_path::ring::DescriptorRule;
-use taut_sim::nic::{Framing, InterruptRule};
+use taut_sim::lane::Rule;
+use taut_sim::nic::{DescriptorRule, Framing, InterruptRule};
 
 const GBIT: u64 = 1_000_000_000;
 const US: u64 = 1_000;
@@ -22,7 +21,7 @@ fn plain(frame: u32) -> Packet {
 fn cost(make: fn(u32) -> Packet, rate_bits_per_s: u64) -> (f64, f64) {
     let packet = make(0);
     let bits = 8.0 * Framing::ETHERNET.packet_time(&packet).bytes as f64;
-    let bytes = f64::from(packet.wire_bytes);
+    let bytes = f64::from(packet.wire_bytes());
     drop(packet.into_frame());
     (bits * 1e9 / rate_bits_per_s as f64, bytes)
 }
@@ -44,7 +43,7 @@ struct Observed {
 /// Runs until it has settled, then observes for a second.
 fn observe(rate_bits_per_s: u64, period_ns: u64, make: fn(u32) -> Packet) -> Observed {
     let nic = nic(rate_bits_per_s, InterruptRule::every(period_ns));
-    let mut run = Saturated::new(Dynamic::default(), nic, make);
+    let mut run = Saturated::new(&Rule::dql(), nic, make);
     run.advance(SETTLE_NS);
     run.forget();
     let (wire, starved) = (run.wire(), run.starved());
@@ -121,14 +120,14 @@ fn super_packets_settle_at_two_or_three_in_flight() {
 /// Peak bytes in flight without a limit, in a full e1000 ring.
 fn full_ring(make: fn(u32) -> Packet) -> u32 {
     let nic = with_rule(GBIT, InterruptRule::every(250 * US), DescriptorRule::E1000);
-    let mut run = Saturated::new(Fixed::off(), nic, make);
+    let mut run = Saturated::new(&Rule::off(), nic, make);
     run.advance(S);
     run.forget();
     let before = run.wire();
     run.advance(2 * S);
     let utilisation = 8.0 * (run.wire().time_bytes - before.time_bytes) as f64 / 1e9;
     assert!(utilisation >= 0.999, "{utilisation}");
-    assert!(run.queue.sender().counters().ring_stops > 0);
+    assert!(run.queue.sender_counters().ring_stops > 0);
     run.peak
 }
 
@@ -143,11 +142,8 @@ fn without_a_limit_the_ring_fills_with_what_was_published() {
 #[test]
 fn a_cadence_makes_the_limit_follow_its_period() {
     // Interrupts for each packet, handed on every 250 us: as if the NIC interrupted every 250 us.
-    let limit = Dynamic {
-        cadence_ns: 250 * US,
-        ..Dynamic::default()
-    };
-    let mut run = Saturated::new(limit, nic(GBIT, InterruptRule::every(0)), plain);
+    let rule = Rule::dql_every(250 * US);
+    let mut run = Saturated::new(&rule, nic(GBIT, InterruptRule::every(0)), plain);
     run.advance(SETTLE_NS);
     run.forget();
     let before = run.wire();
@@ -165,13 +161,13 @@ fn a_cadence_makes_the_limit_follow_its_period() {
 #[test]
 fn the_limit_follows_a_change_of_the_link_rate_by_itself() {
     let mut run = Saturated::new(
-        Dynamic::default(),
+        &Rule::dql(),
         nic(GBIT, InterruptRule::every(250 * US)),
         plain,
     );
     let mut now_ns = 0;
     for rate in [GBIT, GBIT / 10, GBIT] {
-        let nic = run.queue.driver_mut();
+        let nic = run.queue.device_mut();
         nic.set_rate(rate, now_ns).expect("not zero");
         now_ns += SETTLE_NS;
         run.advance(now_ns);

@@ -2,9 +2,8 @@
 #![cfg(feature = "scenario")]
 
 use crate::scenario_support::{number, row, run_with, show};
-use taut_path::ring::DescriptorRule;
 use taut_sim::lane::{Cost, LaneConfig, Reap, Rule, Source, observe};
-use taut_sim::nic::{FinishedAt, Framing, InterruptRule, NicConfig};
+use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
 
 const GBIT: u64 = 1_000_000_000;
 const US: u64 = 1_000;
@@ -88,7 +87,7 @@ fn the_law_holds_from_10_mbit_to_400_gbit_and_from_10_us_to_10_ms() {
             let mut lane = saturated(rate, cadence_ns, bytes as u32);
             // Slow intervals: the measured time holds many of them.
             lane.end_ns += 10 * cadence_ns;
-            let seen = observe(&lane, Rule::DQL).expect("valid settings");
+            let seen = observe(&lane, &Rule::dql()).expect("valid settings");
             let packet_ns = time_bytes * 8e9 / rate as f64;
             let low = 2.0 * bytes * (cadence_ns as f64 / packet_ns).max(1.0);
             let peak = seen.in_flight_bytes.max as f64 / 1.001;

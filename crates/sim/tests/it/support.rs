@@ -1,13 +1,13 @@
 //! A saturated transmit queue in front of an emulated NIC, in virtual time.
 
-use taut_path::limit::Limit;
 use taut_path::qdisc::Fifo;
-use taut_path::ring::DescriptorRule;
 use taut_path::{
-    DropReason, Frame, Packet, PacketSink, QueueConfig, Segmentation, Stop, TxQueue, TxRing,
+    AnyLimit, DropReason, Frame, Packet, PacketSink, Queue, QueueConfig, Segmentation, Stop,
 };
+use taut_sim::lane::Rule;
 use taut_sim::nic::{
-    EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig, NicEvent, WireCounters,
+    DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig, NicEvent,
+    WireCounters,
 };
 
 /// A NIC with a ring of 1,024 one-descriptor slots that interrupts as `interrupt` says.
@@ -40,10 +40,7 @@ pub fn packet(frame: u32, bytes: u32) -> Packet {
 /// 45 segments of 1,448 bytes behind one set of headers.
 pub fn super_packet(frame: u32) -> Packet {
     let mut packet = packet(frame, 66 + 45 * 1_448);
-    packet.segmentation = Some(Segmentation {
-        header_bytes: 66,
-        payload_bytes: 1_448,
-    });
+    packet.segmentation = Segmentation::new(66, 1_448);
     packet
 }
 
@@ -74,8 +71,8 @@ pub enum Event {
 }
 
 /// A sender that always has something to send.
-pub struct Saturated<L: Limit> {
-    pub queue: TxQueue<L, EmulatedNic>,
+pub struct Saturated {
+    pub queue: Queue<EmulatedNic, AnyLimit, Fifo>,
     pub freed: Freed,
     pub events: Vec<Event>,
     pub record: bool,
@@ -87,12 +84,18 @@ pub struct Saturated<L: Limit> {
     frames: u32,
 }
 
-impl<L: Limit> Saturated<L> {
-    pub fn new(limit: L, nic: EmulatedNic, make: fn(u32) -> Packet) -> Self {
-        let mut config = QueueConfig::new(nic.slots_free());
-        config.restart_slots = nic.restart_slots();
-        let discipline = Box::new(Fifo::new(1_000));
-        let queue = TxQueue::new(discipline, limit, nic, (), config, 0);
+impl Saturated {
+    pub fn new(rule: &Rule, nic: EmulatedNic, make: fn(u32) -> Packet) -> Self {
+        let config = QueueConfig {
+            restart_slots: Some(nic.restart_slots()),
+            cadence_ns: rule.cadence_ns,
+            ..QueueConfig::default()
+        };
+        let queue = Queue::builder_for(nic)
+            .limit(rule.limit.clone())
+            .with_qdisc(Fifo::new(1_000))
+            .config(config)
+            .build(0);
         let mut this = Self {
             queue: queue.expect("the settings are valid"),
             freed: Freed::default(),
@@ -109,7 +112,7 @@ impl<L: Limit> Saturated<L> {
 
     fn send(&mut self, now_ns: u64) {
         loop {
-            while self.queue.sender().backlog().packets < 100 {
+            while self.queue.backlog().packets < 100 {
                 let packet = (self.make)(self.frames);
                 self.frames += 1;
                 self.queue.enqueue(packet, now_ns, &mut self.freed);
@@ -134,7 +137,7 @@ impl<L: Limit> Saturated<L> {
     /// One call of the loop at `now_ns`: everything that was due, in nominal order.
     pub fn advance(&mut self, now_ns: u64) {
         loop {
-            let event_ns = self.queue.driver().next_event_ns();
+            let event_ns = self.queue.device().next_event_ns();
             let timer_ns = self.queue.next_wakeup();
             if let Some(at_ns) = timer_ns
                 && at_ns <= now_ns
@@ -144,7 +147,7 @@ impl<L: Limit> Saturated<L> {
                 self.complete(at_ns);
                 continue;
             }
-            match self.queue.driver_mut().advance(now_ns) {
+            match self.queue.device_mut().advance(now_ns) {
                 None => return,
                 Some((at_ns, NicEvent::Frame(_))) => self.log(Event::Sent(at_ns)),
                 Some((at_ns, NicEvent::Interrupt)) => {
@@ -168,10 +171,10 @@ impl<L: Limit> Saturated<L> {
     }
 
     pub fn wire(&self) -> WireCounters {
-        self.queue.driver().counters()
+        self.queue.device().counters()
     }
 
     pub fn starved(&self) -> u64 {
-        self.queue.reaper().counters().starved
+        self.queue.completer_counters().starved
     }
 }

@@ -1,12 +1,12 @@
 //! What work costs on a host's one core, and what waits for it.
 
 use crate::world_support::{MS, SECOND, bulk, config, connection, plain};
-use taut_path::limit::{Done, Fixed};
-use taut_path::qdisc::Fifo;
-use taut_path::{Packet, Probe};
+use taut_path::qdisc::{Backlog, Fifo};
+use taut_path::{AnyLimit, Event, Packet, PacketSink, Probe, Qdisc};
 use taut_sim::nic::InterruptRule;
+use taut_sim::queue::{Fault, QueueFault};
 use taut_sim::tcp::TcpConfig;
-use taut_sim::world::{App, CLIENT, HostCost, SERVER, World, WorldConfig};
+use taut_sim::world::{App, CLIENT, HostCost, SERVER, World, WorldConfig, WorldError};
 
 const US: u64 = 1_000;
 const DELAY_NS: u64 = 10 * US;
@@ -26,17 +26,17 @@ struct Times {
 }
 
 impl Probe for Times {
-    fn on_sent(&mut self, now_ns: u64, _packet: &Packet) {
-        self.sent_ns.push(now_ns);
-    }
-
-    fn on_completed(&mut self, now_ns: u64, done: Done) {
-        self.reaped.push((now_ns, done.packets));
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Sent(_) => self.sent_ns.push(now_ns),
+            Event::Completed(done) => self.reaped.push((now_ns, done.packets)),
+            _ => {}
+        }
     }
 }
 
 /// One request of `request_bytes` and its response of one byte; then nothing for a long time.
-fn once(world: &mut World<Fixed, Times>, request_bytes: u32) {
+fn once(world: &mut World<Times>, request_bytes: u32) {
     let client = App::Client {
         request_bytes,
         response_bytes: 1,
@@ -48,7 +48,7 @@ fn once(world: &mut World<Fixed, Times>, request_bytes: u32) {
         think_ns: 0,
     };
     world.connect(&connection(TcpConfig::default()), client, server, 0);
-    world.run_until(20 * SECOND);
+    world.run_until(20 * SECOND).expect("no queue goes wrong");
     assert_eq!(world.report(0, CLIENT).transactions, 1);
 }
 
@@ -60,7 +60,7 @@ fn bulk_packets(cost: HostCost) -> (u64, [u64; 2]) {
         ..TcpConfig::default()
     };
     world.connect(&connection(tcp), bulk(4 << 20), App::Sink, 0);
-    world.run_until(SECOND);
+    world.run_until(SECOND).expect("no queue goes wrong");
     let busy_ns = [CLIENT, SERVER].map(|host| world.core_busy_ns(host));
     (world.wire(CLIENT).packets, busy_ns)
 }
@@ -163,7 +163,7 @@ fn both_applications_react_later_once_in_each_transaction() {
             ..HostCost::default()
         };
         let config = with_cost(1_000_000_000, cost);
-        let parts = |_| (Box::new(Fifo::new(100)) as _, Fixed::off(), ());
+        let parts = |_| (Box::new(Fifo::new(100)) as _, AnyLimit::off(), ());
         let mut world = World::new(&config, parts).expect("the settings are valid");
         let (request_bytes, response_bytes, think_ns) = (1, 1, 0);
         world.connect(
@@ -180,7 +180,7 @@ fn both_applications_react_later_once_in_each_transaction() {
             },
             0,
         );
-        world.run_until(SECOND);
+        world.run_until(SECOND).expect("no queue goes wrong");
         // 67 bytes each way.
         let transaction_ns = 2 * (67 * 8 + DELAY_NS + reaction_ns);
         let latency_ns = world.transactions().latency_ns();
@@ -205,7 +205,7 @@ fn a_bulk_sender_that_reacts_late_loses_nothing_while_its_buffer_lasts() {
             ..TcpConfig::default()
         };
         world.connect(&connection(tcp), bulk(buffer_bytes), App::Sink, 0);
-        world.run_until(SECOND);
+        world.run_until(SECOND).expect("no queue goes wrong");
         world.report(0, SERVER).received_bytes
     };
     // The link takes 125,000 bytes in a millisecond.
@@ -215,4 +215,54 @@ fn a_bulk_sender_that_reacts_late_loses_nothing_while_its_buffer_lasts() {
     let starved = goodput(2 * MS, 100_000);
     assert!(starved <= 100_000 * 501, "{starved}");
     assert!(starved >= 100_000 * 400, "{starved}");
+}
+
+/// Never ready before 5 us have passed.
+struct Shaper(Fifo);
+
+impl Qdisc for Shaper {
+    fn enqueue(&mut self, packet: Packet, now_ns: u64, sink: &mut dyn PacketSink) {
+        self.0.enqueue(packet, now_ns, sink);
+    }
+
+    fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
+        (now_ns >= 5 * US)
+            .then(|| self.0.dequeue(now_ns, sink))
+            .flatten()
+    }
+
+    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
+        self.0.drain(gone);
+    }
+
+    fn accepts(&self, packet: &Packet) -> bool {
+        self.0.accepts(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.0.backlog()
+    }
+
+    fn next_ready(&self, now_ns: u64) -> Option<u64> {
+        (now_ns < 5 * US).then_some(5 * US)
+    }
+}
+
+#[test]
+fn a_discipline_that_nobody_would_ask_again_ends_the_world_with_a_report() {
+    let parts = |_| (Box::new(Shaper(Fifo::new(100))) as _, AnyLimit::off(), ());
+    let config = config(1_000_000_000, DELAY_NS);
+    let mut world = World::new(&config, parts).expect("the settings are valid");
+    world.connect(
+        &connection(TcpConfig::default()),
+        bulk(1_448),
+        App::Sink,
+        US,
+    );
+    let fault = QueueFault {
+        queue: CLIENT,
+        at_ns: US,
+        fault: Fault::NotReady { ready_ns: 5 * US },
+    };
+    assert_eq!(world.run_until(SECOND), Err(WorldError::Fault(fault)));
 }

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex};
 
 use crate::world_support::{MS, SECOND, bulk, config, connection, with_discipline};
-use taut_path::limit::Fixed;
 use taut_path::qdisc::{Backlog, Fifo};
 use taut_path::{Ecn, Packet, PacketSink, Qdisc};
 use taut_sim::tcp::{SuperPacket, TcpConfig};
@@ -43,7 +42,7 @@ impl Qdisc for Marker {
     fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
         let mut packet = self.fifo.dequeue(now_ns, sink)?;
         let mut log = self.log.lock().expect("no test panics holding it");
-        if packet.ecn == Ecn::NotCapable {
+        if packet.ecn() == Ecn::NotCapable {
             log.not_capable += 1;
             return Some(packet);
         }
@@ -55,10 +54,14 @@ impl Qdisc for Marker {
         };
         if marks {
             log.marked += 1;
-            packet.ecn = Ecn::Marked;
+            packet.set_ecn(Ecn::Marked);
             sink.marked(&packet);
         }
         Some(packet)
+    }
+
+    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
+        self.fifo.drain(gone);
     }
 
     fn accepts(&self, packet: &Packet) -> bool {
@@ -75,7 +78,7 @@ const RATE: u64 = 100_000_000;
 const DELAY_NS: u64 = 5 * MS;
 
 struct Found {
-    world: World<Fixed, ()>,
+    world: World<()>,
     /// Of each host.
     logs: [Arc<Mutex<Log>>; 2],
     connection: u32,
@@ -100,7 +103,7 @@ fn run(tcp: TcpConfig, when: When, sender: App, until_ns: u64) -> Found {
     };
     let mut world = with_discipline(&config, marker, || ());
     let connection = world.connect(&connection(tcp), sender, App::Sink, 0);
-    world.run_until(until_ns);
+    world.run_until(until_ns).expect("no queue goes wrong");
     Found {
         world,
         logs,

@@ -32,8 +32,8 @@ fn tcp() -> TcpConfig {
 fn run(
     small_queues: Option<SmallQueues>,
     cost: HostCost,
-    mut look: impl FnMut(&World<taut_path::limit::Fixed, ()>),
-) -> World<taut_path::limit::Fixed, ()> {
+    mut look: impl FnMut(&World<()>),
+) -> World<()> {
     let mut config = config(RATE, 10_000);
     config.cost = cost;
     let mut world = plain(&config, || ());
@@ -46,13 +46,13 @@ fn run(
         world.connect(&connection(tcp()), bulk(4 << 20), App::Sink, 0);
     }
     for at in 1..=SECOND / 100_000 {
-        world.run_until(at * 100_000);
+        world.run_until(at * 100_000).expect("no queue goes wrong");
         look(&world);
     }
     world
 }
 
-fn received(world: &World<taut_path::limit::Fixed, ()>) -> u64 {
+fn received(world: &World<()>) -> u64 {
     (0..2)
         .map(|number| world.report(number, SERVER).received_bytes)
         .sum()

@@ -1,9 +1,8 @@
 //! What the sources of a world send, against closed forms.
 
 use crate::world_support::{MS, SECOND, bulk, config, connection, plain};
-use taut_path::Probe;
-use taut_path::limit::Fixed;
 use taut_path::qdisc::Fifo;
+use taut_path::{AnyLimit, Event, Probe};
 use taut_sim::lane::WhenFull;
 use taut_sim::tcp::TcpConfig;
 use taut_sim::world::{App, BlindConfig, BlindReport, CLIENT, HostCost, SERVER, World};
@@ -11,17 +10,17 @@ use taut_sim::world::{App, BlindConfig, BlindReport, CLIENT, HostCost, SERVER, W
 const RATE: u64 = 1_000_000_000;
 const DELAY_NS: u64 = 10_000;
 
-fn one(app: App) -> World<Fixed, ()> {
+fn one(app: App) -> World<()> {
     watched(app, || ())
 }
 
-fn watched<P: Probe>(app: App, probe: impl FnMut() -> P) -> World<Fixed, P> {
+fn watched<P: Probe>(app: App, probe: impl FnMut() -> P) -> World<P> {
     let mut world = plain(&config(RATE, DELAY_NS), probe);
     world.connect(&connection(TcpConfig::default()), app, App::Sink, MS);
     world
 }
 
-fn received_bytes<P: Probe>(world: &World<Fixed, P>) -> u64 {
+fn received_bytes<P: Probe>(world: &World<P>) -> u64 {
     world.report(0, SERVER).received_bytes
 }
 
@@ -35,7 +34,7 @@ fn a_paced_source_is_never_more_than_one_write_from_its_rate() {
         });
         for step in 1..=200 {
             let now_ns = MS + step * 7_919_321;
-            world.run_until(now_ns);
+            world.run_until(now_ns).expect("no queue goes wrong");
             // What was written until one crossing ago has arrived; a write takes a while.
             let crossing_ns = DELAY_NS + u64::from(write_bytes) * 10 + 10_000;
             let bytes_by = |ns: u64| rate_bits_per_s * ns / 8 / SECOND;
@@ -54,7 +53,7 @@ fn a_paced_source_is_never_more_than_one_write_from_its_rate() {
 fn a_paced_source_above_the_rate_of_the_link_is_a_bulk_source() {
     let bytes = |app| {
         let mut world = one(app);
-        world.run_until(SECOND);
+        world.run_until(SECOND).expect("no queue goes wrong");
         received_bytes(&world)
     };
     let paced = bytes(App::Paced {
@@ -71,8 +70,10 @@ fn a_paced_source_above_the_rate_of_the_link_is_a_bulk_source() {
 struct Sent(Vec<u64>);
 
 impl Probe for Sent {
-    fn on_sent(&mut self, now_ns: u64, _packet: &taut_path::Packet) {
-        self.0.push(now_ns);
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        if let Event::Sent(_) = event {
+            self.0.push(now_ns);
+        }
     }
 }
 
@@ -87,7 +88,9 @@ fn an_on_off_source_sends_in_its_share_of_the_time_and_what_its_buffer_holds() {
     };
     let mut world = watched(source, Sent::default);
     let cycles = 50;
-    world.run_until(MS + cycles * (on_ns + off_ns));
+    world
+        .run_until(MS + cycles * (on_ns + off_ns))
+        .expect("no queue goes wrong");
     // 1448 of 1514 bytes while it is on, and then its buffer.
     let most_of_cycle = RATE / 8 * on_ns / SECOND * 1_448 / 1_514 + u64::from(buffer_bytes);
     let received = received_bytes(&world);
@@ -105,12 +108,12 @@ fn an_on_off_source_sends_in_its_share_of_the_time_and_what_its_buffer_holds() {
 }
 
 /// A blind sender of minimal frames above ring 512 and queue 511, for a second.
-fn blind(when_full: WhenFull, cost: HostCost) -> (BlindReport, World<Fixed, ()>) {
+fn blind(when_full: WhenFull, cost: HostCost) -> (BlindReport, World<()>) {
     let mut config = config(RATE, DELAY_NS);
     config.nic.slots = 512;
     config.nic.framing = taut_sim::nic::Framing::ETHERNET;
     config.cost = cost;
-    let parts = |_| (Box::new(Fifo::new(511)) as _, Fixed::off(), ());
+    let parts = |_| (Box::new(Fifo::new(511)) as _, AnyLimit::off(), ());
     let mut world = World::new(&config, parts).expect("the settings are valid");
     let sender = BlindConfig {
         payload_bytes: 18,
@@ -119,7 +122,7 @@ fn blind(when_full: WhenFull, cost: HostCost) -> (BlindReport, World<Fixed, ()>)
         when_full,
     };
     let number = world.send_blindly(&sender, CLIENT, 0);
-    world.run_until(SECOND);
+    world.run_until(SECOND).expect("no queue goes wrong");
     let report = world.blind_report(number);
     assert_eq!(world.dropped_packets(CLIENT), 0, "blind, and still asked");
     // What was sent and has not arrived is on the wire, in the ring or in the queue.
@@ -184,7 +187,7 @@ fn each_call_of_a_blind_sender_is_a_packet_to_the_core() {
 fn blind_senders_that_wait_together_keep_the_link_busy() {
     let mut config = config(RATE, DELAY_NS);
     config.nic.slots = 16;
-    let parts = |_| (Box::new(Fifo::new(16)) as _, Fixed::off(), ());
+    let parts = |_| (Box::new(Fifo::new(16)) as _, AnyLimit::off(), ());
     let mut world = World::new(&config, parts).expect("the settings are valid");
     let sender = BlindConfig {
         payload_bytes: 1_000,
@@ -193,7 +196,7 @@ fn blind_senders_that_wait_together_keep_the_link_busy() {
         when_full: WhenFull::Wait,
     };
     let numbers = [0; 3].map(|start_ns| world.send_blindly(&sender, SERVER, start_ns));
-    world.run_until(SECOND);
+    world.run_until(SECOND).expect("no queue goes wrong");
     let arrived = numbers.map(|number| world.blind_report(number).arrived_packets);
     let total: u64 = arrived.iter().sum();
     assert!(total * 1_000 > RATE / 8 / 1_042 * 999, "{arrived:?}");

@@ -1,10 +1,8 @@
 //! Two hosts on one link, for tests that look at a connection from end to end.
 
-use taut_path::limit::Fixed;
 use taut_path::qdisc::Fifo;
-use taut_path::ring::DescriptorRule;
-use taut_path::{Probe, Qdisc};
-use taut_sim::nic::{FinishedAt, Framing, InterruptRule, NicConfig};
+use taut_path::{AnyLimit, Probe, Qdisc};
+use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
 use taut_sim::tcp::TcpConfig;
 use taut_sim::world::{App, ConnectionConfig, HostCost, World, WorldConfig};
 
@@ -35,7 +33,7 @@ pub fn config(rate_bits_per_s: u64, delay_ns: u64) -> WorldConfig {
 }
 
 /// Hosts without a limit, with a long queue each, watched by `probe`.
-pub fn plain<P: Probe>(config: &WorldConfig, mut probe: impl FnMut() -> P) -> World<Fixed, P> {
+pub fn plain<P: Probe>(config: &WorldConfig, mut probe: impl FnMut() -> P) -> World<P> {
     with_discipline(config, |_| Box::new(Fifo::new(10_000)), &mut probe)
 }
 
@@ -43,8 +41,8 @@ pub fn with_discipline<P: Probe>(
     config: &WorldConfig,
     mut discipline: impl FnMut(usize) -> Box<dyn Qdisc + Send>,
     mut probe: impl FnMut() -> P,
-) -> World<Fixed, P> {
-    World::new(config, |host| (discipline(host), Fixed::off(), probe()))
+) -> World<P> {
+    World::new(config, |host| (discipline(host), AnyLimit::off(), probe()))
         .expect("the settings are valid")
 }
 

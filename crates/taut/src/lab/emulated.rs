@@ -5,22 +5,19 @@ use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
 use taut_linux::{Tap, Written};
-use taut_path::{Limit, TxQueue};
-use taut_sim::meter::Meter;
 use taut_sim::nic::{EmulatedNic, NicEvent};
 
-use super::control::Watch;
 use super::router::{Direction, DirectionOutcome};
-use super::tap_source::TapSource;
+use super::tap_source::{MeteredQueue, TapSource};
 
 /// A packet that others follow may be delivered this much late. A receiving NIC moderates its
 /// interrupts too, and a wake-up for each of 81,000 frames a second costs more than they do.
 const DELIVERY_SLACK_NS: u64 = 50_000;
 
 /// A queue whose wire ends in another TAP.
-pub struct EmulatedDirection<L: Limit> {
+pub struct EmulatedDirection {
     source: TapSource,
-    queue: TxQueue<L, EmulatedNic, Meter<Watch>>,
+    queue: MeteredQueue<EmulatedNic>,
     to: Rc<Tap>,
     refused_packets: u64,
 }
@@ -31,13 +28,9 @@ enum Did {
     Interrupt,
 }
 
-impl<L: Limit> EmulatedDirection<L> {
+impl EmulatedDirection {
     /// Carries what `source` says to `to`, through `queue`.
-    pub fn new(
-        source: TapSource,
-        queue: TxQueue<L, EmulatedNic, Meter<Watch>>,
-        to: Rc<Tap>,
-    ) -> Self {
+    pub fn new(source: TapSource, queue: MeteredQueue<EmulatedNic>, to: Rc<Tap>) -> Self {
         Self {
             source,
             queue,
@@ -69,12 +62,11 @@ impl<L: Limit> EmulatedDirection<L> {
     }
 
     fn advance_one(&mut self, now_ns: u64) -> Option<(u64, Did)> {
-        let (at_ns, event) = self.queue.driver_mut().advance(now_ns)?;
+        let (at_ns, event) = self.queue.device_mut().advance(now_ns)?;
         let did = match event {
-            NicEvent::Frame(sent) => Did::Delivered(
-                self.to
-                    .write(&self.source.frames.bytes(sent.packet.frame())),
-            ),
+            NicEvent::Frame(sent) => {
+                Did::Delivered(self.source.frames.write(sent.packet, &self.to))
+            }
             NicEvent::Interrupt => Did::Interrupt,
         };
         Some((at_ns, did))
@@ -97,7 +89,7 @@ impl<L: Limit> EmulatedDirection<L> {
     }
 }
 
-impl<L: Limit> Direction for EmulatedDirection<L> {
+impl Direction for EmulatedDirection {
     fn source(&self) -> BorrowedFd<'_> {
         self.source.fd()
     }
@@ -110,23 +102,17 @@ impl<L: Limit> Direction for EmulatedDirection<L> {
     }
 
     fn next_wakeup_ns(&self) -> Option<u64> {
-        let nic = self.queue.driver();
-        let event_ns = nic.next_event_ns()?;
+        let nic = self.queue.device();
         // Interrupts refill the ring and are on time; so is the last packet of a burst.
         let last_of_burst = nic.packets_to_send() <= 1;
-        let delivery_ns = if last_of_burst {
-            event_ns
-        } else {
-            event_ns + DELIVERY_SLACK_NS
-        };
-        let due_ns = nic
-            .next_interrupt_ns()
-            .map_or(delivery_ns, |at_ns| at_ns.min(delivery_ns));
-        Some(
-            self.queue
-                .next_wakeup()
-                .map_or(due_ns, |at_ns| at_ns.min(due_ns)),
-        )
+        let slack_ns = if last_of_burst { 0 } else { DELIVERY_SLACK_NS };
+        let delivery_ns = nic.next_event_ns().map(|at_ns| at_ns + slack_ns);
+        let wakeups_ns = [
+            delivery_ns,
+            nic.next_interrupt_ns(),
+            self.queue.next_wakeup(),
+        ];
+        wakeups_ns.into_iter().flatten().min()
     }
 
     fn into_outcome(self: Box<Self>) -> io::Result<DirectionOutcome> {

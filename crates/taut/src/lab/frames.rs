@@ -4,9 +4,9 @@ use std::cell::{Ref, RefCell};
 use std::io;
 use std::rc::Rc;
 
-use taut_linux::{FramePool, FrameSource, Tap, VirtioNetHeader};
+use taut_linux::{FramePool, FrameSource, Tap, VirtioNetHeader, Written};
 use taut_path::classify::{classify, mark_congestion};
-use taut_path::{DropReason, Frame, Packet, PacketSink};
+use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink};
 
 /// Frames for everything that a discipline and a ring may hold. More may be asked for (a long
 /// discipline); then the TAP's packets are dropped here, and counted.
@@ -28,8 +28,21 @@ impl Frames {
     }
 
     /// The virtio-net header and the frame, as read.
-    pub fn bytes(&self, frame: &Frame) -> Ref<'_, [u8]> {
+    fn bytes(&self, frame: &Frame) -> Ref<'_, [u8]> {
         Ref::map(self.0.borrow(), |pool| pool.bytes(frame))
+    }
+
+    /// Writes `packet` to `tap`, with its mark of congestion if it has one. What cuts a super-packet
+    /// copies its header, and a checksum of TCP that is still open does not cover these bits.
+    pub fn write(&self, packet: &Packet, tap: &Tap) -> io::Result<Written> {
+        if packet.ecn() == Ecn::Marked {
+            let mut pool = self.0.borrow_mut();
+            let bytes = pool.bytes_mut(packet.frame());
+            if let Some(frame) = bytes.get_mut(VirtioNetHeader::BYTES..) {
+                mark_congestion(frame);
+            }
+        }
+        tap.write(&self.bytes(packet.frame()))
     }
 
     /// Reads the next packet from `tap`, if one is waiting.
@@ -71,12 +84,12 @@ fn packet_of(header_and_frame: &[u8]) -> impl FnOnce(Frame) -> Packet {
     let wire_bytes = bytes.len() as u32;
     let segmentation = header.segmentation(bytes);
     move |frame| {
-        let mut packet = Packet::new(frame, wire_bytes);
-        packet.charge_bytes = wire_bytes + BOOKKEEPING_BYTES;
+        let memory_bytes = wire_bytes + BOOKKEEPING_BYTES;
+        let mut packet = Packet::new(frame, wire_bytes).with_memory(memory_bytes);
         packet.segmentation = segmentation;
         packet.priority = class.priority;
         packet.flow = class.flow;
-        packet.ecn = class.ecn;
+        packet.set_ecn(class.ecn);
         packet
     }
 }
@@ -88,16 +101,6 @@ impl PacketSink for Frames {
 
     fn dropped(&mut self, packet: Packet, _reason: DropReason) {
         self.0.borrow_mut().give_back(packet.into_frame());
-    }
-
-    /// The receiver reads the mark in the bytes. What cuts a super-packet copies its header, and a
-    /// checksum of TCP that is still open does not cover these bits.
-    fn marked(&mut self, packet: &Packet) {
-        let mut pool = self.0.borrow_mut();
-        let bytes = pool.bytes_mut(packet.frame());
-        if let Some(frame) = bytes.get_mut(VirtioNetHeader::BYTES..) {
-            mark_congestion(frame);
-        }
     }
 }
 

@@ -14,44 +14,114 @@ mod tap_source;
 pub mod two_threads;
 mod world;
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
-use crate::rr;
-use crate::rr::results::{Carrier, Results};
+use crate::interrupt::{self, Interrupt};
+use crate::output::{self, Form};
+use crate::report::page::Origin;
+use crate::rr::charts::Drawn;
+use crate::rr::results::{Carrier, Parameters, document};
+use crate::rr::{command, late, page, table};
+use crate::talk::say;
 use crate::{exit, stdout};
-use options::RrUnderLoad;
+use options::{DriverKind, RrUnderLoad};
 use progress::Progress;
-use taut_sim::scenario::rr_under_load::Case;
+use taut_sim::scenario::rr_under_load::{Case, Row};
 
 /// `taut lab rr-under-load`.
 pub fn rr_under_load(options: &RrUnderLoad) -> ExitCode {
     let cases = match options.cases() {
         Ok(cases) => cases,
         Err(error) => {
-            eprintln!("taut: {error}");
+            say!("taut: {error}");
             return ExitCode::from(exit::USAGE);
         }
     };
     if options.dry_run {
         return stdout::print(&plan(options, &cases));
     }
+    if let Err(failed) = output::check("report", options.report.as_deref()) {
+        return failed;
+    }
     match with_privilege(|| run(options, &cases)) {
-        Ok(results) => rr::print(&results, options.experiment.json),
+        Ok(found) => show(options, &found),
         Err(code) => code,
     }
+}
+
+/// What the rows gave, as far as they were finished.
+struct Found {
+    ran: Vec<row::Ran>,
+    interrupt: Option<Interrupt>,
+}
+
+/// Prints what was found and writes the page, if one is wanted.
+fn show(options: &RrUnderLoad, found: &Found) -> ExitCode {
+    let experiment = &options.experiment;
+    let carrier = Carrier {
+        driver: options.driver.name(),
+        rate_bits_per_s: options.rate_bits_per_s(),
+    };
+    let (rows, drawn): (Vec<Row>, Vec<Drawn>) = (found.ran.iter())
+        .map(|ran| (ran.row.clone(), drawn(ran)))
+        .unzip();
+    let interrupted = found.interrupt.is_some();
+    let limits = options.limits();
+    let mut document = document(experiment, &limits, carrier, &rows, interrupted);
+    document
+        .notes
+        .extend(late::note(&rows, experiment.cadence.0));
+    let is_published = Parameters::of(experiment, &limits, carrier).is_published();
+    let form = if experiment.json {
+        Form::Json
+    } else {
+        Form::Table
+    };
+    let text = || table::text(&document, &rows, is_published, stdout::columns());
+    let html = || {
+        let command = command(options);
+        page::html(&document, Origin::Live, &drawn, options.row_ns(), &command)
+    };
+    let shown = output::emit(&document, form, options.report.as_deref(), text, html);
+    match found.interrupt {
+        Some(interrupt) => output::interrupted(interrupt, rows.len(), shown),
+        None => shown,
+    }
+}
+
+fn drawn(ran: &row::Ran) -> Drawn<'_> {
+    Drawn {
+        case: ran.row.case(),
+        curve: &ran.row.curve,
+        latency_ns: &ran.latency_ns,
+    }
+}
+
+const NAME: &str = "taut lab rr-under-load";
+
+/// What does the same again.
+fn command(options: &RrUnderLoad) -> String {
+    let mut line = NAME.to_owned();
+    if let Some(published) = RrUnderLoad::published() {
+        line = command::line(&line, &options.experiment, &published.experiment);
+    }
+    if options.driver != DriverKind::Emulated {
+        line += &format!(" --driver {}", options.driver.name());
+    }
+    line
 }
 
 /// Runs what needs privilege; says what is missing, or what failed.
 fn with_privilege<T>(run: impl FnOnce() -> anyhow::Result<T>) -> Result<T, ExitCode> {
     if let Err(error) = taut_linux::ensure_privilege() {
-        eprintln!("taut: {error}");
+        say!("taut: {error}");
         return Err(ExitCode::from(exit::CANNOT_RUN_HERE));
     }
     run().map_err(|error| {
-        eprintln!("taut: {error:#}");
+        say!("taut: {error:#}");
         if lacks_privilege_or_feature(&error) {
-            eprintln!("taut: {WHAT_TO_DO}");
+            say!("taut: {WHAT_TO_DO}");
             return ExitCode::from(exit::CANNOT_RUN_HERE);
         }
         ExitCode::from(exit::FAILED)
@@ -76,25 +146,35 @@ fn lacks_privilege_or_feature(error: &anyhow::Error) -> bool {
         })
 }
 
-fn run(options: &RrUnderLoad, cases: &[Case]) -> anyhow::Result<Results> {
+fn run(options: &RrUnderLoad, cases: &[Case]) -> anyhow::Result<Found> {
+    interrupt::note()?;
     let mut progress = Progress::new(cases.len());
-    let mut rows = Vec::with_capacity(cases.len());
-    for &case in cases {
+    let mut ran = Vec::with_capacity(cases.len());
+    for case in cases {
         progress.begin(case);
         let row = row::run(options, case, &mut progress);
         progress.clear();
-        rows.push(row?);
+        ran.extend(row?);
+        if interrupt::noted().is_some() {
+            break;
+        }
     }
-    let carrier = Carrier {
-        driver: options.driver.name(),
-        rate_bits_per_s: options.rate_bits_per_s(),
-    };
-    Ok(Results::new(
-        &options.experiment,
-        options.limits(),
-        carrier,
-        rows,
-    ))
+    // After the last row there was nothing left to interrupt.
+    let interrupt = interrupt::noted().filter(|_| ran.len() < cases.len());
+    Ok(Found { ran, interrupt })
+}
+
+/// Says on stderr that packets waited too long in the device of `what`, if they did.
+fn tell_stall(what: &str, longest_stall_ns: u64) {
+    if longest_stall_ns > 0 {
+        let ms = longest_stall_ns / 1_000_000;
+        // What cannot be said is no reason to fail.
+        let _ = writeln!(
+            io::stderr(),
+            "taut: {what}: packets were in the device for up to {ms} ms; it stood still, or the \
+             ring is far too large for its rate"
+        );
+    }
 }
 
 /// What a run would do, for `--dry-run`.

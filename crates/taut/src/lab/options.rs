@@ -1,10 +1,13 @@
 //! Options of the labs.
 
-use clap::{Args, ValueEnum};
-use taut_path::LimitSpec;
+use std::path::PathBuf;
+
+use clap::{Args, FromArgMatches, ValueEnum};
+use taut_path::AnyLimit;
 
 use crate::rr::experiment::Experiment;
 use taut_sim::scenario::quantity::Rate;
+use taut_sim::scenario::registry::Scenario;
 use taut_sim::scenario::rr_under_load::{Case, Settings, WARM_UP_NS, check_limits};
 
 /// Options of `taut lab rr-under-load`.
@@ -16,6 +19,10 @@ pub struct RrUnderLoad {
     /// What carries the packets
     #[arg(long, value_enum, default_value_t = DriverKind::Emulated)]
     pub driver: DriverKind,
+
+    /// Write a report too: one HTML page that works offline
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
 
     /// Say what would be done, and do nothing
     #[arg(long)]
@@ -43,6 +50,13 @@ impl DriverKind {
 }
 
 impl RrUnderLoad {
+    /// Without options.
+    pub fn published() -> Option<Self> {
+        let command = Self::augment_args(clap::Command::new(Settings::NAME));
+        let matches = command.try_get_matches_from([Settings::NAME]).ok()?;
+        Self::from_arg_matches(&matches).ok()
+    }
+
     /// Link rate, in bit/s.
     pub fn rate_bits_per_s(&self) -> u64 {
         let default = match self.driver {
@@ -53,10 +67,10 @@ impl RrUnderLoad {
     }
 
     /// What holds the queue back in the rows with a limit.
-    pub fn limits(&self) -> &[LimitSpec] {
+    pub fn limits(&self) -> Vec<AnyLimit> {
         match &self.experiment.limits[..] {
-            [] => &[LimitSpec::Dynamic],
-            said => said,
+            [] => vec![AnyLimit::dql()],
+            said => said.to_vec(),
         }
     }
 
@@ -71,13 +85,15 @@ impl RrUnderLoad {
     /// # Errors
     /// If nothing is left to run, or a limit is said twice.
     pub fn cases(&self) -> Result<Vec<Case>, String> {
-        check_limits("--limit", self.limits())?;
-        let mut cases = self.experiment.only.cases(self.limits());
+        let limits = self.limits();
+        check_limits("--limit", &limits)?;
+        let mut cases = self.experiment.only.cases(&limits);
         cases.retain(|case| self.driver == DriverKind::Emulated || !case.tso);
         if cases.is_empty() {
             return Err(format!(
-                "--only {} leaves no row: the af_packet driver sends frames, no super-packets; \
-                 allowed with it: bql=on, bql=off, tso=off",
+                "--only {} leaves no row with this limit and driver: off is no limit, and the \
+                 af_packet driver sends frames, no super-packets; allowed: bql=on with a limit, \
+                 bql=off, tso=off",
                 self.experiment.only
             ));
         }

@@ -6,29 +6,27 @@ use std::rc::Rc;
 
 use taut_linux::af_packet::{AfPacketCompletions, AfPacketTx, PacketReceiver};
 use taut_linux::{Tap, Written};
-use taut_path::{Limit, Stop, TxQueue};
-use taut_sim::meter::Meter;
+use taut_path::Stop;
 
-use super::control::Watch;
 use super::frames::Frames;
 use super::router::{BATCH_PACKETS, Direction, DirectionOutcome};
-use super::tap_source::TapSource;
+use super::tap_source::{MeteredQueue, TapSource};
 
 /// The two halves of the ring, on this thread.
 pub type Ring = (AfPacketTx<Frames>, AfPacketCompletions);
 
 /// From a TAP through a queue of ours into a ring of the kernel's.
-pub struct RingDirection<L: Limit> {
+pub struct RingDirection {
     source: TapSource,
-    queue: TxQueue<L, Ring, Meter<Watch>>,
+    queue: MeteredQueue<Ring>,
     /// A packet ring does not interrupt: it is looked at once in so many ns.
     cadence_ns: u64,
     next_reap_ns: u64,
 }
 
-impl<L: Limit> RingDirection<L> {
+impl RingDirection {
     /// Carries what `source` says through `queue`, and reaps once each `cadence_ns`.
-    pub fn new(source: TapSource, queue: TxQueue<L, Ring, Meter<Watch>>, cadence_ns: u64) -> Self {
+    pub fn new(source: TapSource, queue: MeteredQueue<Ring>, cadence_ns: u64) -> Self {
         Self {
             source,
             queue,
@@ -38,7 +36,7 @@ impl<L: Limit> RingDirection<L> {
     }
 
     fn reap(&mut self, now_ns: u64) -> io::Result<()> {
-        if now_ns < self.next_reap_ns {
+        if self.next_wakeup_ns().is_none_or(|at_ns| now_ns < at_ns) {
             return Ok(());
         }
         self.next_reap_ns = now_ns + self.cadence_ns;
@@ -47,7 +45,7 @@ impl<L: Limit> RingDirection<L> {
     }
 }
 
-impl<L: Limit> Direction for RingDirection<L> {
+impl Direction for RingDirection {
     fn source(&self) -> BorrowedFd<'_> {
         self.source.fd()
     }
@@ -62,12 +60,15 @@ impl<L: Limit> Direction for RingDirection<L> {
     }
 
     fn next_wakeup_ns(&self) -> Option<u64> {
-        (self.queue.driver().1.packets_in_ring() > 0).then_some(self.next_reap_ns)
+        let (_, completions) = self.queue.device();
+        let reap_ns = (completions.packets_in_ring() > 0).then_some(self.next_reap_ns);
+        reap_ns.into_iter().chain(self.queue.next_wakeup()).min()
     }
 
     fn into_outcome(self: Box<Self>) -> io::Result<DirectionOutcome> {
+        let (_, completions) = self.queue.device();
         self.source
-            .outcome(&self.queue, self.queue.driver().1.malformed_packets())
+            .outcome(&self.queue, completions.malformed_packets())
     }
 }
 

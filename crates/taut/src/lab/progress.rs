@@ -1,16 +1,15 @@
 //! The progress line of a lab.
 
-use std::io::{IsTerminal, Write, stderr};
-
 use super::control::Control;
+use crate::talk::{ChangingLine, say};
 use taut_sim::scenario::rr_under_load::Case;
 
 /// Talks on stderr: one line that changes on a terminal, a line for each row otherwise.
 pub struct Progress {
     rows: usize,
     row: usize,
-    case: Option<Case>,
-    live: bool,
+    case: Option<String>,
+    line: ChangingLine,
     last_received_bytes: u64,
     last_transactions: u64,
 }
@@ -21,24 +20,23 @@ impl Progress {
 
     /// For so many rows.
     pub fn new(rows: usize) -> Self {
-        let live = stderr().is_terminal();
         Self {
             rows,
             row: 0,
             case: None,
-            live,
+            line: ChangingLine::new(),
             last_received_bytes: 0,
             last_transactions: 0,
         }
     }
 
     /// A row begins.
-    pub fn begin(&mut self, case: Case) {
+    pub fn begin(&mut self, case: &Case) {
         self.row += 1;
-        self.case = Some(case);
+        self.case = Some(case.to_string());
         (self.last_received_bytes, self.last_transactions) = (0, 0);
-        if !self.live {
-            eprintln!("row {} of {}: {case}", self.row, self.rows);
+        if !self.line.is_live() {
+            say!("row {} of {}: {case}", self.row, self.rows);
         }
     }
 
@@ -50,21 +48,17 @@ impl Progress {
         let mbit = per_second(received, self.last_received_bytes) * 8 / 1_000_000;
         let tps = per_second(transactions, self.last_transactions);
         (self.last_received_bytes, self.last_transactions) = (received, transactions);
-        if let (true, Some(case)) = (self.live, self.case) {
+        if let Some(case) = &self.case {
             let in_ring = control.in_flight_bytes.get() / 1000;
-            eprint!(
-                "\r\x1b[K[{}/{}] {case}: {mbit} Mbit/s, {in_ring}K in the ring, {tps} transactions/s",
+            self.line.show(&format!(
+                "[{}/{}] {case}: {mbit} Mbit/s, {in_ring}K in the ring, {tps} transactions/s",
                 self.row, self.rows
-            );
-            // Progress that cannot be shown is not worth failing for.
-            let _ = stderr().flush();
+            ));
         }
     }
 
     /// Takes the line away.
     pub fn clear(&self) {
-        if self.live {
-            eprint!("\r\x1b[K");
-        }
+        self.line.clear();
     }
 }

@@ -3,9 +3,10 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use hdrhistogram::Histogram;
 use taut_linux::poll::{self, Ready};
 use taut_linux::sched;
-use taut_sim::meter::{Curve, Quantiles};
+use taut_sim::meter::{Curve, Quantiles, histogram};
 
 use super::control::{Control, StopOnDrop};
 
@@ -47,48 +48,59 @@ pub struct DirectionOutcome {
     pub drops: u64,
     /// Packets that the discipline marked.
     pub marks: u64,
+    /// Times that the oldest packet in flight was older than the threshold, and the longest of them.
+    pub stalls: u64,
+    pub longest_stall_ns: u64,
+}
+
+/// What the thread that moves packets measured.
+pub struct Routed {
+    pub directions: Vec<DirectionOutcome>,
+    /// How late the moments came at which something was due, while the row was recorded.
+    pub late_ns: Histogram<u64>,
 }
 
 /// Moves packets until the row is stopped.
-pub fn route(
-    mut directions: Vec<Box<dyn Direction>>,
-    control: &Control,
-) -> io::Result<Vec<DirectionOutcome>> {
+pub fn route(mut directions: Vec<Box<dyn Direction>>, control: &Control) -> io::Result<Routed> {
     let _stop = StopOnDrop(control);
     sched::precise_timers()?;
     // Not allowed to everybody. Without it the figures of latency are a little worse.
     let _ = sched::realtime_priority(PRIORITY);
     let mut readable = vec![false; directions.len()];
+    let mut late_ns = histogram();
+    let mut due_ns = None::<u64>;
     while !control.is_stopped() {
         let now_ns = sched::monotonic_ns();
+        if let Some(late) = due_ns.and_then(|due_ns| now_ns.checked_sub(due_ns))
+            && control.is_recording()
+        {
+            late_ns.saturating_record(late);
+        }
         for (direction, readable) in directions.iter_mut().zip(&mut readable) {
             *readable = direction.service(now_ns, *readable)?;
         }
+        let wakeup_ns = directions.iter().filter_map(|it| it.next_wakeup_ns());
+        // What is due already can be done now at the earliest.
+        due_ns = wakeup_ns.min().map(|at_ns| at_ns.max(now_ns));
         if !readable.contains(&true) {
-            let ready = sleep(&directions, now_ns)?;
+            let ready = sleep(&directions, due_ns, now_ns)?;
             for (position, readable) in readable.iter_mut().enumerate() {
                 *readable = ready.is_ready(position);
             }
         }
     }
-    directions
-        .into_iter()
-        .map(Direction::into_outcome)
-        .collect()
+    let directions = directions.into_iter().map(Direction::into_outcome);
+    Ok(Routed {
+        directions: directions.collect::<io::Result<_>>()?,
+        late_ns,
+    })
 }
 
-fn sleep(directions: &[Box<dyn Direction>], now_ns: u64) -> io::Result<Ready> {
-    let wakeup_ns = directions
-        .iter()
-        .filter_map(|direction| direction.next_wakeup_ns())
-        .min();
+fn sleep(directions: &[Box<dyn Direction>], due_ns: Option<u64>, now_ns: u64) -> io::Result<Ready> {
     let latest_ns = now_ns + LONGEST_SLEEP_NS;
     let sources: Vec<_> = directions
         .iter()
         .map(|direction| direction.source())
         .collect();
-    poll::wait(
-        &sources,
-        Some(wakeup_ns.unwrap_or(latest_ns).min(latest_ns)),
-    )
+    poll::wait(&sources, Some(due_ns.unwrap_or(latest_ns).min(latest_ns)))
 }

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use hdrhistogram::Histogram;
 use taut_linux::sched;
 
 use super::control::Control;
@@ -13,13 +14,27 @@ use super::kernel_tcp;
 use super::load::{self, Load, Requests};
 use super::options::RrUnderLoad;
 use super::progress::Progress;
-use super::router::{self, DirectionOutcome};
+use super::router::{self, Routed};
+use super::tell_stall;
 use super::world::World;
+use crate::interrupt;
 use taut_sim::scenario::rr_under_load::Case;
-use taut_sim::scenario::rr_under_load::{Latency, Row, WARM_UP_NS, one_decimal, per_second};
+use taut_sim::scenario::rr_under_load::{
+    Latency, Lateness, Row, WARM_UP_NS, one_decimal, per_second,
+};
 
-/// Runs one case and measures it.
-pub fn run(options: &RrUnderLoad, case: Case, progress: &mut Progress) -> anyhow::Result<Row> {
+/// A row, and the latencies that are drawn of it.
+pub struct Ran {
+    pub row: Row,
+    pub latency_ns: Histogram<u64>,
+}
+
+/// Runs one case and measures it; `None` if it was interrupted.
+pub fn run(
+    options: &RrUnderLoad,
+    case: &Case,
+    progress: &mut Progress,
+) -> anyhow::Result<Option<Ran>> {
     let control = Arc::new(Control::default());
     let world = World::new(options, case)?;
     let (client, server, address) = (world.client.clone(), world.server.clone(), world.address);
@@ -42,21 +57,32 @@ pub fn run(options: &RrUnderLoad, case: Case, progress: &mut Progress) -> anyhow
         .join()
         .map_err(|_| anyhow!("the routing thread panicked"))?;
     // A router that failed is why the load failed, so its error goes first.
-    let directions = routed.context("move packets")?;
-    Ok(to_row(case, &measured?, &directions))
+    let routed = routed.context("move packets")?;
+    let longest_stall_ns = routed
+        .directions
+        .iter()
+        .map(|direction| direction.longest_stall_ns);
+    tell_stall(&case.to_string(), longest_stall_ns.max().unwrap_or(0));
+    let measured = measured?;
+    let row = measured
+        .window
+        .as_ref()
+        .map(|window| to_row(case, &measured, window, &routed));
+    let latency_ns = measured.requests.latency_ns;
+    Ok(row.map(|row| Ran { row, latency_ns }))
 }
 
-type Router = thread::JoinHandle<anyhow::Result<Vec<DirectionOutcome>>>;
+type Router = thread::JoinHandle<anyhow::Result<Routed>>;
 
 fn spawn_router(
     world: World,
     options: &RrUnderLoad,
-    case: Case,
+    case: &Case,
     control: &Arc<Control>,
 ) -> anyhow::Result<Router> {
-    let (options, control) = (options.clone(), Arc::clone(control));
+    let (options, case, control) = (options.clone(), case.clone(), Arc::clone(control));
     let router = move || {
-        let directions = world.directions(&options, case, &control)?;
+        let directions = world.directions(&options, &case, &control)?;
         Ok(router::route(directions, &control)?)
     };
     Ok(thread::Builder::new().name("router".into()).spawn(router)?)
@@ -64,7 +90,8 @@ fn spawn_router(
 
 /// What a row showed, but for its queues.
 struct Measured {
-    window: Window,
+    /// Nothing if it was interrupted.
+    window: Option<Window>,
     requests: Requests,
     retransmits: u64,
 }
@@ -81,24 +108,27 @@ fn measure(
     load: &Load,
     control: &Control,
     progress: &mut Progress,
-) -> io::Result<Window> {
+) -> io::Result<Option<Window>> {
     wait(WARM_UP_NS, control, progress);
     let before = load.delivered()?;
     let (start_ns, start_cpu_ns) = (sched::monotonic_ns(), sched::process_cpu_ns());
     control.record(true);
     wait(options.experiment.duration.0, control, progress);
     control.record(false);
-    Ok(Window {
+    if interrupt::noted().is_some() {
+        return Ok(None);
+    }
+    Ok(Some(Window {
         length_ns: (sched::monotonic_ns() - start_ns).max(1),
         cpu_ns: sched::process_cpu_ns() - start_cpu_ns,
         delivered_bytes: load.delivered()?.bytes_since(&before),
-    })
+    }))
 }
 
-/// Waits, showing progress, until the time is over or a thread gave up.
+/// Waits, showing progress, until the time is over, a thread gave up, or it is interrupted.
 fn wait(length_ns: u64, control: &Control, progress: &mut Progress) {
     let end_ns = sched::monotonic_ns() + length_ns;
-    while !control.is_stopped() {
+    while !control.is_stopped() && interrupt::noted().is_none() {
         let left_ns = end_ns.saturating_sub(sched::monotonic_ns());
         if left_ns == 0 {
             break;
@@ -108,19 +138,17 @@ fn wait(length_ns: u64, control: &Control, progress: &mut Progress) {
     }
 }
 
-fn to_row(case: Case, measured: &Measured, directions: &[DirectionOutcome]) -> Row {
-    let Measured {
-        window, requests, ..
-    } = measured;
+fn to_row(case: &Case, measured: &Measured, window: &Window, routed: &Routed) -> Row {
+    let (requests, directions) = (&measured.requests, &routed.directions);
     let forward = &directions[0];
     let cpu_percent = window.cpu_ns as f64 * 100.0 / window.length_ns as f64;
     Row {
-        limit: case.limit,
+        limit: case.limit.clone(),
         bql: case.bql(),
         tso: case.tso,
         inflight_bytes: forward.in_flight_bytes,
         waiting_packets: forward.waiting_packets,
-        limit_bytes_p50: case.limit.is_bytes().then_some(forward.limit_p50),
+        limit_bytes_p50: case.limits_bytes().then_some(forward.limit_p50),
         rr_tps: one_decimal(per_second(requests.transactions, window.length_ns)),
         rr_latency_us: Latency::of(&requests.latency_ns),
         goodput_bps: per_second(window.delivered_bytes * 8, window.length_ns) as u64,
@@ -128,6 +156,8 @@ fn to_row(case: Case, measured: &Measured, directions: &[DirectionOutcome]) -> R
         drops: directions.iter().map(|direction| direction.drops).sum(),
         marks: directions.iter().map(|direction| direction.marks).sum(),
         retransmits: measured.retransmits,
+        stalls: Some(directions.iter().map(|direction| direction.stalls).sum()),
+        timers_late_us: Some(Lateness::of(&routed.late_ns)),
         curve: forward.curve.clone(),
     }
 }

@@ -5,12 +5,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use taut_linux::{NetNs, Tap, link};
-use taut_path::{Completions, Limit, TxQueue, TxRing};
+use taut_path::{AnyLimit, AnyQdisc, Completions, Queue, TxRing};
 use taut_sim::meter::Meter;
 
 use super::control::Watch;
 use super::frames::{Arrival, Frames};
 use super::router::{BATCH_PACKETS, DirectionOutcome};
+
+/// A queue of the lab, measured.
+pub type MeteredQueue<D> = Queue<D, AnyLimit, AnyQdisc, Meter<Watch>>;
 
 /// A TAP that is read at once, since it has no back-pressure and drops in silence.
 pub struct TapSource {
@@ -38,9 +41,9 @@ impl TapSource {
     }
 
     /// Puts at most [`BATCH_PACKETS`] packets into `queue`. Returns whether more may be waiting.
-    pub fn read_into<L: Limit, D: TxRing + Completions>(
+    pub fn read_into<D: TxRing + Completions>(
         &mut self,
-        queue: &mut TxQueue<L, D, Meter<Watch>>,
+        queue: &mut MeteredQueue<D>,
         now_ns: u64,
     ) -> io::Result<bool> {
         for _ in 0..BATCH_PACKETS {
@@ -55,14 +58,15 @@ impl TapSource {
 
     /// What was measured at `queue`, and every packet lost: by the TAP, here, in the queue, and
     /// the `lost_packets` after it.
-    pub fn outcome<L: Limit, D: TxRing + Completions>(
+    pub fn outcome<D: TxRing + Completions>(
         &self,
-        queue: &TxQueue<L, D, Meter<Watch>>,
+        queue: &MeteredQueue<D>,
         lost_packets: u64,
     ) -> io::Result<DirectionOutcome> {
         let meter = queue.probe();
         let by_tap = link::statistics(&self.ns, self.tap.name())?.tx_dropped;
-        let counters = queue.sender().counters();
+        let counters = queue.sender_counters();
+        let completer = queue.completer_counters();
         Ok(DirectionOutcome {
             in_flight_bytes: meter.in_flight_bytes(),
             waiting_packets: meter.waiting_packets(),
@@ -70,6 +74,8 @@ impl TapSource {
             curve: meter.curve().clone(),
             drops: by_tap + self.no_frame_packets + counters.drops.total() + lost_packets,
             marks: counters.marked_packets,
+            stalls: completer.stalls,
+            longest_stall_ns: completer.longest_stall_ns,
         })
     }
 }

@@ -9,19 +9,18 @@ use anyhow::Context;
 use taut_linux::af_packet::{AfPacket, PacketReceiver};
 use taut_linux::link::{self, MacAddress, RootQdisc};
 use taut_linux::{NetNs, Tap, TapConfig, sched};
-use taut_path::limit::{Limit, LimitUser};
-use taut_path::ring::DescriptorRule;
-use taut_path::{Completions, LimitSpec, QueueConfig, TxQueue, TxRing, qdisc};
+use taut_path::queue::Builder;
+use taut_path::{AnyLimit, Completions, Queue, QueueConfig, TxRing, qdisc};
 use taut_sim::meter::Meter;
-use taut_sim::nic::{EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig};
+use taut_sim::nic::{DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig};
 
 use super::control::{Control, Watch};
 use super::emulated::EmulatedDirection;
 use super::kernel_tcp;
 use super::options::{DriverKind, RrUnderLoad};
-use super::packet_ring::{ReceiveDirection, Ring, RingDirection};
+use super::packet_ring::{ReceiveDirection, RingDirection};
 use super::router::Direction;
-use super::tap_source::TapSource;
+use super::tap_source::{MeteredQueue, TapSource};
 use crate::rr::experiment::Experiment;
 use taut_sim::scenario::rr_under_load::Case;
 
@@ -77,7 +76,7 @@ enum FarEnd {
 
 impl World {
     /// Makes the hosts of `case`.
-    pub fn new(options: &RrUnderLoad, case: Case) -> anyhow::Result<Self> {
+    pub fn new(options: &RrUnderLoad, case: &Case) -> anyhow::Result<Self> {
         let (client, server) = (NetNs::new()?, NetNs::new()?);
         if qdisc::marks(&options.experiment.qdisc) {
             kernel_tcp::negotiate_ecn(&client)?;
@@ -115,13 +114,13 @@ impl World {
     pub fn directions(
         self,
         options: &RrUnderLoad,
-        case: Case,
+        case: &Case,
         control: &Arc<Control>,
     ) -> anyhow::Result<Vec<Box<dyn Direction>>> {
         let wiring = Wiring {
             options,
             control,
-            limit: case.limit,
+            limit: &case.limit,
         };
         let client_tap = Rc::new(self.client_tap);
         let from_client = TapSource::new(self.client, Rc::clone(&client_tap));
@@ -186,50 +185,7 @@ pub fn veth_to(server: &NetNs, rate_bits_per_s: Option<u64>) -> anyhow::Result<N
 struct Wiring<'a> {
     options: &'a RrUnderLoad,
     control: &'a Arc<Control>,
-    limit: LimitSpec,
-}
-
-/// A direction through an emulated NIC, all but its limit.
-struct Emulated<'a> {
-    wiring: &'a Wiring<'a>,
-    source: TapSource,
-    nic: EmulatedNic,
-    to: Rc<Tap>,
-    shown: bool,
-}
-
-impl LimitUser for Emulated<'_> {
-    type Output = anyhow::Result<Box<dyn Direction>>;
-
-    fn with<L: Limit + Copy + 'static>(self, limit: L) -> Self::Output {
-        let restart_slots = self.nic.restart_slots();
-        let queue = self
-            .wiring
-            .queue(limit, self.nic, restart_slots, self.shown)?;
-        Ok(Box::new(EmulatedDirection::new(
-            self.source,
-            queue,
-            self.to,
-        )))
-    }
-}
-
-/// A direction through a packet ring, all but its limit.
-struct PacketRing<'a> {
-    wiring: &'a Wiring<'a>,
-    source: TapSource,
-    ring: Ring,
-}
-
-impl LimitUser for PacketRing<'_> {
-    type Output = anyhow::Result<Box<dyn Direction>>;
-
-    fn with<L: Limit + Copy + 'static>(self, limit: L) -> Self::Output {
-        let Experiment { ring, cadence, .. } = self.wiring.options.experiment;
-        let restart_slots = DescriptorRule::OnePerPacket.restart_slots(ring);
-        let queue = self.wiring.queue(limit, self.ring, restart_slots, true)?;
-        Ok(Box::new(RingDirection::new(self.source, queue, cadence.0)))
-    }
+    limit: &'a AnyLimit,
 }
 
 impl Wiring<'_> {
@@ -251,46 +207,39 @@ impl Wiring<'_> {
             segments_apart: false,
             seed: self.options.experiment.seed.wrapping_add(index),
         })?;
-        self.limit.give_to(Emulated {
-            wiring: self,
-            source,
-            nic,
-            to,
-            shown: index == 0,
-        })
+        let restart_slots = Some(nic.restart_slots());
+        let queue = self.queue(Queue::builder_for(nic), restart_slots, index == 0)?;
+        Ok(Box::new(EmulatedDirection::new(source, queue, to)))
     }
 
     /// An AF_PACKET ring from `source` to the shaped device in `ns`.
     fn packet_ring(&self, source: TapSource, ns: &NetNs) -> anyhow::Result<Box<dyn Direction>> {
-        let slots = self.options.experiment.ring;
-        let ring = AfPacket::open(ns, SHAPED_DEVICE, slots, source.frames.clone())?;
-        self.limit.give_to(PacketRing {
-            wiring: self,
-            source,
-            ring,
-        })
+        let Experiment { ring, cadence, .. } = self.options.experiment;
+        let (tx, completions) = AfPacket::open(ns, SHAPED_DEVICE, ring, source.frames.clone())?;
+        let queue = self.queue(Queue::builder(tx, completions), None, true)?;
+        Ok(Box::new(RingDirection::new(source, queue, cadence.0)))
     }
 
-    fn queue<L: Limit, D: TxRing + Completions>(
+    fn queue<D: TxRing + Completions>(
         &self,
-        limit: L,
-        driver: D,
-        restart_slots: u32,
+        builder: Builder<D>,
+        restart_slots: Option<u32>,
         shown: bool,
-    ) -> anyhow::Result<TxQueue<L, D, Meter<Watch>>> {
+    ) -> anyhow::Result<MeteredQueue<D>> {
         let now_ns = sched::monotonic_ns();
         let watch = Watch {
             control: Arc::clone(self.control),
             shown,
         };
-        let meter = Meter::new(watch, now_ns, self.options.row_ns());
         let config = QueueConfig {
             restart_slots,
-            ..QueueConfig::new(self.options.experiment.ring)
+            ..QueueConfig::default()
         };
-        let discipline = qdisc::by_name(&self.options.experiment.qdisc)?;
-        Ok(TxQueue::new(
-            discipline, limit, driver, meter, config, now_ns,
-        )?)
+        Ok(builder
+            .qdisc(self.options.experiment.qdisc.parse()?)
+            .limit(self.limit.clone())
+            .probe(Meter::new(watch, now_ns, self.options.row_ns()))
+            .config(config)
+            .build(now_ns)?)
     }
 }

@@ -5,8 +5,12 @@ use super::number::{short, time};
 /// About so many steps on a linear axis.
 const STEPS: f64 = 5.0;
 
-/// Within so many decades, a logarithmic axis has ticks at 1, 2 and 5.
-const DENSE_DECADES: f64 = 3.0;
+/// Within so many decades, a logarithmic axis has ticks at 1, 2 and 5; more of them would touch each
+/// other on a phone.
+const DENSE_DECADES: f64 = 2.0;
+
+/// Within so many, it has ticks at 1 and 3.
+const FAIR_DECADES: f64 = 3.0;
 
 /// One axis.
 #[derive(Debug, Clone)]
@@ -102,8 +106,10 @@ impl Axis {
 
     fn logarithmic_ticks(&self) -> Vec<f64> {
         let decades = (self.high / self.low).log10();
-        let factors: &[f64] = if decades <= DENSE_DECADES {
+        let factors: &[f64] = if decades <= DENSE_DECADES + 1e-9 {
             &[1.0, 2.0, 5.0]
+        } else if decades <= FAIR_DECADES + 1e-9 {
+            &[1.0, 3.0]
         } else {
             &[1.0]
         };

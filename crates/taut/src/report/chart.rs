@@ -6,6 +6,7 @@ use taut_sim::results::{Document, Series};
 
 use super::axis::Axis;
 use super::html::Escaped;
+use super::limit_color::{NEUTRAL, named};
 use super::svg;
 
 /// More charts than this are not looked at.
@@ -17,8 +18,29 @@ const LOW: f64 = 0.2;
 /// The name of a limit's series.
 const LIMIT: &str = "limit";
 
-/// The classes of the style sheet for lines, from `look0` on.
-pub const LOOKS: usize = 6;
+/// How a line is drawn, besides its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stroke {
+    Solid,
+    /// What is held back: broad and pale, so that the limit is seen on it.
+    Pale,
+    /// What holds it back.
+    Dashed,
+    /// The same in another setting.
+    Dotted,
+}
+
+impl Stroke {
+    /// Its class in the style sheet.
+    pub const fn class(self) -> &'static str {
+        match self {
+            Self::Solid => "solid",
+            Self::Pale => "pale",
+            Self::Dashed => "dashed",
+            Self::Dotted => "dotted",
+        }
+    }
+}
 
 /// Lines over one pair of axes.
 #[derive(Debug)]
@@ -40,10 +62,19 @@ pub struct Chart {
 pub struct Line {
     /// What it is, for the legend.
     pub label: String,
-    /// Which of the [`LOOKS`] it has.
-    pub look: usize,
+    /// Its colour: that of a limit, or [`NEUTRAL`].
+    pub color: usize,
+    /// How it is drawn.
+    pub stroke: Stroke,
     /// Each value holds until the next point.
     pub points: Vec<(f64, f64)>,
+}
+
+impl Line {
+    /// Its classes in the style sheet.
+    pub fn classes(&self) -> String {
+        format!("line c{} {}", self.color, self.stroke.class())
+    }
 }
 
 impl Chart {
@@ -60,8 +91,8 @@ impl Chart {
             let _ = writeln!(
                 out,
                 "<li><svg width=\"30\" height=\"10\" aria-hidden=\"true\">\
-                 <path class=\"line look{}\" d=\"M0 5H30\"/></svg>{}</li>",
-                line.look % LOOKS,
+                 <path class=\"{}\" d=\"M0 5H30\"/></svg>{}</li>",
+                line.classes(),
                 Escaped(&line.label)
             );
         }
@@ -122,7 +153,8 @@ fn to_chart(group: &[&Series], title: String, highest: f64) -> Chart {
         let points = series.points.iter().copied().chain(last);
         Line {
             label: series.name.to_owned(),
-            look: look_of(series.name, at),
+            color: color_of(&series.row),
+            stroke: stroke_of(series.name, at),
             points: points.map(point).collect(),
         }
     });
@@ -135,12 +167,18 @@ fn to_chart(group: &[&Series], title: String, highest: f64) -> Chart {
     }
 }
 
+/// Rows end in the limit they are of, if they are of one.
+fn color_of(row: &str) -> usize {
+    let limit = row.rsplit(": ").next().unwrap_or(row);
+    named(limit).unwrap_or(NEUTRAL)
+}
+
 /// What is held back and what holds it back look the same in every chart.
-fn look_of(name: &str, at: usize) -> usize {
+fn stroke_of(name: &str, at: usize) -> Stroke {
     match name {
-        "in flight" => 1,
-        LIMIT => 3,
-        _ => [4, 0, 2][at % 3],
+        "in flight" => Stroke::Pale,
+        LIMIT => Stroke::Dashed,
+        _ => [Stroke::Solid, Stroke::Dotted][at % 2],
     }
 }
 
@@ -168,14 +206,8 @@ mod tests {
 
     fn document(series: Vec<Series>) -> Document {
         Document {
-            version: 1,
-            scenario: "test",
-            taut_version: "0",
-            seed: 1,
-            parameters: serde_json::json!({}),
-            rows: Vec::new(),
-            figures: Vec::new(),
             series,
+            ..Document::default()
         }
     }
 
@@ -208,6 +240,19 @@ mod tests {
         let lines = &charts(&document).0[0].lines;
         assert_eq!(lines[1].label, "limit");
         assert_eq!(lines[1].points, [(0.0, 7.0), (3.0, 7.0)]);
+    }
+
+    #[test]
+    fn a_limit_keeps_its_colour_from_chart_to_chart() {
+        let document = document(vec![
+            series("ramp-up: dql", "limit", "bytes", 1.0),
+            series("ramp-up: taut", "in flight", "bytes", 1.0),
+            series("dql", "limit", "bytes", 1.0),
+        ]);
+        let charts = charts(&document).0;
+        let color = |chart: usize| charts[chart].lines[0].color;
+        assert_eq!(color(0), color(2));
+        assert_ne!(color(0), color(1));
     }
 
     #[test]

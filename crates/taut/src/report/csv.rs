@@ -86,8 +86,7 @@ mod tests {
             seed: 7,
             parameters: json!({}),
             rows: rows.to_vec(),
-            figures: Vec::new(),
-            series: Vec::new(),
+            ..Document::default()
         };
         assert_eq!(
             csv(&document),

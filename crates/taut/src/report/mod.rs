@@ -6,6 +6,8 @@ pub mod csv;
 pub mod file;
 pub mod flat;
 mod html;
+pub mod layout;
+pub mod limit_color;
 pub mod number;
 pub mod page;
 mod svg;

@@ -6,16 +6,42 @@ use serde_json::Value;
 use taut_sim::results::{Document, Figure};
 
 use super::chart::Chart;
-use super::flat::{flatten, leaves};
+use super::flat::{Flat, flatten, leaves};
 use super::html::Escaped;
 use super::number::{float, readable};
-use super::verdict::{Verdict, published};
+use super::verdict::{MEANING, SOURCES, Verdict, published};
 
 const STYLE: &str = include_str!("page.css");
+
+/// A table with more columns than this does not fit on a page; where its rows are fewer, they stand
+/// side by side instead.
+const MOST_COLUMNS: usize = 11;
+
+/// More rows than this are not put side by side.
+const MOST_SIDE_BY_SIDE: usize = 8;
+
+/// Where the figures come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// In virtual time.
+    Simulated,
+    /// With real traffic.
+    Live,
+}
+
+impl Origin {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Simulated => "Simulated",
+            Self::Live => "Measured live",
+        }
+    }
+}
 
 /// What is shown.
 pub struct Page<'a> {
     pub document: &'a Document,
+    pub origin: Origin,
     /// What the scenario shows, in a line.
     pub about: &'a str,
     /// What was measured over time, and how it is spread.
@@ -37,14 +63,32 @@ impl Page<'_> {
              content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <title>{name} - taut</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
-             <h1>{name}</h1>\n<p>{}</p>\n<p class=\"quiet\">Simulated. Seed {}, taut {}.</p>\n",
+             <h1>{name}</h1>\n<p>{}</p>\n<p class=\"quiet\">{}. Seed {}, taut {}.</p>\n",
             Escaped(&sentence(self.about)),
+            self.origin.text(),
             self.document.seed,
             Escaped(self.document.taut_version)
         );
+        if self.document.interrupted {
+            out.push_str(
+                "<p class=\"note\">The run was interrupted: only what was finished by then is \
+                 here.</p>\n",
+            );
+        }
+        for note in &self.document.notes {
+            let _ = writeln!(out, "<p class=\"note\">{}</p>", Escaped(note));
+        }
         push_figures(&mut out, &self.document.figures);
         self.push_charts(&mut out);
-        push_rows(&mut out, &self.document.rows);
+        if let Some(summary) = &self.document.summary {
+            let _ = writeln!(out, "<h2>{}</h2>", Escaped(summary.title));
+            push_table(&mut out, &summary.rows);
+        }
+        if !self.document.rows.is_empty() {
+            out.push_str("<h2>Rows</h2>\n");
+            push_columns(&mut out, self.document.columns);
+            push_table(&mut out, &self.document.rows);
+        }
         push_parameters(&mut out, &self.document.parameters);
         let _ = write!(
             out,
@@ -77,10 +121,9 @@ fn push_figures(out: &mut String, figures: &[Figure]) {
     };
     let _ = write!(
         out,
-        "<h2>Against the published figures</h2>\n<p class=\"verdict\">{}.</p>\n\
-         <p class=\"quiet\">Met: within a tenth of the published figure, or of the nearer end of its \
-         range.</p>\n<div class=\"scroll\" tabindex=\"0\">\n<table class=\"figures\">\n<thead><tr>\
-         <th scope=\"col\">Figure</th><th scope=\"col\">Verdict</th>\
+        "<h2>Beside the published figures</h2>\n<p class=\"verdict\">{}.</p>\n\
+         <p class=\"quiet\">{MEANING} Who published what: {SOURCES}.</p>\n<div class=\"scroll\" tabindex=\"0\">\n<table class=\"figures\">\n<thead><tr>\
+         <th scope=\"col\">Figure</th><th scope=\"col\">Compared</th>\
          <th scope=\"col\" class=\"number\">Found</th>\
          <th scope=\"col\" class=\"number\">Published</th>\
          <th scope=\"col\">Unit</th><th scope=\"col\">Constants</th></tr></thead>\n<tbody>\n",
@@ -94,9 +137,9 @@ fn push_figures(out: &mut String, figures: &[Figure]) {
 
 fn push_figure(out: &mut String, figure: &Figure) {
     let (class, mark) = if figure.is_predicted() {
-        ("met", "\u{2713} met")
+        ("within", "within")
     } else {
-        ("missed", "\u{2717} missed")
+        ("outside", "outside")
     };
     let _ = writeln!(
         out,
@@ -113,12 +156,36 @@ fn push_figure(out: &mut String, figure: &Figure) {
     );
 }
 
-fn push_rows(out: &mut String, rows: &[Value]) {
-    if rows.is_empty() {
+/// What the columns mean.
+fn push_columns(out: &mut String, columns: &[(&str, &str)]) {
+    if columns.is_empty() {
         return;
     }
+    out.push_str("<dl class=\"columns\">\n");
+    for (name, meaning) in columns {
+        let _ = writeln!(
+            out,
+            "<dt>{}</dt><dd>{}</dd>",
+            breakable(name),
+            Escaped(meaning)
+        );
+    }
+    out.push_str("</dl>\n");
+}
+
+fn push_table(out: &mut String, rows: &[Value]) {
     let flat = flatten(rows);
-    out.push_str("<h2>Rows</h2>\n<div class=\"scroll\" tabindex=\"0\">\n<table>\n<thead><tr>");
+    out.push_str("<div class=\"scroll\" tabindex=\"0\">\n<table>\n");
+    if flat.columns.len() > MOST_COLUMNS && rows.len() <= MOST_SIDE_BY_SIDE {
+        push_side_by_side(out, &flat);
+    } else {
+        push_one_below_another(out, &flat);
+    }
+    out.push_str("</table>\n</div>\n");
+}
+
+fn push_one_below_another(out: &mut String, flat: &Flat) {
+    out.push_str("<thead><tr>");
     for (at, column) in flat.columns.iter().enumerate() {
         let class = number_class(flat.rows.iter().filter_map(|row| row[at].as_ref()));
         let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", breakable(column));
@@ -126,14 +193,30 @@ fn push_rows(out: &mut String, rows: &[Value]) {
     out.push_str("</tr></thead>\n<tbody>\n");
     for row in &flat.rows {
         out.push_str("<tr>");
-        for cell in row {
-            let class = number_class(cell.iter());
-            let text = cell.as_ref().map_or("-".to_owned(), readable);
-            let _ = write!(out, "<td{class}>{}</td>", Escaped(&text));
+        row.iter().for_each(|cell| push_cell(out, cell.as_ref()));
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody>\n");
+}
+
+fn push_side_by_side(out: &mut String, flat: &Flat) {
+    out.push_str("<tbody>\n");
+    for (at, column) in flat.columns.iter().enumerate() {
+        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", breakable(column));
+        // All right, so that a column of texts and numbers is one.
+        for row in &flat.rows {
+            let text = row[at].as_ref().map_or("-".to_owned(), readable);
+            let _ = write!(out, "<td class=\"number\">{}</td>", Escaped(&text));
         }
         out.push_str("</tr>\n");
     }
-    out.push_str("</tbody>\n</table>\n</div>\n");
+    out.push_str("</tbody>\n");
+}
+
+fn push_cell(out: &mut String, cell: Option<&Value>) {
+    let class = number_class(cell.into_iter());
+    let text = cell.map_or("-".to_owned(), readable);
+    let _ = write!(out, "<td{class}>{}</td>", Escaped(&text));
 }
 
 /// Numbers, and their absence, stand right.
@@ -193,19 +276,21 @@ mod tests {
             scenario: "a<b",
             taut_version: "9.9",
             seed: 77,
+            notes: vec!["late & \"later\"".to_owned()],
             parameters: json!({"evil": "</td><script>", "rate": 1000}),
             rows: vec![
                 json!({"name": "<i>", "tps": null}),
                 json!({"name": "&", "tps": 4321}),
             ],
             figures: vec![figure("E1/x", 105.0), figure("E1/y<", 200.0)],
-            series: Vec::new(),
+            ..Document::default()
         }
     }
 
     fn html(document: &Document) -> String {
         let page = Page {
             document,
+            origin: Origin::Simulated,
             about: "about \"it\"",
             charts: &[],
             remark: None,
@@ -225,13 +310,34 @@ mod tests {
             "<td>&lt;i&gt;</td>",
             "<td class=\"number\">4,321</td>",
             "taut sim &#39;a&lt;b&#39;",
-            "E1/<wbr>y&lt;</th><td class=\"mark missed\">\u{2717} missed</td>",
-            "E1/<wbr>x</th><td class=\"mark met\">\u{2713} met</td>",
-            "1 constant chosen (cadence), 0 figures predicted: 1 of 2 met",
+            "E1/<wbr>y&lt;</th><td class=\"mark outside\">outside</td>",
+            "E1/<wbr>x</th><td class=\"mark within\">within</td>",
+            "1 of 2 figures within a tenth of the published; 1 constant was chosen",
+            "<p class=\"note\">late &amp; &quot;later&quot;</p>",
+            "docs/sources.md",
         ] {
             assert!(html.contains(part), "{part}\n{html}");
         }
         assert!(!html.contains("<script"));
+    }
+
+    #[test]
+    fn a_few_rows_of_many_columns_stand_side_by_side_and_all_is_there() {
+        let mut document = document();
+        let row = |first: u64| {
+            let fields = (first..first + 30).map(|at| (format!("key{}", at - first), at.into()));
+            Value::Object(fields.collect())
+        };
+        document.rows = vec![row(100), row(200)];
+        document.interrupted = true;
+        let html = html(&document);
+        for part in [
+            "<tr><th scope=\"row\">key29</th><td class=\"number\">129</td>\
+             <td class=\"number\">229</td></tr>",
+            "The run was interrupted",
+        ] {
+            assert!(html.contains(part), "{part}\n{html}");
+        }
     }
 
     #[test]

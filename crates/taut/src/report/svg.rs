@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::chart::{Chart, LOOKS, Line};
+use super::chart::{Chart, Line};
 use super::html::Escaped;
 
 /// The whole picture. It is scaled to its place; so small that its text stays readable on a phone.
@@ -35,8 +35,8 @@ pub fn draw(chart: &Chart, number: usize) -> String {
     for line in &chart.lines {
         let _ = writeln!(
             out,
-            "<path class=\"line look{}\" d=\"{}\"/>",
-            line.look % LOOKS,
+            "<path class=\"{}\" d=\"{}\"/>",
+            line.classes(),
             path(chart, line)
         );
     }
@@ -117,6 +117,7 @@ fn path(chart: &Chart, line: &Line) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::axis::Axis;
+    use super::super::chart::Stroke;
     use super::*;
 
     fn chart(points: Vec<(f64, f64)>) -> Chart {
@@ -127,7 +128,8 @@ mod tests {
             y: Axis::linear("bytes", 100.0),
             lines: vec![Line {
                 label: "one".to_owned(),
-                look: 1,
+                color: 1,
+                stroke: Stroke::Solid,
                 points,
             }],
         }

@@ -3,46 +3,65 @@
 use std::fmt::Write;
 
 use serde_json::Value;
-use taut_sim::results::{Document, Figure};
+use taut_sim::results::Document;
 
 use super::flat::flatten;
+use super::layout::{SPACES, fold, side_by_side};
 use super::number::{float, readable};
-use super::verdict::{Verdict, published};
+use super::verdict::{SOURCES, Verdict, published};
 
 /// No column's name is broken into lines shorter than this.
 const NAME_WIDTH: usize = 10;
 
-/// The rows as a table, then what became of the published figures, seed and version.
-pub fn text(document: &Document) -> String {
-    let mut out = table(&document.rows);
+/// The rows as a table of at most `width` columns, and what stands under every table.
+pub fn text(document: &Document, width: Option<usize>) -> String {
+    let mut out = table(&document.rows, width);
     out.push('\n');
-    out.push_str(&closing(
-        &document.figures,
-        document.seed,
-        document.taut_version,
-    ));
-    out
+    out + &closing(document, width)
 }
 
-/// What stands under every table.
-pub fn closing(figures: &[Figure], seed: u64, taut_version: &str) -> String {
-    let verdict = Verdict::of(figures);
+/// What stands under every table: the rows in short, what the columns mean, how the published
+/// figures compare, seed and version.
+pub fn closing(document: &Document, width: Option<usize>) -> String {
     let mut out = String::new();
-    // Writing to a String cannot fail.
-    if let Some(sentence) = verdict.sentence() {
-        let _ = writeln!(out, "{sentence}");
+    for note in &document.notes {
+        out += &fold(note, 2, width);
     }
-    for missed in &verdict.missed {
-        let _ = writeln!(
-            out,
-            "  missed: {}: found {}, published {} {}",
-            missed.id,
-            float(missed.value),
-            published(missed),
-            missed.unit
+    if let Some(summary) = &document.summary {
+        out += &fold(summary.title, 0, width);
+        out += &table(&summary.rows, width);
+        out.push('\n');
+    }
+    for (name, meaning) in document.columns {
+        out += &fold(&format!("{name}: {meaning}"), 2, width);
+    }
+    if document.interrupted {
+        out += &fold(
+            "interrupted: only what was finished by then is here",
+            0,
+            width,
         );
     }
-    let _ = writeln!(out, "seed {seed}, taut {taut_version}");
+    let verdict = Verdict::of(&document.figures);
+    if let Some(sentence) = verdict.sentence() {
+        out += &fold(&format!("{sentence} ({SOURCES})"), 2, width);
+    }
+    for outside in &verdict.outside {
+        let line = format!(
+            "  outside: {}: {} here, {} published ({})",
+            outside.id,
+            float(outside.value),
+            published(outside),
+            outside.unit
+        );
+        out += &fold(line.trim_end_matches(" ()"), 4, width);
+    }
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        out,
+        "seed {}, taut {}",
+        document.seed, document.taut_version
+    );
     out
 }
 
@@ -54,43 +73,39 @@ struct Column {
     numbers: bool,
 }
 
-fn table(rows: &[Value]) -> String {
+fn table(rows: &[Value], width: Option<usize>) -> String {
     let flat = flatten(rows);
     let column = |(at, name): (usize, &String)| {
         let cells: Vec<&Option<Value>> = flat.rows.iter().map(|row| &row[at]).collect();
         to_column(name, &cells)
     };
     let columns: Vec<Column> = flat.columns.iter().enumerate().map(column).collect();
-    let lines = columns.iter().map(|it| it.name.len()).max().unwrap_or(0);
-    let mut out = String::new();
-    for line in 0..lines {
-        // Names stand on the rule.
-        push_line(&mut out, &columns, |column| {
-            let above = lines - column.name.len();
-            line.checked_sub(above).map_or("", |at| &column.name[at])
-        });
-    }
-    let rule: Vec<String> = columns.iter().map(|it| "-".repeat(it.width)).collect();
-    out.push_str(&rule.join("  "));
-    out.push('\n');
-    for row in 0..rows.len() {
-        push_line(&mut out, &columns, |column| &column.cells[row]);
-    }
-    out
+    let head = columns.iter().map(|it| it.name.len()).max().unwrap_or(0);
+    // The texts that rows begin with say what they are about.
+    let keys = columns.iter().take_while(|it| !it.numbers).count().max(1);
+    let columns: Vec<Vec<String>> = columns.iter().map(|it| it.lines(head)).collect();
+    side_by_side(&columns, keys, SPACES, width)
 }
 
-fn push_line<'a>(out: &mut String, columns: &'a [Column], cell: impl Fn(&'a Column) -> &'a str) {
-    let cells = columns.iter().map(|column| {
-        let (text, width) = (cell(column), column.width);
-        if column.numbers {
-            format!("{text:>width$}")
-        } else {
-            format!("{text:<width$}")
-        }
-    });
-    let line = cells.collect::<Vec<_>>().join("  ");
-    out.push_str(line.trim_end());
-    out.push('\n');
+impl Column {
+    /// Its name in `head` lines, a rule, its cells.
+    fn lines(&self, head: usize) -> Vec<String> {
+        let width = self.width;
+        let aligned = |text: &str| {
+            if self.numbers {
+                format!("{text:>width$}")
+            } else {
+                format!("{text:<width$}")
+            }
+        };
+        // Names stand on the rule.
+        let above = head - self.name.len();
+        let mut lines = vec![aligned(""); above];
+        lines.extend(self.name.iter().map(|name| aligned(name)));
+        lines.push("-".repeat(width));
+        lines.extend(self.cells.iter().map(|cell| aligned(cell)));
+        lines
+    }
 }
 
 fn to_column(name: &str, values: &[&Option<Value>]) -> Column {
@@ -131,6 +146,7 @@ fn broken(name: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use taut_sim::results::Figure;
 
     use super::*;
 
@@ -147,7 +163,7 @@ mod tests {
             "limit off   3,090,431  39.8",
             "on                  7     -",
         ];
-        assert_eq!(table(&rows).lines().collect::<Vec<_>>(), lines);
+        assert_eq!(table(&rows, None).lines().collect::<Vec<_>>(), lines);
     }
 
     #[test]
@@ -163,22 +179,36 @@ mod tests {
 
     #[test]
     fn no_rows_are_no_failure() {
-        assert_eq!(table(&[]), "\n");
+        assert_eq!(table(&[], Some(80)), "");
     }
 
     #[test]
-    fn misses_are_named_with_what_was_found() {
-        let figure = Figure {
-            id: "E9/a/tps".to_owned(),
-            published: vec![3000.0, 3200.0],
-            value: 3554.0,
-            unit: "bytes",
-            constants: vec!["cadence"],
+    fn no_line_is_wider_than_it_may_be_and_each_says_its_row() {
+        let rows = [json!({"rule": "dql", "first_bytes": 1, "second_bytes": 2, "third_bytes": 3})];
+        let table = table(&rows, Some(28));
+        assert!(table.lines().all(|line| line.len() <= 28), "{table}");
+        assert_eq!(table.matches("\ndql ").count(), 2, "{table}");
+    }
+
+    #[test]
+    fn figures_outside_are_named_with_what_was_found() {
+        let document = Document {
+            seed: 7,
+            taut_version: "0.1.0",
+            figures: vec![Figure {
+                id: "E9/a/tps".to_owned(),
+                published: vec![3000.0, 3200.0],
+                value: 3554.0,
+                unit: "bytes",
+                constants: vec!["cadence"],
+            }],
+            ..Document::default()
         };
         assert_eq!(
-            closing(&[figure], 7, "0.1.0"),
-            "1 constant chosen (cadence), 0 figures predicted: 0 of 1 met\n  \
-             missed: E9/a/tps: found 3,554, published 3,000 to 3,200 bytes\nseed 7, taut 0.1.0\n"
+            closing(&document, None),
+            "0 of 1 figure within a tenth of the published; 1 constant was chosen to meet them \
+             (cadence), so none counts as predicted (docs/sources.md)\n  \
+             outside: E9/a/tps: 3,554 here, 3,000 to 3,200 published (bytes)\nseed 7, taut 0.1.0\n"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! How well a scenario predicted what was published.
+//! How what was found compares with what was published.
 
 use taut_sim::results::Figure;
 
@@ -10,9 +10,9 @@ pub struct Verdict<'a> {
     /// What was chosen to meet published figures, each named once.
     pub constants: Vec<&'a str>,
     /// Figures within a tenth of what was published, or of the nearer end of its range.
-    pub met: usize,
+    pub within: usize,
     /// The others.
-    pub missed: Vec<&'a Figure>,
+    pub outside: Vec<&'a Figure>,
 }
 
 impl<'a> Verdict<'a> {
@@ -24,44 +24,55 @@ impl<'a> Verdict<'a> {
                 constants.push(constant);
             }
         }
-        let missed: Vec<&Figure> = figures.iter().filter(|it| !it.is_predicted()).collect();
+        let outside: Vec<&Figure> = figures.iter().filter(|it| !it.is_predicted()).collect();
         Self {
             constants,
-            met: figures.len() - missed.len(),
-            missed,
+            within: figures.len() - outside.len(),
+            outside,
         }
     }
 
     /// Figures that count as predicted: each constant could have been chosen to meet one.
     pub fn predicted(&self) -> usize {
-        self.met.saturating_sub(self.constants.len())
+        self.within.saturating_sub(self.constants.len())
     }
 
-    /// "N constants chosen, M figures predicted", and what that is made of. `None` where nothing
-    /// was published.
+    /// How many are within, and how many of them count as predicted. `None` where nothing was
+    /// published.
     pub fn sentence(&self) -> Option<String> {
-        let figures = self.met + self.missed.len();
+        let figures = self.within + self.outside.len();
         if figures == 0 {
             return None;
         }
+        let within = format!(
+            "{} of {} within a tenth of the published",
+            self.within,
+            counted(figures, "figure")
+        );
         let constants = self.constants.len();
-        let names = match constants {
-            0 => String::new(),
-            _ => format!(" ({})", self.constants.join(", ")),
-        };
-        let not_counted = match constants.min(self.met) {
-            0 => String::new(),
-            1 => ", less one for the constant".to_owned(),
-            many => format!(", less {many} for the constants"),
-        };
+        if constants == 0 {
+            return Some(format!("{within}; no constant was chosen to meet them"));
+        }
+        let was = if constants == 1 { "was" } else { "were" };
         Some(format!(
-            "{} chosen{names}, {} predicted: {} of {figures} met{not_counted}",
+            "{within}; {} {was} chosen to meet them ({}), so {} as predicted",
             counted(constants, "constant"),
-            counted(self.predicted(), "figure"),
-            self.met,
+            self.constants.join(", "),
+            match self.predicted() {
+                0 => "none counts".to_owned(),
+                1 => "1 counts".to_owned(),
+                more => format!("{more} count"),
+            },
         ))
     }
 }
+
+/// What the comparison is, and what it is not.
+pub const MEANING: &str = "Within: inside the published figure or range, or at most a tenth away. \
+    Outside says how far this machine or model is from the published one; it is no failed test.";
+
+/// Where it is said who published what.
+pub const SOURCES: &str = "docs/sources.md";
 
 fn counted(count: usize, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
@@ -98,12 +109,12 @@ mod tests {
         ];
         let verdict = Verdict::of(&figures);
         assert_eq!(verdict.constants, ["cadence", "hosts"]);
-        assert_eq!((verdict.met, verdict.predicted()), (3, 1));
-        assert_eq!(verdict.missed, [&figures[3]]);
+        assert_eq!((verdict.within, verdict.predicted()), (3, 1));
+        assert_eq!(verdict.outside, [&figures[3]]);
         assert_eq!(
             verdict.sentence().unwrap(),
-            "2 constants chosen (cadence, hosts), 1 figure predicted: \
-             3 of 4 met, less 2 for the constants"
+            "3 of 4 figures within a tenth of the published; 2 constants were chosen to meet them \
+             (cadence, hosts), so 1 counts as predicted"
         );
     }
 
@@ -112,7 +123,12 @@ mod tests {
         let figures = [figure(100.0, &["a", "b"])];
         let verdict = Verdict::of(&figures);
         assert_eq!(verdict.predicted(), 0);
-        assert!(verdict.sentence().unwrap().contains("0 figures predicted"));
+        assert!(
+            verdict
+                .sentence()
+                .unwrap()
+                .ends_with("so none counts as predicted")
+        );
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 
 use clap::Args;
 use clap::builder::RangedI64ValueParser;
-use taut_path::limit::{LimitSpec, ParseLimitError};
-use taut_path::{qdisc, units};
+use taut_path::limit::ParseLimitError;
+use taut_path::{AnyLimit, qdisc, units};
 use taut_sim::scenario::quantity::{Rate, Time};
 use taut_sim::scenario::registry::DEFAULT_SEED;
 use taut_sim::scenario::rr_under_load::{
@@ -40,10 +40,10 @@ pub struct Experiment {
           value_parser = parse_qdisc)]
     pub qdisc: String,
 
-    /// A limit of the rows with a limit: dql, taut, need, bytes (40k) or packets (32p); said again,
-    /// further rows [default: dql, simulated also taut]
+    /// A limit beside the rows without one: dql, taut, need, bytes (40k), packets (32p), or off for
+    /// those alone; said again, further rows [default: dql, simulated also taut]
     #[arg(long = "limit", value_name = "LIMIT", value_parser = parse_limit)]
-    pub limits: Vec<LimitSpec>,
+    pub limits: Vec<AnyLimit>,
 
     /// How long each row is measured, after its warm-up
     #[arg(long, value_name = "TIME", default_value_t = Settings::default().duration,
@@ -111,14 +111,9 @@ fn parse_qdisc(text: &str) -> Result<String, String> {
         .map_err(|error| error.to_string())
 }
 
-fn parse_limit(text: &str) -> Result<LimitSpec, String> {
-    match text
-        .parse()
-        .map_err(|error: ParseLimitError| error.to_string())?
-    {
-        LimitSpec::Off => Err("the rows with a limit need one; --only bql=off runs without".into()),
-        limit => Ok(limit),
-    }
+fn parse_limit(text: &str) -> Result<AnyLimit, String> {
+    text.parse()
+        .map_err(|error: ParseLimitError| error.to_string())
 }
 
 fn in_range<T: PartialOrd + Display>(value: T, allowed: &RangeInclusive<T>) -> Result<T, String> {
@@ -168,13 +163,17 @@ mod tests {
     #[test]
     fn only_selects_rows_by_name() {
         for (only, rows) in [
-            ("all", "off+ dql+ 32p+ off- dql- 32p-"),
-            ("bql=on", "dql+ 32p+ dql- 32p-"),
+            ("all", "off+ dql+ 40k+ off- dql- 40k-"),
+            ("bql=on", "dql+ 40k+ dql- 40k-"),
             ("bql=off", "off+ off-"),
-            ("tso=off", "off- dql- 32p-"),
-            ("tso=off,bql=on", "dql- 32p-"),
+            ("tso=off", "off- dql- 40k-"),
+            ("tso=off,bql=on", "dql- 40k-"),
         ] {
-            let options = parse(&format!("--only {only} --limit dql --limit 32p")).unwrap();
+            // Without a limit is a row already; said again it is no other.
+            let options = parse(&format!(
+                "--only {only} --limit dql --limit off --limit 40k"
+            ));
+            let options = options.unwrap();
             let cases = options.only.cases(&options.limits).into_iter();
             let sign = |tso| if tso { '+' } else { '-' };
             let cases = cases.map(|case| format!("{}{}", case.limit, sign(case.tso)));
@@ -191,7 +190,6 @@ mod tests {
             ("--cadence 0us", "1us to 100ms"),
             ("--duration 1ms", "500ms to 3600s"),
             ("--qdisc fq", "pfifo_fast [limit PACKETS]"),
-            ("--limit off", "bql=off"),
             ("--limit 12q", "position 3"),
             ("--ring 31", "32..=65536"),
             ("--streams 0", "1..=4000"),
@@ -209,12 +207,12 @@ mod tests {
     fn rates_sizes_and_limits_are_read_as_tc_reads_them() {
         let options = parse("--rate 2.5gbit --limit 40k --cadence 0.1ms").unwrap();
         assert_eq!(options.rate, Some(Rate(2_500_000_000)));
-        assert_eq!(options.limits, [LimitSpec::Bytes(40 * 1024)]);
+        assert_eq!(options.limits, [AnyLimit::bytes(40 * 1024)]);
         assert_eq!(options.cadence, Time::us(100));
         let settings = parse("--limit taut --limit 32p").unwrap().settings();
         assert_eq!(
             settings.limits,
-            [LimitSpec::TAUT, LimitSpec::Packets(32)],
+            [AnyLimit::taut(), AnyLimit::packets(32)],
             "nothing is added to what was said"
         );
     }

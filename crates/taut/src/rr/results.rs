@@ -1,24 +1,12 @@
 //! What the experiment showed live, as data.
 
 use serde::Serialize;
-use taut_path::LimitSpec;
-use taut_sim::results::{DOCUMENT_VERSION, Figure};
+use taut_path::AnyLimit;
+use taut_sim::results::{DOCUMENT_VERSION, Document};
 use taut_sim::scenario::registry::Scenario;
 use taut_sim::scenario::rr_under_load::{Row, Settings, figures, is_published};
 
 use super::experiment::Experiment;
-
-/// Everything that one run found.
-#[derive(Debug, Serialize)]
-pub struct Results {
-    pub version: u32,
-    pub scenario: &'static str,
-    pub taut_version: &'static str,
-    pub seed: u64,
-    pub parameters: Parameters,
-    pub rows: Vec<Row>,
-    pub figures: Vec<Figure>,
-}
 
 /// What was run.
 #[derive(Debug, Serialize)]
@@ -35,6 +23,20 @@ pub struct Parameters {
 }
 
 impl Parameters {
+    /// Those of `experiment` with `limits` over `carrier`.
+    pub fn of(experiment: &Experiment, limits: &[AnyLimit], carrier: Carrier) -> Self {
+        Self {
+            driver: carrier.driver,
+            rate_bits_per_s: carrier.rate_bits_per_s,
+            ring_slots: experiment.ring,
+            cadence_ns: experiment.cadence.0,
+            qdisc: experiment.qdisc.clone(),
+            limits: limits.iter().map(AnyLimit::to_string).collect(),
+            streams: experiment.streams,
+            duration_ns: experiment.duration.0,
+        }
+    }
+
     /// Whether the published figures are of this experiment.
     pub fn is_published(&self) -> bool {
         self.driver != "af_packet"
@@ -49,37 +51,30 @@ pub struct Carrier {
     pub rate_bits_per_s: u64,
 }
 
-impl Results {
-    /// The document of `experiment` with `limits` over `carrier`, which gave `rows`.
-    pub fn new(
-        experiment: &Experiment,
-        limits: &[LimitSpec],
-        carrier: Carrier,
-        rows: Vec<Row>,
-    ) -> Self {
-        let parameters = Parameters {
-            driver: carrier.driver,
-            rate_bits_per_s: carrier.rate_bits_per_s,
-            ring_slots: experiment.ring,
-            cadence_ns: experiment.cadence.0,
-            qdisc: experiment.qdisc.clone(),
-            limits: limits.iter().map(LimitSpec::to_string).collect(),
-            streams: experiment.streams,
-            duration_ns: experiment.duration.0,
-        };
-        let figures = if parameters.is_published() {
-            figures(&rows, &["cadence"], &["cadence"])
-        } else {
-            Vec::new()
-        };
-        Self {
-            version: DOCUMENT_VERSION,
-            scenario: Settings::NAME,
-            taut_version: env!("CARGO_PKG_VERSION"),
-            seed: experiment.seed,
-            parameters,
-            rows,
-            figures,
-        }
+/// The document of `experiment` with `limits` over `carrier`, which gave `rows`.
+pub fn document(
+    experiment: &Experiment,
+    limits: &[AnyLimit],
+    carrier: Carrier,
+    rows: &[Row],
+    interrupted: bool,
+) -> Document {
+    let parameters = Parameters::of(experiment, limits, carrier);
+    let figures = if parameters.is_published() {
+        figures(rows, &["cadence"], &["cadence"])
+    } else {
+        Vec::new()
+    };
+    let value = |row: &Row| serde_json::to_value(row).unwrap_or_default();
+    Document {
+        version: DOCUMENT_VERSION,
+        scenario: Settings::NAME,
+        taut_version: env!("CARGO_PKG_VERSION"),
+        seed: experiment.seed,
+        interrupted,
+        parameters: serde_json::to_value(&parameters).unwrap_or_default(),
+        rows: rows.iter().map(value).collect(),
+        figures,
+        ..Document::default()
     }
 }

@@ -3,73 +3,154 @@
 use std::fmt::Write;
 
 use taut_sim::meter::Curve;
+use taut_sim::results::Document;
 use taut_sim::scenario::rr_under_load::{Published, Row};
+
+use crate::report::layout::{Separator, side_by_side};
+use crate::report::text::closing;
 
 /// Eighths of a column, lowest first.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-const HEADER: &str = "\
-limit   TSO |       bytes in the ring         |  limit |   waiting   | transactions |     latency     | goodput |  CPU | drops  marks   sent
-            |    p10     p50     p90     max  |    p50 |  p50    max |   per second |    p50      p99 |  Mbit/s |    % |              again
-------------+---------------------------------+--------+-------------+--------------+-----------------+---------+------+--------------------
-";
+const LINES: Separator = Separator {
+    between: " | ",
+    on_rule: "-+-",
+};
 
-/// The table, with the published rows beside ours if they are of the same experiment, and a curve
-/// for each row.
-pub fn table(rows: &[Row], is_published: bool) -> String {
-    let mut text = String::from(HEADER);
-    for row in rows {
-        write_row(&mut text, row);
-        if is_published && let Some(published) = Published::of(row.case()) {
-            let [low, high] = published.ring_bytes;
-            let bytes = if low == high {
-                kilo(low)
-            } else {
-                format!("{} to {}", kilo(low), kilo(high))
-            };
-            let tps = published.rr_tps;
-            let _ = writeln!(
-                text,
-                "  published | {bytes:^31} | {:>6} | {:>11} | {tps:>12} |",
-                "", ""
-            );
-        }
+/// The table of `rows` and what stands under it, at most `width` columns wide. With the published
+/// rows beside ours if they are of the same experiment.
+pub fn text(document: &Document, rows: &[Row], is_published: bool, width: Option<usize>) -> String {
+    let (table, closing) = (table(rows, is_published, width), closing(document, width));
+    format!("{table}\n{closing}")
+}
+
+/// The table, and a curve for each row.
+fn table(rows: &[Row], is_published: bool, width: Option<usize>) -> String {
+    let mut columns: Vec<Vec<String>> = columns(rows, is_published);
+    if rows.iter().all(|row| row.timers_late_us.is_none()) {
+        columns.pop();
     }
+    let mut text = side_by_side(&columns, 1, LINES, width);
     for row in rows {
         let _ = write!(text, "\n{}\n{}", row.case(), curves(row, rows));
     }
     text
 }
 
-fn write_row(text: &mut String, row: &Row) {
-    let bytes = &row.inflight_bytes;
-    let limit = row.limit_bytes_p50.map_or_else(|| "-".to_owned(), kilo);
-    let cpu = row
-        .cpu_percent
-        .map_or_else(|| "-".to_owned(), |percent| format!("{percent:.0}"));
-    // Writing to a String cannot fail.
-    let _ = writeln!(
-        text,
-        "{:<6}  {:<3} | {:>7} {:>7} {:>7} {:>7} | {limit:>6} | {:>5} {:>5} | {:>12.1} | {:>7} {:>7} | {:>7} | {cpu:>4} | {:>5} {:>6} {:>6}",
-        row.limit.to_string(),
-        if row.tso { "on" } else { "off" },
-        kilo(bytes.p10),
-        kilo(bytes.p50),
-        kilo(bytes.p90),
-        kilo(bytes.max),
-        row.waiting_packets.p50,
-        row.waiting_packets.max,
-        row.rr_tps,
-        time(row.rr_latency_us.p50),
-        time(row.rr_latency_us.p99),
-        row.goodput_bps / 1_000_000,
-        row.drops,
-        row.marks,
-        row.retransmits,
-    );
+/// A group of figures: its head, how wide it is, and its text in our rows and in published ones.
+struct Group {
+    head: [&'static str; 2],
+    width: usize,
+    ours: fn(&Row) -> String,
+    published: fn(&Published) -> String,
 }
 
-/// The course of a row. The ring is drawn on the scale of the fullest ring with the same TSO
+impl Group {
+    const fn new(head: [&'static str; 2], ours: fn(&Row) -> String) -> Self {
+        Self {
+            width: head[1].len(),
+            head,
+            ours,
+            published: |_| String::new(),
+        }
+    }
+
+    fn lines(&self, rows: &[Row], is_published: bool) -> Vec<String> {
+        let width = self.width;
+        let mut lines = vec![
+            format!("{:^width$}", self.head[0]),
+            format!("{:>width$}", self.head[1]),
+            "-".repeat(width),
+        ];
+        for row in rows {
+            lines.push(format!("{:>width$}", (self.ours)(row)));
+            if let Some(published) = Published::of(&row.case()).filter(|_| is_published) {
+                lines.push(format!("{:>width$}", (self.published)(published)));
+            }
+        }
+        lines
+    }
+}
+
+fn columns(rows: &[Row], is_published: bool) -> Vec<Vec<String>> {
+    let groups = groups();
+    let others = groups.iter().map(|group| group.lines(rows, is_published));
+    std::iter::once(names(rows, is_published))
+        .chain(others)
+        .collect()
+}
+
+/// What each line is about.
+fn names(rows: &[Row], is_published: bool) -> Vec<String> {
+    let limit_width = rows.iter().map(|row| row.limit.to_string().len());
+    let width = limit_width.max().unwrap_or(0).max(6);
+    let name = |limit: &str, tso: &str| format!("{limit:<width$}  {tso:<3}");
+    let mut lines = vec![name("limit", "TSO"), name("", ""), "-".repeat(width + 5)];
+    for row in rows {
+        let limit = row.limit.to_string();
+        lines.push(name(&limit, if row.tso { "on" } else { "off" }));
+        if is_published && Published::of(&row.case()).is_some() {
+            lines.push(format!("{:<1$}", "  published", width + 5));
+        }
+    }
+    lines
+}
+
+/// The first four, with their names, are 80 columns wide.
+fn groups() -> [Group; 9] {
+    [
+        Group {
+            published: |published| {
+                let [low, high] = published.ring_bytes;
+                let bytes = if low == high {
+                    kilo(low)
+                } else {
+                    format!("{} to {}", kilo(low), kilo(high))
+                };
+                format!("{bytes:^31}")
+            },
+            ..Group::new(
+                ["bytes in the ring", "    p10     p50     p90     max"],
+                |row| {
+                    let bytes = &row.inflight_bytes;
+                    let all = [bytes.p10, bytes.p50, bytes.p90, bytes.max];
+                    all.map(|bytes| format!("{:>7}", kilo(bytes))).join(" ")
+                },
+            )
+        },
+        Group::new(["limit", "   p50"], |row| {
+            row.limit_bytes_p50.map_or_else(|| "-".to_owned(), kilo)
+        }),
+        Group::new(["waiting", "  p50   max"], |row| {
+            let waiting = &row.waiting_packets;
+            format!("{:>5} {:>5}", waiting.p50, waiting.max)
+        }),
+        Group {
+            published: |published| published.rr_tps.to_string(),
+            ..Group::new(["trans-", "actions/s"], |row| format!("{:.1}", row.rr_tps))
+        },
+        Group::new(["latency", "    p50     p99"], |row| {
+            let latency = &row.rr_latency_us;
+            format!("{:>7} {:>7}", time(latency.p50), time(latency.p99))
+        }),
+        Group::new(["goodput", " Mbit/s"], |row| {
+            (row.goodput_bps / 1_000_000).to_string()
+        }),
+        Group::new(["CPU", "   %"], |row| {
+            row.cpu_percent
+                .map_or_else(|| "-".to_owned(), |percent| format!("{percent:.0}"))
+        }),
+        Group::new(["packets", "drops  marks resent"], |row| {
+            format!("{:>5} {:>6} {:>6}", row.drops, row.marks, row.retransmits)
+        }),
+        Group::new(["timers", "late p99"], |row| {
+            row.timers_late_us
+                .map_or_else(|| "-".to_owned(), |late| time(late.p99))
+        }),
+    ]
+}
+
+/// The course of a row, with the most of it before. The ring is drawn on the scale of the fullest ring with the same TSO
 /// setting, so that what the limit takes away is seen; the limit on its own.
 fn curves(row: &Row, rows: &[Row]) -> String {
     let Curve {
@@ -82,17 +163,14 @@ fn curves(row: &Row, rows: &[Row]) -> String {
         .max()
         .unwrap_or(0);
     let drawn = sparkline(in_flight_bytes, fullest);
-    let mut text = format!(
-        "  in ring {drawn} up to {}\n",
-        kilo(largest(in_flight_bytes))
-    );
+    let mut text = format!("in ring {:>7} {drawn}\n", kilo(largest(in_flight_bytes)));
     if row.limit_bytes_p50.is_some() {
         let highest = largest(limit);
         let _ = writeln!(
             text,
-            "  limit   {} up to {}",
-            sparkline(limit, highest),
-            kilo(highest)
+            "limit   {:>7} {}",
+            kilo(highest),
+            sparkline(limit, highest)
         );
     }
     text

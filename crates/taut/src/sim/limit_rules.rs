@@ -6,18 +6,20 @@ use std::process::ExitCode;
 use clap::Args;
 use taut_path::units;
 use taut_sim::results::Document;
-use taut_sim::scenario::limit_rules::{Compared, RuleName, Settings, Subject, names};
+use taut_sim::scenario::limit_rules::{Compared, RuleName, Settings, names};
 use taut_sim::scenario::quantity::Time;
-use taut_sim::scenario::registry::{DEFAULT_SEED, Scenario, ScenarioError};
+use taut_sim::scenario::registry::{DEFAULT_SEED, Scenario};
 
-use super::command::quoted;
-use super::limit_rules_show::{REMARK, charts, text};
+use super::limit_rules_show::{charts, remark, text};
 use super::options::Common;
-use super::output::{Form, Output};
-use super::progress::Progress;
+use super::output::Output;
 use super::rr_under_load::Traced;
-use crate::exit;
-use crate::report::page::Page;
+use crate::interrupt::Finished;
+use crate::output::Form;
+use crate::report::page::{Origin, Page};
+use crate::rr::command::quoted;
+use crate::talk::say;
+use crate::{exit, stdout};
 
 /// What `taut sim limit-rules` accepts.
 #[derive(Debug, Clone, Args)]
@@ -35,7 +37,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME", conflicts_with = "pattern")]
     pub only: Vec<String>,
 
-    /// Compare this rule only: off, fixed, dql, need, ladder, taut, 40k, 32p, or dql every 1ms; may
+    /// Compare this rule only: off, fixed, dql, need, taut, 40k, 32p, or dql every 1ms; may
     /// be given again
     #[arg(long, value_name = "RULE")]
     pub rule: Vec<RuleName>,
@@ -147,10 +149,10 @@ pub fn run_settings(
     if let Err(failed) = output.check(&traced) {
         return failed;
     }
-    let subjects = match settings.subjects(|warning| eprintln!("taut: {warning}")) {
+    let subjects = match settings.subjects(|warning| say!("taut: {warning}")) {
         Ok(subjects) => subjects,
         Err(error) => {
-            eprintln!("taut: {error}");
+            say!("taut: {error}");
             let code = if error.is_io() {
                 exit::FAILED
             } else {
@@ -159,43 +161,44 @@ pub fn run_settings(
             return ExitCode::from(code);
         }
     };
-    match compared(settings, &subjects, seed) {
-        Ok((document, compared)) => {
-            let command = format!("{command} --seed {seed}");
-            output.emit(
-                form,
-                &document,
-                &traced,
-                || text(&document, &compared),
-                || html(&document, &compared, &command),
-            )
-        }
-        Err(error) => usage(&error.to_string()),
-    }
-}
-
-fn compared(
-    settings: &Settings,
-    subjects: &[Subject],
-    seed: u64,
-) -> Result<(Document, Vec<Compared>), ScenarioError> {
-    let mut progress = Progress::new();
-    let mut show = |what: &str, done, all| progress.show(what, done, all);
-    let (found, compared) = settings.found(subjects, seed, &mut show)?;
-    Ok((settings.document(seed, found), compared))
+    let compared: Finished<Compared> = Finished::new();
+    let ran = {
+        let (settings, compared) = (settings.clone(), compared.clone());
+        super::run(move |progress| {
+            settings.run_subjects(&subjects, seed, progress, &mut |one| {
+                compared.push(one);
+            })
+        })
+    };
+    let interrupt = match ran {
+        Ok(interrupt) => interrupt,
+        Err(failed) => return failed,
+    };
+    let compared = compared.take();
+    let mut document = settings.document(seed, Settings::found(&compared));
+    document.interrupted = interrupt.is_some();
+    let command = format!("{command} --seed {seed}");
+    output.emit(
+        form,
+        (&document, interrupt),
+        &traced,
+        || text(&document, &compared, stdout::columns()),
+        || html(&document, &compared, &command),
+    )
 }
 
 fn usage(message: &str) -> ExitCode {
-    eprintln!("taut: {message}");
+    say!("taut: {message}");
     ExitCode::from(exit::USAGE)
 }
 
 fn html(document: &Document, compared: &[Compared], command: &str) -> String {
     let page = Page {
         document,
+        origin: Origin::Simulated,
         about: Settings::ABOUT,
         charts: &charts(compared),
-        remark: Some(REMARK.to_owned()),
+        remark: Some(remark(compared)),
         command,
     };
     page.html()

@@ -6,45 +6,71 @@ use taut_sim::results::Document;
 use taut_sim::scenario::limit_rules::{Compared, NEED, Row};
 
 use crate::report::axis::Axis;
-use crate::report::chart::{Chart, Line};
+use crate::report::chart::{Chart, Line, Stroke};
+use crate::report::layout::{SPACES, side_by_side};
+use crate::report::limit_color::{NEUTRAL, limit_color};
 use crate::report::text::closing;
 
 /// What stands above the charts.
-pub const REMARK: &str = "Bars: the mean queue over that of the least fixed limit that keeps the \
+pub fn remark(compared: &[Compared]) -> String {
+    let left_out: Vec<&str> = rules(compared)
+        .into_iter()
+        .filter(|rule| !drawn(compared).contains(rule))
+        .collect();
+    let left_out = match left_out[..] {
+        [] => String::new(),
+        _ => format!(
+            " Not drawn, since they would dwarf the rest: {}.",
+            left_out.join(", ")
+        ),
+    };
+    format!("{REMARK}{left_out}")
+}
+
+const REMARK: &str = "Bars: the mean queue over that of the least fixed limit that keeps the \
     wire busy for the promised share of the time; 1 is as good as a limit gets that knows the \
     pattern beforehand. Below, for each pattern: what each interval between interrupts needs (the \
     most in each step), and the limits that the rules chose from it.";
 
-/// Rules that are drawn, and how each looks. `off` would dwarf the rest.
-const DRAWN: [(&str, usize); 4] = [("fixed", 0), ("dql", 1), ("need", 2), ("ladder", 3)];
-
-/// The rules that are drawn over time: the fixed limit is a line of its own.
-const NEED_LOOK: usize = 4;
-
 /// More patterns than this are not drawn over time.
 const MOST_OVER_TIME: usize = 23;
 
+/// More rules than this cannot be told apart.
+const MOST_RULES: usize = 8;
+
+/// The rules that were run, in their order.
+fn rules(compared: &[Compared]) -> Vec<&str> {
+    let mut rules: Vec<&str> = Vec::new();
+    for row in compared.iter().flat_map(|it| &it.rows) {
+        if !rules.contains(&row.rule.as_str()) {
+            rules.push(&row.rule);
+        }
+    }
+    rules
+}
+
+/// Those that are drawn: all but what is many times larger than the rest, unless there is nothing
+/// else.
+fn drawn(compared: &[Compared]) -> Vec<&str> {
+    let all = rules(compared);
+    let is_small = |rule: &&&str| **rule != "off" && !rule.contains(" every ");
+    let small: Vec<&str> = all.iter().filter(is_small).copied().collect();
+    let mut drawn = if small.is_empty() { all } else { small };
+    drawn.truncate(MOST_RULES);
+    drawn
+}
+
 /// The rows, grouped by pattern.
-pub fn text(document: &Document, compared: &[Compared]) -> String {
+pub fn text(document: &Document, compared: &[Compared], width: Option<usize>) -> String {
     let mut out = String::new();
     for Compared { rows, .. } in compared {
         if let Some(first) = rows.first() {
             push_head(&mut out, first);
         }
-        for row in rows {
-            push_row(&mut out, row);
-        }
+        out += &side_by_side(&columns(rows), 1, SPACES, width);
         out.push('\n');
     }
-    out.push_str(
-        "ratio: mean queue over that of fixed, the least fixed limit that keeps the promise; \
-         +- half a 95 % interval over the seeds\n\
-         busy: share of the time with something to send in which the wire was sending; least: of \
-         the seeds\n\
-         delay: what a packet of high priority would wait; lost: link time before the measured time\n\
-         up, down: the longest time to settle after a change\n",
-    );
-    out + &closing(&document.figures, document.seed, document.taut_version)
+    out + &closing(document, width)
 }
 
 fn push_head(out: &mut String, row: &Row) {
@@ -53,48 +79,64 @@ fn push_head(out: &mut String, row: &Row) {
     } else {
         String::new()
     };
-    // Writing to a String cannot fail, here and below.
+    // Writing to a String cannot fail.
     let _ = writeln!(out, "{}{seeds}", row.pattern.replace(char::is_control, " "));
-    let _ = writeln!(
-        out,
-        "  {:<15} {:>14} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>8} {:>8}",
-        "rule",
-        "ratio",
-        "busy %",
-        "least %",
-        "delay p50",
-        "p99 us",
-        "mean B",
-        "p99 B",
-        "limit B",
-        "lost us",
-        "up ms",
-        "down ms"
-    );
 }
 
-fn push_row(out: &mut String, row: &Row) {
-    let ratio = match (row.ratio, row.ratio_ci95) {
+type Cell = fn(&Row) -> String;
+
+fn columns(rows: &[Row]) -> Vec<Vec<String>> {
+    const CELLS: [(&str, Cell); 12] = [
+        ("  rule", |row| format!("  {}", row.rule)),
+        ("ratio", ratio),
+        ("busy %", |row| format!("{:.4}", row.utilisation * 100.0)),
+        ("least %", |row| {
+            format!("{:.4}", row.utilisation_least * 100.0)
+        }),
+        ("delay p50", |row| format!("{:.0}", row.hp_delay_us_p50)),
+        ("p99 us", |row| format!("{:.0}", row.hp_delay_us_p99)),
+        ("mean B", |row| format!("{:.0}", row.mean_bytes)),
+        ("p99 B", |row| format!("{:.0}", row.p99_bytes)),
+        ("limit B", limit),
+        ("lost us", |row| format!("{:.0}", row.learning_loss_us)),
+        ("up ms", |row| ms(row.settle_up_ms)),
+        ("down ms", |row| ms(row.settle_down_ms)),
+    ];
+    let column = |(at, (name, cell)): (usize, &(&str, Cell))| {
+        let cells: Vec<String> = std::iter::once((*name).to_owned())
+            .chain(rows.iter().map(cell))
+            .collect();
+        let width = cells.iter().map(|it| it.chars().count()).max().unwrap_or(0);
+        let aligned = |cell: String| {
+            if at == 0 {
+                format!("{cell:<width$}")
+            } else {
+                format!("{cell:>width$}")
+            }
+        };
+        cells.into_iter().map(aligned).collect()
+    };
+    CELLS.iter().enumerate().map(column).collect()
+}
+
+fn ratio(row: &Row) -> String {
+    match (row.ratio, row.ratio_ci95) {
         (Some(ratio), Some(ends)) => format!("{ratio:.3} +-{:.3}", (ends.1 - ends.0) / 2.0),
         (Some(ratio), None) => format!("{ratio:.3}"),
         (None, _) => "-".to_owned(),
-    };
-    let ms = |ms: Option<f64>| ms.map_or("-".to_owned(), |ms| format!("{ms:.1}"));
-    let _ = writeln!(
-        out,
-        "  {:<15} {ratio:>14} {:>9.4} {:>9.4} {:>9.0} {:>9.0} {:>9.0} {:>9.0} {:>9.0} {:>9.0} {:>8} {:>8}",
-        row.rule,
-        row.utilisation * 100.0,
-        row.utilisation_least * 100.0,
-        row.hp_delay_us_p50,
-        row.hp_delay_us_p99,
-        row.mean_bytes,
-        row.p99_bytes,
-        row.limit_bytes,
-        row.learning_loss_us,
-        ms(row.settle_up_ms),
-        ms(row.settle_down_ms)
-    );
+    }
+}
+
+/// Without a limit there is nothing to say.
+fn limit(row: &Row) -> String {
+    if row.rule == "off" {
+        return "-".to_owned();
+    }
+    format!("{:.0}", row.limit_bytes)
+}
+
+fn ms(ms: Option<f64>) -> String {
+    ms.map_or("-".to_owned(), |ms| format!("{ms:.1}"))
 }
 
 /// Ratios and losses as bars, then each pattern over time.
@@ -113,16 +155,22 @@ pub fn charts(compared: &[Compared]) -> Vec<Chart> {
             |row| (1.0 - row.utilisation) * 100.0,
         ),
     ];
-    charts.extend(compared.iter().take(MOST_OVER_TIME).map(over_time));
+    charts.extend(
+        compared
+            .iter()
+            .take(MOST_OVER_TIME)
+            .map(|one| over_time(one, compared)),
+    );
     charts
 }
 
 /// Patterns from left to right, in each a bar for each rule.
 fn bars(compared: &[Compared], title: &str, y: &str, value: fn(&Row) -> f64) -> Chart {
-    let width = 0.8 / DRAWN.len() as f64;
+    let drawn = drawn(compared);
+    let width = 0.8 / drawn.len().max(1) as f64;
     let mut highest: f64 = 0.0;
     let mut lines = Vec::new();
-    for (at, &(rule, look)) in DRAWN.iter().enumerate() {
+    for (at, &rule) in drawn.iter().enumerate() {
         let mut points = Vec::new();
         for (pattern, it) in compared.iter().enumerate() {
             let row = it.rows.iter().find(|row| row.rule == rule);
@@ -138,7 +186,8 @@ fn bars(compared: &[Compared], title: &str, y: &str, value: fn(&Row) -> f64) -> 
         }
         lines.push(Line {
             label: rule.to_owned(),
-            look,
+            color: limit_color(rule, rules(compared)),
+            stroke: Stroke::Solid,
             points,
         });
     }
@@ -156,27 +205,32 @@ fn bars(compared: &[Compared], title: &str, y: &str, value: fn(&Row) -> f64) -> 
     }
 }
 
-fn over_time(compared: &Compared) -> Chart {
-    let shown = &compared.shown;
+fn over_time(one: &Compared, compared: &[Compared]) -> Chart {
+    let shown = &one.shown;
     let end_s = shown.end_ns as f64 / 1e9;
-    let line = |label: &str, look, points: &[(u64, f64)]| Line {
+    let line = |label: &str, (color, stroke), points: &[(u64, f64)]| Line {
         label: label.to_owned(),
-        look,
+        color,
+        stroke,
         points: (points.iter().map(|&(ns, value)| (ns as f64 / 1e9, value)))
             // The last value holds to the end.
             .chain(points.last().map(|last| (end_s, last.1)))
             .collect(),
     };
-    let mut lines = vec![line(NEED, NEED_LOOK, &shown.need_bytes)];
-    for (rule, look) in DRAWN {
+    let mut lines = Vec::new();
+    if !shown.need_bytes.is_empty() {
+        lines.push(line(NEED, (NEUTRAL, Stroke::Pale), &shown.need_bytes));
+    }
+    for rule in drawn(compared) {
         let limit = (shown.limits.iter()).find(|(name, _)| name.to_string() == rule);
         if let Some((_, points)) = limit {
-            lines.push(line(rule, look, points));
+            let color = limit_color(rule, rules(compared));
+            lines.push(line(rule, (color, Stroke::Solid), points));
         }
     }
     let points = lines.iter().flat_map(|line| &line.points);
     let highest = points.map(|point| point.1).fold(0.0, f64::max);
-    let pattern = compared.rows.first().map_or("", |row| &row.pattern);
+    let pattern = one.rows.first().map_or("", |row| &row.pattern);
     Chart {
         title: format!("{pattern}: need and limits"),
         description: format!(

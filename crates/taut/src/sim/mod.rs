@@ -1,22 +1,24 @@
 //! Experiments in virtual time.
 
-mod command;
 pub mod limit_rules;
 mod limit_rules_show;
 pub mod options;
 mod output;
 pub mod predictions;
 mod progress;
-mod rr_charts;
 pub mod rr_under_load;
 mod scenario;
 
 use std::process::ExitCode;
 
 use options::{Scenario, Sim};
-use taut_sim::scenario::registry::{self, Entry};
+use taut_sim::scenario::registry::{self, Entry, ScenarioError};
 
-use crate::stdout;
+use crate::interrupt::{self, Interrupt};
+use crate::report::layout::fold;
+use crate::talk::say;
+use crate::{exit, stdout};
+use progress::Progress;
 
 /// `taut sim`.
 pub fn sim(sim: &Sim) -> ExitCode {
@@ -33,15 +35,39 @@ pub fn sim(sim: &Sim) -> ExitCode {
 /// `taut` alone: what it is about, in a second.
 pub fn first_look() -> ExitCode {
     let done = rr_under_load::published();
-    eprintln!(
-        "\nThis was simulated. The same live, with real TCP, as root: taut lab rr-under-load\n\
+    say!(
+        "\nThis was simulated. The same live, with real TCP, as root:\n  taut lab rr-under-load\n\
          More: taut --help"
     );
     done
 }
 
+/// Runs `work` with a progress line until it is done or interrupted, and says what interrupted it.
+fn run(
+    work: impl FnOnce(registry::Progress) -> Result<(), ScenarioError> + Send + 'static,
+) -> Result<Option<Interrupt>, ExitCode> {
+    let ran = interrupt::watch(move || {
+        let mut progress = Progress::new();
+        work(&mut |what, done, all| progress.show(what, done, all))
+    });
+    let (message, code) = match ran {
+        Ok(Ok(Ok(()))) => return Ok(None),
+        Ok(Err(interrupt)) => return Ok(Some(interrupt)),
+        Ok(Ok(Err(error))) => (error.to_string(), exit::USAGE),
+        Err(error) => (error.to_string(), exit::FAILED),
+    };
+    say!("taut: {message}");
+    Err(ExitCode::from(code))
+}
+
+/// Columns of a scenario's name in the list.
+const NAME_COLUMNS: usize = 17;
+
 fn list() -> ExitCode {
-    let line = |entry: &Entry| format!("{:<16} {}\n", entry.name, entry.about);
+    let line = |entry: &Entry| {
+        let line = format!("{:<16} {}", entry.name, entry.about);
+        fold(&line, NAME_COLUMNS, stdout::columns())
+    };
     let lines: String = registry::ALL.iter().map(line).collect();
     stdout::print(&lines)
 }

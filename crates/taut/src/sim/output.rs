@@ -1,8 +1,8 @@
-//! Where results go: stdout, and a report if one is wanted.
+//! What is wanted of a simulation besides its table.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -11,9 +11,11 @@ use taut_sim::results::Document;
 use taut_sim::scenario::quantity::Size;
 use taut_sim::scenario::tracing::TraceRowsError;
 
-use crate::report::csv::csv;
+use crate::exit;
+use crate::interrupt::{self, Interrupt};
+use crate::output::{self, Form, write_failed};
 use crate::report::file;
-use crate::{exit, stdout};
+use crate::talk::say;
 
 /// What is wanted besides the table.
 #[derive(Debug, Clone, Args)]
@@ -75,6 +77,10 @@ struct Bounded<'a> {
 
 impl Write for Bounded<'_> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        // Half a trace is none, so that nothing of it is left.
+        if interrupt::noted().is_some() {
+            return Err(io::Error::other("interrupted"));
+        }
         let left_bytes = self.left_bytes.checked_sub(buffer.len() as u64);
         self.left_bytes = left_bytes.ok_or_else(|| {
             io::Error::other(
@@ -99,30 +105,16 @@ pub trait Traceable {
     fn write(&self, part: &str, out: &mut dyn Write) -> Result<u64, TraceRowsError>;
 }
 
-/// What is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// For people.
-    Table,
-    /// One document.
-    Json,
-    /// The rows.
-    Csv,
-}
-
 impl Output {
     /// Fails before the run if a file's directory cannot be, or there is nothing to trace.
     pub fn check(&self, traceable: &dyn Traceable) -> Result<(), ExitCode> {
-        for (what, path) in [("report", &self.report), ("trace", &self.trace)] {
-            if let Some(path) = path {
-                file::check(path).map_err(|error| write_failed(what, path, &error))?;
-            }
-        }
+        output::check("report", self.report.as_deref())?;
+        output::check("trace", self.trace.as_deref())?;
         if self.trace.is_none() {
             return Ok(());
         }
         traceable.check(&self.trace_row).map_err(|error| {
-            eprintln!("taut: {error}");
+            say!("taut: {error}");
             ExitCode::from(exit::USAGE)
         })
     }
@@ -146,7 +138,7 @@ impl Output {
             buffered.flush()
         };
         file::replace_with(path, fill).map_err(|error| write_failed("trace", path, &error))?;
-        eprintln!("taut: wrote a trace of {bytes} bytes to {}", path.display());
+        say!("taut: wrote a trace of {bytes} bytes to {}", path.display());
         Ok(())
     }
 
@@ -159,49 +151,20 @@ impl Output {
         }
     }
 
-    /// Prints a document, for people as `text` has it, and writes the page that `html` makes.
+    /// Prints a document, for people as `text` has it, and writes the page that `html` makes. What
+    /// interrupted the run, if anything did, decides the exit code; then nothing is traced.
     pub fn emit(
         &self,
         form: Form,
-        document: &Document,
+        (document, interrupt): (&Document, Option<Interrupt>),
         traceable: &dyn Traceable,
         text: impl FnOnce() -> String,
         html: impl FnOnce() -> String,
     ) -> ExitCode {
-        let data = match form {
-            Form::Json => serde_json::to_string_pretty(document).map(|text| text + "\n"),
-            Form::Csv => Ok(csv(document)),
-            Form::Table => Ok(text()),
-        };
-        match data {
-            Ok(data) => self.emit_data(&data, traceable, html),
-            Err(error) => {
-                eprintln!("taut: {error}");
-                ExitCode::from(exit::FAILED)
-            }
+        let shown = output::emit(document, form, self.report.as_deref(), text, html);
+        match interrupt {
+            Some(interrupt) => output::interrupted(interrupt, document.rows.len(), shown),
+            None => self.write_trace(traceable).err().unwrap_or(shown),
         }
     }
-
-    fn emit_data(
-        &self,
-        data: &str,
-        traceable: &dyn Traceable,
-        html: impl FnOnce() -> String,
-    ) -> ExitCode {
-        let printed = stdout::print(data);
-        // The report is worth having even where stdout is full.
-        let reported = match &self.report {
-            Some(path) => {
-                file::replace(path, &html()).map_err(|error| write_failed("report", path, &error))
-            }
-            None => Ok(()),
-        };
-        let traced = self.write_trace(traceable);
-        reported.and(traced).err().unwrap_or(printed)
-    }
-}
-
-fn write_failed(what: &str, path: &Path, error: &io::Error) -> ExitCode {
-    eprintln!("taut: cannot write the {what} {}: {error}", path.display());
-    ExitCode::from(exit::FAILED)
 }

@@ -13,6 +13,7 @@ use taut_sim::scenario::registry;
 use super::progress::Progress;
 use crate::report::number::float;
 use crate::report::verdict::{Verdict, published};
+use crate::talk::say;
 use crate::{exit, stdout};
 
 /// What `taut predictions` accepts.
@@ -34,7 +35,7 @@ pub fn run(options: &Predictions) -> ExitCode {
     match whole_page(options) {
         Ok(page) => stdout::print(&page),
         Err(error) => {
-            eprintln!("taut: {error:#}");
+            say!("taut: {error:#}");
             ExitCode::from(exit::FAILED)
         }
     }
@@ -119,8 +120,10 @@ fn page(documents: &[(Document, &str)], live: &Live) -> String {
          Published figures beside what the simulator predicts with its defaults and, where the lab \
          can run the\nsame, what was found live on a two-core virtual machine. Made by \
          `scripts/predictions.sh`; do not edit.\n\n\
-         *met*: within a tenth of the published figure, or of the nearer end of its range. As many \
-         figures as\nconstants were chosen do not count as predicted.\n",
+         This page compares; it tests nothing. *within*: inside the published figure or range, or at \
+         most a tenth\naway. *outside*: farther, which says how far the model is from that machine. \
+         As many figures as constants\nwere chosen to meet do not count as predicted. Who published \
+         what: [sources.md](sources.md).\n",
     );
     for (document, remark) in documents {
         let verdict = Verdict::of(&document.figures);
@@ -151,9 +154,9 @@ fn line(figure: &Figure, live: Option<&f64>) -> String {
         live.map_or_else(String::new, |&value| float(value)),
         figure.unit,
         if figure.is_predicted() {
-            "met"
+            "within"
         } else {
-            "**missed**"
+            "outside"
         },
     )
 }
@@ -190,11 +193,11 @@ mod tests {
         let live = Live::from([("E1/x".to_owned(), 101.0), ("E1/y".to_owned(), 7.0)]);
         assert_eq!(
             line(&figure, live.get("E1/x")),
-            "| E1/x | 100 | 120 | 101 | bytes | **missed** |\n"
+            "| E1/x | 100 | 120 | 101 | bytes | outside |\n"
         );
         assert_eq!(
             line(&figure, None),
-            "| E1/x | 100 | 120 |  | bytes | **missed** |\n"
+            "| E1/x | 100 | 120 |  | bytes | outside |\n"
         );
     }
 }

@@ -4,20 +4,20 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Args, FromArgMatches};
-use taut_sim::results::Document;
-use taut_sim::scenario::registry::{DEFAULT_SEED, Scenario, ScenarioError};
+use taut_sim::scenario::registry::{DEFAULT_SEED, Scenario};
 use taut_sim::scenario::rr_under_load::{Ran, Settings};
 use taut_sim::scenario::tracing::{TraceRowsError, check_rows, trace_rows};
 
-use super::command;
-use super::output::{Form, Output, Traceable};
+use super::output::{Output, Traceable};
 use super::progress::Progress;
-use super::rr_charts;
-use crate::exit;
-use crate::report::page::Page;
-use crate::report::text::closing;
+use crate::interrupt::Finished;
+use crate::output::Form;
+use crate::report::page::Origin;
+use crate::rr::charts::Drawn;
 use crate::rr::experiment::Experiment;
-use crate::rr::table::table;
+use crate::rr::{command, page, table};
+use crate::talk::say;
+use crate::{exit, stdout};
 
 /// What `taut sim rr-under-load` accepts: settings other than those of its file.
 #[derive(Debug, Clone, Args)]
@@ -51,7 +51,7 @@ pub fn published() -> ExitCode {
 pub fn run(options: &Options) -> ExitCode {
     let Options { experiment, output } = options;
     let command = match Options::published() {
-        Ok(defaults) => command::rr_under_load(experiment, &defaults.experiment),
+        Ok(defaults) => command::line("taut sim rr-under-load", experiment, &defaults.experiment),
         Err(_) => "taut sim rr-under-load".to_owned(),
     };
     let form = output.form(experiment.json);
@@ -76,29 +76,36 @@ pub fn run_settings(
     if let Err(failed) = output.check(&traced) {
         return failed;
     }
-    match ran(settings, seed) {
-        Ok(ran) => {
-            let document = settings.document(seed, settings.found(&ran));
-            let command = format!("{command} --seed {seed}");
-            output.emit(
-                form,
-                &document,
-                &traced,
-                || text(settings, &ran, &document),
-                || html(settings, &ran, &document, &command),
-            )
-        }
-        Err(error) => {
-            eprintln!("taut: {error}");
-            ExitCode::from(exit::USAGE)
-        }
+    if let Err(message) = settings.validate() {
+        say!("taut: {message}");
+        return ExitCode::from(exit::USAGE);
     }
-}
-
-fn ran(settings: &Settings, seed: u64) -> Result<Vec<Ran>, ScenarioError> {
-    settings.validate().map_err(ScenarioError::Setting)?;
-    let mut progress = Progress::new();
-    settings.ran(seed, &mut |what, done, all| progress.show(what, done, all))
+    let finished: Finished<Ran> = Finished::new();
+    let ran = {
+        let (settings, finished) = (settings.clone(), finished.clone());
+        super::run(move |progress| settings.run_rows(seed, progress, &mut |ran| finished.push(ran)))
+    };
+    let interrupt = match ran {
+        Ok(interrupt) => interrupt,
+        Err(failed) => return failed,
+    };
+    let ran = finished.take();
+    let mut document = settings.document(seed, settings.found(&ran));
+    document.interrupted = interrupt.is_some();
+    let command = format!("{command} --seed {seed}");
+    let rows = settings.rows_of(&ran);
+    let is_published = settings.is_published();
+    output.emit(
+        form,
+        (&document, interrupt),
+        &traced,
+        || table::text(&document, &rows, is_published, stdout::columns()),
+        || {
+            let drawn: Vec<Drawn> = ran.iter().map(Drawn::of).collect();
+            let end_ns = settings.end_ns();
+            page::html(&document, Origin::Simulated, &drawn, end_ns, &command)
+        },
+    )
 }
 
 /// Settings whose rows can be traced.
@@ -117,21 +124,4 @@ impl<S: Scenario> Traceable for Traced<'_, S> {
         let mut show = |what: &str, done, all| progress.show(what, done, all);
         trace_rows(self.settings, self.seed, part, out, &mut show)
     }
-}
-
-fn text(settings: &Settings, ran: &[Ran], document: &Document) -> String {
-    let table = table(&settings.rows_of(ran), settings.is_published());
-    let closing = closing(&document.figures, document.seed, document.taut_version);
-    format!("{table}\n{closing}")
-}
-
-fn html(settings: &Settings, ran: &[Ran], document: &Document, command: &str) -> String {
-    let page = Page {
-        document,
-        about: Settings::ABOUT,
-        charts: &rr_charts::charts(ran, settings.end_ns()),
-        remark: Some(rr_charts::REMARK.to_owned()),
-        command,
-    };
-    page.html()
 }

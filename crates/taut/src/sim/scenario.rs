@@ -5,19 +5,20 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use taut_sim::results::Document;
-use taut_sim::scenario::registry::{self, Entry, Scenario};
+use taut_sim::scenario::registry::{self, Entry, Findings, Scenario};
 use taut_sim::scenario::tracing::TraceRowsError;
 use taut_sim::scenario::{limit_rules, rr_under_load};
 
-use super::command::quoted;
 use super::options::Common;
 use super::output::Traceable;
 use super::progress::Progress;
 use super::rr_under_load::run_settings;
-use crate::exit;
 use crate::report::chart::charts;
-use crate::report::page::Page;
+use crate::report::page::{Origin, Page};
 use crate::report::text::text;
+use crate::rr::command::quoted;
+use crate::talk::say;
+use crate::{exit, stdout};
 
 /// A scenario file is settings: what is longer is something else.
 const MOST_BYTES: u64 = 1 << 20;
@@ -35,7 +36,7 @@ pub fn run_file(path: &Path, options: &Common) -> ExitCode {
             run(&text, &command, options)
         }
         Err(error) => {
-            eprintln!("taut: cannot read {}: {error}", path.display());
+            say!("taut: cannot read {}: {error}", path.display());
             ExitCode::from(exit::FAILED)
         }
     }
@@ -74,21 +75,28 @@ fn run(file: &str, command: &str, options: &Common) -> ExitCode {
     if let Err(failed) = options.output.check(&traced) {
         return failed;
     }
-    let mut progress = Progress::new();
-    let found = registry::run(file, options.seed, &mut |what, done, all| {
-        progress.show(what, done, all);
-    });
-    drop(progress);
-    match found {
-        Ok(document) => options.output.emit(
-            form,
-            &document,
-            &traced,
-            || text(&document),
-            || html(&document, command),
-        ),
+    let found = Findings::default();
+    let ran = {
+        let (file, seed, found) = (file.to_owned(), options.seed, found.clone());
+        super::run(move |progress| registry::run_into(&file, seed, progress, &found))
+    };
+    let interrupt = match ran {
+        Ok(interrupt) => interrupt,
+        Err(failed) => return failed,
+    };
+    match registry::document(file, options.seed, found.found()) {
+        Ok(mut document) => {
+            document.interrupted = interrupt.is_some();
+            options.output.emit(
+                form,
+                (&document, interrupt),
+                &traced,
+                || text(&document, stdout::columns()),
+                || html(&document, command),
+            )
+        }
         Err(error) => {
-            eprintln!("taut: {error}");
+            say!("taut: {error}");
             ExitCode::from(exit::USAGE)
         }
     }
@@ -117,6 +125,7 @@ fn html(document: &Document, command: &str) -> String {
     let entry = registry::ALL.iter().find(|it| it.name == document.scenario);
     let page = Page {
         document,
+        origin: Origin::Simulated,
         about: entry.map_or("", |entry| entry.about),
         charts: &charts,
         remark: (left_out > 0).then(|| format!("{left_out} more charts are not drawn.")),

@@ -1,5 +1,6 @@
 //! All tests of the crate in one binary: linking is what they wait for.
 
+mod first_use;
 mod lab_dry_run;
 mod live_rr_under_load;
 mod live_two_threads;

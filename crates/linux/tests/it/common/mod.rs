@@ -112,7 +112,7 @@ impl Seen {
         if frame.len() > 1514 {
             self.super_packets.fetch_add(1, Ordering::Relaxed);
             let cut = header.segmentation(frame).is_some_and(|cut| {
-                cut.payload_bytes <= 1460 && (54..=114).contains(&cut.header_bytes)
+                cut.payload_bytes.get() <= 1460 && (54..=114).contains(&cut.header_bytes)
             });
             self.with_segmentation
                 .fetch_add(u64::from(cut), Ordering::Relaxed);

@@ -25,6 +25,7 @@ impl Fattest {
     }
 
     /// The weight of `flow` changes. Between two questions, each flow is noted at most once.
+    #[inline(never)]
     pub fn note(&mut self, flow: u32) {
         self.changed.push(flow);
     }

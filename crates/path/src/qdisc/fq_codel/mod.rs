@@ -1,156 +1,40 @@
 //! A queue for each flow, served in turn, with CoDel on each (RFC 8290).
 
 mod fattest;
+mod flow;
+mod packet_store;
 mod settings;
-mod slab;
+mod turn;
 
 use alloc::vec::Vec;
 
-use super::codel_state::{CodelConfig, CodelState, Waiting};
-use super::{Backlog, Qdisc};
+use super::codel_state::{CodelRule, Waiting};
+use super::{Backlog, Burst, Qdisc};
 use crate::packet::{DropReason, Packet, PacketSink};
 use fattest::Fattest;
-use slab::{Line, NONE, Slab, weight};
+use flow::{Flow, FlowList, prefetch};
+use packet_store::{NONE, PacketStore};
+use settings::MAX_FLOWS;
+use turn::{FlowQueue, Held, Turn};
 
+pub use settings::FqCodelConfig;
 pub(super) use settings::FqCodelSettings;
 
 /// Packets dropped at once from the flow that is too long, at most: finding it is the dear part.
 const MAX_BULK_DROP_PACKETS: u32 = 64;
-
-/// The most flows that can be told apart.
-const MAX_FLOWS: u32 = 65_536;
-
-/// What FQ-CoDel is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FqCodelConfig {
-    /// Packets of all flows together.
-    pub limit_packets: u32,
-    /// Queues that flows are hashed to, 1 to 65,536; what is outside counts as the nearest.
-    pub flows: u32,
-    /// Bytes that each flow may send in its turn, at least 1: less would be no turn at all.
-    pub quantum_bytes: u32,
-    /// Memory that the packets may hold together.
-    pub memory_limit_bytes: u64,
-    /// Which flows share a queue depends on this.
-    pub seed: u32,
-    /// What each queue is held to.
-    pub codel: CodelConfig,
-}
-
-impl Default for FqCodelConfig {
-    /// What RFC 8290 and `tc` choose.
-    fn default() -> Self {
-        Self {
-            limit_packets: 10_240,
-            flows: 1024,
-            // A full Ethernet frame without its check sequence.
-            quantum_bytes: 1514,
-            memory_limit_bytes: 32 << 20,
-            seed: 0,
-            codel: CodelConfig {
-                ecn: true,
-                ..CodelConfig::default()
-            },
-        }
-    }
-}
 
 /// `fq_codel`: flows are served in turn, those that begin to send first.
 #[derive(Debug)]
 pub struct FqCodel {
     flows: Vec<Flow>,
     /// Flows that began to send and have not used up their first quantum.
-    new: List,
-    old: List,
-    slab: Slab,
+    new: FlowList,
+    old: FlowList,
+    store: PacketStore,
     held: Held,
     fattest: Fattest,
+    codel: CodelRule,
     config: FqCodelConfig,
-}
-
-/// What all flows hold together.
-#[derive(Debug, Default)]
-struct Held {
-    backlog: Backlog,
-    memory_bytes: u64,
-}
-
-/// A flow fills one cache line: whatever happens to it touches one.
-#[derive(Debug, Default)]
-#[repr(align(64))]
-struct Flow {
-    line: Line,
-    codel: CodelState,
-    /// Bytes that it may still send in this turn; negative after a packet that took more.
-    credit_bytes: i64,
-    /// The flow behind it in its list.
-    next: u32,
-    /// Whether it is in a list: it has packets, or had some a moment ago.
-    listed: bool,
-    /// Whether its weight is noted as changed.
-    noted: bool,
-}
-
-const _: () = assert!(size_of::<Flow>() == 64);
-
-/// A list of flows, each linked to the next.
-#[derive(Debug)]
-struct List {
-    first: u32,
-    last: u32,
-}
-
-impl List {
-    const EMPTY: Self = Self {
-        first: NONE,
-        last: NONE,
-    };
-
-    fn push(&mut self, flows: &mut [Flow], index: u32) {
-        flows[index as usize].next = NONE;
-        match flows.get_mut(self.last as usize) {
-            Some(last) => last.next = index,
-            None => self.first = index,
-        }
-        self.last = index;
-    }
-
-    /// Takes the first away.
-    fn pop(&mut self, flows: &[Flow]) {
-        if let Some(first) = flows.get(self.first as usize) {
-            self.first = first.next;
-        }
-        if self.first == NONE {
-            self.last = NONE;
-        }
-    }
-}
-
-/// The packets of one flow.
-struct FlowQueue<'a> {
-    line: &'a mut Line,
-    slab: &'a mut Slab,
-    held: &'a mut Held,
-}
-
-impl Waiting for FlowQueue<'_> {
-    #[inline]
-    fn oldest(&mut self) -> Option<(&mut Packet, u64)> {
-        self.slab.oldest(self.line)
-    }
-
-    #[inline]
-    fn pop(&mut self) -> Option<Packet> {
-        let packet = self.slab.pop(self.line)?;
-        self.held.backlog.remove(&packet);
-        self.held.memory_bytes -= u64::from(packet.charge_bytes());
-        Some(packet)
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.line.bytes
-    }
 }
 
 impl FqCodel {
@@ -159,12 +43,13 @@ impl FqCodel {
         let flows = config.flows.clamp(1, MAX_FLOWS) as usize;
         Self {
             flows: (0..flows).map(|_| Flow::default()).collect(),
-            new: List::EMPTY,
-            old: List::EMPTY,
+            new: FlowList::EMPTY,
+            old: FlowList::EMPTY,
             // One more: a packet is kept before room is made for it.
-            slab: Slab::new(super::capacity(config.limit_packets) + 1),
+            store: PacketStore::new(super::capacity(config.limit_packets) + 1),
             held: Held::default(),
             fattest: Fattest::new(flows),
+            codel: CodelRule::new(config.codel),
             config: FqCodelConfig {
                 quantum_bytes: config.quantum_bytes.max(1),
                 ..config
@@ -183,18 +68,10 @@ impl FqCodel {
         ((u64::from(hash) * self.flows.len() as u64) >> 32) as u32
     }
 
-    /// Notes that the weight of a flow changes.
-    fn note(&mut self, index: u32) {
-        let flow = &mut self.flows[index as usize];
-        if !flow.noted {
-            flow.noted = true;
-            self.fattest.note(index);
-        }
-    }
-
     /// Why something has to go, if it has.
+    #[inline]
     fn excess(&self) -> Option<DropReason> {
-        if self.held.backlog.packets > u64::from(self.config.limit_packets) {
+        if self.held.packets > self.config.limit_packets {
             Some(DropReason::QueueFull)
         } else if self.held.memory_bytes > self.config.memory_limit_bytes {
             Some(DropReason::MemoryFull)
@@ -205,19 +82,20 @@ impl FqCodel {
 
     /// Drops from the head of the fattest flow, until half of it is gone or
     /// [`MAX_BULK_DROP_PACKETS`] are.
+    #[inline(never)]
     fn drop_from_fattest(&mut self, reason: DropReason, sink: &mut dyn PacketSink) {
         let flows = &mut self.flows;
         let index = self.fattest.find(|index| {
             let flow = &mut flows[index as usize];
             flow.noted = false;
-            flow.line.bytes
+            flow.packets.bytes()
         });
-        self.note(index);
         let flow = &mut self.flows[index as usize];
-        let keep_bytes = flow.line.bytes / 2;
+        flow.note(index, &mut self.fattest);
+        let keep_bytes = flow.packets.bytes() / 2;
         let mut queue = FlowQueue {
-            line: &mut flow.line,
-            slab: &mut self.slab,
+            list: &mut flow.packets,
+            store: &mut self.store,
             held: &mut self.held,
         };
         for _ in 0..MAX_BULK_DROP_PACKETS {
@@ -228,50 +106,24 @@ impl FqCodel {
             }
         }
         if queue.bytes() == 0 {
-            flow.codel.emptied();
+            flow.codel.forget();
         }
     }
 
-    /// Lets the flow at the head send, or gives it its turn later. `None` if it did not send.
-    fn serve(
+    /// Enqueues when more is to be done than to append: the flow begins to send, a slot is used for
+    /// the first time, or something has to go.
+    #[inline(never)]
+    fn put_and_make_room(
         &mut self,
         index: u32,
-        is_new: bool,
+        packet: Packet,
         now_ns: u64,
         sink: &mut dyn PacketSink,
-    ) -> Option<Packet> {
-        self.note(index);
+    ) {
         let flow = &mut self.flows[index as usize];
-        let mut queue = FlowQueue {
-            line: &mut flow.line,
-            slab: &mut self.slab,
-            held: &mut self.held,
-        };
-        let packet = flow
-            .codel
-            .dequeue(&self.config.codel, now_ns, &mut queue, sink);
-        if let Some(packet) = &packet {
-            flow.credit_bytes -= weight(packet) as i64;
-        } else if is_new {
-            // Not away yet: a flow that comes back at once would be new again, and others starve.
-            self.new.pop(&self.flows);
-            self.old.push(&mut self.flows, index);
-        } else {
-            flow.listed = false;
-            self.old.pop(&self.flows);
-        }
-        packet
-    }
-}
-
-impl Qdisc for FqCodel {
-    fn enqueue(&mut self, packet: Packet, now_ns: u64, sink: &mut dyn PacketSink) {
-        let index = self.queue_of(packet.flow);
-        self.note(index);
-        self.held.backlog.add(&packet);
-        self.held.memory_bytes += u64::from(packet.charge_bytes());
-        let flow = &mut self.flows[index as usize];
-        self.slab.push(&mut flow.line, packet, now_ns);
+        flow.note(index, &mut self.fattest);
+        self.held.add(&packet);
+        self.store.push(&mut flow.packets, packet, now_ns);
         if !flow.listed {
             flow.listed = true;
             flow.credit_bytes = self.config.quantum_bytes.into();
@@ -282,39 +134,146 @@ impl Qdisc for FqCodel {
         }
     }
 
-    fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
+    /// The flow at the head, and whether it is new.
+    #[inline(always)]
+    fn first(&self) -> (u32, bool) {
+        match self.new.first() {
+            NONE => (self.old.first(), false),
+            index => (index, true),
+        }
+    }
+
+    /// The next turn, if there is nothing to decide: at most one other ends before, and then there
+    /// is a packet that did not wait for long.
+    #[inline(always)]
+    fn plain_turn(&mut self, now_ns: u64) -> Option<Turn<'_>> {
+        let (mut index, is_new) = self.first();
+        if self.flows.get(index as usize)?.credit_bytes <= 0 {
+            if is_new {
+                return None;
+            }
+            self.flows[index as usize].credit_bytes += i64::from(self.config.quantum_bytes);
+            index = self.old.rotate(&mut self.flows);
+            prefetch(self.flows.get(index as usize)?, &self.flows, &self.store);
+            if self.flows[index as usize].credit_bytes <= 0 {
+                return None;
+            }
+        }
+        let flow = self.flows.get_mut(index as usize)?;
+        let since_ns = self.store.oldest_since_ns(&flow.packets)?;
+        if !flow.noted || !self.codel.is_short(since_ns, now_ns) {
+            return None;
+        }
+        flow.codel.forget();
+        Some(Turn {
+            flow,
+            store: &mut self.store,
+            held: &mut self.held,
+        })
+    }
+
+    /// The next turn that has a packet to send, with whatever has to be decided before that.
+    fn next_turn(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Turn<'_>> {
         loop {
-            let is_new = self.new.first != NONE;
-            let list = if is_new { &mut self.new } else { &mut self.old };
-            let index = list.first;
+            let (index, is_new) = self.first();
             let flow = self.flows.get_mut(index as usize)?;
             if flow.credit_bytes <= 0 {
                 flow.credit_bytes += i64::from(self.config.quantum_bytes);
-                list.pop(&self.flows);
-                self.old.push(&mut self.flows, index);
+                self.end_turn(index, is_new);
                 continue;
             }
-            let packet = self.serve(index, is_new, now_ns, sink);
-            if packet.is_some() {
-                return packet;
+            flow.note(index, &mut self.fattest);
+            let mut queue = FlowQueue {
+                list: &mut flow.packets,
+                store: &mut self.store,
+                held: &mut self.held,
+            };
+            flow.codel.judge(&self.codel, now_ns, &mut queue, sink);
+            if !flow.packets.is_empty() {
+                return self.turn_of(index);
+            }
+            self.end_empty_turn(index, is_new);
+        }
+    }
+
+    #[inline(always)]
+    fn turn_of(&mut self, index: u32) -> Option<Turn<'_>> {
+        Some(Turn {
+            flow: self.flows.get_mut(index as usize)?,
+            store: &mut self.store,
+            held: &mut self.held,
+        })
+    }
+
+    /// The turn of the flow at `index`, the first of its list, ends: others come first.
+    #[inline(always)]
+    fn end_turn(&mut self, index: u32, is_new: bool) {
+        let list = if is_new { &mut self.new } else { &mut self.old };
+        list.pop(&mut self.flows[index as usize]);
+        self.old.push(&mut self.flows, index);
+    }
+
+    /// The turn of the flow at `index`, the first of its list, ends because it has no packet.
+    #[inline(never)]
+    fn end_empty_turn(&mut self, index: u32, is_new: bool) {
+        if is_new {
+            // Not away yet: a flow that comes back at once would be new again, and others starve.
+            self.end_turn(index, is_new);
+        } else {
+            let flow = &mut self.flows[index as usize];
+            flow.listed = false;
+            self.old.pop(flow);
+        }
+    }
+}
+
+impl Qdisc for FqCodel {
+    fn enqueue(&mut self, packet: Packet, now_ns: u64, sink: &mut dyn PacketSink) {
+        let index = self.queue_of(packet.flow);
+        let has_room = self.store.has_free_slot() && self.accepts(&packet);
+        match self.flows.get_mut(index as usize) {
+            Some(flow) if has_room && flow.noted && flow.listed => {
+                self.held.add(&packet);
+                self.store.push(&mut flow.packets, packet, now_ns);
+            }
+            _ => self.put_and_make_room(index, packet, now_ns, sink),
+        }
+    }
+
+    fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
+        if let Some(turn) = self.plain_turn(now_ns) {
+            return turn.send();
+        }
+        self.next_turn(now_ns, sink)?.send()
+    }
+
+    fn dequeue_burst(&mut self, now_ns: u64, burst: &mut dyn Burst) {
+        loop {
+            let packet = match self.plain_turn(now_ns) {
+                Some(turn) => turn.send(),
+                None => self.next_turn(now_ns, burst).and_then(Turn::send),
+            };
+            let Some(packet) = packet else { break };
+            if !burst.push(packet) {
+                break;
             }
         }
     }
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
         let lists = [
-            core::mem::replace(&mut self.new, List::EMPTY),
-            core::mem::replace(&mut self.old, List::EMPTY),
+            core::mem::replace(&mut self.new, FlowList::EMPTY),
+            core::mem::replace(&mut self.old, FlowList::EMPTY),
         ];
         for mut list in lists {
-            while list.first != NONE {
-                let index = list.first;
-                list.pop(&self.flows);
-                self.note(index);
+            while list.first() != NONE {
+                let index = list.first();
                 let flow = &mut self.flows[index as usize];
+                list.pop(flow);
+                flow.note(index, &mut self.fattest);
                 flow.listed = false;
-                flow.codel.emptied();
-                while let Some(packet) = self.slab.pop(&mut flow.line) {
+                flow.codel.forget();
+                while let Some(packet) = self.store.pop(&mut flow.packets, |_| ()) {
                     gone(packet);
                 }
             }
@@ -323,12 +282,15 @@ impl Qdisc for FqCodel {
     }
 
     fn accepts(&self, packet: &Packet) -> bool {
-        self.held.backlog.packets < u64::from(self.config.limit_packets)
+        self.held.packets < self.config.limit_packets
             && self.held.memory_bytes + u64::from(packet.charge_bytes())
                 <= self.config.memory_limit_bytes
     }
 
     fn backlog(&self) -> Backlog {
-        self.held.backlog
+        Backlog {
+            packets: self.held.packets.into(),
+            bytes: self.held.bytes,
+        }
     }
 }

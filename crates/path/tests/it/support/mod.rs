@@ -271,6 +271,23 @@ impl PacketSink for Books {
     }
 }
 
+/// splitmix64: the same numbers on every machine.
+pub struct Random(pub u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}
+
 /// A plain packet.
 pub fn packet(frame: u32, bytes: u32) -> Packet {
     Packet::new(Frame::new(frame), bytes)

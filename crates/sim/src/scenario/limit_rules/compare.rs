@@ -19,8 +19,9 @@ pub struct Compared {
     pub shown: Shown,
 }
 
-/// Compares `rules` on `subjects`, with `seeds` seeds from `seed` on. Each pattern of each seed is
-/// a job of its own, and as many run at a time as there are cores: who runs it changes nothing.
+/// Compares `rules` on `subjects`, with `seeds` seeds from `seed` on, and gives what was found on
+/// each to `compared`, in their order and as soon as it is there. Each pattern of each seed is a job
+/// of its own, and as many run at a time as there are cores: who runs it changes nothing.
 ///
 /// # Errors
 /// If a rule cannot be set up.
@@ -30,20 +31,28 @@ pub fn compare(
     seed: u64,
     seeds: u32,
     progress: Progress,
-) -> Result<Vec<Compared>, ScenarioError> {
+    compared: &mut dyn FnMut(Compared),
+) -> Result<(), ScenarioError> {
     let jobs: Vec<Job> = subjects
         .iter()
         .flat_map(|subject| (0..subject.seeds(seeds)).map(move |number| Job { subject, number }))
         .collect();
-    let mut found = run_all(&jobs, progress, |job| job.run(rules, seed))?.into_iter();
-    Ok(subjects
-        .iter()
-        .map(|subject| {
-            let of_subject: Vec<Done> =
-                (found.by_ref().take(subject.seeds(seeds) as usize)).collect();
-            Compared::new(subject.name(), rules, of_subject)
-        })
-        .collect())
+    let mut done: Vec<Option<Done>> = jobs.iter().map(|_| None).collect();
+    let (mut left, mut first) = (subjects.iter().peekable(), 0);
+    let run = |job: &Job| job.run(rules, seed);
+    run_all(&jobs, progress, run, &mut |index, one| {
+        done[index] = Some(one);
+        while let Some(subject) = left.peek() {
+            let of_subject = &mut done[first..first + subject.seeds(seeds) as usize];
+            if of_subject.iter().any(Option::is_none) {
+                break;
+            }
+            let of_subject = of_subject.iter_mut().filter_map(Option::take).collect();
+            compared(Compared::new(subject.name(), rules, of_subject));
+            first += subject.seeds(seeds) as usize;
+            left.next();
+        }
+    })
 }
 
 /// One pattern of one seed.
@@ -79,7 +88,7 @@ impl Job<'_> {
                 rule => rule.observe(ground, fixed_bytes)?,
             };
             if let (Some(shown), Some(seen)) = (&mut shown, &seen) {
-                shown.add(*rule, seen);
+                shown.add(rule.clone(), seen);
             }
             outcomes.push(seen.map(|seen| Outcome::new(ground, &seen, fixed.as_ref())));
         }
@@ -91,7 +100,7 @@ impl Compared {
     fn new(name: &str, rules: &[RuleName], mut seeds: Vec<Done>) -> Self {
         let row = |(index, rule): (usize, &RuleName)| {
             let of_rule = seeds.iter().filter_map(|it| it.outcomes[index].clone());
-            Row::new(name, *rule, &of_rule.collect::<Vec<_>>())
+            Row::new(name, rule, &of_rule.collect::<Vec<_>>())
         };
         Self {
             rows: rules.iter().enumerate().filter_map(row).collect(),
@@ -102,15 +111,15 @@ impl Compared {
     }
 }
 
-/// Runs every job on all cores and gives what came of them in their order.
+/// Runs every job on all cores and gives what came of each, with its number, to `done`.
 fn run_all<'a>(
     jobs: &[Job<'a>],
     progress: Progress,
     run: impl Fn(&Job<'a>) -> Result<Done, ScenarioError> + Sync,
-) -> Result<Vec<Done>, ScenarioError> {
+    done: &mut dyn FnMut(usize, Done),
+) -> Result<(), ScenarioError> {
     let next = AtomicUsize::new(0);
     let (send, results) = mpsc::channel();
-    let mut done: Vec<Option<Done>> = jobs.iter().map(|_| None).collect();
     let cores = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         for _ in 0..cores.min(jobs.len()) {
@@ -132,8 +141,8 @@ fn run_all<'a>(
         for (count, (index, result)) in (1..).zip(results) {
             let name = jobs[index].subject.name();
             progress(&format!("{name}, and others"), count, all);
-            done[index] = Some(result?);
+            done(index, result?);
         }
-        Ok(done.into_iter().flatten().collect())
+        Ok(())
     })
 }

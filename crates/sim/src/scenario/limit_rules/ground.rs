@@ -1,16 +1,17 @@
 //! What the rules run on: a subject of one seed.
 
-use taut_path::limit::{Fixed, Limit};
+use taut_path::limit::Fixed;
 
 use super::show::{Points, need_over_time};
 use super::tcp_load::TcpLoad;
-use crate::pattern::{self, Detail, Pattern, RunError, Seen};
+use crate::lane::Rule;
+use crate::pattern::{self, Detail, Pattern, Seen};
 use crate::scenario::registry::ScenarioError;
 
 /// Something that a rule can be run on.
 pub(super) trait Ground {
-    /// Runs it with `limit`.
-    fn observe<L: Limit + Copy>(&self, limit: L) -> Result<Seen, ScenarioError>;
+    /// Runs it with `rule`.
+    fn observe(&self, rule: &Rule) -> Result<Seen, ScenarioError>;
 
     /// Runs it where only the ring holds the queue back.
     fn observe_off(&self) -> Result<Seen, ScenarioError>;
@@ -40,16 +41,20 @@ pub(super) enum AnyGround {
 }
 
 impl Ground for Pattern {
-    fn observe<L: Limit + Copy>(&self, limit: L) -> Result<Seen, ScenarioError> {
-        pattern::observe(self, limit, Detail::FULL).map_err(refused)
+    fn observe(&self, rule: &Rule) -> Result<Seen, ScenarioError> {
+        let detail = Detail {
+            cadence_ns: rule.cadence_ns,
+            ..Detail::FULL
+        };
+        Ok(pattern::observe(self, rule.limit.clone(), detail)?)
     }
 
     fn observe_off(&self) -> Result<Seen, ScenarioError> {
-        pattern::observe(self, Fixed::off(), Detail::OFF).map_err(refused)
+        Ok(pattern::observe(self, Fixed::off(), Detail::OFF)?)
     }
 
     fn least_fixed(&self) -> Result<Option<u32>, ScenarioError> {
-        pattern::least_fixed(self).map_err(refused)
+        Ok(pattern::least_fixed(self)?)
     }
 
     fn promise(&self) -> f64 {
@@ -67,8 +72,4 @@ impl Ground for Pattern {
     fn end_ns(&self) -> u64 {
         self.end_ns
     }
-}
-
-fn refused(error: RunError) -> ScenarioError {
-    ScenarioError::Setting(error.to_string())
 }

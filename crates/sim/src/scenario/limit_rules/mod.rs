@@ -5,6 +5,7 @@ mod ground;
 mod row;
 mod rule;
 mod show;
+mod summary;
 mod tcp_load;
 
 use std::fmt;
@@ -15,10 +16,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::quantity::{Time, check};
-use super::registry::{Found, Progress, Scenario, ScenarioError};
+use super::registry::{Findings, Found, Progress, Scenario, ScenarioError};
 use crate::pattern::families::{self, Times};
 use crate::pattern::read::{ReadError, read};
 use crate::pattern::{Pattern, published};
+use crate::results::Summary;
 
 pub use compare::{Compared, compare};
 use ground::AnyGround;
@@ -178,25 +180,32 @@ impl Settings {
         Ok(subjects)
     }
 
-    /// Compares the rules on `subjects`.
+    /// Compares the rules on `subjects`, and gives what was found on each to `compared`.
     ///
     /// # Errors
     /// If a rule cannot be set up.
-    pub fn found(
+    pub fn run_subjects(
         &self,
         subjects: &[Subject],
         seed: u64,
         progress: Progress,
-    ) -> Result<(Found, Vec<Compared>), ScenarioError> {
-        let compared = compare(subjects, &self.rules, seed, self.seeds, progress)?;
-        let rows = compared.iter().flat_map(|it| &it.rows);
-        let rows = rows.map(|row| serde_json::to_value(row).unwrap_or_default());
-        let found = Found {
-            rows: rows.collect(),
-            ..Found::default()
-        };
-        Ok((found, compared))
+        compared: &mut dyn FnMut(Compared),
+    ) -> Result<(), ScenarioError> {
+        compare(subjects, &self.rules, seed, self.seeds, progress, compared)
     }
+
+    /// What was compared as the parts of a document.
+    pub fn found(compared: &[Compared]) -> Found {
+        let rows = compared.iter().flat_map(|it| &it.rows);
+        Found {
+            rows: rows.map(value).collect(),
+            ..Found::default()
+        }
+    }
+}
+
+fn value(row: &Row) -> serde_json::Value {
+    serde_json::to_value(row).unwrap_or_default()
 }
 
 fn find(name: &str) -> Option<&'static str> {
@@ -217,6 +226,39 @@ impl Scenario for Settings {
     const ABOUT: &'static str =
         "limit rules on completion patterns, beside the least fixed limit that is enough";
     const HAS_FIGURES: bool = false;
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        (
+            "rule",
+            "fixed is the least fixed number of bytes that keeps the promise, found afterwards",
+        ),
+        (
+            "ratio",
+            "mean bytes in the ring over those of fixed: 1 is as good as a limit that knew the \
+             pattern; ratio_ci95 and +- are its 95 % interval over the seeds",
+        ),
+        (
+            "utilisation (busy %)",
+            "share of the time with something to send in which the wire was sending; least: of the \
+             seeds",
+        ),
+        (
+            "hp_delay_us (delay)",
+            "what a packet of high priority would wait",
+        ),
+        (
+            "mean, p50, p99 bytes",
+            "bytes in the ring that the wire has not sent yet",
+        ),
+        ("limit_bytes", "the limit at the end"),
+        (
+            "learning_loss_us (lost)",
+            "link time lost before the measured time",
+        ),
+        (
+            "settle_up, settle_down",
+            "the longest time to settle after a change, in ms",
+        ),
+    ];
 
     fn validate(&self) -> Result<(), String> {
         check("seeds", self.seeds, 1, MAX_SEEDS)?;
@@ -235,9 +277,20 @@ impl Scenario for Settings {
         }
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
         let subjects = self.subjects(|_| {});
         let subjects = subjects.map_err(|error| ScenarioError::Setting(error.to_string()))?;
-        Ok(self.found(&subjects, seed, progress)?.0)
+        self.run_subjects(&subjects, seed, progress, &mut |compared| {
+            compared.rows.iter().for_each(|row| found.row(value(row)));
+        })
+    }
+
+    fn summary(rows: &[serde_json::Value]) -> Option<Summary> {
+        summary::of(rows)
     }
 }

@@ -76,7 +76,7 @@ pub struct Row {
 
 impl Row {
     /// Nothing if there are no outcomes.
-    pub(super) fn new(pattern: &str, rule: RuleName, outcomes: &[Outcome]) -> Option<Self> {
+    pub(super) fn new(pattern: &str, rule: &RuleName, outcomes: &[Outcome]) -> Option<Self> {
         let all = |value: fn(&Outcome) -> f64| -> Vec<f64> { outcomes.iter().map(value).collect() };
         let some = |value: fn(&Outcome) -> Option<f64>| -> Option<Vec<f64>> {
             outcomes.iter().map(value).collect()

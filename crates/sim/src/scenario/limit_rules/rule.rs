@@ -4,23 +4,24 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use taut_path::limit::{Dynamic, Fixed, Limit, LimitSpec, LimitUser, Utilisation};
-use taut_path::units;
+use taut_path::limit::{Ladder, Need, Utilisation};
+use taut_path::{AnyLimit, units};
 
 use super::ground::Ground;
+use crate::lane::Rule;
 use crate::pattern::Seen;
 use crate::scenario::quantity::Time;
 use crate::scenario::registry::ScenarioError;
 
 /// A rule, as it is spelled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleName {
     /// `fixed`: the least fixed limit that keeps the pattern's promise.
     Fixed,
     /// `dql every 1ms`: Linux's rule, which hears of completions only that often.
     DynamicEvery(Time),
     /// Whatever else can be chosen as a limit.
-    Spec(LimitSpec),
+    Limit(AnyLimit),
 }
 
 const EVERY: &str = "dql every ";
@@ -28,57 +29,44 @@ const EVERY: &str = "dql every ";
 /// The rules of a comparison, the worst first.
 pub(super) fn defaults() -> Vec<RuleName> {
     vec![
-        RuleName::Spec(LimitSpec::Off),
+        RuleName::Limit(AnyLimit::off()),
         RuleName::Fixed,
-        RuleName::Spec(LimitSpec::Dynamic),
+        RuleName::Limit(AnyLimit::dql()),
         RuleName::DynamicEvery(Time::us(200)),
         RuleName::DynamicEvery(Time::ms(1)),
-        RuleName::Spec(LimitSpec::Need),
-        RuleName::Spec(LimitSpec::LADDER),
-        RuleName::Spec(LimitSpec::TAUT),
+        RuleName::Limit(AnyLimit::new(Need::default())),
+        RuleName::Limit(AnyLimit::taut()),
     ]
 }
 
 impl RuleName {
     /// Runs `ground` with it; `fixed_bytes` is the yardstick.
     pub(super) fn observe(
-        self,
+        &self,
         ground: &impl Ground,
         fixed_bytes: Option<u32>,
     ) -> Result<Option<Seen>, ScenarioError> {
-        let watched = Watched(ground);
-        match (self, fixed_bytes) {
-            (Self::Fixed, None) => Ok(None),
-            (Self::Fixed, Some(bytes)) => watched.with(Fixed::bytes(bytes)).map(Some),
-            (Self::DynamicEvery(period), _) => {
-                let limit = Dynamic {
-                    cadence_ns: period.0,
-                    ..Dynamic::default()
-                };
-                watched.with(limit).map(Some)
-            }
-            (Self::Spec(LimitSpec::Off), _) => ground.observe_off().map(Some),
-            (Self::Spec(spec @ (LimitSpec::LADDER | LimitSpec::TAUT)), _) => {
-                // The ground says what is wanted of it, unless the rule was told.
-                let ppm = libm::round(ground.promise() * 1e6) as u32;
-                let wanted =
-                    Utilisation::from_ppm(ppm.clamp(Utilisation::LEAST_PPM, Utilisation::MOST_PPM));
-                let spec = spec.promising(wanted.unwrap_or_default());
-                spec.give_to(watched).map(Some)
-            }
-            (Self::Spec(spec), _) => spec.give_to(watched).map(Some),
-        }
+        let rule = match self {
+            Self::Fixed => match fixed_bytes {
+                Some(bytes) => Rule::bytes(bytes),
+                None => return Ok(None),
+            },
+            Self::DynamicEvery(period) => Rule::dql_every(period.0),
+            Self::Limit(limit) if limit.is_off() => return ground.observe_off().map(Some),
+            // The ground says what is wanted of it, unless the rule was told.
+            Self::Limit(limit) if *limit == AnyLimit::taut() => promising(ground.promise()).into(),
+            Self::Limit(limit) => limit.clone().into(),
+        };
+        ground.observe(&rule).map(Some)
     }
 }
 
-struct Watched<'a, G>(&'a G);
-
-impl<G: Ground> LimitUser for Watched<'_, G> {
-    type Output = Result<Seen, ScenarioError>;
-
-    fn with<L: Limit + Copy + 'static>(self, limit: L) -> Self::Output {
-        self.0.observe(limit)
-    }
+/// The rule that promises so much of the link's time, or what comes nearest.
+fn promising(utilisation: f64) -> AnyLimit {
+    let ppm = libm::round(utilisation * 1e6) as u32;
+    let ppm = ppm.clamp(Utilisation::LEAST_PPM, Utilisation::MOST_PPM);
+    let wanted = Utilisation::from_ppm(ppm).unwrap_or_default();
+    AnyLimit::new(Ladder::new(wanted))
 }
 
 impl fmt::Display for RuleName {
@@ -86,7 +74,7 @@ impl fmt::Display for RuleName {
         match self {
             Self::Fixed => f.write_str("fixed"),
             Self::DynamicEvery(period) => write!(f, "{EVERY}{period}"),
-            Self::Spec(spec) => spec.fmt(f),
+            Self::Limit(limit) => limit.fmt(f),
         }
     }
 }
@@ -102,7 +90,7 @@ impl FromStr for RuleName {
             let period = units::parse_time_ns(period).map_err(|error| error.to_string())?;
             return Ok(Self::DynamicEvery(Time(period)));
         }
-        let spec = text.parse().map(Self::Spec);
+        let spec = text.parse().map(Self::Limit);
         spec.map_err(|error: taut_path::limit::ParseLimitError| {
             format!("{error}; or fixed, the least fixed limit, or dql every 1ms")
         })

@@ -5,12 +5,12 @@
 //! sender that answers to what the queue does.
 
 use hdrhistogram::Histogram;
-use taut_path::limit::{Done, Fixed, Limit};
 use taut_path::qdisc::{BandLimit, PfifoFast};
-use taut_path::{DropReason, Packet, Probe};
+use taut_path::{DropReason, Event, Probe};
 
 use super::ground::Ground;
 use super::show::Points;
+use crate::lane::Rule;
 use crate::meter::histogram;
 use crate::nic::{InterruptRule, NicConfig};
 use crate::pattern::families::Times;
@@ -76,8 +76,8 @@ pub(super) struct TcpLoad {
 }
 
 /// One run.
-struct Ran<L: Limit> {
-    world: World<L, Watch>,
+struct Ran {
+    world: World<Watch>,
     /// Link time in bytes that the wire was busy for, in the measured time.
     wire_bytes: u64,
     /// The rest of what was seen.
@@ -93,24 +93,23 @@ impl TcpLoad {
             times,
             off_wire_bytes: 0,
         };
-        load.off_wire_bytes = load.run(Fixed::off())?.wire_bytes;
+        load.off_wire_bytes = load.run(&Rule::off())?.wire_bytes;
         Ok(load)
     }
 
     /// What was carried, as a share of what is carried without a limit.
-    fn utilisation<L: Limit>(&self, ran: &Ran<L>) -> f64 {
+    fn utilisation(&self, ran: &Ran) -> f64 {
         ran.wire_bytes as f64 / self.off_wire_bytes.max(1) as f64
     }
 
-    fn run<L: Limit + Copy>(&self, limit: L) -> Result<Ran<L>, ScenarioError> {
-        let world = self.world(limit);
-        let mut world = world.map_err(|error| ScenarioError::Setting(error.to_string()))?;
+    fn run(&self, rule: &Rule) -> Result<Ran, ScenarioError> {
+        let mut world = self.world(rule)?;
         let Times { warm_ns, end_ns } = self.times;
         // Moments to look at; any seed will do, and one seed looks at every rule alike.
         let mut random = SplitMix::new(1);
-        let learning_dry = look(&mut world, &mut random, 0, warm_ns).dry;
+        let learning_dry = look(&mut world, &mut random, 0, warm_ns)?.dry;
         let before_bytes = world.wire(CLIENT).time_bytes;
-        let looks = look(&mut world, &mut random, warm_ns, end_ns);
+        let looks = look(&mut world, &mut random, warm_ns, end_ns)?;
         Ok(Ran {
             wire_bytes: world.wire(CLIENT).time_bytes - before_bytes,
             world,
@@ -119,7 +118,7 @@ impl TcpLoad {
         })
     }
 
-    fn world<L: Limit + Copy>(&self, limit: L) -> Result<World<L, Watch>, WorldError> {
+    fn world(&self, rule: &Rule) -> Result<World<Watch>, WorldError> {
         let mut random = SplitMix::new(self.seed);
         let nic = NicConfig {
             interrupt: INTERRUPT,
@@ -134,8 +133,13 @@ impl TcpLoad {
         };
         let mut world = World::new(&config, |_| {
             let discipline = PfifoFast::new(DISCIPLINE_PACKETS, BandLimit::Each);
-            (Box::new(discipline) as _, limit, Watch::default())
+            (
+                Box::new(discipline) as _,
+                rule.limit.clone(),
+                Watch::default(),
+            )
         })?;
+        world.set_cadence_ns(rule.cadence_ns);
         let bulk = ConnectionConfig {
             tcp: TcpConfig {
                 super_packet: SuperPacket::Auto,
@@ -172,18 +176,18 @@ impl TcpLoad {
 }
 
 impl Ground for TcpLoad {
-    fn observe<L: Limit + Copy>(&self, limit: L) -> Result<Seen, ScenarioError> {
-        let ran = self.run(limit)?;
+    fn observe(&self, rule: &Rule) -> Result<Seen, ScenarioError> {
+        let ran = self.run(rule)?;
         Ok(ran.seen(self.utilisation(&ran)))
     }
 
     fn observe_off(&self) -> Result<Seen, ScenarioError> {
-        self.observe(Fixed::off())
+        self.observe(&Rule::off())
     }
 
     fn least_fixed(&self) -> Result<Option<u32>, ScenarioError> {
         least_multiple(STEP_BYTES, |bytes| {
-            let ran = self.run(Fixed::bytes(bytes))?;
+            let ran = self.run(&Rule::bytes(bytes))?;
             Ok(self.utilisation(&ran) >= UTILISATION)
         })
     }
@@ -206,7 +210,7 @@ impl Ground for TcpLoad {
     }
 }
 
-impl<L: Limit> Ran<L> {
+impl Ran {
     fn seen(&self, utilisation: f64) -> Seen {
         let (world, looks) = (&self.world, &self.looks);
         let mean = |sum_bytes: u64| sum_bytes as f64 / looks.count.max(1) as f64;
@@ -249,12 +253,12 @@ struct Looks {
 }
 
 /// Runs `world` from `from_ns` to `until_ns` and looks once in each [`LOOK_NS`].
-fn look<L: Limit>(
-    world: &mut World<L, Watch>,
+fn look(
+    world: &mut World<Watch>,
     random: &mut SplitMix,
     from_ns: u64,
     until_ns: u64,
-) -> Looks {
+) -> Result<Looks, WorldError> {
     let mut looks = Looks {
         count: 0,
         dry: 0,
@@ -268,7 +272,7 @@ fn look<L: Limit>(
         if at_ns >= until_ns {
             break;
         }
-        world.run_until(at_ns);
+        world.run_until(at_ns)?;
         let unsent_bytes = world.nic(CLIENT).bytes_to_send();
         let watch = world.probe(CLIENT);
         looks.count += 1;
@@ -278,8 +282,8 @@ fn look<L: Limit>(
         (looks.in_flight_bytes).saturating_record(watch.in_flight_bytes);
         looks.in_flight_sum_bytes += watch.in_flight_bytes;
     }
-    world.run_until(until_ns);
-    looks
+    world.run_until(until_ns)?;
+    Ok(looks)
 }
 
 /// What a look sees of a queue, and the course of its limit.
@@ -292,41 +296,27 @@ struct Watch {
 }
 
 impl Probe for Watch {
-    fn on_enqueue(&mut self, _now_ns: u64, _packet: &Packet) {
-        self.waiting_packets += 1;
-    }
-
-    fn on_dequeue(&mut self, _now_ns: u64, _packet: &Packet) {
-        self.waiting_packets -= 1;
-    }
-
-    fn on_drop(&mut self, _now_ns: u64, _packet: &Packet, reason: DropReason) {
-        // What cannot be counted was found to be so after it left the discipline.
-        if reason != DropReason::Uncountable {
-            self.waiting_packets -= 1;
-        }
-    }
-
-    fn on_sent(&mut self, _now_ns: u64, packet: &Packet) {
-        self.sent_packets += 1;
-        self.in_flight_bytes += u64::from(packet.wire_bytes);
-    }
-
-    fn on_completed(&mut self, _now_ns: u64, done: Done) {
-        self.in_flight_bytes -= u64::from(done.bytes);
-    }
-
-    fn on_limit(&mut self, now_ns: u64, limit: u32) {
-        if self.course.last().is_none_or(|&(_, last)| last != limit) {
-            self.course.push((now_ns, limit));
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Enqueued(_) => self.waiting_packets += 1,
+            // It was found to be so after it left the discipline.
+            Event::Dropped(_, DropReason::Uncountable) => {}
+            Event::Dequeued(_) | Event::Dropped(..) => self.waiting_packets -= 1,
+            Event::Sent(packet) => {
+                self.sent_packets += 1;
+                self.in_flight_bytes += u64::from(packet.wire_bytes());
+            }
+            Event::Completed(done) => self.in_flight_bytes -= u64::from(done.bytes),
+            Event::Limit(limit) if self.course.last().is_none_or(|&(_, last)| last != limit) => {
+                self.course.push((now_ns, limit));
+            }
+            _ => {}
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use taut_path::limit::{Dynamic, LimitSpec, LimitUser};
-
     use super::*;
     use crate::world::SERVER;
 
@@ -345,20 +335,10 @@ mod tests {
         TcpLoad::new(seed, times).unwrap()
     }
 
-    struct Observed<'a>(&'a TcpLoad);
-
-    impl LimitUser for Observed<'_> {
-        type Output = Seen;
-
-        fn with<L: Limit + Copy + 'static>(self, limit: L) -> Seen {
-            self.0.observe(limit).unwrap()
-        }
-    }
-
     #[test]
     fn what_is_sent_is_conserved_and_the_streams_lose() {
         let load = load(3);
-        let ran = load.run(Dynamic::default()).unwrap();
+        let ran = load.run(&Rule::dql()).unwrap();
         let seen = ran.seen(1.0);
         assert_eq!(seen.sent_packets, seen.freed_packets + seen.in_ring_packets);
         let drops = ran.world.dropped_packets(CLIENT);
@@ -391,13 +371,13 @@ mod tests {
         let bytes = u64::from(fixed_bytes);
         assert!(bytes <= need_bytes + LARGEST_BYTES, "{bytes}");
         assert!(bytes + LARGEST_BYTES >= need_bytes, "{bytes}");
-        let fixed = load.observe(Fixed::bytes(fixed_bytes)).unwrap();
+        let fixed = load.observe(&Rule::bytes(fixed_bytes)).unwrap();
         assert!(fixed.utilisation >= UTILISATION, "{}", fixed.utilisation);
         let off = load.observe_off().unwrap();
         assert_eq!(off.utilisation, 1.0);
         assert!(off.mean_bytes > 2.0 * fixed.mean_bytes);
-        for rule in [LimitSpec::Dynamic, LimitSpec::LADDER] {
-            let seen = rule.give_to(Observed(&load));
+        for rule in [Rule::dql(), Rule::taut()] {
+            let seen = load.observe(&rule).unwrap();
             let utilisation = seen.utilisation;
             assert!(
                 (0.99..1.002).contains(&utilisation),
@@ -406,7 +386,7 @@ mod tests {
             assert!(seen.mean_bytes < off.mean_bytes, "{rule}");
             assert!(seen.urgent_delay_p50_ns < off.urgent_delay_p50_ns, "{rule}");
         }
-        let starved = load.observe(Fixed::bytes(0)).unwrap();
+        let starved = load.observe(&Rule::bytes(0)).unwrap();
         assert!(
             starved.utilisation < 0.9 && starved.dry_ns > 0,
             "{starved:?}"
@@ -415,7 +395,7 @@ mod tests {
 
     #[test]
     fn seeds_differ_and_a_seed_gives_the_same_again() {
-        let mean_bytes = |seed| load(seed).observe(Fixed::bytes(30_000)).unwrap().mean_bytes;
+        let mean_bytes = |seed| load(seed).observe(&Rule::bytes(30_000)).unwrap().mean_bytes;
         assert_eq!(mean_bytes(1), mean_bytes(1));
         assert_ne!(mean_bytes(1), mean_bytes(2));
     }

@@ -3,21 +3,27 @@
 use std::fmt;
 use std::str::FromStr;
 
-use taut_path::LimitSpec;
+use taut_path::AnyLimit;
+use taut_path::limit::{Limit, Unit};
 
 /// One combination that is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
     /// What holds the queue back.
-    pub limit: LimitSpec,
+    pub limit: AnyLimit,
     /// The senders hand over super-packets.
     pub tso: bool,
 }
 
 impl Case {
     /// Whether a limit holds the queue back.
-    pub fn bql(self) -> bool {
-        self.limit != LimitSpec::Off
+    pub fn bql(&self) -> bool {
+        !self.limit.is_off()
+    }
+
+    /// Whether it is a limit in bytes, which can be held against the bytes in the ring.
+    pub fn limits_bytes(&self) -> bool {
+        self.bql() && self.limit.unit() == Unit::Bytes
     }
 }
 
@@ -27,7 +33,8 @@ const fn on_off(on: bool) -> &'static str {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "limit {}, TSO {}", self.limit, on_off(self.tso))
+        let limit = &self.limit;
+        write!(f, "limit {limit}, TSO {}", on_off(self.tso))
     }
 }
 
@@ -40,11 +47,12 @@ pub struct Only {
 
 impl Only {
     /// The wanted rows, in the order of the published table: without a limit, then with each of
-    /// `limits`, at first with super-packets.
-    pub fn cases(self, limits: &[LimitSpec]) -> Vec<Case> {
+    /// `limits` that is one, at first with super-packets.
+    pub fn cases(self, limits: &[AnyLimit]) -> Vec<Case> {
         let of_tso = |tso| {
-            let limits = std::iter::once(&LimitSpec::Off).chain(limits);
-            limits.map(move |&limit| Case { limit, tso })
+            let limits = limits.iter().filter(|limit| !limit.is_off()).cloned();
+            let limits = std::iter::once(AnyLimit::off()).chain(limits);
+            limits.map(move |limit| Case { limit, tso })
         };
         let wanted = |case: &Case| {
             self.bql.is_none_or(|on| on == case.bql()) && self.tso.is_none_or(|on| on == case.tso)

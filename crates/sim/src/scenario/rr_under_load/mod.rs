@@ -11,13 +11,11 @@ mod settings;
 use std::fmt;
 
 use hdrhistogram::Histogram;
-use taut_path::Probe;
-use taut_path::limit::{Limit, LimitSpec, LimitUser};
 use taut_path::qdisc::{self, ParseQdiscError};
-use taut_path::ring::DescriptorRule;
+use taut_path::{AnyLimit, Probe};
 
 use crate::meter::{Curve, Meter, Quantiles, Since};
-use crate::nic::{FinishedAt, Framing, InterruptRule, NicConfig};
+use crate::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
 use crate::tcp::{SuperPacket, TcpConfig};
 use crate::trace::{Recorder, Tracer};
 use crate::world::{
@@ -28,9 +26,11 @@ pub use case::{Case, Only, ParseOnlyError};
 #[cfg(feature = "scenario")]
 pub use published::{Published, figures, is_published};
 #[cfg(feature = "scenario")]
-pub use row::{Latency, Row, one_decimal, per_second};
+pub use row::{Latency, Lateness, Row, one_decimal, per_second};
 #[cfg(feature = "scenario")]
-pub use settings::{CADENCES, DURATIONS, RATES, RINGS, Ran, STREAMS, Settings, check_limits};
+pub use settings::{
+    CADENCES, DURATIONS, RATES, RINGS, Ran, STREAMS, Settings, check_cases, check_limits,
+};
 
 /// 14 bytes of Ethernet, 20 of IPv4, 32 of TCP with timestamps.
 pub(super) const HEADER_BYTES: u16 = 66;
@@ -62,7 +62,7 @@ pub const WARM_UP_NS: u64 = 2_000_000_000;
 const START_NS: u64 = 100_000_000;
 
 /// What is run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct RrUnderLoad<'a> {
     /// Bulk streams.
     pub streams: u32,
@@ -75,7 +75,7 @@ pub struct RrUnderLoad<'a> {
     /// The discipline, as `tc` spells it.
     pub qdisc: &'a str,
     /// What holds the queues of both hosts back.
-    pub limit: LimitSpec,
+    pub limit: AnyLimit,
     /// Whether senders hand down super-packets.
     pub tso: bool,
     /// The time of a transaction that is not spent in the device queue, in ns: [`HOSTS_NS`].
@@ -111,12 +111,12 @@ pub struct Outcome {
     pub retransmits: u64,
 }
 
-/// Why it could not be run.
+/// Why it could not be run to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunError {
     /// The discipline is not understood.
     Qdisc(ParseQdiscError),
-    /// A NIC or a queue cannot be made.
+    /// A NIC or a queue cannot be made, or a queue went wrong.
     World(WorldError),
 }
 
@@ -131,56 +131,33 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-impl LimitUser for &RrUnderLoad<'_> {
-    type Output = Result<Outcome, RunError>;
-
-    fn with<L: Limit + Copy + 'static>(self, limit: L) -> Self::Output {
-        self.run_with(limit)
-    }
-}
-
-struct Traced<'a, 'w> {
-    experiment: &'a RrUnderLoad<'a>,
-    recorder: &'a mut Recorder<'w>,
-}
-
-impl LimitUser for Traced<'_, '_> {
-    type Output = Result<(), RunError>;
-
-    fn with<L: Limit + Copy + 'static>(self, limit: L) -> Self::Output {
-        let probe = Tracer::of_client(self.recorder);
-        let mut world = self.experiment.world(limit, probe)?;
-        world.run_until(self.experiment.end_ns());
-        Ok(())
+impl From<WorldError> for RunError {
+    fn from(error: WorldError) -> Self {
+        Self::World(error)
     }
 }
 
 impl RrUnderLoad<'_> {
-    /// Runs it in virtual time.
-    ///
-    /// # Errors
-    /// If a setting cannot be.
-    pub fn run(&self) -> Result<Outcome, RunError> {
-        self.limit.give_to(self)
-    }
-
     /// Runs it again and records what happens at the bulk senders' queue.
     ///
     /// # Errors
-    /// If a setting cannot be.
+    /// If a setting cannot be, or a queue goes wrong.
     pub fn trace(&self, recorder: &mut Recorder<'_>) -> Result<(), RunError> {
-        self.limit.give_to(Traced {
-            experiment: self,
-            recorder,
-        })
+        let mut world = self.world(Tracer::of_client(recorder))?;
+        world.run_until(self.end_ns())?;
+        Ok(())
     }
 
-    fn run_with<L: Limit + Copy>(&self, limit: L) -> Result<Outcome, RunError> {
+    /// Runs it in virtual time.
+    ///
+    /// # Errors
+    /// If a setting cannot be, or a queue goes wrong.
+    pub fn run(&self) -> Result<Outcome, RunError> {
         let meter = |_| Meter::new(Since(self.warm_up_ns), 0, self.end_ns());
-        let mut world = self.world(limit, meter)?;
-        world.run_until(self.warm_up_ns);
+        let mut world = self.world(meter)?;
+        world.run_until(self.warm_up_ns)?;
         let before = world.arrived_bytes(SERVER);
-        world.run_until(self.end_ns());
+        world.run_until(self.end_ns())?;
         let meter = world.probe(CLIENT);
         Ok(Outcome {
             in_flight_bytes: meter.in_flight_bytes(),
@@ -196,7 +173,7 @@ impl RrUnderLoad<'_> {
     }
 
     /// The bulk streams and the one of requests, both ends.
-    fn retransmits<L: Limit>(&self, world: &World<L, Meter<Since>>) -> u64 {
+    fn retransmits(&self, world: &World<Meter<Since>>) -> u64 {
         let both = |connection| {
             let of = |host| world.report(connection, host).tcp.retransmissions;
             of(CLIENT) + of(SERVER)
@@ -209,11 +186,7 @@ impl RrUnderLoad<'_> {
         self.warm_up_ns + self.duration_ns
     }
 
-    fn world<L: Limit + Copy, P: Probe>(
-        &self,
-        limit: L,
-        mut probe: impl FnMut(usize) -> P,
-    ) -> Result<World<L, P>, RunError> {
+    fn world<P: Probe>(&self, mut probe: impl FnMut(usize) -> P) -> Result<World<P>, RunError> {
         qdisc::by_name(self.qdisc).map_err(RunError::Qdisc)?;
         let config = WorldConfig {
             nic: card(self.rate_bits_per_s, self.slots, self.cadence_ns, self.seed),
@@ -225,14 +198,14 @@ impl RrUnderLoad<'_> {
         let parts = |host| {
             // Understood a moment ago.
             let discipline = qdisc::by_name(self.qdisc).expect("the same text");
-            (discipline as _, limit, probe(host))
+            (discipline as _, self.limit.clone(), probe(host))
         };
-        let mut world = World::new(&config, parts).map_err(RunError::World)?;
+        let mut world = World::new(&config, parts)?;
         self.connect(&mut world);
         Ok(world)
     }
 
-    fn connect<L: Limit, P: Probe>(&self, world: &mut World<L, P>) {
+    fn connect<P: Probe>(&self, world: &mut World<P>) {
         let super_packet = if self.tso {
             SuperPacket::Fixed(SUPER_PACKET_BYTES)
         } else {

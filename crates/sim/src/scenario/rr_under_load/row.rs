@@ -2,18 +2,18 @@
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
-use taut_path::LimitSpec;
+use taut_path::AnyLimit;
 
 use super::Case;
 use crate::meter::{Curve, Quantiles};
 use crate::scenario::quantity::as_text;
 
 /// One combination of limit and TSO.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Row {
     /// What held the queue back.
     #[serde(serialize_with = "as_text::serialize")]
-    pub limit: LimitSpec,
+    pub limit: AnyLimit,
     /// Whether that was a limit.
     pub bql: bool,
     /// The senders handed over super-packets.
@@ -39,13 +39,19 @@ pub struct Row {
     pub marks: u64,
     /// What TCP sent again, both directions: segments live, packets simulated.
     pub retransmits: u64,
+    /// Times that the oldest bytes in flight were older than the threshold of the stall watch, both
+    /// directions. `None` where nobody watches: a simulated device stands still only when told to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<u64>,
+    /// How late the timers were that move the packets. `None` where time is virtual.
+    pub timers_late_us: Option<Lateness>,
     /// How bytes in the ring and the limit went.
     #[serde(skip)]
     pub curve: Curve,
 }
 
-/// The distribution of the latency of a request and its response, in us: so much of them took at
-/// most so long.
+/// The distribution of the latency of a request and its response, in us: `p99` is what 99 of 100
+/// do not exceed.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Latency {
     /// A tenth.
@@ -68,6 +74,30 @@ pub struct Latency {
     pub max: u64,
 }
 
+/// How late the moments came at which something was due, in us. What is late adds to every
+/// latency, and lets a ring run dry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Lateness {
+    /// Half of them were at most so late.
+    pub p50: u64,
+    /// All but a hundredth.
+    pub p99: u64,
+    /// All.
+    pub max: u64,
+}
+
+impl Lateness {
+    /// The distribution of what was recorded in ns.
+    pub fn of(late_ns: &Histogram<u64>) -> Self {
+        let us = |share| late_ns.value_at_quantile(share) / 1000;
+        Self {
+            p50: us(0.5),
+            p99: us(0.99),
+            max: late_ns.max() / 1000,
+        }
+    }
+}
+
 impl Latency {
     /// The distribution of what was recorded in ns.
     pub fn of(latency_ns: &Histogram<u64>) -> Self {
@@ -88,9 +118,9 @@ impl Latency {
 
 impl Row {
     /// Which row it is.
-    pub const fn case(&self) -> Case {
+    pub fn case(&self) -> Case {
         Case {
-            limit: self.limit,
+            limit: self.limit.clone(),
             tso: self.tso,
         }
     }

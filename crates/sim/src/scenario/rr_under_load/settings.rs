@@ -3,15 +3,14 @@
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
-use taut_path::limit::LimitSpec;
-use taut_path::qdisc;
+use taut_path::{AnyLimit, qdisc};
 
 use super::{
     Case, DELAY_NS, HOSTS_NS, Latency, Only, Outcome, Row, RrUnderLoad, WARM_UP_NS, figures,
     is_published, one_decimal, per_second,
 };
 use crate::scenario::quantity::{Rate, Time, as_text, as_texts, check};
-use crate::scenario::registry::{Found, Progress, Scenario, ScenarioError};
+use crate::scenario::registry::{Findings, Found, Progress, Scenario, ScenarioError};
 use crate::scenario::tracing::TraceRow;
 use crate::trace::Recorder;
 
@@ -51,7 +50,7 @@ pub struct Settings {
     pub qdisc: String,
     /// What holds the queue back in the rows with a limit, a row for each.
     #[serde(with = "as_texts")]
-    pub limits: Vec<LimitSpec>,
+    pub limits: Vec<AnyLimit>,
     /// The time of a transaction that is not spent in the device queue.
     pub hosts: Time,
     /// What is not measured at the start of each row.
@@ -72,7 +71,7 @@ impl Default for Settings {
             ring: 1_024,
             cadence: Time::us(250),
             qdisc: "pfifo_fast".to_owned(),
-            limits: vec![LimitSpec::Dynamic, LimitSpec::TAUT],
+            limits: vec![AnyLimit::dql(), AnyLimit::taut()],
             hosts: Time(HOSTS_NS),
             warm_up: Time(WARM_UP_NS),
             duration: Time::ms(5_000),
@@ -91,24 +90,26 @@ pub struct Ran {
 }
 
 impl Settings {
-    /// Runs the wanted rows. Settings that were not validated may be refused here.
+    /// Runs the wanted rows and gives each to `ran` once it is finished. Settings that were not
+    /// validated may be refused here.
     ///
     /// # Errors
     /// If a setting cannot be.
-    pub fn ran(&self, seed: u64, progress: Progress) -> Result<Vec<Ran>, ScenarioError> {
+    pub fn run_rows(
+        &self,
+        seed: u64,
+        progress: Progress,
+        ran: &mut dyn FnMut(Ran),
+    ) -> Result<(), ScenarioError> {
         let cases = self.cases();
         let all = cases.len() as u64;
-        let mut ran = Vec::with_capacity(cases.len());
         for (done, case) in cases.into_iter().enumerate() {
             progress(&case.to_string(), done as u64, all);
-            let experiment = self.experiment(case, seed);
-            let outcome = experiment
-                .run()
-                .map_err(|error| ScenarioError::Setting(error.to_string()))?;
-            ran.push(Ran { case, outcome });
+            let outcome = self.experiment(&case, seed).run()?;
+            ran(Ran { case, outcome });
         }
         progress("done", all, all);
-        Ok(ran)
+        Ok(())
     }
 
     /// The rows of what was run, as the lab prints its own.
@@ -148,14 +149,14 @@ impl Settings {
         self.rows.cases(&self.limits)
     }
 
-    fn experiment(&self, case: Case, seed: u64) -> RrUnderLoad<'_> {
+    fn experiment(&self, case: &Case, seed: u64) -> RrUnderLoad<'_> {
         RrUnderLoad {
             streams: self.streams,
             rate_bits_per_s: self.rate.0,
             slots: self.ring,
             cadence_ns: self.cadence.0,
             qdisc: &self.qdisc,
-            limit: case.limit,
+            limit: case.limit.clone(),
             tso: case.tso,
             hosts_ns: self.hosts.0,
             warm_up_ns: self.warm_up.0,
@@ -168,12 +169,12 @@ impl Settings {
         let Ran { case, outcome } = ran;
         let latency_ns = &outcome.latency_ns;
         Row {
-            limit: case.limit,
+            limit: case.limit.clone(),
             bql: case.bql(),
             tso: case.tso,
             inflight_bytes: outcome.in_flight_bytes,
             waiting_packets: outcome.waiting_packets,
-            limit_bytes_p50: case.limit.is_bytes().then_some(outcome.limit_p50),
+            limit_bytes_p50: case.limits_bytes().then_some(outcome.limit_p50),
             rr_tps: one_decimal(per_second(latency_ns.len(), self.duration.0)),
             rr_latency_us: Latency::of(latency_ns),
             goodput_bps: per_second(outcome.delivered_bytes * 8, self.duration.0) as u64,
@@ -181,24 +182,19 @@ impl Settings {
             drops: outcome.drops,
             marks: outcome.marks,
             retransmits: outcome.retransmits,
+            stalls: None,
+            timers_late_us: None,
             curve: outcome.curve.clone(),
         }
     }
 }
 
-/// Whether each of `limits`, which `key` names, is a row of its own beside that without a limit.
+/// Whether each of `limits`, which `key` names, is a row of its own.
 ///
 /// # Errors
 /// The first that is not, and what is allowed.
-pub fn check_limits(key: &str, limits: &[LimitSpec]) -> Result<(), String> {
+pub fn check_limits(key: &str, limits: &[AnyLimit]) -> Result<(), String> {
     for (at, limit) in limits.iter().enumerate() {
-        if *limit == LimitSpec::Off {
-            return Err(format!(
-                "{key} has off at position {}; allowed: dql, taut, need, bytes (40k) or packets \
-                 (32p); only the rows bql=off run without",
-                at + 1
-            ));
-        }
         if limits[..at].contains(limit) {
             return Err(format!(
                 "{key} has {limit} twice, again at position {}; say each limit once",
@@ -212,6 +208,19 @@ pub fn check_limits(key: &str, limits: &[LimitSpec]) -> Result<(), String> {
         0,
         MOST_LIMITS,
     )
+}
+
+/// Whether `rows` and `limits` leave anything to run.
+///
+/// # Errors
+/// What they leave, and what is allowed.
+pub fn check_cases(rows: Only, limits: &[AnyLimit]) -> Result<(), String> {
+    if rows.cases(limits).is_empty() {
+        return Err(format!(
+            "rows {rows} leaves no row: no limit is said but off; allowed with it: bql=off"
+        ));
+    }
+    Ok(())
 }
 
 fn check_in<T: PartialOrd + Copy + std::fmt::Display>(
@@ -238,8 +247,7 @@ impl Scenario for Settings {
         let least_hosts = Time(2 * DELAY_NS);
         check("hosts", self.hosts, least_hosts, Time::ms(10_000))?;
         check_limits("limits", &self.limits)?;
-        // Only a list of none can leave none.
-        check("rows, their number", self.cases().len(), 1, usize::MAX)?;
+        check_cases(self.rows, &self.limits)?;
         match qdisc::by_name(&self.qdisc) {
             Ok(_) => Ok(()),
             Err(error) => Err(format!("qdisc is {:?}: {error}", self.qdisc)),
@@ -248,16 +256,27 @@ impl Scenario for Settings {
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
         let row = |case: Case| {
+            let (name, limit) = (case.to_string(), case.limit.to_string());
             let trace = move |recorder: &mut Recorder<'_>| {
-                let traced = self.experiment(case, seed).trace(recorder);
-                traced.map_err(|error| ScenarioError::Setting(error.to_string()))
+                self.experiment(&case, seed).trace(recorder)?;
+                Ok(())
             };
-            TraceRow::new(case.to_string(), case.limit.to_string(), trace)
+            TraceRow::new(name, limit, trace)
         };
         self.cases().into_iter().map(row).collect()
     }
 
-    fn measure(&self, seed: u64, progress: Progress) -> Result<Found, ScenarioError> {
-        Ok(self.found(&self.ran(seed, progress)?))
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
+        let mut ran = Vec::new();
+        self.run_rows(seed, progress, &mut |row| ran.push(row))?;
+        let Found { rows, figures, .. } = self.found(&ran);
+        found.replace_rows(rows);
+        found.figures(figures);
+        Ok(())
     }
 }

@@ -2,28 +2,26 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use taut_linux::FramePool;
 use taut_linux::af_packet::{AfPacketCompletions, AfPacketTx};
 use taut_linux::sched::monotonic_ns;
-use taut_path::limit::Limit;
+use taut_path::qdisc::Fifo;
 use taut_path::queue::many::{Intake, Submitter};
-use taut_path::queue::{Reaper, Sender};
-use taut_path::{DropReason, Packet, PacketSink, Stop, TxRing};
+use taut_path::queue::{Completer, Sender};
+use taut_path::{DropReason, Packet, PacketSink, Stop};
 
 use super::super::control::Control;
 use super::carrier::Frames;
+use super::late::Late;
 use super::sleeper::{Sleeper, WaitsFor};
+use super::standstill::Standstill;
 use super::watchdog::{Look, Watchdog};
 
 /// Packets that wait in the discipline: what one doorbell takes.
 pub const DISCIPLINE_PACKETS: u32 = 64;
-
-/// Without any completion for so long, what is left on the path stays there: far beyond what one
-/// packet takes at the slowest rate.
-const DRAIN_PATIENCE_NS: u64 = 2_000_000_000;
 
 /// What all threads see.
 pub struct Threads {
@@ -32,6 +30,8 @@ pub struct Threads {
     pub counts: Counts,
     /// The owner sends no more.
     pub owner_is_done: AtomicBool,
+    /// How late the completing thread was.
+    pub late: Late,
 }
 
 /// Packets by where they came in and where they ended.
@@ -63,7 +63,7 @@ pub struct Ends<'a>(pub &'a Threads);
 impl PacketSink for Ends<'_> {
     fn freed(&mut self, packet: Packet) {
         let counts = &self.0.counts;
-        let bytes = u64::from(packet.wire_bytes);
+        let bytes = u64::from(packet.wire_bytes());
         counts.completed_packets.fetch_add(1, Ordering::Relaxed);
         counts.completed_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.0.frames.give_back(packet);
@@ -86,10 +86,15 @@ pub enum Supply {
     Submitted(Intake),
 }
 
+/// The half that sends.
+pub type SendingHalf = Sender<AfPacketTx<Arc<Mutex<FramePool>>>, Fifo>;
+
+/// The half that completes.
+pub type CompletingHalf = Completer<AfPacketCompletions>;
+
 /// Sends until it is stopped; then drops what waits.
-pub fn send<L: Limit>(
-    sender: &mut Sender<L>,
-    mut tx: AfPacketTx<impl taut_linux::FrameSource>,
+pub fn send(
+    sender: &mut SendingHalf,
     supply: &mut Supply,
     threads: &Threads,
     sleeper: &Sleeper,
@@ -97,7 +102,7 @@ pub fn send<L: Limit>(
     let mut ends = Ends(threads);
     let mut sent = Ok(());
     while sent.is_ok() && !threads.control.is_stopped() {
-        let waits_for = match step(sender, &mut tx, supply, threads) {
+        let waits_for = match step(sender, supply, threads) {
             Stop::Limit | Stop::RingFull => sender.must_wait().then_some(WaitsFor::Room),
             Stop::Failed(error) => {
                 sent = Err(error).context("send");
@@ -116,61 +121,70 @@ pub fn send<L: Limit>(
     if let Supply::Submitted(intake) = supply {
         intake.close();
     }
-    sender.flush(monotonic_ns(), &mut ends, &mut ());
+    sender.flush(monotonic_ns(), &mut ends);
     sent
 }
 
 /// Takes in what there is, and sends until something stops it.
-fn step<L: Limit, R: TxRing<Error = io::Error>>(
-    sender: &mut Sender<L>,
-    tx: &mut R,
-    supply: &mut Supply,
-    threads: &Threads,
-) -> Stop<io::Error> {
+fn step(sender: &mut SendingHalf, supply: &mut Supply, threads: &Threads) -> Stop<io::Error> {
     let mut ends = Ends(threads);
     let now_ns = monotonic_ns();
     if let Supply::Submitted(intake) = supply {
-        return intake.run(sender, tx, now_ns, &mut ends, &mut ());
+        return intake.run(sender, now_ns, &mut ends);
     }
     while sender.backlog().packets < u64::from(DISCIPLINE_PACKETS)
         && let Some(packet) = threads.frames.packet()
     {
         threads.counts.taken_packets.fetch_add(1, Ordering::Relaxed);
-        sender.enqueue(packet, now_ns, &mut ends, &mut ());
+        sender.enqueue(packet, now_ns, &mut ends);
     }
-    sender.run(tx, now_ns, &mut ends, &mut ())
+    sender.run(now_ns, &mut ends)
 }
 
 /// Reaps once each `cadence_ns`, with a look at who sleeps, until the owner is done and the ring is
-/// empty or nothing moves in it any more.
-pub fn complete<L: Limit>(
-    reaper: &mut Reaper<L>,
-    ring: &mut AfPacketCompletions,
+/// empty.
+///
+/// # Errors
+/// If the device cannot be asked, hands back what it was never given, or stands still.
+pub fn complete(
+    completer: &mut CompletingHalf,
     threads: &Threads,
     submitter: &Submitter,
     watchdog: &mut Watchdog,
     cadence_ns: u64,
 ) -> anyhow::Result<()> {
-    let mut moved_ns = monotonic_ns();
+    let mut standstill = Standstill::default();
     loop {
         let owner_is_done = threads.owner_is_done.load(Ordering::Acquire);
         let now_ns = monotonic_ns();
-        let round = reaper
-            .complete(ring, now_ns, &mut Ends(threads), &mut ())
+        let round = completer
+            .complete(now_ns, &mut Ends(threads))
             .context("complete")?;
-        if round.done.packets > 0 || !owner_is_done {
-            moved_ns = now_ns;
-        }
-        if owner_is_done && (ring.packets_in_ring() == 0 || now_ns - moved_ns > DRAIN_PATIENCE_NS) {
+        let ring = completer.completions();
+        let left_packets = ring.packets_in_ring();
+        if owner_is_done && left_packets == 0 {
             return Ok(());
+        }
+        let moves = round.done.packets > 0 || left_packets == 0;
+        if let Some(for_ns) = standstill.look(moves, now_ns) {
+            bail!(
+                "{} stands still: nothing completed for {} ms, with {left_packets} packets in its \
+                 ring",
+                ring.device(),
+                for_ns / 1_000_000,
+            );
         }
         if !threads.control.is_stopped() {
             watchdog.look(&Look {
-                packet_ring_is_empty: ring.packets_in_ring() == 0,
+                packet_ring_is_empty: left_packets == 0,
                 submit_ring_packets: submitter.waiting_packets(),
                 submitted_packets: threads.counts.taken_packets.load(Ordering::Relaxed),
             });
         }
-        thread::sleep(Duration::from_nanos(cadence_ns));
+        let wakeup_ns = completer.next_wakeup().unwrap_or(u64::MAX);
+        let next_ns = wakeup_ns.min(now_ns.saturating_add(cadence_ns));
+        threads
+            .late
+            .sleep(next_ns.saturating_sub(monotonic_ns()).max(1));
     }
 }

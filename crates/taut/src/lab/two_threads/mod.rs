@@ -3,11 +3,13 @@
 
 mod carrier;
 mod halves;
+mod late;
 mod options;
 mod progress;
 mod results;
 mod run;
 mod sleeper;
+mod standstill;
 mod submit;
 mod watchdog;
 
@@ -16,6 +18,9 @@ use std::process::ExitCode;
 pub use options::TwoThreads;
 use results::Results;
 
+use crate::interrupt;
+use crate::output;
+use crate::talk::say;
 use crate::{exit, stdout};
 
 /// `taut lab two-threads`.
@@ -23,18 +28,27 @@ pub fn two_threads(options: &TwoThreads) -> ExitCode {
     if options.dry_run {
         return stdout::print(&plan(options));
     }
-    let ran = super::with_privilege(|| run::run(options));
+    let ran = super::with_privilege(|| {
+        interrupt::note()?;
+        run::run(options)
+    });
     let row = match ran {
         Ok(row) => row,
         Err(code) => return code,
     };
+    super::tell_stall("two-threads", row.longest_stall_ns);
     let problems = row.problems();
-    let printed = Results::new(options, row).print(options.json);
+    // The row is whole, only of a shorter time.
+    let interrupt = interrupt::noted();
+    let printed = Results::new(options, row, interrupt.is_some()).print(options.json);
     if problems.is_empty() {
-        return printed;
+        return match interrupt {
+            Some(interrupt) => output::interrupted(interrupt, 1, printed),
+            None => printed,
+        };
     }
     for problem in problems {
-        eprintln!("taut: {problem}");
+        say!("taut: {problem}");
     }
     ExitCode::from(exit::DOES_NOT_HOLD)
 }

@@ -4,7 +4,8 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use clap::Args;
-use taut_path::limit::{LimitSpec, ParseLimitError};
+use taut_path::AnyLimit;
+use taut_path::limit::ParseLimitError;
 use taut_sim::scenario::quantity::{Rate, Time};
 use taut_sim::scenario::registry::DEFAULT_SEED;
 use taut_sim::scenario::rr_under_load::{RINGS, Settings};
@@ -34,10 +35,10 @@ pub struct TwoThreads {
           value_parser = parse_cadence)]
     pub cadence: Time,
 
-    /// The limit: off, dql, need, ladder, taut, bytes (40k) or packets (32p)
-    #[arg(long, value_name = "LIMIT", default_value_t = LimitSpec::Dynamic,
+    /// The limit: off, dql, need, taut, bytes (40k) or packets (32p)
+    #[arg(long, value_name = "LIMIT", default_value_t = AnyLimit::dql(),
           value_parser = parse_limit)]
-    pub limit: LimitSpec,
+    pub limit: AnyLimit,
 
     /// How long to send
     #[arg(long, value_name = "TIME", default_value_t = Time::ms(10_000),
@@ -90,7 +91,7 @@ fn parse_shaper(text: &str) -> Result<Shaper, String> {
     }
 }
 
-fn parse_limit(text: &str) -> Result<LimitSpec, String> {
+fn parse_limit(text: &str) -> Result<AnyLimit, String> {
     text.parse()
         .map_err(|error: ParseLimitError| error.to_string())
 }
@@ -118,7 +119,7 @@ mod tests {
         let shaped = parse("").unwrap().rate;
         assert_eq!(shaped, Shaper(Some(Rate(100_000_000))));
         assert_eq!(parse("--rate none").unwrap().rate, Shaper(None));
-        assert_eq!(parse("--limit off").unwrap().limit, LimitSpec::Off);
+        assert_eq!(parse("--limit off").unwrap().limit, AnyLimit::off());
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The progress line of the run.
 
-use std::io::{IsTerminal, Write, stderr};
+use crate::talk::ChangingLine;
 
 /// One line on a terminal that changes; nothing otherwise.
 pub struct Progress {
-    live: bool,
+    line: ChangingLine,
     steps: u64,
     all_steps: u64,
     last_bytes: u64,
@@ -17,7 +17,7 @@ impl Progress {
     /// For a run of `length_ns`.
     pub fn new(length_ns: u64) -> Self {
         Self {
-            live: stderr().is_terminal(),
+            line: ChangingLine::new(),
             steps: 0,
             all_steps: length_ns.div_ceil(Self::STEP_NS),
             last_bytes: 0,
@@ -28,19 +28,13 @@ impl Progress {
     pub fn show(&mut self, completed_bytes: u64) {
         self.steps += 1;
         let bytes = completed_bytes - std::mem::replace(&mut self.last_bytes, completed_bytes);
-        if self.live {
-            let mbit = bytes * (1_000_000_000 / Self::STEP_NS) * 8 / 1_000_000;
-            let percent = (self.steps * 100 / self.all_steps).min(100);
-            eprint!("\r\x1b[K{percent} %: {mbit} Mbit/s");
-            // Progress that cannot be shown is not worth failing for.
-            let _ = stderr().flush();
-        }
+        let mbit = bytes * (1_000_000_000 / Self::STEP_NS) * 8 / 1_000_000;
+        let percent = (self.steps * 100 / self.all_steps).min(100);
+        self.line.show(&format!("{percent} %: {mbit} Mbit/s"));
     }
 
     /// Takes the line away.
     pub fn clear(&self) {
-        if self.live {
-            eprint!("\r\x1b[K");
-        }
+        self.line.clear();
     }
 }

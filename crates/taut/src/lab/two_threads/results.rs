@@ -5,9 +5,15 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use taut_sim::results::DOCUMENT_VERSION;
+use taut_sim::scenario::rr_under_load::Lateness;
 
 use super::options::TwoThreads;
+use crate::report::layout::fold;
+use crate::talk::say;
 use crate::{exit, stdout};
+
+/// Columns of the names that lines begin with.
+const NAME_COLUMNS: usize = 12;
 
 /// What passed while it was measured.
 pub struct Window {
@@ -21,6 +27,8 @@ pub struct Window {
 /// after it.
 #[derive(Debug, Serialize)]
 pub struct Row {
+    /// Shorter than wanted if it was interrupted.
+    pub measured_ms: u64,
     pub packets_per_s: f64,
     pub bytes_per_s: u64,
     pub cpu_percent: f64,
@@ -47,6 +55,11 @@ pub struct Row {
     pub submitter_wakeups: u64,
     pub owner_wakeups_lost: u64,
     pub submitter_wakeups_lost: u64,
+    /// Times that the oldest packet in flight was older than the threshold, and the longest of them.
+    pub stalls: u64,
+    pub longest_stall_ns: u64,
+    /// How late the completing thread came to its rounds.
+    pub timers_late_us: Lateness,
 }
 
 impl Row {
@@ -107,18 +120,20 @@ pub struct Results {
     scenario: &'static str,
     taut_version: &'static str,
     seed: u64,
+    interrupted: bool,
     parameters: Parameters,
     rows: [Row; 1],
 }
 
 impl Results {
     /// The document of `options`, which gave `row`.
-    pub fn new(options: &TwoThreads, row: Row) -> Self {
+    pub fn new(options: &TwoThreads, row: Row, interrupted: bool) -> Self {
         Self {
             version: DOCUMENT_VERSION,
             scenario: "two-threads",
             taut_version: env!("CARGO_PKG_VERSION"),
             seed: options.seed,
+            interrupted,
             parameters: Parameters {
                 driver: "af_packet",
                 senders: options.senders,
@@ -140,7 +155,7 @@ impl Results {
         match serde_json::to_string_pretty(self) {
             Ok(document) => stdout::print(&(document + "\n")),
             Err(error) => {
-                eprintln!("taut: {error}");
+                say!("taut: {error}");
                 ExitCode::from(exit::FAILED)
             }
         }
@@ -160,12 +175,14 @@ impl Results {
         } else {
             dropped.join(", ")
         };
-        format!(
+        let text = format!(
             "carried     {:.1} packets/s, {} bytes/s, CPU {} %\n\
              packets     {} taken = {} completed + {dropped} dropped + {} on the path\n\
              limit       {} in the end, {} stops; ring full: {} stops; {} doorbells\n\
              owner       slept {} times; woken {} times for room, {} for work; {} lost\n\
              submitters  slept {} times; woken {} times; {} lost\n\
+             stalls      {}, the longest {} ms\n\
+             timers      late by {} us (99 of 100) and {} us at most\n\
              \nseed {}, taut {}\n",
             row.packets_per_s,
             row.bytes_per_s,
@@ -184,9 +201,21 @@ impl Results {
             row.submitter_sleeps,
             row.submitter_wakeups,
             row.submitter_wakeups_lost,
+            row.stalls,
+            row.longest_stall_ns / 1_000_000,
+            row.timers_late_us.p99,
+            row.timers_late_us.max,
             self.seed,
             self.taut_version,
-        )
+        );
+        let interrupted = if self.interrupted {
+            format!("interrupted after {} ms\n", row.measured_ms)
+        } else {
+            String::new()
+        };
+        let width = stdout::columns();
+        let lines = text.lines().map(|line| fold(line, NAME_COLUMNS, width));
+        lines.collect::<String>() + &interrupted
     }
 }
 
@@ -196,6 +225,7 @@ mod tests {
 
     fn row() -> Row {
         Row {
+            measured_ms: 2_000,
             packets_per_s: 8_200.0,
             bytes_per_s: 12_414_800,
             cpu_percent: 20.0,
@@ -217,6 +247,13 @@ mod tests {
             submitter_wakeups: 0,
             owner_wakeups_lost: 0,
             submitter_wakeups_lost: 0,
+            stalls: 0,
+            longest_stall_ns: 0,
+            timers_late_us: Lateness {
+                p50: 60,
+                p99: 90,
+                max: 400,
+            },
         }
     }
 

@@ -8,20 +8,23 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use taut_linux::sched::{monotonic_ns, process_cpu_ns};
-use taut_path::limit::{Limit, LimitUser};
+use taut_path::Queue;
 use taut_path::qdisc::Fifo;
-use taut_path::queue::many;
-use taut_path::queue::{QueueConfig, Reaper, Sender, split};
+use taut_path::queue::many::{self, Submitter};
 
 use super::super::control::{Control, StopOnDrop};
 use super::carrier::Carrier;
-use super::halves::{Counts, DISCIPLINE_PACKETS, Ends, Supply, Threads, complete, send};
+use super::halves::{
+    CompletingHalf, Counts, DISCIPLINE_PACKETS, Ends, SendingHalf, Supply, Threads, complete, send,
+};
+use super::late::Late;
 use super::options::TwoThreads;
 use super::progress::Progress;
 use super::results::{Row, Window};
 use super::sleeper::Sleeper;
 use super::submit::submit;
 use super::watchdog::Watchdog;
+use crate::interrupt;
 use taut_sim::scenario::rr_under_load::{one_decimal, per_second};
 
 /// Packets in the ring in front of the owner. The discipline is where packets should wait, so it
@@ -32,117 +35,104 @@ const SUBMIT_PACKETS: u32 = 32;
 pub fn run(options: &TwoThreads) -> anyhow::Result<Row> {
     let packets = DISCIPLINE_PACKETS + SUBMIT_PACKETS + options.senders;
     let carrier = Carrier::new(options, packets).context("set up the packet ring")?;
-    options.limit.give_to(Run { options, carrier })
-}
-
-/// A run, all but its limit.
-struct Run<'a> {
-    options: &'a TwoThreads,
-    carrier: Carrier,
+    let owner = Arc::new(Sleeper::default());
+    let waker = Waker::from(owner.clone());
+    let queue = Queue::builder(carrier.tx, carrier.completions)
+        .limit(options.limit.clone())
+        .with_qdisc(Fifo::new(DISCIPLINE_PACKETS))
+        .waker(waker.clone())
+        .build(monotonic_ns())?;
+    let (sender, completer, _) = queue.split();
+    // A single sender makes its own packets and needs no ring.
+    let submitting = if options.senders > 1 {
+        options.senders
+    } else {
+        0
+    };
+    let (submitter, intake) = many::split(SUBMIT_PACKETS, submitting, waker);
+    let sleepers: Vec<Arc<Sleeper>> = (0..submitting).map(|_| Arc::default()).collect();
+    let threads = Threads {
+        control: Control::default(),
+        frames: carrier.frames.clone(),
+        counts: Counts::default(),
+        owner_is_done: AtomicBool::new(false),
+        late: Late::new(),
+    };
+    let most_packets = SUBMIT_PACKETS + DISCIPLINE_PACKETS;
+    let mut parts = Parts {
+        sender,
+        completer,
+        supply: match submitting {
+            0 => Supply::Own,
+            _ => Supply::Submitted(intake),
+        },
+        watchdog: Watchdog::new(owner.clone(), sleepers.clone(), most_packets),
+    };
+    let window = run_threads(options, &threads, &mut parts, &submitter, &owner, &sleepers)?;
+    if let Supply::Submitted(intake) = &mut parts.supply {
+        intake.flush(&mut Ends(&threads));
+    }
+    drop(carrier.namespaces);
+    let submitter_sleeps = sleepers.iter().map(|sleeper| sleeper.sleeps()).sum();
+    Ok(row(
+        &window,
+        &threads,
+        &parts,
+        [owner.sleeps(), submitter_sleeps],
+    ))
 }
 
 /// What the run is made of, besides the device.
-struct Parts<L: Limit> {
-    sender: Sender<L>,
-    reaper: Reaper<L>,
+struct Parts {
+    sender: SendingHalf,
+    completer: CompletingHalf,
     supply: Supply,
     watchdog: Watchdog,
 }
 
-impl LimitUser for Run<'_> {
-    type Output = anyhow::Result<Row>;
-
-    fn with<L>(self, limit: L) -> anyhow::Result<Row>
-    where
-        L: Limit<Sender: Send, Completer: Send> + Copy + 'static,
-    {
-        let Run { options, carrier } = self;
-        let owner = Arc::new(Sleeper::default());
-        let waker = Waker::from(owner.clone());
-        let config = QueueConfig {
-            waker: waker.clone(),
-            ..QueueConfig::new(options.ring)
-        };
-        let discipline = Box::new(Fifo::new(DISCIPLINE_PACKETS));
-        let (sender, reaper) = split(discipline, limit, config, monotonic_ns())?;
-        // A single sender makes its own packets and needs no ring.
-        let submitting = if options.senders > 1 {
-            options.senders
-        } else {
-            0
-        };
-        let (submitter, intake) = many::split(SUBMIT_PACKETS, submitting, waker);
-        let sleepers: Vec<Arc<Sleeper>> = (0..submitting).map(|_| Arc::default()).collect();
-        let threads = Threads {
-            control: Control::default(),
-            frames: carrier.frames.clone(),
-            counts: Counts::default(),
-            owner_is_done: AtomicBool::new(false),
-        };
-        let most_packets = SUBMIT_PACKETS + DISCIPLINE_PACKETS;
-        let watchdog = Watchdog::new(owner.clone(), sleepers.clone(), most_packets);
-        let mut parts = Parts {
-            sender,
-            reaper,
-            supply: match submitting {
-                0 => Supply::Own,
-                _ => Supply::Submitted(intake),
-            },
-            watchdog,
-        };
-        let Carrier {
-            tx,
-            mut completions,
-            namespaces,
-            ..
-        } = carrier;
-        let window = thread::scope(|scope| {
-            let sleepers = &sleepers;
-            let (threads, submitter) = (&threads, &submitter);
-            let Parts {
-                sender,
-                reaper,
-                supply,
-                watchdog,
-            } = &mut parts;
-            let (ring, cadence_ns) = (&mut completions, options.cadence.0);
-            let completing = spawn(scope, "complete", threads, move || {
-                complete(reaper, ring, threads, submitter, watchdog, cadence_ns)
-            })?;
-            let own = owner.clone();
-            let sending = spawn(scope, "send", threads, move || {
-                send(sender, tx, supply, threads, &own)
-            });
-            let submitting = sleepers.iter().map(|sleeper| {
-                spawn(scope, "submit", threads, move || {
-                    submit(submitter, threads, sleeper);
-                    Ok(())
-                })
-            });
-            let sending: Vec<_> = [sending].into_iter().chain(submitting).collect();
-            let window = measure(options, threads);
-            // Everybody leaves: whoever sleeps is woken once more.
-            threads.control.stop();
-            for sleeper in sleepers.iter().chain([&owner]) {
-                sleeper.wake_by_ref();
-            }
-            let sent: Vec<_> = sending.into_iter().map(|thread| ended(thread?)).collect();
-            threads.owner_is_done.store(true, Ordering::Release);
-            ended(completing)?;
-            sent.into_iter().collect::<anyhow::Result<()>>()?;
-            anyhow::Ok(window)
+/// Starts all threads, measures, and ends them. An error of the queue comes before one of what
+/// hangs on it.
+fn run_threads(
+    options: &TwoThreads,
+    threads: &Threads,
+    parts: &mut Parts,
+    submitter: &Submitter,
+    owner: &Arc<Sleeper>,
+    sleepers: &[Arc<Sleeper>],
+) -> anyhow::Result<Window> {
+    let Parts {
+        sender,
+        completer,
+        supply,
+        watchdog,
+    } = parts;
+    let cadence_ns = options.cadence.0;
+    thread::scope(|scope| {
+        let completing = spawn(scope, "complete", threads, move || {
+            complete(completer, threads, submitter, watchdog, cadence_ns)
         })?;
-        if let Supply::Submitted(intake) = &mut parts.supply {
-            intake.flush(&mut Ends(&threads));
+        let sending = spawn(scope, "send", threads, move || {
+            send(sender, supply, threads, owner)
+        });
+        let submitting = sleepers.iter().map(|sleeper| {
+            spawn(scope, "submit", threads, move || {
+                submit(submitter, threads, sleeper);
+                Ok(())
+            })
+        });
+        let sending: Vec<_> = [sending].into_iter().chain(submitting).collect();
+        let window = measure(options, threads);
+        // Everybody leaves: whoever sleeps is woken once more.
+        threads.control.stop();
+        for sleeper in sleepers.iter().chain([owner]) {
+            sleeper.wake_by_ref();
         }
-        drop(namespaces);
-        let sleeps = [
-            owner.sleeps(),
-            sleepers.iter().map(|sleeper| sleeper.sleeps()).sum(),
-        ];
-        let malformed_packets = completions.malformed_packets();
-        Ok(row(&window, &threads, &parts, sleeps, malformed_packets))
-    }
+        let sent: Vec<_> = sending.into_iter().map(|thread| ended(thread?)).collect();
+        threads.owner_is_done.store(true, Ordering::Release);
+        ended(completing)?;
+        sent.into_iter().collect::<anyhow::Result<()>>()?;
+        anyhow::Ok(window)
+    })
 }
 
 type Running<'scope> = ScopedJoinHandle<'scope, anyhow::Result<()>>;
@@ -170,7 +160,7 @@ fn ended(thread: Running) -> anyhow::Result<()> {
     thread.join().map_err(|_| anyhow!("a thread panicked"))?
 }
 
-/// Waits, showing progress, until the time is over or a thread gave up.
+/// Waits, showing progress, until the time is over, a thread gave up, or it is interrupted.
 fn measure(options: &TwoThreads, threads: &Threads) -> Window {
     let completed = || {
         let counts = &threads.counts;
@@ -180,7 +170,7 @@ fn measure(options: &TwoThreads, threads: &Threads) -> Window {
     let mut progress = Progress::new(options.duration.0);
     let (start_ns, start_cpu_ns) = (monotonic_ns(), process_cpu_ns());
     let (end_ns, before) = (start_ns + options.duration.0, completed());
-    while !threads.control.is_stopped() {
+    while !threads.control.is_stopped() && interrupt::noted().is_none() {
         let left_ns = end_ns.saturating_sub(monotonic_ns());
         if left_ns == 0 {
             break;
@@ -198,22 +188,22 @@ fn measure(options: &TwoThreads, threads: &Threads) -> Window {
     }
 }
 
-fn row<L: Limit>(
+fn row(
     window: &Window,
     threads: &Threads,
-    parts: &Parts<L>,
+    parts: &Parts,
     [owner_sleeps, submitter_sleeps]: [u64; 2],
-    malformed_packets: u64,
 ) -> Row {
-    let (sent, completed) = (parts.sender.counters(), parts.reaper.counters());
+    let (sent, completed) = (parts.sender.counters(), parts.completer.counters());
     let (work_wakeups, submitter_wakeups) = match &parts.supply {
         Supply::Own => (0, 0),
-        Supply::Submitted(intake) => (intake.work_wakeups(), intake.wakeups()),
+        Supply::Submitted(intake) => (intake.work_wakeups().into(), intake.wakeups().into()),
     };
-    let limit = parts.reaper.snapshot();
+    let limit = parts.completer.snapshot();
     let lost = parts.watchdog.lost();
     let counts = &threads.counts;
     Row {
+        measured_ms: window.length_ns / 1_000_000,
         packets_per_s: one_decimal(per_second(window.completed_packets, window.length_ns)),
         bytes_per_s: per_second(window.completed_bytes, window.length_ns) as u64,
         cpu_percent: one_decimal(window.cpu_ns as f64 * 100.0 / window.length_ns as f64),
@@ -224,17 +214,20 @@ fn row<L: Limit>(
             + parts.sender.backlog().packets,
         frames_in_use: threads.frames.in_use(),
         in_flight: limit.in_flight,
-        malformed_packets,
+        malformed_packets: parts.completer.completions().malformed_packets(),
         limit: limit.limit,
         limit_stops: sent.limit_stops,
         ring_stops: sent.ring_stops,
         kicks: sent.kicks,
         owner_sleeps,
-        owner_wakeups_for_room: parts.reaper.wakeups(),
+        owner_wakeups_for_room: parts.completer.wakeups().into(),
         owner_wakeups_for_work: work_wakeups,
         submitter_sleeps,
         submitter_wakeups,
         owner_wakeups_lost: lost.of_owner,
         submitter_wakeups_lost: lost.of_submitters,
+        stalls: completed.stalls,
+        longest_stall_ns: completed.longest_stall_ns,
+        timers_late_us: threads.late.found(),
     }
 }

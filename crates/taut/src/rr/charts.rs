@@ -1,32 +1,63 @@
 //! What is drawn of the experiment of a request/response under load.
 
-use taut_path::LimitSpec;
-use taut_sim::scenario::rr_under_load::Ran;
+use hdrhistogram::Histogram;
+use taut_sim::meter::Curve;
+use taut_sim::scenario::rr_under_load::{Case, Ran};
 
 use crate::report::axis::Axis;
-use crate::report::chart::{Chart, Line};
+use crate::report::chart::{Chart, Line, Stroke};
+use crate::report::limit_color::limit_color;
 
 /// What stands above the charts.
 pub const REMARK: &str = "With and without a limit on the same scale: what a limit takes away \
     is the time that every packet of the first band waited behind bytes already in the ring. \
     The time series begin with the start of the streams, which is not measured.";
 
+/// What is drawn of a row.
+pub struct Drawn<'a> {
+    pub case: Case,
+    pub curve: &'a Curve,
+    /// Of the transactions.
+    pub latency_ns: &'a Histogram<u64>,
+}
+
+impl<'a> Drawn<'a> {
+    /// What is drawn of a simulated row.
+    pub fn of(ran: &'a Ran) -> Self {
+        Self {
+            case: ran.case.clone(),
+            curve: &ran.outcome.curve,
+            latency_ns: &ran.outcome.latency_ns,
+        }
+    }
+
+    fn limit(&self) -> String {
+        self.case.limit.to_string()
+    }
+}
+
+/// The colour of a row's limit: the same in every chart.
+fn color(row: &Drawn, all: &[Drawn]) -> usize {
+    let all: Vec<String> = all.iter().map(Drawn::limit).collect();
+    limit_color(&row.limit(), all.iter().map(String::as_str))
+}
+
 /// For each setting of TSO the bytes in the ring; the latencies; the rows with a limit enlarged.
-pub fn charts(ran: &[Ran], length_ns: u64) -> Vec<Chart> {
-    let of_tso = |tso| ran.iter().filter(move |it| it.case.tso == tso);
+pub fn charts(all: &[Drawn], length_ns: u64) -> Vec<Chart> {
+    let of_tso = |tso| all.iter().filter(move |it| it.case.tso == tso);
     let mut charts = Vec::new();
     for tso in [true, false] {
-        let rows: Vec<&Ran> = of_tso(tso).collect();
+        let rows: Vec<&Drawn> = of_tso(tso).collect();
         let title = format!("Bytes in the ring, TSO {}", on_off(tso));
-        charts.extend(over_time(title, &rows, length_ns));
+        charts.extend(over_time(title, &rows, all, length_ns));
     }
-    charts.extend(latency(ran));
+    charts.extend(latency(all));
     for tso in [true, false] {
-        let rows: Vec<&Ran> = of_tso(tso).filter(|it| it.case.limit.is_bytes()).collect();
+        let rows: Vec<&Drawn> = of_tso(tso).filter(|it| it.case.limits_bytes()).collect();
         // With nothing to compare it with, the first chart shows the limit well enough.
         if rows.len() < of_tso(tso).count() {
             let title = format!("With a limit, TSO {}: its own scale", on_off(tso));
-            charts.extend(over_time(title, &rows, length_ns));
+            charts.extend(over_time(title, &rows, all, length_ns));
         }
     }
     charts
@@ -36,48 +67,28 @@ fn on_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
 
-/// The lines of one limit, told apart from those of the others: three of them without a repetition.
-struct Looks {
-    in_ring: usize,
-    limit: usize,
-    without_tso: usize,
-}
-
-impl Looks {
-    const OFF: Self = Self::new(0, 3, 5);
-    const LIMITS: [Self; 2] = [Self::new(1, 3, 2), Self::new(4, 2, 3)];
-
-    const fn new(in_ring: usize, limit: usize, without_tso: usize) -> Self {
-        Self {
-            in_ring,
-            limit,
-            without_tso,
-        }
-    }
-
-    /// Those of `limit` among `all`, which have an order.
-    fn of(limit: LimitSpec, all: impl Iterator<Item = LimitSpec>) -> &'static Self {
-        if limit == LimitSpec::Off {
-            return &Self::OFF;
-        }
-        let before = all
-            .filter(|&other| other != LimitSpec::Off)
-            .take_while(|&other| other != limit);
-        &Self::LIMITS[before.count() % Self::LIMITS.len()]
-    }
-}
-
-fn over_time(title: String, rows: &[&Ran], length_ns: u64) -> Option<Chart> {
+fn over_time(title: String, rows: &[&Drawn], all: &[Drawn], length_ns: u64) -> Option<Chart> {
     let seconds = length_ns as f64 / 1e9;
     let mut lines = Vec::new();
     for row in rows {
-        let (curve, limit) = (&row.outcome.curve, row.case.limit);
-        let looks = Looks::of(limit, rows.iter().map(|row| row.case.limit));
+        let (curve, limit) = (row.curve, row.limit());
+        let color = color(row, all);
         let label = format!("in the ring, limit {limit}");
-        lines.push(line(label, looks.in_ring, &curve.in_flight_bytes, seconds));
-        if limit.is_bytes() {
+        // Pale where the limit is drawn on it.
+        let stroke = if row.case.limits_bytes() {
+            Stroke::Pale
+        } else {
+            Stroke::Solid
+        };
+        lines.push(line(
+            label,
+            (color, stroke),
+            &curve.in_flight_bytes,
+            seconds,
+        ));
+        if row.case.limits_bytes() {
             let label = format!("the limit, {limit}");
-            lines.push(line(label, looks.limit, &curve.limit, seconds));
+            lines.push(line(label, (color, Stroke::Dashed), &curve.limit, seconds));
         }
     }
     let points = lines.iter().flat_map(|line| &line.points);
@@ -103,7 +114,7 @@ fn peaks(lines: &[Line]) -> String {
     lines.iter().map(peak).collect::<Vec<_>>().join(", ")
 }
 
-fn line(label: String, look: usize, values: &[u64], seconds: f64) -> Line {
+fn line(label: String, (color, stroke): (usize, Stroke), values: &[u64], seconds: f64) -> Line {
     let step = seconds / values.len().max(1) as f64;
     let starts = values.iter().enumerate();
     let mut points: Vec<(f64, f64)> = starts
@@ -113,21 +124,19 @@ fn line(label: String, look: usize, values: &[u64], seconds: f64) -> Line {
     points.extend(points.last().map(|last| (seconds, last.1)));
     Line {
         label,
-        look,
+        color,
+        stroke,
         points,
     }
 }
 
-/// How many of the transactions took at most so long.
-fn latency(ran: &[Ran]) -> Option<Chart> {
-    let ran: Vec<&Ran> = ran
-        .iter()
-        .filter(|it| !it.outcome.latency_ns.is_empty())
-        .collect();
-    let lowest = ran.iter().map(|it| it.outcome.latency_ns.min()).min()?;
-    let highest = ran.iter().map(|it| it.outcome.latency_ns.max()).max()?;
-    let medians = ran.iter().map(|it| {
-        let us = it.outcome.latency_ns.value_at_quantile(0.5) / 1000;
+/// What share of the transactions took at most a time.
+fn latency(all: &[Drawn]) -> Option<Chart> {
+    let drawn: Vec<&Drawn> = all.iter().filter(|it| !it.latency_ns.is_empty()).collect();
+    let lowest = drawn.iter().map(|it| it.latency_ns.min()).min()?;
+    let highest = drawn.iter().map(|it| it.latency_ns.max()).max()?;
+    let medians = drawn.iter().map(|it| {
+        let us = it.latency_ns.value_at_quantile(0.5) / 1000;
         format!("{}: half within {us} us", it.case)
     });
     Some(Chart {
@@ -135,19 +144,15 @@ fn latency(ran: &[Ran]) -> Option<Chart> {
         description: medians.collect::<Vec<_>>().join("; "),
         x: Axis::times("latency", lowest as f64, highest as f64),
         y: Axis::linear("% of the transactions took at most", 100.0),
-        lines: ran
+        lines: drawn
             .iter()
-            .map(|it| {
-                let same_tso = ran.iter().filter(|other| other.case.tso == it.case.tso);
-                let looks = Looks::of(it.case.limit, same_tso.map(|other| other.case.limit));
-                cumulative(it, looks)
-            })
+            .map(|it| cumulative(it, color(it, all)))
             .collect(),
     })
 }
 
-fn cumulative(ran: &Ran, looks: &Looks) -> Line {
-    let histogram = &ran.outcome.latency_ns;
+fn cumulative(row: &Drawn, color: usize) -> Line {
+    let histogram = row.latency_ns;
     let all = histogram.len() as f64;
     let mut points = vec![(histogram.min() as f64, 0.0)];
     let mut so_far = 0;
@@ -159,11 +164,12 @@ fn cumulative(ran: &Ran, looks: &Looks) -> Line {
         ));
     }
     Line {
-        label: ran.case.to_string(),
-        look: if ran.case.tso {
-            looks.in_ring
+        label: row.case.to_string(),
+        color,
+        stroke: if row.case.tso {
+            Stroke::Solid
         } else {
-            looks.without_tso
+            Stroke::Dotted
         },
         points,
     }

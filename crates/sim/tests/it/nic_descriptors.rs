@@ -1,18 +1,11 @@
 //! How many descriptors packets take, and what a full ring holds.
 
-use crate::support::packet;
+use crate::support::{packet, super_packet};
 use proptest::prelude::*;
-use taut_path::ring::{DescriptorRing, DescriptorRule, RingTooSmall};
 use taut_path::{Packet, Segmentation};
+use taut_sim::nic::{DescriptorRing, DescriptorRule, RingTooSmall};
 
 const SLOTS: u32 = 1_024;
-
-/// A super-packet of 64 KB: 45 segments of 1,448 bytes behind one set of headers.
-fn super_packet(frame: u32) -> Packet {
-    let mut packet = packet(frame, 66 + 45 * 1_448);
-    packet.segmentation = Segmentation::new(66, 1_448);
-    packet
-}
 
 fn e1000() -> DescriptorRing {
     DescriptorRing::new(SLOTS, DescriptorRule::E1000).expect("large enough")
@@ -119,7 +112,7 @@ proptest! {
             let mut held = std::collections::VecDeque::new();
             for &(bytes, segmented) in &packets {
                 let mut packet = packet(0, bytes);
-                packet.segmentation = segmented.then(|| Segmentation::new(u16::MAX, 1)).flatten();
+                packet.segmentation = Segmentation::new(u16::MAX, 1).filter(|_| segmented);
                 while ring.slots_free() < ring.slots_of_largest() {
                     ring.give_back(held.pop_front().expect("something is in the ring"));
                 }

@@ -27,6 +27,10 @@ impl Vacant for Packet {
     const VACANT: Self = Self::NOTHING;
 }
 
+impl Vacant for u64 {
+    const VACANT: Self = 0;
+}
+
 impl<T: Vacant> BoundedRing<T> {
     /// Room for `capacity` things.
     pub fn new(capacity: usize) -> Self {
@@ -57,14 +61,28 @@ impl<T: Vacant> BoundedRing<T> {
             "a bounded ring is bounded by its owner"
         );
         let index = (self.head + self.len) & self.mask;
-        if index >= self.slots.len() {
-            self.slots.push(T::VACANT);
-        }
-        if let Some(slot) = self.slots.get_mut(index) {
-            self.len += 1;
+        self.len += 1;
+        match self.slots.get_mut(index) {
             // What is vacant needs no drop.
-            core::mem::forget(core::mem::replace(slot, thing));
+            Some(slot) => core::mem::forget(core::mem::replace(slot, thing)),
+            None => self.grow(thing),
         }
+    }
+
+    /// Puts one into a slot that was never used. Those are behind all others.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, thing: T) {
+        self.slots.push(thing);
+    }
+
+    /// The first, where it is.
+    #[inline]
+    pub fn first_mut(&mut self) -> Option<&mut T> {
+        if self.len == 0 {
+            return None;
+        }
+        self.slots.get_mut(self.head)
     }
 
     /// Takes the first.
@@ -87,14 +105,5 @@ impl<T: Vacant> BoundedRing<T> {
             }
             _ => T::VACANT,
         }
-    }
-
-    /// The first.
-    #[inline]
-    pub fn first_mut(&mut self) -> Option<&mut T> {
-        if self.len == 0 {
-            return None;
-        }
-        self.slots.get_mut(self.head)
     }
 }

@@ -1,10 +1,10 @@
 //! A command line that gives the same results again.
 
-use crate::rr::experiment::Experiment;
+use super::experiment::Experiment;
 
-/// The options of `experiment` that differ from those of `defaults`, without the seed.
-pub fn rr_under_load(experiment: &Experiment, defaults: &Experiment) -> String {
-    let mut words = vec!["taut sim rr-under-load".to_owned()];
+/// `command` with the options of `experiment` that differ from those of `defaults`, without the seed.
+pub fn line(command: &str, experiment: &Experiment, defaults: &Experiment) -> String {
+    let mut words = vec![command.to_owned()];
     let mut push = |differs: bool, option: &str, value: String| {
         if differs {
             words.push(format!("--{option} {}", quoted(&value)));
@@ -57,6 +57,8 @@ mod tests {
 
     use super::*;
 
+    const NAME: &str = "taut sim rr-under-load";
+
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
@@ -83,11 +85,11 @@ mod tests {
             "taut",
         ];
         let defaults = parse(&[]);
-        let command = rr_under_load(&parse(&[&said[..], &rest].concat()), &defaults);
+        let command = line(NAME, &parse(&[&said[..], &rest].concat()), &defaults);
         assert_eq!(
             command,
             "taut sim rr-under-load --rate 2500mbit --cadence 100us \
-             --qdisc 'pfifo_fast limit 500' --limit 40960 --limit taut --duration 2s \
+             --qdisc 'pfifo_fast limit 500' --limit 40k --limit taut --duration 2s \
              --only tso=on"
         );
         let quote_free = command.replace("pfifo_fast limit 500", "pfifo_fast_limit_500");
@@ -97,11 +99,8 @@ mod tests {
             .map(|word| word.replace('\'', "").replace("_limit_500", " limit 500"))
             .collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        assert_eq!(rr_under_load(&parse(&words), &defaults), command);
-        assert_eq!(
-            rr_under_load(&defaults, &defaults),
-            "taut sim rr-under-load"
-        );
+        assert_eq!(line(NAME, &parse(&words), &defaults), command);
+        assert_eq!(line(NAME, &defaults, &defaults), "taut sim rr-under-load");
     }
 
     #[test]

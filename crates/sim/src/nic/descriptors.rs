@@ -1,6 +1,6 @@
 //! How many descriptors packets take, and when a ring stops and starts again.
 
-use crate::packet::{Packet, Segmentation};
+use taut_path::{Packet, Segmentation};
 
 /// How many descriptors a device needs for one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -94,6 +94,11 @@ impl DescriptorRing {
             used: 0,
             page_offset: 0,
         })
+    }
+
+    /// All descriptors.
+    pub const fn slots(&self) -> u32 {
+        self.slots
     }
 
     /// Descriptors free now.

@@ -1,4 +1,4 @@
-//! One reader for the words of every discipline, and one writer: a discipline only lists its
+//! One parser for the parameters of every discipline, and one writer: a discipline only lists its
 //! parameters.
 
 use alloc::string::String;
@@ -10,13 +10,13 @@ use crate::units;
 /// One parameter of a discipline with the settings `S`.
 pub(super) struct Parameter<S: 'static> {
     /// How `tc` spells it.
-    pub word: &'static str,
+    pub keyword: &'static str,
     pub kind: Kind<S>,
 }
 
-/// What follows the word.
+/// What follows the keyword.
 pub(super) enum Kind<S: 'static> {
-    /// Nothing: the word alone.
+    /// Nothing: the keyword alone.
     Flag {
         is_set: fn(&S) -> bool,
         set: fn(&mut S),
@@ -31,19 +31,19 @@ pub(super) enum Kind<S: 'static> {
 }
 
 impl<S> Parameter<S> {
-    pub const fn flag(word: &'static str, is_set: fn(&S) -> bool, set: fn(&mut S)) -> Self {
+    pub const fn flag(keyword: &'static str, is_set: fn(&S) -> bool, set: fn(&mut S)) -> Self {
         let kind = Kind::Flag { is_set, set };
-        Self { word, kind }
+        Self { keyword, kind }
     }
 
     pub const fn value(
-        word: &'static str,
+        keyword: &'static str,
         range: Range,
         get: fn(&S) -> Option<u64>,
         set: fn(&mut S, u64),
     ) -> Self {
         let kind = Kind::Value { range, get, set };
-        Self { word, kind }
+        Self { keyword, kind }
     }
 }
 
@@ -81,12 +81,14 @@ impl Range {
         Self { unit, least, most }
     }
 
-    fn parse(self, word: &str) -> Option<u64> {
+    fn parse(self, token: &str) -> Option<u64> {
         let value = match self.unit {
-            Unit::Number(_) if word.bytes().all(|byte| byte.is_ascii_digit()) => word.parse().ok(),
+            Unit::Number(_) if token.bytes().all(|byte| byte.is_ascii_digit()) => {
+                token.parse().ok()
+            }
             Unit::Number(_) => None,
-            Unit::Size => units::parse_size_bytes(word).ok(),
-            Unit::Time => units::parse_time_ns(word).ok(),
+            Unit::Size => units::parse_size_bytes(token).ok(),
+            Unit::Time => units::parse_time_ns(token).ok(),
         };
         value.filter(|value| (self.least..=self.most).contains(value))
     }
@@ -144,23 +146,23 @@ pub(super) trait Settings: Default + 'static {
 }
 
 /// Reads the settings after the name of a discipline.
-pub(super) fn read<S: Settings>(words: &mut Words<'_>) -> Result<S, ParseQdiscError> {
+pub(super) fn read<S: Settings>(tokens: &mut Tokens<'_>) -> Result<S, ParseQdiscError> {
     let mut settings = S::default();
-    while let Some((position, word)) = words.next() {
+    while let Some((position, token)) = tokens.next() {
         let parameter = S::PARAMETERS
             .iter()
-            .find(|parameter| parameter.word == word)
+            .find(|parameter| parameter.keyword == token)
             .ok_or(ParseQdiscError {
                 position,
-                what: What::UnknownWord(S::NAME),
+                what: What::UnknownParameter(S::NAME),
             })?;
         match parameter.kind {
             Kind::Flag { set, .. } => set(&mut settings),
             Kind::Value { range, set, .. } => {
-                let (position, word) = words.next_or_end();
-                let value = range.parse(word).ok_or(ParseQdiscError {
+                let (position, token) = tokens.next_or_end();
+                let value = range.parse(token).ok_or(ParseQdiscError {
                     position,
-                    what: What::BadValue(parameter.word, range),
+                    what: What::BadValue(parameter.keyword, range),
                 })?;
                 set(&mut settings, value);
             }
@@ -172,13 +174,13 @@ pub(super) fn read<S: Settings>(words: &mut Words<'_>) -> Result<S, ParseQdiscEr
 /// Writes every parameter that has a value, so that reading gives the same settings.
 pub(super) fn write<S: Settings>(settings: &S) -> String {
     let mut text = String::from(S::NAME);
-    for Parameter { word, kind } in S::PARAMETERS {
+    for Parameter { keyword, kind } in S::PARAMETERS {
         // Writing to a String cannot fail.
         let _ = match kind {
-            Kind::Flag { is_set, .. } if is_set(settings) => write!(text, " {word}"),
+            Kind::Flag { is_set, .. } if is_set(settings) => write!(text, " {keyword}"),
             Kind::Flag { .. } => Ok(()),
             Kind::Value { range, get, .. } => get(settings).map_or(Ok(()), |value| {
-                write!(text, " {word} ").and_then(|()| range.write(&mut text, value))
+                write!(text, " {keyword} ").and_then(|()| range.write(&mut text, value))
             }),
         };
     }
@@ -188,24 +190,24 @@ pub(super) fn write<S: Settings>(settings: &S) -> String {
 /// Writes what is allowed after the name of a discipline.
 pub(super) fn write_usage<S: Settings>(f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut space = "";
-    for Parameter { word, kind } in S::PARAMETERS {
+    for Parameter { keyword, kind } in S::PARAMETERS {
         match kind {
-            Kind::Flag { .. } => write!(f, "{space}[{word}]")?,
-            Kind::Value { range, .. } => write!(f, "{space}[{word} {}]", range.placeholder())?,
+            Kind::Flag { .. } => write!(f, "{space}[{keyword}]")?,
+            Kind::Value { range, .. } => write!(f, "{space}[{keyword} {}]", range.placeholder())?,
         }
         space = " ";
     }
     Ok(())
 }
 
-/// The words of a text with their positions, in characters from 1.
-pub(super) struct Words<'a> {
+/// The tokens of a text, separated by white space, with their positions, in characters from 1.
+pub(super) struct Tokens<'a> {
     text: &'a str,
     /// Bytes of `text` that were read.
     used: usize,
 }
 
-impl<'a> Words<'a> {
+impl<'a> Tokens<'a> {
     pub fn of(text: &'a str) -> Self {
         Self { text, used: 0 }
     }
@@ -214,14 +216,14 @@ impl<'a> Words<'a> {
         self.text[..at].chars().count() + 1
     }
 
-    /// The next word, or an empty one where the text ends.
+    /// The next token, or an empty one where the text ends.
     pub fn next_or_end(&mut self) -> (usize, &'a str) {
         self.next()
             .unwrap_or_else(|| (self.character_at(self.text.len()), ""))
     }
 }
 
-impl<'a> Iterator for Words<'a> {
+impl<'a> Iterator for Tokens<'a> {
     type Item = (usize, &'a str);
 
     fn next(&mut self) -> Option<(usize, &'a str)> {

@@ -1,0 +1,45 @@
+//! Being asked to end, with something worth showing.
+
+use std::io;
+
+use crate::error::failed;
+use crate::sys::signal;
+
+/// What asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interrupt {
+    /// Ctrl-C: `SIGINT`.
+    Keyboard,
+    /// `SIGTERM`.
+    Terminate,
+}
+
+impl Interrupt {
+    /// What a shell says of a process that the signal ended: 130 or 143.
+    pub const fn exit_code(self) -> u8 {
+        128 + match self {
+            Self::Keyboard => libc::SIGINT as u8,
+            Self::Terminate => libc::SIGTERM as u8,
+        }
+    }
+}
+
+/// From now on the first `SIGINT` or `SIGTERM` is noted for [`noted`]. A second one of the same
+/// kind ends the process as usual.
+///
+/// # Errors
+/// What `sigaction` fails with.
+pub fn note() -> io::Result<()> {
+    for number in [libc::SIGINT, libc::SIGTERM] {
+        signal::note_once(number).map_err(|cause| failed("sigaction", "own process", cause))?;
+    }
+    Ok(())
+}
+
+/// What asked the process to end, if anything did since [`note`].
+pub fn noted() -> Option<Interrupt> {
+    signal::noted().map(|number| match number {
+        libc::SIGINT => Interrupt::Keyboard,
+        _ => Interrupt::Terminate,
+    })
+}

@@ -1,0 +1,151 @@
+//! One store for the packets of all flows: made at the start, never grown.
+
+use alloc::vec::Vec;
+use core::hint::black_box;
+use core::mem;
+
+use crate::packet::Packet;
+
+/// No slot, or no flow.
+pub const NONE: u32 = u32::MAX;
+
+/// Packets by index. A free slot is taken again as soon as possible: it is still in the cache.
+#[derive(Debug)]
+pub struct PacketStore {
+    slots: Vec<Slot>,
+    first_free: u32,
+}
+
+/// One cache line: whatever happens to a packet here touches one.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Slot {
+    packet: Option<Packet>,
+    since_ns: u64,
+    /// The one behind it in its list, or the next free one.
+    next: u32,
+}
+
+const _: () = assert!(size_of::<Slot>() == 64);
+
+/// A queue of packets within a [`PacketStore`].
+#[derive(Debug, Clone)]
+pub struct PacketList {
+    first: u32,
+    /// Means nothing while `first` is [`NONE`].
+    last: u32,
+    /// The bytes of its packets.
+    bytes: u64,
+}
+
+impl Default for PacketList {
+    fn default() -> Self {
+        Self {
+            first: NONE,
+            last: NONE,
+            bytes: 0,
+        }
+    }
+}
+
+impl PacketList {
+    /// The bytes of its packets.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.first == NONE
+    }
+}
+
+impl PacketStore {
+    /// Room for `packets` packets. Memory that is never needed is never touched.
+    pub fn new(packets: usize) -> Self {
+        Self {
+            slots: Vec::with_capacity(packets),
+            first_free: NONE,
+        }
+    }
+
+    /// Puts a packet at the end of `list`, where it waits since `now_ns`.
+    #[inline(always)]
+    pub fn push(&mut self, list: &mut PacketList, packet: Packet, now_ns: u64) {
+        list.bytes += u64::from(packet.wire_bytes());
+        let free = self.first_free;
+        let index = match self.slots.get_mut(free as usize) {
+            Some(slot) => {
+                self.first_free = slot.next;
+                slot.next = NONE;
+                slot.since_ns = now_ns;
+                // A free slot is empty: there is nothing to drop, and no need to look.
+                mem::forget(slot.packet.replace(packet));
+                free
+            }
+            None => self.add(packet, now_ns),
+        };
+        if list.first == NONE {
+            list.first = index;
+        } else if let Some(last) = self.slots.get_mut(list.last as usize) {
+            last.next = index;
+        }
+        list.last = index;
+    }
+
+    /// Puts a packet into a slot that was never used.
+    #[cold]
+    #[inline(never)]
+    fn add(&mut self, packet: Packet, now_ns: u64) -> u32 {
+        self.slots.push(Slot {
+            packet: Some(packet),
+            next: NONE,
+            since_ns: now_ns,
+        });
+        self.slots.len() as u32 - 1
+    }
+
+    /// The packet at the head of `list`, and since when it waits, in ns.
+    #[inline]
+    pub fn oldest(&mut self, list: &PacketList) -> Option<(&mut Packet, u64)> {
+        let slot = self.slots.get_mut(list.first as usize)?;
+        Some((slot.packet.as_mut()?, slot.since_ns))
+    }
+
+    /// Takes the packet at the head of `list`, after `leaving` saw it where it is: to look at it
+    /// there costs less than to move it once more.
+    #[inline(always)]
+    pub fn pop(&mut self, list: &mut PacketList, leaving: impl FnOnce(&Packet)) -> Option<Packet> {
+        let index = list.first;
+        let slot = self.slots.get_mut(index as usize)?;
+        let packet = slot.packet.as_ref()?;
+        list.bytes -= u64::from(packet.wire_bytes());
+        leaving(packet);
+        list.first = slot.next;
+        slot.next = self.first_free;
+        self.first_free = index;
+        slot.packet.take()
+    }
+
+    /// Since when the packet at the head of `list` waits, in ns.
+    #[inline(always)]
+    pub fn oldest_since_ns(&self, list: &PacketList) -> Option<u64> {
+        Some(self.slots.get(list.first as usize)?.since_ns)
+    }
+
+    /// Whether the next packet needs no slot that was never used.
+    #[inline]
+    pub fn has_free_slot(&self) -> bool {
+        (self.first_free as usize) < self.slots.len()
+    }
+
+    /// Brings the packet at the head of `list` into the cache: reading it early is all the prefetch
+    /// that safe code has.
+    #[inline]
+    pub fn prefetch(&self, list: &PacketList) {
+        if let Some(slot) = self.slots.get(list.first as usize) {
+            black_box(slot.next);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What a flow's turn works on: its packets, the store they are in, and the sums over all flows.
+
+use super::super::codel_state::Waiting;
+use super::flow::Flow;
+use super::packet_store::{PacketList, PacketStore};
+use crate::packet::Packet;
+
+/// What all flows hold together.
+#[derive(Debug, Default)]
+// In this order: side by side the sums of bytes would be added as a vector, which takes more
+// instructions here.
+#[repr(C)]
+pub struct Held {
+    pub bytes: u64,
+    pub packets: u32,
+    pub memory_bytes: u64,
+}
+
+impl Held {
+    #[inline]
+    pub fn add(&mut self, packet: &Packet) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.wire_bytes());
+        self.memory_bytes += u64::from(packet.charge_bytes());
+    }
+
+    #[inline]
+    pub fn remove(&mut self, packet: &Packet) {
+        self.packets -= 1;
+        self.bytes -= u64::from(packet.wire_bytes());
+        self.memory_bytes -= u64::from(packet.charge_bytes());
+    }
+}
+
+/// The packets of one flow.
+pub struct FlowQueue<'a> {
+    pub list: &'a mut PacketList,
+    pub store: &'a mut PacketStore,
+    pub held: &'a mut Held,
+}
+
+impl Waiting for FlowQueue<'_> {
+    #[inline]
+    fn oldest(&mut self) -> Option<(&mut Packet, u64)> {
+        self.store.oldest(self.list)
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Packet> {
+        let held = &mut *self.held;
+        self.store.pop(self.list, |packet| held.remove(packet))
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.list.bytes()
+    }
+}
+
+/// A flow that is about to send.
+pub struct Turn<'a> {
+    pub flow: &'a mut Flow,
+    pub store: &'a mut PacketStore,
+    pub held: &'a mut Held,
+}
+
+impl Turn<'_> {
+    /// Takes its oldest packet.
+    #[inline(always)]
+    pub fn send(self) -> Option<Packet> {
+        let Self { flow, store, held } = self;
+        store.pop(&mut flow.packets, |packet| {
+            flow.credit_bytes -= i64::from(packet.wire_bytes());
+            held.remove(packet);
+        })
+    }
+}

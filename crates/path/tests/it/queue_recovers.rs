@@ -1,0 +1,706 @@
+//! What a driver, a sink or an owner does wrong is refused, counted and named, and one call brings
+//! the queue back.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use crate::support::{Bench, Books, Broken, FakeRing, SharedRing, packet};
+use taut_path::driver::InRing;
+use taut_path::limit::{Done, Dynamic, Fixed};
+use taut_path::qdisc::{Backlog, Qdisc};
+use taut_path::queue::{CompleteError, Completer, Repair, RepairError, Sender, Watch};
+use taut_path::{
+    AnyLimit, Completions, DropReason, Event, Frame, Packet, PacketSink, Probe, Queue, QueueConfig,
+    Stop,
+};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Strays and stalls, as they were told.
+#[derive(Default)]
+struct Alarms {
+    strays: Vec<u32>,
+    stalls: Vec<u64>,
+    repairs: Vec<Repair>,
+    resets: u32,
+}
+
+impl Probe for Alarms {
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Stray(packets) => self.strays.push(packets),
+            Event::Stalled(_) => self.stalls.push(now_ns),
+            Event::Repaired(repair) => self.repairs.push(repair),
+            Event::Reset => self.resets += 1,
+            _ => {}
+        }
+    }
+}
+
+fn bench() -> Bench<Fixed, Alarms> {
+    let config = QueueConfig::default();
+    Bench::with(
+        Fixed::packets(4),
+        FakeRing::new(64),
+        config,
+        Alarms::default(),
+    )
+}
+
+/// Sends `count` more, and all that waits comes back.
+fn assert_goes_on<P: Probe>(bench: &mut Bench<Fixed, P>, count: u32) {
+    let before = bench.books.freed.len();
+    bench.enqueue(count, 1_000);
+    for _ in 0..=count {
+        bench.run();
+        bench.complete(usize::MAX);
+    }
+    assert_eq!(bench.books.freed.len() - before, count as usize);
+    assert_eq!(bench.queue.in_flight(), 0);
+}
+
+#[test]
+fn a_packet_that_is_handed_back_twice_is_refused_and_stops_nothing() {
+    let mut bench = bench();
+    bench.enqueue(8, 1_000);
+    bench.run();
+    // A packet cannot be copied, so who hands it back twice makes one up, as long or not.
+    for bytes in [1_000, 1_004, 996] {
+        bench
+            .queue
+            .device_mut()
+            .finished
+            .push_back(packet(7_000, bytes));
+        let round = bench.try_complete(1);
+        assert_eq!(round, Err(CompleteError::Stray { packets: 1 }));
+        assert_eq!(bench.queue.in_flight(), 3, "what really finished counts");
+        assert_eq!(bench.run(), Stop::Limit);
+    }
+    assert_eq!(bench.queue.completer_counters().stray_packets, 3);
+    assert_eq!(bench.queue.probe().strays, [1; 3]);
+    assert_eq!(bench.books.stray, [7_000; 3], "its frame is nobody's");
+    assert_eq!(bench.books.freed, [0, 1, 2]);
+    let error = CompleteError::<Broken>::Stray { packets: 3 };
+    assert!(matches!(error, CompleteError::Stray { packets: 3 }));
+    for _ in 0..5 {
+        bench.complete(1);
+        bench.run();
+    }
+    assert_eq!(bench.books.freed, (0..8).collect::<Vec<_>>());
+    assert_goes_on(&mut bench, 20);
+}
+
+#[test]
+fn a_packet_of_another_queue_is_counted_as_a_stray_and_its_frame_comes_back() {
+    let mut other = Bench::new(Fixed::packets(4), 64);
+    other.enqueue(1, 500);
+    other.run();
+    let foreign = other.queue.device_mut().in_device.pop_front();
+
+    let mut bench = bench();
+    bench.enqueue(4, 1_000);
+    bench.run();
+    let device = bench.queue.device_mut();
+    device.finished.extend(foreign);
+    assert_eq!(
+        bench.try_complete(1),
+        Err(CompleteError::Stray { packets: 1 })
+    );
+    assert_eq!(bench.queue.completer_counters().stray_packets, 1);
+    assert_eq!((bench.books.freed.len(), bench.books.stray.len()), (2, 0));
+    assert_eq!(bench.queue.in_flight(), 3);
+}
+
+#[test]
+fn a_start_and_a_failed_reaping_are_told_beside_strays() {
+    let mut bench = bench();
+    bench.enqueue(8, 1_000);
+    bench.run();
+    let device = bench.queue.device_mut();
+    device.finished.push_back(packet(7_000, 60));
+    device.failing_reap = true;
+    assert_eq!(bench.try_complete(4), Err(CompleteError::Driver(Broken)));
+    assert_eq!(bench.queue.probe().strays, [1], "the event tells of both");
+    assert!(bench.complete(0).schedule, "and the start is not lost");
+}
+
+/// Runs what `next_wakeup` asks for until a stall is told. Returns when.
+fn first_stall_ns(bench: &mut Bench<Fixed, Alarms>) -> u64 {
+    for _ in 0..3 {
+        bench.now_ns = bench.queue.next_wakeup().expect("something is in flight") - 1_000;
+        let stalled = bench.complete(0).stalled;
+        if let Some(stall) = stalled {
+            assert_eq!(bench.queue.probe().stalls, [bench.now_ns]);
+            assert!(stall.age_ns > SECOND_NS);
+            return bench.now_ns;
+        }
+    }
+    panic!("nobody heard of it");
+}
+
+#[test]
+fn a_packet_that_never_comes_back_is_a_stall_within_twice_the_threshold() {
+    for lost in 1..=4 {
+        let mut bench = bench();
+        bench.now_ns = 7 * SECOND_NS;
+        bench.enqueue(8, 1_000);
+        bench.run();
+        let sent_ns = bench.now_ns;
+        // The others come back at once.
+        bench.queue.device_mut().in_device.truncate(4 - lost);
+        bench.complete(4);
+        bench.queue.flush(sent_ns, &mut bench.books);
+        let heard_ns = first_stall_ns(&mut bench);
+        assert!(heard_ns <= sent_ns + 2 * SECOND_NS + 2_000, "{heard_ns}");
+        assert_eq!(bench.queue.completer_counters().stalls, 1);
+
+        bench.queue.reset(bench.now_ns);
+        assert_eq!(bench.queue.probe().resets, 1);
+        assert_eq!(bench.complete(0).stalled, None, "it is over");
+        assert_goes_on(&mut bench, 20);
+        assert_eq!(bench.queue.next_wakeup(), None);
+    }
+}
+
+#[test]
+fn a_repair_puts_the_ledger_right_from_what_the_ring_holds_and_keeps_the_limit() {
+    let mut bench = bench();
+    bench.enqueue(8, 1_000);
+    bench.run();
+    bench.queue.device_mut().in_device.truncate(1);
+    first_stall_ns(&mut bench);
+    let repair = Repair {
+        was_in_flight: 4,
+        in_flight: 1,
+    };
+    assert_eq!(bench.queue.repair(bench.now_ns), Ok(repair));
+    assert_eq!(bench.queue.probe().repairs, [repair]);
+    assert_eq!(bench.queue.completer_counters().repairs, 1);
+    let limit = bench.queue.snapshot();
+    assert_eq!((limit.limit, limit.in_flight), (4, 1));
+    // The packet in the ring is old, but how old is not known: it is not a stall at once.
+    let completed = bench.complete(0);
+    assert_eq!((completed.stalled, completed.schedule), (None, true));
+    assert_eq!(bench.run(), Stop::Limit);
+    assert_eq!(bench.in_ring(), 4, "what was lost gives its room back");
+    bench.complete(4);
+    bench.run();
+    bench.complete(1);
+    assert_goes_on(&mut bench, 20);
+    assert_eq!(bench.queue.probe().strays, [0; 0]);
+}
+
+#[test]
+fn what_a_repair_took_for_lost_may_come_back_and_counts_for_nothing_twice() {
+    let mut bench = bench();
+    bench.enqueue(4, 1_000);
+    bench.run();
+    let nothing = InRing::default();
+    assert!(bench.queue.repair_to(nothing, bench.now_ns).is_ok());
+    assert_eq!(bench.queue.in_flight(), 0);
+    bench.complete(4);
+    assert_eq!(bench.queue.in_flight(), 0);
+    assert_eq!(bench.books.freed.len(), 4);
+    assert_goes_on(&mut bench, 20);
+
+    let too_much = InRing {
+        packets: u32::MAX,
+        bytes: 0,
+    };
+    assert_eq!(
+        bench.queue.repair_to(too_much, bench.now_ns),
+        Err(RepairError::TooMuch { units: u32::MAX })
+    );
+    assert_goes_on(&mut bench, 20);
+}
+
+#[test]
+fn a_driver_that_does_not_know_its_ring_is_reset_and_not_repaired() {
+    struct Mute(FakeRing);
+    impl taut_path::TxRing for Mute {
+        type Error = Broken;
+        fn capacity_slots(&self) -> u32 {
+            self.0.capacity_slots()
+        }
+        fn slots_free(&self) -> u32 {
+            taut_path::TxRing::slots_free(&self.0)
+        }
+        fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
+            self.0.submit(packet, now_ns)
+        }
+        fn kick(&mut self, now_ns: u64) -> Result<(), Broken> {
+            self.0.kick(now_ns)
+        }
+    }
+    impl Completions for Mute {
+        type Error = Broken;
+        fn slots_free(&self) -> u32 {
+            Completions::slots_free(&self.0)
+        }
+        fn reap(
+            &mut self,
+            now_ns: u64,
+            budget_packets: u32,
+            freed: &mut dyn FnMut(Packet),
+        ) -> Result<bool, Broken> {
+            self.0.reap(now_ns, budget_packets, freed)
+        }
+    }
+    let mut queue = Queue::builder_for(Mute(FakeRing::new(8)))
+        .build(0)
+        .expect("the defaults are valid");
+    assert_eq!(queue.repair(0), Err(RepairError::NotKnown));
+    assert_eq!(queue.snapshot().in_flight, 0);
+}
+
+#[test]
+fn the_halves_of_two_queues_are_not_repaired_together() {
+    let (mut sender, ..) = halves(AnyLimit::off(), 8);
+    let (_, mut completer, ..) = halves(AnyLimit::off(), 8);
+    let refused = completer.repair_to(&mut sender, InRing::default(), 0);
+    assert_eq!(refused, Err(RepairError::NotTheSameQueue));
+}
+
+#[test]
+fn a_packet_that_the_device_refuses_is_dropped_with_its_reason_and_the_ledger_is_right() {
+    for limit in ["off", "3000", "3p", "dql", "need", "taut"] {
+        let mut ring = FakeRing::new(64);
+        ring.longest_bytes = 1_514;
+        let mut bench = Bench::with(
+            limit.parse::<AnyLimit>().expect(limit),
+            ring,
+            QueueConfig::default(),
+            (),
+        );
+        bench.enqueue(1, 9_000);
+        assert_eq!(bench.run(), Stop::Idle, "{limit}");
+        assert_eq!(bench.queue.device().bursts.len(), 0, "rung for nothing");
+        bench.enqueue(1, 1_000);
+        bench.enqueue(2, 9_000);
+        bench.enqueue(1, 500);
+        for _ in 0..4 {
+            bench.run();
+            bench.complete(usize::MAX);
+        }
+        let refused = [0, 2, 3].map(|frame| (frame, DropReason::DeviceRefused));
+        assert_eq!(bench.books.dropped, refused, "{limit}");
+        assert_eq!(bench.books.freed, [1, 4], "{limit}");
+        let counters = bench.queue.sender_counters();
+        assert_eq!((counters.sent_packets, counters.sent_bytes), (2, 1_500));
+        assert_eq!(counters.drops.of(DropReason::DeviceRefused), 3);
+        assert_eq!(bench.queue.in_flight(), 0, "{limit}");
+        assert_eq!(bench.queue.next_wakeup(), None, "{limit}");
+    }
+}
+
+/// Panics at one of the packets that are freed.
+struct Fragile {
+    books: Books,
+    panic_at: usize,
+}
+
+impl PacketSink for Fragile {
+    fn freed(&mut self, packet: Packet) {
+        self.books.freed(packet);
+        assert_ne!(self.books.freed.len(), self.panic_at, "the sink panics");
+    }
+
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        self.books.dropped(packet, reason);
+    }
+}
+
+#[test]
+fn a_sink_that_panics_leaves_the_ledger_right() {
+    let mut bench = bench();
+    bench.enqueue(30, 1_514);
+    let mut sink = Fragile {
+        books: Books::default(),
+        panic_at: 3,
+    };
+    let mut panics = 0;
+    for now_ns in 1..=30 {
+        let _ = bench.run();
+        bench.queue.device_mut().finish(usize::MAX);
+        let queue = &mut bench.queue;
+        let round = catch_unwind(AssertUnwindSafe(|| queue.complete(now_ns, &mut sink)));
+        panics += usize::from(round.is_err());
+        let device = bench.queue.device();
+        assert!(bench.queue.in_flight() as usize >= device.packets());
+    }
+    assert_eq!(panics, 1);
+    assert_eq!(sink.books.freed, (0..30).collect::<Vec<_>>());
+    assert_eq!(bench.queue.in_flight(), 0, "the third counts too");
+    assert_eq!(bench.queue.completer_counters().completed_packets, 30);
+}
+
+/// Nothing is ever ready before a time, and nothing dropped or marked by it is wanted.
+struct Shaper(Vec<Packet>);
+
+impl Qdisc for Shaper {
+    fn enqueue(&mut self, packet: Packet, _now_ns: u64, _sink: &mut dyn PacketSink) {
+        self.0.push(packet);
+    }
+
+    fn dequeue(&mut self, _now_ns: u64, _sink: &mut dyn PacketSink) -> Option<Packet> {
+        None
+    }
+
+    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
+        self.0.drain(..).for_each(gone);
+    }
+
+    fn accepts(&self, _packet: &Packet) -> bool {
+        true
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.0.len() as u64,
+            bytes: 0,
+        }
+    }
+
+    fn next_ready(&self, _now_ns: u64) -> Option<u64> {
+        Some(SECOND_NS)
+    }
+}
+
+#[test]
+fn a_flush_empties_a_shaper_that_has_nothing_ready() {
+    let built = Queue::builder_for(FakeRing::new(64))
+        .with_qdisc(Shaper(Vec::new()))
+        .build(0);
+    let (mut queue, mut books) = (built.expect("valid settings"), Books::default());
+    for frame in 0..30 {
+        queue.enqueue(packet(frame, 100), 0, &mut books);
+    }
+    assert_eq!(queue.run(5, &mut books), Stop::NotReady(SECOND_NS));
+    queue.flush(10, &mut books);
+    let all: Vec<_> = (0..30).map(|f| (f, DropReason::Flushed)).collect();
+    assert_eq!((queue.backlog().packets, &books.dropped), (0, &all));
+}
+
+#[test]
+fn no_discipline_judges_what_is_flushed() {
+    for name in [
+        "pfifo",
+        "pfifo_fast",
+        "codel ecn ce_threshold 1ms",
+        "fq_codel ce_threshold 1ms",
+    ] {
+        let built = Queue::builder_for(FakeRing::new(4))
+            .qdisc(name.parse().expect(name))
+            .limit(AnyLimit::packets(2))
+            .build(0);
+        let (mut queue, mut books) = (built.expect("valid settings"), Books::default());
+        for frame in 0..30 {
+            let mut packet = packet(frame, 100);
+            packet.flow = frame % 3;
+            packet.priority = (frame % 16) as u8;
+            packet.set_ecn(taut_path::Ecn::Capable);
+            queue.enqueue(packet, 0, &mut books);
+        }
+        // Each has waited for a second by now, for far too long.
+        queue.flush(SECOND_NS, &mut books);
+        assert_eq!(books.marked, [0; 0], "{name}");
+        assert!(books.dropped.iter().all(|&(_, r)| r == DropReason::Flushed));
+        let mut frames: Vec<u32> = books.dropped.iter().map(|&(frame, _)| frame).collect();
+        frames.sort_unstable();
+        assert_eq!(frames, (0..30).collect::<Vec<_>>(), "{name}");
+        assert_eq!(queue.backlog(), Backlog::default(), "{name}");
+        // It is as good as new.
+        books.dropped.clear();
+        queue.enqueue(packet(30, 100), SECOND_NS, &mut books);
+        assert_eq!(queue.run(SECOND_NS, &mut books), Stop::Idle, "{name}");
+        assert_eq!(queue.device().packets(), 1, "{name}");
+    }
+}
+
+/// Books that outlive the queue.
+#[derive(Clone, Default)]
+struct Outliving(Arc<Mutex<Vec<(u32, DropReason)>>>);
+
+impl PacketSink for Outliving {
+    fn freed(&mut self, packet: Packet) {
+        panic!("{} did not reach the device", packet.frame().index());
+    }
+
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        let mut dropped = self.0.lock().expect("nobody panics with it");
+        dropped.push((packet.into_frame().index(), reason));
+    }
+}
+
+#[test]
+fn a_queue_that_is_dropped_gives_what_waits_to_its_drop_sink() {
+    for split in [false, true] {
+        let sink = Outliving::default();
+        let ring = SharedRing::new(8);
+        let mut queue = Queue::builder(ring.clone(), ring)
+            .with_limit(Fixed::packets(2))
+            .drop_sink(sink.clone())
+            .build(0)
+            .expect("valid settings");
+        for frame in 0..5 {
+            queue.enqueue(packet(frame, 100), 0, &mut Books::default());
+        }
+        assert_eq!(queue.run(0, &mut Books::default()), Stop::Limit);
+        if split {
+            let (sender, completer, watch) = queue.split();
+            drop(completer);
+            assert_eq!(watch.snapshot().sender.sent_packets, 2);
+            drop(sender);
+        } else {
+            drop(queue);
+        }
+        let dropped = sink.0.lock().expect("nobody panics with it");
+        assert_eq!(*dropped, [2, 3, 4].map(|f| (f, DropReason::Flushed)));
+    }
+}
+
+#[test]
+fn a_queue_that_is_closed_gives_what_waits_to_the_callers_sink_and_the_device_back() {
+    let mut bench = bench();
+    bench.enqueue(6, 100);
+    bench.run();
+    let (device, _) = bench.queue.close(0, &mut bench.books);
+    assert_eq!(device.packets(), 4);
+    assert_eq!(bench.books.dropped.len(), 2);
+}
+
+type Halves = (Sender<SharedRing>, Completer<SharedRing>, Watch, SharedRing);
+
+fn halves(limit: AnyLimit, slots: u32) -> Halves {
+    let ring = SharedRing::new(slots);
+    let queue = Queue::builder(ring.clone(), ring.clone())
+        .limit(limit)
+        .build(0)
+        .expect("valid settings");
+    let (sender, completer, watch) = queue.split();
+    (sender, completer, watch, ring)
+}
+
+#[test]
+fn resets_that_are_asked_for_at_once_are_one_and_late_packets_stay_out_of_the_ledger() {
+    let (mut sender, mut completer, watch, ring) = halves(AnyLimit::packets(2), 64);
+    let (mut books, mut late) = (Books::default(), Vec::new());
+    for frame in 0..12 {
+        sender.enqueue(packet(frame, 100), 0, &mut books);
+    }
+    for asks in 1..=4 {
+        assert_eq!(sender.run(0, &mut books), Stop::Limit);
+        late.push(ring.get().in_device.pop_front().expect("it was sent"));
+        for _ in 0..asks {
+            watch.ask_reset();
+        }
+        assert!(!sender.must_wait(), "the reset waits for it");
+        assert_eq!(sender.run(1, &mut books), Stop::Limit, "until it is ended");
+        let round = completer.complete(2, &mut books);
+        assert!(round.is_ok_and(|round| round.schedule));
+        assert_eq!(completer.snapshot().in_flight, 0);
+        assert_eq!(completer.counters().resets, asks);
+    }
+    assert_eq!(sender.run(3, &mut books), Stop::Limit);
+    // Those of four epochs come back, after more resets than one.
+    ring.get().finished.extend(late);
+    let round = completer.complete(4, &mut books).expect("late is no error");
+    assert_eq!((round.done, round.late_packets), (Done::default(), 4));
+    assert_eq!(completer.snapshot().in_flight, 2);
+    ring.get().finish(usize::MAX);
+    let round = completer.complete(5, &mut books).expect("late is no error");
+    // One of each epoch that was forgotten was still in the ring.
+    assert_eq!((round.done.packets, round.late_packets), (2, 4));
+    assert_eq!(completer.snapshot().in_flight, 0);
+    assert_eq!(completer.counters().stray_packets, 0);
+    assert_eq!(watch.snapshot().completer.late_packets, 8);
+}
+
+#[test]
+fn a_reset_of_halves_begins_and_ends_whoever_comes_first() {
+    let (mut sender, mut completer, watch, ring) = halves(AnyLimit::packets(2), 64);
+    let mut books = Books::default();
+    for frame in 0..6 {
+        sender.enqueue(packet(frame, 100), 0, &mut books);
+    }
+    let _ = sender.run(0, &mut books);
+    watch.ask_reset();
+    // The completer alone ends nothing, and says that the sender must run.
+    for now_ns in 1..3 {
+        let round = completer.complete(now_ns, &mut books).expect("no error");
+        assert!(round.schedule);
+        assert_eq!(completer.snapshot().in_flight, 2);
+    }
+    ring.get().in_device.clear();
+    let _ = sender.run(3, &mut books);
+    assert!(completer.complete(4, &mut books).is_ok());
+    assert_eq!(completer.snapshot().in_flight, 0);
+    assert_eq!(sender.run(5, &mut books), Stop::Limit);
+    assert_eq!(completer.snapshot().in_flight, 2);
+}
+
+#[test]
+fn what_was_sent_before_a_reset_is_no_stall_after_it() {
+    let (mut sender, mut completer, watch, _ring) = halves(AnyLimit::off(), 64);
+    let mut books = Books::default();
+    sender.enqueue(packet(0, 100), 0, &mut books);
+    assert_eq!(sender.run(0, &mut books), Stop::Idle);
+    let now_ns = 5 * SECOND_NS;
+    let round = completer.complete(now_ns, &mut books).expect("no error");
+    assert!(round.stalled.is_some());
+    watch.ask_reset();
+    // Sent on before the other half has ended the reset.
+    sender.enqueue(packet(1, 100), now_ns, &mut books);
+    assert_eq!(sender.run(now_ns, &mut books), Stop::Idle);
+    let round = completer.complete(now_ns, &mut books).expect("no error");
+    assert_eq!(round.stalled, None);
+    let wakeup_ns = completer.next_wakeup().expect("it is in flight");
+    assert_eq!(wakeup_ns, now_ns + SECOND_NS + 1);
+    let round = completer.complete(wakeup_ns, &mut books).expect("no error");
+    assert!(round.stalled.is_some(), "but this one may be");
+}
+
+/// A ring of which something else happens before each packet is handed back.
+struct Interleaved {
+    ring: SharedRing,
+    between: Box<dyn FnMut()>,
+}
+
+impl Completions for Interleaved {
+    type Error = Broken;
+
+    fn slots_free(&self) -> u32 {
+        Completions::slots_free(&self.ring)
+    }
+
+    fn reap(
+        &mut self,
+        _now_ns: u64,
+        _budget_packets: u32,
+        freed: &mut dyn FnMut(Packet),
+    ) -> Result<bool, Broken> {
+        loop {
+            (self.between)();
+            let finished = self.ring.get().finished.pop_front();
+            match finished {
+                Some(packet) => freed(packet),
+                None => return Ok(false),
+            }
+        }
+    }
+}
+
+#[test]
+fn resets_that_begin_while_packets_come_back_count_each_packet_in_its_own_epoch() {
+    for resets in 0..6 {
+        let ring = SharedRing::new(64);
+        let completions = Interleaved {
+            ring: ring.clone(),
+            between: Box::new(|| {}),
+        };
+        let queue = Queue::builder(ring.clone(), completions)
+            .limit(AnyLimit::off())
+            .build(0)
+            .expect("valid settings");
+        let (sender, mut completer, _) = queue.split();
+        let (sender, mut books) = (Rc::new(RefCell::new(sender)), Books::default());
+        let send = {
+            let (sender, ring) = (sender.clone(), ring.clone());
+            move |left: usize| {
+                let (mut sender, mut books) = (sender.borrow_mut(), Books::default());
+                for _ in 0..2 {
+                    sender.enqueue(packet(0, 100), 0, &mut books);
+                }
+                assert_eq!(sender.run(0, &mut books), Stop::Idle);
+                let sent = ring.get().in_device.len();
+                ring.get().finish(sent - left);
+            }
+        };
+        send(0);
+        let mut left = resets;
+        let asking = sender.clone();
+        completer.completions_mut().between = Box::new(move || {
+            if left > 0 {
+                left -= 1;
+                asking.borrow().ask_reset();
+                // Only the last packet of the last epoch stays in the device.
+                send(1);
+            }
+        });
+        let round = completer.complete(1, &mut books);
+        let round = round.expect("all of them were sent");
+        let packets = books.freed.len() as u32;
+        assert_eq!(round.done.packets + round.late_packets, packets);
+        completer.completions_mut().between = Box::new(|| {});
+        // What is in flight is what the last epoch has in the ring.
+        let newest = if resets == 0 { 0 } else { 100 };
+        assert_eq!(completer.snapshot().in_flight, newest, "{resets} resets");
+        ring.get().finish(usize::MAX);
+        assert!(completer.complete(2, &mut books).is_ok());
+        assert_eq!(completer.snapshot().in_flight, 0);
+        assert_eq!(completer.counters().stray_packets, 0);
+    }
+}
+
+#[test]
+fn resets_asked_from_a_third_thread_while_two_send_and_complete_leave_the_ledger_right() {
+    const PACKETS: u32 = 20_000;
+    let (mut sender, mut completer, watch, ring) = halves(AnyLimit::dql(), 64);
+    let (sent, done) = thread::scope(|scope| {
+        let sending = scope.spawn(|| {
+            let mut books = Books::default();
+            let mut offered = 0;
+            while offered < PACKETS || sender.backlog().packets > 0 {
+                while offered < PACKETS
+                    && sender.offer(packet(offered, 1_514), 0, &mut books).is_ok()
+                {
+                    offered += 1;
+                }
+                let stop = sender.run(0, &mut books);
+                assert!(!matches!(stop, Stop::Failed(_)));
+                thread::yield_now();
+            }
+            sender.counters().sent_packets
+        });
+        let completing = scope.spawn(|| {
+            let (mut books, mut now_ns) = (Books::default(), 0);
+            while books.freed.len() < PACKETS as usize {
+                now_ns += 1_000;
+                ring.get().finish(usize::MAX);
+                let round = completer.complete(now_ns, &mut books);
+                assert!(round.is_ok(), "nothing is stray");
+                if now_ns % 50_000 == 0 {
+                    watch.ask_reset();
+                }
+                thread::yield_now();
+            }
+            books.freed.len() as u64
+        });
+        let sent = sending.join().expect("it does not panic");
+        (sent, completing.join().expect("it does not panic"))
+    });
+    assert_eq!((sent, done), (PACKETS.into(), PACKETS.into()));
+    // The last reset may wait for the sender.
+    let mut books = Books::default();
+    assert_eq!(sender.run(0, &mut books), Stop::Idle);
+    assert!(completer.complete(SECOND_NS, &mut books).is_ok());
+    assert_eq!(completer.snapshot().in_flight, 0);
+    assert!(completer.counters().resets > 0);
+}
+
+#[test]
+fn a_dynamic_limit_forgets_at_a_reset_and_a_frame_index_is_what_it_was() {
+    let mut bench = Bench::new(Dynamic::default(), 64);
+    for _ in 0..50 {
+        bench.enqueue(64, 1_514);
+        bench.run();
+        bench.complete(usize::MAX);
+    }
+    assert!(bench.queue.snapshot().limit > 10_000);
+    bench.queue.reset(bench.now_ns);
+    assert_eq!(bench.queue.snapshot().limit, 0);
+    assert_eq!(Frame::new(7).index(), 7);
+}

@@ -1,0 +1,88 @@
+//! The rules in short, over all patterns.
+
+use serde_json::{Value, json};
+
+use crate::results::Summary;
+
+/// A row for each rule; nothing of a single pattern, whose rows say it all.
+pub(super) fn of(rows: &[Value]) -> Option<Summary> {
+    let rules = distinct(rows, "rule");
+    if distinct(rows, "pattern").len() < 2 {
+        return None;
+    }
+    let row = |rule: &&str| {
+        let of_rule: Vec<&Value> = rows.iter().filter(|row| row["rule"] == **rule).collect();
+        of_one(rule, &of_rule)
+    };
+    Some(Summary {
+        title: "Over all patterns (ratio_mean: geometric; _at: the pattern of the extreme)",
+        rows: rules.iter().map(row).collect(),
+    })
+}
+
+fn distinct<'r>(rows: &'r [Value], key: &str) -> Vec<&'r str> {
+    let mut found = Vec::new();
+    for text in rows.iter().filter_map(|row| row[key].as_str()) {
+        if !found.contains(&text) {
+            found.push(text);
+        }
+    }
+    found
+}
+
+fn of_one(rule: &str, rows: &[&Value]) -> Value {
+    let ratios = rows.iter().filter_map(|row| row["ratio"].as_f64());
+    let ratios: Vec<f64> = ratios.filter(|&ratio| ratio > 0.0).collect();
+    let logarithms: f64 = ratios.iter().map(|&ratio| libm::log(ratio)).sum();
+    let mean = (!ratios.is_empty()).then(|| libm::exp(logarithms / ratios.len() as f64));
+    let extreme = |key: &str, sign: f64| {
+        let valued = rows
+            .iter()
+            .filter_map(|row| Some((row[key].as_f64()? * sign, *row)));
+        let found = valued.max_by(|a, b| a.0.total_cmp(&b.0));
+        found.map(|(value, row)| (value * sign, row["pattern"].clone()))
+    };
+    let (worst, least) = (extreme("ratio", 1.0), extreme("utilisation", -1.0));
+    json!({
+        "rule": rule,
+        "ratio_mean": mean,
+        "ratio_most": worst.as_ref().map(|it| it.0),
+        "ratio_most_at": worst.map(|it| it.1),
+        "busy_least_%": least.as_ref().map(|it| it.0 * 100.0),
+        "busy_least_at": least.map(|it| it.1),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(pattern: &str, rule: &str, ratio: Option<f64>, utilisation: f64) -> Value {
+        json!({"pattern": pattern, "rule": rule, "ratio": ratio, "utilisation": utilisation})
+    }
+
+    #[test]
+    fn each_rule_has_its_mean_and_its_worst_patterns() {
+        let rows = [
+            row("a", "dql", Some(2.0), 1.0),
+            row("a", "taut", None, 0.5),
+            row("b", "dql", Some(8.0), 0.75),
+            row("b", "taut", None, 0.5),
+        ];
+        let rows = of(&rows).expect("two patterns").rows;
+        assert_eq!(rows.len(), 2);
+        assert!((rows[0]["ratio_mean"].as_f64().expect("a mean") - 4.0).abs() < 1e-9);
+        assert_eq!(
+            (&rows[0]["ratio_most"], &rows[0]["ratio_most_at"]),
+            (&json!(8.0), &json!("b"))
+        );
+        assert_eq!(rows[0]["busy_least_%"], 75.0);
+        assert_eq!(rows[0]["busy_least_at"], "b");
+        assert_eq!(rows[1]["ratio_mean"], Value::Null);
+    }
+
+    #[test]
+    fn one_pattern_needs_no_summary() {
+        assert_eq!(of(&[row("a", "dql", Some(2.0), 1.0)]), None);
+    }
+}

@@ -1,0 +1,163 @@
+//! Columns side by side, on a terminal that may be too narrow for them.
+
+use std::fmt::Write;
+
+/// What stands between two columns.
+#[derive(Debug, Clone, Copy)]
+pub struct Separator {
+    pub between: &'static str,
+    /// The same on a rule, a line of dashes only.
+    pub on_rule: &'static str,
+}
+
+/// Two spaces.
+pub const SPACES: Separator = Separator {
+    between: "  ",
+    on_rule: "  ",
+};
+
+/// Columns of lines, each column with as many lines as the others, and each of its lines as wide as
+/// its others. Where they are wider than `width`, further columns stand below, again with the first
+/// `keys` columns, which say what a line is about; a line that has nothing there is left out.
+pub fn side_by_side(
+    columns: &[Vec<String>],
+    keys: usize,
+    separator: Separator,
+    width: Option<usize>,
+) -> String {
+    let width_of = |column: &Vec<String>| column.first().map_or(0, |line| line.chars().count());
+    let gap = separator.between.chars().count();
+    let (keys, others) = columns.split_at(keys.min(columns.len()));
+    let key_width: usize = keys.iter().map(|it| width_of(it) + gap).sum();
+    let mut out = String::new();
+    let mut rest = others;
+    loop {
+        let mut taken = 0;
+        let mut used = key_width.saturating_sub(gap);
+        while let Some(column) = rest.get(taken) {
+            used += gap + width_of(column);
+            // At least one, or there would be no end.
+            if taken > 0 && width.is_some_and(|width| used > width) {
+                break;
+            }
+            taken += 1;
+        }
+        let (now, later) = rest.split_at(taken);
+        push(&mut out, keys.iter().chain(now), keys.len(), separator);
+        rest = later;
+        if rest.is_empty() {
+            return out;
+        }
+        out.push('\n');
+    }
+}
+
+fn push<'c>(
+    out: &mut String,
+    columns: impl Iterator<Item = &'c Vec<String>>,
+    keys: usize,
+    separator: Separator,
+) {
+    let columns: Vec<&Vec<String>> = columns.collect();
+    for at in 0..columns.first().map_or(0, |column| column.len()) {
+        let cells: Vec<&str> = columns.iter().map(|column| column[at].as_str()).collect();
+        // A line that says nothing in these columns.
+        if cells.len() > keys && cells[keys..].iter().all(|cell| cell.trim().is_empty()) {
+            continue;
+        }
+        let is_rule = cells
+            .iter()
+            .all(|cell| !cell.is_empty() && cell.bytes().all(|byte| byte == b'-'));
+        let between = if is_rule {
+            separator.on_rule
+        } else {
+            separator.between
+        };
+        out.push_str(cells.join(between).trim_end());
+        out.push('\n');
+    }
+}
+
+/// `text` in lines of at most `width`, the second and later ones indented by `indent`; ends with a
+/// line feed. A word that is longer stands alone.
+pub fn fold(text: &str, indent: usize, width: Option<usize>) -> String {
+    let words = text.trim_start_matches(' ');
+    let mut used = text.len() - words.len();
+    let mut out = " ".repeat(used);
+    let mut is_first = true;
+    for word in words.split(' ') {
+        let length = word.chars().count();
+        if !is_first && width.is_some_and(|width| used + 1 + length > width) {
+            let _ = write!(out, "\n{:indent$}", "");
+            used = indent;
+        } else if !is_first {
+            out.push(' ');
+            used += 1;
+        }
+        is_first = false;
+        out.push_str(word);
+        used += length;
+    }
+    out.push('\n');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(lines: &[&str]) -> Vec<String> {
+        lines.iter().map(|line| (*line).to_owned()).collect()
+    }
+
+    #[test]
+    fn what_is_too_wide_stands_below_with_its_keys() {
+        let columns = [
+            column(&["key", "---", "one"]),
+            column(&["   a", "----", "1234"]),
+            column(&["   b", "----", "   2"]),
+        ];
+        let separator = Separator {
+            between: " | ",
+            on_rule: "-+-",
+        };
+        let wide = "key |    a |    b\n----+------+-----\none | 1234 |    2\n";
+        assert_eq!(side_by_side(&columns, 1, separator, None), wide);
+        assert_eq!(side_by_side(&columns, 1, separator, Some(17)), wide);
+        assert_eq!(
+            side_by_side(&columns, 1, separator, Some(16)),
+            "key |    a\n----+-----\none | 1234\n\nkey |    b\n----+-----\none |    2\n"
+        );
+        let narrow = side_by_side(&columns, 1, separator, Some(1));
+        assert_eq!(narrow.lines().count(), 7, "one column at least");
+    }
+
+    #[test]
+    fn a_line_that_says_nothing_in_a_part_is_left_out_of_it() {
+        let columns = [
+            column(&["a", "b"]),
+            column(&["1", "2"]),
+            column(&["3", " "]),
+        ];
+        assert_eq!(
+            side_by_side(&columns, 1, SPACES, Some(4)),
+            "a  1\nb  2\n\na  3\n"
+        );
+        assert_eq!(side_by_side(&columns, 1, SPACES, None), "a  1  3\nb  2\n");
+    }
+
+    #[test]
+    fn nothing_is_no_failure() {
+        assert_eq!(side_by_side(&[], 1, SPACES, Some(80)), "");
+    }
+
+    #[test]
+    fn words_are_folded_and_none_is_lost() {
+        assert_eq!(
+            fold("  a bb ccc dddd", 4, Some(8)),
+            "  a bb\n    ccc\n    dddd\n"
+        );
+        assert_eq!(fold("  a bb ccc", 4, None), "  a bb ccc\n");
+        assert_eq!(fold("indivisible", 2, Some(4)), "indivisible\n");
+    }
+}

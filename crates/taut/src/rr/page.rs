@@ -1,0 +1,27 @@
+//! What the experiment showed, for a browser.
+
+use taut_sim::results::Document;
+use taut_sim::scenario::registry::Scenario;
+use taut_sim::scenario::rr_under_load::Settings;
+
+use super::charts::{Drawn, REMARK, charts};
+use crate::report::page::{Origin, Page};
+
+/// The page; `command` gives the same again.
+pub fn html(
+    document: &Document,
+    origin: Origin,
+    drawn: &[Drawn],
+    length_ns: u64,
+    command: &str,
+) -> String {
+    let page = Page {
+        document,
+        origin,
+        about: Settings::ABOUT,
+        charts: &charts(drawn, length_ns),
+        remark: Some(REMARK.to_owned()),
+        command,
+    };
+    page.html()
+}

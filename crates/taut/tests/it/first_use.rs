@@ -1,0 +1,168 @@
+//! What somebody meets who uses the command for the first time: Ctrl-C, pipes that close, names.
+
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+use std::{fs, thread};
+
+use crate::sim_command::{Scratch, failed, stdout, taut};
+use serde_json::Value;
+
+/// Runs so long that it never ends by itself, and finds a first row within a moment.
+const ENDLESS: &str = "scenario = \"never-worse\"\ncases = 1000000\n";
+
+/// Starts `arguments`, sends `signal` after `wait`, and gives what came of it.
+fn interrupted(arguments: &str, signal: &str, wait: Duration) -> Output {
+    let mut command = taut(arguments);
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    thread::sleep(wait);
+    let sent = Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status();
+    assert!(sent.expect("kill").success());
+    child.wait_with_output().expect("ends")
+}
+
+/// The same, later and later until a row was finished by then: how fast the machine is does not
+/// matter.
+fn interrupted_with_rows(arguments: &str, signal: &str) -> Output {
+    let mut wait = Duration::from_millis(500);
+    loop {
+        let output = interrupted(arguments, signal, wait);
+        let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+        if !talk.contains("before any row") {
+            return output;
+        }
+        wait *= 2;
+        assert!(wait < Duration::from_secs(120), "{talk}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_shows_the_rows_that_were_finished() {
+    let scratch = Scratch::new("interrupted");
+    let file = scratch.file("endless.toml");
+    fs::write(&file, ENDLESS).unwrap();
+    let run = format!("sim run {}", file.display());
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let output = interrupted_with_rows(&format!("{run} -j"), signal);
+        assert_eq!(output.status.code(), Some(code), "{signal}");
+        let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+        assert_eq!(document["interrupted"], true);
+        let rows = document["rows"].as_array().expect("rows").len();
+        assert!(rows > 0);
+        let talk = String::from_utf8(output.stderr).unwrap();
+        assert!(talk.contains("taut: interrupted; "), "{talk}");
+    }
+    let page = scratch.file("out.html");
+    let output = interrupted_with_rows(&format!("{run} --report {}", page.display()), "-INT");
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        table.contains("\ninterrupted: only what was finished"),
+        "{table}"
+    );
+    assert!(
+        fs::read_to_string(page)
+            .unwrap()
+            .contains("The run was interrupted")
+    );
+}
+
+#[test]
+fn a_run_interrupted_before_its_first_row_says_so_and_leaves_no_report() {
+    let scratch = Scratch::new("no-row");
+    let page = scratch.file("out.html");
+    let line = format!(
+        "sim rr-under-load --duration 3600s --report {}",
+        page.display()
+    );
+    // Long enough to be listening: a run that was killed before has no exit code.
+    let mut wait = Duration::from_millis(500);
+    let output = loop {
+        let output = interrupted(&line, "-INT", wait);
+        if output.status.code().is_some() {
+            break output;
+        }
+        wait *= 2;
+        assert!(wait < Duration::from_secs(60));
+    };
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(talk, "taut: interrupted before any row was finished\n");
+    assert_eq!(scratch.names().len(), 0);
+}
+
+#[test]
+fn a_stderr_that_nobody_reads_ends_nothing() {
+    let scratch = Scratch::new("stderr");
+    let page = scratch.file("out.html");
+    let report = format!("sim right-size --report {}", page.display());
+    for (line, code) in [
+        (report.as_str(), 0),
+        ("lab rr-under-load --only bql=on --limit off", 2),
+        ("lab rr-under-load --limit what", 2),
+        ("sim run /nowhere.toml", 1),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let closed = taut(line).stderr(writer).output().unwrap();
+        assert_eq!(closed.status.code(), Some(code), "closed: {line}");
+        if let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") {
+            let full = taut(line).stderr(full).output().unwrap();
+            assert_eq!(full.status.code(), Some(code), "full: {line}");
+        }
+    }
+}
+
+#[test]
+fn help_that_cannot_be_written_is_a_failure_and_a_reader_that_left_is_none() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let left = taut("--help").stdout(writer).output().unwrap();
+    assert_eq!(left.status.code(), Some(0));
+    if let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") {
+        let full = taut("--help").stdout(full).output().unwrap();
+        assert_eq!(full.status.code(), Some(1));
+    }
+}
+
+#[test]
+fn a_limit_is_shown_as_it_was_said_and_off_is_one() {
+    let short = "sim rr-under-load --streams 4 --duration 500ms --only tso=off";
+    let limits = |line: &str| {
+        let document: Value = serde_json::from_str(&stdout(&format!("{short} {line} -j"))).unwrap();
+        let rows = document["rows"].as_array().unwrap().iter();
+        let limit = |row: &Value| row["limit"].as_str().unwrap().to_owned();
+        rows.map(limit).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(limits("--limit 40k --limit off"), "off 40k");
+    assert_eq!(limits("--limit off"), "off");
+    let table = stdout(&format!("{short} --limit 40k"));
+    assert!(table.contains("\n40k     off |"), "{table}");
+    assert!(failed(&format!("{short},bql=on --limit off"), 2).contains("bql=off"));
+    let spelled = stdout("lab two-threads --limit off --dry-run");
+    assert!(spelled.contains("limit off,"), "{spelled}");
+}
+
+#[test]
+fn the_rule_of_this_project_has_one_name_and_is_drawn_alone_too() {
+    let scratch = Scratch::new("one-name");
+    let page = scratch.file("out.html");
+    let line = "sim limit-rules --only p01 --only p05";
+    let table = stdout(&format!("{line} --rule ladder --report {}", page.display()));
+    assert_eq!(table.matches("\n  taut ").count(), 2, "{table}");
+    assert!(!table.contains("ladder"), "{table}");
+    assert!(table.contains("\nOver all patterns"), "{table}");
+    assert!(
+        table.contains("\nratio: mean bytes in the ring over"),
+        "{table}"
+    );
+    let html = fs::read_to_string(page).unwrap();
+    // Two charts of bars, one of each pattern; a legend and a line in each.
+    assert_eq!(html.matches("class=\"line c2 solid\"").count(), 2 * 4);
+    assert!(html.contains("M46.0"));
+}
