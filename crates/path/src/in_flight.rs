@@ -15,7 +15,7 @@
 //! use std::sync::{Arc, Mutex};
 //! use taut_path::in_flight::{self, InFlightCompleter, InFlightSender};
 //! use taut_path::pool::FramePool;
-//! use taut_path::{Completions, InRing, Packet, Queue, TxRing};
+//! use taut_path::{AnyLimit, Completions, InRing, Packet, Queue, TxRing};
 //!
 //! /// The device's own queue of frame numbers.
 //! type Numbers = Arc<Mutex<VecDeque<u32>>>;
@@ -64,7 +64,7 @@
 //! let wire = Numbers::default(); // the device: what it is given it is done with
 //! let tx = Tx { in_flight: sender, new: Vec::new(), to_device: wire.clone() };
 //! let done = Done { in_flight: completer, from_device: wire.clone(), unknown: 0 };
-//! let mut queue = Queue::builder(tx, done).build(0)?;
+//! let mut queue = Queue::builder(tx, done).limit(AnyLimit::packets(16)).build(0)?;
 //!
 //! for _ in 0..3 {
 //!     queue.enqueue(pool.packet(b"the bytes of a frame")?, 0, &mut pool);
@@ -86,18 +86,52 @@ use concurrent_queue::ConcurrentQueue;
 use taut_dql::sync::AtomicU32;
 
 use crate::driver::InRing;
-use crate::packet::Packet;
+use crate::packet::{Packet, PacketWords};
 use crate::sharing::Number;
 
 /// What both halves see.
 struct Store {
-    /// For each key a place for one packet that either half can use, without unsafe code of our
-    /// own.
-    places: Box<[ConcurrentQueue<Packet>]>,
+    places: Box<[Place]>,
+    /// Packets that are no mere numbers, with their keys, as the sender put them.
+    charged: ConcurrentQueue<(u32, Packet)>,
     put: Totals,
     taken: Totals,
     #[cfg(loom)]
-    frees_early: bool,
+    shows_early: bool,
+}
+
+/// Where a packet waits as numbers. Its halves hand it to and fro: who finds it empty may fill it,
+/// who finds it full may empty it. That takes no fence and no locked instruction.
+#[repr(align(32))]
+struct Place {
+    state: AtomicU32,
+    words: [AtomicU32; size_of::<PacketWords>() / size_of::<u32>()],
+}
+
+const EMPTY: u32 = 0;
+const FULL: u32 = 1;
+/// The packet is charged to a flow, so it goes whole, through a queue.
+const CHARGED: u32 = 2;
+
+impl Place {
+    fn new() -> Self {
+        Self {
+            state: Number::new(EMPTY),
+            words: core::array::from_fn(|_| Number::new(0)),
+        }
+    }
+
+    #[inline]
+    fn write(&self, words: PacketWords) {
+        for (place, word) in self.words.iter().zip(words) {
+            Number::store(place, word);
+        }
+    }
+
+    #[inline]
+    fn read(&self) -> PacketWords {
+        core::array::from_fn(|index| Number::load(&self.words[index]))
+    }
 }
 
 /// What one half has done, wrapping. Only that half writes it.
@@ -116,11 +150,13 @@ impl Totals {
     }
 
     /// Release: whoever sees the total sees what was done to the packets' places.
+    #[inline]
     fn publish(&self, total: InRing) {
         self.bytes.store_release(total.bytes);
         self.packets.store_release(total.packets);
     }
 
+    #[inline]
     fn read(&self) -> InRing {
         InRing {
             packets: self.packets.load_acquire(),
@@ -132,11 +168,12 @@ impl Totals {
 impl Store {
     fn new(keys: u32) -> Self {
         Self {
-            places: (0..keys).map(|_| ConcurrentQueue::bounded(1)).collect(),
+            places: (0..keys).map(|_| Place::new()).collect(),
+            charged: ConcurrentQueue::bounded(keys.max(1) as usize),
             put: Totals::new(),
             taken: Totals::new(),
             #[cfg(loom)]
-            frees_early: false,
+            shows_early: false,
         }
     }
 
@@ -146,33 +183,38 @@ impl Store {
             store: store.clone(),
             put: InRing::default(),
         };
-        let taken = InRing::default();
-        (sender, InFlightCompleter { store, taken })
+        let completer = InFlightCompleter {
+            passed_over: (0..store.keys()).map(|_| None).collect(),
+            taken: InRing::default(),
+            store,
+        };
+        (sender, completer)
     }
 
+    #[inline]
     fn keys(&self) -> u32 {
         self.places.len() as u32
     }
 
-    /// More than all keys are held for the moment in which a packet is refused.
+    #[inline]
     fn free(&self, put: InRing, taken: InRing) -> u32 {
         let held = put.packets.wrapping_sub(taken.packets);
-        self.keys().saturating_sub(held)
+        self.keys() - held
     }
 }
 
-/// Makes a store for the keys below `keys`, of which each holds one packet. About 48 bytes for
+/// Makes a store for the keys below `keys`, of which each holds one packet. About 120 bytes for
 /// each key are allocated at once, and nothing later.
 pub fn split(keys: u32) -> (InFlightSender, InFlightCompleter) {
     Store::new(keys).halves()
 }
 
-/// The broken variant that the model check must catch: the completer says that a key is free
-/// before it is.
+/// The broken variant that the model check must catch: the sender shows a packet before it
+/// is written.
 #[cfg(loom)]
-pub fn split_that_frees_early(keys: u32) -> (InFlightSender, InFlightCompleter) {
+pub fn split_that_shows_early(keys: u32) -> (InFlightSender, InFlightCompleter) {
     let mut store = Store::new(keys);
-    store.frees_early = true;
+    store.shows_early = true;
     store.halves()
 }
 
@@ -188,23 +230,38 @@ impl InFlightSender {
     ///
     /// # Errors
     /// Gives the packet back if `key` is in use, or not below [`keys`](Self::keys).
-    #[inline]
+    #[inline(always)]
     pub fn put(&mut self, key: u32, packet: Packet) -> Result<(), Packet> {
         let Some(place) = self.store.places.get(key as usize) else {
             return Err(packet);
         };
-        let before = self.put;
+        if place.state.load_acquire() != EMPTY {
+            return Err(packet);
+        }
         // Counted first: the other half may take it as soon as it is there.
-        self.put = InRing {
-            packets: before.packets.wrapping_add(1),
-            bytes: before.bytes.wrapping_add(packet.wire_bytes()),
-        };
+        self.put.packets = self.put.packets.wrapping_add(1);
+        self.put.bytes = self.put.bytes.wrapping_add(packet.wire_bytes());
         self.store.put.publish(self.put);
-        place.push(packet).map_err(|refused| {
-            self.put = before;
-            self.store.put.publish(before);
-            refused.into_inner()
-        })
+        #[cfg(loom)]
+        if self.store.shows_early {
+            place.state.store_release(FULL);
+        }
+        match packet.into_words() {
+            Ok(words) => {
+                place.write(words);
+                place.state.store_release(FULL);
+            }
+            Err(packet) => self.put_charged(key, packet),
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_charged(&self, key: u32, packet: Packet) {
+        // There is room for one packet of each key.
+        let _ = self.store.charged.push((key, packet));
+        self.store.places[key as usize].state.store_release(CHARGED);
     }
 
     /// Keys that no packet has now. The other half may raise it at any time.
@@ -223,27 +280,43 @@ impl InFlightSender {
 pub struct InFlightCompleter {
     store: Arc<Store>,
     taken: InRing,
+    /// For each key, a charged packet that was put before one that finished sooner.
+    passed_over: Box<[Option<Packet>]>,
 }
 
 impl InFlightCompleter {
     /// Takes the packet under `key`. `None` if none is in flight there: the device completed it
     /// twice, or was never given it, or there is no such key. Count that, and say so.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, key: u32) -> Option<Packet> {
         let place = self.store.places.get(key as usize)?;
-        #[cfg(loom)]
-        if self.store.frees_early && place.is_full() {
-            let packets = self.taken.packets.wrapping_add(1);
-            let bytes = self.taken.bytes;
-            self.store.taken.publish(InRing { packets, bytes });
-        }
-        let packet = place.pop().ok()?;
+        let packet = match place.state.load_acquire() {
+            FULL => Packet::from_words(place.read()),
+            CHARGED => self.take_charged(key)?,
+            _ => return None,
+        };
+        self.store.places[key as usize].state.store_release(EMPTY);
         self.taken = InRing {
             packets: self.taken.packets.wrapping_add(1),
             bytes: self.taken.bytes.wrapping_add(packet.wire_bytes()),
         };
         self.store.taken.publish(self.taken);
         Some(packet)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_charged(&mut self, key: u32) -> Option<Packet> {
+        if let Some(packet) = self.passed_over[key as usize].take() {
+            return Some(packet);
+        }
+        while let Ok((other, packet)) = self.store.charged.pop() {
+            if other == key {
+                return Some(packet);
+            }
+            self.passed_over[other as usize] = Some(packet);
+        }
+        None
     }
 
     /// Takes everything in flight, by key: for a driver that flushes or remakes its ring, so that
@@ -257,7 +330,7 @@ impl InFlightCompleter {
     }
 
     /// What is in flight; what [`Completions::in_ring`](crate::Completions::in_ring) answers. Exact
-    /// while the other half does nothing, else perhaps too much by what it puts just now.
+    /// while the other half does nothing; else what it puts just now may be in it already.
     pub fn in_ring(&self) -> InRing {
         let put = self.store.put.read();
         InRing {

@@ -193,6 +193,53 @@ impl Packet {
     pub(crate) const NOTHING: Self = Self::new(Frame(u32::MAX), 0);
 }
 
+/// A packet as plain numbers, which two threads can share without a lock.
+pub(crate) type PacketWords = [u32; 6];
+
+impl Packet {
+    /// The packet as numbers.
+    ///
+    /// # Errors
+    /// Gives back one that is charged: its account is no number.
+    #[inline]
+    pub(crate) fn into_words(self) -> Result<PacketWords, Self> {
+        if self.account.is_some() {
+            return Err(self);
+        }
+        // Nothing is cut into payloads of 0, so 0 stands for what is not cut.
+        let cut = self.segmentation.map_or(0, |cut| {
+            u32::from(cut.header_bytes) << 16 | u32::from(cut.payload_bytes.get())
+        });
+        let small = [self.priority, self.ecn];
+        let [priority, ecn] = small.map(u32::from);
+        Ok([
+            self.wire_bytes.get(),
+            self.frame.0,
+            self.charge_bytes,
+            self.flow,
+            cut,
+            u32::from(self.sent.0) << 16 | priority << 8 | ecn,
+        ])
+    }
+
+    /// The packet of which `words` were made.
+    #[inline]
+    pub(crate) fn from_words(words: PacketWords) -> Self {
+        let [wire_bytes, frame, charge_bytes, flow, cut, small] = words;
+        Self {
+            wire_bytes: NonZeroU32::new(wire_bytes).unwrap_or(NonZeroU32::MIN),
+            frame: Frame(frame),
+            charge_bytes,
+            flow,
+            segmentation: Segmentation::new((cut >> 16) as u16, cut as u16),
+            sent: SentMark((small >> 16) as u16),
+            priority: (small >> 8) as u8,
+            ecn: small as u8,
+            account: None,
+        }
+    }
+}
+
 impl Drop for Packet {
     #[inline]
     fn drop(&mut self) {

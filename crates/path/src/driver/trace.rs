@@ -75,7 +75,7 @@ impl fmt::Display for TraceEvent<'_> {
 ///
 /// let (tx, completions, _device) = mock::ring(8);
 /// let mut lines = Vec::new();
-/// let tx = Trace { driver: tx, told: |now_ns, event| lines.push(format!("{now_ns} {event}")) };
+/// let tx = Trace::new(tx, |now_ns, event| lines.push(format!("{now_ns} {event}")));
 ///
 /// let mut pool = FramePool::new(4, 64);
 /// let mut queue = Queue::builder(tx, completions).build(0)?;
@@ -91,6 +91,13 @@ pub struct Trace<D, F> {
     pub driver: D,
     /// Hears of each call when it is done.
     pub told: F,
+}
+
+impl<D, F: FnMut(u64, TraceEvent<'_>)> Trace<D, F> {
+    /// The driver, whose calls `told` hears of, with their time in ns.
+    pub fn new(driver: D, told: F) -> Self {
+        Self { driver, told }
+    }
 }
 
 impl<D, F> TxRing for Trace<D, F>

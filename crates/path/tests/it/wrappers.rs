@@ -226,12 +226,9 @@ fn a_trace_tells_every_call_with_its_time_and_what_came_of_it() {
     let mut ring = FakeRing::new(4);
     ring.failing_kicks = 1;
     ring.longest_bytes = 1_000;
-    let mut driver = Trace {
-        driver: ring,
-        told: |now_ns: u64, event: taut_path::driver::TraceEvent<'_>| {
-            lines.borrow_mut().push(format!("{now_ns} {event}"));
-        },
-    };
+    let mut driver = Trace::new(ring, |now_ns, event| {
+        lines.borrow_mut().push(format!("{now_ns} {event}"));
+    });
     driver.submit(packet(3, 60), 10).expect("it fits");
     let refused = driver.submit(packet(4, 2_000), 11).expect_err("too long");
     assert_eq!(refused.into_frame().index(), 4);
@@ -258,10 +255,7 @@ fn a_trace_tells_every_call_with_its_time_and_what_came_of_it() {
 #[test]
 fn wrappers_go_around_each_other_and_around_halves() {
     let mut told = 0;
-    let traced = Trace {
-        driver: faulty(FaultPlan::default()),
-        told: |_now_ns: u64, _event: taut_path::driver::TraceEvent<'_>| told += 1,
-    };
+    let traced = Trace::new(faulty(FaultPlan::default()), |_, _| told += 1);
     let mut around = Faults::new(traced, FaultPlan::default());
     around.submit(packet(0, 60), 0).expect("it fits");
     around.kick(0).expect("nothing is broken");
