@@ -1,5 +1,10 @@
 //! The seam to a device: two halves, so that two threads can own them; and drivers that wrap any
 //! driver.
+//!
+//! Whoever writes a driver finds the rest here too: [`in_flight`](crate::in_flight) keeps packets
+//! between `submit` and `reap` (with a whole driver as its example), [`pool`](crate::pool) keeps
+//! frames and is the sink; [`Trace`] shows every call, [`Faults`] makes mistakes by plan; and
+//! `mock` (feature `mock`) is a device that a test plays itself.
 
 mod faults;
 #[cfg(feature = "mock")]
