@@ -192,28 +192,33 @@ impl NamedLimit for Strict {}
 
 const SENT_NS: u64 = 1_000;
 
-/// One queue sends while the other's completion tells the rule.
+/// A queue sends while its completion tells a rule that asked when somebody sends again.
 #[test]
 fn the_rule_is_told_of_no_time_that_has_not_come() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(|| {
         let rule = AnyLimit::new(Strict(Fixed::off()));
-        let [mut first, second] = two_queues(true, rule, [2, 1]);
+        let [mut first, mut second] = two_queues(true, rule, [1, 1]);
         let send = |sender: &mut Sender<Submit, Fifo>, now_ns| {
             assert_eq!(sender.run(now_ns, &mut Nothing), taut_path::Stop::Idle);
         };
+        let complete = |completer: &mut Completer<Reap, Fixed>, now_ns| {
+            let round = completer.complete(now_ns, &mut Nothing);
+            assert!(round.is_ok(), "the driver reports what it was given");
+        };
         send(&mut first.sender, SENT_NS);
+        send(&mut second.sender, SENT_NS);
+        complete(&mut first.completer, 2 * SENT_NS);
         let sending = {
             let mut sender = second.sender;
-            // Its clock was read later than the completer's.
-            thread::spawn(move || send(&mut sender, 3 * SENT_NS))
+            let packet = Packet::new(Frame::new(1), PACKET_BYTES);
+            sender.enqueue(packet, 0, &mut Nothing);
+            // Its clock is read later than the completer's.
+            thread::spawn(move || send(&mut sender, 4 * SENT_NS))
         };
-        let round = first.completer.complete(2 * SENT_NS, &mut Nothing);
-        assert!(round.is_ok(), "the driver reports what it was given");
+        complete(&mut second.completer, 3 * SENT_NS);
         sending.join().expect("the sender does not panic");
-        let mut completer = second.completer;
-        let round = completer.complete(4 * SENT_NS, &mut Nothing);
-        assert!(round.is_ok(), "the driver reports what it was given");
+        complete(&mut second.completer, 5 * SENT_NS);
     });
 }
