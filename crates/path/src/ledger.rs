@@ -30,6 +30,11 @@ struct SenderLine<M: Sharing> {
     answered: M::Number,
     /// Times that there was something to send and no room.
     refusals: M::Number,
+    /// Slices of time that were begun, what had been queued before the last of them, and when that
+    /// was, in ns.
+    slices: M::Number,
+    slice_boundary: M::Number,
+    slice_at_ns: M::Wide,
     /// The reset that the sender began last.
     reset_begun: M::Number,
     /// The reset that it begins (upper half), and what it has queued by then (lower half). Written
@@ -46,6 +51,8 @@ struct CompleterLine<M: Sharing> {
     num_completed: M::Number,
     /// Questions so far for the time of the next object.
     asked: M::Number,
+    /// The slice before which everything is complete.
+    slices_done: M::Number,
 }
 
 impl<M: Sharing> Ledger<M> {
@@ -60,6 +67,9 @@ impl<M: Sharing> Ledger<M> {
                 returned_ns: M::Wide::new(now_ns),
                 answered: number(0),
                 refusals: number(0),
+                slices: number(0),
+                slice_boundary: number(0),
+                slice_at_ns: M::Wide::new(now_ns),
                 reset_begun: number(0),
                 reset_boundary: M::Wide::new(0),
             },
@@ -68,6 +78,7 @@ impl<M: Sharing> Ledger<M> {
                 num_completed: number(0),
                 // The first object of all says when it came.
                 asked: number(1),
+                slices_done: number(0),
             },
         }
     }
@@ -84,6 +95,9 @@ impl<M: Sharing> Ledger<M> {
                 returned_ns: wide(&self.sender.returned_ns),
                 answered: number(&self.sender.answered),
                 refusals: number(&self.sender.refusals),
+                slices: number(&self.sender.slices),
+                slice_boundary: number(&self.sender.slice_boundary),
+                slice_at_ns: wide(&self.sender.slice_at_ns),
                 reset_begun: number(&self.sender.reset_begun),
                 reset_boundary: wide(&self.sender.reset_boundary),
             },
@@ -91,8 +105,14 @@ impl<M: Sharing> Ledger<M> {
                 allowed: number(&self.completer.allowed),
                 num_completed: number(&self.completer.num_completed),
                 asked: number(&self.completer.asked),
+                slices_done: number(&self.completer.slices_done),
             },
         }
+    }
+
+    /// The reset that the sender began last, for whoever looks.
+    pub fn reset_begun(&self) -> u32 {
+        self.sender.reset_begun.load_acquire()
     }
 
     /// Units in flight, for whoever looks; never negative, but perhaps of two moments.
@@ -116,9 +136,24 @@ pub struct SenderLedger {
     num_queued: u32,
     answered: u32,
     refusals: u32,
+    slices: u32,
 }
 
 impl SenderLedger {
+    /// Begins a slice of time, if all is complete that was queued before the last. Returns whether
+    /// it did.
+    pub fn begin_slice<M: Sharing>(&mut self, ledger: &Ledger<M>, now_ns: u64) -> bool {
+        if ledger.completer.slices_done.load_acquire() != self.slices {
+            return false;
+        }
+        self.slices = self.slices.wrapping_add(1);
+        ledger.sender.slice_boundary.store(self.num_queued);
+        ledger.sender.slice_at_ns.store(now_ns);
+        // Release: whoever sees the slice sees where and when it began.
+        ledger.sender.slices.store_release(self.slices);
+        true
+    }
+
     /// Units in flight. The completer may lower it at any time.
     #[inline]
     pub fn in_flight<M: Sharing>(&self, ledger: &Ledger<M>) -> u32 {
@@ -225,6 +260,7 @@ pub struct CompleterLedger {
     /// What had been completed at the last reset, and how often the sender had been refused.
     base: u32,
     refusals_base: u32,
+    slices: u32,
 }
 
 impl CompleterLedger {
@@ -235,6 +271,25 @@ impl CompleterLedger {
             asked: 1,
             ..Self::default()
         }
+    }
+
+    /// Goes on to the slice of time that the sender began, if it began one. Returns how much of what
+    /// was queued before it is not complete, and when it began, in ns.
+    pub fn next_slice<M: Sharing>(&mut self, ledger: &Ledger<M>) -> Option<(u32, u64)> {
+        let slices = ledger.sender.slices.load_acquire();
+        if slices == self.slices {
+            return None;
+        }
+        self.slices = slices;
+        let boundary = ledger.sender.slice_boundary.load();
+        // Negative after a reset that was begun since.
+        let left = (boundary.wrapping_sub(self.num_completed) as i32).max(0) as u32;
+        Some((left, ledger.sender.slice_at_ns.load()))
+    }
+
+    /// All is complete that was queued before this slice.
+    pub fn slice_done<M: Sharing>(&self, ledger: &Ledger<M>) {
+        ledger.completer.slices_done.store_release(self.slices);
     }
 
     /// What the sender has queued. It may queue more at any time.

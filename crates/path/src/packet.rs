@@ -256,11 +256,14 @@ fn give_back(account: Arc<Account>, bytes: u32) {
 
 /// Bits of a [`SentMark`] that count resets: so many must lie between a packet and its late
 /// completion before the two epochs are taken for one.
-const EPOCH_BITS: u32 = 9;
+const EPOCH_BITS: u32 = 8;
 /// Bits that tell queues apart: the next so many that are made have other numbers.
 const QUEUE_BITS: u32 = 6;
 const EPOCHS: u16 = (1 << EPOCH_BITS) - 1;
-const ORPHANED: u16 = 1 << (EPOCH_BITS + QUEUE_BITS);
+/// Which of two slices of time it was sent in.
+const SLICE: u16 = 1 << EPOCH_BITS;
+const QUEUE_SHIFT: u32 = EPOCH_BITS + 1;
+const ORPHANED: u16 = 1 << (QUEUE_SHIFT + QUEUE_BITS);
 
 /// By which queue a packet was sent, and in which epoch. Private to the queue, so that what was
 /// never in flight is not taken for complete.
@@ -278,7 +281,7 @@ impl SentMark {
         use core::sync::atomic::{AtomicU16, Ordering};
         static QUEUES: AtomicU16 = AtomicU16::new(0);
         let number = QUEUES.fetch_add(1, Ordering::Relaxed) % ((1 << QUEUE_BITS) - 1);
-        Self((number + 1) << EPOCH_BITS)
+        Self((number + 1) << QUEUE_SHIFT)
     }
 
     /// The mark of the same queue after so many resets.
@@ -286,9 +289,19 @@ impl SentMark {
         Self((self.0 & !EPOCHS) | (resets as u16 & EPOCHS))
     }
 
+    /// The mark of the same queue and epoch in the slice of time after this one, or before it.
+    pub const fn other_slice(self) -> Self {
+        Self(self.0 ^ SLICE)
+    }
+
+    /// Whether both are of one queue and one epoch, in whichever slice.
+    pub const fn is_of_epoch(self, other: Self) -> bool {
+        (self.0 ^ other.0) & !(SLICE | ORPHANED) == 0
+    }
+
     /// Whether both are of one queue.
     pub const fn is_of_queue(self, other: Self) -> bool {
-        (self.0 ^ other.0) & !(EPOCHS | ORPHANED) == 0
+        (self.0 ^ other.0) & !(EPOCHS | SLICE | ORPHANED) == 0
     }
 
     /// Without the note that the budget came back early.

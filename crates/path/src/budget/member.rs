@@ -96,6 +96,13 @@ impl Member {
         self.device.waiters.start_next();
     }
 
+    /// For the completer, which goes: what it had in flight is room for others.
+    pub(crate) fn leave(&self) {
+        let waiters = &self.device.waiters;
+        waiters.give_back(self.queue, waiters.queues[self.queue].in_flight_bytes());
+        waiters.start_next();
+    }
+
     /// For whoever has both halves: so much is in flight.
     pub(crate) fn correct(&self, in_flight_bytes: u32, now_ns: u64) {
         let waiters = &self.device.waiters;

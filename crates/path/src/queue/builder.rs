@@ -202,7 +202,14 @@ where
         probe.event(now_ns, Event::Limit(limit.config().limit));
         let ledger = Ledger::new(limit.limit(), now_ns);
         let mark = SentMark::of_new_queue();
-        let send = SendSide::new(qdisc, limit.unit(), mark, config.burst_packets, drop_sink);
+        let send = SendSide::new(
+            qdisc,
+            limit.unit(),
+            mark,
+            config.burst_packets,
+            config.stall_threshold_ns / 2,
+            drop_sink,
+        );
         let complete = CompleteSide::new(limit, mark, restart_slots, &config);
         let shared = Shared::new(ledger, config.waker, config.completer_waker);
         Ok(Queue::of(send, complete, shared, device, probe))

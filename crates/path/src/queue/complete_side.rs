@@ -4,7 +4,7 @@ use taut_dql::{Cadence, Config, Stall, StallWatch};
 
 use super::counters::add as count_up;
 use super::error::{CompleteError, RepairError};
-use super::reaped::Reaped;
+use super::reaped::{Count, Reaped};
 use super::send_side::Context;
 use super::shared::Shared;
 use super::watch::Heard;
@@ -41,6 +41,13 @@ pub(crate) struct CompleteSide<L> {
     /// Since when the ledger is right, in ns: the age of what was in flight before a reset or a
     /// repair says nothing.
     right_since_ns: u64,
+    /// When this half was called last, and since when the ring is full with nothing in flight, in ns.
+    completed_ns: u64,
+    full_since_ns: Option<u64>,
+    /// Units in flight that were sent before this slice of time, and when it began, in ns.
+    old_units: u32,
+    slice_at_ns: u64,
+    old_stall: OldStall,
     restart_slots: u32,
     reap_budget_packets: u32,
     /// A round that failed started the queue again, and its caller was not told.
@@ -48,6 +55,30 @@ pub(crate) struct CompleteSide<L> {
     pub(super) budget: Option<Member>,
     /// Settings that others asked for, as far as they were heard.
     heard: Heard,
+}
+
+/// Stalls of single units, while others complete around them.
+#[derive(Debug, Default)]
+struct OldStall {
+    lasts: bool,
+    count: u64,
+    longest_ns: u64,
+}
+
+impl OldStall {
+    /// Whether what is in flight since `since_ns`, if anything is, is too old. A stall counts once.
+    fn check(&mut self, since_ns: Option<u64>, threshold_ns: u64, now_ns: u64) -> Option<Stall> {
+        let too_old =
+            |&since_ns: &u64| threshold_ns > 0 && now_ns.saturating_sub(since_ns) > threshold_ns;
+        let Some(since_ns) = since_ns.filter(too_old) else {
+            self.lasts = false;
+            return None;
+        };
+        self.count += u64::from(!core::mem::replace(&mut self.lasts, true));
+        let age_ns = now_ns - since_ns;
+        self.longest_ns = self.longest_ns.max(age_ns);
+        Some(Stall { age_ns, since_ns })
+    }
 }
 
 impl<L: Limit> CompleteSide<L> {
@@ -67,6 +98,11 @@ impl<L: Limit> CompleteSide<L> {
             stall_due_ns: 0,
             stalled_until_ns: 0,
             right_since_ns: 0,
+            completed_ns: 0,
+            full_since_ns: None,
+            old_units: 0,
+            slice_at_ns: 0,
+            old_stall: OldStall::default(),
             restart_slots,
             reap_budget_packets: config.reap_budget_packets,
             schedule_owed: false,
@@ -161,9 +197,11 @@ impl<L: Limit> CompleteSide<L> {
             done: odd.done,
             next: odd.next,
             next_mark: odd.next_mark,
+            other_slice: odd.other_slice,
             is_odd: odd.next.packets > 0,
             ..Reaped::NOTHING
         };
+        self.sort_slices(shared);
         count_up(&counters.late_packets, u64::from(odd.late_packets));
         count_up(&counters.stray_packets, u64::from(odd.stray_packets));
         count_up(&counters.orphaned_packets, u64::from(odd.orphaned_packets));
@@ -172,6 +210,52 @@ impl<L: Limit> CompleteSide<L> {
             probe.event(now_ns, Event::Stray(odd.stray_packets));
         }
         odd.stray_packets
+    }
+
+    /// Tells what was sent before this slice of time from what was sent in it: what of the former is
+    /// still in flight is old, whatever completes meanwhile.
+    fn sort_slices<M: Sharing>(&mut self, shared: &Shared<M>) {
+        let other = core::mem::take(&mut self.reaped.other_slice);
+        let (done, other_units) = (self.units(self.reaped.done), self.units(other));
+        match self.ledger.next_slice(&shared.ledger) {
+            Some((left, at_ns)) => {
+                // What a cadence holds back is complete, too.
+                let pending = self.cadence.as_ref().map_or(0, Cadence::pending);
+                self.old_units = left.saturating_sub(pending).saturating_sub(done);
+                self.slice_at_ns = at_ns;
+                self.mark = self.mark.other_slice();
+            }
+            None => self.old_units = self.old_units.saturating_sub(other_units),
+        }
+        self.reaped.done = self.reaped.done.and(other);
+        self.watch_old(shared);
+    }
+
+    /// Sees to it that old units are looked for in time.
+    fn watch_old<M: Sharing>(&mut self, shared: &Shared<M>) {
+        if self.old_units == 0 {
+            self.ledger.slice_done(&shared.ledger);
+            return;
+        }
+        let threshold_ns = self.stall.threshold_ns();
+        if threshold_ns > 0 {
+            let due_ns = self.slice_at_ns.saturating_add(threshold_ns) + 1;
+            self.stall_due_ns = self.stall_due_ns.min(due_ns);
+        }
+    }
+
+    /// What was in flight is forgotten, whenever it was sent.
+    fn forget_old<M: Sharing>(&mut self, shared: &Shared<M>) {
+        self.old_units = 0;
+        self.stalled_until_ns = 0;
+        self.ledger.slice_done(&shared.ledger);
+    }
+
+    fn units(&self, count: Count) -> u32 {
+        match self.unit {
+            Unit::Bytes => u32::try_from(count.bytes).unwrap_or(u32::MAX),
+            Unit::Packets => count.packets,
+        }
     }
 
     #[inline]
@@ -299,6 +383,7 @@ impl<L: Limit> CompleteSide<L> {
         now_ns: u64,
         probe: &mut P,
     ) -> Option<Stall> {
+        self.completed_ns = now_ns;
         if now_ns < self.stall_due_ns {
             return None;
         }
@@ -314,6 +399,16 @@ impl<L: Limit> CompleteSide<L> {
         let completed = self.ledger.num_completed();
         let busy_since_ns = shared.ledger.busy_since_ns().max(self.right_since_ns);
         let stall = self.stall.check(queued, completed, busy_since_ns, now_ns);
+        // A ring that is full with nothing in flight holds what a reset has forgotten.
+        let is_stuck = queued == completed && shared.driver.is_closed();
+        self.full_since_ns = is_stuck.then(|| self.full_since_ns.unwrap_or(now_ns));
+        let since_ns = self.old().or(self.full_since_ns);
+        let threshold_ns = self.stall.threshold_ns();
+        let old = self.old_stall.check(since_ns, threshold_ns, now_ns);
+        let stall = match (stall, old) {
+            (Some(stall), Some(old)) if stall.age_ns < old.age_ns => Some(old),
+            (stall, old) => stall.or(old),
+        };
         self.stall_due_ns = match self.stall.threshold_ns() {
             0 => u64::MAX,
             threshold_ns if stall.is_some() => {
@@ -322,30 +417,57 @@ impl<L: Limit> CompleteSide<L> {
             }
             // What is queued later is younger than what is the oldest now.
             threshold_ns => {
-                let age_ns = self.stall.age_ns(queued, completed, busy_since_ns, now_ns);
+                let age_ns = match self.full_since_ns {
+                    Some(since_ns) => now_ns.saturating_sub(since_ns),
+                    None => self.stall.age_ns(queued, completed, busy_since_ns, now_ns),
+                };
                 now_ns.saturating_add(threshold_ns.saturating_sub(age_ns) + 1)
             }
         };
         if stall.is_some() {
             let counters = &shared.published.completer;
-            counters.stalls.store(self.stall.count());
-            counters.longest_stall_ns.store(self.stall.longest_ns());
+            let longest_ns = self.stall.longest_ns().max(self.old_stall.longest_ns);
+            counters.stalls.store(self.stall_count());
+            counters.longest_stall_ns.store(longest_ns);
+        } else {
+            self.watch_old(shared);
         }
         stall
+    }
+
+    /// Since when units are in flight that are known to be old, if there are any.
+    fn old(&self) -> Option<u64> {
+        (self.old_units > 0).then_some(self.slice_at_ns)
+    }
+
+    fn stall_count(&self) -> u64 {
+        self.stall.count() + self.old_stall.count
     }
 
     /// When to complete even if the device says nothing, in ns.
     pub(super) fn next_wakeup<M: Sharing>(&self, shared: &Shared<M>) -> Option<u64> {
         let cadence_ns = self.cadence.as_ref().and_then(Cadence::next_wakeup);
-        let in_flight = self.ledger.sender_side(&shared.ledger).in_flight;
-        if in_flight == 0 || self.stall.threshold_ns() == 0 {
+        let threshold_ns = self.stall.threshold_ns();
+        if threshold_ns == 0 {
             return cadence_ns;
         }
-        let threshold_ns = self.stall.threshold_ns();
-        let busy_since_ns = shared.ledger.busy_since_ns().max(self.right_since_ns);
-        let oldest_ns = busy_since_ns.saturating_add(threshold_ns).saturating_add(1);
-        // While it stands still, once in a threshold is enough.
-        let stall_ns = oldest_ns.max(self.stall_due_ns).max(self.stalled_until_ns);
+        let in_flight = self.ledger.sender_side(&shared.ledger).in_flight;
+        let stall_ns = if in_flight > 0 {
+            let busy_since_ns = shared.ledger.busy_since_ns().max(self.right_since_ns);
+            let oldest_ns = busy_since_ns.saturating_add(threshold_ns).saturating_add(1);
+            let oldest_ns = match self.old() {
+                Some(since_ns) => oldest_ns.min(since_ns.saturating_add(threshold_ns + 1)),
+                None => oldest_ns,
+            };
+            // While it stands still, once in a threshold is enough.
+            oldest_ns.max(self.stall_due_ns).max(self.stalled_until_ns)
+        } else if M::OBSERVED || shared.driver.is_closed() {
+            // Another thread may send at any time, and what it sends be lost; or the ring is full of
+            // what nobody counts.
+            self.completed_ns.saturating_add(threshold_ns)
+        } else {
+            return cadence_ns;
+        };
         Some(cadence_ns.map_or(stall_ns, |cadence_ns| cadence_ns.min(stall_ns)))
     }
 
@@ -388,6 +510,7 @@ impl<L: Limit> CompleteSide<L> {
         self.stall.reset();
         self.stall_due_ns = 0;
         self.right_since_ns = now_ns;
+        self.forget_old(shared);
         count_up(&shared.published.completer.resets, 1);
         self.ledger
             .finish_reset(&shared.ledger, boundary, self.rule.limit());
@@ -398,6 +521,7 @@ impl<L: Limit> CompleteSide<L> {
         shared.driver.open();
         self.schedule_owed = true;
         shared.room.notify(|| true);
+        shared.published.set_config(&self.rule.config());
         probe.event(now_ns, Event::Reset);
         if probe.listens() {
             probe.event(now_ns, Event::Limit(self.rule.config().limit));
@@ -419,6 +543,8 @@ impl<L: Limit> CompleteSide<L> {
         if i32::try_from(in_flight).is_err() {
             return Err(RepairError::TooMuch { units: in_flight });
         }
+        // Or its end would undo what is put right here.
+        self.finish_reset(shared, now_ns, probe);
         let repair = Repair {
             was_in_flight: self.ledger.sender_side(&shared.ledger).in_flight,
             in_flight,
@@ -434,6 +560,7 @@ impl<L: Limit> CompleteSide<L> {
         self.stall.reset();
         self.stall_due_ns = 0;
         self.right_since_ns = now_ns;
+        self.forget_old(shared);
         self.ledger
             .set_in_flight(&shared.ledger, in_flight, self.rule.limit());
         if let Some(budget) = self.budget::<M>() {
@@ -484,7 +611,7 @@ impl<L: Limit> CompleteSide<L> {
     pub(super) fn set(&mut self, setting: Setting) -> Result<(), KnobError> {
         if let Setting::StallThresholdMs(ms) = setting {
             self.stall.set_threshold_ns(u64::from(ms) * NS_PER_MS);
-            self.stall_due_ns = 0;
+            (self.stall_due_ns, self.stalled_until_ns) = (0, 0);
             return Ok(());
         }
         let mut config = self.rule.config();
@@ -503,8 +630,8 @@ impl<L: Limit> CompleteSide<L> {
             Knob::HoldTime => limit.hold_time_ns / NS_PER_MS,
             Knob::Inflight => limit.in_flight.into(),
             Knob::StallThrs => self.stall.threshold_ns() / NS_PER_MS,
-            Knob::StallCnt => self.stall.count(),
-            Knob::StallMax => self.stall.longest_ns() / NS_PER_MS,
+            Knob::StallCnt => self.stall_count(),
+            Knob::StallMax => self.stall.longest_ns().max(self.old_stall.longest_ns) / NS_PER_MS,
         }
     }
 

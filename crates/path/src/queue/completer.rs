@@ -66,6 +66,11 @@ impl<C, L: Limit, P: Probe> Completer<C, L, P> {
         self.shared.ask_reset();
     }
 
+    /// Whether the sending half is gone: what is in flight is the last.
+    pub fn is_closed(&self) -> bool {
+        self.shared.is_closed()
+    }
+
     /// As [`Queue::repair_to`](super::Queue::repair_to); needs both halves, so that nobody sends
     /// meanwhile.
     ///
@@ -148,6 +153,16 @@ impl<C, L: Limit, P: Probe> Completer<C, L, P> {
     /// The probe.
     pub fn probe_mut(&mut self) -> &mut P {
         &mut self.probe
+    }
+}
+
+impl<C, L, P> Drop for Completer<C, L, P> {
+    fn drop(&mut self) {
+        // What it had in flight is no longer a share of a budget.
+        if let Some(budget) = &self.side.budget {
+            budget.leave();
+        }
+        self.shared.close();
     }
 }
 

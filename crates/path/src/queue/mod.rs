@@ -53,6 +53,8 @@ pub enum Stop<E> {
     RingFull,
     /// Packets wait in the discipline, and the first is ready at this time, in ns.
     NotReady(u64),
+    /// The other half is gone: nothing will ever come back.
+    Closed,
     /// The doorbell failed. What was submitted stays in the ring; run again to retry.
     Failed(E),
 }

@@ -15,7 +15,9 @@ pub(super) struct Reaped {
     pub late_packets: u32,
     pub stray_packets: u32,
     pub orphaned_packets: u32,
-    /// Any of these four.
+    /// Of this epoch, and of the slice of time before or after the one that this half is in.
+    pub other_slice: Count,
+    /// Any of these five.
     pub is_odd: bool,
 }
 
@@ -38,6 +40,14 @@ impl Count {
         self.bytes += u64::from(bytes);
     }
 
+    /// Both together.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            packets: self.packets + other.packets,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+
     /// As a rule and a probe hear of it.
     #[inline]
     pub fn done(self) -> Done {
@@ -56,6 +66,7 @@ impl Reaped {
         late_packets: 0,
         stray_packets: 0,
         orphaned_packets: 0,
+        other_slice: Count::NOTHING,
         is_odd: false,
     };
 
@@ -63,8 +74,9 @@ impl Reaped {
     pub fn begin_epoch(&mut self, mark: SentMark) {
         let (done, next) = (self.done, core::mem::take(&mut self.next));
         self.late_packets += done.packets;
+        self.late_packets += core::mem::take(&mut self.other_slice).packets;
         self.done = Count::NOTHING;
-        if self.next_mark == mark {
+        if self.next_mark.is_of_epoch(mark) {
             self.done = next;
         } else {
             self.late_packets += next.packets;
@@ -73,7 +85,7 @@ impl Reaped {
 
     /// Counts a packet of an epoch that began after the one that this half is in.
     fn count_next(&mut self, bytes: u32, newest: SentMark) {
-        if self.next_mark != newest {
+        if !self.next_mark.is_of_epoch(newest) {
             // Another reset began since: what it does not count was sent before it.
             self.late_packets += core::mem::take(&mut self.next).packets;
             self.next_mark = newest;
@@ -106,7 +118,9 @@ impl Reaped {
         let sent = sent.plain();
         if sent == mark {
             self.done.add(bytes);
-        } else if sent == newest {
+        } else if sent == mark.other_slice() {
+            self.other_slice.add(bytes);
+        } else if sent.is_of_epoch(newest) {
             self.count_next(bytes, newest);
         } else if sent.is_of_queue(mark) {
             self.late_packets += 1;

@@ -25,6 +25,10 @@ pub(crate) struct SendSide<Q: Qdisc> {
     burst_packets: u32,
     /// The device has not been told of everything in the ring: a doorbell failed.
     kick_owed: bool,
+    /// How long a slice of time is by which old packets are told from new ones, and when the next
+    /// may begin, in ns.
+    slice_ns: u64,
+    slice_due_ns: u64,
     pub(super) budget: Option<Member>,
     /// Where what waits goes when the queue is dropped.
     drop_sink: Option<Box<dyn PacketSink + Send>>,
@@ -77,6 +81,7 @@ impl<Q: Qdisc> SendSide<Q> {
         unit: Unit,
         mark: SentMark,
         burst_packets: u32,
+        slice_ns: u64,
         drop_sink: Option<Box<dyn PacketSink + Send>>,
     ) -> Self {
         Self {
@@ -86,6 +91,9 @@ impl<Q: Qdisc> SendSide<Q> {
             mark,
             burst_packets,
             kick_owed: false,
+            slice_ns,
+            // Counted from the first run.
+            slice_due_ns: if slice_ns == 0 { u64::MAX } else { 0 },
             budget: None,
             drop_sink,
         }
@@ -130,6 +138,9 @@ impl<Q: Qdisc> SendSide<Q> {
         if M::OBSERVED {
             self.begin_reset(shared);
         }
+        if at.now_ns >= self.slice_due_ns {
+            self.begin_slice(shared, at.now_ns);
+        }
         let stop = self.run_until_stopped(shared, ring, &mut at);
         if let Some(budget) = self.budget::<M>() {
             budget.share_room();
@@ -144,6 +155,16 @@ impl<Q: Qdisc> SendSide<Q> {
             self.budget.as_ref()
         } else {
             None
+        }
+    }
+
+    /// Packets that are sent from now on are told from those of before, if none is left of the time
+    /// before those.
+    #[cold]
+    fn begin_slice<M: Sharing>(&mut self, shared: &Shared<M>, now_ns: u64) {
+        self.slice_due_ns = now_ns.saturating_add(self.slice_ns);
+        if self.ledger.begin_slice(&shared.ledger, now_ns) {
+            self.mark = self.mark.other_slice();
         }
     }
 
@@ -408,10 +429,11 @@ impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burst
         packet.sent = self.mark;
         self.sent_bytes += u64::from(bytes);
         self.at.probe.event(now_ns, Event::Sent(&packet));
+        // Before the sink may panic.
+        self.left_packets -= 1;
         if let Err(packet) = self.ring.submit(packet, now_ns) {
             self.refuse(packet, units);
         }
-        self.left_packets -= 1;
         self.goes_on()
     }
 }

@@ -80,7 +80,9 @@ impl<R, Q: Qdisc, P: Probe> Sender<R, Q, P> {
     pub fn must_wait(&self) -> bool {
         let (shared, ledger) = (&*self.shared, &self.side.ledger);
         shared.room.must_wait(|| {
-            shared.is_open() || shared.reset_asked() != ledger.reset_begun(&shared.ledger)
+            shared.is_open()
+                || shared.is_closed()
+                || shared.reset_asked() != ledger.reset_begun(&shared.ledger)
         })
     }
 
@@ -152,6 +154,12 @@ impl<R, Q: Qdisc, P: Probe> Sender<R, Q, P> {
     }
 }
 
+impl<R, Q: Qdisc, P> Drop for Sender<R, Q, P> {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
+}
+
 impl<R: TxRing, Q: Qdisc, P: Probe> Sender<R, Q, P> {
     /// Sends while the limit has room and the largest packet's slots are free.
     pub fn run<S: PacketSink + ?Sized>(&mut self, now_ns: u64, sink: &mut S) -> Stop<R::Error> {
@@ -161,6 +169,10 @@ impl<R: TxRing, Q: Qdisc, P: Probe> Sender<R, Q, P> {
             sink,
             probe,
         };
-        self.side.run(&self.shared, &mut self.ring, at)
+        let stop = self.side.run(&self.shared, &mut self.ring, at);
+        match stop {
+            Stop::Limit | Stop::RingFull if self.shared.is_closed() => Stop::Closed,
+            stop => stop,
+        }
     }
 }

@@ -6,7 +6,7 @@ use super::watch::Published;
 use crate::gate::Gate;
 use crate::ledger::Ledger;
 use crate::room::RoomWaker;
-use crate::sharing::{Number, Sharing};
+use crate::sharing::{Flag, Number, Sharing};
 
 /// The gates between the halves, the ledger, and what observers see and ask for.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub(crate) struct Shared<M: Sharing> {
     /// Wakes whoever completes, when somebody else has work for it.
     pub(super) completer_waker: Waker,
     pub(super) ledger: Ledger<M>,
+    /// One half is gone.
+    closed: M::Flag,
     /// Resets that were asked for so far; anybody may ask.
     pub(super) resets_asked: M::Number,
     pub(super) published: Published<M>,
@@ -30,6 +32,7 @@ impl<M: Sharing> Shared<M> {
             room: RoomWaker::new(waker),
             completer_waker,
             ledger,
+            closed: M::Flag::new(false),
             resets_asked: M::Number::new(0),
             published: Published::new(),
         }
@@ -72,9 +75,23 @@ impl<M: Sharing> Shared<M> {
         !self.stack.is_closed() && !self.driver.is_closed()
     }
 
-    /// Asks both halves for a reset, and wakes them.
+    /// Whether one half is gone.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load()
+    }
+
+    /// For a half that goes: the other does not wait for it.
+    pub(super) fn close(&self) {
+        self.closed.store(true);
+        self.room.notify(|| true);
+        self.completer_waker.wake_by_ref();
+    }
+
+    /// Asks both halves for a reset, and wakes them. One that was asked for and not begun is the same.
     pub(super) fn ask_reset(&self) {
-        self.resets_asked.add(1);
+        if self.reset_asked() == self.ledger.reset_begun() {
+            self.resets_asked.add(1);
+        }
         self.room.notify(|| true);
         self.completer_waker.wake_by_ref();
     }

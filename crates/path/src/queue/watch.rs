@@ -90,6 +90,16 @@ impl<M: Sharing> Published<M> {
         }
     }
 
+    /// The settings as they will be once all that was asked for is in force.
+    fn wanted(&self, mut config: Config) -> Config {
+        for kind in 0..Setting::KINDS {
+            if self.asked.times[kind].load_acquire() > 0 {
+                Setting::of_kind(kind, self.asked.values[kind].load()).change(&mut config);
+            }
+        }
+        config
+    }
+
     /// Asks the completer to change a setting. Any thread may; of two at once, one wins.
     fn ask(&self, setting: Setting) {
         let kind = setting.kind();
@@ -164,10 +174,14 @@ impl Watch {
     /// If the value is out of range, or contradicts a setting in force. One that contradicts what
     /// another thread asked for meanwhile is dropped.
     pub fn set(&self, setting: Setting) -> Result<(), KnobError> {
-        let mut config = self.shared.published.config();
-        setting.change(&mut config);
-        config
-            .validate()
+        let in_force = self.shared.published.config();
+        let check = |mut config: Config| {
+            setting.change(&mut config);
+            config.validate()
+        };
+        // Beside what is in force, or what was asked for and is not yet.
+        check(self.shared.published.wanted(in_force))
+            .or_else(|_| check(in_force))
             .map_err(|error| KnobError::Refused(setting.knob(), error))?;
         self.shared.published.ask(setting);
         self.shared.completer_waker.wake_by_ref();

@@ -704,3 +704,88 @@ fn a_dynamic_limit_forgets_at_a_reset_and_a_frame_index_is_what_it_was() {
     assert_eq!(bench.queue.snapshot().limit, 0);
     assert_eq!(Frame::new(7).index(), 7);
 }
+
+/// One packet of `lost` is never completed while others are, all the time, in the order of
+/// `finish_at`. Returns how long after it was sent the queue said so.
+fn told_of_a_loss_after_ns(limit: &str, lost: u32) -> u64 {
+    let (tx, completions, device) = taut_path::driver::mock::ring(64);
+    let limit: AnyLimit = limit.parse().expect("a limit");
+    let queue = Queue::builder(tx, completions).limit(limit);
+    let mut queue = queue.build(0).expect("a queue");
+    let mut books = Books::default();
+    let (mut now_ns, mut lost_at_ns, mut frame) = (0, None, 0);
+    while now_ns < 20 * SECOND_NS {
+        for _ in 0..16 {
+            queue.enqueue(packet(frame, 1_000), now_ns, &mut books);
+            frame += 1;
+        }
+        let _ = queue.run(now_ns, &mut books);
+        now_ns += SECOND_NS / 1_000;
+        if lost_at_ns.is_none() && frame > lost {
+            assert_eq!(device.lose(1), 1);
+            lost_at_ns = Some(now_ns);
+        }
+        device.finish(usize::MAX);
+        let completed = queue.complete(now_ns, &mut books).expect("no error");
+        if let (Some(stall), Some(lost_at_ns)) = (completed.stalled, lost_at_ns) {
+            assert!(
+                stall.since_ns >= lost_at_ns - SECOND_NS / 1_000,
+                "{stall:?}"
+            );
+            // The way back.
+            queue.reset(now_ns);
+            let _ = queue.run(now_ns, &mut books);
+            assert_eq!(
+                queue
+                    .complete(now_ns, &mut books)
+                    .expect("no error")
+                    .stalled,
+                None
+            );
+            return now_ns - lost_at_ns;
+        }
+        assert_eq!(completed.stalled, None, "nothing was lost by {now_ns}");
+    }
+    panic!("nobody heard of the loss");
+}
+
+#[test]
+fn a_packet_that_is_lost_while_others_complete_all_the_time_is_heard_of_within_twice_the_threshold()
+{
+    for limit in ["off", "40000", "16p", "dql", "need", "taut"] {
+        // At the start, and in the middle of several slices of time.
+        for lost in [0, 5_000, 37_000, 70_001] {
+            let after_ns = told_of_a_loss_after_ns(limit, lost);
+            assert!(after_ns <= 2 * SECOND_NS, "{limit}, {lost}: {after_ns}");
+        }
+    }
+}
+
+#[test]
+fn a_queue_that_loses_nothing_is_never_said_to_stand_still() {
+    for limit in ["off", "40000", "16p", "dql", "need", "taut"] {
+        let (tx, completions, device) = taut_path::driver::mock::ring(64);
+        let limit: AnyLimit = limit.parse().expect("a limit");
+        let queue = Queue::builder(tx, completions).limit(limit);
+        let mut queue = queue.build(0).expect("a queue");
+        let (mut books, mut frame) = (Books::default(), 0);
+        let mut random = crate::support::Random(7);
+        let mut now_ns = 0;
+        while now_ns < 10 * SECOND_NS {
+            for _ in 0..random.below(20) {
+                queue.enqueue(packet(frame, 1_000), now_ns, &mut books);
+                frame += 1;
+            }
+            let _ = queue.run(now_ns, &mut books);
+            now_ns += random.below(2_000_000) + 1;
+            // Out of order, but the oldest never stays for long.
+            for _ in 0..random.below(12) {
+                device.finish_at(random.below(8) as usize);
+            }
+            device.finish(8);
+            let completed = queue.complete(now_ns, &mut books).expect("no error");
+            assert_eq!(completed.stalled, None, "at {now_ns}");
+        }
+        assert_eq!(queue.completer_counters().stalls, 0);
+    }
+}
