@@ -10,12 +10,13 @@
 //! discipline that is full leaves the packets in the ring, and a ring that is full gives a packet
 //! back as [`NoRoom`].
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 use core::task::Waker;
 
 use concurrent_queue::{ConcurrentQueue, PushError};
-use taut_dql::sync::{AtomicBool, AtomicU32, Ordering, fence};
+use taut_dql::sync::{AtomicU32, Ordering, fence};
 
 use super::{NoRoom, Sender, Stop};
 use crate::driver::TxRing;
@@ -61,16 +62,24 @@ struct Shared {
     work: RoomWaker,
     /// Submitters that may be asleep, the one that has waited longest first.
     sleepers: ConcurrentQueue<Arc<Sleeper>>,
+    /// Sleepers that are gone and still have a place.
+    gone: AtomicU32,
     wakeups: AtomicU32,
     #[cfg(loom)]
     looks_again: bool,
 }
 
+/// Not among the sleepers.
+const UNLISTED: u32 = 0;
+/// Among the sleepers; there at most once.
+const LISTED: u32 = 1;
+/// Among the sleepers, and its [`Waiter`] is gone.
+const GONE: u32 = 2;
+
 /// One submitter that may sleep.
 struct Sleeper {
     gate: Gate,
-    /// Is among the sleepers; there at most once.
-    listed: AtomicBool,
+    place: AtomicU32,
     waker: Waker,
 }
 
@@ -88,11 +97,11 @@ impl Shared {
         !self.ring.is_full() || self.ring.is_closed()
     }
 
-    /// For the owner, after it made room for so many: wakes as many that sleep, all if the ring is
-    /// empty now. Those who are left are woken when the rest is taken.
+    /// After room was made for so many: wakes as many that sleep, all if the ring is empty now or
+    /// closed. Those who are left are woken when the rest is taken.
     fn wake(&self, freed: usize) {
         fence(Ordering::SeqCst);
-        let mut left = if self.ring.is_empty() {
+        let mut left = if self.ring.is_empty() || self.ring.is_closed() {
             usize::MAX
         } else {
             freed
@@ -101,13 +110,50 @@ impl Shared {
             && let Ok(sleeper) = self.sleepers.pop()
         {
             // Sees the gate closed by whoever found itself listed still.
-            sleeper.listed.swap(false, Ordering::AcqRel);
-            if sleeper.gate.open_if(|| true) {
-                self.wakeups.fetch_add(1, Ordering::Relaxed);
-                sleeper.waker.wake_by_ref();
+            if self.unlist(&sleeper) {
                 left -= 1;
             }
         }
+    }
+
+    /// For whoever took `sleeper` from its place. Returns whether that woke somebody.
+    fn unlist(&self, sleeper: &Sleeper) -> bool {
+        if sleeper.place.swap(UNLISTED, Ordering::AcqRel) == GONE {
+            self.gone.fetch_sub(1, Ordering::Relaxed);
+            return false;
+        }
+        let opened = sleeper.gate.open_if(|| true);
+        if opened {
+            self.wakeups.fetch_add(1, Ordering::Relaxed);
+            sleeper.waker.wake_by_ref();
+        }
+        opened
+    }
+
+    /// Wakes one that sleeps if there is room: somebody who was to be woken for it may have missed
+    /// that, or not use it.
+    fn pass_on(&self) {
+        fence(Ordering::SeqCst);
+        if self.has_room() {
+            self.wake(1);
+        }
+    }
+
+    /// Frees the places of those who are gone; the others keep their order.
+    fn clear_gone(&self) {
+        for _ in 0..self.sleepers.len() {
+            let Ok(sleeper) = self.sleepers.pop() else {
+                break;
+            };
+            if sleeper.place.load(Ordering::Acquire) == GONE {
+                self.unlist(&sleeper);
+            } else if let Err(error) = self.sleepers.push(sleeper) {
+                // Another took its place meanwhile, so it comes back for a new one.
+                self.unlist(&error.into_inner());
+            }
+        }
+        // The owner did not see those who were out of their places.
+        self.pass_on();
     }
 }
 
@@ -138,6 +184,7 @@ fn make(
         ring: ConcurrentQueue::bounded(capacity_packets.max(1) as usize),
         work: RoomWaker::new(waker),
         sleepers: ConcurrentQueue::bounded(sleepers.max(1) as usize),
+        gone: AtomicU32::new(0),
         wakeups: AtomicU32::new(0),
         #[cfg(loom)]
         looks_again,
@@ -147,6 +194,7 @@ fn make(
     let intake = Intake {
         shared: shared.clone(),
         held: None,
+        drop_sink: None,
     };
     (Submitter { shared }, intake)
 }
@@ -182,7 +230,7 @@ impl Submitter {
     pub fn waiter(&self, waker: Waker) -> Waiter {
         let sleeper = Arc::new(Sleeper {
             gate: Gate::new(),
-            listed: AtomicBool::new(false),
+            place: AtomicU32::new(UNLISTED),
             waker,
         });
         Waiter {
@@ -202,7 +250,8 @@ impl Submitter {
     }
 }
 
-/// One thread's place to wait for room.
+/// One thread's place to wait for room. Dropping it frees the place, and a wake-up that it does not
+/// use goes to another.
 pub struct Waiter {
     shared: Arc<Shared>,
     sleeper: Arc<Sleeper>,
@@ -223,26 +272,57 @@ impl Waiter {
 
     /// Gets among the sleepers, with the gate closed already.
     fn list(&self) -> bool {
-        if self.sleeper.listed.swap(true, Ordering::AcqRel) {
+        if self.sleeper.place.swap(LISTED, Ordering::AcqRel) == LISTED {
             return true;
         }
-        let listed = self.shared.sleepers.push(self.sleeper.clone()).is_ok();
+        let listed = self.push() || {
+            let some_gone = self.shared.gone.load(Ordering::Acquire) > 0;
+            some_gone && {
+                self.shared.clear_gone();
+                self.push()
+            }
+        };
         if !listed {
-            self.sleeper.listed.store(false, Ordering::Release);
+            self.sleeper.place.store(UNLISTED, Ordering::Release);
         }
         listed
     }
+
+    fn push(&self) -> bool {
+        self.shared.sleepers.push(self.sleeper.clone()).is_ok()
+    }
 }
 
-/// The owner's end: takes what was handed in.
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        let place = &self.sleeper.place;
+        let left = place.compare_exchange(LISTED, GONE, Ordering::AcqRel, Ordering::Acquire);
+        if left.is_ok() {
+            self.shared.gone.fetch_add(1, Ordering::Release);
+        }
+        // It may have been woken for room that it does not use now.
+        self.shared.pass_on();
+    }
+}
+
+/// The owner's end: takes what was handed in. Dropping it closes the ring; what is still in it goes
+/// to the [drop sink](Self::set_drop_sink).
 pub struct Intake {
     shared: Arc<Shared>,
     /// Taken out, and the discipline had no room for it.
     held: Option<Packet>,
+    drop_sink: Option<Box<dyn PacketSink + Send>>,
 }
 
 impl Intake {
-    /// Moves packets into the discipline while it has room. Returns how many.
+    /// Gets what was handed in and not moved on when the intake is dropped. Without one, those
+    /// packets are dropped, and their frames with them.
+    pub fn set_drop_sink(&mut self, sink: impl PacketSink + Send + 'static) {
+        self.drop_sink = Some(Box::new(sink));
+    }
+
+    /// Moves packets into the discipline while it has room. A packet that does not even fit into an
+    /// empty discipline is dropped there, with the reason. Returns how many left the ring for good.
     pub fn drain<R, Q: Qdisc, P: Probe, S: PacketSink + ?Sized>(
         &mut self,
         sender: &mut Sender<R, Q, P>,
@@ -263,8 +343,12 @@ impl Intake {
                 },
             };
             if let Err(NoRoom(packet)) = sender.offer(packet, now_ns, sink) {
-                self.held = Some(packet);
-                break;
+                if sender.backlog().packets > 0 {
+                    self.held = Some(packet);
+                    break;
+                }
+                // Nothing goes that could make room for it.
+                sender.enqueue(packet, now_ns, sink);
             }
             moved += 1;
         }
@@ -330,5 +414,14 @@ impl Intake {
     /// Times that the owner was woken for work, wrapping.
     pub fn work_wakeups(&self) -> u32 {
         self.shared.work.wakeups()
+    }
+}
+
+impl Drop for Intake {
+    fn drop(&mut self) {
+        self.close();
+        if let Some(mut sink) = self.drop_sink.take() {
+            self.flush(&mut *sink);
+        }
     }
 }

@@ -1,15 +1,16 @@
 //! Several sending threads in front of one queue: in order for each, nothing lost, nobody asleep
 //! for ever.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 use std::thread::{self, Thread};
 
 use crate::support::{Books, SharedRing, Wakes, packet};
 use taut_path::limit::Fixed;
+use taut_path::qdisc::AnyQdisc;
 use taut_path::qdisc::Fifo;
-use taut_path::queue::many::{Intake, Refused, Submitter, split as many};
-use taut_path::{DropReason, Queue, Stop};
+use taut_path::queue::many::{Intake, Refused, Submitter, Waiter, split as many};
+use taut_path::{DropReason, Packet, PacketSink, Queue, Stop};
 
 type Sender = taut_path::queue::Sender<SharedRing, Fifo>;
 type Completer = taut_path::queue::Completer<SharedRing, Fixed>;
@@ -98,6 +99,123 @@ fn more_sleepers_than_announced_do_not_sleep() {
     let mut second = submitter.waiter(Waker::noop().clone());
     assert!(first.must_wait());
     assert!(!second.must_wait());
+}
+
+#[test]
+fn a_packet_that_no_discipline_of_this_size_can_hold_is_dropped_with_a_reason() {
+    let (submitter, mut intake) = many(4, 1, Waker::noop().clone());
+    let ring = SharedRing::new(8);
+    let qdisc = "fq_codel memory_limit 128k".parse::<AnyQdisc>();
+    let queue = Queue::builder(ring.clone(), ring)
+        .with_limit(Fixed::off())
+        .qdisc(qdisc.expect("a valid discipline"))
+        .build(0);
+    let (mut sender, _completer, _) = queue.expect("valid settings").split();
+    let large = packet(0, 100).with_memory(1_000_000);
+    for packet in [large, packet(1, 100)] {
+        submitter.offer(packet).expect("there is room");
+    }
+    let mut books = Books::default();
+    assert_eq!(intake.drain(&mut sender, 0, &mut books), 2);
+    assert!(intake.is_empty(), "or the owner would run for ever");
+    assert_eq!(books.dropped.len(), 1);
+    assert_eq!(books.dropped[0].0, 0);
+    assert_eq!(sender.backlog().packets, 1);
+}
+
+/// Outlives what gives it packets.
+#[derive(Clone, Default)]
+struct Outliving(Arc<Mutex<Vec<(u32, DropReason)>>>);
+
+impl PacketSink for Outliving {
+    fn freed(&mut self, _packet: Packet) {
+        unreachable!("nothing was sent");
+    }
+
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        let mut dropped = self.0.lock().expect("nobody panics with it");
+        dropped.push((packet.into_frame().index(), reason));
+    }
+}
+
+#[test]
+fn an_intake_that_is_dropped_wakes_everybody_and_gives_its_packets_to_its_drop_sink() {
+    let room = Arc::new(Wakes::default());
+    let sink = Outliving::default();
+    let (submitter, mut intake) = many(2, 2, Waker::noop().clone());
+    intake.set_drop_sink(sink.clone());
+    let (mut sender, ..) = queue(Fixed::off(), 1, Waker::noop().clone());
+    let offer = |frame| submitter.offer(packet(frame, 100));
+    for frame in 0..2 {
+        offer(frame).expect("there is room");
+    }
+    // One gets into the discipline, one waits in the hand of the intake, two in the ring.
+    assert_eq!(intake.drain(&mut sender, 0, &mut Books::default()), 1);
+    for frame in 2..4 {
+        offer(frame).expect("there is room");
+    }
+    let mut waiters = [(); 2].map(|()| submitter.waiter(Waker::from(room.clone())));
+    assert!(waiters.iter_mut().all(Waiter::must_wait));
+    drop(intake);
+    assert_eq!(room.take(), 2);
+    assert!(!waiters.iter_mut().any(Waiter::must_wait), "it is closed");
+    let refused = offer(4).expect_err("closed");
+    assert!(matches!(refused, Refused::Closed(_)), "{refused}");
+    let dropped = sink.0.lock().expect("nobody panics with it");
+    assert_eq!(*dropped, [1, 2, 3].map(|f| (f, DropReason::Flushed)));
+}
+
+#[test]
+fn waiters_that_are_dropped_while_they_wait_leave_their_places_to_others_in_order() {
+    let woken = [(); 3].map(|()| Arc::new(Wakes::default()));
+    let (submitter, mut intake) = many(2, 3, Waker::noop().clone());
+    let (mut sender, ..) = queue(Fixed::off(), 1, Waker::noop().clone());
+    for frame in 0..2 {
+        submitter.offer(packet(frame, 100)).expect("there is room");
+    }
+    let waiter = |wakes: &Arc<Wakes>| {
+        let mut waiter = submitter.waiter(Waker::from(wakes.clone()));
+        assert!(waiter.must_wait(), "no place left");
+        waiter
+    };
+    let first = waiter(&woken[0]);
+    for _ in 0..2 {
+        drop(waiter(&Arc::default()));
+    }
+    let second = waiter(&woken[1]);
+    let third = waiter(&woken[2]);
+    let mut fourth = submitter.waiter(Waker::noop().clone());
+    assert!(!fourth.must_wait(), "three places are taken");
+    drop((first, fourth));
+    // The discipline takes one and the intake the next, so the ring is empty.
+    intake.drain(&mut sender, 0, &mut Books::default());
+    assert_eq!([0, 1, 2].map(|index: usize| woken[index].take()), [0, 1, 1]);
+    drop((second, third));
+}
+
+#[test]
+fn a_wake_up_is_not_eaten_by_a_waiter_that_is_dropped() {
+    let woken = [(); 3].map(|()| Arc::new(Wakes::default()));
+    let takes = || [0, 1, 2].map(|index: usize| woken[index].take());
+    let (submitter, mut intake) = many(3, 3, Waker::noop().clone());
+    let (mut sender, ..) = queue(Fixed::off(), 1, Waker::noop().clone());
+    sender.enqueue(packet(9, 100), 0, &mut Books::default());
+    for frame in 0..3 {
+        submitter.offer(packet(frame, 100)).expect("there is room");
+    }
+    let mut waiters = woken.each_ref().map(|wakes| {
+        let mut waiter = submitter.waiter(Waker::from(wakes.clone()));
+        assert!(waiter.must_wait());
+        Some(waiter)
+    });
+    // One that sleeps goes: its turn is the next one's.
+    waiters[0] = None;
+    // The discipline is full, so the intake holds one packet.
+    assert_eq!(intake.drain(&mut sender, 0, &mut Books::default()), 0);
+    assert_eq!(takes(), [0, 1, 0]);
+    // One that was woken goes, and there is room still.
+    waiters[1] = None;
+    assert_eq!(takes(), [0, 0, 1]);
 }
 
 struct Unpark(Thread);

@@ -23,21 +23,21 @@ fn assert_not_lost(closed: bool, room: bool) {
     );
 }
 
-/// The producer fills a queue of limit 0 and stops; the completer finishes the object meanwhile.
+/// The sender fills a queue of limit 0 and stops; the completer finishes the object meanwhile.
 fn stack_stop<M: Sharing<Flag: Send + Sync>>() {
     loom::model(|| {
         let shared = StdArc::new(taut_dql::Shared::new());
-        let (mut producer, mut completer) =
+        let (mut sender, mut completer) =
             taut_dql::split(shared, Config::default(), 0).expect("the defaults are valid");
-        producer.queued(1).expect("one unit is countable");
+        sender.queued(1).expect("one unit is countable");
         let gate = Arc::new(Gate::<M>::new());
         let stops = {
             let gate = gate.clone();
-            thread::spawn(move || gate.close_unless(|| producer.has_room()))
+            thread::spawn(move || gate.close_unless(|| sender.has_room()))
         };
         completer.completed(1, 1).expect("one unit is in flight");
         let opened = gate.open_if(|| completer.has_room());
-        let stopped = stops.join().expect("the producer does not panic");
+        let stopped = stops.join().expect("the sender does not panic");
 
         assert_not_lost(gate.is_closed(), completer.has_room());
         // Told that it stays closed, the sender relies on the completer to schedule it.
@@ -45,7 +45,7 @@ fn stack_stop<M: Sharing<Flag: Send + Sync>>() {
     });
 }
 
-/// The producer sends twice, the completer reaps what it finds in two rounds.
+/// The sender sends twice, the completer reaps what it finds in two rounds.
 fn stack_stop_twice<M: Sharing<Flag: Send + Sync>>() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
@@ -56,17 +56,17 @@ fn stack_stop_twice<M: Sharing<Flag: Send + Sync>>() {
             max_limit: 0,
             ..Config::default()
         };
-        let (mut producer, mut completer) =
+        let (mut sender, mut completer) =
             taut_dql::split(shared, config, 0).expect("the bounds are in order");
         let gate = Arc::new(Gate::<M>::new());
         let device = Arc::new(AtomicU32::new(0));
-        let sender = {
+        let sending = {
             let (gate, device) = (gate.clone(), device.clone());
             thread::spawn(move || {
                 for sent in 1..=2 {
-                    producer.queued(1).expect("one unit is countable");
+                    sender.queued(1).expect("one unit is countable");
                     device.store(sent, Ordering::Release);
-                    if !producer.has_room() && gate.close_unless(|| producer.has_room()) {
+                    if !sender.has_room() && gate.close_unless(|| sender.has_room()) {
                         return;
                     }
                 }
@@ -83,7 +83,7 @@ fn stack_stop_twice<M: Sharing<Flag: Send + Sync>>() {
                 gate.open_if(|| completer.has_room());
             }
         }
-        sender.join().expect("the producer does not panic");
+        sending.join().expect("the sender does not panic");
         assert_not_lost(gate.is_closed(), completer.has_room());
     });
 }

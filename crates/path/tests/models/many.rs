@@ -13,7 +13,7 @@ use crate::support::{Nothing, PACKET_BYTES, Submit, pair};
 use taut_path::limit::Fixed;
 use taut_path::qdisc::Fifo;
 use taut_path::queue::Sender;
-use taut_path::queue::many::{self, Intake, Refused, Submitter};
+use taut_path::queue::many::{self, Intake, Refused, Submitter, Waiter};
 use taut_path::{Frame, Packet, Queue};
 
 /// Counts. Not one of loom's: that somebody was woken is looked at when all is done.
@@ -41,25 +41,25 @@ fn queue() -> Sender<Submit, Fifo> {
 
 type Split = fn(u32, u32, Waker) -> (Submitter, Intake);
 
-/// Hands in one packet. Returns whether it sleeps, and its wake-ups.
-fn submit(submitter: Submitter) -> (bool, Arc<Wakes>) {
+/// Hands in one packet. Returns the waiter if it sleeps, and its wake-ups.
+fn submit(submitter: Submitter) -> (Option<Waiter>, Arc<Wakes>) {
     let wakes = Arc::new(Wakes::default());
     let mut waiter = submitter.waiter(Waker::from(wakes.clone()));
     let mut packet = packet();
     // One that is awake comes back again and again; the checker follows it twice.
     for _ in 0..2 {
         packet = match submitter.offer(packet) {
-            Ok(()) => return (false, wakes),
+            Ok(()) => return (None, wakes),
             Err(Refused::NoRoom(no_room)) => no_room.0,
             Err(Refused::Closed(_)) => panic!("nobody closed it"),
         };
         if waiter.must_wait() {
             let _ = packet.into_frame();
-            return (true, wakes);
+            return (Some(waiter), wakes);
         }
     }
     let _ = packet.into_frame();
-    (false, wakes)
+    (None, wakes)
 }
 
 /// Takes out once what there is.
@@ -85,7 +85,7 @@ fn two_wait_for_room(split: Split) {
         for (asleep, wakes) in ends {
             let woken = wakes.0.load(Ordering::Relaxed) > 0;
             assert!(
-                !asleep || woken || later,
+                asleep.is_none() || woken || later,
                 "lost wake-up: asleep, and the ring is empty"
             );
         }

@@ -17,7 +17,7 @@ const MAX_OBJECT: Size = Size(65_536);
 pub(super) const MINIMAL_FRAME_BYTES: u32 = 60;
 pub(super) const MINIMAL_COUNTED_BYTES: u32 = 66;
 
-/// Packets that always wait above a saturated queue: more than one train.
+/// Packets that always wait above a saturated queue: more than one burst.
 const BACKLOG_PACKETS: u32 = 100;
 
 pub(super) fn check_rate(key: &str, rate: Rate) -> Result<(), String> {
