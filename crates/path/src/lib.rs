@@ -119,8 +119,22 @@
 //! | [`next_wakeup`](Queue::next_wakeup) has come | `complete`, also if nothing was finished: it hears of stalls |
 //! | `complete` says `stalled`, or an error names packets that were never sent | mend the driver's ring, then [`reset`](Queue::reset) (or [`repair`](Queue::repair)) |
 //!
-//! Time is an argument (`now_ns`, never going back), and every packet that enters leaves through a
+//! | `run` says `Limit` or `RingFull`, and there is another thread | [`must_wait`](queue::Sender::must_wait); sleep if it says so: the waker of the queue ends that |
+//! | `run` says `NotReady(at)` | `run` again at that time |
+//! | `run` says `Failed` | `run` again after a moment: what is in the ring is not lost |
+//! | `run` says `Closed`, `complete` finds [`is_closed`](queue::Completer::is_closed) | the other half is gone |
+//!
+//! Time is an argument (`now_ns`, one clock for both halves, read at the call and not before a
+//! sleep, never going back), and every packet that enters leaves through a
 //! [`PacketSink`]: freed by the device, or dropped with a reason.
+//!
+//! # What else is here
+//! [`pool::FramePool`] (frames with their bytes, and a sink), [`in_flight`] (what a driver keeps between
+//! `submit` and `reap`), `driver::mock` behind the feature `mock` (a ring whose other side a test
+//! plays), [`driver::Faults`] and [`driver::Trace`] (around any driver), [`queue::many`] (several
+//! sending threads), [`budget`] (a limit that several queues share), [`tsq`] (small queues for each
+//! flow). A limit of your own goes in with [`with_limit`](queue::Builder::with_limit); its settings are
+//! [`taut_dql::Config`], so depend on that crate too.
 //!
 //! # Words
 //! | word | meaning |

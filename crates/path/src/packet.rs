@@ -375,9 +375,10 @@ pub trait PacketSink {
     fn dropped(&mut self, packet: Packet, reason: DropReason);
     /// A discipline marked the packet, which goes on its way. Not an end: nothing comes back.
     fn marked(&mut self, _packet: &Packet) {}
-    /// A driver handed back a packet that no queue ever sent: it made it up, perhaps because it
-    /// completed one twice. Nobody knows whose frame that is, so by default it is not given back:
-    /// rather one frame lost than one used twice.
+    /// A driver handed back a packet that this queue never sent: it made it up, perhaps because it
+    /// completed one twice, or it is of another queue, whose frames may be of another pool. Nobody
+    /// knows whose frame that is, so by default it is not given back: rather one frame lost than
+    /// one used twice.
     fn stray(&mut self, packet: Packet) {
         drop(packet);
     }

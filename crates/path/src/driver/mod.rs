@@ -22,11 +22,12 @@ pub use trace::{Trace, TraceEvent};
 
 /// The sending half of a device's ring.
 pub trait TxRing {
-    /// What the doorbell can fail with; names the system call, the device and the reason.
+    /// What the doorbell can fail with; names the system call, the device and the reason. Whoever
+    /// shows it wants it to be `Debug` and `Display`.
     type Error;
 
-    /// All slots of the ring, at least [`slots_of_largest`](Self::slots_of_largest). It does not
-    /// change.
+    /// All slots of the ring, at least [`slots_of_largest`](Self::slots_of_largest) and no more than
+    /// the device itself takes. It does not change.
     fn capacity_slots(&self) -> u32;
 
     /// Slots that can be filled now. The completion half may raise it at any time.
@@ -43,8 +44,9 @@ pub trait TxRing {
     /// packet before the next [`kick`](Self::kick).
     ///
     /// # Errors
-    /// Gives back a packet that this device cannot send, which is then dropped
-    /// ([`DeviceRefused`](crate::DropReason::DeviceRefused)).
+    /// Gives back a packet that this device can never send, which is then dropped
+    /// ([`DeviceRefused`](crate::DropReason::DeviceRefused)). What it cannot send just now it keeps,
+    /// and sends at a later [`kick`](Self::kick).
     fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet>;
 
     /// Rings the doorbell: everything submitted so far may go.

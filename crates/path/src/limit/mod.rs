@@ -74,10 +74,11 @@ pub trait Limit {
     /// The queue begins at `now_ns`, with nothing in flight.
     fn begin(&mut self, now_ns: u64);
 
-    /// The limit now, in units, for the queue.
+    /// The limit now, in units, for the queue; more than [`MAX_LIMIT`](taut_dql::MAX_LIMIT) counts as
+    /// that.
     fn limit(&self) -> u32;
 
-    /// The device finished something. Returns the limit from now on.
+    /// The device finished something. Returns the limit from now on, as [`limit`](Self::limit).
     fn completed(&mut self, round: &Round) -> u32;
 
     /// Whether, after the last round, it wants to know when the sender queues next.

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use core::task::Waker;
 
-use taut_dql::StallWatch;
+use taut_dql::{MAX_LIMIT, StallWatch};
 
 use super::complete_side::CompleteSide;
 use super::error::QueueConfigError;
@@ -200,7 +200,7 @@ where
         let restart_slots = config.validate(device.capacity_slots(), device.slots_of_largest())?;
         limit.begin(now_ns);
         probe.event(now_ns, Event::Limit(limit.config().limit));
-        let ledger = Ledger::new(limit.limit(), now_ns);
+        let ledger = Ledger::new(limit.limit().min(MAX_LIMIT), now_ns);
         let mark = SentMark::of_new_queue();
         let send = SendSide::new(
             qdisc,

@@ -1,6 +1,6 @@
 //! What a completer does, whoever shares the queue with it.
 
-use taut_dql::{Cadence, Config, Stall, StallWatch};
+use taut_dql::{Cadence, Config, MAX_LIMIT, Stall, StallWatch};
 
 use super::counters::add as count_up;
 use super::error::{CompleteError, RepairError};
@@ -85,7 +85,7 @@ impl<L: Limit> CompleteSide<L> {
     pub(super) fn new(rule: L, mark: SentMark, restart_slots: u32, config: &QueueConfig) -> Self {
         let cadence = (config.cadence_ns > 0).then(|| Cadence::new(config.cadence_ns));
         Self {
-            ledger: CompleterLedger::new(rule.limit()),
+            ledger: CompleterLedger::new(rule.limit().min(MAX_LIMIT)),
             unit: rule.unit(),
             shown_above: rule.config().limit.wrapping_sub(rule.limit()),
             rule,
@@ -327,10 +327,15 @@ impl<L: Limit> CompleteSide<L> {
             num_queued: side.num_queued,
             last_object: self.ledger.last_object(ledger),
             more,
-            returned_ns: self.ledger.returned_ns(ledger),
+            // The other half may have read its clock later than this one.
+            returned_ns: self
+                .ledger
+                .returned_ns(ledger)
+                .map(|at_ns| at_ns.min(now_ns)),
             refusals: self.ledger.refusals(ledger),
         };
-        let limit = self.rule.completed(&round);
+        // A rule may say "no limit" as it likes; more than this the ledger cannot hold.
+        let limit = self.rule.completed(&round).min(MAX_LIMIT);
         if self.rule.asks_return() {
             self.ledger.ask(ledger);
         }
@@ -513,7 +518,7 @@ impl<L: Limit> CompleteSide<L> {
         self.forget_old(shared);
         count_up(&shared.published.completer.resets, 1);
         self.ledger
-            .finish_reset(&shared.ledger, boundary, self.rule.limit());
+            .finish_reset(&shared.ledger, boundary, self.rule.limit().min(MAX_LIMIT));
         if let (Some(budget), Some(bytes)) = (self.budget::<M>(), forgotten_bytes) {
             budget.finish_reset(bytes, now_ns);
         }
@@ -562,7 +567,7 @@ impl<L: Limit> CompleteSide<L> {
         self.right_since_ns = now_ns;
         self.forget_old(shared);
         self.ledger
-            .set_in_flight(&shared.ledger, in_flight, self.rule.limit());
+            .set_in_flight(&shared.ledger, in_flight, self.rule.limit().min(MAX_LIMIT));
         if let Some(budget) = self.budget::<M>() {
             budget.correct(in_ring.bytes, now_ns);
         }

@@ -35,8 +35,8 @@ impl<E: fmt::Display> fmt::Display for CompleteError<E> {
             Self::Driver(error) => error.fmt(f),
             Self::Stray { packets } => write!(
                 f,
-                "the driver handed back {packets} packets that this queue never sent: it must hand \
-                 back each packet that it was given, once, and to the queue that sent it"
+                "packets handed back by the driver that this queue never sent: {packets}; it must \
+                 hand back each packet that it was given, once, and to the queue that sent it"
             ),
         }
     }

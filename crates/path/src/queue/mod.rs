@@ -45,17 +45,18 @@ pub enum StopReason {
 #[non_exhaustive]
 #[must_use = "it says when to run again, and whether the doorbell failed"]
 pub enum Stop<E> {
-    /// Nothing waits in the discipline.
+    /// Nothing waits in the discipline, or it gives nothing and names no time.
     Idle,
     /// The limit has no room; the completer will schedule the queue.
     Limit,
     /// The ring is full; the completer will schedule the queue.
     RingFull,
-    /// Packets wait in the discipline, and the first is ready at this time, in ns.
+    /// Packets wait in the discipline, and the first is ready at this time, in ns: run again then.
     NotReady(u64),
     /// The other half is gone: nothing will ever come back.
     Closed,
-    /// The doorbell failed. What was submitted stays in the ring; run again to retry.
+    /// The doorbell failed. What was submitted stays in the ring; run again to retry, after a moment
+    /// of your choice: nothing else will ring it.
     Failed(E),
 }
 
@@ -72,7 +73,8 @@ pub struct Completed {
     /// The round stopped at its budget while more packets were finished: complete again.
     pub more: bool,
     /// The oldest unit in flight is older than the threshold: something is lost, or the device
-    /// stands still. Reset or repair the queue, see [`Queue::reset`].
+    /// stands still. Told in every round while it lasts, counted once. Reset or repair the queue, see
+    /// [`Queue::reset`].
     pub stalled: Option<Stall>,
 }
 

@@ -93,7 +93,7 @@ impl Reaped {
         self.next.add(bytes);
     }
 
-    /// Counts a packet that came back, and says whether anybody knows whose it is. `newest` is the
+    /// Counts a packet that came back, and says whether it is of this queue. `newest` is the
     /// mark of the epoch that the sender began last.
     #[inline]
     pub fn count(
@@ -127,6 +127,6 @@ impl Reaped {
         } else {
             self.stray_packets += 1;
         }
-        sent != SentMark::NEVER
+        sent.is_of_queue(mark)
     }
 }
