@@ -54,12 +54,34 @@ impl SharedRule {
         if early && waiters.in_flight_bytes() > 0 {
             return;
         }
-        let Ok(mut rule) = self.rule.pop() else {
+        let mut lent = Lent::from(&self.rule);
+        let Some(rule) = &mut lent.rule else {
             return;
         };
         waiters.set_limit(rule.hear(&waiters.totals(), now_ns));
         self.due_ns.store(now_ns.saturating_add(self.interval_ns));
-        let _ = self.rule.push(rule);
+    }
+}
+
+/// The rule while it is lent, if it was in its place; it goes back there also after a panic.
+struct Lent<'a> {
+    place: &'a ConcurrentQueue<Rule>,
+    rule: Option<Rule>,
+}
+
+impl<'a> Lent<'a> {
+    fn from(place: &'a ConcurrentQueue<Rule>) -> Self {
+        let rule = place.pop().ok();
+        Self { place, rule }
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        if let Some(rule) = self.rule.take() {
+            // There is room: nobody else puts one there.
+            let _ = self.place.push(rule);
+        }
     }
 }
 

@@ -75,9 +75,7 @@ impl Waiter {
     pub(super) fn in_flight_bytes(&self) -> u32 {
         // Completed first: it never overtakes what was queued.
         let completed = self.completed_bytes.load(Ordering::Acquire);
-        self.queued_bytes
-            .load(Ordering::Acquire)
-            .wrapping_sub(completed)
+        difference(self.queued_bytes.load(Ordering::Acquire), completed)
     }
 
     /// The ticket of a queue that is stopped and waits.
@@ -178,7 +176,8 @@ impl Waiters {
 
     /// Whether an object of `bytes` can be counted.
     pub(super) fn can_count(&self, bytes: u32) -> bool {
-        bytes <= MAX_OBJECT && self.in_flight_bytes() + bytes < MAX_IN_FLIGHT_BYTES
+        let in_flight_bytes = self.in_flight_bytes();
+        bytes <= MAX_OBJECT && in_flight_bytes.saturating_add(bytes) < MAX_IN_FLIGHT_BYTES
     }
 
     /// For the completer of `queue`: bytes came back, at most what it has in flight.
@@ -201,15 +200,13 @@ impl Waiters {
         let completed = own.completed_bytes.load(Ordering::Relaxed);
         let reset = own.reset_bytes.load(Ordering::Acquire);
         // Below 0 if a repair counted as complete what was queued after the reset began.
-        (reset.wrapping_sub(completed) as i32).max(0) as u32
+        difference(reset, completed)
     }
 
     pub(super) fn in_flight_bytes(&self) -> u32 {
         // Completed first: it never overtakes what was queued, and too much is seen, not too little.
         let completed = self.completed_bytes.load(Ordering::SeqCst);
-        self.queued_bytes
-            .load(Ordering::SeqCst)
-            .wrapping_sub(completed)
+        difference(self.queued_bytes.load(Ordering::SeqCst), completed)
     }
 
     /// For the sender of `queue`, which found no room: waits, unless it does.
@@ -302,6 +299,12 @@ impl Waiters {
     pub(super) fn starts(&self) -> u32 {
         self.starts.load(Ordering::Relaxed)
     }
+}
+
+/// What is between two totals that wrap. Less than nothing, which can be seen while something is
+/// taken back, is nothing.
+fn difference(more_bytes: u32, fewer_bytes: u32) -> u32 {
+    (more_bytes.wrapping_sub(fewer_bytes) as i32).max(0) as u32
 }
 
 /// Adds to a total with one writer.

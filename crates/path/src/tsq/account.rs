@@ -223,8 +223,13 @@ impl Account {
     pub fn must_defer(&self, settings: impl Fn() -> Settings) -> bool {
         self.throttle.open_if(|| self.has_room(settings())) && {
             self.deferred.fetch_add(1, Ordering::Relaxed);
-            self.state.fetch_or(LISTED, Ordering::AcqRel) & LISTED == 0
+            self.mark_listed()
         }
+    }
+
+    /// Returns whether the caller must put it on its list.
+    pub fn mark_listed(&self) -> bool {
+        self.state.fetch_or(LISTED, Ordering::AcqRel) & LISTED == 0
     }
 
     /// For the runner: takes the listed mark away. Returns whether there is a flow to run; if so,

@@ -8,7 +8,7 @@ use core::task::Waker;
 use taut_dql::sync::{AtomicU32, AtomicUsize, Ordering};
 
 use super::account::Account;
-use super::deferred::List;
+use super::deferred::{List, Taken};
 use super::flow::Flow;
 use super::{Rule, Settings, Totals};
 
@@ -149,24 +149,20 @@ impl Budgets {
 
     /// For the thread of `list`: calls `send` with the tag of each flow that has room again, unless
     /// its owner is busy; he finds that out when he lets go. Returns how many stood on the list.
+    /// If `send` panics, its flow stands on the list again, behind those that were not run yet.
     pub fn run_deferred(&self, list: u32, mut send: impl FnMut(u32)) -> u32 {
         let Some(list) = self.common.lists.get(list as usize) else {
             return 0;
         };
-        let accounts = &self.accounts;
-        let (mut chain, mut run) = (list.take(accounts), 0);
-        while let Some(slot) = chain.next(accounts) {
+        let (mut taken, mut run) = (Taken::new(list, &self.accounts), 0);
+        while let Some(account) = taken.next() {
             run += 1;
-            let account = &accounts[slot as usize];
             if !account.run_begins() {
                 continue;
             }
             if account.hold.take_or_note() {
                 let tag = account.tag.load(Ordering::Relaxed);
-                send(tag);
-                while !account.hold.let_go() {
-                    send(tag);
-                }
+                taken.send(account, || send(tag));
             } else {
                 self.common.left_to_owner.fetch_add(1, Ordering::Relaxed);
             }

@@ -50,8 +50,9 @@ impl List {
         self.waiting.notify(|| true);
     }
 
-    /// Takes all slots off the list, in the order in which they were pushed.
-    pub fn take(&self, accounts: &[Arc<Account>]) -> Chain {
+    /// Takes all slots off the list. Returns the first of them, linked in the order in which they
+    /// were pushed.
+    fn take(&self, accounts: &[Arc<Account>]) -> u32 {
         let mut youngest = self.head.swap(NONE, Ordering::AcqRel);
         let mut first = NONE;
         while youngest != NONE {
@@ -61,7 +62,7 @@ impl List {
             first = youngest;
             youngest = older;
         }
-        Chain { first }
+        first
     }
 
     /// For the thread of this list: asks to be woken when there is something on it. Returns false
@@ -71,19 +72,62 @@ impl List {
     }
 }
 
-/// Slots that were taken off a list.
-pub(super) struct Chain {
+/// The accounts that were taken off a list, while they are run. Dropping it puts back those that
+/// were not, so that a panic loses none.
+pub(super) struct Taken<'a> {
+    list: &'a List,
+    accounts: &'a [Arc<Account>],
     first: u32,
+    /// The one that is sending.
+    sending: Option<&'a Account>,
 }
 
-impl Chain {
+impl<'a> Taken<'a> {
+    /// Takes all that stand on `list`.
+    pub fn new(list: &'a List, accounts: &'a [Arc<Account>]) -> Self {
+        Self {
+            list,
+            accounts,
+            first: list.take(accounts),
+            sending: None,
+        }
+    }
+
     /// The next of them. It may be pushed again as soon as its listed mark is taken away.
-    pub fn next(&mut self, accounts: &[Arc<Account>]) -> Option<u32> {
-        let slot = self.first;
-        if slot == NONE {
+    pub fn next(&mut self) -> Option<&'a Account> {
+        if self.first == NONE {
             return None;
         }
-        self.first = accounts[slot as usize].next.load(Ordering::Relaxed);
-        Some(slot)
+        let account = &self.accounts[self.first as usize];
+        self.first = account.next.load(Ordering::Relaxed);
+        Some(account)
+    }
+
+    /// Sends for `account`, which is held, until nobody left a note meanwhile, and lets it go.
+    pub fn send(&mut self, account: &'a Account, mut send: impl FnMut()) {
+        self.sending = Some(account);
+        send();
+        while !account.hold.let_go() {
+            send();
+        }
+        self.sending = None;
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        // First, so that a flow that always panics is not always before them.
+        while let Some(account) = self.next() {
+            self.list.push(account);
+        }
+        let Some(account) = self.sending else {
+            return;
+        };
+        // What is noted now is done when it is run again.
+        while !account.hold.let_go() {}
+        if account.mark_listed() {
+            self.list.push(account);
+        }
+        account.run_ends();
     }
 }

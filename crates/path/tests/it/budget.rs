@@ -1,12 +1,14 @@
 //! A budget holds the sum of several queues, lets each of them live, and shares what comes back.
 
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
 use crate::support::{Books, Broken, SharedRing, Wakes, packet};
 use taut_dql::Config;
 use taut_path::budget::{self, Budget};
-use taut_path::limit::{Dynamic, Fixed};
+use taut_path::limit::{Dynamic, Fixed, Limit, NamedLimit, Round};
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{Completer, QueueConfigError, Sender};
 use taut_path::{AnyLimit, Queue, Stop};
@@ -342,4 +344,55 @@ fn a_queue_that_has_something_in_flight_cannot_join_a_budget() {
     assert_eq!(queue.in_flight(), BYTES);
     let refused = budget::join(AnyLimit::dql(), 0, vec![queue], 0).map(drop);
     assert_eq!(refused.err(), Some(QueueConfigError::NotNew));
+}
+
+/// A rule that panics in its first round, and then allows more.
+#[derive(Debug, Clone)]
+struct PanicsOnce {
+    rounds: u32,
+}
+
+impl fmt::Display for PanicsOnce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("panics-once")
+    }
+}
+
+impl NamedLimit for PanicsOnce {}
+
+impl Limit for PanicsOnce {
+    fn begin(&mut self, _now_ns: u64) {}
+
+    fn limit(&self) -> u32 {
+        1_000 + self.rounds
+    }
+
+    fn completed(&mut self, _round: &Round) -> u32 {
+        self.rounds += 1;
+        assert!(self.rounds > 1, "the first round");
+        self.limit()
+    }
+
+    fn reset(&mut self, _now_ns: u64) {}
+
+    fn config(&self) -> Config {
+        Config::default()
+    }
+
+    fn set_config(&mut self, _config: Config) -> Result<(), taut_dql::Error> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_rule_that_panics_is_told_again_the_next_time() {
+    let rule = AnyLimit::new(PanicsOnce { rounds: 0 });
+    let mut device = Device::new(rule, &[Fixed::off()], 16);
+    device.enqueue(0, 2);
+    device.run(0);
+    let round = catch_unwind(AssertUnwindSafe(|| device.complete(0, 1)));
+    assert!(round.is_err());
+    assert_eq!(device.budget.limit_bytes(), 1_000);
+    device.complete(0, 1);
+    assert_eq!(device.budget.limit_bytes(), 1_002);
 }

@@ -1,5 +1,6 @@
 //! Small queues: what a flow may have below its socket, and how it hears that it may send again.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice::from_ref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -186,6 +187,33 @@ fn what_is_noted_while_the_runner_sends_is_sent_by_the_runner() {
     });
     assert_eq!(runs, 2);
     assert!(flow.take_or_note());
+}
+
+#[test]
+fn a_send_that_panics_leaves_no_flow_off_the_list_and_none_held() {
+    let budgets = budgets(3, 0);
+    let flows = [0, 1, 2].map(|tag| budgets.open(tag, 0).expect("a slot"));
+    let below: Vec<Packet> = flows.iter().flat_map(fill).collect();
+    below.into_iter().for_each(end);
+    let run = catch_unwind(AssertUnwindSafe(|| {
+        budgets.run_deferred(0, |tag| {
+            assert!(!flows[tag as usize].take_or_note(), "the runner has it");
+            panic!("in the first send");
+        })
+    }));
+    assert!(run.is_err());
+    assert!(flows[0].take_or_note(), "nobody holds it");
+    assert!(flows[0].let_go());
+    assert!(budgets.has_deferred(0));
+    // The one that panicked comes last: else, if it always does, the others never run.
+    assert_eq!(deferred(&budgets), [1, 2, 0]);
+    for flow in &flows {
+        fill(flow).into_iter().for_each(end);
+    }
+    assert_eq!(deferred(&budgets), [0, 1, 2]);
+    drop(flows);
+    let again = [0, 1, 2].map(|tag| budgets.open(tag, 0));
+    assert!(again.iter().all(Result::is_ok), "no slot stays taken");
 }
 
 #[test]

@@ -92,6 +92,33 @@ fn two_wait_for_room(split: Split) {
     });
 }
 
+/// One is asleep and one is gone, so a third must free the place of the gone one, while the owner
+/// empties the ring. The third hands nothing in after all.
+fn one_takes_the_place_of_a_waiter_that_is_gone() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let mut sender = queue();
+        let (submitter, mut intake) = many::split(1, 2, Waker::noop().clone());
+        submitter.offer(packet()).expect("there is room for one");
+        assert!(submitter.waiter(Waker::noop().clone()).must_wait());
+        let wakes = [(); 2].map(|()| Arc::new(Wakes::default()));
+        let [mut sleeping, mut third] = wakes
+            .each_ref()
+            .map(|wakes| submitter.waiter(Waker::from(wakes.clone())));
+        assert!(sleeping.must_wait());
+        let third = thread::spawn(move || (third.must_wait(), third));
+        drain(&mut intake, &mut sender);
+        let (third_sleeps, _third) = third.join().expect("it does not panic");
+        let woken = wakes.map(|wakes| wakes.0.load(Ordering::Relaxed) > 0);
+        assert!(intake.is_empty());
+        assert!(
+            woken[0] && (woken[1] || !third_sleeps),
+            "lost wake-up: asleep, and the ring is empty"
+        );
+    });
+}
+
 /// An owner that goes to sleep while two submitters hand in.
 fn owner_waits_for_work(split: Split) {
     let mut model = loom::model::Builder::new();
@@ -126,6 +153,11 @@ fn submitters_that_wait_for_room_are_always_woken() {
 #[should_panic(expected = "lost wake-up")]
 fn submitters_that_do_not_look_again_sleep_for_ever() {
     two_wait_for_room(many::split_without_a_second_look);
+}
+
+#[test]
+fn a_sleeper_is_woken_also_while_another_frees_the_place_of_one_that_is_gone() {
+    one_takes_the_place_of_a_waiter_that_is_gone();
 }
 
 #[test]
