@@ -39,8 +39,10 @@
 //!
 //! - **Completion devices** (rings, io_uring): add up a round and call `completed` with the sum. An
 //!   error has changed nothing, and says what was in flight: the driver completed something twice.
-//! - **Level devices** ("n bytes are outstanding", as a socket's send queue says):
-//!   `observe_in_flight(n, now_ns)` completes the difference. With nothing new it is no sample.
+//! - **Level devices** ("n bytes are outstanding"): `observe_in_flight(n, now_ns)` completes the
+//!   difference. With nothing new it is no sample. The level must be in the units of `queued`: a
+//!   socket's send queue (`SIOCOUTQ`) tells memory, 2,304 for a datagram of 1,472 bytes; take the
+//!   largest step over a few sends as the size of one, or count datagrams.
 //! - **Pollers**: a `completed(0)` is a sample of an interval in which nothing was needed. Polling
 //!   every 10 us with it halves a limit. Uneven polls also make intervals that cannot be compared:
 //!   put a [`Cadence`] between.

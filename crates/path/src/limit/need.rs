@@ -12,7 +12,8 @@ const BUCKETS: usize = 4;
 
 /// The limit is the largest need of the last second or so: the `hold_time_ns` of its settings, and
 /// up to a quarter longer. It never lets the device run dry twice in a second for the same reason,
-/// and pays for the rarest gap all the time.
+/// and pays for the rarest gap all the time. The second is one in which the limit refused the
+/// sender now and then: while a short ring or a light load holds back, nothing is forgotten.
 #[derive(Debug, Clone)]
 pub struct Need {
     rule: SizedByNeed<WindowedMaximum>,
