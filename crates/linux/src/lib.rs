@@ -15,6 +15,7 @@ mod netns;
 pub mod poll;
 mod privilege;
 pub mod sched;
+mod send_queue;
 #[allow(unsafe_code)]
 mod sys;
 mod tap;
@@ -28,6 +29,7 @@ pub use error::{CallFailed, errno};
 pub use frame_pool::{FramePool, FrameSource};
 pub use netns::NetNs;
 pub use privilege::{Privilege, Unprivileged, ensure_privilege, privilege};
+pub use send_queue::send_queue_bytes;
 pub use tap::{Tap, TapConfig, TapRefusal, Written};
 pub use vnet_header::VirtioNetHeader;
 pub use waker::EventWaker;

@@ -54,6 +54,15 @@ pub const RULES: &[RuleName] = &[
     },
 ];
 
+/// The names of [`RULES`] with what each does, a line each, for help texts.
+pub fn rules_help() -> alloc::string::String {
+    let mut text = alloc::string::String::new();
+    for rule in RULES {
+        text += &alloc::format!("  {:<13} {}\n", rule.usage, rule.help);
+    }
+    text + "  40k, 1500     a fixed number of bytes\n  32p           a fixed number of packets"
+}
+
 /// What is spelled as a number.
 const NUMBERS: &str = "a size such as 40k, or packets such as 32p";
 

@@ -14,7 +14,7 @@ use alloc::boxed::Box;
 
 use taut_dql::{Config, Error};
 
-pub use any::{AnyLimit, NamedLimit, ParseLimitError, RULES, RuleName};
+pub use any::{AnyLimit, NamedLimit, ParseLimitError, RULES, RuleName, rules_help};
 pub use dynamic::Dynamic;
 pub use fixed::Fixed;
 pub use ladder::{Ladder, ParseUtilisationError, Utilisation};

@@ -196,7 +196,9 @@ impl Watch {
         self.set(Knob::by_name(name)?.parse(value)?)
     }
 
-    /// Asks both halves to reset the queue, each at its next call, and wakes them. See
+    /// Asks both halves to reset the queue, each at its next call, and wakes them: a sender that waits
+    /// for room, and whoever `completer_waker` wakes. An owner who sleeps in
+    /// [`Intake::must_wait`](super::many::Intake::must_wait) hears of it with the next packet. See
     /// [`Queue::reset`](super::Queue::reset).
     pub fn ask_reset(&self) {
         self.shared.ask_reset();

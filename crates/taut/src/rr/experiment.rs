@@ -42,7 +42,8 @@ pub struct Experiment {
 
     /// A limit beside the rows without one: dql, taut, need, bytes (40k), packets (32p), or off for
     /// those alone; said again, further rows [default: dql, simulated also taut]
-    #[arg(long = "limit", value_name = "LIMIT", value_parser = parse_limit)]
+    #[arg(long = "limit", value_name = "LIMIT", value_parser = parse_limit,
+          long_help = limit_help())]
     pub limits: Vec<AnyLimit>,
 
     /// How long each row is measured, after its warm-up
@@ -109,6 +110,15 @@ fn parse_qdisc(text: &str) -> Result<String, String> {
     qdisc::by_name(text)
         .map(|_| text.to_owned())
         .map_err(|error| error.to_string())
+}
+
+/// From the one table of rules.
+fn limit_help() -> String {
+    format!(
+        "A limit beside the rows without one; said again, further rows [default: dql, simulated also \
+         taut]:\n{}",
+        taut_path::limit::rules_help()
+    )
 }
 
 fn parse_limit(text: &str) -> Result<AnyLimit, String> {
