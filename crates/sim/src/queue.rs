@@ -105,7 +105,7 @@ mod tests {
         let round = Err(CompleteError::Stray { packets: 2 });
         let fault = QueueFault::of_round(round, 3, 17).unwrap_err();
         let told = fault.to_string();
-        assert!(told.starts_with("queue 3 at 17 ns: the driver handed back 2 packets"));
+        assert!(told.starts_with("queue 3 at 17 ns: packets handed back by the driver"));
         let fault = QueueFault::of_run(Stop::NotReady(99), 0, 5).unwrap_err();
         let told = fault.to_string();
         assert!(told.starts_with("queue 0 at 5 ns: ") && told.contains("until 99 ns"));
