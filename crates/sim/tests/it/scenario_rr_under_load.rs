@@ -129,7 +129,6 @@ fn what_cannot_be_is_refused_with_key_value_and_range() {
         assert_eq!(error.map(|_| ()).expect_err(key).to_string(), message);
     }
     for (key, value, what) in [
-        ("limits", "[\"dql\", \"off\"]", "off at position 2"),
         (
             "limits",
             "[\"taut\", \"taut\"]",
