@@ -508,6 +508,23 @@ impl<L: Limit> CompleteSide<L> {
         self.reaped.is_odd = true;
         self.reaped.begin_epoch(self.mark);
         self.rule.reset(now_ns);
+        self.forget_past(shared, now_ns);
+        count_up(&shared.published.completer.resets, 1);
+        self.ledger
+            .finish_reset(&shared.ledger, boundary, self.rule.limit().min(MAX_LIMIT));
+        if let (Some(budget), Some(bytes)) = (self.budget::<M>(), forgotten_bytes) {
+            budget.finish_reset(bytes, now_ns);
+        }
+        self.open_again(shared);
+        shared.published.set_config(&self.rule.config());
+        probe.event(now_ns, Event::Reset);
+        if probe.listens() {
+            probe.event(now_ns, Event::Limit(self.rule.config().limit));
+        }
+    }
+
+    /// What was learnt about the ring before a reset or a repair is void.
+    fn forget_past<M: Sharing>(&mut self, shared: &Shared<M>, now_ns: u64) {
         self.chain_is_open = false;
         if let Some(cadence) = &mut self.cadence {
             cadence.reset();
@@ -516,21 +533,14 @@ impl<L: Limit> CompleteSide<L> {
         self.stall_due_ns = 0;
         self.right_since_ns = now_ns;
         self.forget_old(shared);
-        count_up(&shared.published.completer.resets, 1);
-        self.ledger
-            .finish_reset(&shared.ledger, boundary, self.rule.limit().min(MAX_LIMIT));
-        if let (Some(budget), Some(bytes)) = (self.budget::<M>(), forgotten_bytes) {
-            budget.finish_reset(bytes, now_ns);
-        }
+    }
+
+    /// Lifts every stop, and wakes whoever waits for room.
+    fn open_again<M: Sharing>(&mut self, shared: &Shared<M>) {
         shared.stack.open();
         shared.driver.open();
         self.schedule_owed = true;
         shared.room.notify(|| true);
-        shared.published.set_config(&self.rule.config());
-        probe.event(now_ns, Event::Reset);
-        if probe.listens() {
-            probe.event(now_ns, Event::Limit(self.rule.config().limit));
-        }
     }
 
     /// Puts the ledger right while the sender does nothing. The limit stays.
@@ -558,24 +568,14 @@ impl<L: Limit> CompleteSide<L> {
         self.rule.reset(now_ns);
         // These settings were in force until now.
         let _ = self.rule.set_config(config);
-        self.chain_is_open = false;
-        if let Some(cadence) = &mut self.cadence {
-            cadence.reset();
-        }
-        self.stall.reset();
-        self.stall_due_ns = 0;
-        self.right_since_ns = now_ns;
-        self.forget_old(shared);
+        self.forget_past(shared, now_ns);
         self.ledger
             .set_in_flight(&shared.ledger, in_flight, self.rule.limit().min(MAX_LIMIT));
         if let Some(budget) = self.budget::<M>() {
             budget.correct(in_ring.bytes, now_ns);
         }
         count_up(&shared.published.completer.repairs, 1);
-        shared.stack.open();
-        shared.driver.open();
-        self.schedule_owed = true;
-        shared.room.notify(|| true);
+        self.open_again(shared);
         probe.event(now_ns, Event::Repaired(repair));
         Ok(repair)
     }
