@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use taut_path::Frame;
+use taut_path::{Frame, Packet};
 
 /// What a free frame has in place of a length.
 const FREE: u32 = u32::MAX;
@@ -102,36 +102,50 @@ impl FramePool {
     }
 }
 
-/// How a driver gets at the bytes of a frame.
+/// How a driver gets at the bytes of a packet.
 pub trait FrameSource {
-    /// Copies the frame's bytes to the start of `out`, as many as fit, and answers how many the
-    /// frame has: more than `out.len()` says that it was cut.
-    fn copy_to(&self, frame: &Frame, out: &mut [u8]) -> usize;
+    /// Copies the packet's bytes to the start of `out`, as many as fit, and answers how many it
+    /// has: more than `out.len()` says that it was cut.
+    fn copy_to(&self, packet: &Packet, out: &mut [u8]) -> usize;
 }
 
 impl FrameSource for FramePool {
-    fn copy_to(&self, frame: &Frame, out: &mut [u8]) -> usize {
-        let bytes = self.bytes(frame);
+    fn copy_to(&self, packet: &Packet, out: &mut [u8]) -> usize {
+        let bytes = self.bytes(packet.frame());
         let fits = bytes.len().min(out.len());
         out[..fits].copy_from_slice(&bytes[..fits]);
         bytes.len()
     }
 }
 
+/// The frame's first bytes are the packet's, as many as [`Packet::wire_bytes`] says.
+impl FrameSource for taut_path::pool::FramePool {
+    fn copy_to(&self, packet: &Packet, out: &mut [u8]) -> usize {
+        let length = packet.wire_bytes() as usize;
+        let copy = |bytes: &mut [u8]| {
+            let fits = length.min(out.len()).min(bytes.len());
+            out[..fits].copy_from_slice(&bytes[..fits]);
+            length
+        };
+        // A frame that is not of this pool has no bytes: too few for any device.
+        self.with(packet.frame(), copy).unwrap_or(0)
+    }
+}
+
 impl FrameSource for Rc<RefCell<FramePool>> {
     /// # Panics
     /// If the pool is mutably borrowed at this moment.
-    fn copy_to(&self, frame: &Frame, out: &mut [u8]) -> usize {
-        self.borrow().copy_to(frame, out)
+    fn copy_to(&self, packet: &Packet, out: &mut [u8]) -> usize {
+        self.borrow().copy_to(packet, out)
     }
 }
 
 impl FrameSource for Arc<Mutex<FramePool>> {
-    fn copy_to(&self, frame: &Frame, out: &mut [u8]) -> usize {
+    fn copy_to(&self, packet: &Packet, out: &mut [u8]) -> usize {
         // A pool is never left half-changed, so one that a panic left is good.
         self.lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
-            .copy_to(frame, out)
+            .copy_to(packet, out)
     }
 }
 
@@ -166,9 +180,10 @@ mod tests {
         pool.bytes_mut(&frame)[..3].copy_from_slice(b"abc");
         pool.set_len(&frame, 3);
         let mut out = [0; 2];
-        assert_eq!(pool.copy_to(&frame, &mut out), 3);
+        let packet = Packet::new(frame, 3);
+        assert_eq!(pool.copy_to(&packet, &mut out), 3);
         assert_eq!(&out, b"ab");
-        pool.give_back(frame);
+        pool.give_back(packet.into_frame());
         assert_eq!(pool.take().map(|frame| pool.len(&frame)), Some(0));
     }
 

@@ -23,6 +23,9 @@ pub enum Event<'a> {
     Completed(Done),
     /// The limit at the start, and after each completion round, in its own units.
     Limit(u32),
+    /// Whether completions mean that packets left the device, when that changes: while they do
+    /// not, there is no limit.
+    CompletionsTrue(bool),
     /// The queue stopped.
     Stopped(StopReason),
     /// The device ran dry while the limit held the sender back.

@@ -79,7 +79,7 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
         let number = self.shared.submitted();
         let (source, limit) = (&self.source, self.frame_limit_bytes);
         let filled = self.writer.fill(self.shared.slot(number), |bytes| {
-            let length = source.copy_to(packet.frame(), bytes);
+            let length = source.copy_to(&packet, bytes);
             let frame = bytes.get_mut(..length)?;
             // In the slot, which is ours alone: the frame in the pool stays as it is.
             if packet.ecn() == Ecn::Marked {

@@ -113,6 +113,7 @@ struct Ring {
     /// Packets behind each doorbell that worked.
     bursts: Vec<u32>,
     finishes_at_once: bool,
+    completions_are_false: bool,
     failing_kick: Option<MockError>,
     failing_reap: Option<MockError>,
     refuses_next: bool,
@@ -180,6 +181,11 @@ impl MockDevice {
     /// From now on packets are finished before the doorbell returns, or not any more.
     pub fn finish_at_once(&self, at_once: bool) {
         self.0.ring().finishes_at_once = at_once;
+    }
+
+    /// From now on the driver says that its completions are true, or that they are not.
+    pub fn completions_are_true(&self, are_true: bool) {
+        self.0.ring().completions_are_false = !are_true;
     }
 
     /// Loses the completion of up to `packets` of what was sent, oldest first: they keep their
@@ -315,5 +321,9 @@ impl Completions for MockCompletions {
                 .packets()
                 .fold(0, |sum, packet| sum.wrapping_add(packet.wire_bytes())),
         })
+    }
+
+    fn completions_are_true(&self) -> bool {
+        !self.0.ring().completions_are_false
     }
 }

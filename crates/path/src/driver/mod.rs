@@ -11,6 +11,7 @@ mod faults;
 pub mod mock;
 mod orphaning;
 mod trace;
+mod truth;
 
 use alloc::boxed::Box;
 
@@ -19,6 +20,7 @@ use crate::packet::Packet;
 pub use faults::{FaultCounts, FaultError, FaultPlan, Faults};
 pub use orphaning::Orphaning;
 pub use trace::{Trace, TraceEvent};
+pub use truth::{Truth, TruthJudge};
 
 /// The sending half of a device's ring.
 pub trait TxRing {
@@ -95,8 +97,9 @@ pub trait Completions {
         None
     }
 
-    /// Whether a completion means that the packet left the device. Where it does not, a limit on
-    /// what is in flight means nothing, and whoever shows the queue must say so.
+    /// Whether a completion means that the packet left the device. Asked in each round, after the
+    /// reap: the answer may change ([`TruthJudge`] finds it out). While it is no, a limit on what is in
+    /// flight means nothing: the queue holds to none, and whoever shows it must say so.
     fn completions_are_true(&self) -> bool {
         true
     }

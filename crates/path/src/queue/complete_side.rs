@@ -52,6 +52,8 @@ pub(crate) struct CompleteSide<L> {
     reap_budget_packets: u32,
     /// A round that failed started the queue again, and its caller was not told.
     schedule_owed: bool,
+    /// Completions mean that packets left the device. While they do not, there is no limit.
+    trusted: bool,
     pub(super) budget: Option<Member>,
     /// Settings that others asked for, as far as they were heard.
     heard: Heard,
@@ -106,6 +108,7 @@ impl<L: Limit> CompleteSide<L> {
             restart_slots,
             reap_budget_packets: config.reap_budget_packets,
             schedule_owed: false,
+            trusted: true,
             budget: None,
             heard: Heard::default(),
         }
@@ -133,6 +136,9 @@ impl<L: Limit> CompleteSide<L> {
                 sink.stray(packet);
             }
         });
+        if completions.completions_are_true() != self.trusted {
+            self.trust(shared, !self.trusted, at.now_ns, at.probe);
+        }
         // What was handed out before an error is complete all the same.
         let result = self.account(
             shared,
@@ -148,6 +154,43 @@ impl<L: Limit> CompleteSide<L> {
         let mut completed = result.map_err(|packets| CompleteError::Stray { packets })?;
         completed.schedule = core::mem::take(&mut self.schedule_owed);
         Ok(completed)
+    }
+
+    /// The driver's word about its completions changed, and with it whether there is a limit.
+    #[cold]
+    fn trust<M: Sharing, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        trusted: bool,
+        now_ns: u64,
+        probe: &mut P,
+    ) {
+        self.trusted = trusted;
+        self.ledger.completed(&shared.ledger, 0, self.limit());
+        shared.published.trust(trusted);
+        probe.event(now_ns, Event::CompletionsTrue(trusted));
+        if probe.listens() {
+            probe.event(now_ns, Event::Limit(self.shown_limit()));
+        }
+    }
+
+    /// What the ledger holds to: more than [`MAX_LIMIT`] it cannot.
+    #[inline]
+    fn limit(&self) -> u32 {
+        if self.trusted {
+            self.rule.limit().min(MAX_LIMIT)
+        } else {
+            MAX_LIMIT
+        }
+    }
+
+    /// What an operator reads.
+    fn shown_limit(&self) -> u32 {
+        if self.trusted {
+            self.rule.config().limit
+        } else {
+            MAX_LIMIT
+        }
     }
 
     /// Accounts for what was handed back. An error is the number of packets that were not ours.
@@ -278,7 +321,7 @@ impl<L: Limit> CompleteSide<L> {
             let more = more && units > 0;
             self.count(shared, units, more, now_ns);
             if probe.listens() && units > 0 {
-                probe.event(now_ns, Event::Limit(self.rule.config().limit));
+                probe.event(now_ns, Event::Limit(self.shown_limit()));
             }
         }
         if let Some(budget) = self.budget::<M>()
@@ -334,14 +377,16 @@ impl<L: Limit> CompleteSide<L> {
                 .map(|at_ns| at_ns.min(now_ns)),
             refusals: self.ledger.refusals(ledger),
         };
-        // A rule may say "no limit" as it likes; more than this the ledger cannot hold.
-        let limit = self.rule.completed(&round).min(MAX_LIMIT);
+        // A rule may say "no limit" as it likes; more than this the ledger cannot hold. It goes on
+        // hearing of rounds that mean nothing, for they may come to mean something.
+        let ruled = self.rule.completed(&round).min(MAX_LIMIT);
+        let limit = if self.trusted { ruled } else { MAX_LIMIT };
         if self.rule.asks_return() {
             self.ledger.ask(ledger);
         }
         self.ledger.completed(ledger, units, limit);
         if M::OBSERVED {
-            shared.published.limit(limit.wrapping_add(self.shown_above));
+            shared.published.limit(ruled.wrapping_add(self.shown_above));
         }
         self.chain_is_open = more;
         self.stall
@@ -511,7 +556,7 @@ impl<L: Limit> CompleteSide<L> {
         self.forget_past(shared, now_ns);
         count_up(&shared.published.completer.resets, 1);
         self.ledger
-            .finish_reset(&shared.ledger, boundary, self.rule.limit().min(MAX_LIMIT));
+            .finish_reset(&shared.ledger, boundary, self.limit());
         if let (Some(budget), Some(bytes)) = (self.budget::<M>(), forgotten_bytes) {
             budget.finish_reset(bytes, now_ns);
         }
@@ -519,7 +564,7 @@ impl<L: Limit> CompleteSide<L> {
         shared.published.set_config(&self.rule.config());
         probe.event(now_ns, Event::Reset);
         if probe.listens() {
-            probe.event(now_ns, Event::Limit(self.rule.config().limit));
+            probe.event(now_ns, Event::Limit(self.shown_limit()));
         }
     }
 
@@ -570,7 +615,7 @@ impl<L: Limit> CompleteSide<L> {
         let _ = self.rule.set_config(config);
         self.forget_past(shared, now_ns);
         self.ledger
-            .set_in_flight(&shared.ledger, in_flight, self.rule.limit().min(MAX_LIMIT));
+            .set_in_flight(&shared.ledger, in_flight, self.limit());
         if let Some(budget) = self.budget::<M>() {
             budget.correct(in_ring.bytes, now_ns);
         }
@@ -584,14 +629,20 @@ impl<L: Limit> CompleteSide<L> {
         let config = self.rule.config();
         let side = self.ledger.sender_side(&shared.ledger);
         Snapshot {
-            limit: config.limit,
+            limit: self.shown_limit(),
             min_limit: config.min_limit,
             max_limit: config.max_limit,
             hold_time_ns: config.hold_time_ns,
             in_flight: side.in_flight,
             num_queued: side.num_queued,
             num_completed: self.ledger.num_completed(),
+            completions_are_false: !self.trusted,
         }
+    }
+
+    /// Whether completions mean that packets left the device.
+    pub(super) fn is_trusted(&self) -> bool {
+        self.trusted
     }
 
     pub(super) fn rule(&self) -> &L {

@@ -90,7 +90,7 @@ pub struct Repair {
 /// A queue at one moment, in the limit's units. Totals count from the last reset and wrap at 2^32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Snapshot {
-    /// How much may be in flight.
+    /// How much may be in flight; [`MAX_LIMIT`](taut_dql::MAX_LIMIT) where completions are false.
     pub limit: u32,
     /// The least that the rule may set.
     pub min_limit: u32,
@@ -104,4 +104,7 @@ pub struct Snapshot {
     pub num_queued: u32,
     /// Total completed.
     pub num_completed: u32,
+    /// The driver says that its completions do not mean that packets left the device. There is no
+    /// limit then.
+    pub completions_are_false: bool,
 }

@@ -317,6 +317,7 @@ impl<R, C, L: Limit, Q: Qdisc, P: Probe> Queue<(R, C), L, Q, P> {
             probe,
         } = self;
         let shared = Arc::new(shared.convert());
+        shared.published.trust(complete.is_trusted());
         let (sender_probe, completer_probe) = divide(probe);
         shared.published.set_config(&complete.config());
         let watch = Watch::new(shared.clone());

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use core::fmt;
 
-use taut_dql::Config;
+use taut_dql::{Config, MAX_LIMIT};
 
 use super::Snapshot;
 use super::counters::{CompleterCells, CompleterCounters, SenderCells, SenderCounters};
@@ -28,6 +28,8 @@ struct ConfigCells<M: Sharing> {
     min_limit: M::Number,
     max_limit: M::Number,
     hold_time_ns: M::Wide,
+    /// Not 0 while the device's completions mean nothing.
+    distrusted: M::Number,
 }
 
 /// Written by whoever asks.
@@ -58,6 +60,7 @@ impl<M: Sharing> Published<M> {
                 min_limit: number(),
                 max_limit: number(),
                 hold_time_ns: M::Wide::new(0),
+                distrusted: number(),
             },
             asked: Asked {
                 total: number(),
@@ -71,6 +74,15 @@ impl<M: Sharing> Published<M> {
     #[inline]
     pub(super) fn limit(&self, limit: u32) {
         self.config.limit.store(limit);
+    }
+
+    /// For the completer: lets others see whether completions mean anything.
+    pub(super) fn trust(&self, trusted: bool) {
+        self.config.distrusted.store(u32::from(!trusted));
+    }
+
+    fn completions_are_false(&self) -> bool {
+        self.config.distrusted.load() != 0
     }
 
     /// For the completer: lets others see the settings.
@@ -153,13 +165,19 @@ impl Watch {
     /// What can be seen now.
     pub fn snapshot(&self) -> WatchSnapshot {
         let config = self.shared.published.config();
+        let completions_are_false = self.shared.published.completions_are_false();
         WatchSnapshot {
             queue: Snapshot {
-                limit: config.limit,
+                limit: if completions_are_false {
+                    MAX_LIMIT
+                } else {
+                    config.limit
+                },
                 min_limit: config.min_limit,
                 max_limit: config.max_limit,
                 hold_time_ns: config.hold_time_ns,
                 in_flight: self.shared.ledger.in_flight(),
+                completions_are_false,
                 ..Snapshot::default()
             },
             sender: self.shared.published.sender.read(),

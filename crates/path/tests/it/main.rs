@@ -35,6 +35,7 @@ mod queue_settings;
 mod queue_stops;
 mod support;
 mod trace;
+mod truth;
 mod tsq;
 mod tsq_conservation;
 mod two_threads;

@@ -106,8 +106,8 @@ impl PacketSink for Frames {
 
 /// A packet socket takes frames without the virtio-net header.
 impl FrameSource for Frames {
-    fn copy_to(&self, frame: &Frame, out: &mut [u8]) -> usize {
-        let bytes = self.bytes(frame);
+    fn copy_to(&self, packet: &Packet, out: &mut [u8]) -> usize {
+        let bytes = self.bytes(packet.frame());
         let bytes = bytes.get(VirtioNetHeader::BYTES..).unwrap_or_default();
         let fits = bytes.len().min(out.len());
         out[..fits].copy_from_slice(&bytes[..fits]);

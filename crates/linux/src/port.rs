@@ -1,0 +1,36 @@
+//! The seam to a real device's transmit queue, of whichever driver.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use taut_path::driver::Truth;
+use taut_path::{Completions, TxRing};
+
+/// Both halves of a real device's ring, on one thread: what tools that drive any of them need
+/// beyond [`TxRing`] and [`Completions`].
+pub trait Port: TxRing<Error = io::Error> + Completions<Error = io::Error> {
+    /// The device's name.
+    fn device(&self) -> &str;
+
+    /// The driver, as the command line says it: `af_xdp`, `af_packet`.
+    fn driver(&self) -> &'static str;
+
+    /// How it drives the device: `copy` or `zero-copy` for AF_XDP, `ring` for AF_PACKET.
+    fn mode(&self) -> &'static str;
+
+    /// What its completions mean, as far as the packets so far have shown.
+    fn truth(&self) -> Truth;
+
+    /// What to poll; readable or in error when the driver has something to say. A timer is needed
+    /// as well, once a cadence.
+    fn fd(&self) -> BorrowedFd<'_>;
+
+    /// **The way back** after a stall, or when the device is there again: a new socket and a new
+    /// ring on the same device, by its name. What was in the old ring comes back with the next
+    /// reaps: reset the queue first, so that it counts as [late](taut_path::Completed::late_packets).
+    ///
+    /// # Errors
+    /// As opening it; `NotFound` if there is no such device now. The old ring is gone then, and
+    /// nothing is sent until a later call succeeds; its packets come back all the same.
+    fn reopen(&mut self) -> io::Result<()>;
+}
