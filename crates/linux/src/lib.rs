@@ -13,6 +13,7 @@ mod frames;
 pub mod interrupt;
 pub mod link;
 mod netns;
+pub mod observe;
 pub mod poll;
 mod port;
 mod privilege;

@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::lab::options::RrUnderLoad;
 use crate::lab::two_threads::TwoThreads;
+use crate::observe::show::Show;
 use crate::sim::options::Sim;
 use crate::sim::predictions::Predictions;
 
@@ -27,6 +28,7 @@ pub enum Command {
         #[command(subcommand)]
         scenario: LabScenario,
     },
+    Show(Show),
 }
 
 #[derive(Debug, Subcommand)]

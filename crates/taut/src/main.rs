@@ -6,6 +6,7 @@
 mod cli;
 mod interrupt;
 mod lab;
+mod observe;
 mod output;
 mod report;
 mod rr;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Some(cli::Command::Lab {
             scenario: cli::LabScenario::TwoThreads(options),
         }) => lab::two_threads::two_threads(&options),
+        Some(cli::Command::Show(options)) => observe::show::show(&options),
     }
 }
 

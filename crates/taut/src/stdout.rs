@@ -8,11 +8,14 @@ use crate::talk::say;
 
 /// Prints `data` as the result of a command, and answers with its exit code.
 pub fn print(data: &str) -> ExitCode {
+    answer(write(data), ExitCode::SUCCESS)
+}
+
+/// Writes `data` at once; [`answer`] knows what an error means.
+pub fn write(data: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    let written = stdout
-        .write_all(data.as_bytes())
-        .and_then(|()| stdout.flush());
-    answer(written, ExitCode::SUCCESS)
+    stdout.write_all(data.as_bytes())?;
+    stdout.flush()
 }
 
 /// `code` if all was written. A reader that has seen enough, such as `head`, is no failure.

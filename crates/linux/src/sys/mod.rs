@@ -3,6 +3,7 @@
 //! Every function here is safe to call with any arguments; the kernel answers with an error.
 
 pub(crate) mod eventfd;
+pub(crate) mod mount;
 pub(crate) mod namespace;
 pub(crate) mod packet;
 pub(crate) mod packet_ring;

@@ -8,3 +8,4 @@ mod live_af_packet_marks;
 mod live_netns;
 mod live_tap;
 mod live_tcp;
+mod observe_sysfs;

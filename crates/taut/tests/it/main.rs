@@ -4,6 +4,8 @@ mod first_use;
 mod lab_dry_run;
 mod live_rr_under_load;
 mod live_two_threads;
+mod observe_show;
+mod observe_tree;
 mod sim_command;
 mod sim_limit_rules;
 mod sim_rr_under_load;

@@ -1,0 +1,86 @@
+//! Small files that hold one number.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// More than any file of one line has; what follows is not looked at.
+const FILE_BYTES: usize = 256;
+
+/// The text of a file of one line, without white space at its ends.
+pub(super) fn text(path: &Path) -> io::Result<String> {
+    let mut buffer = [0; FILE_BYTES];
+    let bytes = File::open(path)?.read_at(&mut buffer, 0)?;
+    Ok(String::from_utf8_lossy(&buffer[..bytes]).trim().to_owned())
+}
+
+/// The number in a file that is open. Asks the kernel anew each time.
+pub(super) fn of_file(file: &File) -> io::Result<u64> {
+    let mut buffer = [0; FILE_BYTES];
+    let bytes = file.read_at(&mut buffer, 0)?;
+    parse(&buffer[..bytes]).ok_or_else(|| garbage(&buffer[..bytes]))
+}
+
+/// The number in the file at `path`.
+pub(super) fn of_path(path: &Path) -> io::Result<u64> {
+    of_file(&File::open(path)?)
+}
+
+/// Digits, and white space around them.
+pub(super) fn parse(bytes: &[u8]) -> Option<u64> {
+    let digits = bytes.trim_ascii();
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |number, byte| {
+        let digit = u64::from(byte.checked_sub(b'0').filter(|&digit| digit < 10)?);
+        number.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+fn garbage(bytes: &[u8]) -> io::Error {
+    let shown: String = String::from_utf8_lossy(bytes)
+        .trim()
+        .chars()
+        .take(20)
+        .collect();
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        format!("{shown:?} is no number"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_and_what_is_none() {
+        assert_eq!(parse(b"2020\n"), Some(2020));
+        assert_eq!(parse(b" 0 "), Some(0));
+        assert_eq!(parse(b"18446744073709551615"), Some(u64::MAX));
+        for bad in [
+            &b"18446744073709551616"[..],
+            b"",
+            b"\n",
+            b"-1",
+            b"1 2",
+            b"0x1",
+            b"\xff",
+        ] {
+            assert_eq!(parse(bad), None, "{bad:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+            let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            prop_assert_eq!(parse(&bytes), text.parse().ok().filter(|_| plain));
+            let _ = garbage(&bytes);
+        }
+    }
+}

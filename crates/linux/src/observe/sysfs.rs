@@ -1,0 +1,140 @@
+//! Where devices are found.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::device::{self, Device};
+use crate::error::failed;
+use crate::link::check_name;
+use crate::netns::NetNs;
+use crate::sys;
+
+/// Devices that are looked at, and queues of each: far more than any machine has.
+pub(super) const ENTRIES: usize = 16_384;
+
+/// A tree as the kernel shows it under `/sys`.
+#[derive(Debug, Clone)]
+pub struct Sysfs {
+    root: PathBuf,
+    /// Keeps a mount that has no path.
+    _mount: Option<Arc<OwnedFd>>,
+}
+
+impl Sysfs {
+    /// The one at `/sys`: as a rule the devices of the namespace that the process was started in.
+    pub fn of_process() -> Self {
+        Self::at("/sys")
+    }
+
+    /// The one below `root`, which stands for `/sys`: a copy, or one made for a test.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            _mount: None,
+        }
+    }
+
+    /// The devices of `namespace`. Mounted for this value alone, and gone with it.
+    ///
+    /// # Errors
+    /// `PermissionDenied` without CAP_SYS_ADMIN; what fsopen(2) (Linux 5.2) and its kin fail with.
+    pub fn of_netns(namespace: &NetNs) -> io::Result<Self> {
+        let mount = namespace
+            .run(|| sys::mount::detached(c"sysfs"))?
+            .map_err(|cause| failed("fsopen", "sysfs of a network namespace", cause))?;
+        Ok(Self {
+            root: format!("/proc/self/fd/{}", mount.as_raw_fd()).into(),
+            _mount: Some(Arc::new(mount)),
+        })
+    }
+
+    /// The names of all devices, sorted, numbers in them as numbers. A name that is no UTF-8 is left
+    /// out: nothing could ask for it.
+    ///
+    /// # Errors
+    /// What reading the directory `class/net` fails with.
+    pub fn devices(&self) -> io::Result<Vec<String>> {
+        let path = self.root.join("class/net");
+        let entries = std::fs::read_dir(&path).map_err(|e| explained("read", &path, e))?;
+        let mut names: Vec<String> = entries
+            .take(ENTRIES)
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            // Such as `bonding_masters`, a file, which is no device.
+            .filter(|name| check_name(name).is_ok() && path.join(name).is_dir())
+            .collect();
+        names.sort_by_cached_key(|name| natural(name));
+        Ok(names)
+    }
+
+    /// Reads a device and its queues.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such device, also if it vanished meanwhile; `InvalidInput` if no
+    /// device can have that name.
+    pub fn device(&self, name: &str) -> io::Result<Device> {
+        device::read(&self.directory_of(name)?, name)
+    }
+
+    /// The directory of a device.
+    pub(super) fn directory_of(&self, device: &str) -> io::Result<PathBuf> {
+        check_name(device)?;
+        let path = self.root.join("class/net").join(device);
+        match path.metadata() {
+            Ok(found) if found.is_dir() => Ok(path),
+            Ok(_) => Err(no_device(device)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(no_device(device)),
+            Err(error) => Err(explained("stat", &path, error)),
+        }
+    }
+
+    /// The directory of a queue's byte limit.
+    pub(super) fn limits_of(&self, device: &str, queue: u32) -> io::Result<PathBuf> {
+        let queue = format!("queues/tx-{queue}/byte_queue_limits");
+        Ok(self.directory_of(device)?.join(queue))
+    }
+}
+
+fn no_device(name: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("no device {name:?}"))
+}
+
+/// The error with what was done to which file.
+pub(super) fn explained(call: &'static str, path: &Path, cause: io::Error) -> io::Error {
+    failed(call, &path.to_string_lossy(), cause)
+}
+
+/// `eth10` after `eth9`.
+fn natural(name: &str) -> Vec<(String, u64)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let letters = rest
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let (text, after) = rest.split_at(letters);
+        let digits = after
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(after.len());
+        let (number, after) = after.split_at(digits);
+        parts.push((text.to_owned(), number.parse().unwrap_or(0)));
+        rest = after;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_as_people_do() {
+        let mut names = ["eth10", "lo", "eth9", "eth10.2", "br-a", "eth10.10"];
+        names.sort_by_cached_key(|name| natural(name));
+        assert_eq!(
+            names,
+            ["br-a", "eth9", "eth10", "eth10.2", "eth10.10", "lo"]
+        );
+    }
+}

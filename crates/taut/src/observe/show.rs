@@ -1,0 +1,229 @@
+//! `taut show`: one line a queue.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use taut_linux::observe::LIMIT_MAX_UNSET;
+
+use super::gather::{Found, gather};
+use super::metrics::{self, METRICS, Metric, Unit};
+use super::options::{Selection, parse_period};
+use super::row::Row;
+use crate::report::layout::{SPACES, fold, side_by_side};
+use crate::report::number::readable;
+use crate::talk::say;
+use crate::{exit, stdout};
+
+/// Every queue's byte limit, a line each.
+///
+/// Limit, what is in flight, the bounds that are set, how long slack is held, stalls, and how long the
+/// link needs for the limit and for what is in flight. Devices whose limit does not work are
+/// listed below, with why. Nothing is changed, and no privilege is needed.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Show {
+    #[command(flatten)]
+    pub selection: Selection,
+
+    /// Print one JSON document; with -w one a line
+    #[arg(short, long)]
+    pub json: bool,
+
+    /// Look again and again, so far apart
+    #[arg(short, long, value_name = "TIME", value_parser = parse_period)]
+    pub watch: Option<u64>,
+
+    /// Print what every figure is and where it is from, as a page of Markdown
+    #[arg(long, exclusive = true)]
+    pub metrics: bool,
+}
+
+const AFTER_HELP: &str = "\
+Times need a unit (500ms), rates are as tc reads them (1gbit).
+max: nobody set limit_max. -: not known here (no link speed, or an older kernel).
+Exit codes: 0 done, 1 failed (no such device), 2 bad usage, 77 cannot run here.";
+
+/// `taut show`.
+pub fn show(options: &Show) -> ExitCode {
+    if options.metrics {
+        return stdout::print(&metrics::markdown());
+    }
+    let sysfs = match options.selection.place.sysfs() {
+        Ok(sysfs) => sysfs,
+        Err(code) => return code,
+    };
+    let mut first = true;
+    loop {
+        let found = match gather(&sysfs, &options.selection) {
+            Ok(found) => found,
+            Err(error) => {
+                say!("taut: {error}");
+                return ExitCode::from(exit::FAILED);
+            }
+        };
+        let shown = one_look(options, &found, first);
+        first = false;
+        let Some(period_ns) = options.watch else {
+            return stdout::answer(stdout::write(&shown), ExitCode::SUCCESS);
+        };
+        if let Err(error) = stdout::write(&shown) {
+            return stdout::answer(Err(error), ExitCode::SUCCESS);
+        }
+        sleep(Duration::from_nanos(period_ns));
+    }
+}
+
+fn one_look(options: &Show, found: &Found, first: bool) -> String {
+    let watched = options.watch.is_some();
+    if options.json {
+        return match watched {
+            true => format!("{}\n", document(found)),
+            false => format!("{:#}\n", document(found)),
+        };
+    }
+    let table = text(
+        found,
+        !options.selection.devices.is_empty(),
+        stdout::columns(),
+    );
+    match (watched, io::stdout().is_terminal(), first) {
+        // Over what was shown before, and nothing of it is left below.
+        (true, true, _) => format!("\x1b[H\x1b[J{table}"),
+        (true, false, false) => format!("\n{table}"),
+        _ => table,
+    }
+}
+
+/// Everything, for programs.
+fn document(found: &Found) -> Value {
+    let rows: Vec<Value> = found.rows.iter().map(fields).collect();
+    let without = found.without.iter();
+    let without: Vec<Value> = without
+        .map(|it| json!({"device": it.device, "why": it.why}))
+        .collect();
+    json!({
+        "version": 1,
+        "taut_version": env!("CARGO_PKG_VERSION"),
+        "rows": rows,
+        "without": without,
+        "problems": found.problems,
+    })
+}
+
+/// A queue with every figure of the table; `null` is one that cannot be had.
+pub fn fields(row: &Row) -> Value {
+    let mut fields = Map::new();
+    fields.insert("device".to_owned(), json!(row.device));
+    fields.insert("queue".to_owned(), json!(row.queue));
+    for metric in METRICS {
+        fields.insert(metric.name.to_owned(), json!((metric.get)(row)));
+    }
+    Value::Object(fields)
+}
+
+/// For people. Queues of devices whose limit does not work only if they were `named`.
+fn text(found: &Found, named: bool, width: Option<usize>) -> String {
+    let works = |row: &&Row| named || !found.without.iter().any(|it| it.device == row.device);
+    let rows: Vec<&Row> = found.rows.iter().filter(works).collect();
+    let mut out = String::new();
+    if !rows.is_empty() {
+        out += &table(&rows, width);
+    }
+    if !found.without.is_empty() {
+        let widest = found.without.iter().map(|it| it.device.len()).max();
+        let (gap, widest) = (if out.is_empty() { "" } else { "\n" }, widest.unwrap_or(0));
+        let _ = writeln!(out, "{gap}No byte limit at work:");
+        for it in &found.without {
+            let line = format!("  {:<widest$}  {}", it.device, it.why);
+            out += &fold(&line, widest + 4, width);
+        }
+    }
+    for problem in &found.problems {
+        out += &fold(problem, 2, width);
+    }
+    out
+}
+
+fn table(rows: &[&Row], width: Option<usize>) -> String {
+    let devices = rows.iter().map(|row| row.device.clone());
+    let mut columns = vec![column("device", devices.collect(), false)];
+    let numbers = rows.iter().map(|row| row.queue.to_string());
+    columns.push(column("queue", numbers.collect(), true));
+    for metric in METRICS {
+        if let Some(heading) = metric.column {
+            let cells = rows.iter().map(|row| cell(metric, row));
+            columns.push(column(heading, cells.collect(), true));
+        }
+    }
+    side_by_side(&columns, 2, SPACES, width)
+}
+
+/// A figure as people read it.
+pub fn cell(metric: &Metric, row: &Row) -> String {
+    let Some(value) = (metric.get)(row) else {
+        return "-".to_owned();
+    };
+    match metric.unit {
+        Unit::Bytes if metric.name == "limit_max" && value == LIMIT_MAX_UNSET => "max".to_owned(),
+        Unit::Milliseconds => time(u128::from(value) * 1_000_000),
+        Unit::Nanoseconds => time(value.into()),
+        Unit::Bytes | Unit::BitsPerSecond | Unit::Count => readable(&json!(value)),
+    }
+}
+
+/// Three digits that count, and the unit: `16.2us`, `1s`.
+pub fn time(ns: u128) -> String {
+    let scales = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let found = scales.into_iter().find(|&(scale, _)| ns >= scale);
+    let (scale, unit) = found.unwrap_or((1, "ns"));
+    let value = ns as f64 / scale as f64;
+    let decimals = match value {
+        _ if value >= 99.95 => 0,
+        _ if value >= 9.995 => 1,
+        _ => 2,
+    };
+    let digits = format!("{value:.decimals$}");
+    let digits = match digits.contains('.') {
+        true => digits.trim_end_matches('0').trim_end_matches('.'),
+        false => &digits,
+    };
+    format!("{digits}{unit}")
+}
+
+/// A heading and its cells, all as wide as the widest.
+fn column(heading: &str, cells: Vec<String>, right: bool) -> Vec<String> {
+    let all = || std::iter::once(heading).chain(cells.iter().map(String::as_str));
+    let width = all().map(|it| it.chars().count()).max().unwrap_or(0);
+    let aligned = |text: &str| match right {
+        true => format!("{text:>width$}"),
+        false => format!("{text:<width$}"),
+    };
+    all().map(aligned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits_and_a_unit() {
+        for (ns, text) in [
+            (0, "0ns"),
+            (999, "999ns"),
+            (1_000, "1us"),
+            (16_160, "16.2us"),
+            (1_234_567, "1.23ms"),
+            (100_000, "100us"),
+            (1_000_000_000, "1s"),
+            (15_032_385_536, "15s"),
+            (999_960, "1000us"),
+        ] {
+            assert_eq!(time(ns), text, "{ns}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! `taut show`.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::{fs, thread};
+
+use serde_json::{Value, json};
+
+use crate::observe_tree::{Tree, put};
+use crate::sim_command::{failed, stdout, taut};
+
+fn document(line: &str) -> Value {
+    serde_json::from_str(&stdout(&format!("{line} -j"))).expect("one JSON document")
+}
+
+#[test]
+fn a_line_a_queue_and_a_reason_for_each_device_without() {
+    let tree = Tree::new("lines");
+    tree.add("eth0", 2).add("dumb0", 1).add_virtual("lo");
+    tree.set("dumb0", 0, "limit", "0");
+    tree.set("dumb0", 0, "inflight", "0");
+    tree.set("eth0", 1, "limit_max", "30000");
+    let expected = "\
+device  queue   limit  in flight  min     max  hold  stalls  limit is  in flight is
+eth0        0  40,000      2,000    0     max    1s       0     320us          16us
+eth0        1  40,000      2,000    0  30,000    1s       0     320us          16us
+
+No byte limit at work:
+  dumb0  driver never reports: the limit stayed 0 while packets were sent
+  lo     virtual device: no ring below it, so no byte limit
+";
+    assert_eq!(stdout(&tree.line("show")), expected);
+    // Who asks for a device sees it.
+    assert!(stdout(&tree.line("show dumb0")).starts_with("device  queue  limit"));
+}
+
+#[test]
+fn json_has_every_figure_and_null_for_what_is_not_known() {
+    let tree = Tree::new("json");
+    tree.add("eth0", 1).add_virtual("lo");
+    put(&tree.device("eth0"), "speed", "-1");
+    fs::remove_file(tree.limits("eth0", 0).join("stall_cnt")).unwrap();
+    let document = document(&tree.line("show"));
+    assert_eq!(document["version"], 1);
+    let row = &document["rows"][0];
+    for (field, value) in [
+        ("device", json!("eth0")),
+        ("queue", json!(0)),
+        ("limit", json!(40_000)),
+        ("inflight", json!(2000)),
+        ("limit_min", json!(0)),
+        ("limit_max", json!(1_879_048_192)),
+        ("hold_time_ms", json!(1000)),
+        ("stall_cnt", Value::Null),
+        ("limit_time_ns", Value::Null),
+    ] {
+        assert_eq!(row[field], value, "{field}");
+        assert!(row.get(field).is_some(), "{field}");
+    }
+    assert_eq!(document["without"][0]["device"], "lo");
+}
+
+#[test]
+fn queues_and_rates_are_those_that_were_said() {
+    let tree = Tree::new("chosen");
+    tree.add("eth0", 256).add("eth1", 1);
+    let rows = |line: &str| document(&tree.line(line))["rows"].as_array().unwrap().len();
+    assert_eq!(rows("show"), 257);
+    assert_eq!(rows("show eth0 -q 0-3,7"), 5);
+    assert_eq!(rows("show -q 0"), 2);
+    assert_eq!(rows("show eth1 eth0"), 257);
+    let slow = document(&tree.line("show eth1 --rate 10mbit"));
+    assert_eq!(slow["rows"][0]["limit_time_ns"], 32_000_000);
+}
+
+#[test]
+fn what_is_not_there_is_named_with_what_is() {
+    let tree = Tree::new("missing");
+    tree.add("eth0", 2);
+    assert_eq!(
+        failed(&tree.line("show eth1"), 1),
+        "taut: no device \"eth1\"; there are: eth0\n"
+    );
+    assert_eq!(
+        failed(&tree.line("show eth0 -q 0-9"), 1),
+        "taut: eth0 has no transmit queue 9; it has 0 to 1\n"
+    );
+    assert!(failed(&tree.line("show ../eth0"), 1).contains("device name \"../eth0\""));
+    assert!(failed(&tree.line("show -q 3-1"), 2).contains("allowed: queues such as"));
+    assert!(failed(&tree.line("show --rate 0"), 2).contains("nothing would ever be sent"));
+    assert!(failed(&tree.line("show -w 0ms"), 2).contains("allowed: 1ms"));
+    assert!(failed("show --sysfs /nowhere", 2).contains("what stands for /sys"));
+    assert!(failed("show -n /nowhere/netns", 1).contains("/nowhere/netns"));
+}
+
+#[test]
+fn what_cannot_be_read_is_said_and_hides_nothing_else() {
+    let tree = Tree::new("garbage");
+    tree.add("eth0", 2);
+    tree.set("eth0", 0, "limit", "many");
+    let text = stdout(&tree.line("show"));
+    assert!(text.contains("eth0        0       -      2,000"), "{text}");
+    assert!(
+        text.contains("eth0: cannot read limit: \"many\" is no number"),
+        "{text}"
+    );
+}
+
+#[test]
+fn watching_looks_again_until_nobody_listens() {
+    let tree = Tree::new("watch");
+    tree.add("eth0", 1);
+    let mut child = taut(&tree.line("show -j -w 1ms"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    assert_eq!(next()["rows"][0]["inflight"], 2000);
+    tree.set("eth0", 0, "inflight", "3000");
+    while next()["rows"][0]["inflight"] != 3000 {}
+    drop(lines);
+    let left = thread::spawn(move || child.wait().expect("ends"));
+    assert_eq!(left.join().unwrap().code(), Some(0));
+}
+
+#[test]
+fn the_page_about_the_figures_is_the_table() {
+    let page = include_str!("../../../../docs/metrics.md");
+    assert_eq!(
+        page,
+        stdout("show --metrics"),
+        "write it with `taut show --metrics`"
+    );
+}
+
+/// Whatever this machine has.
+#[test]
+fn the_queues_of_this_machine_are_shown() {
+    let document = document("show");
+    assert_eq!(document["problems"], json!([]));
+    for row in document["rows"].as_array().unwrap() {
+        assert!(row["limit"].is_u64(), "{row}");
+    }
+}
