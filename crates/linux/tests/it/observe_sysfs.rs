@@ -56,7 +56,7 @@ impl Tree {
                 ("stall_cnt", "3"),
                 ("stall_max", "12"),
             ] {
-                put(&self.limits(name, queue), file, &format!("{text}\n"));
+                put(&self.limits(name, queue), file, format!("{text}\n"));
             }
         }
     }
@@ -156,7 +156,7 @@ fn a_file_that_cannot_be_read_is_said_with_the_reason() {
     let limits = tree.limits("eth0", 0);
     fs::remove_file(limits.join("limit")).expect("file");
     fs::create_dir(limits.join("limit")).expect("directory");
-    fs::set_permissions(limits.join("inflight"), fs::Permissions::from_mode(0)).expect("mode");
+    fs::set_permissions(limits.join("inflight"), fs::Permissions::from_mode(0o000)).expect("mode");
     let device = tree.sysfs().device("eth0").expect("device");
     let problems = device.problems.join("\n");
     assert!(
