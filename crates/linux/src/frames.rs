@@ -7,7 +7,7 @@ use taut_path::{Frame, Packet, PacketSink};
 /// clone is the same frames.
 ///
 /// [`FramePool`] is plain memory, for drivers that copy;
-/// another is what an AF_XDP socket sends from.
+/// [`UmemFrames`](crate::af_xdp::UmemFrames) is what an AF_XDP socket sends from.
 pub trait Frames: PacketSink + Clone + Send {
     /// Takes a free frame; `None` if there is none.
     fn take(&self) -> Option<Frame>;

@@ -6,6 +6,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod af_packet;
+pub mod af_xdp;
 mod checksum;
 mod error;
 mod frame_pool;
@@ -19,6 +20,7 @@ mod port;
 mod privilege;
 pub mod sched;
 mod send_queue;
+mod shared_ring;
 #[allow(unsafe_code)]
 mod sys;
 mod tap;

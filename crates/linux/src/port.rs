@@ -22,8 +22,8 @@ pub trait Port: TxRing<Error = io::Error> + Completions<Error = io::Error> {
     fn truth(&self) -> Truth;
 
     /// What to poll; readable or in error when the driver has something to say. A timer is needed
-    /// as well, once a cadence.
-    fn fd(&self) -> BorrowedFd<'_>;
+    /// as well, once a cadence. `None` while there is no socket, after [`reopen`](Self::reopen) failed.
+    fn fd(&self) -> Option<BorrowedFd<'_>>;
 
     /// **The way back** after a stall, or when the device is there again: a new socket and a new
     /// ring on the same device, by its name. What was in the old ring comes back with the next

@@ -2,6 +2,7 @@
 //!
 //! Every function here is safe to call with any arguments; the kernel answers with an error.
 
+pub(crate) mod bpf;
 pub(crate) mod eventfd;
 pub(crate) mod mount;
 pub(crate) mod namespace;
@@ -13,6 +14,9 @@ pub(crate) mod signal;
 pub(crate) mod socket;
 pub(crate) mod terminal;
 pub(crate) mod tun;
+pub(crate) mod umem;
+pub(crate) mod xdp;
+pub(crate) mod xdp_ring;
 
 use std::io;
 

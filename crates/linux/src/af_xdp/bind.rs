@@ -1,0 +1,111 @@
+//! Binding a queue: which modes are tried, and for how long a queue that is still busy.
+
+use std::io;
+use std::time::Duration;
+
+use super::config::XdpMode;
+use crate::error::errno;
+
+/// How often a busy queue is tried again. Measured: it is free 6 to 16 ms after its socket was closed.
+const BUSY_PAUSE: Duration = Duration::from_millis(2);
+/// How often at most: 400 ms in all, far beyond that, and still well within a second.
+const BUSY_TRIES: u32 = 200;
+
+/// What was tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Attempt {
+    ZeroCopy,
+    Copy,
+}
+
+/// Tries what `mode` allows until something works. Each try is given a socket and a umem of its own by
+/// `open`, for one that failed to bind may stay busy (tcpreplay#1081).
+pub(super) fn bind<T>(
+    mode: XdpMode,
+    mut open: impl FnMut(Attempt) -> io::Result<T>,
+    mut pause: impl FnMut(Duration),
+) -> io::Result<T> {
+    let mut patiently = |attempt| {
+        for _ in 1..BUSY_TRIES {
+            match open(attempt) {
+                Err(error) if errno(&error) == Some(libc::EBUSY) => pause(BUSY_PAUSE),
+                done => return done,
+            }
+        }
+        open(attempt)
+    };
+    match mode {
+        XdpMode::ZeroCopy => patiently(Attempt::ZeroCopy),
+        XdpMode::Copy => patiently(Attempt::Copy),
+        XdpMode::Auto => patiently(Attempt::ZeroCopy).or_else(|error| match errno(&error) {
+            // What drivers answer that do not have it, or not for this queue or frame size.
+            Some(libc::EOPNOTSUPP | libc::EINVAL | libc::EBUSY) => patiently(Attempt::Copy),
+            _ => Err(error),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    /// Binds with answers made up, and says what was tried.
+    fn tried(
+        mode: XdpMode,
+        answer: impl Fn(usize, Attempt) -> Result<(), i32>,
+    ) -> (io::Result<()>, Vec<Attempt>, u32) {
+        let attempts = RefCell::new(Vec::new());
+        let mut pauses = 0;
+        let result = bind(
+            mode,
+            |attempt| {
+                attempts.borrow_mut().push(attempt);
+                answer(attempts.borrow().len(), attempt).map_err(io::Error::from_raw_os_error)
+            },
+            |_| pauses += 1,
+        );
+        (result, attempts.into_inner(), pauses)
+    }
+
+    #[test]
+    fn what_has_no_zero_copy_is_tried_anew_with_copy() {
+        let no_zero_copy = |_, attempt| match attempt {
+            Attempt::ZeroCopy => Err(libc::EOPNOTSUPP),
+            Attempt::Copy => Ok(()),
+        };
+        let (result, attempts, pauses) = tried(XdpMode::Auto, no_zero_copy);
+        result.expect("copy works");
+        assert_eq!(
+            (attempts, pauses),
+            (vec![Attempt::ZeroCopy, Attempt::Copy], 0)
+        );
+        let (result, attempts, _) = tried(XdpMode::ZeroCopy, no_zero_copy);
+        assert_eq!(
+            errno(&result.expect_err("asked for")),
+            Some(libc::EOPNOTSUPP)
+        );
+        assert_eq!(attempts.len(), 1);
+        let (result, attempts, _) = tried(XdpMode::Auto, |_, _| Ok(()));
+        result.expect("zero-copy works");
+        assert_eq!(attempts, [Attempt::ZeroCopy]);
+    }
+
+    #[test]
+    fn a_busy_queue_is_tried_again_and_not_for_ever() {
+        let soon = |number, _| if number < 5 { Err(libc::EBUSY) } else { Ok(()) };
+        let (result, attempts, pauses) = tried(XdpMode::Copy, soon);
+        result.expect("free by then");
+        assert_eq!((attempts.len(), pauses), (5, 4));
+        let (result, attempts, _) = tried(XdpMode::Copy, |_, _| Err(libc::EBUSY));
+        assert_eq!(errno(&result.expect_err("for ever")), Some(libc::EBUSY));
+        assert_eq!(attempts.len() as u32, BUSY_TRIES);
+    }
+
+    #[test]
+    fn what_no_mode_would_mend_is_told_at_once() {
+        let (result, attempts, _) = tried(XdpMode::Auto, |_, _| Err(libc::EPERM));
+        assert_eq!(errno(&result.expect_err("not allowed")), Some(libc::EPERM));
+        assert_eq!(attempts.len(), 1);
+    }
+}

@@ -1,0 +1,232 @@
+//! The completion half, which also makes the socket anew.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use taut_path::driver::Truth;
+use taut_path::in_flight::InFlightCompleter;
+use taut_path::{Completions, InRing, Packet};
+
+use super::line::{Common, CompletionEnd, Kernel, TxEnd, TxGiver, XdpCounters};
+use super::socket::Socket;
+use super::umem::UmemFrames;
+
+/// Both ends of a new socket.
+pub type Ends<K> = (TxEnd<K>, CompletionEnd<K>);
+
+/// Makes sockets, and knows who else has their rings.
+pub trait Opener<K: Kernel>: Send {
+    /// The present socket is to be gone: lets go of it, or asks whoever has a part of it.
+    fn ask(&mut self);
+
+    /// Whether they have.
+    fn has_left(&self) -> bool;
+
+    /// Makes a socket with its rings. What fails names the call and the device.
+    fn open(&mut self) -> io::Result<Ends<K>>;
+}
+
+/// The completion half of an AF_XDP socket. May be on another thread than the
+/// [sending half](super::AfXdpTx).
+pub struct AfXdpCompletions<K: Kernel = Socket> {
+    common: Arc<Common>,
+    frames: UmemFrames,
+    in_flight: InFlightCompleter,
+    capacity_slots: u32,
+    is_zero_copy: bool,
+    /// `None` after the socket was given up, until there is a new one.
+    end: Option<CompletionEnd<K>>,
+    giver: TxGiver<K>,
+    opener: Box<dyn Opener<K>>,
+    /// A new socket was asked for, and is made as soon as the other half has let go.
+    renewing: bool,
+    /// Packets of sockets that are gone, not handed back yet.
+    given_up: VecDeque<Packet>,
+}
+
+impl<K: Kernel> AfXdpCompletions<K> {
+    pub(super) fn new(
+        common: Arc<Common>,
+        frames: UmemFrames,
+        in_flight: InFlightCompleter,
+        capacity_slots: u32,
+        (end, giver): (CompletionEnd<K>, TxGiver<K>),
+        opener: Box<dyn Opener<K>>,
+    ) -> Self {
+        Self {
+            common,
+            frames,
+            in_flight,
+            capacity_slots,
+            is_zero_copy: end.line.kernel.is_zero_copy(),
+            end: Some(end),
+            giver,
+            opener,
+            renewing: false,
+            given_up: VecDeque::new(),
+        }
+    }
+
+    /// The device's name.
+    pub fn device(&self) -> &str {
+        &self.common.device
+    }
+
+    /// What did not go the plain way.
+    pub fn counters(&self) -> XdpCounters {
+        self.common.counters.read()
+    }
+
+    /// What completions mean, as far as the packets so far have shown.
+    pub fn truth(&self) -> Truth {
+        self.common.truth()
+    }
+
+    /// How frames get to the device: `copy` or `zero-copy`.
+    pub fn mode(&self) -> &'static str {
+        if self.is_zero_copy {
+            "zero-copy"
+        } else {
+            "copy"
+        }
+    }
+
+    /// Asks for a new socket, in a queue whose halves are on two threads: ask the queue for a reset
+    /// ([`ask_reset`](taut_path::queue::Watch::ask_reset)), which wakes the sending half, so that it lets
+    /// go of the old socket; a later [`reap`](Completions::reap) makes the new one, fails with what making
+    /// it fails with (ask again then), and hands back what was in flight.
+    pub fn ask_reopen(&mut self) {
+        self.giver.ask();
+        self.opener.ask();
+        self.renewing = true;
+    }
+
+    /// Makes the socket anew if that was asked for and the other half has let go.
+    pub(super) fn renew(&mut self) -> io::Result<()> {
+        let left = self.giver.has_left() && self.opener.has_left();
+        if !self.renewing || !left {
+            return Ok(());
+        }
+        self.renewing = false;
+        self.give_up();
+        let (tx, completion) = self.opener.open()?;
+        self.common
+            .counters
+            .reopened
+            .fetch_add(1, Ordering::Relaxed);
+        self.is_zero_copy = completion.line.kernel.is_zero_copy();
+        self.end = Some(completion);
+        self.giver.give(tx);
+        Ok(())
+    }
+
+    /// Takes everything out of the socket and lets go of it.
+    fn give_up(&mut self) {
+        let mut found = std::mem::take(&mut self.given_up);
+        while let Some(packet) = self.next_completed() {
+            found.push_back(packet);
+        }
+        // The last end of it: with this the kernel takes the socket down.
+        self.end = None;
+        let (seen, umem) = (found.len(), self.frames.umem());
+        self.in_flight.take_all(&mut |packet| {
+            umem.give_back(packet.frame().index());
+            found.push_back(packet);
+        });
+        let lost = (found.len() - seen) as u64;
+        self.common
+            .counters
+            .lost_packets
+            .fetch_add(lost, Ordering::Relaxed);
+        self.given_up = found;
+    }
+
+    /// The next packet that the kernel is done with.
+    #[inline]
+    fn next_completed(&mut self) -> Option<Packet> {
+        let end = self.end.as_mut()?;
+        while let Some(address) = end.completion.pop() {
+            let index = self.frames.index_of(address);
+            if let Some(packet) = self.in_flight.take(index) {
+                self.frames.umem().give_back(index);
+                return Some(packet);
+            }
+            self.common
+                .counters
+                .unknown_completions
+                .fetch_add(1, Ordering::Relaxed);
+        }
+        None
+    }
+}
+
+impl<K: Kernel> Completions for AfXdpCompletions<K> {
+    type Error = io::Error;
+
+    fn slots_free(&self) -> u32 {
+        let held = self.in_flight.keys() - self.in_flight.free();
+        self.capacity_slots.saturating_sub(held)
+    }
+
+    /// Also rings again for packets that the kernel did not take before, and makes a new socket where
+    /// one was [asked for](Self::ask_reopen).
+    ///
+    /// # Errors
+    /// As for the doorbell of the [sending half](super::AfXdpTx), or for opening, after packets were
+    /// handed out.
+    fn reap(
+        &mut self,
+        _now_ns: u64,
+        budget_packets: u32,
+        freed: &mut dyn FnMut(Packet),
+    ) -> io::Result<bool> {
+        let renewed = self.renew();
+        let mut left = budget_packets;
+        while left > 0 {
+            // What is given up goes first: it is older.
+            let Some(packet) = self.given_up.pop_front().or_else(|| self.next_completed()) else {
+                break;
+            };
+            freed(packet);
+            left -= 1;
+        }
+        let Some(end) = &mut self.end else {
+            return renewed.map(|()| !self.given_up.is_empty());
+        };
+        end.completion.release();
+        let more = end.completion.waiting() > 0 || !self.given_up.is_empty();
+        renewed?;
+        if end.line.needs_doorbell() {
+            end.line.ring(&self.common)?;
+        }
+        Ok(more)
+    }
+
+    fn in_ring(&self) -> Option<InRing> {
+        Some(self.in_flight.in_ring())
+    }
+
+    fn completions_are_true(&self) -> bool {
+        self.common.truth().holds()
+    }
+}
+
+impl<K: Kernel + AsFd> AfXdpCompletions<K> {
+    /// The socket; `None` after it was given up, until there is a new one.
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.end.as_ref().map(|end| end.line.kernel.as_fd())
+    }
+}
+
+impl<K: Kernel> std::fmt::Debug for AfXdpCompletions<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AfXdpCompletions")
+            .field("device", &self.common.device)
+            .field("in_flight", &self.in_flight)
+            .field("given_up", &self.given_up.len())
+            .finish_non_exhaustive()
+    }
+}

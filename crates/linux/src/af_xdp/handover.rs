@@ -1,0 +1,157 @@
+//! Taking the end of a ring away from one half, and giving it another, from the other half.
+//!
+//! A socket is only gone when nobody has its rings mapped, and a queue can only be bound again then.
+//! So whoever renews the socket asks the other half to let go, waits until it has, and gives it the new
+//! end.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU32, Ordering};
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU32, Ordering};
+
+#[derive(Debug)]
+struct Shared<T> {
+    /// Times that the end was asked for.
+    asked: AtomicU32,
+    /// How often it was let go, up to which asking.
+    left: AtomicU32,
+    /// For which asking a new end is there.
+    ready: AtomicU32,
+    given: Mutex<Option<T>>,
+}
+
+/// The half that renews.
+#[derive(Debug)]
+pub(crate) struct Giver<T>(Arc<Shared<T>>);
+
+/// The half whose end is renewed.
+#[derive(Debug)]
+pub(crate) struct Taker<T> {
+    shared: Arc<Shared<T>>,
+    /// The asking of which the present end is.
+    epoch: u32,
+}
+
+/// What the taker is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Go on.
+    Nothing,
+    /// Let go, and say [`left`](Taker::left); there is no other end yet.
+    Leave,
+    /// [`take`](Taker::take) the new end.
+    Take,
+}
+
+pub(crate) fn handover<T>() -> (Giver<T>, Taker<T>) {
+    let shared = Arc::new(Shared {
+        asked: AtomicU32::new(0),
+        left: AtomicU32::new(0),
+        ready: AtomicU32::new(0),
+        given: Mutex::new(None),
+    });
+    let taker = Taker {
+        shared: shared.clone(),
+        epoch: 0,
+    };
+    (Giver(shared), taker)
+}
+
+impl<T> Giver<T> {
+    /// Asks the other half to let go.
+    pub(crate) fn ask(&self) {
+        let asked = self.0.asked.load(Ordering::Relaxed);
+        self.0.asked.store(asked.wrapping_add(1), Ordering::Release);
+    }
+
+    /// Whether it has, since it was asked last. What it did before is visible then, and it does
+    /// nothing more until it is given a new end.
+    pub(crate) fn has_left(&self) -> bool {
+        let asked = self.0.asked.load(Ordering::Relaxed);
+        // Who is gone has let go.
+        self.0.left.load(Ordering::Acquire) == asked || Arc::strong_count(&self.0) == 1
+    }
+
+    /// Gives it a new end; only after it has left.
+    pub(crate) fn give(&self, end: T) {
+        *self.0.given.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
+        let asked = self.0.asked.load(Ordering::Relaxed);
+        self.0.ready.store(asked, Ordering::Release);
+    }
+}
+
+impl<T> Taker<T> {
+    /// What it is to do now. One load where that is nothing.
+    #[inline]
+    pub(crate) fn asked(&self) -> Asked {
+        let asked = self.shared.asked.load(Ordering::Acquire);
+        if asked == self.epoch {
+            Asked::Nothing
+        } else if self.shared.ready.load(Ordering::Acquire) == asked {
+            Asked::Take
+        } else {
+            Asked::Leave
+        }
+    }
+
+    /// The end is gone: says so.
+    pub(crate) fn left(&self) {
+        let asked = self.shared.asked.load(Ordering::Acquire);
+        self.shared.left.store(asked, Ordering::Release);
+    }
+
+    /// The new end; `None` if there is none.
+    pub(crate) fn take(&mut self) -> Option<T> {
+        let ready = self.shared.ready.load(Ordering::Acquire);
+        let end = (self.shared.given.lock())
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()?;
+        self.epoch = ready;
+        Some(end)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_goes_once_round() {
+        let (giver, mut taker) = handover();
+        assert_eq!(taker.asked(), Asked::Nothing);
+        giver.ask();
+        assert!(!giver.has_left());
+        assert_eq!(taker.asked(), Asked::Leave);
+        taker.left();
+        assert!(giver.has_left());
+        giver.give("new");
+        assert_eq!(taker.asked(), Asked::Take);
+        assert_eq!(taker.take(), Some("new"));
+        assert_eq!((taker.asked(), taker.take()), (Asked::Nothing, None));
+    }
+
+    #[test]
+    fn asked_again_before_it_took_it_leaves_again() {
+        let (giver, mut taker) = handover();
+        giver.ask();
+        taker.left();
+        giver.give(1);
+        giver.ask();
+        assert!(!giver.has_left());
+        assert_eq!(taker.asked(), Asked::Leave);
+        taker.left();
+        giver.give(2);
+        assert_eq!(taker.take(), Some(2));
+        assert_eq!(taker.asked(), Asked::Nothing);
+    }
+
+    #[test]
+    fn a_half_that_is_gone_has_let_go() {
+        let (giver, taker) = handover::<()>();
+        giver.ask();
+        drop(taker);
+        assert!(giver.has_left());
+    }
+}

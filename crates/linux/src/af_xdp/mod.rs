@@ -1,0 +1,40 @@
+//! A device's queue driven over an AF_XDP socket, without libbpf or libxdp.
+//!
+//! What the socket does, found by trying on Linux 6.18:
+//! - Sending needs no program on the device. In copy mode the device's own discipline is bypassed, and a
+//!   completion comes when the packet's memory is let go of: behind a bridge port or a macvlan with a
+//!   shaper when that sends it, on a veth whose peer polls when the peer took it. On a plain veth it comes
+//!   within the send call, wherever the packet is then: [`Truth`](taut_path::driver::Truth) finds that out
+//!   from the packets, and the queue holds to no limit while it is so.
+//! - One send moves 32 frames, or what [`XdpConfig::budget_packets`] says; the rest is `EAGAIN`, stays in
+//!   the ring, and the doorbell is rung again, by the completion half if need be.
+//! - A queue stays busy for some 10 ms after its socket is closed, and a socket is closed when nobody has
+//!   its rings mapped any more.
+//! - A frame that is in the ring when the device goes down is completed and gone.
+//!
+//! Zero-copy was **never run on hardware**: no device here has it, and the rings were tested against a
+//! mock of one.
+
+mod bind;
+mod completions;
+mod config;
+mod handover;
+mod line;
+mod open;
+mod opener;
+mod program;
+mod receiver;
+mod socket;
+mod tx;
+mod umem;
+
+pub use completions::AfXdpCompletions;
+pub use config::{Redirect, XdpConfig, XdpMode};
+pub use line::XdpCounters;
+pub use open::{AfXdp, Halves};
+pub use receiver::{AfXdpReceiver, ReceiveCounters};
+pub use tx::AfXdpTx;
+pub use umem::{ChecksumRefused, UmemFrames};
+
+/// The Ethernet header, the least that is a frame.
+const ETHERNET_HEADER_BYTES: u32 = 14;

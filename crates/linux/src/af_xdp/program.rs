@@ -1,0 +1,60 @@
+//! The program on a device that hands its packets to our sockets.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use super::config::Redirect;
+use crate::error::failed;
+use crate::netns::NetNs;
+use crate::sys::bpf;
+
+/// The most queues of a device.
+const QUEUES: u32 = 1024;
+
+/// A program, its map of sockets, and the device that it is on. All three are held by descriptors:
+/// the device is as it was when they are closed, however the process ends.
+#[derive(Debug)]
+pub(super) struct Program {
+    map: OwnedFd,
+    program: OwnedFd,
+    redirect: Redirect,
+    /// The device's index, for a device that was made anew has another.
+    attached: Option<(u32, OwnedFd)>,
+}
+
+impl Program {
+    pub(super) fn load(device: &str, redirect: Redirect) -> io::Result<Self> {
+        let named = |call| move |cause| failed(call, device, cause);
+        let map = bpf::socket_map(QUEUES).map_err(named("BPF_MAP_CREATE"))?;
+        let program = bpf::load_redirect(map.as_fd()).map_err(named("BPF_PROG_LOAD"))?;
+        Ok(Self {
+            map,
+            program,
+            redirect,
+            attached: None,
+        })
+    }
+
+    /// Hands the packets of a queue to `socket` from now on.
+    pub(super) fn serve(
+        &mut self,
+        (ns, device, index): (&NetNs, &str, u32),
+        queue: u32,
+        socket: BorrowedFd<'_>,
+    ) -> io::Result<()> {
+        bpf::set_socket(self.map.as_fd(), queue, socket)
+            .map_err(|cause| failed("BPF_MAP_UPDATE_ELEM", device, cause))?;
+        if self.attached.as_ref().is_some_and(|(at, _)| *at == index) {
+            return Ok(());
+        }
+        let flags = match self.redirect {
+            Redirect::Native => bpf::FLAG_NATIVE,
+            Redirect::Generic => bpf::FLAG_GENERIC,
+        };
+        let link = ns
+            .run(|| bpf::attach(self.program.as_fd(), index, flags))?
+            .map_err(|cause| failed("BPF_LINK_CREATE", device, cause))?;
+        self.attached = Some((index, link));
+        Ok(())
+    }
+}

@@ -1,0 +1,200 @@
+//! The sending half.
+
+use std::cell::RefCell;
+use std::io;
+use std::sync::Arc;
+
+use taut_path::classify::mark_congestion;
+use taut_path::driver::{Truth, TruthJudge};
+use taut_path::in_flight::InFlightSender;
+use taut_path::{Ecn, Packet, TxRing};
+
+use super::ETHERNET_HEADER_BYTES;
+use super::handover::Asked;
+use super::line::{Common, Kernel, TxEnd, TxTaker, XdpCounters};
+use super::socket::Socket;
+use super::umem::UmemFrames;
+use crate::frames::Frames;
+use crate::sys::xdp_ring::Descriptor;
+
+/// The sending half of an AF_XDP socket: the packets' frames are the umem's, and nothing is copied
+/// here. May be on another thread than the [completion half](super::AfXdpCompletions).
+#[derive(Debug)]
+pub struct AfXdpTx<K: Kernel = Socket> {
+    common: Arc<Common>,
+    frames: UmemFrames,
+    in_flight: InFlightSender,
+    capacity_slots: u32,
+    frame_limit_bytes: u32,
+    ends: RefCell<Ends<K>>,
+    judge: TruthJudge,
+}
+
+/// The end of the socket's ring, and where the next one comes from.
+#[derive(Debug)]
+struct Ends<K: Kernel> {
+    /// `None` while the socket is being renewed.
+    end: Option<TxEnd<K>>,
+    next: TxTaker<K>,
+}
+
+impl<K: Kernel> Ends<K> {
+    /// Does what the other half asked for, if anything.
+    #[inline]
+    fn heed(&mut self) {
+        match self.next.asked() {
+            Asked::Nothing => {}
+            Asked::Leave => self.leave(),
+            Asked::Take => self.end = self.next.take(),
+        }
+    }
+
+    #[cold]
+    fn leave(&mut self) {
+        self.end = None;
+        self.next.left();
+    }
+}
+
+impl<K: Kernel> AfXdpTx<K> {
+    pub(super) fn new(
+        common: Arc<Common>,
+        frames: UmemFrames,
+        in_flight: InFlightSender,
+        (capacity_slots, frame_limit_bytes): (u32, u32),
+        (end, next): (TxEnd<K>, TxTaker<K>),
+    ) -> Self {
+        Self {
+            common,
+            frames,
+            in_flight,
+            capacity_slots,
+            frame_limit_bytes,
+            ends: RefCell::new(Ends {
+                end: Some(end),
+                next,
+            }),
+            judge: TruthJudge::new(),
+        }
+    }
+
+    pub(super) fn common(&self) -> Arc<Common> {
+        self.common.clone()
+    }
+
+    /// The device's name.
+    pub fn device(&self) -> &str {
+        &self.common.device
+    }
+
+    /// The longest frame in bytes, with its Ethernet header.
+    pub fn frame_limit_bytes(&self) -> u32 {
+        self.frame_limit_bytes
+    }
+
+    /// What did not go the plain way.
+    pub fn counters(&self) -> XdpCounters {
+        self.common.counters.read()
+    }
+
+    /// What completions mean, as far as the packets so far have shown.
+    pub fn truth(&self) -> Truth {
+        self.common.truth()
+    }
+
+    /// Whether the socket is there: not while it is being renewed.
+    pub fn is_open(&self) -> bool {
+        let mut ends = self.ends.borrow_mut();
+        ends.heed();
+        ends.end.is_some()
+    }
+
+    fn takes(&self, packet: &Packet) -> bool {
+        let bytes = packet.wire_bytes();
+        let (address, _) = self.frames.place(packet.frame().index());
+        let start = address % u64::from(self.chunk_bytes());
+        (ETHERNET_HEADER_BYTES..=self.frame_limit_bytes).contains(&bytes)
+            && start + u64::from(bytes) <= u64::from(self.chunk_bytes())
+    }
+
+    fn chunk_bytes(&self) -> u32 {
+        self.frames.umem().frame_bytes()
+    }
+}
+
+impl<K: Kernel> TxRing for AfXdpTx<K> {
+    type Error = io::Error;
+
+    fn capacity_slots(&self) -> u32 {
+        self.capacity_slots
+    }
+
+    /// 0 while the socket is being renewed.
+    #[inline]
+    fn slots_free(&self) -> u32 {
+        let mut ends = self.ends.borrow_mut();
+        ends.heed();
+        if ends.end.is_none() {
+            return 0;
+        }
+        let held = self.in_flight.keys() - self.in_flight.free();
+        self.capacity_slots.saturating_sub(held)
+    }
+
+    /// # Errors
+    /// Gives back a packet that is shorter than an Ethernet header, or longer than the device could
+    /// carry when the driver was opened, or whose frame is not taken from this umem.
+    #[inline]
+    fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
+        if !self.takes(&packet) {
+            return Err(packet);
+        }
+        if packet.ecn() == Ecn::Marked {
+            let length = packet.wire_bytes() as usize;
+            let _ = (self.frames).with(packet.frame(), |bytes| {
+                mark_congestion(&mut bytes[..length])
+            });
+        }
+        let Some(end) = &mut self.ends.get_mut().end else {
+            return Err(packet);
+        };
+        let index = packet.frame().index();
+        let (address, options) = self.frames.place(index);
+        let descriptor = Descriptor {
+            address,
+            length_bytes: packet.wire_bytes(),
+            options,
+        };
+        if !self.frames.umem().to_device(index) {
+            return Err(packet);
+        }
+        // First here, then to the kernel, which may be done with it at once.
+        if let Err(packet) = self.in_flight.put(index, packet) {
+            self.frames.umem().give_back(index);
+            return Err(packet);
+        }
+        // There is room: the ring has a slot for each packet that may be in flight.
+        end.tx.push(descriptor);
+        Ok(())
+    }
+
+    /// What the kernel does not take now stays in the ring: see [`XdpCounters`].
+    ///
+    /// # Errors
+    /// What `sendto` on the device fails with, for instance `NetworkDown`, or `ENXIO` when it is gone.
+    #[inline]
+    fn kick(&mut self, _now_ns: u64) -> io::Result<()> {
+        let ends = self.ends.get_mut();
+        ends.heed();
+        let Some(end) = &mut ends.end else {
+            return Ok(());
+        };
+        end.tx.publish();
+        let rung = end.line.ring(&self.common);
+        let taken = end.line.taken();
+        let burst = taken.wrapping_sub(std::mem::replace(&mut end.taken, taken));
+        let truth = self.judge.after_doorbell(burst, end.line.held());
+        self.common.set_truth(truth);
+        rung
+    }
+}

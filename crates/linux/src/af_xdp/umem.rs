@@ -1,0 +1,265 @@
+//! The frames that AF_XDP sockets send from and receive into.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use concurrent_queue::ConcurrentQueue;
+use taut_path::pool::PoolError;
+use taut_path::{DropReason, Frame, Packet, PacketSink};
+
+use super::config::METADATA_BYTES;
+use crate::error::invalid;
+use crate::frames::Frames;
+use crate::sys::umem::Umem;
+
+/// The most frames: with 4 KB each, 4 GiB.
+const FRAMES_LIMIT: u32 = 1 << 20;
+
+/// In a frame's start: the kernel is to look at the metadata before the packet.
+const HAS_METADATA: u32 = 1 << 31;
+
+/// Frames of one umem, for any thread. A clone is the same frames.
+///
+/// A frame waits behind those that were free before it, so that one whose completion was lost is
+/// used again as late as can be. The frame of a stray packet is not given back, as with
+/// [`FramePool`](taut_path::pool::FramePool).
+#[derive(Debug, Clone)]
+pub struct UmemFrames(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    umem: Umem,
+    free: ConcurrentQueue<u32>,
+    /// Where in its frame a packet starts, in bytes, and [`HAS_METADATA`].
+    starts: Box<[AtomicU32]>,
+    /// Where a packet starts that we make.
+    own_start: u32,
+    stray_packets: AtomicU64,
+    refused_frames: AtomicU64,
+}
+
+impl UmemFrames {
+    /// Frames of 2,048 or 4,096 bytes; a packet that we make starts `own_start` bytes into its frame.
+    pub(super) fn new(frames: u32, frame_bytes: u32, own_start: u32) -> io::Result<Self> {
+        if !(1..=FRAMES_LIMIT).contains(&frames) {
+            return Err(invalid(format!("{frames} frames: 1 to {FRAMES_LIMIT}")));
+        }
+        if ![2048, 4096].contains(&frame_bytes) {
+            return Err(invalid(format!(
+                "frames of {frame_bytes} bytes: 2048 or 4096"
+            )));
+        }
+        let umem = Umem::new(frames, frame_bytes)?;
+        let free = ConcurrentQueue::bounded(frames as usize);
+        for index in 0..frames {
+            // There is room for all.
+            let _ = free.push(index);
+        }
+        Ok(Self(Arc::new(Shared {
+            umem,
+            free,
+            starts: (0..frames).map(|_| AtomicU32::new(own_start)).collect(),
+            own_start,
+            stray_packets: AtomicU64::new(0),
+            refused_frames: AtomicU64::new(0),
+        })))
+    }
+
+    pub(super) fn umem(&self) -> &Umem {
+        &self.0.umem
+    }
+
+    /// Where the packet in the frame starts in the umem, in bytes, and the options of its descriptor.
+    #[inline]
+    pub(super) fn place(&self, index: u32) -> (u64, u32) {
+        let start = self.start(index);
+        let options = if start & HAS_METADATA == 0 {
+            0
+        } else {
+            libc::XDP_TX_METADATA
+        };
+        let address = self.whole_frame(index) + u64::from(start & !HAS_METADATA);
+        (address, options)
+    }
+
+    #[inline]
+    fn start(&self, index: u32) -> u32 {
+        let start = self.0.starts.get(index as usize);
+        start.map_or(0, |start| start.load(Ordering::Relaxed))
+    }
+
+    /// Has the kernel finish the checksum of the packet in `frame`, as a virtio-net header asks for it: the
+    /// sum of everything from `start_bytes` on is put `offset_bytes` after that. In copy mode the kernel
+    /// computes it, else the device.
+    ///
+    /// # Errors
+    /// [`ChecksumRefused::NoMetadata`] where the driver was not opened with
+    /// [`metadata`](super::XdpConfig::metadata), [`ChecksumRefused::Frame`] if the frame is not out.
+    pub fn finish_checksum(
+        &self,
+        frame: &Frame,
+        start_bytes: u16,
+        offset_bytes: u16,
+    ) -> Result<(), ChecksumRefused> {
+        let start = self.start(frame.index()) & !HAS_METADATA;
+        let metadata_at = (start as usize)
+            .checked_sub(METADATA_BYTES as usize)
+            .ok_or(ChecksumRefused::NoMetadata)?;
+        // `struct xsk_tx_metadata`: flags, then where the sum starts and where it goes.
+        self.with_all(frame, |bytes| {
+            let metadata = &mut bytes[metadata_at..start as usize];
+            metadata.fill(0);
+            metadata[..8].copy_from_slice(&u64::from(libc::XDP_TXMD_FLAGS_CHECKSUM).to_ne_bytes());
+            metadata[8..10].copy_from_slice(&start_bytes.to_ne_bytes());
+            metadata[10..12].copy_from_slice(&offset_bytes.to_ne_bytes());
+        })
+        .map_err(ChecksumRefused::Frame)?;
+        self.0.starts[frame.index() as usize].store(start | HAS_METADATA, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The frame that holds an address of the umem; beyond it, one that there is not.
+    #[inline]
+    pub(super) fn index_of(&self, address: u64) -> u32 {
+        let index = address / u64::from(self.frame_bytes_all());
+        u32::try_from(index).unwrap_or(u32::MAX)
+    }
+
+    fn frame_bytes_all(&self) -> u32 {
+        self.0.umem.frame_bytes()
+    }
+
+    /// Where the frame itself starts in the umem, in bytes.
+    pub(super) fn whole_frame(&self, index: u32) -> u64 {
+        u64::from(index) * u64::from(self.frame_bytes_all())
+    }
+
+    /// A packet in the frame starts at `address`: what was received into it.
+    pub(super) fn starts_at(&self, index: u32, address: u64) {
+        let offset = address - u64::from(index) * u64::from(self.frame_bytes_all());
+        if let Some(start) = self.0.starts.get(index as usize) {
+            start.store(offset as u32, Ordering::Relaxed);
+        }
+    }
+
+    /// Runs `work` on the whole frame, also what is before the packet.
+    pub(super) fn with_all<R>(
+        &self,
+        frame: &Frame,
+        work: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<R, PoolError> {
+        let index = frame.index();
+        let lent = self.0.umem.with(index, work);
+        lent.ok_or_else(|| self.refusal(index))
+    }
+
+    fn refusal(&self, index: u32) -> PoolError {
+        let frames = self.0.umem.frames();
+        if index >= frames {
+            PoolError::NoSuchFrame { index, frames }
+        } else if self.0.umem.is_out(index) {
+            PoolError::InUse { index }
+        } else {
+            PoolError::NotTaken { index }
+        }
+    }
+
+    /// Packets that no queue ever sent, handed back by a driver. Their frames were not given back.
+    pub fn stray_packets(&self) -> u64 {
+        self.0.stray_packets.load(Ordering::Relaxed)
+    }
+
+    /// Frames that were given back and are not out: twice, or of another pool.
+    pub fn refused_frames(&self) -> u64 {
+        self.0.refused_frames.load(Ordering::Relaxed)
+    }
+
+    fn put_back(&self, packet: Packet) {
+        let _ = Frames::give_back(self, packet.into_frame());
+    }
+}
+
+/// Why a checksum is not left to the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChecksumRefused {
+    /// There is no room before the packet to ask for it: the driver was not opened with metadata, or
+    /// the packet was received.
+    NoMetadata,
+    /// The frame is not out, or somebody works on it.
+    Frame(PoolError),
+}
+
+impl std::fmt::Display for ChecksumRefused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoMetadata => f.write_str(
+                "no room for metadata before the packet: open the driver with `metadata: true`",
+            ),
+            Self::Frame(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ChecksumRefused {}
+
+impl Frames for UmemFrames {
+    #[inline]
+    fn take(&self) -> Option<Frame> {
+        let index = self.0.free.pop().ok()?;
+        self.0.umem.take(index);
+        self.0.starts[index as usize].store(self.0.own_start, Ordering::Relaxed);
+        Some(Frame::new(index))
+    }
+
+    #[inline]
+    fn give_back(&self, frame: Frame) -> Result<(), PoolError> {
+        let index = frame.index();
+        if !self.0.umem.free(index) {
+            self.0.refused_frames.fetch_add(1, Ordering::Relaxed);
+            return Err(self.refusal(index));
+        }
+        // There is room: each frame is in it at most once.
+        let _ = self.0.free.push(index);
+        Ok(())
+    }
+
+    /// The space from the start of its packet: what was received may start some way into its frame.
+    #[inline]
+    fn with<R>(&self, frame: &Frame, work: impl FnOnce(&mut [u8]) -> R) -> Result<R, PoolError> {
+        let start = self.start(frame.index()) & !HAS_METADATA;
+        self.with_all(frame, |bytes| {
+            let start = (start as usize).min(bytes.len());
+            work(&mut bytes[start..])
+        })
+    }
+
+    fn free_frames(&self) -> u32 {
+        self.0.free.len() as u32
+    }
+
+    fn frames(&self) -> u32 {
+        self.0.umem.frames()
+    }
+
+    /// What a packet of our own may have.
+    fn frame_bytes(&self) -> u32 {
+        self.0.umem.frame_bytes() - self.0.own_start
+    }
+}
+
+impl PacketSink for UmemFrames {
+    #[inline]
+    fn freed(&mut self, packet: Packet) {
+        self.put_back(packet);
+    }
+
+    fn dropped(&mut self, packet: Packet, _reason: DropReason) {
+        self.put_back(packet);
+    }
+
+    fn stray(&mut self, packet: Packet) {
+        self.0.stray_packets.fetch_add(1, Ordering::Relaxed);
+        drop(packet);
+    }
+}

@@ -1,0 +1,189 @@
+//! The bare `bpf` call: a map of sockets, a program of six instructions, and what holds it to a device.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+const MAP_CREATE: libc::c_int = 0;
+const MAP_UPDATE_ELEM: libc::c_int = 2;
+const PROG_LOAD: libc::c_int = 5;
+const LINK_CREATE: libc::c_int = 28;
+
+const MAP_TYPE_XSKMAP: u32 = 17;
+const PROG_TYPE_XDP: u32 = 6;
+const ATTACH_TYPE_XDP: u32 = 37;
+
+/// Attached in the stack, or in the driver (`XDP_FLAGS_SKB_MODE`, `XDP_FLAGS_DRV_MODE`).
+pub(crate) const FLAG_GENERIC: u32 = 1 << 1;
+pub(crate) const FLAG_NATIVE: u32 = 1 << 2;
+
+/// `struct bpf_insn`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Instruction {
+    code: u8,
+    /// Destination and source, four bits each.
+    registers: u8,
+    offset: i16,
+    immediate: i32,
+}
+
+impl Instruction {
+    const fn new(code: u8, destination: u8, source: u8, offset: i16, immediate: i32) -> Self {
+        let registers = if cfg!(target_endian = "little") {
+            source << 4 | destination
+        } else {
+            destination << 4 | source
+        };
+        Self {
+            code,
+            registers,
+            offset,
+            immediate,
+        }
+    }
+}
+
+/// Hands each packet to the socket that `map` has for its queue, or lets it pass where there is none:
+/// `return bpf_redirect_map(map, ctx->rx_queue_index, XDP_PASS)`.
+fn redirect(map: BorrowedFd<'_>) -> [Instruction; 6] {
+    /// Where `struct xdp_md` has the queue.
+    const RX_QUEUE_INDEX: i16 = 16;
+    /// The constant is a map, by its descriptor.
+    const PSEUDO_MAP_FD: u8 = 1;
+    const XDP_PASS: i32 = 2;
+    const REDIRECT_MAP: i32 = 51;
+    [
+        // r2 = the queue; r1 is the context at first.
+        Instruction::new(0x61, 2, 1, RX_QUEUE_INDEX, 0),
+        // r1 = the map, a constant of 64 bits in two slots.
+        Instruction::new(0x18, 1, PSEUDO_MAP_FD, 0, map.as_raw_fd()),
+        Instruction::new(0, 0, 0, 0, 0),
+        // r3 = what to do with a queue that nobody has.
+        Instruction::new(0xb7, 3, 0, 0, XDP_PASS),
+        Instruction::new(0x85, 0, 0, 0, REDIRECT_MAP),
+        Instruction::new(0x95, 0, 0, 0, 0),
+    ]
+}
+
+/// Makes the call with `attributes`, one of the structs of `union bpf_attr`.
+fn bpf<T>(command: libc::c_int, attributes: &T) -> io::Result<libc::c_long> {
+    // SAFETY: the pointer and length describe `attributes`, which outlives the call and is only read;
+    // what it points to outlives the call as well, see each caller.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            command,
+            std::ptr::from_ref(attributes),
+            size_of::<T>(),
+        )
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(result)
+}
+
+fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
+    let fd = i32::try_from(result).map_err(|_| io::ErrorKind::InvalidData)?;
+    // SAFETY: the kernel just gave us this descriptor (close-on-exec, as all of `bpf`) and nobody
+    // else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// A map from queues to AF_XDP sockets.
+pub(crate) fn socket_map(queues: u32) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct Attributes {
+        map_type: u32,
+        key_bytes: u32,
+        value_bytes: u32,
+        max_entries: u32,
+        flags: u32,
+    }
+    let attributes = Attributes {
+        map_type: MAP_TYPE_XSKMAP,
+        key_bytes: 4,
+        value_bytes: 4,
+        max_entries: queues,
+        flags: 0,
+    };
+    descriptor(bpf(MAP_CREATE, &attributes)?)
+}
+
+/// Puts a socket into the map. It leaves by itself when it is closed.
+pub(crate) fn set_socket(
+    map: BorrowedFd<'_>,
+    queue: u32,
+    socket: BorrowedFd<'_>,
+) -> io::Result<()> {
+    #[repr(C)]
+    struct Attributes {
+        map: u32,
+        padding: u32,
+        key: u64,
+        value: u64,
+        flags: u64,
+    }
+    let value = socket.as_raw_fd() as u32;
+    let attributes = Attributes {
+        map: map.as_raw_fd() as u32,
+        padding: 0,
+        key: (&raw const queue) as u64,
+        value: (&raw const value) as u64,
+        flags: 0,
+    };
+    bpf(MAP_UPDATE_ELEM, &attributes).map(drop)
+}
+
+/// Loads the program that hands packets to the sockets of `map`.
+pub(crate) fn load_redirect(map: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct Attributes {
+        kind: u32,
+        instructions: u32,
+        first_instruction: u64,
+        license: u64,
+        log_level: u32,
+        log_bytes: u32,
+        log: u64,
+        kernel_version: u32,
+        flags: u32,
+        name: [u8; 16],
+        device: u32,
+        expected_attach_type: u32,
+    }
+    let program = redirect(map);
+    let attributes = Attributes {
+        kind: PROG_TYPE_XDP,
+        instructions: program.len() as u32,
+        first_instruction: program.as_ptr() as u64,
+        license: c"MIT".as_ptr() as u64,
+        log_level: 0,
+        log_bytes: 0,
+        log: 0,
+        kernel_version: 0,
+        flags: 0,
+        name: *b"taut_redirect\0\0\0",
+        device: 0,
+        expected_attach_type: ATTACH_TYPE_XDP,
+    };
+    descriptor(bpf(PROG_LOAD, &attributes)?)
+}
+
+/// Attaches a program to the device `index`, for as long as what is returned is open.
+pub(crate) fn attach(program: BorrowedFd<'_>, index: u32, flags: u32) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct Attributes {
+        program: u32,
+        device: u32,
+        attach_type: u32,
+        flags: u32,
+    }
+    let attributes = Attributes {
+        program: program.as_raw_fd() as u32,
+        device: index,
+        attach_type: ATTACH_TYPE_XDP,
+        flags,
+    };
+    descriptor(bpf(LINK_CREATE, &attributes)?)
+}

@@ -1,0 +1,159 @@
+//! Memory that an AF_XDP socket reads and writes, in frames of one size.
+//!
+//! Each frame has a state that says whose its bytes are, so that no mistake of a caller (two handles
+//! of one frame) makes two of us, or us and the kernel, work on the same bytes.
+
+use std::io;
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Nobody's.
+const FREE: u32 = 0;
+/// Somebody has a handle of it.
+const TAKEN: u32 = 1;
+/// Somebody works on its bytes.
+const LENT: u32 = 2;
+/// The kernel's.
+const DEVICE: u32 = 3;
+
+pub(crate) struct Umem {
+    start: NonNull<u8>,
+    frame_bytes: usize,
+    states: Box<[AtomicU32]>,
+}
+
+// SAFETY: the memory belongs to the process, not to a thread, and the states see to it that one at
+// a time has the bytes of a frame.
+unsafe impl Send for Umem {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Umem {}
+
+impl Umem {
+    /// Allocates zeroed memory for `frames` free frames (at least 1) of `frame_bytes` each.
+    pub(crate) fn new(frames: u32, frame_bytes: u32) -> io::Result<Self> {
+        let (frames, frame_bytes) = (frames.max(1) as usize, frame_bytes as usize);
+        let length = frames
+            .checked_mul(frame_bytes)
+            .filter(|&bytes| bytes > 0)
+            .ok_or(io::ErrorKind::InvalidInput)?;
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+        let start = unsafe {
+            libc::mmap(
+                null_mut(),
+                length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self {
+            start: NonNull::new(start.cast()).ok_or(io::ErrorKind::InvalidData)?,
+            frame_bytes,
+            states: (0..frames).map(|_| AtomicU32::new(FREE)).collect(),
+        })
+    }
+
+    /// Where it starts, for the kernel.
+    pub(crate) fn address(&self) -> u64 {
+        self.start.as_ptr() as u64
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.frame_bytes * self.states.len()) as u64
+    }
+
+    pub(crate) fn frames(&self) -> u32 {
+        self.states.len() as u32
+    }
+
+    pub(crate) fn frame_bytes(&self) -> u32 {
+        self.frame_bytes as u32
+    }
+
+    fn moves(&self, index: u32, from: u32, to: u32) -> bool {
+        self.states.get(index as usize).is_some_and(|state| {
+            state
+                .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+        })
+    }
+
+    /// A free frame is somebody's now.
+    #[inline]
+    pub(crate) fn take(&self, index: u32) -> bool {
+        self.moves(index, FREE, TAKEN)
+    }
+
+    /// A taken frame is free again; `false` if it is not taken.
+    #[inline]
+    pub(crate) fn free(&self, index: u32) -> bool {
+        self.moves(index, TAKEN, FREE)
+    }
+
+    /// A taken frame is the kernel's now; `false` if it is not taken.
+    #[inline]
+    pub(crate) fn to_device(&self, index: u32) -> bool {
+        self.moves(index, TAKEN, DEVICE)
+    }
+
+    /// The kernel is done with a frame; `false` if it did not have it.
+    #[inline]
+    pub(crate) fn give_back(&self, index: u32) -> bool {
+        self.moves(index, DEVICE, TAKEN)
+    }
+
+    /// Whether the frame is taken, or somebody works on its bytes.
+    pub(crate) fn is_out(&self, index: u32) -> bool {
+        self.states
+            .get(index as usize)
+            .is_some_and(|state| matches!(state.load(Ordering::Acquire), TAKEN | LENT))
+    }
+
+    /// Lends the bytes of a taken frame to `work`; `None` if it is not taken, or lent already.
+    #[inline]
+    pub(crate) fn with<R>(&self, index: u32, work: impl FnOnce(&mut [u8]) -> R) -> Option<R> {
+        if !self.moves(index, TAKEN, LENT) {
+            return None;
+        }
+        let _lent = Lent(&self.states[index as usize]);
+        // SAFETY: the frame is inside the mapping, for its state exists. It was taken, so the kernel
+        // does not have it, and is lent now, so that nobody else here works on it until `_lent` is
+        // dropped, which is after `bytes`. The memory was zeroed by the kernel.
+        let bytes = unsafe {
+            let start = self.start.as_ptr().add(index as usize * self.frame_bytes);
+            std::slice::from_raw_parts_mut(start, self.frame_bytes)
+        };
+        Some(work(bytes))
+    }
+}
+
+/// A frame comes back also when the work on it panics.
+struct Lent<'a>(&'a AtomicU32);
+
+impl Drop for Lent<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.store(TAKEN, Ordering::Release);
+    }
+}
+
+impl Drop for Umem {
+    fn drop(&mut self) {
+        // SAFETY: these are the start and length that mmap gave, and no borrow outlives `self`. The
+        // kernel holds its own reference of the pages. It cannot fail with them.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes() as usize) };
+    }
+}
+
+impl std::fmt::Debug for Umem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Umem")
+            .field("frames", &self.frames())
+            .field("frame_bytes", &self.frame_bytes)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,230 @@
+//! The memory of one ring of an AF_XDP socket, shared with the kernel.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::shared_ring::{Memory, Word};
+
+impl Word for AtomicU32 {
+    #[inline]
+    fn load_relaxed(&self) -> u32 {
+        self.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn load_acquire(&self) -> u32 {
+        self.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    fn store_release(&self, value: u32) {
+        self.store(value, Ordering::Release);
+    }
+}
+
+/// What a slot holds, as the kernel lays it out. Accessed as atomics, for the kernel may look.
+pub trait Slot {
+    type Entry: Copy;
+    fn get(&self) -> Self::Entry;
+    fn set(&self, entry: Self::Entry);
+}
+
+/// A slot of the FILL and COMPLETION rings: an address in the umem.
+#[repr(C)]
+pub struct AddressSlot(AtomicU64);
+
+impl Slot for AddressSlot {
+    type Entry = u64;
+
+    #[inline]
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn set(&self, address: u64) {
+        self.0.store(address, Ordering::Relaxed);
+    }
+}
+
+/// A slot of the TX and RX rings: `struct xdp_desc`.
+#[repr(C)]
+pub struct DescriptorSlot {
+    address: AtomicU64,
+    length_bytes: AtomicU32,
+    options: AtomicU32,
+}
+
+/// What a frame in the TX and RX rings is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Descriptor {
+    /// Where it starts in the umem.
+    pub(crate) address: u64,
+    pub(crate) length_bytes: u32,
+    pub(crate) options: u32,
+}
+
+impl Slot for DescriptorSlot {
+    type Entry = Descriptor;
+
+    #[inline]
+    fn get(&self) -> Descriptor {
+        Descriptor {
+            address: self.address.load(Ordering::Relaxed),
+            length_bytes: self.length_bytes.load(Ordering::Relaxed),
+            options: self.options.load(Ordering::Relaxed),
+        }
+    }
+
+    #[inline]
+    fn set(&self, entry: Descriptor) {
+        self.address.store(entry.address, Ordering::Relaxed);
+        self.length_bytes
+            .store(entry.length_bytes, Ordering::Relaxed);
+        self.options.store(entry.options, Ordering::Relaxed);
+    }
+}
+
+/// Where the parts of a ring are in its mapping, in bytes; `struct xdp_ring_offset`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout {
+    pub(crate) producer: usize,
+    pub(crate) consumer: usize,
+    pub(crate) flags: usize,
+    pub(crate) slots: usize,
+}
+
+/// A ring that the kernel allocated and we mapped.
+pub struct MappedRing<S> {
+    mapping: NonNull<u8>,
+    mapping_bytes: usize,
+    producer: NonNull<AtomicU32>,
+    consumer: NonNull<AtomicU32>,
+    flags: NonNull<AtomicU32>,
+    first_slot: NonNull<S>,
+    slots: u32,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread, and is only accessed as atomics.
+unsafe impl<S> Send for MappedRing<S> {}
+// SAFETY: as for `Send`.
+unsafe impl<S> Sync for MappedRing<S> {}
+
+impl<S: Slot> MappedRing<S> {
+    /// Maps the ring of `slots` slots (a power of two) that `fd` has at `page_offset`.
+    pub(crate) fn map(
+        fd: BorrowedFd<'_>,
+        page_offset: i64,
+        layout: Layout,
+        slots: u32,
+    ) -> io::Result<Self> {
+        let slots_bytes = slots as usize * size_of::<S>();
+        let mapping_bytes = layout.slots + slots_bytes;
+        let words = [layout.producer, layout.consumer, layout.flags];
+        let inside = words
+            .iter()
+            .all(|&at| at.is_multiple_of(4) && at + 4 <= layout.slots);
+        if !slots.is_power_of_two() || !inside || !layout.slots.is_multiple_of(align_of::<S>()) {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+        let start = unsafe {
+            libc::mmap(
+                null_mut(),
+                mapping_bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_POPULATE,
+                fd.as_raw_fd(),
+                page_offset,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let mapping = NonNull::new(start.cast::<u8>()).ok_or(io::ErrorKind::InvalidData)?;
+        // SAFETY: all four are inside the mapping, as was checked above: words before the slots,
+        // aligned; the slots up to its end, and a mapping starts at a page.
+        let (producer, consumer, flags, first_slot) = unsafe {
+            (
+                mapping.add(layout.producer).cast(),
+                mapping.add(layout.consumer).cast(),
+                mapping.add(layout.flags).cast(),
+                mapping.add(layout.slots).cast(),
+            )
+        };
+        Ok(Self {
+            mapping,
+            mapping_bytes,
+            producer,
+            consumer,
+            flags,
+            first_slot,
+            slots,
+        })
+    }
+
+    #[inline]
+    fn slot(&self, position: u32) -> &S {
+        let index = (position & (self.slots - 1)) as usize;
+        // SAFETY: the index is below the number of slots, a power of two, all of which are in the
+        // mapping, which lives as long as `self`. A slot consists of atomics, for which any bytes
+        // are valid.
+        unsafe { self.first_slot.add(index).as_ref() }
+    }
+}
+
+impl<S: Slot> Memory for MappedRing<S> {
+    type Word = AtomicU32;
+    type Entry = S::Entry;
+
+    #[inline]
+    fn producer(&self) -> &AtomicU32 {
+        // SAFETY: inside the mapping and aligned, see `map`; the mapping lives as long as `self`.
+        unsafe { self.producer.as_ref() }
+    }
+
+    #[inline]
+    fn consumer(&self) -> &AtomicU32 {
+        // SAFETY: as for `producer`.
+        unsafe { self.consumer.as_ref() }
+    }
+
+    #[inline]
+    fn flags(&self) -> &AtomicU32 {
+        // SAFETY: as for `producer`.
+        unsafe { self.flags.as_ref() }
+    }
+
+    #[inline]
+    fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    #[inline]
+    fn read(&self, position: u32) -> S::Entry {
+        self.slot(position).get()
+    }
+
+    #[inline]
+    fn write(&self, position: u32, entry: S::Entry) {
+        self.slot(position).set(entry);
+    }
+}
+
+impl<S> Drop for MappedRing<S> {
+    fn drop(&mut self) {
+        // SAFETY: these are the start and length that mmap gave, and no borrow outlives `self`.
+        // It cannot fail with them.
+        unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.mapping_bytes) };
+    }
+}
+
+impl<S> std::fmt::Debug for MappedRing<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MappedRing")
+            .field("slots", &self.slots)
+            .finish_non_exhaustive()
+    }
+}

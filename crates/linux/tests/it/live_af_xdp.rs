@@ -1,0 +1,262 @@
+//! AF_XDP in copy mode between two namespaces.
+
+use std::collections::VecDeque;
+
+use taut_linux::af_packet::PacketReceiver;
+use taut_linux::af_xdp::{
+    AfXdp, AfXdpCompletions, AfXdpTx, ChecksumRefused, Redirect, UmemFrames, XdpConfig, XdpMode,
+};
+use taut_linux::link::{self};
+use taut_linux::{Frames, NetNs, Port, sched};
+use taut_path::driver::Truth;
+use taut_path::{AnyLimit, Queue};
+
+use crate::common::{allowed, until};
+
+struct Wire {
+    near: NetNs,
+    far: NetNs,
+}
+
+impl Wire {
+    fn new() -> Self {
+        let (near, far) = (
+            NetNs::new().expect("namespace"),
+            NetNs::new().expect("namespace"),
+        );
+        link::add_veth_pair(&near, "near", &far, "far").expect("veth");
+        link::set_up(&far, "far").expect("up");
+        link::set_up(&near, "near").expect("up");
+        Self { near, far }
+    }
+}
+
+type XdpQueue = Queue<(AfXdpTx, AfXdpCompletions)>;
+
+fn open(wire: &Wire, limit: &str, config: &XdpConfig) -> (XdpQueue, UmemFrames) {
+    let (tx, completions, frames) = AfXdp::open(&wire.near, "near", config).expect("opens");
+    let queue = Queue::builder(tx, completions)
+        .limit(limit.parse::<AnyLimit>().expect("limit"))
+        .build(sched::monotonic_ns())
+        .expect("builds");
+    (queue, frames)
+}
+
+/// A frame that says its number.
+fn numbered(number: u32, length: usize) -> Vec<u8> {
+    let mut frame = vec![0xab; length];
+    frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
+    frame[12..14].copy_from_slice(&0x88b5_u16.to_be_bytes());
+    frame[14..18].copy_from_slice(&number.to_be_bytes());
+    frame
+}
+
+#[test]
+fn what_is_sent_arrives_bit_for_bit_and_in_order() {
+    if !allowed() {
+        return;
+    }
+    let wire = Wire::new();
+    let receiver = PacketReceiver::open(&wire.far, "far").expect("receives");
+    let (mut queue, mut frames) = open(&wire, "off", &XdpConfig::default());
+    assert_eq!(queue.device().mode(), "copy");
+    let mut expected = VecDeque::new();
+    let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
+    for number in 0..2_000 {
+        let frame = numbered(number, 60 + number as usize % 1455);
+        let now_ns = sched::monotonic_ns();
+        queue.enqueue(
+            frames.packet(&frame).expect("a frame is free"),
+            now_ns,
+            &mut frames,
+        );
+        expected.push_back(frame);
+        if number % 16 == 15 {
+            let _ = queue.run(now_ns, &mut frames);
+            let _ = queue.complete(now_ns, &mut frames).expect("completes");
+        }
+        while let Some(bytes) = receiver.read(&mut buffer).expect("reads") {
+            let frame = expected.pop_front().expect("as many as were sent");
+            assert_eq!(&buffer[bytes - frame.len()..bytes], frame);
+        }
+    }
+    until("all have arrived", || {
+        let now_ns = sched::monotonic_ns();
+        let _ = queue.run(now_ns, &mut frames);
+        let _ = queue.complete(now_ns, &mut frames).expect("completes");
+        while let Some(bytes) = receiver.read(&mut buffer).expect("reads") {
+            let frame = expected.pop_front().expect("as many as were sent");
+            assert_eq!(&buffer[bytes - frame.len()..bytes], frame);
+        }
+        expected.is_empty() && queue.in_flight() == 0
+    });
+    assert_eq!(
+        frames.free_frames(),
+        4096 - 64,
+        "all but those of the FILL ring"
+    );
+    assert_eq!(queue.completer_counters().completed_packets, 2_000);
+    assert_eq!(queue.device().1.counters(), Default::default());
+}
+
+#[test]
+fn a_plain_veth_is_found_out() {
+    if !allowed() {
+        return;
+    }
+    let wire = Wire::new();
+    let (mut queue, mut frames) = open(&wire, "dql", &XdpConfig::default());
+    let frame = numbered(0, 1514);
+    let mut sent = 0;
+    while queue.device().truth() == Truth::Unknown && sent < 100_000 {
+        let now_ns = sched::monotonic_ns();
+        for _ in 0..32 {
+            if let Ok(packet) = frames.packet(&frame) {
+                queue.enqueue(packet, now_ns, &mut frames);
+                sent += 1;
+            }
+        }
+        let _ = queue.run(now_ns, &mut frames);
+        let _ = queue.complete(now_ns, &mut frames).expect("completes");
+    }
+    eprintln!("{sent} sent: {:?}", queue.device().truth());
+    assert_eq!(queue.device().truth(), Truth::False);
+    let _ = queue
+        .complete(sched::monotonic_ns(), &mut frames)
+        .expect("completes");
+    assert!(queue.snapshot().completions_are_false);
+}
+
+#[test]
+fn a_queue_is_bound_again_and_again() {
+    if !allowed() {
+        return;
+    }
+    let wire = Wire::new();
+    let config = XdpConfig {
+        mode: XdpMode::Copy,
+        ..XdpConfig::default()
+    };
+    for _ in 0..5 {
+        let (_queue, frames) = open(&wire, "off", &config);
+        assert_eq!(frames.frames(), 4096);
+    }
+    let (mut queue, mut frames) = open(&wire, "off", &config);
+    for reopened in 1..5 {
+        let now_ns = sched::monotonic_ns();
+        let frame = numbered(reopened, 100);
+        queue.enqueue(frames.packet(&frame).expect("free"), now_ns, &mut frames);
+        let _ = queue.run(now_ns, &mut frames);
+        queue.reset(now_ns);
+        queue.device_mut().reopen().expect("opens again");
+        assert_eq!(u64::from(reopened), queue.device().1.counters().reopened);
+    }
+}
+
+/// Sends numbered frames into the far device and has the near one echo them, by AF_XDP on both.
+fn echo(redirect: Redirect) {
+    let wire = Wire::new();
+    let config = XdpConfig {
+        mode: XdpMode::Copy,
+        ..XdpConfig::default()
+    };
+    let (tx, completions, mut receiver, mut echoed) =
+        AfXdp::open_both(&wire.near, "near", &config, redirect).expect("opens");
+    let mut near = Queue::builder(tx, completions)
+        .limit(AnyLimit::off())
+        .build(sched::monotonic_ns())
+        .expect("builds");
+    let (tx, completions, mut back, mut frames) =
+        AfXdp::open_both(&wire.far, "far", &config, redirect).expect("opens");
+    let mut far = Queue::builder(tx, completions)
+        .limit(AnyLimit::off())
+        .build(sched::monotonic_ns())
+        .expect("builds");
+    let (mut sent, mut expected) = (0, 0);
+    until("all came back", || {
+        let now_ns = sched::monotonic_ns();
+        if sent < expected + 32 && sent < 1_000 {
+            let frame = numbered(sent, 60 + sent as usize % 1455);
+            far.enqueue(frames.packet(&frame).expect("free"), now_ns, &mut frames);
+            sent += 1;
+        }
+        let _ = far.run(now_ns, &mut frames);
+        let _ = far.complete(now_ns, &mut frames).expect("completes");
+        receiver
+            .receive(64, &mut |packet| near.enqueue(packet, now_ns, &mut echoed))
+            .expect("receives");
+        let _ = near.run(now_ns, &mut echoed);
+        let _ = near.complete(now_ns, &mut echoed).expect("completes");
+        let mut came = Vec::new();
+        back.receive(64, &mut |packet| came.push(packet))
+            .expect("receives");
+        for packet in came {
+            let frame = numbered(expected, 60 + expected as usize % 1455);
+            let length = packet.wire_bytes() as usize;
+            let same = frames.with(packet.frame(), |bytes| bytes[..length] == frame);
+            assert_eq!(same, Ok(true), "frame {expected}");
+            frames.give_back(packet.into_frame()).expect("taken");
+            expected += 1;
+        }
+        expected == 1_000 && far.in_flight() == 0 && near.in_flight() == 0
+    });
+    assert_eq!(receiver.counters().expect("counted"), Default::default());
+    drop((receiver, back));
+    assert_eq!((frames.free_frames(), echoed.free_frames()), (4096, 4096));
+}
+
+#[test]
+fn what_is_received_is_sent_back_as_it_is_in_generic_mode() {
+    if allowed() {
+        echo(Redirect::Generic);
+    }
+}
+
+#[test]
+fn what_is_received_is_sent_back_as_it_is_in_native_mode() {
+    if allowed() {
+        echo(Redirect::Native);
+    }
+}
+
+#[test]
+fn the_kernel_finishes_a_checksum_that_is_left_to_it() {
+    if !allowed() {
+        return;
+    }
+    let wire = Wire::new();
+    let receiver = PacketReceiver::open(&wire.far, "far").expect("receives");
+    let config = XdpConfig {
+        mode: XdpMode::Copy,
+        metadata: true,
+        ..XdpConfig::default()
+    };
+    let (mut queue, mut frames) = open(&wire, "off", &config);
+    // The sum of bytes 18 to 22 goes to the field at 20, which holds a part of it already.
+    let mut frame = numbered(0, 60);
+    frame[18..].fill(0);
+    frame[18..22].copy_from_slice(&[0x12, 0x34, 0x00, 0x01]);
+    let now_ns = sched::monotonic_ns();
+    let packet = frames.packet(&frame).expect("free");
+    frames
+        .finish_checksum(packet.frame(), 18, 2)
+        .expect("there is room");
+    queue.enqueue(packet, now_ns, &mut frames);
+    let _ = queue.run(now_ns, &mut frames);
+    frame[20..22].copy_from_slice(&(!0x1235_u16).to_be_bytes());
+    let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
+    until("it arrives", || {
+        let _ = queue
+            .complete(sched::monotonic_ns(), &mut frames)
+            .expect("completes");
+        let Some(bytes) = receiver.read(&mut buffer).expect("reads") else {
+            return false;
+        };
+        assert_eq!(buffer[bytes - 60..bytes], frame);
+        true
+    });
+    let (_, frames) = open(&Wire::new(), "off", &XdpConfig::default());
+    let packet = frames.packet(&frame).expect("free");
+    let refused = frames.finish_checksum(packet.frame(), 18, 2);
+    assert_eq!(refused, Err(ChecksumRefused::NoMetadata));
+}
