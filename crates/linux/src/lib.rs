@@ -19,6 +19,7 @@ pub mod poll;
 mod port;
 mod privilege;
 pub mod sched;
+pub mod segment;
 mod send_queue;
 mod shared_ring;
 #[allow(unsafe_code)]
@@ -35,7 +36,7 @@ pub use frame_pool::{FramePool, FrameSource};
 pub use frames::Frames;
 pub use netns::NetNs;
 pub use port::Port;
-pub use privilege::{Privilege, Unprivileged, ensure_privilege, privilege};
+pub use privilege::{Capability, Privilege, Unprivileged, ensure_privilege, keep_only, privilege};
 pub use send_queue::send_queue_bytes;
 pub use tap::{Tap, TapConfig, TapRefusal, Written};
 pub use vnet_header::VirtioNetHeader;

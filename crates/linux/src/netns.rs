@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -76,8 +77,19 @@ impl NetNs {
         })))
     }
 
+    /// Moves the calling thread into the namespace, for good, and with it the threads and programs
+    /// that it starts from then on.
+    ///
+    /// # Errors
+    /// `PermissionDenied` without CAP_SYS_ADMIN.
+    pub fn enter(&self) -> io::Result<()> {
+        enter(self.as_fd())
+    }
+
     /// Runs `work` inside the namespace, in a thread that lives only for it. Sockets made there
     /// stay there and may be used from any thread. A panic of `work` goes on in the caller.
+    ///
+    /// From a thread that is in the namespace this needs no privilege.
     ///
     /// # Errors
     /// When the thread cannot be made or cannot enter; `work` has not run then.
@@ -121,9 +133,24 @@ fn open_namespace(path: &Path) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
+/// Entering the namespace in which the thread is already would need a privilege for nothing.
 fn enter(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    if is_in(namespace) {
+        return Ok(());
+    }
     sys::namespace::enter_network(namespace)
         .map_err(|cause| failed("setns", "network namespace", cause))
+}
+
+/// Whether the calling thread is in `namespace`. Each has a file of its own in one file system.
+fn is_in(namespace: BorrowedFd<'_>) -> bool {
+    let file = |file: File| file.metadata().map(|it| (it.dev(), it.ino()));
+    let held = namespace.try_clone_to_owned();
+    let (held, here) = (held.map(File::from), File::open(THREADS_NAMESPACE));
+    match (held.and_then(file), here.and_then(file)) {
+        (Ok(held), Ok(here)) => held == here,
+        _ => false,
+    }
 }
 
 /// Runs `work` in a thread of its own, so that the namespace of the caller never changes.

@@ -4,12 +4,77 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-use crate::error::failed;
+use crate::error::{failed, invalid};
 use crate::sys;
 
 /// Numbers of the capabilities in `/proc/PID/status`, from capabilities(7).
 const CAP_NET_ADMIN: u32 = 12;
+const CAP_NET_RAW: u32 = 13;
 const CAP_SYS_ADMIN: u32 = 21;
+
+/// A capability that a program may keep, see [`keep_only`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Capability {
+    /// Changing devices.
+    NetAdmin,
+    /// Packet sockets.
+    NetRaw,
+}
+
+impl Capability {
+    const fn number(self) -> u32 {
+        match self {
+            Self::NetAdmin => CAP_NET_ADMIN,
+            Self::NetRaw => CAP_NET_RAW,
+        }
+    }
+
+    /// Whether the calling thread has it now.
+    ///
+    /// # Errors
+    /// What reading `/proc/thread-self/status` fails with.
+    pub fn is_held(self) -> io::Result<bool> {
+        let status = read_status()?;
+        Ok(effective(&status) & 1 << self.number() != 0)
+    }
+}
+
+/// Gives up every capability but `kept`, for good: neither this process nor a program that it starts
+/// gets another. The user stays who it is.
+///
+/// Call it before there are other threads: the kernel keeps capabilities for each thread apart, and
+/// threads that are made later have those of their maker.
+///
+/// # Errors
+/// If the process has other threads; `PermissionDenied` if it lacks one of `kept`.
+pub fn keep_only(kept: &[Capability]) -> io::Result<()> {
+    let threads = fs::read_dir("/proc/self/task")
+        .map_err(|cause| failed("readdir", "/proc/self/task", cause))?
+        .count();
+    if threads != 1 {
+        return Err(invalid(format!(
+            "capabilities are given up by each thread for itself, and there are {threads}"
+        )));
+    }
+    let named = |call| move |cause| failed(call, "own process", cause);
+    let bits = |kept: &[Capability]| kept.iter().fold(0, |bits, it| bits | 1 << it.number());
+    for number in 0..u64::BITS {
+        match sys::capability::drop_from_bounding_set(number) {
+            Ok(()) => {}
+            Err(error) => match error.raw_os_error() {
+                // The kernel knows no more of them.
+                Some(libc::EINVAL) => break,
+                // Without CAP_SETPCAP it stays as it is: what is started gets nothing from it, for
+                // there are no new privileges.
+                Some(libc::EPERM) => break,
+                _ => return Err(named("PR_CAPBSET_DROP")(error)),
+            },
+        }
+    }
+    sys::capability::no_new_privileges().map_err(named("PR_SET_NO_NEW_PRIVS"))?;
+    sys::capability::clear_ambient().map_err(named("PR_CAP_AMBIENT"))?;
+    sys::capability::set(bits(kept)).map_err(named("capset"))
+}
 
 /// How the process may make namespaces and devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,9 +120,7 @@ impl From<Unprivileged> for io::Error {
 /// # Errors
 /// If one of the two capabilities is missing.
 pub fn privilege() -> Result<Privilege, Unprivileged> {
-    let status = fs::read_to_string("/proc/thread-self/status").map_err(|cause| Unprivileged {
-        cause: failed("read", "/proc/thread-self/status", cause),
-    })?;
+    let status = read_status().map_err(|cause| Unprivileged { cause })?;
     if has_capabilities(&status) {
         Ok(Privilege::Capabilities)
     } else {
@@ -99,14 +162,23 @@ fn write_file(path: &str, text: &str) -> io::Result<()> {
     fs::write(path, text).map_err(|cause| failed("write", path, cause))
 }
 
+fn read_status() -> io::Result<String> {
+    const STATUS: &str = "/proc/thread-self/status";
+    fs::read_to_string(STATUS).map_err(|cause| failed("read", STATUS, cause))
+}
+
 fn has_capabilities(status: &str) -> bool {
-    let effective = status
+    let needed = 1 << CAP_NET_ADMIN | 1 << CAP_SYS_ADMIN;
+    effective(status) & needed == needed
+}
+
+/// The capabilities in force, as bits.
+fn effective(status: &str) -> u64 {
+    status
         .lines()
         .find_map(|line| line.strip_prefix("CapEff:"))
         .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .unwrap_or(0);
-    let needed = 1 << CAP_NET_ADMIN | 1 << CAP_SYS_ADMIN;
-    effective & needed == needed
+        .unwrap_or(0)
 }
 
 #[cfg(test)]

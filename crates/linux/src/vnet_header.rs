@@ -17,6 +17,14 @@ const TCP_DATA_OFFSET: usize = 12;
 const TCP_HEADER_BYTES: usize = 20;
 const UDP_HEADER_BYTES: usize = 8;
 
+/// What a super-packet is cut into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Segments {
+    TcpV4,
+    TcpV6,
+    Udp,
+}
+
 /// A virtio-net header: what the kernel left for the device to do, in the host's byte order.
 ///
 /// Any ten bytes are one; what they say about a frame is checked where it is used.
@@ -76,6 +84,28 @@ impl VirtioNetHeader {
         self.gso_type & !GSO_ECN != 0
     }
 
+    /// What kind of segments the frame is to be cut into; `None` if it is not cut, or the kind is
+    /// not one of these.
+    pub(crate) fn segments(self) -> Option<Segments> {
+        match self.gso_type & !GSO_ECN {
+            GSO_TCP_V4 => Some(Segments::TcpV4),
+            GSO_TCP_V6 => Some(Segments::TcpV6),
+            GSO_UDP_SEGMENTS => Some(Segments::Udp),
+            _ => None,
+        }
+    }
+
+    /// The header of the same frame with `bytes` more before its network header.
+    pub(crate) fn moved_by(mut self, bytes: u16) -> Self {
+        if self.needs_checksum() {
+            self.checksum_start = self.checksum_start.saturating_add(bytes);
+        }
+        if self.header_bytes > 0 {
+            self.header_bytes = self.header_bytes.saturating_add(bytes);
+        }
+        self
+    }
+
     /// How `frame` is to be cut; `None` if it is not, if it fits in one segment, or if the header
     /// does not agree with the frame.
     pub fn segmentation(self, frame: &[u8]) -> Option<Segmentation> {
@@ -85,10 +115,9 @@ impl VirtioNetHeader {
             return None;
         }
         let transport = usize::from(self.checksum_start);
-        let transport_bytes = match self.gso_type & !GSO_ECN {
-            GSO_TCP_V4 | GSO_TCP_V6 => tcp_header_bytes(frame.get(transport..)?)?,
-            GSO_UDP_SEGMENTS => UDP_HEADER_BYTES,
-            _ => return None,
+        let transport_bytes = match self.segments()? {
+            Segments::TcpV4 | Segments::TcpV6 => tcp_header_bytes(frame.get(transport..)?)?,
+            Segments::Udp => UDP_HEADER_BYTES,
         };
         let header_bytes = transport + transport_bytes;
         let payload = frame.len().checked_sub(header_bytes)?;

@@ -18,12 +18,14 @@ mod completions;
 mod doorbell;
 mod receiver;
 mod ring;
+mod sender;
 mod tx;
 
 pub use completions::AfPacketCompletions;
 pub use doorbell::TxCounters;
 pub use receiver::PacketReceiver;
 pub use ring::AfPacket;
+pub use sender::PacketSender;
 pub use tx::AfPacketTx;
 
 /// The Ethernet header, the least that is a frame.

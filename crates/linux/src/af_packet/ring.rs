@@ -179,7 +179,8 @@ fn geometry(ring_slots: u32, frame_limit_bytes: u32) -> io::Result<Geometry> {
             "ring of {ring_slots} slots: 1 to {SLOTS_LIMIT}"
         )));
     }
-    let slot_bytes = (FRAME_OFFSET + frame_limit_bytes as usize).next_power_of_two();
+    // With room for a VLAN tag.
+    let slot_bytes = (FRAME_OFFSET + frame_limit_bytes as usize + 4).next_power_of_two();
     let block_bytes = slot_bytes.max(sys::packet_ring::page_bytes());
     // Whole blocks, of which all sizes are powers of two.
     let slots = (ring_slots as usize)

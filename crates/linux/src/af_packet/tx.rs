@@ -74,7 +74,7 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
 
     /// # Errors
     /// Gives back a packet whose frame is shorter than an Ethernet header, or longer than the
-    /// device could carry when the ring was opened; and one for which there is no free slot.
+    /// device could carry when the ring was opened (a VLAN tag does not count); and one for which there is no free slot.
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         let number = self.shared.submitted();
         let (source, limit) = (&self.source, self.frame_limit_bytes);
@@ -85,6 +85,7 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
             if packet.ecn() == Ecn::Marked {
                 mark_congestion(frame);
             }
+            let limit = limit + tag_bytes(frame);
             let length = u32::try_from(length).ok()?;
             (ETHERNET_HEADER_BYTES..=limit)
                 .contains(&length)
@@ -111,5 +112,14 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
 impl<F> AsFd for AfPacketTx<F> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.doorbell.fd().as_fd()
+    }
+}
+
+/// What a frame may have beyond the device's MTU: the kernel lets one VLAN tag of a customer through.
+fn tag_bytes(frame: &[u8]) -> u32 {
+    const CUSTOMER_TAG: [u8; 2] = (libc::ETH_P_8021Q as u16).to_be_bytes();
+    match frame.get(12..14) {
+        Some(ethertype) if ethertype == CUSTOMER_TAG => 4,
+        _ => 0,
     }
 }

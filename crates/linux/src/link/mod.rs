@@ -1,7 +1,10 @@
 //! Setting up network devices over route netlink: no `ip` or `tc` is needed.
 
+mod bridge;
 mod change;
+mod describe;
 mod message;
+mod offload;
 mod qdisc;
 mod request;
 mod route_socket;
@@ -13,10 +16,13 @@ use std::io;
 
 use crate::error::invalid;
 
+pub use bridge::{add_bridge, add_to_bridge};
 pub use change::{
     add_address, add_neighbour, index, set_down, set_mac, set_mtu, set_tx_queue_packets, set_up,
 };
-pub use qdisc::{RootQdisc, set_root_qdisc};
+pub use describe::{Description, describe};
+pub use offload::{OffloadControl, ReceiveOffloads};
+pub use qdisc::{RootQdisc, set_pfifo_fast_in_tbf, set_root_qdisc};
 pub use statistics::{LinkStatistics, statistics};
 pub use veth::add_veth_pair;
 

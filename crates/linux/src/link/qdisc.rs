@@ -4,7 +4,7 @@ use std::io;
 
 use super::change::{SET, change, index};
 use super::message::Message;
-use super::request::root_qdisc_fixed;
+use super::request::{bucket_child_fixed, root_qdisc_fixed};
 use crate::error::invalid;
 use crate::netns::NetNs;
 
@@ -43,7 +43,8 @@ pub enum RootQdisc {
 /// rate below 8 bit/s; `PermissionDenied` without CAP_NET_ADMIN.
 pub fn set_root_qdisc(ns: &NetNs, device: &str, qdisc: RootQdisc) -> io::Result<()> {
     let index = index(ns, device)?;
-    let request = Message::new(libc::RTM_NEWQDISC, SET as u16, &root_qdisc_fixed(index));
+    let fixed = root_qdisc_fixed(index, matches!(qdisc, RootQdisc::Tbf { .. }));
+    let request = Message::new(libc::RTM_NEWQDISC, SET as u16, &fixed);
     let request = match qdisc {
         RootQdisc::Tbf {
             rate_bits_per_s,
@@ -73,6 +74,20 @@ pub fn set_root_qdisc(ns: &NetNs, device: &str, qdisc: RootQdisc) -> io::Result<
             .attribute(libc::TCA_OPTIONS, &limit_packets.to_ne_bytes()),
         RootQdisc::NoQueue => request.text(libc::TCA_KIND, "noqueue"),
     };
+    change(ns, "RTM_NEWQDISC", device, request)
+}
+
+/// Has what waits in the [token bucket](RootQdisc::Tbf) at the root of the device wait in a
+/// `pfifo_fast`, in place of a queue of so many bytes: as many packets in each of its bands as the
+/// device's [queue](super::set_tx_queue_packets) holds.
+///
+/// # Errors
+/// `NotFound` if there is no such device, or no token bucket of ours at its root;
+/// `PermissionDenied` without CAP_NET_ADMIN.
+pub fn set_pfifo_fast_in_tbf(ns: &NetNs, device: &str) -> io::Result<()> {
+    let fixed = bucket_child_fixed(index(ns, device)?);
+    let request = Message::new(libc::RTM_NEWQDISC, SET as u16, &fixed);
+    let request = request.text(libc::TCA_KIND, "pfifo_fast");
     change(ns, "RTM_NEWQDISC", device, request)
 }
 

@@ -28,12 +28,26 @@ pub(super) fn neighbour_fixed(index: u32, state: u16) -> [u8; 12] {
     [libc::AF_INET as u8, 0, 0, 0, a, b, c, d, e, f, 0, 0]
 }
 
-/// `struct tcmsg` of a device's root discipline.
-pub(super) fn root_qdisc_fixed(index: u32) -> [u8; 20] {
+/// The number of a token bucket that is at a root, so that its child can be named: `1:`.
+const TOKEN_BUCKET: u32 = 0x1_0000;
+
+/// `struct tcmsg` of a device's root discipline, which is a token bucket or another.
+pub(super) fn root_qdisc_fixed(index: u32, is_token_bucket: bool) -> [u8; 20] {
     /// `TC_H_ROOT`
     const ROOT: u32 = u32::MAX;
+    let handle = if is_token_bucket { TOKEN_BUCKET } else { 0 };
+    qdisc_fixed(index, handle, ROOT)
+}
+
+/// `struct tcmsg` of the discipline inside a token bucket, which has one class: `1:1`.
+pub(super) fn bucket_child_fixed(index: u32) -> [u8; 20] {
+    qdisc_fixed(index, 0, TOKEN_BUCKET + 1)
+}
+
+fn qdisc_fixed(index: u32, handle: u32, parent: u32) -> [u8; 20] {
     let mut fixed = [0; 20];
     fixed[4..8].copy_from_slice(&index.to_ne_bytes());
-    fixed[12..16].copy_from_slice(&ROOT.to_ne_bytes());
+    fixed[8..12].copy_from_slice(&handle.to_ne_bytes());
+    fixed[12..16].copy_from_slice(&parent.to_ne_bytes());
     fixed
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::check_name;
-use super::message::{attributes, u32_at, u64_at};
+use super::message::{attributes, u16_at, u32_at, u64_at};
 use super::request::link;
 use crate::error::{failed, invalid};
 use crate::netns::NetNs;
@@ -63,6 +63,14 @@ pub fn statistics(ns: &NetNs, device: &str) -> io::Result<LinkStatistics> {
 pub(crate) struct Link {
     pub(crate) index: u32,
     pub(crate) mtu_bytes: u32,
+    /// `ARPHRD_*`.
+    pub(crate) kind: u16,
+    /// Sockets and others that want every frame.
+    pub(crate) promiscuity: u32,
+    /// The device that this one is a port of.
+    pub(crate) master: Option<u32>,
+    /// The other end in this namespace, or what it stands on.
+    pub(crate) other_end: Option<u32>,
     statistics: Option<LinkStatistics>,
 }
 
@@ -88,10 +96,16 @@ pub(crate) fn read_link(ns: &NetNs, device: &str) -> io::Result<Link> {
 
 fn parse_link(payload: &[u8]) -> Option<Link> {
     let index = u32_at(payload, 4)?;
-    let (mut mtu_bytes, mut statistics) = (0, None);
+    let kind = u16_at(payload, 2)?;
+    let (mut mtu_bytes, mut promiscuity, mut statistics) = (0, 0, None);
+    let (mut master, mut other_end, mut is_elsewhere) = (None, None, false);
     for (kind, value) in attributes(payload.get(FIXED_BYTES..)?) {
         match kind {
             libc::IFLA_MTU => mtu_bytes = u32_at(value, 0)?,
+            libc::IFLA_PROMISCUITY => promiscuity = u32_at(value, 0)?,
+            libc::IFLA_MASTER => master = u32_at(value, 0),
+            libc::IFLA_LINK => other_end = u32_at(value, 0),
+            libc::IFLA_LINK_NETNSID => is_elsewhere = true,
             libc::IFLA_STATS64 => statistics = LinkStatistics::parse(value),
             _ => {}
         }
@@ -99,6 +113,10 @@ fn parse_link(payload: &[u8]) -> Option<Link> {
     Some(Link {
         index,
         mtu_bytes,
+        kind,
+        promiscuity,
+        master,
+        other_end: other_end.filter(|_| !is_elsewhere),
         statistics,
     })
 }

@@ -3,6 +3,8 @@
 //! Every function here is safe to call with any arguments; the kernel answers with an error.
 
 pub(crate) mod bpf;
+pub(crate) mod capability;
+pub(crate) mod ethtool;
 pub(crate) mod eventfd;
 pub(crate) mod mount;
 pub(crate) mod namespace;

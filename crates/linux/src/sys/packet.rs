@@ -22,3 +22,90 @@ pub(crate) fn bind(fd: BorrowedFd<'_>, index: u32, protocol: u16) -> io::Result<
     })
     .map(drop)
 }
+
+/// The VLAN tag that the kernel took off a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tag {
+    /// Its EtherType.
+    pub(crate) protocol: u16,
+    /// Priority and number.
+    pub(crate) control: u16,
+}
+
+/// Room for the one control message that is asked for, and for others that are not.
+const CONTROL_BYTES: usize = 256;
+
+/// Receives one frame into `into` and answers its own length, even if that is more, and its tag.
+/// `PACKET_AUXDATA` must be on for the tag.
+pub(crate) fn receive(fd: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<(usize, Option<Tag>)> {
+    #[repr(align(8))]
+    struct Control([u8; CONTROL_BYTES]);
+    let mut control = Control([0; CONTROL_BYTES]);
+    let mut part = libc::iovec {
+        iov_base: into.as_mut_ptr().cast(),
+        iov_len: into.len(),
+    };
+    // SAFETY: `msghdr` is plain old data for which all zeroes is valid.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = CONTROL_BYTES as _;
+    // SAFETY: the message describes `into` and `control`, both of which we hold exclusively and
+    // which outlive the call.
+    let bytes = super::check_bytes(unsafe {
+        libc::recvmsg(fd.as_raw_fd(), &raw mut message, libc::MSG_TRUNC)
+    })?;
+    Ok((bytes, tag(&message)))
+}
+
+/// The tag in the control messages of `message`.
+fn tag(message: &libc::msghdr) -> Option<Tag> {
+    // SAFETY: the kernel filled in the message, whose control buffer is alive and aligned; the
+    // pointers that these macros give are null or inside of what the kernel says it wrote.
+    let found = unsafe {
+        let mut at = libc::CMSG_FIRSTHDR(message);
+        loop {
+            let header = at.as_ref()?;
+            if (header.cmsg_level, header.cmsg_type) == (libc::SOL_PACKET, libc::PACKET_AUXDATA)
+                && header.cmsg_len as usize
+                    >= libc::CMSG_LEN(size_of::<libc::tpacket_auxdata>() as u32) as usize
+            {
+                break libc::CMSG_DATA(at)
+                    .cast::<libc::tpacket_auxdata>()
+                    .read_unaligned();
+            }
+            at = libc::CMSG_NXTHDR(message, at);
+        }
+    };
+    let says = |bit| found.tp_status & bit != 0;
+    says(libc::TP_STATUS_VLAN_VALID).then_some(Tag {
+        protocol: if says(libc::TP_STATUS_VLAN_TPID_VALID) {
+            found.tp_vlan_tpid
+        } else {
+            libc::ETH_P_8021Q as u16
+        },
+        control: found.tp_vlan_tci,
+    })
+}
+
+/// Has the device `index` take in frames for everybody for as long as the socket lives.
+pub(crate) fn add_promiscuous(fd: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+    let request = libc::packet_mreq {
+        mr_ifindex: index as libc::c_int,
+        mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    // SAFETY: the pointer and length describe `request`, which outlives the call.
+    check(unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            (&raw const request).cast(),
+            size_of::<libc::packet_mreq>() as libc::socklen_t,
+        )
+    })
+    .map(drop)
+}

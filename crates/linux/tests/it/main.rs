@@ -7,6 +7,8 @@ mod live_af_packet_full;
 mod live_af_packet_marks;
 mod live_af_xdp;
 mod live_netns;
+mod live_receiver;
+mod live_segments;
 mod live_tap;
 mod live_tcp;
 mod observe_sysfs;

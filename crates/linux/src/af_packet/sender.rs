@@ -1,0 +1,51 @@
+//! Sending single frames, as a host's own stack would.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use crate::error::failed;
+use crate::link;
+use crate::netns::NetNs;
+use crate::sys;
+
+/// Sends frames one by one, each behind a [`VirtioNetHeader`](crate::VirtioNetHeader): the
+/// counterpart of a [`PacketReceiver`](super::PacketReceiver). The kernel finishes what the header
+/// says is open, and cuts what is a super-packet, before the device that cannot. For tests and tools;
+/// a [ring](super::AfPacket) is what carries a load.
+#[derive(Debug)]
+pub struct PacketSender {
+    fd: OwnedFd,
+    device: String,
+}
+
+impl PacketSender {
+    /// Opens it on `device`.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such device; `PermissionDenied` without CAP_NET_RAW.
+    pub fn open(ns: &NetNs, device: &str) -> io::Result<Self> {
+        let index = link::index(ns, device)?;
+        let named = |call| move |cause| failed(call, device, cause);
+        let fd = ns
+            .run(|| sys::socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0))?
+            .map_err(named("socket AF_PACKET"))?;
+        sys::socket::set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)
+            .map_err(named("PACKET_VNET_HDR"))?;
+        sys::packet::bind(fd.as_fd(), index, 0).map_err(named("bind"))?;
+        Ok(Self {
+            fd,
+            device: device.to_owned(),
+        })
+    }
+
+    /// Sends one frame with its virtio-net header; waits where the send buffer is full.
+    ///
+    /// # Errors
+    /// What `send` fails with: `InvalidInput` for a header that does not fit the frame,
+    /// `EMSGSIZE` for a frame that the device cannot carry, `NetworkDown`.
+    pub fn send(&self, header_and_frame: &[u8]) -> io::Result<()> {
+        sys::socket::send(self.fd.as_fd(), header_and_frame, 0)
+            .map(drop)
+            .map_err(|cause| failed("send", &self.device, cause))
+    }
+}

@@ -1,0 +1,136 @@
+//! Receive offloads: what puts several frames into one before anybody sees them.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use super::check_name;
+use crate::error::failed;
+use crate::netns::NetNs;
+use crate::sys;
+use crate::sys::ethtool::Block;
+
+/// Their names, as `ethtool -k` has them in its long form: by the kernel, by the card, and by the
+/// card so that it can be undone.
+const RECEIVE_OFFLOADS: [&str; 3] = ["rx-gro", "rx-lro", "rx-gro-hw"];
+
+/// Some of a device's receive offloads.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReceiveOffloads {
+    names: Vec<&'static str>,
+}
+
+impl ReceiveOffloads {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// These and those of `others`, each once.
+    pub fn with(mut self, others: &Self) -> Self {
+        for name in &others.names {
+            if !self.names.contains(name) {
+                self.names.push(name);
+            }
+        }
+        self
+    }
+}
+
+/// The names that `ethtool -K` takes, with a comma between.
+impl fmt::Display for ReceiveOffloads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.names.join(", "))
+    }
+}
+
+/// Changes receive offloads. The socket that it holds keeps it in its network namespace.
+#[derive(Debug)]
+pub struct OffloadControl {
+    fd: OwnedFd,
+}
+
+impl OffloadControl {
+    /// For the devices of `ns`.
+    ///
+    /// # Errors
+    /// What `socket` fails with.
+    pub fn new(ns: &NetNs) -> io::Result<Self> {
+        let fd = ns
+            .run(|| sys::socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0))?
+            .map_err(|cause| failed("socket", "AF_INET", cause))?;
+        Ok(Self { fd })
+    }
+
+    /// Those receive offloads of the device that are on.
+    ///
+    /// # Errors
+    /// `NotFound` (or `ENODEV`) if there is no such device.
+    pub fn active(&self, device: &str) -> io::Result<ReceiveOffloads> {
+        let (names, blocks) = self.features(device)?;
+        let is_on = |name: &&str| {
+            bit_of(&names, name).is_some_and(|(block, bit)| {
+                blocks.get(block).is_some_and(|it| it.active & bit != 0)
+            })
+        };
+        let names = RECEIVE_OFFLOADS.into_iter().filter(is_on).collect();
+        Ok(ReceiveOffloads { names })
+    }
+
+    /// Turns off all receive offloads of the device that are on and can be turned off, and answers
+    /// which these were.
+    ///
+    /// # Errors
+    /// `PermissionDenied` without CAP_NET_ADMIN; as for [`active`](Self::active).
+    pub fn turn_off(&self, device: &str) -> io::Result<ReceiveOffloads> {
+        let before = self.active(device)?;
+        if before.is_empty() {
+            return Ok(before);
+        }
+        self.set(device, &before, false)?;
+        let after = self.active(device)?;
+        let gone = |name: &&str| !after.names.contains(name);
+        let names = before.names.into_iter().filter(gone).collect();
+        Ok(ReceiveOffloads { names })
+    }
+
+    /// Turns `offloads` of the device on.
+    ///
+    /// # Errors
+    /// As for [`turn_off`](Self::turn_off).
+    pub fn turn_on(&self, device: &str, offloads: &ReceiveOffloads) -> io::Result<()> {
+        self.set(device, offloads, true)
+    }
+
+    fn set(&self, device: &str, offloads: &ReceiveOffloads, on: bool) -> io::Result<()> {
+        let (names, blocks) = self.features(device)?;
+        let mut changes = vec![[0; 2]; blocks.len()];
+        for name in &offloads.names {
+            let Some((block, bit)) = bit_of(&names, name) else {
+                continue;
+            };
+            let can_change = |it: &Block| it.available & bit != 0 && it.never_changed & bit == 0;
+            if blocks.get(block).is_some_and(can_change) {
+                changes[block][0] |= bit;
+                changes[block][1] |= if on { bit } else { 0 };
+            }
+        }
+        sys::ethtool::set_features(self.fd.as_fd(), device, &changes)
+            .map_err(|cause| failed("ETHTOOL_SFEATURES", device, cause))
+    }
+
+    fn features(&self, device: &str) -> io::Result<(Vec<String>, Vec<Block>)> {
+        check_name(device)?;
+        let names = sys::ethtool::feature_names(self.fd.as_fd(), device)
+            .map_err(|cause| failed("ETHTOOL_GSTRINGS", device, cause))?;
+        let blocks = sys::ethtool::get_features(self.fd.as_fd(), device)
+            .map_err(|cause| failed("ETHTOOL_GFEATURES", device, cause))?;
+        Ok((names, blocks))
+    }
+}
+
+/// The block of a feature, and its bit in it.
+fn bit_of(names: &[String], name: &str) -> Option<(usize, u32)> {
+    let at = names.iter().position(|known| known == name)?;
+    Some((at / 32, 1 << (at % 32)))
+}

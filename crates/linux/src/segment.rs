@@ -1,0 +1,220 @@
+//! Cutting a super-packet into the frames that a device can carry, as a card with segmentation
+//! offload would.
+//!
+//! ```
+//! use taut_linux::segment::Cut;
+//! use taut_linux::VirtioNetHeader;
+//!
+//! # let mut frame = vec![0u8; 14 + 20 + 20 + 2_000];
+//! # frame[12..14].copy_from_slice(&[0x08, 0x00]);
+//! # frame[14] = 0x45;
+//! # frame[16..18].copy_from_slice(&2_040u16.to_be_bytes());
+//! # frame[23] = 6;
+//! # frame[46] = 5 << 4;
+//! // `frame` holds 2,000 bytes of TCP payload over IPv4, and its header says how to cut it.
+//! let header = VirtioNetHeader {
+//!     flags: 1,
+//!     gso_type: 1,
+//!     segment_payload_bytes: 1_448,
+//!     checksum_start: 34,
+//!     checksum_offset: 16,
+//!     ..VirtioNetHeader::default()
+//! };
+//! let cut = Cut::of(header, &frame)?;
+//! let mut slot = [0; 1_514];
+//! let lengths: Vec<_> = (0..cut.segments())
+//!     .map(|index| cut.write(&frame, index, &mut slot))
+//!     .collect();
+//! assert_eq!(lengths, [Some(54 + 1_448), Some(54 + 552)]);
+//! # Ok::<(), taut_linux::segment::NotCut>(())
+//! ```
+
+mod headers;
+
+use std::fmt;
+
+use taut_path::Segmentation;
+
+use crate::checksum::{fold, sum};
+use crate::vnet_header::VirtioNetHeader;
+use headers::{Headers, Network, Transport};
+
+/// Why a super-packet is not cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NotCut {
+    /// It is no super-packet.
+    Plain,
+    /// The packet that is to be cut is inside another one, or behind headers that change with it.
+    Tunnel,
+    /// A kind of segmentation other than TCP over IPv4 or IPv6, or UDP datagrams of one size.
+    Kind,
+    /// The lengths in its headers are not those of the frame.
+    Malformed,
+}
+
+impl fmt::Display for NotCut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plain => "no super-packet",
+            Self::Tunnel => "a super-packet inside a tunnel",
+            Self::Kind => "an unknown kind of segmentation",
+            Self::Malformed => "a super-packet whose lengths do not agree",
+        })
+    }
+}
+
+impl std::error::Error for NotCut {}
+
+/// Bits of the TCP flags, in the byte behind the data offset.
+const TCP_FIN: u8 = 0x01;
+const TCP_PSH: u8 = 0x08;
+const TCP_CWR: u8 = 0x80;
+
+/// How one super-packet is cut: TCP or UDP, over IPv4 or IPv6, behind any VLAN tags.
+///
+/// A card's rules: lengths and checksums of each segment are its own, the identification of IPv4
+/// counts on from the first, and so do TCP's sequence numbers; FIN and PSH are said by the last
+/// segment only, CWR by the first only; options are in all of them; a UDP checksum of 0 is sent as
+/// all ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    headers: Headers,
+    /// Payload bytes of each segment but the last; not 0.
+    each_bytes: u16,
+    payload_bytes: u32,
+}
+
+impl Cut {
+    /// How to cut `frame` (without its virtio-net header), as `header` says.
+    ///
+    /// # Errors
+    /// [`NotCut`]: such a frame is sent whole if the device can carry it, or not at all.
+    pub fn of(header: VirtioNetHeader, frame: &[u8]) -> Result<Self, NotCut> {
+        if !header.is_segmented() {
+            return Err(NotCut::Plain);
+        }
+        if header.segment_payload_bytes == 0 {
+            return Err(NotCut::Malformed);
+        }
+        let headers = Headers::of(header, frame)?;
+        let payload = frame.len() - usize::from(headers.header_bytes);
+        Ok(Self {
+            headers,
+            each_bytes: header.segment_payload_bytes,
+            // An IP packet is shorter than 2^17 bytes.
+            payload_bytes: payload as u32,
+        })
+    }
+
+    /// Segments that it makes, at least 1.
+    pub const fn segments(&self) -> u32 {
+        let segments = self.payload_bytes.div_ceil(self.each_bytes as u32);
+        if segments == 0 { 1 } else { segments }
+    }
+
+    /// Length of the longest segment with all its headers, in bytes.
+    pub fn longest_bytes(&self) -> u32 {
+        let payload = self.payload_bytes.min(self.each_bytes.into());
+        u32::from(self.headers.header_bytes) + payload
+    }
+
+    /// The same for a packet of `taut-path`; `None` if it fits in one segment.
+    pub fn segmentation(&self) -> Option<Segmentation> {
+        if self.segments() == 1 {
+            return None;
+        }
+        Segmentation::new(self.headers.header_bytes, self.each_bytes)
+    }
+
+    /// Writes segment `index`, counted from 0, of `frame` to the start of `out`, with all checksums
+    /// finished, and answers its length. `None` if there is no such segment, `out` is too short or
+    /// `frame` is not the one that is to be cut; `out` may have changed then.
+    pub fn write(&self, frame: &[u8], index: u32, out: &mut [u8]) -> Option<usize> {
+        let header_bytes = usize::from(self.headers.header_bytes);
+        let (headers, payload) = frame.split_at_checked(header_bytes)?;
+        if payload.len() != self.payload_bytes as usize || index >= self.segments() {
+            return None;
+        }
+        let start = index as usize * usize::from(self.each_bytes);
+        let end = payload.len().min(start + usize::from(self.each_bytes));
+        let payload = &payload[start..end];
+        let segment = out.get_mut(..header_bytes + payload.len())?;
+        segment[..header_bytes].copy_from_slice(headers);
+        segment[header_bytes..].copy_from_slice(payload);
+        self.number(segment, index, start as u32);
+        self.finish(segment);
+        Some(segment.len())
+    }
+
+    /// What tells a segment from its siblings.
+    fn number(&self, segment: &mut [u8], index: u32, start: u32) {
+        let network = &mut segment[self.headers.network_at.into()..];
+        let network_bytes = network.len();
+        match self.headers.network {
+            Network::V4 => {
+                put(network, 2, network_bytes as u16);
+                let first = get(network, 4);
+                put(network, 4, first.wrapping_add(index as u16));
+            }
+            Network::V6 => put(network, 4, (network_bytes - headers::IPV6_BYTES) as u16),
+        }
+        let transport = &mut segment[self.headers.transport_at.into()..];
+        match self.headers.transport {
+            Transport::Tcp => {
+                let first = u32::from(get(transport, 4)) << 16 | u32::from(get(transport, 6));
+                let sequence = first.wrapping_add(start);
+                transport[4..8].copy_from_slice(&sequence.to_be_bytes());
+                if index > 0 {
+                    transport[13] &= !TCP_CWR;
+                }
+                if index + 1 < self.segments() {
+                    transport[13] &= !(TCP_FIN | TCP_PSH);
+                }
+            }
+            Transport::Udp => {
+                let bytes = transport.len() as u16;
+                put(transport, 4, bytes);
+            }
+        }
+    }
+
+    /// Both checksums, from nothing.
+    fn finish(&self, segment: &mut [u8]) {
+        let (network_at, transport_at) = (
+            usize::from(self.headers.network_at),
+            usize::from(self.headers.transport_at),
+        );
+        let (before, transport) = segment.split_at_mut(transport_at);
+        let network = &mut before[network_at..];
+        let addresses = match self.headers.network {
+            Network::V4 => {
+                put(network, 10, 0);
+                let checksum = !fold(sum(network));
+                put(network, 10, checksum);
+                &network[12..20]
+            }
+            Network::V6 => &network[8..40],
+        };
+        let protocol = self.headers.transport;
+        put(transport, protocol.checksum_offset().into(), 0);
+        let pseudo = sum(addresses) + u64::from(protocol.number()) + transport.len() as u64;
+        let checksum = match (!fold(pseudo + sum(transport)), protocol) {
+            // In UDP, 0 says that there is none (RFC 768).
+            (0, Transport::Udp) => u16::MAX,
+            (checksum, _) => checksum,
+        };
+        put(transport, protocol.checksum_offset().into(), checksum);
+    }
+}
+
+/// The number at `at`, which must be inside.
+fn get(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn put(bytes: &mut [u8], at: usize, value: u16) {
+    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests;

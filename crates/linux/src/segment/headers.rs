@@ -1,0 +1,164 @@
+//! Where the headers of a super-packet are.
+
+use super::NotCut;
+use crate::vnet_header::{Segments, VirtioNetHeader};
+
+/// The fixed header of IPv6.
+pub(super) const IPV6_BYTES: usize = 40;
+const IPV4_BYTES: usize = 20;
+const TCP_BYTES: usize = 20;
+const UDP_BYTES: usize = 8;
+
+const ETHERTYPE_IPV4: u16 = 0x0800;
+const ETHERTYPE_IPV6: u16 = 0x86dd;
+/// VLAN tags, of customers and of providers.
+const ETHERTYPES_VLAN: [u16; 2] = [0x8100, 0x88a8];
+
+/// Headers of IPv6 that stand before the transport's and are the same in each segment: hop-by-hop
+/// and destination options. A routing header changes what the checksum covers.
+const IPV6_OPTIONS: [u8; 2] = [0, 60];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Network {
+    V4,
+    V6,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Transport {
+    Tcp,
+    Udp,
+}
+
+impl Transport {
+    /// Its number in IP.
+    pub(super) const fn number(self) -> u8 {
+        match self {
+            Self::Tcp => 6,
+            Self::Udp => 17,
+        }
+    }
+
+    /// Where the checksum is in its header.
+    pub(super) const fn checksum_offset(self) -> u16 {
+        match self {
+            Self::Tcp => 16,
+            Self::Udp => 6,
+        }
+    }
+}
+
+/// The headers that each segment carries again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Headers {
+    pub(super) network: Network,
+    pub(super) transport: Transport,
+    /// Where both begin in the frame.
+    pub(super) network_at: u16,
+    pub(super) transport_at: u16,
+    /// Bytes of all headers together.
+    pub(super) header_bytes: u16,
+}
+
+impl Headers {
+    /// Those of `frame`, if they agree with what `header` says.
+    pub(super) fn of(header: VirtioNetHeader, frame: &[u8]) -> Result<Self, NotCut> {
+        let kind = header.segments().ok_or(NotCut::Kind)?;
+        let (ethertype, network_at) = network(frame).ok_or(NotCut::Malformed)?;
+        let packet = &frame[network_at..];
+        let (network, (protocol, network_bytes)) = match ethertype {
+            ETHERTYPE_IPV4 => (Network::V4, ipv4(packet)?),
+            ETHERTYPE_IPV6 => (Network::V6, ipv6(packet)?),
+            _ => return Err(NotCut::Tunnel),
+        };
+        let transport = match (kind, network, protocol) {
+            (Segments::TcpV4, Network::V4, 6) | (Segments::TcpV6, Network::V6, 6) => Transport::Tcp,
+            (Segments::Udp, _, 17) => Transport::Udp,
+            _ => return Err(NotCut::Tunnel),
+        };
+        let transport_at = network_at + network_bytes;
+        // Whose checksum is open is what is to be cut: further in, it is inside a tunnel.
+        if header.needs_checksum()
+            && (usize::from(header.checksum_start) != transport_at
+                || header.checksum_offset != transport.checksum_offset())
+        {
+            return Err(NotCut::Tunnel);
+        }
+        let segment = &frame[transport_at..];
+        let transport_bytes = match transport {
+            Transport::Tcp => tcp_bytes(segment).ok_or(NotCut::Malformed)?,
+            Transport::Udp => UDP_BYTES,
+        };
+        let header_bytes = transport_at + transport_bytes;
+        if segment.len() < transport_bytes || header_bytes > usize::from(u16::MAX) {
+            return Err(NotCut::Malformed);
+        }
+        Ok(Self {
+            network,
+            transport,
+            // All of these are less.
+            network_at: network_at as u16,
+            transport_at: transport_at as u16,
+            header_bytes: header_bytes as u16,
+        })
+    }
+}
+
+/// The type of the packet behind all VLAN tags, and where it begins.
+fn network(frame: &[u8]) -> Option<(u16, usize)> {
+    let mut at = 12;
+    loop {
+        let ethertype = u16_at(frame, at)?;
+        at += 2;
+        if !ETHERTYPES_VLAN.contains(&ethertype) {
+            return Some((ethertype, at));
+        }
+        at += 2;
+    }
+}
+
+/// The protocol inside and the length of the header.
+fn ipv4(packet: &[u8]) -> Result<(u8, usize), NotCut> {
+    let header = packet.get(..IPV4_BYTES).ok_or(NotCut::Malformed)?;
+    let header_bytes = usize::from(header[0] & 0xf) * 4;
+    let total_bytes = usize::from(u16_at(packet, 2).unwrap_or(0));
+    let is_sound = header[0] >> 4 == 4
+        && (IPV4_BYTES..=packet.len()).contains(&header_bytes)
+        && total_bytes == packet.len();
+    // A fragment is a piece of a datagram already.
+    let is_fragment = u16_at(packet, 6).unwrap_or(0) & 0x3fff != 0;
+    if !is_sound || is_fragment {
+        return Err(NotCut::Malformed);
+    }
+    Ok((header[9], header_bytes))
+}
+
+fn ipv6(packet: &[u8]) -> Result<(u8, usize), NotCut> {
+    let header = packet.get(..IPV6_BYTES).ok_or(NotCut::Malformed)?;
+    let payload_bytes = usize::from(u16_at(packet, 4).unwrap_or(0));
+    if header[0] >> 4 != 6 || payload_bytes != packet.len() - IPV6_BYTES {
+        return Err(NotCut::Malformed);
+    }
+    let (mut next, mut at) = (header[6], IPV6_BYTES);
+    while IPV6_OPTIONS.contains(&next) {
+        let option = packet.get(at..at + 2).ok_or(NotCut::Malformed)?;
+        next = option[0];
+        at += (usize::from(option[1]) + 1) * 8;
+    }
+    if at > packet.len() {
+        return Err(NotCut::Malformed);
+    }
+    Ok((next, at))
+}
+
+fn tcp_bytes(segment: &[u8]) -> Option<usize> {
+    let bytes = usize::from(*segment.get(12)? >> 4) * 4;
+    (TCP_BYTES..=segment.len())
+        .contains(&bytes)
+        .then_some(bytes)
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    let pair = bytes.get(at..at + 2)?;
+    Some(u16::from_be_bytes([pair[0], pair[1]]))
+}

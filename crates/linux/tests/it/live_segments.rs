@@ -1,0 +1,284 @@
+//! Super-packets: cut by the kernel and by us, bit for bit the same.
+
+use std::os::fd::AsFd;
+
+use taut_linux::af_packet::PacketSender;
+use taut_linux::segment::Cut;
+use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, link, poll, sched};
+
+use crate::common::{PATIENCE, allowed};
+
+/// A super-packet: its virtio-net header, and the frame with sums of pseudo headers in place of
+/// checksums, as the kernel leaves it.
+struct SuperPacket {
+    header: VirtioNetHeader,
+    frame: Vec<u8>,
+}
+
+struct Shape {
+    is_v6: bool,
+    is_udp: bool,
+    tags: usize,
+    /// Bytes of options, in IPv4 or of an IPv6 header.
+    network_options: usize,
+    tcp_options: usize,
+    flags: u8,
+    each_bytes: u16,
+    payload_bytes: usize,
+}
+
+/// TCP over IPv4, with all that only the first or only the last segment says.
+const PLAIN: Shape = Shape {
+    is_v6: false,
+    is_udp: false,
+    tags: 0,
+    network_options: 0,
+    tcp_options: 0,
+    flags: 0x99,
+    each_bytes: 1400,
+    payload_bytes: 20_000,
+};
+
+fn checksum_of_pseudo_header(addresses: &[u8], protocol: u8, bytes: usize) -> u16 {
+    let words = addresses.chunks(2);
+    let mut sum: u64 = words
+        .map(|word| u64::from(word[0]) << 8 | u64::from(word[1]))
+        .sum::<u64>()
+        + u64::from(protocol)
+        + bytes as u64;
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+fn super_packet(shape: &Shape) -> SuperPacket {
+    let mut frame = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8];
+    for tag in 0..shape.tags {
+        frame.extend([0x81, 0x00, 0x60, 0x10 + tag as u8]);
+    }
+    let (protocol, transport) = match shape.is_udp {
+        true => (17, 8),
+        false => (6, 20 + shape.tcp_options),
+    };
+    let inside = transport + shape.payload_bytes;
+    let addresses;
+    if shape.is_v6 {
+        frame.extend([0x86, 0xdd, 0x60, 0x0a, 0xbc, 0xde]);
+        frame.extend(((inside + shape.network_options) as u16).to_be_bytes());
+        frame.extend([
+            if shape.network_options > 0 {
+                60
+            } else {
+                protocol
+            },
+            64,
+        ]);
+        addresses = (1..=32).map(|at| at | 0x20).collect::<Vec<u8>>();
+        frame.extend(&addresses);
+        if shape.network_options > 0 {
+            frame.extend([protocol, shape.network_options as u8 / 8 - 1, 1]);
+            frame.extend([shape.network_options as u8 - 4]);
+            frame.extend(vec![0; shape.network_options - 4]);
+        }
+    } else {
+        let words = (20 + shape.network_options) / 4;
+        frame.extend([0x08, 0x00, 0x40 | words as u8, 0x02]);
+        frame.extend(((words * 4 + inside) as u16).to_be_bytes());
+        frame.extend([0xff, 0xfe, 0x40, 0, 64, protocol, 0, 0]);
+        addresses = vec![10, 1, 2, 3, 10, 1, 2, 4];
+        frame.extend(&addresses);
+        frame.extend(vec![1; shape.network_options]);
+    }
+    let start = frame.len();
+    frame.extend([0x30, 0x39, 0x00, 0x50]);
+    if shape.is_udp {
+        frame.extend((inside as u16).to_be_bytes());
+    } else {
+        frame.extend([0xff, 0xff, 0xf0, 0, 1, 2, 3, 4]);
+        frame.extend([(transport as u8 / 4) << 4, shape.flags, 0x12, 0x34]);
+    }
+    frame.extend(checksum_of_pseudo_header(&addresses, protocol, inside).to_be_bytes());
+    if !shape.is_udp {
+        frame.extend([0, 9]);
+        frame.extend(vec![1; shape.tcp_options]);
+    }
+    frame.extend((0..shape.payload_bytes).map(|at| (at * 7 + at / 256) as u8));
+    let header = VirtioNetHeader {
+        flags: 1,
+        gso_type: match (shape.is_udp, shape.is_v6) {
+            (true, _) => 5,
+            (false, false) => 0x81,
+            (false, true) => 0x84,
+        },
+        header_bytes: (start + transport) as u16,
+        segment_payload_bytes: shape.each_bytes,
+        checksum_start: start as u16,
+        checksum_offset: if shape.is_udp { 6 } else { 16 },
+    };
+    SuperPacket { header, frame }
+}
+
+/// What the kernel makes of it for a device that offloads nothing.
+fn cut_by_kernel(ns: &NetNs, tap: &Tap, packet: &SuperPacket, segments: usize) -> Vec<Vec<u8>> {
+    let sender = PacketSender::open(ns, tap.name()).expect("sender");
+    let bytes = [&packet.header.to_bytes()[..], &packet.frame].concat();
+    sender.send(&bytes).expect("the kernel takes it");
+    let mut buffer = vec![0; tap.read_limit_bytes()];
+    let mut cut = Vec::new();
+    let patience_ns = sched::monotonic_ns() + PATIENCE.as_nanos() as u64;
+    while cut.len() < segments {
+        let ready = poll::wait(&[tap.as_fd()], Some(patience_ns)).expect("poll");
+        assert!(ready.any(), "{} of {segments} segments came", cut.len());
+        while let Some(bytes) = tap.read(&mut buffer).expect("reads") {
+            let (header, frame) = VirtioNetHeader::split(&buffer[..bytes]).expect("header");
+            assert!(!header.needs_checksum() && !header.is_segmented());
+            // The kernel may say something of its own, to other addresses.
+            if frame[..12] == packet.frame[..12] {
+                cut.push(frame.to_vec());
+            }
+        }
+    }
+    cut
+}
+
+#[test]
+fn the_kernel_cuts_a_super_packet_into_the_same_segments() {
+    if !allowed() {
+        return;
+    }
+    let ns = NetNs::new().expect("namespace");
+    let config = TapConfig {
+        checksum_offload: false,
+        tx_queue_packets: 10_000,
+        ..TapConfig::default()
+    };
+    let tap = Tap::open(&ns, "tap0", config).expect("tap");
+    link::set_up(&ns, "tap0").expect("up");
+    let shapes = [
+        ("TCP over IPv4", PLAIN),
+        (
+            "with options",
+            Shape {
+                network_options: 8,
+                tcp_options: 12,
+                ..PLAIN
+            },
+        ),
+        (
+            "no more than a segment and a byte",
+            Shape {
+                payload_bytes: 1401,
+                ..PLAIN
+            },
+        ),
+        (
+            "odd lengths",
+            Shape {
+                each_bytes: 777,
+                payload_bytes: 5_555,
+                ..PLAIN
+            },
+        ),
+        (
+            "64 KB",
+            Shape {
+                payload_bytes: 65_495,
+                ..PLAIN
+            },
+        ),
+        ("with a VLAN tag", Shape { tags: 1, ..PLAIN }),
+        ("with two VLAN tags", Shape { tags: 2, ..PLAIN }),
+        (
+            "without flags",
+            Shape {
+                flags: 0x10,
+                ..PLAIN
+            },
+        ),
+        (
+            "TCP over IPv6",
+            Shape {
+                is_v6: true,
+                ..PLAIN
+            },
+        ),
+        (
+            "with an option header",
+            Shape {
+                is_v6: true,
+                network_options: 16,
+                tcp_options: 12,
+                ..PLAIN
+            },
+        ),
+        (
+            "UDP over IPv4",
+            Shape {
+                is_udp: true,
+                each_bytes: 1200,
+                ..PLAIN
+            },
+        ),
+        (
+            "UDP over IPv6",
+            Shape {
+                is_udp: true,
+                is_v6: true,
+                each_bytes: 1200,
+                ..PLAIN
+            },
+        ),
+        (
+            "UDP with a VLAN tag",
+            Shape {
+                is_udp: true,
+                tags: 1,
+                each_bytes: 1001,
+                ..PLAIN
+            },
+        ),
+    ];
+    for (name, shape) in shapes {
+        let packet = super_packet(&shape);
+        let cut = Cut::of(packet.header, &packet.frame).expect(name);
+        let by_kernel = cut_by_kernel(&ns, &tap, &packet, cut.segments() as usize);
+        let mut slot = vec![0; 2048];
+        for (index, segment) in by_kernel.iter().enumerate() {
+            let bytes = cut
+                .write(&packet.frame, index as u32, &mut slot)
+                .expect(name);
+            assert!(slot[..bytes] == **segment, "{name}: segment {index}");
+        }
+    }
+}
+
+/// A payload for which the checksum of UDP is 0, which would say that there is none.
+#[test]
+fn the_kernel_writes_all_ones_for_a_udp_checksum_of_0_too() {
+    if !allowed() {
+        return;
+    }
+    let ns = NetNs::new().expect("namespace");
+    let config = TapConfig {
+        checksum_offload: false,
+        ..TapConfig::default()
+    };
+    let tap = Tap::open(&ns, "tap0", config).expect("tap");
+    link::set_up(&ns, "tap0").expect("up");
+    let mut packet = super_packet(&Shape {
+        is_udp: true,
+        each_bytes: 100,
+        payload_bytes: 150,
+        ..PLAIN
+    });
+    let mut slot = [0; 256];
+    let cut = Cut::of(packet.header, &packet.frame).expect("cuts");
+    packet.frame[42..44].fill(0);
+    cut.write(&packet.frame, 0, &mut slot).expect("fits");
+    packet.frame[42..44].copy_from_slice(&slot[40..42]);
+    let by_kernel = cut_by_kernel(&ns, &tap, &packet, 2);
+    cut.write(&packet.frame, 0, &mut slot).expect("fits");
+    assert_eq!(by_kernel[0][40..42], [0xff, 0xff]);
+    assert_eq!(slot[..142], by_kernel[0]);
+}
