@@ -8,6 +8,7 @@ mod codel_state;
 mod fifo;
 mod fq_codel;
 mod pfifo_fast;
+mod shaped;
 mod table;
 mod tokens;
 
@@ -21,6 +22,7 @@ pub use codel_state::CodelConfig;
 pub use fifo::Fifo;
 pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use pfifo_fast::{BandLimit, PfifoFast};
+pub use shaped::Shaped;
 pub use table::{DISCIPLINES, Discipline, ParseQdiscError, by_name, marks, spelled_out};
 
 use tokens::Range;
