@@ -13,6 +13,8 @@ mod frame_pool;
 mod frames;
 pub mod interrupt;
 pub mod link;
+#[cfg(all(test, loom))]
+mod models;
 mod netns;
 pub mod observe;
 pub mod poll;

@@ -112,15 +112,18 @@ impl<K: Kernel> AfXdpCompletions<K> {
         }
         self.renewing = false;
         self.give_up();
-        let (tx, completion) = self.opener.open()?;
-        self.common
-            .counters
-            .reopened
-            .fetch_add(1, Ordering::Relaxed);
+        let ends = self.opener.open()?;
+        self.begin(ends);
+        Ok(())
+    }
+
+    /// Goes on with a new socket.
+    pub(super) fn begin(&mut self, (tx, completion): Ends<K>) {
+        let reopened = &self.common.counters.reopened;
+        reopened.fetch_add(1, Ordering::Relaxed);
         self.is_zero_copy = completion.line.kernel.is_zero_copy();
         self.end = Some(completion);
         self.giver.give(tx);
-        Ok(())
     }
 
     /// Takes everything out of the socket and lets go of it.

@@ -18,13 +18,17 @@
 mod bind;
 mod completions;
 mod config;
-mod handover;
+pub(crate) mod handover;
 mod line;
+#[cfg(all(test, not(loom)))]
+mod mock;
 mod open;
 mod opener;
 mod program;
 mod receiver;
 mod socket;
+#[cfg(all(test, not(loom)))]
+mod tests;
 mod tx;
 mod umem;
 

@@ -11,6 +11,9 @@ const PROOF_DOORBELLS: u32 = 8;
 const DOUBT_PACKETS: u32 = 1_000;
 /// The fewest doorbells of those: a few huge bursts may each have been let through.
 const DOUBT_DOORBELLS: u32 = 16;
+/// So many times as many of both where completions were found true before: a consumer on a
+/// processor of its own often catches up before the doorbell returns.
+const DOUBT_AFTER_PROOF: u32 = 16;
 
 /// What completions mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
@@ -99,7 +102,13 @@ impl TruthJudge {
         }
         self.finished_packets = self.finished_packets.saturating_add(taken);
         self.finished_doorbells = self.finished_doorbells.saturating_add(1);
-        if self.finished_packets >= DOUBT_PACKETS && self.finished_doorbells >= DOUBT_DOORBELLS {
+        let factor = match self.truth {
+            Truth::True => DOUBT_AFTER_PROOF,
+            _ => 1,
+        };
+        if self.finished_packets >= DOUBT_PACKETS * factor
+            && self.finished_doorbells >= DOUBT_DOORBELLS * factor
+        {
             self.truth = Truth::False;
         }
     }

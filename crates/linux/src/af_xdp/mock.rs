@@ -1,0 +1,199 @@
+//! The other side of a socket, played by a test.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::completions::{Ends, Opener};
+use super::line::{Kernel, ends};
+use crate::shared_ring::Memory;
+use crate::sys::xdp_ring::Descriptor;
+
+/// A ring in plain memory.
+#[derive(Debug)]
+pub(super) struct MockRing<E> {
+    producer: AtomicU32,
+    consumer: AtomicU32,
+    flags: AtomicU32,
+    entries: Box<[Mutex<E>]>,
+}
+
+impl<E: Copy + Default> MockRing<E> {
+    /// A ring whose positions stand at `at`.
+    pub(super) fn new(slots: u32, at: u32) -> Self {
+        Self {
+            producer: AtomicU32::new(at),
+            consumer: AtomicU32::new(at),
+            flags: AtomicU32::new(0),
+            entries: (0..slots).map(|_| Mutex::default()).collect(),
+        }
+    }
+}
+
+impl<E: Copy> Memory for MockRing<E> {
+    type Word = AtomicU32;
+    type Entry = E;
+
+    fn producer(&self) -> &AtomicU32 {
+        &self.producer
+    }
+
+    fn consumer(&self) -> &AtomicU32 {
+        &self.consumer
+    }
+
+    fn flags(&self) -> &AtomicU32 {
+        &self.flags
+    }
+
+    fn slots(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
+    fn read(&self, position: u32) -> E {
+        *self.entries[position as usize % self.entries.len()]
+            .lock()
+            .expect("whole")
+    }
+
+    fn write(&self, position: u32, entry: E) {
+        *self.entries[position as usize % self.entries.len()]
+            .lock()
+            .expect("whole") = entry;
+    }
+}
+
+/// What a socket is to a test. A clone is the same socket.
+#[derive(Debug, Clone)]
+pub(super) struct MockSocket(Arc<State>);
+
+#[derive(Debug)]
+struct State {
+    tx: Arc<MockRing<Descriptor>>,
+    completion: Arc<MockRing<u64>>,
+    is_zero_copy: AtomicBool,
+    /// Frames that each doorbell moves, and what it says then.
+    moves: AtomicU32,
+    says: Mutex<Option<i32>>,
+    doorbells: AtomicU32,
+    in_device: Mutex<Vec<Descriptor>>,
+}
+
+impl MockSocket {
+    /// A socket whose doorbell moves everything, with positions near `at`.
+    pub(super) fn new(slots: u32, at: u32) -> Self {
+        Self(Arc::new(State {
+            tx: Arc::new(MockRing::new(slots, at)),
+            completion: Arc::new(MockRing::new(slots, at)),
+            is_zero_copy: AtomicBool::new(false),
+            moves: AtomicU32::new(u32::MAX),
+            says: Mutex::new(None),
+            doorbells: AtomicU32::new(0),
+            in_device: Mutex::default(),
+        }))
+    }
+
+    pub(super) fn zero_copy(self) -> Self {
+        self.0.is_zero_copy.store(true, Ordering::Relaxed);
+        self
+    }
+
+    /// Each doorbell moves so many frames at most, and then says `code`, or nothing.
+    pub(super) fn doorbell(&self, moves: u32, code: Option<i32>) {
+        self.0.moves.store(moves, Ordering::Relaxed);
+        *self.0.says.lock().expect("whole") = code;
+    }
+
+    pub(super) fn doorbells(&self) -> u32 {
+        self.0.doorbells.load(Ordering::Relaxed)
+    }
+
+    /// Whether the driver sleeps until the doorbell is rung.
+    pub(super) fn sleeps(&self, sleeps: bool) {
+        let flags = if sleeps {
+            libc::XDP_RING_NEED_WAKEUP
+        } else {
+            0
+        };
+        self.0.tx.flags.store(flags, Ordering::Relaxed);
+    }
+
+    /// The device takes up to `frames` of what was published.
+    pub(super) fn take(&self, frames: u32) {
+        let State { tx, in_device, .. } = &*self.0;
+        let consumer = tx.consumer.load(Ordering::Relaxed);
+        let there = tx.producer.load(Ordering::Acquire).wrapping_sub(consumer);
+        let frames = frames.min(there);
+        let mut in_device = in_device.lock().expect("whole");
+        in_device.extend((0..frames).map(|number| tx.read(consumer.wrapping_add(number))));
+        let consumer = consumer.wrapping_add(frames);
+        tx.consumer.store(consumer, Ordering::Release);
+    }
+
+    /// What the device took and has not finished.
+    pub(super) fn in_device(&self) -> Vec<Descriptor> {
+        self.0.in_device.lock().expect("whole").clone()
+    }
+
+    /// The device finishes the frame at `position` of those that it took; `false` if there is none.
+    pub(super) fn finish(&self, position: usize) -> bool {
+        let mut in_device = self.0.in_device.lock().expect("whole");
+        if position >= in_device.len() {
+            return false;
+        }
+        let descriptor = in_device.remove(position);
+        drop(in_device);
+        self.complete(descriptor.address);
+        true
+    }
+
+    /// The device says that it is done with an address, whether it had it or not.
+    pub(super) fn complete(&self, address: u64) {
+        let ring = &self.0.completion;
+        let at = ring.producer.load(Ordering::Relaxed);
+        ring.write(at, address);
+        ring.producer.store(at.wrapping_add(1), Ordering::Release);
+    }
+
+    fn ends(&self) -> Ends<Self> {
+        ends(self.clone(), self.0.tx.clone(), self.0.completion.clone())
+    }
+}
+
+impl Kernel for MockSocket {
+    type Tx = Arc<MockRing<Descriptor>>;
+    type Completion = Arc<MockRing<u64>>;
+
+    fn wake(&self) -> io::Result<()> {
+        self.0.doorbells.fetch_add(1, Ordering::Relaxed);
+        self.take(self.0.moves.load(Ordering::Relaxed));
+        match *self.0.says.lock().expect("whole") {
+            Some(code) => Err(io::Error::from_raw_os_error(code)),
+            None => Ok(()),
+        }
+    }
+
+    fn is_zero_copy(&self) -> bool {
+        self.0.is_zero_copy.load(Ordering::Relaxed)
+    }
+}
+
+/// Makes the sockets that a test has prepared, one after the other; then there is no device.
+#[derive(Debug)]
+pub(super) struct MockOpener(pub(super) Arc<Mutex<Vec<MockSocket>>>);
+
+impl Opener<MockSocket> for MockOpener {
+    fn ask(&mut self) {}
+
+    fn has_left(&self) -> bool {
+        true
+    }
+
+    fn open(&mut self) -> io::Result<Ends<MockSocket>> {
+        let mut prepared = self.0.lock().expect("whole");
+        if prepared.is_empty() {
+            return Err(io::Error::from_raw_os_error(libc::ENODEV));
+        }
+        Ok(prepared.remove(0).ends())
+    }
+}

@@ -1,0 +1,399 @@
+//! The driver beside a kernel that the test plays.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use taut_path::driver::Truth;
+use taut_path::{AnyLimit, Completions, Packet, Queue, Stop, TxRing, in_flight};
+
+use super::completions::{AfXdpCompletions, Opener};
+use super::handover::handover;
+use super::line::Common;
+use super::mock::{MockOpener, MockSocket};
+use super::tx::AfXdpTx;
+use super::umem::UmemFrames;
+use crate::frames::Frames;
+
+const SLOTS: u32 = 8;
+const FRAMES: u32 = 32;
+
+type Tx = AfXdpTx<MockSocket>;
+type Done = AfXdpCompletions<MockSocket>;
+
+/// A driver over the first of `sockets`; a renewal takes the next.
+fn driver(sockets: &[MockSocket]) -> (Tx, Done, UmemFrames) {
+    let frames = UmemFrames::new(FRAMES, 2048, 0).expect("allocates");
+    let common = Arc::new(Common::new("mock0"));
+    let mut opener = MockOpener(Arc::new(Mutex::new(sockets.to_vec())));
+    let (tx, completion) = opener.open().expect("prepared");
+    let (in_sender, in_completer) = in_flight::split(FRAMES);
+    let (giver, taker) = handover();
+    let limits = (SLOTS, 1514);
+    let tx = AfXdpTx::new(
+        common.clone(),
+        frames.clone(),
+        in_sender,
+        limits,
+        (tx, taker),
+    );
+    let end = (completion, giver);
+    let opener = Box::new(opener);
+    let done = AfXdpCompletions::new(common, frames.clone(), in_completer, SLOTS, end, opener);
+    (tx, done, frames)
+}
+
+fn packet(frames: &UmemFrames) -> Packet {
+    frames.packet(&[7; 60]).expect("a frame is free")
+}
+
+/// Reaps everything, gives the frames back, and says how many there were.
+fn reap(done: &mut Done, frames: &UmemFrames) -> u32 {
+    let mut packets = 0;
+    let mut freed = |packet: Packet| {
+        frames.give_back(packet.into_frame()).expect("was taken");
+        packets += 1;
+    };
+    while done.reap(0, 3, &mut freed).expect("reaps") {}
+    packets
+}
+
+fn submit(tx: &mut Tx, frames: &UmemFrames, packets: u32) {
+    for _ in 0..packets {
+        tx.submit(packet(frames), 0).expect("has room");
+    }
+}
+
+#[test]
+fn what_the_kernel_took_and_finished_comes_back() {
+    let socket = MockSocket::new(SLOTS, 0);
+    let (mut tx, mut done, frames) = driver(&[socket.clone()]);
+    submit(&mut tx, &frames, 8);
+    assert_eq!((tx.slots_free(), done.slots_free()), (0, 0));
+    assert!(
+        socket.in_device().is_empty(),
+        "nothing is seen before the doorbell"
+    );
+    tx.kick(0).expect("rings");
+    assert_eq!(socket.in_device().len(), 8);
+    assert_eq!(socket.in_device()[3].length_bytes, 60);
+    // In another order.
+    for position in [3, 0, 5] {
+        assert!(socket.finish(position));
+    }
+    assert_eq!(reap(&mut done, &frames), 3);
+    assert_eq!(
+        (tx.slots_free(), done.in_ring().map(|ring| ring.packets)),
+        (3, Some(5))
+    );
+}
+
+#[test]
+fn positions_wrap() {
+    let socket = MockSocket::new(SLOTS, u32::MAX - 5);
+    let (mut tx, mut done, frames) = driver(&[socket.clone()]);
+    for _ in 0..100 {
+        submit(&mut tx, &frames, 5);
+        tx.kick(0).expect("rings");
+        while socket.finish(0) {}
+        assert_eq!(reap(&mut done, &frames), 5);
+    }
+    assert_eq!(frames.free_frames(), FRAMES);
+}
+
+#[test]
+fn what_one_call_does_not_move_the_next_one_does() {
+    let socket = MockSocket::new(SLOTS, 0);
+    socket.doorbell(3, Some(libc::EAGAIN));
+    let (mut tx, done, frames) = driver(&[socket.clone()]);
+    submit(&mut tx, &frames, 8);
+    tx.kick(0).expect("EAGAIN only says that there is more");
+    assert_eq!((socket.in_device().len(), socket.doorbells()), (8, 3));
+    assert_eq!(done.counters().send_buffer_full, 0);
+}
+
+#[test]
+fn what_is_not_taken_is_no_error_and_the_completer_rings_again() {
+    let codes = [
+        (libc::EAGAIN, [1, 0, 0]),
+        (libc::EBUSY, [0, 1, 0]),
+        (libc::ENOBUFS, [0, 0, 1]),
+    ];
+    for (code, counted) in codes {
+        let socket = MockSocket::new(SLOTS, 0);
+        socket.doorbell(0, Some(code));
+        let (mut tx, mut done, frames) = driver(&[socket.clone()]);
+        submit(&mut tx, &frames, 8);
+        tx.kick(0).expect("back-pressure");
+        let counters = done.counters();
+        let found = [
+            counters.send_buffer_full,
+            counters.busy,
+            counters.no_buffers,
+        ];
+        assert_eq!(found, counted);
+        socket.doorbell(u32::MAX, None);
+        // The ring is full, and nobody has anything more to send.
+        assert_eq!(reap(&mut done, &frames), 0);
+        assert_eq!(socket.in_device().len(), 8, "rung again");
+    }
+}
+
+#[test]
+fn a_doorbell_that_fails_says_which_call_on_what() {
+    let socket = MockSocket::new(SLOTS, 0);
+    socket.doorbell(0, Some(libc::ENETDOWN));
+    let (mut tx, mut done, frames) = driver(&[socket.clone()]);
+    submit(&mut tx, &frames, 1);
+    let error = tx.kick(0).expect_err("is down").to_string();
+    assert!(
+        error.starts_with("sendto mock0: Network is down"),
+        "{error}"
+    );
+    assert!(done.reap(0, 1, &mut |_| ()).is_err(), "it tries too");
+    // Up again: nothing was lost.
+    socket.doorbell(u32::MAX, None);
+    tx.kick(0).expect("rings");
+    assert_eq!(socket.in_device().len(), 1);
+}
+
+#[test]
+fn zero_copy_is_rung_only_when_it_sleeps() {
+    let socket = MockSocket::new(SLOTS, 0).zero_copy();
+    let (mut tx, mut done, frames) = driver(&[socket.clone()]);
+    assert_eq!(done.mode(), "zero-copy");
+    submit(&mut tx, &frames, 4);
+    tx.kick(0).expect("is awake");
+    assert_eq!((socket.doorbells(), socket.in_device().len()), (0, 0));
+    socket.take(2);
+    // It falls asleep with two left; the completion half finds that.
+    socket.sleeps(true);
+    assert_eq!(reap(&mut done, &frames), 0);
+    assert_eq!((socket.doorbells(), socket.in_device().len()), (1, 4));
+    assert_eq!(reap(&mut done, &frames), 0);
+    assert_eq!(socket.doorbells(), 1, "nothing is left to take");
+}
+
+#[test]
+fn a_completion_twice_or_of_a_frame_that_was_not_sent_is_counted() {
+    let socket = MockSocket::new(SLOTS, 0);
+    let (mut tx, mut done, frames) = driver(&[socket.clone()]);
+    submit(&mut tx, &frames, 1);
+    tx.kick(0).expect("rings");
+    let address = socket.in_device()[0].address;
+    for address in [address, address, 9 * 2048, 1 << 40, u64::MAX] {
+        socket.complete(address);
+    }
+    assert_eq!(reap(&mut done, &frames), 1);
+    assert_eq!(done.counters().unknown_completions, 4);
+    assert_eq!(frames.free_frames(), FRAMES);
+}
+
+#[test]
+fn a_packet_that_no_device_takes_is_given_back() {
+    let (mut tx, done, frames) = driver(&[MockSocket::new(SLOTS, 0)]);
+    let short = frames.packet(&[0; 13]).expect("free");
+    let long = frames.packet(&[0; 1515]).expect("free");
+    for packet in [short, long] {
+        let packet = tx.submit(packet, 0).expect_err("no frame of this device");
+        frames.give_back(packet.into_frame()).expect("is ours");
+    }
+    // A second handle of a frame that the kernel has.
+    let sent = packet(&frames);
+    let forged = Packet::new(taut_path::Frame::new(sent.frame().index()), 60);
+    tx.submit(sent, 0).expect("has room");
+    assert!(tx.submit(forged, 0).is_err());
+    assert_eq!(done.in_ring().map(|ring| ring.packets), Some(1));
+}
+
+#[test]
+fn lost_completions_end_with_a_new_socket_and_every_frame_is_back() {
+    let (first, second) = (MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 77));
+    let (tx, done, mut frames) = driver(&[first.clone(), second.clone()]);
+    let mut queue = Queue::builder(tx, done)
+        .limit(AnyLimit::off())
+        .build(0)
+        .expect("builds");
+    for _ in 0..8 {
+        queue.enqueue(packet(&frames), 0, &mut frames);
+    }
+    assert!(matches!(queue.run(0, &mut frames), Stop::RingFull));
+    first.finish(0);
+    let old = first.in_device()[0].address;
+    // Nothing more comes for longer than the threshold of a second.
+    let later_ns = Duration::from_millis(2_500).as_nanos() as u64;
+    let completed = queue.complete(0, &mut frames).expect("one is complete");
+    assert_eq!(completed.done.packets, 1);
+    let completed = queue.complete(later_ns, &mut frames).expect("nothing");
+    let stalled = completed.stalled.expect("is told");
+    assert!(stalled.age_ns >= 2_000_000_000);
+
+    queue.reset(later_ns);
+    let (tx, done) = queue.device_mut();
+    done.ask_reopen();
+    assert_eq!(tx.slots_free(), 0, "lets go");
+    done.renew().expect("prepared");
+    let completed = queue.complete(later_ns, &mut frames).expect("hands back");
+    assert_eq!((completed.late_packets, completed.done.packets), (7, 0));
+    assert_eq!(frames.free_frames(), FRAMES);
+    let counters = queue.device().1.counters();
+    assert_eq!((counters.lost_packets, counters.reopened), (7, 1));
+
+    // The old socket says that it is done after all, and nobody listens; the new one sends.
+    first.complete(old);
+    queue.enqueue(packet(&frames), later_ns, &mut frames);
+    let _ = queue.run(later_ns, &mut frames);
+    assert_eq!(second.in_device().len(), 1);
+    second.finish(0);
+    let completed = queue.complete(later_ns, &mut frames).expect("completes");
+    assert_eq!(completed.done.packets, 1);
+    assert_eq!(frames.free_frames(), FRAMES);
+}
+
+#[test]
+fn a_device_that_is_gone_may_come_back() {
+    let (first, second) = (MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 0));
+    let (mut tx, mut done, frames) = driver(&[first]);
+    submit(&mut tx, &frames, 2);
+    done.ask_reopen();
+    assert_eq!(tx.slots_free(), 0);
+    assert!(done.renew().is_err(), "there is no device");
+    assert_eq!(reap(&mut done, &frames), 2);
+    tx.kick(0).expect("has nothing to ring");
+    assert_eq!(
+        (tx.slots_free(), tx.is_open(), frames.free_frames()),
+        (0, false, FRAMES)
+    );
+    // Asked again when there is one.
+    let mut later = MockOpener(Arc::new(Mutex::new(vec![second.clone()])));
+    done.begin(later.open().expect("prepared"));
+    assert_eq!(tx.slots_free(), SLOTS);
+    submit(&mut tx, &frames, 1);
+    tx.kick(0).expect("rings");
+    assert_eq!(second.in_device().len(), 1);
+}
+
+#[test]
+fn a_socket_is_renewed_while_the_sender_is_on_another_thread() {
+    const RENEWALS: usize = 200;
+    let sockets: Vec<_> = (0..=RENEWALS).map(|_| MockSocket::new(SLOTS, 0)).collect();
+    let (mut tx, mut done, frames) = driver(&sockets);
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                if tx.slots_free() > 0
+                    && let Ok(packet) = frames.packet(&[1; 60])
+                {
+                    tx.submit(packet, 0).expect("has room");
+                    tx.kick(0).expect("rings");
+                }
+                std::thread::yield_now();
+            }
+        });
+        for renewed in 1..=RENEWALS {
+            done.ask_reopen();
+            while done.counters().reopened < renewed as u64 {
+                sockets[renewed - 1].finish(0);
+                reap(&mut done, &frames);
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    // What the last socket has is lost with it.
+    done.ask_reopen();
+    tx.slots_free();
+    assert!(done.renew().is_err());
+    reap(&mut done, &frames);
+    assert_eq!(frames.free_frames(), FRAMES);
+    assert_eq!(done.counters().unknown_completions, 0);
+}
+
+#[test]
+fn a_device_that_finishes_at_once_is_found_out() {
+    let socket = MockSocket::new(SLOTS, 0);
+    let (mut tx, mut done, frames) = driver(&[socket.clone()]);
+    for _ in 0..200 {
+        submit(&mut tx, &frames, 8);
+        tx.kick(0).expect("rings");
+        while socket.finish(0) {}
+        assert_eq!(reap(&mut done, &frames), 8);
+    }
+    // The mock finishes after the doorbell: it held something each time.
+    assert_eq!(tx.truth(), Truth::True);
+    assert!(done.completions_are_true());
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Submit,
+    Kick,
+    Take(u32),
+    Finish(usize),
+    Again(u64),
+    Reap,
+    Renew,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => Just(Step::Submit),
+        3 => Just(Step::Kick),
+        2 => (0_u32..4).prop_map(Step::Take),
+        5 => (0_usize..8).prop_map(Step::Finish),
+        1 => (0_u64..70_000).prop_map(Step::Again),
+        3 => Just(Step::Reap),
+        1 => Just(Step::Renew),
+    ]
+}
+
+proptest! {
+    /// Whatever the kernel does, no frame is lost and none is used twice.
+    #[test]
+    fn frames_are_conserved(
+        steps in prop::collection::vec(step(), 1..300),
+        at in prop_oneof![Just(0_u32), Just(u32::MAX - 3), any::<u32>()],
+        doorbell_moves in 0_u32..5,
+    ) {
+        let sockets: Vec<_> = (0..301).map(|_| MockSocket::new(SLOTS, at)).collect();
+        for socket in &sockets {
+            socket.doorbell(doorbell_moves, Some(libc::EAGAIN));
+        }
+        let (mut tx, mut done, frames) = driver(&sockets);
+        let mut epoch = 0;
+        let (mut submitted, mut back) = (0, 0);
+        for step in steps {
+            let socket = &sockets[epoch];
+            match step {
+                Step::Submit if tx.slots_free() > 0 => {
+                    submit(&mut tx, &frames, 1);
+                    submitted += 1;
+                }
+                Step::Submit => {}
+                Step::Kick => tx.kick(0).expect("back-pressure at most"),
+                Step::Take(frames) => socket.take(frames),
+                Step::Finish(position) => drop(socket.finish(position)),
+                // Only as many as a ring can hold: a kernel keeps to that.
+                Step::Again(address) => {
+                    socket.complete(address);
+                    back += reap(&mut done, &frames);
+                }
+                Step::Reap => back += reap(&mut done, &frames),
+                Step::Renew => {
+                    done.ask_reopen();
+                    prop_assert_eq!(tx.slots_free(), 0);
+                    done.renew().expect("prepared");
+                    back += reap(&mut done, &frames);
+                    prop_assert_eq!(back, submitted, "a renewal hands everything back");
+                    epoch += 1;
+                }
+            }
+            prop_assert_eq!(submitted - back, FRAMES - frames.free_frames());
+        }
+        done.ask_reopen();
+        tx.slots_free();
+        done.renew().expect("prepared");
+        back += reap(&mut done, &frames);
+        prop_assert_eq!((back, frames.free_frames()), (submitted, FRAMES));
+    }
+}

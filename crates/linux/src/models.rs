@@ -1,0 +1,168 @@
+//! Model checks of what two threads share, from the product's own source. Run with
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-linux --lib models`.
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use loom::thread;
+
+use crate::af_xdp::handover::{Asked, handover};
+use crate::shared_ring::{Consumer, Memory, Producer, Word};
+
+/// A word of which the broken variant does not publish what was done before it was stored.
+struct ModelWord<const BROKEN: bool>(AtomicU32);
+
+impl<const BROKEN: bool> Word for ModelWord<BROKEN> {
+    fn load_relaxed(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn load_acquire(&self) -> u32 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    fn store_release(&self, value: u32) {
+        let ordering = if BROKEN {
+            Ordering::Relaxed
+        } else {
+            Ordering::Release
+        };
+        self.0.store(value, ordering);
+    }
+}
+
+const SLOTS: usize = 2;
+
+struct Ring<const BROKEN: bool> {
+    producer: ModelWord<BROKEN>,
+    consumer: ModelWord<BROKEN>,
+    flags: ModelWord<BROKEN>,
+    entries: [AtomicU32; SLOTS],
+}
+
+impl<const BROKEN: bool> Ring<BROKEN> {
+    /// A ring whose positions are about to wrap.
+    fn new() -> std::sync::Arc<Self> {
+        let at = u32::MAX;
+        let word = |value| ModelWord(AtomicU32::new(value));
+        std::sync::Arc::new(Self {
+            producer: word(at),
+            consumer: word(at),
+            flags: word(0),
+            entries: [AtomicU32::new(0), AtomicU32::new(0)],
+        })
+    }
+}
+
+impl<const BROKEN: bool> Memory for Ring<BROKEN> {
+    type Word = ModelWord<BROKEN>;
+    type Entry = u32;
+
+    fn producer(&self) -> &Self::Word {
+        &self.producer
+    }
+
+    fn consumer(&self) -> &Self::Word {
+        &self.consumer
+    }
+
+    fn flags(&self) -> &Self::Word {
+        &self.flags
+    }
+
+    fn slots(&self) -> u32 {
+        SLOTS as u32
+    }
+
+    fn read(&self, position: u32) -> u32 {
+        self.entries[position as usize % SLOTS].load(Ordering::Relaxed)
+    }
+
+    fn write(&self, position: u32, entry: u32) {
+        self.entries[position as usize % SLOTS].store(entry, Ordering::Relaxed);
+    }
+}
+
+/// One side fills a ring of two slots with three entries, the other takes them in order.
+fn entries_arrive_in_order<const BROKEN: bool>() {
+    loom::model(|| {
+        let ring = Ring::<BROKEN>::new();
+        let (mut producer, mut consumer) = (Producer::new(ring.clone()), Consumer::new(ring));
+        let filler = thread::spawn(move || {
+            for entry in 1..=3 {
+                while !producer.push(entry) {
+                    thread::yield_now();
+                }
+                producer.publish();
+            }
+        });
+        for expected in 1..=3 {
+            let entry = loop {
+                if let Some(entry) = consumer.pop() {
+                    break entry;
+                }
+                thread::yield_now();
+            };
+            assert_eq!(entry, expected);
+            consumer.release();
+        }
+        filler.join().expect("fills");
+    });
+}
+
+#[test]
+fn a_ring_hands_over_what_was_written() {
+    entries_arrive_in_order::<false>();
+}
+
+#[test]
+#[should_panic(expected = "left == right")]
+fn a_ring_that_does_not_publish_is_caught() {
+    entries_arrive_in_order::<true>();
+}
+
+/// One half has the end of a socket; the other asks for it, and must not go on before it is let go.
+fn an_end_is_let_go_first(says_too_early: bool) {
+    loom::model(move || {
+        let (giver, mut taker) = handover();
+        let holds = Arc::new(AtomicBool::new(true));
+        let holder = {
+            let holds = holds.clone();
+            thread::spawn(move || {
+                loop {
+                    match taker.asked() {
+                        Asked::Nothing => thread::yield_now(),
+                        Asked::Leave if says_too_early => {
+                            taker.left();
+                            holds.store(false, Ordering::Relaxed);
+                            thread::yield_now();
+                        }
+                        Asked::Leave => {
+                            holds.store(false, Ordering::Relaxed);
+                            taker.left();
+                            thread::yield_now();
+                        }
+                        Asked::Take => return taker.take(),
+                    }
+                }
+            })
+        };
+        giver.ask();
+        while !giver.has_left() {
+            thread::yield_now();
+        }
+        assert!(!holds.load(Ordering::Relaxed), "left == right");
+        giver.give(7);
+        assert_eq!(holder.join().expect("takes"), Some(7));
+    });
+}
+
+#[test]
+fn nobody_holds_an_end_that_was_let_go() {
+    an_end_is_let_go_first(false);
+}
+
+#[test]
+#[should_panic(expected = "left == right")]
+fn a_half_that_says_so_too_early_is_caught() {
+    an_end_is_let_go_first(true);
+}
