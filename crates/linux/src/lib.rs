@@ -9,7 +9,7 @@ pub mod af_packet;
 pub mod af_xdp;
 mod checksum;
 mod error;
-mod frame_pool;
+mod frame_source;
 mod frames;
 pub mod interrupt;
 pub mod link;
@@ -34,7 +34,7 @@ mod waker;
 
 pub use checksum::{ChecksumError, finish_checksum};
 pub use error::{CallFailed, errno};
-pub use frame_pool::{FramePool, FrameSource};
+pub use frame_source::FrameSource;
 pub use frames::Frames;
 pub use netns::NetNs;
 pub use port::Port;

@@ -5,11 +5,10 @@
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
-use std::sync::{Arc, Mutex};
 
-use taut_linux::af_packet::{AfPacket, PacketReceiver};
+use taut_linux::af_packet::{AfPacket, PacketConfig, PacketReceiver};
 use taut_linux::link::{self, RootQdisc};
-use taut_linux::{FramePool, NetNs, Privilege, ensure_privilege, privilege};
+use taut_linux::{NetNs, Privilege, ensure_privilege, privilege};
 
 /// `nobody`, who may do nothing.
 const NOBODY: u32 = 65_534;
@@ -57,8 +56,11 @@ fn as_nobody() -> ExitCode {
         limit_bytes: 100_000,
     };
     link::set_root_qdisc(&left, "veth0", shaper).expect("qdisc");
-    let pool = Arc::new(Mutex::new(FramePool::new(64, 2048)));
-    let (tx, _completions) = AfPacket::open(&left, "veth0", 16_384, pool).expect("ring");
+    let config = PacketConfig {
+        slots: 16_384,
+        frames: 64,
+    };
+    let (tx, _completions, _frames) = AfPacket::open(&left, "veth0", &config).expect("ring");
     println!(
         "as nobody: send buffer suffices for 16,384 frames: {}",
         tx.send_buffer_suffices()

@@ -1,5 +1,6 @@
 //! The completion half of a packet ring.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -22,6 +23,8 @@ pub struct AfPacketCompletions {
     /// The number of the next packet.
     next: u64,
     malformed_packets: u64,
+    /// What was in a ring that was given up, oldest first: handed back before all others.
+    given_up: VecDeque<Packet>,
 }
 
 impl AfPacketCompletions {
@@ -30,7 +33,24 @@ impl AfPacketCompletions {
             shared,
             next: 0,
             malformed_packets: 0,
+            given_up: VecDeque::new(),
         }
+    }
+
+    /// Gives the ring up: what is in it is handed back at the next reaps, done or not.
+    pub(super) fn give_up(&mut self) {
+        self.shared.give_up();
+        while self.next < self.shared.submitted() {
+            self.given_up.extend(self.shared.pick_up(self.next));
+            self.next += 1;
+        }
+        self.shared.free(self.next);
+    }
+
+    /// Goes on with a new ring.
+    pub(super) fn go_on_with(&mut self, shared: Arc<Shared>) {
+        self.shared = shared;
+        self.next = 0;
     }
 
     /// Packets that the kernel marked as malformed. They came back as completed.
@@ -91,6 +111,10 @@ impl Completions for AfPacketCompletions {
         freed: &mut dyn FnMut(Packet),
     ) -> io::Result<bool> {
         for _ in 0..budget_packets {
+            if let Some(packet) = self.given_up.pop_front() {
+                freed(packet);
+                continue;
+            }
             if !self.next_is_done() {
                 break;
             }
@@ -98,10 +122,14 @@ impl Completions for AfPacketCompletions {
                 freed(packet);
             }
         }
-        if self.shared.doorbell.left_something() {
+        if self.shared.doorbell.left_something() && !self.shared.is_given_up() {
             self.shared.doorbell.ring(&self.shared, By::Completer)?;
         }
-        Ok(self.next_is_done())
+        Ok(!self.given_up.is_empty() || self.next_is_done())
+    }
+
+    fn completions_are_true(&self) -> bool {
+        !self.shared.doorbell.is_doubted()
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use taut_path::driver::{Truth, TruthJudge};
 
 use super::ring::Shared;
 use crate::error::failed;
@@ -42,6 +44,8 @@ pub(super) struct Doorbell {
     reader: SlotReader,
     /// Held while ringing, for both halves may.
     taken: Mutex<Taken>,
+    /// Completions are false, as far as is known.
+    doubted: AtomicBool,
     /// Whether the last ring left something that the kernel did not take.
     left: AtomicBool,
     skipped_bytes: AtomicU64,
@@ -61,15 +65,23 @@ struct Taken {
     blind: bool,
     /// Rings in a row at which nothing of ours was in the discipline and it refused.
     refusals: u32,
+    /// Finds out what a completion means, from what the kernel still has when a ring returns.
+    judge: TruthJudge,
 }
 
 impl Doorbell {
-    pub(super) fn new(fd: OwnedFd, device: &str, reader: SlotReader) -> Self {
+    pub(super) fn new(fd: OwnedFd, device: &str, reader: SlotReader, judge: TruthJudge) -> Self {
+        let doubted = AtomicBool::new(!judge.truth().holds());
+        let taken = Taken {
+            judge,
+            ..Taken::default()
+        };
         Self {
             fd,
             device: device.to_owned(),
             reader,
-            taken: Mutex::default(),
+            taken: Mutex::new(taken),
+            doubted,
             left: AtomicBool::new(false),
             skipped_bytes: AtomicU64::new(0),
             discipline_full: AtomicU64::new(0),
@@ -103,10 +115,11 @@ impl Doorbell {
     /// A full send buffer or discipline is no error while frames of ours are on their way: when
     /// they are gone there is room, and the completion half rings again.
     pub(super) fn ring(&self, shared: &Shared, by: By) -> io::Result<()> {
-        let mut taken = self
-            .taken
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        if shared.is_given_up() {
+            let gone = io::Error::from_raw_os_error(libc::ENODEV);
+            return Err(failed("sendto", &self.device, gone));
+        }
+        let mut taken = self.lock();
         let sent = sys::socket::send(self.fd.as_fd(), &[], libc::MSG_DONTWAIT);
         self.look(&mut taken, shared);
         self.left
@@ -121,8 +134,37 @@ impl Doorbell {
         }
     }
 
-    /// Finds up to which packet the kernel took them.
+    /// Never left half-changed, so what a panic left is good.
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What completions mean, as far as is known.
+    pub(super) fn truth(&self) -> Truth {
+        self.lock().judge.truth()
+    }
+
+    /// Whether they mean something, without a lock.
+    pub(super) fn is_doubted(&self) -> bool {
+        self.doubted.load(Ordering::Relaxed)
+    }
+
+    /// What was found out so far, for a ring that follows on the same device.
+    pub(super) fn truth_judge(&self) -> TruthJudge {
+        self.lock().judge.clone()
+    }
+
+    /// Finds up to which packet the kernel took them, and whether it still has the last of them.
     fn look(&self, taken: &mut Taken, shared: &Shared) {
+        let before = taken.packets;
+        self.count_taken(taken, shared);
+        let newly = u32::try_from(taken.packets - before).unwrap_or(u32::MAX);
+        let held = u32::from(newly > 0 && self.on_their_way(taken, shared));
+        let truth = taken.judge.after_doorbell(newly, held);
+        self.doubted.store(!truth.holds(), Ordering::Relaxed);
+    }
+
+    fn count_taken(&self, taken: &mut Taken, shared: &Shared) {
         for number in taken.packets..shared.submitted() {
             let slot = shared.slot(number);
             if self.reader.status(slot) == libc::TP_STATUS_SEND_REQUEST {

@@ -2,21 +2,23 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use taut_path::driver::TruthJudge;
+use taut_path::pool::FramePool;
 use taut_path::{InRing, Packet};
 
-use super::ETHERNET_HEADER_BYTES;
 use super::completions::AfPacketCompletions;
 use super::doorbell::Doorbell;
 use super::tx::AfPacketTx;
+use super::{ETHERNET_HEADER_BYTES, VLAN_TAG_BYTES};
 use crate::error::{failed, invalid};
-use crate::frame_pool::FrameSource;
+use crate::frame_source::FrameSource;
 use crate::link;
 use crate::netns::NetNs;
 use crate::sys;
-use crate::sys::packet_ring::{FRAME_OFFSET, Geometry, SlotReader};
+use crate::sys::packet_ring::{FRAME_OFFSET, Geometry, SlotReader, SlotWriter};
 
 /// The most slots of a ring; more frames than any hardware ring has.
 const SLOTS_LIMIT: u32 = 1 << 16;
@@ -28,28 +30,110 @@ const CHARGE_OVERHEAD_BYTES: usize = 1024;
 #[derive(Debug)]
 pub struct AfPacket;
 
+/// How a ring is made that brings its own frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketConfig {
+    /// Packets that the ring holds, 1 to 65,536. Default 1,024.
+    pub slots: u32,
+    /// Frames in all, for what is in the ring, what waits for it, and what was handed back and not
+    /// filled again. Default 4,096.
+    pub frames: u32,
+}
+
+impl Default for PacketConfig {
+    fn default() -> Self {
+        Self {
+            slots: 1_024,
+            frames: 4_096,
+        }
+    }
+}
+
 impl AfPacket {
-    /// Opens a ring of `ring_slots` packets (1..=65536) on `device`, whose frames are in `source`.
-    ///
-    /// The frames may be as long as the device's MTU now, and its Ethernet header.
+    /// Opens a ring on `device`, and makes frames for it: each as long as the device's MTU now, its
+    /// Ethernet header and a VLAN tag.
     ///
     /// # Errors
     /// `NotFound` if there is no such device; `PermissionDenied` without CAP_NET_RAW;
     /// `InvalidInput` for a number of slots out of range, or a ring of 4 GiB and more;
     /// `OutOfMemory`.
-    pub fn open<F: FrameSource>(
+    pub fn open(
+        ns: &NetNs,
+        device: &str,
+        config: &PacketConfig,
+    ) -> io::Result<(AfPacketTx, AfPacketCompletions, FramePool)> {
+        let place = Place::new(ns, device, config.slots);
+        let opened = place.open(TruthJudge::new())?;
+        let frame_bytes = opened.frame_limit_bytes.saturating_add(VLAN_TAG_BYTES);
+        let frames = FramePool::new(config.frames, frame_bytes);
+        let (tx, completions) = halves(place, opened, frames.clone());
+        Ok((tx, completions, frames))
+    }
+
+    /// Opens a ring of `ring_slots` packets (1..=65536) on `device`, whose frames are in `source`.
+    ///
+    /// The frames may be as long as the device's MTU now, and its Ethernet header.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn open_with<F: FrameSource>(
         ns: &NetNs,
         device: &str,
         ring_slots: u32,
         source: F,
     ) -> io::Result<(AfPacketTx<F>, AfPacketCompletions)> {
-        let at = link::read_link(ns, device)?;
+        let place = Place::new(ns, device, ring_slots);
+        let opened = place.open(TruthJudge::new())?;
+        Ok(halves(place, opened, source))
+    }
+}
+
+fn halves<F: FrameSource>(
+    place: Place,
+    opened: Opened,
+    source: F,
+) -> (AfPacketTx<F>, AfPacketCompletions) {
+    let completions = AfPacketCompletions::new(Arc::clone(&opened.shared));
+    (AfPacketTx::new(place, opened, source), completions)
+}
+
+/// Where a ring is opened, again and again.
+#[derive(Debug)]
+pub(super) struct Place {
+    ns: NetNs,
+    pub(super) device: String,
+    slots: u32,
+}
+
+/// What an opening gave.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) shared: Arc<Shared>,
+    pub(super) writer: SlotWriter,
+    pub(super) frame_limit_bytes: u32,
+    pub(super) send_buffer_suffices: bool,
+}
+
+impl Place {
+    fn new(ns: &NetNs, device: &str, slots: u32) -> Self {
+        Self {
+            ns: ns.clone(),
+            device: device.to_owned(),
+            slots,
+        }
+    }
+
+    /// Opens a ring on the device that has the name now; `judge` goes on from what it knows.
+    pub(super) fn open(&self, judge: TruthJudge) -> io::Result<Opened> {
+        let device = self.device.as_str();
+        let at = link::read_link(&self.ns, device)?;
         let frame_limit_bytes = at.mtu_bytes.saturating_add(ETHERNET_HEADER_BYTES);
-        let geometry = geometry(ring_slots, frame_limit_bytes)?;
+        let geometry = geometry(self.slots, frame_limit_bytes)?;
         let named = |call| move |cause| failed(call, device, cause);
         // Protocol 0: it receives nothing.
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK;
-        let fd = ns
+        let fd = self
+            .ns
             .run(|| sys::socket::open(libc::AF_PACKET, kind, 0))?
             .map_err(named("socket AF_PACKET"))?;
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
@@ -66,23 +150,22 @@ impl AfPacket {
         sys::packet::bind(fd.as_fd(), at.index, 0).map_err(named("bind"))?;
         let slots = (0..geometry.slots).map(|_| Mutex::new(None)).collect();
         let shared = Arc::new(Shared {
-            doorbell: Doorbell::new(fd, device, reader.clone()),
+            doorbell: Doorbell::new(fd, device, reader.clone(), judge),
             reader,
             slots,
-            capacity: ring_slots,
+            capacity: self.slots,
+            given_up: AtomicBool::new(false),
             submitted: AtomicU64::new(0),
             submitted_bytes: AtomicU32::new(0),
             reaped: AtomicU64::new(0),
             reaped_bytes: AtomicU32::new(0),
         });
-        let tx = AfPacketTx::new(
-            Arc::clone(&shared),
+        Ok(Opened {
+            shared,
             writer,
-            source,
             frame_limit_bytes,
             send_buffer_suffices,
-        );
-        Ok((tx, AfPacketCompletions::new(shared)))
+        })
     }
 }
 
@@ -97,6 +180,8 @@ pub(super) struct Shared {
     slots: Box<[Mutex<Option<Packet>>]>,
     /// Packets in the ring at most: the kernel's slots are a power of two, and may be more.
     capacity: u32,
+    /// The ring is done with, and what was in it handed back: nothing goes in any more.
+    given_up: AtomicBool,
     /// Packets submitted, and their bytes, wrapping; written by the sending half.
     submitted: AtomicU64,
     submitted_bytes: AtomicU32,
@@ -110,7 +195,19 @@ impl Shared {
         self.capacity
     }
 
+    /// Gives the ring up: it has no slots any more, and rings no more.
+    pub(super) fn give_up(&self) {
+        self.given_up.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Acquire)
+    }
+
     pub(super) fn slots_free(&self) -> u32 {
+        if self.is_given_up() {
+            return 0;
+        }
         self.capacity.saturating_sub(self.packets_in_ring())
     }
 
@@ -179,8 +276,8 @@ fn geometry(ring_slots: u32, frame_limit_bytes: u32) -> io::Result<Geometry> {
             "ring of {ring_slots} slots: 1 to {SLOTS_LIMIT}"
         )));
     }
-    // With room for a VLAN tag.
-    let slot_bytes = (FRAME_OFFSET + frame_limit_bytes as usize + 4).next_power_of_two();
+    let frame_bytes = frame_limit_bytes as usize + VLAN_TAG_BYTES as usize;
+    let slot_bytes = (FRAME_OFFSET + frame_bytes).next_power_of_two();
     let block_bytes = slot_bytes.max(sys::packet_ring::page_bytes());
     // Whole blocks, of which all sizes are powers of two.
     let slots = (ring_slots as usize)

@@ -5,7 +5,7 @@ use crate::common::{LEFT, LEFT_MAC, RIGHT, RIGHT_MAC, allowed, until};
 use taut_linux::VirtioNetHeader;
 use taut_linux::af_packet::PacketReceiver;
 use taut_linux::link::RootQdisc;
-use taut_path::{Completions, Ecn, Packet, TxRing};
+use taut_path::{Completions, Ecn, Packet, PacketSink, TxRing};
 
 /// Senders that understand marks, and one that does not (RFC 3168).
 const NOT_CAPABLE: u8 = 0;
@@ -53,13 +53,7 @@ fn sum(bytes: &[u8]) -> u16 {
 /// Sends `frame` as a packet of that kind; gives what arrived, after a look that the frame in the
 /// pool is as it was.
 fn sent(ring: &mut Ring, frame: &[u8], ecn: Ecn) -> Vec<u8> {
-    let mut packet = {
-        let mut pool = ring.pool.lock().expect("pool");
-        let taken = pool.take().expect("frame");
-        pool.bytes_mut(&taken)[..frame.len()].copy_from_slice(frame);
-        pool.set_len(&taken, frame.len() as u32);
-        Packet::new(taken, frame.len() as u32)
-    };
+    let mut packet = ring.pool.packet(frame).expect("frame");
     packet.set_ecn(ecn);
     ring.tx.submit(packet, 0).expect("takes it");
     ring.tx.kick(0).expect("kicks");
@@ -71,9 +65,10 @@ fn sent(ring: &mut Ring, frame: &[u8], ecn: Ecn) -> Vec<u8> {
             arrived = Some(bytes.to_vec());
         }
         let mut freed = |packet: Packet| {
-            let mut pool = ring.pool.lock().expect("pool");
-            assert_eq!(pool.bytes(packet.frame()), frame, "the pool's own bytes");
-            pool.give_back(packet.into_frame());
+            let look =
+                |bytes: &mut [u8]| assert_eq!(&bytes[..frame.len()], frame, "the pool's own");
+            ring.pool.with(packet.frame(), look).expect("its own");
+            ring.pool.freed(packet);
             completed = true;
         };
         let _ = ring.completions.reap(0, 7, &mut freed).expect("reaps");

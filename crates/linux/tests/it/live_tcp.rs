@@ -5,17 +5,16 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::common::packets::Pool;
 use crate::common::{LEFT, LEFT_MAC, PATIENCE, RIGHT, RIGHT_MAC, allowed, settle};
-use taut_linux::af_packet::{AfPacket, AfPacketCompletions, AfPacketTx, PacketReceiver};
-use taut_linux::link::{self, RootQdisc};
-use taut_linux::{
-    FramePool, NetNs, Tap, TapConfig, VirtioNetHeader, Written, finish_checksum, poll, sched,
+use taut_linux::af_packet::{
+    AfPacket, AfPacketCompletions, AfPacketTx, PacketConfig, PacketReceiver,
 };
-use taut_path::{Completions, Packet, TxRing};
+use taut_linux::link::{self, RootQdisc};
+use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, Written, finish_checksum, poll, sched};
+use taut_path::pool::FramePool;
+use taut_path::{Completions, Packet, PacketSink, TxRing};
 
 const TRANSFER_BYTES: usize = 2 << 20;
 
@@ -23,9 +22,9 @@ const TRANSFER_BYTES: usize = 2 << 20;
 struct Bridge {
     tap: Tap,
     receiver: PacketReceiver,
-    tx: AfPacketTx<Pool>,
+    tx: AfPacketTx,
     completions: AfPacketCompletions,
-    pool: Pool,
+    frames: FramePool,
     waiting: VecDeque<Packet>,
     buffer: Vec<u8>,
     checksums_finished: u64,
@@ -51,15 +50,17 @@ impl Bridge {
             limit_bytes: 16 << 20,
         };
         link::set_root_qdisc(middle, "veth0", shaper).expect("qdisc");
-        let pool = Arc::new(Mutex::new(FramePool::new(2048, 2048)));
-        let (tx, completions) =
-            AfPacket::open(middle, "veth0", 64, Arc::clone(&pool)).expect("ring");
+        let config = PacketConfig {
+            slots: 64,
+            ..PacketConfig::default()
+        };
+        let (tx, completions, frames) = AfPacket::open(middle, "veth0", &config).expect("ring");
         Self {
             tap,
             receiver: PacketReceiver::open(middle, "veth0").expect("receiver"),
             tx,
             completions,
-            pool,
+            frames,
             waiting: VecDeque::new(),
             buffer: vec![0; PacketReceiver::READ_LIMIT_BYTES],
             checksums_finished: 0,
@@ -84,20 +85,12 @@ impl Bridge {
             let frame = &mut self.buffer[VirtioNetHeader::BYTES..bytes];
             let open = finish_checksum(frame, header).expect("a frame of the kernel");
             self.checksums_finished += u64::from(open);
-            let mut pool = self.pool.lock().expect("pool");
-            let Some(place) = pool.take() else { continue };
-            pool.bytes_mut(&place)[..frame.len()].copy_from_slice(frame);
-            pool.set_len(&place, frame.len() as u32);
-            self.waiting
-                .push_back(Packet::new(place, frame.len() as u32));
+            self.waiting.extend(self.frames.packet(frame));
         }
     }
 
     fn send(&mut self) {
-        let pool = &self.pool;
-        let mut freed = |packet: Packet| {
-            pool.lock().expect("pool").give_back(packet.into_frame());
-        };
+        let mut freed = |packet: Packet| self.frames.freed(packet);
         while self.completions.reap(0, 64, &mut freed).expect("reaps") {}
         while self.tx.slots_free() > 0 {
             let Some(packet) = self.waiting.pop_front() else {

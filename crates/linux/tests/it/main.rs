@@ -5,6 +5,7 @@ mod common;
 mod live_af_packet;
 mod live_af_packet_full;
 mod live_af_packet_marks;
+mod live_af_packet_port;
 mod live_af_xdp;
 mod live_netns;
 mod live_receiver;

@@ -1,11 +1,12 @@
 //! The frames of one TAP, and where they end.
 
-use std::cell::{Ref, RefCell};
+use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 
-use taut_linux::{FramePool, FrameSource, Tap, VirtioNetHeader, Written};
+use taut_linux::{FrameSource, Tap, VirtioNetHeader, Written};
 use taut_path::classify::{classify, mark_congestion};
+use taut_path::pool::FramePool;
 use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink};
 
 /// Frames for everything that a discipline and a ring may hold. More may be asked for (a long
@@ -18,51 +19,71 @@ const BOOKKEEPING_BYTES: u32 = 790;
 
 /// The frames read from one TAP, shared by its reader, its queue and its driver.
 #[derive(Clone)]
-pub struct Frames(Rc<RefCell<FramePool>>);
+pub struct Frames {
+    pool: FramePool,
+    /// Those that were in use and are free: the last back is the first out, so that no more memory
+    /// is touched than is in use at once. With frames of 64 KB it would be a gigabyte.
+    used: Rc<RefCell<Vec<Frame>>>,
+}
 
 impl Frames {
     /// Frames for what `tap` can say.
     pub fn for_tap(tap: &Tap) -> Self {
         let frame_bytes = tap.read_limit_bytes() as u32;
-        Self(Rc::new(RefCell::new(FramePool::new(FRAMES, frame_bytes))))
+        Self {
+            pool: FramePool::new(FRAMES, frame_bytes),
+            used: Rc::default(),
+        }
     }
 
-    /// The virtio-net header and the frame, as read.
-    fn bytes(&self, frame: &Frame) -> Ref<'_, [u8]> {
-        Ref::map(self.0.borrow(), |pool| pool.bytes(frame))
+    fn take(&self) -> Option<Frame> {
+        let used = self.used.borrow_mut().pop();
+        used.or_else(|| self.pool.take())
+    }
+
+    fn give_back(&self, frame: Frame) {
+        self.used.borrow_mut().push(frame);
+    }
+
+    /// Lends the virtio-net header and the frame of `packet`, as read.
+    fn with<R>(&self, packet: &Packet, work: impl FnOnce(&mut [u8]) -> R) -> io::Result<R> {
+        let length = VirtioNetHeader::BYTES + packet.wire_bytes() as usize;
+        let lent = self.pool.with(packet.frame(), |space| {
+            let length = length.min(space.len());
+            work(&mut space[..length])
+        });
+        lent.map_err(io::Error::other)
     }
 
     /// Writes `packet` to `tap`, with its mark of congestion if it has one. What cuts a super-packet
     /// copies its header, and a checksum of TCP that is still open does not cover these bits.
     pub fn write(&self, packet: &Packet, tap: &Tap) -> io::Result<Written> {
-        if packet.ecn() == Ecn::Marked {
-            let mut pool = self.0.borrow_mut();
-            let bytes = pool.bytes_mut(packet.frame());
-            if let Some(frame) = bytes.get_mut(VirtioNetHeader::BYTES..) {
+        self.with(packet, |bytes| {
+            let frame = bytes.get_mut(VirtioNetHeader::BYTES..);
+            if let Some(frame) = frame.filter(|_| packet.ecn() == Ecn::Marked) {
                 mark_congestion(frame);
             }
-        }
-        tap.write(&self.bytes(packet.frame()))
+            tap.write(bytes)
+        })?
     }
 
     /// Reads the next packet from `tap`, if one is waiting.
     pub fn read(&self, tap: &Tap) -> io::Result<Arrival> {
-        let mut pool = self.0.borrow_mut();
-        let Some(frame) = pool.take() else {
+        let Some(frame) = self.take() else {
             let mut lost = vec![0; tap.read_limit_bytes()];
             return Ok(match tap.read(&mut lost)? {
                 Some(_) => Arrival::NoFrame,
                 None => Arrival::Nothing,
             });
         };
-        match tap.read(pool.bytes_mut(&frame)) {
-            Ok(Some(bytes)) => {
-                pool.set_len(&frame, bytes as u32);
-                let packet = packet_of(pool.bytes(&frame));
-                Ok(Arrival::Packet(packet(frame)))
-            }
+        let read = self.pool.with(&frame, |space| {
+            let bytes = tap.read(space)?;
+            Ok(bytes.map(|bytes| packet_of(&space[..bytes])))
+        });
+        match read.map_err(io::Error::other).and_then(|read| read) {
+            Ok(Some(packet)) => Ok(Arrival::Packet(packet(frame))),
             nothing_or_error => {
-                pool.give_back(frame);
+                self.give_back(frame);
                 nothing_or_error.map(|_| Arrival::Nothing)
             }
         }
@@ -78,7 +99,7 @@ pub enum Arrival {
 }
 
 /// Reads the headers of a frame into the descriptor that will stand for it.
-fn packet_of(header_and_frame: &[u8]) -> impl FnOnce(Frame) -> Packet {
+fn packet_of(header_and_frame: &[u8]) -> impl FnOnce(Frame) -> Packet + use<> {
     let (header, bytes) = VirtioNetHeader::split(header_and_frame).unwrap_or_default();
     let class = classify(bytes);
     let wire_bytes = bytes.len() as u32;
@@ -96,21 +117,24 @@ fn packet_of(header_and_frame: &[u8]) -> impl FnOnce(Frame) -> Packet {
 
 impl PacketSink for Frames {
     fn freed(&mut self, packet: Packet) {
-        self.0.borrow_mut().give_back(packet.into_frame());
+        self.give_back(packet.into_frame());
     }
 
     fn dropped(&mut self, packet: Packet, _reason: DropReason) {
-        self.0.borrow_mut().give_back(packet.into_frame());
+        self.give_back(packet.into_frame());
     }
 }
 
 /// A packet socket takes frames without the virtio-net header.
 impl FrameSource for Frames {
     fn copy_to(&self, packet: &Packet, out: &mut [u8]) -> usize {
-        let bytes = self.bytes(packet.frame());
-        let bytes = bytes.get(VirtioNetHeader::BYTES..).unwrap_or_default();
-        let fits = bytes.len().min(out.len());
-        out[..fits].copy_from_slice(&bytes[..fits]);
-        bytes.len()
+        let copy = |bytes: &mut [u8]| {
+            let bytes = bytes.get(VirtioNetHeader::BYTES..).unwrap_or_default();
+            let fits = bytes.len().min(out.len());
+            out[..fits].copy_from_slice(&bytes[..fits]);
+            bytes.len()
+        };
+        // A frame that is not ours has no bytes: too few for any device.
+        self.with(packet, copy).unwrap_or(0)
     }
 }

@@ -215,7 +215,8 @@ impl Wiring<'_> {
     /// An AF_PACKET ring from `source` to the shaped device in `ns`.
     fn packet_ring(&self, source: TapSource, ns: &NetNs) -> anyhow::Result<Box<dyn Direction>> {
         let Experiment { ring, cadence, .. } = self.options.experiment;
-        let (tx, completions) = AfPacket::open(ns, SHAPED_DEVICE, ring, source.frames.clone())?;
+        let (tx, completions) =
+            AfPacket::open_with(ns, SHAPED_DEVICE, ring, source.frames.clone())?;
         let queue = self.queue(Queue::builder(tx, completions), None, true)?;
         Ok(Box::new(RingDirection::new(source, queue, cadence.0)))
     }

@@ -2,17 +2,15 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use taut_linux::af_packet::{AfPacket, AfPacketCompletions, AfPacketTx, PacketReceiver};
 use taut_linux::link::{self, RootQdisc};
-use taut_linux::{FramePool, NetNs, VirtioNetHeader, poll, sched};
-use taut_path::{Completions, Packet, TxRing};
+use taut_linux::{NetNs, VirtioNetHeader, poll, sched};
+use taut_path::pool::FramePool;
+use taut_path::{Completions, Packet, PacketSink, TxRing};
 
 use super::{LEFT_MAC, RIGHT_MAC};
-
-pub type Pool = Arc<Mutex<FramePool>>;
 
 /// An EtherType that nobody answers (local experiments).
 const ETHERTYPE: [u8; 2] = [0x88, 0xb5];
@@ -24,8 +22,8 @@ pub const LONGEST_BYTES: usize = 1514;
 pub struct Ring {
     pub left: NetNs,
     pub right: NetNs,
-    pub pool: Pool,
-    pub tx: AfPacketTx<Pool>,
+    pub pool: FramePool,
+    pub tx: AfPacketTx,
     pub completions: AfPacketCompletions,
     pub receiver: PacketReceiver,
     buffer: Vec<u8>,
@@ -83,10 +81,10 @@ impl Ring {
             link::set_up(ns, device).expect("up");
         }
         link::set_root_qdisc(&left, "veth0", qdisc).expect("qdisc");
-        let pool = Arc::new(Mutex::new(FramePool::new(slots * 2, 2048)));
+        let pool = FramePool::new(slots * 2, 2048);
         let receiver = PacketReceiver::open(&right, "veth1").expect("receiver");
         let (tx, completions) =
-            AfPacket::open(&left, "veth0", slots, Arc::clone(&pool)).expect("ring");
+            AfPacket::open_with(&left, "veth0", slots, pool.clone()).expect("ring");
         let buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
         Self {
             left,
@@ -146,10 +144,15 @@ pub fn shaper(burst_bytes: u32) -> RootQdisc {
 }
 
 /// Reaps all that is finished.
-pub fn reap_into(completions: &mut AfPacketCompletions, pool: &Pool, mut done: impl FnMut(u32)) {
+pub fn reap_into(
+    completions: &mut AfPacketCompletions,
+    pool: &FramePool,
+    mut done: impl FnMut(u32),
+) {
+    let mut pool = pool.clone();
     let mut freed = |packet: Packet| {
         done(packet.wire_bytes());
-        pool.lock().expect("pool").give_back(packet.into_frame());
+        pool.freed(packet);
     };
     while completions.reap(0, 7, &mut freed).expect("reaps") {}
 }
@@ -167,13 +170,8 @@ pub fn receive_into(receiver: &PacketReceiver, buffer: &mut [u8], mut take: impl
 }
 
 /// The packet of a number, in a frame of the pool.
-pub fn numbered(pool: &Pool, number: u32) -> Packet {
-    let bytes = bytes_of(number);
-    let mut pool = pool.lock().expect("pool");
-    let frame = pool.take().expect("frame");
-    pool.bytes_mut(&frame)[..bytes.len()].copy_from_slice(&bytes);
-    pool.set_len(&frame, bytes.len() as u32);
-    Packet::new(frame, bytes.len() as u32)
+pub fn numbered(pool: &FramePool, number: u32) -> Packet {
+    pool.packet(&bytes_of(number)).expect("frame")
 }
 
 /// Frames of all lengths, each byte depending on the number: two frames never look alike.

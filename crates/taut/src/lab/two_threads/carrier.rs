@@ -1,11 +1,10 @@
 //! The ring, the device below it, and the frames: all held by descriptors of this process, so that
 //! nothing is left however it ends.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
 use taut_linux::af_packet::{AfPacket, AfPacketCompletions, AfPacketTx};
-use taut_linux::{FramePool, NetNs, link};
+use taut_linux::{NetNs, link};
 use taut_path::Packet;
+use taut_path::pool::FramePool;
 
 use super::super::world::{SERVER_DEVICE, SHAPED_DEVICE, veth_to};
 use super::options::TwoThreads;
@@ -21,11 +20,11 @@ const HEADER: [u8; 14] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
 
 /// The frames, for every thread.
 #[derive(Clone)]
-pub struct Frames(pub Arc<Mutex<FramePool>>);
+pub struct Frames(FramePool);
 
 /// Both halves of the ring, and what must live as long as they.
 pub struct Carrier {
-    pub tx: AfPacketTx<Arc<Mutex<FramePool>>>,
+    pub tx: AfPacketTx,
     pub completions: AfPacketCompletions,
     pub frames: Frames,
     pub namespaces: [NetNs; 2],
@@ -40,7 +39,7 @@ impl Carrier {
         // A slot is free a moment before its frame is.
         let frames = Frames::new(2 * options.ring + packets, options.seed);
         let (tx, completions) =
-            AfPacket::open(&near, SHAPED_DEVICE, options.ring, frames.0.clone())?;
+            AfPacket::open_with(&near, SHAPED_DEVICE, options.ring, frames.0.clone())?;
         Ok(Self {
             tx,
             completions,
@@ -53,44 +52,41 @@ impl Carrier {
 impl Frames {
     /// So many frames, filled from `seed`: a frame taken again still has its bytes.
     fn new(frames: u32, seed: u64) -> Self {
-        let mut pool = FramePool::new(frames, FRAME_BYTES);
+        let pool = FramePool::new(frames, FRAME_BYTES);
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let taken: Vec<_> = std::iter::from_fn(|| pool.take()).collect();
         for frame in taken {
-            let bytes = &mut pool.bytes_mut(&frame)[..PACKET_BYTES as usize];
-            bytes.fill_with(|| {
-                state ^= state << 13;
-                state ^= state >> 7;
-                state ^= state << 17;
-                state as u8
-            });
-            bytes[..HEADER.len()].copy_from_slice(&HEADER);
-            pool.give_back(frame);
+            let fill = |space: &mut [u8]| {
+                let bytes = &mut space[..PACKET_BYTES as usize];
+                bytes.fill_with(|| {
+                    state ^= state << 13;
+                    state ^= state >> 7;
+                    state ^= state << 17;
+                    state as u8
+                });
+                bytes[..HEADER.len()].copy_from_slice(&HEADER);
+            };
+            // Each is out, once, and of this pool.
+            let _ = pool.with(&frame, fill);
+            let _ = pool.give_back(frame);
         }
-        Self(Arc::new(Mutex::new(pool)))
+        Self(pool)
     }
 
     /// A packet in a free frame, if there is one.
     pub fn packet(&self) -> Option<Packet> {
-        let mut pool = self.lock();
-        let frame = pool.take()?;
-        pool.set_len(&frame, PACKET_BYTES);
+        let frame = self.0.take()?;
         Some(Packet::new(frame, PACKET_BYTES))
     }
 
     /// The end of a packet.
     pub fn give_back(&self, packet: Packet) {
-        self.lock().give_back(packet.into_frame());
+        // One that is refused is counted as out for ever, and told of in the end.
+        let _ = self.0.give_back(packet.into_frame());
     }
 
     /// Frames that are somewhere on the path.
     pub fn in_use(&self) -> u64 {
-        let pool = self.lock();
-        u64::from(pool.frames() - pool.free_frames())
-    }
-
-    /// A pool is never left half-changed, so one that a panic left is good.
-    fn lock(&self) -> MutexGuard<'_, FramePool> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        u64::from(self.0.frames() - self.0.free_frames())
     }
 }

@@ -2,10 +2,8 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, bail};
-use taut_linux::FramePool;
 use taut_linux::af_packet::{AfPacketCompletions, AfPacketTx};
 use taut_linux::sched::monotonic_ns;
 use taut_path::qdisc::Fifo;
@@ -87,7 +85,7 @@ pub enum Supply {
 }
 
 /// The half that sends.
-pub type SendingHalf = Sender<AfPacketTx<Arc<Mutex<FramePool>>>, Fifo>;
+pub type SendingHalf = Sender<AfPacketTx, Fifo>;
 
 /// The half that completes.
 pub type CompletingHalf = Completer<AfPacketCompletions>;

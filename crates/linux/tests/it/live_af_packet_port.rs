@@ -1,0 +1,150 @@
+//! The packet ring as a port: whether completions are true, and the way back.
+
+use crate::common::packets::{Ring, numbered, shaper};
+use crate::common::{allowed, until};
+use taut_linux::link::{self, RootQdisc};
+use taut_linux::{NetNs, Port, errno};
+use taut_path::driver::Truth;
+use taut_path::pool::FramePool;
+use taut_path::{Completions, Packet, PacketSink, TxRing};
+
+/// Hands back all that the port will give.
+fn reap(port: &mut impl Completions<Error = std::io::Error>, pool: &FramePool) -> u32 {
+    let (mut pool, mut reaped) = (pool.clone(), 0);
+    let mut freed = |packet: Packet| {
+        reaped += 1;
+        pool.freed(packet);
+    };
+    while port.reap(0, u32::MAX, &mut freed).expect("reaps") {}
+    reaped
+}
+
+/// Sends in bursts until the ring's judge has seen enough; gives the verdict.
+fn verdict(qdisc: RootQdisc) -> (Truth, bool) {
+    let ring = Ring::new(128, qdisc);
+    let (mut port, pool) = ((ring.tx, ring.completions), ring.pool);
+    assert_eq!(port.truth(), Truth::Unknown);
+    until("it is known", || {
+        let free = port.slots_free_now().min(32);
+        for number in 0..free {
+            port.submit(numbered(&pool, number), 0).expect("takes it");
+        }
+        port.kick(0).expect("kicks");
+        reap(&mut port, &pool);
+        port.truth() != Truth::Unknown
+    });
+    (port.truth(), port.completions_are_true())
+}
+
+/// Both halves have a method of that name.
+trait SlotsFree {
+    fn slots_free_now(&self) -> u32;
+}
+
+impl<P: TxRing> SlotsFree for P {
+    fn slots_free_now(&self) -> u32 {
+        self.slots_free()
+    }
+}
+
+#[test]
+fn behind_a_shaper_completions_are_found_true() {
+    if allowed() {
+        assert_eq!(verdict(shaper(3_000)), (Truth::True, true));
+    }
+}
+
+#[test]
+fn on_a_plain_veth_completions_are_found_false() {
+    if allowed() {
+        assert_eq!(verdict(RootQdisc::NoQueue), (Truth::False, false));
+    }
+}
+
+#[test]
+fn a_ring_that_is_opened_again_hands_back_what_was_in_it_and_sends() {
+    if !allowed() {
+        return;
+    }
+    // 1.2 s a frame: what is in it does not leave.
+    let slow = RootQdisc::Tbf {
+        rate_bits_per_s: 10_000,
+        burst_bytes: 2_000,
+        limit_bytes: 16 << 20,
+    };
+    let mut ring = Ring::new(16, slow);
+    let mut next = 0;
+    ring.fill(&mut next, u32::MAX).expect("kicks");
+    assert_eq!(ring.tx.slots_free(), 0);
+    link::set_root_qdisc(&ring.left, "veth0", RootQdisc::NoQueue).expect("qdisc");
+    let (mut port, pool) = ((ring.tx, ring.completions), ring.pool.clone());
+    port.reopen().expect("the device is there");
+    assert_eq!(
+        (port.device(), port.driver(), port.mode()),
+        ("veth0", "af_packet", "ring")
+    );
+    assert_eq!(port.slots_free_now(), 16, "a new ring");
+    assert_eq!(
+        (reap(&mut port, &pool), pool.free_frames()),
+        (16, pool.frames())
+    );
+    for number in 100..116 {
+        port.submit(numbered(&pool, number), 0).expect("takes it");
+    }
+    port.kick(0).expect("kicks");
+    let mut reaped = 0;
+    until("all are done", || {
+        reaped += reap(&mut port, &pool);
+        reaped == 16
+    });
+    assert_eq!(pool.free_frames(), pool.frames());
+}
+
+#[test]
+fn without_its_device_it_hands_back_everything_and_sends_when_there_is_one_again() {
+    if !allowed() {
+        return;
+    }
+    let slow = RootQdisc::Tbf {
+        rate_bits_per_s: 10_000,
+        burst_bytes: 2_000,
+        limit_bytes: 16 << 20,
+    };
+    let mut ring = Ring::new(8, slow);
+    ring.fill(&mut 0, u32::MAX).expect("kicks");
+    let Ring {
+        left,
+        right,
+        tx,
+        completions,
+        pool,
+        receiver,
+        ..
+    } = ring;
+    let mut port = (tx, completions);
+    // With the other end the pair goes.
+    drop((right, receiver));
+    until("the device is gone", || {
+        link::index(&left, "veth0").is_err()
+    });
+    let error = port.kick(0).expect_err("no device");
+    assert!(error.to_string().starts_with("sendto veth0: "), "{error}");
+    let error = port.reopen().expect_err("no device");
+    assert_eq!(errno(&error), Some(libc::ENODEV), "{error}");
+    assert_eq!((port.slots_free_now(), reap(&mut port, &pool)), (0, 8));
+    assert_eq!(pool.free_frames(), pool.frames());
+    assert!(port.kick(0).is_err(), "there is no ring");
+    let far = NetNs::new().expect("namespace");
+    link::add_veth_pair(&left, "veth0", &far, "veth1").expect("pair");
+    for (ns, device) in [(&left, "veth0"), (&far, "veth1")] {
+        link::set_up(ns, device).expect("up");
+    }
+    port.reopen().expect("another device of that name");
+    port.submit(numbered(&pool, 0), 0).expect("takes it");
+    port.kick(0).expect("kicks");
+    let mut reaped = 0;
+    until("it is done", || {
+        reaped += reap(&mut port, &pool);
+        reaped == 1
+    });
+}
