@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::doctor::options::Doctor;
 use crate::lab::options::RrUnderLoad;
 use crate::lab::two_threads::TwoThreads;
 use crate::observe::show::Show;
@@ -28,6 +29,7 @@ pub enum Command {
         #[command(subcommand)]
         scenario: LabScenario,
     },
+    Doctor(Doctor),
     Show(Show),
 }
 

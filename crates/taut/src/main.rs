@@ -4,6 +4,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod cli;
+mod doctor;
 mod interrupt;
 mod lab;
 mod observe;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Some(cli::Command::Lab {
             scenario: cli::LabScenario::TwoThreads(options),
         }) => lab::two_threads::two_threads(&options),
+        Some(cli::Command::Doctor(options)) => doctor::doctor(&options),
         Some(cli::Command::Show(options)) => observe::show::show(&options),
     }
 }

@@ -5,7 +5,7 @@
 /// Every header and attribute starts at a multiple of this.
 const ALIGN_BYTES: usize = 4;
 /// `struct nlmsghdr`: length, type, flags, sequence, port.
-pub(super) const HEADER_BYTES: usize = 16;
+pub(crate) const HEADER_BYTES: usize = 16;
 /// `struct rtattr`: length, type.
 const ATTRIBUTE_HEADER_BYTES: usize = 4;
 /// Says in an attribute's type that attributes are inside.
@@ -17,11 +17,11 @@ const fn aligned(bytes: usize) -> usize {
 
 /// A request under construction.
 #[derive(Debug)]
-pub(super) struct Message(Vec<u8>);
+pub(crate) struct Message(Vec<u8>);
 
 impl Message {
     /// A request of type `kind` whose fixed part is `fixed`.
-    pub(super) fn new(kind: u16, flags: u16, fixed: &[u8]) -> Self {
+    pub(crate) fn new(kind: u16, flags: u16, fixed: &[u8]) -> Self {
         let mut bytes = vec![0; HEADER_BYTES];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
         bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
@@ -30,7 +30,7 @@ impl Message {
     }
 
     /// Appends an attribute. `payload` is far shorter than the 64 KiB an attribute may have.
-    pub(super) fn attribute(mut self, kind: u16, payload: &[u8]) -> Self {
+    pub(crate) fn attribute(mut self, kind: u16, payload: &[u8]) -> Self {
         let length = (ATTRIBUTE_HEADER_BYTES + payload.len()) as u16;
         self.pad();
         self.0.extend_from_slice(&length.to_ne_bytes());
@@ -40,12 +40,12 @@ impl Message {
     }
 
     /// Appends an attribute that is a string, with its ending zero.
-    pub(super) fn text(self, kind: u16, text: &str) -> Self {
+    pub(crate) fn text(self, kind: u16, text: &str) -> Self {
         self.attribute(kind, &[text.as_bytes(), &[0]].concat())
     }
 
     /// Appends an attribute with attributes inside: all that `fill` appends.
-    pub(super) fn nested(mut self, kind: u16, fill: impl FnOnce(Self) -> Self) -> Self {
+    pub(crate) fn nested(mut self, kind: u16, fill: impl FnOnce(Self) -> Self) -> Self {
         self.pad();
         let start = self.0.len();
         let mut message = fill(self.attribute(kind | NESTED, &[]));
@@ -56,13 +56,13 @@ impl Message {
     }
 
     /// Appends bytes that are no attribute: the fixed part inside a nested one.
-    pub(super) fn raw(mut self, bytes: &[u8]) -> Self {
+    pub(crate) fn raw(mut self, bytes: &[u8]) -> Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
     /// The finished message.
-    pub(super) fn finish(mut self, sequence: u32) -> Vec<u8> {
+    pub(crate) fn finish(mut self, sequence: u32) -> Vec<u8> {
         self.pad();
         let length = self.0.len() as u32;
         self.0[0..4].copy_from_slice(&length.to_ne_bytes());
@@ -77,15 +77,15 @@ impl Message {
 
 /// One message of an answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Answer<'a> {
-    pub(super) kind: u16,
-    pub(super) flags: u16,
-    pub(super) sequence: u32,
-    pub(super) payload: &'a [u8],
+pub(crate) struct Answer<'a> {
+    pub(crate) kind: u16,
+    pub(crate) flags: u16,
+    pub(crate) sequence: u32,
+    pub(crate) payload: &'a [u8],
 }
 
 /// The messages of one datagram; ends at the first that does not fit in it.
-pub(super) fn answers(mut datagram: &[u8]) -> impl Iterator<Item = Answer<'_>> {
+pub(crate) fn answers(mut datagram: &[u8]) -> impl Iterator<Item = Answer<'_>> {
     std::iter::from_fn(move || {
         let length = u32_at(datagram, 0)? as usize;
         let message = datagram.get(..length)?;
@@ -103,7 +103,7 @@ pub(super) fn answers(mut datagram: &[u8]) -> impl Iterator<Item = Answer<'_>> {
 }
 
 /// The attributes in `bytes` as (type, payload); ends at the first that does not fit.
-pub(super) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(bytes, 0)?);
         let kind = u16_at(bytes, 2)? & !NESTED;
@@ -113,17 +113,17 @@ pub(super) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])>
     })
 }
 
-pub(super) fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
+pub(crate) fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
     let bytes = bytes.get(offset..offset + 2)?;
     Some(u16::from_ne_bytes(bytes.try_into().ok()?))
 }
 
-pub(super) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
+pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     let bytes = bytes.get(offset..offset + 4)?;
     Some(u32::from_ne_bytes(bytes.try_into().ok()?))
 }
 
-pub(super) fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
+pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
     let bytes = bytes.get(offset..offset + 8)?;
     Some(u64::from_ne_bytes(bytes.try_into().ok()?))
 }

@@ -3,11 +3,11 @@
 mod bridge;
 mod change;
 mod describe;
-mod message;
+pub(crate) mod message;
 mod offload;
 mod qdisc;
 mod request;
-mod route_socket;
+pub(crate) mod route_socket;
 mod statistics;
 mod veth;
 

@@ -32,9 +32,9 @@ impl RouteSocket {
         Ok(Self { fd, sequence: 0 })
     }
 
-    /// Sends `request`, which asks for an acknowledgement, and waits for it. `take` sees what
-    /// else the kernel answers, as (type, payload).
-    pub(super) fn ask(
+    /// Sends `request`, which asks for an acknowledgement or for a list, and waits for its end.
+    /// `take` sees what else the kernel answers, as (type, payload).
+    pub(crate) fn ask(
         &mut self,
         request: Message,
         mut take: impl FnMut(u16, &[u8]),
@@ -50,8 +50,10 @@ impl RouteSocket {
             // An answer to a question that was given up earlier is not ours.
             let ours = answers(&buffer[..length]).filter(|a| a.sequence == self.sequence);
             for answer in ours {
-                if i32::from(answer.kind) == libc::NLMSG_ERROR {
-                    return acknowledgement(&answer);
+                match i32::from(answer.kind) {
+                    // The end of a list carries a number as an acknowledgement does.
+                    libc::NLMSG_ERROR | libc::NLMSG_DONE => return acknowledgement(&answer),
+                    _ => {}
                 }
                 take(answer.kind, answer.payload);
             }

@@ -71,6 +71,8 @@ pub(crate) struct Link {
     pub(crate) master: Option<u32>,
     /// The other end in this namespace, or what it stands on.
     pub(crate) other_end: Option<u32>,
+    /// The longest super-packet that the stack makes for it.
+    pub(crate) longest_object_bytes: Option<u32>,
     statistics: Option<LinkStatistics>,
 }
 
@@ -99,6 +101,7 @@ fn parse_link(payload: &[u8]) -> Option<Link> {
     let kind = u16_at(payload, 2)?;
     let (mut mtu_bytes, mut promiscuity, mut statistics) = (0, 0, None);
     let (mut master, mut other_end, mut is_elsewhere) = (None, None, false);
+    let mut longest_object_bytes = None;
     for (kind, value) in attributes(payload.get(FIXED_BYTES..)?) {
         match kind {
             libc::IFLA_MTU => mtu_bytes = u32_at(value, 0)?,
@@ -106,6 +109,7 @@ fn parse_link(payload: &[u8]) -> Option<Link> {
             libc::IFLA_MASTER => master = u32_at(value, 0),
             libc::IFLA_LINK => other_end = u32_at(value, 0),
             libc::IFLA_LINK_NETNSID => is_elsewhere = true,
+            libc::IFLA_GSO_MAX_SIZE => longest_object_bytes = u32_at(value, 0),
             libc::IFLA_STATS64 => statistics = LinkStatistics::parse(value),
             _ => {}
         }
@@ -117,6 +121,7 @@ fn parse_link(payload: &[u8]) -> Option<Link> {
         promiscuity,
         master,
         other_end: other_end.filter(|_| !is_elsewhere),
+        longest_object_bytes,
         statistics,
     })
 }

@@ -1,17 +1,22 @@
 //! Looking at the kernel's own transmit queues and their byte limits.
 //!
 //! [`Sysfs`] reads a device with all its queues once; a [`QueueSampler`] reads one queue again and
-//! again, for a microsecond each time. Nothing here changes anything.
+//! again, for a microsecond each time. [`qdiscs`] and [`offload`] ask over netlink and ethtool for what
+//! sysfs leaves out. Nothing here changes anything.
 //!
 //! A file may be missing (an older kernel), forbidden, or hold garbage, and a device may vanish while
 //! it is read. What cannot be had is `None`, and [`Device::problems`] says why.
 
 mod device;
 mod number;
+mod offload;
+mod qdiscs;
 mod sampler;
 mod sysfs;
 
 pub use device::{ByteLimits, Device, Queue, WhyNone};
+pub use offload::{Offload, offload};
+pub use qdiscs::{Qdisc, qdiscs};
 pub use sampler::{QueueSampler, Sample};
 pub use sysfs::Sysfs;
 

@@ -111,3 +111,26 @@ pub(crate) fn set_features(
     // SAFETY: the kernel reads as many blocks as the count says.
     unsafe { call(fd, device, &mut words) }.map(drop)
 }
+
+/// Questions whose answer is a few words after the command.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Question {
+    /// `struct ethtool_ringparam`: 8 words.
+    Ring = 0x10,
+    /// Whether super-packets are cut by the device; `struct ethtool_value`: 1 word.
+    Tso = 0x1e,
+}
+
+/// Asks a question, for the first `WORDS` words of the answer, at most 8.
+pub(crate) fn ask<const WORDS: usize>(
+    fd: BorrowedFd<'_>,
+    device: &str,
+    question: Question,
+) -> io::Result<[u32; WORDS]> {
+    // The longest answer, with the command before it.
+    let mut words = [0; 9];
+    words[0] = question as u32;
+    // SAFETY: no question here has an answer of more than 8 words.
+    unsafe { call(fd, device, &mut words) }?;
+    Ok(std::array::from_fn(|at| words.get(1 + at).copied().unwrap_or(0)))
+}

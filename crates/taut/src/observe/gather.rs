@@ -2,44 +2,65 @@
 
 use std::io;
 
-use taut_linux::observe::{Device, Sysfs};
+use taut_linux::observe::{Device, Sysfs, WhyNone};
 
 use super::options::Selection;
-use super::row::{Row, Without};
+use super::row::Row;
 
 /// What was found.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Queues that have a byte limit.
-    pub rows: Vec<Row>,
-    /// Devices none of whose limits works.
-    pub without: Vec<Without>,
+    pub devices: Vec<FoundDevice>,
     /// What could not be read, with its device.
     pub problems: Vec<String>,
+}
+
+/// A device, with the queues that were asked for.
+#[derive(Debug, Default)]
+pub struct FoundDevice {
+    pub name: String,
+    pub driver: Option<String>,
+    pub is_virtual: bool,
+    /// Why no limit of it works.
+    pub why_none: Option<WhyNone>,
+    pub mtu_bytes: Option<u64>,
+    pub tx_packets: Option<u64>,
+    /// Its queues that have a byte limit.
+    pub rows: Vec<Row>,
+}
+
+/// What is an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// A device or queue that was named and is not there.
+    All,
+    /// Nothing: devices may have gone meanwhile.
+    WhatIsLeft,
 }
 
 /// Reads the devices of `selection`. One that vanishes meanwhile was never there, unless it was named.
 ///
 /// # Errors
-/// In words: a device or a queue that was named is not there; nothing can be read.
-pub fn gather(sysfs: &Sysfs, selection: &Selection) -> Result<Found, String> {
+/// In words: nothing can be read, or what `asked` says.
+pub fn gather(sysfs: &Sysfs, selection: &Selection, asked: Asked) -> Result<Found, String> {
     let mut found = Found::default();
-    if selection.devices.is_empty() {
-        for name in sysfs.devices().map_err(|error| error.to_string())? {
-            match sysfs.device(&name) {
-                Ok(device) => found.add(&device, selection),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => found.problems.push(error.to_string()),
+    let may_miss = selection.devices.is_empty() || asked == Asked::WhatIsLeft;
+    let names = match selection.devices.is_empty() {
+        true => sysfs.devices().map_err(|error| error.to_string())?,
+        false => selection.devices.clone(),
+    };
+    for name in names {
+        match sysfs.device(&name) {
+            Ok(device) => {
+                if !may_miss {
+                    check_queues(&device, selection)?;
+                }
+                found.add(device, selection);
             }
+            Err(error) if may_miss && error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if may_miss => found.problems.push(error.to_string()),
+            Err(error) => return Err(no_device(sysfs, &error)),
         }
-        return Ok(found);
-    }
-    for name in &selection.devices {
-        let device = sysfs
-            .device(name)
-            .map_err(|error| no_device(sysfs, &error))?;
-        check_queues(&device, selection)?;
-        found.add(&device, selection);
     }
     Ok(found)
 }
@@ -69,32 +90,40 @@ fn check_queues(device: &Device, selection: &Selection) -> Result<(), String> {
 }
 
 impl Found {
-    fn add(&mut self, device: &Device, selection: &Selection) {
+    /// All queues of all devices.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.devices.iter().flat_map(|device| &device.rows)
+    }
+
+    fn add(&mut self, device: Device, selection: &Selection) {
         let name = &device.name;
-        if let Some(why) = device.why_none() {
-            self.without.push(Without {
-                device: name.clone(),
-                why: why.text(),
-            });
-        }
         self.problems
             .extend(device.problems.iter().map(|it| format!("{name}: {it}")));
+        let why_none = device.why_none();
         let chosen = |number| {
             selection
                 .queues
                 .as_ref()
                 .is_none_or(|it| it.contains(number))
         };
-        for queue in device.queues.iter().filter(|queue| chosen(queue.number)) {
-            if let Some(limits) = queue.limits {
-                self.rows.push(Row {
-                    device: name.clone(),
-                    queue: queue.number,
-                    rate_bits_per_s: selection.rate.or(device.speed_bits_per_s),
-                    limits,
-                    tx_timeouts: queue.tx_timeouts,
-                });
-            }
-        }
+        let rows = device.queues.iter().filter(|queue| chosen(queue.number));
+        let rows = rows.filter_map(|queue| {
+            Some(Row {
+                device: name.clone(),
+                queue: queue.number,
+                rate_bits_per_s: selection.rate.or(device.speed_bits_per_s),
+                limits: queue.limits?,
+                tx_timeouts: queue.tx_timeouts,
+            })
+        });
+        self.devices.push(FoundDevice {
+            rows: rows.collect(),
+            driver: device.driver,
+            is_virtual: device.is_virtual,
+            why_none,
+            mtu_bytes: device.mtu_bytes,
+            tx_packets: device.tx_packets,
+            name: device.name,
+        });
     }
 }

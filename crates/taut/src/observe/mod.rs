@@ -1,8 +1,8 @@
 //! Seeing and judging the queues of this machine: the kernel's and those of running taut paths.
 
-mod gather;
+pub mod gather;
 pub mod metrics;
-mod options;
+pub mod options;
 mod queue_set;
-mod row;
+pub mod row;
 pub mod show;

@@ -61,8 +61,8 @@ pub fn parse_period(text: &str) -> Result<u64, String> {
 }
 
 impl Place {
-    /// The tree to read.
-    pub fn sysfs(&self) -> Result<Sysfs, ExitCode> {
+    /// The tree to read, and the namespace that it is of, if it is of any.
+    pub fn open(&self) -> Result<(Sysfs, Option<NetNs>), ExitCode> {
         if let Some(directory) = &self.sysfs {
             if !directory.join("class/net").is_dir() {
                 say!(
@@ -71,12 +71,14 @@ impl Place {
                 );
                 return Err(ExitCode::from(exit::USAGE));
             }
-            return Ok(Sysfs::at(directory));
+            return Ok((Sysfs::at(directory), None));
         }
         match &self.netns {
-            None => Ok(Sysfs::of_process()),
+            // Without netlink there is less to see, and no reason to fail.
+            None => Ok((Sysfs::of_process(), NetNs::current().ok())),
             Some(name) => netns(name).and_then(|namespace| {
-                Sysfs::of_netns(&namespace).map_err(|error| refused(name, &error))
+                let sysfs = Sysfs::of_netns(&namespace).map_err(|error| refused(name, &error))?;
+                Ok((sysfs, Some(namespace)))
             }),
         }
     }

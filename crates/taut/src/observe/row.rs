@@ -22,13 +22,6 @@ impl Row {
     }
 }
 
-/// A device that has no queue worth a row, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Without {
-    pub device: String,
-    pub why: &'static str,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,12 +10,12 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use taut_linux::observe::LIMIT_MAX_UNSET;
 
-use super::gather::{Found, gather};
+use super::gather::{Asked, Found, gather};
 use super::metrics::{self, METRICS, Metric, Unit};
 use super::options::{Selection, parse_period};
 use super::row::Row;
 use crate::report::layout::{SPACES, fold, side_by_side};
-use crate::report::number::readable;
+use crate::report::number::{readable, short_time};
 use crate::talk::say;
 use crate::{exit, stdout};
 
@@ -53,13 +53,13 @@ pub fn show(options: &Show) -> ExitCode {
     if options.metrics {
         return stdout::print(&metrics::markdown());
     }
-    let sysfs = match options.selection.place.sysfs() {
-        Ok(sysfs) => sysfs,
+    let sysfs = match options.selection.place.open() {
+        Ok((sysfs, _)) => sysfs,
         Err(code) => return code,
     };
     let mut first = true;
     loop {
-        let found = match gather(&sysfs, &options.selection) {
+        let found = match gather(&sysfs, &options.selection, Asked::All) {
             Ok(found) => found,
             Err(error) => {
                 say!("taut: {error}");
@@ -101,10 +101,9 @@ fn one_look(options: &Show, found: &Found, first: bool) -> String {
 
 /// Everything, for programs.
 fn document(found: &Found) -> Value {
-    let rows: Vec<Value> = found.rows.iter().map(fields).collect();
-    let without = found.without.iter();
-    let without: Vec<Value> = without
-        .map(|it| json!({"device": it.device, "why": it.why}))
+    let rows: Vec<Value> = found.rows().map(fields).collect();
+    let without: Vec<Value> = (without(found))
+        .map(|(device, why)| json!({"device": device, "why": why}))
         .collect();
     json!({
         "version": 1,
@@ -126,20 +125,25 @@ pub fn fields(row: &Row) -> Value {
     Value::Object(fields)
 }
 
+/// Devices none of whose limits works, with why.
+fn without(found: &Found) -> impl Iterator<Item = (&str, &'static str)> {
+    (found.devices.iter()).filter_map(|it| Some((it.name.as_str(), it.why_none?.text())))
+}
+
 /// For people. Queues of devices whose limit does not work only if they were `named`.
 fn text(found: &Found, named: bool, width: Option<usize>) -> String {
-    let works = |row: &&Row| named || !found.without.iter().any(|it| it.device == row.device);
-    let rows: Vec<&Row> = found.rows.iter().filter(works).collect();
+    let devices = found.devices.iter();
+    let works = devices.filter(|device| named || device.why_none.is_none());
+    let rows: Vec<&Row> = works.flat_map(|device| &device.rows).collect();
     let mut out = String::new();
     if !rows.is_empty() {
         out += &table(&rows, width);
     }
-    if !found.without.is_empty() {
-        let widest = found.without.iter().map(|it| it.device.len()).max();
-        let (gap, widest) = (if out.is_empty() { "" } else { "\n" }, widest.unwrap_or(0));
+    if let Some(widest) = without(found).map(|(device, _)| device.len()).max() {
+        let gap = if out.is_empty() { "" } else { "\n" };
         let _ = writeln!(out, "{gap}No byte limit at work:");
-        for it in &found.without {
-            let line = format!("  {:<widest$}  {}", it.device, it.why);
+        for (device, why) in without(found) {
+            let line = format!("  {device:<widest$}  {why}");
             out += &fold(&line, widest + 4, width);
         }
     }
@@ -170,29 +174,10 @@ pub fn cell(metric: &Metric, row: &Row) -> String {
     };
     match metric.unit {
         Unit::Bytes if metric.name == "limit_max" && value == LIMIT_MAX_UNSET => "max".to_owned(),
-        Unit::Milliseconds => time(u128::from(value) * 1_000_000),
-        Unit::Nanoseconds => time(value.into()),
+        Unit::Milliseconds => short_time(value.saturating_mul(1_000_000)),
+        Unit::Nanoseconds => short_time(value),
         Unit::Bytes | Unit::BitsPerSecond | Unit::Count => readable(&json!(value)),
     }
-}
-
-/// Three digits that count, and the unit: `16.2us`, `1s`.
-pub fn time(ns: u128) -> String {
-    let scales = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
-    let found = scales.into_iter().find(|&(scale, _)| ns >= scale);
-    let (scale, unit) = found.unwrap_or((1, "ns"));
-    let value = ns as f64 / scale as f64;
-    let decimals = match value {
-        _ if value >= 99.95 => 0,
-        _ if value >= 9.995 => 1,
-        _ => 2,
-    };
-    let digits = format!("{value:.decimals$}");
-    let digits = match digits.contains('.') {
-        true => digits.trim_end_matches('0').trim_end_matches('.'),
-        false => &digits,
-    };
-    format!("{digits}{unit}")
 }
 
 /// A heading and its cells, all as wide as the widest.
@@ -204,26 +189,4 @@ fn column(heading: &str, cells: Vec<String>, right: bool) -> Vec<String> {
         false => format!("{text:<width$}"),
     };
     all().map(aligned).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_three_digits_and_a_unit() {
-        for (ns, text) in [
-            (0, "0ns"),
-            (999, "999ns"),
-            (1_000, "1us"),
-            (16_160, "16.2us"),
-            (1_234_567, "1.23ms"),
-            (100_000, "100us"),
-            (1_000_000_000, "1s"),
-            (15_032_385_536, "15s"),
-            (999_960, "1000us"),
-        ] {
-            assert_eq!(time(ns), text, "{ns}");
-        }
-    }
 }

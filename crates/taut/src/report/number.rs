@@ -77,6 +77,25 @@ pub fn time(ns: f64) -> String {
     format!("{} {unit}", (ns / scale * 1e6).round() / 1e6)
 }
 
+/// Three digits that count, and the unit: `16.2us`, `1s`.
+pub fn short_time(ns: u64) -> String {
+    let scales = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let found = scales.into_iter().find(|&(scale, _)| ns >= scale);
+    let (scale, unit) = found.unwrap_or((1, "ns"));
+    let value = ns as f64 / scale as f64;
+    let decimals = match value {
+        _ if value >= 99.95 => 0,
+        _ if value >= 9.995 => 1,
+        _ => 2,
+    };
+    let digits = format!("{value:.decimals$}");
+    let digits = match digits.contains('.') {
+        true => digits.trim_end_matches('0').trim_end_matches('.'),
+        false => &digits,
+    };
+    format!("{digits}{unit}")
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -116,5 +135,22 @@ mod tests {
             [20.0, 5e5, 2e7, 1e9].map(time),
             ["20 ns", "500 us", "20 ms", "1 s"]
         );
+    }
+
+    #[test]
+    fn short_times_have_three_digits_and_a_unit() {
+        for (ns, text) in [
+            (0, "0ns"),
+            (999, "999ns"),
+            (1_000, "1us"),
+            (16_160, "16.2us"),
+            (1_234_567, "1.23ms"),
+            (100_000, "100us"),
+            (1_000_000_000, "1s"),
+            (15_032_385_536, "15s"),
+            (999_960, "1000us"),
+        ] {
+            assert_eq!(short_time(ns), text, "{ns}");
+        }
     }
 }

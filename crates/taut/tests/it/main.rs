@@ -4,6 +4,7 @@ mod first_use;
 mod lab_dry_run;
 mod live_rr_under_load;
 mod live_two_threads;
+mod observe_doctor;
 mod observe_show;
 mod observe_tree;
 mod sim_command;

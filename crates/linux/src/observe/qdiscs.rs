@@ -1,0 +1,201 @@
+//! The disciplines of a device, and what waits in them, over route netlink.
+
+use std::io;
+
+use crate::error::failed;
+use crate::link::message::{Message, attributes, u32_at, u64_at};
+use crate::link::{self};
+use crate::netns::NetNs;
+
+/// `struct tcmsg`, which the attributes follow.
+const FIXED_BYTES: usize = 20;
+/// Attributes inside `TCA_STATS2`, from gen_stats.h.
+const STATS_BASIC: u16 = 1;
+const STATS_QUEUE: u16 = 3;
+
+/// A discipline, or a class of one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Qdisc {
+    /// Its name: `fq_codel`, `mq`, ...
+    pub kind: String,
+    /// Its own handle: major number in the upper 16 bits.
+    pub handle: u32,
+    /// The class that it hangs below; [`Qdisc::ROOT`] at the top.
+    pub parent: u32,
+    /// Whether it is a class of a discipline, not a discipline.
+    pub is_class: bool,
+    /// What waits in it and below it, in bytes.
+    pub backlog_bytes: u64,
+    /// The same in packets.
+    pub backlog_packets: u64,
+    /// Bytes that left it.
+    pub sent_bytes: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Packets that the device did not take at once.
+    pub requeues: u64,
+    /// Times that it had packets and was not allowed to send them: a shaper's.
+    pub overlimits: u64,
+}
+
+impl Qdisc {
+    /// The parent of the discipline at the top.
+    pub const ROOT: u32 = u32::MAX;
+
+    /// The discipline that feeds the transmit queue `queue` among those of its device: the child of
+    /// `mq` (or of `mqprio`) for it, or the one at the top.
+    pub fn feeding(all: &[Self], queue: u32) -> Option<&Self> {
+        let mut disciplines = all.iter().filter(|it| !it.is_class);
+        let root = disciplines.clone().find(|it| it.parent == Self::ROOT)?;
+        if !matches!(root.kind.as_str(), "mq" | "mqprio") {
+            return Some(root);
+        }
+        let class = root.handle | (queue + 1);
+        disciplines.find(|it| it.parent == class)
+    }
+
+    /// Reads a message of type `RTM_NEWQDISC` or `RTM_NEWTCLASS` if it is about the device `index`.
+    fn parse(payload: &[u8], index: u32, is_class: bool) -> Option<Self> {
+        if u32_at(payload, 4)? != index {
+            return None;
+        }
+        let mut found = Self {
+            handle: u32_at(payload, 8)?,
+            parent: u32_at(payload, 12)?,
+            is_class,
+            ..Self::default()
+        };
+        for (kind, value) in attributes(payload.get(FIXED_BYTES..)?) {
+            match kind {
+                libc::TCA_KIND => {
+                    let text = String::from_utf8_lossy(value);
+                    found.kind = text.trim_end_matches('\0').to_owned();
+                }
+                libc::TCA_STATS2 => found.take_statistics(value),
+                _ => {}
+            }
+        }
+        Some(found)
+    }
+
+    fn take_statistics(&mut self, bytes: &[u8]) {
+        for (kind, value) in attributes(bytes) {
+            let word = |position: usize| u32_at(value, position * 4).map(u64::from).unwrap_or(0);
+            match kind {
+                STATS_BASIC => self.sent_bytes = u64_at(value, 0).unwrap_or(0),
+                // `struct gnet_stats_queue`: qlen, backlog, drops, requeues, overlimits.
+                STATS_QUEUE => {
+                    self.backlog_packets = word(0);
+                    self.backlog_bytes = word(1);
+                    self.drops = word(2);
+                    self.requeues = word(3);
+                    self.overlimits = word(4);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The disciplines of a device, and the classes of those that have any, in the kernel's order.
+///
+/// # Errors
+/// `NotFound` if there is no such device; what netlink fails with. No privilege is needed.
+pub fn qdiscs(ns: &NetNs, device: &str) -> io::Result<Vec<Qdisc>> {
+    let index = link::index(ns, device)?;
+    let mut found = Vec::new();
+    for (question, answer) in [
+        (libc::RTM_GETQDISC, libc::RTM_NEWQDISC),
+        (libc::RTM_GETTCLASS, libc::RTM_NEWTCLASS),
+    ] {
+        let mut fixed = [0; FIXED_BYTES];
+        fixed[4..8].copy_from_slice(&index.to_ne_bytes());
+        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+        let mut route = ns
+            .route()
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        route
+            .ask(Message::new(question, flags, &fixed), |kind, payload| {
+                if kind == answer {
+                    let is_class = answer == libc::RTM_NEWTCLASS;
+                    found.extend(Qdisc::parse(payload, index, is_class));
+                }
+            })
+            .map_err(|cause| failed("RTM_GETQDISC", device, cause))?;
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn qdisc(kind: &str, handle: u32, parent: u32) -> Qdisc {
+        Qdisc {
+            kind: kind.to_owned(),
+            handle,
+            parent,
+            ..Qdisc::default()
+        }
+    }
+
+    #[test]
+    fn a_queue_is_fed_by_its_own_child_of_mq_or_by_the_root() {
+        let one = [qdisc("fq", 0x8001_0000, Qdisc::ROOT)];
+        assert_eq!(
+            Qdisc::feeding(&one, 3).map(|it| it.kind.as_str()),
+            Some("fq")
+        );
+        let many = [
+            qdisc("mq", 0, Qdisc::ROOT),
+            qdisc("fq_codel", 0, 2),
+            qdisc("pfifo_fast", 0, 1),
+        ];
+        let feeding = |queue| Qdisc::feeding(&many, queue).map(|it| it.kind.as_str());
+        assert_eq!(feeding(0), Some("pfifo_fast"));
+        assert_eq!((feeding(1), feeding(2)), (Some("fq_codel"), None));
+        assert_eq!(Qdisc::feeding(&[], 0), None);
+    }
+
+    #[test]
+    fn figures_are_read_from_where_they_are() {
+        let mut fixed = [0; FIXED_BYTES];
+        fixed[4] = 7;
+        fixed[12..16].copy_from_slice(&Qdisc::ROOT.to_ne_bytes());
+        let words: Vec<u8> = [3u32, 4500, 5, 6, 8]
+            .iter()
+            .flat_map(|it| it.to_ne_bytes())
+            .collect();
+        let bytes = Message::new(libc::RTM_NEWQDISC, 0, &fixed)
+            .text(libc::TCA_KIND, "fq_codel")
+            .nested(libc::TCA_STATS2, |inside| {
+                inside
+                    .attribute(STATS_BASIC, &[9u64.to_ne_bytes(), [0; 8]].concat())
+                    .attribute(STATS_QUEUE, &words)
+            })
+            .finish(1);
+        let read = Qdisc::parse(&bytes[16..], 7, false).expect("a discipline");
+        assert_eq!((read.kind.as_str(), read.parent), ("fq_codel", Qdisc::ROOT));
+        assert_eq!((read.backlog_packets, read.backlog_bytes), (3, 4500));
+        assert_eq!(
+            (read.drops, read.requeues, read.overlimits, read.sent_bytes),
+            (5, 6, 8, 9)
+        );
+        assert_eq!(
+            Qdisc::parse(&bytes[16..], 8, false),
+            None,
+            "another device's"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let index = u32_at(&bytes, 4).unwrap_or(0);
+            let _ = Qdisc::parse(&bytes, index, true);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! `taut doctor`.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::observe_tree::{Tree, put};
+use crate::sim_command::{failed, stdout, taut};
+
+/// The exit code and the document.
+fn examined(line: &str) -> (i32, Value) {
+    let output = taut(&format!("{line} -j")).output().expect("runs");
+    let talk = String::from_utf8_lossy(&output.stderr);
+    let document = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{talk}"));
+    (output.status.code().expect("code"), document)
+}
+
+fn verdict<'d>(document: &'d Value, device: &str, rule: &str) -> &'d str {
+    let rows = document["rows"].as_array().expect("rows");
+    let row = rows
+        .iter()
+        .find(|it| it["device"] == device && it["rule"] == rule);
+    row.unwrap_or_else(|| panic!("{device} {rule}"))["verdict"]
+        .as_str()
+        .expect("verdict")
+}
+
+/// Does `change` again and again while `work` runs.
+fn while_it_changes<T>(mut change: impl FnMut(u64) + Send, work: impl FnOnce() -> T) -> T {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0.. {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                change(round);
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let done = work();
+        stop.store(true, Ordering::Relaxed);
+        done
+    })
+}
+
+#[test]
+fn a_driver_that_never_reports_is_bad_and_the_exit_code_says_so() {
+    let tree = Tree::new("never");
+    tree.add("eth0", 1).add_virtual("lo");
+    tree.set("eth0", 0, "limit", "0")
+        .set("eth0", 0, "inflight", "0");
+    let sent = |round: u64| {
+        // Renamed into place: a reader never finds it half written.
+        let device = tree.device("eth0");
+        put(
+            &device,
+            "statistics/next",
+            &(1000 + 100 * round).to_string(),
+        );
+        let (next, packets) = ("statistics/next", "statistics/tx_packets");
+        std::fs::rename(device.join(next), device.join(packets)).unwrap();
+    };
+    let run = || examined(&tree.line("doctor -t 300ms"));
+    let (code, document) = while_it_changes(sent, run);
+    assert_eq!(
+        (code, verdict(&document, "eth0", "never-reports")),
+        (3, "bad")
+    );
+    assert_eq!(verdict(&document, "lo", "no-limit"), "not_judged");
+    let (code, document) = examined(&tree.line("doctor -t 1ms"));
+    assert_eq!(
+        (code, verdict(&document, "eth0", "never-reports")),
+        (0, "warn")
+    );
+    assert_eq!(examined(&tree.line("doctor -t 1ms --strict")).0, 3);
+}
+
+#[test]
+fn an_idle_queue_is_not_judged_and_no_error() {
+    let tree = Tree::new("idle");
+    tree.add("eth0", 2).set("eth0", 0, "inflight", "0");
+    let (code, document) = examined(&tree.line("doctor eth0 -q 0 -t 20ms --strict"));
+    assert_eq!(code, 0);
+    for rule in ["far-above-need", "collapsed", "not-periodic", "stopped-by"] {
+        assert_eq!(verdict(&document, "eth0", rule), "not_judged", "{rule}");
+    }
+}
+
+#[test]
+fn a_limit_that_saws_is_seen() {
+    let tree = Tree::new("saw");
+    tree.add("eth0", 1);
+    let limits = |round: u64| {
+        let text = (40_000 + round % 20 * 4_000).to_string();
+        tree.set("eth0", 0, "limit", &text);
+    };
+    let run = || examined(&tree.line("doctor -t 800ms --strict"));
+    let (code, document) = while_it_changes(limits, run);
+    assert_eq!(
+        (code, verdict(&document, "eth0", "not-periodic")),
+        (3, "warn")
+    );
+}
+
+#[test]
+fn what_is_wrong_stands_first_with_what_to_do() {
+    let tree = Tree::new("text");
+    tree.add("eth0", 1);
+    tree.set("eth0", 0, "limit_max", "80000")
+        .set("eth0", 0, "stall_cnt", "2");
+    let text = stdout(&tree.line("doctor -t 20ms"));
+    assert!(
+        text.starts_with(
+            "eth0 queue 0: limit 40,000, at most 2,000 in flight, busy 100 % of 20ms\n"
+        ),
+        "{text}"
+    );
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines[1].starts_with(
+            "  warn        max-set          limit_max 80,000 bytes (640us) changes nothing"
+        ),
+        "{text}"
+    );
+    assert!(
+        text.contains("do: take it away: taut set eth0 limit_max max"),
+        "{text}"
+    );
+    assert!(text.contains("  warn        stalls "), "{text}");
+    assert!(text.contains("0 bad, 2 to be warned of"), "{text}");
+}
+
+#[test]
+fn every_rule_is_explained_with_its_threshold_and_source() {
+    let rules = stdout("doctor --rules");
+    assert!(rules.lines().count() >= 14, "{rules}");
+    for line in rules.lines() {
+        let name = line.split_whitespace().next().unwrap();
+        let text = stdout(&format!("doctor --explain {name}"));
+        for part in [name, "\nWhen:", "\nFrom:", "\nDo:"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+    assert!(failed("doctor --explain what", 2).contains("there are: no-limit, "));
+}
+
+#[test]
+fn a_device_that_vanishes_while_it_is_watched_is_judged_by_what_was_seen() {
+    let tree = Tree::new("vanish");
+    tree.add("eth0", 1).add("eth1", 256);
+    let (code, document) = thread::scope(|scope| {
+        let run = scope.spawn(|| examined(&tree.line("doctor -t 600ms")));
+        thread::sleep(Duration::from_millis(200));
+        std::fs::remove_dir_all(tree.device("eth0")).unwrap();
+        run.join().unwrap()
+    });
+    assert_eq!(code, 0);
+    assert_eq!(verdict(&document, "eth1", "never-reports"), "ok");
+    assert!(failed(&tree.line("doctor eth0"), 1).contains("no device \"eth0\""));
+}
