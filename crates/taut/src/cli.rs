@@ -6,6 +6,7 @@ use crate::doctor::options::Doctor;
 use crate::lab::options::RrUnderLoad;
 use crate::lab::two_threads::TwoThreads;
 use crate::observe::show::Show;
+use crate::set::options::Set;
 use crate::sim::options::Sim;
 use crate::sim::predictions::Predictions;
 
@@ -30,6 +31,7 @@ pub enum Command {
         scenario: LabScenario,
     },
     Doctor(Doctor),
+    Set(Set),
     Show(Show),
 }
 

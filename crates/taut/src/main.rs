@@ -11,6 +11,7 @@ mod observe;
 mod output;
 mod report;
 mod rr;
+mod set;
 mod sim;
 mod stdout;
 mod talk;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
             scenario: cli::LabScenario::TwoThreads(options),
         }) => lab::two_threads::two_threads(&options),
         Some(cli::Command::Doctor(options)) => doctor::doctor(&options),
+        Some(cli::Command::Set(options)) => set::set(&options),
         Some(cli::Command::Show(options)) => observe::show::show(&options),
     }
 }

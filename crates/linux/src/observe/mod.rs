@@ -2,11 +2,12 @@
 //!
 //! [`Sysfs`] reads a device with all its queues once; a [`QueueSampler`] reads one queue again and
 //! again, for a microsecond each time. [`qdiscs`] and [`offload`] ask over netlink and ethtool for what
-//! sysfs leaves out. Nothing here changes anything.
+//! sysfs leaves out. Only [`write_knob`] changes anything.
 //!
 //! A file may be missing (an older kernel), forbidden, or hold garbage, and a device may vanish while
 //! it is read. What cannot be had is `None`, and [`Device::problems`] says why.
 
+mod change;
 mod device;
 mod number;
 mod offload;
@@ -14,6 +15,7 @@ mod qdiscs;
 mod sampler;
 mod sysfs;
 
+pub use change::{read_knob, write_knob};
 pub use device::{ByteLimits, Device, Queue, WhyNone};
 pub use offload::{Offload, offload};
 pub use qdiscs::{Qdisc, qdiscs};

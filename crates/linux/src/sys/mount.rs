@@ -8,10 +8,10 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 const CLOEXEC: libc::c_uint = 1;
 /// `FSCONFIG_CMD_CREATE`
 const CREATE: libc::c_uint = 6;
-/// `MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC`
-const HARMLESS: libc::c_uint = 0b1111;
+/// `MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC`
+const HARMLESS: libc::c_uint = 0b1110;
 
-/// Mounts a file system of `kind` at no path, read-only: whoever has the descriptor can look at it.
+/// Mounts a file system of `kind` at no path: only who has the descriptor can look at it.
 pub(crate) fn detached(kind: &CStr) -> io::Result<OwnedFd> {
     // SAFETY: `kind` ends with a zero and outlives the call.
     let context = owned(unsafe { libc::syscall(libc::SYS_fsopen, kind.as_ptr(), CLOEXEC) })?;

@@ -3,6 +3,6 @@
 pub mod gather;
 pub mod metrics;
 pub mod options;
-mod queue_set;
+pub mod queue_set;
 pub mod row;
 pub mod show;

@@ -61,6 +61,15 @@ pub fn parse_period(text: &str) -> Result<u64, String> {
 }
 
 impl Place {
+    /// As it is said on a command line, with a space before.
+    pub fn spelled(&self) -> String {
+        match (&self.sysfs, &self.netns) {
+            (Some(directory), _) => format!(" --sysfs {}", directory.display()),
+            (None, Some(name)) => format!(" -n {name}"),
+            (None, None) => String::new(),
+        }
+    }
+
     /// The tree to read, and the namespace that it is of, if it is of any.
     pub fn open(&self) -> Result<(Sysfs, Option<NetNs>), ExitCode> {
         if let Some(directory) = &self.sysfs {
