@@ -132,5 +132,7 @@ pub(crate) fn ask<const WORDS: usize>(
     words[0] = question as u32;
     // SAFETY: no question here has an answer of more than 8 words.
     unsafe { call(fd, device, &mut words) }?;
-    Ok(std::array::from_fn(|at| words.get(1 + at).copied().unwrap_or(0)))
+    Ok(std::array::from_fn(|at| {
+        words.get(1 + at).copied().unwrap_or(0)
+    }))
 }
