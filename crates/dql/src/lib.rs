@@ -79,7 +79,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-#[cfg(any(test, loom))]
+#[cfg(any(test, loom, feature = "tasks"))]
 extern crate std;
 
 mod cadence;
@@ -96,6 +96,8 @@ mod snapshot;
 mod stall;
 #[doc(hidden)]
 pub mod sync;
+#[cfg(feature = "tasks")]
+pub mod tasks;
 
 pub use cadence::Cadence;
 pub use config::Config;

@@ -22,7 +22,6 @@ mod port;
 mod privilege;
 pub mod sched;
 pub mod segment;
-mod send_queue;
 mod shared_ring;
 #[allow(unsafe_code)]
 mod sys;
@@ -39,7 +38,6 @@ pub use frames::Frames;
 pub use netns::NetNs;
 pub use port::Port;
 pub use privilege::{Capability, Privilege, Unprivileged, ensure_privilege, keep_only, privilege};
-pub use send_queue::send_queue_bytes;
 pub use tap::{Tap, TapConfig, TapRefusal, Written};
 pub use vnet_header::VirtioNetHeader;
 pub use waker::EventWaker;

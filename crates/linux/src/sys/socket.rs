@@ -18,14 +18,6 @@ pub(crate) fn open(
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// What a socket has sent that has not left the host, as `SIOCOUTQ` tells.
-pub(crate) fn send_queue_bytes(fd: BorrowedFd<'_>) -> io::Result<libc::c_int> {
-    let mut bytes: libc::c_int = 0;
-    // SAFETY: SIOCOUTQ (the number of TIOCOUTQ) writes one `int`, which outlives the call.
-    check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) })?;
-    Ok(bytes)
-}
-
 /// Sets an option that is an `int`.
 pub(crate) fn set_option(
     fd: BorrowedFd<'_>,

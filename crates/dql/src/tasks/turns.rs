@@ -1,0 +1,118 @@
+//! Tasks that wait, first come first served.
+
+use core::fmt;
+use core::task::Waker;
+use std::collections::VecDeque;
+
+/// Tasks that wait for one thing, in the order in which they came. Bounded.
+///
+/// Sans-IO and without a lock: it belongs behind the lock of what is waited for, and whoever holds
+/// that wakes the [`first`](Self::first) *after* letting go of it.
+#[derive(Debug)]
+pub struct Turns {
+    waiting: VecDeque<(u64, Waker)>,
+    next_number: u64,
+    most: usize,
+}
+
+/// A place among those who wait. Given back with [`Turns::leave`].
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a place that is not left holds up those behind it"]
+pub struct Ticket(u64);
+
+/// As many wait as may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooManyWaiters {
+    /// How many may.
+    pub most: usize,
+}
+
+impl fmt::Display for TooManyWaiters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} tasks wait already, which is the most", self.most)
+    }
+}
+
+impl core::error::Error for TooManyWaiters {}
+
+impl Turns {
+    /// Nobody waits, and at most `most` may.
+    pub const fn new(most: usize) -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            next_number: 0,
+            most,
+        }
+    }
+
+    /// Takes the last place.
+    ///
+    /// # Errors
+    /// When as many wait as may.
+    pub fn join(&mut self, waker: &Waker) -> Result<Ticket, TooManyWaiters> {
+        if self.waiting.len() >= self.most {
+            return Err(TooManyWaiters { most: self.most });
+        }
+        let number = self.next_number;
+        self.next_number += 1;
+        self.waiting.push_back((number, waker.clone()));
+        Ok(Ticket(number))
+    }
+
+    /// Says how to wake whoever holds this place: the latest waker counts.
+    pub fn renew(&mut self, ticket: &Ticket, waker: &Waker) {
+        if let Some((_, kept)) = self.waiting.iter_mut().find(|(it, _)| *it == ticket.0) {
+            kept.clone_from(waker);
+        }
+    }
+
+    /// Whether it is this one's turn.
+    pub fn is_first(&self, ticket: &Ticket) -> bool {
+        self.waiting.front().is_some_and(|(it, _)| *it == ticket.0)
+    }
+
+    /// Gives the place up: served, or not interested any more. Whoever was behind it may be the
+    /// first now, and must be woken if there is what it waits for.
+    pub fn leave(&mut self, ticket: Ticket) {
+        // The usual one is the first.
+        if let Some(place) = self.waiting.iter().position(|(it, _)| *it == ticket.0) {
+            self.waiting.remove(place);
+        }
+    }
+
+    /// The waker of whoever is next.
+    pub fn first(&self) -> Option<&Waker> {
+        self.waiting.front().map(|(_, waker)| waker)
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_come_first_served_and_a_leaver_passes_the_turn_on() {
+        let waker = Waker::noop();
+        let mut turns = Turns::new(3);
+        let a = turns.join(waker).unwrap();
+        let b = turns.join(waker).unwrap();
+        let c = turns.join(waker).unwrap();
+        assert_eq!(turns.join(waker), Err(TooManyWaiters { most: 3 }));
+        assert!(turns.is_first(&a) && !turns.is_first(&b));
+        turns.leave(b);
+        turns.leave(a);
+        assert!(turns.is_first(&c));
+        turns.leave(c);
+        assert!(turns.is_empty() && turns.first().is_none());
+    }
+}

@@ -1,0 +1,58 @@
+//! Bulk and urgent requests through one socket on tokio: the urgent ones go first, because nothing was
+//! handed to the kernel too early. Makes network namespaces of its own with a shaper of 20 Mbit/s.
+
+mod support;
+
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+use taut_path::AnyLimit;
+use taut_udp::tokio::AsyncUdp;
+use taut_udp::{Datagram, LimitedUdp};
+use tokio::sync::mpsc;
+use tokio::time;
+
+/// What an urgent message waited until the far side had it: the middle of 40.
+async fn run(limit: AnyLimit) -> Result<Duration, Box<dyn Error>> {
+    let link = support::shaped_link(20_000_000);
+    let socket = AsyncUdp::build(LimitedUdp::builder(link.connected_socket()?).limit(limit))?;
+    let far = tokio::net::UdpSocket::from_std(link.far_socket()?)?;
+    let (urgent, mut next_urgent) = mpsc::channel::<()>(16);
+    let sender = async {
+        loop {
+            socket.room().await?; // only now is it decided what goes next
+            let payload: &[u8] = match next_urgent.try_recv() {
+                Ok(()) => &[1; 100],
+                Err(_) => &[0; 1200],
+            };
+            let _ = socket.limited().try_send(&[Datagram::new(payload)])?;
+        }
+    };
+    let requests = async {
+        time::sleep(Duration::from_millis(500)).await;
+        let (mut waits, mut buffer) = (vec![], [0; 2000]);
+        for _ in 0..40 {
+            let asked = Instant::now();
+            urgent.send(()).await?;
+            while far.recv(&mut buffer).await? != 100 {}
+            waits.push(asked.elapsed());
+            time::sleep(Duration::from_millis(5)).await;
+        }
+        waits.sort();
+        Ok(waits[20])
+    };
+    tokio::select! { done = requests => done, failed = sender => failed }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    println!(
+        "an urgent message arrives after {:?} without a limit",
+        run(AnyLimit::off()).await?
+    );
+    println!(
+        "and after {:?} with Linux's rule",
+        run(AnyLimit::dql()).await?
+    );
+    Ok(())
+}

@@ -1,0 +1,613 @@
+//! What is below a socket: a state machine without a socket, a clock or a system call.
+//!
+//! Whoever drives it says what was sent ([`Account::queue`], [`Account::returned`]), what the kernel
+//! told about it ([`Account::signal`], [`Account::level`]), and ends each such look with
+//! [`Account::end_round`]. Numbers wrap, come merged, late, out of order or never, and no byte is
+//! counted twice or for ever: what was queued is in flight, completed, or given up and counted as
+//! that.
+
+mod cap;
+mod in_flight;
+mod memory;
+mod settings;
+mod told;
+
+use taut_dql::{MAX_LIMIT, Stall};
+use taut_path::limit::{Done, Round, Unit};
+use taut_path::{AnyLimit, Limit};
+
+use crate::signal::Signal;
+use crate::verdict::{Completions, Judge};
+use cap::Cap;
+use in_flight::{Found, InFlight};
+use memory::Memory;
+
+pub use in_flight::Object;
+pub use settings::{Settings, Source};
+pub use told::{Completed, Departure, How, Totals};
+
+/// After a completion that overtook others: how long those are waited for. A discipline with several
+/// queues reorders what goes to several peers.
+const OVERTAKEN_NS: u64 = 50_000_000;
+/// In flight for so long without news: time to look whether the socket is empty.
+const LOOK_NS: u64 = 20_000_000;
+
+/// What may share a stamp: so much time of the path, and at most so many datagrams.
+const GROUP_NS: u64 = 100_000;
+const MOST_IN_GROUP: u64 = 16;
+
+/// A path that stands still.
+#[derive(Debug, Clone, Copy)]
+struct Standing {
+    /// When to let one object through, to see whether it goes on.
+    try_at_ns: u64,
+    /// When to say again that it stands.
+    tell_at_ns: u64,
+}
+
+/// The state machine.
+#[derive(Debug)]
+pub struct Account {
+    source: Source,
+    limit: AnyLimit,
+    unit: Unit,
+    objects: InFlight,
+    memory: Memory,
+    cap: Cap,
+    judge: Judge,
+    stall_threshold_ns: u64,
+    poll_ns: u64,
+    // Totals of the limit, in its units, wrapping.
+    num_queued: u32,
+    num_completed: u32,
+    last_object: u32,
+    refusals: u32,
+    refused_since_round: bool,
+    /// When something was queued first since the rule asked.
+    returned_ns: Option<u64>,
+    bytes_in_flight: u32,
+    memory_in_flight: u64,
+    /// When the oldest was overtaken first.
+    overtaken_ns: Option<u64>,
+    /// When something completed last, or was looked for, or was sent into an empty path.
+    news_ns: u64,
+    stalled: Option<Standing>,
+    round: OpenRound,
+    totals: Totals,
+}
+
+#[derive(Debug, Default)]
+struct OpenRound {
+    units: u32,
+    done: Done,
+    lost: u32,
+    last_at_ns: u64,
+    verdict_changed: bool,
+}
+
+impl Account {
+    /// Nothing sent yet.
+    pub fn new(settings: &Settings, now_ns: u64) -> Self {
+        let mut limit = settings.limit.clone();
+        limit.begin(now_ns);
+        Self {
+            source: settings.source,
+            unit: limit.unit(),
+            limit,
+            objects: InFlight::starting_at(settings.first_id),
+            memory: Memory::new(),
+            cap: Cap::new(settings.cap_ns),
+            judge: Judge::new(settings.source.if_true()),
+            stall_threshold_ns: settings.stall_threshold_ns,
+            poll_ns: settings.poll_ns,
+            num_queued: 0,
+            num_completed: 0,
+            last_object: 0,
+            refusals: 0,
+            refused_since_round: false,
+            returned_ns: None,
+            bytes_in_flight: 0,
+            memory_in_flight: 0,
+            overtaken_ns: None,
+            news_ns: now_ns,
+            stalled: None,
+            round: OpenRound::default(),
+            totals: Totals::default(),
+        }
+    }
+
+    /// Units left below the limit; one more object may go while it is at least 0. Units are those of
+    /// the limit: bytes, or packets.
+    pub fn room(&self) -> i64 {
+        i64::from(self.limit()) - i64::from(self.in_flight())
+    }
+
+    /// Whether one more object may be sent at `now_ns`.
+    pub fn has_room(&self, now_ns: u64) -> bool {
+        self.limits_nothing()
+            || self.room() >= 0
+            || self.stalled.is_some_and(|it| now_ns >= it.try_at_ns)
+    }
+
+    /// The limit in force, in its units, under the cap.
+    pub fn limit(&self) -> u32 {
+        let limit = self.limit.limit().min(MAX_LIMIT);
+        self.cap.apply(limit, self.last_object)
+    }
+
+    /// The rule.
+    pub fn rule(&self) -> &AnyLimit {
+        &self.limit
+    }
+
+    /// Units in flight.
+    pub fn in_flight(&self) -> u32 {
+        self.num_queued.wrapping_sub(self.num_completed)
+    }
+
+    /// Bytes in flight, on the wire.
+    pub fn bytes_in_flight(&self) -> u32 {
+        self.bytes_in_flight
+    }
+
+    /// What completions are worth.
+    pub fn verdict(&self) -> Completions {
+        self.judge.verdict()
+    }
+
+    /// Whether completions mean nothing, so that the limit is not applied.
+    pub fn limits_nothing(&self) -> bool {
+        self.verdict() == Completions::None
+    }
+
+    /// Where completions come from.
+    pub fn source(&self) -> Source {
+        self.source
+    }
+
+    /// Units in a second that the path moved while it was busy; 0 while that is not known.
+    pub fn rate(&self) -> u64 {
+        self.cap.rate()
+    }
+
+    /// Totals since the start.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// The number that the next object gets.
+    pub fn next_id(&self) -> u32 {
+        self.objects.next()
+    }
+
+    /// There is something to send and no room.
+    pub fn refused(&mut self) {
+        self.refusals = self.refusals.wrapping_add(1);
+        self.refused_since_round = true;
+        self.totals.refusals += 1;
+    }
+
+    /// Counts an object, before the kernel can see it. Returns its number.
+    pub fn queue(&mut self, bytes: u32, datagrams: u32, now_ns: u64, now_real_ns: u64) -> u32 {
+        let units = self.units(bytes, datagrams);
+        if self.in_flight() == 0 {
+            self.news_ns = now_ns;
+            self.cap.begins(now_ns);
+        }
+        if let Some(standing) = &mut self.stalled {
+            standing.try_at_ns = now_ns.saturating_add(self.stall_threshold_ns);
+        }
+        self.returned_ns.get_or_insert(now_ns);
+        self.num_queued = self.num_queued.wrapping_add(units);
+        self.last_object = units;
+        let memory_bytes = match self.source {
+            Source::Polled => self.memory.of(bytes),
+            _ => 0,
+        };
+        self.bytes_in_flight += bytes;
+        self.memory_in_flight += u64::from(memory_bytes);
+        self.totals.sent_objects += 1;
+        self.totals.sent_datagrams += u64::from(datagrams);
+        self.totals.sent_bytes += u64::from(bytes);
+        self.judge.sent(1, now_ns);
+        self.objects.push(Object {
+            bytes,
+            datagrams,
+            quiet: false,
+            memory_bytes,
+            sent_ns: now_ns,
+            sent_real_ns: now_real_ns,
+            returned_real_ns: 0,
+            entered_real_ns: 0,
+        })
+    }
+
+    /// How many datagrams of `bytes` may share one stamp, 1 to 16: what the path moves in 0.1 ms, or
+    /// where nothing waits, as many as go in one call.
+    pub fn group(&self, bytes: u32) -> u32 {
+        let most = match self.verdict() {
+            Completions::None => return MOST_IN_GROUP as u32,
+            Completions::Unknown => return 1,
+            _ => self.cap.rate() * GROUP_NS / 1_000_000_000,
+        };
+        match self.unit {
+            Unit::Bytes => (most / u64::from(bytes.max(1))).clamp(1, MOST_IN_GROUP) as u32,
+            Unit::Packets => most.clamp(1, MOST_IN_GROUP) as u32,
+        }
+    }
+
+    /// Nothing is told of the object that was queued last: it completes with the next that is told of.
+    /// Only for what goes the same way as that one.
+    pub fn make_last_quiet(&mut self) {
+        for (_, object) in self.objects.last_mut(1) {
+            object.quiet = true;
+        }
+    }
+
+    /// Takes back the last `count` objects: the kernel did not take them.
+    pub fn take_back(&mut self, count: usize) {
+        for _ in 0..count {
+            let Some(object) = self.objects.pop_last() else {
+                return;
+            };
+            let units = self.units(object.bytes, object.datagrams);
+            self.num_queued = self.num_queued.wrapping_sub(units);
+            self.bytes_in_flight -= object.bytes;
+            self.memory_in_flight -= u64::from(object.memory_bytes);
+            self.totals.sent_objects -= 1;
+            self.totals.sent_datagrams -= u64::from(object.datagrams);
+            self.totals.sent_bytes -= u64::from(object.bytes);
+        }
+    }
+
+    /// The kernel gave the next number to a datagram that it dropped at once.
+    pub fn skip_id(&mut self) {
+        self.objects.skip();
+    }
+
+    /// Takes back [`skip_id`](Self::skip_id): it did not, after all, and `id` is the next one's.
+    pub fn unskip_id(&mut self, id: u32) {
+        self.objects.unskip(id);
+    }
+
+    /// Nothing is in flight, and the kernel counts from 0 again.
+    pub fn restart_ids(&mut self) {
+        if self.objects.is_empty() {
+            self.objects = InFlight::starting_at(0);
+        }
+    }
+
+    /// Whether the object with this number is in flight.
+    pub fn is_in_flight(&self, id: u32) -> bool {
+        self.objects.is_in_flight(id)
+    }
+
+    /// The call that gave the kernel the last `count` objects returned, at this time of the wall
+    /// clock.
+    pub fn returned(&mut self, count: usize, now_real_ns: u64) {
+        for (_, object) in self.objects.last_mut(count) {
+            object.returned_real_ns = now_real_ns;
+        }
+    }
+
+    /// For [`Source::Polled`]: how much the level rose when the last `count` objects were sent.
+    pub fn rose(&mut self, count: usize, rise_bytes: u32) {
+        let last = self
+            .objects
+            .iter()
+            .rev()
+            .take(count)
+            .map(|(_, it)| it.bytes);
+        let sizes = last.fold(None, |all: Option<(u32, u32)>, bytes| {
+            let (least, most) = all.unwrap_or((bytes, bytes));
+            Some((least.min(bytes), most.max(bytes)))
+        });
+        if let Some((least, most)) = sizes
+            && least == most
+        {
+            self.memory.learn(most, rise_bytes / count as u32);
+        }
+        self.look(rise_bytes > 0);
+    }
+
+    /// Somebody looked right after a send whether it was still in flight. Stamps say it themselves.
+    pub fn look(&mut self, waited: bool) {
+        let loaded = self.judge.is_loaded();
+        self.round.verdict_changed |= self.judge.looked(waited, loaded);
+    }
+
+    /// Takes one entry of the error queue. What is no completion changes nothing.
+    pub fn signal(&mut self, signal: &Signal, now_ns: u64, told: &mut dyn FnMut(Departure)) {
+        match (*signal, self.source) {
+            (Signal::Left { id, at_real_ns }, Source::Stamps) => {
+                self.left(id, at_real_ns, now_ns, told);
+            }
+            (Signal::Entered { id, at_real_ns }, _) => {
+                if let Some(object) = self.objects.get_mut(id) {
+                    object.entered_real_ns = at_real_ns;
+                }
+            }
+            (
+                Signal::Released {
+                    first,
+                    last,
+                    copied,
+                },
+                Source::ZeroCopy,
+            ) => {
+                self.totals.copied += u64::from(copied);
+                self.released(first, last, now_ns, told);
+            }
+            _ => {}
+        }
+    }
+
+    fn left(&mut self, id: u32, at_real_ns: u64, now_ns: u64, told: &mut dyn FnMut(Departure)) {
+        let mut quiet = id;
+        while let Some((before, object)) = self.objects.complete_quiet_before(quiet) {
+            self.depart(before, &object, at_real_ns, now_ns, told);
+            quiet = before;
+        }
+        let Some(object) = self.find(id) else { return };
+        let waited = at_real_ns > object.returned_real_ns && object.returned_real_ns != 0;
+        self.look(waited);
+        self.depart(id, &object, at_real_ns, now_ns, told);
+    }
+
+    /// It left at a time of the wall clock.
+    fn depart(
+        &mut self,
+        id: u32,
+        object: &Object,
+        at_real_ns: u64,
+        now_ns: u64,
+        told: &mut dyn FnMut(Departure),
+    ) {
+        let sojourn_ns = at_real_ns.saturating_sub(object.sent_real_ns);
+        // The wall clock may have been set: a time beyond now is none.
+        let sojourn_ns = sojourn_ns.min(now_ns.saturating_sub(object.sent_ns));
+        let discipline_ns = (object.entered_real_ns != 0)
+            .then(|| at_real_ns.saturating_sub(object.entered_real_ns));
+        self.done(object, object.sent_ns + sojourn_ns);
+        told(Departure {
+            id,
+            bytes: object.bytes,
+            datagrams: object.datagrams,
+            sojourn_ns,
+            discipline_ns,
+            how: How::Stamp,
+        });
+    }
+
+    fn released(&mut self, first: u32, last: u32, now_ns: u64, told: &mut dyn FnMut(Departure)) {
+        let more = last.wrapping_sub(first);
+        let ids: Vec<u32> = if more as usize <= self.objects.len() {
+            (0..=more).map(|at| first.wrapping_add(at)).collect()
+        } else {
+            // Reaches beyond what was ever given: what is ours of it.
+            self.totals.unknown_completions += 1;
+            let ours = self.objects.iter().map(|(id, _)| id);
+            ours.filter(|id| id.wrapping_sub(first) <= more).collect()
+        };
+        for id in ids {
+            if let Some(object) = self.find(id) {
+                self.tell(id, &object, now_ns, How::Released, told);
+            }
+        }
+    }
+
+    /// The socket's level is `level_bytes`. For [`Source::Polled`] that completes what does not fit
+    /// below it. For stamps, a level of 0 makes up for those that were lost: take the level first
+    /// and the error queue after it, and then call this. For zero-copy it proves nothing.
+    pub fn level(&mut self, level_bytes: u32, now_ns: u64, told: &mut dyn FnMut(Departure)) {
+        let how = match self.source {
+            Source::Polled => How::Level,
+            Source::Stamps if level_bytes == 0 => How::Lost,
+            _ => return,
+        };
+        while let Some(object) = self.objects.first() {
+            let others = self.memory_in_flight - u64::from(object.memory_bytes);
+            if level_bytes > 0 && others < u64::from(level_bytes) {
+                return;
+            }
+            self.give_up_first(now_ns, how, told);
+        }
+    }
+
+    fn give_up_first(&mut self, now_ns: u64, how: How, told: &mut dyn FnMut(Departure)) {
+        if let Some((id, object)) = self.objects.pop_first() {
+            if how == How::Lost {
+                self.round.lost += 1;
+                self.totals.lost_completions += 1;
+            }
+            self.tell(id, &object, now_ns, how, told);
+        }
+    }
+
+    fn tell(
+        &mut self,
+        id: u32,
+        object: &Object,
+        now_ns: u64,
+        how: How,
+        told: &mut dyn FnMut(Departure),
+    ) {
+        self.done(object, now_ns);
+        told(Departure {
+            id,
+            bytes: object.bytes,
+            datagrams: object.datagrams,
+            sojourn_ns: now_ns.saturating_sub(object.sent_ns),
+            discipline_ns: None,
+            how,
+        });
+    }
+
+    /// The object with this number, which is in flight no more.
+    fn find(&mut self, id: u32) -> Option<Object> {
+        match self.objects.complete(id) {
+            Found::Completed(object) => Some(object),
+            Found::Late => {
+                self.totals.late_completions += 1;
+                None
+            }
+            Found::Unknown => {
+                self.totals.unknown_completions += 1;
+                None
+            }
+        }
+    }
+
+    fn done(&mut self, object: &Object, at_ns: u64) {
+        self.bytes_in_flight -= object.bytes;
+        self.memory_in_flight -= u64::from(object.memory_bytes);
+        self.totals.completed_bytes += u64::from(object.bytes);
+        let units = self.units(object.bytes, object.datagrams);
+        self.round.units += units;
+        self.round.done.packets += 1;
+        self.round.done.bytes += object.bytes;
+        self.round.last_at_ns = self.round.last_at_ns.max(at_ns);
+    }
+
+    fn units(&self, bytes: u32, datagrams: u32) -> u32 {
+        match self.unit {
+            Unit::Bytes => bytes.max(1),
+            Unit::Packets => datagrams,
+        }
+    }
+
+    /// Ends a look: what completed is told to the rule as one interval. Call it also when nothing
+    /// did, at [`next_wakeup`](Self::next_wakeup): it gives up what was lost and finds stalls.
+    pub fn end_round(&mut self, now_ns: u64, told: &mut dyn FnMut(Departure)) -> Completed {
+        self.give_up_overtaken(now_ns, told);
+        let round = std::mem::take(&mut self.round);
+        let in_flight = self.in_flight();
+        self.num_completed = self.num_completed.wrapping_add(round.units);
+        if round.done.packets > 0 {
+            self.news_ns = now_ns;
+            self.cap.completed(round.units, round.last_at_ns);
+        }
+        let starved = self.in_flight() == 0 && round.units > 0 && self.refused_since_round;
+        if round.units > 0 {
+            self.tell_rule(round.units, in_flight, now_ns);
+            self.refused_since_round = false;
+        }
+        if round.verdict_changed {
+            self.totals.verdicts += 1;
+            // What it learnt under another verdict says nothing.
+            self.limit.reset(now_ns);
+            self.rebase();
+        }
+        Completed {
+            done: round.done,
+            lost: round.lost,
+            verdict: round.verdict_changed.then(|| self.verdict()),
+            stalled: self.check_stall(now_ns),
+            starved,
+        }
+    }
+
+    fn tell_rule(&mut self, units: u32, in_flight: u32, now_ns: u64) {
+        if self.limits_nothing() {
+            return;
+        }
+        self.limit.completed(&Round {
+            now_ns,
+            units,
+            in_flight,
+            num_queued: self.num_queued,
+            last_object: self.last_object,
+            more: false,
+            returned_ns: self.returned_ns,
+            refusals: self.refusals,
+        });
+        if self.limit.asks_return() && self.returned_ns.is_some() {
+            self.returned_ns = None;
+        }
+    }
+
+    /// The rule counts from nothing queued after a reset: so do the totals, and what is in flight
+    /// then counts as queued since.
+    fn rebase(&mut self) {
+        self.num_queued = self.in_flight();
+        self.num_completed = 0;
+        self.refusals = 0;
+        self.returned_ns = None;
+    }
+
+    /// Stamps are lost when the error queue has no room, so what was overtaken long ago is given up.
+    /// A zero-copy notification is never lost.
+    fn give_up_overtaken(&mut self, now_ns: u64, told: &mut dyn FnMut(Departure)) {
+        if self.source != Source::Stamps || !self.objects.is_overtaken() {
+            self.overtaken_ns = None;
+            return;
+        }
+        let since_ns = *self.overtaken_ns.get_or_insert(now_ns);
+        if now_ns.saturating_sub(since_ns) < OVERTAKEN_NS {
+            return;
+        }
+        while self.objects.is_overtaken() {
+            self.give_up_first(now_ns, How::Lost, told);
+        }
+        self.overtaken_ns = None;
+    }
+
+    fn check_stall(&mut self, now_ns: u64) -> Option<Stall> {
+        let since_ns = self.objects.first().map_or(now_ns, |oldest| oldest.sent_ns);
+        let age_ns = now_ns.saturating_sub(since_ns);
+        if self.stall_threshold_ns == 0 || age_ns <= self.stall_threshold_ns {
+            self.stalled = None;
+            return None;
+        }
+        let tell_at_ns = now_ns.saturating_add(self.stall_threshold_ns);
+        match &mut self.stalled {
+            Some(standing) => standing.tell_at_ns = tell_at_ns,
+            None => {
+                self.totals.stalls += 1;
+                self.stalled = Some(Standing {
+                    try_at_ns: now_ns,
+                    tell_at_ns,
+                });
+            }
+        }
+        Some(Stall { age_ns, since_ns })
+    }
+
+    /// Whether the level of the socket is worth a look now: the source is the level, or nothing was
+    /// heard for a while.
+    pub fn wants_level(&self, now_ns: u64) -> bool {
+        !self.objects.is_empty()
+            && match self.source {
+                Source::Polled => true,
+                Source::Stamps => now_ns >= self.news_ns.saturating_add(LOOK_NS),
+                Source::ZeroCopy => false,
+            }
+    }
+
+    /// When to look again even if the kernel says nothing, in ns; `None` while nothing is in flight.
+    pub fn next_wakeup(&self) -> Option<u64> {
+        let oldest_ns = self.objects.first()?.sent_ns;
+        let look_ns = match self.source {
+            Source::Polled => Some(self.news_ns.saturating_add(self.poll_ns)),
+            Source::Stamps => Some(self.news_ns.saturating_add(LOOK_NS)),
+            Source::ZeroCopy => None,
+        };
+        let overtaken_ns = self
+            .overtaken_ns
+            .map(|since_ns| since_ns.saturating_add(OVERTAKEN_NS));
+        let stall_ns = match self.stalled {
+            _ if self.stall_threshold_ns == 0 => None,
+            Some(standing) => Some(standing.tell_at_ns),
+            None => Some(oldest_ns.saturating_add(self.stall_threshold_ns + 1)),
+        };
+        [look_ns, overtaken_ns, stall_ns]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Somebody looked and there was no news: the next look is one period later.
+    pub fn looked_in_vain(&mut self, now_ns: u64) {
+        self.news_ns = now_ns;
+    }
+}

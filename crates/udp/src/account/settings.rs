@@ -1,0 +1,65 @@
+//! What an account is made with.
+
+use taut_dql::StallWatch;
+use taut_path::AnyLimit;
+
+use crate::verdict::Completions;
+
+/// Where completions come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Source {
+    /// Transmit stamps: exact for each datagram, and they end at the socket's own network namespace.
+    #[default]
+    Stamps,
+    /// Zero-copy notifications: the only ones that see a queue beyond a container's own link. Each
+    /// datagram is copied once into pages that the kernel reads.
+    ZeroCopy,
+    /// The level of the socket (`SIOCOUTQ`), looked at now and then.
+    Polled,
+}
+
+impl Source {
+    /// What its completions are if they are true.
+    pub(crate) fn if_true(self) -> Completions {
+        match self {
+            Self::Stamps => Completions::True,
+            Self::ZeroCopy => Completions::BufferFreed,
+            Self::Polled => Completions::Polled,
+        }
+    }
+}
+
+/// What an [`Account`](super::Account) is made with.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The rule.
+    pub limit: AnyLimit,
+    /// Where completions come from.
+    pub source: Source,
+    /// The number that the kernel gives the first object.
+    pub first_id: u32,
+    /// An object older than this is a stall, in ns, below 2^63; 0 turns the watch off.
+    pub stall_threshold_ns: u64,
+    /// Between two looks of [`Source::Polled`], in ns.
+    pub poll_ns: u64,
+    /// The limit is at most what the measured rate moves in this time, in ns; 0: no cap.
+    pub cap_ns: u64,
+}
+
+impl Settings {
+    /// The default between two looks at the level: 1 ms, half of the least queue that anybody hears.
+    pub const DEFAULT_POLL_NS: u64 = 1_000_000;
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            limit: AnyLimit::default(),
+            source: Source::default(),
+            first_id: 0,
+            stall_threshold_ns: StallWatch::DEFAULT_THRESHOLD_NS,
+            poll_ns: Self::DEFAULT_POLL_NS,
+            cap_ns: 0,
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What an account tells.
+
+use taut_dql::Stall;
+use taut_path::limit::Done;
+
+use crate::verdict::Completions;
+
+/// A datagram (or several that went as one) is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Departure {
+    /// Its number: see [`Sent::first`](crate::Sent::first).
+    pub id: u32,
+    /// Bytes on the wire, headers of each datagram included.
+    pub bytes: u32,
+    /// Datagrams.
+    pub datagrams: u32,
+    /// How long it was below the socket, in ns: by the kernel's stamp, or until somebody looked.
+    pub sojourn_ns: u64,
+    /// How long it was in the queueing discipline, in ns, if both stamps were asked for.
+    pub discipline_ns: Option<u64>,
+    /// How this is known.
+    pub how: How,
+}
+
+/// How a departure is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum How {
+    /// A transmit stamp.
+    Stamp,
+    /// A zero-copy notification.
+    Released,
+    /// The level of the socket.
+    Level,
+    /// Its completion was lost: nothing of this socket is in the kernel any more, or later ones left
+    /// long ago. It was sent, or dropped on the way.
+    Lost,
+}
+
+/// What one look at the kernel's news did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Completed {
+    /// What completed, in packets (objects) and bytes.
+    pub done: Done,
+    /// Of these, the objects whose completion was lost.
+    pub lost: u32,
+    /// The verdict, if it changed.
+    pub verdict: Option<Completions>,
+    /// The oldest object is older than the threshold. Told in each round while it lasts.
+    pub stalled: Option<Stall>,
+    /// The path ran dry while the limit held the sender back.
+    pub starved: bool,
+}
+
+/// Totals of an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Totals {
+    /// Objects given to the kernel.
+    pub sent_objects: u64,
+    /// Their datagrams.
+    pub sent_datagrams: u64,
+    /// Their bytes on the wire.
+    pub sent_bytes: u64,
+    /// Bytes that completed, given up ones included.
+    pub completed_bytes: u64,
+    /// Objects whose completion was lost and made up for.
+    pub lost_completions: u64,
+    /// Completions of objects that had been given up before.
+    pub late_completions: u64,
+    /// Completions with a number that was never given: someone else sends through a clone of the
+    /// socket.
+    pub unknown_completions: u64,
+    /// Zero-copy notifications of objects that the kernel copied after all.
+    pub copied: u64,
+    /// Times that there was something to send and no room.
+    pub refusals: u64,
+    /// Stalls, each counted once.
+    pub stalls: u64,
+    /// Times that the verdict changed.
+    pub verdicts: u64,
+}

@@ -1,0 +1,160 @@
+//! What a limited socket is made with.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+
+use taut_path::{AnyLimit, Limit, Probe};
+
+use crate::account::{Settings, Source};
+use crate::events::Observer;
+use crate::socket::LimitedUdp;
+
+/// Default hold time, in ns: slack is observed for a tenth of what is usual for a device. A socket's
+/// path changes sooner than a card's ring, and a limit that is too low for a moment costs little
+/// where a discipline lies below.
+const HOLD_TIME_NS: u64 = 100_000_000;
+/// Default of the tasks that may wait for room at a time.
+const WAITERS: usize = 65_536;
+/// Default pages for zero-copy: more than any limit, twice 64 KB.
+const POOL_BYTES: usize = 1 << 20;
+
+/// Settings of a [`LimitedUdp`]; from [`LimitedUdp::builder`].
+#[must_use = "nothing happens before `build`"]
+pub struct Builder {
+    pub(crate) socket: UdpSocket,
+    pub(crate) account: Settings,
+    pub(crate) entered_stamps: bool,
+    pub(crate) errors: bool,
+    pub(crate) own_ids: bool,
+    pub(crate) waiters: usize,
+    pub(crate) pool_bytes: usize,
+    pub(crate) observer: Option<Box<dyn Observer>>,
+    pub(crate) probe: Option<Box<dyn Probe + Send>>,
+}
+
+impl Builder {
+    pub(crate) fn new(socket: UdpSocket) -> Self {
+        let mut limit = AnyLimit::dql();
+        let config = taut_dql::Config {
+            hold_time_ns: HOLD_TIME_NS,
+            ..limit.config()
+        };
+        // Contradicts nothing: only the hold time changes.
+        let _ = limit.set_config(config);
+        Self {
+            socket,
+            account: Settings {
+                limit,
+                ..Settings::default()
+            },
+            entered_stamps: false,
+            errors: true,
+            own_ids: true,
+            waiters: WAITERS,
+            pool_bytes: POOL_BYTES,
+            observer: None,
+            probe: None,
+        }
+    }
+
+    /// The rule. Default: `dql` with a hold time of 100 ms.
+    pub fn limit(mut self, limit: AnyLimit) -> Self {
+        self.account.limit = limit;
+        self
+    }
+
+    /// Where completions come from. Default: stamps, which cost the least and are exact;
+    /// zero-copy where the queue is beyond this network namespace.
+    pub fn source(mut self, source: Source) -> Self {
+        self.account.source = source;
+        self
+    }
+
+    /// The limit is at most what the measured rate moves in this time. Default 0: no cap.
+    pub fn cap_ns(mut self, cap_ns: u64) -> Self {
+        self.account.cap_ns = cap_ns;
+        self
+    }
+
+    /// Between two looks at the level, for [`Source::Polled`]. Default 1 ms.
+    pub fn poll_ns(mut self, poll_ns: u64) -> Self {
+        self.account.poll_ns = poll_ns.max(1);
+        self
+    }
+
+    /// An object that is in flight for longer is a stall; 0 turns the watch off. Default 1 s.
+    pub fn stall_threshold_ns(mut self, threshold_ns: u64) -> Self {
+        self.account.stall_threshold_ns = threshold_ns.min(i64::MAX as u64);
+        self
+    }
+
+    /// Asks for a stamp where a datagram enters the discipline, too, so that each
+    /// [`Departure`](crate::Departure) has the exact time in it. Costs a second entry of the error
+    /// queue for each datagram. Default off.
+    pub fn entered_stamps(mut self, on: bool) -> Self {
+        self.entered_stamps = on;
+        self
+    }
+
+    /// Turns on `IP_RECVERR`: drops below the socket and unreachable peers are told. A pending error
+    /// is then also the answer of the next `recv` on the socket; [`LimitedUdp::recv_from`] counts it
+    /// and reads on. Default on; turn it off where something else reads from the socket and takes
+    /// every error for its end.
+    pub fn errors(mut self, on: bool) -> Self {
+        self.errors = on;
+        self
+    }
+
+    /// How many tasks may wait for room at a time. Default 65,536.
+    pub fn waiters(mut self, most: usize) -> Self {
+        self.waiters = most;
+        self
+    }
+
+    /// Pages for [`Source::ZeroCopy`], in bytes; at least 128 KB. Default 1 MB.
+    pub fn pool_bytes(mut self, bytes: usize) -> Self {
+        self.pool_bytes = bytes.max(128 << 10);
+        self
+    }
+
+    /// Hears of each departure and of each trouble.
+    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observer = Some(Box::new(observer));
+        self
+    }
+
+    /// Hears what every queue tells: what completed, the limit, stops, stalls.
+    pub fn probe(mut self, probe: impl Probe + Send + 'static) -> Self {
+        self.probe = Some(Box::new(probe));
+        self
+    }
+
+    /// Leaves the numbers of stamps to the kernel, as before Linux 6.13. For tests.
+    #[doc(hidden)]
+    pub fn kernel_ids(mut self) -> Self {
+        self.own_ids = false;
+        self
+    }
+
+    /// Sets the socket's options and wraps it. Nothing is sent.
+    ///
+    /// # Errors
+    /// Those of `setsockopt`, with the option in the message: a kernel without transmit stamps. A
+    /// kernel that refuses zero-copy is no error: stamps are taken, and the
+    /// [snapshot](LimitedUdp::snapshot) says so.
+    pub fn build(self) -> io::Result<LimitedUdp> {
+        LimitedUdp::open(self)
+    }
+
+    /// Whether what the socket sends by default is IPv4 on the wire.
+    pub(crate) fn is_ipv4(&self) -> io::Result<bool> {
+        let address = match self.socket.peer_addr() {
+            Ok(peer) => peer,
+            Err(_) => self.socket.local_addr()?,
+        };
+        Ok(match address {
+            SocketAddr::V4(_) => true,
+            SocketAddr::V6(address) => address.ip().to_ipv4_mapped().is_some(),
+        })
+    }
+}

@@ -1,0 +1,133 @@
+//! What happens below the socket, for whoever wants to hear of it.
+
+use std::net::SocketAddr;
+
+use taut_dql::Stall;
+
+use crate::account::Departure;
+use crate::verdict::Completions;
+
+/// Something that a sender should know, and that a plain socket tells nobody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Trouble {
+    /// `ENOBUFS`: a discipline or a device below had no room, and the datagram was dropped.
+    NoBufferSpace {
+        /// Its bytes on the wire.
+        bytes: u32,
+    },
+    /// `EAGAIN`: the socket's send buffer is full although the limit has room.
+    BufferFull {
+        /// Bytes in flight then.
+        in_flight_bytes: u32,
+    },
+    /// `EMSGSIZE`: a datagram is longer than the path, or one that was sent proved to be.
+    TooLarge {
+        /// The largest packet that passes, in bytes with its IP header; 0 if that was not told.
+        mtu_bytes: u32,
+    },
+    /// A peer's port is closed, or there is no way to it.
+    Unreachable {
+        /// `ECONNREFUSED`, `EHOSTUNREACH`, `ENETUNREACH`..
+        errno: i32,
+        /// The peer; `None` for the one that the socket is connected to, where it was not told.
+        peer: Option<SocketAddr>,
+    },
+    /// Any other error of the socket.
+    Failed {
+        /// The error number.
+        errno: i32,
+    },
+    /// The kernel gave no zero-copy: transmit stamps from here on.
+    ZeroCopyRefused,
+    /// Completions that never came, made up for.
+    CompletionsLost {
+        /// Of how many objects.
+        objects: u32,
+    },
+    /// The oldest object is older than the threshold. Told again while it lasts.
+    Stalled(Stall),
+    /// What completions are worth changed.
+    Verdict(Completions),
+}
+
+/// How often each trouble was met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Troubles {
+    /// [`Trouble::NoBufferSpace`].
+    pub no_buffer_space: u64,
+    /// [`Trouble::BufferFull`].
+    pub buffer_full: u64,
+    /// [`Trouble::TooLarge`].
+    pub too_large: u64,
+    /// [`Trouble::Unreachable`].
+    pub unreachable: u64,
+    /// [`Trouble::Failed`].
+    pub failed: u64,
+    /// [`Trouble::ZeroCopyRefused`].
+    pub zero_copy_refused: u64,
+    /// [`Trouble::CompletionsLost`], in objects.
+    pub completions_lost: u64,
+    /// [`Trouble::Stalled`], each stall once.
+    pub stalls: u64,
+}
+
+impl Troubles {
+    pub(crate) fn count(&mut self, trouble: &Trouble) {
+        let counter = match trouble {
+            Trouble::NoBufferSpace { .. } => &mut self.no_buffer_space,
+            Trouble::BufferFull { .. } => &mut self.buffer_full,
+            Trouble::TooLarge { .. } => &mut self.too_large,
+            Trouble::Unreachable { .. } => &mut self.unreachable,
+            Trouble::Failed { .. } => &mut self.failed,
+            Trouble::ZeroCopyRefused => &mut self.zero_copy_refused,
+            Trouble::CompletionsLost { objects } => {
+                self.completions_lost += u64::from(*objects);
+                return;
+            }
+            // Counted by the account, each once.
+            Trouble::Stalled(_) | Trouble::Verdict(_) => return,
+        };
+        *counter += 1;
+    }
+
+    /// The trouble that an error number of the socket means.
+    pub(crate) fn of_errno(errno: i32, peer: Option<SocketAddr>, mtu_bytes: u32) -> Trouble {
+        match errno {
+            libc::EMSGSIZE => Trouble::TooLarge { mtu_bytes },
+            libc::ECONNREFUSED
+            | libc::EHOSTUNREACH
+            | libc::ENETUNREACH
+            | libc::EHOSTDOWN
+            | libc::ENONET
+            | libc::ENETDOWN
+            | libc::EACCES
+            | libc::EPROTO
+            | libc::ENOPROTOOPT => Trouble::Unreachable { errno, peer },
+            errno => Trouble::Failed { errno },
+        }
+    }
+}
+
+/// Hears of each departure and of each trouble.
+///
+/// Called while the socket is locked: it must not call the socket, and should be quick.
+pub trait Observer: Send {
+    /// A datagram is done.
+    fn departed(&mut self, departure: &Departure) {
+        let _ = departure;
+    }
+
+    /// Something went wrong, or the verdict changed.
+    fn trouble(&mut self, trouble: &Trouble) {
+        let _ = trouble;
+    }
+}
+
+/// A function that hears of departures.
+impl<F: FnMut(&Departure) + Send> Observer for F {
+    fn departed(&mut self, departure: &Departure) {
+        self(departure);
+    }
+}

@@ -1,0 +1,113 @@
+//! A byte limit under a UDP socket: the kernel holds just enough, and says what becomes of each
+//! datagram.
+//!
+//! A socket blocks only when its send buffer is full. By then the discipline and the card's ring below
+//! it are full as well, and a datagram that is urgent waits behind all of that. [`LimitedUdp`] counts
+//! what the kernel has not sent yet, from the completions that it reports in the socket's error queue,
+//! and has room only while that is below a limit, which a rule of [`taut_path`] learns.
+//!
+//! ```
+//! use std::net::UdpSocket;
+//! use taut_udp::{Datagram, LimitedUdp, Stop};
+//!
+//! # fn main() -> std::io::Result<()> {
+//! # let peer = UdpSocket::bind("127.0.0.1:0")?;
+//! # let mut urgent = Vec::from([[1; 100]; 3]);
+//! # let mut bulk = Vec::from([[0; 1200]; 20]);
+//! let socket = UdpSocket::bind("127.0.0.1:0")?;
+//! socket.connect(peer.local_addr()?)?;
+//! let socket = LimitedUdp::new(socket)?;
+//! loop {
+//!     // What is urgent goes first, and nothing was handed to the kernel too early.
+//!     let next = match (urgent.last(), bulk.last()) {
+//!         (Some(payload), _) => Datagram::new(payload),
+//!         (None, Some(payload)) => Datagram::new(payload),
+//!         (None, None) => break,
+//!     };
+//!     let sent = socket.try_send(&[next])?;
+//!     match sent.stop {
+//!         None if urgent.is_empty() => drop(bulk.pop()),
+//!         None => drop(urgent.pop()),
+//!         Some(Stop::NoRoom | Stop::BufferFull) => drop(socket.wait(None)?),
+//!         Some(Stop::Refused(errno)) => panic!("{}", std::io::Error::from_raw_os_error(errno)),
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Three ways to use it
+//! | you have | room | news |
+//! |---|---|---|
+//! | a thread for it | [`send`](LimitedUdp::send) waits for it | taken while it waits |
+//! | a poll loop | [`try_send`](LimitedUdp::try_send) says [`Stop::NoRoom`], [`room`](LimitedUdp::room) is a number | [`complete`](LimitedUdp::complete) at `POLLERR` of the [descriptor](LimitedUdp#impl-AsFd-for-LimitedUdp) and at [`next_wakeup`](LimitedUdp::next_wakeup) |
+//! | tokio | `tokio::AsyncUdp::send`, `tokio::AsyncUdp::room` (feature `tokio`) | taken by whoever waits |
+//! | another runtime | [`poll_room`](LimitedUdp::poll_room) with a waker | `complete`, as in a poll loop |
+//!
+//! Receiving is untouched: [`socket`](LimitedUdp::socket), or
+//! [`recv_from`](LimitedUdp::recv_from), which is not disturbed by errors of what was sent.
+//!
+//! # What completions are worth
+//! [`Snapshot::completions`] says it, judged from the datagrams that are sent anyway, and watched:
+//! see [`Completions`]. Where everything completes at once, nothing is limited. The
+//! [`Source`] says where completions come from; only zero-copy sees a queue beyond a
+//! container's own link.
+//!
+//! # What can go wrong, and how it is told
+//! An [`Observer`] hears of each [`Trouble`], and [`Snapshot::troubles`] counts it.
+//! | what | how |
+//! |---|---|
+//! | a discipline or device below drops (`ENOBUFS`) | [`Stop::Refused`], [`Trouble::NoBufferSpace`] |
+//! | the send buffer is full before the limit (`EAGAIN`) | the buffer is doubled, up to 16 MB or what the system allows; then [`Stop::BufferFull`] |
+//! | the datagram is too long (`EMSGSIZE`) | [`Stop::Refused`], [`Trouble::TooLarge`] |
+//! | a peer's port is closed, a route is gone | [`Trouble::Unreachable`], with the peer |
+//! | completions are lost: a flushed discipline, a full receive buffer | made up for when the socket is empty or later ones left long ago: [`Trouble::CompletionsLost`], [`How::Lost`] |
+//! | the path stands still | [`Trouble::Stalled`]; one datagram is let through each threshold |
+//! | the kernel gives no zero-copy | [`Trouble::ZeroCopyRefused`], and stamps from then on |
+//!
+//! Completions share memory with what is received: a socket that receives and is not read loses
+//! stamps. Zero-copy notifications are numbered by the kernel, so nobody else may send zero-copy
+//! through a clone of the socket; for the other sources others may send what they like. The level of
+//! [`Source::Polled`] is that of all holders together.
+//!
+//! # Units
+//! Bytes are bytes on an Ethernet wire: payload and 42 bytes of headers for each datagram over IPv4,
+//! 62 over IPv6. Times are nanoseconds of `CLOCK_MONOTONIC`.
+//!
+//! # Parts
+//! [`account`] is the whole of the counting as a state machine without a socket, a clock or a system
+//! call, for whoever has a socket layer of their own.
+#![deny(unsafe_code, missing_docs)]
+#![cfg(target_os = "linux")]
+
+pub mod account;
+#[doc(hidden)]
+pub mod bare;
+mod builder;
+mod control;
+mod datagram;
+mod error;
+mod events;
+mod pool;
+mod signal;
+mod socket;
+mod state;
+#[allow(unsafe_code)]
+mod sys;
+#[cfg(feature = "tokio")]
+pub mod tokio;
+mod verdict;
+
+pub use account::{Completed, Departure, How, Source, Totals};
+pub use builder::Builder;
+pub use datagram::Datagram;
+pub use events::{Observer, Trouble, Troubles};
+pub use signal::Signal;
+pub use socket::{LimitedUdp, Sent, Snapshot, Stop};
+pub use taut_dql::tasks::Ticket;
+pub use verdict::Completions;
+
+/// The examples of the README are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,158 @@
+//! Pages from which the kernel sends: a ring of spans, each kept until its notification.
+
+use std::collections::VecDeque;
+use std::io;
+
+use crate::sys::pages::Pages;
+
+/// Spans begin on a cache line.
+const ALIGN_BYTES: usize = 64;
+
+/// A place in the pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    start: usize,
+    length: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct Pool {
+    pages: Pages,
+    size: usize,
+    /// Oldest first: number of the object, its span with what was left over before it, done.
+    spans: VecDeque<(u32, Span, bool)>,
+    /// Where the next span begins.
+    head: usize,
+    used: usize,
+}
+
+impl Pool {
+    pub(crate) fn new(size: usize) -> io::Result<Self> {
+        Ok(Self {
+            pages: Pages::new(size)?,
+            size,
+            spans: VecDeque::new(),
+            head: 0,
+            used: 0,
+        })
+    }
+
+    /// Copies `payload` into the pool for object `id`; `None` without room.
+    pub(crate) fn put(&mut self, id: u32, payload: &[u8]) -> Option<Span> {
+        let length = payload.len().max(1).next_multiple_of(ALIGN_BYTES);
+        let to_end = self.size - self.head;
+        // What does not fit before the end begins at the start, and takes the rest with it.
+        let (start, taken) = if length <= to_end {
+            (self.head, length)
+        } else {
+            (0, to_end + length)
+        };
+        if self.used + taken > self.size {
+            return None;
+        }
+        self.used += taken;
+        self.head = (start + length) % self.size;
+        self.spans.push_back((
+            id,
+            Span {
+                start,
+                length: taken,
+            },
+            false,
+        ));
+        let span = Span {
+            start,
+            length: payload.len(),
+        };
+        self.pages.bytes_mut()[start..start + payload.len()].copy_from_slice(payload);
+        Some(span)
+    }
+
+    pub(crate) fn bytes(&self, span: Span) -> &[u8] {
+        &self.pages.bytes()[span.start..span.start + span.length]
+    }
+
+    /// The last `count` objects were not taken by the kernel.
+    pub(crate) fn take_back(&mut self, count: usize) {
+        for _ in 0..count {
+            if let Some((_, span, _)) = self.spans.pop_back() {
+                self.used -= span.length;
+                // The head goes back by the whole of it, wrapped or not.
+                self.head = (self.head + self.size - span.length) % self.size;
+            }
+        }
+        self.forget_done();
+    }
+
+    /// The kernel let go of object `id`.
+    pub(crate) fn release(&mut self, id: u32) {
+        if let Some((_, _, done)) = self.spans.iter_mut().find(|(it, ..)| *it == id) {
+            *done = true;
+        }
+        self.forget_done();
+    }
+
+    fn forget_done(&mut self) {
+        while let Some((_, span, true)) = self.spans.front() {
+            self.used -= span.length;
+            self.spans.pop_front();
+        }
+        if self.spans.is_empty() {
+            (self.head, self.used) = (0, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_span_is_not_given_again_before_it_is_released() {
+        let mut pool = Pool::new(4096).expect("pages");
+        assert!(pool.put(0, &[1; 2000]).is_some());
+        assert!(pool.put(1, &[2; 1000]).is_some());
+        assert!(pool.put(2, &[3; 1500]).is_none(), "no room");
+        pool.release(1);
+        assert!(pool.put(2, &[3; 1500]).is_none(), "the first is still read");
+        pool.release(0);
+        assert!(pool.put(2, &[3; 1500]).is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_stay_until_released(steps in prop::collection::vec((0_u8..4, 1_usize..900), 1..200)) {
+            let mut pool = Pool::new(4096).expect("pages");
+            let mut held: VecDeque<(u32, Span, Vec<u8>)> = VecDeque::new();
+            let mut next = u32::MAX - 5;
+            for (step, size) in steps {
+                match step {
+                    0 | 1 => {
+                        let payload = vec![next as u8; size];
+                        if let Some(span) = pool.put(next, &payload) {
+                            held.push_back((next, span, payload));
+                            next = next.wrapping_add(1);
+                        }
+                    }
+                    2 => if let Some((id, ..)) = held.remove(size % held.len().max(1)) {
+                        pool.release(id);
+                    },
+                    _ => if held.back().is_some_and(|it| it.0 == next.wrapping_sub(1)) {
+                        held.pop_back();
+                        pool.take_back(1);
+                        next = next.wrapping_sub(1);
+                    },
+                }
+                for (_, span, payload) in &held {
+                    prop_assert_eq!(pool.bytes(*span), &payload[..]);
+                }
+            }
+            while let Some((id, ..)) = held.pop_front() {
+                pool.release(id);
+            }
+            prop_assert_eq!(pool.used, 0);
+            prop_assert!(pool.put(next, &[9; 4096]).is_some(), "nothing leaked");
+        }
+    }
+}

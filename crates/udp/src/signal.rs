@@ -1,0 +1,208 @@
+//! What the entries of a socket's error queue say.
+
+use std::net::SocketAddr;
+
+use crate::control;
+
+/// Origins and kinds of `struct sock_extended_err`, from linux/errqueue.h.
+const ORIGIN_ZERO_COPY: u8 = 5;
+const ZERO_COPY_COPIED: u8 = 1;
+const STAMP_LEFT: u32 = 0;
+const STAMP_ENTERED: u32 = 1;
+
+/// One entry of a socket's error queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// A datagram left the queueing discipline, and was handed to the device.
+    Left {
+        /// Which: the number that it was sent with.
+        id: u32,
+        /// When, on the wall clock, in ns.
+        at_real_ns: u64,
+    },
+    /// A datagram entered the queueing discipline.
+    Entered {
+        /// Which.
+        id: u32,
+        /// When, on the wall clock, in ns.
+        at_real_ns: u64,
+    },
+    /// The buffers of these datagrams were let go of.
+    Released {
+        /// The first of them.
+        first: u32,
+        /// The last; below the first where the numbers wrapped.
+        last: u32,
+        /// The kernel copied at least one of them after all.
+        copied: bool,
+    },
+    /// A datagram was refused on its way, or by the peer.
+    Refused {
+        /// The error number: `ECONNREFUSED`, `EHOSTUNREACH`, `EMSGSIZE`..
+        errno: i32,
+        /// Where the datagram was sent to.
+        peer: Option<SocketAddr>,
+        /// For `EMSGSIZE`: the largest packet that passes, in bytes with its IP header; else 0.
+        mtu_bytes: u32,
+    },
+}
+
+impl Signal {
+    /// Reads the control messages of one entry, and the address it came with. `None` if there is
+    /// nothing in them that is meant for us.
+    pub(crate) fn parse(control_bytes: &[u8], name: &[u8]) -> Option<Self> {
+        let mut stamp_ns = None;
+        let mut told = None;
+        for message in control::messages(control_bytes) {
+            match (message.level, message.kind) {
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
+                    stamp_ns = time_ns(message.data);
+                }
+                (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR) => {
+                    told = Told::parse(message.data);
+                }
+                _ => {}
+            }
+        }
+        let told = told?;
+        match told.origin {
+            libc::SO_EE_ORIGIN_TIMESTAMPING => {
+                let (id, at_real_ns) = (told.data, stamp_ns?);
+                match told.info {
+                    STAMP_LEFT => Some(Self::Left { id, at_real_ns }),
+                    STAMP_ENTERED => Some(Self::Entered { id, at_real_ns }),
+                    _ => None,
+                }
+            }
+            ORIGIN_ZERO_COPY => Some(Self::Released {
+                first: told.info,
+                last: told.data,
+                copied: told.code & ZERO_COPY_COPIED != 0,
+            }),
+            libc::SO_EE_ORIGIN_LOCAL | libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6 => {
+                let errno = told.errno as i32;
+                Some(Self::Refused {
+                    errno,
+                    peer: control::address(name),
+                    mtu_bytes: if errno == libc::EMSGSIZE {
+                        told.info
+                    } else {
+                        0
+                    },
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// `struct sock_extended_err`.
+struct Told {
+    errno: u32,
+    origin: u8,
+    code: u8,
+    info: u32,
+    data: u32,
+}
+
+impl Told {
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            errno: control::u32_at(bytes, 0)?,
+            origin: *bytes.get(4)?,
+            code: *bytes.get(6)?,
+            info: control::u32_at(bytes, 8)?,
+            data: control::u32_at(bytes, 12)?,
+        })
+    }
+}
+
+/// The first of three `struct timespec`: the software stamp.
+fn time_ns(bytes: &[u8]) -> Option<u64> {
+    let word = bytes.len() / 6;
+    let number = |at: usize| match bytes.get(at * word..(at + 1) * word)? {
+        bytes if word == 8 => Some(i64::from_ne_bytes(bytes.try_into().ok()?)),
+        bytes if word == 4 => Some(i32::from_ne_bytes(bytes.try_into().ok()?).into()),
+        _ => None,
+    };
+    let (seconds, nanoseconds) = (
+        u64::try_from(number(0)?).ok()?,
+        u64::try_from(number(1)?).ok()?,
+    );
+    seconds.checked_mul(1_000_000_000)?.checked_add(nanoseconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn entry(origin: u8, code: u8, errno: u32, info: u32, data: u32, stamp: bool) -> Vec<u8> {
+        let mut told = [0; 32];
+        told[..4].copy_from_slice(&errno.to_ne_bytes());
+        told[4] = origin;
+        told[6] = code;
+        told[8..12].copy_from_slice(&info.to_ne_bytes());
+        told[12..16].copy_from_slice(&data.to_ne_bytes());
+        let mut times = [0; 48];
+        times[..8].copy_from_slice(&3_i64.to_ne_bytes());
+        times[8..16].copy_from_slice(&7_i64.to_ne_bytes());
+        let mut room = vec![0; 256];
+        let mut writer = control::Writer::new(&mut room);
+        if stamp {
+            writer.push(libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, &times);
+        }
+        writer.push(libc::SOL_IPV6, libc::IPV6_RECVERR, &told);
+        let used = writer.finish();
+        room.truncate(used);
+        room
+    }
+
+    #[test]
+    fn stamps_notifications_and_errors() {
+        let at_real_ns = 3_000_000_007;
+        let parse = |bytes: &[u8]| Signal::parse(bytes, &[]);
+        let left = Signal::Left { id: 9, at_real_ns };
+        assert_eq!(parse(&entry(4, 0, 42, 0, 9, true)), Some(left));
+        let entered = Signal::Entered { id: 9, at_real_ns };
+        assert_eq!(parse(&entry(4, 0, 42, 1, 9, true)), Some(entered));
+        let released = Signal::Released {
+            first: u32::MAX,
+            last: 2,
+            copied: true,
+        };
+        assert_eq!(parse(&entry(5, 1, 0, u32::MAX, 2, false)), Some(released));
+        let refused = Signal::Refused {
+            errno: libc::EMSGSIZE,
+            peer: None,
+            mtu_bytes: 1400,
+        };
+        let bytes = entry(1, 0, libc::EMSGSIZE as u32, 1400, 0, false);
+        assert_eq!(parse(&bytes), Some(refused));
+        assert_eq!(
+            parse(&entry(4, 0, 42, 0, 9, false)),
+            None,
+            "a stamp without a time"
+        );
+        assert_eq!(
+            parse(&entry(4, 0, 42, 2, 9, true)),
+            None,
+            "acknowledged: TCP only"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn nonsense_is_nothing(bytes in prop::collection::vec(any::<u8>(), 0..200),
+                               name in prop::collection::vec(any::<u8>(), 0..30)) {
+            let _ = Signal::parse(&bytes, &name);
+        }
+
+        #[test]
+        fn a_cut_entry_is_nothing_or_itself(cut in 0_usize..200) {
+            let whole = entry(4, 0, 42, 0, 9, true);
+            let got = Signal::parse(&whole[..cut.min(whole.len())], &[]);
+            prop_assert!(got.is_none() || got == Signal::parse(&whole, &[]));
+        }
+    }
+}

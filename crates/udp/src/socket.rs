@@ -1,0 +1,430 @@
+//! A UDP socket under a limit.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use taut_dql::tasks::Ticket;
+
+use crate::account::{Completed, Source, Totals};
+use crate::builder::Builder;
+use crate::datagram::Datagram;
+use crate::error::failed;
+use crate::events::{Trouble, Troubles};
+use crate::pool::Pool;
+use crate::state::{Setup, State};
+use crate::sys;
+use crate::sys::clock::monotonic_ns;
+use crate::verdict::Completions;
+
+/// While something waits and nothing has a time of its own.
+const LONGEST_WAIT_NS: u64 = 1_000_000_000;
+
+/// A UDP socket that is held back by what the kernel has not sent yet.
+///
+/// Made of a socket of the caller's, connected or not, IPv4 or IPv6. Any number of threads and tasks
+/// may use it at a time. It neither blocks nor unblocks the socket itself: every call here that does
+/// not say that it waits returns at once.
+pub struct LimitedUdp {
+    socket: UdpSocket,
+    state: Mutex<State>,
+}
+
+/// What became of a call to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "what was not sent is still the caller's"]
+#[non_exhaustive]
+pub struct Sent {
+    /// How many of the datagrams, from the first on, the kernel took.
+    pub count: usize,
+    /// The number of the first of them, as [`Departure::id`](crate::Departure::id) has it; the others
+    /// follow, but for numbers that the kernel gave to datagrams it dropped.
+    pub first: u32,
+    /// Why the one after them was not taken; `None` if all were.
+    pub stop: Option<Stop>,
+}
+
+impl Sent {
+    pub(crate) fn all(first: u32, count: usize) -> Self {
+        Self {
+            count,
+            first,
+            stop: None,
+        }
+    }
+
+    pub(crate) fn stopped(first: u32, count: usize, stop: Stop) -> Self {
+        Self {
+            count,
+            first,
+            stop: Some(stop),
+        }
+    }
+}
+
+/// Why a datagram was not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// The limit has no room: wait, and send what there is then.
+    NoRoom,
+    /// The socket's send buffer is full although the limit has room. As `NoRoom`.
+    BufferFull,
+    /// The kernel refuses this datagram, with this error number: `ENOBUFS` (dropped below),
+    /// `EMSGSIZE`, `ENETUNREACH`.. It is the caller's to send it again or to leave it out; those after
+    /// it can be sent.
+    Refused(i32),
+}
+
+/// A look at a limited socket; each field true, the set of one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// What completions are worth.
+    pub completions: Completions,
+    /// Where they come from.
+    pub source: Source,
+    /// The limit, in its units: bytes on the wire, or packets.
+    pub limit: u32,
+    /// In flight, in the limit's units.
+    pub in_flight: u32,
+    /// In flight, in bytes on the wire.
+    pub in_flight_bytes: u32,
+    /// What the path moved while it was busy, in the limit's units a second; 0 while not known.
+    pub rate: u64,
+    /// Tasks that wait for room.
+    pub waiting: usize,
+    /// The socket's send buffer, in bytes of the kernel's memory.
+    pub send_buffer_bytes: u32,
+    /// What was sent and completed.
+    pub totals: Totals,
+    /// What went wrong.
+    pub troubles: Troubles,
+}
+
+impl LimitedUdp {
+    /// Puts `socket` under the default limit, with transmit stamps.
+    ///
+    /// # Errors
+    /// Those of [`Builder::build`].
+    pub fn new(socket: UdpSocket) -> io::Result<Self> {
+        Self::builder(socket).build()
+    }
+
+    /// Settings for `socket`.
+    pub fn builder(socket: UdpSocket) -> Builder {
+        Builder::new(socket)
+    }
+
+    pub(crate) fn open(builder: Builder) -> io::Result<Self> {
+        let ipv4 = builder.is_ipv4()?;
+        let mut settings = builder.account;
+        let mut pool = None;
+        let mut refused = false;
+        if settings.source == Source::ZeroCopy {
+            let on = sys::socket::set_option(
+                builder.socket.as_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ZEROCOPY,
+                1,
+            );
+            match on {
+                Ok(()) => pool = Some(Pool::new(builder.pool_bytes)?),
+                Err(_) => (settings.source, refused) = (Source::Stamps, true),
+            }
+        }
+        let mut stamps = 0;
+        if settings.source == Source::Stamps {
+            restart_stamp_ids(&builder.socket)?;
+            stamps = libc::SOF_TIMESTAMPING_TX_SOFTWARE;
+            if builder.entered_stamps {
+                stamps |= libc::SOF_TIMESTAMPING_TX_SCHED;
+            }
+        }
+        if builder.errors {
+            tell_errors(&builder.socket)?;
+        }
+        let mut state = State::new(Setup {
+            settings,
+            stamps,
+            own_ids: builder.own_ids,
+            ipv4,
+            waiters: builder.waiters,
+            pool,
+            observer: builder.observer,
+            probe: builder.probe,
+        });
+        if refused {
+            state.trouble(Trouble::ZeroCopyRefused);
+        }
+        Ok(Self {
+            socket: builder.socket,
+            state: Mutex::new(state),
+        })
+    }
+
+    /// The socket: to receive, and for its addresses and options. Sending through it goes past the
+    /// limit.
+    pub fn socket(&self) -> &UdpSocket {
+        &self.socket
+    }
+
+    /// Nanoseconds of the clock that times here are of (`CLOCK_MONOTONIC`).
+    pub fn now_ns() -> u64 {
+        monotonic_ns()
+    }
+
+    /// Units left below the limit, of the limit's kind: one more object may be sent while it is at
+    /// least 0. Where completions mean nothing it is `i64::MAX`.
+    pub fn room(&self) -> i64 {
+        let state = self.lock();
+        if state.account.limits_nothing() {
+            return i64::MAX;
+        }
+        state.account.room()
+    }
+
+    /// Sends as many of `datagrams` as there is room for, in as few calls as possible, and says why
+    /// it stopped. Takes the news of earlier ones on the way. Does not wait.
+    ///
+    /// # Errors
+    /// Only if the socket itself cannot be asked; what becomes of a datagram is a [`Stop`].
+    pub fn try_send(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
+        let mut state = self.lock();
+        let sent = state.send(&self.socket, datagrams);
+        wake_next(state);
+        sent
+    }
+
+    /// Sends all of `datagrams` and waits for room where there is none. Stops early only at one that
+    /// the kernel refuses ([`Stop::Refused`]). A path that stands still does not hang it for good: one
+    /// datagram is let through each stall threshold.
+    ///
+    /// # Errors
+    /// As for [`try_send`](Self::try_send), or what `ppoll` fails with.
+    pub fn send(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
+        let mut all = self.try_send(datagrams)?;
+        while let Some(Stop::NoRoom | Stop::BufferFull) = all.stop {
+            self.wait(None)?;
+            let sent = self.try_send(&datagrams[all.count..])?;
+            all.count += sent.count;
+            all.stop = sent.stop;
+        }
+        Ok(all)
+    }
+
+    /// Takes the kernel's news: what completed, and what went wrong. Does not wait. Call it when the
+    /// socket has something in its error queue (`POLLERR`) and at
+    /// [`next_wakeup`](Self::next_wakeup).
+    ///
+    /// # Errors
+    /// Only if the socket itself cannot be asked.
+    pub fn complete(&self) -> io::Result<Completed> {
+        let mut state = self.lock();
+        let completed = state.complete(&self.socket);
+        wake_next(state);
+        completed
+    }
+
+    /// As [`complete`](Self::complete), when the socket still has an error after it: one that no entry
+    /// explains stays until it is asked for.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn complete_pending(&self) -> io::Result<()> {
+        let mut state = self.lock();
+        let completed = state.complete(&self.socket);
+        if completed.as_ref().is_ok_and(|it| it.done.packets == 0) {
+            state.take_pending_error(&self.socket);
+        }
+        wake_next(state);
+        completed.map(drop)
+    }
+
+    /// When to call [`complete`](Self::complete) although the kernel says nothing, in ns of
+    /// [`now_ns`](Self::now_ns); `None` while nothing is in flight.
+    pub fn next_wakeup(&self) -> Option<u64> {
+        self.lock().next_wakeup()
+    }
+
+    /// Waits until the kernel has news, until it is time to look, or until `deadline_ns`, and takes
+    /// what there is. A signal ends it, too.
+    ///
+    /// # Errors
+    /// What `ppoll` fails with; as for [`complete`](Self::complete).
+    pub fn wait(&self, deadline_ns: Option<u64>) -> io::Result<Completed> {
+        let now_ns = monotonic_ns();
+        let (wakeup_ns, writable) = {
+            let state = self.lock();
+            let full = state.is_full();
+            (state.next_wakeup(), full && state.account.in_flight() == 0)
+        };
+        let longest_ns = now_ns + LONGEST_WAIT_NS;
+        let own_ns = wakeup_ns.unwrap_or(longest_ns);
+        let until_ns = own_ns.min(deadline_ns.unwrap_or(u64::MAX)).min(longest_ns);
+        let left = Duration::from_nanos(until_ns.saturating_sub(now_ns));
+        sys::poll::wait_for_errors(self.socket.as_fd(), writable, left)
+            .map_err(|error| failed("ppoll", &error))?;
+        let mut state = self.lock();
+        let completed = state.complete(&self.socket);
+        // Something woke us that is not in the queue: an error that stays until it is asked for.
+        let early = completed.as_ref().is_ok_and(|it| it.done.packets == 0);
+        if early && monotonic_ns() < until_ns {
+            state.take_pending_error(&self.socket);
+        }
+        wake_next(state);
+        completed
+    }
+
+    /// Waits in turn for room: `Ready` when it is this one's turn and there is some. `place` keeps the
+    /// place between two calls, and is `None` before the first and after the last. Whoever loses
+    /// interest must [`leave`](Self::leave).
+    ///
+    /// Nothing here looks at the kernel: somebody must call [`complete`](Self::complete) meanwhile.
+    pub fn poll_room(&self, place: &mut Option<Ticket>, context: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        let room = state.has_room(monotonic_ns());
+        let first = match place.as_ref() {
+            Some(ticket) => state.turns.is_first(ticket),
+            None => state.turns.is_empty(),
+        };
+        if room && first {
+            if let Some(ticket) = place.take() {
+                state.turns.leave(ticket);
+            }
+            return Poll::Ready(());
+        }
+        match place.as_ref() {
+            Some(ticket) => state.turns.renew(ticket, context.waker()),
+            // With too many waiting it asks again when somebody wakes it, at once.
+            None => match state.turns.join(context.waker()) {
+                Ok(ticket) => *place = Some(ticket),
+                Err(_) => context.waker().wake_by_ref(),
+            },
+        }
+        Poll::Pending
+    }
+
+    /// Gives a place up.
+    pub fn leave(&self, place: Ticket) {
+        let mut state = self.lock();
+        state.turns.leave(place);
+        wake_next(state);
+    }
+
+    /// Receives a datagram, as `UdpSocket::recv_from`, but an error of an earlier datagram that was
+    /// sent is counted as [`Trouble`] and does not end it.
+    ///
+    /// # Errors
+    /// Those of receiving: `WouldBlock` where the socket is non-blocking.
+    pub fn recv_from(&self, into: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        loop {
+            let error = match self.socket.recv_from(into) {
+                Ok(received) => return Ok(received),
+                Err(error) => error,
+            };
+            let Some(errno) = error.raw_os_error() else {
+                return Err(error);
+            };
+            match Troubles::of_errno(errno, None, 0) {
+                trouble @ (Trouble::Unreachable { .. } | Trouble::TooLarge { .. }) => {
+                    let mut state = self.lock();
+                    let before = state.troubles;
+                    let _ = state.complete(&self.socket)?;
+                    if state.troubles == before {
+                        state.trouble(trouble);
+                    }
+                    wake_next(state);
+                }
+                _ => return Err(error),
+            }
+        }
+    }
+
+    /// Everything at this moment.
+    pub fn snapshot(&self) -> Snapshot {
+        let state = self.lock();
+        let account = &state.account;
+        let (fd, kind) = (self.socket.as_fd(), libc::SO_SNDBUF);
+        let buffer = sys::socket::option(fd, libc::SOL_SOCKET, kind).unwrap_or(0);
+        let totals = account.totals();
+        Snapshot {
+            completions: account.verdict(),
+            source: account.source(),
+            limit: account.limit(),
+            in_flight: account.in_flight(),
+            in_flight_bytes: account.bytes_in_flight(),
+            rate: account.rate(),
+            waiting: state.turns.len(),
+            send_buffer_bytes: u32::try_from(buffer).unwrap_or(0),
+            totals,
+            troubles: Troubles {
+                stalls: totals.stalls,
+                ..state.troubles
+            },
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Each change is whole before anything can panic, but for an observer's.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes whoever is next, after the lock is let go of: a waker may be anybody's code.
+fn wake_next(state: MutexGuard<'_, State>) {
+    let next = state.next_in_turn(monotonic_ns());
+    drop(state);
+    if let Some(waker) = next {
+        waker.wake();
+    }
+}
+
+impl AsFd for LimitedUdp {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl std::fmt::Debug for LimitedUdp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let snapshot = self.snapshot();
+        f.debug_struct("LimitedUdp")
+            .field("socket", &self.socket)
+            .field("snapshot", &snapshot)
+            .finish()
+    }
+}
+
+/// Has stamps reported with numbers that begin at 0. What the caller had asked for itself stays.
+pub(crate) fn restart_stamp_ids(socket: &UdpSocket) -> io::Result<()> {
+    let (fd, level, option) = (socket.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING);
+    let has = sys::socket::option(fd, level, option).unwrap_or(0);
+    let ours = (libc::SOF_TIMESTAMPING_SOFTWARE
+        | libc::SOF_TIMESTAMPING_OPT_ID
+        | libc::SOF_TIMESTAMPING_OPT_TSONLY) as libc::c_int;
+    // The numbers begin anew when the option is turned on, so off first.
+    let off = has & !(libc::SOF_TIMESTAMPING_OPT_ID as libc::c_int);
+    let set = |flags| sys::socket::set_option(fd, level, option, flags);
+    set(off).map_err(|error| failed("setsockopt SO_TIMESTAMPING", &error))?;
+    // Receive stamps that another process turned on would come with what is received here, and take
+    // the place of other control messages. Linux 6.12 leaves them out if asked.
+    let filter = libc::SOF_TIMESTAMPING_OPT_RX_FILTER as libc::c_int;
+    set(has | ours | filter)
+        .or_else(|_| set(has | ours))
+        .map_err(|error| failed("setsockopt SO_TIMESTAMPING", &error))
+}
+
+/// Has errors of datagrams told in the error queue.
+fn tell_errors(socket: &UdpSocket) -> io::Result<()> {
+    let fd = socket.as_fd();
+    if socket.local_addr()?.is_ipv6() {
+        sys::socket::set_option(fd, libc::SOL_IPV6, libc::IPV6_RECVERR, 1)
+            .map_err(|error| failed("setsockopt IPV6_RECVERR", &error))?;
+        // For mapped addresses; a socket of IPv6 only may refuse it.
+        let _ = sys::socket::set_option(fd, libc::SOL_IP, libc::IP_RECVERR, 1);
+        return Ok(());
+    }
+    sys::socket::set_option(fd, libc::SOL_IP, libc::IP_RECVERR, 1)
+        .map_err(|error| failed("setsockopt IP_RECVERR", &error))
+}

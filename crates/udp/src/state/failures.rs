@@ -1,0 +1,138 @@
+//! What a failed send means.
+
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
+
+use taut_path::queue::StopReason;
+use taut_path::{DropReason, Event, Frame, Packet};
+
+use super::State;
+use crate::account::{Account, Source};
+use crate::datagram::Datagram;
+use crate::events::{Trouble, Troubles};
+use crate::socket::Stop;
+use crate::sys::clock::monotonic_ns;
+use crate::sys::socket as options;
+
+/// After an error that no completion will follow: when to try again.
+const RETRY_NS: u64 = 1_000_000;
+/// A socket whose buffer decided in place of the limit gets twice as much, up to this.
+const SEND_BUFFER_LIMIT_BYTES: i32 = 16 << 20;
+
+/// What to do after a failed send.
+pub(super) enum After {
+    Again,
+    Stop(Stop),
+}
+
+impl State {
+    /// The kernel did not take `datagram`, the first of a call.
+    pub(super) fn failed(
+        &mut self,
+        socket: &UdpSocket,
+        datagram: &Datagram<'_>,
+        error: &io::Error,
+        retried: bool,
+    ) -> io::Result<After> {
+        let now_ns = monotonic_ns();
+        let bytes = datagram.wire_bytes(self.ipv4);
+        match error.raw_os_error() {
+            Some(libc::EINTR) => Ok(After::Again),
+            Some(libc::EAGAIN) => Ok(self.buffer_full(socket, now_ns)),
+            // A kernel that takes no numbers for stamps: its own then.
+            Some(libc::EINVAL) if self.own_ids && self.account.totals().sent_objects == 0 => {
+                self.own_ids = false;
+                Ok(After::Again)
+            }
+            Some(libc::ENOBUFS) if self.account.source() == Source::ZeroCopy => {
+                self.zero_copy_refused(socket, bytes, now_ns)
+            }
+            Some(libc::ENOBUFS) => {
+                if !self.own_ids {
+                    self.account.skip_id();
+                }
+                Ok(self.dropped(bytes, now_ns))
+            }
+            Some(errno) => {
+                // It may be an earlier datagram's: the kernel hands a pending error to the next call.
+                let before = self.troubles;
+                self.complete(socket)?;
+                if !retried {
+                    return Ok(After::Again);
+                }
+                if self.troubles == before {
+                    self.trouble(Troubles::of_errno(errno, None, 0));
+                }
+                Ok(After::Stop(Stop::Refused(errno)))
+            }
+            None => Ok(After::Stop(Stop::Refused(0))),
+        }
+    }
+
+    fn dropped(&mut self, bytes: u32, now_ns: u64) -> After {
+        self.trouble(Trouble::NoBufferSpace { bytes });
+        let packet = Packet::new(Frame::new(self.account.next_id()), bytes);
+        self.ears
+            .event(now_ns, Event::Dropped(&packet, DropReason::DeviceRefused));
+        After::Stop(Stop::Refused(libc::ENOBUFS))
+    }
+
+    /// The send buffer decided and not the limit: more of it, where completions mean something.
+    fn buffer_full(&mut self, socket: &UdpSocket, now_ns: u64) -> After {
+        self.trouble(Trouble::BufferFull {
+            in_flight_bytes: self.account.bytes_in_flight(),
+        });
+        self.ears
+            .event(now_ns, Event::Stopped(StopReason::RingFull));
+        if !self.account.limits_nothing() && !self.account.rule().is_off() {
+            let (fd, level, kind) = (socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF);
+            let has = options::option(fd, level, kind).unwrap_or(0);
+            // What is read is twice what was set, so this doubles it.
+            if has < SEND_BUFFER_LIMIT_BYTES && options::set_option(fd, level, kind, has).is_ok() {
+                let got = options::option(fd, level, kind).unwrap_or(0);
+                if got > has {
+                    return After::Again;
+                }
+            }
+        }
+        self.full_until_ns = Some(now_ns + RETRY_NS);
+        After::Stop(Stop::BufferFull)
+    }
+
+    /// No buffer space for a zero-copy send: a drop below, or the kernel keeps no more notifications.
+    fn zero_copy_refused(
+        &mut self,
+        socket: &UdpSocket,
+        bytes: u32,
+        now_ns: u64,
+    ) -> io::Result<After> {
+        // A datagram that was dropped below had a number, and its notification is there already.
+        let id = self.account.next_id();
+        self.account.skip_id();
+        let unknown = self.account.totals().late_completions;
+        self.complete(socket)?;
+        if self.account.totals().late_completions > unknown {
+            return Ok(self.dropped(bytes, now_ns));
+        }
+        self.account.unskip_id(id);
+        if self.account.in_flight() > 0 {
+            self.full_until_ns = Some(now_ns + RETRY_NS);
+            return Ok(After::Stop(Stop::BufferFull));
+        }
+        self.fall_back_to_stamps(socket)?;
+        Ok(After::Again)
+    }
+
+    /// Nothing is in flight: the next is stamped.
+    fn fall_back_to_stamps(&mut self, socket: &UdpSocket) -> io::Result<()> {
+        crate::socket::restart_stamp_ids(socket)?;
+        self.trouble(Trouble::ZeroCopyRefused);
+        self.settings.source = Source::Stamps;
+        self.settings.first_id = 0;
+        self.account = Account::new(&self.settings, monotonic_ns());
+        self.pool = None;
+        self.stamps = libc::SOF_TIMESTAMPING_TX_SOFTWARE;
+        Ok(())
+    }
+}

@@ -1,0 +1,22 @@
+//! The kernel's interfaces, a file for each: the only place with `unsafe`.
+//!
+//! Every function here is safe to call with any arguments; the kernel answers with an error.
+
+pub(crate) mod clock;
+#[cfg(feature = "tokio")]
+pub(crate) mod epoll;
+pub(crate) mod message;
+pub(crate) mod pages;
+pub(crate) mod poll;
+pub(crate) mod socket;
+
+use std::io;
+
+/// The result of a call that answers -1 and sets `errno`.
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}

@@ -1,0 +1,55 @@
+//! Options and levels of a socket.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use super::check;
+
+/// Memory of what the socket has sent that was not freed yet, as `SIOCOUTQ` tells.
+pub(crate) fn send_queue_bytes(fd: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: SIOCOUTQ (the number of TIOCOUTQ) writes one `int`, which outlives the call.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) })?;
+    Ok(u32::try_from(bytes).unwrap_or(0))
+}
+
+/// Sets an option that is an `int`.
+pub(crate) fn set_option(
+    fd: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    // SAFETY: the pointer and length describe `value`, which outlives the call.
+    check(unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            level,
+            option,
+            (&raw const value).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    })
+    .map(drop)
+}
+
+/// Reads an option that is, or begins with, an `int`.
+pub(crate) fn option(
+    fd: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+) -> io::Result<libc::c_int> {
+    let mut value = [0 as libc::c_int; 4];
+    let mut length = size_of_val(&value) as libc::socklen_t;
+    // SAFETY: the pointer and length describe `value`, which we hold exclusively.
+    check(unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            level,
+            option,
+            (&raw mut value).cast(),
+            &raw mut length,
+        )
+    })?;
+    Ok(value[0])
+}

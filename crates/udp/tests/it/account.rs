@@ -1,0 +1,432 @@
+//! The state machine against a kernel that a test plays: numbers wrap, and news comes merged, late,
+//! out of order, twice, or never.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use taut_path::AnyLimit;
+use taut_udp::account::{Account, Departure, How, Settings};
+use taut_udp::{Completions, Signal, Source};
+
+const MS: u64 = 1_000_000;
+const REAL_NS: u64 = 1_700_000_000_000_000_000;
+
+/// The account, and what a kernel would know.
+struct Played {
+    account: Account,
+    now_ns: u64,
+    /// Sent and not completed by the kernel, by position since the start.
+    held: Vec<u64>,
+    /// Completed by the kernel, and the news is lost or on its way.
+    news: Vec<u64>,
+    sizes: Vec<u32>,
+    departed: BTreeSet<u64>,
+    first: u32,
+}
+
+impl Played {
+    fn new(source: Source, first: u32) -> Self {
+        let settings = Settings {
+            limit: AnyLimit::dql(),
+            source,
+            first_id: first,
+            ..Settings::default()
+        };
+        Self {
+            account: Account::new(&settings, 0),
+            now_ns: 0,
+            held: vec![],
+            news: vec![],
+            sizes: vec![],
+            departed: BTreeSet::new(),
+            first,
+        }
+    }
+
+    fn id(&self, position: u64) -> u32 {
+        self.first.wrapping_add(position as u32)
+    }
+
+    fn send(&mut self, bytes: u32) {
+        let real_ns = REAL_NS + self.now_ns;
+        let id = self.account.queue(bytes, 1, self.now_ns, real_ns);
+        let position = self.sizes.len() as u64;
+        assert_eq!(id, self.id(position));
+        self.account.returned(1, real_ns + 1_000);
+        self.sizes.push(bytes);
+        self.held.push(position);
+    }
+
+    fn round(&mut self, feed: impl FnOnce(&mut Account, u64, &mut dyn FnMut(Departure))) {
+        let (first, departed) = (self.first, &mut self.departed);
+        let mut told = |departure: Departure| {
+            let position = u64::from(departure.id.wrapping_sub(first));
+            assert!(departed.insert(position), "{position} departed twice");
+        };
+        feed(&mut self.account, self.now_ns, &mut told);
+        let _ = self.account.end_round(self.now_ns, &mut told);
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        self.round(|account, now_ns, told| account.signal(&signal, now_ns, told));
+    }
+
+    /// Nothing is invented and nothing leaks.
+    fn check(&self) {
+        let departed: u64 = self
+            .departed
+            .iter()
+            .map(|&it| u64::from(self.sizes[it as usize]))
+            .sum();
+        let sent: u64 = self.sizes.iter().copied().map(u64::from).sum();
+        let totals = self.account.totals();
+        assert_eq!(totals.sent_bytes, sent);
+        assert_eq!(totals.completed_bytes, departed);
+        assert_eq!(u64::from(self.account.bytes_in_flight()), sent - departed);
+        assert_eq!(self.account.in_flight(), self.account.bytes_in_flight());
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Send(u32),
+    /// Several, of which the kernel takes only the first.
+    SendAndTakeBack(u32, usize),
+    /// The kernel completes the n-th that it holds, and says so later.
+    Complete(usize),
+    /// The n-th piece of news comes.
+    News(usize),
+    /// It comes twice.
+    NewsTwice(usize),
+    /// It never comes.
+    Lost(usize),
+    /// Nobody ever sent this.
+    Nonsense(u32),
+    Wait(u64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let any_number = any::<usize>;
+    let step = prop_oneof![
+        5 => (40_u32..60_000).prop_map(Step::Send),
+        1 => (40_u32..2_000, 1_usize..20).prop_map(|(bytes, more)| Step::SendAndTakeBack(bytes, more)),
+        5 => any_number().prop_map(Step::Complete),
+        4 => any_number().prop_map(Step::News),
+        1 => any_number().prop_map(Step::NewsTwice),
+        1 => any_number().prop_map(Step::Lost),
+        1 => any::<u32>().prop_map(Step::Nonsense),
+        3 => (1_u64..30).prop_map(Step::Wait),
+    ];
+    prop::collection::vec(step, 1..300)
+}
+
+fn play(source: Source, first: u32, steps: Vec<Step>) -> Played {
+    let mut played = Played::new(source, first);
+    let news = |played: &Played, position: u64| {
+        let id = played.id(position);
+        match source {
+            Source::ZeroCopy => Signal::Released {
+                first: id,
+                last: id,
+                copied: false,
+            },
+            _ => Signal::Left {
+                id,
+                at_real_ns: REAL_NS + played.now_ns,
+            },
+        }
+    };
+    for step in steps {
+        match step {
+            Step::Send(bytes) => played.send(bytes),
+            Step::SendAndTakeBack(bytes, more) => {
+                played.send(bytes);
+                for _ in 0..more {
+                    played.account.queue(bytes, 1, played.now_ns, REAL_NS);
+                }
+                played.account.take_back(more);
+            }
+            Step::Complete(nth) if !played.held.is_empty() => {
+                let position = played.held.remove(nth % played.held.len());
+                played.news.push(position);
+            }
+            Step::News(nth) | Step::NewsTwice(nth) if !played.news.is_empty() => {
+                let position = played.news.remove(nth % played.news.len());
+                let signal = news(&played, position);
+                played.signal(signal);
+                if matches!(step, Step::NewsTwice(_)) {
+                    played.signal(signal);
+                }
+            }
+            // A zero-copy notification cannot be lost.
+            Step::Lost(nth) if !played.news.is_empty() && source != Source::ZeroCopy => {
+                let nth = nth % played.news.len();
+                played.news.remove(nth);
+            }
+            Step::Nonsense(far) => {
+                let id = played.account.next_id().wrapping_add(far % (u32::MAX / 4));
+                played.signal(Signal::Left { id, at_real_ns: 0 });
+                played.signal(Signal::Entered { id, at_real_ns: 0 });
+            }
+            Step::Wait(ms) => {
+                played.now_ns += ms * MS;
+                played.round(|_, _, _| {});
+            }
+            _ => {}
+        }
+        played.check();
+    }
+    played
+}
+
+proptest! {
+    #[test]
+    fn stamps_neither_leak_nor_invent_bytes(
+        first in prop_oneof![Just(0), Just(u32::MAX - 20), any::<u32>()],
+        steps in steps(),
+    ) {
+        let mut played = play(Source::Stamps, first, steps);
+        // The kernel finishes the rest and tells nothing of it. At the times at which the account
+        // asks to be looked at, it finds the socket empty.
+        let mut looks = 0;
+        while let Some(wakeup_ns) = played.account.next_wakeup() {
+            played.now_ns = played.now_ns.max(wakeup_ns);
+            looks += 1;
+            prop_assert!(looks < 10, "asks for ever");
+            let empty = played.account.wants_level(played.now_ns);
+            played.round(|account, now_ns, told| if empty { account.level(0, now_ns, told) });
+        }
+        played.check();
+        prop_assert_eq!(played.account.in_flight(), 0);
+        prop_assert_eq!(played.departed.len(), played.sizes.len());
+    }
+
+    #[test]
+    fn notifications_out_of_order_neither_leak_nor_invent_bytes(
+        first in prop_oneof![Just(0), Just(u32::MAX - 20)],
+        steps in steps(),
+    ) {
+        let mut played = play(Source::ZeroCopy, first, steps);
+        // A level of 0 proves nothing of zero-copy.
+        played.round(|account, now_ns, told| account.level(0, now_ns, told));
+        prop_assert_eq!(
+            played.departed.len() + played.held.len() + played.news.len(),
+            played.sizes.len(),
+        );
+        // All that is left in one range, which reaches over the ends of what was given.
+        let (low, high) = (first.wrapping_sub(5), played.account.next_id().wrapping_add(5));
+        played.signal(Signal::Released { first: low, last: high, copied: true });
+        prop_assert_eq!(played.account.in_flight(), 0);
+        prop_assert_eq!(played.departed.len(), played.sizes.len());
+    }
+
+    #[test]
+    fn merged_ranges_complete_each_once(cuts in prop::collection::vec(1_u32..40, 1..30)) {
+        let mut played = Played::new(Source::ZeroCopy, u32::MAX - 100);
+        let mut at = u32::MAX - 100;
+        for length in cuts {
+            for _ in 0..length {
+                played.send(1000);
+            }
+            let last = at.wrapping_add(length - 1);
+            played.signal(Signal::Released { first: at, last, copied: false });
+            at = last.wrapping_add(1);
+            played.check();
+            prop_assert_eq!(played.account.in_flight(), 0);
+        }
+    }
+
+    #[test]
+    fn levels_complete_the_oldest(sizes in prop::collection::vec(100_u32..1500, 1..100), left in 0_usize..100) {
+        let mut played = Played::new(Source::Polled, 0);
+        for &size in &sizes {
+            played.send(size);
+        }
+        let left = left.min(sizes.len());
+        // The kernel's memory for the youngest, as the account assumes it while it knows no better.
+        let level: u32 = sizes.iter().rev().take(left).map(|size| size + 768).sum();
+        played.round(|account, now_ns, told| account.level(level, now_ns, told));
+        prop_assert_eq!(played.departed.len(), sizes.len() - left);
+        prop_assert!(played.departed.iter().copied().eq(0..(sizes.len() - left) as u64));
+        played.round(|account, now_ns, told| account.level(0, now_ns, told));
+        prop_assert_eq!(played.account.in_flight(), 0);
+    }
+}
+
+fn stamp(id: u32, after_ns: u64) -> Signal {
+    Signal::Left {
+        id,
+        at_real_ns: REAL_NS + after_ns,
+    }
+}
+
+#[test]
+fn a_lost_stamp_is_made_up_for_when_later_ones_left_long_ago() {
+    let mut played = Played::new(Source::Stamps, u32::MAX);
+    for _ in 0..4 {
+        played.send(1000);
+    }
+    let mut how = vec![];
+    let mut round = |played: &mut Played, signal: Option<Signal>| {
+        let mut told = |departure: Departure| how.push((departure.id, departure.how));
+        if let Some(signal) = signal {
+            played.account.signal(&signal, played.now_ns, &mut told);
+        }
+        let _ = played.account.end_round(played.now_ns, &mut told);
+    };
+    played.now_ns = 2 * MS;
+    round(&mut played, Some(stamp(1, 2 * MS)));
+    assert_eq!(played.account.in_flight(), 3000, "others may still come");
+    played.now_ns = 100 * MS;
+    round(&mut played, None);
+    assert_eq!(played.account.in_flight(), 1000, "but not after so long");
+    assert_eq!(
+        how,
+        [(1, How::Stamp), (u32::MAX, How::Lost), (0, How::Lost)]
+    );
+    assert_eq!(played.account.totals().lost_completions, 2);
+    // One of them comes after all.
+    played.signal(stamp(0, 101 * MS));
+    assert_eq!(played.account.in_flight(), 1000);
+    assert_eq!(played.account.totals().late_completions, 1);
+}
+
+#[test]
+fn a_dropped_datagram_may_have_had_a_number() {
+    let mut played = Played::new(Source::ZeroCopy, u32::MAX);
+    played.send(1000);
+    played.account.skip_id();
+    let id = played.account.queue(500, 1, 0, REAL_NS);
+    assert_eq!(id, 1);
+    let all = Signal::Released {
+        first: u32::MAX,
+        last: 1,
+        copied: false,
+    };
+    let mut bytes = vec![];
+    played
+        .account
+        .signal(&all, 0, &mut |departure| bytes.push(departure.bytes));
+    let _ = played.account.end_round(0, &mut |_| {});
+    assert_eq!((bytes, played.account.in_flight()), (vec![1000, 500], 0));
+}
+
+#[test]
+fn sojourn_is_the_stamps_and_not_the_lookers() {
+    let mut played = Played::new(Source::Stamps, 0);
+    played.send(1000);
+    let entered = Signal::Entered {
+        id: 0,
+        at_real_ns: REAL_NS + MS,
+    };
+    let mut seen = None;
+    played.now_ns = 70 * MS;
+    for signal in [entered, stamp(0, 5 * MS)] {
+        let told = &mut |departure| seen = Some(departure);
+        played.account.signal(&signal, played.now_ns, told);
+    }
+    let seen = seen.expect("departed");
+    assert_eq!(
+        (seen.sojourn_ns, seen.discipline_ns),
+        (5 * MS, Some(4 * MS))
+    );
+    assert_eq!(seen.how, How::Stamp);
+}
+
+#[test]
+fn a_path_that_completes_at_once_is_not_limited_until_something_waits() {
+    let mut played = Played::new(Source::Stamps, 0);
+    let send_and_leave = |played: &mut Played, wait_ns: u64| {
+        played.now_ns += 2_000;
+        played.send(1242);
+        let id = played.account.next_id().wrapping_sub(1);
+        let at_ns = played.now_ns + wait_ns;
+        played.now_ns = at_ns + 1_500;
+        played.signal(stamp(id, at_ns));
+    };
+    for _ in 0..100 {
+        send_and_leave(&mut played, 500);
+    }
+    assert_eq!(played.account.verdict(), Completions::None);
+    for _ in 0..50 {
+        played.send(1242);
+    }
+    assert!(played.account.has_room(played.now_ns), "limits nothing");
+    for id in 100..150 {
+        played.signal(stamp(id, played.now_ns));
+    }
+    for _ in 0..20 {
+        send_and_leave(&mut played, 500_000);
+    }
+    assert_eq!(played.account.verdict(), Completions::True);
+    for _ in 0..50 {
+        if played.account.has_room(played.now_ns) {
+            played.send(1242);
+        }
+    }
+    assert!(!played.account.has_room(played.now_ns), "limits again");
+}
+
+#[test]
+fn a_stall_is_told_within_twice_the_threshold_and_lets_one_through_each_time() {
+    let mut played = Played::new(Source::ZeroCopy, 0);
+    while played.account.has_room(0) {
+        played.send(1000);
+    }
+    let (mut told_at, mut let_through) = (None, 0);
+    for _ in 0..10 {
+        played.now_ns = played
+            .account
+            .next_wakeup()
+            .expect("something is in flight");
+        let done = played.account.end_round(played.now_ns, &mut |_| {});
+        if done.stalled.is_some() {
+            told_at.get_or_insert(played.now_ns);
+        }
+        while played.account.has_room(played.now_ns) {
+            played.send(1000);
+            let_through += 1;
+        }
+    }
+    assert!(told_at.expect("told") <= 2_000 * MS, "{told_at:?}");
+    assert!((5..=10).contains(&let_through), "{let_through}");
+    assert_eq!(played.account.totals().stalls, 1);
+    let last = played.account.next_id().wrapping_sub(1);
+    played.signal(Signal::Released {
+        first: 0,
+        last,
+        copied: false,
+    });
+    assert_eq!(played.account.in_flight(), 0);
+    assert!(played.account.next_wakeup().is_none());
+}
+
+#[test]
+fn what_nothing_is_told_of_completes_with_the_next() {
+    let mut played = Played::new(Source::Stamps, u32::MAX - 1);
+    for quiet in [true, true, false, true, false] {
+        played.send(1000);
+        if quiet {
+            played.account.make_last_quiet();
+        }
+    }
+    played.signal(stamp(0, MS));
+    played.check();
+    assert_eq!(played.account.in_flight(), 2000);
+    played.signal(stamp(2, 2 * MS));
+    assert_eq!(played.account.in_flight(), 0);
+    assert_eq!(played.account.totals().late_completions, 0);
+}
+
+#[test]
+fn a_limit_in_packets_counts_datagrams() {
+    let settings = Settings {
+        limit: AnyLimit::packets(4),
+        ..Settings::default()
+    };
+    let mut account = Account::new(&settings, 0);
+    account.queue(2_000, 3, 0, REAL_NS);
+    assert_eq!((account.in_flight(), account.has_room(0)), (3, true));
+    account.queue(1_000, 1, 0, REAL_NS);
+    assert_eq!((account.in_flight(), account.has_room(0)), (4, false));
+}

@@ -1,0 +1,329 @@
+//! What goes wrong on the way is told and counted, and sending goes on.
+
+use std::net::UdpSocket;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use taut_linux::link;
+use taut_path::AnyLimit;
+use taut_udp::{Completions, Datagram, LimitedUdp, Observer, Source, Stop, Trouble};
+
+use crate::common::{Link, PATIENCE, allowed, finish, read_all, send_and_finish, until};
+
+const PAYLOAD: [u8; 1200] = [0; 1200];
+
+/// Keeps what it hears.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<(Instant, Trouble)>>>);
+
+impl Observer for Log {
+    fn trouble(&mut self, trouble: &Trouble) {
+        self.0.lock().unwrap().push((Instant::now(), *trouble));
+    }
+}
+
+impl Log {
+    fn first(&self, wanted: impl Fn(&Trouble) -> bool) -> Option<Instant> {
+        let log = self.0.lock().unwrap();
+        log.iter().find(|(_, it)| wanted(it)).map(|(at, _)| *at)
+    }
+}
+
+#[test]
+fn a_closed_port_is_told_with_the_peer() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(50_000_000);
+    let (far, address) = link.receiver();
+    drop(far);
+    for connected in [true, false] {
+        let log = Log::default();
+        let socket = match connected {
+            true => link.connected(address),
+            false => link.bind(),
+        };
+        let socket = LimitedUdp::builder(socket)
+            .observer(log.clone())
+            .build()
+            .expect("limited");
+        let refused = |it: &Trouble| matches!(it, Trouble::Unreachable { errno: libc::ECONNREFUSED, peer } if *peer == Some(address));
+        until("the port is told", || {
+            let _ = socket
+                .send(&[Datagram::new(&PAYLOAD).to(address)])
+                .expect("sends");
+            let _ = socket.complete().expect("looks");
+            log.first(refused).is_some()
+        });
+        finish(&socket);
+        let after = socket.snapshot();
+        assert!(after.troubles.unreachable > 0);
+        // Whoever receives is not disturbed by it.
+        socket.socket().set_nonblocking(true).expect("option");
+        let _ = socket
+            .send(&[Datagram::new(&PAYLOAD).to(address)])
+            .expect("sends");
+        let error = socket.recv_from(&mut [0; 9]).expect_err("nobody sends");
+        assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+        finish(&socket);
+    }
+}
+
+#[test]
+fn a_device_that_goes_down_costs_its_queue_and_no_more() {
+    if !allowed() {
+        return;
+    }
+    for source in [Source::Stamps, Source::ZeroCopy, Source::Polled] {
+        let link = Link::shaped(2_000_000);
+        let (far, address) = link.receiver();
+        let socket = LimitedUdp::builder(link.connected(address))
+            .source(source)
+            .limit(AnyLimit::bytes(30_000))
+            .build()
+            .expect("limited");
+        let mut stop = None;
+        while stop.is_none() {
+            stop = socket
+                .try_send(&[Datagram::new(&PAYLOAD); 8])
+                .expect("sends")
+                .stop;
+        }
+        assert_eq!(stop, Some(Stop::NoRoom));
+        link::set_down(&link.near, "near").expect("down");
+        // The route is gone with it, and what the discipline held.
+        finish(&socket);
+        let sent = socket.try_send(&[Datagram::new(&PAYLOAD)]).expect("sends");
+        assert_eq!(
+            (sent.count, sent.stop),
+            (0, Some(Stop::Refused(libc::ENETUNREACH)))
+        );
+        assert!(socket.snapshot().troubles.unreachable > 0);
+        link.up();
+        read_all(&far);
+        send_and_finish(&socket, 1200, 10);
+        let mut received = 0;
+        until("it goes on", || {
+            received += read_all(&far);
+            received >= 10
+        });
+        let totals = socket.snapshot().totals;
+        assert_eq!(totals.completed_bytes, totals.sent_bytes, "{source:?}");
+        if source == Source::Stamps {
+            assert!(totals.lost_completions > 0, "{totals:?}");
+        }
+    }
+}
+
+#[test]
+fn a_path_that_got_narrow_fragments_or_refuses() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(20_000_000);
+    let (_far, address) = link.receiver();
+    let socket = LimitedUdp::new(link.connected(address)).expect("limited");
+    send_and_finish(&socket, 1200, 10);
+    link::set_mtu(&link.near, "near", 1000).expect("mtu");
+    // The kernel fragments a plain datagram, which stays one object.
+    send_and_finish(&socket, 1200, 10);
+    let totals = socket.snapshot().totals;
+    assert_eq!(
+        (totals.sent_objects, totals.completed_bytes),
+        (20, totals.sent_bytes)
+    );
+    // It does not cut into segments that do not fit.
+    let long = [0; 3_000];
+    let sent = socket
+        .try_send(&[Datagram::new(&long).segmented(1200)])
+        .expect("sends");
+    assert!(matches!(sent.stop, Some(Stop::Refused(_))), "{sent:?}");
+    // Nor can any datagram be as long as this.
+    let longest = vec![0; 65_600];
+    let sent = socket.try_send(&[Datagram::new(&longest)]).expect("sends");
+    assert_eq!(sent.stop, Some(Stop::Refused(libc::EMSGSIZE)));
+    assert!(socket.snapshot().troubles.too_large > 0);
+    assert_eq!(
+        socket.snapshot().in_flight,
+        0,
+        "what is refused is not in flight"
+    );
+    send_and_finish(&socket, 900, 10);
+}
+
+#[test]
+fn a_clone_that_sends_and_reads_nothing_confuses_nobody() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(50_000_000);
+    let (_far, address) = link.receiver();
+    let socket = LimitedUdp::new(link.connected(address)).expect("limited");
+    let clone = socket.socket().try_clone().expect("clone");
+    for _ in 0..100 {
+        clone.send(&PAYLOAD).expect("sends");
+        let sent = socket.send(&[Datagram::new(&PAYLOAD)]).expect("sends");
+        assert_eq!(sent.stop, None);
+    }
+    finish(&socket);
+    let totals = socket.snapshot().totals;
+    assert_eq!(
+        (totals.sent_objects, totals.completed_bytes),
+        (100, totals.sent_bytes)
+    );
+    assert_eq!(
+        (totals.unknown_completions, totals.lost_completions),
+        (0, 0)
+    );
+}
+
+#[test]
+fn sixty_four_sockets_share_a_link() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(100_000_000);
+    let (_far, address) = link.receiver();
+    let sockets: Vec<_> = (0..64)
+        .map(|_| LimitedUdp::new(link.connected(address)).expect("limited"))
+        .collect();
+    std::thread::scope(|scope| {
+        for part in sockets.chunks(32) {
+            scope.spawn(move || {
+                for _ in 0..10 {
+                    for socket in part {
+                        let sent = socket.send(&[Datagram::new(&PAYLOAD); 4]).expect("sends");
+                        assert_eq!((sent.count, sent.stop), (4, None));
+                    }
+                }
+            });
+        }
+    });
+    for socket in &sockets {
+        finish(socket);
+        let after = socket.snapshot();
+        assert_eq!(after.totals.sent_objects, 40);
+        assert_eq!(after.totals.completed_bytes, after.totals.sent_bytes);
+        assert_ne!(after.completions, Completions::None);
+    }
+}
+
+#[test]
+fn datagrams_that_a_discipline_drops_are_told() {
+    if !allowed() {
+        return;
+    }
+    for source in [Source::Stamps, Source::ZeroCopy, Source::Polled] {
+        let link = Link::plain();
+        // Room for two datagrams, and a limit that holds nothing back.
+        link.shape(2_000_000, 3_000);
+        let (far, address) = link.receiver();
+        let socket = LimitedUdp::builder(link.connected(address))
+            .source(source)
+            .limit(AnyLimit::off())
+            .build()
+            .expect("limited");
+        let (mut taken, mut dropped, mut received) = (0, 0, 0);
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(300) {
+            let sent = socket.try_send(&[Datagram::new(&PAYLOAD)]).expect("sends");
+            taken += sent.count;
+            received += read_all(&far);
+            match sent.stop {
+                None | Some(Stop::BufferFull) => {}
+                Some(Stop::Refused(libc::ENOBUFS)) => dropped += 1,
+                stop => panic!("{stop:?}"),
+            }
+        }
+        assert!(dropped > 0, "{source:?}");
+        finish(&socket);
+        let after = socket.snapshot();
+        assert_eq!(after.troubles.no_buffer_space, dropped);
+        assert_eq!(after.totals.sent_objects, taken as u64);
+        // Then the discipline has room again.
+        link.shape(50_000_000, 4 << 20);
+        let before = taken;
+        send_and_finish(&socket, 1200, 20);
+        assert_eq!(
+            socket.snapshot().totals.unknown_completions,
+            0,
+            "{source:?}"
+        );
+        until("all that was taken came", || {
+            received += read_all(&far);
+            received == before + 20
+        });
+    }
+}
+
+#[test]
+fn a_reader_that_sleeps_costs_completions_and_no_room() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(50_000_000);
+    let (far, address) = link.receiver();
+    let socket = LimitedUdp::new(link.connected(address)).expect("limited");
+    // What nobody reads fills the memory that stamps need as well.
+    let near = socket.socket().local_addr().expect("address");
+    let flooder: UdpSocket = far.try_clone().expect("clone");
+    for _ in 0..2_000 {
+        let _ = flooder.send_to(&PAYLOAD, near);
+    }
+    let start = Instant::now();
+    while socket.snapshot().totals.lost_completions == 0 {
+        let sent = socket.send(&[Datagram::new(&PAYLOAD); 8]).expect("sends");
+        assert_eq!(sent.stop, None);
+        assert!(start.elapsed() < PATIENCE, "{socket:?}");
+    }
+    finish(&socket);
+    // Once it reads, they come again.
+    socket.socket().set_nonblocking(true).expect("option");
+    read_all(socket.socket());
+    let before = socket.snapshot().totals.lost_completions;
+    send_and_finish(&socket, 1200, 100);
+    assert_eq!(socket.snapshot().totals.lost_completions, before);
+}
+
+#[test]
+fn a_path_that_stands_still_is_told_within_twice_the_threshold_and_hangs_nobody() {
+    if !allowed() {
+        return;
+    }
+    let threshold = Duration::from_millis(200);
+    let log = Log::default();
+    let link = Link::plain();
+    link.shape(800, 4 << 20);
+    let (far, address) = link.receiver();
+    let socket = LimitedUdp::builder(link.connected(address))
+        .stall_threshold_ns(threshold.as_nanos() as u64)
+        .observer(log.clone())
+        .build()
+        .expect("limited");
+    while socket
+        .try_send(&[Datagram::new(&PAYLOAD)])
+        .expect("sends")
+        .stop
+        .is_none()
+    {}
+    let stood_since = Instant::now();
+    // The sender waits; it is not told later for that, and does not wait for ever.
+    let mut goes_on = 0;
+    while goes_on < 3 {
+        goes_on += socket
+            .send(&[Datagram::new(&PAYLOAD)])
+            .expect("sends")
+            .count;
+        assert!(stood_since.elapsed() < PATIENCE);
+    }
+    let told = log
+        .first(|it| matches!(it, Trouble::Stalled(_)))
+        .expect("told");
+    let after = told.saturating_duration_since(stood_since);
+    // A busy machine may be late, but not by the order of a second.
+    assert!(after < threshold * 2 + Duration::from_secs(1), "{after:?}");
+    assert_eq!(socket.snapshot().troubles.stalls, 1);
+    link.shape(50_000_000, 4 << 20);
+    send_and_finish(&socket, 1200, 50);
+    until("it goes on", || read_all(&far) > 0);
+}

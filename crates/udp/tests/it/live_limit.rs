@@ -1,0 +1,215 @@
+//! What the limit does.
+
+use std::net::UdpSocket;
+use std::sync::{Arc, Mutex};
+
+use taut_path::AnyLimit;
+use taut_udp::{Datagram, Departure, How, LimitedUdp, Source, Stop};
+
+use crate::common::{Link, allowed, finish, read_all, send_and_finish, until};
+
+/// Median of what was in flight after each of many sends that had all the room they wanted.
+fn median_in_flight(limit: AnyLimit, source: Source) -> u32 {
+    let link = Link::shaped(20_000_000);
+    let (_far, address) = link.receiver();
+    let socket = LimitedUdp::builder(link.connected(address))
+        .limit(limit)
+        .source(source)
+        .build()
+        .expect("limited");
+    let payload = [0; 1200];
+    let mut seen = vec![];
+    for _ in 0..600 {
+        let sent = socket.send(&[Datagram::new(&payload)]).expect("sends");
+        assert_eq!(sent.stop, None);
+        seen.push(socket.snapshot().in_flight_bytes);
+    }
+    seen.drain(..200);
+    seen.sort_unstable();
+    seen[seen.len() / 2]
+}
+
+#[test]
+fn the_kernel_holds_a_fraction_of_what_it_held() {
+    if !allowed() {
+        return;
+    }
+    let off = median_in_flight(AnyLimit::off(), Source::Stamps);
+    for source in [Source::Stamps, Source::ZeroCopy, Source::Polled] {
+        let limited = median_in_flight(AnyLimit::dql(), source);
+        assert!(limited * 2 < off, "{source:?}: {limited} of {off} bytes");
+    }
+}
+
+#[test]
+fn several_cut_by_the_kernel_are_one_object() {
+    if !allowed() {
+        return;
+    }
+    for source in [Source::Stamps, Source::ZeroCopy] {
+        let link = Link::shaped(20_000_000);
+        let (far, address) = link.receiver();
+        let departures = Arc::new(Mutex::new(vec![]));
+        let seen = Arc::clone(&departures);
+        let socket = LimitedUdp::builder(link.connected(address))
+            .source(source)
+            .observer(move |departure: &Departure| seen.lock().unwrap().push(*departure))
+            .build()
+            .expect("limited");
+        let payload = vec![5; 9_500];
+        let mut received = 0;
+        for _ in 0..20 {
+            let one = Datagram::new(&payload).segmented(1000);
+            assert_eq!(one.datagrams(), 10);
+            let sent = socket.send(&[one]).expect("sends");
+            assert_eq!((sent.count, sent.stop), (1, None));
+            received += read_all(&far);
+        }
+        finish(&socket);
+        let departures = departures.lock().unwrap();
+        assert_eq!(departures.len(), 20);
+        assert!(
+            departures
+                .iter()
+                .all(|it| it.datagrams == 10 && it.bytes == 9_500 + 420)
+        );
+        until("200 datagrams came", || {
+            received += read_all(&far);
+            received == 200
+        });
+    }
+}
+
+#[test]
+fn each_departure_says_how_long_it_waited_and_where() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(10_000_000);
+    let (_far, address) = link.receiver();
+    let departures = Arc::new(Mutex::new(vec![]));
+    let seen = Arc::clone(&departures);
+    let socket = LimitedUdp::builder(link.connected(address))
+        .limit(AnyLimit::off())
+        .entered_stamps(true)
+        .observer(move |departure: &Departure| seen.lock().unwrap().push(*departure))
+        .build()
+        .expect("limited");
+    send_and_finish(&socket, 1358, 50);
+    let departures = departures.lock().unwrap();
+    assert_eq!(departures.len(), 50);
+    let first = departures[0].id;
+    for (at, departure) in (0..).zip(departures.iter()) {
+        assert_eq!((departure.id, departure.how), (first + at, How::Stamp));
+        let inside_ns = departure.discipline_ns.expect("both stamps");
+        assert!(inside_ns <= departure.sojourn_ns);
+    }
+    // Fifty of 1,400 bytes at 10 Mbit/s: the last waits for the others but for what the bucket holds.
+    let last_ns = departures[49].discipline_ns.expect("both stamps");
+    assert!(last_ns > 35_000_000, "{last_ns}");
+}
+
+#[test]
+fn an_unconnected_socket_sends_to_each_its_own() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(50_000_000);
+    let (one, first) = link.receiver();
+    let (other, second) = link.receiver();
+    let socket = LimitedUdp::new(link.bind()).expect("limited");
+    let payload = [1; 700];
+    let mut sent = 0;
+    while sent < 60 {
+        let batch = [first, second, first].map(|to| Datagram::new(&payload).to(to));
+        sent += socket.send(&batch).expect("sends").count;
+    }
+    finish(&socket);
+    let mut received = (0, 0);
+    until("all came", || {
+        received.0 += read_all(&one);
+        received.1 += read_all(&other);
+        received == (40, 20)
+    });
+}
+
+#[test]
+fn ipv6_is_accounted_for_as_ipv4() {
+    // Loopback of this machine, if it has IPv6.
+    let Ok(far) = UdpSocket::bind("[::1]:0") else {
+        return eprintln!("skipped: no IPv6 here");
+    };
+    far.set_nonblocking(true).expect("option");
+    for source in [Source::Stamps, Source::ZeroCopy, Source::Polled] {
+        let near = UdpSocket::bind("[::1]:0").expect("socket");
+        let to = far.local_addr().expect("address");
+        let socket = LimitedUdp::builder(near)
+            .source(source)
+            .build()
+            .expect("limited");
+        for _ in 0..20 {
+            let one = Datagram::new(&[3; 100]).to(to).traffic_class(2);
+            assert_eq!(socket.send(&[one]).expect("sends").stop, None);
+        }
+        finish(&socket);
+        let totals = socket.snapshot().totals;
+        assert_eq!(totals.completed_bytes, 20 * (100 + 62));
+        assert_eq!(totals.lost_completions, 0, "{source:?}");
+        until("all came", || {
+            let mut count = 0;
+            count += read_all(&far);
+            count > 0
+        });
+    }
+}
+
+#[test]
+fn the_kernels_numbers_do_where_it_takes_none_of_ours() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(20_000_000);
+    let (_far, address) = link.receiver();
+    let socket = LimitedUdp::builder(link.connected(address))
+        .kernel_ids()
+        .build()
+        .expect("limited");
+    send_and_finish(&socket, 1200, 300);
+    let totals = socket.snapshot().totals;
+    assert_eq!(totals.completed_bytes, totals.sent_bytes);
+    assert_eq!(
+        (totals.lost_completions, totals.unknown_completions),
+        (0, 0)
+    );
+}
+
+#[test]
+fn no_room_is_a_value_and_nothing_of_it_was_sent() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(1_000_000);
+    let (far, address) = link.receiver();
+    let socket = LimitedUdp::builder(link.connected(address))
+        .limit(AnyLimit::packets(3))
+        .build()
+        .expect("limited");
+    let payload = [0; 1000];
+    let mut sent = 0;
+    let stop = loop {
+        let tried = socket
+            .try_send(&[Datagram::new(&payload); 32])
+            .expect("sends");
+        sent += tried.count;
+        if tried.stop.is_some() {
+            break tried.stop;
+        }
+    };
+    assert_eq!(stop, Some(Stop::NoRoom));
+    assert!(socket.room() < 0 && socket.snapshot().in_flight == 3);
+    finish(&socket);
+    until("what was sent came", || {
+        sent -= read_all(&far);
+        sent == 0
+    });
+}

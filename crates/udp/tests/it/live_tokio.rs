@@ -1,0 +1,143 @@
+//! The same on tokio.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use taut_path::AnyLimit;
+use taut_udp::tokio::AsyncUdp;
+use taut_udp::{Datagram, LimitedUdp};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time;
+
+use crate::common::{Link, PATIENCE, allowed};
+
+const PAYLOAD: [u8; 1200] = [0; 1200];
+
+fn runtime(threads: usize) -> Runtime {
+    let mut builder = match threads {
+        1 => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
+    };
+    builder.enable_all().build().expect("runtime")
+}
+
+#[test]
+fn tasks_get_room_in_turn() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(20_000_000);
+    let (_far, address) = link.receiver();
+    for threads in [1, 2] {
+        runtime(threads).block_on(async {
+            let builder = LimitedUdp::builder(link.connected(address)).limit(AnyLimit::packets(4));
+            let socket = Arc::new(AsyncUdp::build(builder).expect("limited"));
+            let counts: Arc<[AtomicU64; 4]> = Arc::default();
+            let tasks: Vec<_> = (0..4)
+                .map(|task| {
+                    let (socket, counts) = (Arc::clone(&socket), Arc::clone(&counts));
+                    tokio::spawn(async move {
+                        loop {
+                            let sent = socket.send(&[Datagram::new(&PAYLOAD)]).await;
+                            assert_eq!(sent.expect("sends").stop, None);
+                            counts[task].fetch_add(1, Ordering::Relaxed);
+                        }
+                    })
+                })
+                .collect();
+            let enough = async {
+                while counts
+                    .iter()
+                    .map(|it| it.load(Ordering::Relaxed))
+                    .sum::<u64>()
+                    < 400
+                {
+                    time::sleep(Duration::from_millis(1)).await;
+                }
+            };
+            time::timeout(PATIENCE, enough).await.expect("it goes on");
+            tasks.iter().for_each(|task| task.abort());
+            let shares: Vec<_> = counts.iter().map(|it| it.load(Ordering::Relaxed)).collect();
+            assert!(shares.iter().all(|&it| it >= 60), "{shares:?}");
+        });
+    }
+}
+
+#[test]
+fn a_task_that_waits_does_not_spin() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(2_000_000);
+    let (_far, address) = link.receiver();
+    runtime(1).block_on(async {
+        let socket = AsyncUdp::new(link.connected(address)).expect("limited");
+        let mut polls = 0;
+        for _ in 0..150 {
+            let batch = [Datagram::new(&PAYLOAD)];
+            let mut send = pin!(socket.send(&batch));
+            let counted = poll_fn(|context| {
+                polls += 1;
+                send.as_mut().poll(context)
+            });
+            assert_eq!(counted.await.expect("sends").stop, None);
+        }
+        // Each waits 5 ms: woken by a completion or two, and not all the time.
+        assert!(polls < 150 * 8, "{polls}");
+    });
+}
+
+#[test]
+fn a_future_that_is_dropped_gives_its_place_up() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(1_000_000);
+    let (_far, address) = link.receiver();
+    runtime(1).block_on(async {
+        let builder = LimitedUdp::builder(link.connected(address)).limit(AnyLimit::packets(2));
+        let socket = AsyncUdp::build(builder).expect("limited");
+        while socket
+            .limited()
+            .try_send(&[Datagram::new(&PAYLOAD)])
+            .expect("sends")
+            .stop
+            .is_none()
+        {}
+        for _ in 0..10 {
+            let impatient = time::timeout(Duration::from_micros(100), socket.room());
+            let _ = impatient.await;
+        }
+        assert_eq!(socket.limited().snapshot().waiting, 0);
+        let room = time::timeout(PATIENCE, socket.room());
+        room.await.expect("nobody is in front").expect("room");
+    });
+}
+
+#[test]
+fn receiving_goes_on_beside_it() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(20_000_000);
+    let (far, address) = link.receiver();
+    runtime(2).block_on(async {
+        let socket = AsyncUdp::new(link.connected(address)).expect("limited");
+        for round in 0..20_u8 {
+            let batch = [Datagram::new(&PAYLOAD); 8];
+            let _ = socket.send(&batch).await.expect("sends");
+            far.send_to(
+                &[round],
+                socket.limited().socket().local_addr().expect("address"),
+            )
+            .expect("answers");
+            let mut buffer = [0; 100];
+            let answer = time::timeout(PATIENCE, socket.recv_from(&mut buffer)).await;
+            assert_eq!(answer.expect("in time").expect("received"), (1, address));
+            assert_eq!(buffer[0], round);
+        }
+    });
+}
