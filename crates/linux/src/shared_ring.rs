@@ -70,12 +70,11 @@ pub(crate) struct Producer<M> {
 }
 
 impl<M: Memory> Producer<M> {
-    /// The end of a ring that nobody has used yet, or whose positions stand at `at`.
+    /// The end of a ring, which goes on where its positions stand.
     pub(crate) fn new(memory: M) -> Self {
-        let next = memory.producer().load_relaxed();
         Self {
-            consumed: next,
-            next,
+            consumed: memory.consumer().load_acquire(),
+            next: memory.producer().load_relaxed(),
             memory,
         }
     }
@@ -83,7 +82,7 @@ impl<M: Memory> Producer<M> {
     /// Puts `entry` in, not yet visible to the other side; `false` if the ring is full.
     #[inline]
     pub(crate) fn push(&mut self, entry: M::Entry) -> bool {
-        if self.free() == 0 {
+        if self.room(1) == 0 {
             return false;
         }
         self.memory.write(self.next, entry);
@@ -91,14 +90,18 @@ impl<M: Memory> Producer<M> {
         true
     }
 
-    /// Slots that can be filled. Looks at the other side only when it seems full.
+    /// Slots that can be filled, up to `wanted`. Looks at the other side only when there seem to be
+    /// fewer.
     #[inline]
-    fn free(&mut self) -> u32 {
-        let slots = self.memory.slots();
-        if self.next.wrapping_sub(self.consumed) >= slots {
+    pub(crate) fn room(&mut self, wanted: u32) -> u32 {
+        let free = |of: &Self| {
+            let filled = of.next.wrapping_sub(of.consumed);
+            of.memory.slots().saturating_sub(filled)
+        };
+        if free(self) < wanted {
             self.consumed = self.memory.consumer().load_acquire();
         }
-        slots.saturating_sub(self.next.wrapping_sub(self.consumed))
+        free(self).min(wanted)
     }
 
     /// Shows the other side everything that was pushed.

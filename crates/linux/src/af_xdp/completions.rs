@@ -19,6 +19,9 @@ pub type Ends<K> = (TxEnd<K>, CompletionEnd<K>);
 
 /// Makes sockets, and knows who else has their rings.
 pub trait Opener<K: Kernel>: Send {
+    /// Whether the socket is bound to the device of now, and not to one that is gone.
+    fn is_current(&self) -> bool;
+
     /// The present socket is to be gone: lets go of it, or asks whoever has a part of it.
     fn ask(&mut self);
 
@@ -27,6 +30,13 @@ pub trait Opener<K: Kernel>: Send {
 
     /// Makes a socket with its rings. What fails names the call and the device.
     fn open(&mut self) -> io::Result<Ends<K>>;
+}
+
+/// How a ring is begun anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Renewal {
+    NewSocket,
+    SameSocket,
 }
 
 /// The completion half of an AF_XDP socket. May be on another thread than the
@@ -41,8 +51,8 @@ pub struct AfXdpCompletions<K: Kernel = Socket> {
     end: Option<CompletionEnd<K>>,
     giver: TxGiver<K>,
     opener: Box<dyn Opener<K>>,
-    /// A new socket was asked for, and is made as soon as the other half has let go.
-    renewing: bool,
+    /// What was asked for, and is done as soon as the other half has let go.
+    renewal: Option<Renewal>,
     /// Packets of sockets that are gone, not handed back yet.
     given_up: VecDeque<Packet>,
 }
@@ -65,7 +75,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
             end: Some(end),
             giver,
             opener,
-            renewing: false,
+            renewal: None,
             given_up: VecDeque::new(),
         }
     }
@@ -94,27 +104,72 @@ impl<K: Kernel> AfXdpCompletions<K> {
         }
     }
 
-    /// Asks for a new socket, in a queue whose halves are on two threads: ask the queue for a reset
+    /// Asks for a new ring, in a queue whose halves are on two threads: ask the queue for a reset
     /// ([`ask_reset`](taut_path::queue::Watch::ask_reset)), which wakes the sending half, so that it lets
-    /// go of the old socket; a later [`reap`](Completions::reap) makes the new one, fails with what making
+    /// go of the old one; a later [`reap`](Completions::reap) makes the new one, fails with what making
     /// it fails with (ask again then), and hands back what was in flight.
+    ///
+    /// The socket stays while the kernel holds copies of its packets, for nobody could bind the queue
+    /// before those are gone. Their frames are used again when the kernel lets go of them.
     pub fn ask_reopen(&mut self) {
         self.giver.ask();
-        self.opener.ask();
-        self.renewing = true;
+        if self.must_keep_socket() {
+            self.renewal = Some(Renewal::SameSocket);
+        } else {
+            self.renewal = Some(Renewal::NewSocket);
+            self.opener.ask();
+        }
     }
 
-    /// Makes the socket anew if that was asked for and the other half has let go.
+    fn must_keep_socket(&self) -> bool {
+        let holds = |end: &CompletionEnd<K>| !end.line.kernel.is_zero_copy() && end.line.held() > 0;
+        self.end.as_ref().is_some_and(holds) && self.opener.is_current()
+    }
+
+    /// Makes the ring anew if that was asked for and the other half has let go.
     pub(super) fn renew(&mut self) -> io::Result<()> {
-        let left = self.giver.has_left() && self.opener.has_left();
-        if !self.renewing || !left {
+        let Some(renewal) = self.renewal else {
+            return Ok(());
+        };
+        if !self.giver.has_left() {
             return Ok(());
         }
-        self.renewing = false;
-        self.give_up();
-        let ends = self.opener.open()?;
-        self.begin(ends);
+        match renewal {
+            Renewal::SameSocket => self.begin_again(),
+            Renewal::NewSocket if !self.opener.has_left() => return Ok(()),
+            Renewal::NewSocket => {
+                // Whatever comes of it: it must be asked for again.
+                self.renewal = None;
+                self.give_up();
+                let ends = self.opener.open()?;
+                self.begin(ends);
+            }
+        }
+        self.renewal = None;
         Ok(())
+    }
+
+    /// Goes on with the old socket: what the kernel has of it is given up.
+    fn begin_again(&mut self) {
+        let Some(line) = self.end.as_ref().map(|end| end.line.clone()) else {
+            return;
+        };
+        self.take_all(|frames, index| {
+            frames.umem().lose(index);
+        });
+        let reopened = &self.common.counters.reopened;
+        reopened.fetch_add(1, Ordering::Relaxed);
+        self.giver.give(line.tx_end());
+    }
+
+    #[cfg(test)]
+    pub(super) fn kernel(&self) -> Option<&K> {
+        self.end.as_ref().map(|end| &end.line.kernel)
+    }
+
+    #[cfg(test)]
+    pub(super) fn close_for_good(&mut self) {
+        self.give_up();
     }
 
     /// Goes on with a new socket.
@@ -128,22 +183,29 @@ impl<K: Kernel> AfXdpCompletions<K> {
 
     /// Takes everything out of the socket and lets go of it.
     fn give_up(&mut self) {
+        self.take_all(|frames, index| {
+            frames.umem().give_back(index);
+        });
+        // The last end of it: with this the kernel takes the socket down.
+        self.end = None;
+        self.frames.find_all();
+    }
+
+    /// Hands back everything in flight, first what is complete; `lost` hears of the frames of the rest.
+    fn take_all(&mut self, lost: impl Fn(&UmemFrames, u32)) {
         let mut found = std::mem::take(&mut self.given_up);
         while let Some(packet) = self.next_completed() {
             found.push_back(packet);
         }
-        // The last end of it: with this the kernel takes the socket down.
-        self.end = None;
-        let (seen, umem) = (found.len(), self.frames.umem());
+        let seen = found.len();
+        let frames = &self.frames;
         self.in_flight.take_all(&mut |packet| {
-            umem.give_back(packet.frame().index());
+            lost(frames, packet.frame().index());
             found.push_back(packet);
         });
         let lost = (found.len() - seen) as u64;
-        self.common
-            .counters
-            .lost_packets
-            .fetch_add(lost, Ordering::Relaxed);
+        let counter = &self.common.counters.lost_packets;
+        counter.fetch_add(lost, Ordering::Relaxed);
         self.given_up = found;
     }
 
@@ -157,10 +219,13 @@ impl<K: Kernel> AfXdpCompletions<K> {
                 self.frames.umem().give_back(index);
                 return Some(packet);
             }
-            self.common
-                .counters
-                .unknown_completions
-                .fetch_add(1, Ordering::Relaxed);
+            let counters = &self.common.counters;
+            let counter = if self.frames.find(index) {
+                &counters.found_frames
+            } else {
+                &counters.unknown_completions
+            };
+            counter.fetch_add(1, Ordering::Relaxed);
         }
         None
     }
@@ -171,7 +236,8 @@ impl<K: Kernel> Completions for AfXdpCompletions<K> {
 
     fn slots_free(&self) -> u32 {
         let held = self.in_flight.keys() - self.in_flight.free();
-        self.capacity_slots.saturating_sub(held)
+        let room = self.end.as_ref().map_or(0, |end| end.line.room());
+        self.capacity_slots.saturating_sub(held).min(room)
     }
 
     /// Also rings again for packets that the kernel did not take before, and makes a new socket where

@@ -57,14 +57,10 @@ pub(crate) fn ends<K: Kernel>(
     let (tx, completion) = (Arc::new(tx), Arc::new(completion));
     let line = Arc::new(Line {
         kernel,
-        tx: tx.clone(),
+        tx,
         completion: completion.clone(),
     });
-    let tx = TxEnd {
-        line: line.clone(),
-        taken: tx.consumer().load_acquire(),
-        tx: Producer::new(tx),
-    };
+    let tx = line.tx_end();
     let completion = CompletionEnd {
         line,
         completion: Consumer::new(completion),
@@ -73,6 +69,20 @@ pub(crate) fn ends<K: Kernel>(
 }
 
 impl<K: Kernel> Line<K> {
+    /// The sending end once more, for a half that let go of it.
+    pub(crate) fn tx_end(self: &Arc<Self>) -> TxEnd<K> {
+        TxEnd {
+            line: self.clone(),
+            tx: Producer::new(self.tx.clone()),
+            taken: self.taken(),
+        }
+    }
+
+    /// Slots of the ring that the kernel has emptied.
+    pub(crate) fn room(&self) -> u32 {
+        self.tx.slots().saturating_sub(pending(&self.tx))
+    }
+
     /// Whether the kernel has not taken all of what was published, and waits for the doorbell.
     #[inline]
     pub(crate) fn needs_doorbell(&self) -> bool {
@@ -167,6 +177,7 @@ pub(crate) struct Counters {
     no_buffers: AtomicU64,
     pub(crate) unknown_completions: AtomicU64,
     pub(crate) lost_packets: AtomicU64,
+    pub(crate) found_frames: AtomicU64,
     pub(crate) reopened: AtomicU64,
 }
 
@@ -183,9 +194,11 @@ pub struct XdpCounters {
     /// Completions of frames that were not in the device: the driver completed them twice, or made
     /// them up.
     pub unknown_completions: u64,
-    /// Packets that were in a ring when it was given up, and of which no completion was seen.
+    /// Packets that were in a ring when it was given up, and of which no completion was seen then.
     pub lost_packets: u64,
-    /// Times that a new socket was made.
+    /// Of their frames those that the kernel let go of later, on the same socket.
+    pub found_frames: u64,
+    /// Times that the ring was begun anew, with a new socket or on the old one.
     pub reopened: u64,
 }
 
@@ -206,6 +219,7 @@ impl Counters {
             no_buffers: self.no_buffers.load(Ordering::Relaxed),
             unknown_completions: self.unknown_completions.load(Ordering::Relaxed),
             lost_packets: self.lost_packets.load(Ordering::Relaxed),
+            found_frames: self.found_frames.load(Ordering::Relaxed),
             reopened: self.reopened.load(Ordering::Relaxed),
         }
     }

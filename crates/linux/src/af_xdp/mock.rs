@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::completions::{Ends, Opener};
+use super::completions::{AfXdpCompletions, Ends, Opener};
 use super::line::{Kernel, ends};
 use crate::shared_ring::Memory;
 use crate::sys::xdp_ring::Descriptor;
@@ -104,6 +104,12 @@ impl MockSocket {
         *self.0.says.lock().expect("whole") = code;
     }
 
+    /// Whether this is the socket that a driver has now.
+    pub(super) fn is_used(&self, by: &AfXdpCompletions<Self>) -> bool {
+        by.kernel()
+            .is_some_and(|kernel| Arc::ptr_eq(&kernel.0, &self.0))
+    }
+
     pub(super) fn doorbells(&self) -> u32 {
         self.0.doorbells.load(Ordering::Relaxed)
     }
@@ -178,11 +184,16 @@ impl Kernel for MockSocket {
     }
 }
 
-/// Makes the sockets that a test has prepared, one after the other; then there is no device.
+/// Makes the sockets that a test has prepared, one after the other; then there is no device. And
+/// whether the device is still the one that the first was bound to.
 #[derive(Debug)]
-pub(super) struct MockOpener(pub(super) Arc<Mutex<Vec<MockSocket>>>);
+pub(super) struct MockOpener(pub(super) Vec<MockSocket>, pub(super) bool);
 
 impl Opener<MockSocket> for MockOpener {
+    fn is_current(&self) -> bool {
+        self.1
+    }
+
     fn ask(&mut self) {}
 
     fn has_left(&self) -> bool {
@@ -190,7 +201,7 @@ impl Opener<MockSocket> for MockOpener {
     }
 
     fn open(&mut self) -> io::Result<Ends<MockSocket>> {
-        let mut prepared = self.0.lock().expect("whole");
+        let prepared = &mut self.0;
         if prepared.is_empty() {
             return Err(io::Error::from_raw_os_error(libc::ENODEV));
         }

@@ -9,7 +9,9 @@
 //! - One send moves 32 frames, or what [`XdpConfig::budget_packets`] says; the rest is `EAGAIN`, stays in
 //!   the ring, and the doorbell is rung again, by the completion half if need be.
 //! - A queue stays busy for some 10 ms after its socket is closed, and a socket is closed when nobody has
-//!   its rings mapped any more.
+//!   its rings mapped any more, and no packet of it is on its way: with one that waits in a shaper for ever
+//!   the queue is busy for ever, also for other programs. So a ring that is begun anew then keeps its
+//!   socket, and frames that the kernel still has are used again only when it lets go of them.
 //! - A frame that is in the ring when the device goes down is completed and gone.
 //!
 //! Zero-copy was **never run on hardware**: no device here has it, and the rings were tested against a

@@ -64,11 +64,18 @@ pub(super) struct SocketOpener {
     place: Place,
     role: Role,
     group: Group,
+    /// The index of the device that it is bound to.
+    index: u32,
 }
 
 impl SocketOpener {
     pub(super) fn new(place: Place, role: Role, group: Group) -> Self {
-        Self { place, role, group }
+        Self {
+            place,
+            role,
+            group,
+            index: 0,
+        }
     }
 
     /// A new socket, and what a receiver needs of it.
@@ -78,7 +85,8 @@ impl SocketOpener {
         } = &self.place;
         let other = self.group.any();
         let shared = other.as_ref().map(|line| line.kernel.as_fd());
-        let mut opened = self.place.open(shared)?;
+        self.index = link::index(ns, device)?;
+        let mut opened = self.place.open(self.index, shared)?;
         let line = opened.tx.line.clone();
         let receive = match &mut self.role {
             Role::Send { fill_frames, rings } => {
@@ -91,7 +99,7 @@ impl SocketOpener {
                 None
             }
             Role::Receive { program, .. } => {
-                let index = link::index(ns, device)?;
+                let index = self.index;
                 let socket = line.kernel.as_fd();
                 program.serve((ns, device, index), config.queue, socket)?;
                 let (rings, line) = (opened.receive, line.clone());
@@ -104,6 +112,11 @@ impl SocketOpener {
 }
 
 impl Opener<Socket> for SocketOpener {
+    fn is_current(&self) -> bool {
+        let index = link::index(&self.place.ns, &self.place.device);
+        index.is_ok_and(|index| index == self.index)
+    }
+
     fn ask(&mut self) {
         match &mut self.role {
             Role::Send { rings, .. } => *rings = None,

@@ -9,7 +9,6 @@ use super::config::XdpConfig;
 use super::line::{CompletionEnd, Kernel, TxEnd, ends};
 use super::umem::UmemFrames;
 use crate::error::failed;
-use crate::link;
 use crate::netns::NetNs;
 use crate::shared_ring::{Consumer, Producer};
 use crate::sys;
@@ -69,12 +68,11 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Opens and binds a socket, with what the configuration allows. `shared` is a bound socket of the
+    /// Opens a socket and binds it to the device `index`, with what the configuration allows. `shared` is a bound socket of the
     /// same umem, if there is one.
-    pub(super) fn open(&self, shared: Option<BorrowedFd<'_>>) -> io::Result<Opened> {
+    pub(super) fn open(&self, index: u32, shared: Option<BorrowedFd<'_>>) -> io::Result<Opened> {
         // Where it may not be raised, the default may suffice all the same.
         let _ = sys::xdp::raise_locked_memory();
-        let index = link::index(&self.ns, &self.device)?;
         bind(
             self.config.mode,
             |attempt| self.attempt(index, attempt, shared),

@@ -1,7 +1,7 @@
 //! The driver beside a kernel that the test plays.
 
 use std::slice::from_ref;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -22,11 +22,14 @@ const FRAMES: u32 = 32;
 type Tx = AfXdpTx<MockSocket>;
 type Done = AfXdpCompletions<MockSocket>;
 
-/// A driver over the first of `sockets`; a renewal takes the next.
+/// A driver over the first of `sockets`; a renewal takes the next, for the device is another.
 fn driver(sockets: &[MockSocket]) -> (Tx, Done, UmemFrames) {
+    driver_of(MockOpener(sockets.to_vec(), false))
+}
+
+fn driver_of(mut opener: MockOpener) -> (Tx, Done, UmemFrames) {
     let frames = UmemFrames::new(FRAMES, 2048, 0).expect("allocates");
     let common = Arc::new(Common::new("mock0"));
-    let mut opener = MockOpener(Arc::new(Mutex::new(sockets.to_vec())));
     let (tx, completion) = opener.open().expect("prepared");
     let (in_sender, in_completer) = in_flight::split(FRAMES);
     let (giver, taker) = handover();
@@ -252,6 +255,45 @@ fn lost_completions_end_with_a_new_socket_and_every_frame_is_back() {
 }
 
 #[test]
+fn what_the_kernel_still_holds_copies_of_keeps_its_socket_and_its_frames() {
+    let socket = MockSocket::new(SLOTS, 0);
+    let (mut tx, mut done, frames) = driver_of(MockOpener(vec![socket.clone()], true));
+    // Four are taken, two are in the ring, two were never shown.
+    submit(&mut tx, &frames, 6);
+    socket.doorbell(4, Some(libc::EAGAIN));
+    tx.kick(0).expect("takes some");
+    socket.doorbell(0, Some(libc::EAGAIN));
+    assert_eq!(socket.in_device().len(), 6, "four and then two");
+    submit(&mut tx, &frames, 2);
+    socket.finish(0);
+    done.ask_reopen();
+    assert_eq!(tx.slots_free(), 0);
+    done.renew().expect("nothing to open");
+    assert_eq!(reap(&mut done, &frames), 8, "all are handed back");
+    let counters = done.counters();
+    assert_eq!((counters.lost_packets, counters.reopened), (7, 1));
+    // One frame is complete; the kernel has the others.
+    assert_eq!(frames.free_frames(), FRAMES - 7);
+    // The two that were not shown are in the ring now, and take their slots.
+    assert_eq!((tx.slots_free(), done.slots_free()), (SLOTS - 2, SLOTS - 2));
+    socket.doorbell(u32::MAX, None);
+    submit(&mut tx, &frames, 2);
+    tx.kick(0).expect("rings");
+    assert_eq!(socket.in_device().len(), 9);
+    // Late, and nobody takes them for what is in flight now.
+    while socket.finish(0) {
+        reap(&mut done, &frames);
+    }
+    let counters = done.counters();
+    assert_eq!(
+        (counters.found_frames, counters.unknown_completions),
+        (7, 0)
+    );
+    assert_eq!(frames.free_frames(), FRAMES);
+    assert_eq!(done.in_ring().map(|ring| ring.packets), Some(0));
+}
+
+#[test]
 fn a_device_that_is_gone_may_come_back() {
     let (first, second) = (MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 0));
     let (mut tx, mut done, frames) = driver(&[first]);
@@ -266,7 +308,7 @@ fn a_device_that_is_gone_may_come_back() {
         (0, false, FRAMES)
     );
     // Asked again when there is one.
-    let mut later = MockOpener(Arc::new(Mutex::new(vec![second.clone()])));
+    let mut later = MockOpener(vec![second.clone()], false);
     done.begin(later.open().expect("prepared"));
     assert_eq!(tx.slots_free(), SLOTS);
     submit(&mut tx, &frames, 1);
@@ -355,18 +397,20 @@ proptest! {
         steps in prop::collection::vec(step(), 1..300),
         at in prop_oneof![Just(0_u32), Just(u32::MAX - 3), any::<u32>()],
         doorbell_moves in 0_u32..5,
+        keeps_socket in any::<bool>(),
     ) {
         let sockets: Vec<_> = (0..301).map(|_| MockSocket::new(SLOTS, at)).collect();
         for socket in &sockets {
             socket.doorbell(doorbell_moves, Some(libc::EAGAIN));
         }
-        let (mut tx, mut done, frames) = driver(&sockets);
+        let opener = MockOpener(sockets.clone(), keeps_socket);
+        let (mut tx, mut done, frames) = driver_of(opener);
         let mut epoch = 0;
         let (mut submitted, mut back) = (0, 0);
         for step in steps {
             let socket = &sockets[epoch];
             match step {
-                Step::Submit if tx.slots_free() > 0 => {
+                Step::Submit if tx.slots_free() > 0 && frames.free_frames() > 0 => {
                     submit(&mut tx, &frames, 1);
                     submitted += 1;
                 }
@@ -386,14 +430,20 @@ proptest! {
                     done.renew().expect("prepared");
                     back += reap(&mut done, &frames);
                     prop_assert_eq!(back, submitted, "a renewal hands everything back");
-                    epoch += 1;
+                    epoch += usize::from(!socket.is_used(&done));
                 }
             }
-            prop_assert_eq!(submitted - back, FRAMES - frames.free_frames());
+            // What was given up, the kernel may still have.
+            let free = frames.free_frames() + (submitted - back);
+            let lost = match keeps_socket {
+                true => (done.counters().lost_packets - done.counters().found_frames) as u32,
+                false => 0,
+            };
+            let least = FRAMES.saturating_sub(lost);
+            prop_assert!((least..=FRAMES).contains(&free), "{free} of {FRAMES}, {lost} lost");
         }
-        done.ask_reopen();
-        tx.slots_free();
-        done.renew().expect("prepared");
+        drop(tx);
+        done.close_for_good();
         back += reap(&mut done, &frames);
         prop_assert_eq!((back, frames.free_frames()), (submitted, FRAMES));
     }

@@ -51,7 +51,10 @@ impl<K: Kernel> Ends<K> {
 
     #[cold]
     fn leave(&mut self) {
-        self.end = None;
+        if let Some(mut end) = self.end.take() {
+            // What was submitted is the kernel's, if the ring stays.
+            end.tx.publish();
+        }
         self.next.left();
     }
 }
@@ -134,11 +137,12 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
     fn slots_free(&self) -> u32 {
         let mut ends = self.ends.borrow_mut();
         ends.heed();
-        if ends.end.is_none() {
+        let Some(end) = &mut ends.end else {
             return 0;
-        }
+        };
         let held = self.in_flight.keys() - self.in_flight.free();
-        self.capacity_slots.saturating_sub(held)
+        // What was given up may still be in the ring.
+        end.tx.room(self.capacity_slots.saturating_sub(held))
     }
 
     /// # Errors
@@ -158,6 +162,9 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
         let Some(end) = &mut self.ends.get_mut().end else {
             return Err(packet);
         };
+        if end.tx.room(1) == 0 {
+            return Err(packet);
+        }
         let index = packet.frame().index();
         let (address, options) = self.frames.place(index);
         let descriptor = Descriptor {
@@ -173,7 +180,6 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
             self.frames.umem().give_back(index);
             return Err(packet);
         }
-        // There is room: the ring has a slot for each packet that may be in flight.
         end.tx.push(descriptor);
         Ok(())
     }

@@ -11,7 +11,7 @@ use taut_path::{DropReason, Frame, Packet, PacketSink};
 use super::config::METADATA_BYTES;
 use crate::error::invalid;
 use crate::frames::Frames;
-use crate::sys::umem::Umem;
+use crate::sys::umem::{Freed, Umem};
 
 /// The most frames: with 4 KB each, 4 GiB.
 const FRAMES_LIMIT: u32 = 1 << 20;
@@ -165,6 +165,28 @@ impl UmemFrames {
         }
     }
 
+    #[inline]
+    fn push_free(&self, index: u32) {
+        // There is room: each frame is in it at most once.
+        let _ = self.0.free.push(index);
+    }
+
+    /// The kernel is done with a frame whose packet was given up; `false` if there was no such.
+    pub(super) fn find(&self, index: u32) -> bool {
+        let found = self.0.umem.find(index);
+        if found == Some(Freed::Now) {
+            self.push_free(index);
+        }
+        found.is_some()
+    }
+
+    /// The socket is gone, and the kernel is done with every frame whose packet was given up.
+    pub(super) fn find_all(&self) {
+        for index in 0..self.0.umem.frames() {
+            self.find(index);
+        }
+    }
+
     /// Packets that no queue ever sent, handed back by a driver. Their frames were not given back.
     pub fn stray_packets(&self) -> u64 {
         self.0.stray_packets.load(Ordering::Relaxed)
@@ -215,12 +237,14 @@ impl Frames for UmemFrames {
     #[inline]
     fn give_back(&self, frame: Frame) -> Result<(), PoolError> {
         let index = frame.index();
-        if !self.0.umem.free(index) {
-            self.0.refused_frames.fetch_add(1, Ordering::Relaxed);
-            return Err(self.refusal(index));
+        match self.0.umem.free(index) {
+            Freed::Now => self.push_free(index),
+            Freed::Later => {}
+            Freed::NotTaken => {
+                self.0.refused_frames.fetch_add(1, Ordering::Relaxed);
+                return Err(self.refusal(index));
+            }
         }
-        // There is room: each frame is in it at most once.
-        let _ = self.0.free.push(index);
         Ok(())
     }
 

@@ -59,6 +59,16 @@ fn set_flags(ns: &NetNs, device: &str, flags: libc::c_int) -> io::Result<()> {
     change(ns, "RTM_NEWLINK", device, request)
 }
 
+/// Takes the device away; a veth with its other end.
+///
+/// # Errors
+/// As for [`set_up`]; `Unsupported` for a device that cannot be taken away.
+pub fn delete(ns: &NetNs, device: &str) -> io::Result<()> {
+    check_name(device)?;
+    let request = link(libc::RTM_DELLINK, CHANGE, device);
+    change(ns, "RTM_DELLINK", device, request)
+}
+
 /// Sets the largest packet in bytes, without the Ethernet header.
 ///
 /// # Errors

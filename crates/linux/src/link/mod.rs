@@ -3,8 +3,10 @@
 mod bridge;
 mod change;
 mod describe;
+mod macvlan;
 pub(crate) mod message;
 mod offload;
+mod polling;
 mod qdisc;
 mod request;
 pub(crate) mod route_socket;
@@ -18,13 +20,16 @@ use crate::error::invalid;
 
 pub use bridge::{add_bridge, add_to_bridge};
 pub use change::{
-    add_address, add_neighbour, index, set_down, set_mac, set_mtu, set_tx_queue_packets, set_up,
+    add_address, add_neighbour, delete, index, set_down, set_mac, set_mtu, set_tx_queue_packets,
+    set_up,
 };
 pub use describe::{Description, describe};
+pub use macvlan::add_macvlan;
 pub use offload::{OffloadControl, ReceiveOffloads};
+pub use polling::set_threaded_polling;
 pub use qdisc::{RootQdisc, set_pfifo_fast_in_tbf, set_root_qdisc};
 pub use statistics::{LinkStatistics, statistics};
-pub use veth::add_veth_pair;
+pub use veth::{add_veth_pair, add_veth_pair_with_queues};
 
 pub(crate) use route_socket::RouteSocket;
 pub(crate) use statistics::read_link;

@@ -7,6 +7,7 @@ use super::change::{CHANGE, change};
 use super::check_name;
 use super::message::Message;
 use super::request::{link, link_fixed};
+use crate::error::invalid;
 use crate::netns::NetNs;
 
 /// The one attribute of a veth (`VETH_INFO_PEER`): the other end, a request of its own.
@@ -18,31 +19,52 @@ const VETH_PEER: u16 = 1;
 /// # Errors
 /// `AlreadyExists` if a name is taken; `PermissionDenied` without CAP_NET_ADMIN in both.
 pub fn add_veth_pair(ns: &NetNs, name: &str, peer_ns: &NetNs, peer_name: &str) -> io::Result<()> {
+    add_veth_pair_with_queues(ns, name, peer_ns, peer_name, 1)
+}
+
+/// As [`add_veth_pair`], with `queues` in each direction on both ends, at least 1. Where there are
+/// several, which one a packet takes depends on the processor that its sender runs on.
+///
+/// # Errors
+/// As for [`add_veth_pair`]; `InvalidInput` for no queue, or more than the kernel allows (4096).
+pub fn add_veth_pair_with_queues(
+    ns: &NetNs,
+    name: &str,
+    peer_ns: &NetNs,
+    peer_name: &str,
+    queues: u32,
+) -> io::Result<()> {
+    if queues == 0 {
+        return Err(invalid("a veth without queues: at least 1".to_owned()));
+    }
     check_name(name)?;
     check_name(peer_name)?;
     let place = peer_ns.as_fd().as_raw_fd().to_ne_bytes();
     let flags = CHANGE | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-    let request =
-        one_queue(link(libc::RTM_NEWLINK, flags, name)).nested(libc::IFLA_LINKINFO, |info| {
+    let request = with_queues(link(libc::RTM_NEWLINK, flags, name), queues).nested(
+        libc::IFLA_LINKINFO,
+        |info| {
             info.text(libc::IFLA_INFO_KIND, "veth")
                 .nested(libc::IFLA_INFO_DATA, |data| {
                     data.nested(VETH_PEER, |peer| {
-                        one_queue(
+                        with_queues(
                             peer.raw(&link_fixed(0, 0))
                                 .text(libc::IFLA_IFNAME, peer_name),
+                            queues,
                         )
                         .attribute(libc::IFLA_NET_NS_FD, &place)
                     })
                 })
-        });
+        },
+    );
     change(ns, "RTM_NEWLINK", name, request)
 }
 
-/// One queue in each direction: otherwise there is one for each processor, and what is measured
-/// depends on where a sender runs.
-fn one_queue(request: Message) -> Message {
-    let one = 1u32.to_ne_bytes();
+/// So many queues in each direction: left to the kernel there is one for each processor, and what is
+/// measured depends on where a sender runs.
+fn with_queues(request: Message, queues: u32) -> Message {
+    let queues = queues.to_ne_bytes();
     request
-        .attribute(libc::IFLA_NUM_TX_QUEUES, &one)
-        .attribute(libc::IFLA_NUM_RX_QUEUES, &one)
+        .attribute(libc::IFLA_NUM_TX_QUEUES, &queues)
+        .attribute(libc::IFLA_NUM_RX_QUEUES, &queues)
 }

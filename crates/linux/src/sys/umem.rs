@@ -15,6 +15,20 @@ const TAKEN: u32 = 1;
 const LENT: u32 = 2;
 /// The kernel's.
 const DEVICE: u32 = 3;
+/// The kernel's still, though its packet was given up; somebody has a handle of it, or nobody has.
+const LOST: u32 = 4;
+const LOST_AND_FREE: u32 = 5;
+
+/// What becomes of a frame that is given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Freed {
+    /// It is free again.
+    Now,
+    /// It is free again when the kernel is done with it.
+    Later,
+    /// It is not taken.
+    NotTaken,
+}
 
 pub(crate) struct Umem {
     start: NonNull<u8>,
@@ -88,10 +102,33 @@ impl Umem {
         self.moves(index, FREE, TAKEN)
     }
 
-    /// A taken frame is free again; `false` if it is not taken.
+    /// Whoever took the frame does not want it any more.
     #[inline]
-    pub(crate) fn free(&self, index: u32) -> bool {
-        self.moves(index, TAKEN, FREE)
+    pub(crate) fn free(&self, index: u32) -> Freed {
+        if self.moves(index, TAKEN, FREE) {
+            Freed::Now
+        } else if self.moves(index, LOST, LOST_AND_FREE) {
+            Freed::Later
+        } else {
+            Freed::NotTaken
+        }
+    }
+
+    /// The packet in a frame of the kernel's was given up; the kernel still has the frame.
+    pub(crate) fn lose(&self, index: u32) -> bool {
+        self.moves(index, DEVICE, LOST)
+    }
+
+    /// The kernel is done with a frame that was lost: whoever has the handle may use it again, or
+    /// nobody has one and it is free. `None` if it was not lost.
+    pub(crate) fn find(&self, index: u32) -> Option<Freed> {
+        if self.moves(index, LOST, TAKEN) {
+            Some(Freed::Later)
+        } else if self.moves(index, LOST_AND_FREE, FREE) {
+            Some(Freed::Now)
+        } else {
+            None
+        }
     }
 
     /// A taken frame is the kernel's now; `false` if it is not taken.

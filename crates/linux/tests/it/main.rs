@@ -7,6 +7,7 @@ mod live_af_packet_full;
 mod live_af_packet_marks;
 mod live_af_packet_port;
 mod live_af_xdp;
+mod live_af_xdp_faults;
 mod live_netns;
 mod live_receiver;
 mod live_segments;

@@ -1,0 +1,447 @@
+//! What AF_XDP lives through: every frame that was accepted ends once.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use taut_linux::af_packet::PacketReceiver;
+use taut_linux::af_xdp::{AfXdp, AfXdpCompletions, AfXdpTx, UmemFrames, XdpConfig, XdpMode};
+use taut_linux::link::{self, RootQdisc};
+use taut_linux::{Frames, NetNs, Port, errno, sched};
+use taut_path::driver::Truth;
+use taut_path::knobs::Setting;
+use taut_path::{AnyLimit, Queue, Stop};
+
+use crate::common::{allowed, until};
+
+const FRAMES: u32 = 4096;
+const FILL_FRAMES: u32 = 64;
+const LENGTH: usize = 1_000;
+
+const CONFIG: XdpConfig = XdpConfig {
+    queue: 0,
+    slots: 256,
+    frames: FRAMES,
+    frame_bytes: 2048,
+    fill_frames: FILL_FRAMES,
+    mode: XdpMode::Copy,
+    budget_packets: 256,
+    metadata: false,
+};
+
+/// A veth into a bridge, whose other port has a shaper before the far side: behind that shaper,
+/// completions are true.
+struct Bridged {
+    near: NetNs,
+    far: NetNs,
+    receiver: PacketReceiver,
+}
+
+impl Bridged {
+    fn new(rate_bits_per_s: u64) -> Self {
+        let (near, far) = (NetNs::new().expect("ns"), NetNs::new().expect("ns"));
+        link::add_bridge(&near, "bridge").expect("bridge");
+        link::add_veth_pair(&near, "out", &far, "far").expect("veth");
+        let wire = Self {
+            receiver: PacketReceiver::open(&far, "far").expect("receives"),
+            near,
+            far,
+        };
+        wire.add_near();
+        for device in ["bridge", "out"] {
+            link::set_up(&wire.near, device).expect("up");
+        }
+        link::add_to_bridge(&wire.near, "bridge", "out").expect("port");
+        link::set_up(&wire.far, "far").expect("up");
+        wire.wait_until_it_forwards();
+        wire.shape(rate_bits_per_s);
+        wire
+    }
+
+    /// A bridge lets frames through some time after its ports are up.
+    fn wait_until_it_forwards(&self) {
+        let mut sender = Sender::new(&self.near, "off");
+        let mut arrived = BTreeSet::new();
+        until("the bridge forwards", || {
+            sender.step(1);
+            collect(&self.receiver, &mut arrived);
+            !arrived.is_empty()
+        });
+        sender.finish();
+        let sent = sender.numbers - 1;
+        until("the last is here", || {
+            collect(&self.receiver, &mut arrived);
+            arrived.contains(&sent)
+        });
+    }
+
+    /// The device that the socket is bound to.
+    fn add_near(&self) {
+        link::add_veth_pair(&self.near, "near", &self.near, "port").expect("veth");
+        link::add_to_bridge(&self.near, "bridge", "port").expect("port");
+        link::set_up(&self.near, "near").expect("up");
+        link::set_up(&self.near, "port").expect("up");
+    }
+
+    fn shape(&self, rate_bits_per_s: u64) {
+        let shaper = RootQdisc::Tbf {
+            rate_bits_per_s,
+            burst_bytes: 5_000,
+            limit_bytes: 16 << 20,
+        };
+        link::set_root_qdisc(&self.near, "out", shaper).expect("shaper");
+    }
+}
+
+/// A queue over a socket, and all that became of its packets.
+struct Sender {
+    queue: Queue<(AfXdpTx, AfXdpCompletions)>,
+    frames: UmemFrames,
+    numbers: u32,
+    late: u64,
+    errors: Vec<io::Error>,
+}
+
+impl Sender {
+    fn new(near: &NetNs, limit: &str) -> Self {
+        let (tx, completions, frames) = AfXdp::open(near, "near", &CONFIG).expect("opens");
+        let queue = Queue::builder(tx, completions)
+            .limit(limit.parse::<AnyLimit>().expect("limit"))
+            .build(sched::monotonic_ns())
+            .expect("builds");
+        Self {
+            queue,
+            frames,
+            numbers: 0,
+            late: 0,
+            errors: Vec::new(),
+        }
+    }
+
+    /// Hands over `packets` more, and lets the queue work.
+    fn step(&mut self, packets: u32) {
+        let now_ns = sched::monotonic_ns();
+        for _ in 0..packets {
+            let mut frame = vec![0xab; LENGTH];
+            frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
+            frame[12..14].copy_from_slice(&0x88b5_u16.to_be_bytes());
+            frame[14..18].copy_from_slice(&self.numbers.to_be_bytes());
+            let Ok(packet) = self.frames.packet(&frame) else {
+                break;
+            };
+            self.numbers += 1;
+            self.queue.enqueue(packet, now_ns, &mut self.frames);
+        }
+        if let Stop::Failed(error) = self.queue.run(now_ns, &mut self.frames) {
+            self.errors.push(error);
+        }
+        match self.queue.complete(now_ns, &mut self.frames) {
+            Ok(completed) => self.late += u64::from(completed.late_packets),
+            Err(error) => self.errors.push(io::Error::other(error.to_string())),
+        }
+    }
+
+    /// The way back: forget what is in flight, and a new socket.
+    fn reopen(&mut self) -> io::Result<()> {
+        self.queue.reset(sched::monotonic_ns());
+        self.queue.device_mut().reopen()
+    }
+
+    fn completed(&self) -> u64 {
+        self.queue.completer_counters().completed_packets
+    }
+
+    /// Everything that was handed over ended once.
+    fn assert_conserved(&mut self) {
+        let drops = self.queue.sender_counters().drops.total();
+        assert_eq!(self.queue.backlog().packets, 0);
+        assert_eq!(
+            self.completed() + self.late + drops,
+            u64::from(self.numbers)
+        );
+        assert_eq!(self.frames.free_frames(), FRAMES - FILL_FRAMES);
+        assert_eq!(
+            self.frames.stray_packets() + self.frames.refused_frames(),
+            0
+        );
+        assert_eq!(self.queue.device().1.counters().unknown_completions, 0);
+    }
+
+    fn finish(&mut self) {
+        until("all is complete", || {
+            self.step(0);
+            self.queue.in_flight() == 0 && self.queue.backlog().packets == 0
+        });
+    }
+}
+
+/// Adds the numbers that arrived; each may do so once, and not after a higher one.
+fn collect(receiver: &PacketReceiver, numbers: &mut BTreeSet<u32>) {
+    let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
+    loop {
+        let bytes = match receiver.read(&mut buffer) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => break,
+            // Told once when the device goes down.
+            Err(error) if errno(&error) == Some(libc::ENETDOWN) => continue,
+            Err(error) => panic!("{error}"),
+        };
+        let frame = &buffer[bytes.saturating_sub(LENGTH)..bytes];
+        if bytes < LENGTH || frame[12..14] != 0x88b5_u16.to_be_bytes() {
+            continue;
+        }
+        let number = u32::from_be_bytes(frame[14..18].try_into().expect("four"));
+        assert!(
+            numbers.last().is_none_or(|&last| last < number),
+            "{number} out of order"
+        );
+        numbers.insert(number);
+    }
+}
+
+#[test]
+fn behind_a_shaper_a_limit_holds_little_and_the_rate_is_full() {
+    if !allowed() {
+        return;
+    }
+    // 10 Mbit/s, 1,000 bytes each 0.8 ms: a machine that is late by some is still in time.
+    let wire = Bridged::new(10_000_000);
+    let mut sender = Sender::new(&wire.near, "dql");
+    let mut arrived = BTreeSet::new();
+    while sender.completed() < 1_000 {
+        let missing = 64_u64.saturating_sub(sender.queue.backlog().packets) as u32;
+        sender.step(missing);
+        collect(&wire.receiver, &mut arrived);
+        std::thread::sleep(std::time::Duration::from_micros(500));
+    }
+    assert_eq!(sender.queue.device().truth(), Truth::True);
+    let in_flight = sender.queue.in_flight();
+    assert!(
+        in_flight < 128_000,
+        "{in_flight} bytes in flight of a ring of 256,000"
+    );
+    sender.finish();
+    until("all arrive", || {
+        collect(&wire.receiver, &mut arrived);
+        arrived.len() as u32 == sender.numbers
+    });
+    sender.assert_conserved();
+}
+
+#[test]
+fn a_link_that_goes_down_and_up_costs_what_was_in_flight_at_most() {
+    if !allowed() {
+        return;
+    }
+    let wire = Bridged::new(20_000_000);
+    let mut sender = Sender::new(&wire.near, "off");
+    let mut arrived = BTreeSet::new();
+    for _ in 0..20 {
+        sender.step(50);
+        collect(&wire.receiver, &mut arrived);
+    }
+    // The device that the socket is bound to: sends fail, and nothing is lost.
+    link::set_down(&wire.near, "near").expect("down");
+    until("it is told", || {
+        sender.step(0);
+        !sender.errors.is_empty()
+    });
+    let told = sender.errors[0].to_string();
+    assert!(told.starts_with("sendto near: "), "{told}");
+    assert_eq!(errno(&sender.errors[0]), Some(libc::ENETDOWN));
+    link::set_up(&wire.near, "near").expect("up");
+    // The one before the wire: what waits there is purged, and completed without a trace.
+    let before = sender.completed();
+    link::set_down(&wire.near, "out").expect("down");
+    link::set_up(&wire.near, "out").expect("up");
+    sender.finish();
+    let in_doubt = 256;
+    let sent = u64::from(sender.numbers);
+    until("the rest arrives", || {
+        collect(&wire.receiver, &mut arrived);
+        arrived.len() as u64 + in_doubt >= sent
+    });
+    assert!(sender.completed() > before);
+    assert!(arrived.len() as u64 <= sender.completed() + sender.late);
+    sender.assert_conserved();
+}
+
+#[test]
+fn a_device_that_is_removed_is_named_and_one_made_anew_is_used() {
+    if !allowed() {
+        return;
+    }
+    let wire = Bridged::new(20_000_000);
+    let mut sender = Sender::new(&wire.near, "taut");
+    sender.step(200);
+    link::delete(&wire.near, "near").expect("goes");
+    until("it is told", || {
+        sender.step(1);
+        !sender.errors.is_empty()
+    });
+    let told = sender.errors[0].to_string();
+    assert!(told.starts_with("sendto near: "), "{told}");
+    let gone = sender.reopen().expect_err("there is no device");
+    assert!(gone.to_string().contains("near"), "{gone}");
+    assert_eq!(errno(&gone), Some(libc::ENODEV));
+    // What was in the ring is back, and what waits goes on waiting.
+    sender.step(0);
+    assert_eq!(sender.queue.in_flight(), 0);
+    let (waiting, before) = (sender.queue.backlog().packets, sender.completed());
+    wire.add_near();
+    sender.reopen().expect("is there again");
+    sender.finish();
+    assert_eq!(sender.completed(), before + waiting);
+    sender.assert_conserved();
+}
+
+#[test]
+fn a_namespace_that_is_deleted_ends_no_program() {
+    if !allowed() {
+        return;
+    }
+    let (near, far) = (NetNs::new().expect("ns"), NetNs::new().expect("ns"));
+    link::add_veth_pair(&near, "near", &far, "far").expect("veth");
+    link::set_up(&far, "far").expect("up");
+    link::set_up(&near, "near").expect("up");
+    let mut sender = Sender::new(&near, "dql");
+    sender.step(100);
+    drop(far);
+    // The kernel takes a namespace down in its own time.
+    until("the device is gone", || {
+        sender.step(1);
+        !sender.errors.is_empty() && sender.reopen().is_err()
+    });
+    sender.step(0);
+    let now_ns = sched::monotonic_ns();
+    sender.queue.flush(now_ns, &mut sender.frames);
+    sender.assert_conserved();
+}
+
+#[test]
+fn a_stall_is_told_in_time_and_the_queue_sends_again() {
+    if !allowed() {
+        return;
+    }
+    const THRESHOLD_NS: u64 = 300_000_000;
+    // One frame a second: a device that stands still.
+    let wire = Bridged::new(8_000);
+    let mut sender = Sender::new(&wire.near, "off");
+    let threshold = Setting::StallThresholdMs(300);
+    sender.queue.set(threshold).expect("allowed");
+    sender.step(100);
+    // Asked when the queue wants to be: then the stall is found within twice the threshold.
+    let stalled = loop {
+        let at_ns = sender.queue.next_wakeup().expect("something is in flight");
+        let now_ns = sched::monotonic_ns().max(at_ns);
+        let completed = sender.queue.complete(now_ns, &mut sender.frames);
+        if let Some(stalled) = completed.expect("completes").stalled {
+            break stalled;
+        }
+    };
+    assert!(
+        (THRESHOLD_NS..=2 * THRESHOLD_NS).contains(&stalled.age_ns),
+        "{stalled:?}"
+    );
+    sender.reopen().expect("a new socket");
+    sender.step(0);
+    assert!(sender.late > 80, "{} in doubt", sender.late);
+    // The device is well again, and sends what is new.
+    wire.shape(100_000_000);
+    let before = sender.completed();
+    sender.step(10);
+    sender.finish();
+    assert_eq!(sender.completed(), before + 10);
+    sender.assert_conserved();
+}
+
+#[test]
+fn a_queue_that_another_has_is_busy_and_said_to_be() {
+    if !allowed() {
+        return;
+    }
+    let wire = Bridged::new(20_000_000);
+    let _first = Sender::new(&wire.near, "off");
+    let error = AfXdp::open(&wire.near, "near", &CONFIG).expect_err("is taken");
+    assert_eq!(errno(&error), Some(libc::EBUSY));
+    assert!(error.to_string().starts_with("bind near: "), "{error}");
+    let nowhere = AfXdp::open(&wire.near, "nowhere", &CONFIG).expect_err("no such device");
+    assert!(nowhere.to_string().contains("nowhere"), "{nowhere}");
+    let beyond = XdpConfig { queue: 7, ..CONFIG };
+    let error = AfXdp::open(&wire.near, "out", &beyond).expect_err("one queue only");
+    assert_eq!(errno(&error), Some(libc::EINVAL));
+}
+
+#[test]
+fn several_queues_send_from_one_umem_and_each_is_renewed_alone() {
+    if !allowed() {
+        return;
+    }
+    let (near, far) = (NetNs::new().expect("ns"), NetNs::new().expect("ns"));
+    link::add_veth_pair_with_queues(&near, "near", &far, "far", 2).expect("veth");
+    link::set_up(&far, "far").expect("up");
+    link::set_up(&near, "near").expect("up");
+    let receiver = PacketReceiver::open(&far, "far").expect("receives");
+    let (halves, mut frames) =
+        AfXdp::open_queues(&near, "near", &[0, 1], &CONFIG).expect("opens both");
+    let mut queues: Vec<_> = halves
+        .into_iter()
+        .map(|(tx, completions)| {
+            let builder = Queue::builder(tx, completions).limit(AnyLimit::off());
+            builder.build(sched::monotonic_ns()).expect("builds")
+        })
+        .collect();
+    let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
+    for renewed in 0..4 {
+        for (number, queue) in queues.iter_mut().enumerate() {
+            let now_ns = sched::monotonic_ns();
+            let mark = 10 * renewed + number as u8;
+            let packet = frames.packet(&[mark; 200]).expect("free");
+            queue.enqueue(packet, now_ns, &mut frames);
+            let _ = queue.run(now_ns, &mut frames);
+            until("it arrives", || {
+                while let Some(bytes) = receiver.read(&mut buffer).expect("reads") {
+                    if buffer[bytes - 200..bytes] == [mark; 200] {
+                        return true;
+                    }
+                }
+                false
+            });
+            until("it is complete", || {
+                let now_ns = sched::monotonic_ns();
+                let _ = queue.complete(now_ns, &mut frames).expect("completes");
+                queue.in_flight() == 0
+            });
+        }
+        // The first, which registered the umem, and the other.
+        let queue = &mut queues[renewed as usize % 2];
+        queue.reset(sched::monotonic_ns());
+        queue.device_mut().reopen().expect("opens again");
+    }
+    assert_eq!(frames.free_frames(), FRAMES - 2 * FILL_FRAMES);
+}
+
+#[test]
+fn a_peer_that_polls_in_a_thread_of_its_own_completes_truly() {
+    if !allowed() {
+        return;
+    }
+    let (near, far) = (NetNs::new().expect("ns"), NetNs::new().expect("ns"));
+    link::add_veth_pair(&near, "near", &far, "far").expect("veth");
+    link::set_up(&far, "far").expect("up");
+    link::set_up(&near, "near").expect("up");
+    let redirect = taut_linux::af_xdp::Redirect::Native;
+    let (_tx, _completions, mut receiver, peer_frames) =
+        AfXdp::open_both(&far, "far", &CONFIG, redirect).expect("opens");
+    link::set_threaded_polling(&far, "far", true).expect("polls");
+    let mut sender = Sender::new(&near, "dql");
+    until("it is believed", || {
+        sender.step(64);
+        receiver
+            .receive(256, &mut |packet| {
+                peer_frames.give_back(packet.into_frame()).expect("taken");
+            })
+            .expect("receives");
+        sender.queue.device().truth() == Truth::True
+    });
+    assert!(!sender.queue.snapshot().completions_are_false);
+}
