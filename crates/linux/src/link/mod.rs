@@ -2,6 +2,7 @@
 
 mod bridge;
 mod change;
+mod condition;
 mod describe;
 mod macvlan;
 pub(crate) mod message;
@@ -12,6 +13,7 @@ mod request;
 pub(crate) mod route_socket;
 mod statistics;
 mod veth;
+pub mod watch;
 
 use std::fmt;
 use std::io;
@@ -23,6 +25,7 @@ pub use change::{
     add_address, add_neighbour, delete, index, set_down, set_mac, set_mtu, set_tx_queue_packets,
     set_up,
 };
+pub use condition::{Condition, LinkLook};
 pub use describe::{Description, describe};
 pub use macvlan::add_macvlan;
 pub use offload::{OffloadControl, ReceiveOffloads};
@@ -30,6 +33,7 @@ pub use polling::set_threaded_polling;
 pub use qdisc::{RootQdisc, set_pfifo_fast_in_tbf, set_root_qdisc};
 pub use statistics::{LinkStatistics, statistics};
 pub use veth::{add_veth_pair, add_veth_pair_with_queues};
+pub use watch::{LinkWatch, Tally};
 
 pub(crate) use route_socket::RouteSocket;
 pub(crate) use statistics::read_link;

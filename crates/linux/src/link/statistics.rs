@@ -78,10 +78,20 @@ pub(crate) struct Link {
 
 /// Asks the kernel about a link.
 pub(crate) fn read_link(ns: &NetNs, device: &str) -> io::Result<Link> {
+    let mut found = None;
+    read_link_message(ns, device, |payload| found = parse_link(payload))?;
+    found.ok_or_else(|| no_answer(device))
+}
+
+/// Asks the kernel about a link; `take` reads the answer.
+pub(super) fn read_link_message(
+    ns: &NetNs,
+    device: &str,
+    mut take: impl FnMut(&[u8]),
+) -> io::Result<()> {
     check_name(device)?;
     let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
     let request = link(libc::RTM_GETLINK, flags, device);
-    let mut found = None;
     let mut route = ns
         .route()
         .lock()
@@ -89,11 +99,10 @@ pub(crate) fn read_link(ns: &NetNs, device: &str) -> io::Result<Link> {
     route
         .ask(request, |kind, payload| {
             if kind == libc::RTM_NEWLINK {
-                found = parse_link(payload);
+                take(payload);
             }
         })
-        .map_err(|cause| failed("RTM_GETLINK", device, cause))?;
-    found.ok_or_else(|| no_answer(device))
+        .map_err(|cause| failed("RTM_GETLINK", device, cause))
 }
 
 fn parse_link(payload: &[u8]) -> Option<Link> {

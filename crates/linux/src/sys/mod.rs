@@ -6,6 +6,7 @@ pub(crate) mod bpf;
 pub(crate) mod capability;
 pub(crate) mod ethtool;
 pub(crate) mod eventfd;
+pub(crate) mod link;
 pub(crate) mod mount;
 pub(crate) mod namespace;
 pub(crate) mod packet;

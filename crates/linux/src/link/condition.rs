@@ -1,0 +1,154 @@
+//! What is known of one device's link, from what the kernel says: no system call here.
+
+use super::message::{attributes, u32_at};
+
+/// `struct ifinfomsg`: family, type, index, flags, change.
+const FIXED_BYTES: usize = 16;
+/// A link that carries packets: somebody took it up, and the other side is there.
+const RUNNING: u32 = (libc::IFF_UP | libc::IFF_RUNNING) as u32;
+
+/// What a link can do now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition {
+    /// Packets leave.
+    Running,
+    /// It was taken down, or has no carrier.
+    Down,
+    /// There is no such device.
+    Removed,
+}
+
+/// What a look at a link gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkLook {
+    /// What it can do now.
+    pub condition: Condition,
+    /// It was not running at some time since the look before, or is not now.
+    pub was_broken: bool,
+}
+
+/// A notice of the kernel about a link, or an answer of the same form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Notice<'a> {
+    pub(super) index: u32,
+    pub(super) name: Option<&'a [u8]>,
+    pub(super) flags: u32,
+    pub(super) is_gone: bool,
+}
+
+impl<'a> Notice<'a> {
+    /// Reads a message; `None` if it is about something else, such as a port of a bridge.
+    pub(super) fn parse(kind: u16, payload: &'a [u8]) -> Option<Self> {
+        let is_gone = match kind {
+            libc::RTM_NEWLINK => false,
+            libc::RTM_DELLINK => true,
+            _ => return None,
+        };
+        if i32::from(*payload.first()?) != libc::AF_UNSPEC {
+            return None;
+        }
+        let name = attributes(payload.get(FIXED_BYTES..)?)
+            .find_map(|(kind, value)| (kind == libc::IFLA_IFNAME).then_some(value))
+            .map(|name| name.strip_suffix(&[0]).unwrap_or(name));
+        Some(Self {
+            index: u32_at(payload, 4)?,
+            name,
+            flags: u32_at(payload, 8)?,
+            is_gone,
+        })
+    }
+}
+
+/// What is known of the link of one name.
+#[derive(Debug)]
+pub(super) struct Known {
+    name: Vec<u8>,
+    index: u32,
+    condition: Condition,
+    was_broken: bool,
+}
+
+impl Known {
+    /// Nothing yet: as if there were no such device.
+    pub(super) fn new(name: &str) -> Self {
+        Self {
+            name: name.as_bytes().to_vec(),
+            index: 0,
+            condition: Condition::Removed,
+            was_broken: false,
+        }
+    }
+
+    pub(super) fn condition(&self) -> Condition {
+        self.condition
+    }
+
+    /// The kernel's number of the device; 0 while there is none.
+    pub(super) fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// The kernel said something, in the order in which it happened. Only this finds a link running.
+    pub(super) fn notice(&mut self, notice: Notice<'_>) {
+        let has_name = notice.name.is_some_and(|name| name == self.name);
+        if notice.index == self.index && self.index != 0 {
+            if notice.is_gone || notice.name.is_some() && !has_name {
+                self.removed();
+            } else {
+                self.set(notice.flags);
+            }
+        } else if has_name && !notice.is_gone {
+            // Another device, and the one before it is gone or has another name.
+            self.was_broken = true;
+            self.index = notice.index;
+            self.set(notice.flags);
+        }
+    }
+
+    /// A look aside between notices; `None` if there is no such device. It may find that the link is
+    /// not running before the notice of it comes, but never that it runs again.
+    pub(super) fn flags(&mut self, flags: Option<u16>) {
+        match flags {
+            None => self.removed(),
+            Some(flags) if u32::from(flags) & RUNNING == RUNNING => {}
+            Some(_) if self.condition == Condition::Running => self.set(0),
+            Some(_) => {}
+        }
+    }
+
+    /// Notices were lost.
+    pub(super) fn missed_notices(&mut self) {
+        self.was_broken = true;
+    }
+
+    /// What was found since it was last asked.
+    pub(super) fn take(&mut self) -> LinkLook {
+        let condition = self.condition;
+        // What is not running now was not at the beginning of the next look.
+        let still_broken = condition != Condition::Running;
+        let was_broken = std::mem::replace(&mut self.was_broken, still_broken) || still_broken;
+        LinkLook {
+            condition,
+            was_broken,
+        }
+    }
+
+    fn set(&mut self, flags: u32) {
+        self.condition = if flags & RUNNING == RUNNING {
+            Condition::Running
+        } else {
+            self.was_broken = true;
+            Condition::Down
+        };
+    }
+
+    fn removed(&mut self) {
+        self.was_broken = true;
+        self.index = 0;
+        self.condition = Condition::Removed;
+    }
+}
+
+#[cfg(test)]
+#[path = "condition_tests.rs"]
+mod tests;

@@ -1,0 +1,329 @@
+//! Against a model of the kernel, whatever the order in which the two take turns.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+
+use super::super::watch::Tally;
+use super::*;
+
+const DEVICE: &str = "veth0";
+const INDEX: u32 = 7;
+const UP: u32 = RUNNING;
+
+fn notice(flags: u32) -> Notice<'static> {
+    Notice {
+        index: INDEX,
+        name: Some(DEVICE.as_bytes()),
+        flags,
+        is_gone: false,
+    }
+}
+
+/// A packet: in which epoch of the queue it was sent, and whether it left the device.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    epoch: u32,
+    left: bool,
+}
+
+/// Where the kernel is between two states of a link that it tells of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Phase {
+    Up,
+    /// The flag is gone, and what waits is thrown away.
+    GoingDown,
+    Down,
+    /// The flag is there; what is sent vanishes, for there is no discipline yet.
+    ComingUp,
+}
+
+/// The kernel, as far as the argument goes.
+#[derive(Debug)]
+struct Kernel {
+    phase: Phase,
+    notices: VecDeque<u32>,
+    in_device: VecDeque<Sent>,
+    done: VecDeque<Sent>,
+}
+
+impl Kernel {
+    fn flags(&self) -> u16 {
+        match self.phase {
+            Phase::Up | Phase::ComingUp => UP as u16,
+            Phase::GoingDown | Phase::Down => 0,
+        }
+    }
+
+    /// Goes on to the next phase.
+    fn step(&mut self) {
+        self.phase = match self.phase {
+            Phase::Up => Phase::GoingDown,
+            Phase::GoingDown => {
+                self.purge(usize::MAX);
+                self.notices.push_back(0);
+                Phase::Down
+            }
+            Phase::Down => Phase::ComingUp,
+            Phase::ComingUp => {
+                self.purge(usize::MAX);
+                self.notices.push_back(UP);
+                Phase::Up
+            }
+        };
+    }
+
+    /// Completes what it throws away.
+    fn purge(&mut self, packets: usize) {
+        let packets = packets.min(self.in_device.len());
+        self.done.extend(self.in_device.drain(..packets));
+    }
+
+    /// Sends the oldest, or throws it away where it cannot leave.
+    fn finish(&mut self) {
+        match self.phase {
+            Phase::Up => self.done.extend(
+                self.in_device
+                    .pop_front()
+                    .map(|sent| Sent { left: true, ..sent }),
+            ),
+            _ => self.purge(1),
+        }
+    }
+}
+
+/// What a program does, as `taut send` does it.
+struct Program {
+    known: Known,
+    tally: Tally,
+    epoch: u32,
+    reaped: Vec<Sent>,
+    certain: Vec<Sent>,
+}
+
+impl Program {
+    fn reap(&mut self, kernel: &mut Kernel) {
+        for sent in kernel.done.drain(..) {
+            if sent.epoch == self.epoch {
+                self.tally.reaped(1);
+                self.reaped.push(sent);
+            } else {
+                self.tally.late(1);
+            }
+        }
+    }
+
+    /// The kernel may go on between the two halves of a look.
+    fn look(&mut self, kernel: &mut Kernel, between: &[Step]) {
+        self.known.flags(Some(kernel.flags()));
+        for step in between {
+            step.of_kernel(kernel, self.epoch);
+        }
+        for flags in kernel.notices.drain(..) {
+            self.known.notice(notice(flags));
+        }
+        let look = self.known.take();
+        self.tally.look(look.was_broken);
+        let reaped = std::mem::take(&mut self.reaped);
+        if look.was_broken {
+            self.epoch += 1;
+        } else {
+            self.certain.extend(reaped);
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Send,
+    Finish,
+    Purge,
+    Phase,
+    Reap,
+}
+
+impl Step {
+    fn of_kernel(self, kernel: &mut Kernel, epoch: u32) {
+        match self {
+            Self::Send => kernel.in_device.push_back(Sent { epoch, left: false }),
+            Self::Finish => kernel.finish(),
+            Self::Purge if kernel.phase != Phase::Up => kernel.purge(2),
+            Self::Phase => kernel.step(),
+            Self::Purge | Self::Reap => {}
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Turn {
+    Step(Step),
+    Look(Vec<Step>),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => Just(Step::Send),
+        4 => Just(Step::Finish),
+        1 => Just(Step::Purge),
+        2 => Just(Step::Phase),
+        4 => Just(Step::Reap),
+    ]
+}
+
+fn turn() -> impl Strategy<Value = Turn> {
+    prop_oneof![
+        5 => step().prop_map(Turn::Step),
+        1 => prop::collection::vec(step(), 0..5).prop_map(Turn::Look),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    #[test]
+    fn what_counts_as_sent_has_left_and_nothing_is_lost(
+        turns in prop::collection::vec(turn(), 0..120),
+    ) {
+        let mut kernel = Kernel {
+            phase: Phase::Up,
+            notices: VecDeque::new(),
+            in_device: VecDeque::new(),
+            done: VecDeque::new(),
+        };
+        let mut program = Program {
+            known: Known::new(DEVICE),
+            tally: Tally::default(),
+            epoch: 0,
+            reaped: Vec::new(),
+            certain: Vec::new(),
+        };
+        program.known.notice(notice(UP));
+        let _ = program.known.take();
+        let mut sent = 0;
+        let is_send = |step: &&Step| matches!(step, Step::Send);
+        for turn in &turns {
+            match turn {
+                Turn::Step(Step::Reap) => program.reap(&mut kernel),
+                Turn::Step(step) => {
+                    sent += u64::from(is_send(&step));
+                    step.of_kernel(&mut kernel, program.epoch);
+                }
+                Turn::Look(between) => {
+                    sent += between.iter().filter(is_send).count() as u64;
+                    program.look(&mut kernel, between);
+                }
+            }
+            prop_assert!(program.certain.iter().all(|sent| sent.left));
+        }
+        // The link comes up in the end, and everything is finished.
+        while kernel.phase != Phase::Up {
+            kernel.step();
+        }
+        program.look(&mut kernel, &[]);
+        while !kernel.in_device.is_empty() {
+            kernel.finish();
+        }
+        program.reap(&mut kernel);
+        program.look(&mut kernel, &[]);
+        let tally = program.tally;
+        prop_assert_eq!((tally.completed + tally.in_doubt, tally.unconfirmed), (sent, 0));
+        prop_assert!(program.certain.iter().all(|sent| sent.left));
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_panic(
+        kind in 10..20u16,
+        payload in prop::collection::vec(any::<u8>(), 0..128),
+    ) {
+        let mut known = Known::new(DEVICE);
+        known.notice(notice(UP));
+        if let Some(notice) = Notice::parse(kind, &payload) {
+            known.notice(notice);
+        }
+        let _ = known.take();
+    }
+}
+
+#[test]
+fn a_quiet_link_is_never_in_doubt() {
+    let mut known = Known::new(DEVICE);
+    known.notice(notice(UP));
+    let _ = known.take();
+    for _ in 0..3 {
+        known.flags(Some(UP as u16));
+        let quiet = LinkLook {
+            condition: Condition::Running,
+            was_broken: false,
+        };
+        assert_eq!(known.take(), quiet);
+    }
+}
+
+#[test]
+fn down_and_up_between_two_looks_is_heard_of() {
+    let mut known = Known::new(DEVICE);
+    known.notice(notice(UP));
+    let _ = known.take();
+    for flags in [0, UP] {
+        known.notice(notice(flags));
+    }
+    let look = known.take();
+    assert_eq!(
+        (look.condition, look.was_broken),
+        (Condition::Running, true)
+    );
+    assert!(!known.take().was_broken, "once");
+}
+
+#[test]
+fn a_device_that_goes_and_another_of_its_name() {
+    let mut known = Known::new(DEVICE);
+    known.notice(notice(UP));
+    let _ = known.take();
+    known.notice(Notice {
+        is_gone: true,
+        ..notice(0)
+    });
+    assert_eq!(known.take().condition, Condition::Removed);
+    known.notice(Notice {
+        index: 9,
+        ..notice(UP)
+    });
+    let look = known.take();
+    assert_eq!(
+        (look.condition, look.was_broken),
+        (Condition::Running, true)
+    );
+    assert_eq!(known.index(), 9);
+    known.notice(notice(0));
+    assert_eq!(
+        known.condition(),
+        Condition::Down,
+        "the name is what is watched"
+    );
+}
+
+#[test]
+fn other_devices_say_nothing() {
+    let mut known = Known::new(DEVICE);
+    known.notice(notice(UP));
+    let _ = known.take();
+    known.notice(Notice {
+        index: 8,
+        name: Some(b"veth00"),
+        flags: 0,
+        is_gone: true,
+    });
+    assert!(!known.take().was_broken);
+}
+
+#[test]
+fn flags_alone_find_no_link_running() {
+    let mut known = Known::new(DEVICE);
+    known.notice(notice(UP));
+    known.flags(Some(0));
+    known.flags(Some(UP as u16));
+    assert_eq!(known.condition(), Condition::Down);
+    known.notice(notice(UP));
+    assert_eq!(known.condition(), Condition::Running);
+}
