@@ -20,6 +20,7 @@ pub mod observe;
 pub mod poll;
 mod port;
 mod privilege;
+pub mod publish;
 pub mod sched;
 pub mod segment;
 mod shared_ring;

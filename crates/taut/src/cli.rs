@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::doctor::options::Doctor;
+use crate::exporter::options::Exporter;
 use crate::lab::options::RrUnderLoad;
 use crate::lab::two_threads::TwoThreads;
 use crate::observe::show::Show;
@@ -31,6 +32,7 @@ pub enum Command {
         scenario: LabScenario,
     },
     Doctor(Doctor),
+    Exporter(Exporter),
     Set(Set),
     Show(Show),
 }

@@ -5,10 +5,12 @@
 
 mod cli;
 mod doctor;
+mod exporter;
 mod interrupt;
 mod lab;
 mod observe;
 mod output;
+mod publish;
 mod report;
 mod rr;
 mod set;
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
             scenario: cli::LabScenario::TwoThreads(options),
         }) => lab::two_threads::two_threads(&options),
         Some(cli::Command::Doctor(options)) => doctor::doctor(&options),
+        Some(cli::Command::Exporter(options)) => exporter::exporter(&options),
         Some(cli::Command::Set(options)) => set::set(&options),
         Some(cli::Command::Show(options)) => observe::show::show(&options),
     }

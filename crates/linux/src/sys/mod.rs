@@ -13,6 +13,7 @@ pub(crate) mod packet;
 pub(crate) mod packet_ring;
 pub(crate) mod poll;
 pub(crate) mod sched;
+pub(crate) mod shared_file;
 pub(crate) mod signal;
 pub(crate) mod socket;
 pub(crate) mod terminal;

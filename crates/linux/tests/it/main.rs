@@ -15,3 +15,4 @@ mod live_segments;
 mod live_tap;
 mod live_tcp;
 mod observe_sysfs;
+mod publish;

@@ -98,6 +98,7 @@ impl Direction for EmulatedDirection {
         self.advance(now_ns)?;
         let more = readable && self.source.read_into(&mut self.queue, now_ns)?;
         self.run(now_ns);
+        self.source.published.look(now_ns, &self.queue);
         Ok(more)
     }
 

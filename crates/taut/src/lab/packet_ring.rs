@@ -53,6 +53,7 @@ impl Direction for RingDirection {
     fn service(&mut self, now_ns: u64, readable: bool) -> io::Result<bool> {
         self.reap(now_ns)?;
         let more = readable && self.source.read_into(&mut self.queue, now_ns)?;
+        self.source.published.look(now_ns, &self.queue);
         match self.queue.run(now_ns, &mut self.source.frames) {
             Stop::Failed(error) => Err(error),
             _ => Ok(more),

@@ -11,6 +11,7 @@ use taut_sim::meter::Meter;
 use super::control::Watch;
 use super::frames::{Arrival, Frames};
 use super::router::{BATCH_PACKETS, DirectionOutcome};
+use crate::publish::Published;
 
 /// A queue of the lab, measured.
 pub type MeteredQueue<D> = Queue<D, AnyLimit, AnyQdisc, Meter<Watch>>;
@@ -21,6 +22,8 @@ pub struct TapSource {
     tap: Rc<Tap>,
     pub frames: Frames,
     no_frame_packets: u64,
+    /// Where others see the queue that it fills.
+    pub published: Published,
 }
 
 impl TapSource {
@@ -32,6 +35,7 @@ impl TapSource {
             tap,
             frames,
             no_frame_packets: 0,
+            published: Published::default(),
         }
     }
 

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use anyhow::Context;
 use taut_linux::af_packet::{AfPacket, PacketReceiver};
 use taut_linux::link::{self, MacAddress, RootQdisc};
+use taut_linux::publish::About;
 use taut_linux::{NetNs, Tap, TapConfig, sched};
+use taut_path::limit::Unit;
 use taut_path::queue::Builder;
-use taut_path::{AnyLimit, Completions, Queue, QueueConfig, TxRing, qdisc};
+use taut_path::{AnyLimit, Completions, Limit, Queue, QueueConfig, TxRing, qdisc};
 use taut_sim::meter::Meter;
 use taut_sim::nic::{DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig};
 
@@ -21,6 +23,7 @@ use super::options::{DriverKind, RrUnderLoad};
 use super::packet_ring::{ReceiveDirection, RingDirection};
 use super::router::Direction;
 use super::tap_source::{MeteredQueue, TapSource};
+use crate::publish::Published;
 use crate::rr::experiment::Experiment;
 use taut_sim::scenario::rr_under_load::Case;
 
@@ -193,10 +196,16 @@ impl Wiring<'_> {
     /// each direction has its `index`.
     fn emulated(
         &self,
-        source: TapSource,
+        mut source: TapSource,
         to: Rc<Tap>,
         index: u64,
     ) -> anyhow::Result<Box<dyn Direction>> {
+        let device = if index == 0 {
+            CLIENT_DEVICE
+        } else {
+            SERVER_DEVICE
+        };
+        source.published = self.published(device);
         let nic = EmulatedNic::new(NicConfig {
             rate_bits_per_s: self.options.rate_bits_per_s(),
             framing: Framing::ETHERNET,
@@ -213,12 +222,24 @@ impl Wiring<'_> {
     }
 
     /// An AF_PACKET ring from `source` to the shaped device in `ns`.
-    fn packet_ring(&self, source: TapSource, ns: &NetNs) -> anyhow::Result<Box<dyn Direction>> {
+    fn packet_ring(&self, mut source: TapSource, ns: &NetNs) -> anyhow::Result<Box<dyn Direction>> {
         let Experiment { ring, cadence, .. } = self.options.experiment;
+        source.published = self.published(SHAPED_DEVICE);
         let (tx, completions) =
             AfPacket::open_with(ns, SHAPED_DEVICE, ring, source.frames.clone())?;
         let queue = self.queue(Queue::builder(tx, completions), None, true)?;
         Ok(Box::new(RingDirection::new(source, queue, cadence.0)))
+    }
+
+    /// Where others see a queue to `device`.
+    fn published(&self, device: &str) -> Published {
+        Published::new(&About {
+            device,
+            queue: 0,
+            limit: &self.limit.to_string(),
+            in_packets: self.limit.unit() == Unit::Packets,
+            rate_bits_per_s: Some(self.options.rate_bits_per_s()),
+        })
     }
 
     fn queue<D: TxRing + Completions>(

@@ -3,6 +3,7 @@
 use std::io;
 
 use taut_linux::observe::{Device, Sysfs, WhyNone};
+use taut_linux::publish;
 
 use super::options::Selection;
 use super::row::Row;
@@ -11,6 +12,8 @@ use super::row::Row;
 #[derive(Debug, Default)]
 pub struct Found {
     pub devices: Vec<FoundDevice>,
+    /// Queues of running taut paths.
+    pub paths: Vec<Row>,
     /// What could not be read, with its device.
     pub problems: Vec<String>,
 }
@@ -44,6 +47,7 @@ pub enum Asked {
 /// In words: nothing can be read, or what `asked` says.
 pub fn gather(sysfs: &Sysfs, selection: &Selection, asked: Asked) -> Result<Found, String> {
     let mut found = Found::default();
+    found.add_paths(selection);
     let may_miss = selection.devices.is_empty() || asked == Asked::WhatIsLeft;
     let names = match selection.devices.is_empty() {
         true => sysfs.devices().map_err(|error| error.to_string())?,
@@ -58,6 +62,7 @@ pub fn gather(sysfs: &Sysfs, selection: &Selection, asked: Asked) -> Result<Foun
                 found.add(device, selection);
             }
             Err(error) if may_miss && error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) if found.paths.iter().any(|row| row.device == name) => {}
             Err(error) if may_miss => found.problems.push(error.to_string()),
             Err(error) => return Err(no_device(sysfs, &error)),
         }
@@ -90,9 +95,26 @@ fn check_queues(device: &Device, selection: &Selection) -> Result<(), String> {
 }
 
 impl Found {
-    /// All queues of all devices.
+    /// All queues of the kernel's devices.
     pub fn rows(&self) -> impl Iterator<Item = &Row> {
         self.devices.iter().flat_map(|device| &device.rows)
+    }
+
+    /// Paths of this machine's programs: not where another machine's or namespace's tree is read.
+    fn add_paths(&mut self, selection: &Selection) {
+        if selection.place.is_elsewhere() {
+            return;
+        }
+        let published = publish::read(&publish::directories());
+        self.problems.extend(published.problems);
+        for queue in published.queues {
+            let devices = &selection.devices;
+            let named = devices.is_empty() || devices.contains(&queue.device);
+            let queues = selection.queues.as_ref();
+            if named && queues.is_none_or(|it| it.contains(queue.queue)) {
+                self.paths.push(Row::of_path(queue, selection.rate));
+            }
+        }
     }
 
     fn add(&mut self, device: Device, selection: &Selection) {
@@ -114,6 +136,7 @@ impl Found {
                 rate_bits_per_s: selection.rate.or(device.speed_bits_per_s),
                 limits: queue.limits?,
                 tx_timeouts: queue.tx_timeouts,
+                path: None,
             })
         });
         self.devices.push(FoundDevice {

@@ -30,7 +30,8 @@ pub struct Metric {
     pub kind: Kind,
     /// Heading of the column, if it has one.
     pub column: Option<&'static str>,
-    /// The name in Prometheus, in base units: bytes, seconds.
+    /// The name in Prometheus, in base units: bytes, seconds. Of a limit in packets `_bytes` becomes
+    /// `_packets`.
     pub prometheus: &'static str,
     pub help: &'static str,
     /// Where the figure is from.
@@ -128,7 +129,7 @@ pub const METRICS: &[Metric] = &[
         unit: BitsPerSecond,
         kind: Gauge,
         column: None,
-        prometheus: "taut_queue_link_speed_bits_per_second",
+        prometheus: "taut_queue_link_speed_bytes_per_second",
         help: "Speed of the link, or the rate that was said.",
         source: "class/net/DEV/speed, or --rate",
         get: |row| row.rate_bits_per_s,
@@ -163,7 +164,187 @@ pub const METRICS: &[Metric] = &[
         source: "queues/tx-N/tx_timeout",
         get: |row| row.tx_timeouts,
     },
+    Metric {
+        name: "enqueued_packets",
+        unit: Count,
+        kind: Counter,
+        column: None,
+        prometheus: "taut_queue_enqueued_packets_total",
+        help: "Packets offered to the discipline.",
+        source: PATH,
+        get: |row| row.of_figures(|it| it.enqueued_packets),
+    },
+    Metric {
+        name: "sent_packets",
+        unit: Count,
+        kind: Counter,
+        column: None,
+        prometheus: "taut_queue_sent_packets_total",
+        help: "Packets given to the device.",
+        source: PATH,
+        get: |row| row.of_figures(|it| it.sent_packets),
+    },
+    Metric {
+        name: "sent_bytes",
+        unit: Bytes,
+        kind: Counter,
+        column: None,
+        prometheus: "taut_queue_sent_bytes_total",
+        help: "Bytes given to the device.",
+        source: PATH,
+        get: |row| row.of_figures(|it| it.sent_bytes),
+    },
+    Metric {
+        name: "completed_packets",
+        unit: Count,
+        kind: Counter,
+        column: None,
+        prometheus: "taut_queue_completed_packets_total",
+        help: "Packets that the device finished.",
+        source: PATH,
+        get: |row| row.of_figures(|it| it.completed_packets),
+    },
+    Metric {
+        name: "completed_bytes",
+        unit: Bytes,
+        kind: Counter,
+        column: None,
+        prometheus: "taut_queue_completed_bytes_total",
+        help: "Bytes that the device finished.",
+        source: PATH,
+        get: |row| row.of_figures(|it| it.completed_bytes),
+    },
+    Metric {
+        name: "dropped_packets",
+        unit: Count,
+        kind: Counter,
+        column: None,
+        prometheus: "taut_queue_dropped_packets_total",
+        help: "Packets dropped, for any reason.",
+        source: PATH,
+        get: |row| row.of_figures(|it| it.dropped_packets),
+    },
+    Metric {
+        name: "marked_packets",
+        unit: Count,
+        kind: Counter,
+        column: None,
+        prometheus: "taut_queue_marked_packets_total",
+        help: "Packets marked by the discipline.",
+        source: PATH,
+        get: |row| row.of_figures(|it| it.marked_packets),
+    },
+    Metric {
+        name: "limit_stops",
+        unit: Count,
+        kind: Counter,
+        column: None,
+        prometheus: "taut_queue_limit_stops_total",
+        help: "Times that the limit stopped the queue.",
+        source: PATH,
+        get: |row| row.of_figures(|it| it.limit_stops),
+    },
+    Metric {
+        name: "ring_stops",
+        unit: Count,
+        kind: Counter,
+        column: None,
+        prometheus: "taut_queue_ring_stops_total",
+        help: "Times that a full ring stopped the queue.",
+        source: PATH,
+        get: |row| row.of_figures(|it| it.ring_stops),
+    },
+    Metric {
+        name: "kicks",
+        unit: Count,
+        kind: Counter,
+        column: None,
+        prometheus: "taut_queue_kicks_total",
+        help: "Doorbells rung.",
+        source: PATH,
+        get: |row| row.of_figures(|it| it.kicks),
+    },
+    Metric {
+        name: "rounds",
+        unit: Count,
+        kind: Counter,
+        column: None,
+        prometheus: "taut_queue_rounds_total",
+        help: "Rounds in which something was completed.",
+        source: PATH,
+        get: |row| row.of_figures(|it| it.rounds),
+    },
+    Metric {
+        name: "starved",
+        unit: Count,
+        kind: Counter,
+        column: None,
+        prometheus: "taut_queue_starved_total",
+        help: "Rounds after which the device was empty while the limit held the sender back.",
+        source: PATH,
+        get: |row| row.of_figures(|it| it.starved),
+    },
+    Metric {
+        name: "late_packets",
+        unit: Count,
+        kind: Counter,
+        column: None,
+        prometheus: "taut_queue_late_packets_total",
+        help: "Packets of before a reset.",
+        source: PATH,
+        get: |row| row.of_figures(|it| it.late_packets),
+    },
+    Metric {
+        name: "stray_packets",
+        unit: Count,
+        kind: Counter,
+        column: None,
+        prometheus: "taut_queue_stray_packets_total",
+        help: "Packets that the driver handed back and that were never sent.",
+        source: PATH,
+        get: |row| row.of_figures(|it| it.stray_packets),
+    },
+    Metric {
+        name: "orphaned_packets",
+        unit: Count,
+        kind: Counter,
+        column: None,
+        prometheus: "taut_queue_orphaned_packets_total",
+        help: "Packets whose budget came back before the device was done with them.",
+        source: PATH,
+        get: |row| row.of_figures(|it| it.orphaned_packets),
+    },
+    Metric {
+        name: "resets",
+        unit: Count,
+        kind: Counter,
+        column: None,
+        prometheus: "taut_queue_resets_total",
+        help: "Resets of the queue.",
+        source: PATH,
+        get: |row| row.of_figures(|it| it.resets),
+    },
+    Metric {
+        name: "completions_are_false",
+        unit: Count,
+        kind: Gauge,
+        column: None,
+        prometheus: "taut_queue_completions_are_false",
+        help: "1 if completions do not mean that packets left the device: there is no limit then.",
+        source: PATH,
+        get: |row| row.of_figures(|it| it.completions_are_false),
+    },
 ];
+
+/// Where the figures are from that only a taut path has.
+const PATH: &str = "a running taut path, which publishes it";
+
+impl Metric {
+    /// Whether only a taut path has it.
+    pub fn is_of_paths(&self) -> bool {
+        self.source == PATH
+    }
+}
 
 impl Unit {
     const fn name(self) -> &'static str {
@@ -191,7 +372,7 @@ impl Kind {
 pub fn markdown() -> String {
     let mut page = "# The figures of a queue\n\n\
         Made by `taut show --metrics`. *JSON* is the field in `-j`; times and rates in Prometheus \
-        are in seconds and bits per second.\n\n\
+        are in seconds and bytes per second.\n\n\
         | JSON | unit | Prometheus | kind | what it is | where from |\n\
         |---|---|---|---|---|---|\n"
         .to_owned();
@@ -221,10 +402,11 @@ mod tests {
         );
         for metric in METRICS {
             let suffix = match (metric.kind, metric.unit) {
-                (Counter, Count) => "_total",
+                (Counter, Count | Bytes) => "_total",
+                (Gauge, Count) => "",
                 (Gauge, Bytes) => "_bytes",
                 (Gauge, Milliseconds | Nanoseconds) => "_seconds",
-                (Gauge, BitsPerSecond) => "_bits_per_second",
+                (Gauge, BitsPerSecond) => "_bytes_per_second",
                 (kind, unit) => panic!("{}: {kind:?} of {unit:?} has no name yet", metric.name),
             };
             assert!(metric.prometheus.ends_with(suffix), "{}", metric.prometheus);

@@ -70,6 +70,13 @@ impl Place {
         }
     }
 
+    /// Whether the programs of this machine are none of what is looked at. A directory for them that was
+    /// said is meant.
+    pub fn is_elsewhere(&self) -> bool {
+        let said = std::env::var_os("TAUT_RUNTIME_DIR").is_some();
+        (self.sysfs.is_some() || self.netns.is_some()) && !said
+    }
+
     /// The tree to read, and the namespace that it is of, if it is of any.
     pub fn open(&self) -> Result<(Sysfs, Option<NetNs>), ExitCode> {
         if let Some(directory) = &self.sysfs {

@@ -1,6 +1,9 @@
 //! One queue as everything here sees it.
 
 use taut_linux::observe::ByteLimits;
+use taut_linux::publish::{Figures, PublishedQueue};
+
+const NS_PER_MS: u64 = 1_000_000;
 
 /// A queue at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -11,11 +14,79 @@ pub struct Row {
     pub rate_bits_per_s: Option<u64>,
     pub limits: ByteLimits,
     pub tx_timeouts: Option<u64>,
+    /// What a running taut path says besides; nothing for a queue of the kernel.
+    pub path: Option<Path>,
+}
+
+impl Path {
+    /// The rule, and whether it may do anything.
+    pub fn rule_text(&self) -> String {
+        match self.figures.completions_are_false {
+            0 => self.rule.clone(),
+            _ => format!("{} (no true completions)", self.rule),
+        }
+    }
+}
+
+/// The queue of a running program.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Path {
+    pub program: String,
+    pub process: u32,
+    /// The rule that sets the limit.
+    pub rule: String,
+    /// Whether the limit counts packets, not bytes.
+    pub in_packets: bool,
+    /// How old the figures are, in ns.
+    pub age_ns: u64,
+    pub figures: Figures,
 }
 
 impl Row {
-    /// How long the link needs for `bytes`, in ns.
+    /// A queue that a program publishes.
+    pub fn of_path(queue: PublishedQueue, rate_bits_per_s: Option<u64>) -> Self {
+        let figures = queue.figures;
+        Self {
+            device: queue.device,
+            queue: queue.queue,
+            rate_bits_per_s: rate_bits_per_s.or(queue.rate_bits_per_s),
+            limits: ByteLimits {
+                limit: Some(figures.limit),
+                in_flight: Some(figures.in_flight),
+                limit_min: Some(figures.limit_min),
+                limit_max: Some(figures.limit_max),
+                hold_time_ms: Some(figures.hold_time_ns / NS_PER_MS),
+                stall_threshold_ms: None,
+                stalls: Some(figures.stalls),
+                longest_stall_ms: Some(figures.longest_stall_ns / NS_PER_MS),
+            },
+            tx_timeouts: None,
+            path: Some(Path {
+                program: queue.program,
+                process: queue.process,
+                rule: queue.limit,
+                in_packets: queue.in_packets,
+                age_ns: queue.age_ns,
+                figures,
+            }),
+        }
+    }
+
+    /// Whether the limit counts packets, not bytes.
+    pub fn in_packets(&self) -> bool {
+        self.path.as_ref().is_some_and(|path| path.in_packets)
+    }
+
+    /// A figure that only taut paths have.
+    pub fn of_figures(&self, figure: fn(&Figures) -> u64) -> Option<u64> {
+        self.path.as_ref().map(|path| figure(&path.figures))
+    }
+
+    /// How long the link needs for `bytes`, in ns; not known of a limit in packets.
     pub fn link_time_ns(&self, bytes: Option<u64>) -> Option<u64> {
+        if self.in_packets() {
+            return None;
+        }
         let rate = self.rate_bits_per_s.filter(|&rate| rate > 0)?;
         let ns = u128::from(bytes?) * 8 * 1_000_000_000 / u128::from(rate);
         Some(u64::try_from(ns).unwrap_or(u64::MAX))

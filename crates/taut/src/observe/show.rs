@@ -13,7 +13,7 @@ use taut_linux::observe::LIMIT_MAX_UNSET;
 use super::gather::{Asked, Found, gather};
 use super::metrics::{self, METRICS, Metric, Unit};
 use super::options::{Selection, parse_period};
-use super::row::Row;
+use super::row::{Path, Row};
 use crate::report::layout::{SPACES, fold, side_by_side};
 use crate::report::number::{readable, short_time};
 use crate::talk::say;
@@ -101,7 +101,7 @@ fn one_look(options: &Show, found: &Found, first: bool) -> String {
 
 /// Everything, for programs.
 fn document(found: &Found) -> Value {
-    let rows: Vec<Value> = found.rows().map(fields).collect();
+    let rows: Vec<Value> = found.rows().chain(&found.paths).map(fields).collect();
     let without: Vec<Value> = (without(found))
         .map(|(device, why)| json!({"device": device, "why": why}))
         .collect();
@@ -119,7 +119,27 @@ pub fn fields(row: &Row) -> Value {
     let mut fields = Map::new();
     fields.insert("device".to_owned(), json!(row.device));
     fields.insert("queue".to_owned(), json!(row.queue));
+    let path = row.path.as_ref();
+    let mut add = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+    add(
+        "source",
+        json!(if path.is_some() { "taut" } else { "kernel" }),
+    );
+    if let Some(path) = path {
+        add("program", json!(path.program));
+        add("pid", json!(path.process));
+        add("rule", json!(path.rule));
+        add(
+            "unit",
+            json!(if path.in_packets { "packets" } else { "bytes" }),
+        );
+        add("age_ns", json!(path.age_ns));
+    }
     for metric in METRICS {
+        // A queue of the kernel has no figures of a path, and never will.
+        if path.is_none() && metric.is_of_paths() {
+            continue;
+        }
         fields.insert(metric.name.to_owned(), json!((metric.get)(row)));
     }
     Value::Object(fields)
@@ -138,6 +158,11 @@ fn text(found: &Found, named: bool, width: Option<usize>) -> String {
     let mut out = String::new();
     if !rows.is_empty() {
         out += &table(&rows, width);
+    }
+    if !found.paths.is_empty() {
+        let gap = if out.is_empty() { "" } else { "\n" };
+        let _ = writeln!(out, "{gap}Paths of taut:");
+        out += &table(&found.paths.iter().collect::<Vec<_>>(), width);
     }
     if let Some(widest) = without(found).map(|(device, _)| device.len()).max() {
         let gap = if out.is_empty() { "" } else { "\n" };
@@ -158,6 +183,15 @@ fn table(rows: &[&Row], width: Option<usize>) -> String {
     let mut columns = vec![column("device", devices.collect(), false)];
     let numbers = rows.iter().map(|row| row.queue.to_string());
     columns.push(column("queue", numbers.collect(), true));
+    if rows.iter().any(|row| row.path.is_some()) {
+        let cells = |text: fn(&Path) -> String| {
+            let paths = rows.iter().map(|row| row.path.as_ref());
+            paths.map(|it| it.map_or("-".to_owned(), text)).collect()
+        };
+        columns.push(column("program", cells(|it| it.program.clone()), false));
+        columns.push(column("pid", cells(|it| it.process.to_string()), true));
+        columns.push(column("rule", cells(Path::rule_text), false));
+    }
     for metric in METRICS {
         if let Some(heading) = metric.column {
             let cells = rows.iter().map(|row| cell(metric, row));
@@ -173,7 +207,8 @@ pub fn cell(metric: &Metric, row: &Row) -> String {
         return "-".to_owned();
     };
     match metric.unit {
-        Unit::Bytes if metric.name == "limit_max" && value == LIMIT_MAX_UNSET => "max".to_owned(),
+        Unit::Bytes if value == LIMIT_MAX_UNSET => "max".to_owned(),
+        Unit::Bytes if row.in_packets() => format!("{}p", readable(&json!(value))),
         Unit::Milliseconds => short_time(value.saturating_mul(1_000_000)),
         Unit::Nanoseconds => short_time(value),
         Unit::Bytes | Unit::BitsPerSecond | Unit::Count => readable(&json!(value)),

@@ -5,6 +5,7 @@ mod lab_dry_run;
 mod live_rr_under_load;
 mod live_two_threads;
 mod observe_doctor;
+mod observe_exporter;
 mod observe_set;
 mod observe_show;
 mod observe_tree;

@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::{fs, thread};
 
 use serde_json::{Value, json};
+use taut_linux::publish::{About, Figures, Publisher};
 
 use crate::observe_tree::{Tree, put};
 use crate::sim_command::{failed, stdout, taut};
@@ -132,6 +133,56 @@ fn the_page_about_the_figures_is_the_table() {
         stdout("show --metrics"),
         "write it with `taut show --metrics`"
     );
+}
+
+#[test]
+fn a_running_path_is_shown_and_gone_when_it_ends() {
+    let tree = Tree::new("paths");
+    tree.add("eth0", 1);
+    let directory = tree.device("").join("../../run");
+    let show = |line: &str| {
+        let mut command = taut(&tree.line(line));
+        let output = command
+            .env("TAUT_RUNTIME_DIR", &directory)
+            .output()
+            .expect("runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let publisher = Publisher::open_in(&directory, "my sender").expect("publishes");
+    let about = About {
+        device: "tap0",
+        queue: 3,
+        limit: "32p",
+        in_packets: true,
+        ..About::default()
+    };
+    let mut slot = publisher.add(&about).expect("slot");
+    slot.publish_figures(&Figures {
+        limit: 32,
+        in_flight: 30,
+        starved: 5,
+        ..Figures::default()
+    });
+    let text = show("show");
+    assert!(
+        text.contains("\nPaths of taut:\ndevice  queue  program "),
+        "{text}"
+    );
+    assert!(text.contains("\ntap0        3  my sender  "), "{text}");
+    assert!(text.contains("  32p     32p        30p"), "{text}");
+    let document: Value = serde_json::from_str(&show("show tap0 -j")).unwrap();
+    let row = &document["rows"][0];
+    assert_eq!(row["source"], "taut");
+    assert_eq!(
+        (&row["unit"], &row["starved"]),
+        (&json!("packets"), &json!(5))
+    );
+    assert_eq!(row["pid"], std::process::id());
+    // Another machine's tree has none of this one's programs.
+    assert!(!stdout(&tree.line("show")).contains("tap0"));
+    drop((slot, publisher));
+    assert!(!show("show").contains("tap0"));
 }
 
 /// Whatever this machine has.

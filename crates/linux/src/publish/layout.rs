@@ -1,0 +1,299 @@
+//! How a file is laid out: words of 64 bits in the host's byte order. A head, then slots.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use taut_path::queue::WatchSnapshot;
+
+use super::About;
+
+/// The first word: who sees it in the wrong byte order sees another one.
+const MAGIC: u64 = u64::from_be_bytes(*b"tautqueu");
+/// Changes with the layout.
+pub(super) const VERSION: u64 = 1;
+/// Magic, version, process, slots, and the program's name.
+pub(super) const HEAD_WORDS: usize = 64;
+const PROGRAM: usize = 8;
+pub(super) const SLOTS: usize = 64;
+/// A sequence number, then what [`write_about`] and [`write_figures`] put there.
+pub(super) const SLOT_WORDS: usize = 64;
+pub(super) const FILE_WORDS: usize = HEAD_WORDS + SLOTS * SLOT_WORDS;
+
+/// Words of a slot, after its sequence number.
+const KIND: usize = 0;
+const QUEUE: usize = 1;
+const RATE: usize = 2;
+const UPDATED: usize = 3;
+const LIMIT: usize = 4;
+const LIMIT_WORDS: usize = 4;
+const DEVICE: usize = 8;
+const NAME_WORDS: usize = 8;
+const FIGURES: usize = 16;
+
+/// What a slot is used for.
+const KIND_BYTES: u64 = 1;
+const KIND_PACKETS: u64 = 2;
+
+macro_rules! figures {
+    ($($(#[$doc:meta])* $name:ident = $of:expr;)*) => {
+        /// The figures of a queue, in the order in which they are published. Amounts of the limit are
+        /// in its units.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct Figures {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl Figures {
+            /// Those of a queue of this project.
+            pub fn of(snapshot: &WatchSnapshot) -> Self {
+                $(let $name: fn(&WatchSnapshot) -> u64 = $of;)*
+                Self { $($name: $name(snapshot),)* }
+            }
+
+            fn words(&self) -> [u64; [$(stringify!($name)),*].len()] {
+                [$(self.$name),*]
+            }
+
+            fn from_words(words: &mut impl Iterator<Item = u64>) -> Option<Self> {
+                Some(Self { $($name: words.next()?,)* })
+            }
+        }
+    };
+}
+
+figures! {
+    /// How much may be in flight.
+    limit = |it| it.queue.limit.into();
+    /// Queued and not yet reported complete.
+    in_flight = |it| it.queue.in_flight.into();
+    /// The least that the rule may set.
+    limit_min = |it| it.queue.min_limit.into();
+    /// The most that the rule may set.
+    limit_max = |it| it.queue.max_limit.into();
+    /// How long slack is observed before the limit is cut, in ns.
+    hold_time_ns = |it| it.queue.hold_time_ns;
+    /// 1 if completions do not mean that packets left the device: there is no limit then.
+    completions_are_false = |it| it.queue.completions_are_false.into();
+    /// Packets offered to the discipline.
+    enqueued_packets = |it| it.sender.enqueued_packets;
+    /// Packets given to the device.
+    sent_packets = |it| it.sender.sent_packets;
+    /// Their bytes.
+    sent_bytes = |it| it.sender.sent_bytes;
+    /// Packets dropped, for any reason.
+    dropped_packets = |it| it.sender.drops.total();
+    /// Packets marked by the discipline.
+    marked_packets = |it| it.sender.marked_packets;
+    /// Times the limit stopped the queue.
+    limit_stops = |it| it.sender.limit_stops;
+    /// Times a full ring stopped the queue.
+    ring_stops = |it| it.sender.ring_stops;
+    /// Doorbells rung.
+    kicks = |it| it.sender.kicks;
+    /// Packets completed that count for the limit.
+    completed_packets = |it| it.completer.completed_packets;
+    /// Their bytes.
+    completed_bytes = |it| it.completer.completed_bytes;
+    /// Packets of before a reset.
+    late_packets = |it| it.completer.late_packets;
+    /// Packets that the driver handed back and that were never sent.
+    stray_packets = |it| it.completer.stray_packets;
+    /// Packets whose budget came back before the device was done with them.
+    orphaned_packets = |it| it.completer.orphaned_packets;
+    /// Rounds in which something was completed.
+    rounds = |it| it.completer.rounds;
+    /// Rounds after which the device had nothing left while the limit held the sender back.
+    starved = |it| it.completer.starved;
+    /// Resets so far.
+    resets = |it| it.completer.resets;
+    /// Stalls so far.
+    stalls = |it| it.completer.stalls;
+    /// The longest of them, in ns.
+    longest_stall_ns = |it| it.completer.longest_stall_ns;
+}
+
+pub(super) fn write_head(words: &[AtomicU64], program: &str) {
+    put(words, 2, std::process::id().into());
+    put(words, 3, SLOTS as u64);
+    put_text(words, PROGRAM, NAME_WORDS, program);
+    put(words, 1, VERSION);
+    put(words, 0, MAGIC);
+}
+
+pub(super) fn write_about(words: &[AtomicU64], about: &About<'_>) {
+    put(words, QUEUE, about.queue.into());
+    put(words, RATE, about.rate_bits_per_s.unwrap_or(0));
+    put_text(words, LIMIT, LIMIT_WORDS, about.limit);
+    put_text(words, DEVICE, NAME_WORDS, about.device);
+    // Nothing was published yet.
+    put(words, UPDATED, 0);
+    put(
+        words,
+        KIND,
+        if about.in_packets {
+            KIND_PACKETS
+        } else {
+            KIND_BYTES
+        },
+    );
+}
+
+pub(super) fn write_figures(words: &[AtomicU64], now_ns: u64, figures: &Figures) {
+    put(words, UPDATED, now_ns);
+    for (at, value) in figures.words().into_iter().enumerate() {
+        put(words, FIGURES + at, value);
+    }
+}
+
+pub(super) fn clear(words: &[AtomicU64]) {
+    put(words, KIND, 0);
+}
+
+fn put(words: &[AtomicU64], at: usize, value: u64) {
+    words[at].store(value, Ordering::Relaxed);
+}
+
+/// As much of `text` as fits with a zero behind it, in whole characters.
+fn put_text(words: &[AtomicU64], at: usize, number: usize, text: &str) {
+    let mut end = text.len().min(number * 8 - 1);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let mut bytes = text.as_bytes()[..end].to_vec();
+    bytes.resize(number * 8, 0);
+    for (offset, word) in bytes.chunks_exact(8).enumerate() {
+        let mut eight = [0; 8];
+        eight.copy_from_slice(word);
+        put(words, at + offset, u64::from_ne_bytes(eight));
+    }
+}
+
+/// What the head says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) process: u32,
+    pub(super) program: String,
+}
+
+/// `Err` with the version if it is another one; `Ok(None)` if it is no file of ours.
+pub(super) fn read_head(words: &[u64]) -> Result<Option<Head>, u64> {
+    match words.get(..HEAD_WORDS) {
+        Some(words) if words[0] == MAGIC && words[1] == VERSION => Ok(Some(Head {
+            process: words[2] as u32,
+            program: text(words, PROGRAM, NAME_WORDS),
+        })),
+        Some(words) if words[0] == MAGIC => Err(words[1]),
+        _ => Ok(None),
+    }
+}
+
+/// What a slot says, without its sequence number.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Slot {
+    pub(super) device: String,
+    pub(super) queue: u32,
+    pub(super) limit: String,
+    pub(super) in_packets: bool,
+    pub(super) rate_bits_per_s: Option<u64>,
+    pub(super) updated_ns: u64,
+    pub(super) figures: Figures,
+}
+
+/// `None` if the slot is free, or nothing was published yet.
+pub(super) fn read_slot(words: &[u64]) -> Option<Slot> {
+    let words = words.get(..SLOT_WORDS - 1)?;
+    let used = matches!(words[KIND], KIND_BYTES | KIND_PACKETS) && words[UPDATED] != 0;
+    if !used {
+        return None;
+    }
+    Some(Slot {
+        device: text(words, DEVICE, NAME_WORDS),
+        queue: words[QUEUE] as u32,
+        limit: text(words, LIMIT, LIMIT_WORDS),
+        in_packets: words[KIND] == KIND_PACKETS,
+        rate_bits_per_s: Some(words[RATE]).filter(|&rate| rate > 0),
+        updated_ns: words[UPDATED],
+        figures: Figures::from_words(&mut words[FIGURES..].iter().copied())?,
+    })
+}
+
+/// Text up to its zero. What could harm a terminal is a question mark.
+fn text(words: &[u64], at: usize, number: usize) -> String {
+    let words = words[at..at + number].iter();
+    let bytes = words.flat_map(|word| word.to_ne_bytes());
+    let bytes: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
+    String::from_utf8_lossy(&bytes).replace(char::is_control, "?")
+}
+
+const _: () = assert!(FIGURES + 24 < SLOT_WORDS, "a slot holds all figures");
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn loaded(words: &[AtomicU64]) -> Vec<u64> {
+        words.iter().map(|it| it.load(Ordering::Relaxed)).collect()
+    }
+
+    fn empty(number: usize) -> Vec<AtomicU64> {
+        (0..number).map(|_| AtomicU64::new(0)).collect()
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_nothing_before_it_was() {
+        let words = empty(SLOT_WORDS - 1);
+        let about = About {
+            device: "eth0",
+            queue: 3,
+            limit: "taut:99.5%",
+            in_packets: true,
+            rate_bits_per_s: Some(1_000_000_000),
+        };
+        assert_eq!(read_slot(&loaded(&words)), None);
+        write_about(&words, &about);
+        assert_eq!(read_slot(&loaded(&words)), None);
+        let figures = Figures {
+            limit: 7,
+            longest_stall_ns: 9,
+            ..Figures::default()
+        };
+        write_figures(&words, 5, &figures);
+        let slot = read_slot(&loaded(&words)).expect("published");
+        assert_eq!((slot.device.as_str(), slot.queue), ("eth0", 3));
+        assert_eq!((slot.limit.as_str(), slot.in_packets), ("taut:99.5%", true));
+        assert_eq!((slot.figures, slot.updated_ns), (figures, 5));
+        clear(&words);
+        assert_eq!(read_slot(&loaded(&words)), None);
+    }
+
+    #[test]
+    fn long_names_are_cut_at_a_character_and_controls_are_shown_harmless() {
+        let words = empty(HEAD_WORDS);
+        write_head(&words, &"\u{e4}".repeat(40));
+        let head = read_head(&loaded(&words)).expect("version").expect("ours");
+        assert_eq!(head.program, "\u{e4}".repeat(31));
+        write_head(&words, "a\x1b[2Jb");
+        let head = read_head(&loaded(&words)).expect("version").expect("ours");
+        assert_eq!(head.program, "a?[2Jb");
+        words[1].store(2, Ordering::Relaxed);
+        assert_eq!(read_head(&loaded(&words)), Err(2));
+    }
+
+    proptest! {
+        #[test]
+        fn any_words_are_read_without_panic(
+            mut words in prop::collection::vec(any::<u64>(), 0..200),
+            ours in any::<bool>(),
+        ) {
+            if let (true, [magic, version, ..]) = (ours, &mut words[..]) {
+                (*magic, *version) = (MAGIC, VERSION);
+            }
+            let _ = read_head(&words);
+            if let (true, [kind, ..]) = (ours, &mut words[..]) {
+                *kind = KIND_BYTES;
+            }
+            let _ = read_slot(&words);
+        }
+    }
+}

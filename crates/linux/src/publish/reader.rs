@@ -1,0 +1,166 @@
+//! Seeing what others publish.
+//!
+//! With reads and not with a mapping: a file that shrinks meanwhile then ends a read, not the reader.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{Ordering, fence};
+
+use super::layout::{
+    FILE_WORDS, Figures, HEAD_WORDS, SLOT_WORDS, SLOTS, Slot, read_head, read_slot,
+};
+use crate::sched::monotonic_ns;
+use crate::sys::shared_file;
+
+/// Files that are looked at in a directory.
+const FILES: usize = 1024;
+/// Tries to find a slot that is not being written: a writer needs far less than a microsecond.
+const TRIES: usize = 100;
+
+/// A queue that a program publishes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PublishedQueue {
+    /// The program's name for itself, and its process.
+    pub program: String,
+    /// Its process.
+    pub process: u32,
+    /// The device, or what stands for one.
+    pub device: String,
+    /// The number of the queue there.
+    pub queue: u32,
+    /// The rule that sets the limit.
+    pub limit: String,
+    /// Whether the limit counts packets, not bytes.
+    pub in_packets: bool,
+    /// The speed of its link in bit/s, if the program knows it.
+    pub rate_bits_per_s: Option<u64>,
+    /// How old the figures are, in ns.
+    pub age_ns: u64,
+    /// The figures.
+    pub figures: Figures,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Published {
+    /// The queues, by process.
+    pub queues: Vec<PublishedQueue>,
+    /// Files that could not be read, and why.
+    pub problems: Vec<String>,
+}
+
+/// Reads all that is published in `directories`, see [`super::directories`]. Files that nobody holds are
+/// removed. A directory that is not there has nothing in it.
+pub fn read(directories: &[PathBuf]) -> Published {
+    let mut published = Published::default();
+    for directory in directories {
+        match fs::read_dir(directory) {
+            Ok(entries) => {
+                for entry in entries.take(FILES).flatten() {
+                    let path = entry.path();
+                    if let Err(error) = read_file(&path, &mut published.queues) {
+                        let problem = format!("{}: {error}", path.display());
+                        published.problems.push(problem);
+                    }
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let problem = format!("{}: {error}", directory.display());
+                published.problems.push(problem);
+            }
+        }
+    }
+    published.queues.sort_by(|a, b| {
+        let key = |it: &PublishedQueue| (it.process, it.device.clone(), it.queue);
+        key(a).cmp(&key(b))
+    });
+    published
+}
+
+fn read_file(path: &Path, queues: &mut Vec<PublishedQueue>) -> io::Result<()> {
+    let opened = OpenOptions::new()
+        .read(true)
+        // Neither a link to elsewhere nor a pipe that makes us wait.
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path);
+    let file = match opened {
+        // It ended meanwhile.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        file => file?,
+    };
+    if !file.metadata()?.is_file() {
+        return Ok(());
+    }
+    let head = words(&file, 0, HEAD_WORDS)?;
+    let head = match read_head(&head) {
+        Ok(Some(head)) => head,
+        // Of somebody else, who knows why it is there.
+        Ok(None) => return Ok(()),
+        Err(version) => {
+            let text = format!("published by another taut, version {version} of the layout");
+            return Err(io::Error::new(io::ErrorKind::Unsupported, text));
+        }
+    };
+    if !shared_file::is_locked(&file)? {
+        // A program that ended without removing it.
+        let _ = fs::remove_file(path);
+        return Ok(());
+    }
+    for slot in 0..SLOTS {
+        if let Some(slot) = slot_of(&file, slot)? {
+            queues.push(PublishedQueue {
+                program: head.program.clone(),
+                process: head.process,
+                device: slot.device,
+                queue: slot.queue,
+                limit: slot.limit,
+                in_packets: slot.in_packets,
+                rate_bits_per_s: slot.rate_bits_per_s,
+                age_ns: monotonic_ns().saturating_sub(slot.updated_ns),
+                figures: slot.figures,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A slot, read as a whole; `None` if it is free, or its writer stopped in the middle.
+fn slot_of(file: &File, slot: usize) -> io::Result<Option<Slot>> {
+    let start = HEAD_WORDS + slot * SLOT_WORDS;
+    for _ in 0..TRIES {
+        let before = words(file, start, SLOT_WORDS)?;
+        fence(Ordering::Acquire);
+        let after = words(file, start, 1)?;
+        let (Some((sequence, rest)), Some(now)) = (before.split_first(), after.first()) else {
+            return Ok(None);
+        };
+        // The sequence number is the first thing that was read, and had it changed since, so had
+        // it been seen.
+        if sequence == now && sequence % 2 == 0 {
+            return Ok(read_slot(rest));
+        }
+    }
+    Ok(None)
+}
+
+/// Words of a file; fewer than `number`, and none at all, where it ends.
+fn words(file: &File, start: usize, number: usize) -> io::Result<Vec<u64>> {
+    debug_assert!(start + number <= FILE_WORDS);
+    let mut bytes = vec![0; number * 8];
+    let mut read = 0;
+    while read < bytes.len() {
+        match file.read_at(&mut bytes[read..], (start * 8 + read) as u64)? {
+            0 => return Ok(Vec::new()),
+            more => read += more,
+        }
+    }
+    let word = |bytes: &[u8]| {
+        let mut eight = [0; 8];
+        eight.copy_from_slice(bytes);
+        u64::from_ne_bytes(eight)
+    };
+    Ok(bytes.chunks_exact(8).map(word).collect())
+}
