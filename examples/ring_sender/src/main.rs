@@ -1,0 +1,55 @@
+//! Sends 20,000 frames through a ring, with no more in it than the device needs. Makes two network
+//! namespaces of its own; needs root.
+
+use std::{error::Error, process, thread, time::Duration};
+
+#[allow(unused_imports, reason = "for the one driver or the other")]
+use taut_linux::{Frames, af_packet::AfPacket, af_xdp::AfXdp};
+use taut_linux::{NetNs, Port, ensure_privilege, link, sched};
+use taut_path::{AnyLimit, Queue, Stop};
+
+const FRAMES: u64 = 20_000;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    if let Err(why) = ensure_privilege() {
+        eprintln!("ring_sender: {why}");
+        process::exit(77);
+    }
+    let (near, far) = (NetNs::new()?, NetNs::new()?);
+    link::add_veth_pair(&near, "near", &far, "far")?;
+    link::set_up(&far, "far")?;
+    link::set_up(&near, "near")?;
+
+    // The other driver: AfPacket::open(&near, "near", &Default::default())?
+    let (ring, completions, mut frames) = AfXdp::open(&near, "near", &Default::default())?;
+    let mut queue = Queue::builder(ring, completions)
+        .qdisc("fq_codel".parse()?)
+        .limit("taut".parse::<AnyLimit>()?)
+        .build(sched::monotonic_ns())?;
+
+    let mut frame = [0; 1514];
+    frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5]);
+    let mut handed_over = 0;
+    while handed_over < FRAMES || queue.backlog().packets > 0 || queue.in_flight() > 0 {
+        let now_ns = sched::monotonic_ns();
+        while handed_over < FRAMES && queue.backlog().packets < 100 {
+            let Ok(packet) = frames.packet(&frame) else {
+                break;
+            };
+            queue.enqueue(packet, now_ns, &mut frames);
+            handed_over += 1;
+        }
+        if let Stop::Failed(error) = queue.run(now_ns, &mut frames) {
+            eprintln!("ring_sender: {error}"); // the device is down, say: what is in the ring stays
+            thread::sleep(Duration::from_millis(100));
+        }
+        if queue.complete(now_ns, &mut frames)?.stalled.is_some() {
+            queue.reset(now_ns); // nothing came back for a second: forget it, and begin a new ring
+            queue.device_mut().reopen()?;
+        }
+    }
+    let (device, sent) = (queue.device(), queue.completer_counters().completed_packets);
+    let (driver, mode, truth) = (device.driver(), device.mode(), device.truth().name());
+    println!("{sent} frames over {driver} ({mode}); completions are true: {truth}");
+    Ok(())
+}
