@@ -3,6 +3,7 @@
 mod lateness;
 mod nic_descriptors;
 mod nic_interrupts;
+mod nic_outages;
 mod nic_wire;
 mod pattern_files;
 mod pattern_published;

@@ -1,0 +1,270 @@
+//! A device whose link goes down, that stands still or goes away, when a test says so.
+
+use alloc::collections::{BTreeMap, VecDeque};
+
+use super::{Completions, FaultError, InRing, TxRing};
+use crate::packet::{Frame, Packet};
+
+/// How a device is, beyond what it does by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum Condition {
+    /// As it is.
+    #[default]
+    Well,
+    /// It takes packets, and says of none that it is done.
+    Still,
+    /// The link is down: the doorbell fails. What was in the device when it went down is thrown away
+    /// and said to be complete, as the kernel does it; what is submitted waits until it is up again.
+    Down,
+    /// As [`Down`](Self::Down); the reaping fails too.
+    Gone,
+}
+
+/// What an outage did so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OutageCounts {
+    /// Packets that were said to be complete and were thrown away.
+    pub purged: u64,
+    /// Packets that the device really finished.
+    pub finished: u64,
+}
+
+/// Wraps both halves of a driver in one, and lets it go through a [`Condition`] after the other.
+///
+/// The driver is given stand-ins for the packets: their sizes are right and their frames are numbers,
+/// so it must be one that does not look at the bytes, such as that of a simulated NIC.
+///
+/// ```
+/// use taut_path::driver::{Condition, Outages, mock};
+/// use taut_path::pool::FramePool;
+/// use taut_path::{AnyLimit, Queue, Stop};
+///
+/// let (tx, completions, device) = mock::ring(8);
+/// let mut pool = FramePool::new(4, 64);
+/// let device_of = Outages::new((tx, completions));
+/// let mut queue = Queue::builder_for(device_of).limit(AnyLimit::off()).build(0)?;
+/// for _ in 0..2 {
+///     queue.enqueue(pool.packet(b"hello")?, 0, &mut pool);
+/// }
+/// let _ = queue.run(0, &mut pool);
+/// device.finish(1);
+///
+/// queue.device_mut().set_condition(Condition::Down, 1_000)?;
+/// assert_eq!(queue.complete(1_000, &mut pool)?.done.packets, 2); // and one of them was never sent
+/// assert_eq!(queue.device().counts().purged, 1);
+/// queue.enqueue(pool.packet(b"hello")?, 2_000, &mut pool);
+/// assert!(matches!(queue.run(2_000, &mut pool), Stop::Failed(_)));
+///
+/// queue.device_mut().set_condition(Condition::Well, 3_000)?;
+/// let _ = queue.run(3_000, &mut pool);
+/// assert_eq!(device.sent().len(), 2, "the driver goes on with what it has, too");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Outages<D> {
+    driver: D,
+    condition: Condition,
+    /// Submitted while the device was down.
+    waiting: VecDeque<Packet>,
+    /// What each stand-in in the driver stands for.
+    inside: BTreeMap<u32, Packet>,
+    /// Finished before it went down, or thrown away then, and not handed back yet.
+    ended: VecDeque<Packet>,
+    next_number: u32,
+    counts: OutageCounts,
+}
+
+impl<D> Outages<D> {
+    /// The driver, which is well.
+    pub fn new(driver: D) -> Self {
+        Self {
+            driver,
+            condition: Condition::Well,
+            waiting: VecDeque::new(),
+            inside: BTreeMap::new(),
+            ended: VecDeque::new(),
+            next_number: 0,
+            counts: OutageCounts::default(),
+        }
+    }
+
+    /// The driver.
+    pub fn driver(&self) -> &D {
+        &self.driver
+    }
+
+    /// The driver, for calls that are not the queue's.
+    pub fn driver_mut(&mut self) -> &mut D {
+        &mut self.driver
+    }
+
+    /// How the device is.
+    pub fn condition(&self) -> Condition {
+        self.condition
+    }
+
+    /// What happened so far.
+    pub fn counts(&self) -> OutageCounts {
+        self.counts
+    }
+
+    /// Empties the ring without finishing anything, as a driver does before its queue is reset. Give
+    /// each packet to the sink.
+    pub fn flush(&mut self) -> impl Iterator<Item = Packet> + use<D> {
+        let inside = core::mem::take(&mut self.inside).into_values();
+        let ended = core::mem::take(&mut self.ended);
+        ended
+            .into_iter()
+            .chain(inside)
+            .chain(core::mem::take(&mut self.waiting))
+    }
+
+    fn is_down(&self) -> bool {
+        matches!(self.condition, Condition::Down | Condition::Gone)
+    }
+}
+
+impl<D: Completions> Outages<D> {
+    /// From `now_ns` on the device is like this.
+    ///
+    /// # Errors
+    /// What the driver's reaping fails with: what it finished before is asked for first.
+    pub fn set_condition(&mut self, condition: Condition, now_ns: u64) -> Result<(), D::Error> {
+        let was_down = self.is_down();
+        self.condition = condition;
+        if !self.is_down() || was_down {
+            return Ok(());
+        }
+        let (inside, ended, counts) = (&mut self.inside, &mut self.ended, &mut self.counts);
+        let mut finished = |stand_in: Packet| {
+            if let Some(packet) = inside.remove(&stand_in.frame().index()) {
+                counts.finished += 1;
+                ended.push_back(packet);
+            }
+        };
+        let mut result = Ok(true);
+        while matches!(result, Ok(true)) {
+            result = self.driver.reap(now_ns, u32::MAX, &mut finished);
+        }
+        let inside = core::mem::take(&mut self.inside);
+        self.counts.purged += inside.len() as u64;
+        self.ended.extend(inside.into_values());
+        result.map(drop)
+    }
+}
+
+impl<D: TxRing> Outages<D> {
+    /// Gives the driver a stand-in.
+    fn pass_on(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
+        let number = self.next_number;
+        let mut stand_in = Packet::new(Frame::new(number), packet.wire_bytes());
+        stand_in.segmentation = packet.segmentation;
+        stand_in.priority = packet.priority;
+        stand_in.flow = packet.flow;
+        stand_in.set_ecn(packet.ecn());
+        if self.driver.submit(stand_in, now_ns).is_err() {
+            return Err(packet);
+        }
+        self.next_number = number.wrapping_add(1);
+        self.inside.insert(number, packet);
+        Ok(())
+    }
+}
+
+impl<D: TxRing> TxRing for Outages<D> {
+    type Error = FaultError<D::Error>;
+
+    fn capacity_slots(&self) -> u32 {
+        self.driver.capacity_slots()
+    }
+
+    fn slots_free(&self) -> u32 {
+        let waiting = self.waiting.len() as u32 * self.driver.slots_of_largest();
+        self.driver.slots_free().saturating_sub(waiting)
+    }
+
+    fn slots_of_largest(&self) -> u32 {
+        self.driver.slots_of_largest()
+    }
+
+    fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
+        if self.is_down() || !self.waiting.is_empty() {
+            self.waiting.push_back(packet);
+            return Ok(());
+        }
+        self.pass_on(packet, now_ns)
+    }
+
+    /// # Errors
+    /// [`FaultError::Planned`] while the device is down or gone.
+    fn kick(&mut self, now_ns: u64) -> Result<(), Self::Error> {
+        if self.is_down() {
+            return Err(FaultError::Planned("kick"));
+        }
+        while self.driver.slots_free() >= self.driver.slots_of_largest() {
+            let Some(packet) = self.waiting.pop_front() else {
+                break;
+            };
+            if let Err(packet) = self.pass_on(packet, now_ns) {
+                // It said that there is room: one that it never takes ends like one thrown away.
+                self.counts.purged += 1;
+                self.ended.push_back(packet);
+            }
+        }
+        self.driver.kick(now_ns).map_err(FaultError::Driver)
+    }
+}
+
+impl<D: TxRing + Completions> Completions for Outages<D> {
+    type Error = FaultError<<D as Completions>::Error>;
+
+    fn slots_free(&self) -> u32 {
+        TxRing::slots_free(self)
+    }
+
+    /// # Errors
+    /// [`FaultError::Planned`] while the device is gone, after what it threw away was handed out.
+    fn reap(
+        &mut self,
+        now_ns: u64,
+        budget_packets: u32,
+        freed: &mut dyn FnMut(Packet),
+    ) -> Result<bool, Self::Error> {
+        let mut left = budget_packets;
+        while left > 0
+            && let Some(packet) = self.ended.pop_front()
+        {
+            freed(packet);
+            left -= 1;
+        }
+        if self.condition == Condition::Gone {
+            return Err(FaultError::Planned("reap"));
+        }
+        if self.condition == Condition::Still {
+            return Ok(!self.ended.is_empty());
+        }
+        let (inside, counts) = (&mut self.inside, &mut self.counts);
+        let more = self.driver.reap(now_ns, left, &mut |stand_in| {
+            // One that was thrown away meanwhile was told before.
+            if let Some(packet) = inside.remove(&stand_in.frame().index()) {
+                counts.finished += 1;
+                freed(packet);
+            }
+        });
+        Ok(more.map_err(FaultError::Driver)? || !self.ended.is_empty())
+    }
+
+    fn in_ring(&self) -> Option<InRing> {
+        let lists = self.waiting.iter().chain(&self.ended);
+        let mut ring = InRing::default();
+        for packet in lists.chain(self.inside.values()) {
+            ring.packets = ring.packets.wrapping_add(1);
+            ring.bytes = ring.bytes.wrapping_add(packet.wire_bytes());
+        }
+        Some(ring)
+    }
+
+    fn completions_are_true(&self) -> bool {
+        self.driver.completions_are_true()
+    }
+}
