@@ -71,6 +71,9 @@
 //! [`StallWatch`] finds a queue whose oldest unit does not come back, cheap enough to be always on;
 //! [`Cadence`] evens out completions that come in irregular rounds.
 //!
+//! `tasks::Limiter` (feature `tasks`, needs `std`) is the same limit for tasks: `acquire(units).await`
+//! gives a permit, and dropping the permit completes it.
+//!
 //! # Where the numbers come from
 //! Defaults, bounds and the rule are those that users of Linux's byte queue limits know, held to
 //! recorded behaviour by the vectors in `tests/vectors`. On purpose different: a reset makes the

@@ -4,6 +4,7 @@ mod behaviour;
 mod cadence;
 mod conformance;
 mod halves;
+mod limiter;
 mod mend;
 mod mistakes;
 mod model;

@@ -1,0 +1,169 @@
+//! Uploads to a store behind a slow link, with a concurrency that somebody guessed and with one that
+//! is learnt. Runs `rclone serve webdav` in a network namespace of its own; ends with 77 without it, or
+//! without the privilege for namespaces.
+//!
+//! Few uploads at a time leave the link idle between them; many stand and wait, so that what is
+//! urgent waits for all of them.
+
+use std::error::Error;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use taut_dql::Config;
+use taut_dql::tasks::Limiter;
+use taut_linux::link::{self, MacAddress, RootQdisc};
+use taut_linux::{NetNs, ensure_privilege};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::sleep;
+
+const RATE_BITS_PER_S: u64 = 100_000_000;
+const CHUNK_BYTES: u32 = 128 << 10;
+const WARM: Duration = Duration::from_secs(1);
+const RUN: Duration = Duration::from_secs(2);
+const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+const STORE: SocketAddr = SocketAddr::new(IpAddr::V4(FAR), 8080);
+
+/// Ends the store with the program.
+struct Store(Child);
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn links() -> io::Result<(NetNs, NetNs)> {
+    let (near, far) = (NetNs::new()?, NetNs::new()?);
+    link::add_veth_pair(&near, "near", &far, "far")?;
+    let (near_mac, far_mac) = (MacAddress::local(1), MacAddress::local(2));
+    for (ns, device, own, mac) in [(&near, "near", NEAR, near_mac), (&far, "far", FAR, far_mac)] {
+        link::set_mac(ns, device, mac)?;
+        link::add_address(ns, device, own, 24)?;
+        link::set_up(ns, device)?;
+    }
+    link::add_neighbour(&near, "near", FAR, far_mac)?;
+    link::add_neighbour(&far, "far", NEAR, near_mac)?;
+    let shaper = RootQdisc::Tbf {
+        rate_bits_per_s: RATE_BITS_PER_S,
+        burst_bytes: 70_000,
+        limit_bytes: 1 << 20,
+    };
+    link::set_root_qdisc(&near, "near", shaper)?;
+    Ok((near, far))
+}
+
+fn store(far: &NetNs, folder: &Path) -> io::Result<Store> {
+    let address = STORE.to_string();
+    let child = far.run(|| {
+        Command::new("rclone")
+            .args(["serve", "webdav", "--addr", &address, "--config", "/dev/null"])
+            .arg(folder)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+    })??;
+    Ok(Store(child))
+}
+
+/// One upload, from the namespace of the calling thread.
+async fn put(number: u64) -> io::Result<()> {
+    let mut store = TcpStream::connect(STORE).await?;
+    let head = format!(
+        "PUT /chunk{number} HTTP/1.1\r\nHost: store\r\nConnection: close\r\n\
+         Content-Length: {CHUNK_BYTES}\r\n\r\n"
+    );
+    store.write_all(head.as_bytes()).await?;
+    store.write_all(&[b'x'; CHUNK_BYTES as usize]).await?;
+    let mut answer = vec![];
+    store.read_to_end(&mut answer).await?;
+    if answer.starts_with(b"HTTP/1.1 201") {
+        return Ok(());
+    }
+    Err(io::Error::other(String::from_utf8_lossy(&answer).into_owned()))
+}
+
+/// Megabits a second, and chunks under way at the moment when another got its permit: the most there
+/// are, on average.
+async fn run(limiter: Limiter) -> Result<(f64, f64), Box<dyn Error>> {
+    let begin = Instant::now();
+    let (mut number, mut warm, mut standing) = (0_u64, None, 0_u64);
+    while begin.elapsed() < WARM + RUN {
+        let permit = limiter.acquire(CHUNK_BYTES).await?;
+        let upload = number % 64;
+        tokio::spawn(async move {
+            if let Err(error) = put(upload).await {
+                eprintln!("upload {upload}: {error}");
+            }
+            permit.complete();
+        });
+        number += 1;
+        if begin.elapsed() >= WARM {
+            warm.get_or_insert((Instant::now(), number));
+            standing += u64::from(limiter.snapshot().in_flight);
+        }
+    }
+    let (since, before) = warm.unwrap_or((begin, 0));
+    let (count, chunk) = ((number - before) as f64, f64::from(CHUNK_BYTES));
+    let mbit = count * chunk * 8.0 / since.elapsed().as_secs_f64() / 1e6;
+    while limiter.snapshot().in_flight > 0 {
+        sleep(Duration::from_millis(1)).await;
+    }
+    Ok((mbit, standing as f64 / (count + 1.0) / chunk))
+}
+
+/// So many chunks at a time.
+fn fixed(chunks: u32) -> Result<Limiter, taut_dql::Error> {
+    // One more may go while the limit is not exceeded.
+    let limit = CHUNK_BYTES * chunks - 1;
+    let config = Config {
+        limit,
+        min_limit: limit,
+        max_limit: limit,
+        ..Config::default()
+    };
+    Limiter::with_config(config, 16)
+}
+
+async fn rows() -> Result<(), Box<dyn Error>> {
+    while TcpStream::connect(STORE).await.is_err() {
+        sleep(Duration::from_millis(20)).await;
+    }
+    println!("limit       Mbit/s   chunks of {} KB under way", CHUNK_BYTES >> 10);
+    for chunks in [1, 2, 3, 4, 8, 16] {
+        let (mbit, standing) = run(fixed(chunks)?).await?;
+        println!("{chunks:>2} chunks  {mbit:>8.1} {standing:>8.1}");
+    }
+    let (mbit, standing) = run(Limiter::new()).await?;
+    println!("learnt     {mbit:>8.1} {standing:>8.1}");
+    Ok(())
+}
+
+fn uploads(folder: &Path) -> Result<(), Box<dyn Error>> {
+    let (near, far) = links()?;
+    let _store = store(&far, folder)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = near.run(|| runtime.block_on(rows()).map_err(|error| error.to_string()))?;
+    Ok(done?)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    if let Err(why) = ensure_privilege() {
+        eprintln!("uploads: {why}");
+        std::process::exit(77);
+    }
+    if Command::new("rclone").arg("version").stdout(Stdio::null()).status().is_err() {
+        eprintln!("uploads: rclone is not installed");
+        std::process::exit(77);
+    }
+    let folder = std::env::temp_dir().join(format!("taut-uploads-{}", std::process::id()));
+    std::fs::create_dir(&folder)?;
+    let done = uploads(&folder);
+    std::fs::remove_dir_all(&folder)?;
+    done
+}
