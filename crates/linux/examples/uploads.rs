@@ -62,7 +62,14 @@ fn store(far: &NetNs, folder: &Path) -> io::Result<Store> {
     let address = STORE.to_string();
     let child = far.run(|| {
         Command::new("rclone")
-            .args(["serve", "webdav", "--addr", &address, "--config", "/dev/null"])
+            .args([
+                "serve",
+                "webdav",
+                "--addr",
+                &address,
+                "--config",
+                "/dev/null",
+            ])
             .arg(folder)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -85,7 +92,9 @@ async fn put(number: u64) -> io::Result<()> {
     if answer.starts_with(b"HTTP/1.1 201") {
         return Ok(());
     }
-    Err(io::Error::other(String::from_utf8_lossy(&answer).into_owned()))
+    Err(io::Error::other(
+        String::from_utf8_lossy(&answer).into_owned(),
+    ))
 }
 
 /// Megabits a second, and chunks under way at the moment when another got its permit: the most there
@@ -134,7 +143,10 @@ async fn rows() -> Result<(), Box<dyn Error>> {
     while TcpStream::connect(STORE).await.is_err() {
         sleep(Duration::from_millis(20)).await;
     }
-    println!("limit       Mbit/s   chunks of {} KB under way", CHUNK_BYTES >> 10);
+    println!(
+        "limit       Mbit/s   chunks of {} KB under way",
+        CHUNK_BYTES >> 10
+    );
     for chunks in [1, 2, 3, 4, 8, 16] {
         let (mbit, standing) = run(fixed(chunks)?).await?;
         println!("{chunks:>2} chunks  {mbit:>8.1} {standing:>8.1}");
@@ -147,7 +159,9 @@ async fn rows() -> Result<(), Box<dyn Error>> {
 fn uploads(folder: &Path) -> Result<(), Box<dyn Error>> {
     let (near, far) = links()?;
     let _store = store(&far, folder)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let done = near.run(|| runtime.block_on(rows()).map_err(|error| error.to_string()))?;
     Ok(done?)
 }
@@ -157,7 +171,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         eprintln!("uploads: {why}");
         std::process::exit(77);
     }
-    if Command::new("rclone").arg("version").stdout(Stdio::null()).status().is_err() {
+    if Command::new("rclone")
+        .arg("version")
+        .stdout(Stdio::null())
+        .status()
+        .is_err()
+    {
         eprintln!("uploads: rclone is not installed");
         std::process::exit(77);
     }

@@ -26,7 +26,7 @@ const LONGEST_WAIT_NS: u64 = 1_000_000_000;
 /// A UDP socket that is held back by what the kernel has not sent yet.
 ///
 /// Made of a socket of the caller's, connected or not, IPv4 or IPv6. Any number of threads and tasks
-/// may use it at a time. It neither blocks nor unblocks the socket itself: every call here that does
+/// may use it at a time; but only one `LimitedUdp` for one socket, or each takes the other's news. It neither blocks nor unblocks the socket itself: every call here that does
 /// not say that it waits returns at once.
 pub struct LimitedUdp {
     socket: UdpSocket,

@@ -81,7 +81,7 @@ impl Limiter {
     /// A limiter that learns its limit from 0: the first task goes alone.
     #[must_use]
     pub fn new() -> Self {
-        Self::from_dql(|now_ns| Dql::new(now_ns), WAITERS)
+        Self::from_dql(Dql::new(0), WAITERS)
     }
 
     /// A limiter with settings of the caller's, in the caller's units, for at most `waiters` tasks that
@@ -92,15 +92,15 @@ impl Limiter {
     pub fn with_config(config: Config, waiters: usize) -> Result<Self, Error> {
         config.validate()?;
         let dql = Dql::with_config(config, 0)?;
-        Ok(Self::from_dql(|_| dql, waiters))
+        Ok(Self::from_dql(dql, waiters))
     }
 
-    fn from_dql(make: impl FnOnce(u64) -> Dql, waiters: usize) -> Self {
+    fn from_dql(dql: Dql, waiters: usize) -> Self {
         Self {
             shared: Arc::new(Shared {
                 start: Instant::now(),
                 state: Mutex::new(State {
-                    dql: make(0),
+                    dql,
                     turns: Turns::new(waiters),
                 }),
             }),

@@ -73,7 +73,10 @@ fn first_come_first_served() {
     for task in &mut tasks {
         assert!(task.poll().is_pending());
     }
-    assert!(limiter.try_acquire(1).expect("countable").is_none(), "nobody overtakes");
+    assert!(
+        limiter.try_acquire(1).expect("countable").is_none(),
+        "nobody overtakes"
+    );
     drop(held);
     for at in 0..5 {
         let woken: Vec<_> = tasks.iter_mut().map(Task::was_woken).collect();
@@ -156,7 +159,9 @@ fn the_limit_is_what_keeps_a_service_busy_and_little_more() {
     let (mut most, mut idle) = (0, 0);
     for round in 0..10_000 {
         for _ in 0..waiting.len() {
-            let Some(mut task) = waiting.pop_front() else { break };
+            let Some(mut task) = waiting.pop_front() else {
+                break;
+            };
             match task.poll() {
                 Poll::Ready(permit) => {
                     work.push_back(permit.expect("permit"));
