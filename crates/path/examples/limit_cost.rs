@@ -87,6 +87,7 @@ fn tell<L: Limit + ?Sized>(rounds: &[u32], rule: &mut L) -> u32 {
                 more: false,
                 returned_ns: back_ns,
                 refusals,
+                rate_per_s: 0,
             });
             if rule.asks_return() {
                 back_ns = Some(returned_ns);

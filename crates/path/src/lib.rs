@@ -181,6 +181,7 @@ pub mod pool;
 mod probe;
 pub mod qdisc;
 pub mod queue;
+pub mod rate;
 pub mod room;
 #[doc(hidden)]
 pub mod sharing;

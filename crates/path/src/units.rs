@@ -231,3 +231,14 @@ pub fn write_size(f: &mut impl fmt::Write, bytes: u64) -> fmt::Result {
         None => write!(f, "{bytes}"),
     }
 }
+
+/// Writes a time so that [`parse_time_ns`] reads the same: in the largest unit that is exact.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write_time(f: &mut impl fmt::Write, ns: u64) -> fmt::Result {
+    let scales = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let exact = |(scale, _): &(u64, &str)| ns > 0 && ns.is_multiple_of(*scale);
+    let (scale, suffix) = scales.into_iter().find(exact).unwrap_or((1, "ns"));
+    write!(f, "{}{suffix}", ns / scale)
+}

@@ -5,6 +5,7 @@ use taut_dql::sync::Written64;
 
 use super::waiters::{Totals, Waiters};
 use crate::limit::{AnyLimit, Limit, Round};
+use crate::rate::{RateMeter, RateRound};
 
 /// Has the rule, and lends it to one completer at a time. One that comes while it is lent goes on:
 /// its bytes came back already, and the rule hears of them the next time.
@@ -19,6 +20,8 @@ pub(super) struct SharedRule {
 /// The rule, and what it was told.
 struct Rule {
     limit: AnyLimit,
+    /// How fast the device sends, if the rule wants to know.
+    rate: Option<RateMeter>,
     completed_bytes: u32,
     queued_bytes: u32,
     /// When the senders queued first since the rule asked; `None` while none did.
@@ -38,6 +41,7 @@ impl SharedRule {
         };
         // There is room for one.
         let _ = rule.rule.push(Rule {
+            rate: limit.asks_rate().then(RateMeter::new),
             limit,
             completed_bytes: 0,
             queued_bytes: 0,
@@ -100,15 +104,26 @@ impl Rule {
         self.queued_bytes = totals.queued_bytes;
         let units = totals.completed_bytes.wrapping_sub(self.completed_bytes);
         if units > 0 {
+            let in_flight = self.queued_bytes.wrapping_sub(self.completed_bytes);
+            let rate_per_s = self.rate.as_mut().map_or(0, |rate| {
+                rate.round(RateRound {
+                    now_ns: self.now_ns,
+                    units,
+                    left: in_flight.saturating_sub(units),
+                    object: totals.last_object_bytes,
+                });
+                rate.units_per_s()
+            });
             let limit = self.limit.completed(&Round {
                 now_ns: self.now_ns,
                 units,
-                in_flight: self.queued_bytes.wrapping_sub(self.completed_bytes),
+                in_flight,
                 num_queued: totals.queued_bytes,
                 last_object: totals.last_object_bytes,
                 more: false,
                 returned_ns: self.returned_ns,
                 refusals: totals.refusals,
+                rate_per_s,
             });
             self.completed_bytes = totals.completed_bytes;
             if self.limit.asks_return() {

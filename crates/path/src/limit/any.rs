@@ -8,7 +8,7 @@ use core::str::FromStr;
 use taut_dql::{Config, Error, MAX_LIMIT};
 
 use super::ladder::ParseUtilisationError;
-use super::{Dynamic, Fixed, Ladder, Limit, Need, Round, Unit};
+use super::{CAP_NS, Dynamic, Fixed, InTime, Ladder, Limit, Need, Round, Unit};
 use crate::units::{self, ParseUnitError};
 
 /// One rule that can be chosen by its name.
@@ -60,7 +60,8 @@ pub fn rules_help() -> alloc::string::String {
     for rule in RULES {
         text += &alloc::format!("  {:<13} {}\n", rule.usage, rule.help);
     }
-    text + "  40k, 1500     a fixed number of bytes\n  32p           a fixed number of packets"
+    text + "  40k, 1500     a fixed number of bytes\n  32p           a fixed number of packets\n  \
+            RULE:TIME     any of them, and never more than the link sends in a time (dql:2ms)"
 }
 
 /// What is spelled as a number.
@@ -100,7 +101,7 @@ impl<L: NamedLimit + Clone + 'static> CloneNamed for L {
 /// assert_eq!("40960".parse::<AnyLimit>()?.to_string(), "40k");
 /// # Ok::<(), taut_path::limit::ParseLimitError>(())
 /// ```
-/// [`RULES`] lists the names. A rule of another crate goes in through [`new`](Self::new).
+/// [`RULES`] lists the names; each may have a cap in time behind it, as in `dql:2ms`, see [`InTime`]. A rule of another crate goes in through [`new`](Self::new).
 #[derive(Debug)]
 pub struct AnyLimit(Box<dyn NamedLimit>);
 
@@ -190,6 +191,10 @@ impl Limit for AnyLimit {
         self.0.asks_return()
     }
 
+    fn asks_rate(&self) -> bool {
+        self.0.asks_rate()
+    }
+
     fn reset(&mut self, now_ns: u64) {
         self.0.reset(now_ns);
     }
@@ -215,6 +220,8 @@ pub enum ParseLimitError {
     NoArgument,
     /// What is promised is no share, or outside of what can be.
     Utilisation(ParseUtilisationError),
+    /// The time of a cap is outside of [`CAP_NS`].
+    CapOutOfRange,
 }
 
 impl fmt::Display for ParseLimitError {
@@ -224,6 +231,9 @@ impl fmt::Display for ParseLimitError {
             Self::Unknown(error) => write!(f, "{error}; or ")?,
             Self::NoArgument => f.write_str("this rule takes nothing after its name; ")?,
             Self::OutOfRange => f.write_str("out of range; ")?,
+            Self::CapOutOfRange => {
+                return f.write_str("a cap in time is 1us to 10s, such as in dql:2ms");
+            }
             Self::Utilisation(error) => return error.fmt(f),
         }
         f.write_str("allowed are ")?;
@@ -240,6 +250,16 @@ impl FromStr for AnyLimit {
     type Err = ParseLimitError;
 
     fn from_str(text: &str) -> Result<Self, ParseLimitError> {
+        // A time can only be a cap: no rule is told one.
+        if let Some((rule, cap)) = text.rsplit_once(':')
+            && let Ok(cap_ns) = units::parse_time_ns(cap)
+        {
+            let rule: Self = rule.parse()?;
+            if !CAP_NS.contains(&cap_ns) {
+                return Err(ParseLimitError::CapOutOfRange);
+            }
+            return Ok(Self::new(InTime::new(rule, cap_ns)));
+        }
         let (name, argument) = match text.split_once(':') {
             Some((name, argument)) => (name, Some(argument)),
             None => (text, None),

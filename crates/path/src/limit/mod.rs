@@ -6,6 +6,7 @@
 mod any;
 mod dynamic;
 mod fixed;
+mod in_time;
 mod ladder;
 mod need;
 mod sizing;
@@ -17,6 +18,7 @@ use taut_dql::{Config, Error};
 pub use any::{AnyLimit, NamedLimit, ParseLimitError, RULES, RuleName, rules_help};
 pub use dynamic::Dynamic;
 pub use fixed::Fixed;
+pub use in_time::{CAP_NS, InTime};
 pub use ladder::{Ladder, ParseUtilisationError, Utilisation};
 pub use need::Need;
 
@@ -60,6 +62,9 @@ pub struct Round {
     pub returned_ns: Option<u64>,
     /// Times that there was something to send and no room, wrapping.
     pub refusals: u32,
+    /// How fast the device sends, in units a second, if the rule [asks](Limit::asks_rate) for that; 0
+    /// while it is not known. See [`RateMeter`](crate::rate::RateMeter).
+    pub rate_per_s: u64,
 }
 
 /// A rule: how much may be in flight.
@@ -83,6 +88,11 @@ pub trait Limit {
 
     /// Whether, after the last round, it wants to know when the sender queues next.
     fn asks_return(&self) -> bool {
+        false
+    }
+
+    /// Whether it wants to know how fast the device sends. It does not change.
+    fn asks_rate(&self) -> bool {
         false
     }
 
@@ -120,6 +130,10 @@ macro_rules! behind_a_pointer {
 
             fn asks_return(&self) -> bool {
                 (**self).asks_return()
+            }
+
+            fn asks_rate(&self) -> bool {
+                (**self).asks_rate()
             }
 
             fn reset(&mut self, now_ns: u64) {

@@ -16,6 +16,7 @@ use crate::ledger::CompleterLedger;
 use crate::limit::{Done, Limit, Round, Unit};
 use crate::packet::{PacketSink, SentMark};
 use crate::probe::{Event, Probe};
+use crate::rate::{RateMeter, RateRound};
 use crate::sharing::{Sharing, Wide};
 
 /// The completer's own part of a queue.
@@ -33,6 +34,8 @@ pub(crate) struct CompleteSide<L> {
     /// The rule was told that more comes.
     chain_is_open: bool,
     cadence: Option<Cadence>,
+    /// How fast the device sends, if the rule wants to know.
+    rate: Option<RateMeter>,
     pub(super) stall: StallWatch,
     /// Before this there can be no stall, in ns.
     stall_due_ns: u64,
@@ -85,6 +88,7 @@ impl OldStall {
 
 impl<L: Limit> CompleteSide<L> {
     pub(super) fn new(rule: L, mark: SentMark, restart_slots: u32, config: &QueueConfig) -> Self {
+        let rate = rule.asks_rate().then(RateMeter::new);
         let cadence = (config.cadence_ns > 0).then(|| Cadence::new(config.cadence_ns));
         Self {
             ledger: CompleterLedger::new(rule.limit().min(MAX_LIMIT)),
@@ -96,6 +100,7 @@ impl<L: Limit> CompleteSide<L> {
             reaped: Reaped::NOTHING,
             chain_is_open: false,
             cadence,
+            rate,
             stall: StallWatch::new(config.stall_threshold_ns),
             stall_due_ns: 0,
             stalled_until_ns: 0,
@@ -363,12 +368,27 @@ impl<L: Limit> CompleteSide<L> {
         let side = self.ledger.sender_side(ledger);
         // What a repair took for lost may come back after all: it is complete already.
         let units = units.min(side.in_flight);
+        let last_object = self.ledger.last_object(ledger);
+        let rate_per_s = match &mut self.rate {
+            None => 0,
+            Some(rate) => {
+                let left = side.in_flight - units;
+                let object = last_object;
+                rate.round(RateRound {
+                    now_ns,
+                    units,
+                    left,
+                    object,
+                });
+                rate.units_per_s()
+            }
+        };
         let round = Round {
             now_ns,
             units,
             in_flight: side.in_flight,
             num_queued: side.num_queued,
-            last_object: self.ledger.last_object(ledger),
+            last_object,
             more,
             // The other half may have read its clock later than this one.
             returned_ns: self
@@ -376,6 +396,7 @@ impl<L: Limit> CompleteSide<L> {
                 .returned_ns(ledger)
                 .map(|at_ns| at_ns.min(now_ns)),
             refusals: self.ledger.refusals(ledger),
+            rate_per_s,
         };
         // A rule may say "no limit" as it likes; more than this the ledger cannot hold. It goes on
         // hearing of rounds that mean nothing, for they may come to mean something.
@@ -573,6 +594,9 @@ impl<L: Limit> CompleteSide<L> {
         self.chain_is_open = false;
         if let Some(cadence) = &mut self.cadence {
             cadence.reset();
+        }
+        if let Some(rate) = &mut self.rate {
+            rate.reset();
         }
         self.stall.reset();
         self.stall_due_ns = 0;

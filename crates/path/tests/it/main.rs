@@ -33,6 +33,7 @@ mod queue_many;
 mod queue_recovers;
 mod queue_settings;
 mod queue_stops;
+mod rate;
 mod shaped;
 mod support;
 mod trace;

@@ -73,6 +73,7 @@ impl<L: Limit> Ruled<L> {
             more,
             returned_ns: self.returned_ns,
             refusals: self.refusals,
+            rate_per_s: 0,
         });
         self.num_completed = self.num_completed.wrapping_add(units);
         self.chain_is_open = more;

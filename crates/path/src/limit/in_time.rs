@@ -1,0 +1,136 @@
+//! A rule that never holds more than the link sends in a time.
+//!
+//! A rule that is learnt from completions learns how late they are told, too: with a thread that comes
+//! back every 10 ms, 10 ms of the link must be in flight, or it runs dry. Whether the last per cent of
+//! the link is worth that wait only the user can say.
+
+use core::fmt;
+
+use taut_dql::{Config, Error, MAX_LIMIT};
+
+use super::{AnyLimit, Limit, NamedLimit, Round, Unit};
+use crate::units::write_time;
+
+/// The shortest and the longest cap: an object at 10 Gbit/s takes 1.2 us, and nobody waits for longer
+/// than 10 s.
+pub const CAP_NS: core::ops::RangeInclusive<u64> = 1_000..=10_000_000_000;
+
+/// How often the cap is lifted for an interval while it lets the device run dry: that costs a hundredth
+/// of what it saves, and shows how fast the device has become.
+const PROBE_NS: u64 = 100_000_000;
+
+/// A rule under a cap in time.
+///
+/// The rate is measured by the queue; while it is not known there is no cap. Where completions are
+/// told less often than once in the time, the link cannot be kept busy: that is what was asked for.
+#[derive(Debug, Clone)]
+pub struct InTime {
+    rule: AnyLimit,
+    cap_ns: u64,
+    /// What the link sends in the time; more than any limit while that is not known.
+    cap: u32,
+    /// Since when the cap may have let the device run dry, if it did.
+    dry_since_ns: Option<u64>,
+    refusals: u32,
+    /// The cap is lifted until the next round.
+    probes: bool,
+}
+
+impl InTime {
+    /// The rule, with no more than the link sends in `cap_ns`, which is brought into [`CAP_NS`].
+    pub fn new(rule: AnyLimit, cap_ns: u64) -> Self {
+        Self {
+            rule,
+            cap_ns: cap_ns.clamp(*CAP_NS.start(), *CAP_NS.end()),
+            cap: MAX_LIMIT,
+            dry_since_ns: None,
+            refusals: 0,
+            probes: false,
+        }
+    }
+
+    /// The cap, in ns.
+    pub fn cap_ns(&self) -> u64 {
+        self.cap_ns
+    }
+
+    /// Whether to lift the cap for an interval: it held the sender back, and the device ran dry.
+    fn must_probe(&mut self, round: &Round) -> bool {
+        let refused = core::mem::replace(&mut self.refusals, round.refusals) != round.refusals;
+        let ran_dry = round.units >= round.in_flight;
+        let is_capped = self.rule.limit() > self.cap;
+        if !(refused && ran_dry && is_capped) {
+            self.dry_since_ns = None;
+            return false;
+        }
+        let since_ns = *self.dry_since_ns.get_or_insert(round.now_ns);
+        let due = round.now_ns.saturating_sub(since_ns) >= PROBE_NS;
+        if due {
+            self.dry_since_ns = Some(round.now_ns);
+        }
+        due
+    }
+}
+
+impl Limit for InTime {
+    fn unit(&self) -> Unit {
+        self.rule.unit()
+    }
+
+    fn begin(&mut self, now_ns: u64) {
+        self.rule.begin(now_ns);
+    }
+
+    fn limit(&self) -> u32 {
+        if self.probes {
+            self.rule.limit()
+        } else {
+            self.rule.limit().min(self.cap)
+        }
+    }
+
+    fn completed(&mut self, round: &Round) -> u32 {
+        self.rule.completed(round);
+        if round.rate_per_s > 0 {
+            let cap = u128::from(round.rate_per_s) * u128::from(self.cap_ns) / 1_000_000_000;
+            self.cap = u32::try_from(cap).unwrap_or(MAX_LIMIT).min(MAX_LIMIT);
+        }
+        self.probes = self.must_probe(round);
+        self.limit()
+    }
+
+    fn asks_return(&self) -> bool {
+        self.rule.asks_return()
+    }
+
+    fn asks_rate(&self) -> bool {
+        true
+    }
+
+    fn reset(&mut self, now_ns: u64) {
+        self.rule.reset(now_ns);
+        (self.dry_since_ns, self.probes) = (None, false);
+    }
+
+    fn config(&self) -> Config {
+        let config = self.rule.config();
+        let shown_above = config.limit.saturating_sub(self.rule.limit());
+        Config {
+            limit: self.limit().saturating_add(shown_above).min(MAX_LIMIT),
+            ..config
+        }
+    }
+
+    fn set_config(&mut self, config: Config) -> Result<(), Error> {
+        self.rule.set_config(config)
+    }
+}
+
+impl fmt::Display for InTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.rule)?;
+        write_time(f, self.cap_ns)
+    }
+}
+
+impl NamedLimit for InTime {}

@@ -1,0 +1,306 @@
+//! How fast a device is found to be, and rules that hold no more than it sends in a time.
+
+use proptest::prelude::*;
+use taut_path::limit::{AnyLimit, ParseLimitError};
+use taut_path::pool::FramePool;
+use taut_path::rate::{RateMeter, RateRound};
+use taut_path::{Completions, InRing, Packet, Queue, TxRing};
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+
+const FRAME_BYTES: u32 = 1_000;
+
+/// A wire: packets leave it one after the other, and it is looked at once in a while.
+struct Wire {
+    ring: VecDeque<Packet>,
+    bytes_per_s: u64,
+    now_ns: u64,
+    /// When the packet at the head began.
+    began_ns: u64,
+    finished: usize,
+    dry_ns: u64,
+}
+
+impl Wire {
+    fn new(bytes_per_s: u64) -> Self {
+        Self {
+            ring: VecDeque::new(),
+            bytes_per_s,
+            now_ns: 0,
+            began_ns: 0,
+            finished: 0,
+            dry_ns: 0,
+        }
+    }
+
+    fn advance(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+        loop {
+            let Some(packet) = self.ring.get(self.finished) else {
+                self.dry_ns += now_ns.saturating_sub(self.began_ns);
+                self.began_ns = now_ns;
+                return;
+            };
+            let ns = u64::from(packet.wire_bytes()) * 1_000_000_000 / self.bytes_per_s;
+            if self.began_ns + ns > now_ns {
+                return;
+            }
+            self.began_ns += ns;
+            self.finished += 1;
+        }
+    }
+}
+
+impl TxRing for Wire {
+    type Error = Infallible;
+
+    fn capacity_slots(&self) -> u32 {
+        4_096
+    }
+
+    fn slots_free(&self) -> u32 {
+        4_096 - self.ring.len() as u32
+    }
+
+    fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
+        self.advance(now_ns);
+        self.ring.push_back(packet);
+        Ok(())
+    }
+
+    fn kick(&mut self, _now_ns: u64) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+impl Completions for Wire {
+    type Error = Infallible;
+
+    fn slots_free(&self) -> u32 {
+        TxRing::slots_free(self)
+    }
+
+    fn reap(
+        &mut self,
+        now_ns: u64,
+        _budget: u32,
+        freed: &mut dyn FnMut(Packet),
+    ) -> Result<bool, Infallible> {
+        self.advance(now_ns);
+        self.ring.drain(..self.finished).for_each(freed);
+        self.finished = 0;
+        Ok(false)
+    }
+
+    fn in_ring(&self) -> Option<InRing> {
+        None
+    }
+}
+
+struct Saturated {
+    queue: Queue<Wire>,
+    pool: FramePool,
+    now_ns: u64,
+}
+
+impl Saturated {
+    fn new(limit: &str, bytes_per_s: u64) -> Self {
+        let limit: AnyLimit = limit.parse().expect("a limit");
+        let queue = Queue::builder_for(Wire::new(bytes_per_s)).limit(limit);
+        Self {
+            queue: queue.build(0).expect("builds"),
+            pool: FramePool::new(5_000, 8),
+            now_ns: 0,
+        }
+    }
+
+    /// Sends for `time_ns` with completions each `cadence_ns`. Returns the largest limit then.
+    fn send(&mut self, time_ns: u64, cadence_ns: u64) -> u32 {
+        let end_ns = self.now_ns + time_ns;
+        let mut most = 0;
+        while self.now_ns < end_ns {
+            while self.queue.backlog().packets < 900
+                && let Some(frame) = self.pool.take()
+            {
+                let packet = Packet::new(frame, FRAME_BYTES);
+                self.queue.enqueue(packet, self.now_ns, &mut self.pool);
+            }
+            let _ = self.queue.run(self.now_ns, &mut self.pool);
+            self.now_ns += cadence_ns;
+            let Ok(_) = self.queue.complete(self.now_ns, &mut self.pool) else {
+                unreachable!("a wire does not fail")
+            };
+            most = most.max(self.queue.snapshot().limit);
+        }
+        most
+    }
+
+    fn change_rate(&mut self, bytes_per_s: u64) {
+        let now_ns = self.now_ns;
+        self.queue.device_mut().advance(now_ns);
+        self.queue.device_mut().bytes_per_s = bytes_per_s;
+    }
+
+    fn limit(&self) -> u32 {
+        self.queue.snapshot().limit
+    }
+}
+
+/// Within a tenth.
+fn is_near(found: u32, wanted: u64) -> bool {
+    (wanted * 9 / 10..=wanted * 11 / 10).contains(&u64::from(found))
+}
+
+#[test]
+fn a_cap_holds_what_the_link_sends_in_its_time() {
+    // 100 Mbit/s, and a thread that comes each 5 ms: the rule alone wants 125,000 bytes.
+    for rule in ["dql", "taut", "off", "200k"] {
+        let mut capped = Saturated::new(&format!("{rule}:2ms"), 12_500_000);
+        let mut alone = Saturated::new(rule, 12_500_000);
+        capped.send(2_000_000_000, 5_000_000);
+        alone.send(2_000_000_000, 5_000_000);
+        assert!(alone.limit() > 60_000, "{rule} alone: {}", alone.limit());
+        assert!(
+            is_near(capped.limit(), 25_000),
+            "{rule}: {}",
+            capped.limit()
+        );
+    }
+}
+
+#[test]
+fn a_cap_that_is_longer_than_an_interval_costs_nothing() {
+    let mut capped = Saturated::new("dql:2ms", 12_500_000);
+    capped.send(3_000_000_000, 500_000);
+    let mut alone = Saturated::new("dql", 12_500_000);
+    alone.send(3_000_000_000, 500_000);
+    assert_eq!(capped.limit(), alone.limit());
+    assert_eq!(capped.queue.device().dry_ns, alone.queue.device().dry_ns);
+}
+
+#[test]
+fn a_link_that_becomes_ten_times_slower_is_followed() {
+    let mut sender = Saturated::new("off:2ms", 125_000_000);
+    sender.send(500_000_000, 250_000);
+    assert!(is_near(sender.limit(), 250_000), "{}", sender.limit());
+    sender.change_rate(12_500_000);
+    sender.send(300_000_000, 250_000);
+    assert!(is_near(sender.limit(), 25_000), "{}", sender.limit());
+}
+
+#[test]
+fn a_link_that_becomes_ten_times_faster_is_followed_though_the_cap_lets_it_run_dry() {
+    for cadence_ns in [250_000, 1_000_000, 4_000_000] {
+        let mut sender = Saturated::new("off:2ms", 12_500_000);
+        sender.send(500_000_000, cadence_ns);
+        assert!(is_near(sender.limit(), 25_000), "{}", sender.limit());
+        sender.change_rate(125_000_000);
+        sender.send(2_000_000_000, cadence_ns);
+        // Seen between two probes.
+        sender.send(cadence_ns, cadence_ns);
+        assert!(
+            is_near(sender.limit(), 250_000) || sender.limit() > 1 << 30,
+            "each {cadence_ns} ns: {}",
+            sender.limit()
+        );
+    }
+}
+
+#[test]
+fn the_rate_is_kept_while_idle_and_a_slow_link_is_not_starved() {
+    // 20 kbyte/s: an object takes 50 ms, and the cap is 40 bytes.
+    let mut sender = Saturated::new("dql:2ms", 20_000);
+    sender.send(20_000_000_000, 10_000_000);
+    let counters = sender.queue.completer_counters();
+    let sent_s = sender.queue.device().now_ns as f64 / 1e9;
+    assert!(
+        counters.completed_packets as f64 > 20.0 * sent_s * 0.8,
+        "{counters:?}"
+    );
+    let mut meter = RateMeter::new();
+    for round in 0..100 {
+        let now_ns = round * 1_000_000;
+        meter.round(RateRound {
+            now_ns,
+            units: 1_000,
+            left: 1_000,
+            object: 100,
+        });
+    }
+    assert_eq!(meter.units_per_s(), 1_000_000);
+    // An hour later, packet by packet.
+    for round in 0..100 {
+        let now_ns = 3_600_000_000_000 + round * 1_000_000_000;
+        meter.round(RateRound {
+            now_ns,
+            units: 100,
+            left: 0,
+            object: 100,
+        });
+    }
+    assert_eq!(meter.units_per_s(), 1_000_000);
+    meter.reset();
+    assert_eq!(meter.units_in(2_000_000), Some(2_000));
+}
+
+#[test]
+fn a_cap_is_read_behind_any_rule() {
+    for text in [
+        "dql:2ms",
+        "taut:99.5%:500us",
+        "taut:1s",
+        "off:10ms",
+        "40k:1ms",
+        "32p:250us",
+    ] {
+        let limit: AnyLimit = text.parse().expect(text);
+        assert_eq!(limit.to_string(), text);
+        assert_eq!(limit.clone(), limit);
+    }
+    for text in ["dql:0ms", "dql:11s", "off:999ns"] {
+        assert_eq!(
+            text.parse::<AnyLimit>(),
+            Err(ParseLimitError::CapOutOfRange)
+        );
+    }
+    for text in [
+        "dql:2",
+        "dql:ms",
+        "nothing:2ms",
+        ":2ms",
+        "dql:2ms:",
+        "off:2%",
+    ] {
+        assert!(text.parse::<AnyLimit>().is_err(), "{text}");
+    }
+    // The last one holds, as it is said.
+    let twice: AnyLimit = "dql:2ms:1ms".parse().expect("a cap under a cap");
+    assert_eq!(twice.to_string(), "dql:2ms:1ms");
+}
+
+proptest! {
+    // Each is a tenth of a million packets.
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    /// Whatever the link, the cadence and the cap: what a saturated queue holds is what the link sends in
+    /// the time, or what the rule says if that is less; and it never holds more for long.
+    #[test]
+    fn no_more_than_the_time_is_held(
+        bytes_per_s in 1_000_000_u64..300_000_000,
+        cadence_us in 50_u64..3_000,
+        cap_us in 200_u64..20_000,
+    ) {
+        let mut sender = Saturated::new(&format!("off:{cap_us}us"), bytes_per_s);
+        sender.send(400_000_000, cadence_us * 1_000);
+        let wanted = (bytes_per_s as u128 * u128::from(cap_us) / 1_000_000) as u64;
+        let ring = 4_096 * u64::from(FRAME_BYTES);
+        prop_assume!(wanted + bytes_per_s * cadence_us / 1_000_000 < ring / 2);
+        // While it probes there is no limit.
+        prop_assume!(sender.limit() < 1 << 30);
+        let found = u64::from(sender.limit());
+        prop_assert!(found <= wanted * 5 / 4 + u64::from(FRAME_BYTES), "{found} of {wanted}");
+        if cap_us > 2 * cadence_us {
+            prop_assert!(found >= wanted * 3 / 4, "{found} of {wanted}");
+        }
+    }
+}
