@@ -520,6 +520,7 @@ impl Account {
             more: false,
             returned_ns: self.returned_ns,
             refusals: self.refusals,
+            rate_per_s: self.cap.rate(),
         });
         if self.limit.asks_return() && self.returned_ns.is_some() {
             self.returned_ns = None;
