@@ -7,6 +7,7 @@ use crate::exporter::options::Exporter;
 use crate::lab::options::RrUnderLoad;
 use crate::lab::two_threads::TwoThreads;
 use crate::observe::show::Show;
+use crate::send::options::Send;
 use crate::set::options::Set;
 use crate::sim::options::Sim;
 use crate::sim::predictions::Predictions;
@@ -33,6 +34,7 @@ pub enum Command {
     },
     Doctor(Doctor),
     Exporter(Exporter),
+    Send(Send),
     Set(Set),
     Show(Show),
 }

@@ -5,6 +5,7 @@
 
 mod cli;
 mod doctor;
+mod drivers;
 mod exporter;
 mod interrupt;
 mod lab;
@@ -13,6 +14,7 @@ mod output;
 mod publish;
 mod report;
 mod rr;
+mod send;
 mod set;
 mod sim;
 mod stdout;
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         }) => lab::two_threads::two_threads(&options),
         Some(cli::Command::Doctor(options)) => doctor::doctor(&options),
         Some(cli::Command::Exporter(options)) => exporter::exporter(&options),
+        Some(cli::Command::Send(options)) => send::send(&options),
         Some(cli::Command::Set(options)) => set::set(&options),
         Some(cli::Command::Show(options)) => observe::show::show(&options),
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::MacAddress;
 use super::statistics::read_link;
 use crate::netns::NetNs;
 
@@ -14,6 +15,8 @@ pub struct Description {
     pub mtu_bytes: u32,
     /// What kind of link it is, as `ARPHRD_*` numbers it.
     pub kind: u16,
+    /// Its hardware address, where that has six bytes.
+    pub mac: Option<MacAddress>,
     /// Whether it takes in frames that are for others: somebody asked for that.
     pub is_promiscuous: bool,
     /// The device that it is a port of (a bridge, a bond).
@@ -40,6 +43,7 @@ pub fn describe(ns: &NetNs, device: &str) -> io::Result<Description> {
         index: link.index,
         mtu_bytes: link.mtu_bytes,
         kind: link.kind,
+        mac: link.mac,
         is_promiscuous: link.promiscuity > 0,
         master: link.master,
         other_end: link.other_end.filter(|&other| other != link.index),

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use super::check_name;
 use super::message::{attributes, u16_at, u32_at, u64_at};
 use super::request::link;
+use super::{MacAddress, check_name};
 use crate::error::{failed, invalid};
 use crate::netns::NetNs;
 
@@ -65,6 +65,7 @@ pub(crate) struct Link {
     pub(crate) mtu_bytes: u32,
     /// `ARPHRD_*`.
     pub(crate) kind: u16,
+    pub(crate) mac: Option<MacAddress>,
     /// Sockets and others that want every frame.
     pub(crate) promiscuity: u32,
     /// The device that this one is a port of.
@@ -110,10 +111,11 @@ fn parse_link(payload: &[u8]) -> Option<Link> {
     let kind = u16_at(payload, 2)?;
     let (mut mtu_bytes, mut promiscuity, mut statistics) = (0, 0, None);
     let (mut master, mut other_end, mut is_elsewhere) = (None, None, false);
-    let mut longest_object_bytes = None;
+    let (mut mac, mut longest_object_bytes) = (None, None);
     for (kind, value) in attributes(payload.get(FIXED_BYTES..)?) {
         match kind {
             libc::IFLA_MTU => mtu_bytes = u32_at(value, 0)?,
+            libc::IFLA_ADDRESS => mac = value.try_into().ok().map(MacAddress),
             libc::IFLA_PROMISCUITY => promiscuity = u32_at(value, 0)?,
             libc::IFLA_MASTER => master = u32_at(value, 0),
             libc::IFLA_LINK => other_end = u32_at(value, 0),
@@ -127,6 +129,7 @@ fn parse_link(payload: &[u8]) -> Option<Link> {
         index,
         mtu_bytes,
         kind,
+        mac,
         promiscuity,
         master,
         other_end: other_end.filter(|_| !is_elsewhere),

@@ -101,7 +101,7 @@ impl Place {
 }
 
 /// A namespace by its name or path.
-fn netns(name: &str) -> Result<NetNs, ExitCode> {
+pub fn netns(name: &str) -> Result<NetNs, ExitCode> {
     let path = if name.contains('/') {
         PathBuf::from(name)
     } else {

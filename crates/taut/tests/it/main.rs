@@ -3,12 +3,17 @@
 mod first_use;
 mod lab_dry_run;
 mod live_rr_under_load;
+mod live_send;
+mod live_send_faults;
+mod live_send_replay;
 mod live_two_threads;
 mod observe_doctor;
 mod observe_exporter;
 mod observe_set;
 mod observe_show;
 mod observe_tree;
+mod send_command;
+mod send_world;
 mod sim_command;
 mod sim_limit_rules;
 mod sim_rr_under_load;

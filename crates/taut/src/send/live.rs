@@ -1,0 +1,128 @@
+//! The line that changes while packets are sent.
+
+use taut_linux::link::Condition;
+use taut_path::limit::Unit;
+
+use crate::talk::ChangingLine;
+
+/// Between two changes of the line, in ns.
+const STEP_NS: u64 = 250_000_000;
+
+/// What is shown. Packets and bytes are totals.
+pub struct Shown<'a> {
+    pub device: &'a str,
+    /// If it is not running.
+    pub condition: Option<Condition>,
+    pub limit: Option<(u32, Unit)>,
+    pub in_flight_bytes: u64,
+    pub packets: u64,
+    pub bytes: u64,
+    pub latency_ns: Option<u64>,
+}
+
+/// The line, and what it showed last.
+pub struct Line {
+    line: ChangingLine,
+    shown_ns: Option<u64>,
+    packets: u64,
+    bytes: u64,
+}
+
+impl Line {
+    pub fn new() -> Self {
+        Self {
+            line: ChangingLine::new(),
+            shown_ns: None,
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    pub fn is_due(&self, now_ns: u64) -> bool {
+        self.line.is_live() && self.shown_ns.is_none_or(|at_ns| now_ns >= at_ns + STEP_NS)
+    }
+
+    pub fn show(&mut self, shown: &Shown<'_>, now_ns: u64) {
+        let past_ns = now_ns - self.shown_ns.replace(now_ns).unwrap_or(now_ns);
+        let (packets, bytes) = (shown.packets - self.packets, shown.bytes - self.bytes);
+        (self.packets, self.bytes) = (shown.packets, shown.bytes);
+        if past_ns > 0 {
+            self.line.show(&text(shown, packets, bytes, past_ns));
+        }
+    }
+}
+
+fn text(shown: &Shown<'_>, packets: u64, bytes: u64, past_ns: u64) -> String {
+    let per_second = |number: u64| number as f64 * 1e9 / past_ns as f64;
+    let condition = match shown.condition {
+        Some(Condition::Down) => " is down,",
+        Some(Condition::Removed) => " is gone,",
+        Some(Condition::Running) | None => ":",
+    };
+    let limit = match shown.limit {
+        None => "off".to_owned(),
+        Some((limit, _)) if limit >= taut_dql::MAX_LIMIT => "off".to_owned(),
+        Some((limit, Unit::Packets)) => format!("{limit}p"),
+        Some((limit, Unit::Bytes)) => scaled(f64::from(limit)),
+    };
+    let latency = match shown.latency_ns {
+        Some(ns) => format!(", completed after {} us", ns / 1_000),
+        None => String::new(),
+    };
+    format!(
+        "{}{condition} limit {limit}, {} in flight, {} packets/s, {}bit/s{latency}",
+        shown.device,
+        scaled(shown.in_flight_bytes as f64),
+        scaled(per_second(packets)),
+        scaled(per_second(bytes * 8)),
+    )
+}
+
+/// Three digits and a power of thousand.
+pub fn scaled(number: f64) -> String {
+    let steps = [(1e9, "G"), (1e6, "M"), (1e3, "K")];
+    match steps.iter().find(|(worth, _)| number >= *worth) {
+        None => format!("{number:.0}"),
+        Some((worth, letter)) => {
+            let number = number / worth;
+            let digits = if number < 10.0 {
+                2
+            } else {
+                usize::from(number < 100.0)
+            };
+            format!("{number:.digits$}{letter}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_what_it_must() {
+        let shown = Shown {
+            device: "veth0",
+            condition: None,
+            limit: Some((10_598, Unit::Bytes)),
+            in_flight_bytes: 12_112,
+            packets: 0,
+            bytes: 0,
+            latency_ns: Some(1_240_000),
+        };
+        assert_eq!(
+            text(&shown, 2_081, 2_081 * 1_514, 250_000_000),
+            "veth0: limit 10.6K, 12.1K in flight, 8.32K packets/s, 101Mbit/s, completed after 1240 us"
+        );
+        let off = Shown {
+            limit: None,
+            condition: Some(Condition::Down),
+            latency_ns: None,
+            ..shown
+        };
+        assert_eq!(
+            text(&off, 0, 0, 250_000_000),
+            "veth0 is down, limit off, 12.1K in flight, 0 packets/s, 0bit/s"
+        );
+    }
+}

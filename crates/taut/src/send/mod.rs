@@ -1,0 +1,266 @@
+//! `taut send`: frames through a transmit queue into a real device.
+
+pub mod engine;
+mod live;
+pub mod options;
+mod output;
+pub mod source;
+
+use std::io;
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+
+use taut_linux::link::{self, Condition, LinkWatch, MacAddress};
+use taut_linux::sched::monotonic_ns;
+use taut_linux::{Frames, NetNs, Port, poll};
+
+use crate::drivers::{self, FRAME_EXTRA_BYTES, Ring, WithPort};
+use crate::interrupt;
+use crate::observe::options::netns;
+use crate::talk::say;
+use crate::{exit, stdout};
+use engine::{Engine, Outcome, Settings};
+use options::Send;
+use source::{Generated, Source, read_capture};
+
+/// Frames beyond those of the ring: what waits in the discipline, and what the FILL ring takes.
+const SPARE_FRAMES: u32 = 1_024;
+/// Between two looks at a link that is not up yet, in ns.
+const LOOK_NS: u64 = 50_000_000;
+
+/// `taut send`.
+pub fn send(options: &Send) -> ExitCode {
+    let ns = match &options.netns {
+        Some(name) => match netns(name) {
+            Ok(ns) => ns,
+            Err(code) => return code,
+        },
+        None => match NetNs::current() {
+            Ok(ns) => ns,
+            Err(error) => return failed(&error),
+        },
+    };
+    let source = match source(options, &ns) {
+        Ok(source) => source,
+        Err(code) => return code,
+    };
+    if options.dry_run {
+        return stdout::print(&plan(options, &source));
+    }
+    if let Err(error) = interrupt::note() {
+        return failed(&error);
+    }
+    match run(options, &ns, source.source) {
+        Ok(Some(outcome)) => show(options, &outcome),
+        // Interrupted while it waited for the link.
+        Ok(None) => ended(ExitCode::SUCCESS),
+        Err(error) => match error.downcast_ref::<io::Error>() {
+            Some(error) => failed(error),
+            None => {
+                say!("taut: {error:#}");
+                ExitCode::from(exit::FAILED)
+            }
+        },
+    }
+}
+
+/// Frames, and what they are for people.
+struct Made {
+    source: Source,
+    what: String,
+}
+
+fn source(options: &Send, ns: &NetNs) -> Result<Made, ExitCode> {
+    let at = link::describe(ns, &options.device).map_err(|error| failed(&error))?;
+    // Loopback takes Ethernet frames too.
+    if !at.is_ethernet() && options.device != "lo" {
+        say!(
+            "taut: {} carries no Ethernet frames (link type {}): nothing else can be sent",
+            options.device,
+            at.kind
+        );
+        return Err(ExitCode::from(exit::FAILED));
+    }
+    let Some(file) = &options.file else {
+        let fits = (at.mtu_bytes.saturating_add(14)).clamp(source::LEAST_BYTES, 65_549);
+        let size = options.size.unwrap_or(fits);
+        let from = at.mac.unwrap_or(MacAddress::local(1));
+        let generated = Generated::new(size, options.flows, from, options.to, options.seed);
+        return Ok(Made {
+            source: Source::Generated(generated),
+            what: format!(
+                "generated frames of {size} bytes in {} flows from {from} to {}",
+                options.flows, options.to
+            ),
+        });
+    };
+    let found = read_capture(file).map_err(|what| {
+        say!("taut: {what}");
+        ExitCode::from(exit::FAILED)
+    })?;
+    if let Some(broken) = &found.broken {
+        say!("taut: {}: {broken}; sending what is whole", file.display());
+    }
+    let passes = match options.passes {
+        None => Some(1),
+        Some(0) => None,
+        some => some,
+    };
+    let times = match passes {
+        None => "again and again".to_owned(),
+        Some(passes) => format!("{passes} times"),
+    };
+    Ok(Made {
+        source: Source::Capture(found.capture.with_passes(passes)),
+        what: format!(
+            "{} frames of {}, the longest of {} bytes, {times}",
+            found.frames,
+            file.display(),
+            found.longest_bytes
+        ),
+    })
+}
+
+/// Sends; `None` if somebody asked for the end before the link was up.
+fn run(options: &Send, ns: &NetNs, source: Source) -> anyhow::Result<Option<Outcome>> {
+    let mut watch = LinkWatch::open(ns, &options.device)?;
+    if !wait_for_link(&mut watch)? {
+        return Ok(None);
+    }
+    let ring = Ring {
+        slots: options.ring,
+        frames: 2 * options.ring + SPARE_FRAMES,
+        queue: options.queue,
+        copy: false,
+    };
+    let work = Sending {
+        options,
+        ns,
+        watch,
+        source,
+    };
+    let outcome = drivers::open(options.driver, ns, &options.device, &ring, work)?;
+    outcome.map(Some)
+}
+
+/// A link may take its time: that is no loss. Returns whether it is up.
+fn wait_for_link(watch: &mut LinkWatch) -> io::Result<bool> {
+    let mut said = false;
+    while watch.look()?.condition != Condition::Running {
+        if watch.condition() == Condition::Removed {
+            let gone = format!("{} is gone", watch.device());
+            return Err(io::Error::new(io::ErrorKind::NotFound, gone));
+        }
+        if !said {
+            say!(
+                "taut: {} is down, or has no carrier: waiting for it",
+                watch.device()
+            );
+            said = true;
+        }
+        if interrupt::noted().is_some() {
+            return Ok(false);
+        }
+        poll::wait(&[watch.as_fd()], Some(monotonic_ns() + LOOK_NS))?;
+    }
+    Ok(true)
+}
+
+/// The engine over whichever driver.
+struct Sending<'a> {
+    options: &'a Send,
+    ns: &'a NetNs,
+    watch: LinkWatch,
+    source: Source,
+}
+
+impl WithPort for Sending<'_> {
+    type Output = anyhow::Result<Outcome>;
+
+    fn run<P: Port, F: Frames>(self, port: P, frames: F) -> Self::Output {
+        let options = self.options;
+        let settings = Settings {
+            qdisc: options.qdisc.parse()?,
+            limit: options.limit.clone(),
+            classify: options.qdisc != "pfifo",
+            cadence_ns: options.cadence.0,
+            stall_ns: options.stall.0,
+            count: options.count,
+            rate_bits_per_s: options.rate.map(|rate| rate.0),
+            duration_ns: options.duration.map(|duration| duration.0),
+            warm_up_ns: 0,
+            live: true,
+        };
+        Ok(Engine::new(self.ns, port, frames, self.watch, self.source, settings)?.run())
+    }
+}
+
+/// Prints the outcome; the exit code says whether it adds up.
+fn show(options: &Send, outcome: &Outcome) -> ExitCode {
+    let printed = output::print(outcome, &options.device, options.json);
+    if let Some(failed) = &outcome.failed {
+        say!("taut: {failed}");
+    }
+    if outcome.stray_packets > 0 {
+        say!(
+            "taut: the driver handed back {} packets that it was never given",
+            outcome.stray_packets
+        );
+    }
+    match outcome.unaccounted_packets() {
+        0 if outcome.failed.is_some() => ExitCode::from(exit::FAILED),
+        0 => ended(printed),
+        packets => {
+            say!("taut: {packets} packets are unaccounted for");
+            ExitCode::from(exit::DOES_NOT_HOLD)
+        }
+    }
+}
+
+/// The exit code of a run that was all right, or interrupted.
+fn ended(code: ExitCode) -> ExitCode {
+    match interrupt::noted() {
+        Some(interrupt) if code == ExitCode::SUCCESS => ExitCode::from(interrupt.exit_code()),
+        _ => code,
+    }
+}
+
+fn failed(error: &io::Error) -> ExitCode {
+    say!("taut: {error}");
+    if error.kind() == io::ErrorKind::PermissionDenied {
+        say!(
+            "taut: sending frames needs CAP_NET_RAW, and af_xdp CAP_BPF or CAP_SYS_ADMIN beside it: run as root"
+        );
+        return ExitCode::from(exit::CANNOT_RUN_HERE);
+    }
+    ExitCode::from(exit::FAILED)
+}
+
+/// What a run would do, for `--dry-run`.
+fn plan(options: &Send, made: &Made) -> String {
+    let place = match &options.netns {
+        Some(name) => format!(" in namespace {name}"),
+        None => String::new(),
+    };
+    let rate = match options.rate {
+        Some(rate) => format!(", no faster than {rate}"),
+        None => String::new(),
+    };
+    let count = match options.count {
+        Some(count) => format!(", {count} at most"),
+        None => String::new(),
+    };
+    format!(
+        "would send on {}{place} over {}: {}{count}{rate}\n\
+         discipline {}, limit {}, ring of {} packets (longest frame: the MTU and {FRAME_EXTRA_BYTES} bytes), \
+         completions every {}, stall after {}\n",
+        options.device,
+        options.driver.name(),
+        made.what,
+        options.qdisc,
+        options.limit,
+        options.ring,
+        options.cadence,
+        options.stall,
+    )
+}

@@ -1,0 +1,116 @@
+//! What was sent: as data, and for people.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use serde::Serialize;
+use taut_path::limit::Unit;
+
+use super::engine::Outcome;
+use super::live::scaled;
+use crate::report::layout::fold;
+use crate::talk::say;
+use crate::{exit, stdout};
+
+/// Columns of the names that lines begin with.
+const NAME_COLUMNS: usize = 12;
+
+/// The document.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    version: u32,
+    driver: &'static str,
+    mode: &'static str,
+    /// `true`, `false` or `unknown`.
+    completions: &'static str,
+    submitted_packets: u64,
+    completed_packets: u64,
+    in_doubt_packets: u64,
+    dropped_packets: &'a BTreeMap<&'static str, u64>,
+    unaccounted_packets: u64,
+    /// `null` where there is no limit, or it counts packets.
+    limit_bytes_p50: Option<u64>,
+    /// The median over time.
+    inflight_bytes: u64,
+    pps: f64,
+    bps: f64,
+}
+
+/// Prints what became of everything: one JSON document, or lines.
+pub fn print(outcome: &Outcome, device: &str, as_json: bool) -> ExitCode {
+    if !as_json {
+        return stdout::print(&text(outcome, device));
+    }
+    let document = Document {
+        version: 1,
+        driver: outcome.driver,
+        mode: outcome.mode,
+        completions: outcome.truth.name(),
+        submitted_packets: outcome.submitted_packets,
+        completed_packets: outcome.completed_packets,
+        in_doubt_packets: outcome.in_doubt_packets,
+        dropped_packets: &outcome.dropped_packets,
+        unaccounted_packets: outcome.unaccounted_packets(),
+        limit_bytes_p50: outcome
+            .limit_p50
+            .filter(|_| outcome.limit_unit == Unit::Bytes),
+        inflight_bytes: outcome.in_flight_p50_bytes,
+        pps: one_decimal(outcome.packets_per_s),
+        bps: one_decimal(outcome.bits_per_s),
+    };
+    match serde_json::to_string_pretty(&document) {
+        Ok(document) => stdout::print(&(document + "\n")),
+        Err(error) => {
+            say!("taut: {error}");
+            ExitCode::from(exit::FAILED)
+        }
+    }
+}
+
+pub fn one_decimal(number: f64) -> f64 {
+    (number * 10.0).round() / 10.0
+}
+
+fn text(outcome: &Outcome, device: &str) -> String {
+    let dropped = (outcome.dropped_packets.iter()).filter(|(_, packets)| **packets > 0);
+    let reasons: Vec<String> = dropped
+        .map(|(reason, packets)| format!("{packets} {reason}"))
+        .collect();
+    let reasons = match &reasons[..] {
+        [] => String::new(),
+        reasons => format!(" ({})", reasons.join(", ")),
+    };
+    let limit = match (outcome.limit_p50, outcome.limit_unit) {
+        (None, _) if !outcome.truth.holds() => {
+            format!("off, not {}: completions are false", outcome.limit)
+        }
+        (None, _) => "off".to_owned(),
+        (Some(limit), Unit::Bytes) => format!("{}: {limit} bytes", outcome.limit),
+        (Some(limit), Unit::Packets) => format!("{}: {limit} packets", outcome.limit),
+    };
+    let text = format!(
+        "device      {device}: {} {}, completions {}\n\
+         packets     {} submitted = {} completed + {} in doubt + {} dropped{reasons} + {} unaccounted\n\
+         rate        {} packets/s, {}bit/s\n\
+         limit       {limit}; {} bytes in flight half of the time, {} nine tenths\n\
+         completion  after {} us (median), {} us (99 of 100)\n",
+        outcome.driver,
+        outcome.mode,
+        outcome.truth.name(),
+        outcome.submitted_packets,
+        outcome.completed_packets,
+        outcome.in_doubt_packets,
+        outcome.all_dropped_packets(),
+        outcome.unaccounted_packets(),
+        scaled(outcome.packets_per_s),
+        scaled(outcome.bits_per_s),
+        outcome.in_flight_p50_bytes,
+        outcome.in_flight_p90_bytes,
+        outcome.completion_p50_ns / 1_000,
+        outcome.completion_p99_ns / 1_000,
+    );
+    let width = stdout::columns();
+    text.lines()
+        .map(|line| fold(line, NAME_COLUMNS, width))
+        .collect()
+}
