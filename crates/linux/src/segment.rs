@@ -35,7 +35,7 @@ use std::fmt;
 
 use taut_path::Segmentation;
 
-use crate::checksum::{fold, sum};
+use crate::checksum::{finish_checksum, fold, sum};
 use crate::vnet_header::VirtioNetHeader;
 use headers::{Headers, Network, Transport};
 
@@ -205,6 +205,26 @@ impl Cut {
         };
         put(transport, protocol.checksum_offset().into(), checksum);
     }
+}
+
+/// Makes one packet of a super-packet that is not to be cut, where it is short enough to go whole:
+/// finishes its checksum.
+///
+/// # Errors
+/// [`NotCut::Tunnel`] inside UDP with a checksum: that covers what is still open, and is itself of
+/// one segment or of the whole, nobody says. [`NotCut::Malformed`] if the checksum is outside. The
+/// frame is unchanged then.
+pub fn finish_whole(header: VirtioNetHeader, frame: &mut [u8]) -> Result<(), NotCut> {
+    if headers::has_outer_checksum(header, frame) {
+        return Err(NotCut::Tunnel);
+    }
+    let whole = VirtioNetHeader {
+        gso_type: 0,
+        ..header
+    };
+    finish_checksum(frame, whole)
+        .map(drop)
+        .map_err(|_| NotCut::Malformed)
 }
 
 /// The number at `at`, which must be inside.

@@ -4,6 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::doctor::options::Doctor;
 use crate::exporter::options::Exporter;
+use crate::forward::options::Forward;
+use crate::lab::forward::LabForward;
 use crate::lab::options::RrUnderLoad;
 use crate::lab::two_threads::TwoThreads;
 use crate::observe::show::Show;
@@ -36,6 +38,13 @@ pub enum Command {
     Exporter(Exporter),
     Send(Send),
     Set(Set),
+    #[command(after_help = AFTER_HELP_FORWARD)]
+    Forward(Forward),
+    /// Turns receive offloads off until its standard input ends: a process that `forward` starts.
+    #[command(name = crate::forward::KEEPER, hide = true)]
+    KeepOffloadsOff {
+        devices: Vec<String>,
+    },
     Show(Show),
 }
 
@@ -54,6 +63,13 @@ pub enum LabScenario {
     /// every packet, who slept and was woken, and whether a wake-up was lost.
     #[command(after_help = AFTER_HELP_TWO_THREADS)]
     TwoThreads(TwoThreads),
+    /// The forwarder beside the kernel's own bridge: ping under load and goodput.
+    ///
+    /// Three network namespaces: bulk TCP streams go from a fast link into a slow one, through the kernel's
+    /// bridge or through ours, without a limit, with one queue, and with fq_codel under a limit, so that
+    /// one sees what comes from which.
+    #[command(after_help = AFTER_HELP)]
+    Forward(LabForward),
 }
 
 const AFTER_HELP: &str = "\
@@ -68,3 +84,12 @@ Needs root, or a kernel that lets users make user namespaces.
 After Ctrl-C or SIGTERM what was measured by then is shown; a second one ends at once.
 Exit codes: 0 done, 1 failed, 2 bad usage, 3 a packet or a wake-up was lost,
 77 cannot run here, 130 or 143 interrupted.";
+
+const AFTER_HELP_FORWARD: &str = "\
+Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
+Both interfaces are made promiscuous, and their receive offloads turned off, for as long as it runs;
+super-packets are cut, open checksums finished. Give the interfaces no addresses: what is for this host is
+forwarded as well. Needs root; keeps only CAP_NET_RAW once its sockets are open.
+A limit means nothing where completions do not say when a frame left (a plain veth): the summary says so.
+Exit codes: 0 done, also after Ctrl-C; 1 failed, 2 bad usage, 3 a frame is unaccounted for,
+77 cannot run here.";

@@ -7,6 +7,7 @@ mod cli;
 mod doctor;
 mod drivers;
 mod exporter;
+mod forward;
 mod interrupt;
 mod lab;
 mod observe;
@@ -52,10 +53,15 @@ fn main() -> ExitCode {
         Some(cli::Command::Lab {
             scenario: cli::LabScenario::TwoThreads(options),
         }) => lab::two_threads::two_threads(&options),
+        Some(cli::Command::Lab {
+            scenario: cli::LabScenario::Forward(options),
+        }) => lab::forward::forward(&options),
         Some(cli::Command::Doctor(options)) => doctor::doctor(&options),
         Some(cli::Command::Exporter(options)) => exporter::exporter(&options),
         Some(cli::Command::Send(options)) => send::send(&options),
         Some(cli::Command::Set(options)) => set::set(&options),
+        Some(cli::Command::Forward(options)) => forward::forward(&options),
+        Some(cli::Command::KeepOffloadsOff { devices }) => forward::keep_offloads(&devices),
         Some(cli::Command::Show(options)) => observe::show::show(&options),
     }
 }

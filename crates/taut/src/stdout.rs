@@ -3,6 +3,8 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
+use serde::Serialize;
+
 use crate::exit;
 use crate::talk::say;
 
@@ -35,4 +37,15 @@ pub fn columns() -> Option<usize> {
     stdout
         .is_terminal()
         .then(|| taut_linux::terminal::columns(&stdout))?
+}
+
+/// Prints `document` as one JSON document.
+pub fn print_json(document: &impl Serialize) -> ExitCode {
+    match serde_json::to_string_pretty(document) {
+        Ok(text) => print(&(text + "\n")),
+        Err(error) => {
+            say!("taut: {error}");
+            ExitCode::from(exit::FAILED)
+        }
+    }
 }

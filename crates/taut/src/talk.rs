@@ -62,3 +62,60 @@ impl Drop for ChangingLine {
         self.clear();
     }
 }
+
+/// A few lines on a terminal that change together; silent where stderr is no terminal. Gone when
+/// dropped.
+pub struct ChangingLines {
+    live: bool,
+    /// Lines on the terminal now.
+    shown: usize,
+}
+
+impl ChangingLines {
+    pub fn new() -> Self {
+        Self {
+            live: stderr().is_terminal(),
+            shown: 0,
+        }
+    }
+
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// Shows `lines` instead of what was shown before, each cut off where the terminal ends.
+    pub fn show(&mut self, lines: &[String]) {
+        if !self.live {
+            return;
+        }
+        let columns = taut_linux::terminal::columns(&stderr()).unwrap_or(80);
+        let mut text = self.back();
+        for line in lines {
+            text.extend(line.chars().take(columns.saturating_sub(1)));
+            text.push('\n');
+        }
+        self.shown = lines.len();
+        let _ = stderr().write_all(text.as_bytes());
+    }
+
+    /// Takes the lines away.
+    pub fn clear(&mut self) {
+        let text = self.back();
+        self.shown = 0;
+        let _ = stderr().write_all(text.as_bytes());
+    }
+
+    /// Goes to where the lines begin, and clears the screen from there on.
+    fn back(&self) -> String {
+        match self.shown {
+            0 => String::new(),
+            lines => format!("\r\x1b[{lines}A\x1b[J"),
+        }
+    }
+}
+
+impl Drop for ChangingLines {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}

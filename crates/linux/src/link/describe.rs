@@ -6,6 +6,8 @@ use super::MacAddress;
 use super::statistics::read_link;
 use crate::netns::NetNs;
 
+const UP_WITH_CARRIER: u32 = (libc::IFF_UP | libc::IFF_LOWER_UP) as u32;
+
 /// What a device is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Description {
@@ -17,6 +19,8 @@ pub struct Description {
     pub kind: u16,
     /// Its hardware address, where that has six bytes.
     pub mac: Option<MacAddress>,
+    /// Whether it is up and has a carrier: what is sent can leave.
+    pub is_up: bool,
     /// Whether it takes in frames that are for others: somebody asked for that.
     pub is_promiscuous: bool,
     /// The device that it is a port of (a bridge, a bond).
@@ -44,6 +48,7 @@ pub fn describe(ns: &NetNs, device: &str) -> io::Result<Description> {
         mtu_bytes: link.mtu_bytes,
         kind: link.kind,
         mac: link.mac,
+        is_up: link.flags & UP_WITH_CARRIER == UP_WITH_CARRIER,
         is_promiscuous: link.promiscuity > 0,
         master: link.master,
         other_end: link.other_end.filter(|&other| other != link.index),

@@ -66,6 +66,8 @@ pub(crate) struct Link {
     /// `ARPHRD_*`.
     pub(crate) kind: u16,
     pub(crate) mac: Option<MacAddress>,
+    /// `IFF_*`.
+    pub(crate) flags: u32,
     /// Sockets and others that want every frame.
     pub(crate) promiscuity: u32,
     /// The device that this one is a port of.
@@ -108,7 +110,7 @@ pub(super) fn read_link_message(
 
 fn parse_link(payload: &[u8]) -> Option<Link> {
     let index = u32_at(payload, 4)?;
-    let kind = u16_at(payload, 2)?;
+    let (kind, flags) = (u16_at(payload, 2)?, u32_at(payload, 8)?);
     let (mut mtu_bytes, mut promiscuity, mut statistics) = (0, 0, None);
     let (mut master, mut other_end, mut is_elsewhere) = (None, None, false);
     let (mut mac, mut longest_object_bytes) = (None, None);
@@ -130,6 +132,7 @@ fn parse_link(payload: &[u8]) -> Option<Link> {
         mtu_bytes,
         kind,
         mac,
+        flags,
         promiscuity,
         master,
         other_end: other_end.filter(|_| !is_elsewhere),

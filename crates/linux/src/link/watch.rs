@@ -92,6 +92,17 @@ impl LinkWatch {
         self.known.index()
     }
 
+    /// The longest packet that the device carries now, in bytes, without the Ethernet header. Waits for
+    /// nobody.
+    ///
+    /// # Errors
+    /// `NotFound` (or `ENODEV`) if there is no such device.
+    pub fn mtu_bytes(&self) -> io::Result<u32> {
+        let mtu = sys::link::mtu(self.fd.as_fd(), &self.device)
+            .map_err(|cause| failed("SIOCGIFMTU", &self.device, cause))?;
+        Ok(u32::try_from(mtu).unwrap_or(0))
+    }
+
     /// Finds out what became of the device. Waits for nobody while it runs.
     ///
     /// # Errors

@@ -104,6 +104,26 @@ impl Headers {
     }
 }
 
+/// Whether the checksum that is open in `frame` is inside of a UDP datagram that has one too.
+pub(super) fn has_outer_checksum(header: VirtioNetHeader, frame: &[u8]) -> bool {
+    let Some((ethertype, network_at)) = network(frame) else {
+        return false;
+    };
+    let packet = &frame[network_at..];
+    let outer = match ethertype {
+        ETHERTYPE_IPV4 => ipv4(packet),
+        ETHERTYPE_IPV6 => ipv6(packet),
+        _ => return false,
+    };
+    // What is not understood has perhaps one.
+    let Ok((protocol, network_bytes)) = outer else {
+        return true;
+    };
+    let transport_at = network_at + network_bytes;
+    let is_inside = usize::from(header.checksum_start) > transport_at;
+    protocol == Transport::Udp.number() && is_inside && u16_at(frame, transport_at + 6) != Some(0)
+}
+
 /// The type of the packet behind all VLAN tags, and where it begins.
 fn network(frame: &[u8]) -> Option<(u16, usize)> {
     let mut at = 12;

@@ -314,3 +314,33 @@ fn what_fits_in_one_segment_is_one_with_its_checksums_finished() {
     assert_eq!(whole.segmentation(), Segmentation::new(54, 1_000));
     assert_eq!(whole.longest_bytes(), 1_054);
 }
+
+#[test]
+fn a_tunnel_that_is_short_enough_goes_whole_unless_its_outer_checksum_is_unknown() {
+    let inner = Made {
+        payload: vec![9; 301],
+        ..plain()
+    };
+    for (outer_checksum, result) in [(0u16, Ok(())), (0x1234, Err(NotCut::Tunnel))] {
+        // VXLAN: IPv4, UDP, eight bytes, and the frame.
+        let mut frame = plain().frame()[..14].to_vec();
+        let total_bytes = 20 + 16 + inner.frame().len() as u16;
+        frame.extend([0x45, 0]);
+        frame.extend(total_bytes.to_be_bytes());
+        frame.extend([0, 1, 0, 0, 64, 17, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        frame.extend([0x12, 0xb5, 0x12, 0xb5]);
+        frame.extend((total_bytes - 20).to_be_bytes());
+        frame.extend(outer_checksum.to_be_bytes());
+        frame.extend([8, 0, 0, 0, 0, 0, 7, 0]);
+        let inner_at = frame.len();
+        frame.extend(inner.frame());
+        let header = VirtioNetHeader {
+            checksum_start: (inner_at + inner.transport_at()) as u16,
+            ..inner.header()
+        };
+        assert_eq!(Cut::of(header, &frame), Err(NotCut::Tunnel));
+        let before = frame.clone();
+        assert_eq!(finish_whole(header, &mut frame), result);
+        assert_eq!(frame != before, result.is_ok());
+    }
+}

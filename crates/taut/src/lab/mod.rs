@@ -1,7 +1,8 @@
 //! Experiments with real traffic.
 
-mod control;
+pub mod control;
 mod emulated;
+pub mod forward;
 mod frames;
 mod kernel_tcp;
 mod load;

@@ -1,8 +1,9 @@
 //! The progress line of a lab.
 
+use std::fmt::Display;
+
 use super::control::Control;
 use crate::talk::{ChangingLine, say};
-use taut_sim::scenario::rr_under_load::Case;
 
 /// Talks on stderr: one line that changes on a terminal, a line for each row otherwise.
 pub struct Progress {
@@ -31,7 +32,7 @@ impl Progress {
     }
 
     /// A row begins.
-    pub fn begin(&mut self, case: &Case) {
+    pub fn begin(&mut self, case: &impl Display) {
         self.row += 1;
         self.case = Some(case.to_string());
         (self.last_received_bytes, self.last_transactions) = (0, 0);

@@ -11,7 +11,7 @@ use taut_linux::sched;
 
 use super::control::Control;
 use super::kernel_tcp;
-use super::load::{self, Load, Requests};
+use super::load::{self, Beside, Load, Requests};
 use super::options::RrUnderLoad;
 use super::progress::Progress;
 use super::router::{self, Routed};
@@ -38,8 +38,9 @@ pub fn run(
     let control = Arc::new(Control::default());
     let world = World::new(options, case)?;
     let (client, server, address) = (world.client.clone(), world.server.clone(), world.address);
+    let streams = options.experiment.streams;
     let router = spawn_router(world, options, case, &control)?;
-    let measured = load::connect(&client, &server, address, options.experiment.streams)
+    let measured = load::connect(&client, &server, address, streams, Beside::Requests)
         .and_then(|connected| connected.start(&control))
         .and_then(|load| {
             let window = measure(options, &load, &control, progress);

@@ -102,12 +102,16 @@ impl Place {
 
 /// A namespace by its name or path.
 pub fn netns(name: &str) -> Result<NetNs, ExitCode> {
-    let path = if name.contains('/') {
+    NetNs::open(&netns_path(name)).map_err(|error| refused(name, &error))
+}
+
+/// Where a namespace of this name is.
+pub fn netns_path(name: &str) -> PathBuf {
+    if name.contains('/') {
         PathBuf::from(name)
     } else {
         PathBuf::from("/run/netns").join(name)
-    };
-    NetNs::open(&path).map_err(|error| refused(name, &error))
+    }
 }
 
 fn refused(name: &str, error: &std::io::Error) -> ExitCode {

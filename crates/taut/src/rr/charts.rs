@@ -152,7 +152,20 @@ fn latency(all: &[Drawn]) -> Option<Chart> {
 }
 
 fn cumulative(row: &Drawn, color: usize) -> Line {
-    let histogram = row.latency_ns;
+    let stroke = if row.case.tso {
+        Stroke::Solid
+    } else {
+        Stroke::Dotted
+    };
+    at_most(row.case.to_string(), (color, stroke), row.latency_ns)
+}
+
+/// What share of the recorded times, in %, was at most so long.
+pub fn at_most(
+    label: String,
+    (color, stroke): (usize, Stroke),
+    histogram: &Histogram<u64>,
+) -> Line {
     let all = histogram.len() as f64;
     let mut points = vec![(histogram.min() as f64, 0.0)];
     let mut so_far = 0;
@@ -164,13 +177,9 @@ fn cumulative(row: &Drawn, color: usize) -> Line {
         ));
     }
     Line {
-        label: row.case.to_string(),
+        label,
         color,
-        stroke: if row.case.tso {
-            Stroke::Solid
-        } else {
-            Stroke::Dotted
-        },
+        stroke,
         points,
     }
 }

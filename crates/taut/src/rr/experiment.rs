@@ -106,7 +106,7 @@ pub fn parse_duration(text: &str) -> Result<Time, String> {
     in_range(Time(duration_ns), &DURATIONS)
 }
 
-fn parse_qdisc(text: &str) -> Result<String, String> {
+pub fn parse_qdisc(text: &str) -> Result<String, String> {
     qdisc::by_name(text)
         .map(|_| text.to_owned())
         .map_err(|error| error.to_string())
@@ -121,7 +121,7 @@ fn limit_help() -> String {
     )
 }
 
-fn parse_limit(text: &str) -> Result<AnyLimit, String> {
+pub fn parse_limit(text: &str) -> Result<AnyLimit, String> {
     text.parse()
         .map_err(|error: ParseLimitError| error.to_string())
 }

@@ -2,6 +2,7 @@
 
 mod first_use;
 mod lab_dry_run;
+mod live_forward;
 mod live_rr_under_load;
 mod live_send;
 mod live_send_faults;

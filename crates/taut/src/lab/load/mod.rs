@@ -1,10 +1,11 @@
-//! The load: bulk TCP streams and one request/response, by taut itself.
+//! The load: bulk TCP streams and, beside them, one request/response or pings, by taut itself.
 
 mod bulk;
+mod ping;
 mod request;
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -35,25 +36,51 @@ const LOOK_AROUND: Duration = Duration::from_millis(100);
 /// pacing would stay with a socket that is switched after it connected.
 const CONGESTION_CONTROL: &[u8] = b"cubic";
 
+/// What goes to and fro beside the bulk streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// A byte each way over TCP at high priority, one after the other.
+    Requests,
+    /// Datagrams of best effort at fixed intervals, which are echoed.
+    Pings,
+}
+
+/// The sockets of it: of who asks and of who answers.
+enum Asking {
+    Requests(TcpStream, TcpStream),
+    Pings(UdpSocket, UdpSocket),
+}
+
 /// Connections that are made and do not send yet.
 pub struct Connected {
     bulk: Vec<(TcpStream, TcpStream)>,
-    request: (TcpStream, TcpStream),
+    asking: Asking,
 }
 
-/// Makes `streams` bulk connections and one for requests from `client` to `server`, which listens
-/// at `address`.
+/// Makes `streams` bulk connections, and what goes `beside` them, from `client` to `server`, which
+/// listens at `address`.
 pub fn connect(
     client: &NetNs,
     server: &NetNs,
     address: Ipv4Addr,
     streams: u32,
+    beside: Beside,
 ) -> anyhow::Result<Connected> {
     let bulk_address = SocketAddr::from((address, BULK_PORT));
-    let request_address = SocketAddr::from((address, REQUEST_PORT));
     let listen = |address| server.run(move || listener(address))?;
     let bulk_listener = listen(bulk_address).context("listen for bulk streams")?;
-    let request_listener = listen(request_address).context("listen for requests")?;
+    let asking = match beside {
+        Beside::Requests => {
+            let address = SocketAddr::from((address, REQUEST_PORT));
+            requests(
+                client,
+                listen(address).context("listen for requests")?,
+                address,
+            )?
+        }
+        Beside::Pings => ping::sockets(client, server, address)
+            .map(|(client, server)| Asking::Pings(client, server))?,
+    };
     client.run(move || {
         let bulk = (0..streams)
             .map(|n| {
@@ -61,14 +88,18 @@ pub fn connect(
                     .with_context(|| format!("connect bulk stream {} of {streams}", n + 1))
             })
             .collect::<anyhow::Result<_>>()?;
-        let request =
-            connect_one(&request_listener, request_address).context("connect for requests")?;
-        for socket in [&request.0, &request.1] {
-            SockRef::from(socket).set_tos_v4(LOW_DELAY_TOS)?;
-            socket.set_nodelay(true)?;
-        }
-        Ok(Connected { bulk, request })
+        Ok(Connected { bulk, asking })
     })?
+}
+
+fn requests(client: &NetNs, listener: TcpListener, address: SocketAddr) -> anyhow::Result<Asking> {
+    let connected = client.run(move || connect_one(&listener, address))?;
+    let (client, server) = connected.context("connect for requests")?;
+    for socket in [&client, &server] {
+        SockRef::from(socket).set_tos_v4(LOW_DELAY_TOS)?;
+        socket.set_nodelay(true)?;
+    }
+    Ok(Asking::Requests(client, server))
 }
 
 /// A socket that will use our congestion control from its first packet on.
@@ -135,7 +166,22 @@ impl Connected {
         for receiver in &receivers {
             tcp::set_receive_low_water(receiver, bulk::READ_BYTES)?;
         }
-        let (client, server) = self.request;
+        let (echo, requests) = match self.asking {
+            Asking::Requests(client, server) => (
+                spawn("echo", control, move |control| {
+                    request::answer(server, control)
+                })?,
+                spawn("request", control, move |control| {
+                    request::ask(client, control)
+                })?,
+            ),
+            Asking::Pings(client, server) => (
+                spawn("echo", control, move |control| {
+                    ping::answer(&server, control)
+                })?,
+                spawn("ping", control, move |control| ping::ask(&client, control))?,
+            ),
+        };
         Ok(Load {
             senders: senders
                 .iter()
@@ -149,12 +195,8 @@ impl Connected {
                     bulk::receive(receivers, control)
                 })?,
             ],
-            echo: spawn("echo", control, move |control| {
-                request::answer(server, control)
-            })?,
-            requests: spawn("request", control, move |control| {
-                request::ask(client, control)
-            })?,
+            echo,
+            requests,
         })
     }
 }

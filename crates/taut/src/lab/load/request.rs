@@ -16,6 +16,8 @@ pub struct Requests {
     pub transactions: u64,
     /// From the request's write to the response's read, in ns.
     pub latency_ns: Histogram<u64>,
+    /// Requests that were never answered.
+    pub lost: u64,
 }
 
 /// Asks again and again.
@@ -24,6 +26,7 @@ pub fn ask(mut socket: TcpStream, control: &Control) -> anyhow::Result<Requests>
     let mut requests = Requests {
         transactions: 0,
         latency_ns: histogram(),
+        lost: 0,
     };
     let mut byte = [1];
     while !control.is_stopped() {

@@ -5,12 +5,11 @@ use std::ops::RangeInclusive;
 
 use clap::Args;
 use taut_path::AnyLimit;
-use taut_path::limit::ParseLimitError;
 use taut_sim::scenario::quantity::{Rate, Time};
 use taut_sim::scenario::registry::DEFAULT_SEED;
 use taut_sim::scenario::rr_under_load::{RINGS, Settings};
 
-use crate::rr::experiment::{count_in, parse_cadence, parse_duration, parse_rate};
+use crate::rr::experiment::{count_in, parse_cadence, parse_duration, parse_limit, parse_rate};
 
 /// Each has a thread of its own.
 const SENDERS: RangeInclusive<u32> = 1..=64;
@@ -89,11 +88,6 @@ fn parse_shaper(text: &str) -> Result<Shaper, String> {
             Err(error) => Err(format!("{error}; or none")),
         },
     }
-}
-
-fn parse_limit(text: &str) -> Result<AnyLimit, String> {
-    text.parse()
-        .map_err(|error: ParseLimitError| error.to_string())
 }
 
 #[cfg(test)]

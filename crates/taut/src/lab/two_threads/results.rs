@@ -9,8 +9,7 @@ use taut_sim::scenario::rr_under_load::Lateness;
 
 use super::options::TwoThreads;
 use crate::report::layout::fold;
-use crate::talk::say;
-use crate::{exit, stdout};
+use crate::stdout;
 
 /// Columns of the names that lines begin with.
 const NAME_COLUMNS: usize = 12;
@@ -152,13 +151,7 @@ impl Results {
         if !as_json {
             return stdout::print(&self.text());
         }
-        match serde_json::to_string_pretty(self) {
-            Ok(document) => stdout::print(&(document + "\n")),
-            Err(error) => {
-                say!("taut: {error}");
-                ExitCode::from(exit::FAILED)
-            }
-        }
+        stdout::print_json(self)
     }
 
     fn text(&self) -> String {

@@ -1,0 +1,345 @@
+//! Both directions on one thread, and what happens to the interfaces meanwhile.
+
+use std::io;
+
+use anyhow::{Context, bail};
+use taut_linux::link::{self, Description};
+use taut_linux::{NetNs, poll, sched};
+
+use super::board::Board;
+use super::lane::{Lane, LaneConfig};
+use super::links::{Change, State, Watched, is_missing};
+use super::options::PathOptions;
+
+/// The longest sleep: how late the end may be noticed.
+const LONGEST_SLEEP_NS: u64 = 20_000_000;
+/// How often to look at the interfaces even if there is no news.
+const LOOK_NS: u64 = 100_000_000;
+/// How often others see figures.
+const PUBLISH_NS: u64 = 20_000_000;
+/// Without a completion for so long a ring is given up: its completions are lost.
+const STANDSTILL_NS: u64 = 2_000_000_000;
+/// How long to wait in the end for what is in the devices.
+const DRAIN_NS: u64 = 1_000_000_000;
+const DRAIN_STEP_NS: u64 = 250_000;
+/// Real-time priority of the forwarding thread, where it is allowed: just above ordinary work.
+const PRIORITY: u8 = 1;
+
+/// Two interfaces and what is between.
+pub struct Bridge {
+    links: [Watched; 2],
+    /// From A to B, and from B to A.
+    pub lanes: [Lane; 2],
+    next_look_ns: u64,
+    /// A look is due at once.
+    has_news: bool,
+    next_publish_ns: u64,
+    /// The last failure that was told, so that each is told once.
+    told: Option<String>,
+}
+
+/// Who hears of what happens.
+pub trait Listener {
+    /// A sentence for people.
+    fn say(&self, text: String);
+    /// Another interface has the name now: what was set on the old one is not set on this.
+    fn replaced(&self) {}
+}
+
+/// Refuses what cannot be bridged, and says what must be known of the rest.
+pub fn check(ns: &NetNs, names: [&str; 2]) -> anyhow::Result<([Description; 2], Vec<String>)> {
+    let [a, b] = names;
+    let describe = |name: &str| {
+        let found = match link::describe(ns, name) {
+            Err(error) if is_missing(&error) => bail!("there is no interface {name} here"),
+            found => found?,
+        };
+        if !found.is_ethernet() {
+            let kind = found.kind;
+            bail!("{name} carries no Ethernet frames (ARPHRD {kind}): a bridge needs two that do");
+        }
+        Ok(found)
+    };
+    let found = [describe(a)?, describe(b)?];
+    let [at_a, at_b] = found;
+    if at_a.index == at_b.index {
+        bail!("{a} and {b} are one interface: a bridge needs two");
+    }
+    if at_a.other_end == Some(at_b.index) || at_b.other_end == Some(at_a.index) {
+        bail!(
+            "{a} and {b} are connected to each other: each frame would go round for ever; bridge \
+             interfaces of two different links"
+        );
+    }
+    Ok((found, remarks(names, &found)))
+}
+
+fn remarks(names: [&str; 2], found: &[Description; 2]) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let [at_a, at_b] = found;
+    if at_a.mtu_bytes != at_b.mtu_bytes {
+        let longer = usize::from(at_b.mtu_bytes > at_a.mtu_bytes);
+        remarks.push(format!(
+            "{} has an MTU of {} and {} of {}: longer packets from {} are dropped (too_long)",
+            names[0], at_a.mtu_bytes, names[1], at_b.mtu_bytes, names[longer]
+        ));
+    }
+    for (name, at) in names.iter().zip(found) {
+        if at.master.is_some() {
+            remarks.push(format!(
+                "{name} is a port of another device already (a bridge, a bond): what that forwards is \
+                 forwarded twice"
+            ));
+        }
+        if !at.is_up {
+            remarks.push(format!(
+                "{name} is down: nothing goes through until it is up"
+            ));
+        }
+    }
+    remarks
+}
+
+impl Bridge {
+    /// Opens both interfaces, in both directions.
+    pub fn open(ns: &NetNs, names: [&str; 2], path: &PathOptions) -> anyhow::Result<Self> {
+        let (found, _) = check(ns, names)?;
+        let now_ns = sched::monotonic_ns();
+        let rate = |to: usize| {
+            let rates = path.rate?;
+            Some([rates.to_a, rates.to_b][to].0)
+        };
+        let lane = |from: usize, to: usize| {
+            let config = LaneConfig {
+                ns,
+                from: names[from],
+                to: names[to],
+                path,
+                rate_bits_per_s: rate(to),
+                mtu_bytes: found[from].mtu_bytes.max(found[to].mtu_bytes),
+            };
+            Lane::open(&config, now_ns)
+                .with_context(|| format!("open {} to {}", names[from], names[to]))
+        };
+        // First: what happens from here on is heard of.
+        let links = [Watched::open(ns, names[0])?, Watched::open(ns, names[1])?];
+        let mut lanes = [lane(0, 1)?, lane(1, 0)?];
+        for (at, link) in links.iter().enumerate() {
+            if link.state() == State::Up {
+                lanes[towards(at)].open_link();
+            }
+        }
+        Ok(Self {
+            links,
+            lanes,
+            next_look_ns: now_ns,
+            has_news: false,
+            next_publish_ns: now_ns,
+            told: None,
+        })
+    }
+
+    /// Forwards until `is_over`, then drains.
+    pub fn run(
+        &mut self,
+        board: &Board,
+        listener: &dyn Listener,
+        is_over: impl Fn() -> bool,
+    ) -> io::Result<()> {
+        sched::precise_timers()?;
+        // Not allowed to everybody. Without it latencies are a little worse.
+        let _ = sched::realtime_priority(PRIORITY);
+        let mut readable = [false; 2];
+        while !is_over() {
+            let now_ns = sched::monotonic_ns();
+            self.reap(now_ns, listener);
+            self.look(now_ns, listener);
+            for (lane, readable) in self.lanes.iter_mut().zip(&mut readable) {
+                let turn = lane.turn(now_ns, *readable);
+                *readable = turn.more;
+                if let Some(error) = turn.failed {
+                    tell(&mut self.told, &error, listener);
+                }
+            }
+            if now_ns >= self.next_publish_ns {
+                self.next_publish_ns = now_ns + PUBLISH_NS;
+                self.publish(board);
+            }
+            // Also while one has more: the other must have its turn.
+            let until_ns = if readable.contains(&true) {
+                0
+            } else {
+                self.wakeup_ns(now_ns)
+            };
+            readable = self.wait(until_ns, readable)?;
+        }
+        self.drain(listener);
+        self.publish(board);
+        Ok(())
+    }
+
+    fn publish(&mut self, board: &Board) {
+        for (lane, board) in self.lanes.iter_mut().zip(board) {
+            lane.count_missed();
+            lane.publish(board);
+        }
+    }
+
+    fn wakeup_ns(&self, now_ns: u64) -> u64 {
+        let wakeups = self.lanes.iter().filter_map(Lane::next_wakeup_ns);
+        let latest_ns = (now_ns + LONGEST_SLEEP_NS).min(self.next_look_ns);
+        wakeups.fold(latest_ns, u64::min)
+    }
+
+    /// Waits until a lane has something to receive, and adds those to the `readable` ones, or until there
+    /// is news of an interface.
+    fn wait(&mut self, until_ns: u64, mut readable: [bool; 2]) -> io::Result<[bool; 2]> {
+        let sources: Vec<_> = self.lanes.iter().map(Lane::source).collect();
+        let received = sources.iter().flatten().copied();
+        let fds: Vec<_> = received.chain(self.links.iter().map(Watched::fd)).collect();
+        let ready = poll::wait(&fds, Some(until_ns))?;
+        let mut position = 0;
+        for (source, readable) in sources.iter().zip(&mut readable) {
+            if source.is_some() {
+                *readable |= ready.is_ready(position);
+                position += 1;
+            }
+        }
+        self.has_news = (position..fds.len()).any(|link| ready.is_ready(link));
+        Ok(readable)
+    }
+
+    fn reap(&mut self, now_ns: u64, listener: &dyn Listener) {
+        for lane in &mut self.lanes {
+            if let Err(error) = lane.reap(now_ns) {
+                tell(&mut self.told, &error, listener);
+            }
+        }
+    }
+
+    /// Finds out what happened to the interfaces, and acts on it: in time, and after each completion, which
+    /// counts only then.
+    fn look(&mut self, now_ns: u64, listener: &dyn Listener) {
+        let is_due = now_ns >= self.next_look_ns || self.has_news;
+        if is_due {
+            self.next_look_ns = now_ns + LOOK_NS;
+        }
+        for at in 0..self.links.len() {
+            if !is_due && !self.lanes[towards(at)].is_unconfirmed() {
+                continue;
+            }
+            match self.links[at].look() {
+                Ok(look) => {
+                    self.lanes[towards(at)].looked(look.was_broken);
+                    for change in look.changes {
+                        self.act(at, change, now_ns, listener);
+                    }
+                }
+                Err(error) => tell(&mut self.told, &error, listener),
+            }
+        }
+        if is_due {
+            self.watch_for_standstill(now_ns, listener);
+        }
+    }
+
+    fn watch_for_standstill(&mut self, now_ns: u64, listener: &dyn Listener) {
+        for lane in &mut self.lanes {
+            let still_ns = lane.stands_still_ns(now_ns);
+            if still_ns > STANDSTILL_NS {
+                listener.say(format!(
+                    "{}: nothing came back for {} ms; its ring is made anew",
+                    lane.to,
+                    still_ns / 1_000_000
+                ));
+                if let Err(error) = lane.reopen_ring(now_ns) {
+                    tell(&mut self.told, &error, listener);
+                }
+            }
+        }
+    }
+
+    fn act(&mut self, at: usize, change: Change, now_ns: u64, listener: &dyn Listener) {
+        let name = self.links[at].name().to_owned();
+        let (to, from) = (towards(at), at);
+        match change {
+            Change::Up => {
+                self.told = None;
+                self.lanes[to].open_link();
+                listener.say(format!("{name} is up"));
+            }
+            Change::Down => {
+                self.lanes[to].close_link(now_ns);
+                listener.say(format!("{name} is down; waiting until it is up"));
+            }
+            Change::Gone => {
+                self.lanes[to].close_link(now_ns);
+                self.lanes[from].close_receiver();
+                listener.say(format!("{name} is gone; waiting until it is back"));
+            }
+            Change::Back => match self.reopen(at, now_ns) {
+                Ok(()) => {
+                    listener.say(format!("{name} is back"));
+                    listener.replaced();
+                }
+                Err(error) => {
+                    self.links[at].still_gone();
+                    tell(&mut self.told, &error, listener);
+                }
+            },
+            Change::Mtu(mtu_bytes) => {
+                listener.say(format!("{name} has an MTU of {mtu_bytes} now"));
+                if let Err(error) = self.lanes[to].reopen_ring(now_ns) {
+                    tell(&mut self.told, &error, listener);
+                }
+            }
+        }
+    }
+
+    fn reopen(&mut self, at: usize, now_ns: u64) -> io::Result<()> {
+        self.lanes[at].open_receiver()?;
+        self.lanes[towards(at)].reopen_ring(now_ns)
+    }
+
+    /// Nothing new comes in; what is in the devices may leave.
+    fn drain(&mut self, listener: &dyn Listener) {
+        let start_ns = sched::monotonic_ns();
+        for lane in &mut self.lanes {
+            lane.flush(start_ns);
+        }
+        let mut now_ns = start_ns;
+        loop {
+            self.reap(now_ns, listener);
+            self.look(now_ns, listener);
+            if now_ns > start_ns + DRAIN_NS || !self.lanes.iter().any(Lane::is_draining) {
+                break;
+            }
+            for lane in &mut self.lanes {
+                lane.turn(now_ns, false);
+            }
+            let _ = poll::wait(&[], Some(now_ns + DRAIN_STEP_NS));
+            now_ns = sched::monotonic_ns();
+        }
+        for lane in &mut self.lanes {
+            lane.give_up();
+        }
+    }
+}
+
+/// The lane that goes to an interface.
+const fn towards(at: usize) -> usize {
+    1 - at
+}
+
+/// Each failure once, until it is over.
+fn tell(told: &mut Option<String>, error: &io::Error, listener: &dyn Listener) {
+    // Down: the look at the interface says so.
+    if matches!(error.kind(), io::ErrorKind::NetworkDown) || is_missing(error) {
+        return;
+    }
+    let text = error.to_string();
+    if told.as_ref() != Some(&text) {
+        listener.say(text.clone());
+        *told = Some(text);
+    }
+}

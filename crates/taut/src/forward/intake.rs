@@ -1,0 +1,305 @@
+//! From what a packet socket receives to frames that a device can carry.
+
+use std::io;
+
+use taut_linux::af_packet::PacketReceiver;
+use taut_linux::segment::{self, Cut, NotCut};
+use taut_linux::{VirtioNetHeader, finish_checksum};
+use taut_path::Packet;
+use taut_path::classify::{FrameClass, classify};
+use taut_path::pool::FramePool;
+
+use super::ends::{Counts, Refused};
+
+/// The ethertype of a VLAN tag of a customer, whose bytes the MTU does not count.
+const CUSTOMER_TAG: [u8; 2] = [0x81, 0x00];
+const TAG_BYTES: u32 = 4;
+
+/// Takes frames in for one direction.
+pub struct Intake {
+    buffer: Vec<u8>,
+    /// The longest frame that the other interface carries, without a VLAN tag.
+    pub frame_limit_bytes: u32,
+}
+
+/// Where frames go on.
+pub trait Outlet {
+    fn pool(&self) -> &FramePool;
+    fn counts(&mut self) -> &mut Counts;
+    fn enqueue(&mut self, packet: Packet);
+}
+
+impl Intake {
+    pub fn new(frame_limit_bytes: u32) -> Self {
+        Self {
+            buffer: vec![0; PacketReceiver::READ_LIMIT_BYTES],
+            frame_limit_bytes,
+        }
+    }
+
+    /// Receives one packet from `from`, and gives the frames to carry to `outlet`; false if none was
+    /// waiting.
+    pub fn receive(&mut self, from: &PacketReceiver, outlet: &mut impl Outlet) -> io::Result<bool> {
+        let counts = outlet.counts();
+        let bytes = match from.read(&mut self.buffer) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return Ok(false),
+            // Longer than any frame; it is lost, and known to be.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                counts.received_packets += 1;
+                counts.refuse(Refused::TooLong, 1);
+                return Ok(true);
+            }
+            Err(error) => return Err(error),
+        };
+        counts.received_packets += 1;
+        self.admit(bytes, outlet);
+        Ok(true)
+    }
+
+    /// Cuts and finishes the packet of `bytes` in the buffer.
+    fn admit(&mut self, bytes: usize, outlet: &mut impl Outlet) {
+        let Some((header, frame)) = VirtioNetHeader::split(&self.buffer[..bytes]) else {
+            return outlet.counts().refuse(Refused::Malformed, 1);
+        };
+        outlet.counts().received_bytes += frame.len() as u64;
+        let limit_bytes = self.limit_bytes(frame, outlet.pool());
+        match Cut::of(header, frame) {
+            Ok(cut) => cut_up(&cut, frame, limit_bytes, outlet),
+            Err(_) if frame.len() > limit_bytes as usize => {
+                let reason = if header.is_segmented() {
+                    Refused::NotCut
+                } else {
+                    Refused::TooLong
+                };
+                outlet.counts().refuse(reason, 1);
+            }
+            Err(why) => {
+                let frame = &mut self.buffer[VirtioNetHeader::BYTES..bytes];
+                let finished = match why {
+                    NotCut::Plain => finish_checksum(frame, header).map(drop).map_err(drop),
+                    // Its lengths are not those of the frame, so nothing about it is known.
+                    NotCut::Malformed => Err(()),
+                    _ => segment::finish_whole(header, frame).map_err(drop),
+                };
+                match finished {
+                    Ok(()) => one(frame, outlet),
+                    Err(()) => outlet.counts().refuse(Refused::Malformed, 1),
+                }
+            }
+        }
+    }
+
+    fn limit_bytes(&self, frame: &[u8], pool: &FramePool) -> u32 {
+        let tag_bytes = match frame.get(12..14) {
+            Some(ethertype) if ethertype == CUSTOMER_TAG => TAG_BYTES,
+            _ => 0,
+        };
+        (self.frame_limit_bytes + tag_bytes).min(pool.frame_bytes())
+    }
+}
+
+fn cut_up(cut: &Cut, frame: &[u8], limit_bytes: u32, outlet: &mut impl Outlet) {
+    let counts = outlet.counts();
+    counts.super_packets += 1;
+    counts.segments += u64::from(cut.segments());
+    if cut.longest_bytes() > limit_bytes {
+        return counts.refuse(Refused::TooLong, cut.segments().into());
+    }
+    for index in 0..cut.segments() {
+        let Some(slot) = outlet.pool().take() else {
+            let left = cut.segments() - index;
+            return outlet.counts().refuse(Refused::NoFrame, left.into());
+        };
+        let written = outlet.pool().with(&slot, |space| {
+            let bytes = cut.write(frame, index, space)?;
+            Some((bytes, classify(&space[..bytes])))
+        });
+        match written {
+            Ok(Some((bytes, class))) => {
+                let packet = Packet::new(slot, bytes as u32);
+                outlet.enqueue(described(packet, class, outlet.pool()));
+            }
+            _ => {
+                let _ = outlet.pool().give_back(slot);
+                outlet.counts().refuse(Refused::Malformed, 1);
+            }
+        }
+    }
+}
+
+fn one(frame: &[u8], outlet: &mut impl Outlet) {
+    match outlet.pool().packet(frame) {
+        Ok(packet) => outlet.enqueue(described(packet, classify(frame), outlet.pool())),
+        Err(_) => outlet.counts().refuse(Refused::NoFrame, 1),
+    }
+}
+
+/// The packet with what its headers say; it holds a whole frame of memory.
+fn described(packet: Packet, class: FrameClass, pool: &FramePool) -> Packet {
+    let mut packet = packet.with_memory(pool.frame_bytes());
+    packet.priority = class.priority;
+    packet.flow = class.flow;
+    packet.set_ecn(class.ecn);
+    packet
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Sink {
+        pool: FramePool,
+        counts: Counts,
+        frames: Vec<Vec<u8>>,
+    }
+
+    impl Outlet for Sink {
+        fn pool(&self) -> &FramePool {
+            &self.pool
+        }
+
+        fn counts(&mut self) -> &mut Counts {
+            &mut self.counts
+        }
+
+        fn enqueue(&mut self, packet: Packet) {
+            let bytes = packet.wire_bytes() as usize;
+            let frame = self
+                .pool
+                .with(packet.frame(), |space| space[..bytes].to_vec());
+            self.frames.push(frame.expect("ours"));
+            self.pool.give_back(packet.into_frame()).expect("ours");
+            self.counts.sent_packets += 1;
+        }
+    }
+
+    /// What comes of one packet where frames of 1,514 bytes fit.
+    fn take_in(header: VirtioNetHeader, frame: &[u8]) -> Sink {
+        let mut intake = Intake::new(1514);
+        let bytes = [&header.to_bytes()[..], frame].concat();
+        intake.buffer[..bytes.len()].copy_from_slice(&bytes);
+        let mut sink = Sink {
+            pool: FramePool::new(8, 1522),
+            counts: Counts::default(),
+            frames: Vec::new(),
+        };
+        sink.counts.received_packets += 1;
+        intake.admit(bytes.len(), &mut sink);
+        assert_eq!(sink.counts.frames(), sink.counts.ended_packets());
+        assert_eq!(sink.pool.free_frames(), 8);
+        sink
+    }
+
+    fn dropped(sink: &Sink) -> Vec<(&'static str, u64)> {
+        let dropped = sink.counts.dropped_packets.iter();
+        dropped
+            .map(|(&reason, &packets)| (reason, packets))
+            .collect()
+    }
+
+    /// IPv4 with a protocol, around `inside`.
+    fn packet(protocol: u8, inside: &[u8]) -> Vec<u8> {
+        let mut frame = vec![2; 12];
+        frame.extend([0x08, 0x00, 0x45, 0]);
+        frame.extend((20 + inside.len() as u16).to_be_bytes());
+        frame.extend([0, 1, 0, 0, 64, protocol, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        frame.extend(inside);
+        frame
+    }
+
+    fn udp(payload: usize) -> Vec<u8> {
+        let mut udp = vec![0x30, 0x39, 0, 7];
+        udp.extend((8 + payload as u16).to_be_bytes());
+        udp.extend([0, 0]);
+        udp.extend(vec![0x77; payload]);
+        udp
+    }
+
+    fn segments_of(each: u16, start: usize) -> VirtioNetHeader {
+        VirtioNetHeader {
+            flags: 1,
+            gso_type: 5,
+            segment_payload_bytes: each,
+            checksum_start: start as u16,
+            checksum_offset: 6,
+            ..VirtioNetHeader::default()
+        }
+    }
+
+    #[test]
+    fn a_tunnel_goes_whole_if_it_is_short_enough_and_is_counted_if_not() {
+        for (payload, frames) in [(1000, 1), (3000, 0)] {
+            let inner = packet(17, &udp(payload));
+            // GRE without options, around what is behind the inner Ethernet header.
+            let outer = packet(47, &[&[0, 0, 8, 0], &inner[14..]].concat());
+            let sink = take_in(segments_of(100, 14 + 20 + 4 + 20), &outer);
+            assert_eq!(sink.frames.len(), frames);
+            let expected = if frames == 1 {
+                vec![]
+            } else {
+                vec![("not_cut", 1)]
+            };
+            assert_eq!(dropped(&sink), expected);
+            assert_eq!(sink.counts.segments, 0, "never cut");
+        }
+    }
+
+    #[test]
+    fn segments_that_are_too_long_are_each_counted() {
+        let sink = take_in(segments_of(2000, 34), &packet(17, &udp(5000)));
+        assert_eq!(dropped(&sink), [("too_long", 3)]);
+        let sink = take_in(segments_of(1472, 34), &packet(17, &udp(5000)));
+        assert_eq!((sink.frames.len(), dropped(&sink)), (4, vec![]));
+    }
+
+    #[test]
+    fn without_a_free_frame_what_is_left_is_counted() {
+        // The pool has 8, of which the sink gives back each: hold all but two.
+        let mut intake = Intake::new(1514);
+        let frame = packet(17, &udp(1000));
+        let bytes = [&segments_of(100, 34).to_bytes()[..], &frame].concat();
+        intake.buffer[..bytes.len()].copy_from_slice(&bytes);
+        struct Full(Sink);
+        impl Outlet for Full {
+            fn pool(&self) -> &FramePool {
+                &self.0.pool
+            }
+            fn counts(&mut self) -> &mut Counts {
+                &mut self.0.counts
+            }
+            fn enqueue(&mut self, packet: Packet) {
+                // Waits for ever.
+                self.0.frames.push(Vec::new());
+                std::mem::forget(packet);
+            }
+        }
+        let mut full = Full(Sink {
+            pool: FramePool::new(2, 1522),
+            counts: Counts::default(),
+            frames: Vec::new(),
+        });
+        intake.admit(bytes.len(), &mut full);
+        assert_eq!(
+            (full.0.frames.len(), dropped(&full.0)),
+            (2, vec![("no_frame", 8)])
+        );
+    }
+
+    #[test]
+    fn what_contradicts_itself_or_is_too_long_is_counted() {
+        let plain = VirtioNetHeader::default();
+        assert_eq!(dropped(&take_in(plain, &[0x88; 1515])), [("too_long", 1)]);
+        let mut tagged = vec![0x88; 1518];
+        tagged[12..14].copy_from_slice(&CUSTOMER_TAG);
+        assert_eq!(take_in(plain, &tagged).frames, [tagged]);
+        let outside = VirtioNetHeader {
+            flags: 1,
+            checksum_start: 60,
+            ..plain
+        };
+        assert_eq!(dropped(&take_in(outside, &[0x88; 60])), [("malformed", 1)]);
+        let wrong = take_in(segments_of(100, 34), &packet(17, &udp(1000))[..500]);
+        assert_eq!(dropped(&wrong), [("malformed", 1)]);
+    }
+}

@@ -1,0 +1,159 @@
+//! A process of its own that has the receive offloads off for as long as the bridge is there.
+//!
+//! Putting them back needs CAP_NET_ADMIN, which the forwarder gives up: no descriptor carries it, and
+//! a thread that kept it would share its memory with all that reads strangers' frames. So another
+//! process keeps that one capability and does this one thing. It notices the end of the forwarder by
+//! the end of its standard input, so the offloads are put back also after `kill -9`.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+use std::sync::Mutex;
+
+use taut_linux::link::{self, OffloadControl, ReceiveOffloads};
+use taut_linux::{Capability, NetNs, keep_only};
+
+use crate::exit;
+use crate::talk::say;
+
+/// The name of the hidden command that such a process is.
+pub const COMMAND: &str = "keep-offloads-off";
+/// Ends what it says for one time of looking.
+const DONE: &str = ".";
+
+/// The forwarder's hold of the process.
+pub struct Keeper {
+    child: Child,
+    /// Closed, it ends.
+    orders: Mutex<Option<ChildStdin>>,
+}
+
+impl Keeper {
+    /// Turns the receive offloads of `devices` off, and gives what was said about it.
+    pub fn start(devices: [&str; 2]) -> io::Result<(Self, Vec<String>)> {
+        // Not by its path, where another program may be by now.
+        let mut child = Command::new("/proc/self/exe")
+            .arg(COMMAND)
+            .args(devices)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // Ctrl-C on the terminal is for the forwarder, and this one must live a little longer.
+            .process_group(0)
+            .spawn()?;
+        let orders = Mutex::new(child.stdin.take());
+        let mut said = Vec::new();
+        if let Some(answers) = child.stdout.take() {
+            for line in BufReader::new(answers).lines() {
+                match line? {
+                    line if line == DONE => break,
+                    line => said.push(line),
+                }
+            }
+        }
+        Ok((Self { child, orders }, said))
+    }
+
+    /// Another device has one of the names.
+    pub fn again(&self) {
+        let mut orders = self
+            .orders
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        // If it is not there any more, there is nobody to put anything back either.
+        if let Some(orders) = orders.as_mut() {
+            let _ = orders.write_all(b"again\n");
+        }
+    }
+
+    /// Has them put back, and waits until they are.
+    pub fn finish(mut self) {
+        *self
+            .orders
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+        let _ = self.child.wait();
+    }
+}
+
+/// The process itself: `taut keep-offloads-off A B`.
+pub fn keep_offloads(devices: &[String]) -> ExitCode {
+    match keep(devices) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say!("taut: {error}");
+            ExitCode::from(exit::FAILED)
+        }
+    }
+}
+
+/// What was turned off, by name and number of the device.
+type TurnedOff = BTreeMap<(String, u32), ReceiveOffloads>;
+
+fn keep(devices: &[String]) -> io::Result<()> {
+    // First of all; without it, each attempt below says what it lacks.
+    if Capability::NetAdmin.is_held()? {
+        keep_only(&[Capability::NetAdmin])?;
+    }
+    let ns = NetNs::current()?;
+    let control = OffloadControl::new(&ns)?;
+    let mut turned_off = TurnedOff::new();
+    let mut lines = io::stdin().lock().lines();
+    let mut stdout = io::stdout();
+    loop {
+        for line in turn_off(&ns, &control, devices, &mut turned_off) {
+            // Nobody reads what comes after the first time.
+            let _ = writeln!(stdout, "{line}");
+        }
+        let _ = writeln!(stdout, "{DONE}").and_then(|()| stdout.flush());
+        match lines.next() {
+            Some(Ok(_)) => {}
+            _ => break,
+        }
+    }
+    put_back(&ns, &control, &turned_off);
+    Ok(())
+}
+
+fn turn_off(
+    ns: &NetNs,
+    control: &OffloadControl,
+    devices: &[String],
+    turned_off: &mut TurnedOff,
+) -> Vec<String> {
+    let mut said = Vec::new();
+    for device in devices {
+        let found = link::index(ns, device).and_then(|index| {
+            let offloads = control.turn_off(device)?;
+            Ok((index, offloads))
+        });
+        match found {
+            Ok((_, offloads)) if offloads.is_empty() => {}
+            Ok((index, offloads)) => {
+                said.push(format!(
+                    "turned off receive offloads of {device}: {offloads}; put back at the end"
+                ));
+                let before = turned_off.entry((device.clone(), index)).or_default();
+                *before = std::mem::take(before).with(&offloads);
+            }
+            Err(error) => said.push(format!(
+                "receive offloads of {device} stay as they are: {error}; what they put together is cut \
+                 again"
+            )),
+        }
+    }
+    said
+}
+
+fn put_back(ns: &NetNs, control: &OffloadControl, turned_off: &TurnedOff) {
+    for ((device, index), offloads) in turned_off {
+        // What is gone has none; another device of the name has its own.
+        if link::index(ns, device).ok() != Some(*index) {
+            continue;
+        }
+        match control.turn_on(device, offloads) {
+            Ok(()) => say!("taut: put back receive offloads of {device}: {offloads}"),
+            Err(error) => say!("taut: {device}: cannot put back {offloads}: {error}"),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Options of `taut forward`.
+
+use std::fmt;
+
+use clap::Args;
+use taut_path::AnyLimit;
+use taut_sim::scenario::quantity::{Rate, Time};
+use taut_sim::scenario::rr_under_load::RINGS;
+
+use crate::rr::experiment::{
+    count_in, parse_cadence, parse_duration, parse_limit, parse_qdisc, parse_rate,
+};
+
+const DEFAULT_QDISC: &str = "fq_codel ecn";
+const DEFAULT_RING: u32 = 1024;
+const DEFAULT_CADENCE: Time = Time::us(250);
+
+/// Forwards everything between two interfaces, in both directions.
+///
+/// A transparent bridge: VLANs and any protocol pass untouched. Each direction waits in a discipline of
+/// ours and is held back by a limit, so that what waits can be reordered, marked or dropped. Ctrl-C ends
+/// it with a summary.
+#[derive(Debug, Clone, Args)]
+pub struct Forward {
+    /// One interface
+    #[arg(value_name = "A")]
+    pub a: String,
+
+    /// The other interface
+    #[arg(value_name = "B")]
+    pub b: String,
+
+    #[command(flatten)]
+    pub path: PathOptions,
+
+    /// Both interfaces are in the network namespace NETNS: a name as `ip netns` has it, or a path
+    #[arg(short = 'n', long, value_name = "NETNS")]
+    pub netns: Option<String>,
+
+    /// End after this time; without it, at Ctrl-C
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub duration: Option<Time>,
+
+    /// Print one JSON document at the end instead of the summary
+    #[arg(short, long)]
+    pub json: bool,
+
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// What each direction goes through.
+#[derive(Debug, Clone, Args)]
+pub struct PathOptions {
+    /// Queueing discipline, spelled as for tc
+    #[arg(long, value_name = "QDISC", default_value = DEFAULT_QDISC, value_parser = parse_qdisc)]
+    pub qdisc: String,
+
+    /// What holds the queue back: off, dql, taut, need, bytes (40k) or packets (32p)
+    #[arg(long, value_name = "LIMIT", default_value_t = AnyLimit::dql(), value_parser = parse_limit,
+          long_help = limit_help())]
+    pub limit: AnyLimit,
+
+    /// A software shaper above, towards B and, after a comma, towards A if that is another rate. Set it
+    /// a little below a bottleneck that is further away
+    #[arg(long, value_name = "RATE[,RATE]", value_parser = parse_rates)]
+    pub rate: Option<Rates>,
+
+    /// Slots of each packet ring (32 to 65536)
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_RING, value_parser = count_in(RINGS))]
+    pub ring: u32,
+
+    /// Time between completions, with a unit
+    #[arg(long, value_name = "TIME", default_value_t = DEFAULT_CADENCE, value_parser = parse_cadence)]
+    pub cadence: Time,
+}
+
+/// The shapers of both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rates {
+    pub to_b: Rate,
+    pub to_a: Rate,
+}
+
+impl fmt::Display for Rates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.to_b)?;
+        if self.to_a != self.to_b {
+            write!(f, ",{}", self.to_a)?;
+        }
+        Ok(())
+    }
+}
+
+fn parse_rates(text: &str) -> Result<Rates, String> {
+    let (to_b, to_a) = text.split_once(',').unwrap_or((text, text));
+    Ok(Rates {
+        to_b: parse_rate(to_b)?,
+        to_a: parse_rate(to_a)?,
+    })
+}
+
+fn limit_help() -> String {
+    format!(
+        "What holds the queue back:\n{}",
+        taut_path::limit::rules_help()
+    )
+}
+
+/// Without options.
+impl Default for PathOptions {
+    fn default() -> Self {
+        Self {
+            qdisc: DEFAULT_QDISC.to_owned(),
+            limit: AnyLimit::dql(),
+            rate: None,
+            ring: DEFAULT_RING,
+            cadence: DEFAULT_CADENCE,
+        }
+    }
+}
+
+impl PathOptions {
+    /// The most packets that the discipline holds: as many frames must exist.
+    pub fn waiting_packets(&self) -> u32 {
+        let spelled = taut_path::qdisc::spelled_out(&self.qdisc).unwrap_or_default();
+        let mut words = spelled.split(' ');
+        let name = words.next().unwrap_or_default();
+        let limit = words
+            .skip_while(|word| *word != "limit")
+            .nth(1)
+            .and_then(|limit| limit.parse().ok())
+            .unwrap_or(1000);
+        // Each of its bands holds so many.
+        let bands = if name == "pfifo_fast" { 3 } else { 1 };
+        bands * limit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Forward,
+    }
+
+    fn parse(line: &str) -> Result<Forward, String> {
+        let words = std::iter::once("forward").chain(line.split_whitespace());
+        Line::try_parse_from(words)
+            .map(|line| line.options)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_rate_is_of_both_directions_or_of_each() {
+        let rates = |line| parse(line).map(|options| options.path.rate.map(|it| it.to_string()));
+        assert_eq!(rates("a b"), Ok(None));
+        assert_eq!(rates("a b --rate 100mbit"), Ok(Some("100mbit".to_owned())));
+        let apart = rates("a b --rate 100mbit,20mbit");
+        assert_eq!(apart, Ok(Some("100mbit,20mbit".to_owned())));
+        for wrong in ["1mbit,", ",1mbit", "1mbit,2,3", "x"] {
+            assert!(parse(&format!("a b --rate {wrong}")).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn there_are_frames_for_all_that_a_discipline_may_hold() {
+        let waiting = |qdisc: &str| {
+            let mut options = parse("a b").unwrap().path;
+            options.qdisc = qdisc.to_owned();
+            options.waiting_packets()
+        };
+        assert_eq!(waiting("pfifo limit 50"), 50);
+        assert_eq!(waiting("pfifo_fast limit 50"), 150);
+        assert_eq!(waiting("pfifo_fast"), 3000);
+        assert_eq!(waiting("fq_codel"), 10_240);
+        assert_eq!(waiting("codel"), 1000);
+    }
+
+    #[test]
+    fn two_interfaces_are_needed_and_nonsense_is_refused() {
+        for wrong in [
+            "",
+            "a",
+            "a b c",
+            "a b --limit x",
+            "a b --ring 1",
+            "a b --qdisc fq",
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

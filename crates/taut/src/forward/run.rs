@@ -1,0 +1,165 @@
+//! `taut forward`.
+
+use std::io;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use anyhow::Context;
+use taut_linux::{Capability, NetNs, keep_only, sched};
+
+use super::board::Board;
+use super::bridge::{Bridge, Listener, check};
+use super::keeper::Keeper;
+use super::options::Forward;
+use super::summary::Summary;
+use super::view;
+use crate::observe::options::netns_path;
+use crate::talk::say;
+use crate::{exit, interrupt, stdout};
+
+/// `taut forward`.
+pub fn forward(options: &Forward) -> ExitCode {
+    let names = [options.a.as_str(), options.b.as_str()];
+    if options.a == options.b {
+        say!(
+            "taut: {} twice: a bridge needs two different interfaces",
+            options.a
+        );
+        return ExitCode::from(exit::USAGE);
+    }
+    if options.dry_run {
+        return stdout::print(&plan(options));
+    }
+    match run(options, names) {
+        Ok(code) => code,
+        Err(error) => {
+            say!("taut: {error:#}");
+            if lacks_privilege(&error) {
+                say!("taut: {WHAT_TO_DO}");
+                return ExitCode::from(exit::CANNOT_RUN_HERE);
+            }
+            ExitCode::from(exit::FAILED)
+        }
+    }
+}
+
+/// Whether the kernel refused something that a privilege gets.
+fn lacks_privilege(error: &anyhow::Error) -> bool {
+    let causes = error.chain();
+    let mut causes = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|cause| cause.kind() == io::ErrorKind::PermissionDenied)
+}
+
+const WHAT_TO_DO: &str = "packet sockets need CAP_NET_RAW, turning receive offloads off CAP_NET_ADMIN, \
+    and another namespace CAP_SYS_ADMIN: run as root";
+
+fn run(options: &Forward, names: [&str; 2]) -> anyhow::Result<ExitCode> {
+    interrupt::note()?;
+    if let Some(name) = &options.netns {
+        let entered = NetNs::open(&netns_path(name)).and_then(|ns| ns.enter());
+        entered.with_context(|| format!("network namespace {name}"))?;
+    }
+    let ns = NetNs::current()?;
+    let (_, remarks) = check(&ns, names)?;
+    let mut bridge = Bridge::open(&ns, names, &options.path)?;
+    // Before anything is given up, and before there are threads.
+    let (keeper, said) = Keeper::start(names).context("start the keeper of receive offloads")?;
+    keep_only(&[Capability::NetRaw])?;
+    for remark in remarks.into_iter().chain(said) {
+        say!("taut: {remark}");
+    }
+    say!(
+        "taut: forwarding between {} and {}; Ctrl-C ends it",
+        options.a,
+        options.b
+    );
+    let start_ns = sched::monotonic_ns();
+    let end_ns = options.duration.map(|it| start_ns.saturating_add(it.0));
+    let is_over = || {
+        interrupt::noted().is_some() || end_ns.is_some_and(|end_ns| sched::monotonic_ns() >= end_ns)
+    };
+    let ran = watched(&mut bridge, names, &keeper, is_over);
+    let length_ns = sched::monotonic_ns() - start_ns;
+    keeper.finish();
+    ran?;
+    let summary = Summary::new(options, &bridge.lanes, length_ns);
+    let printed = summary.print(options.json);
+    match summary.unaccounted_packets() {
+        0 => Ok(printed),
+        packets => {
+            say!("taut: {packets} frames are unaccounted for");
+            Ok(ExitCode::from(exit::DOES_NOT_HOLD))
+        }
+    }
+}
+
+/// Runs the bridge while another thread shows how it goes.
+fn watched(
+    bridge: &mut Bridge,
+    names: [&str; 2],
+    keeper: &Keeper,
+    is_over: impl Fn() -> bool,
+) -> anyhow::Result<()> {
+    let board = Arc::new(Board::default());
+    let (send, events) = channel();
+    let shown = {
+        let board = Arc::clone(&board);
+        let names = names.map(str::to_owned);
+        thread::Builder::new().name("view".into()).spawn(move || {
+            let [a, b] = &names;
+            view::show(&board, [a, b], &events);
+        })?
+    };
+    let listener = Talk {
+        events: send,
+        keeper,
+    };
+    let ran = bridge.run(&board, &listener, is_over);
+    drop(listener);
+    // A terminal that stands still holds it up: the end does not wait for that.
+    let patience_ns = sched::monotonic_ns() + 200_000_000;
+    while !shown.is_finished() && sched::monotonic_ns() < patience_ns {
+        thread::sleep(std::time::Duration::from_millis(1));
+    }
+    Ok(ran?)
+}
+
+struct Talk<'a> {
+    events: Sender<String>,
+    keeper: &'a Keeper,
+}
+
+impl Listener for Talk<'_> {
+    fn say(&self, text: String) {
+        // If the view is gone, nobody can be told.
+        let _ = self.events.send(text);
+    }
+
+    fn replaced(&self) {
+        self.keeper.again();
+    }
+}
+
+/// What a run would do, for `--dry-run`.
+fn plan(options: &Forward) -> String {
+    let Forward { a, b, path, .. } = options;
+    let shaped = match path.rate {
+        Some(rates) => format!(
+            "a shaper of {} towards {b} and {} towards {a}, ",
+            rates.to_b, rates.to_a
+        ),
+        None => String::new(),
+    };
+    format!(
+        "would forward everything between {a} and {b}: {}, {shaped}limit {}, AF_PACKET rings of {}, \
+         completions every {} us\n\
+         would make both promiscuous and turn their receive offloads off, until it ends\n\
+         would keep CAP_NET_RAW only\n",
+        path.qdisc,
+        path.limit,
+        path.ring,
+        path.cadence.0 / 1000,
+    )
+}

@@ -1,0 +1,170 @@
+//! What was forwarded: as data, and for people.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::lane::Lane;
+use super::options::Forward;
+use crate::report::layout::fold;
+use crate::stdout;
+
+/// The version of the document.
+const VERSION: u32 = 1;
+
+/// Columns by which second lines are indented.
+const INDENT: usize = 4;
+
+/// What was forwarded in one direction.
+#[derive(Debug, Serialize)]
+pub struct Direction {
+    from: String,
+    to: String,
+    driver: &'static str,
+    mode: &'static str,
+    /// What completions mean: `true`, `false` or `unknown`.
+    completions: &'static str,
+    /// The limit in the end, in its units; nothing where none holds.
+    limit_now: Option<u32>,
+    received_packets: u64,
+    received_bytes: u64,
+    super_packets: u64,
+    segments: u64,
+    sent_packets: u64,
+    sent_bytes: u64,
+    in_doubt_packets: u64,
+    marked_packets: u64,
+    dropped_packets: BTreeMap<&'static str, u64>,
+    /// Frames that never ended, or ended and never began: none.
+    unaccounted_packets: u64,
+    pps: u64,
+    bps: u64,
+}
+
+/// The document of one run.
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    version: u32,
+    command: &'static str,
+    taut_version: &'static str,
+    qdisc: String,
+    limit: String,
+    rate: Option<String>,
+    ring_slots: u32,
+    cadence_ns: u64,
+    duration_ms: u64,
+    directions: [Direction; 2],
+}
+
+impl Direction {
+    fn of(lane: &Lane, length_ns: u64) -> Self {
+        let counts = lane.counts();
+        let (driver, mode) = lane.driver();
+        let ended = counts.ended_packets();
+        let per_second = |number: u64| {
+            let scaled = u128::from(number) * 1_000_000_000 / u128::from(length_ns.max(1));
+            u64::try_from(scaled).unwrap_or(u64::MAX)
+        };
+        Self {
+            from: lane.from.clone(),
+            to: lane.to.clone(),
+            driver,
+            mode,
+            completions: lane.truth().name(),
+            limit_now: lane.limit(),
+            received_packets: counts.received_packets,
+            received_bytes: counts.received_bytes,
+            super_packets: counts.super_packets,
+            segments: counts.segments,
+            sent_packets: counts.sent_packets,
+            sent_bytes: counts.sent_bytes,
+            in_doubt_packets: counts.in_doubt_packets,
+            marked_packets: counts.marked_packets,
+            dropped_packets: counts.dropped_packets.clone(),
+            unaccounted_packets: counts.frames().abs_diff(ended) + counts.stray_packets,
+            pps: per_second(counts.sent_packets),
+            bps: per_second(counts.sent_bytes * 8),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!(
+            "{} -> {}: {} received",
+            self.from, self.to, self.received_packets
+        );
+        if self.super_packets > 0 {
+            text += &format!(
+                " ({} of them super-packets, cut into {})",
+                self.super_packets, self.segments
+            );
+        }
+        text += &format!(", {} sent", self.sent_packets);
+        let marked =
+            (self.marked_packets > 0).then(|| format!(" ({} marked)", self.marked_packets));
+        text += &marked.unwrap_or_default();
+        if self.in_doubt_packets > 0 {
+            text += &format!(", {} in doubt", self.in_doubt_packets);
+        }
+        let dropped: Vec<String> = self
+            .dropped_packets
+            .iter()
+            .map(|(reason, packets)| format!("{packets} {reason}"))
+            .collect();
+        text += &match dropped.len() {
+            0 => ", none dropped".to_owned(),
+            _ => format!(", dropped: {}", dropped.join(", ")),
+        };
+        if self.unaccounted_packets > 0 {
+            text += &format!("; {} UNACCOUNTED FOR", self.unaccounted_packets);
+        }
+        text += &format!("; {} packets/s, {} bit/s", self.pps, self.bps);
+        text += &match (self.completions, self.limit_now) {
+            ("false", _) => {
+                "; no limit held: completions here do not say when a frame left".to_owned()
+            }
+            (_, Some(limit)) => format!("; the limit is {limit}"),
+            (_, None) => String::new(),
+        };
+        text
+    }
+}
+
+impl Summary {
+    /// What `lanes` carried in `length_ns`.
+    pub fn new(options: &Forward, lanes: &[Lane; 2], length_ns: u64) -> Self {
+        let [there, back] = lanes;
+        Self {
+            version: VERSION,
+            command: "forward",
+            taut_version: env!("CARGO_PKG_VERSION"),
+            qdisc: options.path.qdisc.clone(),
+            limit: options.path.limit.to_string(),
+            rate: options.path.rate.map(|rate| rate.to_string()),
+            ring_slots: options.path.ring,
+            cadence_ns: options.path.cadence.0,
+            duration_ms: length_ns / 1_000_000,
+            directions: [
+                Direction::of(there, length_ns),
+                Direction::of(back, length_ns),
+            ],
+        }
+    }
+
+    /// Frames of which nobody knows what became of them.
+    pub fn unaccounted_packets(&self) -> u64 {
+        let directions = self.directions.iter();
+        directions.map(|it| it.unaccounted_packets).sum()
+    }
+
+    /// Prints it.
+    pub fn print(&self, as_json: bool) -> ExitCode {
+        if as_json {
+            return stdout::print_json(self);
+        }
+        let width = stdout::columns();
+        let lines = self.directions.iter().map(Direction::text);
+        let text: String = lines.map(|line| fold(&line, INDENT, width)).collect();
+        stdout::print(&text)
+    }
+}

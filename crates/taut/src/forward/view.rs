@@ -1,0 +1,100 @@
+//! How it goes, on a terminal.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use super::board::{Board, LaneBoard};
+use crate::talk::{ChangingLines, say};
+
+/// Time between two changes of the table.
+const STEP: Duration = Duration::from_millis(500);
+const STEPS_PER_S: u64 = 2;
+
+/// What a direction had sent when it was last looked at.
+#[derive(Debug, Clone, Copy, Default)]
+struct Before {
+    packets: u64,
+    bytes: u64,
+}
+
+/// Shows the board, and says what comes through `events`, until nobody sends any more. On a thread of
+/// its own: a terminal that stands still must not hold up a frame.
+pub fn show(board: &Board, names: [&str; 2], events: &Receiver<String>) {
+    let mut lines = ChangingLines::new();
+    let mut before = [Before::default(); 2];
+    loop {
+        match events.recv_timeout(STEP) {
+            Ok(event) => {
+                lines.clear();
+                say!("taut: {event}");
+            }
+            Err(RecvTimeoutError::Timeout) if lines.is_live() => {
+                lines.show(&table(board, names, &mut before));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+fn table(board: &Board, [a, b]: [&str; 2], before: &mut [Before; 2]) -> Vec<String> {
+    let width = a.len() + b.len() + 4;
+    let mut lines = vec![format!(
+        "{:<width$}  {:>7} {:>9} {:>7} {:>8} {:>9} {:>8}",
+        "", "limit", "in flight", "waiting", "pps", "Mbit/s", "dropped"
+    )];
+    let ways = [format!("{a} -> {b}"), format!("{b} -> {a}")];
+    for ((way, lane), before) in ways.iter().zip(board).zip(before) {
+        lines.push(format!("{way:<width$}  {}", figures(lane, before)));
+    }
+    lines
+}
+
+fn figures(lane: &LaneBoard, before: &mut Before) -> String {
+    let now = Before {
+        packets: lane.sent_packets.get(),
+        bytes: lane.sent_bytes.get(),
+    };
+    // What is found to be in doubt is taken from what was sent.
+    let per_second = |now: u64, before: u64| now.saturating_sub(before) * STEPS_PER_S;
+    let pps = per_second(now.packets, before.packets);
+    let mbit = per_second(now.bytes, before.bytes) as f64 * 8.0 / 1e6;
+    *before = now;
+    let limit = match lane.has_limit.get() {
+        0 => "off".to_owned(),
+        _ => lane.limit.get().to_string(),
+    };
+    format!(
+        "{limit:>7} {:>9} {:>7} {pps:>8} {mbit:>9.1} {:>8}",
+        lane.in_flight.get(),
+        lane.waiting_packets.get(),
+        lane.dropped_packets.get()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_a_line_for_each_direction_and_fits_a_terminal() {
+        let board = Board::default();
+        board[0].has_limit.set(1);
+        board[0].limit.set(9_084);
+        board[0].sent_packets.set(4_100);
+        board[0].sent_bytes.set(6_250_000);
+        let mut before = Default::default();
+        let lines = table(&board, ["eth0", "eth1"], &mut before);
+        assert_eq!(
+            lines,
+            [
+                "                limit in flight waiting      pps    Mbit/s  dropped",
+                "eth0 -> eth1     9084         0       0     8200     100.0        0",
+                "eth1 -> eth0      off         0       0        0       0.0        0",
+            ]
+        );
+        assert!(lines.iter().all(|line| line.len() < 80));
+        let next = table(&board, ["eth0", "eth1"], &mut before);
+        assert!(next[1].ends_with("0       0.0        0"), "{}", next[1]);
+    }
+}

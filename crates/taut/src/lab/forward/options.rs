@@ -1,0 +1,66 @@
+//! Options of `taut lab forward`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use taut_sim::scenario::quantity::{Rate, Time};
+use taut_sim::scenario::registry::DEFAULT_SEED;
+use taut_sim::scenario::rr_under_load::STREAMS;
+
+use super::case::{Case, Forwarder};
+use crate::rr::experiment::{count_in, parse_duration, parse_rate};
+
+/// The forwarder beside the kernel's own bridge.
+#[derive(Debug, Clone, Args)]
+pub struct LabForward {
+    /// Rate of the slow side, as tc reads it; said again, further rows [default: 100mbit, 20mbit]
+    #[arg(long = "rate", value_name = "RATE", value_parser = parse_rate)]
+    pub rates: Vec<Rate>,
+
+    /// Rate of the fast side
+    #[arg(long, value_name = "RATE", default_value_t = Rate(1_000_000_000), value_parser = parse_rate)]
+    pub fast: Rate,
+
+    /// Bulk TCP streams (1 to 4000)
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = count_in(STREAMS))]
+    pub streams: u32,
+
+    /// How long each row is measured, after its warm-up
+    #[arg(long, value_name = "TIME", default_value_t = Time::ms(5_000), value_parser = parse_duration)]
+    pub duration: Time,
+
+    /// Seed of everything drawn at random
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
+    pub seed: u64,
+
+    /// Print one JSON document instead of the table
+    #[arg(short, long)]
+    pub json: bool,
+
+    /// Write a report too: one HTML page that works offline
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl LabForward {
+    /// The rates of the slow side.
+    pub fn rates(&self) -> Vec<Rate> {
+        match &self.rates[..] {
+            [] => vec![Rate(100_000_000), Rate(20_000_000)],
+            said => said.to_vec(),
+        }
+    }
+
+    /// The rows, those of a rate beside each other.
+    pub fn cases(&self) -> Vec<Case> {
+        let of_rate = |rate| {
+            let forwarders = Forwarder::all().into_iter();
+            forwarders.map(move |forwarder| Case { forwarder, rate })
+        };
+        self.rates().into_iter().flat_map(of_rate).collect()
+    }
+}

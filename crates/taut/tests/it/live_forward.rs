@@ -1,0 +1,397 @@
+//! `taut forward`, live, in namespaces of the test's own: what comes in goes out untouched or is counted,
+//! whatever happens to the interfaces.
+
+#[path = "live_forward/bench.rs"]
+mod bench;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::thread;
+
+use bench::{Bench, LEFT, RIGHT, allowed, frame, of, total};
+use taut_linux::link::{self, OffloadControl, RootQdisc};
+use taut_linux::{NetNs, VirtioNetHeader};
+
+/// Frames of all kinds: name, and what follows the addresses.
+fn kinds() -> Vec<(&'static str, Vec<u8>)> {
+    let tagged = |tags: &[u8], length: usize| {
+        let mut rest = [tags, &[0x88, 0xb5]].concat();
+        rest.resize(length - 12, 0x5a);
+        rest
+    };
+    let plain = |ethertype: [u8; 2], length: usize| {
+        let mut rest = ethertype.to_vec();
+        rest.resize(length - 12, 0x3c);
+        rest
+    };
+    vec![
+        ("ARP", plain([0x08, 0x06], 42)),
+        ("IPv4 that is none", plain([0x08, 0x00], 60)),
+        ("IPv6", plain([0x86, 0xdd], 86)),
+        ("LLDP", plain([0x88, 0xcc], 60)),
+        ("pause", plain([0x88, 0x08], 60)),
+        ("a length in place of a type", plain([0x00, 0x26], 52)),
+        ("an unknown type", plain([0xff, 0x01], 700)),
+        ("the least", plain([0x88, 0xb5], 14)),
+        ("the most", plain([0x88, 0xb5], 1514)),
+        ("a VLAN", tagged(&[0x81, 0, 0x20, 5], 64)),
+        ("a priority only", tagged(&[0x81, 0, 0xe0, 0], 64)),
+        ("the most in a VLAN", tagged(&[0x81, 0, 0x0f, 0xff], 1518)),
+        ("a provider's VLAN", tagged(&[0x88, 0xa8, 0, 7], 100)),
+        (
+            "a VLAN in a VLAN",
+            tagged(&[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9], 1000),
+        ),
+        (
+            "a VLAN in one of the same kind",
+            tagged(&[0x81, 0, 0, 7, 0x81, 0, 0, 9], 100),
+        ),
+    ]
+}
+
+#[test]
+fn every_kind_of_frame_passes_untouched_in_both_directions() {
+    if !allowed() {
+        return;
+    }
+    let bench = Bench::new();
+    let forward = bench.start("");
+    let mut sent = 0;
+    for (from, to) in [(LEFT, RIGHT), (RIGHT, LEFT)] {
+        let receiver = bench.receiver(to);
+        for (number, (name, rest)) in kinds().into_iter().enumerate() {
+            // To one, to all, to some, and to those that a bridge would keep for itself.
+            for group in [[2, 0, 0, 0, 0, 99], [0xff; 6], [1, 0x80, 0xc2, 0, 0, 0x0e]] {
+                let bytes = frame(group, number as u8, &rest);
+                bench.send(from, VirtioNetHeader::default(), &bytes);
+                assert_eq!(receiver.next(&bytes[..12]), bytes, "{name} to {group:x?}");
+                sent += 1;
+            }
+        }
+    }
+    let document = forward.end();
+    assert_eq!(total(&document, "received_packets"), sent, "{document}");
+    assert_eq!(total(&document, "sent_packets"), sent, "{document}");
+    assert_eq!(total(&document, "unaccounted_packets"), 0);
+}
+
+/// A TCP stream of so many bytes from left to right; what arrived.
+fn stream(bench: &Bench, port: u16, bytes: usize) -> bool {
+    let address = (bench::RIGHT_ADDRESS, port);
+    let listener = bench
+        .right
+        .run(|| TcpListener::bind(address))
+        .expect("enters");
+    let listener = listener.expect("listens");
+    let sender = bench
+        .left
+        .run(|| TcpStream::connect(address))
+        .expect("enters");
+    let mut sender = sender.expect("connects");
+    let (mut receiver, _) = listener.accept().expect("accepts");
+    let pattern = |at: usize| (at * 31 + at / 251) as u8;
+    let writing = thread::spawn(move || {
+        let data: Vec<u8> = (0..bytes).map(pattern).collect();
+        sender.write_all(&data).expect("writes");
+    });
+    let mut data = Vec::new();
+    receiver.read_to_end(&mut data).expect("reads");
+    writing.join().expect("writer");
+    data.len() == bytes
+        && data
+            .iter()
+            .enumerate()
+            .all(|(at, &byte)| byte == pattern(at))
+}
+
+#[test]
+fn tcp_and_udp_arrive_though_their_ends_offload_everything() {
+    if !allowed() {
+        return;
+    }
+    let bench = Bench::new();
+    let forward = bench.start("");
+    assert!(stream(&bench, 5001, 8 << 20), "every byte in its place");
+    let bind = |ns: &NetNs, address: &str| {
+        let socket = ns.run(|| UdpSocket::bind((address, 5002))).expect("enters");
+        socket.expect("binds")
+    };
+    let (left, right) = (
+        bind(&bench.left, bench::LEFT_ADDRESS),
+        bind(&bench.right, bench::RIGHT_ADDRESS),
+    );
+    right
+        .set_read_timeout(Some(bench::PATIENCE))
+        .expect("timeout");
+    // Also one that is sent in fragments: these have no checksum of their own.
+    for length in [0, 1, 17, 1472, 4000] {
+        let data: Vec<u8> = (0..length).map(|at| at as u8).collect();
+        left.send_to(&data, (bench::RIGHT_ADDRESS, 5002))
+            .expect("sends");
+        let mut buffer = [0; 5000];
+        let received = right.recv(&mut buffer).expect("arrives");
+        assert_eq!(buffer[..received], data, "{length} bytes");
+    }
+    let document = forward.end();
+    assert!(
+        of(&document, 0, "super_packets") > 0,
+        "a veth hands them over: {document}"
+    );
+    assert!(of(&document, 0, "segments") > of(&document, 0, "super_packets"));
+    assert_eq!(total(&document, "unaccounted_packets"), 0);
+}
+
+#[test]
+fn a_super_packet_of_datagrams_arrives_as_these() {
+    if !allowed() {
+        return;
+    }
+    let bench = Bench::new();
+    let forward = bench.start("");
+    let receiver = bench.receiver(RIGHT);
+    let (header, bytes) = bench::udp_super_packet(100, 1000);
+    bench.send(LEFT, header, &bytes);
+    for index in 0..10 {
+        let segment = receiver.next(&bytes[..12]);
+        assert_eq!(segment.len(), 142);
+        assert_eq!(
+            segment[42..],
+            bytes[42 + index * 100..][..100],
+            "segment {index}"
+        );
+    }
+    let document = forward.end();
+    let cut = (
+        of(&document, 0, "super_packets"),
+        of(&document, 0, "segments"),
+    );
+    assert_eq!(cut, (1, 10), "{document}");
+    assert_eq!(of(&document, 0, "sent_packets"), 10);
+    assert_eq!(total(&document, "unaccounted_packets"), 0);
+}
+
+#[test]
+fn what_the_other_interface_cannot_carry_is_told_at_the_start_and_counted() {
+    if !allowed() {
+        return;
+    }
+    let bench = Bench::new();
+    link::set_mtu(&bench.between, "b0", 1000).expect("mtu");
+    let forward = bench.start("");
+    let receiver = bench.receiver(RIGHT);
+    for length in [1015, 1514, 1014] {
+        let bytes = frame([2, 0, 0, 0, 0, 99], 1, &vec![0x88; length - 12]);
+        bench.send(LEFT, VirtioNetHeader::default(), &bytes);
+    }
+    assert_eq!(receiver.next(&[2, 0, 0, 0, 0, 99]).len(), 1014);
+    let talk = forward.talk();
+    assert!(
+        talk.contains("a0 has an MTU of 1500 and b0 of 1000"),
+        "{talk}"
+    );
+    let document = forward.end();
+    let there = &document["directions"][0];
+    assert_eq!(there["dropped_packets"]["too_long"], 2, "{document}");
+    assert_eq!(of(&document, 0, "sent_packets"), 1);
+    assert_eq!(total(&document, "unaccounted_packets"), 0);
+}
+
+/// More than the shaped link carries, through a short discipline: each frame that came in is in one of the
+/// counts, and as many arrive as were sent.
+#[test]
+fn under_overload_the_counts_are_those_of_the_far_side() {
+    if !allowed() {
+        return;
+    }
+    let bench = Bench::new();
+    let shaper = RootQdisc::Tbf {
+        rate_bits_per_s: 20_000_000,
+        burst_bytes: 5000,
+        limit_bytes: 1 << 20,
+    };
+    link::set_root_qdisc(&bench.between, "b0", shaper).expect("TBF");
+    let forward = bench.start("--qdisc pfifo\u{a0}limit\u{a0}50 --limit dql --ring 64");
+    let receiver = bench.receiver(RIGHT);
+    let bytes = frame([2, 0, 0, 0, 0, 99], 1, &[0x88; 1400]);
+    for _ in 0..2000 {
+        bench.send(LEFT, VirtioNetHeader::default(), &bytes);
+    }
+    bench.settle();
+    let document = forward.end();
+    let there = &document["directions"][0];
+    let dropped = there["dropped_packets"]["queue_full"].as_u64().unwrap_or(0);
+    assert!(dropped > 0, "{document}");
+    assert_eq!(of(&document, 0, "received_packets"), 2000, "{document}");
+    assert_eq!(total(&document, "unaccounted_packets"), 0);
+    let arrived = receiver.all(&bytes);
+    let sent = of(&document, 0, "sent_packets");
+    let in_doubt = of(&document, 0, "in_doubt_packets");
+    assert!(
+        (sent..=sent + in_doubt).contains(&arrived),
+        "{arrived} arrived: {document}"
+    );
+    assert_eq!(there["completions"], "true", "{document}");
+}
+
+#[test]
+fn a_software_shaper_holds_to_its_rate() {
+    if !allowed() {
+        return;
+    }
+    let bench = Bench::new();
+    let forward = bench.start("--rate 10mbit,100mbit --qdisc pfifo");
+    let receiver = bench.receiver(RIGHT);
+    let bytes = frame([2, 0, 0, 0, 0, 99], 1, &[0x88; 1488]);
+    for _ in 0..200 {
+        bench.send(LEFT, VirtioNetHeader::default(), &bytes);
+    }
+    receiver.count(&bytes, 200);
+    let document = forward.end();
+    assert_eq!(of(&document, 0, "sent_packets"), 200);
+    // Never ahead of it, but for what it may catch up with; a slow machine may be behind.
+    let took_ms = document["duration_ms"].as_u64().expect("ms");
+    let least_ms = 200 * 1500 * 8 / 10_000 - 2;
+    assert!(
+        took_ms >= least_ms,
+        "{took_ms} ms for {least_ms}: {document}"
+    );
+}
+
+#[test]
+fn a_link_that_goes_down_and_up_again_is_survived_and_nothing_is_counted_as_sent_that_was_not() {
+    if !allowed() {
+        return;
+    }
+    let bench = Bench::new();
+    let shaper = RootQdisc::Tbf {
+        rate_bits_per_s: 10_000_000,
+        burst_bytes: 5000,
+        limit_bytes: 1 << 20,
+    };
+    link::set_root_qdisc(&bench.between, "b0", shaper).expect("TBF");
+    // Without a limit much is in the device when it goes down.
+    let forward = bench.start("--limit off");
+    let receiver = bench.receiver(RIGHT);
+    let bytes = frame([2, 0, 0, 0, 0, 99], 1, &[0x88; 1400]);
+    let send =
+        |frames| (0..frames).for_each(|_| bench.send(LEFT, VirtioNetHeader::default(), &bytes));
+    let mut before = 0;
+    for round in 0..2 {
+        send(300);
+        receiver.count(&bytes, 20);
+        before += 20;
+        match round {
+            0 => link::set_down(&bench.between, "b0"),
+            // The other end: no carrier here.
+            _ => link::set_down(&bench.right, "r0"),
+        }
+        .expect("down");
+        forward.hears("b0 is down");
+        send(10);
+        link::set_up(&bench.between, "b0").expect("up");
+        link::set_up(&bench.right, "r0").expect("up");
+        forward.hears("b0 is up");
+    }
+    send(50);
+    let arrived = before + receiver.count(&bytes, 50);
+    bench.settle();
+    let arrived = arrived + receiver.all(&bytes);
+    let document = forward.end();
+    assert_eq!(of(&document, 0, "received_packets"), 670, "{document}");
+    assert_eq!(total(&document, "unaccounted_packets"), 0, "{document}");
+    let (sent, in_doubt) = (
+        of(&document, 0, "sent_packets"),
+        of(&document, 0, "in_doubt_packets"),
+    );
+    assert!(in_doubt > 0, "{document}");
+    assert!(
+        (sent..=sent + in_doubt).contains(&arrived),
+        "{arrived} arrived: {document}"
+    );
+}
+
+/// Its old sockets are of no use then, and it has no privilege but the one that new ones need.
+#[test]
+fn an_interface_that_is_gone_is_waited_for_and_opened_again_with_cap_net_raw_only() {
+    if !allowed() {
+        return;
+    }
+    let bench = Bench::new();
+    let forward = bench.start("");
+    let status = forward.status();
+    // 13 is CAP_NET_RAW.
+    for line in [
+        "CapPrm:\t0000000000002000",
+        "CapEff:\t0000000000002000",
+        "NoNewPrivs:\t1",
+    ] {
+        assert!(status.contains(line), "{line} in {status}");
+    }
+    for gone in ["CapInh:\t0000000000000000", "CapAmb:\t0000000000000000"] {
+        assert!(status.contains(gone), "{gone} in {status}");
+    }
+    bench.remove_right_link();
+    forward.hears("b0 is gone");
+    bench.send(
+        LEFT,
+        VirtioNetHeader::default(),
+        &frame([2, 0, 0, 0, 0, 99], 1, &[0x88; 100]),
+    );
+    bench.add_right_link();
+    forward.hears("b0 is back");
+    forward.hears("b0 is up");
+    assert!(stream(&bench, 5001, 1 << 20), "in both directions");
+    let document = forward.end();
+    assert_eq!(total(&document, "unaccounted_packets"), 0, "{document}");
+}
+
+#[test]
+fn receive_offloads_are_off_meanwhile_and_put_back_however_it_ends() {
+    if !allowed() {
+        return;
+    }
+    let bench = Bench::new();
+    let control = OffloadControl::new(&bench.between).expect("control");
+    let gro = control.active("lo").expect("loopback has it");
+    control.turn_on("a0", &gro).expect("turns on");
+    let active = || control.active("a0").expect("told").to_string();
+    for signal in ["-INT", "-TERM", "-KILL"] {
+        assert_eq!(active(), "rx-gro", "before {signal}");
+        let forward = bench.start("");
+        assert_eq!(active(), "");
+        let talk = forward.talk();
+        assert!(
+            talk.contains("turned off receive offloads of a0: rx-gro"),
+            "{talk}"
+        );
+        forward.kill(signal);
+        bench::until("they are put back", || active() == "rx-gro");
+    }
+    // And after a kill, another one works.
+    let forward = bench.start("");
+    assert!(stream(&bench, 5001, 1 << 20));
+    forward.end();
+}
+
+#[test]
+fn what_cannot_be_bridged_is_refused_with_its_name() {
+    if !allowed() {
+        return;
+    }
+    let bench = Bench::new();
+    link::add_veth_pair(&bench.between, "c0", &bench.between, "c1").expect("pair");
+    for (line, code, what) in [
+        ("a0 a0", 2, "a0 twice"),
+        ("a0", 2, "<B>"),
+        ("a0 none", 1, "no interface none here"),
+        ("lo b0", 1, "lo carries no Ethernet frames"),
+        ("c0 c1", 1, "connected to each other"),
+        ("-n nowhere a0 b0", 1, "nowhere"),
+        ("a0 b0 --limit 1q", 2, "position 2"),
+    ] {
+        let output = bench.run(line);
+        let talk = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{line}: {talk}");
+        assert!(talk.contains(what), "{line}: {talk}");
+    }
+}
