@@ -4,17 +4,20 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use taut_linux::af_packet::{AfPacket, AfPacketCompletions, AfPacketTx, PacketReceiver};
+use taut_linux::publish::About;
 use taut_linux::{NetNs, Port};
 use taut_path::driver::Truth;
+use taut_path::limit::Unit;
 use taut_path::pool::FramePool;
 use taut_path::qdisc::{AnyQdisc, Shaped};
 use taut_path::queue::CompleteError;
-use taut_path::{AnyLimit, Packet, Queue, Stop};
+use taut_path::{AnyLimit, Limit, Packet, Queue, Stop};
 
 use super::board::LaneBoard;
 use super::ends::{Counts, Ends, Refused};
 use super::intake::{Intake, Outlet};
 use super::options::PathOptions;
+use crate::publish::Published;
 
 /// Packets taken in before the other direction has its turn.
 const BATCH_PACKETS: usize = 64;
@@ -59,6 +62,7 @@ pub struct Lane {
     is_open: bool,
     /// None was wanted.
     has_no_limit: bool,
+    published: Published,
 }
 
 /// What a turn came to.
@@ -104,6 +108,13 @@ impl Lane {
             completed_ns: now_ns,
             is_open: false,
             has_no_limit: path.limit == AnyLimit::off(),
+            published: Published::new(&About {
+                device: config.to,
+                queue: 0,
+                limit: &path.limit.to_string(),
+                in_packets: path.limit.unit() == Unit::Packets,
+                rate_bits_per_s: config.rate_bits_per_s,
+            }),
         };
         lane.open_receiver()?;
         Ok(lane)
@@ -176,6 +187,7 @@ impl Lane {
                 Err(error) => turn.failed = Some(error),
             }
         }
+        self.published.look(now_ns, &self.queue);
         if let Err(error) = self.send(now_ns) {
             turn.failed = Some(error);
         }

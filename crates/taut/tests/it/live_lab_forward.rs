@@ -1,0 +1,88 @@
+//! The forwarder beside the kernel's bridge, live. Run on its own:
+//! `cargo test --release -p taut --test it -- live_lab_forward --ignored --test-threads 1`.
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// What the command exits with where it cannot run.
+const CANNOT_RUN_HERE: i32 = 77;
+
+/// The rows of the lab; `None` where it cannot run and need not.
+fn rows(arguments: &str) -> Option<Vec<Value>> {
+    let output = Command::new(env!("CARGO_BIN_EXE_taut"))
+        .args(["lab", "forward", "-j"])
+        .args(arguments.split(' '))
+        .stdin(Stdio::null())
+        .output()
+        .expect("runs");
+    let talk = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(CANNOT_RUN_HERE) {
+        let ci = std::env::var("CI");
+        assert_ne!(ci.as_deref(), Ok("true"), "must run in CI: {talk}");
+        eprintln!("skipped: {talk}");
+        return None;
+    }
+    assert!(output.status.success(), "{}: {talk}", output.status);
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    assert_eq!(
+        (&document["version"], &document["scenario"]),
+        (&1.into(), &"forward".into())
+    );
+    let rows = document["rows"].as_array().expect("rows").clone();
+    rows.iter().for_each(|row| println!("{row}"));
+    Some(rows)
+}
+
+fn number(row: &Value, path: &str) -> f64 {
+    let value = row.pointer(path).and_then(Value::as_f64);
+    value.unwrap_or_else(|| panic!("{path} in {row}"))
+}
+
+/// Promised is a tenth, and 99 %; as ratios with wide margins on a busy machine, a quarter and 90 %.
+#[test]
+#[ignore = "keeps two cores busy"]
+fn only_both_parts_together_take_the_queue_out_of_the_way_of_a_ping() {
+    let Some(rows) = rows("--rate 100mbit --duration 2s") else {
+        return;
+    };
+    let what = |row: &Value| {
+        let text = |key: &str| row[key].as_str().expect("a text").to_owned();
+        [text("forwarder"), text("qdisc"), text("limit")].join(" ")
+    };
+    assert_eq!(
+        rows.iter().map(what).collect::<Vec<_>>(),
+        [
+            "kernel pfifo_fast none",
+            "taut fq_codel ecn off",
+            "taut pfifo limit 1000 dql",
+            "taut fq_codel ecn dql",
+            "taut fq_codel ecn taut",
+        ]
+    );
+    let kernel = &rows[0];
+    for row in &rows {
+        assert_eq!(row["rate_bps"], 100_000_000);
+        let keys: Vec<_> = row.as_object().expect("an object").keys().collect();
+        assert_eq!(
+            keys,
+            [
+                "forwarder",
+                "qdisc",
+                "limit",
+                "rate_bps",
+                "ping_us",
+                "goodput_bps"
+            ]
+        );
+        let goodput = number(row, "/goodput_bps") / number(kernel, "/goodput_bps");
+        assert!(goodput > 0.9, "goodput of {goodput}: {row}");
+    }
+    let p50 = |row| number(row, "/ping_us/p50") / number(kernel, "/ping_us/p50");
+    for half in &rows[1..3] {
+        assert!(p50(half) > 0.25, "one part alone is not enough: {half}");
+    }
+    for whole in &rows[3..] {
+        assert!(p50(whole) < 0.25, "{whole}");
+    }
+}
