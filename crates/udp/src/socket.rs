@@ -15,7 +15,7 @@ use crate::datagram::Datagram;
 use crate::error::failed;
 use crate::events::{Trouble, Troubles};
 use crate::pool::Pool;
-use crate::state::{Setup, State};
+use crate::state::{Room, Setup, State};
 use crate::sys;
 use crate::sys::clock::monotonic_ns;
 use crate::verdict::Completions;
@@ -193,9 +193,32 @@ impl LimitedUdp {
     /// Only if the socket itself cannot be asked; what becomes of a datagram is a [`Stop`].
     pub fn try_send(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
         let mut state = self.lock();
-        let sent = state.send(&self.socket, datagrams);
+        let sent = state.send(&self.socket, datagrams, Room::Needed);
         wake_next(state);
         sent
+    }
+
+    /// As [`try_send`](Self::try_send), whether or not there is room: for what was given room by
+    /// [`poll_room`](Self::poll_room) before, and for the few small datagrams that cannot wait. It counts
+    /// as in flight like the others.
+    ///
+    /// # Errors
+    /// As for [`try_send`](Self::try_send).
+    pub fn send_past_limit(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
+        let mut state = self.lock();
+        let sent = state.send(&self.socket, datagrams, Room::NotNeeded);
+        wake_next(state);
+        sent
+    }
+
+    /// What the path moved while it was busy, in the limit's units a second; 0 while not known.
+    pub fn rate(&self) -> u64 {
+        self.lock().account.rate()
+    }
+
+    /// What completions are worth.
+    pub fn completions(&self) -> Completions {
+        self.lock().account.verdict()
     }
 
     /// Sends all of `datagrams` and waits for room where there is none. Stops early only at one that
@@ -294,6 +317,7 @@ impl LimitedUdp {
             }
             return Poll::Ready(());
         }
+        state.account.refused();
         match place.as_ref() {
             Some(ticket) => state.turns.renew(ticket, context.waker()),
             // With too many waiting it asks again when somebody wakes it, at once.
@@ -323,22 +347,34 @@ impl LimitedUdp {
                 Ok(received) => return Ok(received),
                 Err(error) => error,
             };
-            let Some(errno) = error.raw_os_error() else {
+            if !self.is_of_sent(&error) {
                 return Err(error);
-            };
-            match Troubles::of_errno(errno, None, 0) {
-                trouble @ (Trouble::Unreachable { .. } | Trouble::TooLarge { .. }) => {
-                    let mut state = self.lock();
-                    let before = state.troubles;
-                    let _ = state.complete(&self.socket)?;
-                    if state.troubles == before {
-                        state.trouble(trouble);
-                    }
-                    wake_next(state);
-                }
-                _ => return Err(error),
             }
         }
+    }
+
+    /// Whether what a receiving call failed with is the error of an earlier datagram that was sent,
+    /// which is counted then and says nothing about receiving.
+    pub fn is_of_sent(&self, error: &io::Error) -> bool {
+        let Some(errno) = error.raw_os_error() else {
+            return false;
+        };
+        let trouble = Troubles::of_errno(errno, None, 0);
+        if !matches!(
+            trouble,
+            Trouble::Unreachable { .. } | Trouble::TooLarge { .. }
+        ) {
+            return false;
+        }
+        let mut state = self.lock();
+        let before = state.troubles;
+        // An error of the look is one that the next look meets, too.
+        let looked = state.complete(&self.socket);
+        if looked.is_err() || state.troubles == before {
+            state.trouble(trouble);
+        }
+        wake_next(state);
+        true
     }
 
     /// Everything at this moment.

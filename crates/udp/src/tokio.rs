@@ -8,6 +8,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::pin;
+use std::sync::OnceLock;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -33,8 +34,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 pub struct AsyncUdp {
     limited: LimitedUdp,
     errors: AsyncFd<OwnedFd>,
-    /// A second descriptor of the same socket, which only waits to be readable.
-    readable: AsyncFd<UdpSocket>,
+    /// A second descriptor of the same socket, which only waits to be readable, from the first time on
+    /// that somebody receives here.
+    readable: OnceLock<AsyncFd<UdpSocket>>,
 }
 
 /// A place among those who wait, given back also when the future is dropped.
@@ -72,11 +74,10 @@ impl AsyncUdp {
         limited.socket().set_nonblocking(true)?;
         let epoll =
             sys::epoll::for_errors(limited.as_fd()).map_err(|error| failed("epoll_ctl", &error))?;
-        let readable = limited.socket().try_clone()?;
         Ok(Self {
             limited,
             errors: sys::epoll::watch(epoll)?,
-            readable: sys::epoll::watch(readable)?,
+            readable: OnceLock::new(),
         })
     }
 
@@ -170,8 +171,15 @@ impl AsyncUdp {
     /// # Errors
     /// Those of receiving.
     pub async fn recv_from(&self, into: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        let readable = match self.readable.get() {
+            Some(readable) => readable,
+            None => {
+                let watched = sys::epoll::watch(self.limited.socket().try_clone()?)?;
+                self.readable.get_or_init(|| watched)
+            }
+        };
         loop {
-            let mut ready = self.readable.readable().await?;
+            let mut ready = readable.readable().await?;
             match self.limited.recv_from(into) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
                 received => return received,

@@ -78,6 +78,13 @@ struct Scratch {
     entries: [Entry; BATCH],
 }
 
+/// Whether what is sent needs room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    Needed,
+    NotNeeded,
+}
+
 pub(crate) struct Setup {
     pub(crate) settings: Settings,
     pub(crate) stamps: u32,
@@ -155,18 +162,20 @@ impl State {
         &mut self,
         socket: &UdpSocket,
         datagrams: &[Datagram<'_>],
+        room: Room,
     ) -> io::Result<Sent> {
+        let needed = room == Room::Needed;
         let first = self.account.next_id();
         let mut count = 0;
         let mut retried = false;
         while count < datagrams.len() {
             let now_ns = monotonic_ns();
             if self.sent_since_drain >= SENT_BEFORE_DRAIN
-                || (self.sent_since_drain > 0 && !self.has_room(now_ns))
+                || (needed && self.sent_since_drain > 0 && !self.has_room(now_ns))
             {
                 self.complete(socket)?;
             }
-            let queued = self.queue(&datagrams[count..], now_ns);
+            let queued = self.queue(&datagrams[count..], now_ns, needed);
             if queued == 0 {
                 self.account.refused();
                 self.ears.event(now_ns, Event::Stopped(StopReason::Limit));
@@ -187,7 +196,7 @@ impl State {
     }
 
     /// Counts as many of `datagrams` as there is room for, before the kernel sees them.
-    fn queue(&mut self, datagrams: &[Datagram<'_>], now_ns: u64) -> usize {
+    fn queue(&mut self, datagrams: &[Datagram<'_>], now_ns: u64, needed: bool) -> usize {
         let real_ns = real_ns();
         let mut queued = 0;
         let group = self.group(datagrams);
@@ -196,7 +205,7 @@ impl State {
         // stopped.
         let most = if self.pool.is_some() { 1 } else { BATCH };
         for datagram in datagrams.iter().take(most) {
-            if !self.has_room(now_ns) {
+            if needed && !self.has_room(now_ns) {
                 break;
             }
             let span = match &mut self.pool {
@@ -219,7 +228,8 @@ impl State {
                 None => true,
             };
             unstamped += 1;
-            if unstamped < group && !closes && queued + 1 < most && self.has_room(now_ns) {
+            let more = !needed || self.has_room(now_ns);
+            if unstamped < group && !closes && queued + 1 < most && more {
                 asks.stamps = 0;
                 self.account.make_last_quiet();
             } else {

@@ -1,0 +1,85 @@
+//! Settings of a limited endpoint.
+
+use taut_path::{AnyLimit, Limit};
+use taut_udp::Source;
+
+use crate::limited::Limited;
+
+/// Settings of a [`Limited`]; from [`Limited::builder`].
+#[derive(Debug, Clone)]
+#[must_use = "nothing happens before `build`"]
+pub struct Builder<R> {
+    runtime: R,
+    settings: Settings,
+}
+
+/// What each socket is made with.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) limit: AnyLimit,
+    pub(crate) source: Source,
+    pub(crate) cap_ns: u64,
+    pub(crate) send_ns: u64,
+}
+
+impl<R> Builder<R> {
+    pub(crate) fn new(runtime: R) -> Self {
+        Self {
+            runtime,
+            settings: Settings {
+                limit: AnyLimit::dql(),
+                source: Source::ZeroCopy,
+                cap_ns: 1_000_000,
+                send_ns: 1_000_000,
+            },
+        }
+        .hold_time_ns(100_000_000)
+    }
+
+    /// The rule. Default: `dql` with a hold time of 100 ms.
+    pub fn limit(mut self, limit: AnyLimit) -> Self {
+        self.settings.limit = limit;
+        self
+    }
+
+    /// How long slack is observed before the limit is cut. Default 100 ms.
+    pub fn hold_time_ns(mut self, hold_time_ns: u64) -> Self {
+        let limit = &mut self.settings.limit;
+        let config = with_hold_time(limit, hold_time_ns);
+        // Contradicts nothing: only the hold time changes.
+        let _ = limit.set_config(config);
+        self
+    }
+
+    /// Where completions come from. Default: [`Source::ZeroCopy`], and stamps where it is refused.
+    pub fn source(mut self, source: Source) -> Self {
+        self.settings.source = source;
+        self
+    }
+
+    /// The limit is at most what the measured rate moves in this time; 0: no cap. Default 1 ms. At high
+    /// rates most of what completions teach is how late the task is woken.
+    pub fn cap_ns(mut self, cap_ns: u64) -> Self {
+        self.settings.cap_ns = cap_ns;
+        self
+    }
+
+    /// One send has at most what the measured rate moves in this time, but at least one datagram. What
+    /// is urgent waits for a whole send. Default 1 ms.
+    pub fn send_ns(mut self, send_ns: u64) -> Self {
+        self.settings.send_ns = send_ns;
+        self
+    }
+
+    /// The runtime to give to an endpoint.
+    pub fn build(self) -> Limited<R> {
+        Limited::with_settings(self.runtime, self.settings)
+    }
+}
+
+fn with_hold_time(limit: &AnyLimit, hold_time_ns: u64) -> taut_dql::Config {
+    taut_dql::Config {
+        hold_time_ns,
+        ..limit.config()
+    }
+}

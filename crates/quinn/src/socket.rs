@@ -1,0 +1,191 @@
+//! A socket of quinn's over a limited one.
+
+use std::future::{Future, poll_fn};
+use std::io::{self, IoSliceMut};
+use std::net::{SocketAddr, UdpSocket};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+
+use quinn::udp::{RecvMeta, Transmit};
+use quinn::{AsyncUdpSocket, UdpPoller};
+use taut_udp::tokio::AsyncUdp;
+use taut_udp::{Completions, Datagram, LimitedUdp, Stop};
+use tokio::sync::Notify;
+
+use crate::builder::Settings;
+use crate::poller::Poller;
+use crate::stats::Stats;
+
+/// A full datagram on the wire, for how many of them make a send.
+const DATAGRAM_BYTES: u64 = 1_500;
+/// What a kernel that does not cut answers; what a device does that cannot checksum.
+const GSO_REFUSALS: [i32; 2] = [libc_errno::EINVAL, libc_errno::EIO];
+
+/// Error numbers that are the same on all architectures of Linux.
+mod libc_errno {
+    pub(super) const EIO: i32 = 5;
+    pub(super) const EINVAL: i32 = 22;
+}
+
+#[derive(Debug)]
+pub(crate) struct Socket {
+    /// As the runtime makes it: receives.
+    inner: Arc<dyn AsyncUdpSocket>,
+    limited: AsyncUdp,
+    send_ns: u64,
+    /// The news task sleeps long while nothing is in flight: tells it that something is.
+    sent: Notify,
+    gso_refused: AtomicBool,
+    pub(crate) waits: AtomicU64,
+    news: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl Socket {
+    pub(crate) fn new(
+        inner: Arc<dyn AsyncUdpSocket>,
+        socket: UdpSocket,
+        settings: &Settings,
+    ) -> io::Result<Self> {
+        let builder = LimitedUdp::builder(socket)
+            .limit(settings.limit.clone())
+            .source(settings.source)
+            .cap_ns(settings.cap_ns);
+        Ok(Self {
+            inner,
+            limited: AsyncUdp::build(builder)?,
+            send_ns: settings.send_ns,
+            sent: Notify::new(),
+            gso_refused: AtomicBool::new(false),
+            waits: AtomicU64::new(0),
+            news: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn limited(&self) -> &LimitedUdp {
+        self.limited.limited()
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        Stats {
+            socket: self.limited().snapshot(),
+            send_datagrams: self.max_transmit_segments(),
+            waits: self.waits.load(Relaxed),
+            news: self.news.load(Relaxed),
+            refused: self.refused.load(Relaxed),
+            gso_refused: self.gso_refused.load(Relaxed),
+        }
+    }
+
+    /// Takes the kernel's news until the socket is gone.
+    pub(crate) fn news(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<> {
+        let socket: Weak<Self> = Arc::downgrade(self);
+        async move {
+            // Held only while it looks: the endpoint must be able to close its socket. The longest
+            // look takes a second.
+            while let Some(socket) = socket.upgrade() {
+                socket.news.fetch_add(1, Relaxed);
+                let mut news = pin!(socket.limited.news());
+                let mut sent = pin!(socket.sent.notified());
+                let done = poll_fn(|context| match sent.as_mut().poll(context) {
+                    Poll::Ready(()) => Poll::Ready(Ok(())),
+                    Poll::Pending => news.as_mut().poll(context),
+                });
+                let done = done.await;
+                if done.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Sends `transmit`, for which there was room when the connection asked. Nothing is refused for
+    /// want of it here: a stateless reply asks nobody, and quinn would not try it again.
+    fn send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let mut datagram = Datagram::new(transmit.contents)
+            .to(transmit.destination)
+            .traffic_class(transmit.ecn.map_or(0, |ecn| ecn as u8));
+        if let Some(segment) = transmit.segment_size {
+            datagram = datagram.segmented(u16::try_from(segment).unwrap_or(u16::MAX));
+        }
+        if let Some(from) = transmit.src_ip {
+            datagram = datagram.from(from);
+        }
+        let idle = self.limited().next_wakeup().is_none();
+        let sent = self.limited().send_past_limit(&[datagram])?;
+        if idle {
+            self.sent.notify_one();
+        }
+        match sent.stop {
+            None => Ok(()),
+            Some(Stop::NoRoom | Stop::BufferFull) => Err(io::ErrorKind::WouldBlock.into()),
+            Some(Stop::Refused(errno)) => {
+                self.refused.fetch_add(1, Relaxed);
+                if transmit.segment_size.is_some() && GSO_REFUSALS.contains(&errno) {
+                    self.gso_refused.store(true, Relaxed);
+                }
+                // As quinn's own socket: QUIC takes what was not sent for lost, and a path that is
+                // gone for a moment must not end every connection of the endpoint.
+                Ok(())
+            }
+        }
+    }
+}
+
+impl AsyncUdpSocket for Socket {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Box::pin(Poller::new(self))
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        self.send(transmit)
+    }
+
+    fn poll_recv(
+        &self,
+        context: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            match self.inner.poll_recv(context, buffers, meta) {
+                // An error of a datagram that was sent, which is counted there: not the end of
+                // receiving.
+                Poll::Ready(Err(error)) if self.limited().is_of_sent(&error) => {}
+                received => return received,
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.inner.local_addr()
+    }
+
+    /// As many as the path moves in the time of a send, and as many as the kernel takes where nothing
+    /// waits.
+    fn max_transmit_segments(&self) -> usize {
+        if self.gso_refused.load(Relaxed) {
+            return 1;
+        }
+        let most = self.inner.max_transmit_segments();
+        if self.limited().completions() == Completions::None {
+            return most;
+        }
+        let bytes = u128::from(self.limited().rate()) * u128::from(self.send_ns) / 1_000_000_000;
+        let datagrams = bytes / u128::from(DATAGRAM_BYTES);
+        usize::try_from(datagrams)
+            .unwrap_or(most)
+            .clamp(1, most.max(1))
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.inner.max_receive_segments()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.inner.may_fragment()
+    }
+}

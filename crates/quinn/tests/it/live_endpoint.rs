@@ -1,0 +1,206 @@
+//! Whole endpoints.
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use quinn::{TokioRuntime, TransportConfig};
+use taut_linux::link;
+use taut_quinn::{Limited, Utilised};
+use taut_udp::{Completions, Source};
+use tokio::time;
+
+use crate::common::{Link, PATIENCE, allowed, pair, runtime, upload};
+
+const BYTES: usize = 1_000_000;
+
+async fn in_time<T>(work: impl Future<Output = T>) -> T {
+    time::timeout(PATIENCE, work).await.expect("in time")
+}
+
+#[test]
+fn bulk_passes_under_each_source_and_the_kernel_holds_little() {
+    if !allowed() {
+        return;
+    }
+    for (source, verdict) in [
+        (Source::ZeroCopy, Completions::BufferFreed),
+        (Source::Stamps, Completions::True),
+        (Source::Polled, Completions::Polled),
+    ] {
+        runtime().block_on(async {
+            let link = Link::shaped(20_000_000);
+            let limited = Limited::builder(TokioRuntime).source(source).build();
+            let transport = TransportConfig::default();
+            let runtime = Arc::new(limited.clone());
+            let pair = pair(link.near_socket(), link.far_socket(), runtime, transport);
+            let connecting = pair
+                .client
+                .connect(pair.server, "localhost")
+                .expect("connects");
+            let connection = in_time(connecting).await.expect("connected");
+            let sample = async {
+                let mut seen = vec![];
+                loop {
+                    time::sleep(Duration::from_millis(2)).await;
+                    seen.push(limited.stats().expect("made").socket.in_flight_bytes);
+                    if seen.len() == 150 {
+                        seen.sort_unstable();
+                        return seen[seen.len() / 2];
+                    }
+                }
+            };
+            let (count, in_flight) =
+                in_time(async { tokio::join!(upload(&connection, BYTES), sample) }).await;
+            assert_eq!(count, BYTES as u64);
+            let stats = limited.stats().expect("made");
+            assert_eq!(stats.socket.completions, verdict, "{stats:?}");
+            assert!(stats.waits > 0, "{stats:?}");
+            // Plain quinn has 107 KB and more there.
+            assert!(in_flight < 60_000, "{source:?}: {in_flight}");
+            assert_eq!(stats.socket.totals.unknown_completions, 0);
+            // Completions raise EPOLLERR; who waits for them must not spin on it.
+            assert!(stats.news < 10_000, "{stats:?}");
+        });
+    }
+}
+
+#[test]
+fn connections_that_wait_get_room_in_turn() {
+    if !allowed() {
+        return;
+    }
+    runtime().block_on(async {
+        let link = Link::shaped(20_000_000);
+        let limited = Limited::new(TokioRuntime);
+        let transport = TransportConfig::default();
+        let runtime = Arc::new(limited.clone());
+        let pair = pair(link.near_socket(), link.far_socket(), runtime, transport);
+        let connect = || async {
+            let connecting = pair
+                .client
+                .connect(pair.server, "localhost")
+                .expect("connects");
+            in_time(connecting).await.expect("connected")
+        };
+        let (one, other) = (connect().await, connect().await);
+        let first = async {
+            upload(&one, BYTES).await;
+            (one.stats().udp_tx.bytes, other.stats().udp_tx.bytes)
+        };
+        let (shares, _) = in_time(async { tokio::join!(first, upload(&other, BYTES)) }).await;
+        // When the one was done, the other had its share.
+        assert!(shares.1 * 4 > shares.0, "{shares:?}");
+    });
+}
+
+#[test]
+fn a_rebound_endpoint_stays_limited() {
+    if !allowed() {
+        return;
+    }
+    runtime().block_on(async {
+        let link = Link::shaped(20_000_000);
+        let limited = Limited::new(TokioRuntime);
+        let transport = TransportConfig::default();
+        let runtime = Arc::new(limited.clone());
+        let pair = pair(link.near_socket(), link.far_socket(), runtime, transport);
+        let connecting = pair
+            .client
+            .connect(pair.server, "localhost")
+            .expect("connects");
+        let connection = in_time(connecting).await.expect("connected");
+        assert_eq!(in_time(upload(&connection, 200_000)).await, 200_000);
+        pair.client.rebind(link.near_socket()).expect("rebound");
+        // A socket of its own, which counts from 0.
+        let before = limited.stats().expect("made").socket.totals;
+        assert!(before.sent_bytes < 100_000, "{before:?}");
+        assert_eq!(in_time(upload(&connection, BYTES)).await, BYTES as u64);
+        let after = limited.stats().expect("made");
+        assert!(
+            after.waits > 0 && after.socket.totals.sent_bytes > BYTES as u64,
+            "{after:?}"
+        );
+    });
+}
+
+#[test]
+fn over_loopback_ipv6_passes_and_nothing_is_limited() {
+    let Ok(near) = UdpSocket::bind("[::1]:0") else {
+        return eprintln!("skipped: no IPv6 here");
+    };
+    runtime().block_on(async {
+        let far = UdpSocket::bind("[::1]:0").expect("socket");
+        let limited = Limited::builder(TokioRuntime)
+            .source(Source::Stamps)
+            .build();
+        let transport = TransportConfig::default();
+        let pair = pair(near, far, Arc::new(limited.clone()), transport);
+        let connecting = pair
+            .client
+            .connect(pair.server, "localhost")
+            .expect("connects");
+        let connection = in_time(connecting).await.expect("connected");
+        assert_eq!(
+            in_time(upload(&connection, 20 * BYTES)).await,
+            20 * BYTES as u64
+        );
+        let stats = limited.stats().expect("made");
+        assert_eq!(stats.socket.totals.unknown_completions, 0);
+        assert_ne!(stats.socket.completions, Completions::True, "{stats:?}");
+    });
+}
+
+/// What a link that goes down for 0.3 s costs, and the window before that.
+async fn lost_with(transport: TransportConfig) -> (u64, u64) {
+    let link = Link::shaped(20_000_000);
+    let limited = Limited::new(TokioRuntime);
+    let pair = pair(
+        link.near_socket(),
+        link.far_socket(),
+        Arc::new(limited),
+        transport,
+    );
+    let connecting = pair
+        .client
+        .connect(pair.server, "localhost")
+        .expect("connects");
+    let connection = in_time(connecting).await.expect("connected");
+    let begin = Instant::now();
+    let (mut sends, _receives) = connection.open_bi().await.expect("stream");
+    let bulk = tokio::spawn(async move { while sends.write_all(&[7; 65_536]).await.is_ok() {} });
+    time::sleep(Duration::from_millis(2_500)).await;
+    let window = connection.stats().path.cwnd;
+    link::set_down(&link.near, "near").expect("down");
+    time::sleep(Duration::from_millis(300)).await;
+    link::set_up(&link.near, "near").expect("up");
+    link.neighbours();
+    // It goes on: a megabyte more, and what was lost is known.
+    let before = connection.stats().udp_tx.bytes;
+    in_time(async {
+        while connection.stats().udp_tx.bytes < before + 1_000_000 {
+            time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    let lost = connection.stats().path.lost_bytes;
+    bulk.abort();
+    assert!(begin.elapsed() < PATIENCE);
+    (window, lost)
+}
+
+#[test]
+fn a_window_that_is_not_used_does_not_grow_and_is_not_lost() {
+    if !allowed() {
+        return;
+    }
+    runtime().block_on(async {
+        let mut transport = TransportConfig::default();
+        let cubic = quinn::congestion::CubicConfig::default();
+        transport.send_window(64 << 20);
+        transport.congestion_controller_factory(Arc::new(Utilised::new(cubic)));
+        let (window, lost) = lost_with(transport).await;
+        assert!(window < 500_000, "{window}");
+        assert!(lost < 400_000, "{lost}");
+    });
+}
