@@ -10,6 +10,8 @@ pub struct CallFailed {
     call: &'static str,
     object: String,
     cause: io::Error,
+    /// What was asked for, where the call and its object do not say enough.
+    detail: Option<String>,
 }
 
 impl CallFailed {
@@ -26,7 +28,11 @@ impl CallFailed {
 
 impl fmt::Display for CallFailed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}: {}", self.call, self.object, self.cause)
+        write!(f, "{} {}: {}", self.call, self.object, self.cause)?;
+        match &self.detail {
+            Some(detail) => write!(f, "; {detail}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -40,14 +46,34 @@ pub fn errno(error: &io::Error) -> Option<i32> {
         .or_else(|| error.get_ref()?.downcast_ref::<CallFailed>()?.errno())
 }
 
-/// Wraps what `call` on `object` failed with. The kind stays.
+/// Wraps what `call` on `object` failed with. The kind stays, but for a device that is not there.
 pub(crate) fn failed(call: &'static str, object: &str, cause: io::Error) -> io::Error {
+    wrap(call, object, cause, None)
+}
+
+/// As [`failed`], with what was asked for.
+pub(crate) fn failed_with(
+    call: &'static str,
+    object: &str,
+    cause: io::Error,
+    detail: impl FnOnce() -> String,
+) -> io::Error {
+    wrap(call, object, cause, Some(detail()))
+}
+
+fn wrap(call: &'static str, object: &str, cause: io::Error, detail: Option<String>) -> io::Error {
+    let kind = match cause.raw_os_error() {
+        Some(libc::ENODEV | libc::ENXIO) => io::ErrorKind::NotFound,
+        _ => cause.kind(),
+    };
+    let object = object.to_owned();
     io::Error::new(
-        cause.kind(),
+        kind,
         CallFailed {
             call,
-            object: object.to_owned(),
+            object,
             cause,
+            detail,
         },
     )
 }

@@ -123,7 +123,7 @@ fn a_ring_that_does_not_publish_is_caught() {
 /// One half has the end of a socket; the other asks for it, and must not go on before it is let go.
 fn an_end_is_let_go_first(says_too_early: bool) {
     loom::model(move || {
-        let (giver, mut taker) = handover();
+        let (mut giver, mut taker) = handover();
         let holds = Arc::new(AtomicBool::new(true));
         let holder = {
             let holds = holds.clone();

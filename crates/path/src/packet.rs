@@ -174,6 +174,13 @@ impl Packet {
         Some(Charge::new(account, self.charge_bytes))
     }
 
+    /// For a driver that hands the packet back without knowing whether it was sent, because it gave its
+    /// ring up: it counts as [late](crate::Completed::late_packets), whether the queue was reset by then
+    /// or not. What the queue has in flight is put right by the reset.
+    pub fn give_up(&mut self) {
+        self.sent.leave_epoch();
+    }
+
     /// Ends the packet: gives back its frame and, to its flow, its charge.
     #[inline]
     pub fn into_frame(self) -> Frame {
@@ -313,6 +320,13 @@ impl SentMark {
     /// Whether the budget came back while the packet was in the device.
     pub const fn is_orphaned(self) -> bool {
         self.0 & ORPHANED != 0
+    }
+
+    /// Of the epoch that is farthest away, before and after.
+    fn leave_epoch(&mut self) {
+        if *self != Self::NEVER {
+            self.0 ^= 1 << (EPOCH_BITS - 1);
+        }
     }
 
     fn orphan(&mut self) {

@@ -13,6 +13,7 @@ use taut_path::{Completions, InRing, Packet};
 use super::line::{Common, CompletionEnd, Kernel, TxEnd, TxGiver, XdpCounters};
 use super::socket::Socket;
 use super::umem::UmemFrames;
+use crate::frames::Frames;
 
 /// Both ends of a new socket.
 pub type Ends<K> = (TxEnd<K>, CompletionEnd<K>);
@@ -26,10 +27,17 @@ pub trait Opener<K: Kernel>: Send {
     fn ask(&mut self);
 
     /// Whether they have.
-    fn has_left(&self) -> bool;
+    fn has_left(&mut self) -> bool;
 
     /// Makes a socket with its rings. What fails names the call and the device.
     fn open(&mut self) -> io::Result<Ends<K>>;
+}
+
+/// What becomes of the frames of packets that are given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Loss {
+    FramesAreOurs,
+    KernelHasFrames,
 }
 
 /// How a ring is begun anew.
@@ -53,8 +61,10 @@ pub struct AfXdpCompletions<K: Kernel = Socket> {
     opener: Box<dyn Opener<K>>,
     /// What was asked for, and is done as soon as the other half has let go.
     renewal: Option<Renewal>,
-    /// Packets of sockets that are gone, not handed back yet.
+    /// Packets that were given up, or finished just before, and not handed back yet.
     given_up: VecDeque<Packet>,
+    /// For each frame whether the kernel still has it though its packet was given up.
+    lost: Box<[bool]>,
 }
 
 impl<K: Kernel> AfXdpCompletions<K> {
@@ -66,9 +76,11 @@ impl<K: Kernel> AfXdpCompletions<K> {
         (end, giver): (CompletionEnd<K>, TxGiver<K>),
         opener: Box<dyn Opener<K>>,
     ) -> Self {
+        let lost = vec![false; frames.frames() as usize].into();
         Self {
             common,
             frames,
+            lost,
             in_flight,
             capacity_slots,
             is_zero_copy: end.line.kernel.is_zero_copy(),
@@ -107,7 +119,10 @@ impl<K: Kernel> AfXdpCompletions<K> {
     /// Asks for a new ring, in a queue whose halves are on two threads: ask the queue for a reset
     /// ([`ask_reset`](taut_path::queue::Watch::ask_reset)), which wakes the sending half, so that it lets
     /// go of the old one; a later [`reap`](Completions::reap) makes the new one, fails with what making
-    /// it fails with (ask again then), and hands back what was in flight.
+    /// it fails with (ask again then, after a moment), and hands back what was in flight as
+    /// [late](taut_path::Completed::late_packets). Ask once for a stall, which is told in every round until
+    /// the reset has begun. A sending half that sleeps elsewhere than in
+    /// [`must_wait`](taut_path::queue::Sender::must_wait) has to be woken by whoever knows how.
     ///
     /// The socket stays while the kernel holds copies of its packets, for nobody could bind the queue
     /// before those are gone. Their frames are used again when the kernel lets go of them.
@@ -154,9 +169,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
         let Some(line) = self.end.as_ref().map(|end| end.line.clone()) else {
             return;
         };
-        self.take_all(|frames, index| {
-            frames.umem().lose(index);
-        });
+        self.take_all(Loss::KernelHasFrames);
         let reopened = &self.common.counters.reopened;
         reopened.fetch_add(1, Ordering::Relaxed);
         self.giver.give(line.tx_end());
@@ -183,29 +196,38 @@ impl<K: Kernel> AfXdpCompletions<K> {
 
     /// Takes everything out of the socket and lets go of it.
     fn give_up(&mut self) {
-        self.take_all(|frames, index| {
-            frames.umem().give_back(index);
-        });
+        self.take_all(Loss::FramesAreOurs);
         // The last end of it: with this the kernel takes the socket down.
         self.end = None;
-        self.frames.find_all();
+        for (index, lost) in (0..).zip(&mut self.lost) {
+            if std::mem::take(lost) {
+                self.frames.find(index);
+            }
+        }
     }
 
-    /// Hands back everything in flight, first what is complete; `lost` hears of the frames of the rest.
-    fn take_all(&mut self, lost: impl Fn(&UmemFrames, u32)) {
+    /// Has everything in flight handed back, first what is complete; the rest is given up.
+    fn take_all(&mut self, loss: Loss) {
         let mut found = std::mem::take(&mut self.given_up);
         while let Some(packet) = self.next_completed() {
             found.push_back(packet);
         }
         let seen = found.len();
-        let frames = &self.frames;
-        self.in_flight.take_all(&mut |packet| {
-            lost(frames, packet.frame().index());
+        let (umem, lost) = (self.frames.umem(), &mut self.lost);
+        self.in_flight.take_all(&mut |mut packet| {
+            let index = packet.frame().index();
+            match loss {
+                Loss::FramesAreOurs => {
+                    umem.give_back(index);
+                }
+                Loss::KernelHasFrames => lost[index as usize] = umem.lose(index),
+            }
+            packet.give_up();
             found.push_back(packet);
         });
-        let lost = (found.len() - seen) as u64;
+        let given_up = (found.len() - seen) as u64;
         let counter = &self.common.counters.lost_packets;
-        counter.fetch_add(lost, Ordering::Relaxed);
+        counter.fetch_add(given_up, Ordering::Relaxed);
         self.given_up = found;
     }
 
@@ -220,7 +242,8 @@ impl<K: Kernel> AfXdpCompletions<K> {
                 return Some(packet);
             }
             let counters = &self.common.counters;
-            let counter = if self.frames.find(index) {
+            let lost = self.lost.get_mut(index as usize);
+            let counter = if lost.is_some_and(std::mem::take) && self.frames.find(index) {
                 &counters.found_frames
             } else {
                 &counters.unknown_completions

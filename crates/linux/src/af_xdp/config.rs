@@ -39,9 +39,10 @@ pub struct XdpConfig {
     /// Packets in the ring at most, 1..=65536; `0` for 1024. The kernel's rings are the next power
     /// of two, so what a card reports (511, or 0 for a bond) can be said as it is.
     pub slots: u32,
-    /// Frames in all, 1..=2^20: for what waits, what is in the ring, and what the FILL ring takes.
+    /// Frames in all, 1..=2^20 and more than [`fill_frames`](Self::fill_frames): for what waits, what is in the ring, and what the FILL ring takes.
     pub frames: u32,
-    /// Bytes of each frame, 2048 or 4096.
+    /// Bytes of each frame, 2048 or 4096. What is received has 256 bytes less, and what is sent with
+    /// [`metadata`](Self::metadata) 64.
     pub frame_bytes: u32,
     /// Frames that go into the FILL ring at bind though nothing is received: some drivers refuse to
     /// start, or leak, without (agave#6836, #7284). They stay there, and are no completions. Whoever
@@ -109,6 +110,9 @@ impl XdpConfig {
                 "ring of {} slots: 1 to {SLOTS_LIMIT}, or 0 for {DEFAULT_SLOTS}",
                 self.slots
             )));
+        }
+        if self.frames == 0 {
+            return Err(invalid("0 frames: at least 1".to_owned()));
         }
         if self.fill_frames >= self.frames.min(SLOTS_LIMIT + 1) {
             return Err(invalid(format!(

@@ -4,7 +4,7 @@
 //! So whoever renews the socket asks the other half to let go, waits until it has, and gives it the new
 //! end.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, Ordering};
@@ -19,12 +19,17 @@ struct Shared<T> {
     left: AtomicU32,
     /// For which asking a new end is there.
     ready: AtomicU32,
-    given: Mutex<Option<T>>,
+    /// The new end, and the asking that it is for.
+    given: Mutex<Option<(u32, T)>>,
 }
 
 /// The half that renews.
 #[derive(Debug)]
-pub(crate) struct Giver<T>(Arc<Shared<T>>);
+pub(crate) struct Giver<T> {
+    shared: Arc<Shared<T>>,
+    /// The other half has an end, or one that it may take.
+    other_has_end: bool,
+}
 
 /// The half whose end is renewed.
 #[derive(Debug)]
@@ -56,29 +61,53 @@ pub(crate) fn handover<T>() -> (Giver<T>, Taker<T>) {
         shared: shared.clone(),
         epoch: 0,
     };
-    (Giver(shared), taker)
+    let giver = Giver {
+        shared,
+        other_has_end: true,
+    };
+    (giver, taker)
 }
 
 impl<T> Giver<T> {
-    /// Asks the other half to let go.
-    pub(crate) fn ask(&self) {
-        let asked = self.0.asked.load(Ordering::Relaxed);
-        self.0.asked.store(asked.wrapping_add(1), Ordering::Release);
+    /// Asks the other half to let go. One that has no end, or was given one and has not taken it, need
+    /// not hear of it.
+    pub(crate) fn ask(&mut self) {
+        let asked = self.asked().wrapping_add(1);
+        self.shared.asked.store(asked, Ordering::Release);
+        if self.lock().take().is_some() {
+            self.other_has_end = false;
+        }
     }
 
-    /// Whether it has, since it was asked last. What it did before is visible then, and it does
+    /// Whether it has let go, since it was asked last. What it did before is visible then, and it does
     /// nothing more until it is given a new end.
-    pub(crate) fn has_left(&self) -> bool {
-        let asked = self.0.asked.load(Ordering::Relaxed);
+    pub(crate) fn has_left(&mut self) -> bool {
+        let left = self.shared.left.load(Ordering::Acquire) == self.asked();
         // Who is gone has let go.
-        self.0.left.load(Ordering::Acquire) == asked || Arc::strong_count(&self.0) == 1
+        if left || Arc::strong_count(&self.shared) == 1 {
+            self.other_has_end = false;
+        }
+        !self.other_has_end
     }
 
     /// Gives it a new end; only after it has left.
-    pub(crate) fn give(&self, end: T) {
-        *self.0.given.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
-        let asked = self.0.asked.load(Ordering::Relaxed);
-        self.0.ready.store(asked, Ordering::Release);
+    pub(crate) fn give(&mut self, end: T) {
+        self.other_has_end = true;
+        let asked = self.asked();
+        *self.lock() = Some((asked, end));
+        self.shared.ready.store(asked, Ordering::Release);
+    }
+
+    /// Written by this half only.
+    fn asked(&self) -> u32 {
+        self.shared.asked.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<(u32, T)>> {
+        self.shared
+            .given
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -102,13 +131,13 @@ impl<T> Taker<T> {
         self.shared.left.store(asked, Ordering::Release);
     }
 
-    /// The new end; `None` if there is none.
+    /// The new end; `None` if there is none, or it was asked for again meanwhile.
     pub(crate) fn take(&mut self) -> Option<T> {
-        let ready = self.shared.ready.load(Ordering::Acquire);
-        let end = (self.shared.given.lock())
+        let given = (self.shared.given.lock())
             .unwrap_or_else(PoisonError::into_inner)
-            .take()?;
-        self.epoch = ready;
+            .take();
+        let (epoch, end) = given?;
+        self.epoch = epoch;
         Some(end)
     }
 }
@@ -119,7 +148,7 @@ mod tests {
 
     #[test]
     fn an_end_goes_once_round() {
-        let (giver, mut taker) = handover();
+        let (mut giver, mut taker) = handover();
         assert_eq!(taker.asked(), Asked::Nothing);
         giver.ask();
         assert!(!giver.has_left());
@@ -134,22 +163,33 @@ mod tests {
 
     #[test]
     fn asked_again_before_it_took_it_leaves_again() {
-        let (giver, mut taker) = handover();
+        let (mut giver, mut taker) = handover();
         giver.ask();
         taker.left();
         giver.give(1);
+        assert_eq!(taker.asked(), Asked::Take);
         giver.ask();
-        assert!(!giver.has_left());
-        assert_eq!(taker.asked(), Asked::Leave);
-        taker.left();
+        assert!(giver.has_left(), "it has nothing that it could let go of");
+        assert_eq!((taker.asked(), taker.take()), (Asked::Leave, None));
         giver.give(2);
         assert_eq!(taker.take(), Some(2));
         assert_eq!(taker.asked(), Asked::Nothing);
     }
 
     #[test]
+    fn a_half_that_was_given_nothing_is_not_asked_again() {
+        let (mut giver, taker) = handover::<()>();
+        giver.ask();
+        taker.left();
+        assert!(giver.has_left());
+        // The device was gone; the other half sleeps.
+        giver.ask();
+        assert!(giver.has_left());
+    }
+
+    #[test]
     fn a_half_that_is_gone_has_let_go() {
-        let (giver, taker) = handover::<()>();
+        let (mut giver, taker) = handover::<()>();
         giver.ask();
         drop(taker);
         assert!(giver.has_left());

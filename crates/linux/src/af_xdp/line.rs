@@ -28,6 +28,8 @@ pub trait Kernel: Debug {
 #[derive(Debug)]
 pub struct Line<K: Kernel> {
     pub(crate) kernel: K,
+    /// The longest frame that the device carried when it was bound, with its Ethernet header.
+    pub(crate) frame_limit_bytes: u32,
     tx: Arc<K::Tx>,
     completion: Arc<K::Completion>,
 }
@@ -51,12 +53,14 @@ pub struct CompletionEnd<K: Kernel> {
 /// Both ends of a socket that was just bound.
 pub(crate) fn ends<K: Kernel>(
     kernel: K,
+    frame_limit_bytes: u32,
     tx: K::Tx,
     completion: K::Completion,
 ) -> (TxEnd<K>, CompletionEnd<K>) {
     let (tx, completion) = (Arc::new(tx), Arc::new(completion));
     let line = Arc::new(Line {
         kernel,
+        frame_limit_bytes,
         tx,
         completion: completion.clone(),
     });
@@ -102,7 +106,9 @@ impl<K: Kernel> Line<K> {
     pub(crate) fn held(&self) -> u32 {
         // Completed first: it never overtakes what was taken.
         let completed = self.completion.producer().load_acquire();
-        self.taken().wrapping_sub(completed)
+        let held = self.taken().wrapping_sub(completed) as i32;
+        // A kernel that refuses a descriptor may complete it without taking it.
+        held.max(0) as u32
     }
 
     /// Asks the kernel to send, until it took everything or takes no more now.

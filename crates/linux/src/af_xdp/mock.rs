@@ -162,7 +162,12 @@ impl MockSocket {
     }
 
     fn ends(&self) -> Ends<Self> {
-        ends(self.clone(), self.0.tx.clone(), self.0.completion.clone())
+        ends(
+            self.clone(),
+            1514,
+            self.0.tx.clone(),
+            self.0.completion.clone(),
+        )
     }
 }
 
@@ -196,7 +201,7 @@ impl Opener<MockSocket> for MockOpener {
 
     fn ask(&mut self) {}
 
-    fn has_left(&self) -> bool {
+    fn has_left(&mut self) -> bool {
         true
     }
 

@@ -2,8 +2,9 @@
 //!
 //! What the socket does, found by trying on Linux 6.18:
 //! - Sending needs no program on the device. In copy mode the device's own discipline is bypassed, and a
-//!   completion comes when the packet's memory is let go of: behind a bridge port or a macvlan with a
-//!   shaper when that sends it, on a veth whose peer polls when the peer took it. On a plain veth it comes
+//!   completion comes when the packet's memory is let go of: on a veth whose other end is a port of a
+//!   bridge, or on a macvlan, when the shaper of the device behind sends it; on a veth whose peer polls in
+//!   a thread of its own when the peer took it. On a plain veth, and on a bridge itself, it comes
 //!   within the send call, wherever the packet is then: [`Truth`](taut_path::driver::Truth) finds that out
 //!   from the packets, and the queue holds to no limit while it is so.
 //! - One send moves 32 frames, or what [`XdpConfig::budget_packets`] says; the rest is `EAGAIN`, stays in

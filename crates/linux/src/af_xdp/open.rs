@@ -8,6 +8,7 @@ use taut_path::driver::Truth;
 use taut_path::{TxRing, in_flight};
 
 use super::completions::AfXdpCompletions;
+use super::config;
 use super::config::{Redirect, XdpConfig};
 use super::handover::handover;
 use super::line::Common;
@@ -17,10 +18,8 @@ use super::receiver::{AfXdpReceiver, ReceiveEnd};
 use super::socket::Place;
 use super::tx::AfXdpTx;
 use super::umem::UmemFrames;
-use super::{ETHERNET_HEADER_BYTES, config};
 use crate::error::invalid;
 use crate::frames::Frames;
-use crate::link;
 use crate::netns::NetNs;
 use crate::port::Port;
 
@@ -40,7 +39,8 @@ impl AfXdp {
     /// # Errors
     /// `NotFound` if there is no such device; `PermissionDenied` without CAP_NET_RAW; `InvalidInput`
     /// for a setting out of range, or a queue that the device does not have; `ResourceBusy` if another
-    /// program has the queue; `OutOfMemory`, also where locked memory is limited.
+    /// program has the queue, or the kernel a packet of the socket that had it last; `ENOBUFS` where the
+    /// frames are more memory than may be locked (8 MB for most users, so 2,048 frames at most).
     pub fn open(
         ns: &NetNs,
         device: &str,
@@ -134,10 +134,6 @@ fn driver(
     group: &Group,
 ) -> io::Result<(AfXdpTx, AfXdpCompletions, Option<ReceiveEnd>)> {
     let frames = place.frames.clone();
-    let mtu_bytes = link::read_link(&place.ns, &place.device)?.mtu_bytes;
-    let frame_limit_bytes = mtu_bytes
-        .saturating_add(ETHERNET_HEADER_BYTES)
-        .min(frames.frame_bytes());
     let capacity_slots = place.config.capacity_slots();
     let common = Arc::new(Common::new(&place.device));
     let mut opener = SocketOpener::new(place, role, group.clone());
@@ -148,7 +144,7 @@ fn driver(
         common.clone(),
         frames.clone(),
         in_sender,
-        (capacity_slots, frame_limit_bytes),
+        capacity_slots,
         (tx, taker),
     );
     let completions = AfXdpCompletions::new(

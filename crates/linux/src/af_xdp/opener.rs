@@ -14,20 +14,24 @@ use super::umem::UmemFrames;
 use crate::frames::Frames;
 use crate::link;
 
-/// The sockets of one umem. A new one registers it only if there is no other.
+/// The sockets of one umem. A new one registers the umem only if there is no other on its device.
 #[derive(Clone, Default)]
-pub(super) struct Group(Arc<Mutex<Vec<Weak<Line<Socket>>>>>);
+pub(super) struct Group(Arc<Mutex<Vec<Bound>>>);
+
+/// A socket, and the index of its device.
+type Bound = (u32, Weak<Line<Socket>>);
 
 impl Group {
-    fn any(&self) -> Option<Arc<Line<Socket>>> {
+    fn any_on(&self, index: u32) -> Option<Arc<Line<Socket>>> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.iter().find_map(Weak::upgrade)
+        let mut bound = lines.iter().filter(|(at, _)| *at == index);
+        bound.find_map(|(_, line)| line.upgrade())
     }
 
-    fn add(&self, line: &Arc<Line<Socket>>) {
+    fn add(&self, index: u32, line: &Arc<Line<Socket>>) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.retain(|line| line.strong_count() > 0);
-        lines.push(Arc::downgrade(line));
+        lines.retain(|(_, line)| line.strong_count() > 0);
+        lines.push((index, Arc::downgrade(line)));
     }
 }
 
@@ -83,9 +87,9 @@ impl SocketOpener {
         let Place {
             ns, device, config, ..
         } = &self.place;
-        let other = self.group.any();
-        let shared = other.as_ref().map(|line| line.kernel.as_fd());
         self.index = link::index(ns, device)?;
+        let other = self.group.any_on(self.index);
+        let shared = other.as_ref().map(|line| line.kernel.as_fd());
         let mut opened = self.place.open(self.index, shared)?;
         let line = opened.tx.line.clone();
         let receive = match &mut self.role {
@@ -106,7 +110,7 @@ impl SocketOpener {
                 Some(ReceiveEnd { rings, line })
             }
         };
-        self.group.add(&line);
+        self.group.add(self.index, &line);
         Ok(((opened.tx, opened.completion), receive))
     }
 }
@@ -124,8 +128,8 @@ impl Opener<Socket> for SocketOpener {
         }
     }
 
-    fn has_left(&self) -> bool {
-        match &self.role {
+    fn has_left(&mut self) -> bool {
+        match &mut self.role {
             Role::Send { .. } => true,
             Role::Receive { giver, .. } => giver.has_left(),
         }
@@ -133,7 +137,7 @@ impl Opener<Socket> for SocketOpener {
 
     fn open(&mut self) -> io::Result<Ends<Socket>> {
         let (ends, receive) = self.open_one()?;
-        if let (Role::Receive { giver, .. }, Some(end)) = (&self.role, receive) {
+        if let (Role::Receive { giver, .. }, Some(end)) = (&mut self.role, receive) {
             giver.give(end);
         }
         Ok(ends)

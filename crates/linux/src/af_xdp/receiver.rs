@@ -24,7 +24,8 @@ pub(super) struct ReceiveEnd {
 /// What the kernel could not give us, as it counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReceiveCounters {
-    /// Packets lost because nobody took those before them, or no frame was free.
+    /// Packets lost because nobody took those before them, no frame was free, or they are longer than
+    /// what a frame takes: 256 bytes less than it has.
     pub lost_packets: u64,
     /// Of them, for want of frames in the FILL ring.
     pub without_frame: u64,

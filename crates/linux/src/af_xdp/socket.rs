@@ -4,11 +4,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread;
 
+use super::ETHERNET_HEADER_BYTES;
 use super::bind::{Attempt, bind};
 use super::config::XdpConfig;
 use super::line::{CompletionEnd, Kernel, TxEnd, ends};
 use super::umem::UmemFrames;
-use crate::error::failed;
+use crate::error::{failed, failed_with};
+use crate::frames::Frames;
+use crate::link;
 use crate::netns::NetNs;
 use crate::shared_ring::{Consumer, Producer};
 use crate::sys;
@@ -73,16 +76,20 @@ impl Place {
     pub(super) fn open(&self, index: u32, shared: Option<BorrowedFd<'_>>) -> io::Result<Opened> {
         // Where it may not be raised, the default may suffice all the same.
         let _ = sys::xdp::raise_locked_memory();
+        let mtu_bytes = link::read_link(&self.ns, &self.device)?.mtu_bytes;
+        let frame_limit_bytes = mtu_bytes
+            .saturating_add(ETHERNET_HEADER_BYTES)
+            .min(self.frames.frame_bytes());
         bind(
             self.config.mode,
-            |attempt| self.attempt(index, attempt, shared),
+            |attempt| self.attempt((index, frame_limit_bytes), attempt, shared),
             thread::sleep,
         )
     }
 
     fn attempt(
         &self,
-        index: u32,
+        (index, frame_limit_bytes): (u32, u32),
         attempt: Attempt,
         shared: Option<BorrowedFd<'_>>,
     ) -> io::Result<Opened> {
@@ -93,7 +100,9 @@ impl Place {
         let config = &self.config;
         if shared.is_none() {
             sys::xdp::register_umem(fd.as_fd(), self.frames.umem(), config.metadata_bytes())
-                .map_err(named("XDP_UMEM_REG"))?;
+                .map_err(|cause| {
+                    failed_with("XDP_UMEM_REG", &self.device, cause, || self.memory())
+                })?;
         }
         let (slots, fill_slots) = (config.ring_slots(), config.fill_slots());
         let wanted = [
@@ -135,14 +144,34 @@ impl Place {
             (None, Attempt::ZeroCopy) => libc::XDP_ZEROCOPY | libc::XDP_USE_NEED_WAKEUP,
             (None, Attempt::Copy) => libc::XDP_COPY | libc::XDP_USE_NEED_WAKEUP,
         };
-        sys::xdp::bind(fd.as_fd(), index, config.queue, flags, shared).map_err(named("bind"))?;
+        sys::xdp::bind(fd.as_fd(), index, config.queue, flags, shared)
+            .map_err(|cause| failed_with("bind", &self.device, cause, || self.which_queue()))?;
         let is_zero_copy = sys::xdp::is_zero_copy(fd.as_fd()).map_err(named("XDP_OPTIONS"))?;
-        let (tx, completion) = ends(Socket { fd, is_zero_copy }, tx, completion);
+        let (tx, completion) = ends(
+            Socket { fd, is_zero_copy },
+            frame_limit_bytes,
+            tx,
+            completion,
+        );
         Ok(Opened {
             tx,
             completion,
             receive,
         })
+    }
+
+    /// What a refused umem may be too large for.
+    fn memory(&self) -> String {
+        let kilobytes = self.frames.umem().bytes() >> 10;
+        format!(
+            "{kilobytes} KB for {} frames; without CAP_IPC_LOCK, `ulimit -l` is the most that may be \
+             locked",
+            self.frames.umem().frames()
+        )
+    }
+
+    fn which_queue(&self) -> String {
+        format!("queue {} of the device, counted from 0", self.config.queue)
     }
 
     /// Makes the socket take a full ring at once, as far as the kernel allows.

@@ -27,24 +27,28 @@ fn driver(sockets: &[MockSocket]) -> (Tx, Done, UmemFrames) {
     driver_of(MockOpener(sockets.to_vec(), false))
 }
 
-fn driver_of(mut opener: MockOpener) -> (Tx, Done, UmemFrames) {
+fn driver_of(opener: MockOpener) -> (Tx, Done, UmemFrames) {
     let frames = UmemFrames::new(FRAMES, 2048, 0).expect("allocates");
+    let (tx, done) = driver_with(opener, &frames);
+    (tx, done, frames)
+}
+
+fn driver_with(mut opener: MockOpener, frames: &UmemFrames) -> (Tx, Done) {
     let common = Arc::new(Common::new("mock0"));
     let (tx, completion) = opener.open().expect("prepared");
     let (in_sender, in_completer) = in_flight::split(FRAMES);
     let (giver, taker) = handover();
-    let limits = (SLOTS, 1514);
     let tx = AfXdpTx::new(
         common.clone(),
         frames.clone(),
         in_sender,
-        limits,
+        SLOTS,
         (tx, taker),
     );
     let end = (completion, giver);
     let opener = Box::new(opener);
     let done = AfXdpCompletions::new(common, frames.clone(), in_completer, SLOTS, end, opener);
-    (tx, done, frames)
+    (tx, done)
 }
 
 fn packet(frames: &UmemFrames) -> Packet {
@@ -291,6 +295,132 @@ fn what_the_kernel_still_holds_copies_of_keeps_its_socket_and_its_frames() {
     );
     assert_eq!(frames.free_frames(), FRAMES);
     assert_eq!(done.in_ring().map(|ring| ring.packets), Some(0));
+}
+
+#[test]
+fn a_ring_may_be_begun_anew_before_the_sender_took_the_last_one() {
+    for keeps_socket in [false, true] {
+        let sockets: Vec<_> = (0..4).map(|_| MockSocket::new(SLOTS, 0)).collect();
+        let (mut tx, mut done, frames) = driver_of(MockOpener(sockets.clone(), keeps_socket));
+        submit(&mut tx, &frames, 3);
+        tx.kick(0).expect("rings");
+        done.ask_reopen();
+        assert_eq!(tx.slots_free(), 0);
+        for _ in 0..2 {
+            done.renew().expect("opens");
+            // The sender sleeps.
+            done.ask_reopen();
+        }
+        done.renew().expect("opens");
+        assert_eq!(done.counters().reopened, 3);
+        assert_eq!(reap(&mut done, &frames), 3);
+        assert!(tx.is_open());
+        submit(&mut tx, &frames, 1);
+        tx.kick(0).expect("rings");
+        let last = sockets.iter().find(|socket| socket.is_used(&done));
+        let in_device = last.expect("has one").in_device();
+        assert_eq!(in_device.len(), if keeps_socket { 4 } else { 1 });
+    }
+}
+
+#[test]
+fn what_is_given_up_never_counts_as_complete_whatever_is_asked_first() {
+    let sockets = [MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 0)];
+    let (tx, done, mut frames) = driver(&sockets);
+    let mut queue = Queue::builder(tx, done)
+        .limit(AnyLimit::off())
+        .build(0)
+        .expect("builds");
+    for _ in 0..6 {
+        queue.enqueue(packet(&frames), 0, &mut frames);
+    }
+    let _ = queue.run(0, &mut frames);
+    sockets[0].finish(0);
+    // First the ring, then the queue: the wrong way round.
+    let (tx, done) = queue.device_mut();
+    done.ask_reopen();
+    assert_eq!(tx.slots_free(), 0);
+    let completed = queue.complete(1, &mut frames).expect("hands back");
+    assert_eq!((completed.done.packets, completed.late_packets), (1, 5));
+    queue.reset(2);
+    assert_eq!((queue.in_flight(), frames.free_frames()), (0, FRAMES));
+}
+
+#[test]
+fn a_checksum_outside_of_its_packet_is_refused_when_it_is_sent() {
+    let frames = UmemFrames::new(FRAMES, 2048, 64).expect("allocates");
+    let (tx, done) = driver_with(MockOpener(vec![MockSocket::new(SLOTS, 0)], false), &frames);
+    let mut tx = tx;
+    for (start, offset, fits) in [
+        (34, 24, true),
+        (34, 25, false),
+        (34, 99, false),
+        (65_535, 65_535, false),
+    ] {
+        let packet = frames.packet(&[0; 60]).expect("free");
+        frames
+            .finish_checksum(packet.frame(), start, offset)
+            .expect("has room");
+        match tx.submit(packet, 0) {
+            Ok(()) => assert!(fits, "{start} and {offset}"),
+            Err(packet) => {
+                assert!(!fits, "{start} and {offset}");
+                frames.give_back(packet.into_frame()).expect("is ours");
+            }
+        }
+    }
+    assert_eq!(done.in_ring().map(|ring| ring.packets), Some(1));
+}
+
+#[test]
+fn of_several_queues_on_one_umem_each_has_its_own_lost_frames() {
+    let frames = UmemFrames::new(FRAMES, 2048, 0).expect("allocates");
+    let [first, second, third] = [0; 3].map(|at| MockSocket::new(SLOTS, at));
+    let (mut tx, mut done) = driver_with(MockOpener(vec![first.clone()], true), &frames);
+    let (_other_tx, mut other) = driver_with(MockOpener(vec![second, third], false), &frames);
+    submit(&mut tx, &frames, 5);
+    tx.kick(0).expect("rings");
+    done.ask_reopen();
+    assert_eq!(tx.slots_free(), 0);
+    done.renew().expect("keeps its socket");
+    assert_eq!(reap(&mut done, &frames), 5);
+    assert_eq!(frames.free_frames(), FRAMES - 5);
+    // The other gets a new socket, and knows nothing of these.
+    other.ask_reopen();
+    _other_tx.slots_free();
+    other.renew().expect("prepared");
+    assert_eq!(
+        (other.counters().reopened, frames.free_frames()),
+        (1, FRAMES - 5)
+    );
+    while first.finish(0) {}
+    assert_eq!(reap(&mut done, &frames), 0);
+    assert_eq!(
+        (done.counters().found_frames, frames.free_frames()),
+        (5, FRAMES)
+    );
+}
+
+#[test]
+fn a_kernel_that_completes_what_it_never_took_holds_nothing() {
+    let (first, second) = (MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 0));
+    let (mut tx, mut done, frames) = driver_of(MockOpener(vec![first.clone(), second], true));
+    submit(&mut tx, &frames, 1);
+    first.doorbell(0, Some(libc::EINVAL));
+    for _ in 0..3 {
+        assert!(tx.kick(0).is_err());
+        first.complete(0);
+    }
+    first.doorbell(0, Some(libc::EAGAIN));
+    reap(&mut done, &frames);
+    done.ask_reopen();
+    tx.slots_free();
+    done.renew().expect("a new socket");
+    assert!(
+        !first.is_used(&done),
+        "the old one has a descriptor that nobody takes"
+    );
+    assert_eq!(frames.free_frames(), FRAMES);
 }
 
 #[test]

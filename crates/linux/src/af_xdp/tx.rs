@@ -25,7 +25,6 @@ pub struct AfXdpTx<K: Kernel = Socket> {
     frames: UmemFrames,
     in_flight: InFlightSender,
     capacity_slots: u32,
-    frame_limit_bytes: u32,
     ends: RefCell<Ends<K>>,
     judge: TruthJudge,
 }
@@ -64,7 +63,7 @@ impl<K: Kernel> AfXdpTx<K> {
         common: Arc<Common>,
         frames: UmemFrames,
         in_flight: InFlightSender,
-        (capacity_slots, frame_limit_bytes): (u32, u32),
+        capacity_slots: u32,
         (end, next): (TxEnd<K>, TxTaker<K>),
     ) -> Self {
         Self {
@@ -72,7 +71,6 @@ impl<K: Kernel> AfXdpTx<K> {
             frames,
             in_flight,
             capacity_slots,
-            frame_limit_bytes,
             ends: RefCell::new(Ends {
                 end: Some(end),
                 next,
@@ -90,9 +88,11 @@ impl<K: Kernel> AfXdpTx<K> {
         &self.common.device
     }
 
-    /// The longest frame in bytes, with its Ethernet header.
+    /// The longest frame in bytes, with its Ethernet header; 0 while the socket is being renewed.
     pub fn frame_limit_bytes(&self) -> u32 {
-        self.frame_limit_bytes
+        let ends = self.ends.borrow();
+        let end = ends.end.as_ref();
+        end.map_or(0, |end| end.line.frame_limit_bytes)
     }
 
     /// What did not go the plain way.
@@ -112,11 +112,11 @@ impl<K: Kernel> AfXdpTx<K> {
         ends.end.is_some()
     }
 
-    fn takes(&self, packet: &Packet) -> bool {
+    fn takes(&self, packet: &Packet, frame_limit_bytes: u32) -> bool {
         let bytes = packet.wire_bytes();
         let (address, _) = self.frames.place(packet.frame().index());
         let start = address % u64::from(self.chunk_bytes());
-        (ETHERNET_HEADER_BYTES..=self.frame_limit_bytes).contains(&bytes)
+        (ETHERNET_HEADER_BYTES..=frame_limit_bytes).contains(&bytes)
             && start + u64::from(bytes) <= u64::from(self.chunk_bytes())
     }
 
@@ -147,10 +147,18 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
 
     /// # Errors
     /// Gives back a packet that is shorter than an Ethernet header, or longer than the device could
-    /// carry when the driver was opened, or whose frame is not taken from this umem.
+    /// carry when its socket was opened, or whose frame is not taken from this umem, or whose checksum
+    /// is to be put outside of it.
     #[inline]
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
-        if !self.takes(&packet) {
+        let Some(end) = &mut self.ends.get_mut().end else {
+            return Err(packet);
+        };
+        if end.tx.room(1) == 0 {
+            return Err(packet);
+        }
+        let frame_limit_bytes = end.line.frame_limit_bytes;
+        if !self.takes(&packet, frame_limit_bytes) {
             return Err(packet);
         }
         if packet.ecn() == Ecn::Marked {
@@ -159,14 +167,15 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
                 mark_congestion(&mut bytes[..length])
             });
         }
-        let Some(end) = &mut self.ends.get_mut().end else {
-            return Err(packet);
-        };
-        if end.tx.room(1) == 0 {
-            return Err(packet);
-        }
         let index = packet.frame().index();
         let (address, options) = self.frames.place(index);
+        if options != 0
+            && !self
+                .frames
+                .metadata_fits(packet.frame(), packet.wire_bytes())
+        {
+            return Err(packet);
+        }
         let descriptor = Descriptor {
             address,
             length_bytes: packet.wire_bytes(),
@@ -180,7 +189,9 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
             self.frames.umem().give_back(index);
             return Err(packet);
         }
-        end.tx.push(descriptor);
+        if let Some(end) = &mut self.ends.get_mut().end {
+            end.tx.push(descriptor);
+        }
         Ok(())
     }
 

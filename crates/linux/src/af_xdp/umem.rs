@@ -83,6 +83,17 @@ impl UmemFrames {
         (address, options)
     }
 
+    /// Whether what the kernel is asked to do with the packet in `frame` lies in its `length_bytes`.
+    pub(super) fn metadata_fits(&self, frame: &Frame, length_bytes: u32) -> bool {
+        let start = (self.start(frame.index()) & !HAS_METADATA) as usize;
+        self.with_all(frame, |bytes| {
+            let at = start - METADATA_BYTES as usize;
+            let word = |at: usize| u32::from(u16::from_ne_bytes([bytes[at], bytes[at + 1]]));
+            word(at + 8) + word(at + 10) + 2 <= length_bytes
+        })
+        .unwrap_or(false)
+    }
+
     #[inline]
     fn start(&self, index: u32) -> u32 {
         let start = self.0.starts.get(index as usize);
@@ -95,7 +106,8 @@ impl UmemFrames {
     ///
     /// # Errors
     /// [`ChecksumRefused::NoMetadata`] where the driver was not opened with
-    /// [`metadata`](super::XdpConfig::metadata), [`ChecksumRefused::Frame`] if the frame is not out.
+    /// [`metadata`](super::XdpConfig::metadata), [`ChecksumRefused::Frame`] if the frame is not out. A
+    /// checksum that would lie outside of the packet is found when it is sent: such a packet is refused.
     pub fn finish_checksum(
         &self,
         frame: &Frame,
@@ -103,8 +115,11 @@ impl UmemFrames {
         offset_bytes: u16,
     ) -> Result<(), ChecksumRefused> {
         let start = self.start(frame.index()) & !HAS_METADATA;
+        // What was received has room before it, too, but nobody would look there.
+        let is_opened_with = self.0.own_start > 0;
         let metadata_at = (start as usize)
             .checked_sub(METADATA_BYTES as usize)
+            .filter(|_| is_opened_with)
             .ok_or(ChecksumRefused::NoMetadata)?;
         // `struct xsk_tx_metadata`: flags, then where the sum starts and where it goes.
         self.with_all(frame, |bytes| {
@@ -178,13 +193,6 @@ impl UmemFrames {
             self.push_free(index);
         }
         found.is_some()
-    }
-
-    /// The socket is gone, and the kernel is done with every frame whose packet was given up.
-    pub(super) fn find_all(&self) {
-        for index in 0..self.0.umem.frames() {
-            self.find(index);
-        }
     }
 
     /// Packets that no queue ever sent, handed back by a driver. Their frames were not given back.

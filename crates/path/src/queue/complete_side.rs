@@ -53,8 +53,12 @@ pub(crate) struct CompleteSide<L> {
     old_stall: OldStall,
     restart_slots: u32,
     reap_budget_packets: u32,
-    /// A round that failed started the queue again, and its caller was not told.
+    /// A round that failed started the queue again, and its caller was not told; nor of what was
+    /// handed back in it.
     schedule_owed: bool,
+    owes: bool,
+    done_owed: Done,
+    late_owed_packets: u32,
     /// Completions mean that packets left the device. While they do not, there is no limit.
     trusted: bool,
     pub(super) budget: Option<Member>,
@@ -113,6 +117,9 @@ impl<L: Limit> CompleteSide<L> {
             restart_slots,
             reap_budget_packets: config.reap_budget_packets,
             schedule_owed: false,
+            owes: false,
+            done_owed: Done::default(),
+            late_owed_packets: 0,
             trusted: true,
             budget: None,
             heard: Heard::default(),
@@ -145,7 +152,7 @@ impl<L: Limit> CompleteSide<L> {
             self.trust(shared, !self.trusted, at.now_ns, at.probe);
         }
         // What was handed out before an error is complete all the same.
-        let result = self.account(
+        let (mut completed, packets) = self.account(
             shared,
             *more.as_ref().unwrap_or(&false),
             at.now_ns,
@@ -155,10 +162,38 @@ impl<L: Limit> CompleteSide<L> {
         if M::OBSERVED {
             self.hear(shared);
         }
-        more.map_err(CompleteError::Driver)?;
-        let mut completed = result.map_err(|packets| CompleteError::Stray { packets })?;
+        let failed = match more {
+            Err(error) => Some(CompleteError::Driver(error)),
+            Ok(_) if packets > 0 => Some(CompleteError::Stray { packets }),
+            Ok(_) => None,
+        };
+        if let Some(error) = failed {
+            self.owe(&completed);
+            return Err(error);
+        }
+        if self.owes {
+            self.pay(&mut completed);
+        }
         completed.schedule = core::mem::take(&mut self.schedule_owed);
         Ok(completed)
+    }
+
+    /// A round failed whose caller is not told what was handed back in it.
+    #[cold]
+    fn owe(&mut self, completed: &Completed) {
+        self.owes = true;
+        self.done_owed.packets += completed.done.packets;
+        self.done_owed.bytes = self.done_owed.bytes.saturating_add(completed.done.bytes);
+        self.late_owed_packets += completed.late_packets;
+    }
+
+    #[cold]
+    fn pay(&mut self, completed: &mut Completed) {
+        self.owes = false;
+        let owed = core::mem::take(&mut self.done_owed);
+        completed.done.packets += owed.packets;
+        completed.done.bytes = completed.done.bytes.saturating_add(owed.bytes);
+        completed.late_packets += core::mem::take(&mut self.late_owed_packets);
     }
 
     /// The driver's word about its completions changed, and with it whether there is a limit.
@@ -198,7 +233,7 @@ impl<L: Limit> CompleteSide<L> {
         }
     }
 
-    /// Accounts for what was handed back. An error is the number of packets that were not ours.
+    /// Accounts for what was handed back. Says also how many packets were not ours.
     #[inline]
     fn account<M: Sharing, P: Probe>(
         &mut self,
@@ -206,7 +241,7 @@ impl<L: Limit> CompleteSide<L> {
         more: bool,
         now_ns: u64,
         probe: &mut P,
-    ) -> Result<Completed, u32> {
+    ) -> (Completed, u32) {
         let mut completed = Completed {
             more,
             ..Completed::default()
@@ -222,10 +257,7 @@ impl<L: Limit> CompleteSide<L> {
         completed.done = count.done();
         self.tell_rule(shared, completed.done, more, now_ns, probe);
         completed.stalled = self.check_stall(shared, now_ns, probe);
-        if stray_packets > 0 {
-            return Err(stray_packets);
-        }
-        Ok(completed)
+        (completed, stray_packets)
     }
 
     /// What came back and does not simply count. Returns how much of it was not ours.

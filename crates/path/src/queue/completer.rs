@@ -172,7 +172,7 @@ impl<C: Completions, L: Limit, P: Probe> Completer<C, L, P> {
     ///
     /// # Errors
     /// See [`CompleteError`]. Packets and room came back all the same. Complete again after an error:
-    /// what it hid (a start, a stall, more that is finished) is told by the next round that succeeds.
+    /// what it hid (packets and bytes, a start, a stall, more that is finished) is told by the next round that succeeds.
     pub fn complete<S: PacketSink + ?Sized>(
         &mut self,
         now_ns: u64,

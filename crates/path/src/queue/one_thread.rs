@@ -258,7 +258,7 @@ impl<D: Completions, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
     ///
     /// # Errors
     /// See [`CompleteError`]. Packets and room came back all the same. Complete again after an error:
-    /// what it hid (a start, a stall, more that is finished) is told by the next round that succeeds.
+    /// what it hid (packets and bytes, a start, a stall, more that is finished) is told by the next round that succeeds.
     #[inline]
     pub fn complete<S: PacketSink + ?Sized>(
         &mut self,

@@ -1,9 +1,11 @@
 //! Broken doorbells, failed reaping, resets, and a device that reports too little.
 
 use crate::support::{Bench, Broken, FakeRing};
-use taut_path::limit::{Done, Dynamic, Fixed};
+use taut_path::driver::mock;
+use taut_path::limit::{AnyLimit, Done, Dynamic, Fixed};
+use taut_path::pool::FramePool;
 use taut_path::queue::{self, CompleteError, QueueConfig};
-use taut_path::{DropReason, Event, Probe, Stop};
+use taut_path::{Completions, DropReason, Event, Packet, Probe, Queue, Stop};
 
 #[test]
 fn a_doorbell_that_failed_is_rung_again_also_with_nothing_new_to_send() {
@@ -193,4 +195,76 @@ fn the_counters_of_drops_keep_the_reasons_apart() {
     ];
     assert_eq!(counts, expected);
     assert_eq!(drops.total(), 3);
+}
+
+#[test]
+fn a_failed_reaping_tells_what_it_handed_back_in_the_next_round() {
+    let (tx, completions, device) = mock::ring(8);
+    let mut pool = FramePool::new(8, 64);
+    let mut queue = Queue::builder(tx, completions)
+        .limit(AnyLimit::off())
+        .build(0)
+        .expect("builds");
+    for _ in 0..6 {
+        queue.enqueue(pool.packet(b"hello").expect("free"), 0, &mut pool);
+    }
+    let _ = queue.run(0, &mut pool);
+    let mut told = 0;
+    for finished in [3, 2] {
+        device.finish(finished);
+        device.fail_next_reap("the bus is gone");
+        assert!(queue.complete(1, &mut pool).is_err());
+    }
+    device.finish(1);
+    let completed = queue.complete(2, &mut pool).expect("completes");
+    told += completed.done.packets;
+    assert_eq!((told, completed.done.bytes), (6, 30));
+    let completed = queue.complete(3, &mut pool).expect("completes");
+    assert_eq!(completed.done.packets, 0, "told once");
+    assert_eq!(queue.completer_counters().completed_packets, 6);
+}
+
+#[test]
+fn a_packet_that_a_driver_gave_up_is_late_also_without_a_reset() {
+    let (tx, completions, device) = mock::ring(8);
+    let mut pool = FramePool::new(8, 64);
+    let mut queue = Queue::builder(tx, GivesUp(completions))
+        .limit(AnyLimit::off())
+        .build(0)
+        .expect("builds");
+    queue.enqueue(pool.packet(b"hello").expect("free"), 0, &mut pool);
+    let _ = queue.run(0, &mut pool);
+    device.finish(1);
+    let completed = queue.complete(1, &mut pool).expect("completes");
+    assert_eq!((completed.done.packets, completed.late_packets), (0, 1));
+    assert_eq!(
+        (queue.in_flight(), pool.free_frames()),
+        (5, 8),
+        "its bytes until a reset"
+    );
+    queue.reset(2);
+    assert_eq!(queue.in_flight(), 0);
+}
+
+/// A driver that knows of no packet whether it was sent.
+struct GivesUp(mock::MockCompletions);
+
+impl Completions for GivesUp {
+    type Error = mock::MockError;
+
+    fn slots_free(&self) -> u32 {
+        self.0.slots_free()
+    }
+
+    fn reap(
+        &mut self,
+        now_ns: u64,
+        budget_packets: u32,
+        freed: &mut dyn FnMut(Packet),
+    ) -> Result<bool, mock::MockError> {
+        self.0.reap(now_ns, budget_packets, &mut |mut packet| {
+            packet.give_up();
+            freed(packet);
+        })
+    }
 }
