@@ -7,6 +7,7 @@ use crate::exporter::options::Exporter;
 use crate::forward::options::Forward;
 use crate::lab::forward::LabForward;
 use crate::lab::options::RrUnderLoad;
+use crate::lab::ring::RingSweep;
 use crate::lab::two_threads::TwoThreads;
 use crate::observe::show::Show;
 use crate::send::options::Send;
@@ -70,6 +71,14 @@ pub enum LabScenario {
     /// one sees what comes from which.
     #[command(after_help = AFTER_HELP)]
     Forward(LabForward),
+    /// Fixed depths of a ring against the limits, over AF_PACKET and AF_XDP.
+    ///
+    /// Two network namespaces with a veth between for each row: shaped (for AF_XDP below a macvlan), with
+    /// a peer that polls, and plain. Packets a second, bytes in flight and the time to completion of
+    /// every depth and limit; and what each limit gives beside the least depth that is enough. With
+    /// --device the same on a card of yours.
+    #[command(after_help = AFTER_HELP_RING)]
+    Ring(RingSweep),
 }
 
 const AFTER_HELP: &str = "\
@@ -93,3 +102,9 @@ forwarded as well. Needs root; keeps only CAP_NET_RAW once its sockets are open.
 A limit means nothing where completions do not say when a frame left (a plain veth): the summary says so.
 Exit codes: 0 done, also after Ctrl-C; 1 failed, 2 bad usage, 3 a frame is unaccounted for,
 77 cannot run here.";
+
+const AFTER_HELP_RING: &str = "\
+Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
+Needs root; a card also a peer that does not mind: see docs/hardware/README.md.
+After Ctrl-C or SIGTERM the finished rows are shown; a second one ends at once.
+Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.";

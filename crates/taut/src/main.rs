@@ -56,6 +56,9 @@ fn main() -> ExitCode {
         Some(cli::Command::Lab {
             scenario: cli::LabScenario::Forward(options),
         }) => lab::forward::forward(&options),
+        Some(cli::Command::Lab {
+            scenario: cli::LabScenario::Ring(options),
+        }) => lab::ring::ring(&options),
         Some(cli::Command::Doctor(options)) => doctor::doctor(&options),
         Some(cli::Command::Exporter(options)) => exporter::exporter(&options),
         Some(cli::Command::Send(options)) => send::send(&options),

@@ -9,6 +9,7 @@ mod load;
 pub mod options;
 mod packet_ring;
 mod progress;
+pub mod ring;
 mod router;
 mod row;
 mod tap_source;
@@ -119,6 +120,11 @@ fn with_privilege<T>(run: impl FnOnce() -> anyhow::Result<T>) -> Result<T, ExitC
         say!("taut: {error}");
         return Err(ExitCode::from(exit::CANNOT_RUN_HERE));
     }
+    run_with_privilege(run)
+}
+
+/// The same, with the privilege that the process has.
+fn run_with_privilege<T>(run: impl FnOnce() -> anyhow::Result<T>) -> Result<T, ExitCode> {
     run().map_err(|error| {
         say!("taut: {error:#}");
         if lacks_privilege_or_feature(&error) {

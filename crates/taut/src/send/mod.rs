@@ -3,7 +3,7 @@
 pub mod engine;
 mod live;
 pub mod options;
-mod output;
+pub mod output;
 pub mod source;
 
 use std::io;

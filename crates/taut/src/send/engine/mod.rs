@@ -9,6 +9,7 @@ mod trouble;
 use std::os::fd::AsFd;
 
 use taut_linux::link::{Condition, LinkWatch, Tally};
+use taut_linux::publish::About;
 use taut_linux::sched::{self, monotonic_ns};
 use taut_linux::{Frames, NetNs, Port, link, poll};
 use taut_path::driver::Truth;
@@ -19,6 +20,7 @@ use taut_path::{AnyLimit, AnyQdisc, Queue, QueueConfig, Stop};
 use super::live::{Line, Shown};
 use super::source::Source;
 use crate::interrupt;
+use crate::publish::Published;
 use ends::{Ends, Gauge, SentTimes};
 use feed::{Feed, More, WAITING_PACKETS};
 pub use outcome::Outcome;
@@ -48,7 +50,7 @@ pub struct Settings {
     pub duration_ns: Option<u64>,
     /// What of that is not measured, in ns.
     pub warm_up_ns: u64,
-    /// Show a line that changes.
+    /// Show a line that changes, and say what completions mean.
     pub live: bool,
 }
 
@@ -72,7 +74,10 @@ pub struct Engine<P: Port, F: Frames> {
     moved: bool,
     /// What was said last of the completions.
     said_truth: Truth,
+    /// Nobody wants to hear of it.
+    is_quiet: bool,
     measured: Measured,
+    published: Published,
     line: Option<Line>,
 }
 
@@ -94,6 +99,13 @@ impl<P: Port, F: Frames> Engine<P, F> {
         let mtu_bytes = link::describe(ns, port.device())?.mtu_bytes;
         let sent = SentTimes::new(frames.frames());
         let (limit_name, limit_unit) = (settings.limit.to_string(), settings.limit.unit());
+        let published = Published::new(&About {
+            device: port.device(),
+            queue: 0,
+            limit: &limit_name,
+            in_packets: limit_unit == Unit::Packets,
+            rate_bits_per_s: None,
+        });
         let trouble = Trouble::new(watch.index(), settings.stall_ns);
         let queue = Queue::builder_for(port)
             .qdisc(settings.qdisc)
@@ -127,7 +139,9 @@ impl<P: Port, F: Frames> Engine<P, F> {
             next_look_ns: now_ns,
             moved: false,
             said_truth: Truth::Unknown,
+            is_quiet: !settings.live,
             measured: Measured::new(now_ns, settings.warm_up_ns, settings.duration_ns),
+            published,
             line: settings.live.then(Line::new),
         })
     }
@@ -167,6 +181,7 @@ impl<P: Port, F: Frames> Engine<P, F> {
         }
         let wakeup_ns = self.send(now_ns);
         self.show(now_ns);
+        self.published.look(now_ns, &self.queue);
         if let Some(wakeup_ns) = wakeup_ns {
             let latest_ns = now_ns + LONGEST_SLEEP_NS;
             let news = poll::wait(&[self.watch.as_fd()], Some(wakeup_ns.min(latest_ns)));
@@ -297,6 +312,9 @@ impl<P: Port, F: Frames> Engine<P, F> {
     /// Says what completions mean, when that changes.
     fn tell_truth(&mut self) {
         let truth = self.queue.device().truth();
+        if self.is_quiet {
+            return;
+        }
         let device = self.queue.device().device();
         let name = &self.limit_name;
         let is_off = match name.as_str() {
