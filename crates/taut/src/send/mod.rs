@@ -228,9 +228,7 @@ fn ended(code: ExitCode) -> ExitCode {
 fn failed(error: &io::Error) -> ExitCode {
     say!("taut: {error}");
     if error.kind() == io::ErrorKind::PermissionDenied {
-        say!(
-            "taut: sending frames needs CAP_NET_RAW, and af_xdp CAP_BPF or CAP_SYS_ADMIN beside it: run as root"
-        );
+        say!("taut: sending frames needs CAP_NET_RAW: run as root");
         return ExitCode::from(exit::CANNOT_RUN_HERE);
     }
     ExitCode::from(exit::FAILED)

@@ -4,6 +4,7 @@ mod first_use;
 mod lab_dry_run;
 mod live_forward;
 mod live_lab_forward;
+mod live_ring;
 mod live_rr_under_load;
 mod live_send;
 mod live_send_faults;

@@ -28,8 +28,10 @@ pub fn ring(options: &RingSweep) -> ExitCode {
     if options.dry_run {
         return stdout::print(&plan(options, &cases));
     }
-    if let Err(code) = output::check("picture", options.svg.as_deref()) {
-        return code;
+    for (what, path) in [("picture", &options.svg), ("tables", &options.tables)] {
+        if let Err(code) = output::check(what, path.as_deref()) {
+            return code;
+        }
     }
     if let (Some(device), false) = (&options.device, options.yes) {
         say!(
@@ -50,10 +52,15 @@ pub fn ring(options: &RingSweep) -> ExitCode {
     let finished = rows.len();
     let interrupt = interrupt::noted().filter(|_| finished < cases.len());
     let document = Document::new(options, rows, interrupt.is_some());
-    if let Some(path) = &options.svg
-        && let Err(error) = file::replace(path, &draw::svg(document.rows()))
-    {
-        return output::write_failed("picture", path, &error);
+    for (what, path, text) in [
+        ("picture", &options.svg, draw::svg(document.rows())),
+        ("tables", &options.tables, document.text(true)),
+    ] {
+        if let Some(path) = path
+            && let Err(error) = file::replace(path, &text)
+        {
+            return output::write_failed(what, path, &error);
+        }
     }
     let printed = if options.json {
         match serde_json::to_string_pretty(&document) {
@@ -64,7 +71,7 @@ pub fn ring(options: &RingSweep) -> ExitCode {
             }
         }
     } else {
-        stdout::print(&document.text(options.markdown))
+        stdout::print(&document.text(false))
     };
     match interrupt {
         Some(interrupt) => output::interrupted(interrupt, finished, printed),

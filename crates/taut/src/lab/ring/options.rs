@@ -66,12 +66,12 @@ pub struct RingSweep {
     pub seed: u64,
 
     /// Print one JSON document instead of the table
-    #[arg(short, long, conflicts_with = "markdown")]
+    #[arg(short, long)]
     pub json: bool,
 
-    /// Print the tables as Markdown
-    #[arg(long)]
-    pub markdown: bool,
+    /// Write the tables into this file too, as Markdown
+    #[arg(long, value_name = "FILE")]
+    pub tables: Option<PathBuf>,
 
     /// Draw the sweeps of the shaped links into this file, as SVG
     #[arg(long, value_name = "FILE")]

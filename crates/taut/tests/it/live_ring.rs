@@ -1,0 +1,66 @@
+//! `taut lab ring`, shortened. Run on its own:
+//! `cargo test --release -p taut --test it -- live_ring --ignored --test-threads 1`.
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::send_world::allowed;
+
+fn rows(arguments: &str) -> Vec<Value> {
+    let output = Command::new(env!("CARGO_BIN_EXE_taut"))
+        .args(["lab", "ring", "-j", "--duration", "500ms", "--rounds", "1"])
+        .args(arguments.split_ascii_whitespace())
+        .stdin(Stdio::null())
+        .output()
+        .expect("runs");
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {talk}", output.status);
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
+    assert_eq!(document["version"], 1);
+    println!("{document:#}");
+    document["rows"].as_array().expect("rows").clone()
+}
+
+fn number(row: &Value, path: &str) -> f64 {
+    let number = row.pointer(path).and_then(Value::as_f64);
+    number.unwrap_or_else(|| panic!("{path} in {row}"))
+}
+
+#[test]
+#[ignore = "keeps two cores busy"]
+fn over_both_drivers_a_depth_is_as_many_bytes_and_a_limit_far_fewer_than_the_largest() {
+    if !allowed() {
+        return;
+    }
+    let rows = rows("--rate 100mbit --depth 64 --depth 1024 --limit dql");
+    for link in ["veth, tbf", "macvlan on veth, tbf"] {
+        let row = |limit: &str| {
+            let found = rows
+                .iter()
+                .find(|row| row["link"] == link && row["limit"] == limit);
+            found.unwrap_or_else(|| panic!("{link}: {limit} in {rows:?}"))
+        };
+        for (depth, packets) in [("64p", 64.0), ("1024p", 1_024.0)] {
+            let bytes = number(row(depth), "/inflight_bytes/p50");
+            // A histogram is exact to a thousandth.
+            assert!(
+                (bytes / (packets * 1_514.0) - 1.0).abs() < 0.02,
+                "{}",
+                row(depth)
+            );
+            assert!(number(row(depth), "/pps") < 8_600.0, "{}", row(depth));
+        }
+        assert_eq!(row("dql")["completions"], "true");
+        let (limited, deep) = (row("dql"), row("1024p"));
+        let [limited, deep] = [limited, deep].map(|row| number(row, "/inflight_bytes/p50"));
+        assert!(limited < deep / 2.0, "{limited} of {deep}");
+    }
+    let plain = rows.iter().filter(|row| row["link"] == "veth");
+    for row in plain {
+        assert_eq!(row["completions"], "false", "{row}");
+        assert!(row["limit_p50"].is_null(), "{row}");
+    }
+    let polled = rows.iter().filter(|row| row["link"] == "veth, peer polls");
+    assert!(polled.count() >= 4);
+}

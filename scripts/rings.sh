@@ -1,0 +1,33 @@
+#!/bin/sh
+# Measures and writes docs/rings.md, docs/rings.svg and docs/live/ring.json: the sweeps of depths and
+# limits over both drivers, and the forwarder beside the kernel's bridge. Needs root; about eight minutes, on
+# a machine that does nothing else.
+# usage: scripts/rings.sh
+# Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
+set -eu
+
+if [ $# -ne 0 ]; then
+    echo "usage: scripts/rings.sh" >&2
+    exit 2
+fi
+cd "$(dirname "$0")/.."
+cargo build --quiet --release --locked -p taut
+taut=target/release/taut
+new=$(mktemp -d)
+trap 'rm -rf "$new"' EXIT
+
+"$taut" lab ring -j --svg "$new/rings.svg" --tables "$new/tables.md" >"$new/ring.json"
+"$taut" lab forward >"$new/forward.txt"
+{
+    cat scripts/rings-head.md
+    cat "$new/tables.md"
+    echo '## The forwarder'
+    echo
+    echo '`taut lab forward`: TCP from a fast link into a slow one, through the kernel'"'"'s bridge and ours.'
+    echo
+    echo '```'
+    cat "$new/forward.txt"
+    echo '```'
+} >"$new/rings.md"
+mv "$new/rings.md" "$new/rings.svg" docs/
+mv "$new/ring.json" docs/live/
