@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measures and writes docs/rings.md, docs/rings.svg and docs/live/ring.json: the sweeps of depths and
+# Measures and writes docs/rings.md, its drawings and the documents in docs/live: the sweeps of depths and
 # limits over both drivers, and the forwarder beside the kernel's bridge. Needs root; about eight minutes, on
 # a machine that does nothing else.
 # usage: scripts/rings.sh
@@ -17,17 +17,11 @@ new=$(mktemp -d)
 trap 'rm -rf "$new"' EXIT
 
 "$taut" lab ring -j --svg "$new/rings.svg" --tables "$new/tables.md" >"$new/ring.json"
-"$taut" lab forward >"$new/forward.txt"
+scripts/rings-forward.sh >"$new/forward.md"
 {
     cat scripts/rings-head.md
     cat "$new/tables.md"
-    echo '## The forwarder'
-    echo
-    echo '`taut lab forward`: TCP from a fast link into a slow one, through the kernel'"'"'s bridge and ours.'
-    echo
-    echo '```'
-    cat "$new/forward.txt"
-    echo '```'
+    cat "$new/forward.md"
 } >"$new/rings.md"
 mv "$new/rings.md" "$new/rings.svg" docs/
 mv "$new/ring.json" docs/live/

@@ -3,6 +3,8 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::thread;
+use std::time::Duration;
 
 use crate::error::{failed, invalid};
 use crate::sys;
@@ -48,13 +50,14 @@ impl Capability {
 /// # Errors
 /// If the process has other threads; `PermissionDenied` if it lacks one of `kept`.
 pub fn keep_only(kept: &[Capability]) -> io::Result<()> {
-    let threads = fs::read_dir("/proc/self/task")
-        .map_err(|cause| failed("readdir", "/proc/self/task", cause))?
-        .count();
-    if threads != 1 {
-        return Err(invalid(format!(
-            "capabilities are given up by each thread for itself, and there are {threads}"
-        )));
+    let mut tries = 0..ENDING_THREADS_TRIES;
+    while let threads @ 2.. = threads()? {
+        if tries.next().is_none() {
+            return Err(invalid(format!(
+                "capabilities are given up by each thread for itself, and there are {threads}"
+            )));
+        }
+        thread::sleep(Duration::from_millis(1));
     }
     let named = |call| move |cause| failed(call, "own process", cause);
     let bits = |kept: &[Capability]| kept.iter().fold(0, |bits, it| bits | 1 << it.number());
@@ -74,6 +77,15 @@ pub fn keep_only(kept: &[Capability]) -> io::Result<()> {
     sys::capability::no_new_privileges().map_err(named("PR_SET_NO_NEW_PRIVS"))?;
     sys::capability::clear_ambient().map_err(named("PR_CAP_AMBIENT"))?;
     sys::capability::set(bits(kept)).map_err(named("capset"))
+}
+
+/// A thread that was joined is still there for a moment: how often to look again, a millisecond apart.
+const ENDING_THREADS_TRIES: u32 = 100;
+
+fn threads() -> io::Result<usize> {
+    let threads = fs::read_dir("/proc/self/task")
+        .map_err(|cause| failed("readdir", "/proc/self/task", cause))?;
+    Ok(threads.count())
 }
 
 /// How the process may make namespaces and devices.

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use anyhow::{Context, bail};
-use taut_linux::link::{self, Description};
+use anyhow::Context;
 use taut_linux::{NetNs, poll, sched};
 
 use super::board::Board;
+use super::check::check;
 use super::lane::{Lane, LaneConfig};
 use super::links::{Change, State, Watched, is_missing};
 use super::options::PathOptions;
@@ -46,60 +46,6 @@ pub trait Listener {
     fn replaced(&self) {}
 }
 
-/// Refuses what cannot be bridged, and says what must be known of the rest.
-pub fn check(ns: &NetNs, names: [&str; 2]) -> anyhow::Result<([Description; 2], Vec<String>)> {
-    let [a, b] = names;
-    let describe = |name: &str| {
-        let found = match link::describe(ns, name) {
-            Err(error) if is_missing(&error) => bail!("there is no interface {name} here"),
-            found => found?,
-        };
-        if !found.is_ethernet() {
-            let kind = found.kind;
-            bail!("{name} carries no Ethernet frames (ARPHRD {kind}): a bridge needs two that do");
-        }
-        Ok(found)
-    };
-    let found = [describe(a)?, describe(b)?];
-    let [at_a, at_b] = found;
-    if at_a.index == at_b.index {
-        bail!("{a} and {b} are one interface: a bridge needs two");
-    }
-    if at_a.other_end == Some(at_b.index) || at_b.other_end == Some(at_a.index) {
-        bail!(
-            "{a} and {b} are connected to each other: each frame would go round for ever; bridge \
-             interfaces of two different links"
-        );
-    }
-    Ok((found, remarks(names, &found)))
-}
-
-fn remarks(names: [&str; 2], found: &[Description; 2]) -> Vec<String> {
-    let mut remarks = Vec::new();
-    let [at_a, at_b] = found;
-    if at_a.mtu_bytes != at_b.mtu_bytes {
-        let longer = usize::from(at_b.mtu_bytes > at_a.mtu_bytes);
-        remarks.push(format!(
-            "{} has an MTU of {} and {} of {}: longer packets from {} are dropped (too_long)",
-            names[0], at_a.mtu_bytes, names[1], at_b.mtu_bytes, names[longer]
-        ));
-    }
-    for (name, at) in names.iter().zip(found) {
-        if at.master.is_some() {
-            remarks.push(format!(
-                "{name} is a port of another device already (a bridge, a bond): what that forwards is \
-                 forwarded twice"
-            ));
-        }
-        if !at.is_up {
-            remarks.push(format!(
-                "{name} is down: nothing goes through until it is up"
-            ));
-        }
-    }
-    remarks
-}
-
 impl Bridge {
     /// Opens both interfaces, in both directions.
     pub fn open(ns: &NetNs, names: [&str; 2], path: &PathOptions) -> anyhow::Result<Self> {
@@ -126,7 +72,7 @@ impl Bridge {
         let mut lanes = [lane(0, 1)?, lane(1, 0)?];
         for (at, link) in links.iter().enumerate() {
             if link.state() == State::Up {
-                lanes[towards(at)].open_link();
+                lanes[towards(at)].open_link(now_ns);
             }
         }
         Ok(Self {
@@ -232,7 +178,10 @@ impl Bridge {
                 Ok(look) => {
                     self.lanes[towards(at)].looked(look.was_broken);
                     for change in look.changes {
-                        self.act(at, change, now_ns, listener);
+                        if let Err(error) = self.act(at, change, now_ns, listener) {
+                            self.retry(at, now_ns, &error, listener);
+                            break;
+                        }
                     }
                 }
                 Err(error) => tell(&mut self.told, &error, listener),
@@ -244,28 +193,43 @@ impl Bridge {
     }
 
     fn watch_for_standstill(&mut self, now_ns: u64, listener: &dyn Listener) {
-        for lane in &mut self.lanes {
+        for at in 0..self.links.len() {
+            let lane = &mut self.lanes[towards(at)];
             let still_ns = lane.stands_still_ns(now_ns);
-            if still_ns > STANDSTILL_NS {
-                listener.say(format!(
-                    "{}: nothing came back for {} ms; its ring is made anew",
-                    lane.to,
-                    still_ns / 1_000_000
-                ));
-                if let Err(error) = lane.reopen_ring(now_ns) {
-                    tell(&mut self.told, &error, listener);
-                }
+            if still_ns <= STANDSTILL_NS {
+                continue;
+            }
+            listener.say(format!(
+                "{}: nothing came back for {} ms; its ring is made anew",
+                lane.to,
+                still_ns / 1_000_000
+            ));
+            if let Err(error) = lane.reopen_ring(now_ns) {
+                self.retry(at, now_ns, &error, listener);
             }
         }
     }
 
-    fn act(&mut self, at: usize, change: Change, now_ns: u64, listener: &dyn Listener) {
+    /// An interface could not be opened again: the next look finds it as if it came back just then.
+    fn retry(&mut self, at: usize, now_ns: u64, error: &io::Error, listener: &dyn Listener) {
+        tell(&mut self.told, error, listener);
+        self.lanes[towards(at)].close_link(now_ns);
+        self.links[at].still_gone();
+    }
+
+    fn act(
+        &mut self,
+        at: usize,
+        change: Change,
+        now_ns: u64,
+        listener: &dyn Listener,
+    ) -> io::Result<()> {
         let name = self.links[at].name().to_owned();
         let (to, from) = (towards(at), at);
         match change {
             Change::Up => {
                 self.told = None;
-                self.lanes[to].open_link();
+                self.lanes[to].open_link(now_ns);
                 listener.say(format!("{name} is up"));
             }
             Change::Down => {
@@ -277,23 +241,17 @@ impl Bridge {
                 self.lanes[from].close_receiver();
                 listener.say(format!("{name} is gone; waiting until it is back"));
             }
-            Change::Back => match self.reopen(at, now_ns) {
-                Ok(()) => {
-                    listener.say(format!("{name} is back"));
-                    listener.replaced();
-                }
-                Err(error) => {
-                    self.links[at].still_gone();
-                    tell(&mut self.told, &error, listener);
-                }
-            },
+            Change::Back => {
+                self.reopen(at, now_ns)?;
+                listener.say(format!("{name} is back"));
+                listener.replaced();
+            }
             Change::Mtu(mtu_bytes) => {
                 listener.say(format!("{name} has an MTU of {mtu_bytes} now"));
-                if let Err(error) = self.lanes[to].reopen_ring(now_ns) {
-                    tell(&mut self.told, &error, listener);
-                }
+                self.lanes[to].reopen_ring(now_ns)?;
             }
         }
+        Ok(())
     }
 
     fn reopen(&mut self, at: usize, now_ns: u64) -> io::Result<()> {

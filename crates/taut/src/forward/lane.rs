@@ -57,7 +57,9 @@ pub struct Lane {
     next_reap_ns: u64,
     /// When the shaper lets the next one go, or a doorbell is tried again, in ns.
     next_run_ns: Option<u64>,
+    /// When something came back last, and how long the oldest frame is in the device, if too long.
     completed_ns: u64,
+    stall_ns: u64,
     /// The interface that frames go to is up.
     is_open: bool,
     /// None was wanted.
@@ -106,6 +108,7 @@ impl Lane {
             next_reap_ns: 0,
             next_run_ns: None,
             completed_ns: now_ns,
+            stall_ns: 0,
             is_open: false,
             has_no_limit: path.limit == AnyLimit::off(),
             published: Published::new(&About {
@@ -136,8 +139,10 @@ impl Lane {
     }
 
     /// The interface that frames go to is up.
-    pub fn open_link(&mut self) {
+    pub fn open_link(&mut self, now_ns: u64) {
         self.is_open = true;
+        // What was in it meanwhile could not come back.
+        self.completed_ns = now_ns;
         self.next_run_ns = None;
     }
 
@@ -168,7 +173,7 @@ impl Lane {
         self.queue.reset(now_ns);
         self.queue.device_mut().reopen()?;
         self.intake.frame_limit_bytes = self.queue.device().0.frame_limit_bytes();
-        self.completed_ns = now_ns;
+        (self.completed_ns, self.stall_ns) = (now_ns, 0);
         Ok(())
     }
 
@@ -205,6 +210,7 @@ impl Lane {
             CompleteError::Driver(error) => error,
             other => io::Error::other(other),
         })?;
+        self.stall_ns = completed.stalled.map_or(0, |stall| stall.age_ns);
         if completed.done.packets > 0 {
             self.completed_ns = now_ns;
         }
@@ -261,10 +267,12 @@ impl Lane {
         self.next_reap_ns().into_iter().chain(run_ns).min()
     }
 
-    /// For how long nothing has come back, in ns, though frames are in the device and it is up.
+    /// For how long nothing has come back, in ns, though frames are in the device for at least as long
+    /// and it is up.
     pub fn stands_still_ns(&self, now_ns: u64) -> u64 {
-        if self.is_open && self.in_ring_packets() > 0 {
-            now_ns.saturating_sub(self.completed_ns)
+        if self.is_open {
+            let silent_ns = now_ns.saturating_sub(self.completed_ns);
+            silent_ns.min(self.stall_ns)
         } else {
             0
         }

@@ -2,6 +2,7 @@
 
 pub mod board;
 pub mod bridge;
+mod check;
 mod ends;
 mod intake;
 mod keeper;

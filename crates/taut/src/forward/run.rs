@@ -10,7 +10,8 @@ use anyhow::Context;
 use taut_linux::{Capability, NetNs, keep_only, sched};
 
 use super::board::Board;
-use super::bridge::{Bridge, Listener, check};
+use super::bridge::{Bridge, Listener};
+use super::check::check;
 use super::keeper::Keeper;
 use super::options::Forward;
 use super::summary::Summary;

@@ -345,6 +345,47 @@ fn an_interface_that_is_gone_is_waited_for_and_opened_again_with_cap_net_raw_onl
     assert_eq!(total(&document, "unaccounted_packets"), 0, "{document}");
 }
 
+/// A shaper so slow that nothing comes back: for the forwarder the completions are lost.
+#[test]
+fn a_ring_from_which_nothing_comes_back_is_made_anew_with_cap_net_raw_only() {
+    if !allowed() {
+        return;
+    }
+    let bench = Bench::new();
+    let shape = |rate_bits_per_s| {
+        let shaper = RootQdisc::Tbf {
+            rate_bits_per_s,
+            burst_bytes: 2000,
+            limit_bytes: 1 << 20,
+        };
+        link::set_root_qdisc(&bench.between, "b0", shaper).expect("TBF");
+    };
+    shape(1_000);
+    let forward = bench.start("--limit off");
+    let receiver = bench.receiver(RIGHT);
+    let bytes = frame([2, 0, 0, 0, 0, 99], 1, &[0x88; 1400]);
+    let send = |frames| {
+        (0..frames).for_each(|_| bench.send(LEFT, VirtioNetHeader::default(), &bytes));
+    };
+    send(5);
+    forward.hears("its ring is made anew");
+    shape(100_000_000);
+    send(50);
+    let arrived = receiver.count(&bytes, 50);
+    bench.settle();
+    let arrived = arrived + receiver.all(&bytes);
+    let document = forward.end();
+    let sent = of(&document, 0, "sent_packets");
+    let in_doubt = of(&document, 0, "in_doubt_packets");
+    assert!(in_doubt > 0, "{document}");
+    assert_eq!(of(&document, 0, "received_packets"), 55, "{document}");
+    assert_eq!(total(&document, "unaccounted_packets"), 0, "{document}");
+    assert!(
+        (sent..=sent + in_doubt).contains(&arrived),
+        "{arrived} arrived: {document}"
+    );
+}
+
 #[test]
 fn receive_offloads_are_off_meanwhile_and_put_back_however_it_ends() {
     if !allowed() {

@@ -103,6 +103,9 @@ pub fn document(options: &LabForward, ran: &[Ran], interrupted: bool) -> Documen
     }
 }
 
+/// Timers that are later than this are worth a word: a ping is no better than its timer.
+const LATE_NS: u64 = 1_000_000;
+
 /// How ours compares with the kernel's bridge at the same rate, and what was lost.
 fn notes(ran: &[Ran]) -> Vec<String> {
     let mut notes = Vec::new();
@@ -118,6 +121,15 @@ fn notes(ran: &[Ran]) -> Vec<String> {
                 one.case,
                 share(one.p99_ns(), kernel.p99_ns()),
                 share(one.goodput_bps, kernel.goodput_bps)
+            ));
+        }
+        let late_ns = one.late_ns.value_at_quantile(0.99);
+        if late_ns > LATE_NS {
+            notes.push(format!(
+                "{}: timers were {} us late (99 of 100): the machine is busy, and the p99 is its own as \
+                 well",
+                one.case,
+                late_ns / 1000
             ));
         }
         if one.lost_pings > 0 {

@@ -29,6 +29,8 @@ pub struct Ran {
     pub case: Case,
     pub ping_ns: Histogram<u64>,
     pub lost_pings: u64,
+    /// How late the pings went out.
+    pub late_ns: Histogram<u64>,
     pub goodput_bps: u64,
 }
 
@@ -68,6 +70,7 @@ pub fn run(
         case: case.clone(),
         ping_ns: pings.latency_ns,
         lost_pings: pings.lost,
+        late_ns: pings.late_ns,
         goodput_bps,
     }))
 }

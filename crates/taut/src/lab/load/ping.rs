@@ -46,6 +46,7 @@ pub fn ask(socket: &UdpSocket, control: &Control) -> anyhow::Result<Requests> {
         transactions: 0,
         latency_ns: histogram(),
         lost: 0,
+        late_ns: histogram(),
     };
     // When each was sent, the oldest first; those that are answered are `None`.
     let mut sent: VecDeque<Option<u64>> = VecDeque::new();
@@ -58,6 +59,9 @@ pub fn ask(socket: &UdpSocket, control: &Control) -> anyhow::Result<Requests> {
             let mut bytes = [0; BYTES];
             bytes[..8].copy_from_slice(&(oldest + sent.len() as u64).to_be_bytes());
             let _ = socket.send(&bytes);
+            if control.is_recording() {
+                requests.late_ns.saturating_record(now_ns - next_ns);
+            }
             sent.push_back(Some(now_ns).filter(|_| control.is_recording()));
             next_ns = (next_ns + INTERVAL_NS).max(now_ns);
         }

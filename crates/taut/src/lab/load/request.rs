@@ -18,6 +18,8 @@ pub struct Requests {
     pub latency_ns: Histogram<u64>,
     /// Requests that were never answered.
     pub lost: u64,
+    /// How late those went out that have a time, in ns.
+    pub late_ns: Histogram<u64>,
 }
 
 /// Asks again and again.
@@ -27,6 +29,7 @@ pub fn ask(mut socket: TcpStream, control: &Control) -> anyhow::Result<Requests>
         transactions: 0,
         latency_ns: histogram(),
         lost: 0,
+        late_ns: histogram(),
     };
     let mut byte = [1];
     while !control.is_stopped() {
