@@ -14,6 +14,7 @@ use crate::send::options::Send;
 use crate::set::options::Set;
 use crate::sim::options::Sim;
 use crate::sim::predictions::Predictions;
+use crate::top::options::Top;
 
 /// Keeps a transmit queue just full enough.
 ///
@@ -47,6 +48,7 @@ pub enum Command {
         devices: Vec<String>,
     },
     Show(Show),
+    Top(Top),
 }
 
 #[derive(Debug, Subcommand)]

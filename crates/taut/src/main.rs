@@ -20,6 +20,7 @@ mod set;
 mod sim;
 mod stdout;
 mod talk;
+mod top;
 
 use std::process::ExitCode;
 
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         Some(cli::Command::Set(options)) => set::set(&options),
         Some(cli::Command::Forward(options)) => forward::forward(&options),
         Some(cli::Command::KeepOffloadsOff { devices }) => forward::keep_offloads(&devices),
+        Some(cli::Command::Top(options)) => top::top(&options),
         Some(cli::Command::Show(options)) => observe::show::show(&options),
     }
 }

@@ -340,6 +340,14 @@ pub const METRICS: &[Metric] = &[
 const PATH: &str = "a running taut path, which publishes it";
 
 impl Metric {
+    /// Whether it changes with every packet.
+    pub fn is_live(&self) -> bool {
+        matches!(
+            self.name,
+            "limit" | "inflight" | "limit_time_ns" | "inflight_time_ns"
+        )
+    }
+
     /// Whether only a taut path has it.
     pub fn is_of_paths(&self) -> bool {
         self.source == PATH

@@ -14,6 +14,7 @@ mod observe_doctor;
 mod observe_exporter;
 mod observe_set;
 mod observe_show;
+mod observe_top;
 mod observe_tree;
 mod send_command;
 mod send_world;

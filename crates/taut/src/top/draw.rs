@@ -1,0 +1,381 @@
+//! The screen.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style, Stylize};
+use ratatui::symbols::Marker;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Paragraph};
+use serde_json::json;
+
+use super::figures::{WINDOW_BUCKETS, curve, name, queueing, rate_hz, top_of_curve};
+use super::history::{Bucket, History};
+use super::sampler::Watched;
+use super::state::State;
+use crate::observe::metrics::METRICS;
+use crate::observe::show::cell;
+use crate::report::number::{readable, short, short_time};
+
+const BLOCKS: [char; 9] = [
+    ' ', '\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}',
+    '\u{2588}',
+];
+const ASCII: [char; 5] = [' ', '.', '-', '=', '#'];
+
+/// What the terminal can show.
+#[derive(Debug, Clone, Copy)]
+pub struct Look {
+    pub color: bool,
+    pub unicode: bool,
+}
+
+impl Look {
+    /// As the environment says.
+    pub fn of_environment() -> Self {
+        let set = |name: &str| std::env::var(name).ok().filter(|it| !it.is_empty());
+        // The first that is set decides.
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
+        let locale = locale.unwrap_or_default().to_lowercase();
+        Self {
+            color: set("NO_COLOR").is_none(),
+            unicode: locale.contains("utf-8") || locale.contains("utf8"),
+        }
+    }
+
+    fn fg(self, color: Color) -> Style {
+        match self.color {
+            true => Style::new().fg(color),
+            false => Style::new(),
+        }
+    }
+
+    fn levels(self) -> &'static [char] {
+        if self.unicode { &BLOCKS } else { &ASCII }
+    }
+
+    fn marker(self) -> Marker {
+        if self.unicode {
+            Marker::Braille
+        } else {
+            Marker::Block
+        }
+    }
+}
+
+pub fn draw(frame: &mut Frame<'_>, state: &mut State, look: Look) {
+    let [head, body, foot] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Min(1),
+        Constraint::Length(1),
+    ])
+    .areas(frame.area());
+    frame.render_widget(heading(state, look), head);
+    match state.in_detail {
+        true => detail(frame, state, look, body),
+        false => table(frame, state, look, body),
+    }
+    frame.render_widget(footer(state, look), foot);
+}
+
+fn heading(state: &State, look: Look) -> Paragraph<'static> {
+    let shown = state.shown();
+    let rate = shown.first().map_or(0, |it| rate_hz(&it.history));
+    let queues = match (shown.len(), state.all()) {
+        (shown, all) if shown == all => format!("{all} queues"),
+        (shown, all) => format!("{shown} of {all} queues"),
+    };
+    let mut spans = vec![
+        Span::from("taut top  ").bold(),
+        Span::from(format!("{queues}, by {}, {rate} Hz", state.sort.name())),
+    ];
+    if state.paused {
+        spans.push(Span::from("  PAUSED").style(look.fg(Color::Yellow)).bold());
+    }
+    Paragraph::new(Line::from(spans))
+}
+
+fn footer(state: &State, look: Look) -> Paragraph<'static> {
+    if state.typing {
+        return Paragraph::new(format!(
+            "filter: {}_   Enter keeps it, Esc drops it",
+            state.filter
+        ));
+    }
+    let enter = if state.in_detail { "back" } else { "detail" };
+    let mut text = format!("q quit  s sort  / filter  p pause  Enter {enter}  up/down choose");
+    if !state.filter.is_empty() {
+        text = format!("filter: {}   {text}", state.filter);
+    }
+    Paragraph::new(text).style(look.fg(Color::Cyan))
+}
+
+/// Right of the name: queue, limit, least, mean, most, time, each with a space before.
+const NUMBERS: usize = 6 + 10 + 9 + 9 + 9 + 8;
+const NAME: usize = 12;
+
+fn table(frame: &mut Frame<'_>, state: &mut State, look: Look, area: Rect) {
+    state.page = usize::from(area.height).saturating_sub(1);
+    let line = state.line();
+    // The chosen line is always on the screen.
+    state.first = state
+        .first
+        .min(line)
+        .max((line + 1).saturating_sub(state.page));
+    let width = usize::from(area.width);
+    let shown = state.shown();
+    let names = shown.iter().map(|it| name(&it.row).chars().count()).max();
+    let wide = width.saturating_sub(NUMBERS + 12).max(NAME);
+    let name_width = names.unwrap_or(0).clamp(NAME, wide);
+    let curve_width = width.saturating_sub(name_width + NUMBERS + 1);
+    let titles = format!(
+        "{:<name_width$}{:>6}{:>10}{:>9}{:>9}{:>9}{:>8} {:<curve_width$}",
+        "device", "queue", "limit", "least", "mean", "most", "time", "in flight"
+    );
+    let mut lines = vec![Line::from(titles).style(Style::new().add_modifier(Modifier::UNDERLINED))];
+    for (at, queue) in shown.iter().enumerate().skip(state.first).take(state.page) {
+        let row = row(queue, name_width, curve_width, look);
+        lines.push(match at == line {
+            true => row.style(Style::new().add_modifier(Modifier::REVERSED)),
+            false => row,
+        });
+    }
+    if shown.is_empty() {
+        let text = match state.all() {
+            0 => "no queue with a byte limit at work; taut show says why",
+            _ => "no queue passes the filter",
+        };
+        lines.push(Line::from(text));
+    }
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+fn row(queue: &Watched, name_width: usize, curve_width: usize, look: Look) -> Line<'static> {
+    let window = queue.history.sum(WINDOW_BUCKETS).in_flight;
+    let name: String = name(&queue.row).chars().take(name_width).collect();
+    let limit = queue.row.limits.limit.map_or("-".to_owned(), amount);
+    let of_window = |value: fn(&_) -> u64| match window.number() {
+        0 => "-".to_owned(),
+        _ => amount(value(&window)),
+    };
+    let time = queueing(queue).0.map_or("-".to_owned(), short_time);
+    let text = format!(
+        "{name:<name_width$}{:>6}{limit:>10}{:>9}{:>9}{:>9}{time:>8} ",
+        queue.row.queue,
+        of_window(|it| it.least),
+        of_window(|it| it.mean().unwrap_or(0)),
+        of_window(|it| it.most),
+    );
+    let curve = curve(
+        &queue.history,
+        curve_width,
+        top_of_curve(queue),
+        look.levels(),
+    );
+    Line::from(vec![
+        Span::from(text),
+        Span::from(curve).style(look.fg(Color::Green)),
+    ])
+}
+
+/// An exact number where it fits, else a short one.
+fn amount(value: u64) -> String {
+    let exact = readable(&json!(value));
+    match exact.len() <= 8 {
+        true => exact,
+        false if value >= taut_linux::observe::LIMIT_MAX_UNSET => "max".to_owned(),
+        false => short((value / 1000 * 1000) as f64),
+    }
+}
+
+fn detail(frame: &mut Frame<'_>, state: &State, look: Look, area: Rect) {
+    let Some(queue) = state.chosen() else {
+        frame.render_widget(Paragraph::new("the queue is gone"), area);
+        return;
+    };
+    // A path has no files that could be read closely.
+    let close = state.close.as_ref().map(|it| &it.history);
+    let history = close
+        .filter(|it| it.last(1).count() > 0)
+        .unwrap_or(&queue.history);
+    let [text, chart] = Layout::vertical([Constraint::Length(5), Constraint::Min(1)]).areas(area);
+    frame.render_widget(
+        Paragraph::new(about(queue, history, usize::from(area.width))),
+        text,
+    );
+    course(frame, history, look, chart);
+}
+
+/// What is known of a queue, in lines of at most `width`.
+fn about(queue: &Watched, history: &History, width: usize) -> Vec<Line<'static>> {
+    let title = format!(
+        "{} queue {}, sampled {} times a second",
+        name(&queue.row),
+        queue.row.queue,
+        rate_hz(history)
+    );
+    let window_ns = 1_000_000_000;
+    let buckets = (window_ns / history.bucket_ns()) as usize;
+    let Bucket { limit, in_flight } = history.sum(buckets);
+    let spread = |title: &str, it: super::history::Spread| match it.mean() {
+        None => format!("{title}: -"),
+        Some(mean) => {
+            let time = queue.row.link_time_ns(Some(mean));
+            let time = time.map_or(String::new(), |ns| format!(" ({})", short_time(ns)));
+            let (least, most) = (amount(it.least), amount(it.most));
+            format!("{title}: {least} / {}{time} / {most}", amount(mean))
+        }
+    };
+    let settings = METRICS
+        .iter()
+        .filter(|metric| !metric.is_live())
+        .filter_map(|metric| {
+            let text = cell(metric, &queue.row);
+            (text != "-").then(|| format!("{} {text}", metric.name))
+        });
+    let settings: Vec<String> = settings.collect();
+    let mut lines = vec![
+        Line::from(title).bold(),
+        Line::from(spread("limit, least / mean / most of a second", limit)),
+        Line::from(spread("in flight", in_flight)),
+    ];
+    let folded = crate::report::layout::fold(&settings.join("  "), 0, Some(width.max(20)));
+    lines.extend(
+        folded
+            .lines()
+            .take(2)
+            .map(|line| Line::from(line.to_owned())),
+    );
+    lines
+}
+
+fn course(frame: &mut Frame<'_>, history: &History, look: Look, area: Rect) {
+    let columns = usize::from(area.width).saturating_mul(2).max(2);
+    let seconds = |at: usize| at as f64 * history.bucket_ns() as f64 / 1e9;
+    let buckets: Vec<&Bucket> = history.last(columns).collect();
+    let start = -seconds(buckets.len().saturating_sub(1));
+    let points = |value: fn(&Bucket) -> u64| -> Vec<(f64, f64)> {
+        let point = |(at, it): (usize, &&Bucket)| (start + seconds(at), value(it) as f64);
+        let known = buckets.iter().enumerate();
+        known
+            .filter(|(_, it)| it.in_flight.number() > 0)
+            .map(point)
+            .collect()
+    };
+    let (limit, most) = (points(|it| it.limit.most), points(|it| it.in_flight.most));
+    let top = limit
+        .iter()
+        .chain(&most)
+        .map(|&(_, y)| y)
+        .fold(1.0, f64::max)
+        * 1.05;
+    let line = |title, points, color| {
+        Dataset::default()
+            .name(title)
+            .marker(look.marker())
+            .graph_type(GraphType::Line)
+            .style(look.fg(color))
+            .data(points)
+    };
+    let datasets = vec![
+        line("in flight, most", &most, Color::Green),
+        line("limit", &limit, Color::Yellow),
+    ];
+    let y_labels = [0.0, top / 2.0, top].map(|y| amount(y as u64));
+    let x_labels = [format!("{start:.0}s"), "now".to_owned()];
+    let chart = Chart::new(datasets)
+        .x_axis(
+            Axis::default()
+                .bounds([start.min(-0.1), 0.0])
+                .labels(x_labels),
+        )
+        .y_axis(Axis::default().bounds([0.0, top]).labels(y_labels));
+    frame.render_widget(chart, area);
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    use super::super::state::tests::{queue, with};
+    use super::*;
+
+    const PLAIN: Look = Look {
+        color: false,
+        unicode: false,
+    };
+
+    fn screen(state: &mut State, (columns, lines): (u16, u16), look: Look) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(columns, lines)).unwrap();
+        terminal.draw(|frame| draw(frame, state, look)).unwrap();
+        let buffer = terminal.backend().buffer().clone();
+        if !look.color {
+            assert!(buffer.content.iter().all(|cell| cell.fg == Color::Reset));
+        }
+        let lines = buffer.content.chunks(usize::from(columns));
+        lines
+            .map(|line| line.iter().map(|cell| cell.symbol()).collect())
+            .collect()
+    }
+
+    #[test]
+    fn eighty_columns_hold_a_queue_with_its_curve() {
+        let mut state = with(
+            (0..64)
+                .map(|at| queue(&format!("eth{at}"), at * 100))
+                .collect(),
+        );
+        let lines = screen(&mut state, (80, 24), PLAIN);
+        assert!(
+            lines[0].starts_with("taut top  64 queues, by queueing time, 20 Hz"),
+            "{lines:#?}"
+        );
+        assert!(
+            lines[1].starts_with("device       queue     limit    least"),
+            "{lines:#?}"
+        );
+        assert!(
+            lines[2].starts_with("eth63            0    40,000    6,300    6,495    6,690    52us"),
+            "{lines:#?}"
+        );
+        assert!(lines[2].trim_end().ends_with('-'), "a curve: {lines:#?}");
+        assert!(lines[23].starts_with("q quit"), "{lines:#?}");
+        state.choose(usize::MAX);
+        let lines = screen(&mut state, (80, 24), PLAIN);
+        assert!(
+            lines[22].starts_with("eth0 "),
+            "the chosen line is on the screen: {lines:#?}"
+        );
+    }
+
+    #[test]
+    fn detail_has_a_chart_and_no_size_is_too_small() {
+        let mut state = with(vec![queue("eth0", 20_000)]);
+        state.in_detail = true;
+        let lines = screen(&mut state, (80, 24), PLAIN);
+        assert!(
+            lines[1].starts_with("eth0 queue 0, sampled 20 times a second"),
+            "{lines:#?}"
+        );
+        assert!(
+            lines.iter().any(|line| line.contains("in flight, most")),
+            "{lines:#?}"
+        );
+        for look in [
+            PLAIN,
+            Look {
+                color: true,
+                unicode: true,
+            },
+        ] {
+            for size in [(1, 1), (5, 3), (20, 8), (80, 2), (300, 100)] {
+                for in_detail in [false, true] {
+                    state.in_detail = in_detail;
+                    screen(&mut state, size, look);
+                }
+            }
+        }
+        let mut empty = with(Vec::new());
+        assert!(screen(&mut empty, (80, 24), PLAIN)[2].starts_with("no queue with a byte limit"));
+    }
+}

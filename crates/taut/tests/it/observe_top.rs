@@ -1,0 +1,183 @@
+//! `taut top` in a real terminal: tmux holds it, keys are sent, the screen is read.
+
+use std::process::{Command, Output};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::observe_tree::Tree;
+use crate::sim_command::failed;
+
+/// A terminal of 80 columns and 24 lines, with a server of its own.
+struct Terminal {
+    socket: String,
+}
+
+impl Terminal {
+    /// Runs `taut` with `arguments`, says its exit code and then the terminal's settings. `None`
+    /// where there is no tmux.
+    fn start(test: &str, environment: &str, arguments: &str) -> Option<Self> {
+        let socket = format!("taut-{test}-{}", std::process::id());
+        let terminal = Self { socket };
+        let taut = env!("CARGO_BIN_EXE_taut");
+        let script =
+            format!("env {environment} {taut} {arguments}; echo code $?; stty -a; sleep 600");
+        let line = [
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-x",
+            "80",
+            "-y",
+            "24",
+            &script,
+        ];
+        match terminal.tmux(&line) {
+            Some(output) => assert!(output.status.success(), "{output:?}"),
+            None => {
+                eprintln!("skipped: tmux is not here");
+                return None;
+            }
+        }
+        Some(terminal)
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> Option<Output> {
+        let mut command = Command::new("tmux");
+        command
+            .env("LC_ALL", "C.UTF-8")
+            .args(["-u", "-L", &self.socket]);
+        command.args(arguments).output().ok()
+    }
+
+    fn screen(&self) -> String {
+        let output = self.tmux(&["capture-pane", "-p"]).expect("tmux");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn keys(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat()).expect("tmux");
+    }
+
+    /// The screen once it has `part`.
+    fn until(&self, part: &str) -> String {
+        let start = Instant::now();
+        loop {
+            let screen = self.screen();
+            if screen.contains(part) {
+                return screen;
+            }
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "no {part:?}:\n{screen}"
+            );
+            sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.tmux(&["kill-server"]);
+    }
+}
+
+/// What `stty` says of a terminal that was given back.
+fn is_sane(screen: &str) -> bool {
+    let on = |word: &str| {
+        screen
+            .split_whitespace()
+            .any(|it| it.trim_end_matches(';') == word)
+    };
+    on("icanon") && on("echo") && on("opost")
+}
+
+#[test]
+fn queues_are_sorted_filtered_chosen_and_looked_at_closely() {
+    let tree = Tree::new("top");
+    for name in ["eth0", "eth1", "wan0"] {
+        tree.add(name, 1);
+    }
+    tree.set("wan0", 0, "inflight", "39000")
+        .set("eth1", 0, "inflight", "9000");
+    let line = tree.line("top -d 50ms");
+    let Some(terminal) = Terminal::start("keys", "LC_ALL=C.UTF-8", &line) else {
+        return;
+    };
+    let screen = terminal.until("312us");
+    let lines: Vec<&str> = screen.lines().collect();
+    assert!(
+        lines[0].starts_with("taut top  3 queues, by queueing time"),
+        "{screen}"
+    );
+    let first = |at: usize| lines[at].split_whitespace().next();
+    assert_eq!(
+        [first(2), first(3), first(4)],
+        [Some("wan0"), Some("eth1"), Some("eth0")]
+    );
+    assert!(screen.contains('\u{2588}'), "a full curve: {screen}");
+    // The most that was in flight is seen at once.
+    tree.set("eth0", 0, "inflight", "12345");
+    terminal.until("12,345");
+    terminal.keys(&["/", "e", "t", "h", "Enter"]);
+    let screen = terminal.until("2 of 3 queues");
+    assert!(!screen.contains("wan0"), "{screen}");
+    terminal.keys(&["s", "s", "s"]);
+    terminal.until("by name");
+    terminal.keys(&["Down", "Enter"]);
+    let screen = terminal.until("eth1 queue 0, sampled");
+    assert!(screen.contains("limit_max max"), "{screen}");
+    terminal.until("in flight: 9,000 / 9,000 (72us) / 9,000");
+    terminal.keys(&["p"]);
+    terminal.until("PAUSED");
+    terminal.keys(&["q"]);
+    assert!(is_sane(&terminal.until("code 0")), "{}", terminal.screen());
+}
+
+#[test]
+fn a_signal_gives_the_terminal_back() {
+    let tree = Tree::new("top-signal");
+    tree.add("eth0", 1);
+    let line = tree.line("top -d 50ms");
+    let Some(terminal) = Terminal::start("signal", "NO_COLOR=1", &line) else {
+        return;
+    };
+    terminal.until("q quit");
+    let panes = terminal
+        .tmux(&["list-panes", "-F", "#{pane_pid}"])
+        .expect("tmux");
+    let shell = String::from_utf8_lossy(&panes.stdout).trim().to_owned();
+    let child = format!("/proc/{shell}/task/{shell}/children");
+    let child = std::fs::read_to_string(child).expect("children");
+    let sent = Command::new("kill").args(["-TERM", child.trim()]).status();
+    assert!(sent.expect("kill").success());
+    let screen = terminal.until("code 143");
+    assert!(is_sane(&screen), "{screen}");
+}
+
+#[test]
+fn it_works_in_a_narrow_terminal_without_colour_and_without_unicode() {
+    let tree = Tree::new("top-plain");
+    tree.add("eth0", 1);
+    let line = tree.line("top -d 50ms");
+    let Some(terminal) = Terminal::start("plain", "NO_COLOR=1 LC_ALL=C", &line) else {
+        return;
+    };
+    terminal.until("eth0");
+    terminal
+        .tmux(&["resize-window", "-x", "40", "-y", "8"])
+        .expect("tmux");
+    sleep(Duration::from_millis(300));
+    let output = terminal.tmux(&["capture-pane", "-p", "-e"]).expect("tmux");
+    let screen = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(screen.contains("eth0"), "{screen}");
+    for color in ["\x1b[32m", "\x1b[36m"] {
+        assert!(!screen.contains(color), "{screen:?}");
+    }
+    assert!(screen.is_ascii(), "{screen:?}");
+}
+
+#[test]
+fn without_a_terminal_it_says_so() {
+    assert!(failed("top", 2).contains("taut: top needs a terminal"));
+}
