@@ -12,6 +12,7 @@ pub mod meter;
 pub mod nic;
 pub mod pattern;
 pub mod queue;
+pub mod replay;
 #[cfg(feature = "scenario")]
 pub mod results;
 pub mod scenario;

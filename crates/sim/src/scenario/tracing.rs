@@ -122,6 +122,7 @@ pub fn trace_rows<S: Scenario>(
         scenario: S::NAME.to_owned(),
         seed,
         taut_version: env!("CARGO_PKG_VERSION").to_owned(),
+        sampled_hz: None,
     };
     let mut recorder = Recorder::new(out, &head);
     for (done, row) in rows.into_iter().enumerate() {

@@ -14,6 +14,8 @@ pub use write::{Recorder, Tracer};
 
 /// The version of the format, for its readers.
 pub const FORMAT_VERSION: u32 = 1;
+/// The version of a trace that was sampled: with events and a field that the other has not.
+pub const SAMPLED_VERSION: u32 = 2;
 
 /// The first words of a trace.
 const MAGIC: &str = "taut-trace";
@@ -27,6 +29,9 @@ pub struct Head {
     pub seed: u64,
     /// Version of this crate.
     pub taut_version: String,
+    /// How often it was looked, if the trace was sampled: then it says how much was in flight, and
+    /// neither what was queued nor what was completed.
+    pub sampled_hz: Option<u32>,
 }
 
 /// A line after the first.
@@ -49,7 +54,7 @@ pub enum Line {
 }
 
 /// What a trace says of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Mention {
     /// Length as one object: what a limit in bytes counts.
     pub bytes: u32,
@@ -97,6 +102,8 @@ pub enum Event {
     },
     /// The queue was reset.
     Reset,
+    /// So many bytes were found in flight. Of sampled traces only.
+    InFlight(u32),
 }
 
 impl Event {
@@ -132,10 +139,18 @@ const fn stop_name(reason: StopReason) -> &'static str {
 impl fmt::Display for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (scenario, seed, taut) = (&self.scenario, self.seed, &self.taut_version);
+        let version = match self.sampled_hz {
+            None => FORMAT_VERSION,
+            Some(_) => SAMPLED_VERSION,
+        };
         write!(
             f,
-            "{MAGIC}\t{FORMAT_VERSION}\tscenario={scenario}\tseed={seed}\ttaut={taut}"
-        )
+            "{MAGIC}\t{version}\tscenario={scenario}\tseed={seed}\ttaut={taut}"
+        )?;
+        match self.sampled_hz {
+            None => Ok(()),
+            Some(hz) => write!(f, "\tsampled={hz}"),
+        }
     }
 }
 
@@ -159,6 +174,7 @@ impl fmt::Display for Event {
             Self::Starved => f.write_str("starved"),
             Self::Stall { age_ns } => write!(f, "stall\t{age_ns}"),
             Self::Reset => f.write_str("reset"),
+            Self::InFlight(bytes) => write!(f, "inflight\t{bytes}"),
         }
     }
 }

@@ -8,7 +8,7 @@ use taut_path::DropReason;
 use taut_path::limit::Done;
 use taut_path::queue::StopReason;
 
-use super::{Event, FORMAT_VERSION, Head, Line, MAGIC, Mention, stop_name};
+use super::{Event, FORMAT_VERSION, Head, Line, MAGIC, Mention, SAMPLED_VERSION, stop_name};
 
 /// No line of a trace is longer; one that is, is something else.
 const MOST_LINE_BYTES: u64 = 4096;
@@ -51,10 +51,11 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-const HEAD: &str = "taut-trace, 1, scenario=NAME, seed=N, taut=VERSION, with a tab between";
+const HEAD: &str = "taut-trace, 1, scenario=NAME, seed=N, taut=VERSION, with a tab between; or \
+                    taut-trace, 2 and the same with sampled=HZ";
 const LINE: &str = "row, NAME, LIMIT, or TIME_NS, KIND and its values, with a tab between";
 const KIND: &str = "enqueue, dequeue, sent, mark, drop, completed, limit, stopped, starved, stall, \
-                    reset";
+                    reset; inflight in a sampled trace";
 const PACKET: &str = "BYTES, FLOW, PRIORITY (0 to 15)";
 const DROP: &str = "BYTES, FLOW, PRIORITY (0 to 15) and the name of a reason";
 const COMPLETED: &str = "BYTES, PACKETS";
@@ -140,16 +141,23 @@ impl<R: BufRead> Iterator for Lines<R> {
 
 fn head(text: &str) -> Option<Head> {
     let mut fields = text.split('\t');
-    if fields.next()? != MAGIC || number::<u32>(fields.next())? != FORMAT_VERSION {
+    if fields.next()? != MAGIC {
         return None;
     }
+    let version = number::<u32>(fields.next())?;
     let scenario = fields.next()?.strip_prefix("scenario=")?.to_owned();
     let seed = number(fields.next()?.strip_prefix("seed="))?;
     let taut_version = fields.next()?.strip_prefix("taut=")?.to_owned();
+    let sampled_hz = match version {
+        FORMAT_VERSION => None,
+        SAMPLED_VERSION => Some(number(fields.next()?.strip_prefix("sampled="))?),
+        _ => return None,
+    };
     let head = Head {
         scenario,
         seed,
         taut_version,
+        sampled_hz,
     };
     fields.next().is_none().then_some(head)
 }
@@ -178,6 +186,7 @@ fn event(kind: &str, values: &[&str]) -> Result<Event, &'static str> {
         "drop" => dropped(values).ok_or(DROP)?,
         "completed" => Event::Completed(done(values).ok_or(COMPLETED)?),
         "limit" => Event::Limit(only(values).ok_or(LIMIT)?),
+        "inflight" => Event::InFlight(only(values).ok_or(LIMIT)?),
         "stopped" => Event::Stopped(stopped(values).ok_or(STOPPED)?),
         "stall" => Event::Stall {
             age_ns: only(values).ok_or(STALL)?,

@@ -252,6 +252,7 @@ fn event() -> impl Strategy<Value = Event> {
         Just(Event::Starved),
         any::<u64>().prop_map(|age_ns| Event::Stall { age_ns }),
         Just(Event::Reset),
+        any::<u32>().prop_map(Event::InFlight),
     ]
 }
 
@@ -259,6 +260,7 @@ proptest! {
     #[test]
     fn what_is_written_is_read_back(
         seed: u64,
+        sampled_hz in any::<Option<u32>>(),
         name in "\\PC{0,20}[\t\n]?",
         events in prop::collection::vec((any::<u64>(), event()), 0..20),
     ) {
@@ -266,6 +268,7 @@ proptest! {
             scenario: "x".to_owned(),
             seed,
             taut_version: "0.1.0".to_owned(),
+            sampled_hz,
         };
         let mut out = Vec::new();
         let mut recorder = Recorder::new(&mut out, &head);

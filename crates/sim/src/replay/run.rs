@@ -1,0 +1,179 @@
+//! The traffic through a transmit queue, from arrival to arrival and from round to round.
+
+use std::task::Waker;
+
+use taut_path::qdisc::Fifo;
+use taut_path::queue::QueueConfigError;
+use taut_path::{AnyLimit, DropReason, Frame, Packet, PacketSink, Queue, QueueConfig};
+
+use super::Traffic;
+use super::device::Device;
+use crate::lane::Rule;
+use crate::meter::{CURVE_POINTS, Curve, Meter, Quantiles, Since};
+use crate::queue::queue_config;
+
+/// What a rule made of the traffic.
+#[derive(Debug, Clone)]
+pub struct Replayed {
+    /// Bytes in the ring over time: queued minus reported.
+    pub in_flight_bytes: Quantiles,
+    /// Their mean.
+    pub in_flight_mean_bytes: u64,
+    /// Median of the limit, in the limit's units.
+    pub limit_p50: u64,
+    /// Packets that waited in the discipline, over time.
+    pub waiting_packets: Quantiles,
+    /// Time that the link had nothing to send while packets waited above, in ns.
+    pub dry_ns: u64,
+    /// Rounds after which the device had nothing left while the limit held the sender back.
+    pub starved: u64,
+    /// When the last packet was reaped, in ns.
+    pub end_ns: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// In flight and the limit, in [`CURVE_POINTS`] steps of `step_ns`.
+    pub curve: Curve,
+    /// Length of a step, in ns.
+    pub step_ns: u64,
+}
+
+/// Packets end here; nothing is dropped, for the discipline is as long as the traffic.
+struct Ends;
+
+impl PacketSink for Ends {
+    fn freed(&mut self, packet: Packet) {
+        drop(packet.into_frame());
+    }
+
+    fn dropped(&mut self, packet: Packet, _: DropReason) {
+        drop(packet.into_frame());
+    }
+}
+
+type Replaying = Queue<Device, AnyLimit, Fifo, Meter<Since>>;
+
+/// Gives `traffic` to a queue with `rule`, over a link of `rate_bits_per_s` (at least 1) behind a ring
+/// of `slots`.
+///
+/// The device tells at the times of the trace, and where the trace has none because its device had
+/// nothing to tell, as often as it did in the median.
+///
+/// # Errors
+/// If the queue cannot be made, for the ring is too small.
+pub fn replay(
+    traffic: &Traffic,
+    rule: &Rule,
+    rate_bits_per_s: u64,
+    slots: u32,
+) -> Result<Replayed, QueueConfigError> {
+    let last_ns = traffic.arrivals.last().map_or(0, |it| it.at_ns);
+    let length_ns = last_ns.max(traffic.rounds_ns.last().copied().unwrap_or(0));
+    let packets = u32::try_from(traffic.arrivals.len()).unwrap_or(u32::MAX);
+    let config = QueueConfig {
+        cadence_ns: rule.cadence_ns,
+        ..queue_config(None, Waker::noop().clone())
+    };
+    let queue = Queue::builder_for(Device::new(rate_bits_per_s, slots))
+        .with_qdisc(Fifo::new(packets.max(1)))
+        .limit(rule.limit.clone())
+        .probe(Meter::new(Since(0), 0, length_ns))
+        .config(config)
+        .build(0)?;
+    let mut run = Run {
+        queue,
+        rounds_ns: &traffic.rounds_ns,
+        period_ns: median_gap_ns(&traffic.rounds_ns),
+        last_round_ns: 0,
+        now_ns: 0,
+    };
+    for arrival in &traffic.arrivals {
+        run.rounds_until(arrival.at_ns);
+        run.arrive(arrival.at_ns, arrival.bytes);
+    }
+    run.rounds_until(u64::MAX);
+    Ok(run.outcome(length_ns))
+}
+
+struct Run<'t> {
+    queue: Replaying,
+    /// Rounds of the trace that have not been.
+    rounds_ns: &'t [u64],
+    period_ns: u64,
+    last_round_ns: u64,
+    now_ns: u64,
+}
+
+impl Run<'_> {
+    fn arrive(&mut self, at_ns: u64, bytes: u32) {
+        self.now_ns = self.now_ns.max(at_ns);
+        self.queue
+            .enqueue(Packet::new(Frame::new(0), bytes), self.now_ns, &mut Ends);
+        self.send();
+    }
+
+    fn send(&mut self) {
+        // Every reason to stop is waited for: a round comes while anything is in the ring.
+        let _ = self.queue.run(self.now_ns, &mut Ends);
+        let waits = self.queue.backlog().packets > 0;
+        let now_ns = self.now_ns;
+        let since_ns = &mut self.queue.device_mut().waiting_since_ns;
+        *since_ns = waits.then(|| since_ns.unwrap_or(now_ns));
+    }
+
+    /// All rounds before `until_ns`.
+    fn rounds_until(&mut self, until_ns: u64) {
+        while let Some(at_ns) = self.next_round_ns().filter(|&at_ns| at_ns < until_ns) {
+            let passed = self.rounds_ns.partition_point(|&it| it <= at_ns);
+            self.rounds_ns = &self.rounds_ns[passed..];
+            self.now_ns = self.now_ns.max(at_ns);
+            self.last_round_ns = self.now_ns;
+            // The device hands back what it was given, and cannot fail.
+            let _ = self.queue.complete(self.now_ns, &mut Ends);
+            self.send();
+        }
+    }
+
+    /// The next round of the trace that has something to tell, or the one that its device would have
+    /// made had it had something; the limit's own wake-up, for a cadence.
+    fn next_round_ns(&self) -> Option<u64> {
+        let oldest_ns = self.queue.device().oldest_ns();
+        let own_ns = oldest_ns.map(|oldest_ns| {
+            let of_trace = self.rounds_ns.partition_point(|&it| it < oldest_ns);
+            let of_period = oldest_ns.max(self.last_round_ns.saturating_add(self.period_ns));
+            // A round of the trace that is close is the device's own.
+            let most_ns = of_period.saturating_add(self.period_ns / 2);
+            match self.rounds_ns.get(of_trace) {
+                Some(&traced_ns) if traced_ns <= most_ns => traced_ns,
+                _ => of_period,
+            }
+        });
+        let wakeup_ns = self
+            .queue
+            .next_wakeup()
+            .map(|at_ns| at_ns.max(self.now_ns + 1));
+        own_ns.into_iter().chain(wakeup_ns).min()
+    }
+
+    fn outcome(self, length_ns: u64) -> Replayed {
+        let (meter, device) = (self.queue.probe(), self.queue.device());
+        Replayed {
+            in_flight_bytes: meter.in_flight_bytes(),
+            in_flight_mean_bytes: meter.in_flight_mean_bytes(),
+            limit_p50: meter.limit_p50(),
+            waiting_packets: meter.waiting_packets(),
+            dry_ns: device.dry_ns,
+            starved: self.queue.completer_counters().starved,
+            end_ns: self.now_ns,
+            sent_bytes: device.sent_bytes,
+            curve: meter.curve().clone(),
+            step_ns: (length_ns / CURVE_POINTS as u64).max(1),
+        }
+    }
+}
+
+/// The median of the time from a round to the next, in ns; at least 1.
+fn median_gap_ns(rounds_ns: &[u64]) -> u64 {
+    let mut gaps: Vec<u64> = rounds_ns.windows(2).map(|it| it[1] - it[0]).collect();
+    gaps.sort_unstable();
+    gaps.get(gaps.len() / 2).copied().unwrap_or(1).max(1)
+}

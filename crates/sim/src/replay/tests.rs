@@ -1,0 +1,145 @@
+//! Traces of a lane, replayed.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::lane::{Cost, LaneConfig, Reap, Rule, Source, observe_with};
+use crate::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
+use crate::trace::{Head, Recorder, Tracer};
+
+const RATE: u64 = 1_000_000_000;
+
+fn head() -> Head {
+    Head {
+        scenario: "test".to_owned(),
+        seed: 1,
+        taut_version: "0".to_owned(),
+        sampled_hz: None,
+    }
+}
+
+fn config() -> LaneConfig {
+    LaneConfig {
+        nic: NicConfig {
+            rate_bits_per_s: RATE,
+            framing: Framing::BARE,
+            slots: 4096,
+            rule: DescriptorRule::OnePerPacket,
+            interrupt: InterruptRule::every(250_000),
+            finished_at: FinishedAt::End,
+            segments_apart: false,
+            seed: 1,
+        },
+        restart_slots: None,
+        reap: Reap::ALL,
+        backlog_packets: 500,
+        object_bytes: vec![1514],
+        source: Source::Saturating,
+        cost: Cost::default(),
+        rate_changes: Vec::new(),
+        measure_from_ns: 0,
+        end_ns: 2_000_000_000,
+        sample_ns: 0,
+    }
+}
+
+/// The trace of a saturated lane, and what a rule had in flight in it.
+fn traced(rule: &Rule) -> (Traffic, u64, u64) {
+    let mut bytes = Vec::new();
+    let mut recorder = Recorder::new(&mut bytes, &head());
+    recorder.row("a", &rule.to_string());
+    let seen = observe_with(&config(), rule, Tracer(Some(&mut recorder))).unwrap();
+    recorder.finish().unwrap();
+    let mut all = read(&bytes[..]).unwrap();
+    let traffic = all.pop().unwrap();
+    (traffic, seen.in_flight_bytes.p50, seen.in_flight_mean_bytes)
+}
+
+#[test]
+fn the_rate_of_the_device_is_found() {
+    let (traffic, ..) = traced(&Rule::dql());
+    let off = traffic.rate_bits_per_s.abs_diff(RATE);
+    assert!(off < RATE / 50, "{}", traffic.rate_bits_per_s);
+}
+
+/// Open-loop, and yet the same bytes: the sender of the lane is always there.
+#[test]
+fn a_rule_has_the_same_bytes_in_flight_as_where_it_was_run_itself() {
+    let (traffic, ..) = traced(&Rule::dql());
+    for rule in [
+        Rule::dql(),
+        Rule::bytes(64 << 10),
+        Rule::bytes(90_000),
+        Rule::taut(),
+        Rule::need(),
+    ] {
+        let (_, p50, mean) = traced(&rule);
+        let replayed = replay(&traffic, &rule, traffic.rate_bits_per_s, 4096).unwrap();
+        for (there, here) in [
+            (p50, replayed.in_flight_bytes.p50),
+            (mean, replayed.in_flight_mean_bytes),
+        ] {
+            assert!(
+                there.abs_diff(here) * 100 <= there * 15,
+                "{rule}: {there} there, {here} here"
+            );
+        }
+    }
+}
+
+#[test]
+fn too_small_a_limit_starves_the_device_and_none_does_not() {
+    let (traffic, ..) = traced(&Rule::dql());
+    let dry = |rule: &Rule| replay(&traffic, rule, RATE, 4096).unwrap().dry_ns;
+    assert!(
+        dry(&Rule::bytes(3000)) > 1_000_000_000,
+        "{}",
+        dry(&Rule::bytes(3000))
+    );
+    assert!(dry(&Rule::off()) < 10_000_000, "{}", dry(&Rule::off()));
+}
+
+#[test]
+fn everything_that_was_sent_is_sent() {
+    let (traffic, ..) = traced(&Rule::dql());
+    let bytes: u64 = traffic.arrivals.iter().map(|it| u64::from(it.bytes)).sum();
+    for rule in [Rule::off(), Rule::bytes(0), Rule::dql_every(1_000_000)] {
+        let replayed = replay(&traffic, &rule, RATE, 64).unwrap();
+        assert_eq!(replayed.sent_bytes, bytes, "{rule}");
+    }
+}
+
+#[test]
+fn a_sampled_trace_is_refused() {
+    let mut bytes = Vec::new();
+    let sampled = Head {
+        sampled_hz: Some(1000),
+        ..head()
+    };
+    let recorder = Recorder::new(&mut bytes, &sampled);
+    recorder.finish().unwrap();
+    assert!(matches!(read(&bytes[..]), Err(TrafficError::Sampled)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_traffic_is_replayed_to_its_end(
+        packets in prop::collection::vec((0u64..2_000_000, 0u32..70_000), 0..60),
+        rounds in prop::collection::vec(0u64..2_000_000, 0..60),
+        rate in 1_000u64..10_000_000_000,
+        limit in 0u32..100_000,
+    ) {
+        let mut traffic = Traffic {
+            arrivals: packets.iter().map(|&(at_ns, bytes)| Arrival { at_ns, bytes }).collect(),
+            rounds_ns: rounds,
+            ..Traffic::default()
+        };
+        traffic.arrivals.sort();
+        traffic.rounds_ns.sort_unstable();
+        traffic.rounds_ns.dedup();
+        let bytes: u64 = packets.iter().map(|&(_, bytes)| u64::from(bytes)).sum();
+        let replayed = replay(&traffic, &Rule::bytes(limit), rate, 8).unwrap();
+        prop_assert_eq!(replayed.sent_bytes, bytes);
+    }
+}

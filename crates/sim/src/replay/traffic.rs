@@ -1,0 +1,197 @@
+//! What a trace says of the traffic and of the device, whatever the rule was.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::io::BufRead;
+
+use crate::trace::{self, Event, Line, Mention, ReadError};
+
+/// Rounds over which the rate of the device is taken: long enough for rounds that are not even.
+const RATE_ROUNDS: usize = 32;
+
+/// A packet that was sent in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Arrival {
+    /// When the discipline was handed it, in ns.
+    pub at_ns: u64,
+    /// Its length as one object.
+    pub bytes: u32,
+}
+
+/// One queue of a trace.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Traffic {
+    /// The row's name in the trace.
+    pub name: String,
+    /// The limit that held it back there.
+    pub limit: String,
+    /// What was sent, in order of arrival.
+    pub arrivals: Vec<Arrival>,
+    /// When the device told what it had finished, in ns, in order.
+    pub rounds_ns: Vec<u64>,
+    /// The device's rate: the most that it finished in a while. 0 if too little was finished.
+    pub rate_bits_per_s: u64,
+}
+
+/// Why a trace cannot be replayed.
+#[derive(Debug)]
+pub enum TrafficError {
+    /// It cannot be read.
+    Read(ReadError),
+    /// It was sampled: what was queued and completed is not in it.
+    Sampled,
+    /// An event comes before the first queue.
+    NoRow,
+}
+
+impl fmt::Display for TrafficError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(error) => error.fmt(f),
+            Self::Sampled => f.write_str(
+                "a sampled trace says how much was in flight, not what was queued and completed: \
+                 it cannot be replayed",
+            ),
+            Self::NoRow => f.write_str("events before the first row: not a whole trace"),
+        }
+    }
+}
+
+impl std::error::Error for TrafficError {}
+
+impl From<ReadError> for TrafficError {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
+    }
+}
+
+/// Reads the traffic of every queue of a trace.
+///
+/// # Errors
+/// If it cannot be read, or has not what a replay needs.
+pub fn read(input: impl BufRead) -> Result<Vec<Traffic>, TrafficError> {
+    let (head, lines) = trace::read(input)?;
+    if head.sampled_hz.is_some() {
+        return Err(TrafficError::Sampled);
+    }
+    let mut all: Vec<Queue> = Vec::new();
+    for line in lines {
+        match line? {
+            Line::Row { name, limit } => all.push(Queue::new(name, limit)),
+            Line::Event { at_ns, event } => {
+                all.last_mut()
+                    .ok_or(TrafficError::NoRow)?
+                    .take(at_ns, event);
+            }
+        }
+    }
+    Ok(all.into_iter().map(Queue::finish).collect())
+}
+
+/// A queue that is being read.
+struct Queue {
+    traffic: Traffic,
+    /// Packets of which it is not known yet whether they were sent, by what a trace says of them.
+    waiting: HashMap<Mention, VecDeque<u64>>,
+    in_flight_bytes: u64,
+    /// When a round ended after which the device had work, and the bytes of the next.
+    busy: Vec<Span>,
+    last_round_ns: Option<u64>,
+}
+
+/// From a round to the next, and what that one finished; `busy` if something was in flight all along.
+#[derive(Clone, Copy)]
+struct Span {
+    length_ns: u64,
+    bytes: u64,
+}
+
+impl Queue {
+    fn new(name: String, limit: String) -> Self {
+        Self {
+            traffic: Traffic {
+                name,
+                limit,
+                ..Traffic::default()
+            },
+            waiting: HashMap::new(),
+            in_flight_bytes: 0,
+            busy: Vec::new(),
+            last_round_ns: None,
+        }
+    }
+
+    fn take(&mut self, at_ns: u64, event: Event) {
+        match event {
+            Event::Enqueue(packet) => self.waiting.entry(packet).or_default().push_back(at_ns),
+            // At the end of the line or at its head: which of its like it was makes no difference.
+            Event::Drop(packet, _) => {
+                self.waiting.get_mut(&packet).and_then(VecDeque::pop_back);
+            }
+            Event::Sent(packet) => {
+                let arrived = self.waiting.get_mut(&packet).and_then(VecDeque::pop_front);
+                self.traffic.arrivals.push(Arrival {
+                    at_ns: arrived.unwrap_or(at_ns),
+                    bytes: packet.bytes,
+                });
+                self.in_flight_bytes += u64::from(packet.bytes);
+            }
+            Event::Completed(done) => {
+                let bytes = u64::from(done.bytes);
+                if let Some(last_ns) = self.last_round_ns {
+                    self.busy.push(Span {
+                        length_ns: at_ns.saturating_sub(last_ns),
+                        bytes,
+                    });
+                }
+                self.in_flight_bytes = self.in_flight_bytes.saturating_sub(bytes);
+                // The next span counts only if the device has work from its start on.
+                self.last_round_ns = (self.in_flight_bytes > 0).then_some(at_ns);
+                if self.in_flight_bytes == 0 {
+                    self.busy.push(Span::BREAK);
+                }
+                if self.traffic.rounds_ns.last() != Some(&at_ns) {
+                    self.traffic.rounds_ns.push(at_ns);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(mut self) -> Traffic {
+        self.traffic.arrivals.sort_by_key(|arrival| arrival.at_ns);
+        self.traffic.rate_bits_per_s = self.rate_bits_per_s();
+        self.traffic
+    }
+
+    /// The most in so many busy rounds in a row; of all of them, if there are fewer.
+    fn rate_bits_per_s(&self) -> u64 {
+        let runs = self.busy.split(|span| span.is_break());
+        let runs: Vec<&[Span]> = runs.filter(|run| !run.is_empty()).collect();
+        let longest = runs.iter().map(|run| run.len()).max().unwrap_or(0);
+        let number = longest.min(RATE_ROUNDS);
+        if number == 0 {
+            return 0;
+        }
+        let windows = runs.iter().flat_map(|run| run.windows(number));
+        let rate = |window: &[Span]| {
+            let bytes: u64 = window.iter().map(|span| span.bytes).sum();
+            let length_ns: u64 = window.iter().map(|span| span.length_ns).sum();
+            let bits = u128::from(bytes) * 8 * 1_000_000_000;
+            u64::try_from(bits.checked_div(length_ns.into()).unwrap_or(0)).unwrap_or(u64::MAX)
+        };
+        windows.map(rate).max().unwrap_or(0)
+    }
+}
+
+impl Span {
+    /// The device ran dry here.
+    const BREAK: Self = Self {
+        length_ns: 0,
+        bytes: u64::MAX,
+    };
+
+    fn is_break(&self) -> bool {
+        self.bytes == u64::MAX
+    }
+}

@@ -1,0 +1,97 @@
+//! What `taut replay` accepts.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use taut_path::limit::rules_help;
+use taut_path::units;
+use taut_sim::lane::Rule;
+
+use super::parse_rule;
+use crate::rr::command::quoted;
+
+/// What if: the traffic of a trace under other rules.
+///
+/// Takes a trace of every event of a queue, such as `taut sim SCENARIO --trace FILE` writes, and gives
+/// its packets, at their times, to a queue with another limit. What was in flight, how long the link
+/// had nothing to send while packets waited. It is open-loop: the senders do not react.
+#[derive(Debug, Args)]
+#[command(after_help = after_help())]
+pub struct Replay {
+    /// The trace
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// A rule, and so on for more [default: off, dql, need and taut]
+    ///
+    /// `RULE every TIME` hands completions on at a fixed period.
+    #[arg(short, long = "limit", value_name = "RULE", value_parser = parse_rule)]
+    pub limits: Vec<Rule>,
+
+    /// Only queues that have this in their names
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub row: String,
+
+    /// The link's rate, instead of the most that the trace shows
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    pub rate: Option<u64>,
+
+    /// Slots of the ring; each packet takes one
+    #[arg(long, value_name = "N", default_value = "4096",
+          value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub ring: u32,
+
+    /// Print one JSON document instead of the table
+    #[arg(short, long)]
+    pub json: bool,
+
+    /// Write a report too: one HTML page that works offline
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+}
+
+fn parse_rate(text: &str) -> Result<u64, String> {
+    match units::parse_rate_bits_per_s(text) {
+        Ok(0) => Err("a rate of 0: nothing would ever be sent".to_owned()),
+        rate => rate.map_err(|error| error.to_string()),
+    }
+}
+
+impl Replay {
+    /// The rules to try.
+    pub fn rules(&self) -> Vec<Rule> {
+        match self.limits.is_empty() {
+            true => vec![Rule::off(), Rule::dql(), Rule::need(), Rule::taut()],
+            false => self.limits.clone(),
+        }
+    }
+
+    /// What gives the same again.
+    pub fn command(&self) -> String {
+        let mut line = format!("taut replay {}", quoted(&self.file.display().to_string()));
+        for rule in &self.limits {
+            line += &format!(" --limit {}", quoted(&rule.to_string()));
+        }
+        if !self.row.is_empty() {
+            line += &format!(" --row {}", quoted(&self.row));
+        }
+        if let Some(rate) = self.rate {
+            line += &format!(" --rate {rate}");
+        }
+        line + &format!(" --ring {}", self.ring)
+    }
+}
+
+fn after_help() -> String {
+    format!(
+        "Rules:\n{}\n\
+         Exit codes: 0 done, 1 failed, 2 bad usage or a trace that cannot be replayed (a sampled one),\n\
+         130 or 143 interrupted.",
+        rules_help()
+    )
+}
