@@ -11,10 +11,13 @@ use crate::lab::ring::RingSweep;
 use crate::lab::two_threads::TwoThreads;
 use crate::observe::show::Show;
 use crate::send::options::Send;
+use crate::record::options::Record;
+use crate::replay::options::Replay;
 use crate::set::options::Set;
 use crate::sim::options::Sim;
 use crate::sim::predictions::Predictions;
 use crate::top::options::Top;
+use crate::waiting::options::Where;
 
 /// Keeps a transmit queue just full enough.
 ///
@@ -48,7 +51,10 @@ pub enum Command {
         devices: Vec<String>,
     },
     Show(Show),
+    Record(Record),
+    Replay(Replay),
     Top(Top),
+    Where(Where),
 }
 
 #[derive(Debug, Subcommand)]

@@ -13,6 +13,8 @@ mod lab;
 mod observe;
 mod output;
 mod publish;
+mod record;
+mod replay;
 mod report;
 mod rr;
 mod send;
@@ -21,6 +23,7 @@ mod sim;
 mod stdout;
 mod talk;
 mod top;
+mod waiting;
 
 use std::process::ExitCode;
 
@@ -63,6 +66,9 @@ fn main() -> ExitCode {
         Some(cli::Command::Doctor(options)) => doctor::doctor(&options),
         Some(cli::Command::Exporter(options)) => exporter::exporter(&options),
         Some(cli::Command::Send(options)) => send::send(&options),
+        Some(cli::Command::Record(options)) => record::record(&options),
+        Some(cli::Command::Replay(options)) => replay::run(&options),
+        Some(cli::Command::Where(options)) => waiting::where_(&options),
         Some(cli::Command::Set(options)) => set::set(&options),
         Some(cli::Command::Forward(options)) => forward::forward(&options),
         Some(cli::Command::KeepOffloadsOff { devices }) => forward::keep_offloads(&devices),

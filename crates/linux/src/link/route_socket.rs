@@ -22,8 +22,12 @@ pub(crate) struct RouteSocket {
 impl RouteSocket {
     /// Opens one in the calling thread's namespace.
     pub(crate) fn open() -> io::Result<Self> {
-        let named = |cause| failed("socket", "AF_NETLINK NETLINK_ROUTE", cause);
-        let protocol = libc::NETLINK_ROUTE;
+        Self::open_for(libc::NETLINK_ROUTE)
+    }
+
+    /// The same for another `protocol` of netlink, which has the same forms.
+    pub(crate) fn open_for(protocol: libc::c_int) -> io::Result<Self> {
+        let named = |cause| failed("socket", "AF_NETLINK", cause);
         let fd = sys::socket::open(libc::AF_NETLINK, libc::SOCK_RAW, protocol).map_err(named)?;
         // Errors come with the kernel's own sentence, and without a copy of the request.
         for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {

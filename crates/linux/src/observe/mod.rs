@@ -13,6 +13,7 @@ mod number;
 mod offload;
 mod qdiscs;
 mod sampler;
+mod sockets;
 mod sysfs;
 
 pub use change::{read_knob, write_knob};
@@ -20,6 +21,7 @@ pub use device::{ByteLimits, Device, Queue, WhyNone};
 pub use offload::{Offload, offload};
 pub use qdiscs::{Qdisc, qdiscs};
 pub use sampler::{QueueSampler, Sample};
+pub use sockets::{Protocol, Socket, addresses, sockets};
 pub use sysfs::Sysfs;
 
 /// What `limit_max` holds when nobody set it, in bytes.

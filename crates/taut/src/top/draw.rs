@@ -338,7 +338,7 @@ mod tests {
             lines[2].starts_with("eth63            0    40,000    6,300    6,495    6,690    52us"),
             "{lines:#?}"
         );
-        assert!(lines[2].trim_end().ends_with('-'), "a curve: {lines:#?}");
+        assert!(lines[2].trim_end().ends_with("...."), "a curve: {lines:#?}");
         assert!(lines[23].starts_with("q quit"), "{lines:#?}");
         state.choose(usize::MAX);
         let lines = screen(&mut state, (80, 24), PLAIN);

@@ -1,0 +1,251 @@
+//! What TCP and UDP sockets have not got rid of, over socket diagnostics.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::error::failed;
+use crate::link::message::{Message, attributes, u32_at, u64_at};
+use crate::link::{self, RouteSocket};
+use crate::netns::NetNs;
+
+/// From sock_diag.h and inet_diag.h.
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const INET_DIAG_INFO: u16 = 2;
+const INET_DIAG_SKMEMINFO: u16 = 7;
+/// `struct inet_diag_req_v2` and `struct inet_diag_msg`; the latter's attributes follow it.
+const REQUEST_BYTES: usize = 56;
+const ANSWER_BYTES: usize = 72;
+/// Every state but listening and those that hold no data: ESTABLISHED to CLOSING.
+const STATES_WITH_DATA: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
+/// An unconnected UDP socket is CLOSE.
+const STATE_CLOSE: u32 = 1 << 7;
+/// Where figures are in `struct tcp_info`.
+const INFO_RTT_US: usize = 68;
+const INFO_NOT_SENT: usize = 144;
+const INFO_MIN_RTT_US: usize = 148;
+const INFO_DELIVERY_RATE: usize = 160;
+/// Words of `INET_DIAG_SKMEMINFO`.
+const MEMORY_BELOW: usize = 2;
+
+/// What a socket is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// A socket that may have something to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Socket {
+    /// TCP or UDP.
+    pub protocol: Protocol,
+    /// Its own address and port.
+    pub local: (IpAddr, u16),
+    /// The other end.
+    pub remote: (IpAddr, u16),
+    /// The number of its file, as `/proc/PID/fd` shows it.
+    pub inode: u32,
+    /// The user who has it.
+    pub user: u32,
+    /// Bytes written that are not acknowledged (TCP); memory of what was written and is on the host
+    /// (UDP).
+    pub queued_bytes: u64,
+    /// Of those, bytes that were not sent yet; TCP only.
+    pub unsent_bytes: Option<u64>,
+    /// Memory of packets that are below the socket: in a discipline or a ring.
+    pub below_bytes: Option<u64>,
+    /// The smoothed round trip, and the least that was seen, in us; TCP only.
+    pub round_trip_us: Option<u64>,
+    /// The least of the round trips.
+    pub least_round_trip_us: Option<u64>,
+    /// What the connection delivered lately, in bytes/s; TCP only.
+    pub delivery_bytes_per_s: Option<u64>,
+}
+
+impl Socket {
+    fn parse(payload: &[u8], protocol: Protocol) -> Option<Self> {
+        let fixed = payload.get(..ANSWER_BYTES)?;
+        let family = i32::from(fixed[0]);
+        let port = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+        let mut found = Self {
+            protocol,
+            local: (address(family, &fixed[8..24])?, port(4)),
+            remote: (address(family, &fixed[24..40])?, port(6)),
+            queued_bytes: u32_at(fixed, 60)?.into(),
+            user: u32_at(fixed, 64)?,
+            inode: u32_at(fixed, 68)?,
+            unsent_bytes: None,
+            below_bytes: None,
+            round_trip_us: None,
+            least_round_trip_us: None,
+            delivery_bytes_per_s: None,
+        };
+        for (kind, value) in attributes(payload.get(ANSWER_BYTES..)?) {
+            match kind {
+                INET_DIAG_SKMEMINFO => {
+                    found.below_bytes = u32_at(value, MEMORY_BELOW * 4).map(u64::from);
+                }
+                // A shorter one is an older kernel's.
+                INET_DIAG_INFO => {
+                    found.unsent_bytes = u32_at(value, INFO_NOT_SENT).map(u64::from);
+                    found.round_trip_us = u32_at(value, INFO_RTT_US).map(u64::from);
+                    let least = u32_at(value, INFO_MIN_RTT_US).map(u64::from);
+                    found.least_round_trip_us = least.filter(|&us| us < u32::MAX.into());
+                    found.delivery_bytes_per_s = u64_at(value, INFO_DELIVERY_RATE);
+                }
+                _ => {}
+            }
+        }
+        Some(found)
+    }
+}
+
+fn address(family: i32, bytes: &[u8]) -> Option<IpAddr> {
+    match family {
+        libc::AF_INET => {
+            let four: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
+            Some(Ipv4Addr::from(four).into())
+        }
+        libc::AF_INET6 => {
+            let sixteen: [u8; 16] = bytes.get(..16)?.try_into().ok()?;
+            let address = Ipv6Addr::from(sixteen);
+            // A socket of both families that speaks the older one.
+            Some(address.to_ipv4_mapped().map_or(address.into(), IpAddr::V4))
+        }
+        _ => None,
+    }
+}
+
+/// The TCP and UDP sockets of a namespace that have a connection, or are bound. No privilege is needed;
+/// of other users' sockets the kernel tells the same.
+///
+/// # Errors
+/// What netlink fails with; `NotFound` where the kernel has no socket diagnostics.
+pub fn sockets(ns: &NetNs) -> io::Result<Vec<Socket>> {
+    let named = |cause| failed("SOCK_DIAG_BY_FAMILY", "inet sockets", cause);
+    let mut diag = ns
+        .run(|| RouteSocket::open_for(libc::NETLINK_SOCK_DIAG))?
+        .map_err(named)?;
+    let mut found = Vec::new();
+    for (protocol, number, states) in [
+        (Protocol::Tcp, libc::IPPROTO_TCP, STATES_WITH_DATA),
+        (
+            Protocol::Udp,
+            libc::IPPROTO_UDP,
+            STATES_WITH_DATA | STATE_CLOSE,
+        ),
+    ] {
+        for family in [libc::AF_INET, libc::AF_INET6] {
+            let mut fixed = [0; REQUEST_BYTES];
+            fixed[0] = family as u8;
+            fixed[1] = number as u8;
+            fixed[2] = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_SKMEMINFO - 1);
+            fixed[4..8].copy_from_slice(&states.to_ne_bytes());
+            let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+            let request = Message::new(SOCK_DIAG_BY_FAMILY, flags, &fixed);
+            let asked = diag.ask(request, |kind, payload| {
+                if kind == SOCK_DIAG_BY_FAMILY {
+                    found.extend(Socket::parse(payload, protocol));
+                }
+            });
+            match asked {
+                // A kernel without this family, or without diagnostics of this protocol.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                asked => asked.map_err(named)?,
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The addresses of a device.
+///
+/// # Errors
+/// `NotFound` if there is no such device; what netlink fails with.
+pub fn addresses(ns: &NetNs, device: &str) -> io::Result<Vec<IpAddr>> {
+    /// `struct ifaddrmsg`, which the attributes follow.
+    const FIXED_BYTES: usize = 8;
+    let index = link::index(ns, device)?;
+    let mut found = Vec::new();
+    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+    let mut route = ns
+        .route()
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    route
+        .ask(
+            Message::new(libc::RTM_GETADDR, flags, &[0; FIXED_BYTES]),
+            |kind, payload| {
+                if kind != libc::RTM_NEWADDR || u32_at(payload, 4) != Some(index) {
+                    return;
+                }
+                let family = payload.first().copied().unwrap_or(0).into();
+                let all = attributes(payload.get(FIXED_BYTES..).unwrap_or(&[]));
+                // Of a point-to-point link the first is the other end's, the second our own.
+                let own = all.filter(|&(kind, _)| {
+                    kind == libc::IFA_LOCAL
+                        || (kind == libc::IFA_ADDRESS && family == libc::AF_INET6)
+                });
+                found.extend(own.filter_map(|(_, value)| address(family, value)));
+            },
+        )
+        .map_err(|cause| failed("RTM_GETADDR", device, cause))?;
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_of_this_process_is_seen_with_what_it_has_not_got_rid_of() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
+        let address = listener.local_addr().expect("address");
+        let mut sender = TcpStream::connect(address).expect("connects");
+        let (_silent, _) = listener.accept().expect("accepts");
+        sender.set_nonblocking(true).expect("nonblocking");
+        // Nobody reads: what the receiver does not take stays here.
+        let mut written = 0;
+        while let Ok(bytes) = sender.write(&[0; 65_536]) {
+            written += bytes as u64;
+        }
+        let own = sender.local_addr().expect("address");
+        let ns = NetNs::current().expect("namespace");
+        let all = sockets(&ns).expect("sockets");
+        let find = |it: &&Socket| it.local == (own.ip(), own.port());
+        let found = all.iter().find(find).expect("the sender");
+        assert_eq!(found.remote, (address.ip(), address.port()));
+        assert!(
+            (1..=written).contains(&found.queued_bytes),
+            "{found:?} of {written}"
+        );
+        assert!(
+            found
+                .unsent_bytes
+                .is_some_and(|it| it > 0 && it <= found.queued_bytes)
+        );
+        assert!(found.inode > 0 && found.protocol == Protocol::Tcp);
+        let local = addresses(&ns, "lo").expect("addresses");
+        assert!(local.contains(&own.ip()), "{local:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_panic(
+            mut bytes in prop::collection::vec(any::<u8>(), 0..300),
+            family in prop::sample::select(vec![libc::AF_INET as u8, libc::AF_INET6 as u8, 0]),
+        ) {
+            if let Some(first) = bytes.first_mut() {
+                *first = family;
+            }
+            let _ = Socket::parse(&bytes, Protocol::Tcp);
+        }
+    }
+}
