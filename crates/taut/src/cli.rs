@@ -9,6 +9,7 @@ use crate::lab::forward::LabForward;
 use crate::lab::options::RrUnderLoad;
 use crate::lab::ring::RingSweep;
 use crate::lab::two_threads::TwoThreads;
+use crate::manual::Manual;
 use crate::observe::show::Show;
 use crate::send::options::Send;
 use crate::record::options::Record;
@@ -51,6 +52,8 @@ pub enum Command {
         devices: Vec<String>,
     },
     Show(Show),
+    #[command(hide = true)]
+    Manual(Manual),
     Record(Record),
     Replay(Replay),
     Top(Top),

@@ -10,6 +10,7 @@ mod exporter;
 mod forward;
 mod interrupt;
 mod lab;
+mod manual;
 mod observe;
 mod output;
 mod publish;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         Some(cli::Command::Doctor(options)) => doctor::doctor(&options),
         Some(cli::Command::Exporter(options)) => exporter::exporter(&options),
         Some(cli::Command::Send(options)) => send::send(&options),
+        Some(cli::Command::Manual(options)) => manual::manual(&options),
         Some(cli::Command::Record(options)) => record::record(&options),
         Some(cli::Command::Replay(options)) => replay::run(&options),
         Some(cli::Command::Where(options)) => waiting::where_(&options),

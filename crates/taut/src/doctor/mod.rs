@@ -6,7 +6,7 @@ mod fixtures;
 mod judge;
 pub mod options;
 mod output;
-mod rules;
+pub mod rules;
 mod trend;
 mod watch;
 

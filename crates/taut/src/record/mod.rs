@@ -81,7 +81,7 @@ fn tell(options: &Record, taken: &Taken, queues: &[Queue], bytes: u64) {
     let (rounds, hz) = (taken.rounds, taken.rate_hz());
     let path = options.output.display();
     say!(
-        "taut: wrote {bytes} bytes to {path}: {} queues, {rounds} looks at each, {hz} a second of {} asked for",
+        "taut: wrote {bytes} bytes to {path}: {rounds} looks at {} of its queues, {hz} a second of {} asked for",
         queues.len(),
         options.hz
     );

@@ -7,6 +7,7 @@ use std::io::BufReader;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
+use taut_linux::observe::LIMIT_MAX_UNSET;
 use taut_sim::lane::Rule;
 use taut_sim::replay::{Replayed, Traffic, TrafficError, read, replay};
 use taut_sim::results::{DOCUMENT_VERSION, Document, Series};
@@ -181,7 +182,8 @@ fn push(document: &mut Document, queue: &str, rule: &str, it: &Replayed) {
             "p90": it.in_flight_bytes.p90,
             "max": it.in_flight_bytes.max,
         },
-        "limit": it.limit_p50,
+        // Where there is no limit, there is none to tell.
+        "limit": (it.limit_p50 < LIMIT_MAX_UNSET).then_some(it.limit_p50),
         "waiting_packets": {"p50": it.waiting_packets.p50, "max": it.waiting_packets.max},
         "dry_us": it.dry_ns / 1000,
         "starved": it.starved,
@@ -203,7 +205,7 @@ fn push(document: &mut Document, queue: &str, rule: &str, it: &Replayed) {
         .series
         .push(series("in flight", &it.curve.in_flight_bytes));
     // No limit is none to draw.
-    if it.limit_p50 < taut_linux::observe::LIMIT_MAX_UNSET {
+    if it.limit_p50 < LIMIT_MAX_UNSET {
         document.series.push(series("limit", &it.curve.limit));
     }
 }

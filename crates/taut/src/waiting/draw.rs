@@ -89,16 +89,12 @@ pub fn text(picture: &Picture, width: Option<usize>) -> String {
 
 /// `#` where nothing can overtake, `=` where something can, `?` where nobody knows.
 fn bar(part: &Part, largest: u64) -> String {
-    use super::picture::Overtaken::ByNothing;
+    use super::picture::Overtaken::Nothing;
     let Some(bytes) = part.bytes else {
         return "?".to_owned();
     };
     let length = u128::from(bytes) * BAR as u128;
     let length = length.div_ceil(u128::from(largest.max(1))) as usize;
-    let mark = if part.overtaken == ByNothing {
-        "#"
-    } else {
-        "="
-    };
+    let mark = if part.overtaken == Nothing { "#" } else { "=" };
     mark.repeat(length)
 }

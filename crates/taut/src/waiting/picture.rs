@@ -9,43 +9,43 @@ use super::target::Target;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overtaken {
     /// Any packet of another flow, or another socket.
-    ByOthers,
+    Others,
     /// Packets of a higher band.
-    ByPriority,
+    Priority,
     /// Nothing: it can only be waited for.
-    ByNothing,
+    Nothing,
 }
 
 impl Overtaken {
     pub const fn text(self) -> &'static str {
         match self {
-            Self::ByOthers => "other flows overtake",
-            Self::ByPriority => "priority overtakes",
-            Self::ByNothing => "nothing overtakes",
+            Self::Others => "other flows overtake",
+            Self::Priority => "priority overtakes",
+            Self::Nothing => "nothing overtakes",
         }
     }
 
     pub const fn name(self) -> &'static str {
         match self {
-            Self::ByOthers => "other_flows",
-            Self::ByPriority => "priority",
-            Self::ByNothing => "nothing",
+            Self::Others => "other_flows",
+            Self::Priority => "priority",
+            Self::Nothing => "nothing",
         }
     }
 }
 
 /// Who overtakes in a discipline, and what would change that.
 const DISCIPLINES: &[(&str, Overtaken)] = &[
-    ("fq_codel", Overtaken::ByOthers),
-    ("fq", Overtaken::ByOthers),
-    ("fq_pie", Overtaken::ByOthers),
-    ("sfq", Overtaken::ByOthers),
-    ("cake", Overtaken::ByOthers),
-    ("drr", Overtaken::ByOthers),
-    ("hfsc", Overtaken::ByOthers),
-    ("htb", Overtaken::ByOthers),
-    ("pfifo_fast", Overtaken::ByPriority),
-    ("prio", Overtaken::ByPriority),
+    ("fq_codel", Overtaken::Others),
+    ("fq", Overtaken::Others),
+    ("fq_pie", Overtaken::Others),
+    ("sfq", Overtaken::Others),
+    ("cake", Overtaken::Others),
+    ("drr", Overtaken::Others),
+    ("hfsc", Overtaken::Others),
+    ("htb", Overtaken::Others),
+    ("pfifo_fast", Overtaken::Priority),
+    ("prio", Overtaken::Priority),
 ];
 
 /// One part of the way.
@@ -129,7 +129,7 @@ fn of_sockets(sockets: &[Socket]) -> Vec<Part> {
         name: name.to_owned(),
         bytes: Some(bytes),
         packets: None,
-        overtaken: Overtaken::ByOthers,
+        overtaken: Overtaken::Others,
         in_memory,
         within,
         note,
@@ -191,7 +191,7 @@ fn of_disciplines(all: &[Qdisc]) -> Vec<Part> {
             name: format!("discipline {}{queue}", it.kind),
             bytes: Some(it.backlog_bytes),
             packets: Some(it.backlog_packets),
-            overtaken: overtaken.map_or(Overtaken::ByNothing, |&(_, overtaken)| overtaken),
+            overtaken: overtaken.map_or(Overtaken::Nothing, |&(_, overtaken)| overtaken),
             in_memory: false,
             within: false,
             note: drops(it),
@@ -204,7 +204,7 @@ fn of_disciplines(all: &[Qdisc]) -> Vec<Part> {
                 name: format!("class {}", handle(class.handle)),
                 bytes: Some(class.backlog_bytes),
                 packets: Some(class.backlog_packets),
-                overtaken: Overtaken::ByOthers,
+                overtaken: Overtaken::Others,
                 in_memory: false,
                 within: true,
                 note: drops(class),
@@ -255,7 +255,7 @@ fn of_queues(
             name: "device".to_owned(),
             bytes: is_virtual.then_some(0),
             packets: None,
-            overtaken: Overtaken::ByNothing,
+            overtaken: Overtaken::Nothing,
             in_memory: false,
             within: false,
             note: format!("{note}{ring}"),
@@ -270,7 +270,7 @@ fn of_queues(
         name: format!("device, queue {number}"),
         bytes: Some(in_flight),
         packets: None,
-        overtaken: Overtaken::ByNothing,
+        overtaken: Overtaken::Nothing,
         in_memory: false,
         within: false,
         note: format!("limit {limit}{ring}"),
@@ -302,9 +302,7 @@ fn advice(parts: &[Part], device: &str, rate_bits_per_s: u64) -> String {
     if rate_bits_per_s == 0 {
         return "nothing is being sent: start the traffic that matters, and look again".to_owned();
     }
-    let dark = parts
-        .iter()
-        .filter(|it| it.overtaken == Overtaken::ByNothing);
+    let dark = parts.iter().filter(|it| it.overtaken == Overtaken::Nothing);
     let largest = dark
         .filter(|it| it.bytes.is_some())
         .max_by_key(|it| it.bytes);
@@ -390,9 +388,9 @@ mod tests {
     #[test]
     fn the_advice_is_for_the_largest_part_that_nothing_overtakes() {
         let rate = 100_000_000;
-        let fifo = part("discipline pfifo", Some(500_000), Overtaken::ByNothing);
-        let fair = part("discipline fq_codel", Some(500_000), Overtaken::ByOthers);
-        let ring = |bytes| part("device, queue 0", bytes, Overtaken::ByNothing);
+        let fifo = part("discipline pfifo", Some(500_000), Overtaken::Nothing);
+        let fair = part("discipline fq_codel", Some(500_000), Overtaken::Others);
+        let ring = |bytes| part("device, queue 0", bytes, Overtaken::Nothing);
         for (parts, words) in [
             (
                 vec![fifo.clone(), ring(Some(100_000))],

@@ -10,6 +10,7 @@ mod live_send;
 mod live_send_faults;
 mod live_send_replay;
 mod live_two_threads;
+mod manual;
 mod observe_doctor;
 mod observe_exporter;
 mod observe_record;

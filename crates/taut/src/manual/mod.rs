@@ -1,0 +1,109 @@
+//! `taut manual DIR`: man pages and completions, for whoever packages the command.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Command, CommandFactory};
+use clap_complete::{Shell, generate_to};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+
+use crate::cli::Cli;
+use crate::doctor::rules::RULES;
+use crate::exit;
+use crate::observe::metrics::METRICS;
+use crate::talk::say;
+
+/// Writes man pages (DIR/man1) and completions (DIR/completions).
+#[derive(Debug, Args)]
+pub struct Manual {
+    /// Where to write; made if it is not there
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+}
+
+/// `taut manual`.
+pub fn manual(options: &Manual) -> ExitCode {
+    match write(&options.directory) {
+        Ok(files) => {
+            say!(
+                "taut: wrote {files} files below {}",
+                options.directory.display()
+            );
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            say!(
+                "taut: cannot write below {}: {error}",
+                options.directory.display()
+            );
+            ExitCode::from(exit::FAILED)
+        }
+    }
+}
+
+fn write(directory: &Path) -> io::Result<usize> {
+    let (pages, completions) = (directory.join("man1"), directory.join("completions"));
+    std::fs::create_dir_all(&pages)?;
+    std::fs::create_dir_all(&completions)?;
+    let mut command = Cli::command();
+    command.build();
+    let mut files = write_pages(&pages, &command)?;
+    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+        generate_to(shell, &mut command, "taut", &completions)?;
+        files += 1;
+    }
+    Ok(files)
+}
+
+/// A page for a command and for each below it that people use.
+fn write_pages(directory: &Path, command: &Command) -> io::Result<usize> {
+    let name = command
+        .get_display_name()
+        .unwrap_or(command.get_name())
+        .to_owned();
+    let mut page = Vec::new();
+    Man::new(command.clone())
+        .title(name.to_uppercase())
+        .render(&mut page)?;
+    match name.as_str() {
+        "taut-show" => figures().to_writer(&mut page)?,
+        "taut-doctor" => rules().to_writer(&mut page)?,
+        _ => {}
+    }
+    std::fs::write(directory.join(format!("{name}.1")), page)?;
+    let mut files = 1;
+    let below = command.get_subcommands();
+    for it in below.filter(|it| !it.is_hide_set() && it.get_name() != "help") {
+        files += write_pages(directory, it)?;
+    }
+    Ok(files)
+}
+
+/// What the table of metrics says.
+fn figures() -> Roff {
+    let mut page = Roff::new();
+    page.control("SH", ["FIGURES"]);
+    for it in METRICS {
+        page.control("TP", []);
+        page.text([bold(it.name), roman(format!(" ({})", it.prometheus))]);
+        page.text([roman(format!("{} From: {}.", it.help, it.source))]);
+    }
+    page
+}
+
+/// What the table of rules says.
+fn rules() -> Roff {
+    let mut page = Roff::new();
+    page.control("SH", ["RULES"]);
+    for it in RULES {
+        page.control("TP", []);
+        page.text([bold(it.name)]);
+        page.text([roman(format!(
+            "{}. When: {}. Do: {}.",
+            it.help, it.threshold, it.advice
+        ))]);
+    }
+    page
+}
