@@ -11,9 +11,9 @@ use crate::lab::ring::RingSweep;
 use crate::lab::two_threads::TwoThreads;
 use crate::manual::Manual;
 use crate::observe::show::Show;
-use crate::send::options::Send;
 use crate::record::options::Record;
 use crate::replay::options::Replay;
+use crate::send::options::Send;
 use crate::set::options::Set;
 use crate::sim::options::Sim;
 use crate::sim::predictions::Predictions;
@@ -40,10 +40,7 @@ pub enum Command {
         #[command(subcommand)]
         scenario: LabScenario,
     },
-    Doctor(Doctor),
-    Exporter(Exporter),
     Send(Send),
-    Set(Set),
     #[command(after_help = AFTER_HELP_FORWARD)]
     Forward(Forward),
     /// Turns receive offloads off until its standard input ends: a process that `forward` starts.
@@ -52,12 +49,15 @@ pub enum Command {
         devices: Vec<String>,
     },
     Show(Show),
-    #[command(hide = true)]
-    Manual(Manual),
+    Top(Top),
+    Doctor(Doctor),
+    Where(Where),
+    Set(Set),
+    Exporter(Exporter),
     Record(Record),
     Replay(Replay),
-    Top(Top),
-    Where(Where),
+    #[command(hide = true)]
+    Manual(Manual),
 }
 
 #[derive(Debug, Subcommand)]
