@@ -12,8 +12,12 @@ repository=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-cargo build --release --locked -p taut
-taut=${CARGO_TARGET_DIR:-target}/release/taut
+# TAUT names a binary that was built before.
+taut=${TAUT:-}
+if [ -z "$taut" ]; then
+    cargo build --release --locked -p taut
+    taut=${CARGO_TARGET_DIR:-target}/release/taut
+fi
 
 # The kernel of a release: its package, unpacked in $work/SUITE.
 kernel() {
@@ -38,7 +42,7 @@ root() {
     local tree=$1 version=$2 root=$3
     mkdir -p "$root"/{bin,proc,sys,dev,tmp,run,lib64,"lib/x86_64-linux-gnu","lib/modules/$version"}
     cp "$(command -v busybox)" "$root/bin/busybox"
-    cp "$repository/scripts/guest/init" "$root/init"
+    install -m 755 "$repository/scripts/guest/init" "$root/init"
     strip -o "$root/bin/taut" "$taut"
     ldd "$taut" | awk '$3 ~ /^\// { print $3 } $1 ~ /^\// { print $1 }' | while read -r library; do
         cp -L "$library" "$root$(dirname "$library" | sed 's,^/usr,,')/"
@@ -66,7 +70,10 @@ for suite in bookworm trixie; do
         -netdev hubport,id=left,hubid=0 -device virtio-net-pci,netdev=left,romfile= \
         -netdev hubport,id=right,hubid=0 -device e1000e,netdev=right,romfile= \
         </dev/null >"$work/$suite.out"
+    grep -q '^=== END' "$work/$suite.out" || {
+        tail -n 30 "$work/$suite.out" >&2
+        exit 1
+    }
     tr -d '\r' <"$work/$suite.out" | sed -n '/^=== BEGIN/,/^=== END/p' \
         >"docs/live/guest-${version%%-*}.txt"
-    grep -q '^=== END' "docs/live/guest-${version%%-*}.txt"
 done
