@@ -80,7 +80,7 @@ pub enum LabScenario {
     /// Three network namespaces: bulk TCP streams go from a fast link into a slow one, through the kernel's
     /// bridge or through ours, without a limit, with one queue, and with fq_codel under a limit, so that
     /// one sees what comes from which.
-    #[command(after_help = AFTER_HELP)]
+    #[command(after_help = AFTER_HELP_LAB_FORWARD)]
     Forward(LabForward),
     /// Fixed depths of a ring against the limits, over AF_PACKET and AF_XDP.
     ///
@@ -104,6 +104,12 @@ Needs root, or a kernel that lets users make user namespaces.
 After Ctrl-C or SIGTERM what was measured by then is shown; a second one ends at once.
 Exit codes: 0 done, 1 failed, 2 bad usage, 3 a packet or a wake-up was lost,
 77 cannot run here, 130 or 143 interrupted.";
+
+const AFTER_HELP_LAB_FORWARD: &str = "\
+Rates as tc reads them (1gbit); times need a unit (5s).
+Needs root, or a kernel that lets users make user namespaces.
+After Ctrl-C or SIGTERM the finished rows are shown; a second one ends at once.
+Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.";
 
 const AFTER_HELP_FORWARD: &str = "\
 Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).

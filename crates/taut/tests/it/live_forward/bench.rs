@@ -241,7 +241,12 @@ pub struct Listening {
 impl Listening {
     fn read(&self) -> Option<Vec<u8>> {
         let mut buffer = self.buffer.borrow_mut();
-        let bytes = self.receiver.read(&mut buffer).ok()??;
+        let read = match self.receiver.read(&mut buffer) {
+            // Its device went down: it says so once.
+            Err(_) => self.receiver.read(&mut buffer),
+            read => read,
+        };
+        let bytes = read.ok()??;
         let (header, frame) = VirtioNetHeader::split(&buffer[..bytes]).expect("header");
         let mut frame = frame.to_vec();
         assert!(!header.is_segmented());
