@@ -363,3 +363,6 @@ impl<P: Port, F: Frames> Engine<P, F> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

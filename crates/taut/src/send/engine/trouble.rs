@@ -95,7 +95,8 @@ impl<P: Port, F: Frames> Engine<P, F> {
         }
         match look.condition {
             Condition::Removed => self.is_away(now_ns)?,
-            Condition::Down if interrupt::noted().is_some() => self.give_up(now_ns),
+            // Nobody knows when it comes up, and nobody wants to wait for that.
+            Condition::Down if self.must_end(now_ns) => self.give_up(now_ns),
             Condition::Down => {}
             Condition::Running => {
                 self.trouble.away_since_ns = None;
@@ -110,6 +111,10 @@ impl<P: Port, F: Frames> Engine<P, F> {
         }
         self.tell_truth();
         Ok(())
+    }
+
+    fn must_end(&self, now_ns: u64) -> bool {
+        interrupt::noted().is_some() || self.measured.is_over(now_ns)
     }
 
     fn tell_condition(&self, condition: Condition) {
