@@ -14,6 +14,9 @@ const TOP: f64 = 34.0;
 const BOTTOM: f64 = 40.0;
 /// The axis of bytes in flight, in powers of ten.
 const DECADES: (f64, f64) = (3.0, 7.0);
+/// The room of a name.
+const NAME_WIDTH: f64 = 34.0;
+const NAME_HEIGHT: f64 = 11.0;
 /// Colours that also those see apart who see few.
 const COLOURS: [&str; 4] = ["#d55e00", "#0072b2", "#009e73", "#cc79a7"];
 
@@ -54,7 +57,29 @@ fn at_y(share: f64) -> f64 {
     TOP + (1.0 - share.clamp(0.0, 1.1) / 1.1) * (PANEL_HEIGHT - TOP - BOTTOM)
 }
 
+/// Where names stand, so that none stands on another.
+#[derive(Default)]
+struct Names(Vec<(f64, f64)>);
+
+impl Names {
+    /// The place of a name, from `y` on by steps until it is free.
+    fn place(&mut self, x: f64, mut y: f64, step: f64) -> f64 {
+        let is_taken = |y: f64, names: &[(f64, f64)]| {
+            let near = |&(other_x, other_y): &(f64, f64)| {
+                (x - other_x).abs() < NAME_WIDTH && (y - other_y).abs() < NAME_HEIGHT
+            };
+            names.iter().any(near)
+        };
+        while is_taken(y, &self.0) {
+            y += step;
+        }
+        self.0.push((x, y));
+        y
+    }
+}
+
 fn draw(rows: &[&Row], svg: &mut String) {
+    let mut names = Names::default();
     let fixed: Vec<&&Row> = rows.iter().filter(|row| row.is_fixed).collect();
     let best = rows.iter().map(|row| row.pps).max_by(f64::total_cmp);
     let best = best.unwrap_or(0.0).max(1.0);
@@ -78,7 +103,7 @@ fn draw(rows: &[&Row], svg: &mut String) {
             svg,
             "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\" fill=\"#888888\"/>\
              <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#666666\">{}</text>",
-            y + 14.0,
+            names.place(x, y + 14.0, NAME_HEIGHT),
             row.limit
         );
     }
@@ -90,7 +115,7 @@ fn draw(rows: &[&Row], svg: &mut String) {
             "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\"/>\
              <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"{colour}\" \
              font-weight=\"bold\">{}</text>",
-            y - 8.0,
+            names.place(x, y - 8.0, -NAME_HEIGHT),
             row.limit
         );
     }
