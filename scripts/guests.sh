@@ -74,6 +74,6 @@ for suite in bookworm trixie; do
         tail -n 30 "$work/$suite.out" >&2
         exit 1
     }
-    tr -d '\r' <"$work/$suite.out" | sed -n '/^=== BEGIN/,/^=== END/p' \
+    tr -d '\r' <"$work/$suite.out" | sed -n '/=== BEGIN/,/=== END/p' | sed '1s/.*===/===/' \
         >"docs/live/guest-${version%%-*}.txt"
 done
