@@ -75,5 +75,5 @@ for suite in bookworm trixie; do
         exit 1
     }
     tr -d '\r' <"$work/$suite.out" | sed -n '/=== BEGIN/,/=== END/p' | sed '1s/.*===/===/' \
-        >"docs/live/guest-${version%%-*}.txt"
+        >"docs/live/guest-${version%%[-+]*}.txt"
 done
