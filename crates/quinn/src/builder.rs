@@ -57,8 +57,8 @@ impl<R> Builder<R> {
         self
     }
 
-    /// The limit is at most what the measured rate moves in this time; 0: no cap. Default 1 ms. At high
-    /// rates most of what completions teach is how late the task is woken.
+    /// The limit is at most what the measured rate moves in this time, but not below eleven sends; 0: no
+    /// cap. Default 1 ms. At high rates most of what completions teach is how late the task is woken.
     pub fn cap_ns(mut self, cap_ns: u64) -> Self {
         self.settings.cap_ns = cap_ns;
         self

@@ -7,6 +7,7 @@ use crate::exporter::options::Exporter;
 use crate::forward::options::Forward;
 use crate::lab::forward::LabForward;
 use crate::lab::options::RrUnderLoad;
+use crate::lab::quic::LabQuic;
 use crate::lab::ring::RingSweep;
 use crate::lab::two_threads::TwoThreads;
 use crate::manual::Manual;
@@ -90,6 +91,13 @@ pub enum LabScenario {
     /// --device the same on a card of yours.
     #[command(after_help = AFTER_HELP_RING)]
     Ring(RingSweep),
+    /// A QUIC endpoint under a limit, beside plain quinn, fixed send buffers and BBR.
+    ///
+    /// Two network namespaces, with a router or a bridge between them if wanted, and a slow link. Bulk
+    /// and a small request of high priority each 50 ms through one endpoint, on one connection and on
+    /// two: what a request waits, and what passes. Needs a build with the feature `quic`.
+    #[command(after_help = AFTER_HELP)]
+    Quic(LabQuic),
 }
 
 const AFTER_HELP: &str = "\

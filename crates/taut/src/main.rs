@@ -64,6 +64,9 @@ fn main() -> ExitCode {
         Some(cli::Command::Lab {
             scenario: cli::LabScenario::Ring(options),
         }) => lab::ring::ring(&options),
+        Some(cli::Command::Lab {
+            scenario: cli::LabScenario::Quic(options),
+        }) => lab::quic::quic(&options),
         Some(cli::Command::Doctor(options)) => doctor::doctor(&options),
         Some(cli::Command::Exporter(options)) => exporter::exporter(&options),
         Some(cli::Command::Send(options)) => send::send(&options),

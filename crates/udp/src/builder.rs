@@ -70,7 +70,8 @@ impl Builder {
         self
     }
 
-    /// The limit is at most what the measured rate moves in this time. Default 0: no cap.
+    /// The limit is at most what the measured rate moves in this time, but not below eleven objects.
+    /// Default 0: no cap.
     pub fn cap_ns(mut self, cap_ns: u64) -> Self {
         self.account.cap_ns = cap_ns;
         self

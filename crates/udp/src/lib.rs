@@ -103,7 +103,7 @@ pub use builder::Builder;
 pub use datagram::Datagram;
 pub use events::{Observer, Trouble, Troubles};
 pub use signal::Signal;
-pub use socket::{LimitedUdp, Sent, Snapshot, Stop};
+pub use socket::{LimitedUdp, Sent, Snapshot, Stop, send_queue_bytes};
 pub use taut_dql::tasks::Ticket;
 pub use verdict::Completions;
 

@@ -9,6 +9,7 @@ mod load;
 pub mod options;
 mod packet_ring;
 mod progress;
+pub mod quic;
 pub mod ring;
 mod router;
 mod row;

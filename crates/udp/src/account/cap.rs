@@ -8,6 +8,10 @@ const SAMPLE_NS: u64 = 20_000_000;
 /// The fastest of so many samples counts, so that a cap does not lower the rate that it is made of.
 const SAMPLES: usize = 8;
 
+/// A cap leaves so many objects: at low rates, where the cap's time is an object or two, the limit is
+/// right as it is learnt, and a lower one starves whenever a thread is woken late.
+const LEAST_OBJECTS: u32 = 11;
+
 #[derive(Debug)]
 pub(super) struct Cap {
     /// 0: no cap.
@@ -55,7 +59,7 @@ impl Cap {
         self.samples.iter().copied().max().unwrap_or(0)
     }
 
-    /// `limit` under the cap, but not below two objects.
+    /// `limit` under the cap, but not below what any thread is woken in time for: eleven objects.
     pub(super) fn apply(&self, limit: u32, object: u32) -> u32 {
         let rate = self.rate();
         if self.cap_ns == 0 || rate == 0 {
@@ -63,7 +67,7 @@ impl Cap {
         }
         let most = u128::from(rate) * u128::from(self.cap_ns) / 1_000_000_000;
         let most = u32::try_from(most).unwrap_or(u32::MAX);
-        limit.min(most.max(object.saturating_mul(2)))
+        limit.min(most.max(object.saturating_mul(LEAST_OBJECTS)))
     }
 }
 
@@ -72,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn follows_the_rate_but_leaves_two_objects() {
+    fn follows_the_rate_but_leaves_eleven_objects() {
         let mut cap = Cap::new(1_000_000);
         assert_eq!(cap.apply(1_000_000, 1500), 1_000_000, "nothing measured");
         cap.begins(0);
@@ -84,7 +88,7 @@ mod tests {
         for round in 0..8_000 {
             cap.completed(250, 30_000_000 + round * 1_000_000); // 2 Mbit/s
         }
-        assert_eq!(cap.apply(1_000_000, 1500), 3_000);
+        assert_eq!(cap.apply(1_000_000, 1500), 16_500);
     }
 
     #[test]

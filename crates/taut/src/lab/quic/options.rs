@@ -1,0 +1,62 @@
+//! Options of `taut lab quic`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use taut_sim::scenario::quantity::{Rate, Time};
+
+use crate::rr::experiment::{parse_duration, parse_rate};
+
+/// A QUIC endpoint held back by a limit, beside one that is not.
+#[derive(Debug, Clone, Args)]
+pub struct LabQuic {
+    /// Rate of the link, as tc reads it
+    #[arg(long, value_name = "RATE", default_value_t = Rate(20_000_000), value_parser = parse_rate)]
+    pub rate: Rate,
+
+    /// Where the slow link is: at the sender's own interface, or beyond a router or a bridge
+    #[arg(long, value_enum, default_value_t = Topology::Direct)]
+    pub topology: Topology,
+
+    /// How long each row is measured, after its warm-up
+    #[arg(long, value_name = "TIME", default_value_t = Time::ms(5_000), value_parser = parse_duration)]
+    pub duration: Time,
+
+    /// Only rows whose variant has this in its name; said again, these too
+    #[arg(long, value_name = "NAME")]
+    pub only: Vec<String>,
+
+    /// Print one JSON document instead of the table
+    #[arg(short, long)]
+    pub json: bool,
+
+    /// Write a report too: one HTML page that works offline
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Where the slow link is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Topology {
+    /// The sender's own interface is shaped.
+    Direct,
+    /// As a container on a routed network: the shaper is in another namespace, which routes.
+    Routed,
+    /// As a container on a bridge: the shaper is in another namespace, behind its bridge.
+    Bridged,
+}
+
+impl Topology {
+    /// As it is said on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Routed => "routed",
+            Self::Bridged => "bridged",
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What the rows showed, as data.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use taut_sim::results::{DOCUMENT_VERSION, Document};
+
+use super::options::LabQuic;
+use super::row::Ran;
+
+/// What the lab shows, in a line.
+pub const ABOUT: &str = "bulk and a small request of high priority through one QUIC endpoint: what a \
+    request waits behind what the endpoint wrote before";
+
+/// What the columns mean, for people.
+const COLUMNS: &[(&str, &str)] = &[
+    (
+        "variant",
+        "plain: quinn as it comes; buffer: with a fixed send buffer; bbr: with quinn's BBR; dql: under \
+         Linux's rule; taut: the adapter as it comes, and a window that grows only while it is used",
+    ),
+    (
+        "connections",
+        "1: the request on the connection of the bulk; 2: on one of its own",
+    ),
+    (
+        "request_us",
+        "from a request of 100 bytes to its answer, one each 50 ms",
+    ),
+    (
+        "below_socket_bytes",
+        "with a limit what it counts, else the kernel's memory (SIOCOUTQ), which is 0 for what waits \
+         beyond the own namespace",
+    ),
+    ("cpu_percent", "of one processor, both ends together"),
+];
+
+#[derive(Debug, Serialize)]
+struct Row {
+    variant: String,
+    connections: u32,
+    request_us: Quantiles,
+    goodput_bps: u64,
+    below_socket_bytes: Below,
+    limit_bytes_p50: Option<u64>,
+    lost_datagrams: u64,
+    cpu_percent: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Quantiles {
+    p50: u64,
+    p99: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Below {
+    p50: u64,
+    p90: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Parameters {
+    rate_bps: u64,
+    topology: &'static str,
+    duration_ns: u64,
+}
+
+impl Row {
+    fn of(ran: &Ran) -> Self {
+        let at = |values: &Histogram<u64>, part| values.value_at_quantile(part);
+        let below = &ran.below_socket_bytes;
+        Self {
+            variant: ran.case.variant.name(),
+            connections: ran.case.connections,
+            request_us: Quantiles {
+                p50: at(&ran.request_ns, 0.5) / 1000,
+                p99: at(&ran.request_ns, 0.99) / 1000,
+            },
+            goodput_bps: ran.goodput_bps,
+            below_socket_bytes: Below {
+                p50: at(below, 0.5),
+                p90: at(below, 0.9),
+            },
+            limit_bytes_p50: ran.limit_bytes.as_ref().map(|limit| at(limit, 0.5)),
+            lost_datagrams: ran.lost_datagrams,
+            cpu_percent: ran.cpu_percent,
+        }
+    }
+}
+
+/// The document of `options`, which gave `ran`.
+pub fn document(options: &LabQuic, ran: &[Ran], interrupted: bool) -> Document {
+    let parameters = Parameters {
+        rate_bps: options.rate.0,
+        topology: options.topology.name(),
+        duration_ns: options.duration.0,
+    };
+    let row = |ran: &Ran| serde_json::to_value(Row::of(ran)).unwrap_or_default();
+    Document {
+        version: DOCUMENT_VERSION,
+        scenario: "quic",
+        taut_version: env!("CARGO_PKG_VERSION"),
+        interrupted,
+        parameters: serde_json::to_value(parameters).unwrap_or_default(),
+        rows: ran.iter().map(row).collect(),
+        columns: COLUMNS,
+        ..Document::default()
+    }
+}

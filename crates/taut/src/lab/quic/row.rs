@@ -1,0 +1,182 @@
+//! One row.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use hdrhistogram::Histogram;
+use quinn::{Connection, Runtime, TokioRuntime, TransportConfig, congestion};
+use taut_linux::sched;
+use taut_quinn::{Limited, Utilised};
+use tokio::time;
+
+use super::case::{Case, Variant};
+use super::options::LabQuic;
+use super::peers::{self, Server};
+use super::world::World;
+
+const WARM_UP: Duration = Duration::from_secs(2);
+const REQUEST_EACH: Duration = Duration::from_millis(50);
+const REQUEST_BYTES: usize = 100;
+/// No request that comes back takes so long.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK_EACH: Duration = Duration::from_millis(5);
+const MOST_BYTES: u64 = 1 << 32;
+const LONGEST_NS: u64 = 20_000_000_000;
+
+/// What a row gave.
+pub struct Ran {
+    pub case: Case,
+    pub request_ns: Histogram<u64>,
+    pub goodput_bps: u64,
+    pub below_socket_bytes: Histogram<u64>,
+    pub limit_bytes: Option<Histogram<u64>>,
+    pub lost_datagrams: u64,
+    pub cpu_percent: u64,
+}
+
+pub fn run(options: &LabQuic, case: &Case) -> anyhow::Result<Ran> {
+    let world = World::new(options.topology, options.rate.0)?;
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).enable_all().build()?;
+    let ran = runtime.block_on(measure(options, case, &world));
+    // Streams that are written to for ever end here.
+    runtime.shutdown_background();
+    ran
+}
+
+async fn measure(options: &LabQuic, case: &Case, world: &World) -> anyhow::Result<Ran> {
+    let server = Server::start(world.server_socket()?)?;
+    let socket = world.client_socket()?;
+    let watched = socket.try_clone()?;
+    if let Variant::Buffer(_, bytes) = case.variant {
+        socket2::SockRef::from(&socket).set_send_buffer_size(bytes)?;
+    }
+    let limited = limited(case.variant);
+    let runtime: Arc<dyn Runtime> = match &limited {
+        Some(limited) => Arc::new(limited.clone()),
+        None => Arc::new(TokioRuntime),
+    };
+    let client = peers::client(&server, socket, runtime, transport(case.variant))?;
+    let connect = || async {
+        let connecting = client.connect(server.address, "localhost")?;
+        time::timeout(PATIENCE, connecting)
+            .await?
+            .context("no connection")
+    };
+    let bulk = connect().await?;
+    let urgent = match case.connections {
+        1 => bulk.clone(),
+        _ => connect().await?,
+    };
+    let mut stream = bulk.open_uni().await?;
+    tokio::spawn(async move { while stream.write_all(&[7; 65_536]).await.is_ok() {} });
+    time::sleep(WARM_UP).await;
+
+    let (cpu_ns, begin) = (sched::process_cpu_ns(), Instant::now());
+    let received = server.received_bytes.load(Relaxed);
+    let lost = lost_datagrams(&bulk, &urgent);
+    let mut request_ns = Histogram::new_with_bounds(1_000, LONGEST_NS, 3)?;
+    let mut below_socket_bytes = Histogram::new_with_bounds(1, MOST_BYTES, 3)?;
+    let mut limit_bytes = Histogram::new_with_bounds(1, MOST_BYTES, 3)?;
+    {
+        let end = begin + Duration::from_nanos(options.duration.0);
+        let mut requests = pin!(requests(&urgent, end, &mut request_ns));
+        // The looks never end by themselves.
+        let mut looks = pin!(async {
+            loop {
+                time::sleep(LOOK_EACH).await;
+                let bytes = match limited.as_ref().and_then(Limited::stats) {
+                    Some(stats) => {
+                        limit_bytes.saturating_record(stats.socket.limit.into());
+                        stats.socket.in_flight_bytes
+                    }
+                    None => taut_udp::send_queue_bytes(&watched)?,
+                };
+                below_socket_bytes.saturating_record(bytes.into());
+            }
+        });
+        poll_fn(|context| {
+            let looked: Poll<anyhow::Result<()>> = looks.as_mut().poll(context);
+            match looked {
+                Poll::Ready(failed) => Poll::Ready(failed),
+                Poll::Pending => requests.as_mut().poll(context),
+            }
+        })
+        .await?;
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    let moved = server.received_bytes.load(Relaxed) - received;
+    let busy_ns = sched::process_cpu_ns() - cpu_ns;
+    let lost_datagrams = lost_datagrams(&bulk, &urgent) - lost;
+    Ok(Ran {
+        case: *case,
+        request_ns,
+        goodput_bps: (moved as f64 * 8.0 / seconds) as u64,
+        below_socket_bytes,
+        limit_bytes: limited.is_some().then_some(limit_bytes),
+        lost_datagrams,
+        cpu_percent: (busy_ns as f64 / seconds / 1e7).round() as u64,
+    })
+}
+
+fn limited(variant: Variant) -> Option<Limited<TokioRuntime>> {
+    match variant {
+        Variant::Taut => Some(Limited::new(TokioRuntime)),
+        Variant::Dql => {
+            let builder = Limited::builder(TokioRuntime);
+            Some(builder.hold_time_ns(1_000_000_000).cap_ns(0).build())
+        }
+        _ => None,
+    }
+}
+
+fn transport(variant: Variant) -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    match variant {
+        Variant::Bbr => {
+            let bbr = congestion::BbrConfig::default();
+            transport.congestion_controller_factory(Arc::new(bbr));
+        }
+        Variant::Taut => {
+            let cubic = Utilised::new(congestion::CubicConfig::default());
+            transport.congestion_controller_factory(Arc::new(cubic));
+        }
+        _ => {}
+    }
+    transport
+}
+
+/// A small request of high priority each 50 ms, until `end`.
+async fn requests(
+    connection: &Connection,
+    end: Instant,
+    times_ns: &mut Histogram<u64>,
+) -> anyhow::Result<()> {
+    let (mut send, mut receive) = connection.open_bi().await?;
+    send.set_priority(10)?;
+    let mut next = time::Instant::now();
+    while Instant::now() < end {
+        let asked = Instant::now();
+        let mut request = [1; REQUEST_BYTES];
+        send.write_all(&request).await?;
+        let answer = time::timeout(PATIENCE, receive.read_exact(&mut request)).await;
+        answer.context("a request was not answered within 10 s")??;
+        times_ns.saturating_record(asked.elapsed().as_nanos() as u64);
+        next = (next + REQUEST_EACH).max(time::Instant::now());
+        time::sleep_until(next).await;
+    }
+    Ok(())
+}
+
+fn lost_datagrams(bulk: &Connection, urgent: &Connection) -> u64 {
+    let mut lost = bulk.stats().path.lost_packets;
+    if bulk.stable_id() != urgent.stable_id() {
+        lost += urgent.stats().path.lost_packets;
+    }
+    lost
+}
