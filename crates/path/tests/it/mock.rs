@@ -106,6 +106,7 @@ fn what_is_to_fail_fails_once_with_its_text() {
     let failed = Err(CompleteError::Driver(MockError("no interrupt".into())));
     assert_eq!(played.complete(), failed);
     assert_eq!(played.books.freed, [1], "handed out before it failed");
+    assert_eq!(played.complete(), Ok(1), "told by the next round");
     assert_eq!(played.complete(), Ok(0));
 }
 
