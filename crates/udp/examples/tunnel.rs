@@ -7,7 +7,6 @@ mod support;
 use std::error::Error;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -99,6 +98,15 @@ fn inside(name: &str, side: usize) -> std::io::Result<(NetNs, Tap)> {
     Ok((ns, tap))
 }
 
+/// Ends the threads that look at it.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
 /// What a request of another flow waits beside twice as much bulk as the link carries, and what passes.
 fn run(limit: AnyLimit, qdisc: &str) -> Result<(Duration, f64), Box<dyn Error>> {
     let link = support::shaped_link(20_000_000);
@@ -111,9 +119,11 @@ fn run(limit: AnyLimit, qdisc: &str) -> Result<(Duration, f64), Box<dyn Error>> 
     let server = far.run(|| UdpSocket::bind((INNER[1], 7)))??;
     server.set_nonblocking(true)?;
     let client = near.run(|| UdpSocket::bind((INNER[0], 0)))??;
+    client.set_nonblocking(true)?; // what the TAP has no room for is lost, and hangs nobody
     let bulk = client.try_clone()?;
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = AtomicBool::new(false);
     thread::scope(|scope| {
+        let stopped = StopOnDrop(&stop); // also where this fails
         let forwarder =
             scope.spawn(|| forward(&near_tap, &socket, qdisc, &stop).map_err(|it| it.to_string()));
         scope.spawn(|| far_end(&far_tap, &far_socket, &stop));
@@ -128,7 +138,7 @@ fn run(limit: AnyLimit, qdisc: &str) -> Result<(Duration, f64), Box<dyn Error>> 
         let before = socket.snapshot().totals.completed_bytes;
         for _ in 0..40 {
             let asked = Instant::now();
-            client.send_to(b"?", (INNER[1], 7))?;
+            let _ = client.send_to(b"?", (INNER[1], 7));
             while server.recv(&mut [0; 9]).is_err() && asked.elapsed() < Duration::from_secs(2) {
                 poll::wait(&[server.as_fd()], Some(sched::monotonic_ns() + 100_000_000))?;
             }
@@ -137,7 +147,7 @@ fn run(limit: AnyLimit, qdisc: &str) -> Result<(Duration, f64), Box<dyn Error>> 
         }
         let bytes = socket.snapshot().totals.completed_bytes - before;
         let mbit = bytes as f64 * 8e-6 / since.elapsed().as_secs_f64();
-        stop.store(true, Relaxed);
+        drop(stopped);
         forwarder.join().map_err(|_| "the forwarder panicked")??;
         waits.sort();
         Ok((waits[waits.len() / 2], mbit))

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use taut_dql::tasks::Ticket;
 use tokio::io::unix::AsyncFd;
-use tokio::time;
+use tokio::{task, time};
 
 use crate::builder::Builder;
 use crate::datagram::Datagram;
@@ -87,7 +87,7 @@ impl AsyncUdp {
     }
 
     /// Waits in turn until there is room for one more datagram. Cancel-safe: a future that is dropped
-    /// gives its place up.
+    /// gives its place up. Where there always is room, it still lets other tasks run now and then.
     ///
     /// # Errors
     /// Only if the socket itself cannot be asked.
@@ -96,6 +96,8 @@ impl AsyncUdp {
             limited: &self.limited,
             ticket: None,
         };
+        // On a path that takes whatever it is given, a sender would never return to the runtime.
+        task::consume_budget().await;
         loop {
             let mut news = pin!(self.news());
             let room = std::future::poll_fn(|context| {

@@ -130,17 +130,19 @@ fn read_file(path: &Path, queues: &mut Vec<PublishedQueue>) -> io::Result<()> {
 /// A slot, read as a whole; `None` if it is free, or its writer stopped in the middle.
 fn slot_of(file: &File, slot: usize) -> io::Result<Option<Slot>> {
     let start = HEAD_WORDS + slot * SLOT_WORDS;
+    let sequence = || Ok::<_, io::Error>(words(file, start, 1)?.first().copied());
     for _ in 0..TRIES {
-        let before = words(file, start, SLOT_WORDS)?;
+        // By itself: in which order a read fetches its words, nobody promises.
+        let before = sequence()?;
         fence(Ordering::Acquire);
-        let after = words(file, start, 1)?;
-        let (Some((sequence, rest)), Some(now)) = (before.split_first(), after.first()) else {
-            return Ok(None);
-        };
-        // The sequence number is the first thing that was read, and had it changed since, so had
-        // it been seen.
-        if sequence == now && sequence % 2 == 0 {
-            return Ok(read_slot(rest));
+        let slot = words(file, start + 1, SLOT_WORDS - 1)?;
+        fence(Ordering::Acquire);
+        match before {
+            None => return Ok(None),
+            Some(number) if number % 2 == 0 && sequence()? == before => {
+                return Ok(read_slot(&slot));
+            }
+            Some(_) => {}
         }
     }
     Ok(None)

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::packets::{Ring, numbered, shaper};
-use crate::common::{allowed, until};
+use crate::common::{StopOnDrop, allowed, until};
 use taut_linux::link::{self, Condition, LinkWatch, Tally};
 use taut_linux::{NetNs, sched};
 use taut_path::pool::FramePool;
@@ -102,6 +102,7 @@ fn of_a_link_that_goes_down_and_up_no_purged_frame_counts_as_sent() {
     let (mut tally, mut sent) = (Tally::default(), 0_u64);
     thread::scope(|scope| {
         scope.spawn(|| {
+            let _stopped = StopOnDrop(&stop);
             for round in 0..40_u64 {
                 thread::sleep(Duration::from_micros(3_000 + round * 211 % 7_000));
                 link::set_down(&left, "veth0").expect("down");
@@ -110,7 +111,6 @@ fn of_a_link_that_goes_down_and_up_no_purged_frame_counts_as_sent() {
                 }
                 link::set_up(&left, "veth0").expect("up");
             }
-            stop.store(true, Ordering::Relaxed);
         });
         let (receiver, received, over) = (&receiver, &received, &is_over);
         let reading = scope.spawn(move || {

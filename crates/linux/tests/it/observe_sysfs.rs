@@ -12,7 +12,7 @@ use taut_linux::NetNs;
 use taut_linux::link;
 use taut_linux::observe::{ByteLimits, LIMIT_MAX_UNSET, QueueSampler, Sysfs, WhyNone};
 
-use crate::common::allowed;
+use crate::common::{StopOnDrop, allowed};
 
 /// A tree in place of /sys, taken away at the end.
 struct Tree(PathBuf);
@@ -210,6 +210,7 @@ fn a_device_that_comes_and_goes_while_it_is_read_harms_nobody() {
     let tree = Tree::new();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
+        let stopped = StopOnDrop(&stop);
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
                 tree.add("eth0", 4);
@@ -234,7 +235,7 @@ fn a_device_that_comes_and_goes_while_it_is_read_harms_nobody() {
                 }
             }
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(stopped);
         assert!(missed > 0, "it was never gone ({found} found)");
     });
 }

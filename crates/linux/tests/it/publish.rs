@@ -7,6 +7,8 @@ use std::thread;
 
 use taut_linux::publish::{About, Figures, Publisher, QUEUES, read};
 
+use crate::common::StopOnDrop;
+
 struct Directory(PathBuf);
 
 impl Directory {
@@ -104,6 +106,7 @@ fn nobody_sees_half_of_it() {
     slot.publish_figures(&figures(0));
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
+        let stopped = StopOnDrop(&stop);
         scope.spawn(|| {
             let mut value = 0;
             while !stop.load(Ordering::Relaxed) {
@@ -120,7 +123,7 @@ fn nobody_sees_half_of_it() {
                 seen += 1;
             }
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(stopped);
         assert!(seen > 0, "always written when it was read");
     });
 }

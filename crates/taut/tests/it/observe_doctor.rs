@@ -27,10 +27,20 @@ fn verdict<'d>(document: &'d Value, device: &str, rule: &str) -> &'d str {
         .expect("verdict")
 }
 
+/// Ends the threads that look at it, also where an assertion fails: a scope waits for them.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Does `change` again and again while `work` runs.
 fn while_it_changes<T>(mut change: impl FnMut(u64) + Send, work: impl FnOnce() -> T) -> T {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
+        let _stopped = StopOnDrop(&stop);
         scope.spawn(|| {
             for round in 0.. {
                 if stop.load(Ordering::Relaxed) {
@@ -40,9 +50,7 @@ fn while_it_changes<T>(mut change: impl FnMut(u64) + Send, work: impl FnOnce() -
                 thread::sleep(Duration::from_millis(1));
             }
         });
-        let done = work();
-        stop.store(true, Ordering::Relaxed);
-        done
+        work()
     })
 }
 

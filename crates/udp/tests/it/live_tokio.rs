@@ -1,6 +1,7 @@
 //! The same on tokio.
 
 use std::future::{Future, poll_fn};
+use std::net::UdpSocket;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -139,5 +140,28 @@ fn receiving_goes_on_beside_it() {
             assert_eq!(answer.expect("in time").expect("received"), (1, address));
             assert_eq!(buffer[0], round);
         }
+    });
+}
+
+#[test]
+fn a_sender_that_always_has_room_lets_others_run() {
+    let far = UdpSocket::bind(("127.0.0.1", 0)).expect("socket");
+    let near = UdpSocket::bind(("127.0.0.1", 0)).expect("socket");
+    near.connect(far.local_addr().expect("address"))
+        .expect("connected");
+    runtime(1).block_on(async {
+        let socket = AsyncUdp::new(near).expect("limited");
+        let other = tokio::spawn(async {});
+        for _ in 0..10_000 {
+            socket.room().await.expect("room");
+            let _ = socket
+                .limited()
+                .try_send(&[Datagram::new(&PAYLOAD)])
+                .expect("sends");
+            if other.is_finished() {
+                return;
+            }
+        }
+        panic!("the other task never ran");
     });
 }

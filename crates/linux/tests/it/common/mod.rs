@@ -168,3 +168,12 @@ impl Drop for Wire {
         }
     }
 }
+
+/// Ends the threads that look at it, also where an assertion fails: a scope waits for them.
+pub struct StopOnDrop<'a>(pub &'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
