@@ -13,14 +13,15 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// Runs `taut` with `arguments`, says its exit code and then the terminal's settings. `None`
-    /// where there is no tmux.
+    /// Runs `taut` with `arguments`, says the terminal's settings after it and then its exit code.
+    /// `None` where there is no tmux.
     fn start(test: &str, environment: &str, arguments: &str) -> Option<Self> {
         let socket = format!("taut-{test}-{}", std::process::id());
         let terminal = Self { socket };
         let taut = env!("CARGO_BIN_EXE_taut");
-        let script =
-            format!("env {environment} {taut} {arguments}; echo code $?; stty -a; sleep 600");
+        let script = format!(
+            "env {environment} {taut} {arguments}; code=$?; stty -a; echo code $code; sleep 600"
+        );
         let line = [
             "-f",
             "/dev/null",
