@@ -11,6 +11,19 @@ use super::ladder::ParseUtilisationError;
 use super::{CAP_NS, Dynamic, Fixed, InTime, Ladder, Limit, Need, Round, Unit};
 use crate::units::{self, ParseUnitError};
 
+/// Does the same with a [`Rule`](crate::limit::Rule), whichever it is, as a value of its own type.
+#[macro_export]
+macro_rules! with_rule {
+    ($any:expr, $rule:ident => $do:expr) => {
+        match $any {
+            $crate::limit::Rule::Fixed($rule) => $do,
+            $crate::limit::Rule::Dql($rule) => $do,
+            $crate::limit::Rule::Need($rule) => $do,
+            $crate::limit::Rule::Taut($rule) => $do,
+        }
+    };
+}
+
 /// One rule that can be chosen by its name.
 pub struct RuleName {
     /// How it is spelled, with what may follow.
@@ -19,7 +32,7 @@ pub struct RuleName {
     pub help: &'static str,
     name: &'static str,
     /// Makes it of what follows the name and a colon.
-    make: fn(Option<&str>) -> Result<AnyLimit, ParseLimitError>,
+    make: fn(Option<&str>) -> Result<Rule, ParseLimitError>,
 }
 
 /// Every rule with a name. A new one is a line here.
@@ -28,19 +41,19 @@ pub const RULES: &[RuleName] = &[
         name: "off",
         usage: "off",
         help: "no limit: only the ring holds the queue back",
-        make: |argument| plain(argument, Fixed::off),
+        make: |argument| plain(argument, || Rule::Fixed(Fixed::off())),
     },
     RuleName {
         name: "dql",
         usage: "dql",
         help: "Linux's rule, byte queue limits",
-        make: |argument| plain(argument, Dynamic::default),
+        make: |argument| plain(argument, || Rule::Dql(Dynamic::default())),
     },
     RuleName {
         name: "need",
         usage: "need",
         help: "the most that an interval of the last second needed",
-        make: |argument| plain(argument, Need::default),
+        make: |argument| plain(argument, || Rule::Need(Need::default())),
     },
     RuleName {
         name: "taut",
@@ -49,7 +62,7 @@ pub const RULES: &[RuleName] = &[
         make: |argument| {
             let utilisation = argument.map(str::parse).transpose();
             let utilisation = utilisation.map_err(ParseLimitError::Utilisation)?;
-            Ok(AnyLimit::new(Ladder::new(utilisation.unwrap_or_default())))
+            Ok(Rule::Taut(Ladder::new(utilisation.unwrap_or_default())))
         },
     },
 ];
@@ -67,12 +80,9 @@ pub fn rules_help() -> alloc::string::String {
 /// What is spelled as a number.
 const NUMBERS: &str = "a size such as 40k, or packets such as 32p";
 
-fn plain<L: NamedLimit + Clone + 'static>(
-    argument: Option<&str>,
-    make: fn() -> L,
-) -> Result<AnyLimit, ParseLimitError> {
+fn plain(argument: Option<&str>, make: fn() -> Rule) -> Result<Rule, ParseLimitError> {
     match argument {
-        None => Ok(AnyLimit::new(make())),
+        None => Ok(make()),
         Some(_) => Err(ParseLimitError::NoArgument),
     }
 }
@@ -246,7 +256,52 @@ impl fmt::Display for ParseLimitError {
 
 impl core::error::Error for ParseLimitError {}
 
+impl From<NamedRule> for AnyLimit {
+    fn from(rule: NamedRule) -> Self {
+        match rule {
+            NamedRule::Plain(rule) => with_rule!(rule, rule => Self::new(rule)),
+            NamedRule::InTime(rule, cap_ns) => {
+                with_rule!(rule, rule => Self::new(InTime::new(rule, cap_ns)))
+            }
+        }
+    }
+}
+
 impl FromStr for AnyLimit {
+    type Err = ParseLimitError;
+
+    fn from_str(text: &str) -> Result<Self, ParseLimitError> {
+        text.parse().map(NamedRule::into)
+    }
+}
+
+/// A rule of this crate by its name, without memory of its own: what [`AnyLimit`] makes its box of.
+#[derive(Debug, Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box is what it is there to avoid"
+)]
+pub enum Rule {
+    /// A fixed amount, or none.
+    Fixed(Fixed),
+    /// Linux's rule.
+    Dql(Dynamic),
+    /// The most that was needed lately.
+    Need(Need),
+    /// The rule of this project.
+    Taut(Ladder),
+}
+
+/// The same, with what may stand behind the name.
+#[derive(Debug, Clone)]
+pub enum NamedRule {
+    /// As it is.
+    Plain(Rule),
+    /// Under a cap in time, in ns, within [`CAP_NS`]: for [`InTime::new`].
+    InTime(Rule, u64),
+}
+
+impl FromStr for NamedRule {
     type Err = ParseLimitError;
 
     fn from_str(text: &str) -> Result<Self, ParseLimitError> {
@@ -254,12 +309,20 @@ impl FromStr for AnyLimit {
         if let Some((rule, cap)) = text.rsplit_once(':')
             && let Ok(cap_ns) = units::parse_time_ns(cap)
         {
-            let rule: Self = rule.parse()?;
+            let rule = rule.parse()?;
             if !CAP_NS.contains(&cap_ns) {
                 return Err(ParseLimitError::CapOutOfRange);
             }
-            return Ok(Self::new(InTime::new(rule, cap_ns)));
+            return Ok(Self::InTime(rule, cap_ns));
         }
+        text.parse().map(Self::Plain)
+    }
+}
+
+impl FromStr for Rule {
+    type Err = ParseLimitError;
+
+    fn from_str(text: &str) -> Result<Self, ParseLimitError> {
         let (name, argument) = match text.split_once(':') {
             Some((name, argument)) => (name, Some(argument)),
             None => (text, None),
@@ -272,12 +335,11 @@ impl FromStr for AnyLimit {
             && digits.bytes().all(|byte| byte.is_ascii_digit())
         {
             // Digits that do not fit are out of range like those that do.
-            return in_range(digits.parse().unwrap_or(u64::MAX)).map(Self::packets);
+            let depth_packets = in_range(digits.parse().unwrap_or(u64::MAX))?;
+            return Ok(Self::Fixed(Fixed::packets(depth_packets)));
         }
-        units::parse_size_bytes(text)
-            .map_err(ParseLimitError::Unknown)
-            .and_then(in_range)
-            .map(Self::bytes)
+        let limit_bytes = units::parse_size_bytes(text).map_err(ParseLimitError::Unknown)?;
+        in_range(limit_bytes).map(|limit_bytes| Self::Fixed(Fixed::bytes(limit_bytes)))
     }
 }
 

@@ -8,7 +8,7 @@ use core::fmt;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
-use super::{AnyLimit, Limit, NamedLimit, Round, Unit};
+use super::{Limit, NamedLimit, Round, Unit};
 use crate::units::write_time;
 
 /// The shortest and the longest cap: an object at 10 Gbit/s takes 1.2 us, and nobody waits for longer
@@ -24,8 +24,8 @@ const PROBE_NS: u64 = 100_000_000;
 /// The rate is measured by the queue; while it is not known there is no cap. Where completions are
 /// told less often than once in the time, the link cannot be kept busy: that is what was asked for.
 #[derive(Debug, Clone)]
-pub struct InTime {
-    rule: AnyLimit,
+pub struct InTime<L> {
+    rule: L,
     cap_ns: u64,
     /// What the link sends in the time; more than any limit while that is not known.
     cap: u32,
@@ -36,9 +36,9 @@ pub struct InTime {
     probes: bool,
 }
 
-impl InTime {
+impl<L: Limit> InTime<L> {
     /// The rule, with no more than the link sends in `cap_ns`, which is brought into [`CAP_NS`].
-    pub fn new(rule: AnyLimit, cap_ns: u64) -> Self {
+    pub fn new(rule: L, cap_ns: u64) -> Self {
         Self {
             rule,
             cap_ns: cap_ns.clamp(*CAP_NS.start(), *CAP_NS.end()),
@@ -72,7 +72,7 @@ impl InTime {
     }
 }
 
-impl Limit for InTime {
+impl<L: Limit> Limit for InTime<L> {
     fn unit(&self) -> Unit {
         self.rule.unit()
     }
@@ -126,11 +126,11 @@ impl Limit for InTime {
     }
 }
 
-impl fmt::Display for InTime {
+impl<L: fmt::Display> fmt::Display for InTime<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.rule)?;
         write_time(f, self.cap_ns)
     }
 }
 
-impl NamedLimit for InTime {}
+impl<L: NamedLimit + Clone + 'static> NamedLimit for InTime<L> {}

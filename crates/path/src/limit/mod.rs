@@ -4,6 +4,7 @@
 //! on. What is queued and complete is counted by the queue, in one place for all rules.
 
 mod any;
+mod counted;
 mod dynamic;
 mod fixed;
 mod in_time;
@@ -15,7 +16,10 @@ use alloc::boxed::Box;
 
 use taut_dql::{Config, Error};
 
-pub use any::{AnyLimit, NamedLimit, ParseLimitError, RULES, RuleName, rules_help};
+pub use any::{
+    AnyLimit, NamedLimit, NamedRule, ParseLimitError, RULES, Rule, RuleName, rules_help,
+};
+pub use counted::Counted;
 pub use dynamic::Dynamic;
 pub use fixed::Fixed;
 pub use in_time::{CAP_NS, InTime};

@@ -17,6 +17,7 @@ mod flow_map;
 mod fq_codel;
 mod in_flight;
 mod knobs;
+mod limit_counted;
 mod limit_front;
 mod limit_names;
 mod limit_rules;
