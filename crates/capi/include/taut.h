@@ -1,0 +1,552 @@
+/* Byte queue limits for any transmit queue, for C11 and C++17.
+ *
+ * Made from the Rust source; do not edit. What holds for every function:
+ *   - times are ns of one clock that does not go back, amounts are units: bytes, or packets;
+ *   - a null or wrong pointer, and whatever cannot be, is a status below 0, and then nothing was changed;
+ *   - an object may be used by one thread at a time; different objects have nothing in common.
+ */
+
+#ifndef TAUT_H
+#define TAUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#if defined(__cplusplus)
+#define TAUT_ASSERT(condition) static_assert(condition, #condition)
+#else
+#define TAUT_ASSERT(condition) _Static_assert(condition, #condition)
+#endif
+#if defined(_MSC_VER)
+#define TAUT_ALIGNED(bytes) __declspec(align(bytes))
+#else
+#define TAUT_ALIGNED(bytes) __attribute__((aligned(bytes)))
+#endif
+
+// Words of a `taut_dql`: more than it needs, so that it can grow without another size.
+#define TAUT_DQL_WORDS 20
+
+// Words of what the halves share, of the sender and of the completer.
+#define TAUT_SHARED_WORDS 80
+
+// See `TAUT_SHARED_WORDS`.
+#define TAUT_SENDER_WORDS 8
+
+// See `TAUT_SHARED_WORDS`.
+#define TAUT_COMPLETER_WORDS 24
+
+// How many ends there are: 0 the device is done with it, 1 to 6 dropped, 7 stray.
+#define TAUT_ENDS 8
+
+// What a call answers: 0, or why it changed nothing. Numbers do not change their meaning.
+enum taut_status
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // It was done.
+  TAUT_STATUS_OK = 0,
+  // A pointer is null that must not be.
+  TAUT_STATUS_NULL = -1,
+  // The object was not initialised, or its memory was overwritten.
+  TAUT_STATUS_NOT_INITIALISED = -2,
+  // The memory is not aligned as it must be.
+  TAUT_STATUS_MISALIGNED = -3,
+  // The memory is too small.
+  TAUT_STATUS_TOO_SMALL = -4,
+  // An object of more than 2^28 - 1 units.
+  TAUT_STATUS_OBJECT_TOO_LARGE = -5,
+  // 2^31 units or more would be in flight.
+  TAUT_STATUS_TOO_MUCH_IN_FLIGHT = -6,
+  // More was completed than is in flight.
+  TAUT_STATUS_OVER_COMPLETION = -7,
+  // Only the object queued last can be taken back, and only once.
+  TAUT_STATUS_NOT_QUEUED_LAST = -8,
+  // It was completed before it was taken back.
+  TAUT_STATUS_ALREADY_COMPLETED = -9,
+  // A limit of more than 1,879,048,192 units.
+  TAUT_STATUS_LIMIT_TOO_LARGE = -10,
+  // The lower bound is above the upper one.
+  TAUT_STATUS_MIN_ABOVE_MAX = -11,
+  // The memory was split before.
+  TAUT_STATUS_ALREADY_SPLIT = -12,
+  // The halves are of different queues.
+  TAUT_STATUS_NOT_THE_SAME_QUEUE = -13,
+  // Words that name no discipline, limit or setting; the text says what is allowed.
+  TAUT_STATUS_BAD_WORDS = -14,
+  // The number of a frame is not below the number of frames.
+  TAUT_STATUS_FRAME_OUT_OF_RANGE = -15,
+  // The frame is in the queue already.
+  TAUT_STATUS_FRAME_IN_USE = -16,
+  // The driver's callback failed.
+  TAUT_STATUS_DRIVER_FAILED = -17,
+  // The driver handed back frames that it was not given.
+  TAUT_STATUS_STRAY = -18,
+  // The object is in a call already: a callback may not call back.
+  TAUT_STATUS_BUSY = -19,
+  // Any other error.
+  TAUT_STATUS_OTHER = -20,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum taut_status taut_status;
+#else
+typedef int32_t taut_status;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// Why a run stopped.
+enum taut_stopped
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // Nothing waits.
+  TAUT_STOPPED_IDLE = 0,
+  // The limit has no room: run again when `taut_queue_complete` says so.
+  TAUT_STOPPED_LIMIT = 1,
+  // The ring is full: run again when `taut_queue_complete` says so.
+  TAUT_STOPPED_RING_FULL = 2,
+  // The first packet is ready at a later time: run again then.
+  TAUT_STOPPED_NOT_READY = 3,
+  // The doorbell failed; run again after a moment. `taut_queue_failure` has the driver's number.
+  TAUT_STOPPED_FAILED = 4,
+  // The arguments are wrong.
+  TAUT_STOPPED_INVALID = 5,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum taut_stopped taut_stopped;
+#else
+typedef int32_t taut_stopped;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// A handle: the queue, and whether a call is in it. Apart, so that a callback that calls back is told
+// instead of two calls changing one queue.
+typedef struct taut_queue taut_queue;
+
+// A rule that was chosen by its name, with what it must be told, for one thread or one lock. It lies in
+// memory of the caller's, may be moved by copying while no call is in it, and holds nothing that must be
+// freed.
+typedef struct taut_limit taut_limit;
+
+// The settings of an estimator. Start from `taut_config_default`.
+typedef struct taut_config {
+  // The limit to begin with, in units.
+  uint32_t limit;
+  // The least that the limit may become, in units.
+  uint32_t limit_min;
+  // The most that the limit may become, in units: at most 1,879,048,192.
+  uint32_t limit_max;
+  // 0.
+  uint32_t reserved;
+  // How long slack is observed before the limit is cut, in ns.
+  uint64_t hold_time_ns;
+} taut_config;
+
+// A queue limit that one thread, or one lock, owns. Where it lies is the caller's choice, and it may be
+// moved by copying while no call is in it. It holds nothing that must be freed.
+typedef struct taut_dql {
+  uint64_t opaque[TAUT_DQL_WORDS];
+} taut_dql;
+
+// Everything of an estimator at one moment, in units; totals wrap at 2^32.
+typedef struct taut_snapshot {
+  // The limit.
+  uint32_t limit;
+  // The total up to which may be queued.
+  uint32_t adj_limit;
+  // Total queued since the last reset.
+  uint32_t num_queued;
+  // Total completed since the last reset.
+  uint32_t num_completed;
+  // Left below the limit; one more object may be queued while it is at least 0.
+  int32_t room;
+  // Queued and not yet completed.
+  uint32_t in_flight;
+  // The smallest slack of this window; 4294967295 for none.
+  uint32_t lowest_slack;
+  // What exceeded the limit at the last completion.
+  uint32_t prev_over_limit;
+  // `num_queued` at the last completion.
+  uint32_t prev_num_queued;
+  // The object that was queued last, at the last completion.
+  uint32_t prev_last_object;
+  // The object that was queued last.
+  uint32_t last_object;
+  // The least that the limit may become.
+  uint32_t limit_min;
+  // The most that the limit may become.
+  uint32_t limit_max;
+  // Resets so far, wrapping.
+  uint32_t epoch;
+  // When the window of slack began, in ns.
+  uint64_t window_start_ns;
+  // How long slack is observed before the limit is cut, in ns.
+  uint64_t hold_time_ns;
+} taut_snapshot;
+
+// What the halves share. It must stay where it is for as long as either half is used, and each half
+// writes lines of 128 bytes of its own in it.
+typedef struct TAUT_ALIGNED(128) taut_shared {
+  uint64_t opaque[TAUT_SHARED_WORDS];
+} taut_shared;
+
+// The half of the thread that queues. It may be copied to another place, but only one may be used.
+typedef struct taut_sender {
+  uint64_t opaque[TAUT_SENDER_WORDS];
+} taut_sender;
+
+// The half of the thread that reaps. It may be copied to another place, but only one may be used.
+typedef struct taut_completer {
+  uint64_t opaque[TAUT_COMPLETER_WORDS];
+} taut_completer;
+
+// A packet, as it is handed in and as the driver gets it.
+typedef struct taut_packet {
+  // The number of its frame, below the number of frames of the queue; what is in the frame is the caller's.
+  uint32_t frame;
+  // Its length on the wire, headers once, in bytes.
+  uint32_t bytes;
+  // A hash of the flow's addresses and ports, the same for every packet of a flow.
+  uint32_t flow;
+  // Priority 0 to 15, as the kernel derives it from the type of service.
+  uint8_t priority;
+  // The two bits of ECN as in the IP header: 0 for none, 1 or 2 if it may be marked, 3 if it is. The driver
+  // writes a 3 into the header.
+  uint8_t ecn;
+  // 0.
+  uint16_t reserved;
+} taut_packet;
+
+// The driver: what a ring can do. All callbacks run in the calls of the queue, and must not call it.
+typedef struct taut_ring {
+  // Given to each callback.
+  void *context;
+  // Slots of the ring, at least 1.
+  uint32_t capacity_slots;
+  // 0.
+  uint32_t reserved;
+  // Slots that can be filled now.
+  uint32_t (*slots_free)(void *context);
+  // Puts a packet into the ring; called only while a slot is free. False for one that this device can never
+  // send, which is dropped.
+  bool (*submit)(void *context,
+                 const struct taut_packet *packet,
+                 uint64_t now_ns);
+  // Rings the doorbell: all that was submitted may go. 0, or a number of the driver's own; what was
+  // submitted stays in the ring then, and the next run rings again.
+  int32_t (*kick)(void *context,
+                  uint64_t now_ns);
+  // Writes the numbers of up to `budget` frames that the device is done with to `frames`, oldest first, and
+  // says how many, or a number below 0 of the driver's own if it cannot be asked.
+  int32_t (*reap)(void *context,
+                  uint32_t *frames,
+                  uint32_t budget,
+                  uint64_t now_ns);
+  // Whether a completion means that the packet left the device; may be null, then it does.
+  bool (*completions_are_true)(void *context);
+} taut_ring;
+
+// Where frames end, each once.
+typedef struct taut_sink {
+  // Given to the callback.
+  void *context;
+  // The frame is the caller's again, and `end` says why: `taut_end_text` has the words. For
+  // 7 (stray) it is no frame of the queue's, and only a report.
+  void (*ended)(void *context,
+                uint32_t frame,
+                uint32_t end);
+} taut_sink;
+
+// What a round of completions did.
+typedef struct taut_completed {
+  // Packets that the device is done with, and their bytes.
+  uint32_t packets;
+  // See `packets`.
+  uint32_t bytes;
+  // Packets of before a reset: given back, but not counted.
+  uint32_t late_packets;
+  // The queue was stopped and is not any more: run it.
+  bool run;
+  // The round stopped at its budget while more were finished: complete again.
+  bool more;
+  // Something is in flight for longer than the threshold: mend the ring, then `taut_queue_reset`.
+  bool stalled;
+  // For how long, in ns.
+  uint64_t stalled_ns;
+} taut_completed;
+
+// What a queue holds and did.
+typedef struct taut_queue_figures {
+  // How much may be in flight, in the limit's units.
+  uint32_t limit;
+  // Given to the ring and not completed, in the limit's units.
+  uint32_t in_flight;
+  // Waits in the discipline.
+  uint64_t waiting_packets;
+  // Its bytes.
+  uint64_t waiting_bytes;
+  // Given to the ring.
+  uint64_t sent_packets;
+  // Their bytes.
+  uint64_t sent_bytes;
+  // The device is done with.
+  uint64_t completed_packets;
+  // Dropped, for any reason.
+  uint64_t dropped_packets;
+  // Marked by the discipline.
+  uint64_t marked_packets;
+  // Times that the limit stopped the queue.
+  uint64_t limit_stops;
+  // Times that the ring stopped the queue.
+  uint64_t ring_stops;
+  // Stalls.
+  uint64_t stalls;
+  // Completions do not mean that packets left the device: there is no limit then.
+  bool completions_are_false;
+} taut_queue_figures;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// What a status means, in English; never null, and never to be freed. Any thread may call it.
+const char *taut_status_text(int32_t status);
+
+// The version of the library, such as "0.1.0"; never to be freed. Any thread may call it.
+const char *taut_version(void);
+
+// The defaults that users of Linux's byte queue limits know: from 0, up to the largest limit, with a hold
+// time of a second. Any thread may call it.
+struct taut_config taut_config_default(void);
+
+// Makes one with the settings of `config`, or the defaults where that is null.
+taut_status taut_dql_init(struct taut_dql *dql,
+                          const struct taut_config *config,
+                          uint64_t now_ns);
+
+// Counts one object as handed to the device. Call it before the device can see it. Nothing is refused for
+// being over the limit: ask for the room after each.
+taut_status taut_dql_queued(struct taut_dql *dql,
+                            uint32_t units);
+
+// Takes back the object queued last, which the device never saw: a send that failed.
+taut_status taut_dql_unqueue(struct taut_dql *dql,
+                             uint32_t units);
+
+// Units left below the limit: one more object may be queued while it is at least 0. -2147483648 for what
+// is no `taut_dql`.
+int32_t taut_dql_room(const struct taut_dql *dql);
+
+// Counts what the device finished since the last call, and moves the limit. Once for each round in which
+// something completed; never with 0 because nothing did.
+taut_status taut_dql_completed(struct taut_dql *dql,
+                               uint32_t units,
+                               uint64_t now_ns);
+
+// Counts what the device finished when it says how much is still outstanding. `completed` is null, or gets
+// how many units completed by it. A level at which nothing completed changes nothing.
+taut_status taut_dql_observe_in_flight(struct taut_dql *dql,
+                                       uint32_t units,
+                                       uint64_t now_ns,
+                                       uint32_t *completed);
+
+// Brings the ledger to what the device really holds, after completions were lost or counted twice.
+// `too_much` is null, or gets by how much the ledger said too much.
+taut_status taut_dql_repair(struct taut_dql *dql,
+                            uint32_t in_flight,
+                            uint64_t now_ns,
+                            int64_t *too_much);
+
+// Forgets what is in flight and starts again from the lower bound of the limit; for when the device was
+// flushed. Settings stay.
+taut_status taut_dql_reset(struct taut_dql *dql,
+                           uint64_t now_ns);
+
+// Sets the limit by hand; the next completion brings it between its bounds.
+taut_status taut_dql_set_limit(struct taut_dql *dql,
+                               uint32_t limit);
+
+// Sets the least that the limit may become, from the next completion on.
+taut_status taut_dql_set_limit_min(struct taut_dql *dql,
+                                   uint32_t limit_min);
+
+// Sets the most that the limit may become, from the next completion on.
+taut_status taut_dql_set_limit_max(struct taut_dql *dql,
+                                   uint32_t limit_max);
+
+// Sets how long slack is observed before the limit is cut, in ns.
+taut_status taut_dql_set_hold_time_ns(struct taut_dql *dql,
+                                      uint64_t hold_time_ns);
+
+// Everything at this moment.
+taut_status taut_dql_read(const struct taut_dql *dql,
+                          struct taut_snapshot *snapshot);
+
+// Makes the two halves of a queue, with the settings of `config`, or the defaults where that is null.
+//
+// Stopping a sender and starting it again is the caller's: a sender that stops writes its flag, issues a
+// full fence (`atomic_thread_fence(memory_order_seq_cst)`) and asks for the room again; a completer issues
+// one after `taut_completer_completed`, before it looks at the room and the flag.
+taut_status taut_split(struct taut_shared *shared,
+                       const struct taut_config *config,
+                       uint64_t now_ns,
+                       struct taut_sender *sender,
+                       struct taut_completer *completer);
+
+// As `taut_dql_queued`, from the sending thread.
+taut_status taut_sender_queued(struct taut_sender *sender,
+                               uint32_t units);
+
+// As `taut_dql_unqueue`, from the sending thread.
+taut_status taut_sender_unqueue(struct taut_sender *sender,
+                                uint32_t units);
+
+// As `taut_dql_room`, from the sending thread. The other may change it at any time.
+int32_t taut_sender_room(const struct taut_sender *sender);
+
+// As `taut_dql_completed`, from the completing thread.
+taut_status taut_completer_completed(struct taut_completer *completer,
+                                     uint32_t units,
+                                     uint64_t now_ns);
+
+// As `taut_dql_room`, from the completing thread, to see whether a stopped sender may go on.
+int32_t taut_completer_room(const struct taut_completer *completer);
+
+// As `taut_dql_read`, from the completing thread.
+taut_status taut_completer_read(const struct taut_completer *completer,
+                                struct taut_snapshot *snapshot);
+
+// As `taut_dql_reset`, while neither thread queues or completes.
+taut_status taut_halves_reset(struct taut_sender *sender,
+                              struct taut_completer *completer,
+                              uint64_t now_ns);
+
+// As `taut_dql_repair`, while neither thread queues or completes.
+taut_status taut_halves_repair(struct taut_sender *sender,
+                               struct taut_completer *completer,
+                               uint32_t in_flight,
+                               uint64_t now_ns,
+                               int64_t *too_much);
+
+// Bytes that the limit with this name needs; 0 if there is none of that name. Names are "off", "dql",
+// "need", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p", each with a cap in time behind
+// it if wanted ("dql:2ms"). Any thread may call it.
+size_t taut_limit_size(const char *words);
+
+// What the memory of a limit must be aligned to, in bytes: what `malloc` gives is. Any thread may call it.
+size_t taut_limit_align(void);
+
+// Makes the limit named `words` in `memory`, which is then the `taut_limit`. Nothing is allocated. Where the
+// words are wrong, `error` gets what is allowed, cut to `error_bytes` with its zero; it may be null.
+taut_status taut_limit_init(void *memory,
+                            size_t bytes,
+                            const char *words,
+                            uint64_t now_ns,
+                            char *error,
+                            size_t error_bytes);
+
+// Counts one object as handed to the device, in bytes, or as 1 for a limit in packets (`taut_limit_in_packets`).
+// Call it before the device can see it.
+taut_status taut_limit_queued(struct taut_limit *limit,
+                              uint32_t units,
+                              uint64_t now_ns);
+
+// Takes back the object queued last, which the device never saw: a send that failed.
+taut_status taut_limit_unqueue(struct taut_limit *limit,
+                               uint32_t units);
+
+// Units left below the limit: one more object may be queued while it is at least 0.
+// -9223372036854775808 for what is no `taut_limit`.
+int64_t taut_limit_room(struct taut_limit *limit);
+
+// Says that there is something to send and no room. Without it, rules other than "dql" learn nothing.
+taut_status taut_limit_refused(struct taut_limit *limit);
+
+// Counts what the device finished since the last call, and moves the limit: once for each round. `more` says
+// that the round stopped at a budget and goes on. A round of 0 changes nothing, but ends such a chain.
+taut_status taut_limit_completed(struct taut_limit *limit,
+                                 uint32_t units,
+                                 bool more,
+                                 uint64_t now_ns);
+
+// Forgets what is in flight and what was learnt, for when the device was flushed. Settings stay.
+taut_status taut_limit_reset(struct taut_limit *limit,
+                             uint64_t now_ns);
+
+// The limit, in its units; 0 also for what is no `taut_limit`.
+uint32_t taut_limit_value(struct taut_limit *limit);
+
+// Units queued and not yet completed; 0 also for what is no `taut_limit`.
+uint32_t taut_limit_in_flight(struct taut_limit *limit);
+
+// Whether it counts packets, not bytes.
+bool taut_limit_in_packets(struct taut_limit *limit);
+
+// The name of an end; never null, and never to be freed. Any thread may call it.
+const char *taut_end_text(uint32_t end);
+
+// Makes a queue for frames 0 to `frames` - 1 (at most 2^24). `qdisc` is a discipline as tc spells it
+// ("fq_codel ecn", "pfifo limit 500"), `limit` a limit by its name (`taut_limit_size`). Null if that cannot be:
+// `error` says why, cut to `error_bytes` with its zero, and may be null.
+struct taut_queue *taut_queue_new(const char *qdisc,
+                                  const char *limit,
+                                  const struct taut_ring *ring,
+                                  const struct taut_sink *sink,
+                                  uint32_t frames,
+                                  uint64_t now_ns,
+                                  char *error,
+                                  size_t error_bytes);
+
+// Hands a packet in, which waits until `taut_queue_run`. Its frame is the queue's until the sink is told.
+taut_status taut_queue_enqueue(struct taut_queue *queue,
+                               const struct taut_packet *packet,
+                               uint64_t now_ns);
+
+// Sends as much as limit and ring have room for. `again_ns` is null, or gets when to run again for
+// `TAUT_STOPPED_NOT_READY`.
+taut_stopped taut_queue_run(struct taut_queue *queue,
+                            uint64_t now_ns,
+                            uint64_t *again_ns);
+
+// Takes what the device is done with. Call it when the device interrupts or was polled, and at
+// `taut_queue_next_wakeup_ns`. `completed` may be null.
+taut_status taut_queue_complete(struct taut_queue *queue,
+                                uint64_t now_ns,
+                                struct taut_completed *completed);
+
+// When to call `taut_queue_complete` even if the device says nothing, in ns; 18446744073709551615 for never.
+uint64_t taut_queue_next_wakeup_ns(struct taut_queue *queue);
+
+// Forgets everything in flight and starts again, after the driver has flushed or remade its ring. Frames that
+// were in it are handed back by the next `reap`, count as late, and end in the sink.
+taut_status taut_queue_reset(struct taut_queue *queue,
+                             uint64_t now_ns);
+
+// Changes a setting, by the name and in the form that sysfs has for it: "limit_max" "40000", "hold_time" "500"
+// (ms), "stall_thrs" "1000" (ms). `error` says what is allowed, and may be null.
+taut_status taut_queue_set(struct taut_queue *queue,
+                           const char *name,
+                           const char *value,
+                           char *error,
+                           size_t error_bytes);
+
+// What the queue holds and did.
+taut_status taut_queue_read(struct taut_queue *queue,
+                            struct taut_queue_figures *figures);
+
+// The number that the driver's callback failed with last; 0 if none did.
+int32_t taut_queue_failure(struct taut_queue *queue);
+
+// Takes the queue down: what waits ends in the sink as flushed. Says how many frames are in the ring still,
+// which are the driver's from now on. Null is nothing to free; a queue that a callback frees stays.
+uint32_t taut_queue_free(struct taut_queue *queue,
+                         uint64_t now_ns);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* TAUT_H */

@@ -1,0 +1,26 @@
+//! The C interface: `include/taut.h`, made from this crate.
+//!
+//! Three parts, each usable alone:
+//!
+//! - **the estimator** (`taut_dql`, or `taut_sender` and `taut_completer` on two threads) in memory of the
+//!   caller's, without a heap and without `std`;
+//! - **a rule by its name** (`taut_limit`), with its ledger, in memory of the caller's;
+//! - **a queue** (`taut_queue`): a discipline and a limit by their words over a ring of callbacks.
+//!
+//! For Rust programs there are `taut-dql` and `taut-path`.
+#![cfg_attr(target_os = "none", no_std)]
+#![deny(missing_docs)]
+
+mod sys;
+
+pub use sys::*;
+
+/// Without an operating system nobody else says what becomes of a panic. None is expected: every argument
+/// is checked.
+#[cfg(target_os = "none")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {
+        core::hint::spin_loop();
+    }
+}

@@ -1,0 +1,213 @@
+//! The estimator for two threads: one queues, the other completes.
+
+use taut_dql::{Completer as CompleterOf, Sender as SenderOf, Shared as SharedState};
+
+use super::placed::{Opaque, answer, get, get_mut, put};
+use super::snapshot::{Config, Snapshot};
+use super::status::Status;
+
+/// Words of what the halves share, of the sender and of the completer.
+pub const TAUT_SHARED_WORDS: usize = 80;
+/// See `TAUT_SHARED_WORDS`.
+pub const TAUT_SENDER_WORDS: usize = 8;
+/// See `TAUT_SHARED_WORDS`.
+pub const TAUT_COMPLETER_WORDS: usize = 24;
+
+/// What the halves share. It must stay where it is for as long as either half is used, and each half
+/// writes lines of 128 bytes of its own in it.
+#[repr(C, align(128))]
+pub struct Shared {
+    opaque: [u64; TAUT_SHARED_WORDS],
+}
+
+/// The half of the thread that queues. It may be copied to another place, but only one may be used.
+#[repr(C)]
+pub struct Sender {
+    opaque: [u64; TAUT_SENDER_WORDS],
+}
+
+/// The half of the thread that reaps. It may be copied to another place, but only one may be used.
+#[repr(C)]
+pub struct Completer {
+    opaque: [u64; TAUT_COMPLETER_WORDS],
+}
+
+// SAFETY: words.
+unsafe impl Opaque for Shared {
+    type Value = SharedState;
+    const MARK: u64 = u64::from_be_bytes(*b"taut sha");
+}
+
+// SAFETY: words.
+unsafe impl Opaque for Sender {
+    type Value = SenderOf<&'static SharedState>;
+    const MARK: u64 = u64::from_be_bytes(*b"taut sen");
+}
+
+// SAFETY: words.
+unsafe impl Opaque for Completer {
+    type Value = CompleterOf<&'static SharedState>;
+    const MARK: u64 = u64::from_be_bytes(*b"taut com");
+}
+
+/// Makes the two halves of a queue, with the settings of `config`, or the defaults where that is null.
+///
+/// Stopping a sender and starting it again is the caller's: a sender that stops writes its flag, issues a
+/// full fence (`atomic_thread_fence(memory_order_seq_cst)`) and asks for the room again; a completer issues
+/// one after `taut_completer_completed`, before it looks at the room and the flag.
+///
+/// # Safety
+/// Each points to what its type says; `config` may be null. Nobody uses earlier halves of `shared`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_split(
+    shared: *mut Shared,
+    config: *const Config,
+    now_ns: u64,
+    sender: *mut Sender,
+    completer: *mut Completer,
+) -> Status {
+    if sender.is_null() || completer.is_null() {
+        return Status::Null;
+    }
+    if !sender.is_aligned() || !completer.is_aligned() {
+        return Status::Misaligned;
+    }
+    // SAFETY: null, or what the caller says it is.
+    let config = unsafe { config.as_ref() };
+    let config = config.map_or_else(taut_dql::Config::default, |it| (*it).into());
+    if let Err(error) = config.validate() {
+        return error.into();
+    }
+    // SAFETY: the caller's promise.
+    let put_there = unsafe { put(shared, SharedState::new()) };
+    if put_there != Status::Ok {
+        return put_there;
+    }
+    // SAFETY: it was put there just now, and stays there as long as a half is used.
+    let state: Result<&'static SharedState, Status> = unsafe { get(shared) };
+    let halves = state.and_then(|state| Ok(taut_dql::split(state, config, now_ns)?));
+    match halves {
+        Ok((tx, rx)) => {
+            // SAFETY: both were looked at above.
+            unsafe { put(sender, tx) };
+            // SAFETY: both were looked at above.
+            unsafe { put(completer, rx) }
+        }
+        Err(status) => status,
+    }
+}
+
+/// As `taut_dql_queued`, from the sending thread.
+///
+/// # Safety
+/// `sender` points to a `taut_sender`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_sender_queued(sender: *mut Sender, units: u32) -> Status {
+    // SAFETY: the caller's promise.
+    let sender = unsafe { get_mut(sender) };
+    sender.and_then(|it| Ok(it.queued(units)?)).into()
+}
+
+/// As `taut_dql_unqueue`, from the sending thread.
+///
+/// # Safety
+/// `sender` points to a `taut_sender`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_sender_unqueue(sender: *mut Sender, units: u32) -> Status {
+    // SAFETY: the caller's promise.
+    let sender = unsafe { get_mut(sender) };
+    sender.and_then(|it| Ok(it.unqueue(units)?)).into()
+}
+
+/// As `taut_dql_room`, from the sending thread. The other may change it at any time.
+///
+/// # Safety
+/// `sender` points to a `taut_sender`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_sender_room(sender: *const Sender) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { get(sender) }.map_or(i32::MIN, |it| it.room())
+}
+
+/// As `taut_dql_completed`, from the completing thread.
+///
+/// # Safety
+/// `completer` points to a `taut_completer`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_completer_completed(
+    completer: *mut Completer,
+    units: u32,
+    now_ns: u64,
+) -> Status {
+    // SAFETY: the caller's promise.
+    let completer = unsafe { get_mut(completer) };
+    completer
+        .and_then(|it| Ok(it.completed(units, now_ns)?))
+        .into()
+}
+
+/// As `taut_dql_room`, from the completing thread, to see whether a stopped sender may go on.
+///
+/// # Safety
+/// `completer` points to a `taut_completer`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_completer_room(completer: *const Completer) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { get(completer) }.map_or(i32::MIN, |it| it.room())
+}
+
+/// As `taut_dql_read`, from the completing thread.
+///
+/// # Safety
+/// `completer` points to a `taut_completer`, `snapshot` to a `taut_snapshot`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_completer_read(
+    completer: *const Completer,
+    snapshot: *mut Snapshot,
+) -> Status {
+    if snapshot.is_null() {
+        return Status::Null;
+    }
+    // SAFETY: the caller's promise.
+    let found = unsafe { get(completer) }.map(|it| it.snapshot());
+    // SAFETY: the caller's promise.
+    found
+        .map(|found| unsafe { answer(snapshot, found.into()) })
+        .into()
+}
+
+/// As `taut_dql_reset`, while neither thread queues or completes.
+///
+/// # Safety
+/// Each points to what its type says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_halves_reset(
+    sender: *mut Sender,
+    completer: *mut Completer,
+    now_ns: u64,
+) -> Status {
+    // SAFETY: the caller's promise; they are different types, so different memory.
+    let halves = unsafe { get_mut(sender) }.and_then(|tx| Ok((tx, unsafe { get_mut(completer) }?)));
+    halves
+        .and_then(|(tx, rx)| Ok(taut_dql::reset(tx, rx, now_ns)?))
+        .into()
+}
+
+/// As `taut_dql_repair`, while neither thread queues or completes.
+///
+/// # Safety
+/// Each points to what its type says; `too_much` may be null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_halves_repair(
+    sender: *mut Sender,
+    completer: *mut Completer,
+    in_flight: u32,
+    now_ns: u64,
+    too_much: *mut i64,
+) -> Status {
+    // SAFETY: the caller's promise; they are different types, so different memory.
+    let halves = unsafe { get_mut(sender) }.and_then(|tx| Ok((tx, unsafe { get_mut(completer) }?)));
+    let done = halves.and_then(|(tx, rx)| Ok(taut_dql::repair(tx, rx, in_flight, now_ns)?));
+    // SAFETY: the caller's promise.
+    done.map(|units| unsafe { answer(too_much, units) }).into()
+}

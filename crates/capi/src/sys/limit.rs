@@ -1,0 +1,289 @@
+//! A rule by its name, with its ledger, in memory of the caller's.
+
+use core::ffi::{c_char, c_void};
+
+use taut_path::Limit as _;
+use taut_path::limit::{
+    Counted, Dynamic, Fixed, InTime, Ladder, NamedRule, Need, ParseLimitError, Unit,
+};
+use taut_path::with_rule;
+
+use super::status::Status;
+use super::words::{Told, read};
+
+/// A rule that was chosen by its name, with what it must be told, for one thread or one lock. It lies in
+/// memory of the caller's, may be moved by copying while no call is in it, and holds nothing that must be
+/// freed.
+pub struct Limit {
+    _opaque: (),
+}
+
+const MARK: u64 = u64::from_be_bytes(*b"taut lim");
+/// Enough for every rule, and what `malloc` gives.
+const ALIGN: usize = 16;
+
+#[repr(C)]
+struct Placed<L> {
+    mark: u64,
+    /// The place of `L` in [`KINDS`](with_limit).
+    kind: u32,
+    counted: Counted<L>,
+}
+
+/// A rule that may stand in memory, and its number there.
+trait Kind: taut_path::Limit {
+    const NUMBER: u32;
+}
+
+/// Gives each rule its number, and makes the one place that finds the rule of a number.
+macro_rules! kinds {
+    ($($number:literal => $rule:ty,)*) => {
+        $(impl Kind for $rule {
+            const NUMBER: u32 = $number;
+        }
+
+        const _: () = assert!(align_of::<Placed<$rule>>() <= ALIGN);
+        )*
+
+        /// Does the same with the limit at a pointer, whatever its rule.
+        macro_rules! with_limit {
+            ($at:expr, $counted:ident => $do:expr) => {
+                match kind_at($at) {
+                    $(Ok($number) => {
+                        // SAFETY: only `place` writes the mark and this number, and with them such a
+                        // value; the caller of the function says that nobody else uses it.
+                        let $counted = unsafe { &mut (*$at.cast::<Placed<$rule>>()).counted };
+                        Ok($do)
+                    })*
+                    Ok(_) => Err(Status::NotInitialised),
+                    Err(status) => Err(status),
+                }
+            };
+        }
+    };
+}
+
+kinds! {
+    0 => Fixed,
+    1 => Dynamic,
+    2 => Need,
+    3 => Ladder,
+    4 => InTime<Fixed>,
+    5 => InTime<Dynamic>,
+    6 => InTime<Need>,
+    7 => InTime<Ladder>,
+}
+
+fn kind_at(at: *mut Limit) -> Result<u32, Status> {
+    if at.is_null() {
+        return Err(Status::Null);
+    }
+    let head = at.cast::<Placed<Fixed>>();
+    if !head.is_aligned() {
+        return Err(Status::Misaligned);
+    }
+    // SAFETY: not null and aligned, and the first words are numbers whatever they hold. That there is memory
+    // for them is the promise of every function of this header.
+    let (mark, kind) = unsafe {
+        (
+            (&raw const (*head).mark).read(),
+            (&raw const (*head).kind).read(),
+        )
+    };
+    if mark != MARK {
+        return Err(Status::NotInitialised);
+    }
+    Ok(kind)
+}
+
+/// # Safety
+/// From `memory` on, `bytes` bytes are the caller's to give.
+unsafe fn place<L: Kind>(memory: *mut c_void, bytes: usize, rule: L, now_ns: u64) -> Status {
+    let at = memory.cast::<Placed<L>>();
+    if !memory.cast::<u128>().is_aligned() {
+        return Status::Misaligned;
+    }
+    if bytes < size_of::<Placed<L>>() {
+        return Status::TooSmall;
+    }
+    // SAFETY: aligned, large enough, and the caller's to give.
+    unsafe {
+        at.write(Placed {
+            mark: MARK,
+            kind: L::NUMBER,
+            counted: Counted::new(rule, now_ns),
+        });
+    }
+    Status::Ok
+}
+
+const fn size_of_limit<L: Kind>(_: &L) -> usize {
+    size_of::<Placed<L>>()
+}
+
+fn parse(words: &str) -> Result<NamedRule, ParseLimitError> {
+    words.parse()
+}
+
+/// Bytes that the limit with this name needs; 0 if there is none of that name. Names are "off", "dql",
+/// "need", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p", each with a cap in time behind
+/// it if wanted ("dql:2ms"). Any thread may call it.
+///
+/// # Safety
+/// `words` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_limit_size(words: *const c_char) -> usize {
+    // SAFETY: the caller's promise.
+    let Ok(words) = (unsafe { read(words) }) else {
+        return 0;
+    };
+    match parse(words) {
+        Ok(NamedRule::Plain(rule)) => with_rule!(&rule, rule => size_of_limit(rule)),
+        Ok(NamedRule::InTime(rule, cap_ns)) => {
+            with_rule!(rule, rule => size_of_limit(&InTime::new(rule, cap_ns)))
+        }
+        Err(_) => 0,
+    }
+}
+
+/// What the memory of a limit must be aligned to, in bytes: what `malloc` gives is. Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn taut_limit_align() -> usize {
+    ALIGN
+}
+
+/// Makes the limit named `words` in `memory`, which is then the `taut_limit`. Nothing is allocated. Where the
+/// words are wrong, `error` gets what is allowed, cut to `error_bytes` with its zero; it may be null.
+///
+/// # Safety
+/// From `memory` on, `bytes` bytes are the caller's; `words` is a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_limit_init(
+    memory: *mut c_void,
+    bytes: usize,
+    words: *const c_char,
+    now_ns: u64,
+    error: *mut c_char,
+    error_bytes: usize,
+) -> Status {
+    if memory.is_null() {
+        return Status::Null;
+    }
+    // SAFETY: the caller's promise.
+    let told = unsafe { Told::new(error, error_bytes) };
+    // SAFETY: the caller's promise.
+    let rule = match unsafe { read(words) }.map(parse) {
+        Ok(Ok(rule)) => rule,
+        Ok(Err(why)) => return told.why(Status::BadWords, why),
+        Err(status) => return status,
+    };
+    match rule {
+        NamedRule::Plain(rule) => {
+            // SAFETY: the caller's promise.
+            with_rule!(rule, rule => unsafe { place(memory, bytes, rule, now_ns) })
+        }
+        NamedRule::InTime(rule, cap_ns) => {
+            with_rule!(rule, rule => {
+                let rule = InTime::new(rule, cap_ns);
+                // SAFETY: the caller's promise.
+                unsafe { place(memory, bytes, rule, now_ns) }
+            })
+        }
+    }
+}
+
+/// Counts one object as handed to the device, in bytes, or as 1 for a limit in packets (`taut_limit_in_packets`).
+/// Call it before the device can see it.
+///
+/// # Safety
+/// `limit` points to a `taut_limit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_limit_queued(limit: *mut Limit, units: u32, now_ns: u64) -> Status {
+    flat(with_limit!(limit, it => it.queued(units, now_ns)))
+}
+
+/// Takes back the object queued last, which the device never saw: a send that failed.
+///
+/// # Safety
+/// `limit` points to a `taut_limit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_limit_unqueue(limit: *mut Limit, units: u32) -> Status {
+    flat(with_limit!(limit, it => it.unqueue(units)))
+}
+
+/// Units left below the limit: one more object may be queued while it is at least 0.
+/// -9223372036854775808 for what is no `taut_limit`.
+///
+/// # Safety
+/// `limit` points to a `taut_limit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_limit_room(limit: *mut Limit) -> i64 {
+    with_limit!(limit, it => it.room()).unwrap_or(i64::MIN)
+}
+
+/// Says that there is something to send and no room. Without it, rules other than "dql" learn nothing.
+///
+/// # Safety
+/// `limit` points to a `taut_limit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_limit_refused(limit: *mut Limit) -> Status {
+    with_limit!(limit, it => it.refused()).into()
+}
+
+/// Counts what the device finished since the last call, and moves the limit: once for each round. `more` says
+/// that the round stopped at a budget and goes on. A round of 0 changes nothing, but ends such a chain.
+///
+/// # Safety
+/// `limit` points to a `taut_limit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_limit_completed(
+    limit: *mut Limit,
+    units: u32,
+    more: bool,
+    now_ns: u64,
+) -> Status {
+    flat(with_limit!(limit, it => it.completed(units, more, now_ns)))
+}
+
+/// Forgets what is in flight and what was learnt, for when the device was flushed. Settings stay.
+///
+/// # Safety
+/// `limit` points to a `taut_limit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_limit_reset(limit: *mut Limit, now_ns: u64) -> Status {
+    with_limit!(limit, it => it.reset(now_ns)).into()
+}
+
+/// The limit, in its units; 0 also for what is no `taut_limit`.
+///
+/// # Safety
+/// `limit` points to a `taut_limit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_limit_value(limit: *mut Limit) -> u32 {
+    with_limit!(limit, it => it.limit()).unwrap_or(0)
+}
+
+/// Units queued and not yet completed; 0 also for what is no `taut_limit`.
+///
+/// # Safety
+/// `limit` points to a `taut_limit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_limit_in_flight(limit: *mut Limit) -> u32 {
+    with_limit!(limit, it => it.in_flight()).unwrap_or(0)
+}
+
+/// Whether it counts packets, not bytes.
+///
+/// # Safety
+/// `limit` points to a `taut_limit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_limit_in_packets(limit: *mut Limit) -> bool {
+    with_limit!(limit, it => it.rule().unit() == Unit::Packets).unwrap_or(false)
+}
+
+fn flat(done: Result<Result<(), taut_dql::Error>, Status>) -> Status {
+    match done {
+        Ok(done) => done.into(),
+        Err(status) => status,
+    }
+}

@@ -1,0 +1,29 @@
+//! All of the interface. Every function here takes pointers of C, so all that is unsafe is here.
+//!
+//! What holds for each: a pointer is null (and refused), or points to what its type says, and no two calls
+//! for one object run at the same time.
+
+mod dql;
+mod halves;
+#[cfg(feature = "queue")]
+mod limit;
+mod placed;
+#[cfg(feature = "queue")]
+mod queue;
+#[cfg(feature = "queue")]
+mod ring;
+mod snapshot;
+mod status;
+#[cfg(feature = "queue")]
+mod words;
+
+pub use dql::*;
+pub use halves::*;
+#[cfg(feature = "queue")]
+pub use limit::*;
+#[cfg(feature = "queue")]
+pub use queue::*;
+#[cfg(feature = "queue")]
+pub use ring::{Packet, Ring, Sink, TAUT_ENDS, taut_end_text};
+pub use snapshot::{Config, Snapshot};
+pub use status::{Status, taut_status_text, taut_version};

@@ -1,0 +1,418 @@
+//! A whole queue: a discipline and a limit by their words, over a ring of callbacks.
+
+use core::ffi::c_char;
+use core::ptr::null_mut;
+
+use taut_path::knobs::Knob;
+use taut_path::queue::CompleteError;
+use taut_path::{AnyLimit, AnyQdisc, QueueConfig, Stop};
+
+use super::placed::answer;
+use super::ring::{Driver, Ends, Packet, Ring, Sink};
+use super::status::Status;
+use super::words::{Told, read};
+
+/// A transmit queue on one thread, or under one lock. Made by `taut_queue_new`.
+pub struct Queue {
+    queue: taut_path::Queue<Driver>,
+    ends: Ends,
+    /// The driver's number of its last failure.
+    failure: i32,
+}
+
+/// A handle: the queue, and whether a call is in it. Apart, so that a callback that calls back is told
+/// instead of two calls changing one queue.
+pub struct Handle {
+    is_busy: bool,
+    queue: Queue,
+}
+
+/// Why a run stopped.
+#[repr(i32)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// Nothing waits.
+    Idle = 0,
+    /// The limit has no room: run again when `taut_queue_complete` says so.
+    Limit = 1,
+    /// The ring is full: run again when `taut_queue_complete` says so.
+    RingFull = 2,
+    /// The first packet is ready at a later time: run again then.
+    NotReady = 3,
+    /// The doorbell failed; run again after a moment. `taut_queue_failure` has the driver's number.
+    Failed = 4,
+    /// The arguments are wrong.
+    Invalid = 5,
+}
+
+/// What a round of completions did.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Completed {
+    /// Packets that the device is done with, and their bytes.
+    pub packets: u32,
+    /// See `packets`.
+    pub bytes: u32,
+    /// Packets of before a reset: given back, but not counted.
+    pub late_packets: u32,
+    /// The queue was stopped and is not any more: run it.
+    pub run: bool,
+    /// The round stopped at its budget while more were finished: complete again.
+    pub more: bool,
+    /// Something is in flight for longer than the threshold: mend the ring, then `taut_queue_reset`.
+    pub stalled: bool,
+    /// For how long, in ns.
+    pub stalled_ns: u64,
+}
+
+/// What a queue holds and did.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct QueueFigures {
+    /// How much may be in flight, in the limit's units.
+    pub limit: u32,
+    /// Given to the ring and not completed, in the limit's units.
+    pub in_flight: u32,
+    /// Waits in the discipline.
+    pub waiting_packets: u64,
+    /// Its bytes.
+    pub waiting_bytes: u64,
+    /// Given to the ring.
+    pub sent_packets: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// The device is done with.
+    pub completed_packets: u64,
+    /// Dropped, for any reason.
+    pub dropped_packets: u64,
+    /// Marked by the discipline.
+    pub marked_packets: u64,
+    /// Times that the limit stopped the queue.
+    pub limit_stops: u64,
+    /// Times that the ring stopped the queue.
+    pub ring_stops: u64,
+    /// Stalls.
+    pub stalls: u64,
+    /// Completions do not mean that packets left the device: there is no limit then.
+    pub completions_are_false: bool,
+}
+
+/// Makes a queue for frames 0 to `frames` - 1 (at most 2^24). `qdisc` is a discipline as tc spells it
+/// ("fq_codel ecn", "pfifo limit 500"), `limit` a limit by its name (`taut_limit_size`). Null if that cannot be:
+/// `error` says why, cut to `error_bytes` with its zero, and may be null.
+///
+/// # Safety
+/// The words are strings; `ring` and `sink` point to what their types say, and what they lead to lives until
+/// `taut_queue_free`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_queue_new(
+    qdisc: *const c_char,
+    limit: *const c_char,
+    ring: *const Ring,
+    sink: *const Sink,
+    frames: u32,
+    now_ns: u64,
+    error: *mut c_char,
+    error_bytes: usize,
+) -> *mut Handle {
+    // SAFETY: the caller's promise.
+    let told = unsafe { Told::new(error, error_bytes) };
+    // SAFETY: the caller's promise.
+    let made = unsafe { make(qdisc, limit, ring, sink, frames, now_ns) };
+    match made {
+        Ok(queue) => Box::into_raw(Box::new(Handle {
+            is_busy: false,
+            queue,
+        })),
+        Err(why) => {
+            told.why(Status::Other, why);
+            null_mut()
+        }
+    }
+}
+
+/// More frames than any ring and discipline can hold, in 400 MB.
+const MOST_FRAMES: u32 = 1 << 24;
+
+/// # Safety
+/// As for [`taut_queue_new`].
+unsafe fn make(
+    qdisc: *const c_char,
+    limit: *const c_char,
+    ring: *const Ring,
+    sink: *const Sink,
+    frames: u32,
+    now_ns: u64,
+) -> Result<Queue, String> {
+    let word = |words, what: &str| {
+        // SAFETY: the caller's promise.
+        unsafe { read(words) }.map_err(|_| format!("{what} is null or no UTF-8"))
+    };
+    let qdisc = word(qdisc, "qdisc")?
+        .parse::<AnyQdisc>()
+        .map_err(|why| format!("qdisc: {why}"))?;
+    let limit = word(limit, "limit")?
+        .parse::<AnyLimit>()
+        .map_err(|why| format!("limit: {why}"))?;
+    // SAFETY: null, or what the caller says.
+    let (ring, sink) = unsafe { (ring.as_ref(), sink.as_ref()) };
+    if !(1..=MOST_FRAMES).contains(&frames) {
+        return Err(format!("{frames} frames: 1 to {MOST_FRAMES} are allowed"));
+    }
+    let driver = ring.and_then(|ring| Driver::new(ring, frames));
+    let driver =
+        driver.ok_or("ring: it and each callback but completions_are_true must be there")?;
+    let ends = sink.and_then(|sink| Ends::new(sink, frames));
+    let ends = ends.ok_or("sink: it and its callback must be there")?;
+    let queue = taut_path::Queue::builder_for(driver)
+        .qdisc(qdisc)
+        .limit(limit)
+        .config(QueueConfig::default())
+        .build(now_ns)
+        .map_err(|why| why.to_string())?;
+    Ok(Queue {
+        queue,
+        ends,
+        failure: 0,
+    })
+}
+
+/// The queue for one call, and marks it as in one.
+///
+/// # Safety
+/// `handle` is null or was made by `taut_queue_new` and not freed.
+unsafe fn enter<T>(handle: *mut Handle, work: impl FnOnce(&mut Queue) -> T) -> Result<T, Status> {
+    if handle.is_null() {
+        return Err(Status::Null);
+    }
+    // SAFETY: not null, and only this flag is touched: a call that is in it borrows the queue, not the flag.
+    let is_busy = unsafe { &raw mut (*handle).is_busy };
+    // SAFETY: as above.
+    if unsafe { is_busy.replace(true) } {
+        return Err(Status::Busy);
+    }
+    // SAFETY: nobody else is in it, as the flag says, and the caller has one thread or one lock.
+    let done = work(unsafe { &mut (*handle).queue });
+    // SAFETY: as above.
+    unsafe { is_busy.write(false) };
+    Ok(done)
+}
+
+/// Hands a packet in, which waits until `taut_queue_run`. Its frame is the queue's until the sink is told.
+///
+/// # Safety
+/// `queue` was made by `taut_queue_new`, `packet` points to one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_queue_enqueue(
+    queue: *mut Handle,
+    packet: *const Packet,
+    now_ns: u64,
+) -> Status {
+    // SAFETY: null, or what the caller says.
+    let Some(&packet) = (unsafe { packet.as_ref() }) else {
+        return Status::Null;
+    };
+    let enqueue = |it: &mut Queue| match it.ends.take(packet.frame) {
+        None => Status::FrameOutOfRange,
+        Some(false) => Status::FrameInUse,
+        Some(true) => {
+            it.queue.enqueue(packet.into_packet(), now_ns, &mut it.ends);
+            Status::Ok
+        }
+    };
+    // SAFETY: the caller's promise.
+    unsafe { enter(queue, enqueue) }.unwrap_or_else(|status| status)
+}
+
+/// Sends as much as limit and ring have room for. `again_ns` is null, or gets when to run again for
+/// `TAUT_STOPPED_NOT_READY`.
+///
+/// # Safety
+/// `queue` was made by `taut_queue_new`; `again_ns` may be null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_queue_run(
+    queue: *mut Handle,
+    now_ns: u64,
+    again_ns: *mut u64,
+) -> Stopped {
+    let run = |it: &mut Queue| match it.queue.run(now_ns, &mut it.ends) {
+        Stop::Idle => (Stopped::Idle, 0),
+        Stop::Limit => (Stopped::Limit, 0),
+        Stop::RingFull => (Stopped::RingFull, 0),
+        Stop::NotReady(at_ns) => (Stopped::NotReady, at_ns),
+        Stop::Failed(error) => {
+            it.failure = error.0;
+            (Stopped::Failed, 0)
+        }
+        _ => (Stopped::Invalid, 0),
+    };
+    // SAFETY: the caller's promise.
+    let (stopped, at_ns) = unsafe { enter(queue, run) }.unwrap_or((Stopped::Invalid, 0));
+    // SAFETY: the caller's promise.
+    unsafe { answer(again_ns, at_ns) };
+    stopped
+}
+
+/// Takes what the device is done with. Call it when the device interrupts or was polled, and at
+/// `taut_queue_next_wakeup_ns`. `completed` may be null.
+///
+/// # Safety
+/// `queue` was made by `taut_queue_new`; `completed` is null or points to one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_queue_complete(
+    queue: *mut Handle,
+    now_ns: u64,
+    completed: *mut Completed,
+) -> Status {
+    let complete = |it: &mut Queue| match it.queue.complete(now_ns, &mut it.ends) {
+        Ok(done) => (
+            Status::Ok,
+            Completed {
+                packets: done.done.packets,
+                bytes: done.done.bytes,
+                late_packets: done.late_packets,
+                run: done.schedule,
+                more: done.more,
+                stalled: done.stalled.is_some(),
+                stalled_ns: done.stalled.map_or(0, |stall| stall.age_ns),
+            },
+        ),
+        Err(CompleteError::Driver(error)) => {
+            it.failure = error.0;
+            (Status::DriverFailed, Completed::default())
+        }
+        Err(CompleteError::Stray { .. }) => (Status::Stray, Completed::default()),
+    };
+    // SAFETY: the caller's promise.
+    let entered = unsafe { enter(queue, complete) };
+    let (status, done) = entered.unwrap_or_else(|status| (status, Completed::default()));
+    // SAFETY: the caller's promise.
+    unsafe { answer(completed, done) };
+    status
+}
+
+/// When to call `taut_queue_complete` even if the device says nothing, in ns; 18446744073709551615 for never.
+///
+/// # Safety
+/// `queue` was made by `taut_queue_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_queue_next_wakeup_ns(queue: *mut Handle) -> u64 {
+    // SAFETY: the caller's promise.
+    let at_ns = unsafe { enter(queue, |it| it.queue.next_wakeup()) };
+    at_ns.ok().flatten().unwrap_or(u64::MAX)
+}
+
+/// Forgets everything in flight and starts again, after the driver has flushed or remade its ring. Frames that
+/// were in it are handed back by the next `reap`, count as late, and end in the sink.
+///
+/// # Safety
+/// `queue` was made by `taut_queue_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_queue_reset(queue: *mut Handle, now_ns: u64) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { enter(queue, |it| it.queue.reset(now_ns)) }.into()
+}
+
+/// Changes a setting, by the name and in the form that sysfs has for it: "limit_max" "40000", "hold_time" "500"
+/// (ms), "stall_thrs" "1000" (ms). `error` says what is allowed, and may be null.
+///
+/// # Safety
+/// `queue` was made by `taut_queue_new`, the words are strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_queue_set(
+    queue: *mut Handle,
+    name: *const c_char,
+    value: *const c_char,
+    error: *mut c_char,
+    error_bytes: usize,
+) -> Status {
+    // SAFETY: the caller's promise.
+    let told = unsafe { Told::new(error, error_bytes) };
+    // SAFETY: the caller's promise.
+    let words = unsafe { read(name) }.and_then(|name| Ok((name, unsafe { read(value) }?)));
+    let (name, value) = match words {
+        Ok(words) => words,
+        Err(status) => return status,
+    };
+    let set = |it: &mut Queue| {
+        let setting = Knob::by_name(name).and_then(|knob| knob.parse(value))?;
+        it.queue.set(setting)
+    };
+    // SAFETY: the caller's promise.
+    match unsafe { enter(queue, set) } {
+        Ok(Ok(())) => Status::Ok,
+        Ok(Err(why)) => told.why(Status::BadWords, why),
+        Err(status) => status,
+    }
+}
+
+/// What the queue holds and did.
+///
+/// # Safety
+/// `queue` was made by `taut_queue_new`, `figures` points to one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_queue_read(queue: *mut Handle, figures: *mut QueueFigures) -> Status {
+    if figures.is_null() {
+        return Status::Null;
+    }
+    // SAFETY: the caller's promise.
+    match unsafe { enter(queue, |it| read_figures(it)) } {
+        Ok(found) => {
+            // SAFETY: the caller's promise.
+            unsafe { answer(figures, found) };
+            Status::Ok
+        }
+        Err(status) => status,
+    }
+}
+
+fn read_figures(it: &Queue) -> QueueFigures {
+    let snapshot = it.queue.snapshot();
+    let (sender, completer) = (it.queue.sender_counters(), it.queue.completer_counters());
+    let waiting = it.queue.backlog();
+    QueueFigures {
+        limit: snapshot.limit,
+        in_flight: snapshot.in_flight,
+        waiting_packets: waiting.packets,
+        waiting_bytes: waiting.bytes,
+        sent_packets: sender.sent_packets,
+        sent_bytes: sender.sent_bytes,
+        completed_packets: completer.completed_packets,
+        dropped_packets: sender.drops.total(),
+        marked_packets: it.ends.marked_packets,
+        limit_stops: sender.limit_stops,
+        ring_stops: sender.ring_stops,
+        stalls: completer.stalls,
+        completions_are_false: snapshot.completions_are_false,
+    }
+}
+
+/// The number that the driver's callback failed with last; 0 if none did.
+///
+/// # Safety
+/// `queue` was made by `taut_queue_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_queue_failure(queue: *mut Handle) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { enter(queue, |it| it.failure) }.unwrap_or(0)
+}
+
+/// Takes the queue down: what waits ends in the sink as flushed. Says how many frames are in the ring still,
+/// which are the driver's from now on. Null is nothing to free; a queue that a callback frees stays.
+///
+/// # Safety
+/// `queue` is null, or was made by `taut_queue_new` and is not used any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_queue_free(queue: *mut Handle, now_ns: u64) -> u32 {
+    let flush = |it: &mut Queue| {
+        it.queue.flush(now_ns, &mut it.ends);
+        it.queue.device().packets_in_ring()
+    };
+    // SAFETY: the caller's promise.
+    let Ok(in_ring) = (unsafe { enter(queue, flush) }) else {
+        return 0;
+    };
+    // SAFETY: made by `Box::into_raw`, and nobody is in it.
+    drop(unsafe { Box::from_raw(queue) });
+    in_ring
+}

@@ -1,0 +1,325 @@
+//! A ring whose driver is callbacks of C, and where its frames end.
+
+use core::ffi::{CStr, c_char, c_void};
+use core::fmt;
+
+use taut_path::{Completions, DropReason, Ecn, Frame, PacketSink, TxRing};
+
+/// A packet, as it is handed in and as the driver gets it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet {
+    /// The number of its frame, below the number of frames of the queue; what is in the frame is the caller's.
+    pub frame: u32,
+    /// Its length on the wire, headers once, in bytes.
+    pub bytes: u32,
+    /// A hash of the flow's addresses and ports, the same for every packet of a flow.
+    pub flow: u32,
+    /// Priority 0 to 15, as the kernel derives it from the type of service.
+    pub priority: u8,
+    /// The two bits of ECN as in the IP header: 0 for none, 1 or 2 if it may be marked, 3 if it is. The driver
+    /// writes a 3 into the header.
+    pub ecn: u8,
+    /// 0.
+    pub reserved: u16,
+}
+
+/// The driver: what a ring can do. All callbacks run in the calls of the queue, and must not call it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Ring {
+    /// Given to each callback.
+    pub context: *mut c_void,
+    /// Slots of the ring, at least 1.
+    pub capacity_slots: u32,
+    /// 0.
+    pub reserved: u32,
+    /// Slots that can be filled now.
+    pub slots_free: Option<unsafe extern "C" fn(context: *mut c_void) -> u32>,
+    /// Puts a packet into the ring; called only while a slot is free. False for one that this device can never
+    /// send, which is dropped.
+    pub submit: Option<
+        unsafe extern "C" fn(context: *mut c_void, packet: *const Packet, now_ns: u64) -> bool,
+    >,
+    /// Rings the doorbell: all that was submitted may go. 0, or a number of the driver's own; what was
+    /// submitted stays in the ring then, and the next run rings again.
+    pub kick: Option<unsafe extern "C" fn(context: *mut c_void, now_ns: u64) -> i32>,
+    /// Writes the numbers of up to `budget` frames that the device is done with to `frames`, oldest first, and
+    /// says how many, or a number below 0 of the driver's own if it cannot be asked.
+    pub reap: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            frames: *mut u32,
+            budget: u32,
+            now_ns: u64,
+        ) -> i32,
+    >,
+    /// Whether a completion means that the packet left the device; may be null, then it does.
+    pub completions_are_true: Option<unsafe extern "C" fn(context: *mut c_void) -> bool>,
+}
+
+/// Where frames end, each once.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Sink {
+    /// Given to the callback.
+    pub context: *mut c_void,
+    /// The frame is the caller's again, and `end` says why: `taut_end_text` has the words. For
+    /// 7 (stray) it is no frame of the queue's, and only a report.
+    pub ended: Option<unsafe extern "C" fn(context: *mut c_void, frame: u32, end: u32)>,
+}
+
+/// How many ends there are: 0 the device is done with it, 1 to 6 dropped, 7 stray.
+pub const TAUT_ENDS: u32 = 8;
+const DONE: u32 = 0;
+const STRAY: u32 = 7;
+const ENDS: [&CStr; TAUT_ENDS as usize] = [
+    c"done",
+    c"queue_full",
+    c"memory_full",
+    c"waited_too_long",
+    c"uncountable",
+    c"device_refused",
+    c"flushed",
+    c"stray",
+];
+
+/// The name of an end; never null, and never to be freed. Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn taut_end_text(end: u32) -> *const c_char {
+    let text = ENDS.get(end as usize).copied();
+    text.unwrap_or(c"no end of taut").as_ptr()
+}
+
+const _: () = assert!(DropReason::ALL.len() as u32 + 1 == STRAY && STRAY + 1 == TAUT_ENDS);
+
+fn end_of(reason: DropReason) -> u32 {
+    let at = DropReason::ALL.iter().position(|it| *it == reason);
+    // Those of a later version have no number here yet.
+    at.map_or(TAUT_ENDS, |at| at as u32 + 1)
+}
+
+impl Packet {
+    pub(super) fn into_packet(self) -> taut_path::Packet {
+        let mut packet = taut_path::Packet::new(Frame::new(self.frame), self.bytes);
+        packet.flow = self.flow;
+        packet.priority = self.priority;
+        packet.set_ecn(match self.ecn & 3 {
+            0 => Ecn::NotCapable,
+            3 => Ecn::Marked,
+            _ => Ecn::Capable,
+        });
+        packet
+    }
+
+    fn of(packet: &taut_path::Packet) -> Self {
+        Self {
+            frame: packet.frame().index(),
+            bytes: packet.wire_bytes(),
+            flow: packet.flow,
+            priority: packet.priority,
+            ecn: match packet.ecn() {
+                Ecn::NotCapable => 0,
+                Ecn::Capable => 2,
+                Ecn::Marked => 3,
+            },
+            reserved: 0,
+        }
+    }
+}
+
+/// A callback failed, with the driver's number.
+#[derive(Debug)]
+pub(super) struct Failed(pub(super) i32);
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the driver's callback failed with {}", self.0)
+    }
+}
+
+/// The callbacks, none of them null.
+#[derive(Clone, Copy)]
+struct Calls {
+    context: *mut c_void,
+    slots_free: unsafe extern "C" fn(*mut c_void) -> u32,
+    submit: unsafe extern "C" fn(*mut c_void, *const Packet, u64) -> bool,
+    kick: unsafe extern "C" fn(*mut c_void, u64) -> i32,
+    reap: unsafe extern "C" fn(*mut c_void, *mut u32, u32, u64) -> i32,
+    completions_are_true: Option<unsafe extern "C" fn(*mut c_void) -> bool>,
+}
+
+/// The driver, and the packets that are in it.
+pub(super) struct Driver {
+    calls: Calls,
+    capacity_slots: u32,
+    held: Vec<Option<taut_path::Packet>>,
+    reaped: Vec<u32>,
+}
+
+/// Frames asked for in one callback.
+const REAP_FRAMES: usize = 64;
+
+impl Driver {
+    /// `None` if a callback is missing.
+    pub(super) fn new(ring: &Ring, frames: u32) -> Option<Self> {
+        let calls = Calls {
+            context: ring.context,
+            slots_free: ring.slots_free?,
+            submit: ring.submit?,
+            kick: ring.kick?,
+            reap: ring.reap?,
+            completions_are_true: ring.completions_are_true,
+        };
+        Some(Self {
+            calls,
+            capacity_slots: ring.capacity_slots,
+            held: (0..frames).map(|_| None).collect(),
+            reaped: vec![0; REAP_FRAMES],
+        })
+    }
+
+    pub(super) fn packets_in_ring(&self) -> u32 {
+        self.held.iter().flatten().count() as u32
+    }
+
+    fn free(&self) -> u32 {
+        // SAFETY: as the caller of `taut_queue_new` said, for as long as the queue is.
+        unsafe { (self.calls.slots_free)(self.calls.context) }.min(self.capacity_slots)
+    }
+}
+
+impl TxRing for Driver {
+    type Error = Failed;
+
+    fn capacity_slots(&self) -> u32 {
+        self.capacity_slots
+    }
+
+    fn slots_free(&self) -> u32 {
+        self.free()
+    }
+
+    fn submit(&mut self, packet: taut_path::Packet, now_ns: u64) -> Result<(), taut_path::Packet> {
+        let told = Packet::of(&packet);
+        // SAFETY: as for `free`; the packet outlives the call.
+        if !unsafe { (self.calls.submit)(self.calls.context, &raw const told, now_ns) } {
+            return Err(packet);
+        }
+        // The queue was asked whether there is such a frame.
+        match self.held.get_mut(told.frame as usize) {
+            Some(held) => {
+                *held = Some(packet);
+                Ok(())
+            }
+            None => Err(packet),
+        }
+    }
+
+    fn kick(&mut self, now_ns: u64) -> Result<(), Failed> {
+        // SAFETY: as for `free`.
+        match unsafe { (self.calls.kick)(self.calls.context, now_ns) } {
+            0 => Ok(()),
+            number => Err(Failed(number)),
+        }
+    }
+}
+
+impl Completions for Driver {
+    type Error = Failed;
+
+    fn slots_free(&self) -> u32 {
+        self.free()
+    }
+
+    fn reap(
+        &mut self,
+        now_ns: u64,
+        budget_packets: u32,
+        freed: &mut dyn FnMut(taut_path::Packet),
+    ) -> Result<bool, Failed> {
+        let mut left = budget_packets;
+        while left > 0 {
+            let asked = left.min(REAP_FRAMES as u32);
+            let frames = self.reaped.as_mut_ptr();
+            // SAFETY: as for `free`; there is room for as many as are asked for.
+            let count = unsafe { (self.calls.reap)(self.calls.context, frames, asked, now_ns) };
+            let Ok(count) = u32::try_from(count) else {
+                return Err(Failed(count));
+            };
+            // More than was asked for cannot be: there was no room for them.
+            let count = count.min(asked);
+            for &frame in &self.reaped[..count as usize] {
+                let held = self.held.get_mut(frame as usize).and_then(Option::take);
+                // One that was not sent is refused by the queue.
+                freed(held.unwrap_or_else(|| taut_path::Packet::new(Frame::new(frame), 0)));
+            }
+            if count < asked {
+                return Ok(false);
+            }
+            left -= count;
+        }
+        Ok(true)
+    }
+
+    fn completions_are_true(&self) -> bool {
+        match self.calls.completions_are_true {
+            // SAFETY: as for `free`.
+            Some(are_true) => unsafe { are_true(self.calls.context) },
+            None => true,
+        }
+    }
+}
+
+/// Gives frames back to C.
+pub(super) struct Ends {
+    context: *mut c_void,
+    ended: unsafe extern "C" fn(*mut c_void, u32, u32),
+    in_use: Vec<bool>,
+    pub(super) marked_packets: u64,
+}
+
+impl Ends {
+    /// `None` without a callback.
+    pub(super) fn new(sink: &Sink, frames: u32) -> Option<Self> {
+        Some(Self {
+            context: sink.context,
+            ended: sink.ended?,
+            in_use: vec![false; frames as usize],
+            marked_packets: 0,
+        })
+    }
+
+    /// Whether the frame can be taken in; it is in use then. `None` if there is no such frame.
+    pub(super) fn take(&mut self, frame: u32) -> Option<bool> {
+        let in_use = self.in_use.get_mut(frame as usize)?;
+        Some(!std::mem::replace(in_use, true))
+    }
+
+    fn end(&mut self, packet: taut_path::Packet, end: u32) {
+        let frame = packet.into_frame().index();
+        if let Some(in_use) = self.in_use.get_mut(frame as usize).filter(|_| end != STRAY) {
+            *in_use = false;
+        }
+        // SAFETY: as the caller of `taut_queue_new` said, for as long as the queue is.
+        unsafe { (self.ended)(self.context, frame, end) };
+    }
+}
+
+impl PacketSink for Ends {
+    fn freed(&mut self, packet: taut_path::Packet) {
+        self.end(packet, DONE);
+    }
+
+    fn dropped(&mut self, packet: taut_path::Packet, reason: DropReason) {
+        self.end(packet, end_of(reason));
+    }
+
+    fn marked(&mut self, _packet: &taut_path::Packet) {
+        self.marked_packets += 1;
+    }
+
+    fn stray(&mut self, packet: taut_path::Packet) {
+        self.end(packet, STRAY);
+    }
+}

@@ -1,0 +1,105 @@
+//! Settings and figures as C sees them.
+
+use taut_dql::MAX_LIMIT;
+
+/// The settings of an estimator. Start from `taut_config_default`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Config {
+    /// The limit to begin with, in units.
+    pub limit: u32,
+    /// The least that the limit may become, in units.
+    pub limit_min: u32,
+    /// The most that the limit may become, in units: at most 1,879,048,192.
+    pub limit_max: u32,
+    /// 0.
+    pub reserved: u32,
+    /// How long slack is observed before the limit is cut, in ns.
+    pub hold_time_ns: u64,
+}
+
+impl From<Config> for taut_dql::Config {
+    fn from(config: Config) -> Self {
+        Self {
+            limit: config.limit,
+            min_limit: config.limit_min,
+            max_limit: config.limit_max,
+            hold_time_ns: config.hold_time_ns,
+        }
+    }
+}
+
+/// The defaults that users of Linux's byte queue limits know: from 0, up to the largest limit, with a hold
+/// time of a second. Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn taut_config_default() -> Config {
+    let config = taut_dql::Config::default();
+    Config {
+        limit: config.limit,
+        limit_min: config.min_limit,
+        limit_max: config.max_limit.min(MAX_LIMIT),
+        reserved: 0,
+        hold_time_ns: config.hold_time_ns,
+    }
+}
+
+/// Everything of an estimator at one moment, in units; totals wrap at 2^32.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Snapshot {
+    /// The limit.
+    pub limit: u32,
+    /// The total up to which may be queued.
+    pub adj_limit: u32,
+    /// Total queued since the last reset.
+    pub num_queued: u32,
+    /// Total completed since the last reset.
+    pub num_completed: u32,
+    /// Left below the limit; one more object may be queued while it is at least 0.
+    pub room: i32,
+    /// Queued and not yet completed.
+    pub in_flight: u32,
+    /// The smallest slack of this window; 4294967295 for none.
+    pub lowest_slack: u32,
+    /// What exceeded the limit at the last completion.
+    pub prev_over_limit: u32,
+    /// `num_queued` at the last completion.
+    pub prev_num_queued: u32,
+    /// The object that was queued last, at the last completion.
+    pub prev_last_object: u32,
+    /// The object that was queued last.
+    pub last_object: u32,
+    /// The least that the limit may become.
+    pub limit_min: u32,
+    /// The most that the limit may become.
+    pub limit_max: u32,
+    /// Resets so far, wrapping.
+    pub epoch: u32,
+    /// When the window of slack began, in ns.
+    pub window_start_ns: u64,
+    /// How long slack is observed before the limit is cut, in ns.
+    pub hold_time_ns: u64,
+}
+
+impl From<taut_dql::Snapshot> for Snapshot {
+    fn from(it: taut_dql::Snapshot) -> Self {
+        Self {
+            limit: it.limit,
+            adj_limit: it.adj_limit,
+            num_queued: it.num_queued,
+            num_completed: it.num_completed,
+            room: it.room,
+            in_flight: it.in_flight,
+            lowest_slack: it.lowest_slack,
+            prev_over_limit: it.prev_over_limit,
+            prev_num_queued: it.prev_num_queued,
+            prev_last_object: it.prev_last_object,
+            last_object: it.last_object,
+            limit_min: it.min_limit,
+            limit_max: it.max_limit,
+            epoch: it.epoch,
+            window_start_ns: it.window_start_ns,
+            hold_time_ns: it.hold_time_ns,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What a call answers.
+
+use core::ffi::{CStr, c_char};
+
+use taut_dql::Error;
+
+/// What a call answers: 0, or why it changed nothing. Numbers do not change their meaning.
+#[repr(i32)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// It was done.
+    Ok = 0,
+    /// A pointer is null that must not be.
+    Null = -1,
+    /// The object was not initialised, or its memory was overwritten.
+    NotInitialised = -2,
+    /// The memory is not aligned as it must be.
+    Misaligned = -3,
+    /// The memory is too small.
+    TooSmall = -4,
+    /// An object of more than 2^28 - 1 units.
+    ObjectTooLarge = -5,
+    /// 2^31 units or more would be in flight.
+    TooMuchInFlight = -6,
+    /// More was completed than is in flight.
+    OverCompletion = -7,
+    /// Only the object queued last can be taken back, and only once.
+    NotQueuedLast = -8,
+    /// It was completed before it was taken back.
+    AlreadyCompleted = -9,
+    /// A limit of more than 1,879,048,192 units.
+    LimitTooLarge = -10,
+    /// The lower bound is above the upper one.
+    MinAboveMax = -11,
+    /// The memory was split before.
+    AlreadySplit = -12,
+    /// The halves are of different queues.
+    NotTheSameQueue = -13,
+    /// Words that name no discipline, limit or setting; the text says what is allowed.
+    BadWords = -14,
+    /// The number of a frame is not below the number of frames.
+    FrameOutOfRange = -15,
+    /// The frame is in the queue already.
+    FrameInUse = -16,
+    /// The driver's callback failed.
+    DriverFailed = -17,
+    /// The driver handed back frames that it was not given.
+    Stray = -18,
+    /// The object is in a call already: a callback may not call back.
+    Busy = -19,
+    /// Any other error.
+    Other = -20,
+}
+
+impl From<Error> for Status {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::ObjectTooLarge { .. } => Self::ObjectTooLarge,
+            Error::TooMuchInFlight { .. } | Error::InFlightTooLarge { .. } => Self::TooMuchInFlight,
+            Error::OverCompletion { .. } | Error::ObservedTooMuch { .. } => Self::OverCompletion,
+            Error::NotQueuedLast { .. } => Self::NotQueuedLast,
+            Error::AlreadyCompleted { .. } => Self::AlreadyCompleted,
+            Error::LimitTooLarge { .. } => Self::LimitTooLarge,
+            Error::MinAboveMax { .. } => Self::MinAboveMax,
+            Error::AlreadySplit => Self::AlreadySplit,
+            Error::NotTheSameQueue => Self::NotTheSameQueue,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl<E: Into<Status>> From<Result<(), E>> for Status {
+    fn from(done: Result<(), E>) -> Self {
+        done.err().map_or(Self::Ok, E::into)
+    }
+}
+
+const TEXTS: [&CStr; 21] = [
+    c"ok",
+    c"null pointer",
+    c"not initialised, or overwritten",
+    c"memory is not aligned",
+    c"memory is too small",
+    c"object too large: at most 268435455 units",
+    c"2^31 units or more would be in flight",
+    c"more completed than is in flight",
+    c"only the object queued last can be taken back, once",
+    c"already completed",
+    c"limit too large: at most 1879048192 units",
+    c"the lower bound is above the upper bound",
+    c"already split",
+    c"the halves are of different queues",
+    c"unknown words",
+    c"frame number out of range",
+    c"frame is in the queue already",
+    c"the driver's callback failed",
+    c"the driver handed back frames that it was not given",
+    c"called from a callback of the same object",
+    c"other error",
+];
+
+/// What a status means, in English; never null, and never to be freed. Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn taut_status_text(status: i32) -> *const c_char {
+    let text = usize::try_from(-i64::from(status)).ok();
+    let text = text.and_then(|at| TEXTS.get(at).copied());
+    text.unwrap_or(c"no status of taut").as_ptr()
+}
+
+/// The version of the library, such as "0.1.0"; never to be freed. Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn taut_version() -> *const c_char {
+    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+    VERSION.as_ptr().cast()
+}

@@ -1,0 +1,56 @@
+//! Text between C and us.
+
+use core::ffi::{CStr, c_char};
+use std::fmt::Display;
+
+use super::status::Status;
+
+/// The text of C.
+///
+/// # Safety
+/// `text` is null or a string that ends with a zero and outlives the borrow.
+pub(super) unsafe fn read<'a>(text: *const c_char) -> Result<&'a str, Status> {
+    if text.is_null() {
+        return Err(Status::Null);
+    }
+    // SAFETY: not null, and a string as the caller promises.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str().map_err(|_| Status::BadWords)
+}
+
+/// Where an error is told in words: as much of it as fits, always with a zero at the end.
+pub(super) struct Told {
+    to: *mut c_char,
+    bytes: usize,
+}
+
+impl Told {
+    /// # Safety
+    /// `to` is null, or `bytes` bytes from there on are the caller's to give.
+    pub(super) unsafe fn new(to: *mut c_char, bytes: usize) -> Self {
+        let told = Self { to, bytes };
+        told.write("");
+        told
+    }
+
+    /// Says why, and gives the status.
+    pub(super) fn why(&self, status: Status, why: impl Display) -> Status {
+        self.write(&why.to_string());
+        status
+    }
+
+    fn write(&self, text: &str) {
+        if self.to.is_null() || self.bytes == 0 {
+            return;
+        }
+        let mut end = text.len().min(self.bytes - 1);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        // SAFETY: at most `bytes` bytes with the zero, as `new` was promised; ours do not overlap them.
+        unsafe {
+            self.to.copy_from_nonoverlapping(text.as_ptr().cast(), end);
+            self.to.add(end).write(0);
+        }
+    }
+}

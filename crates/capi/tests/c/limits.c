@@ -1,0 +1,65 @@
+/* Rules by their names in memory of the caller's: each settles below what was in flight without it, wrong words
+ * and wrong memory are told, and nothing needs a heap. */
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "taut.h"
+
+static alignas(16) unsigned char memory[16384];
+static char error[256];
+
+/* A device that sends 10 objects of 1,000 bytes in a millisecond, behind a sender that always has more. */
+static uint32_t settle(const char *words) {
+    taut_limit *limit = (taut_limit *)(void *)memory;
+    CHECK(taut_limit_size(words) <= sizeof memory);
+    CHECK(taut_limit_init(memory, sizeof memory, words, 0, error, sizeof error) == TAUT_STATUS_OK);
+    uint32_t unit = taut_limit_in_packets(limit) ? 1 : 1000;
+    for (uint64_t ms = 1; ms <= 5000; ms++) {
+        uint64_t now_ns = ms * 1000000;
+        while (taut_limit_room(limit) >= 0 && taut_limit_in_flight(limit) < 1000 * unit)
+            CHECK(taut_limit_queued(limit, unit, now_ns) == TAUT_STATUS_OK);
+        CHECK(taut_limit_refused(limit) == TAUT_STATUS_OK);
+        uint32_t done = taut_limit_in_flight(limit) < 10 * unit ? taut_limit_in_flight(limit) : 10 * unit;
+        CHECK(taut_limit_completed(limit, done, false, now_ns + 900000) == TAUT_STATUS_OK);
+    }
+    return taut_limit_value(limit) / unit;
+}
+
+int main(void) {
+    CHECK(taut_limit_align() <= 16);
+    const char *moving[] = {"dql", "need", "taut", "taut:99.5%", "dql:2ms", "taut:5ms"};
+    for (size_t at = 0; at < sizeof moving / sizeof moving[0]; at++) {
+        uint32_t objects = settle(moving[at]);
+        if (objects < 8 || objects > 25) {
+            fprintf(stderr, "%s: %u objects\n", moving[at], objects);
+            return 1;
+        }
+    }
+    CHECK(settle("40k") == 40);
+    CHECK(settle("7p") + 1 == 7); /* a soft limit of 6 lets 7 through */
+    CHECK(taut_limit_size("dql") < taut_limit_size("taut"));
+
+    CHECK(taut_limit_size("dqll") == 0);
+    CHECK(taut_limit_init(memory, sizeof memory, "dqll", 0, error, sizeof error) == TAUT_STATUS_BAD_WORDS);
+    CHECK(strstr(error, "allowed are off, dql") != NULL);
+    char small[8];
+    CHECK(taut_limit_init(memory, sizeof memory, "dqll", 0, small, sizeof small) == TAUT_STATUS_BAD_WORDS);
+    CHECK(strlen(small) == sizeof small - 1);
+    CHECK(taut_limit_init(memory, 8, "dql", 0, NULL, 0) == TAUT_STATUS_TOO_SMALL);
+    CHECK(taut_limit_init(memory + 8, sizeof memory - 8, "dql", 0, NULL, 0) == TAUT_STATUS_MISALIGNED);
+    CHECK(taut_limit_init(NULL, sizeof memory, "dql", 0, NULL, 0) == TAUT_STATUS_NULL);
+    CHECK(taut_limit_init(memory, sizeof memory, NULL, 0, NULL, 0) == TAUT_STATUS_NULL);
+
+    memset(memory, 0, sizeof memory);
+    taut_limit *nothing = (taut_limit *)(void *)memory;
+    CHECK(taut_limit_queued(nothing, 1, 0) == TAUT_STATUS_NOT_INITIALISED);
+    CHECK(taut_limit_room(nothing) == INT64_MIN);
+    CHECK(taut_limit_room(NULL) == INT64_MIN);
+    settle("dql");
+    CHECK(taut_limit_completed(nothing, 4000000000u, false, 6000000000) == TAUT_STATUS_OVER_COMPLETION);
+    CHECK(taut_limit_reset(nothing, 6000000000) == TAUT_STATUS_OK);
+    CHECK(taut_limit_in_flight(nothing) == 0);
+    return 0;
+}

@@ -1,0 +1,189 @@
+/* A whole queue over a ring of callbacks: each frame ends once, whatever goes wrong on the way. */
+#include <string.h>
+
+#include "check.h"
+#include "taut.h"
+
+enum { SLOTS = 256, FRAMES = 4000, PER_ROUND = 8, ROUNDS = 2000 };
+
+struct device {
+    uint32_t ring[SLOTS];
+    uint32_t head, used, visible, done;
+    uint32_t refuses_longer_than;
+    int32_t kick_fails, reap_fails;
+    uint32_t stray; /* one more than its number; 0 for none */
+    taut_queue *queue; /* to call back where that is forbidden */
+    taut_status called_back;
+};
+
+static uint32_t free_frames[FRAMES];
+static uint32_t free_count;
+static uint64_t ends[TAUT_ENDS];
+static char error[256];
+
+static uint32_t slots_free(void *context) { return SLOTS - ((struct device *)context)->used; }
+
+static bool submit(void *context, const taut_packet *packet, uint64_t now_ns) {
+    struct device *it = context;
+    (void)now_ns;
+    CHECK(it->used < SLOTS);
+    if (packet->bytes > it->refuses_longer_than)
+        return false;
+    it->ring[(it->head + it->used++) % SLOTS] = packet->frame;
+    return true;
+}
+
+static int32_t kick(void *context, uint64_t now_ns) {
+    struct device *it = context;
+    (void)now_ns;
+    if (it->queue != NULL)
+        it->called_back = taut_queue_reset(it->queue, now_ns);
+    if (it->kick_fails != 0) {
+        int32_t number = it->kick_fails;
+        it->kick_fails = 0;
+        return number;
+    }
+    it->visible = it->used;
+    return 0;
+}
+
+static int32_t reap(void *context, uint32_t *frames, uint32_t budget, uint64_t now_ns) {
+    struct device *it = context;
+    uint32_t count = 0;
+    (void)now_ns;
+    if (it->reap_fails != 0)
+        return it->reap_fails;
+    if (it->stray != 0) {
+        frames[0] = it->stray - 1;
+        it->stray = 0;
+        return 1;
+    }
+    while (it->done > 0 && count < budget) {
+        frames[count++] = it->ring[it->head];
+        it->head = (it->head + 1) % SLOTS;
+        it->used--, it->visible--, it->done--;
+    }
+    return (int32_t)count;
+}
+
+static void ended(void *context, uint32_t frame, uint32_t end) {
+    (void)context;
+    CHECK(end < TAUT_ENDS);
+    ends[end]++;
+    if (strcmp(taut_end_text(end), "stray") != 0) {
+        CHECK(free_count < FRAMES);
+        free_frames[free_count++] = frame;
+    }
+}
+
+static taut_ring ring_of(struct device *device) {
+    taut_ring ring;
+    memset(&ring, 0, sizeof ring);
+    ring.context = device;
+    ring.capacity_slots = SLOTS;
+    ring.slots_free = slots_free;
+    ring.submit = submit;
+    ring.kick = kick;
+    ring.reap = reap;
+    return ring;
+}
+
+static void refuses_what_cannot_be(void) {
+    struct device device;
+    taut_sink sink = {NULL, ended};
+    memset(&device, 0, sizeof device);
+    taut_ring ring = ring_of(&device);
+    CHECK(taut_queue_new("fq_codell", "dql", &ring, &sink, 1, 0, error, sizeof error) == NULL);
+    CHECK(strstr(error, "qdisc: ") == error);
+    CHECK(taut_queue_new("pfifo", "dql:", &ring, &sink, 1, 0, error, sizeof error) == NULL);
+    CHECK(strstr(error, "limit: ") == error);
+    CHECK(taut_queue_new("pfifo", "dql", &ring, &sink, 0, 0, error, sizeof error) == NULL);
+    CHECK(taut_queue_new("pfifo", "dql", &ring, NULL, 1, 0, error, sizeof error) == NULL);
+    ring.kick = NULL;
+    CHECK(taut_queue_new("pfifo", "dql", &ring, &sink, 1, 0, NULL, 0) == NULL);
+    CHECK(taut_queue_enqueue(NULL, NULL, 0) == TAUT_STATUS_NULL);
+    CHECK(taut_queue_run(NULL, 0, NULL) == TAUT_STOPPED_INVALID);
+    CHECK(taut_queue_free(NULL, 0) == 0);
+}
+
+static void set_limit_max(taut_queue *queue, const char *value, taut_status wanted) {
+    CHECK(taut_queue_set(queue, "limit_max", value, error, sizeof error) == wanted);
+}
+
+int main(void) {
+    struct device device;
+    taut_sink sink = {NULL, ended};
+    taut_completed done;
+    taut_queue_figures figures;
+    uint64_t taken_in = 0, now_ns = 0;
+
+    refuses_what_cannot_be();
+    memset(&device, 0, sizeof device);
+    device.refuses_longer_than = 1514;
+    for (free_count = 0; free_count < FRAMES; free_count++)
+        free_frames[free_count] = free_count;
+    taut_ring ring = ring_of(&device);
+    taut_queue *queue = taut_queue_new("fq_codel limit 1000", "taut:99.5%", &ring, &sink, FRAMES, 0, error, sizeof error);
+    CHECK(queue != NULL);
+    for (uint32_t round = 1; round <= ROUNDS; round++) {
+        now_ns = round * (uint64_t)100000;
+        for (int burst = 0; burst < 12 && free_count > 0; burst++) {
+            taut_packet packet = {free_frames[--free_count], 1514, round % 7, 0, 2, 0};
+            if (round % 100 == 0 && burst == 0)
+                packet.bytes = 9000; /* no such device sends that */
+            CHECK(taut_queue_enqueue(queue, &packet, now_ns) == TAUT_STATUS_OK);
+            taken_in++;
+        }
+        if (round == 700)
+            device.kick_fails = 42;
+        taut_stopped stopped = taut_queue_run(queue, now_ns, NULL);
+        if (stopped == TAUT_STOPPED_FAILED) {
+            CHECK(taut_queue_failure(queue) == 42);
+            stopped = taut_queue_run(queue, now_ns, NULL);
+        }
+        CHECK(stopped == TAUT_STOPPED_IDLE || stopped == TAUT_STOPPED_LIMIT || stopped == TAUT_STOPPED_RING_FULL);
+        device.done = device.visible < PER_ROUND ? device.visible : PER_ROUND;
+        if (round == 800) {
+            device.reap_fails = -5;
+            CHECK(taut_queue_complete(queue, now_ns, &done) == TAUT_STATUS_DRIVER_FAILED);
+            CHECK(taut_queue_failure(queue) == -5);
+            device.reap_fails = 0;
+        }
+        CHECK(taut_queue_complete(queue, now_ns + 90000, &done) == TAUT_STATUS_OK);
+        CHECK(!done.stalled);
+    }
+    CHECK(taut_queue_read(queue, &figures) == TAUT_STATUS_OK);
+    CHECK(figures.limit >= 7 * 1514 && figures.limit <= 17 * 1514);
+    CHECK(figures.sent_packets >= ROUNDS * (PER_ROUND - 1));
+    CHECK(figures.limit_stops > 0 && figures.ring_stops == 0);
+    CHECK(ends[5] > 0); /* device_refused: what fq_codel did not drop before */
+
+    taut_packet again = {device.ring[device.head], 100, 0, 0, 0, 0};
+    CHECK(taut_queue_enqueue(queue, &again, now_ns) == TAUT_STATUS_FRAME_IN_USE);
+    again.frame = FRAMES;
+    CHECK(taut_queue_enqueue(queue, &again, now_ns) == TAUT_STATUS_FRAME_OUT_OF_RANGE);
+    set_limit_max(queue, "3000", TAUT_STATUS_OK);
+    set_limit_max(queue, "much", TAUT_STATUS_BAD_WORDS);
+    CHECK(strstr(error, "limit_max") != NULL);
+
+    device.stray = free_frames[0] + 1;
+    CHECK(taut_queue_complete(queue, now_ns, &done) == TAUT_STATUS_STRAY);
+    CHECK(ends[7] == 1);
+
+    /* A callback that calls back is told. */
+    device.queue = queue;
+    device.done = device.visible;
+    CHECK(taut_queue_complete(queue, now_ns, &done) == TAUT_STATUS_OK);
+    (void)taut_queue_run(queue, now_ns, NULL);
+    CHECK(device.called_back == TAUT_STATUS_BUSY);
+    device.queue = NULL;
+
+    uint32_t in_ring = taut_queue_free(queue, now_ns);
+    CHECK(in_ring == device.used);
+    uint64_t all = 0;
+    for (uint32_t end = 0; end < TAUT_ENDS - 1; end++)
+        all += ends[end];
+    CHECK(all + in_ring == taken_in);
+    CHECK(free_count + in_ring == FRAMES);
+    return 0;
+}

@@ -1,0 +1,145 @@
+//! What a C program does wrong is told, and changes nothing.
+
+use std::mem::MaybeUninit;
+use std::ptr::{null, null_mut};
+
+use taut_dql_capi::*;
+
+const OK: Status = Status::Ok;
+
+fn made() -> Dql {
+    let mut dql = MaybeUninit::<Dql>::zeroed();
+    // SAFETY: memory for one; zeros are words.
+    unsafe {
+        assert_eq!(taut_dql_init(dql.as_mut_ptr(), null(), 0), OK);
+        dql.assume_init()
+    }
+}
+
+fn read(dql: &Dql) -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    // SAFETY: both are there.
+    assert_eq!(unsafe { taut_dql_read(dql, &raw mut snapshot) }, OK);
+    snapshot
+}
+
+#[test]
+fn null_and_foreign_memory_are_told() {
+    let mut zeros = MaybeUninit::<Dql>::zeroed();
+    let (nothing, foreign) = (null_mut::<Dql>(), zeros.as_mut_ptr());
+    let odd = foreign.cast::<u8>().wrapping_add(1).cast::<Dql>();
+    // SAFETY: null, words that are no estimator, and a place in them that is not aligned.
+    unsafe {
+        for (dql, status) in [
+            (nothing, Status::Null),
+            (foreign, Status::NotInitialised),
+            (odd, Status::Misaligned),
+        ] {
+            assert_eq!(taut_dql_queued(dql, 1), status);
+            assert_eq!(taut_dql_completed(dql, 1, 0), status);
+            assert_eq!(taut_dql_reset(dql, 0), status);
+            assert_eq!(taut_dql_room(dql), i32::MIN);
+            assert_eq!(taut_dql_repair(dql, 0, 0, null_mut()), status);
+        }
+        assert_eq!(
+            taut_dql_read(&raw const *made_box(), null_mut()),
+            Status::Null
+        );
+        assert_eq!(taut_dql_init(odd, null(), 0), Status::Misaligned);
+    }
+}
+
+fn made_box() -> Box<Dql> {
+    Box::new(made())
+}
+
+#[test]
+fn what_cannot_be_counted_changes_nothing() {
+    let mut dql = made();
+    let at = &raw mut dql;
+    // SAFETY: it is one.
+    unsafe {
+        assert_eq!(taut_dql_queued(at, 1000), OK);
+        assert_eq!(taut_dql_queued(at, u32::MAX), Status::ObjectTooLarge);
+        assert_eq!(taut_dql_completed(at, 1001, 1), Status::OverCompletion);
+        assert_eq!(taut_dql_unqueue(at, 999), Status::NotQueuedLast);
+        assert_eq!(taut_dql_set_limit(at, u32::MAX), Status::LimitTooLarge);
+        assert_eq!(taut_dql_set_limit_max(at, 10), OK);
+        assert_eq!(taut_dql_set_limit_min(at, 11), Status::MinAboveMax);
+    }
+    let now = read(&dql);
+    assert_eq!(
+        (now.in_flight, now.num_completed, now.limit_min),
+        (1000, 0, 0)
+    );
+}
+
+#[test]
+fn an_estimator_may_be_moved_by_copying() {
+    let mut dql = made();
+    // SAFETY: it is one.
+    unsafe { assert_eq!(taut_dql_queued(&raw mut dql, 1000), OK) };
+    let mut moved = dql;
+    let mut done = 0;
+    // SAFETY: the copy is one.
+    unsafe {
+        assert_eq!(
+            taut_dql_observe_in_flight(&raw mut moved, 400, 1, &raw mut done),
+            OK
+        );
+    }
+    assert_eq!((done, read(&moved).in_flight), (600, 400));
+}
+
+#[test]
+fn every_status_and_end_has_a_text() {
+    let text = |at: *const std::ffi::c_char| {
+        // SAFETY: the library's own strings.
+        unsafe { std::ffi::CStr::from_ptr(at) }
+            .to_str()
+            .expect("UTF-8")
+    };
+    let known: Vec<_> = (0..=20).map(|it| text(taut_status_text(-it))).collect();
+    let distinct: std::collections::BTreeSet<_> = known.iter().collect();
+    assert_eq!(distinct.len(), known.len());
+    for unknown in [1, -21, i32::MIN, i32::MAX] {
+        assert_eq!(text(taut_status_text(unknown)), "no status of taut");
+    }
+    let reasons = taut_path::DropReason::ALL.map(taut_path::DropReason::name);
+    let ends: Vec<_> = (1..TAUT_ENDS - 1)
+        .map(|it| text(taut_end_text(it)))
+        .collect();
+    assert_eq!(ends, reasons);
+    assert_eq!(text(taut_version()), env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn a_limit_in_the_callers_memory_allocates_nothing() {
+    let mut memory = vec![0_u128; 1024];
+    let (at, bytes) = (
+        memory.as_mut_ptr().cast::<std::ffi::c_void>(),
+        memory.len() * 16,
+    );
+    for words in [c"dql", c"need", c"taut:99%", c"40k", c"32p", c"taut:2ms"] {
+        let used = allocation_counter::measure(|| {
+            let limit = at.cast::<Limit>();
+            // SAFETY: aligned memory of that size, and what was made in it.
+            unsafe {
+                assert!(taut_limit_size(words.as_ptr()) <= bytes);
+                let made = taut_limit_init(at, bytes, words.as_ptr(), 0, null_mut(), 0);
+                assert_eq!(made, OK);
+                for round in 1..500 {
+                    while taut_limit_room(limit) >= 0 && taut_limit_in_flight(limit) < 100_000 {
+                        assert_eq!(taut_limit_queued(limit, 1, round * 1000), OK);
+                    }
+                    assert_eq!(taut_limit_refused(limit), OK);
+                    assert_eq!(
+                        taut_limit_completed(limit, 1, false, round * 1000 + 500),
+                        OK
+                    );
+                }
+            }
+        });
+        assert_eq!(used.count_total, 0, "{words:?}");
+    }
+}
