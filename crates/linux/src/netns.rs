@@ -6,10 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use crate::error::failed;
+use crate::link::message::Message;
 use crate::link::{self, RouteSocket};
 use crate::sys;
 
@@ -116,8 +117,20 @@ impl NetNs {
             .map_err(|cause| failed("clone", name, cause))
     }
 
-    pub(crate) fn route(&self) -> &Mutex<RouteSocket> {
-        &self.0.route
+    /// Asks the namespace's route netlink; `take` sees what it answers, as (type, payload). An error
+    /// names the `call` and what it was about.
+    pub(crate) fn ask(
+        &self,
+        call: &'static str,
+        object: &str,
+        request: Message,
+        take: impl FnMut(u16, &[u8]),
+    ) -> io::Result<()> {
+        // Each question leaves the socket as it was, so one that a panic left is as good as new.
+        let mut route = self.0.route.lock().unwrap_or_else(PoisonError::into_inner);
+        route
+            .ask(request, take)
+            .map_err(|cause| failed(call, object, cause))
     }
 }
 

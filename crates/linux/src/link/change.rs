@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use super::message::Message;
 use super::request::{address_fixed, link, link_fixed, neighbour_fixed};
 use super::{MacAddress, check_name, statistics::read_link};
-use crate::error::{failed, invalid};
+use crate::error::invalid;
 use crate::netns::NetNs;
 
 /// Every change asks for an acknowledgement, so that its error comes back here.
@@ -21,14 +21,7 @@ pub(super) fn change(
     device: &str,
     request: Message,
 ) -> io::Result<()> {
-    // Each question leaves the socket as it was, so one that a panic left is as good as new.
-    let mut route = ns
-        .route()
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
-    route
-        .ask(request, |_, _| {})
-        .map_err(|cause| failed(call, device, cause))
+    ns.ask(call, device, request, |_, _| {})
 }
 
 /// Takes the device up.

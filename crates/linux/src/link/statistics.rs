@@ -5,7 +5,7 @@ use std::io;
 use super::message::{attributes, u16_at, u32_at, u64_at};
 use super::request::link;
 use super::{MacAddress, check_name};
-use crate::error::{failed, invalid};
+use crate::error::invalid;
 use crate::netns::NetNs;
 
 /// `struct ifinfomsg`, which the attributes follow.
@@ -95,17 +95,11 @@ pub(super) fn read_link_message(
     check_name(device)?;
     let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
     let request = link(libc::RTM_GETLINK, flags, device);
-    let mut route = ns
-        .route()
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
-    route
-        .ask(request, |kind, payload| {
-            if kind == libc::RTM_NEWLINK {
-                take(payload);
-            }
-        })
-        .map_err(|cause| failed("RTM_GETLINK", device, cause))
+    ns.ask("RTM_GETLINK", device, request, |kind, payload| {
+        if kind == libc::RTM_NEWLINK {
+            take(payload);
+        }
+    })
 }
 
 fn parse_link(payload: &[u8]) -> Option<Link> {

@@ -2,7 +2,6 @@
 
 use std::io;
 
-use crate::error::failed;
 use crate::link::message::{Message, attributes, u32_at, u64_at};
 use crate::link::{self};
 use crate::netns::NetNs;
@@ -104,25 +103,20 @@ impl Qdisc {
 pub fn qdiscs(ns: &NetNs, device: &str) -> io::Result<Vec<Qdisc>> {
     let index = link::index(ns, device)?;
     let mut found = Vec::new();
-    for (question, answer) in [
-        (libc::RTM_GETQDISC, libc::RTM_NEWQDISC),
-        (libc::RTM_GETTCLASS, libc::RTM_NEWTCLASS),
+    for (call, question, answer) in [
+        ("RTM_GETQDISC", libc::RTM_GETQDISC, libc::RTM_NEWQDISC),
+        ("RTM_GETTCLASS", libc::RTM_GETTCLASS, libc::RTM_NEWTCLASS),
     ] {
         let mut fixed = [0; FIXED_BYTES];
         fixed[4..8].copy_from_slice(&index.to_ne_bytes());
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-        let mut route = ns
-            .route()
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        route
-            .ask(Message::new(question, flags, &fixed), |kind, payload| {
-                if kind == answer {
-                    let is_class = answer == libc::RTM_NEWTCLASS;
-                    found.extend(Qdisc::parse(payload, index, is_class));
-                }
-            })
-            .map_err(|cause| failed("RTM_GETQDISC", device, cause))?;
+        let request = Message::new(question, flags, &fixed);
+        ns.ask(call, device, request, |kind, payload| {
+            if kind == answer {
+                let is_class = answer == libc::RTM_NEWTCLASS;
+                found.extend(Qdisc::parse(payload, index, is_class));
+            }
+        })?;
     }
     Ok(found)
 }

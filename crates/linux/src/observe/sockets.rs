@@ -170,28 +170,19 @@ pub fn addresses(ns: &NetNs, device: &str) -> io::Result<Vec<IpAddr>> {
     let index = link::index(ns, device)?;
     let mut found = Vec::new();
     let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-    let mut route = ns
-        .route()
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
-    route
-        .ask(
-            Message::new(libc::RTM_GETADDR, flags, &[0; FIXED_BYTES]),
-            |kind, payload| {
-                if kind != libc::RTM_NEWADDR || u32_at(payload, 4) != Some(index) {
-                    return;
-                }
-                let family = payload.first().copied().unwrap_or(0).into();
-                let all = attributes(payload.get(FIXED_BYTES..).unwrap_or(&[]));
-                // Of a point-to-point link the first is the other end's, the second our own.
-                let own = all.filter(|&(kind, _)| {
-                    kind == libc::IFA_LOCAL
-                        || (kind == libc::IFA_ADDRESS && family == libc::AF_INET6)
-                });
-                found.extend(own.filter_map(|(_, value)| address(family, value)));
-            },
-        )
-        .map_err(|cause| failed("RTM_GETADDR", device, cause))?;
+    let request = Message::new(libc::RTM_GETADDR, flags, &[0; FIXED_BYTES]);
+    ns.ask("RTM_GETADDR", device, request, |kind, payload| {
+        if kind != libc::RTM_NEWADDR || u32_at(payload, 4) != Some(index) {
+            return;
+        }
+        let family = payload.first().copied().unwrap_or(0).into();
+        let all = attributes(payload.get(FIXED_BYTES..).unwrap_or(&[]));
+        // Of a point-to-point link the first is the other end's, the second our own.
+        let own = all.filter(|&(kind, _)| {
+            kind == libc::IFA_LOCAL || (kind == libc::IFA_ADDRESS && family == libc::AF_INET6)
+        });
+        found.extend(own.filter_map(|(_, value)| address(family, value)));
+    })?;
     Ok(found)
 }
 
