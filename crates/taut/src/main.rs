@@ -2,6 +2,7 @@
 
 // They panic where nothing can be written; `stdout` and `talk` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
+#![forbid(unsafe_code)]
 
 mod cli;
 mod doctor;
