@@ -152,6 +152,9 @@ impl AnyLimit {
     }
 }
 
+/// Any rule may stand under a cap in time.
+impl NamedLimit for AnyLimit {}
+
 impl Default for AnyLimit {
     /// Linux's rule, which everybody knows.
     fn default() -> Self {
