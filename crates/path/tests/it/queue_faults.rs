@@ -268,3 +268,53 @@ impl Completions for GivesUp {
         })
     }
 }
+
+/// Under each limit: the device takes nothing for a minute, and is then as fast as before.
+#[test]
+fn a_ring_that_is_full_for_a_minute_loses_nothing_and_rings_no_bell() {
+    const MINUTE_NS: u64 = 60_000_000_000;
+    const STEP_NS: u64 = 1_000_000;
+    for rule in ["off", "dql", "taut", "32p"] {
+        let rule: AnyLimit = rule.parse().expect("a rule");
+        let mut bench = Bench::new(rule, 64);
+        let mut offered = 0;
+        // Busy first, so that there is a limit to lose.
+        for _ in 0..2_000 {
+            bench.enqueue(8, 1_000);
+            offered += 8;
+            let _ = bench.run();
+            let _ = bench.complete(8);
+        }
+        bench.enqueue(500, 1_000);
+        offered += 500;
+        let _ = bench.run();
+        let (stopped_ns, in_ring) = (bench.now_ns, bench.in_ring());
+        let before = bench.queue.sender_counters();
+        let mut stalled = 0;
+        while bench.now_ns < stopped_ns + MINUTE_NS {
+            bench.now_ns += STEP_NS;
+            assert!(matches!(bench.run(), Stop::Limit | Stop::RingFull));
+            stalled += u32::from(bench.complete(0).stalled.is_some());
+        }
+        let after = bench.queue.sender_counters();
+        assert_eq!((before.kicks, bench.in_ring()), (after.kicks, in_ring));
+        assert_eq!(bench.queue.completer_counters().stalls, 1, "told of once");
+        assert!(
+            stalled > 50_000,
+            "and said for as long as it lasts: {stalled}"
+        );
+        let mut rounds = 0;
+        while bench.queue.backlog().packets > 0 || bench.in_ring() > 0 {
+            let _ = bench.complete(8);
+            let _ = bench.run();
+            rounds += 1;
+            assert!(rounds < 2 * offered / 8 + 100, "as fast as before");
+        }
+        bench.books.freed.sort_unstable();
+        assert!(
+            bench.books.freed.iter().copied().eq(0..offered),
+            "each once"
+        );
+        assert!(bench.books.dropped.is_empty());
+    }
+}
