@@ -30,8 +30,7 @@ fn build(source: &str) -> PathBuf {
     let name = Path::new(source).file_stem().expect("name");
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut cc = Command::new("cc");
-    cc.args(["-std=c11", "-O1", "-D_DEFAULT_SOURCE"])
-        .args(STRICT);
+    cc.args(["-std=c11", "-O1", "-D_GNU_SOURCE"]).args(STRICT);
     cc.arg("-I").arg(root().join("include"));
     cc.arg(root().join(source)).arg(library());
     cc.args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&program);
@@ -100,6 +99,23 @@ fn the_udp_sender_sends_over_loopback() {
         .output()
         .expect("runs");
     assert_eq!(wrong.status.code(), Some(2));
+}
+
+#[test]
+fn the_packet_ring_sends_what_it_was_given() {
+    let program = build("examples/packet_ring.c");
+    let output = Command::new(&program).output().expect("runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("a network namespace: Operation not permitted") {
+        eprintln!("skipped: it needs root");
+        return;
+    }
+    assert!(output.status.success(), "{said}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let ended = text.lines().filter_map(|line| line.split_once(' '));
+    let frames = ended.filter(|(end, _)| *end != "limit");
+    let all: u32 = frames.map(|(_, number)| number.parse().unwrap_or(0)).sum();
+    assert_eq!(all, 5000, "{text}");
 }
 
 /// Each program of the README, as it stands there.
