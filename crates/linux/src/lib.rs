@@ -11,6 +11,7 @@ mod checksum;
 mod error;
 mod frame_source;
 mod frames;
+mod handover;
 pub mod interrupt;
 pub mod link;
 #[cfg(all(test, loom))]
@@ -29,6 +30,7 @@ mod sys;
 mod tap;
 pub mod tcp;
 pub mod terminal;
+mod vlan;
 mod vnet_header;
 mod waker;
 

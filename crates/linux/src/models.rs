@@ -5,7 +5,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use loom::thread;
 
-use crate::af_xdp::handover::{Asked, handover};
+use crate::handover::{Asked, handover};
 use crate::shared_ring::{Consumer, Memory, Producer, Word};
 
 /// A word of which the broken variant does not publish what was done before it was stored.

@@ -12,6 +12,7 @@ use crate::sys;
 /// Numbers of the capabilities in `/proc/PID/status`, from capabilities(7).
 const CAP_NET_ADMIN: u32 = 12;
 const CAP_NET_RAW: u32 = 13;
+const CAP_IPC_LOCK: u32 = 14;
 const CAP_SYS_ADMIN: u32 = 21;
 
 /// A capability that a program may keep, see [`keep_only`].
@@ -21,6 +22,8 @@ pub enum Capability {
     NetAdmin,
     /// Packet sockets.
     NetRaw,
+    /// Locking memory beyond the limit.
+    IpcLock,
 }
 
 impl Capability {
@@ -28,6 +31,7 @@ impl Capability {
         match self {
             Self::NetAdmin => CAP_NET_ADMIN,
             Self::NetRaw => CAP_NET_RAW,
+            Self::IpcLock => CAP_IPC_LOCK,
         }
     }
 

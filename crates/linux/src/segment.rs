@@ -30,6 +30,7 @@
 //! ```
 
 mod headers;
+mod open_checksum;
 
 use std::fmt;
 
@@ -38,6 +39,8 @@ use taut_path::Segmentation;
 use crate::checksum::{finish_checksum, fold, sum};
 use crate::vnet_header::VirtioNetHeader;
 use headers::{Headers, Network, Transport};
+
+pub use open_checksum::finish_open_checksum;
 
 /// Why a super-packet is not cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -198,11 +201,7 @@ impl Cut {
         let protocol = self.headers.transport;
         put(transport, protocol.checksum_offset().into(), 0);
         let pseudo = sum(addresses) + u64::from(protocol.number()) + transport.len() as u64;
-        let checksum = match (!fold(pseudo + sum(transport)), protocol) {
-            // In UDP, 0 says that there is none (RFC 768).
-            (0, Transport::Udp) => u16::MAX,
-            (checksum, _) => checksum,
-        };
+        let checksum = protocol.finished(!fold(pseudo + sum(transport)));
         put(transport, protocol.checksum_offset().into(), checksum);
     }
 }

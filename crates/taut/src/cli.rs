@@ -47,6 +47,9 @@ pub enum Command {
     /// Turns receive offloads off until its standard input ends: a process that `forward` starts.
     #[command(name = crate::forward::KEEPER, hide = true)]
     KeepOffloadsOff {
+        /// Also those that take VLAN tags off
+        #[arg(long)]
+        tags: bool,
         devices: Vec<String>,
     },
     Show(Show),

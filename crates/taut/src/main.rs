@@ -77,7 +77,9 @@ fn main() -> ExitCode {
         Some(cli::Command::Where(options)) => waiting::where_(&options),
         Some(cli::Command::Set(options)) => set::set(&options),
         Some(cli::Command::Forward(options)) => forward::forward(&options),
-        Some(cli::Command::KeepOffloadsOff { devices }) => forward::keep_offloads(&devices),
+        Some(cli::Command::KeepOffloadsOff { tags, devices }) => {
+            forward::keep_offloads(&devices, tags)
+        }
         Some(cli::Command::Top(options)) => top::top(&options),
         Some(cli::Command::Show(options)) => observe::show::show(&options),
     }

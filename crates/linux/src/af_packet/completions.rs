@@ -5,10 +5,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use taut_path::driver::Truth;
 use taut_path::{Completions, InRing, Packet};
 
 use super::doorbell::By;
-use super::ring::Shared;
+use super::ring::{Opened, Place, Shared};
+use crate::handover::Giver;
 
 /// The kernel has the slot while one of these is set.
 const IN_USE: u32 = libc::TP_STATUS_SEND_REQUEST | libc::TP_STATUS_SENDING;
@@ -23,34 +25,85 @@ pub struct AfPacketCompletions {
     /// The number of the next packet.
     next: u64,
     malformed_packets: u64,
+    /// The ring is done with: a new one could not be opened yet.
+    is_given_up: bool,
     /// What was in a ring that was given up, oldest first: handed back before all others.
     given_up: VecDeque<Packet>,
+    place: Place,
+    giver: Giver<Opened>,
+    /// A new ring was asked for, and is made as soon as the other half has let go.
+    is_asked: bool,
+    reopened: u64,
 }
 
 impl AfPacketCompletions {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, place: Place, giver: Giver<Opened>) -> Self {
         Self {
             shared,
             next: 0,
             malformed_packets: 0,
+            is_given_up: false,
             given_up: VecDeque::new(),
+            place,
+            giver,
+            is_asked: false,
+            reopened: 0,
         }
     }
 
-    /// Gives the ring up: what is in it is handed back at the next reaps, done or not.
-    pub(super) fn give_up(&mut self) {
-        self.shared.give_up();
-        while self.next < self.shared.submitted() {
-            self.given_up.extend(self.shared.pick_up(self.next));
-            self.next += 1;
-        }
-        self.shared.free(self.next);
+    /// Asks for a new ring, in a queue whose halves are on two threads: ask the queue for a reset
+    /// ([`ask_reset`](taut_path::queue::Watch::ask_reset)), which wakes the sending half, so that it lets
+    /// go of the old one; a later [`reap`](Completions::reap) makes the new one, fails with what making
+    /// it fails with (ask again then, after a moment), and hands back what was in flight as
+    /// [late](taut_path::Completed::late_packets). Ask once for a stall, which is told in every round until
+    /// the reset has begun. A sending half that sleeps elsewhere than in
+    /// [`must_wait`](taut_path::queue::Sender::must_wait) has to be woken by whoever knows how.
+    ///
+    /// What the kernel took from the old ring may still leave; it knows nothing of the new one.
+    pub fn ask_reopen(&mut self) {
+        self.giver.ask();
+        self.is_asked = true;
     }
 
-    /// Goes on with a new ring.
-    pub(super) fn go_on_with(&mut self, shared: Arc<Shared>) {
-        self.shared = shared;
+    /// Makes the ring anew if that was asked for and the other half has let go.
+    pub(super) fn renew(&mut self) -> io::Result<()> {
+        if !self.is_asked || !self.giver.has_left() {
+            return Ok(());
+        }
+        // Whatever comes of it: it must be asked for again.
+        self.is_asked = false;
+        self.give_up();
+        let opened = self.place.open(self.shared.doorbell.truth_judge())?;
+        self.shared = Arc::clone(&opened.shared);
         self.next = 0;
+        self.is_given_up = false;
+        self.reopened += 1;
+        self.giver.give(opened);
+        Ok(())
+    }
+
+    /// Gives the ring up: what is in it is handed back at the next reaps, and what of it was not done
+    /// never counts as complete.
+    fn give_up(&mut self) {
+        self.is_given_up = true;
+        while self.next < self.shared.submitted() {
+            let is_done = self.next_is_done();
+            if let Some(mut packet) = self.take_next() {
+                if !is_done {
+                    packet.give_up();
+                }
+                self.given_up.push_back(packet);
+            }
+        }
+    }
+
+    pub(super) fn truth(&self) -> Truth {
+        self.shared.doorbell.truth()
+    }
+
+    /// Times that the ring was opened again.
+    pub fn reopened(&self) -> u64 {
+        self.reopened
     }
 
     /// Packets that the kernel marked as malformed. They came back as completed.
@@ -91,6 +144,9 @@ impl Completions for AfPacketCompletions {
     type Error = io::Error;
 
     fn slots_free(&self) -> u32 {
+        if self.is_given_up {
+            return 0;
+        }
         self.shared.slots_free()
     }
 
@@ -99,10 +155,11 @@ impl Completions for AfPacketCompletions {
         Some(self.shared.in_ring())
     }
 
-    /// Also rings again for packets that the kernel did not take before.
+    /// Also rings again for packets that the kernel did not take before, and makes a new ring where
+    /// one was [asked for](Self::ask_reopen).
     ///
     /// # Errors
-    /// As for the doorbell of the [sending half](super::AfPacketTx), after all packets were
+    /// As for the doorbell of the [sending half](super::AfPacketTx), or for opening, after packets were
     /// handed out.
     fn reap(
         &mut self,
@@ -110,6 +167,7 @@ impl Completions for AfPacketCompletions {
         budget_packets: u32,
         freed: &mut dyn FnMut(Packet),
     ) -> io::Result<bool> {
+        let renewed = self.renew();
         for _ in 0..budget_packets {
             if let Some(packet) = self.given_up.pop_front() {
                 freed(packet);
@@ -122,7 +180,8 @@ impl Completions for AfPacketCompletions {
                 freed(packet);
             }
         }
-        if self.shared.doorbell.left_something() && !self.shared.is_given_up() {
+        renewed?;
+        if self.shared.doorbell.left_something() && !self.is_given_up {
             self.shared.doorbell.ring(&self.shared, By::Completer)?;
         }
         Ok(!self.given_up.is_empty() || self.next_is_done())

@@ -115,10 +115,6 @@ impl Doorbell {
     /// A full send buffer or discipline is no error while frames of ours are on their way: when
     /// they are gone there is room, and the completion half rings again.
     pub(super) fn ring(&self, shared: &Shared, by: By) -> io::Result<()> {
-        if shared.is_given_up() {
-            let gone = io::Error::from_raw_os_error(libc::ENODEV);
-            return Err(failed("sendto", &self.device, gone));
-        }
         let mut taken = self.lock();
         let sent = sys::socket::send(self.fd.as_fd(), &[], libc::MSG_DONTWAIT);
         self.look(&mut taken, shared);

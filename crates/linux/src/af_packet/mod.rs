@@ -17,6 +17,7 @@
 mod completions;
 mod doorbell;
 mod port;
+mod promiscuous;
 mod receiver;
 mod ring;
 mod sender;
@@ -24,6 +25,7 @@ mod tx;
 
 pub use completions::AfPacketCompletions;
 pub use doorbell::TxCounters;
+pub use promiscuous::Promiscuous;
 pub use receiver::PacketReceiver;
 pub use ring::{AfPacket, PacketConfig};
 pub use sender::PacketSender;
@@ -31,5 +33,3 @@ pub use tx::AfPacketTx;
 
 /// The Ethernet header, the least that is a frame.
 const ETHERNET_HEADER_BYTES: u32 = 14;
-/// What a tag of a VLAN adds to it.
-const VLAN_TAG_BYTES: u32 = 4;

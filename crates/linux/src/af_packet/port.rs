@@ -2,8 +2,8 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 
+use taut_path::TxRing;
 use taut_path::driver::Truth;
 
 use super::{AfPacketCompletions, AfPacketTx};
@@ -24,19 +24,26 @@ impl<F: FrameSource> Port for (AfPacketTx<F>, AfPacketCompletions) {
     }
 
     fn truth(&self) -> Truth {
-        self.0.shared().doorbell.truth()
+        self.1.truth()
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.0.as_fd())
+        Some(self.1.as_fd())
+    }
+
+    fn frame_limit_bytes(&self) -> u32 {
+        self.0.frame_limit_bytes()
     }
 
     /// What the kernel took from the old ring may still leave; it knows nothing of the new one.
     fn reopen(&mut self) -> io::Result<()> {
         let (tx, completions) = self;
-        completions.give_up();
-        tx.reopen()?;
-        completions.go_on_with(Arc::clone(tx.shared()));
+        completions.ask_reopen();
+        // The sending half lets go.
+        tx.slots_free();
+        completions.renew()?;
+        // And takes the new one.
+        tx.slots_free();
         Ok(())
     }
 }

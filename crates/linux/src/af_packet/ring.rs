@@ -2,23 +2,25 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use taut_path::driver::TruthJudge;
 use taut_path::pool::FramePool;
 use taut_path::{InRing, Packet};
 
+use super::ETHERNET_HEADER_BYTES;
 use super::completions::AfPacketCompletions;
 use super::doorbell::Doorbell;
 use super::tx::AfPacketTx;
-use super::{ETHERNET_HEADER_BYTES, VLAN_TAG_BYTES};
 use crate::error::{failed, invalid};
 use crate::frame_source::FrameSource;
+use crate::handover::handover;
 use crate::link;
 use crate::netns::NetNs;
 use crate::sys;
 use crate::sys::packet_ring::{FRAME_OFFSET, Geometry, SlotReader, SlotWriter};
+use crate::vlan;
 
 /// The most slots of a ring; more frames than any hardware ring has.
 const SLOTS_LIMIT: u32 = 1 << 16;
@@ -64,7 +66,7 @@ impl AfPacket {
     ) -> io::Result<(AfPacketTx, AfPacketCompletions, FramePool)> {
         let place = Place::new(ns, device, config.slots);
         let opened = place.open(TruthJudge::new())?;
-        let frame_bytes = opened.frame_limit_bytes.saturating_add(VLAN_TAG_BYTES);
+        let frame_bytes = opened.frame_limit_bytes.saturating_add(vlan::TAG_BYTES);
         let frames = FramePool::new(config.frames, frame_bytes);
         let (tx, completions) = halves(place, opened, frames.clone());
         Ok((tx, completions, frames))
@@ -93,8 +95,10 @@ fn halves<F: FrameSource>(
     opened: Opened,
     source: F,
 ) -> (AfPacketTx<F>, AfPacketCompletions) {
-    let completions = AfPacketCompletions::new(Arc::clone(&opened.shared));
-    (AfPacketTx::new(place, opened, source), completions)
+    let shared = Arc::clone(&opened.shared);
+    let (giver, taker) = handover();
+    let tx = AfPacketTx::new(&place.device, place.slots, source, (opened, taker));
+    (tx, AfPacketCompletions::new(shared, place, giver))
 }
 
 /// Where a ring is opened, again and again.
@@ -154,7 +158,6 @@ impl Place {
             reader,
             slots,
             capacity: self.slots,
-            given_up: AtomicBool::new(false),
             submitted: AtomicU64::new(0),
             submitted_bytes: AtomicU32::new(0),
             reaped: AtomicU64::new(0),
@@ -180,8 +183,6 @@ pub(super) struct Shared {
     slots: Box<[Mutex<Option<Packet>>]>,
     /// Packets in the ring at most: the kernel's slots are a power of two, and may be more.
     capacity: u32,
-    /// The ring is done with, and what was in it handed back: nothing goes in any more.
-    given_up: AtomicBool,
     /// Packets submitted, and their bytes, wrapping; written by the sending half.
     submitted: AtomicU64,
     submitted_bytes: AtomicU32,
@@ -191,23 +192,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn capacity_slots(&self) -> u32 {
-        self.capacity
-    }
-
-    /// Gives the ring up: it has no slots any more, and rings no more.
-    pub(super) fn give_up(&self) {
-        self.given_up.store(true, Ordering::Release);
-    }
-
-    pub(super) fn is_given_up(&self) -> bool {
-        self.given_up.load(Ordering::Acquire)
-    }
-
     pub(super) fn slots_free(&self) -> u32 {
-        if self.is_given_up() {
-            return 0;
-        }
         self.capacity.saturating_sub(self.packets_in_ring())
     }
 
@@ -276,7 +261,7 @@ fn geometry(ring_slots: u32, frame_limit_bytes: u32) -> io::Result<Geometry> {
             "ring of {ring_slots} slots: 1 to {SLOTS_LIMIT}"
         )));
     }
-    let frame_bytes = frame_limit_bytes as usize + VLAN_TAG_BYTES as usize;
+    let frame_bytes = frame_limit_bytes as usize + vlan::TAG_BYTES as usize;
     let slot_bytes = (FRAME_OFFSET + frame_bytes).next_power_of_two();
     let block_bytes = slot_bytes.max(sys::packet_ring::page_bytes());
     // Whole blocks, of which all sizes are powers of two.

@@ -25,6 +25,8 @@ pub enum XdpMode {
 /// How packets are caught for us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Redirect {
+    /// In the driver where it can, else in the stack.
+    Auto,
     /// In the driver, before the kernel makes anything of the frame.
     Native,
     /// In the stack: every driver has it.

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use taut_path::driver::Truth;
 
-use super::handover::{Giver, Taker};
 use crate::error::failed;
+use crate::handover::{Giver, Taker};
 use crate::shared_ring::{Consumer, Memory, Producer, Word, pending};
 use crate::sys::xdp_ring::Descriptor;
 

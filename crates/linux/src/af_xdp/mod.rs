@@ -21,7 +21,6 @@
 mod bind;
 mod completions;
 mod config;
-pub(crate) mod handover;
 mod line;
 #[cfg(all(test, not(loom)))]
 mod mock;
@@ -42,6 +41,17 @@ pub use open::{AfXdp, Halves};
 pub use receiver::{AfXdpReceiver, ReceiveCounters};
 pub use tx::AfXdpTx;
 pub use umem::{ChecksumRefused, UmemFrames};
+
+/// Lets the process lock as much memory as it wants, for good: frames are locked memory. Opening does it
+/// too, as far as it may; a program that gives up its capabilities does it before.
+///
+/// # Errors
+/// `PermissionDenied` without CAP_SYS_RESOURCE, where the limit is not that high already. Then
+/// CAP_IPC_LOCK is what a socket with many frames needs each time that it is opened.
+pub fn raise_locked_memory() -> std::io::Result<()> {
+    crate::sys::xdp::raise_locked_memory()
+        .map_err(|cause| crate::error::failed("setrlimit", "RLIMIT_MEMLOCK", cause))
+}
 
 /// The Ethernet header, the least that is a frame.
 const ETHERNET_HEADER_BYTES: u32 = 14;

@@ -10,7 +10,6 @@ use taut_path::{TxRing, in_flight};
 use super::completions::AfXdpCompletions;
 use super::config;
 use super::config::{Redirect, XdpConfig};
-use super::handover::handover;
 use super::line::Common;
 use super::opener::{Group, Role, SocketOpener};
 use super::program::Program;
@@ -20,6 +19,7 @@ use super::tx::AfXdpTx;
 use super::umem::UmemFrames;
 use crate::error::invalid;
 use crate::frames::Frames;
+use crate::handover::handover;
 use crate::netns::NetNs;
 use crate::port::Port;
 
@@ -80,11 +80,15 @@ impl AfXdp {
     /// gone, however the process ends.
     ///
     /// To be [opened again](Port::reopen), the receiver has to be called once more, so that it lets go of
-    /// the old socket, and then [reaped](taut_path::Completions::reap).
+    /// the old socket, and then [reaped](taut_path::Completions::reap);
+    /// [`reopen_both`](Self::reopen_both) does all of that where both are on one thread. It works with
+    /// CAP_NET_RAW alone, for the program and its map are held; only before Linux 5.19 putting a socket
+    /// into the map takes CAP_BPF too, where `kernel.unprivileged_bpf_disabled` is set.
     ///
     /// # Errors
     /// As for [`open`](Self::open); `PermissionDenied` also without CAP_BPF; `Unsupported` where the
-    /// driver takes no native program; `ResourceBusy` if there is another program on the device.
+    /// driver takes no native program and nothing else may be; `ResourceBusy` if there is another program
+    /// on the device.
     pub fn open_both(
         ns: &NetNs,
         device: &str,
@@ -106,6 +110,23 @@ impl AfXdp {
         let end = end.ok_or(io::ErrorKind::InvalidData)?;
         let receiver = AfXdpReceiver::new(tx.common(), frames.clone(), wanted, (end, taker));
         Ok((tx, completions, receiver, frames))
+    }
+
+    /// As [`Port::reopen`], where a `receiver` has a part of the socket. What it has not taken is lost,
+    /// if the socket is a new one.
+    ///
+    /// # Errors
+    /// As for [`Port::reopen`].
+    pub fn reopen_both(halves: &mut Halves, receiver: &mut AfXdpReceiver) -> io::Result<()> {
+        halves.1.ask_reopen();
+        // Both let go.
+        halves.0.slots_free();
+        receiver.heed();
+        halves.1.renew()?;
+        // And take their parts of the new one.
+        halves.0.slots_free();
+        receiver.heed();
+        Ok(())
     }
 }
 
@@ -175,6 +196,10 @@ impl Port for Halves {
         self.0.truth()
     }
 
+    fn frame_limit_bytes(&self) -> u32 {
+        self.0.frame_limit_bytes()
+    }
+
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.1.fd()
     }
@@ -183,6 +208,9 @@ impl Port for Halves {
         self.1.ask_reopen();
         // The sending half lets go.
         self.0.slots_free();
-        self.1.renew()
+        self.1.renew()?;
+        // And takes the new one, if it is there.
+        self.0.slots_free();
+        Ok(())
     }
 }

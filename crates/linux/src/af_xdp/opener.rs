@@ -5,13 +5,13 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::completions::{Ends, Opener};
-use super::handover::Giver;
 use super::line::Line;
 use super::program::Program;
 use super::receiver::ReceiveEnd;
 use super::socket::{Place, ReceiveRings, Socket};
 use super::umem::UmemFrames;
 use crate::frames::Frames;
+use crate::handover::Giver;
 use crate::link;
 
 /// The sockets of one umem. A new one registers the umem only if there is no other on its device.
@@ -105,9 +105,12 @@ impl SocketOpener {
             Role::Receive { program, .. } => {
                 let index = self.index;
                 let socket = line.kernel.as_fd();
-                program.serve((ns, device, index), config.queue, socket)?;
-                let (rings, line) = (opened.receive, line.clone());
-                Some(ReceiveEnd { rings, line })
+                let redirect = program.serve((ns, device, index), config.queue, socket)?;
+                Some(ReceiveEnd {
+                    rings: opened.receive,
+                    line: line.clone(),
+                    redirect,
+                })
             }
         };
         self.group.add(self.index, &line);

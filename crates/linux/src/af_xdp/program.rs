@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::config::Redirect;
-use crate::error::failed;
+use crate::error::{errno, failed};
 use crate::netns::NetNs;
 use crate::sys::bpf;
 
@@ -18,8 +18,16 @@ pub(super) struct Program {
     map: OwnedFd,
     program: OwnedFd,
     redirect: Redirect,
+    attached: Option<Attached>,
+}
+
+/// Where a program is.
+#[derive(Debug)]
+struct Attached {
     /// The device's index, for a device that was made anew has another.
-    attached: Option<(u32, OwnedFd)>,
+    index: u32,
+    redirect: Redirect,
+    _link: OwnedFd,
 }
 
 impl Program {
@@ -35,26 +43,38 @@ impl Program {
         })
     }
 
-    /// Hands the packets of a queue to `socket` from now on.
+    /// Hands the packets of a queue to `socket` from now on, and says how they are caught.
     pub(super) fn serve(
         &mut self,
         (ns, device, index): (&NetNs, &str, u32),
         queue: u32,
         socket: BorrowedFd<'_>,
-    ) -> io::Result<()> {
+    ) -> io::Result<Redirect> {
         bpf::set_socket(self.map.as_fd(), queue, socket)
             .map_err(|cause| failed("BPF_MAP_UPDATE_ELEM", device, cause))?;
-        if self.attached.as_ref().is_some_and(|(at, _)| *at == index) {
-            return Ok(());
+        if let Some(attached) = self.attached.as_ref().filter(|it| it.index == index) {
+            return Ok(attached.redirect);
         }
-        let flags = match self.redirect {
-            Redirect::Native => bpf::FLAG_NATIVE,
-            Redirect::Generic => bpf::FLAG_GENERIC,
+        let attach = |flags| {
+            ns.run(|| bpf::attach(self.program.as_fd(), index, flags))?
+                .map_err(|cause| failed("BPF_LINK_CREATE", device, cause))
         };
-        let link = ns
-            .run(|| bpf::attach(self.program.as_fd(), index, flags))?
-            .map_err(|cause| failed("BPF_LINK_CREATE", device, cause))?;
-        self.attached = Some((index, link));
-        Ok(())
+        let native = || attach(bpf::FLAG_NATIVE).map(|link| (Redirect::Native, link));
+        let generic = || attach(bpf::FLAG_GENERIC).map(|link| (Redirect::Generic, link));
+        let (redirect, link) = match self.redirect {
+            Redirect::Native => native()?,
+            Redirect::Generic => generic()?,
+            Redirect::Auto => native().or_else(|error| match errno(&error) {
+                // What drivers answer that take no program, or not with such an MTU or such queues.
+                Some(libc::EOPNOTSUPP | libc::EINVAL | libc::ERANGE | libc::ENOSPC) => generic(),
+                _ => Err(error),
+            })?,
+        };
+        self.attached = Some(Attached {
+            index,
+            redirect,
+            _link: link,
+        });
+        Ok(redirect)
     }
 }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use taut_path::{Frame, Packet};
 
-use super::handover::{Asked, Taker};
+use super::config::Redirect;
 use super::line::{Common, Line};
 use super::socket::{ReceiveRings, Socket};
 use super::umem::UmemFrames;
 use crate::error::failed;
 use crate::frames::Frames;
+use crate::handover::{Asked, Taker};
 use crate::shared_ring::{Memory, Word};
 use crate::sys;
 
@@ -19,6 +20,7 @@ use crate::sys;
 pub(super) struct ReceiveEnd {
     pub(super) rings: ReceiveRings,
     pub(super) line: Arc<Line<Socket>>,
+    pub(super) redirect: Redirect,
 }
 
 /// What the kernel could not give us, as it counts.
@@ -93,7 +95,7 @@ impl AfXdpReceiver {
     }
 
     /// Does what the completion half asked for when it renews the socket.
-    fn heed(&mut self) {
+    pub(super) fn heed(&mut self) {
         match self.next.asked() {
             Asked::Nothing => {}
             Asked::Leave => {
@@ -169,6 +171,12 @@ impl AfXdpReceiver {
                 _ => Err(failed("recvfrom", &self.common.device, error)),
             },
         }
+    }
+
+    /// How packets are caught for us: [`Redirect::Native`] or [`Redirect::Generic`]. `None` while the
+    /// socket is being renewed.
+    pub fn redirect(&self) -> Option<Redirect> {
+        self.end.as_ref().map(|end| end.redirect)
     }
 
     /// What was lost, since the socket was opened last.

@@ -9,12 +9,12 @@ use taut_path::driver::Truth;
 use taut_path::{AnyLimit, Completions, Packet, Queue, Stop, TxRing, in_flight};
 
 use super::completions::{AfXdpCompletions, Opener};
-use super::handover::handover;
 use super::line::Common;
 use super::mock::{MockOpener, MockSocket};
 use super::tx::AfXdpTx;
 use super::umem::UmemFrames;
 use crate::frames::Frames;
+use crate::handover::handover;
 
 const SLOTS: u32 = 8;
 const FRAMES: u32 = 32;

@@ -10,12 +10,13 @@ use taut_path::in_flight::InFlightSender;
 use taut_path::{Ecn, Packet, TxRing};
 
 use super::ETHERNET_HEADER_BYTES;
-use super::handover::Asked;
 use super::line::{Common, Kernel, TxEnd, TxTaker, XdpCounters};
 use super::socket::Socket;
 use super::umem::UmemFrames;
 use crate::frames::Frames;
+use crate::handover::Asked;
 use crate::sys::xdp_ring::Descriptor;
+use crate::vlan;
 
 /// The sending half of an AF_XDP socket: the packets' frames are the umem's, and nothing is copied
 /// here. May be on another thread than the [completion half](super::AfXdpCompletions).
@@ -88,9 +89,11 @@ impl<K: Kernel> AfXdpTx<K> {
         &self.common.device
     }
 
-    /// The longest frame in bytes, with its Ethernet header; 0 while the socket is being renewed.
+    /// The longest frame in bytes, with its Ethernet header; one VLAN tag does not count. 0 while the
+    /// socket is being renewed.
     pub fn frame_limit_bytes(&self) -> u32 {
-        let ends = self.ends.borrow();
+        let mut ends = self.ends.borrow_mut();
+        ends.heed();
         let end = ends.end.as_ref();
         end.map_or(0, |end| end.line.frame_limit_bytes)
     }
@@ -116,8 +119,18 @@ impl<K: Kernel> AfXdpTx<K> {
         let bytes = packet.wire_bytes();
         let (address, _) = self.frames.place(packet.frame().index());
         let start = address % u64::from(self.chunk_bytes());
-        (ETHERNET_HEADER_BYTES..=frame_limit_bytes).contains(&bytes)
+        let fits = bytes <= frame_limit_bytes
+            || bytes <= frame_limit_bytes.saturating_add(self.tag_bytes(packet));
+        bytes >= ETHERNET_HEADER_BYTES
+            && fits
             && start + u64::from(bytes) <= u64::from(self.chunk_bytes())
+    }
+
+    fn tag_bytes(&self, packet: &Packet) -> u32 {
+        (self
+            .frames
+            .with(packet.frame(), |bytes| vlan::tag_bytes(bytes)))
+        .unwrap_or(0)
     }
 
     fn chunk_bytes(&self) -> u32 {
@@ -147,7 +160,7 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
 
     /// # Errors
     /// Gives back a packet that is shorter than an Ethernet header, or longer than the device could
-    /// carry when its socket was opened, or whose frame is not taken from this umem, or whose checksum
+    /// carry when its socket was opened (a VLAN tag does not count), or whose frame is not taken from this umem, or whose checksum
     /// is to be put outside of it.
     #[inline]
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {

@@ -28,7 +28,7 @@ pub use change::{
 pub use condition::{Condition, LinkLook};
 pub use describe::{Description, describe};
 pub use macvlan::add_macvlan;
-pub use offload::{OffloadControl, ReceiveOffloads};
+pub use offload::{OffloadControl, ReceiveOffloads, receive_queues};
 pub use polling::set_threaded_polling;
 pub use qdisc::{RootQdisc, set_pfifo_fast_in_tbf, set_root_qdisc};
 pub use statistics::{LinkStatistics, statistics};

@@ -1,18 +1,23 @@
-//! Receive offloads: what puts several frames into one before anybody sees them.
+//! Receive offloads: what puts several frames into one, or takes something off them, before anybody
+//! sees them.
 
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use super::check_name;
-use crate::error::failed;
+use crate::error::{errno, failed};
 use crate::netns::NetNs;
 use crate::sys;
-use crate::sys::ethtool::Block;
+use crate::sys::ethtool::{Block, Question};
 
 /// Their names, as `ethtool -k` has them in its long form: by the kernel, by the card, and by the
 /// card so that it can be undone.
-const RECEIVE_OFFLOADS: [&str; 3] = ["rx-gro", "rx-lro", "rx-gro-hw"];
+const JOINING: [&str; 3] = ["rx-gro", "rx-lro", "rx-gro-hw"];
+
+/// Those that take a VLAN tag out of the frame, of customers and of providers: where it is put instead,
+/// a packet socket finds it and an AF_XDP socket does not.
+const TAKING_TAGS: [&str; 2] = ["rx-vlan-hw-parse", "rx-vlan-stag-hw-parse"];
 
 /// Some of a device's receive offloads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -48,18 +53,25 @@ impl fmt::Display for ReceiveOffloads {
 #[derive(Debug)]
 pub struct OffloadControl {
     fd: OwnedFd,
+    names: Vec<&'static str>,
 }
 
 impl OffloadControl {
-    /// For the devices of `ns`.
+    /// For the devices of `ns`, and for what puts several frames into one.
     ///
     /// # Errors
     /// What `socket` fails with.
     pub fn new(ns: &NetNs) -> io::Result<Self> {
-        let fd = ns
-            .run(|| sys::socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0))?
-            .map_err(|cause| failed("socket", "AF_INET", cause))?;
-        Ok(Self { fd })
+        Ok(Self {
+            fd: control_socket(ns)?,
+            names: JOINING.to_vec(),
+        })
+    }
+
+    /// Also for what takes VLAN tags off, for whoever receives by [AF_XDP](crate::af_xdp).
+    pub fn with_tags(mut self) -> Self {
+        self.names.extend(TAKING_TAGS);
+        self
     }
 
     /// Those receive offloads of the device that are on.
@@ -73,7 +85,7 @@ impl OffloadControl {
                 blocks.get(block).is_some_and(|it| it.active & bit != 0)
             })
         };
-        let names = RECEIVE_OFFLOADS.into_iter().filter(is_on).collect();
+        let names = self.names.iter().copied().filter(is_on).collect();
         Ok(ReceiveOffloads { names })
     }
 
@@ -127,6 +139,28 @@ impl OffloadControl {
             .map_err(|cause| failed("ETHTOOL_GFEATURES", device, cause))?;
         Ok((names, blocks))
     }
+}
+
+/// Packets can arrive on so many queues of the device, at least 1. A driver that does not say has one.
+///
+/// # Errors
+/// `NotFound` (or `ENODEV`) if there is no such device.
+pub fn receive_queues(ns: &NetNs, device: &str) -> io::Result<u32> {
+    check_name(device)?;
+    let fd = control_socket(ns)?;
+    match sys::ethtool::ask::<8>(fd.as_fd(), device, Question::Channels) {
+        // What can be had at most in four, then what there is: only to receive, only to send, for other
+        // things, and for both.
+        Ok([.., receive, _, _, both]) => Ok(receive.saturating_add(both).max(1)),
+        Err(error) if errno(&error) == Some(libc::EOPNOTSUPP) => Ok(1),
+        Err(error) => Err(failed("ETHTOOL_GCHANNELS", device, error)),
+    }
+}
+
+/// A socket to ask with.
+fn control_socket(ns: &NetNs) -> io::Result<OwnedFd> {
+    ns.run(|| sys::socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0))?
+        .map_err(|cause| failed("socket", "AF_INET", cause))
 }
 
 /// The block of a feature, and its bit in it.

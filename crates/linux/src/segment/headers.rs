@@ -46,6 +46,15 @@ impl Transport {
             Self::Udp => 6,
         }
     }
+
+    /// What stands in the field for a checksum.
+    pub(super) const fn finished(self, checksum: u16) -> u16 {
+        match (self, checksum) {
+            // In UDP, 0 says that there is no checksum (RFC 768); all ones is the same number.
+            (Self::Udp, 0) => u16::MAX,
+            _ => checksum,
+        }
+    }
 }
 
 /// The headers that each segment carries again.
@@ -102,6 +111,43 @@ impl Headers {
             header_bytes: header_bytes as u16,
         })
     }
+}
+
+/// Where a TCP segment or a UDP datagram is in a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Datagram {
+    pub(super) network: Network,
+    pub(super) transport: Transport,
+    pub(super) network_at: usize,
+    pub(super) transport_at: usize,
+    /// Where the packet ends; what is behind is padding.
+    pub(super) end_at: usize,
+}
+
+/// The TCP segment or UDP datagram in `frame`, if it is whole and in no tunnel.
+pub(super) fn datagram(frame: &[u8]) -> Option<Datagram> {
+    let (ethertype, network_at) = network(frame)?;
+    let packet = &frame[network_at..];
+    let (network, bytes) = match ethertype {
+        ETHERTYPE_IPV4 => (Network::V4, usize::from(u16_at(packet, 2)?)),
+        ETHERTYPE_IPV6 => (Network::V6, usize::from(u16_at(packet, 4)?) + IPV6_BYTES),
+        _ => return None,
+    };
+    let packet = packet.get(..bytes)?;
+    let (protocol, network_bytes) = match network {
+        Network::V4 => ipv4(packet).ok()?,
+        Network::V6 => ipv6(packet).ok()?,
+    };
+    let transport = [Transport::Tcp, Transport::Udp]
+        .into_iter()
+        .find(|transport| transport.number() == protocol)?;
+    Some(Datagram {
+        network,
+        transport,
+        network_at,
+        transport_at: network_at + network_bytes,
+        end_at: network_at + bytes,
+    })
 }
 
 /// Whether the checksum that is open in `frame` is inside of a UDP datagram that has one too.

@@ -119,6 +119,8 @@ pub(crate) enum Question {
     Ring = 0x10,
     /// Whether super-packets are cut by the device; `struct ethtool_value`: 1 word.
     Tso = 0x1e,
+    /// `struct ethtool_channels`: 8 words.
+    Channels = 0x3c,
 }
 
 /// Asks a question, for the first `WORDS` words of the answer, at most 8.

@@ -171,3 +171,64 @@ fn two_threads_share_the_ring() {
         assert_eq!(pool.free_frames(), 16);
     }
 }
+
+/// Whoever completes has the ring renewed again and again while another thread fills it.
+#[test]
+fn a_ring_is_renewed_while_the_sender_is_on_another_thread() {
+    const RENEWALS: u64 = 50;
+    if !allowed() {
+        return;
+    }
+    for qdisc in [RootQdisc::NoQueue, shaper(10_000)] {
+        let Ring {
+            mut tx,
+            mut completions,
+            receiver,
+            pool,
+            left: _left,
+            right: _right,
+            ..
+        } = Ring::for_threads(8, qdisc);
+        let stop = AtomicBool::new(false);
+        let (mut reaped, mut received) = (0, BTreeSet::new());
+        let submitted = thread::scope(|scope| {
+            let stop_in_the_end = StopOnDrop(&stop);
+            let sender = scope.spawn(|| {
+                let mut submitted = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    if tx.slots_free() > 0 && pool.free_frames() > 0 {
+                        let packet = numbered(&pool, submitted);
+                        tx.submit(packet, 0).expect("takes it");
+                        tx.kick(0).expect("kicks");
+                        submitted += 1;
+                    }
+                    thread::yield_now();
+                }
+                submitted
+            });
+            let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
+            for renewed in 1..=RENEWALS {
+                let before = received.len();
+                completions.ask_reopen();
+                until("it is renewed, and sends", || {
+                    reap_into(&mut completions, &pool, |_| reaped += 1);
+                    receive_into(&receiver, &mut buffer, |number| {
+                        assert!(received.insert(number), "{number} came twice");
+                    });
+                    completions.reopened() == renewed && received.len() > before
+                });
+            }
+            drop(stop_in_the_end);
+            sender.join().expect("sender")
+        });
+        // What is in the last one comes back too.
+        completions.ask_reopen();
+        assert!(tx.slots_free() <= 8);
+        until("all are back", || {
+            reap_into(&mut completions, &pool, |_| reaped += 1);
+            reaped == submitted
+        });
+        assert!(received.last().is_none_or(|&last| last < submitted));
+        assert_eq!(pool.free_frames(), 16);
+    }
+}

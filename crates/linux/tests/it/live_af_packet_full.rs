@@ -91,7 +91,7 @@ fn what_the_send_buffer_refuses_is_not_lost() {
         return;
     }
     let mut ring = Ring::new(64, shaper(10_000));
-    rustix::net::sockopt::set_socket_send_buffer_size(&ring.tx, 8192).expect("sets");
+    rustix::net::sockopt::set_socket_send_buffer_size(&ring.completions, 8192).expect("sets");
     let mut next = 0;
     ring.fill(&mut next, 64).expect("back-pressure is no error");
     ring.tx.kick(0).expect("back-pressure is no error");

@@ -2,12 +2,12 @@
 
 use std::io;
 
-use anyhow::Context;
 use taut_linux::{NetNs, poll, sched};
 
 use super::board::Board;
 use super::check::check;
-use super::lane::{Lane, LaneConfig};
+use super::interface::{Interface, LINK_HEADER_BYTES, Wanted};
+use super::lane::{Lane, LaneConfig, Renewal, SPARE_FRAMES};
 use super::links::{Change, State, Watched, is_missing};
 use super::options::PathOptions;
 
@@ -26,10 +26,10 @@ const DRAIN_STEP_NS: u64 = 250_000;
 const PRIORITY: u8 = 1;
 
 /// Two interfaces and what is between.
-pub struct Bridge {
+pub struct Bridge<I: Interface> {
     links: [Watched; 2],
     /// From A to B, and from B to A.
-    pub lanes: [Lane; 2],
+    pub lanes: [Lane<I>; 2],
     next_look_ns: u64,
     /// A look is due at once.
     has_news: bool,
@@ -46,7 +46,7 @@ pub trait Listener {
     fn replaced(&self) {}
 }
 
-impl Bridge {
+impl<I: Interface> Bridge<I> {
     /// Opens both interfaces, in both directions.
     pub fn open(ns: &NetNs, names: [&str; 2], path: &PathOptions) -> anyhow::Result<Self> {
         let (found, _) = check(ns, names)?;
@@ -55,21 +55,34 @@ impl Bridge {
             let rates = path.rate?;
             Some([rates.to_a, rates.to_b][to].0)
         };
-        let lane = |from: usize, to: usize| {
-            let config = LaneConfig {
+        let longest = found[0].mtu_bytes.max(found[1].mtu_bytes);
+        let interface = |at: usize| {
+            let wanted = Wanted {
                 ns,
+                device: names[at],
+                ring_slots: path.ring,
+                frames: path.waiting_packets() + path.ring + SPARE_FRAMES,
+                // One may be raised to the other's.
+                frame_bytes: longest + LINK_HEADER_BYTES,
+            };
+            I::open(&wanted)
+        };
+        let lane = |from: usize, to: usize, source, ring| {
+            let config = LaneConfig {
                 from: names[from],
                 to: names[to],
                 path,
                 rate_bits_per_s: rate(to),
-                mtu_bytes: found[from].mtu_bytes.max(found[to].mtu_bytes),
             };
-            Lane::open(&config, now_ns)
-                .with_context(|| format!("open {} to {}", names[from], names[to]))
+            Lane::new(&config, source, ring, now_ns)
         };
         // First: what happens from here on is heard of.
         let links = [Watched::open(ns, names[0])?, Watched::open(ns, names[1])?];
-        let mut lanes = [lane(0, 1)?, lane(1, 0)?];
+        let (a, b) = (interface(0)?, interface(1)?);
+        let mut lanes = [
+            lane(0, 1, a.source, (b.port, b.frames))?,
+            lane(1, 0, b.source, (a.port, a.frames))?,
+        ];
         for (at, link) in links.iter().enumerate() {
             if link.state() == State::Up {
                 lanes[towards(at)].open_link(now_ns);
@@ -204,7 +217,7 @@ impl Bridge {
                 lane.to,
                 still_ns / 1_000_000
             ));
-            if let Err(error) = lane.reopen_ring(now_ns) {
+            if let Err(error) = self.reopen(at, Renewal::SameDevice, now_ns) {
                 self.retry(at, now_ns, &error, listener);
             }
         }
@@ -238,25 +251,30 @@ impl Bridge {
             }
             Change::Gone => {
                 self.lanes[to].close_link(now_ns);
-                self.lanes[from].close_receiver();
+                self.lanes[from].close_source(now_ns);
                 listener.say(format!("{name} is gone; waiting until it is back"));
             }
             Change::Back => {
-                self.reopen(at, now_ns)?;
+                self.reopen(at, Renewal::AnotherDevice, now_ns)?;
                 listener.say(format!("{name} is back"));
                 listener.replaced();
             }
             Change::Mtu(mtu_bytes) => {
                 listener.say(format!("{name} has an MTU of {mtu_bytes} now"));
-                self.lanes[to].reopen_ring(now_ns)?;
+                self.reopen(at, Renewal::SameDevice, now_ns)?;
             }
         }
         Ok(())
     }
 
-    fn reopen(&mut self, at: usize, now_ns: u64) -> io::Result<()> {
-        self.lanes[at].open_receiver()?;
-        self.lanes[towards(at)].reopen_ring(now_ns)
+    fn reopen(&mut self, at: usize, renewal: Renewal, now_ns: u64) -> io::Result<()> {
+        let [from_a, from_b] = &mut self.lanes;
+        let (to, from) = if at == 0 {
+            (from_b, from_a)
+        } else {
+            (from_a, from_b)
+        };
+        Lane::reopen(to, from, renewal, now_ns)
     }
 
     /// Nothing new comes in; what is in the devices may leave.

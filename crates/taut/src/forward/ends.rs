@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use taut_path::pool::FramePool;
+use taut_linux::Frames;
 use taut_path::{DropReason, Packet, PacketSink};
 
 /// Why a frame was dropped before it came to the discipline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refused {
-    /// The kernel dropped it, for we did not read in time.
+    /// The kernel dropped it, for we did not read in time; over AF_XDP also one that is longer than a
+    /// frame of ours.
     ReceiveBufferFull,
     /// Longer than the other interface, or a frame of ours, can carry.
     TooLong,
@@ -83,8 +84,8 @@ impl Counts {
 
 /// Gives frames back and counts.
 #[derive(Debug)]
-pub struct Ends {
-    pub pool: FramePool,
+pub struct Ends<F> {
+    pub pool: F,
     pub counts: Counts,
     /// Came back, and the next look at the interface tells whether they left.
     unconfirmed_packets: u64,
@@ -93,8 +94,8 @@ pub struct Ends {
     doubtful_packets: u64,
 }
 
-impl Ends {
-    pub fn new(pool: FramePool) -> Self {
+impl<F: Frames> Ends<F> {
+    pub fn new(pool: F) -> Self {
         Self {
             pool,
             counts: Counts::default(),
@@ -135,7 +136,7 @@ impl Ends {
     }
 }
 
-impl PacketSink for Ends {
+impl<F: Frames> PacketSink for Ends<F> {
     fn freed(&mut self, packet: Packet) {
         if self.doubtful_packets > 0 {
             self.doubtful_packets -= 1;
@@ -168,12 +169,14 @@ impl PacketSink for Ends {
 
 #[cfg(test)]
 mod tests {
+    use taut_path::pool::FramePool;
+
     use super::*;
 
     #[test]
     fn what_came_back_since_the_last_look_and_what_is_in_the_ring_is_in_doubt() {
         let mut ends = Ends::new(FramePool::new(8, 64));
-        let free = |ends: &mut Ends| {
+        let free = |ends: &mut Ends<FramePool>| {
             let packet = ends.pool.packet(&[0; 60]).expect("free");
             ends.freed(packet);
         };
@@ -181,7 +184,8 @@ mod tests {
         ends.confirm();
         free(&mut ends);
         ends.doubt(2);
-        let counts = |ends: &Ends| (ends.counts.sent_packets, ends.counts.in_doubt_packets);
+        let counts =
+            |ends: &Ends<FramePool>| (ends.counts.sent_packets, ends.counts.in_doubt_packets);
         assert_eq!(counts(&ends), (1, 1));
         for _ in 0..3 {
             free(&mut ends);

@@ -1,15 +1,12 @@
-//! From what a packet socket receives to frames that a device can carry.
+//! From what comes in to frames that a device can carry.
 
-use std::io;
-
-use taut_linux::af_packet::PacketReceiver;
 use taut_linux::segment::{self, Cut, NotCut};
-use taut_linux::{VirtioNetHeader, finish_checksum};
+use taut_linux::{Frames, VirtioNetHeader, finish_checksum};
 use taut_path::Packet;
 use taut_path::classify::{FrameClass, classify};
-use taut_path::pool::FramePool;
 
 use super::ends::{Counts, Refused};
+use super::interface::Received;
 
 /// The ethertype of a VLAN tag of a customer, whose bytes the MTU does not count.
 const CUSTOMER_TAG: [u8; 2] = [0x81, 0x00];
@@ -17,51 +14,32 @@ const TAG_BYTES: u32 = 4;
 
 /// Takes frames in for one direction.
 pub struct Intake {
-    buffer: Vec<u8>,
     /// The longest frame that the other interface carries, without a VLAN tag.
     pub frame_limit_bytes: u32,
 }
 
 /// Where frames go on.
 pub trait Outlet {
-    fn pool(&self) -> &FramePool;
+    type Frames: Frames;
+
+    fn pool(&self) -> &Self::Frames;
     fn counts(&mut self) -> &mut Counts;
     fn enqueue(&mut self, packet: Packet);
 }
 
 impl Intake {
-    pub fn new(frame_limit_bytes: u32) -> Self {
-        Self {
-            buffer: vec![0; PacketReceiver::READ_LIMIT_BYTES],
-            frame_limit_bytes,
+    /// Takes what was received, and gives the frames to carry to `outlet`.
+    pub fn take(&self, received: Received<'_>, outlet: &mut impl Outlet) {
+        outlet.counts().received_packets += 1;
+        match received {
+            Received::Packet(header, frame) => self.admit(header, frame, outlet),
+            // It is lost, and known to be.
+            Received::TooLong => outlet.counts().refuse(Refused::TooLong, 1),
         }
     }
 
-    /// Receives one packet from `from`, and gives the frames to carry to `outlet`; false if none was
-    /// waiting.
-    pub fn receive(&mut self, from: &PacketReceiver, outlet: &mut impl Outlet) -> io::Result<bool> {
-        let counts = outlet.counts();
-        let bytes = match from.read(&mut self.buffer) {
-            Ok(Some(bytes)) => bytes,
-            Ok(None) => return Ok(false),
-            // Longer than any frame; it is lost, and known to be.
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                counts.received_packets += 1;
-                counts.refuse(Refused::TooLong, 1);
-                return Ok(true);
-            }
-            Err(error) => return Err(error),
-        };
-        counts.received_packets += 1;
-        self.admit(bytes, outlet);
-        Ok(true)
-    }
-
-    /// Cuts and finishes the packet of `bytes` in the buffer.
-    fn admit(&mut self, bytes: usize, outlet: &mut impl Outlet) {
-        let Some((header, frame)) = VirtioNetHeader::split(&self.buffer[..bytes]) else {
-            return outlet.counts().refuse(Refused::Malformed, 1);
-        };
+    /// Cuts and finishes a packet.
+    fn admit(&self, header: VirtioNetHeader, frame: &mut [u8], outlet: &mut impl Outlet) {
         outlet.counts().received_bytes += frame.len() as u64;
         let limit_bytes = self.limit_bytes(frame, outlet.pool());
         match Cut::of(header, frame) {
@@ -75,7 +53,6 @@ impl Intake {
                 outlet.counts().refuse(reason, 1);
             }
             Err(why) => {
-                let frame = &mut self.buffer[VirtioNetHeader::BYTES..bytes];
                 let finished = match why {
                     NotCut::Plain => finish_checksum(frame, header).map(drop).map_err(drop),
                     // Its lengths are not those of the frame, so nothing about it is known.
@@ -90,7 +67,7 @@ impl Intake {
         }
     }
 
-    fn limit_bytes(&self, frame: &[u8], pool: &FramePool) -> u32 {
+    fn limit_bytes(&self, frame: &[u8], pool: &impl Frames) -> u32 {
         let tag_bytes = match frame.get(12..14) {
             Some(ethertype) if ethertype == CUSTOMER_TAG => TAG_BYTES,
             _ => 0,
@@ -136,7 +113,7 @@ fn one(frame: &[u8], outlet: &mut impl Outlet) {
 }
 
 /// The packet with what its headers say; it holds a whole frame of memory.
-fn described(packet: Packet, class: FrameClass, pool: &FramePool) -> Packet {
+fn described(packet: Packet, class: FrameClass, pool: &impl Frames) -> Packet {
     let mut packet = packet.with_memory(pool.frame_bytes());
     packet.priority = class.priority;
     packet.flow = class.flow;
@@ -146,6 +123,8 @@ fn described(packet: Packet, class: FrameClass, pool: &FramePool) -> Packet {
 
 #[cfg(test)]
 mod tests {
+    use taut_path::pool::FramePool;
+
     use super::*;
 
     struct Sink {
@@ -155,6 +134,8 @@ mod tests {
     }
 
     impl Outlet for Sink {
+        type Frames = FramePool;
+
         fn pool(&self) -> &FramePool {
             &self.pool
         }
@@ -174,18 +155,18 @@ mod tests {
         }
     }
 
+    const INTAKE: Intake = Intake {
+        frame_limit_bytes: 1514,
+    };
+
     /// What comes of one packet where frames of 1,514 bytes fit.
     fn take_in(header: VirtioNetHeader, frame: &[u8]) -> Sink {
-        let mut intake = Intake::new(1514);
-        let bytes = [&header.to_bytes()[..], frame].concat();
-        intake.buffer[..bytes.len()].copy_from_slice(&bytes);
         let mut sink = Sink {
             pool: FramePool::new(8, 1522),
             counts: Counts::default(),
             frames: Vec::new(),
         };
-        sink.counts.received_packets += 1;
-        intake.admit(bytes.len(), &mut sink);
+        INTAKE.take(Received::Packet(header, &mut frame.to_vec()), &mut sink);
         assert_eq!(sink.counts.frames(), sink.counts.ended_packets());
         assert_eq!(sink.pool.free_frames(), 8);
         sink
@@ -256,12 +237,11 @@ mod tests {
     #[test]
     fn without_a_free_frame_what_is_left_is_counted() {
         // The pool has 8, of which the sink gives back each: hold all but two.
-        let mut intake = Intake::new(1514);
-        let frame = packet(17, &udp(1000));
-        let bytes = [&segments_of(100, 34).to_bytes()[..], &frame].concat();
-        intake.buffer[..bytes.len()].copy_from_slice(&bytes);
+        let mut frame = packet(17, &udp(1000));
         struct Full(Sink);
         impl Outlet for Full {
+            type Frames = FramePool;
+
             fn pool(&self) -> &FramePool {
                 &self.0.pool
             }
@@ -279,7 +259,10 @@ mod tests {
             counts: Counts::default(),
             frames: Vec::new(),
         });
-        intake.admit(bytes.len(), &mut full);
+        INTAKE.take(
+            Received::Packet(segments_of(100, 34), &mut frame),
+            &mut full,
+        );
         assert_eq!(
             (full.0.frames.len(), dropped(&full.0)),
             (2, vec![("no_frame", 8)])

@@ -30,11 +30,13 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Turns the receive offloads of `devices` off, and gives what was said about it.
-    pub fn start(devices: [&str; 2]) -> io::Result<(Self, Vec<String>)> {
+    /// Turns the receive offloads of `devices` off, with `tags` also those that take VLAN tags off, and
+    /// gives what was said about it.
+    pub fn start(devices: [&str; 2], tags: bool) -> io::Result<(Self, Vec<String>)> {
         // Not by its path, where another program may be by now.
         let mut child = Command::new("/proc/self/exe")
             .arg(COMMAND)
+            .args(tags.then_some("--tags"))
             .args(devices)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -76,9 +78,9 @@ impl Keeper {
     }
 }
 
-/// The process itself: `taut keep-offloads-off A B`.
-pub fn keep_offloads(devices: &[String]) -> ExitCode {
-    match keep(devices) {
+/// The process itself: `taut keep-offloads-off [--tags] A B`.
+pub fn keep_offloads(devices: &[String], tags: bool) -> ExitCode {
+    match keep(devices, tags) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say!("taut: {error}");
@@ -90,18 +92,26 @@ pub fn keep_offloads(devices: &[String]) -> ExitCode {
 /// What was turned off, by name and number of the device.
 type TurnedOff = BTreeMap<(String, u32), ReceiveOffloads>;
 
-fn keep(devices: &[String]) -> io::Result<()> {
+fn keep(devices: &[String], tags: bool) -> io::Result<()> {
     // First of all; without it, each attempt below says what it lacks.
     if Capability::NetAdmin.is_held()? {
         keep_only(&[Capability::NetAdmin])?;
     }
     let ns = NetNs::current()?;
     let control = OffloadControl::new(&ns)?;
+    let (control, harm) = if tags {
+        (
+            control.with_tags(),
+            "what they put together or take off is lost",
+        )
+    } else {
+        (control, "what they put together is cut again")
+    };
     let mut turned_off = TurnedOff::new();
     let mut lines = io::stdin().lock().lines();
     let mut stdout = io::stdout();
     loop {
-        for line in turn_off(&ns, &control, devices, &mut turned_off) {
+        for line in turn_off(&ns, &control, devices, &mut turned_off, harm) {
             // Nobody reads what comes after the first time.
             let _ = writeln!(stdout, "{line}");
         }
@@ -120,6 +130,7 @@ fn turn_off(
     control: &OffloadControl,
     devices: &[String],
     turned_off: &mut TurnedOff,
+    harm: &str,
 ) -> Vec<String> {
     let mut said = Vec::new();
     for device in devices {
@@ -137,8 +148,7 @@ fn turn_off(
                 *before = std::mem::take(before).with(&offloads);
             }
             Err(error) => said.push(format!(
-                "receive offloads of {device} stay as they are: {error}; what they put together is cut \
-                 again"
+                "receive offloads of {device} stay as they are: {error}; {harm}"
             )),
         }
     }

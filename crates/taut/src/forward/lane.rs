@@ -1,58 +1,50 @@
 //! One direction: from what one interface receives, through a queue, to the other interface.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
-use taut_linux::af_packet::{AfPacket, AfPacketCompletions, AfPacketTx, PacketReceiver};
+use taut_linux::Port;
 use taut_linux::publish::About;
-use taut_linux::{NetNs, Port};
 use taut_path::driver::Truth;
 use taut_path::limit::Unit;
-use taut_path::pool::FramePool;
 use taut_path::qdisc::{AnyQdisc, Shaped};
 use taut_path::queue::CompleteError;
-use taut_path::{AnyLimit, Limit, Packet, Queue, Stop};
+use taut_path::{AnyLimit, Completions, Limit, Packet, Queue, Stop};
 
 use super::board::LaneBoard;
 use super::ends::{Counts, Ends, Refused};
 use super::intake::{Intake, Outlet};
+use super::interface::{Interface, Source};
 use super::options::PathOptions;
 use crate::publish::Published;
 
 /// Packets taken in before the other direction has its turn.
-const BATCH_PACKETS: usize = 64;
+const BATCH_PACKETS: u32 = 64;
+/// Batches taken in before a receiver is given up: more than its kernel holds of small frames.
+const LAST_BATCHES: u32 = 256;
 /// Frames beyond those that wait and those in the ring: a batch of super-packets is cut at once.
-const SPARE_FRAMES: u32 = 64 * 46;
-/// What a frame may have beyond the MTU: its header and two VLAN tags.
-const LINK_HEADER_BYTES: u32 = 14 + 2 * 4;
+pub const SPARE_FRAMES: u32 = BATCH_PACKETS * 46;
 /// How long to wait after a doorbell that failed.
 const RETRY_NS: u64 = 10_000_000;
 /// How long link time may be caught up with behind a software shaper.
 const SHAPER_BURST_NS: u64 = 1_000_000;
 
-/// Both halves of the ring, on this thread.
-type Ring = (AfPacketTx<FramePool>, AfPacketCompletions);
-
 /// What a lane goes through.
 pub struct LaneConfig<'a> {
-    pub ns: &'a NetNs,
     pub from: &'a str,
     pub to: &'a str,
     pub path: &'a PathOptions,
     pub rate_bits_per_s: Option<u64>,
-    /// The larger of both interfaces': one may be raised to the other's.
-    pub mtu_bytes: u32,
 }
 
-/// One direction.
-pub struct Lane {
-    ns: NetNs,
+/// One direction: from the source of one interface to the port of the other.
+pub struct Lane<I: Interface> {
     pub from: String,
     pub to: String,
-    receiver: Option<PacketReceiver>,
+    source: I::Source,
     intake: Intake,
-    queue: Queue<Ring>,
-    ends: Ends,
+    queue: Queue<I::Port>,
+    ends: Ends<I::Frames>,
     cadence_ns: u64,
     next_reap_ns: u64,
     /// When the shaper lets the next one go, or a doorbell is tried again, in ns.
@@ -76,14 +68,25 @@ pub struct Turn {
     pub failed: Option<io::Error>,
 }
 
-impl Lane {
-    /// Opens both ends.
-    pub fn open(config: &LaneConfig<'_>, now_ns: u64) -> anyhow::Result<Self> {
+/// Whether the device is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Renewal {
+    SameDevice,
+    AnotherDevice,
+}
+
+impl<I: Interface> Lane<I> {
+    /// From `source` to `port`, which sends what is in `frames`.
+    pub fn new(
+        config: &LaneConfig<'_>,
+        source: I::Source,
+        (port, frames): (I::Port, I::Frames),
+        now_ns: u64,
+    ) -> anyhow::Result<Self> {
         let path = config.path;
-        let frames = path.waiting_packets() + path.ring + SPARE_FRAMES;
-        let pool = FramePool::new(frames, config.mtu_bytes + LINK_HEADER_BYTES);
-        let ring = AfPacket::open_with(config.ns, config.to, path.ring, pool.clone())?;
-        let intake = Intake::new(ring.0.frame_limit_bytes());
+        let intake = Intake {
+            frame_limit_bytes: port.frame_limit_bytes(),
+        };
         let inner: AnyQdisc = path.qdisc.parse()?;
         let qdisc = match config.rate_bits_per_s {
             Some(rate) => {
@@ -92,18 +95,17 @@ impl Lane {
             }
             None => inner,
         };
-        let queue = Queue::builder(ring.0, ring.1)
+        let queue = Queue::builder_for(port)
             .qdisc(qdisc)
             .limit(path.limit.clone())
             .build(now_ns)?;
-        let mut lane = Self {
-            ns: config.ns.clone(),
+        Ok(Self {
             from: config.from.to_owned(),
             to: config.to.to_owned(),
-            receiver: None,
+            source,
             intake,
             queue,
-            ends: Ends::new(pool),
+            ends: Ends::new(frames),
             cadence_ns: path.cadence.0,
             next_reap_ns: 0,
             next_run_ns: None,
@@ -118,24 +120,24 @@ impl Lane {
                 in_packets: path.limit.unit() == Unit::Packets,
                 rate_bits_per_s: config.rate_bits_per_s,
             }),
-        };
-        lane.open_receiver()?;
-        Ok(lane)
-    }
-
-    /// Listens to the interface that has the name now.
-    pub fn open_receiver(&mut self) -> io::Result<()> {
-        self.close_receiver();
-        let receiver = PacketReceiver::open(&self.ns, &self.from)?;
-        receiver.hear_all()?;
-        self.receiver = Some(receiver);
-        Ok(())
+        })
     }
 
     /// The interface that frames come from is gone.
-    pub fn close_receiver(&mut self) {
+    pub fn close_source(&mut self, now_ns: u64) {
+        self.take_in_last(now_ns);
         self.count_missed();
-        self.receiver = None;
+        self.source.close();
+    }
+
+    /// Takes in what has come in already, for it is lost with the receiver.
+    fn take_in_last(&mut self, now_ns: u64) {
+        for _ in 0..LAST_BATCHES {
+            // A receiver tells once that its device is gone, before what it still has.
+            if matches!(self.take_in(now_ns), Ok(false)) {
+                break;
+            }
+        }
     }
 
     /// The interface that frames go to is up.
@@ -167,19 +169,30 @@ impl Lane {
         }
     }
 
-    /// A new ring on the interface that has the name now, and what was in the old one is in doubt.
-    pub fn reopen_ring(&mut self, now_ns: u64) -> io::Result<()> {
-        self.ends.doubt(self.in_ring_packets());
-        self.queue.reset(now_ns);
-        self.queue.device_mut().reopen()?;
-        self.intake.frame_limit_bytes = self.queue.device().0.frame_limit_bytes();
-        (self.completed_ns, self.stall_ns) = (now_ns, 0);
+    /// Makes a new ring on an interface, that frames go `to` on one lane and come `from` on the other.
+    /// What was in the old one is in doubt.
+    pub fn reopen(to: &mut Self, from: &mut Self, renewal: Renewal, now_ns: u64) -> io::Result<()> {
+        from.take_in_last(now_ns);
+        to.ends.doubt(to.in_ring_packets());
+        to.queue.reset(now_ns);
+        let (port, source) = (to.queue.device_mut(), &mut from.source);
+        match renewal {
+            Renewal::SameDevice => I::renew(port, source)?,
+            Renewal::AnotherDevice => I::replace(port, source)?,
+        }
+        to.intake.frame_limit_bytes = to.queue.device().frame_limit_bytes();
+        (to.completed_ns, to.stall_ns) = (now_ns, 0);
         Ok(())
+    }
+
+    /// What people should know of where frames come from.
+    pub fn remark(&self) -> Option<String> {
+        self.source.remark()
     }
 
     /// What to wait for.
     pub fn source(&self) -> Option<BorrowedFd<'_>> {
-        self.receiver.as_ref().map(AsFd::as_fd)
+        self.source.fd()
     }
 
     /// Takes in what is `readable`, and sends what may go. What is due to come back must be taken
@@ -218,21 +231,16 @@ impl Lane {
     }
 
     fn take_in(&mut self, now_ns: u64) -> io::Result<bool> {
-        let Some(receiver) = &self.receiver else {
-            return Ok(false);
-        };
-        let mut line = Line {
+        let intake = &self.intake;
+        let mut line = Line::<I> {
             queue: &mut self.queue,
             ends: &mut self.ends,
             is_open: self.is_open,
             now_ns,
         };
-        for _ in 0..BATCH_PACKETS {
-            if !self.intake.receive(receiver, &mut line)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        self.source.receive(BATCH_PACKETS, &mut |received| {
+            intake.take(received, &mut line)
+        })
     }
 
     fn send(&mut self, now_ns: u64) -> io::Result<()> {
@@ -252,7 +260,7 @@ impl Lane {
     }
 
     fn in_ring_packets(&self) -> u32 {
-        self.queue.device().1.packets_in_ring()
+        self.queue.device().in_ring().map_or(0, |it| it.packets)
     }
 
     /// A packet ring does not interrupt: it is looked at once in a cadence.
@@ -280,15 +288,15 @@ impl Lane {
 
     /// Counts what the kernel dropped because nobody read.
     pub fn count_missed(&mut self) {
-        let missed = self.receiver.as_ref().map(PacketReceiver::take_dropped);
-        let missed = u64::from(missed.and_then(Result::ok).unwrap_or(0));
+        let missed = self.source.take_missed();
         self.ends.counts.received_packets += missed;
         self.ends.counts.refuse(Refused::ReceiveBufferFull, missed);
     }
 
     /// Drops what waits, in the end.
     pub fn flush(&mut self, now_ns: u64) {
-        self.close_receiver();
+        self.count_missed();
+        self.source.close();
         self.queue.flush(now_ns, &mut self.ends);
     }
 
@@ -342,15 +350,17 @@ impl Lane {
 }
 
 /// What goes on behind the intake.
-struct Line<'a> {
-    queue: &'a mut Queue<Ring>,
-    ends: &'a mut Ends,
+struct Line<'a, I: Interface> {
+    queue: &'a mut Queue<I::Port>,
+    ends: &'a mut Ends<I::Frames>,
     is_open: bool,
     now_ns: u64,
 }
 
-impl Outlet for Line<'_> {
-    fn pool(&self) -> &FramePool {
+impl<I: Interface> Outlet for Line<'_, I> {
+    type Frames = I::Frames;
+
+    fn pool(&self) -> &I::Frames {
         &self.ends.pool
     }
 

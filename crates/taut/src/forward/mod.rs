@@ -5,6 +5,7 @@ pub mod bridge;
 mod check;
 mod ends;
 mod intake;
+pub mod interface;
 mod keeper;
 pub mod lane;
 mod links;

@@ -7,6 +7,7 @@ use taut_path::AnyLimit;
 use taut_sim::scenario::quantity::{Rate, Time};
 use taut_sim::scenario::rr_under_load::RINGS;
 
+use crate::drivers::Driver;
 use crate::rr::experiment::{
     count_in, parse_cadence, parse_duration, parse_limit, parse_qdisc, parse_rate,
 };
@@ -14,6 +15,14 @@ use crate::rr::experiment::{
 const DEFAULT_QDISC: &str = "fq_codel ecn";
 const DEFAULT_RING: u32 = 1024;
 const DEFAULT_CADENCE: Time = Time::us(250);
+
+const DRIVER_HELP: &str = "\
+What carries the frames:
+af_packet: packet sockets. The box hears what it forwards too; frames go out through the device's own \
+discipline.
+af_xdp: an XDP program on each interface catches what comes in, so that the box's own kernel hears nothing of \
+it, and frames go out past the device's discipline. Interfaces with one receive queue and an MTU of 3818 at \
+most. The tags of VLAN devices on the other end of a veth are lost: turn txvlan off there.";
 
 /// Forwards everything between two interfaces, in both directions.
 ///
@@ -29,6 +38,10 @@ pub struct Forward {
     /// The other interface
     #[arg(value_name = "B")]
     pub b: String,
+
+    /// What carries the frames
+    #[arg(long, value_enum, default_value_t = Driver::AfPacket, long_help = DRIVER_HELP)]
+    pub driver: Driver,
 
     #[command(flatten)]
     pub path: PathOptions,
@@ -67,7 +80,7 @@ pub struct PathOptions {
     #[arg(long, value_name = "RATE[,RATE]", value_parser = parse_rates)]
     pub rate: Option<Rates>,
 
-    /// Slots of each packet ring (32 to 65536)
+    /// Slots of each ring (32 to 65536)
     #[arg(long, value_name = "N", default_value_t = DEFAULT_RING, value_parser = count_in(RINGS))]
     pub ring: u32,
 

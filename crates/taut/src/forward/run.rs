@@ -12,10 +12,13 @@ use taut_linux::{Capability, NetNs, keep_only, sched};
 use super::board::Board;
 use super::bridge::{Bridge, Listener};
 use super::check::check;
+use super::interface::{Interface, PacketInterface, XdpInterface};
 use super::keeper::Keeper;
+use super::lane::Lane;
 use super::options::Forward;
 use super::summary::Summary;
 use super::view;
+use crate::drivers::Driver;
 use crate::observe::options::netns_path;
 use crate::talk::say;
 use crate::{exit, interrupt, stdout};
@@ -33,7 +36,11 @@ pub fn forward(options: &Forward) -> ExitCode {
     if options.dry_run {
         return stdout::print(&plan(options));
     }
-    match run(options, names) {
+    let ran = match options.driver {
+        Driver::AfPacket => run::<PacketInterface>(options, names),
+        Driver::AfXdp => run::<XdpInterface>(options, names),
+    };
+    match ran {
         Ok(code) => code,
         Err(error) => {
             say!("taut: {error:#}");
@@ -53,10 +60,10 @@ fn lacks_privilege(error: &anyhow::Error) -> bool {
     causes.any(|cause| cause.kind() == io::ErrorKind::PermissionDenied)
 }
 
-const WHAT_TO_DO: &str = "packet sockets need CAP_NET_RAW, turning receive offloads off CAP_NET_ADMIN, \
-    and another namespace CAP_SYS_ADMIN: run as root";
+const WHAT_TO_DO: &str = "its sockets need CAP_NET_RAW, the program of af_xdp CAP_BPF and CAP_NET_ADMIN, \
+    turning receive offloads off CAP_NET_ADMIN, and another namespace CAP_SYS_ADMIN: run as root";
 
-fn run(options: &Forward, names: [&str; 2]) -> anyhow::Result<ExitCode> {
+fn run<I: Interface>(options: &Forward, names: [&str; 2]) -> anyhow::Result<ExitCode> {
     interrupt::note()?;
     if let Some(name) = &options.netns {
         let entered = NetNs::open(&netns_path(name)).and_then(|ns| ns.enter());
@@ -64,11 +71,18 @@ fn run(options: &Forward, names: [&str; 2]) -> anyhow::Result<ExitCode> {
     }
     let ns = NetNs::current()?;
     let (_, remarks) = check(&ns, names)?;
-    let mut bridge = Bridge::open(&ns, names, &options.path)?;
+    let mut bridge = Bridge::<I>::open(&ns, names, &options.path)?;
     // Before anything is given up, and before there are threads.
-    let (keeper, said) = Keeper::start(names).context("start the keeper of receive offloads")?;
-    keep_only(&[Capability::NetRaw])?;
-    for remark in remarks.into_iter().chain(said) {
+    let tags = options.driver == Driver::AfXdp;
+    let (keeper, said) =
+        Keeper::start(names, tags).context("start the keeper of receive offloads")?;
+    let kept = I::kept()?;
+    keep_only(&kept)?;
+    if kept.contains(&Capability::IpcLock) {
+        say!("taut: the limit of locked memory cannot be raised here: keeping CAP_IPC_LOCK too");
+    }
+    let caught = bridge.lanes.iter().filter_map(Lane::remark);
+    for remark in remarks.into_iter().chain(said).chain(caught) {
         say!("taut: {remark}");
     }
     say!(
@@ -97,8 +111,8 @@ fn run(options: &Forward, names: [&str; 2]) -> anyhow::Result<ExitCode> {
 }
 
 /// Runs the bridge while another thread shows how it goes.
-fn watched(
-    bridge: &mut Bridge,
+fn watched<I: Interface>(
+    bridge: &mut Bridge<I>,
     names: [&str; 2],
     keeper: &Keeper,
     is_over: impl Fn() -> bool,
@@ -153,13 +167,19 @@ fn plan(options: &Forward) -> String {
         ),
         None => String::new(),
     };
+    let caught = match options.driver {
+        Driver::AfPacket => "",
+        Driver::AfXdp => "would put an XDP program on both, until it ends\n",
+    };
     format!(
-        "would forward everything between {a} and {b}: {}, {shaped}limit {}, AF_PACKET rings of {}, \
+        "would forward everything between {a} and {b}: {}, {shaped}limit {}, {} rings of {}, \
          completions every {} us\n\
+         {caught}\
          would make both promiscuous and turn their receive offloads off, until it ends\n\
          would keep CAP_NET_RAW only\n",
         path.qdisc,
         path.limit,
+        options.driver.name(),
         path.ring,
         path.cadence.0 / 1000,
     )

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
+use super::interface::Interface;
 use super::lane::Lane;
 use super::options::Forward;
 use crate::report::layout::fold;
@@ -58,7 +59,7 @@ pub struct Summary {
 }
 
 impl Direction {
-    fn of(lane: &Lane, length_ns: u64) -> Self {
+    fn of(lane: &Lane<impl Interface>, length_ns: u64) -> Self {
         let counts = lane.counts();
         let (driver, mode) = lane.driver();
         let ended = counts.ended_packets();
@@ -132,7 +133,7 @@ impl Direction {
 
 impl Summary {
     /// What `lanes` carried in `length_ns`.
-    pub fn new(options: &Forward, lanes: &[Lane; 2], length_ns: u64) -> Self {
+    pub fn new<I: Interface>(options: &Forward, lanes: &[Lane<I>; 2], length_ns: u64) -> Self {
         let [there, back] = lanes;
         Self {
             version: VERSION,

@@ -2,7 +2,7 @@
 //! whatever happens to the interfaces.
 
 #[path = "live_forward/bench.rs"]
-mod bench;
+pub mod bench;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -50,13 +50,10 @@ fn kinds() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-#[test]
-fn every_kind_of_frame_passes_untouched_in_both_directions() {
-    if !allowed() {
-        return;
-    }
+/// Each kind, from both sides, to all sorts of addresses.
+pub fn every_kind_passes(arguments: &str) {
     let bench = Bench::new();
-    let forward = bench.start("");
+    let forward = bench.start(arguments);
     let mut sent = 0;
     for (from, to) in [(LEFT, RIGHT), (RIGHT, LEFT)] {
         let receiver = bench.receiver(to);
@@ -76,8 +73,15 @@ fn every_kind_of_frame_passes_untouched_in_both_directions() {
     assert_eq!(total(&document, "unaccounted_packets"), 0);
 }
 
+#[test]
+fn every_kind_of_frame_passes_untouched_in_both_directions() {
+    if allowed() {
+        every_kind_passes("");
+    }
+}
+
 /// A TCP stream of so many bytes from left to right; what arrived.
-fn stream(bench: &Bench, port: u16, bytes: usize) -> bool {
+pub fn stream(bench: &Bench, port: u16, bytes: usize) -> bool {
     let address = (bench::RIGHT_ADDRESS, port);
     let listener = bench
         .right
@@ -105,13 +109,10 @@ fn stream(bench: &Bench, port: u16, bytes: usize) -> bool {
             .all(|(at, &byte)| byte == pattern(at))
 }
 
-#[test]
-fn tcp_and_udp_arrive_though_their_ends_offload_everything() {
-    if !allowed() {
-        return;
-    }
+/// A stream and datagrams between the hosts; the document.
+pub fn tcp_and_udp_arrive(arguments: &str) -> Value {
     let bench = Bench::new();
-    let forward = bench.start("");
+    let forward = bench.start(arguments);
     assert!(stream(&bench, 5001, 8 << 20), "every byte in its place");
     let bind = |ns: &NetNs, address: &str| {
         let socket = ns.run(|| UdpSocket::bind((address, 5002))).expect("enters");
@@ -134,12 +135,21 @@ fn tcp_and_udp_arrive_though_their_ends_offload_everything() {
         assert_eq!(buffer[..received], data, "{length} bytes");
     }
     let document = forward.end();
+    assert_eq!(total(&document, "unaccounted_packets"), 0);
+    document
+}
+
+#[test]
+fn tcp_and_udp_arrive_though_their_ends_offload_everything() {
+    if !allowed() {
+        return;
+    }
+    let document = tcp_and_udp_arrive("");
     assert!(
         of(&document, 0, "super_packets") > 0,
         "a veth hands them over: {document}"
     );
     assert!(of(&document, 0, "segments") > of(&document, 0, "super_packets"));
-    assert_eq!(total(&document, "unaccounted_packets"), 0);
 }
 
 #[test]

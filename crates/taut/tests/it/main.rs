@@ -3,6 +3,7 @@
 mod first_use;
 mod lab_dry_run;
 mod live_forward;
+mod live_forward_xdp;
 mod live_lab_forward;
 mod live_ring;
 mod live_rr_under_load;

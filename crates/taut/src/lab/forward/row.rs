@@ -17,6 +17,7 @@ use super::options::LabForward;
 use super::world::{FAST_DEVICE, SLOW_DEVICE, World};
 use crate::forward::board::Board;
 use crate::forward::bridge::{Bridge, Listener};
+use crate::forward::interface::PacketInterface;
 use crate::forward::options::PathOptions;
 use crate::interrupt;
 use crate::talk::say;
@@ -91,7 +92,7 @@ fn spawn_bridge(
         limit: limit.clone(),
         ..PathOptions::default()
     };
-    let mut bridge = Bridge::open(between, [FAST_DEVICE, SLOW_DEVICE], &path)?;
+    let mut bridge = Bridge::<PacketInterface>::open(between, [FAST_DEVICE, SLOW_DEVICE], &path)?;
     let (control, board) = (Arc::clone(control), Arc::clone(board));
     let forward = move || {
         let _stop = StopOnDrop(&control);

@@ -135,6 +135,10 @@ impl Port for Device {
         Truth::True
     }
 
+    fn frame_limit_bytes(&self) -> u32 {
+        1_514
+    }
+
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }

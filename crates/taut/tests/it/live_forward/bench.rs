@@ -100,6 +100,11 @@ impl Bench {
     /// Listens at a host.
     pub fn receiver(&self, at: End) -> Listening {
         let (ns, device) = self.device(at);
+        self.receiver_at(ns, device)
+    }
+
+    /// Listens anywhere.
+    pub fn receiver_at(&self, ns: &NetNs, device: &str) -> Listening {
         let receiver = PacketReceiver::open(ns, device).expect("receiver");
         receiver.hear_all().expect("hears all");
         Listening {
@@ -194,7 +199,11 @@ impl Forwarder {
 
     /// All that it said so far.
     pub fn talk(&self) -> String {
-        self.said.borrow().clone()
+        let mut said = self.said.borrow_mut();
+        self.lines
+            .try_iter()
+            .for_each(|line| *said += &format!("{line}\n"));
+        said.clone()
     }
 
     /// What the kernel says of it.
@@ -204,13 +213,18 @@ impl Forwarder {
         std::fs::read_to_string(format!("/proc/{id}/status")).expect("there")
     }
 
+    /// Sends it a signal.
+    pub fn signal(&self, signal: &str) {
+        let child = self.child.borrow();
+        let id = child.as_ref().expect("runs").id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status();
+        assert!(sent.expect("kill").success());
+    }
+
     /// Ends it with a signal.
     pub fn kill(&self, signal: &str) -> Output {
+        self.signal(signal);
         let child = self.child.borrow_mut().take().expect("runs");
-        let sent = Command::new("kill")
-            .args([signal, &child.id().to_string()])
-            .status();
-        assert!(sent.expect("kill").success());
         child.wait_with_output().expect("ends")
     }
 

@@ -1,0 +1,269 @@
+//! `taut forward --driver af_xdp`: what comes in goes out untouched or is counted, whatever happens to the
+//! interfaces. Run on its own:
+//! `cargo test --release -p taut --test it -- live_forward_xdp --ignored --test-threads 1`.
+
+use serde_json::Value;
+
+use taut_linux::link::{self, RootQdisc};
+use taut_linux::{NetNs, VirtioNetHeader};
+
+use crate::live_forward::bench::{self, Bench, LEFT, RIGHT, allowed, frame, of, total};
+use crate::live_forward::{every_kind_passes, stream, tcp_and_udp_arrive};
+
+const XDP: &str = "--driver af_xdp";
+const TO: [u8; 6] = [2, 0, 0, 0, 0, 99];
+
+#[test]
+#[ignore = "live"]
+fn every_kind_of_frame_passes_untouched_in_both_directions() {
+    if allowed() {
+        every_kind_passes(XDP);
+    }
+}
+
+/// What a host's stack sends into a veth is open and uncut, and no header says so.
+#[test]
+#[ignore = "live"]
+fn tcp_and_udp_arrive_though_their_ends_offload_everything() {
+    if !allowed() {
+        return;
+    }
+    let document = tcp_and_udp_arrive(XDP);
+    for direction in 0..2 {
+        let of = &document["directions"][direction];
+        assert_eq!(
+            (&of["driver"], &of["mode"]),
+            (&"af_xdp".into(), &"copy".into())
+        );
+        assert_eq!(of["super_packets"], 0, "the sender cuts them: {document}");
+        assert_eq!(of["dropped_packets"], Value::Object(Default::default()));
+    }
+}
+
+#[test]
+#[ignore = "live"]
+fn what_cannot_be_driven_is_refused_with_what_to_do() {
+    if !allowed() {
+        return;
+    }
+    let bench = Bench::new();
+    link::add_veth_pair_with_queues(&bench.between, "c0", &bench.between, "c1", 2).expect("pair");
+    let refused = |arguments: &str, what: &str| {
+        let output = bench.run(&format!("{XDP} {arguments}"));
+        let talk = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments}: {talk}");
+        assert!(talk.contains(what), "{arguments}: {talk}");
+    };
+    refused("c0 b0", "c0 receives on 2 queues");
+    refused("a0 none", "no interface none here");
+    link::set_mtu(&bench.between, "a0", 9_000).expect("mtu");
+    refused("a0 b0", "an MTU of 3818 at most");
+}
+
+/// Sends frames, and counts how many of them arrive at the other host.
+fn pass(bench: &Bench, frames: u64) -> u64 {
+    let receiver = bench.receiver(RIGHT);
+    let bytes = frame(TO, 1, &[0x88; 1_400]);
+    (0..frames).for_each(|_| bench.send(LEFT, VirtioNetHeader::default(), &bytes));
+    receiver.count(&bytes, frames)
+}
+
+/// Without addresses to answer from, a host says nothing of its own.
+fn assert_adds_up(document: &Value) {
+    assert_eq!(total(document, "unaccounted_packets"), 0, "{document}");
+}
+
+#[test]
+#[ignore = "live"]
+fn a_link_that_goes_down_and_up_is_survived() {
+    if !allowed() {
+        return;
+    }
+    let bench = Bench::new();
+    let forward = bench.start(XDP);
+    let bytes = frame(TO, 2, &[0x88; 1_400]);
+    let mut arrived = pass(&bench, 50);
+    let mut sent = 50;
+    for _ in 0..2 {
+        link::set_down(&bench.between, "b0").expect("down");
+        forward.hears("b0 is down");
+        (0..10).for_each(|_| bench.send(LEFT, VirtioNetHeader::default(), &bytes));
+        link::set_up(&bench.between, "b0").expect("up");
+        forward.hears("b0 is up");
+        // The kernel may take a carrier away once more before it stays.
+        assert!(stream(&bench, 5001, 1 << 16), "in both directions");
+        arrived += pass(&bench, 50);
+        sent += 60;
+    }
+    let document = forward.end();
+    assert_adds_up(&document);
+    assert!(of(&document, 0, "received_packets") >= sent, "{document}");
+    assert!(of(&document, 0, "sent_packets") + of(&document, 0, "in_doubt_packets") >= arrived);
+}
+
+/// The program and its map are held, so a new socket, and another device, need CAP_NET_RAW only.
+#[test]
+#[ignore = "live"]
+fn with_cap_net_raw_only_a_socket_is_made_anew_and_another_device_is_served() {
+    if !allowed() {
+        return;
+    }
+    let bench = Bench::new();
+    let forward = bench.start(XDP);
+    let status = forward.status();
+    // 13 is CAP_NET_RAW.
+    for line in ["CapPrm:\t0000000000002000", "CapEff:\t0000000000002000"] {
+        assert!(status.contains(line), "{line} in {status}");
+    }
+    assert!(
+        forward
+            .talk()
+            .contains("catches what comes in, in its driver")
+    );
+    assert_eq!(pass(&bench, 20), 20);
+    // Another limit for frames: the ring is opened again, on the same device.
+    for mtu_bytes in [1_400, 1_500] {
+        link::set_mtu(&bench.between, "b0", mtu_bytes).expect("mtu");
+        forward.hears(&format!("b0 has an MTU of {mtu_bytes} now"));
+        assert!(stream(&bench, 5001, 1 << 16), "in both directions");
+    }
+    assert_eq!(pass(&bench, 20), 20);
+    bench.remove_right_link();
+    forward.hears("b0 is gone");
+    let lost = frame(TO, 1, &[0x88; 100]);
+    bench.send(LEFT, VirtioNetHeader::default(), &lost);
+    bench.add_right_link();
+    forward.hears("b0 is back");
+    forward.hears("b0 is up");
+    assert!(stream(&bench, 5002, 1 << 20), "in both directions");
+    let document = forward.end();
+    assert_adds_up(&document);
+}
+
+/// The kernel has 2,048 frames to fill.
+#[test]
+#[ignore = "live"]
+fn what_the_kernel_drops_for_want_of_frames_is_counted() {
+    if !allowed() {
+        return;
+    }
+    let bench = Bench::new();
+    let forward = bench.start(XDP);
+    let receiver = bench.receiver(RIGHT);
+    let bytes = frame(TO, 1, &[0x88; 200]);
+    forward.signal("-STOP");
+    (0..4_000).for_each(|_| bench.send(LEFT, VirtioNetHeader::default(), &bytes));
+    forward.signal("-CONT");
+    bench.settle();
+    let arrived = receiver.all(&bytes);
+    let document = forward.end();
+    assert_adds_up(&document);
+    let missed = &document["directions"][0]["dropped_packets"]["receive_buffer_full"];
+    assert!(missed.as_u64().unwrap_or(0) > 0, "{document}");
+    let received = of(&document, 0, "received_packets");
+    assert!((2_048..=4_000).contains(&received), "{document}");
+    assert!(arrived <= of(&document, 0, "sent_packets"), "{document}");
+}
+
+#[test]
+#[ignore = "live"]
+fn the_devices_are_as_they_were_however_it_ends() {
+    if !allowed() {
+        return;
+    }
+    let bench = Bench::new();
+    for signal in ["-INT", "-KILL", "-TERM"] {
+        let forward = bench.start(XDP);
+        assert_eq!(pass(&bench, 5), 5);
+        forward.kill(signal);
+        // Of a program that is still there, the kernel says that it is busy.
+        let own = bench.receiver_at(&bench.between, "a0");
+        let bytes = frame(TO, 3, &[0x88; 100]);
+        bench::until("the box hears again", || {
+            bench.send(LEFT, VirtioNetHeader::default(), &bytes);
+            own.all(&bytes) > 0
+        });
+    }
+}
+
+/// The right host behind a bridge of its own, whose port to it has a shaper: what waits there is still the
+/// forwarder's, for its completions are true.
+struct Shaped {
+    bench: Bench,
+    switch: NetNs,
+}
+
+impl Shaped {
+    fn new(rate_bits_per_s: u64) -> Self {
+        let bench = Bench::new();
+        bench.remove_right_link();
+        let switch = NetNs::new().expect("namespace");
+        link::add_bridge(&switch, "bridge").expect("bridge");
+        link::add_veth_pair(&bench.between, "b0", &switch, "in").expect("pair");
+        link::add_veth_pair(&switch, "out", &bench.right, "r0").expect("pair");
+        for (ns, device) in [
+            (&switch, "bridge"),
+            (&switch, "in"),
+            (&switch, "out"),
+            (&bench.right, "r0"),
+            (&bench.between, "b0"),
+        ] {
+            link::set_up(ns, device).expect("up");
+        }
+        for port in ["in", "out"] {
+            link::add_to_bridge(&switch, "bridge", port).expect("port");
+        }
+        let shaped = Self { bench, switch };
+        shaped.shape(rate_bits_per_s);
+        shaped
+    }
+
+    fn shape(&self, rate_bits_per_s: u64) {
+        let shaper = RootQdisc::Tbf {
+            rate_bits_per_s,
+            burst_bytes: 2_000,
+            limit_bytes: 16 << 20,
+        };
+        link::set_root_qdisc(&self.switch, "out", shaper).expect("shaper");
+    }
+
+    /// A bridge lets frames through some time after its ports are up.
+    fn wait_until_it_forwards(&self) {
+        let receiver = self.bench.receiver(RIGHT);
+        let probe = frame(TO, 9, &[0x88; 60]);
+        bench::until("the bridge forwards", || {
+            self.bench.send(LEFT, VirtioNetHeader::default(), &probe);
+            receiver.all(&probe) > 0
+        });
+        self.bench.settle();
+    }
+}
+
+#[test]
+#[ignore = "live"]
+fn behind_a_shaper_completions_are_true_and_what_stands_still_is_made_anew() {
+    if !allowed() {
+        return;
+    }
+    let world = Shaped::new(50_000_000);
+    let bench = &world.bench;
+    let forward = bench.start(&format!("{XDP} --limit off"));
+    world.wait_until_it_forwards();
+    assert_eq!(pass(bench, 500), 500);
+    // 11 s a frame: for the forwarder the completions are lost.
+    world.shape(1_000);
+    let bytes = frame(TO, 1, &[0x88; 1_400]);
+    (0..20).for_each(|_| bench.send(LEFT, VirtioNetHeader::default(), &bytes));
+    forward.hears("its ring is made anew");
+    // The kernel has these still, and a socket that was closed would keep the queue busy.
+    let receiver = bench.receiver(RIGHT);
+    world.shape(100_000_000);
+    (0..50).for_each(|_| bench.send(LEFT, VirtioNetHeader::default(), &bytes));
+    receiver.count(&bytes, 50);
+    bench.settle();
+    let document = forward.end();
+    assert_adds_up(&document);
+    let there = &document["directions"][0];
+    assert_eq!(there["completions"], "true", "{document}");
+    assert!(of(&document, 0, "in_doubt_packets") > 0, "{document}");
+}
