@@ -172,10 +172,18 @@ fn echo(redirect: Redirect) {
         .limit(AnyLimit::off())
         .build(sched::monotonic_ns())
         .expect("builds");
-    let (mut sent, mut expected) = (0, 0);
+    let (mut sent, mut expected, mut reopened) = (0, 0, 0);
     until("all came back", || {
         let now_ns = sched::monotonic_ns();
-        if sent < expected + 32 && sent < 1_000 {
+        // Now and then, when nothing is on its way, a new socket.
+        let turns = reopened + 1;
+        if expected == 300 * turns && near.in_flight() == 0 {
+            near.reset(now_ns);
+            AfXdp::reopen_both(near.device_mut(), &mut receiver).expect("opens again");
+            reopened += 1;
+            assert_eq!(near.device().1.counters().reopened, u64::from(reopened));
+        }
+        if sent < expected + 32 && sent < 1_000.min(300 * (reopened + 1)) {
             let frame = numbered(sent, 60 + sent as usize % 1455);
             far.enqueue(frames.packet(&frame).expect("free"), now_ns, &mut frames);
             sent += 1;
