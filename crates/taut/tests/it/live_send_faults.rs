@@ -4,6 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
+use taut_linux::af_xdp::{AfXdp, XdpConfig, XdpMode};
 use taut_linux::link::{self, RootQdisc};
 
 use crate::send_world::{DEVICE, World, allowed, shaped};
@@ -70,7 +71,9 @@ fn a_device_that_is_gone_for_good_ends_it_and_is_named() {
     }
     for driver in ["af_packet", "af_xdp"] {
         let mut world = World::new(shaped(RATE));
-        let sending = world.send(&format!("--driver {driver} --rate 20mbit --limit 100p"));
+        // It ends long before its time is over, for else nobody would wait so long here.
+        let arguments = format!("--driver {driver} --rate 20mbit --limit 100p --duration 3600s");
+        let sending = world.send(&arguments);
         world.wait_for_packets(300);
         // The pair goes with the peer's namespace.
         world.far = None;
@@ -106,6 +109,39 @@ fn another_device_of_the_same_name_is_sent_on_again() {
         assert!(heard.frames.len() > 1_000, "{} arrived", heard.frames.len());
         heard.assert_in_order();
     }
+}
+
+/// Another device has the name, and somebody else its queue, for longer than one try to bind it takes.
+#[test]
+#[ignore = "needs a link of its own"]
+fn a_queue_that_is_busy_is_tried_again_until_it_is_free() {
+    if !allowed() {
+        return;
+    }
+    let mut world = World::new(shaped(RATE));
+    // Of a stall nobody speaks meanwhile, and it is tried for as long as that.
+    let mut sending = world.send("--driver af_xdp --rate 20mbit --stall 30s --count 3000");
+    world.wait_for_packets(300);
+    link::delete(&world.near, DEVICE).expect("deleted");
+    // Down at first, so that this socket is the first.
+    world.add_link(shaped(RATE));
+    let config = XdpConfig {
+        mode: XdpMode::Copy,
+        ..XdpConfig::default()
+    };
+    let other = AfXdp::open(&world.near, DEVICE, &config).expect("is free");
+    world.up();
+    sending.hears("bind near: Device or resource busy");
+    let listener = world.listen();
+    drop(other);
+    let sent = sending.end();
+    let heard = listener.end();
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    sent.assert_adds_up();
+    assert_eq!(sent.count("submitted_packets"), 3_000);
+    assert!(!heard.frames.is_empty(), "it sends again: {sent:?}");
+    assert!(sent.talk.contains("trying again"), "{sent:?}");
+    heard.assert_in_order();
 }
 
 /// The age that is told of a stall, in ms.

@@ -69,13 +69,22 @@ impl World {
 
     /// Makes the pair, up at both ends.
     pub fn make_link(&mut self, qdisc: RootQdisc) {
+        self.add_link(qdisc);
+        self.up();
+    }
+
+    pub fn up(&self) {
+        link::set_up(&self.near, DEVICE).expect("up");
+    }
+
+    /// Makes the pair, its near end down.
+    pub fn add_link(&mut self, qdisc: RootQdisc) {
         let far = NetNs::new().expect("namespace");
         link::add_veth_pair(&self.near, DEVICE, &far, FAR_DEVICE).expect("pair");
         link::set_mac(&self.near, DEVICE, MacAddress::local(1)).expect("mac");
         link::set_mac(&far, FAR_DEVICE, MacAddress::local(2)).expect("mac");
         link::set_up(&far, FAR_DEVICE).expect("up");
         self.shape(qdisc);
-        link::set_up(&self.near, DEVICE).expect("up");
         self.far = Some(far);
     }
 
@@ -95,7 +104,7 @@ impl World {
             .stderr(Stdio::piped())
             .spawn()
             .expect("starts");
-        Sending(child)
+        Sending(child, String::new())
     }
 
     /// Listens at the far end.
@@ -127,8 +136,8 @@ impl Drop for World {
     }
 }
 
-/// A command that runs.
-pub struct Sending(pub Child);
+/// A command that runs, and what it said and was heard.
+pub struct Sending(pub Child, String);
 
 /// What became of it.
 #[derive(Debug)]
@@ -142,6 +151,21 @@ impl Sending {
     pub fn signal(&self, signal: rustix::process::Signal) {
         let process = rustix::process::Pid::from_child(&self.0);
         rustix::process::kill_process(process, signal).expect("it runs");
+    }
+
+    /// Waits until it says this.
+    pub fn hears(&mut self, what: &str) {
+        let Self(child, said) = self;
+        let talk = child.stderr.as_mut().expect("piped");
+        let patience_ns = sched::monotonic_ns() + PATIENCE.as_nanos() as u64;
+        let mut bytes = [0; 512];
+        while !said.contains(what) {
+            let ready = poll::wait(&[talk.as_fd()], Some(patience_ns)).expect("polls");
+            assert!(ready.any(), "it never said {what:?}: {said}");
+            let length = talk.read(&mut bytes).expect("reads");
+            assert!(length > 0, "it ended and never said {what:?}: {said}");
+            *said += &String::from_utf8_lossy(&bytes[..length]);
+        }
     }
 
     /// Waits for its end.
@@ -158,7 +182,7 @@ impl Sending {
             thread::sleep(Duration::from_millis(5));
         };
         let document = read(&mut self.0.stdout.take());
-        let talk = read(&mut self.0.stderr.take());
+        let talk = self.1 + &read(&mut self.0.stderr.take());
         println!("{status}\n{talk}{document}");
         Sent {
             code: status.code(),
