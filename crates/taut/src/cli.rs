@@ -126,7 +126,9 @@ const AFTER_HELP_FORWARD: &str = "\
 Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
 Both interfaces are made promiscuous, and their receive offloads turned off, for as long as it runs;
 super-packets are cut, open checksums finished. Give the interfaces no addresses: what is for this host is
-forwarded as well. Needs root; keeps only CAP_NET_RAW once its sockets are open.
+forwarded as well. Needs root; keeps only CAP_NET_RAW once its sockets are open, and with af_xdp CAP_IPC_LOCK
+where the limit of locked memory cannot be raised. A ring that is opened again later has the send buffer that
+net.core.wmem_max allows.
 A limit means nothing where completions do not say when a frame left (a plain veth): the summary says so.
 Exit codes: 0 done, also after Ctrl-C; 1 failed, 2 bad usage, 3 a frame is unaccounted for,
 77 cannot run here.";
