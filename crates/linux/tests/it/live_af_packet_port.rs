@@ -100,6 +100,35 @@ fn a_ring_that_is_opened_again_hands_back_what_was_in_it_and_sends() {
     assert_eq!(pool.free_frames(), pool.frames());
 }
 
+/// On two threads the sender may be anywhere when a new ring is asked for.
+#[test]
+fn nothing_is_given_up_before_the_sender_has_let_go() {
+    if !allowed() {
+        return;
+    }
+    let slow = RootQdisc::Tbf {
+        rate_bits_per_s: 10_000,
+        burst_bytes: 2_000,
+        limit_bytes: 16 << 20,
+    };
+    let mut ring = Ring::new(8, slow);
+    let first = ring.tx.slots_free();
+    ring.fill(&mut 0, 4).expect("kicks");
+    ring.completions.ask_reopen();
+    let mut reaped = reap(&mut ring.completions, &ring.pool);
+    ring.tx
+        .submit(numbered(&ring.pool, 4), 0)
+        .expect("it has not heard of it");
+    reaped += reap(&mut ring.completions, &ring.pool);
+    assert_eq!(ring.completions.reopened(), 0);
+    assert_eq!(ring.tx.slots_free(), 0, "lets go");
+    reaped += reap(&mut ring.completions, &ring.pool);
+    assert_eq!(reaped, 5, "also what was submitted last");
+    assert_eq!(ring.completions.reopened(), 1);
+    assert_eq!(ring.tx.slots_free(), first, "a new ring");
+    assert_eq!(ring.pool.free_frames(), ring.pool.frames());
+}
+
 #[test]
 fn without_its_device_it_hands_back_everything_and_sends_when_there_is_one_again() {
     if !allowed() {
