@@ -175,12 +175,12 @@ impl<K: Kernel> AfXdpCompletions<K> {
         self.giver.give(line.tx_end());
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(super) fn kernel(&self) -> Option<&K> {
         self.end.as_ref().map(|end| &end.line.kernel)
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(super) fn close_for_good(&mut self) {
         self.give_up();
     }
