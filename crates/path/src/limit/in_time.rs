@@ -122,7 +122,13 @@ impl<L: Limit> Limit for InTime<L> {
     }
 
     fn set_config(&mut self, config: Config) -> Result<(), Error> {
-        self.rule.set_config(config)
+        // What was read under the cap is no wish for a lower rule.
+        let limit = if config.limit == self.config().limit {
+            self.rule.config().limit
+        } else {
+            config.limit
+        };
+        self.rule.set_config(Config { limit, ..config })
     }
 }
 
