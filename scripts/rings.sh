@@ -12,7 +12,7 @@ if [ $# -ne 0 ]; then
 fi
 cd "$(dirname "$0")/.."
 cargo build --quiet --release --locked -p taut
-taut=target/release/taut
+taut=${CARGO_TARGET_DIR:-target}/release/taut
 new=$(mktemp -d)
 trap 'rm -rf "$new"' EXIT
 

@@ -77,7 +77,7 @@ static bool submit(void *context, const taut_packet *packet, uint64_t at_ns) {
 static int32_t kick(void *context, uint64_t at_ns) {
     struct packet_ring *ring = context;
     (void)at_ns;
-    /* What the kernel has no room for now stays in the ring, and goes with the next doorbell. */
+    /* What the kernel has no room for now stays in the ring: `reap` rings again. */
     if (send(ring->socket, NULL, 0, MSG_DONTWAIT) < 0 && errno != EAGAIN && errno != ENOBUFS)
         return errno;
     return 0;
@@ -86,16 +86,20 @@ static int32_t kick(void *context, uint64_t at_ns) {
 static int32_t reap(void *context, uint32_t *done, uint32_t budget, uint64_t at_ns) {
     struct packet_ring *ring = context;
     uint32_t count = 0;
-    (void)at_ns;
     while (count < budget && ring->tail != ring->head && status_of(slot(ring, ring->tail)) == TP_STATUS_AVAILABLE)
         done[count++] = ring->frame_of[ring->tail++ % SLOTS];
+    /* What the kernel had no room for when the bell rang waits for another. */
+    if (ring->tail != ring->head && status_of(slot(ring, ring->tail)) == TP_STATUS_SEND_REQUEST)
+        return kick(ring, at_ns) == 0 ? (int32_t)count : -errno;
     return (int32_t)count;
 }
 
 static void ended(void *context, uint32_t frame, uint32_t end) {
     (void)context;
-    ended_as[end]++;
-    free_frames[free_count++] = frame;
+    if (end < TAUT_ENDS)
+        ended_as[end]++;
+    if (end != TAUT_END_STRAY)
+        free_frames[free_count++] = frame;
 }
 
 static void die(const char *what) {

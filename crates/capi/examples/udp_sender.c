@@ -68,6 +68,7 @@ int main(int count, char **arguments) {
                 lost++; /* a closed port of an earlier one, or a full buffer */
             } else {
                 uint32_t after = held(out);
+                /* Counted after it was sent, for only now its memory is known: nobody completes meanwhile. */
                 uint32_t bytes = after > before ? after - before : PAYLOAD_BYTES;
                 must(taut_dql_queued(&dql, bytes), "queued");
                 sent++;

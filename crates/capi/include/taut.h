@@ -2,7 +2,8 @@
  *
  * Made from the Rust source; do not edit. What holds for every function:
  *   - times are ns of one clock that does not go back, amounts are units: bytes, or packets;
- *   - a null or wrong pointer, and whatever cannot be, is a status below 0, and then nothing was changed;
+ *   - a null or wrong pointer, and whatever cannot be, is a status below 0, and then nothing was changed, but
+ *     for what taut_queue_complete says;
  *   - an object may be used by one thread at a time; different objects have nothing in common.
  */
 
@@ -23,6 +24,15 @@
 #define TAUT_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #endif
 
+// The version of this header, to be compared with `taut_version`.
+#define TAUT_VERSION_MAJOR 0
+
+// See `TAUT_VERSION_MAJOR`.
+#define TAUT_VERSION_MINOR 1
+
+// See `TAUT_VERSION_MAJOR`.
+#define TAUT_VERSION_PATCH 0
+
 // Words of a `taut_dql`: more than it needs, so that it can grow without another size.
 #define TAUT_DQL_WORDS 20
 
@@ -35,10 +45,20 @@
 // See `TAUT_SHARED_WORDS`.
 #define TAUT_COMPLETER_WORDS 24
 
-// How many ends there are: 0 the device is done with it, 1 to 6 dropped, 7 stray.
+// Bytes that are enough for any limit, for memory that is there before its name is known.
+#define TAUT_LIMIT_BYTES_MOST 8192
+
+// The device is done with it. 1 to 6 are reasons to drop it.
+#define TAUT_END_DONE 0
+
+// The driver handed back what it was not given.
+#define TAUT_END_STRAY 7
+
+// How many ends there are; a later version may have more.
 #define TAUT_ENDS 8
 
-// What a call answers: 0, or why it changed nothing. Numbers do not change their meaning.
+// What a call answers: 0, or why it changed nothing (`taut_queue_complete` has two exceptions). Numbers do
+// not change their meaning.
 enum taut_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
@@ -68,7 +88,7 @@ enum taut_status
   TAUT_STATUS_LIMIT_TOO_LARGE = -10,
   // The lower bound is above the upper one.
   TAUT_STATUS_MIN_ABOVE_MAX = -11,
-  // The memory was split before.
+  // Not used: `taut_split` begins anew in any memory. Nobody may use earlier halves of it.
   TAUT_STATUS_ALREADY_SPLIT = -12,
   // The halves are of different queues.
   TAUT_STATUS_NOT_THE_SAME_QUEUE = -13,
@@ -111,7 +131,7 @@ enum taut_stopped
   TAUT_STOPPED_NOT_READY = 3,
   // The doorbell failed; run again after a moment. `taut_queue_failure` has the driver's number.
   TAUT_STOPPED_FAILED = 4,
-  // The arguments are wrong.
+  // There is no queue, or it was called from a callback of its own.
   TAUT_STOPPED_INVALID = 5,
 };
 #ifndef __cplusplus
@@ -122,8 +142,8 @@ typedef int32_t taut_stopped;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// A handle: the queue, and whether a call is in it. Apart, so that a callback that calls back is told
-// instead of two calls changing one queue.
+// A transmit queue on one thread, or under one lock. Made by `taut_queue_new`, and freed by
+// `taut_queue_free`.
 typedef struct taut_queue taut_queue;
 
 // A rule that was chosen by its name, with what it must be told, for one thread or one lock. It lies in
@@ -207,7 +227,7 @@ typedef struct taut_completer {
 typedef struct taut_packet {
   // The number of its frame, below the number of frames of the queue; what is in the frame is the caller's.
   uint32_t frame;
-  // Its length on the wire, headers once, in bytes.
+  // Its length on the wire, headers once, in bytes; 0 counts as 1.
   uint32_t bytes;
   // A hash of the flow's addresses and ports, the same for every packet of a flow.
   uint32_t flow;
@@ -220,7 +240,8 @@ typedef struct taut_packet {
   uint16_t reserved;
 } taut_packet;
 
-// The driver: what a ring can do. All callbacks run in the calls of the queue, and must not call it.
+// The driver: what a ring can do. All callbacks run in the calls of the queue, must not call it, and must
+// return: no exception and no `longjmp` may leave them.
 typedef struct taut_ring {
   // Given to each callback.
   void *context;
@@ -254,7 +275,7 @@ typedef struct taut_sink {
   // Given to the callback.
   void *context;
   // The frame is the caller's again, and `end` says why: `taut_end_text` has the words. For
-  // 7 (stray) it is no frame of the queue's, and only a report.
+  // `TAUT_END_STRAY` it is only a report: the driver handed back what it was not given.
   void (*ended)(void *context,
                 uint32_t frame,
                 uint32_t end);
@@ -270,7 +291,7 @@ typedef struct taut_completed {
   uint32_t late_packets;
   // The queue was stopped and is not any more: run it.
   bool run;
-  // The round stopped at its budget while more were finished: complete again.
+  // The driver handed back as many as there are frames, and may have more: complete again.
   bool more;
   // Something is in flight for longer than the threshold: mend the ring, then `taut_queue_reset`.
   bool stalled;
@@ -412,6 +433,18 @@ taut_status taut_completer_completed(struct taut_completer *completer,
                                      uint32_t units,
                                      uint64_t now_ns);
 
+// As `taut_dql_observe_in_flight`, from the completing thread. The level must be taken while the sender is not
+// between `taut_sender_queued` and the device having the object: with one lock around both.
+taut_status taut_completer_observe_in_flight(struct taut_completer *completer,
+                                             uint32_t units,
+                                             uint64_t now_ns,
+                                             uint32_t *completed);
+
+// Sets limit, bounds and hold time by hand, from the completing thread. Of settings that contradict each other
+// none is taken.
+taut_status taut_completer_set_config(struct taut_completer *completer,
+                                      const struct taut_config *config);
+
 // As `taut_dql_room`, from the completing thread, to see whether a stopped sender may go on.
 int32_t taut_completer_room(const struct taut_completer *completer);
 
@@ -476,7 +509,8 @@ taut_status taut_limit_completed(struct taut_limit *limit,
 taut_status taut_limit_reset(struct taut_limit *limit,
                              uint64_t now_ns);
 
-// The limit, in its units; 0 also for what is no `taut_limit`.
+// The limit as an operator reads it, in its units: "7p" is 7, and lets 7 packets through; 0 also for what is no
+// `taut_limit`.
 uint32_t taut_limit_value(struct taut_limit *limit);
 
 // Units queued and not yet completed; 0 also for what is no `taut_limit`.
@@ -484,6 +518,20 @@ uint32_t taut_limit_in_flight(struct taut_limit *limit);
 
 // Whether it counts packets, not bytes.
 bool taut_limit_in_packets(struct taut_limit *limit);
+
+// Counts what the device finished when it says how much is still outstanding. A level at which nothing
+// completed changes nothing.
+taut_status taut_limit_observe_in_flight(struct taut_limit *limit,
+                                         uint32_t units,
+                                         uint64_t now_ns);
+
+// The settings in force; `limit` is the limit of now.
+taut_status taut_limit_config(struct taut_limit *limit,
+                              struct taut_config *config);
+
+// Changes settings: read them by `taut_limit_config`, change some, and give them back.
+taut_status taut_limit_set_config(struct taut_limit *limit,
+                                  const struct taut_config *config);
 
 // The name of an end; never null, and never to be freed. Any thread may call it.
 const char *taut_end_text(uint32_t end);
@@ -512,7 +560,9 @@ taut_stopped taut_queue_run(struct taut_queue *queue,
                             uint64_t *again_ns);
 
 // Takes what the device is done with. Call it when the device interrupts or was polled, and at
-// `taut_queue_next_wakeup_ns`. `completed` may be null.
+// `taut_queue_next_wakeup_ns`. `completed` may be null. After `TAUT_STATUS_DRIVER_FAILED` and
+// `TAUT_STATUS_STRAY` packets may have come back all the same: call it again, which then says so, and
+// whether to run.
 taut_status taut_queue_complete(struct taut_queue *queue,
                                 uint64_t now_ns,
                                 struct taut_completed *completed);
@@ -541,7 +591,8 @@ taut_status taut_queue_read(struct taut_queue *queue,
 int32_t taut_queue_failure(struct taut_queue *queue);
 
 // Takes the queue down: what waits ends in the sink as flushed. Says how many frames are in the ring still,
-// which are the driver's from now on. Null is nothing to free; a queue that a callback frees stays.
+// which are the driver's from now on. Null is nothing to free. From a callback nothing is freed, and it says
+// 4294967295.
 uint32_t taut_queue_free(struct taut_queue *queue,
                          uint64_t now_ns);
 

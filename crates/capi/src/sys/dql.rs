@@ -1,6 +1,6 @@
 //! The estimator with its ledger, for one thread or one lock.
 
-use super::placed::{Opaque, answer, get, get_mut, put};
+use super::placed::{Opaque, answer, argument, get, get_mut, put};
 use super::snapshot::{Config, Snapshot};
 use super::status::Status;
 
@@ -44,8 +44,8 @@ pub unsafe extern "C" fn taut_dql_init(
     now_ns: u64,
 ) -> Status {
     // SAFETY: null, or what the caller says it is.
-    let config = unsafe { config.as_ref() };
-    let config = config.map_or_else(taut_dql::Config::default, |it| (*it).into());
+    let config = unsafe { argument(config) };
+    let config = config.map_or_else(taut_dql::Config::default, Config::into);
     match taut_dql::Dql::with_config(config, now_ns) {
         // SAFETY: the caller's promise.
         Ok(made) => unsafe { put(dql, made) },

@@ -2,7 +2,7 @@
 
 use taut_dql::{Completer as CompleterOf, Sender as SenderOf, Shared as SharedState};
 
-use super::placed::{Opaque, answer, get, get_mut, put};
+use super::placed::{Opaque, answer, argument, get, get_mut, put};
 use super::snapshot::{Config, Snapshot};
 use super::status::Status;
 
@@ -73,8 +73,8 @@ pub unsafe extern "C" fn taut_split(
         return Status::Misaligned;
     }
     // SAFETY: null, or what the caller says it is.
-    let config = unsafe { config.as_ref() };
-    let config = config.map_or_else(taut_dql::Config::default, |it| (*it).into());
+    let config = unsafe { argument(config) };
+    let config = config.map_or_else(taut_dql::Config::default, Config::into);
     if let Err(error) = config.validate() {
         return error.into();
     }
@@ -144,6 +144,57 @@ pub unsafe extern "C" fn taut_completer_completed(
     completer
         .and_then(|it| Ok(it.completed(units, now_ns)?))
         .into()
+}
+
+/// As `taut_dql_observe_in_flight`, from the completing thread. The level must be taken while the sender is not
+/// between `taut_sender_queued` and the device having the object: with one lock around both.
+///
+/// # Safety
+/// `completer` points to a `taut_completer`, `completed` to a number if it is not null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_completer_observe_in_flight(
+    completer: *mut Completer,
+    units: u32,
+    now_ns: u64,
+    completed: *mut u32,
+) -> Status {
+    // SAFETY: the caller's promise.
+    let completer = unsafe { get_mut(completer) };
+    let done = completer.and_then(|it| Ok(it.observe_in_flight(units, now_ns)?));
+    // SAFETY: the caller's promise.
+    done.map(|units| unsafe { answer(completed, units) }).into()
+}
+
+/// Sets limit, bounds and hold time by hand, from the completing thread. Of settings that contradict each other
+/// none is taken.
+///
+/// # Safety
+/// `completer` points to a `taut_completer`, `config` to a `taut_config`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_completer_set_config(
+    completer: *mut Completer,
+    config: *const Config,
+) -> Status {
+    // SAFETY: the caller's promise.
+    let Some(config) = (unsafe { argument(config) }) else {
+        return Status::Null;
+    };
+    let config: taut_dql::Config = config.into();
+    if let Err(error) = config.validate() {
+        return error.into();
+    }
+    // SAFETY: the caller's promise.
+    let completer = unsafe { get_mut(completer) };
+    let set = |it: &mut CompleterOf<&'static SharedState>| {
+        // The lower bound first out of the way: each setting is held against the other.
+        it.set_min_limit(0)?;
+        it.set_max_limit(config.max_limit)?;
+        it.set_min_limit(config.min_limit)?;
+        it.set_limit(config.limit)?;
+        it.set_hold_time_ns(config.hold_time_ns);
+        Ok(())
+    };
+    completer.and_then(set).into()
 }
 
 /// As `taut_dql_room`, from the completing thread, to see whether a stopped sender may go on.

@@ -8,6 +8,8 @@ use taut_path::limit::{
 };
 use taut_path::with_rule;
 
+use super::placed::{answer, argument};
+use super::snapshot::Config;
 use super::status::Status;
 use super::words::{Told, read};
 
@@ -17,6 +19,9 @@ use super::words::{Told, read};
 pub struct Limit {
     _opaque: (),
 }
+
+/// Bytes that are enough for any limit, for memory that is there before its name is known.
+pub const TAUT_LIMIT_BYTES_MOST: usize = 8192;
 
 const MARK: u64 = u64::from_be_bytes(*b"taut lim");
 /// Enough for every rule, and what `malloc` gives.
@@ -42,7 +47,10 @@ macro_rules! kinds {
             const NUMBER: u32 = $number;
         }
 
-        const _: () = assert!(align_of::<Placed<$rule>>() <= ALIGN);
+        const _: () = assert!(
+            align_of::<Placed<$rule>>() <= ALIGN
+                && size_of::<Placed<$rule>>() <= TAUT_LIMIT_BYTES_MOST
+        );
         )*
 
         /// Does the same with the limit at a pointer, whatever its rule.
@@ -254,13 +262,14 @@ pub unsafe extern "C" fn taut_limit_reset(limit: *mut Limit, now_ns: u64) -> Sta
     with_limit!(limit, it => it.reset(now_ns)).into()
 }
 
-/// The limit, in its units; 0 also for what is no `taut_limit`.
+/// The limit as an operator reads it, in its units: "7p" is 7, and lets 7 packets through; 0 also for what is no
+/// `taut_limit`.
 ///
 /// # Safety
 /// `limit` points to a `taut_limit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_limit_value(limit: *mut Limit) -> u32 {
-    with_limit!(limit, it => it.limit()).unwrap_or(0)
+    with_limit!(limit, it => it.rule().config().limit).unwrap_or(0)
 }
 
 /// Units queued and not yet completed; 0 also for what is no `taut_limit`.
@@ -279,6 +288,56 @@ pub unsafe extern "C" fn taut_limit_in_flight(limit: *mut Limit) -> u32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_limit_in_packets(limit: *mut Limit) -> bool {
     with_limit!(limit, it => it.rule().unit() == Unit::Packets).unwrap_or(false)
+}
+
+/// Counts what the device finished when it says how much is still outstanding. A level at which nothing
+/// completed changes nothing.
+///
+/// # Safety
+/// `limit` points to a `taut_limit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_limit_observe_in_flight(
+    limit: *mut Limit,
+    units: u32,
+    now_ns: u64,
+) -> Status {
+    let done = with_limit!(limit, it => match it.in_flight().checked_sub(units) {
+        Some(done) => it.completed(done, false, now_ns),
+        None => Err(taut_dql::Error::ObservedTooMuch {
+            observed: units,
+            in_flight: it.in_flight(),
+        }),
+    });
+    flat(done)
+}
+
+/// The settings in force; `limit` is the limit of now.
+///
+/// # Safety
+/// `limit` points to a `taut_limit`, `config` to a `taut_config`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_limit_config(limit: *mut Limit, config: *mut Config) -> Status {
+    if config.is_null() {
+        return Status::Null;
+    }
+    let found = with_limit!(limit, it => it.rule().config());
+    // SAFETY: the caller's promise.
+    found
+        .map(|found| unsafe { answer(config, found.into()) })
+        .into()
+}
+
+/// Changes settings: read them by `taut_limit_config`, change some, and give them back.
+///
+/// # Safety
+/// `limit` points to a `taut_limit`, `config` to a `taut_config`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_limit_set_config(limit: *mut Limit, config: *const Config) -> Status {
+    // SAFETY: the caller's promise.
+    let Some(config) = (unsafe { argument(config) }) else {
+        return Status::Null;
+    };
+    flat(with_limit!(limit, it => it.set_config(config.into())))
 }
 
 fn flat(done: Result<Result<(), taut_dql::Error>, Status>) -> Status {

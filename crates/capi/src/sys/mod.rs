@@ -24,6 +24,9 @@ pub use limit::*;
 #[cfg(feature = "queue")]
 pub use queue::*;
 #[cfg(feature = "queue")]
-pub use ring::{Packet, Ring, Sink, TAUT_ENDS, taut_end_text};
+pub use ring::{Packet, Ring, Sink, TAUT_END_DONE, TAUT_END_STRAY, TAUT_ENDS, taut_end_text};
 pub use snapshot::{Config, Snapshot};
-pub use status::{Status, taut_status_text, taut_version};
+pub use status::{
+    Status, TAUT_VERSION_MAJOR, TAUT_VERSION_MINOR, TAUT_VERSION_PATCH, taut_status_text,
+    taut_version,
+};

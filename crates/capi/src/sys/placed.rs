@@ -78,6 +78,15 @@ fn check<T>(at: *const T) -> Result<(), Status> {
     }
 }
 
+/// An argument that C points to; `None` where it is null. C may have laid it anywhere.
+///
+/// # Safety
+/// `at` is null or points to a `T`.
+pub(super) unsafe fn argument<T: Copy>(at: *const T) -> Option<T> {
+    // SAFETY: not null, and a `T` as the caller promises, aligned or not.
+    (!at.is_null()).then(|| unsafe { at.read_unaligned() })
+}
+
 /// Writes an answer, where one is wanted.
 ///
 /// # Safety

@@ -7,22 +7,23 @@ use taut_path::knobs::Knob;
 use taut_path::queue::CompleteError;
 use taut_path::{AnyLimit, AnyQdisc, QueueConfig, Stop};
 
-use super::placed::answer;
+use super::placed::{answer, argument};
 use super::ring::{Driver, Ends, Packet, Ring, Sink};
 use super::status::Status;
 use super::words::{Told, read};
 
-/// A transmit queue on one thread, or under one lock. Made by `taut_queue_new`.
-pub struct Queue {
+/// What a call works on.
+struct Queue {
     queue: taut_path::Queue<Driver>,
     ends: Ends,
     /// The driver's number of its last failure.
     failure: i32,
 }
 
-/// A handle: the queue, and whether a call is in it. Apart, so that a callback that calls back is told
-/// instead of two calls changing one queue.
+/// A transmit queue on one thread, or under one lock. Made by `taut_queue_new`, and freed by
+/// `taut_queue_free`.
 pub struct Handle {
+    // Apart from the queue, so that a callback that calls back is told, instead of two calls changing it.
     is_busy: bool,
     queue: Queue,
 }
@@ -41,7 +42,7 @@ pub enum Stopped {
     NotReady = 3,
     /// The doorbell failed; run again after a moment. `taut_queue_failure` has the driver's number.
     Failed = 4,
-    /// The arguments are wrong.
+    /// There is no queue, or it was called from a callback of its own.
     Invalid = 5,
 }
 
@@ -57,7 +58,7 @@ pub struct Completed {
     pub late_packets: u32,
     /// The queue was stopped and is not any more: run it.
     pub run: bool,
-    /// The round stopped at its budget while more were finished: complete again.
+    /// The driver handed back as many as there are frames, and may have more: complete again.
     pub more: bool,
     /// Something is in flight for longer than the threshold: mend the ring, then `taut_queue_reset`.
     pub stalled: bool,
@@ -155,14 +156,14 @@ unsafe fn make(
         .parse::<AnyLimit>()
         .map_err(|why| format!("limit: {why}"))?;
     // SAFETY: null, or what the caller says.
-    let (ring, sink) = unsafe { (ring.as_ref(), sink.as_ref()) };
+    let (ring, sink) = unsafe { (argument(ring), argument(sink)) };
     if !(1..=MOST_FRAMES).contains(&frames) {
         return Err(format!("{frames} frames: 1 to {MOST_FRAMES} are allowed"));
     }
-    let driver = ring.and_then(|ring| Driver::new(ring, frames));
+    let driver = ring.and_then(|ring| Driver::new(&ring, frames));
     let driver =
         driver.ok_or("ring: it and each callback but completions_are_true must be there")?;
-    let ends = sink.and_then(|sink| Ends::new(sink, frames));
+    let ends = sink.and_then(|sink| Ends::new(&sink, frames));
     let ends = ends.ok_or("sink: it and its callback must be there")?;
     let queue = taut_path::Queue::builder_for(driver)
         .qdisc(qdisc)
@@ -209,7 +210,7 @@ pub unsafe extern "C" fn taut_queue_enqueue(
     now_ns: u64,
 ) -> Status {
     // SAFETY: null, or what the caller says.
-    let Some(&packet) = (unsafe { packet.as_ref() }) else {
+    let Some(packet) = (unsafe { argument(packet) }) else {
         return Status::Null;
     };
     let enqueue = |it: &mut Queue| match it.ends.take(packet.frame) {
@@ -254,7 +255,9 @@ pub unsafe extern "C" fn taut_queue_run(
 }
 
 /// Takes what the device is done with. Call it when the device interrupts or was polled, and at
-/// `taut_queue_next_wakeup_ns`. `completed` may be null.
+/// `taut_queue_next_wakeup_ns`. `completed` may be null. After `TAUT_STATUS_DRIVER_FAILED` and
+/// `TAUT_STATUS_STRAY` packets may have come back all the same: call it again, which then says so, and
+/// whether to run.
 ///
 /// # Safety
 /// `queue` was made by `taut_queue_new`; `completed` is null or points to one.
@@ -398,7 +401,8 @@ pub unsafe extern "C" fn taut_queue_failure(queue: *mut Handle) -> i32 {
 }
 
 /// Takes the queue down: what waits ends in the sink as flushed. Says how many frames are in the ring still,
-/// which are the driver's from now on. Null is nothing to free; a queue that a callback frees stays.
+/// which are the driver's from now on. Null is nothing to free. From a callback nothing is freed, and it says
+/// 4294967295.
 ///
 /// # Safety
 /// `queue` is null, or was made by `taut_queue_new` and is not used any more.
@@ -409,8 +413,10 @@ pub unsafe extern "C" fn taut_queue_free(queue: *mut Handle, now_ns: u64) -> u32
         it.queue.device().packets_in_ring()
     };
     // SAFETY: the caller's promise.
-    let Ok(in_ring) = (unsafe { enter(queue, flush) }) else {
-        return 0;
+    let in_ring = match unsafe { enter(queue, flush) } {
+        Ok(in_ring) => in_ring,
+        Err(Status::Null) => return 0,
+        Err(_) => return u32::MAX,
     };
     // SAFETY: made by `Box::into_raw`, and nobody is in it.
     drop(unsafe { Box::from_raw(queue) });

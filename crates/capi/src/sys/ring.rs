@@ -11,7 +11,7 @@ use taut_path::{Completions, DropReason, Ecn, Frame, PacketSink, TxRing};
 pub struct Packet {
     /// The number of its frame, below the number of frames of the queue; what is in the frame is the caller's.
     pub frame: u32,
-    /// Its length on the wire, headers once, in bytes.
+    /// Its length on the wire, headers once, in bytes; 0 counts as 1.
     pub bytes: u32,
     /// A hash of the flow's addresses and ports, the same for every packet of a flow.
     pub flow: u32,
@@ -24,7 +24,8 @@ pub struct Packet {
     pub reserved: u16,
 }
 
-/// The driver: what a ring can do. All callbacks run in the calls of the queue, and must not call it.
+/// The driver: what a ring can do. All callbacks run in the calls of the queue, must not call it, and must
+/// return: no exception and no `longjmp` may leave them.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Ring {
@@ -65,14 +66,16 @@ pub struct Sink {
     /// Given to the callback.
     pub context: *mut c_void,
     /// The frame is the caller's again, and `end` says why: `taut_end_text` has the words. For
-    /// 7 (stray) it is no frame of the queue's, and only a report.
+    /// `TAUT_END_STRAY` it is only a report: the driver handed back what it was not given.
     pub ended: Option<unsafe extern "C" fn(context: *mut c_void, frame: u32, end: u32)>,
 }
 
-/// How many ends there are: 0 the device is done with it, 1 to 6 dropped, 7 stray.
+/// The device is done with it. 1 to 6 are reasons to drop it.
+pub const TAUT_END_DONE: u32 = 0;
+/// The driver handed back what it was not given.
+pub const TAUT_END_STRAY: u32 = 7;
+/// How many ends there are; a later version may have more.
 pub const TAUT_ENDS: u32 = 8;
-const DONE: u32 = 0;
-const STRAY: u32 = 7;
 const ENDS: [&CStr; TAUT_ENDS as usize] = [
     c"done",
     c"queue_full",
@@ -91,7 +94,8 @@ pub extern "C" fn taut_end_text(end: u32) -> *const c_char {
     text.unwrap_or(c"no end of taut").as_ptr()
 }
 
-const _: () = assert!(DropReason::ALL.len() as u32 + 1 == STRAY && STRAY + 1 == TAUT_ENDS);
+const _: () =
+    assert!(DropReason::ALL.len() as u32 + 1 == TAUT_END_STRAY && TAUT_END_STRAY + 1 == TAUT_ENDS);
 
 fn end_of(reason: DropReason) -> u32 {
     let at = DropReason::ALL.iter().position(|it| *it == reason);
@@ -238,7 +242,8 @@ impl Completions for Driver {
         budget_packets: u32,
         freed: &mut dyn FnMut(taut_path::Packet),
     ) -> Result<bool, Failed> {
-        let mut left = budget_packets;
+        // No driver has more than there are frames: one that goes on for ever is stopped.
+        let mut left = budget_packets.min(self.held.len() as u32);
         while left > 0 {
             let asked = left.min(REAP_FRAMES as u32);
             let frames = self.reaped.as_mut_ptr();
@@ -298,7 +303,11 @@ impl Ends {
 
     fn end(&mut self, packet: taut_path::Packet, end: u32) {
         let frame = packet.into_frame().index();
-        if let Some(in_use) = self.in_use.get_mut(frame as usize).filter(|_| end != STRAY) {
+        if let Some(in_use) = self
+            .in_use
+            .get_mut(frame as usize)
+            .filter(|_| end != TAUT_END_STRAY)
+        {
             *in_use = false;
         }
         // SAFETY: as the caller of `taut_queue_new` said, for as long as the queue is.
@@ -308,7 +317,7 @@ impl Ends {
 
 impl PacketSink for Ends {
     fn freed(&mut self, packet: taut_path::Packet) {
-        self.end(packet, DONE);
+        self.end(packet, TAUT_END_DONE);
     }
 
     fn dropped(&mut self, packet: taut_path::Packet, reason: DropReason) {
@@ -320,6 +329,6 @@ impl PacketSink for Ends {
     }
 
     fn stray(&mut self, packet: taut_path::Packet) {
-        self.end(packet, STRAY);
+        self.end(packet, TAUT_END_STRAY);
     }
 }

@@ -29,18 +29,23 @@ impl From<Config> for taut_dql::Config {
     }
 }
 
+impl From<taut_dql::Config> for Config {
+    fn from(config: taut_dql::Config) -> Self {
+        Self {
+            limit: config.limit,
+            limit_min: config.min_limit,
+            limit_max: config.max_limit.min(MAX_LIMIT),
+            reserved: 0,
+            hold_time_ns: config.hold_time_ns,
+        }
+    }
+}
+
 /// The defaults that users of Linux's byte queue limits know: from 0, up to the largest limit, with a hold
 /// time of a second. Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn taut_config_default() -> Config {
-    let config = taut_dql::Config::default();
-    Config {
-        limit: config.limit,
-        limit_min: config.min_limit,
-        limit_max: config.max_limit.min(MAX_LIMIT),
-        reserved: 0,
-        hold_time_ns: config.hold_time_ns,
-    }
+    taut_dql::Config::default().into()
 }
 
 /// Everything of an estimator at one moment, in units; totals wrap at 2^32.

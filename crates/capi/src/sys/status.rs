@@ -4,7 +4,15 @@ use core::ffi::{CStr, c_char};
 
 use taut_dql::Error;
 
-/// What a call answers: 0, or why it changed nothing. Numbers do not change their meaning.
+/// The version of this header, to be compared with `taut_version`.
+pub const TAUT_VERSION_MAJOR: u32 = 0;
+/// See `TAUT_VERSION_MAJOR`.
+pub const TAUT_VERSION_MINOR: u32 = 1;
+/// See `TAUT_VERSION_MAJOR`.
+pub const TAUT_VERSION_PATCH: u32 = 0;
+
+/// What a call answers: 0, or why it changed nothing (`taut_queue_complete` has two exceptions). Numbers do
+/// not change their meaning.
 #[repr(i32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -32,7 +40,7 @@ pub enum Status {
     LimitTooLarge = -10,
     /// The lower bound is above the upper one.
     MinAboveMax = -11,
-    /// The memory was split before.
+    /// Not used: `taut_split` begins anew in any memory. Nobody may use earlier halves of it.
     AlreadySplit = -12,
     /// The halves are of different queues.
     NotTheSameQueue = -13,

@@ -7,7 +7,7 @@
 #include "check.h"
 #include "taut.h"
 
-static alignas(16) unsigned char memory[16384];
+static alignas(16) unsigned char memory[TAUT_LIMIT_BYTES_MOST];
 static char error[256];
 
 /* A device that sends 10 objects of 1,000 bytes in a millisecond, behind a sender that always has more. */
@@ -38,7 +38,7 @@ int main(void) {
         }
     }
     CHECK(settle("40k") == 40);
-    CHECK(settle("7p") + 1 == 7); /* a soft limit of 6 lets 7 through */
+    CHECK(settle("7p") == 7);
     CHECK(taut_limit_size("dql") < taut_limit_size("taut"));
 
     CHECK(taut_limit_size("dqll") == 0);
@@ -59,6 +59,16 @@ int main(void) {
     CHECK(taut_limit_room(NULL) == INT64_MIN);
     settle("dql");
     CHECK(taut_limit_completed(nothing, 4000000000u, false, 6000000000) == TAUT_STATUS_OVER_COMPLETION);
+    taut_config config;
+    CHECK(taut_limit_config(nothing, &config) == TAUT_STATUS_OK && config.hold_time_ns == 1000000000);
+    config.limit_min = 1, config.limit_max = 0;
+    CHECK(taut_limit_set_config(nothing, &config) == TAUT_STATUS_MIN_ABOVE_MAX);
+    config.limit_max = 4000;
+    CHECK(taut_limit_set_config(nothing, &config) == TAUT_STATUS_OK);
+    uint32_t in_flight = taut_limit_in_flight(nothing);
+    CHECK(taut_limit_observe_in_flight(nothing, in_flight + 1, 6000000000) == TAUT_STATUS_OVER_COMPLETION);
+    CHECK(taut_limit_observe_in_flight(nothing, in_flight - 1000, 6000000000) == TAUT_STATUS_OK);
+    CHECK(taut_limit_in_flight(nothing) == in_flight - 1000 && taut_limit_value(nothing) <= 4000);
     CHECK(taut_limit_reset(nothing, 6000000000) == TAUT_STATUS_OK);
     CHECK(taut_limit_in_flight(nothing) == 0);
     return 0;

@@ -37,7 +37,10 @@ static int32_t kick(void *context, uint64_t now_ns) {
     struct device *it = context;
     (void)now_ns;
     if (it->queue != NULL)
+    {
         it->called_back = taut_queue_reset(it->queue, now_ns);
+        CHECK(taut_queue_free(it->queue, now_ns) == UINT32_MAX);
+    }
     if (it->kick_fails != 0) {
         int32_t number = it->kick_fails;
         it->kick_fails = 0;
@@ -70,7 +73,7 @@ static void ended(void *context, uint32_t frame, uint32_t end) {
     (void)context;
     CHECK(end < TAUT_ENDS);
     ends[end]++;
-    if (strcmp(taut_end_text(end), "stray") != 0) {
+    if (end != TAUT_END_STRAY) {
         CHECK(free_count < FRAMES);
         free_frames[free_count++] = frame;
     }

@@ -46,6 +46,15 @@ int main(void) {
     CHECK(taut_completer_read(&completer, &now) == TAUT_STATUS_OK);
     CHECK(now.in_flight == 0 && now.num_queued == (uint32_t)OBJECTS * BYTES);
     CHECK(taut_completer_completed(&completer, 1, 0) == TAUT_STATUS_OVER_COMPLETION);
+    taut_config config = taut_config_default();
+    config.limit_max = 3000;
+    CHECK(taut_completer_set_config(&completer, &config) == TAUT_STATUS_OK);
+    config.limit_min = 3001;
+    CHECK(taut_completer_set_config(&completer, &config) == TAUT_STATUS_MIN_ABOVE_MAX);
+    CHECK(taut_sender_queued(&sender, BYTES) == TAUT_STATUS_OK);
+    uint32_t done = 0;
+    CHECK(taut_completer_observe_in_flight(&completer, 500, 1, &done) == TAUT_STATUS_OK && done == BYTES - 500);
+    CHECK(taut_completer_read(&completer, &now) == TAUT_STATUS_OK && now.limit_max == 3000);
     CHECK(taut_halves_reset(&sender, &completer, 0) == TAUT_STATUS_OK);
     taut_snapshot after;
     CHECK(taut_completer_read(&completer, &after) == TAUT_STATUS_OK);

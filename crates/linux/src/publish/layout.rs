@@ -224,7 +224,10 @@ fn text(words: &[u64], at: usize, number: usize) -> String {
     String::from_utf8_lossy(&bytes).replace(char::is_control, "?")
 }
 
-const _: () = assert!(FIGURES + 24 < SLOT_WORDS, "a slot holds all figures");
+const _: () = assert!(
+    FIGURES + size_of::<Figures>() / 8 < SLOT_WORDS,
+    "a slot holds all figures"
+);
 
 #[cfg(test)]
 mod tests {

@@ -66,7 +66,7 @@ pub fn directories() -> Vec<PathBuf> {
     if let Some(directory) = set("TAUT_RUNTIME_DIR") {
         return vec![directory];
     }
-    let of_root = shared_file::is_root().then(|| PathBuf::from("/run/taut"));
+    let of_root = (shared_file::user() == 0).then(|| PathBuf::from("/run/taut"));
     // Root of a user namespace of its own may not write to the first.
     let of_user = set("XDG_RUNTIME_DIR").map(|it| it.join("taut"));
     of_root.into_iter().chain(of_user).collect()
@@ -181,7 +181,7 @@ impl Publisher {
     }
 
     /// Publishes what `watch` shows every `period`, from a thread of its own, until the answer is
-    /// dropped or the queue's halves are gone.
+    /// dropped or a half of the queue is gone.
     ///
     /// # Errors
     /// As for [`add`](Self::add); if no thread can be made.
@@ -193,7 +193,7 @@ impl Publisher {
     ) -> io::Result<Following> {
         let mut slot = self.add(about)?;
         let mut follow = move |stop: &std::sync::mpsc::Receiver<()>| {
-            loop {
+            while !watch.is_closed() {
                 slot.publish(&watch.snapshot());
                 match stop.recv_timeout(period) {
                     Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}

@@ -4,7 +4,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{Ordering, fence};
 
@@ -58,9 +58,10 @@ pub fn read(directories: &[PathBuf]) -> Published {
     for directory in directories {
         match fs::read_dir(directory) {
             Ok(entries) => {
+                let may_remove = is_own(directory);
                 for entry in entries.take(FILES).flatten() {
                     let path = entry.path();
-                    if let Err(error) = read_file(&path, &mut published.queues) {
+                    if let Err(error) = read_file(&path, may_remove, &mut published.queues) {
                         let problem = format!("{}: {error}", path.display());
                         published.problems.push(problem);
                     }
@@ -80,7 +81,14 @@ pub fn read(directories: &[PathBuf]) -> Published {
     published
 }
 
-fn read_file(path: &Path, queues: &mut Vec<PublishedQueue>) -> io::Result<()> {
+/// Whether nobody else can put another directory in its place between a look and a removal: it is no link,
+/// and the user's own.
+fn is_own(directory: &Path) -> bool {
+    let found = fs::symlink_metadata(directory);
+    found.is_ok_and(|it| it.is_dir() && it.uid() == shared_file::user())
+}
+
+fn read_file(path: &Path, may_remove: bool, queues: &mut Vec<PublishedQueue>) -> io::Result<()> {
     let opened = OpenOptions::new()
         .read(true)
         // Neither a link to elsewhere nor a pipe that makes us wait.
@@ -106,7 +114,9 @@ fn read_file(path: &Path, queues: &mut Vec<PublishedQueue>) -> io::Result<()> {
     };
     if !shared_file::is_locked(&file)? {
         // A program that ended without removing it.
-        let _ = fs::remove_file(path);
+        if may_remove {
+            let _ = fs::remove_file(path);
+        }
         return Ok(());
     }
     for slot in 0..SLOTS {

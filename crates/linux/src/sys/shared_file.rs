@@ -105,7 +105,7 @@ pub(crate) fn name(file: &File, path: &Path) -> io::Result<()> {
 }
 
 /// The user whose rights the process has.
-pub(crate) fn is_root() -> bool {
+pub(crate) fn user() -> u32 {
     // SAFETY: no pointers, and it cannot fail.
-    unsafe { libc::geteuid() == 0 }
+    unsafe { libc::geteuid() }
 }

@@ -7,7 +7,7 @@ use std::thread;
 
 use taut_linux::publish::{About, Figures, Publisher, QUEUES, read};
 
-use crate::common::StopOnDrop;
+use crate::common::{StopOnDrop, until};
 
 struct Directory(PathBuf);
 
@@ -153,6 +153,27 @@ fn what_nobody_holds_is_removed_and_what_is_not_ours_is_left_alone() {
     drop(Publisher::open_in(&directory.0, "next").expect("publishes"));
     assert!(!left.exists(), "who publishes next removes it too");
     assert_eq!(found.problems.len(), 1, "the link: {:?}", found.problems);
+}
+
+#[test]
+fn a_queue_that_is_followed_is_gone_with_its_halves() {
+    let directory = Directory::new();
+    let publisher = Publisher::open_in(&directory.0, "follows").expect("publishes");
+    let (ring, completions, _device) = taut_path::driver::mock::ring(8);
+    let queue = taut_path::Queue::builder(ring, completions)
+        .limit(taut_path::AnyLimit::bytes(4_321))
+        .build(0)
+        .expect("builds");
+    let (sender, completer, watch) = queue.split();
+    let period = std::time::Duration::from_millis(1);
+    let _following = publisher.follow(&ABOUT, watch, period).expect("follows");
+    let limits = || {
+        let queues = directory.read().queues;
+        queues.iter().map(|it| it.figures.limit).collect::<Vec<_>>()
+    };
+    until("it is seen", || limits() == [4_321]);
+    drop((sender, completer));
+    until("it is gone", || limits().is_empty());
 }
 
 #[test]

@@ -186,6 +186,11 @@ impl Watch {
         }
     }
 
+    /// Whether one half is gone: nothing new will be seen but what the other drains.
+    pub fn is_closed(&self) -> bool {
+        self.shared.is_closed()
+    }
+
     /// Asks the completer to change a setting; it does so at its next round.
     ///
     /// # Errors
