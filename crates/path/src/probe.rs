@@ -1,6 +1,6 @@
 //! The seam to whoever watches a queue.
 
-use crate::limit::Done;
+use crate::limit::{Done, Round};
 use crate::packet::{DropReason, Packet};
 use crate::queue::{Repair, StopReason};
 use taut_dql::Stall;
@@ -19,8 +19,12 @@ pub enum Event<'a> {
     Marked(&'a Packet),
     /// A packet is accounted for and goes to the device.
     Sent(&'a Packet),
+    /// Something waited, and the limit had no room for it: told each time that the sender is run.
+    Refused,
     /// The device finished packets, which count for the limit.
     Completed(Done),
+    /// The limit's rule is told of a round of completions, all that it hears of it.
+    Round(&'a Round),
     /// The limit at the start, and after each completion round, in its own units.
     Limit(u32),
     /// Whether completions mean that packets left the device, when that changes: while they do

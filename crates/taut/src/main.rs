@@ -25,6 +25,7 @@ mod sim;
 mod stdout;
 mod talk;
 mod top;
+mod trace_file;
 mod waiting;
 
 use std::process::ExitCode;

@@ -356,7 +356,7 @@ impl<L: Limit> CompleteSide<L> {
         if units > 0 || self.chain_is_open {
             // A round of nothing closes a chain, unless it is the driver's to go on.
             let more = more && units > 0;
-            self.count(shared, units, more, now_ns);
+            self.count(shared, units, more, now_ns, probe);
             if probe.listens() && units > 0 {
                 probe.event(now_ns, Event::Limit(self.shown_limit()));
             }
@@ -395,7 +395,14 @@ impl<L: Limit> CompleteSide<L> {
 
     /// Tells the rule of a round, and publishes the room that it leaves.
     #[inline]
-    fn count<M: Sharing>(&mut self, shared: &Shared<M>, units: u32, more: bool, now_ns: u64) {
+    fn count<M: Sharing, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        units: u32,
+        more: bool,
+        now_ns: u64,
+        probe: &mut P,
+    ) {
         let ledger = &shared.ledger;
         let side = self.ledger.sender_side(ledger);
         // What a repair took for lost may come back after all: it is complete already.
@@ -430,6 +437,7 @@ impl<L: Limit> CompleteSide<L> {
             refusals: self.ledger.refusals(ledger),
             rate_per_s,
         };
+        probe.event(now_ns, Event::Round(&round));
         // A rule may say "no limit" as it likes; more than this the ledger cannot hold. It goes on
         // hearing of rounds that mean nothing, for they may come to mean something.
         let ruled = self.rule.completed(&round).min(MAX_LIMIT);

@@ -196,7 +196,7 @@ impl<Q: Qdisc> SendSide<Q> {
         }
         loop {
             if shared.stack.is_closed() {
-                self.note_refused(shared, at.now_ns);
+                self.note_refused(shared, at);
                 return Stop::Limit;
             }
             if shared.driver.is_closed() {
@@ -299,9 +299,13 @@ impl<Q: Qdisc> SendSide<Q> {
         }
     }
 
-    fn note_refused<M: Sharing>(&mut self, shared: &Shared<M>, now_ns: u64) {
-        let waits =
-            self.discipline.backlog().packets > 0 && self.discipline.next_ready(now_ns).is_none();
+    fn note_refused<M: Sharing, S: ?Sized, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        at: &mut Context<'_, S, P>,
+    ) {
+        let waits = self.discipline.backlog().packets > 0
+            && self.discipline.next_ready(at.now_ns).is_none();
         if !waits {
             return;
         }
@@ -312,7 +316,10 @@ impl<Q: Qdisc> SendSide<Q> {
         match &self.budget {
             // Held back by the budget alone, it was not refused by its own limit.
             Some(budget) if self.ledger.has_room(&shared.ledger) => budget.note_refused(),
-            _ => self.ledger.refused(&shared.ledger),
+            _ => {
+                self.ledger.refused(&shared.ledger);
+                at.probe.event(at.now_ns, Event::Refused);
+            }
         }
     }
 

@@ -6,8 +6,9 @@ use std::io::BufRead;
 
 use crate::trace::{self, Event, Line, Mention, ReadError};
 
-/// Rounds over which the rate of the device is taken: long enough for rounds that are not even.
-const RATE_ROUNDS: usize = 32;
+/// Rounds over which the rate of the device is taken: so long that a round more or less is a thousandth. A
+/// rate that is too high by more would work off, in a replay, what waited all the time.
+const RATE_ROUNDS: usize = 1024;
 
 /// A packet that was sent in the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,21 +1,21 @@
 //! What happened at a queue, event by event, as text that can be read back: `docs/trace-format.md`.
 
 mod read;
+mod tape;
 mod write;
 
 use std::fmt;
 
-use taut_path::limit::Done;
+use taut_path::limit::{Done, Round};
 use taut_path::queue::StopReason;
 use taut_path::{DropReason, Packet};
 
 pub use read::{ReadError, TraceError, read};
+pub use tape::Tape;
 pub use write::{Recorder, Tracer};
 
 /// The version of the format, for its readers.
-pub const FORMAT_VERSION: u32 = 1;
-/// The version of a trace that was sampled: with events and a field that the other has not.
-pub const SAMPLED_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// The first words of a trace.
 const MAGIC: &str = "taut-trace";
@@ -74,6 +74,30 @@ impl Mention {
     }
 }
 
+/// What a rule was told of a round of completions, besides what `sent` and `completed` say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// Units that finished, in the limit's units; 0 only closes a chain.
+    pub units: u32,
+    /// The reaping stopped at its budget and goes on.
+    pub more: bool,
+    /// Times that the sender was refused since the start or the last reset, wrapping.
+    pub refusals: u32,
+    /// When the sender queued first since the rule asked, in ns; `None` while it is away.
+    pub returned_ns: Option<u64>,
+}
+
+impl Told {
+    fn of(round: &Round) -> Self {
+        Self {
+            units: round.units,
+            more: round.more,
+            refusals: round.refusals,
+            returned_ns: round.returned_ns,
+        }
+    }
+}
+
 /// What happened at a queue: the events that a [`Probe`](taut_path::Probe) hears.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
@@ -87,8 +111,12 @@ pub enum Event {
     Mark(Mention),
     /// It was dropped.
     Drop(Mention, DropReason),
+    /// Something waited, and the limit had no room for it.
+    Refused,
     /// The device finished packets.
     Completed(Done),
+    /// The rule was told of a round.
+    Round(Told),
     /// The limit at the start and after each completion, in its own units.
     Limit(u32),
     /// The queue stopped.
@@ -116,7 +144,9 @@ impl Event {
             Happened::Sent(packet) => Self::Sent(Mention::of(packet)),
             Happened::Marked(packet) => Self::Mark(Mention::of(packet)),
             Happened::Dropped(packet, reason) => Self::Drop(Mention::of(packet), reason),
+            Happened::Refused => Self::Refused,
             Happened::Completed(done) => Self::Completed(done),
+            Happened::Round(round) => Self::Round(Told::of(round)),
             Happened::Limit(units) => Self::Limit(units),
             Happened::Stopped(reason) => Self::Stopped(reason),
             Happened::Starved => Self::Starved,
@@ -136,16 +166,23 @@ const fn stop_name(reason: StopReason) -> &'static str {
     }
 }
 
+/// Whether a reaping goes on.
+const fn more_name(more: bool) -> &'static str {
+    match more {
+        true => "more",
+        false => "last",
+    }
+}
+
+/// In place of a time: the sender is not back.
+const AWAY: &str = "-";
+
 impl fmt::Display for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (scenario, seed, taut) = (&self.scenario, self.seed, &self.taut_version);
-        let version = match self.sampled_hz {
-            None => FORMAT_VERSION,
-            Some(_) => SAMPLED_VERSION,
-        };
         write!(
             f,
-            "{MAGIC}\t{version}\tscenario={scenario}\tseed={seed}\ttaut={taut}"
+            "{MAGIC}\t{FORMAT_VERSION}\tscenario={scenario}\tseed={seed}\ttaut={taut}"
         )?;
         match self.sampled_hz {
             None => Ok(()),
@@ -160,6 +197,17 @@ impl fmt::Display for Mention {
     }
 }
 
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let more = more_name(self.more);
+        write!(f, "{}\t{more}\t{}\t", self.units, self.refusals)?;
+        match self.returned_ns {
+            Some(at_ns) => write!(f, "{at_ns}"),
+            None => f.write_str(AWAY),
+        }
+    }
+}
+
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -168,6 +216,8 @@ impl fmt::Display for Event {
             Self::Sent(packet) => write!(f, "sent\t{packet}"),
             Self::Mark(packet) => write!(f, "mark\t{packet}"),
             Self::Drop(packet, reason) => write!(f, "drop\t{packet}\t{}", reason.name()),
+            Self::Refused => f.write_str("refused"),
+            Self::Round(told) => write!(f, "round\t{told}"),
             Self::Completed(done) => write!(f, "completed\t{}\t{}", done.bytes, done.packets),
             Self::Limit(units) => write!(f, "limit\t{units}"),
             Self::Stopped(reason) => write!(f, "stopped\t{}", stop_name(*reason)),

@@ -8,7 +8,7 @@ use taut_path::DropReason;
 use taut_path::limit::Done;
 use taut_path::queue::StopReason;
 
-use super::{Event, FORMAT_VERSION, Head, Line, MAGIC, Mention, SAMPLED_VERSION, stop_name};
+use super::{AWAY, Event, FORMAT_VERSION, Head, Line, MAGIC, Mention, Told, more_name, stop_name};
 
 /// No line of a trace is longer; one that is, is something else.
 const MOST_LINE_BYTES: u64 = 4096;
@@ -51,18 +51,19 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-const HEAD: &str = "taut-trace, 1, scenario=NAME, seed=N, taut=VERSION, with a tab between; or \
-                    taut-trace, 2 and the same with sampled=HZ";
+const HEAD: &str = "taut-trace, 2, scenario=NAME, seed=N, taut=VERSION and, if it was sampled, \
+                    sampled=HZ, with a tab between";
 const LINE: &str = "row, NAME, LIMIT, or TIME_NS, KIND and its values, with a tab between";
-const KIND: &str = "enqueue, dequeue, sent, mark, drop, completed, limit, stopped, starved, stall, \
-                    reset; inflight in a sampled trace";
+const KIND: &str = "enqueue, dequeue, sent, mark, drop, refused, completed, round, limit, stopped, \
+                    starved, stall, reset; inflight in a sampled trace";
 const PACKET: &str = "BYTES, FLOW, PRIORITY (0 to 15)";
 const DROP: &str = "BYTES, FLOW, PRIORITY (0 to 15) and the name of a reason";
 const COMPLETED: &str = "BYTES, PACKETS";
+const ROUND: &str = "UNITS, more or last, REFUSALS, and RETURNED_NS or -";
 const LIMIT: &str = "UNITS";
 const STOPPED: &str = "limit or ring_full";
 const STALL: &str = "AGE_NS";
-const NOTHING: &str = "no values after starved or reset";
+const NOTHING: &str = "no values after refused, starved or reset";
 const SHORT: &str = "text in lines of at most 4096 bytes";
 
 /// Reads a trace: its head, and then line by line. After an error it ends.
@@ -144,14 +145,15 @@ fn head(text: &str) -> Option<Head> {
     if fields.next()? != MAGIC {
         return None;
     }
-    let version = number::<u32>(fields.next())?;
+    if number(fields.next()) != Some(FORMAT_VERSION) {
+        return None;
+    }
     let scenario = fields.next()?.strip_prefix("scenario=")?.to_owned();
     let seed = number(fields.next()?.strip_prefix("seed="))?;
     let taut_version = fields.next()?.strip_prefix("taut=")?.to_owned();
-    let sampled_hz = match version {
-        FORMAT_VERSION => None,
-        SAMPLED_VERSION => Some(number(fields.next()?.strip_prefix("sampled="))?),
-        _ => return None,
+    let sampled_hz = match fields.next() {
+        Some(sampled) => Some(number(sampled.strip_prefix("sampled="))?),
+        None => None,
     };
     let head = Head {
         scenario,
@@ -185,15 +187,17 @@ fn event(kind: &str, values: &[&str]) -> Result<Event, &'static str> {
         "mark" => Event::Mark(packet(values).ok_or(PACKET)?),
         "drop" => dropped(values).ok_or(DROP)?,
         "completed" => Event::Completed(done(values).ok_or(COMPLETED)?),
+        "round" => Event::Round(told(values).ok_or(ROUND)?),
         "limit" => Event::Limit(only(values).ok_or(LIMIT)?),
         "inflight" => Event::InFlight(only(values).ok_or(LIMIT)?),
         "stopped" => Event::Stopped(stopped(values).ok_or(STOPPED)?),
         "stall" => Event::Stall {
             age_ns: only(values).ok_or(STALL)?,
         },
+        "refused" if values.is_empty() => Event::Refused,
         "starved" if values.is_empty() => Event::Starved,
         "reset" if values.is_empty() => Event::Reset,
-        "starved" | "reset" => return Err(NOTHING),
+        "refused" | "starved" | "reset" => return Err(NOTHING),
         _ => return Err(KIND),
     })
 }
@@ -235,6 +239,21 @@ fn done(values: &[&str]) -> Option<Done> {
     Some(Done {
         packets: number(Some(packets))?,
         bytes: number(Some(bytes))?,
+    })
+}
+
+fn told(values: &[&str]) -> Option<Told> {
+    let [units, more, refusals, returned] = *values else {
+        return None;
+    };
+    Some(Told {
+        units: number(Some(units))?,
+        more: [true, false].into_iter().find(|&it| more_name(it) == more)?,
+        refusals: number(Some(refusals))?,
+        returned_ns: match returned {
+            AWAY => None,
+            at_ns => Some(number(Some(at_ns))?),
+        },
     })
 }
 

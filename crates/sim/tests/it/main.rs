@@ -34,6 +34,7 @@ mod tcp_recovery;
 mod tcp_sender;
 mod tcp_support;
 mod trace;
+mod trace_rules;
 mod world_core;
 mod world_ecn;
 mod world_small_queues;

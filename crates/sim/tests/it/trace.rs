@@ -11,7 +11,7 @@ use taut_path::limit::Done;
 use taut_path::queue::StopReason;
 use taut_sim::scenario::registry;
 use taut_sim::scenario::tracing::TraceRowsError;
-use taut_sim::trace::{Event, Head, Line, Mention, ReadError, Recorder, read};
+use taut_sim::trace::{Event, Head, Line, Mention, ReadError, Recorder, Told, read};
 
 /// A short run of a scenario, traced.
 fn traced(name: &str, replaced: &[(&str, &str)], rows: &str) -> Result<Vec<u8>, TraceRowsError> {
@@ -170,13 +170,18 @@ fn a_full_disk_is_told() {
 
 #[test]
 fn what_is_not_understood_is_told_with_its_line_and_what_is_allowed() {
-    let head = "taut-trace\t1\tscenario=x\tseed=1\ttaut=0.1.0\n";
+    let head = "taut-trace\t2\tscenario=x\tseed=1\ttaut=0.1.0\n";
     for (text, line, allowed) in [
-        (String::new(), 1, "taut-trace, 1"),
+        (String::new(), 1, "taut-trace, 2"),
         (
-            "taut-trace\t2\tscenario=x\tseed=1\ttaut=0\n".to_owned(),
+            "taut-trace\t1\tscenario=x\tseed=1\ttaut=0\n".to_owned(),
             1,
-            "taut-trace, 1",
+            "taut-trace, 2",
+        ),
+        (
+            "taut-trace\t2\tscenario=x\tseed=1\ttaut=0\tsampled=x\n".to_owned(),
+            1,
+            "sampled=HZ",
         ),
         (format!("{head}5\n"), 2, "TIME_NS, KIND"),
         (
@@ -202,6 +207,9 @@ fn what_is_not_understood_is_told_with_its_line_and_what_is_allowed() {
             2,
             "limit or ring_full",
         ),
+        (format!("{head}5\trefused\t1\n"), 2, "no values after refused"),
+        (format!("{head}5\tround\t9\tmaybe\t0\t-\n"), 2, "more or last"),
+        (format!("{head}5\tround\t9\tlast\t0\t\n"), 2, "RETURNED_NS or -"),
         (format!("{head}5\tlimit\t10"), 2, "lines of at most"),
         (
             format!("{head}{}\n", "x".repeat(9_000)),
@@ -243,6 +251,15 @@ fn event() -> impl Strategy<Value = Event> {
             .prop_map(|(packet, which)| Event::Drop(packet, DropReason::ALL[which])),
         (any::<u32>(), any::<u32>())
             .prop_map(|(packets, bytes)| Event::Completed(Done { packets, bytes })),
+        Just(Event::Refused),
+        (any::<u32>(), any::<bool>(), any::<u32>(), any::<Option<u64>>()).prop_map(
+            |(units, more, refusals, returned_ns)| Event::Round(Told {
+                units,
+                more,
+                refusals,
+                returned_ns,
+            })
+        ),
         any::<u32>().prop_map(Event::Limit),
         any::<bool>().prop_map(|limit| Event::Stopped(if limit {
             StopReason::Limit
@@ -290,7 +307,7 @@ proptest! {
 
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let head = b"taut-trace\t1\tscenario=x\tseed=1\ttaut=0\n".to_vec();
+        let head = b"taut-trace\t2\tscenario=x\tseed=1\ttaut=0\n".to_vec();
         for text in [bytes.clone(), [head, bytes].concat()] {
             if let Ok((_, lines)) = read(&text[..]) {
                 prop_assert!(lines.count() <= 401);
@@ -300,9 +317,9 @@ proptest! {
 
     #[test]
     fn no_line_of_known_words_panics(
-        line in "([0-9]{1,20}|row)(\t(sent|drop|limit|stopped|completed|[0-9]{1,11}|queue_full)){0,6}",
+        line in "([0-9]{1,20}|row)(\t(sent|drop|limit|stopped|completed|round|refused|more|last|-|[0-9]{1,11}|queue_full)){0,6}",
     ) {
-        let text = format!("taut-trace\t1\tscenario=x\tseed=1\ttaut=0\n{line}\n");
+        let text = format!("taut-trace\t2\tscenario=x\tseed=1\ttaut=0\n{line}\n");
         let (_, lines) = read(text.as_bytes()).unwrap();
         for found in lines.flatten() {
             // What is understood is what would be written, but for zeros in front.

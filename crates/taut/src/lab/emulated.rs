@@ -116,7 +116,7 @@ impl Direction for EmulatedDirection {
         wakeups_ns.into_iter().flatten().min()
     }
 
-    fn into_outcome(self: Box<Self>) -> io::Result<DirectionOutcome> {
-        self.source.outcome(&self.queue, self.refused_packets)
+    fn into_outcome(mut self: Box<Self>) -> io::Result<DirectionOutcome> {
+        self.source.outcome(&mut self.queue, self.refused_packets)
     }
 }

@@ -27,6 +27,7 @@ use crate::rr::charts::Drawn;
 use crate::rr::results::{Carrier, Parameters, document};
 use crate::rr::{command, late, page, table};
 use crate::talk::say;
+use crate::trace_file::Tapes;
 use crate::{exit, stdout};
 use options::{DriverKind, RrUnderLoad};
 use progress::Progress;
@@ -44,7 +45,8 @@ pub fn rr_under_load(options: &RrUnderLoad) -> ExitCode {
     if options.dry_run {
         return stdout::print(&plan(options, &cases));
     }
-    if let Err(failed) = output::check("report", options.report.as_deref()) {
+    let writable = output::check("report", options.report.as_deref());
+    if let Err(failed) = writable.and_then(|()| options.trace.check()) {
         return failed;
     }
     match with_privilege(|| run(options, &cases)) {
@@ -56,10 +58,11 @@ pub fn rr_under_load(options: &RrUnderLoad) -> ExitCode {
 /// What the rows gave, as far as they were finished.
 struct Found {
     ran: Vec<row::Ran>,
+    tapes: Tapes,
     interrupt: Option<Interrupt>,
 }
 
-/// Prints what was found and writes the page, if one is wanted.
+/// Prints what was found, and writes the page and the trace that are wanted.
 fn show(options: &RrUnderLoad, found: &Found) -> ExitCode {
     let experiment = &options.experiment;
     let carrier = Carrier {
@@ -87,6 +90,8 @@ fn show(options: &RrUnderLoad, found: &Found) -> ExitCode {
         page::html(&document, Origin::Live, &drawn, options.row_ns(), &command)
     };
     let shown = output::emit(&document, form, options.report.as_deref(), text, html);
+    let traced = found.tapes.write(&options.trace, "lab rr-under-load", experiment.seed);
+    let shown = traced.err().unwrap_or(shown);
     match found.interrupt {
         Some(interrupt) => output::interrupted(interrupt, rows.len(), shown),
         None => shown,
@@ -158,18 +163,27 @@ fn run(options: &RrUnderLoad, cases: &[Case]) -> anyhow::Result<Found> {
     interrupt::note()?;
     let mut progress = Progress::new(cases.len());
     let mut ran = Vec::with_capacity(cases.len());
+    let mut tapes = Tapes::new(&options.trace);
     for case in cases {
         progress.begin(case);
-        let row = row::run(options, case, &mut progress);
+        let row = row::run(options, case, tapes.left_events(), &mut progress);
         progress.clear();
-        ran.extend(row?);
+        if let Some(mut row) = row? {
+            let tape = row.tape.take();
+            tapes.push(&case.to_string(), &case.limit.to_string(), tape);
+            ran.push(row);
+        }
         if interrupt::noted().is_some() {
             break;
         }
     }
     // After the last row there was nothing left to interrupt.
     let interrupt = interrupt::noted().filter(|_| ran.len() < cases.len());
-    Ok(Found { ran, interrupt })
+    Ok(Found {
+        ran,
+        tapes,
+        interrupt,
+    })
 }
 
 /// Says on stderr that packets waited too long in the device of `what`, if they did.

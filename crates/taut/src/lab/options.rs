@@ -6,6 +6,7 @@ use clap::{Args, FromArgMatches, ValueEnum};
 use taut_path::AnyLimit;
 
 use crate::rr::experiment::Experiment;
+use crate::trace_file::TraceFile;
 use taut_sim::scenario::quantity::Rate;
 use taut_sim::scenario::registry::Scenario;
 use taut_sim::scenario::rr_under_load::{Case, Settings, WARM_UP_NS, check_limits};
@@ -23,6 +24,9 @@ pub struct RrUnderLoad {
     /// Write a report too: one HTML page that works offline
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub trace: TraceFile,
 
     /// Say what would be done, and do nothing
     #[arg(long)]

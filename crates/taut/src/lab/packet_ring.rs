@@ -66,10 +66,9 @@ impl Direction for RingDirection {
         reap_ns.into_iter().chain(self.queue.next_wakeup()).min()
     }
 
-    fn into_outcome(self: Box<Self>) -> io::Result<DirectionOutcome> {
-        let (_, completions) = self.queue.device();
-        self.source
-            .outcome(&self.queue, completions.malformed_packets())
+    fn into_outcome(mut self: Box<Self>) -> io::Result<DirectionOutcome> {
+        let malformed_packets = self.queue.device().1.malformed_packets();
+        self.source.outcome(&mut self.queue, malformed_packets)
     }
 }
 

@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 use taut_linux::poll::{self, Ready};
 use taut_linux::sched;
 use taut_sim::meter::{Curve, Quantiles, histogram};
+use taut_sim::trace::Tape;
 
 use super::control::{Control, StopOnDrop};
 
@@ -37,7 +38,7 @@ pub trait Direction {
 }
 
 /// What one direction measured.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct DirectionOutcome {
     pub in_flight_bytes: Quantiles,
     pub waiting_packets: Quantiles,
@@ -51,6 +52,8 @@ pub struct DirectionOutcome {
     /// Times that the oldest packet in flight was older than the threshold, and the longest of them.
     pub stalls: u64,
     pub longest_stall_ns: u64,
+    /// What its queue did, if that is wanted.
+    pub tape: Option<Tape>,
 }
 
 /// What the thread that moves packets measured.

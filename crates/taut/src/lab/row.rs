@@ -19,6 +19,7 @@ use super::tell_stall;
 use super::world::World;
 use crate::interrupt;
 use taut_sim::scenario::rr_under_load::Case;
+use taut_sim::trace::Tape;
 use taut_sim::scenario::rr_under_load::{
     Latency, Lateness, Row, WARM_UP_NS, one_decimal, per_second,
 };
@@ -27,19 +28,23 @@ use taut_sim::scenario::rr_under_load::{
 pub struct Ran {
     pub row: Row,
     pub latency_ns: Histogram<u64>,
+    /// What its queue did, if that is wanted.
+    pub tape: Option<Tape>,
 }
 
-/// Runs one case and measures it; `None` if it was interrupted.
+/// Runs one case and measures it, with a tape of `most_events` if they are wanted; `None` if it was
+/// interrupted.
 pub fn run(
     options: &RrUnderLoad,
     case: &Case,
+    most_events: Option<usize>,
     progress: &mut Progress,
 ) -> anyhow::Result<Option<Ran>> {
     let control = Arc::new(Control::default());
     let world = World::new(options, case)?;
     let (client, server, address) = (world.client.clone(), world.server.clone(), world.address);
     let streams = options.experiment.streams;
-    let router = spawn_router(world, options, case, &control)?;
+    let router = spawn_router(world, options, case, most_events, &control)?;
     let measured = load::connect(&client, &server, address, streams, Beside::Requests)
         .and_then(|connected| connected.start(&control))
         .and_then(|load| {
@@ -58,7 +63,7 @@ pub fn run(
         .join()
         .map_err(|_| anyhow!("the routing thread panicked"))?;
     // A router that failed is why the load failed, so its error goes first.
-    let routed = routed.context("move packets")?;
+    let mut routed = routed.context("move packets")?;
     let longest_stall_ns = routed
         .directions
         .iter()
@@ -70,7 +75,13 @@ pub fn run(
         .as_ref()
         .map(|window| to_row(case, &measured, window, &routed));
     let latency_ns = measured.requests.latency_ns;
-    Ok(row.map(|row| Ran { row, latency_ns }))
+    // The first direction is the measured one.
+    let tape = routed.directions.first_mut().and_then(|it| it.tape.take());
+    Ok(row.map(|row| Ran {
+        row,
+        latency_ns,
+        tape,
+    }))
 }
 
 type Router = thread::JoinHandle<anyhow::Result<Routed>>;
@@ -79,11 +90,12 @@ fn spawn_router(
     world: World,
     options: &RrUnderLoad,
     case: &Case,
+    most_events: Option<usize>,
     control: &Arc<Control>,
 ) -> anyhow::Result<Router> {
     let (options, case, control) = (options.clone(), case.clone(), Arc::clone(control));
     let router = move || {
-        let directions = world.directions(&options, &case, &control)?;
+        let directions = world.directions(&options, &case, &control, most_events)?;
         Ok(router::route(directions, &control)?)
     };
     Ok(thread::Builder::new().name("router".into()).spawn(router)?)

@@ -7,14 +7,18 @@ use std::rc::Rc;
 use taut_linux::{NetNs, Tap, link};
 use taut_path::{AnyLimit, AnyQdisc, Completions, Queue, TxRing};
 use taut_sim::meter::Meter;
+use taut_sim::trace::Tape;
 
 use super::control::Watch;
 use super::frames::{Arrival, Frames};
 use super::router::{BATCH_PACKETS, DirectionOutcome};
 use crate::publish::Published;
 
+/// What watches a queue of the lab: always a meter, and a tape if a trace is wanted.
+pub type Watcher = (Meter<Watch>, Option<Tape>);
+
 /// A queue of the lab, measured.
-pub type MeteredQueue<D> = Queue<D, AnyLimit, AnyQdisc, Meter<Watch>>;
+pub type MeteredQueue<D> = Queue<D, AnyLimit, AnyQdisc, Watcher>;
 
 /// A TAP that is read at once, since it has no back-pressure and drops in silence.
 pub struct TapSource {
@@ -60,14 +64,15 @@ impl TapSource {
         Ok(true)
     }
 
-    /// What was measured at `queue`, and every packet lost: by the TAP, here, in the queue, and
+    /// What was measured at `queue`, which is over, and every packet lost: by the TAP, here, in the queue, and
     /// the `lost_packets` after it.
     pub fn outcome<D: TxRing + Completions>(
         &self,
-        queue: &MeteredQueue<D>,
+        queue: &mut MeteredQueue<D>,
         lost_packets: u64,
     ) -> io::Result<DirectionOutcome> {
-        let meter = queue.probe();
+        let tape = queue.probe_mut().1.take();
+        let (meter, _) = queue.probe();
         let by_tap = link::statistics(&self.ns, self.tap.name())?.tx_dropped;
         let counters = queue.sender_counters();
         let completer = queue.completer_counters();
@@ -80,6 +85,7 @@ impl TapSource {
             marks: counters.marked_packets,
             stalls: completer.stalls,
             longest_stall_ns: completer.longest_stall_ns,
+            tape,
         })
     }
 }

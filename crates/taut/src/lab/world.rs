@@ -14,6 +14,7 @@ use taut_path::limit::Unit;
 use taut_path::queue::Builder;
 use taut_path::{AnyLimit, Completions, Limit, Queue, QueueConfig, TxRing, qdisc};
 use taut_sim::meter::Meter;
+use taut_sim::trace::Tape;
 use taut_sim::nic::{DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig};
 
 use super::control::{Control, Watch};
@@ -22,7 +23,7 @@ use super::kernel_tcp;
 use super::options::{DriverKind, RrUnderLoad};
 use super::packet_ring::{ReceiveDirection, RingDirection};
 use super::router::Direction;
-use super::tap_source::{MeteredQueue, TapSource};
+use super::tap_source::{MeteredQueue, TapSource, Watcher};
 use crate::publish::Published;
 use crate::rr::experiment::Experiment;
 use taut_sim::scenario::rr_under_load::Case;
@@ -113,17 +114,20 @@ impl World {
     }
 
     /// Joins the hosts: from client to server, whose queue is measured, and back. Between TAPs,
-    /// both directions have a NIC and a queue of the same kind.
+    /// both directions have a NIC and a queue of the same kind. The measured queue has a tape of
+    /// `most_events`, if they are wanted.
     pub fn directions(
         self,
         options: &RrUnderLoad,
         case: &Case,
         control: &Arc<Control>,
+        most_events: Option<usize>,
     ) -> anyhow::Result<Vec<Box<dyn Direction>>> {
         let wiring = Wiring {
             options,
             control,
             limit: &case.limit,
+            most_events,
         };
         let client_tap = Rc::new(self.client_tap);
         let from_client = TapSource::new(self.client, Rc::clone(&client_tap));
@@ -189,6 +193,7 @@ struct Wiring<'a> {
     options: &'a RrUnderLoad,
     control: &'a Arc<Control>,
     limit: &'a AnyLimit,
+    most_events: Option<usize>,
 }
 
 impl Wiring<'_> {
@@ -253,6 +258,11 @@ impl Wiring<'_> {
             control: Arc::clone(self.control),
             shown,
         };
+        let most_events = self.most_events.filter(|_| shown);
+        let watcher: Watcher = (
+            Meter::new(watch, now_ns, self.options.row_ns()),
+            most_events.map(|most| Tape::new(now_ns, most)),
+        );
         let config = QueueConfig {
             restart_slots,
             ..QueueConfig::default()
@@ -260,7 +270,7 @@ impl Wiring<'_> {
         Ok(builder
             .qdisc(self.options.experiment.qdisc.parse()?)
             .limit(self.limit.clone())
-            .probe(Meter::new(watch, now_ns, self.options.row_ns()))
+            .probe(watcher)
             .config(config)
             .build(now_ns)?)
     }

@@ -47,7 +47,7 @@ pub fn top(options: &Top) -> ExitCode {
     };
     let ended = interrupt::note()
         .and_then(|()| Sampler::start(sysfs, options.selection.clone(), &found))
-        .and_then(|sampler| on_terminal(options, &sampler));
+        .and_then(|sampler| on_terminal(|terminal| run(options, &sampler, terminal)));
     match ended {
         Ok(None) => ExitCode::SUCCESS,
         Ok(Some(interrupt)) => ExitCode::from(interrupt.exit_code()),
@@ -58,10 +58,10 @@ pub fn top(options: &Top) -> ExitCode {
     }
 }
 
-/// Takes the terminal, and gives it back however this ends: a panic does too.
-fn on_terminal(options: &Top, sampler: &Sampler) -> io::Result<Option<Interrupt>> {
+/// Takes the terminal, and gives it back however `work` ends: a panic does too.
+fn on_terminal<T>(work: impl FnOnce(&mut DefaultTerminal) -> io::Result<T>) -> io::Result<T> {
     let mut terminal = ratatui::try_init()?;
-    let ended = run(options, sampler, &mut terminal);
+    let ended = work(&mut terminal);
     // The first error is the one to tell.
     let restored = ratatui::try_restore();
     let ended = ended?;
@@ -107,5 +107,51 @@ fn run(
                 _ => {}
             }
         }
+    }
+}
+
+#[cfg(test)]
+#[path = "../../tests/it/terminal.rs"]
+mod terminal;
+
+#[cfg(test)]
+mod tests {
+    use super::terminal::{Terminal, is_sane};
+    use super::*;
+
+    /// Set where [`it_panics_on_a_terminal`] is to do so: in the terminal of the test below.
+    const PANICS: &str = "TAUT_TEST_PANICS";
+
+    #[test]
+    fn it_panics_on_a_terminal() {
+        if std::env::var_os(PANICS).is_none() {
+            return;
+        }
+        let ended: io::Result<()> = on_terminal(|terminal| {
+            terminal.draw(|frame| frame.render_widget("a whole screen", frame.area()))?;
+            // Not before it was seen.
+            event::read()?;
+            panic!("on purpose");
+        });
+        ended.expect("a panic is no error");
+    }
+
+    /// In a real terminal, held by tmux.
+    #[test]
+    fn a_panic_gives_the_terminal_back_and_is_readable() {
+        let tests = std::env::current_exe().expect("this binary");
+        let line = format!(
+            "env {PANICS}=1 {} --exact top::tests::it_panics_on_a_terminal --nocapture",
+            tests.display()
+        );
+        let Some(terminal) = Terminal::start("panic", &line) else {
+            return;
+        };
+        terminal.until("a whole screen");
+        terminal.keys(&["x"]);
+        let screen = terminal.until("code 101");
+        assert!(is_sane(&screen), "{screen}");
+        assert!(screen.contains("on purpose"), "{screen}");
+        assert!(!screen.contains("a whole screen"), "{screen}");
     }
 }

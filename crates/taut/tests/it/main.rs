@@ -26,3 +26,4 @@ mod sim_command;
 mod sim_limit_rules;
 mod sim_rr_under_load;
 mod sim_scenarios;
+mod terminal;

@@ -121,19 +121,19 @@ fn what_is_no_trace_is_refused_with_its_line() {
     for (text, part) in [
         ("", "line 1 is not understood"),
         (
-            "taut-trace\t1\tscenario=x\tseed=1\ttaut=0\n",
+            "taut-trace\t2\tscenario=x\tseed=1\ttaut=0\n",
             "no queue in it",
         ),
         (
-            "taut-trace\t1\tscenario=x\tseed=1\ttaut=0\n5\tsent\t1\t1\t0\n",
+            "taut-trace\t2\tscenario=x\tseed=1\ttaut=0\n5\tsent\t1\t1\t0\n",
             "before the first row",
         ),
         (
-            "taut-trace\t1\tscenario=x\tseed=1\ttaut=0\nrow\ta\tdql\n",
+            "taut-trace\t2\tscenario=x\tseed=1\ttaut=0\nrow\ta\tdql\n",
             "there are: a",
         ),
         (
-            "taut-trace\t1\tscenario=x\tseed=1\ttaut=0\nrow\ta\tdql\n5\tsent\t9\t1\t0\n",
+            "taut-trace\t2\tscenario=x\tseed=1\ttaut=0\nrow\ta\tdql\n5\tsent\t9\t1\t0\n",
             "say it with --rate",
         ),
     ] {

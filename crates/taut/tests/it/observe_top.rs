@@ -1,96 +1,17 @@
 //! `taut top` in a real terminal: tmux holds it, keys are sent, the screen is read.
 
-use std::process::{Command, Output};
+use std::process::Command;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::observe_tree::Tree;
 use crate::sim_command::failed;
+use crate::terminal::{Terminal, is_sane};
 
-/// A terminal of 80 columns and 24 lines, with a server of its own.
-struct Terminal {
-    socket: String,
-}
-
-impl Terminal {
-    /// Runs `taut` with `arguments`, says the terminal's settings after it and then its exit code.
-    /// `None` where there is no tmux.
-    fn start(test: &str, environment: &str, arguments: &str) -> Option<Self> {
-        let socket = format!("taut-{test}-{}", std::process::id());
-        let terminal = Self { socket };
-        let taut = env!("CARGO_BIN_EXE_taut");
-        let script = format!(
-            "env {environment} {taut} {arguments}; code=$?; stty -a; echo code $code; sleep 600"
-        );
-        let line = [
-            "-f",
-            "/dev/null",
-            "new-session",
-            "-d",
-            "-x",
-            "80",
-            "-y",
-            "24",
-            &script,
-        ];
-        match terminal.tmux(&line) {
-            Some(output) => assert!(output.status.success(), "{output:?}"),
-            None => {
-                eprintln!("skipped: tmux is not here");
-                return None;
-            }
-        }
-        Some(terminal)
-    }
-
-    fn tmux(&self, arguments: &[&str]) -> Option<Output> {
-        let mut command = Command::new("tmux");
-        command
-            .env("LC_ALL", "C.UTF-8")
-            .args(["-u", "-L", &self.socket]);
-        command.args(arguments).output().ok()
-    }
-
-    fn screen(&self) -> String {
-        let output = self.tmux(&["capture-pane", "-p"]).expect("tmux");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    fn keys(&self, keys: &[&str]) {
-        self.tmux(&[&["send-keys"], keys].concat()).expect("tmux");
-    }
-
-    /// The screen once it has `part`.
-    fn until(&self, part: &str) -> String {
-        let start = Instant::now();
-        loop {
-            let screen = self.screen();
-            if screen.contains(part) {
-                return screen;
-            }
-            assert!(
-                start.elapsed() < Duration::from_secs(60),
-                "no {part:?}:\n{screen}"
-            );
-            sleep(Duration::from_millis(20));
-        }
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let _ = self.tmux(&["kill-server"]);
-    }
-}
-
-/// What `stty` says of a terminal that was given back.
-fn is_sane(screen: &str) -> bool {
-    let on = |word: &str| {
-        screen
-            .split_whitespace()
-            .any(|it| it.trim_end_matches(';') == word)
-    };
-    on("icanon") && on("echo") && on("opost")
+/// Runs `taut` in a terminal of its own; `None` where there is no tmux.
+fn start(test: &str, environment: &str, arguments: &str) -> Option<Terminal> {
+    let taut = env!("CARGO_BIN_EXE_taut");
+    Terminal::start(test, &format!("env {environment} {taut} {arguments}"))
 }
 
 #[test]
@@ -102,7 +23,7 @@ fn queues_are_sorted_filtered_chosen_and_looked_at_closely() {
     tree.set("wan0", 0, "inflight", "39000")
         .set("eth1", 0, "inflight", "9000");
     let line = tree.line("top -d 50ms");
-    let Some(terminal) = Terminal::start("keys", "LC_ALL=C.UTF-8", &line) else {
+    let Some(terminal) = start("keys", "LC_ALL=C.UTF-8", &line) else {
         return;
     };
     let screen = terminal.until("312us");
@@ -140,7 +61,7 @@ fn a_signal_gives_the_terminal_back() {
     let tree = Tree::new("top-signal");
     tree.add("eth0", 1);
     let line = tree.line("top -d 50ms");
-    let Some(terminal) = Terminal::start("signal", "NO_COLOR=1", &line) else {
+    let Some(terminal) = start("signal", "NO_COLOR=1", &line) else {
         return;
     };
     terminal.until("q quit");
@@ -161,7 +82,7 @@ fn it_works_in_a_narrow_terminal_without_colour_and_without_unicode() {
     let tree = Tree::new("top-plain");
     tree.add("eth0", 1);
     let line = tree.line("top -d 50ms");
-    let Some(terminal) = Terminal::start("plain", "NO_COLOR=1 LC_ALL=C", &line) else {
+    let Some(terminal) = start("plain", "NO_COLOR=1 LC_ALL=C", &line) else {
         return;
     };
     terminal.until("eth0");

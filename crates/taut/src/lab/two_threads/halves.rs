@@ -9,7 +9,8 @@ use taut_linux::sched::monotonic_ns;
 use taut_path::qdisc::Fifo;
 use taut_path::queue::many::{Intake, Submitter};
 use taut_path::queue::{Completer, Sender};
-use taut_path::{DropReason, Packet, PacketSink, Stop};
+use taut_path::{AnyLimit, DropReason, Packet, PacketSink, Stop};
+use taut_sim::trace::Tape;
 
 use super::super::control::Control;
 use super::carrier::Frames;
@@ -85,10 +86,10 @@ pub enum Supply {
 }
 
 /// The half that sends.
-pub type SendingHalf = Sender<AfPacketTx, Fifo>;
+pub type SendingHalf = Sender<AfPacketTx, Fifo, Option<Tape>>;
 
 /// The half that completes.
-pub type CompletingHalf = Completer<AfPacketCompletions>;
+pub type CompletingHalf = Completer<AfPacketCompletions, AnyLimit, Option<Tape>>;
 
 /// Sends until it is stopped; then drops what waits.
 pub fn send(

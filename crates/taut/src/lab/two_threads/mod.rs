@@ -17,10 +17,12 @@ use std::process::ExitCode;
 
 pub use options::TwoThreads;
 use results::Results;
+use run::Ran;
 
 use crate::interrupt;
 use crate::output;
 use crate::talk::say;
+use crate::trace_file::Tapes;
 use crate::{exit, stdout};
 
 /// `taut lab two-threads`.
@@ -28,12 +30,16 @@ pub fn two_threads(options: &TwoThreads) -> ExitCode {
     if options.dry_run {
         return stdout::print(&plan(options));
     }
+    if let Err(failed) = options.trace.check() {
+        return failed;
+    }
+    let mut tapes = Tapes::new(&options.trace);
     let ran = super::with_privilege(|| {
         interrupt::note()?;
-        run::run(options)
+        run::run(options, tapes.left_events())
     });
-    let row = match ran {
-        Ok(row) => row,
+    let Ran { row, tape } = match ran {
+        Ok(ran) => ran,
         Err(code) => return code,
     };
     super::tell_stall("two-threads", row.longest_stall_ns);
@@ -41,6 +47,9 @@ pub fn two_threads(options: &TwoThreads) -> ExitCode {
     // The row is whole, only of a shorter time.
     let interrupt = interrupt::noted();
     let printed = Results::new(options, row, interrupt.is_some()).print(options.json);
+    tapes.push("two threads", &options.limit.to_string(), tape);
+    let traced = tapes.write(&options.trace, "lab two-threads", options.seed);
+    let printed = traced.err().unwrap_or(printed);
     if problems.is_empty() {
         return match interrupt {
             Some(interrupt) => output::interrupted(interrupt, 1, printed),

@@ -4,12 +4,16 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use clap::Args;
-use taut_path::AnyLimit;
+use taut_linux::publish::About;
+use taut_path::limit::Unit;
+use taut_path::{AnyLimit, Limit};
 use taut_sim::scenario::quantity::{Rate, Time};
 use taut_sim::scenario::registry::DEFAULT_SEED;
 use taut_sim::scenario::rr_under_load::{RINGS, Settings};
 
+use super::super::world::SHAPED_DEVICE;
 use crate::rr::experiment::{count_in, parse_cadence, parse_duration, parse_limit, parse_rate};
+use crate::trace_file::TraceFile;
 
 /// Each has a thread of its own.
 const SENDERS: RangeInclusive<u32> = 1..=64;
@@ -52,12 +56,26 @@ pub struct TwoThreads {
     #[arg(short, long)]
     pub json: bool,
 
+    #[command(flatten)]
+    pub trace: TraceFile,
+
     /// Say what would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,
 }
 
 impl TwoThreads {
+    /// The queue, for whoever looks at it; `limit` is the name of its rule.
+    pub fn about<'a>(&self, limit: &'a str) -> About<'a> {
+        About {
+            device: SHAPED_DEVICE,
+            queue: 0,
+            limit,
+            in_packets: self.limit.unit() == Unit::Packets,
+            rate_bits_per_s: self.rate.0.map(|rate| rate.0),
+        }
+    }
+
     /// The threads of the run, for people.
     pub fn threads(&self) -> String {
         match self.senders {

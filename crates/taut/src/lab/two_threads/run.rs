@@ -24,25 +24,36 @@ use super::results::{Row, Window};
 use super::sleeper::Sleeper;
 use super::submit::submit;
 use super::watchdog::Watchdog;
-use crate::interrupt;
+use crate::{interrupt, publish};
 use taut_sim::scenario::rr_under_load::{one_decimal, per_second};
+use taut_sim::trace::Tape;
 
 /// Packets in the ring in front of the owner. The discipline is where packets should wait, so it
 /// is short: submitters sleep often.
 const SUBMIT_PACKETS: u32 = 32;
 
-/// Runs what `options` say.
-pub fn run(options: &TwoThreads) -> anyhow::Result<Row> {
+/// The row, and what its queue did, if that is wanted.
+pub struct Ran {
+    pub row: Row,
+    pub tape: Option<Tape>,
+}
+
+/// Runs what `options` say, with a tape of `most_events` if they are wanted.
+pub fn run(options: &TwoThreads, most_events: Option<usize>) -> anyhow::Result<Ran> {
     let packets = DISCIPLINE_PACKETS + SUBMIT_PACKETS + options.senders;
     let carrier = Carrier::new(options, packets).context("set up the packet ring")?;
     let owner = Arc::new(Sleeper::default());
     let waker = Waker::from(owner.clone());
+    let now_ns = monotonic_ns();
     let queue = Queue::builder(carrier.tx, carrier.completions)
         .limit(options.limit.clone())
         .with_qdisc(Fifo::new(DISCIPLINE_PACKETS))
+        .probe(most_events.map(|most| Tape::new(now_ns, most)))
         .waker(waker.clone())
-        .build(monotonic_ns())?;
-    let (sender, completer, _) = queue.split();
+        .build(now_ns)?;
+    let (sender, completer, watch) =
+        queue.split_probes(|mut tape| (tape.as_mut().map(Tape::divide), tape));
+    let _published = publish::follow(&options.about(&options.limit.to_string()), watch);
     // A single sender makes its own packets and needs no ring.
     let submitting = if options.senders > 1 {
         options.senders
@@ -74,12 +85,11 @@ pub fn run(options: &TwoThreads) -> anyhow::Result<Row> {
     }
     drop(carrier.namespaces);
     let submitter_sleeps = sleepers.iter().map(|sleeper| sleeper.sleeps()).sum();
-    Ok(row(
-        &window,
-        &threads,
-        &parts,
-        [owner.sleeps(), submitter_sleeps],
-    ))
+    let sleeps = [owner.sleeps(), submitter_sleeps];
+    Ok(Ran {
+        row: row(&window, &threads, &parts, sleeps),
+        tape: parts.take_tape(),
+    })
 }
 
 /// What the run is made of, besides the device.
@@ -88,6 +98,17 @@ struct Parts {
     completer: CompletingHalf,
     supply: Supply,
     watchdog: Watchdog,
+}
+
+impl Parts {
+    /// What both halves did.
+    fn take_tape(&mut self) -> Option<Tape> {
+        let mut tape = self.sender.probe_mut().take()?;
+        if let Some(completed) = self.completer.probe_mut().take() {
+            tape.merge(completed);
+        }
+        Some(tape)
+    }
 }
 
 /// Starts all threads, measures, and ends them. An error of the queue comes before one of what

@@ -1,0 +1,241 @@
+//! A trace says all that a rule was told: any rule gives the limits of the trace again, from it alone.
+
+use taut_path::limit::{Limit, Round, Unit};
+use taut_path::rate::{RateMeter, RateRound};
+use taut_path::{AnyLimit, DropReason};
+use taut_sim::lane::{Cost, LaneConfig, Reap, Rule, Source, observe_with};
+use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
+use taut_sim::trace::{Event, Head, Line, Mention, Recorder, Tape, Told, Tracer, read};
+
+/// Bursts that come faster than the link sends, with time between them in which it is idle, reaped
+/// eight at a time: the sender is refused, goes away and comes back, and reaps go on.
+fn config() -> LaneConfig {
+    LaneConfig {
+        nic: NicConfig {
+            rate_bits_per_s: 1_000_000_000,
+            framing: Framing::BARE,
+            slots: 1024,
+            rule: DescriptorRule::OnePerPacket,
+            interrupt: InterruptRule::every(200_000),
+            finished_at: FinishedAt::End,
+            segments_apart: false,
+            seed: 1,
+        },
+        restart_slots: None,
+        reap: Reap {
+            budget_packets: 8,
+            round_ns: 5_000,
+        },
+        backlog_packets: 500,
+        object_bytes: vec![1514, 700, 64],
+        source: Source::Bursts {
+            packets: 400,
+            every_ns: 3_000_000,
+            jitter_ns: 500_000,
+        },
+        cost: Cost::default(),
+        rate_changes: Vec::new(),
+        measure_from_ns: 0,
+        end_ns: 1_000_000_000,
+        sample_ns: 0,
+    }
+}
+
+fn head() -> Head {
+    Head {
+        scenario: "test".to_owned(),
+        seed: 1,
+        taut_version: "0".to_owned(),
+        sampled_hz: None,
+    }
+}
+
+fn traced(rule: &str) -> Vec<(u64, Event)> {
+    let rule = Rule::from(rule.parse::<AnyLimit>().expect("a rule"));
+    let mut bytes = Vec::new();
+    let mut recorder = Recorder::new(&mut bytes, &head());
+    recorder.row("a", &rule.to_string());
+    observe_with(&config(), &rule, Tracer(Some(&mut recorder))).expect("it runs");
+    recorder.finish().expect("it is written");
+    let (_, lines) = read(&bytes[..]).expect("a head");
+    let events = lines.filter_map(|line| match line.expect("a line") {
+        Line::Event { at_ns, event } => Some((at_ns, event)),
+        Line::Row { .. } => None,
+    });
+    events.collect()
+}
+
+/// A rule, and what the queue knows that tells it of rounds.
+struct Player {
+    rule: AnyLimit,
+    rate: RateMeter,
+    queued: u32,
+    in_flight: u32,
+    last_object: u32,
+}
+
+impl Player {
+    fn units(&self, packet: Mention) -> u32 {
+        match self.rule.unit() {
+            Unit::Bytes => packet.bytes,
+            Unit::Packets => 1,
+        }
+    }
+
+    fn sent(&mut self, packet: Mention) {
+        self.last_object = self.units(packet);
+        self.queued = self.queued.wrapping_add(self.last_object);
+        self.in_flight += self.last_object;
+    }
+
+    fn told(&mut self, now_ns: u64, told: Told) {
+        let (in_flight, units, object) = (self.in_flight, told.units, self.last_object);
+        self.in_flight -= units;
+        let left = self.in_flight;
+        self.rate.round(RateRound {
+            now_ns,
+            units,
+            left,
+            object,
+        });
+        self.rule.completed(&Round {
+            now_ns,
+            units,
+            in_flight,
+            num_queued: self.queued,
+            last_object: object,
+            more: told.more,
+            returned_ns: told.returned_ns,
+            refusals: told.refusals,
+            rate_per_s: self.rate.units_per_s(),
+        });
+    }
+}
+
+/// Says how often the limit was compared, and how often it had changed.
+fn play(rule: &str, events: &[(u64, Event)]) -> (u64, u64) {
+    let mut player = Player {
+        rule: rule.parse().expect("a rule"),
+        rate: RateMeter::new(),
+        queued: 0,
+        in_flight: 0,
+        last_object: 0,
+    };
+    player.rule.begin(0);
+    let (mut compared, mut changed, mut before) = (0, 0, 0);
+    for &(at_ns, event) in events {
+        match event {
+            Event::Sent(packet) => player.sent(packet),
+            Event::Drop(_, DropReason::DeviceRefused) => panic!("this device takes everything"),
+            Event::Round(told) => player.told(at_ns, told),
+            Event::Limit(limit) => {
+                let found = player.rule.config().limit;
+                assert_eq!(found, limit, "{rule} at {at_ns} ns");
+                compared += 1;
+                changed += u64::from(limit != before);
+                before = limit;
+            }
+            _ => {}
+        }
+    }
+    (compared, changed)
+}
+
+#[test]
+fn every_rule_gives_its_limits_again_from_its_trace() {
+    for rule in [
+        "dql",
+        "need",
+        "taut",
+        "taut:99%",
+        "dql:500us",
+    ] {
+        let events = traced(rule);
+        let (compared, changed) = play(rule, &events);
+        assert!(
+            compared > 5_000 && changed > 5,
+            "{rule}: {compared}, {changed}"
+        );
+        let count = |wanted: &dyn Fn(&Event) -> bool| {
+            events.iter().filter(|(_, event)| wanted(event)).count()
+        };
+        let more = count(&|event| matches!(event, Event::Round(told) if told.more));
+        let last = count(&|event| matches!(event, Event::Round(told) if !told.more));
+        let refused = count(&|event| matches!(event, Event::Refused));
+        assert!(
+            more > 100 && last > 100 && refused > 100,
+            "{rule}: {more}, {last}, {refused}"
+        );
+        // What is counted in a round was told before it.
+        let said = events.iter().rev().find_map(|(_, event)| match event {
+            Event::Round(told) => Some(told.refusals),
+            _ => None,
+        });
+        assert!(said.is_some_and(|said| said as usize <= refused), "{rule}");
+    }
+}
+
+/// A broken trace is caught: the same without what version 2 brought.
+#[test]
+fn without_refusals_the_ladder_gives_other_limits() {
+    let mut events = traced("taut");
+    for (_, event) in &mut events {
+        if let Event::Round(told) = event {
+            told.refusals = 0;
+        }
+    }
+    let played = std::panic::catch_unwind(|| play("taut", &events));
+    assert!(played.is_err(), "nothing depends on the refusals");
+}
+
+#[test]
+fn a_tape_has_the_events_of_a_trace_and_its_bounds() {
+    let rule = Rule::taut();
+    let mut tape = Tape::new(0, usize::MAX);
+    observe_with(&config(), &rule, &mut tape).expect("it runs");
+    let mut bytes = Vec::new();
+    let mut recorder = Recorder::new(&mut bytes, &head());
+    tape.write("a", "taut", &mut recorder);
+    recorder.finish().expect("it is written");
+    let (_, lines) = read(&bytes[..]).expect("a head");
+    let found = lines.skip(1).map(|line| line.expect("a line"));
+    let wanted = traced("taut").into_iter();
+    let wanted = wanted.map(|(at_ns, event)| Line::Event { at_ns, event });
+    assert!(found.eq(wanted));
+    assert_eq!(tape.lost_events(), 0);
+
+    let mut short = Tape::new(0, 1_000);
+    observe_with(&config(), &rule, &mut short).expect("it runs");
+    assert_eq!(short.events(), 1_000);
+    assert_eq!(
+        short.lost_events(),
+        tape.events() as u64 - 1_000,
+        "every event is kept or counted"
+    );
+}
+
+#[test]
+fn the_tapes_of_two_halves_are_one_in_order_of_time() {
+    use taut_path::{Event as Happened, Probe};
+    let mut sender = Tape::new(100, 10);
+    let mut completer = sender.divide();
+    sender.event(110, Happened::Refused);
+    sender.event(130, Happened::Refused);
+    completer.event(120, Happened::Starved);
+    completer.event(130, Happened::Limit(7));
+    sender.merge(completer);
+    let mut bytes = Vec::new();
+    let mut recorder = Recorder::new(&mut bytes, &head());
+    sender.write("a", "dql", &mut recorder);
+    recorder.finish().expect("it is written");
+    let text = String::from_utf8(bytes).expect("text");
+    let lines: Vec<&str> = text.lines().skip(2).collect();
+    assert_eq!(
+        lines,
+        ["10\trefused", "20\tstarved", "30\trefused", "30\tlimit\t7"]
+    );
+    let mut other = sender.divide();
+    (0..4).for_each(|at_ns| other.event(at_ns, Happened::Starved));
+    sender.merge(other);
+    assert_eq!((sender.events(), sender.lost_events()), (7, 1));
+}
