@@ -10,7 +10,7 @@ mod run;
 mod traffic;
 
 pub use run::{Replayed, replay};
-pub use traffic::{Arrival, Traffic, TrafficError, read};
+pub use traffic::{Arrival, Round, Traffic, TrafficError, read};
 
 #[cfg(test)]
 mod tests;

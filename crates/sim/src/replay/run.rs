@@ -6,8 +6,8 @@ use taut_path::qdisc::Fifo;
 use taut_path::queue::QueueConfigError;
 use taut_path::{AnyLimit, DropReason, Frame, Packet, PacketSink, Queue, QueueConfig};
 
-use super::Traffic;
 use super::device::Device;
+use super::{Round, Traffic};
 use crate::lane::Rule;
 use crate::meter::{CURVE_POINTS, Curve, Meter, Quantiles, Since};
 use crate::queue::queue_config;
@@ -55,8 +55,8 @@ type Replaying = Queue<Device, AnyLimit, Fifo, Meter<Since>>;
 /// Gives `traffic` to a queue with `rule`, over a link of `rate_bits_per_s` (at least 1) behind a ring
 /// of `slots`.
 ///
-/// The device tells at the times of the trace, and where the trace has none because its device had
-/// nothing to tell, as often as it did in the median.
+/// The device tells at the times of the trace: while it had finished something there and nobody asked it,
+/// nobody asks it here. Where nobody could have been told, it tells as often as it did in the median.
 ///
 /// # Errors
 /// If the queue cannot be made, for the ring is too small.
@@ -67,7 +67,7 @@ pub fn replay(
     slots: u32,
 ) -> Result<Replayed, QueueConfigError> {
     let last_ns = traffic.arrivals.last().map_or(0, |it| it.at_ns);
-    let length_ns = last_ns.max(traffic.rounds_ns.last().copied().unwrap_or(0));
+    let length_ns = last_ns.max(traffic.rounds.last().map_or(0, |it| it.at_ns));
     let packets = u32::try_from(traffic.arrivals.len()).unwrap_or(u32::MAX);
     let config = QueueConfig {
         cadence_ns: rule.cadence_ns,
@@ -81,8 +81,8 @@ pub fn replay(
         .build(0)?;
     let mut run = Run {
         queue,
-        rounds_ns: &traffic.rounds_ns,
-        period_ns: median_gap_ns(&traffic.rounds_ns),
+        rounds: &traffic.rounds,
+        period_ns: median_gap_ns(&traffic.rounds),
         last_round_ns: 0,
         now_ns: 0,
     };
@@ -97,7 +97,7 @@ pub fn replay(
 struct Run<'t> {
     queue: Replaying,
     /// Rounds of the trace that have not been.
-    rounds_ns: &'t [u64],
+    rounds: &'t [Round],
     period_ns: u64,
     last_round_ns: u64,
     now_ns: u64,
@@ -123,8 +123,8 @@ impl Run<'_> {
     /// All rounds before `until_ns`.
     fn rounds_until(&mut self, until_ns: u64) {
         while let Some(at_ns) = self.next_round_ns().filter(|&at_ns| at_ns < until_ns) {
-            let passed = self.rounds_ns.partition_point(|&it| it <= at_ns);
-            self.rounds_ns = &self.rounds_ns[passed..];
+            let passed = self.rounds.partition_point(|it| it.at_ns <= at_ns);
+            self.rounds = &self.rounds[passed..];
             self.now_ns = self.now_ns.max(at_ns);
             self.last_round_ns = self.now_ns;
             // The device hands back what it was given, and cannot fail.
@@ -138,13 +138,26 @@ impl Run<'_> {
     fn next_round_ns(&self) -> Option<u64> {
         let oldest_ns = self.queue.device().oldest_ns();
         let own_ns = oldest_ns.map(|oldest_ns| {
-            let of_trace = self.rounds_ns.partition_point(|&it| it < oldest_ns);
             let of_period = oldest_ns.max(self.last_round_ns.saturating_add(self.period_ns));
-            // A round of the trace that is close is the device's own.
-            let most_ns = of_period.saturating_add(self.period_ns / 2);
-            match self.rounds_ns.get(of_trace) {
-                Some(&traced_ns) if traced_ns <= most_ns => traced_ns,
-                _ => of_period,
+            let of_trace = self.rounds.partition_point(|it| it.at_ns < oldest_ns);
+            let Some(round) = self.rounds.get(of_trace) else {
+                return of_period;
+            };
+            let before_ns = self.rounds[..of_trace]
+                .last()
+                .map_or(self.last_round_ns, |it| it.at_ns);
+            let clock_ns = before_ns.saturating_add(self.period_ns);
+            let due_ns = round.finished_ns.max(clock_ns);
+            let slack_ns = self.period_ns / 2;
+            let most_ns = of_period.saturating_add(slack_ns);
+            // A round of the trace that is close, and for which nothing had to be finished first, is the
+            // device's own; one that was late there is late here.
+            let is_own = round.finished_ns <= clock_ns && round.at_ns <= most_ns;
+            let was_late = round.at_ns > due_ns.saturating_add(slack_ns);
+            if is_own || was_late && due_ns <= most_ns {
+                round.at_ns
+            } else {
+                of_period
             }
         });
         let wakeup_ns = self
@@ -172,8 +185,9 @@ impl Run<'_> {
 }
 
 /// The median of the time from a round to the next, in ns; at least 1.
-fn median_gap_ns(rounds_ns: &[u64]) -> u64 {
-    let mut gaps: Vec<u64> = rounds_ns.windows(2).map(|it| it[1] - it[0]).collect();
+fn median_gap_ns(rounds: &[Round]) -> u64 {
+    let gap = |it: &[Round]| it[1].at_ns - it[0].at_ns;
+    let mut gaps: Vec<u64> = rounds.windows(2).map(gap).collect();
     gaps.sort_unstable();
-    gaps.get(gaps.len() / 2).copied().unwrap_or(1).max(1)
+    gaps.get(gaps.len() / 10).copied().unwrap_or(1).max(1)
 }

@@ -4,6 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io::BufRead;
 
+use taut_path::DropReason;
+
 use crate::trace::{self, Event, Line, Mention, ReadError};
 
 /// Rounds over which the rate of the device is taken: so long that a round more or less is a thousandth. A
@@ -19,6 +21,15 @@ pub struct Arrival {
     pub bytes: u32,
 }
 
+/// A time at which the device told what it had finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Round {
+    /// When, in ns.
+    pub at_ns: u64,
+    /// When it had finished the first of it, at the latest, in ns: from then on nobody asked it.
+    pub finished_ns: u64,
+}
+
 /// One queue of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Traffic {
@@ -28,8 +39,10 @@ pub struct Traffic {
     pub limit: String,
     /// What was sent, in order of arrival.
     pub arrivals: Vec<Arrival>,
-    /// When the device told what it had finished, in ns, in order.
-    pub rounds_ns: Vec<u64>,
+    /// When the device told what it had finished, in order of time.
+    pub rounds: Vec<Round>,
+    /// Mean of the bytes in flight there, over time: what a replay under the same limit should have.
+    pub in_flight_mean_bytes: u64,
     /// The device's rate: the most that it finished in a while. 0 if too little was finished.
     pub rate_bits_per_s: u64,
 }
@@ -95,6 +108,12 @@ struct Queue {
     /// Packets of which it is not known yet whether they were sent, by what a trace says of them.
     waiting: HashMap<Mention, VecDeque<u64>>,
     in_flight_bytes: u64,
+    /// Bytes in flight times the ns that they were, until a time.
+    in_flight_sum: u128,
+    in_flight_until_ns: u64,
+    /// What was sent, when it was, in that order; and how many of it came back in each round.
+    sent: Vec<Arrival>,
+    back_packets: Vec<u32>,
     /// When a round ended after which the device had work, and the bytes of the next.
     busy: Vec<Span>,
     last_round_ns: Option<u64>,
@@ -117,14 +136,27 @@ impl Queue {
             },
             waiting: HashMap::new(),
             in_flight_bytes: 0,
+            in_flight_sum: 0,
+            in_flight_until_ns: 0,
+            sent: Vec::new(),
+            back_packets: Vec::new(),
             busy: Vec::new(),
             last_round_ns: None,
         }
     }
 
     fn take(&mut self, at_ns: u64, event: Event) {
+        let held_ns = at_ns.saturating_sub(self.in_flight_until_ns);
+        self.in_flight_sum += u128::from(self.in_flight_bytes) * u128::from(held_ns);
+        self.in_flight_until_ns += held_ns;
         match event {
             Event::Enqueue(packet) => self.waiting.entry(packet).or_default().push_back(at_ns),
+            Event::Drop(packet, DropReason::DeviceRefused) => {
+                // The one that was sent last.
+                self.traffic.arrivals.pop();
+                self.sent.pop();
+                self.in_flight_bytes -= u64::from(packet.bytes).min(self.in_flight_bytes);
+            }
             // At the end of the line or at its head: which of its like it was makes no difference.
             Event::Drop(packet, _) => {
                 self.waiting.get_mut(&packet).and_then(VecDeque::pop_back);
@@ -133,6 +165,10 @@ impl Queue {
                 let arrived = self.waiting.get_mut(&packet).and_then(VecDeque::pop_front);
                 self.traffic.arrivals.push(Arrival {
                     at_ns: arrived.unwrap_or(at_ns),
+                    bytes: packet.bytes,
+                });
+                self.sent.push(Arrival {
+                    at_ns,
                     bytes: packet.bytes,
                 });
                 self.in_flight_bytes += u64::from(packet.bytes);
@@ -151,8 +187,15 @@ impl Queue {
                 if self.in_flight_bytes == 0 {
                     self.busy.push(Span::BREAK);
                 }
-                if self.traffic.rounds_ns.last() != Some(&at_ns) {
-                    self.traffic.rounds_ns.push(at_ns);
+                match (self.traffic.rounds.last(), self.back_packets.last_mut()) {
+                    (Some(last), Some(back)) if last.at_ns >= at_ns => *back += done.packets,
+                    _ => {
+                        self.back_packets.push(done.packets);
+                        self.traffic.rounds.push(Round {
+                            at_ns,
+                            finished_ns: at_ns,
+                        });
+                    }
                 }
             }
             _ => {}
@@ -162,7 +205,36 @@ impl Queue {
     fn finish(mut self) -> Traffic {
         self.traffic.arrivals.sort_by_key(|arrival| arrival.at_ns);
         self.traffic.rate_bits_per_s = self.rate_bits_per_s();
+        self.find_finished();
+        let mean = self
+            .in_flight_sum
+            .checked_div(self.in_flight_until_ns.into());
+        self.traffic.in_flight_mean_bytes = u64::try_from(mean.unwrap_or(0)).unwrap_or(u64::MAX);
         self.traffic
+    }
+
+    /// When the device had finished the first packet of each round, at the latest: it sent all others of
+    /// the round after that one, and it could begin with that one at the round before.
+    fn find_finished(&mut self) {
+        let rate_bits_per_s = u128::from(self.traffic.rate_bits_per_s.max(1));
+        let sending_ns = |bytes: u64| {
+            let ns = u128::from(bytes) * 8 * 1_000_000_000 / rate_bits_per_s;
+            u64::try_from(ns).unwrap_or(u64::MAX)
+        };
+        let (mut sent, mut before_ns) = (self.sent.iter(), 0);
+        for (round, &packets) in self.traffic.rounds.iter_mut().zip(&self.back_packets) {
+            let mut back = sent.by_ref().take(packets as usize);
+            let first = back.next();
+            let others_bytes = back.map(|it| u64::from(it.bytes)).sum();
+            let mut finished_ns = round.at_ns.saturating_sub(sending_ns(others_bytes));
+            if let Some(first) = first {
+                let begun_ns = first.at_ns.max(before_ns);
+                let length_ns = sending_ns(first.bytes.into());
+                finished_ns = finished_ns.min(begun_ns.saturating_add(length_ns));
+            }
+            round.finished_ns = finished_ns;
+            before_ns = round.at_ns;
+        }
     }
 
     /// The most in so many busy rounds in a row; of all of them, if there are fewer.

@@ -248,7 +248,9 @@ fn told(values: &[&str]) -> Option<Told> {
     };
     Some(Told {
         units: number(Some(units))?,
-        more: [true, false].into_iter().find(|&it| more_name(it) == more)?,
+        more: [true, false]
+            .into_iter()
+            .find(|&it| more_name(it) == more)?,
         refusals: number(Some(refusals))?,
         returned_ns: match returned {
             AWAY => None,

@@ -207,9 +207,21 @@ fn what_is_not_understood_is_told_with_its_line_and_what_is_allowed() {
             2,
             "limit or ring_full",
         ),
-        (format!("{head}5\trefused\t1\n"), 2, "no values after refused"),
-        (format!("{head}5\tround\t9\tmaybe\t0\t-\n"), 2, "more or last"),
-        (format!("{head}5\tround\t9\tlast\t0\t\n"), 2, "RETURNED_NS or -"),
+        (
+            format!("{head}5\trefused\t1\n"),
+            2,
+            "no values after refused",
+        ),
+        (
+            format!("{head}5\tround\t9\tmaybe\t0\t-\n"),
+            2,
+            "more or last",
+        ),
+        (
+            format!("{head}5\tround\t9\tlast\t0\t\n"),
+            2,
+            "RETURNED_NS or -",
+        ),
         (format!("{head}5\tlimit\t10"), 2, "lines of at most"),
         (
             format!("{head}{}\n", "x".repeat(9_000)),
@@ -252,14 +264,18 @@ fn event() -> impl Strategy<Value = Event> {
         (any::<u32>(), any::<u32>())
             .prop_map(|(packets, bytes)| Event::Completed(Done { packets, bytes })),
         Just(Event::Refused),
-        (any::<u32>(), any::<bool>(), any::<u32>(), any::<Option<u64>>()).prop_map(
-            |(units, more, refusals, returned_ns)| Event::Round(Told {
+        (
+            any::<u32>(),
+            any::<bool>(),
+            any::<u32>(),
+            any::<Option<u64>>()
+        )
+            .prop_map(|(units, more, refusals, returned_ns)| Event::Round(Told {
                 units,
                 more,
                 refusals,
                 returned_ns,
-            })
-        ),
+            })),
         any::<u32>().prop_map(Event::Limit),
         any::<bool>().prop_map(|limit| Event::Stopped(if limit {
             StopReason::Limit

@@ -143,13 +143,7 @@ fn play(rule: &str, events: &[(u64, Event)]) -> (u64, u64) {
 
 #[test]
 fn every_rule_gives_its_limits_again_from_its_trace() {
-    for rule in [
-        "dql",
-        "need",
-        "taut",
-        "taut:99%",
-        "dql:500us",
-    ] {
+    for rule in ["dql", "need", "taut", "taut:99%", "dql:500us"] {
         let events = traced(rule);
         let (compared, changed) = play(rule, &events);
         assert!(

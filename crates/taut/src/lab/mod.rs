@@ -90,7 +90,9 @@ fn show(options: &RrUnderLoad, found: &Found) -> ExitCode {
         page::html(&document, Origin::Live, &drawn, options.row_ns(), &command)
     };
     let shown = output::emit(&document, form, options.report.as_deref(), text, html);
-    let traced = found.tapes.write(&options.trace, "lab rr-under-load", experiment.seed);
+    let traced = found
+        .tapes
+        .write(&options.trace, "lab rr-under-load", experiment.seed);
     let shown = traced.err().unwrap_or(shown);
     match found.interrupt {
         Some(interrupt) => output::interrupted(interrupt, rows.len(), shown),

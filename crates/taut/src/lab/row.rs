@@ -19,10 +19,10 @@ use super::tell_stall;
 use super::world::World;
 use crate::interrupt;
 use taut_sim::scenario::rr_under_load::Case;
-use taut_sim::trace::Tape;
 use taut_sim::scenario::rr_under_load::{
     Latency, Lateness, Row, WARM_UP_NS, one_decimal, per_second,
 };
+use taut_sim::trace::Tape;
 
 /// A row, and the latencies that are drawn of it.
 pub struct Ran {

@@ -14,8 +14,8 @@ use taut_path::limit::Unit;
 use taut_path::queue::Builder;
 use taut_path::{AnyLimit, Completions, Limit, Queue, QueueConfig, TxRing, qdisc};
 use taut_sim::meter::Meter;
-use taut_sim::trace::Tape;
 use taut_sim::nic::{DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig};
+use taut_sim::trace::Tape;
 
 use super::control::{Control, Watch};
 use super::emulated::EmulatedDirection;

@@ -143,6 +143,12 @@ fn traffic(options: &Replay) -> Result<Vec<Traffic>, ExitCode> {
     Ok(traffic)
 }
 
+/// What the trace itself has: how far the replay can be trusted.
+fn traced_note(queue: &Traffic) -> String {
+    let (mean, name, limit) = (queue.in_flight_mean_bytes, &queue.name, &queue.limit);
+    format!("{name}: {mean} bytes in flight in the mean when it was traced, under {limit}.")
+}
+
 fn document(options: &Replay, traffic: &[Traffic]) -> Document {
     let queues: Vec<Value> = traffic
         .iter()
@@ -151,7 +157,8 @@ fn document(options: &Replay, traffic: &[Traffic]) -> Document {
                 "queue": it.name,
                 "limit": it.limit,
                 "packets": it.arrivals.len(),
-                "rounds": it.rounds_ns.len(),
+                "rounds": it.rounds.len(),
+                "in_flight_mean_bytes": it.in_flight_mean_bytes,
                 "rate_bits_per_s": options.rate.unwrap_or(it.rate_bits_per_s),
             })
         })
@@ -160,7 +167,11 @@ fn document(options: &Replay, traffic: &[Traffic]) -> Document {
         version: DOCUMENT_VERSION,
         scenario: "replay",
         taut_version: env!("CARGO_PKG_VERSION"),
-        notes: vec![NOTE.to_owned()],
+        notes: traffic
+            .iter()
+            .map(traced_note)
+            .chain([NOTE.to_owned()])
+            .collect(),
         parameters: json!({
             "file": options.file.display().to_string(),
             "ring": options.ring,
