@@ -82,7 +82,7 @@ pub fn replay(
     let mut run = Run {
         queue,
         rounds: &traffic.rounds,
-        period_ns: median_gap_ns(&traffic.rounds),
+        clock: Clock::of(&traffic.rounds),
         last_round_ns: 0,
         now_ns: 0,
     };
@@ -98,7 +98,7 @@ struct Run<'t> {
     queue: Replaying,
     /// Rounds of the trace that have not been.
     rounds: &'t [Round],
-    period_ns: u64,
+    clock: Clock,
     last_round_ns: u64,
     now_ns: u64,
 }
@@ -136,9 +136,13 @@ impl Run<'_> {
     /// The next round of the trace that has something to tell, or the one that its device would have
     /// made had it had something; the limit's own wake-up, for a cadence.
     fn next_round_ns(&self) -> Option<u64> {
+        let Clock {
+            period_ns,
+            slack_ns,
+        } = self.clock;
         let oldest_ns = self.queue.device().oldest_ns();
         let own_ns = oldest_ns.map(|oldest_ns| {
-            let of_period = oldest_ns.max(self.last_round_ns.saturating_add(self.period_ns));
+            let of_period = oldest_ns.max(self.last_round_ns.saturating_add(period_ns));
             let of_trace = self.rounds.partition_point(|it| it.at_ns < oldest_ns);
             let Some(round) = self.rounds.get(of_trace) else {
                 return of_period;
@@ -146,9 +150,8 @@ impl Run<'_> {
             let before_ns = self.rounds[..of_trace]
                 .last()
                 .map_or(self.last_round_ns, |it| it.at_ns);
-            let clock_ns = before_ns.saturating_add(self.period_ns);
+            let clock_ns = before_ns.saturating_add(period_ns);
             let due_ns = round.finished_ns.max(clock_ns);
-            let slack_ns = self.period_ns / 2;
             let most_ns = of_period.saturating_add(slack_ns);
             // A round of the trace that is close, and for which nothing had to be finished first, is the
             // device's own; one that was late there is late here.
@@ -184,10 +187,34 @@ impl Run<'_> {
     }
 }
 
-/// The median of the time from a round to the next, in ns; at least 1.
-fn median_gap_ns(rounds: &[Round]) -> u64 {
-    let gap = |it: &[Round]| it[1].at_ns - it[0].at_ns;
-    let mut gaps: Vec<u64> = rounds.windows(2).map(gap).collect();
-    gaps.sort_unstable();
-    gaps.get(gaps.len() / 10).copied().unwrap_or(1).max(1)
+/// How regularly a device is asked.
+#[derive(Clone, Copy)]
+struct Clock {
+    /// From a round to the next, where nothing has to be finished first, in ns.
+    period_ns: u64,
+    /// A round may come so much later and is still the one that was due, in ns.
+    slack_ns: u64,
+}
+
+impl Clock {
+    /// Of the rounds of a trace, but for those that came when something was finished.
+    fn of(rounds: &[Round]) -> Self {
+        let gap_ns = |it: &[Round]| it[1].at_ns - it[0].at_ns;
+        let least_ns = quantile(rounds.windows(2).map(gap_ns).collect(), 10);
+        let by_clock = |it: &&[Round]| it[1].finished_ns <= it[0].at_ns.saturating_add(least_ns);
+        let gaps_ns = rounds.windows(2).filter(by_clock).map(gap_ns).collect();
+        let period_ns = quantile(gaps_ns, 50).max(least_ns);
+        Self {
+            period_ns,
+            // Most of what lies above the median, but never so much that two rounds are mixed up.
+            slack_ns: (4 * (period_ns - least_ns)).min(period_ns / 2),
+        }
+    }
+}
+
+/// So many in a hundred are not above it; at least 1.
+fn quantile(mut values: Vec<u64>, percent: usize) -> u64 {
+    values.sort_unstable();
+    let value = values.get(values.len() * percent / 100).copied();
+    value.unwrap_or(1).max(1)
 }

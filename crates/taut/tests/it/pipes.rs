@@ -1,0 +1,76 @@
+//! A reader that has seen enough, such as `head -1`, ends every verb quietly and with 0, as one that
+//! reads to the end.
+
+use crate::observe_tree::Tree;
+use crate::sim_command::{Scratch, taut};
+
+/// Lines that print something without privilege, with `{tree}` for a tree in place of /sys and `{trace}` for
+/// a trace.
+const LINES: &[&str] = &[
+    "--help",
+    "show {tree}",
+    "show {tree} -j",
+    "show {tree} -w 50ms",
+    "show --metrics",
+    "doctor {tree} -t 200ms",
+    "doctor {tree} -t 200ms -j",
+    "doctor --rules",
+    "doctor --explain no-limit",
+    "where lo",
+    "where lo -j",
+    "where lo -w 50ms",
+    "set eth0 {tree} limit_max 40k --dry-run",
+    "set eth0 {tree} limit_max 40k --dry-run -j",
+    "replay {trace} --limit dql",
+    "replay {trace} --limit dql -j",
+    "sim --list",
+    "sim right-size",
+    "sim right-size -j",
+    "sim right-size --csv",
+    "lab rr-under-load --dry-run",
+    "lab two-threads --dry-run",
+    "lab ring --dry-run",
+    "lab forward --dry-run",
+    "send --help",
+    "forward --help",
+    "exporter --help",
+    "top --help",
+    "record --help",
+    "manual --help",
+];
+
+#[test]
+fn a_reader_that_left_ends_every_verb_quietly() {
+    let tree = Tree::new("pipes");
+    tree.add("eth0", 2);
+    let scratch = Scratch::new("pipes");
+    let trace = scratch.file("a.trace");
+    let head = "taut-trace\t2\tscenario=x\tseed=1\ttaut=0\nrow\ta\tdql\n";
+    let events = (0..64).map(|at| {
+        let (sent_ns, back_ns) = (at * 100_000, at * 100_000 + 50_000);
+        format!("{sent_ns}\tenqueue\t1514\t1\t0\n{sent_ns}\tsent\t1514\t1\t0\n{back_ns}\tcompleted\t1514\t1\n")
+    });
+    let text = head.to_owned() + &events.collect::<String>();
+    std::fs::write(&trace, text).expect("the trace");
+    let option = tree.line("");
+    for line in LINES {
+        let line = line
+            .replace("{tree}", option.trim())
+            .replace("{trace}", &trace.display().to_string());
+        let code = if line.contains("-w 50ms") {
+            0
+        } else {
+            let output = taut(&line).output().expect("runs");
+            assert!(!output.stdout.is_empty(), "{line} prints nothing");
+            output.status.code().expect("a code")
+        };
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let left = taut(&line).stdout(writer).output().expect("runs");
+        let talk = String::from_utf8_lossy(&left.stderr);
+        assert_eq!(left.status.code(), Some(code), "{line}: {talk}");
+        for word in ["panicked", "Broken pipe", "stdout"] {
+            assert!(!talk.contains(word), "{line}: {talk}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+#!/bin/sh
+# How far a replay can be trusted: live runs under several limits are traced, each trace is replayed under
+# the others, and what that has in flight is put beside what the live run under that limit had. Written to
+# docs/live/replay.txt, the summary to standard output too.
+# usage: scripts/live-replay.sh
+# Exit codes: 0 ok, 1 failed, 77 cannot run here.
+set -eu
+cd "$(dirname "$0")/.."
+cargo build --quiet --release --locked -p taut
+taut=${CARGO_TARGET_DIR:-target}/release/taut
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+
+# What was traced in flight under each limit, and what the replays have, as ratios.
+summary() {
+    awk '
+    function bytes(text) { gsub(/,/, "", text); return text + 0 }
+    / in the mean when it was traced, under / {
+        name = $0; sub(/: [0-9]+ bytes in flight.*/, "", name)
+        mean = $0; sub(/^.*: /, "", mean); sub(/ bytes in flight.*/, "", mean)
+        rule = $0; sub(/^.*under /, "", rule); sub(/\.$/, "", rule)
+        there[name] = rule; live[rule] = mean
+    }
+    /^limit .*  [0-9]/ {
+        split($0, part, /  +/)
+        row[++rows] = part[1]; as[rows] = part[2]; mean_of[rows] = bytes(part[3])
+    }
+    END {
+        printf "%-10s %-12s %15s %15s %7s\n", "traced", "replayed as", "replay (mean)", "live (mean)", "ratio"
+        for (at = 1; at <= rows; at++) {
+            rule = as[at]
+            if (rule in live)
+                printf "%-10s %-12s %15d %15d %7.2f\n", there[row[at]], rule, mean_of[at], live[rule], mean_of[at] / live[rule]
+        }
+    }' "$1"
+}
+
+run() {
+    limits="--limit dql --limit taut --limit need --limit 40k"
+    "$taut" lab rr-under-load "$@" --duration 3s $limits --trace "$dir/a.trace" --trace-most 1g >/dev/null
+    "$taut" replay "$dir/a.trace" $limits >"$dir/replay.txt"
+    echo "## taut lab rr-under-load $* --duration 3s $limits"
+    echo
+    summary "$dir/replay.txt"
+    echo
+}
+
+{
+    echo "# Bytes in flight, queued and not reported: replayed, and live under the same limit."
+    echo "# Linux $(uname -r | cut -d. -f1,2), $(nproc) cores; one run each. Written by scripts/live-replay.sh"
+    echo
+    run --only tso=off
+    run --only tso=on
+    run --driver af_packet
+} >"$dir/all.txt"
+cp "$dir/all.txt" docs/live/replay.txt
+cat docs/live/replay.txt
