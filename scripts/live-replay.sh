@@ -36,8 +36,10 @@ summary() {
     }' "$1"
 }
 
+# Of a fixed limit and the rules that learn; the rest are options of the lab.
 run() {
-    limits="--limit dql --limit taut --limit need --limit 40k"
+    limits="--limit dql --limit taut --limit need --limit $1"
+    shift
     "$taut" lab rr-under-load "$@" --duration 3s $limits --trace "$dir/a.trace" --trace-most 1g >/dev/null
     "$taut" replay "$dir/a.trace" $limits >"$dir/replay.txt"
     echo "## taut lab rr-under-load $* --duration 3s $limits"
@@ -50,9 +52,9 @@ run() {
     echo "# Bytes in flight, queued and not reported: replayed, and live under the same limit."
     echo "# Linux $(uname -r | cut -d. -f1,2), $(nproc) cores; one run each. Written by scripts/live-replay.sh"
     echo
-    run --only tso=off
-    run --only tso=on
-    run --driver af_packet
+    run 40k --only tso=off
+    run 100k --only tso=on
+    run 40k --driver af_packet
 } >"$dir/all.txt"
 cp "$dir/all.txt" docs/live/replay.txt
 cat docs/live/replay.txt

@@ -12,8 +12,8 @@ use crate::rr::command::quoted;
 
 /// What if: the traffic of a trace under other rules.
 ///
-/// Takes a trace of every event of a queue, such as `taut sim SCENARIO --trace FILE` writes, and gives
-/// its packets, at their times, to a queue with another limit. What was in flight, how long the link
+/// Takes a trace of every event of a queue, such as `taut sim SCENARIO --trace FILE` and
+/// `taut lab rr-under-load --trace FILE` write, and gives its packets, at their times, to a queue with another limit. What was in flight, how long the link
 /// had nothing to send while packets waited. It is open-loop: the senders do not react.
 #[derive(Debug, Args)]
 #[command(after_help = after_help())]

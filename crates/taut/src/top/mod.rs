@@ -141,7 +141,7 @@ mod tests {
     fn a_panic_gives_the_terminal_back_and_is_readable() {
         let tests = std::env::current_exe().expect("this binary");
         let line = format!(
-            "env {PANICS}=1 {} --exact top::tests::it_panics_on_a_terminal --nocapture",
+            "env RUST_BACKTRACE=0 {PANICS}=1 {} --exact top::tests::it_panics_on_a_terminal --nocapture",
             tests.display()
         );
         let Some(terminal) = Terminal::start("panic", &line) else {
