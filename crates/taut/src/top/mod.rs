@@ -111,6 +111,7 @@ fn run(
 }
 
 #[cfg(test)]
+#[allow(clippy::print_stderr, reason = "a skipped test says so")]
 #[path = "../../tests/it/terminal.rs"]
 mod terminal;
 
