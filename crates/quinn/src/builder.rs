@@ -17,7 +17,8 @@ pub struct Builder<R> {
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) limit: AnyLimit,
-    pub(crate) source: Source,
+    /// `None`: chosen by what is found.
+    pub(crate) source: Option<Source>,
     pub(crate) cap_ns: u64,
     pub(crate) send_ns: u64,
 }
@@ -28,7 +29,7 @@ impl<R> Builder<R> {
             runtime,
             settings: Settings {
                 limit: AnyLimit::dql(),
-                source: Source::ZeroCopy,
+                source: None,
                 cap_ns: 1_000_000,
                 send_ns: 1_000_000,
             },
@@ -51,14 +52,16 @@ impl<R> Builder<R> {
         self
     }
 
-    /// Where completions come from. Default: [`Source::ZeroCopy`], and stamps where it is refused.
+    /// Where completions come from, and from nowhere else. Default: [`Source::ZeroCopy`]; where that is
+    /// refused or tells nothing, [`Source::Polled`], and then [`Source::Stamps`].
     pub fn source(mut self, source: Source) -> Self {
-        self.settings.source = source;
+        self.settings.source = Some(source);
         self
     }
 
-    /// The limit is at most what the measured rate moves in this time, but not below eleven sends; 0: no
-    /// cap. Default 1 ms. At high rates most of what completions teach is how late the task is woken.
+    /// The limit is at most what the measured rate moves in this time, but may always be eight full
+    /// datagrams; 0: no cap. Default 1 ms. At high rates most of what completions teach is how late the
+    /// task is woken.
     pub fn cap_ns(mut self, cap_ns: u64) -> Self {
         self.settings.cap_ns = cap_ns;
         self

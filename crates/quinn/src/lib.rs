@@ -26,8 +26,8 @@
 //!
 //! # Where completions come from
 //! Zero-copy notifications first: the only source that sees a queue beyond a container's own link.
-//! Where the kernel gives none, transmit stamps. [`Builder::source`] says otherwise. What they are worth
-//! on this path is in [`Stats::socket`]; over loopback, where all completes at once, nothing is limited.
+//! Where the kernel gives none, or they tell nothing, the level of the socket, and then transmit
+//! stamps. [`Builder::source`] says otherwise. What they are worth on this path is in [`Stats::socket`]; over loopback, where all completes at once, nothing is limited.
 //!
 //! # The window
 //! Held back locally, quinn does not think itself limited by the application: its congestion window

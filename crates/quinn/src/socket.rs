@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use taut_udp::tokio::AsyncUdp;
-use taut_udp::{Completions, Datagram, LimitedUdp, Stop};
+use taut_udp::{Completions, Datagram, LimitedUdp, Source, Stop};
 use tokio::sync::Notify;
 
 use crate::builder::Settings;
@@ -51,8 +51,14 @@ impl Socket {
     ) -> io::Result<Self> {
         let builder = LimitedUdp::builder(socket)
             .limit(settings.limit.clone())
-            .source(settings.source)
             .cap_ns(settings.cap_ns);
+        let builder = match settings.source {
+            Some(only) => builder.source(only),
+            None => builder
+                .source(Source::ZeroCopy)
+                .or_source(Source::Polled)
+                .or_source(Source::Stamps),
+        };
         Ok(Self {
             inner,
             limited: AsyncUdp::build(builder)?,

@@ -23,6 +23,7 @@ const POOL_BYTES: usize = 1 << 20;
 pub struct Builder {
     pub(crate) socket: UdpSocket,
     pub(crate) account: Settings,
+    pub(crate) sources: Vec<Source>,
     pub(crate) entered_stamps: bool,
     pub(crate) errors: bool,
     pub(crate) own_ids: bool,
@@ -47,6 +48,7 @@ impl Builder {
                 limit,
                 ..Settings::default()
             },
+            sources: vec![Source::Stamps],
             entered_stamps: false,
             errors: true,
             own_ids: true,
@@ -64,14 +66,25 @@ impl Builder {
     }
 
     /// Where completions come from. Default: stamps, which cost the least and are exact;
-    /// zero-copy where the queue is beyond this network namespace.
+    /// zero-copy where the queue is beyond this network namespace. Takes the place of all that were said
+    /// before.
     pub fn source(mut self, source: Source) -> Self {
-        self.account.source = source;
+        self.sources = vec![source];
         self
     }
 
-    /// The limit is at most what the measured rate moves in this time, but not below eleven objects.
-    /// Default 0: no cap.
+    /// Where completions come from if the source that was said last is refused by the kernel, or
+    /// tells nothing: all completes at once, whatever is sent. If none of them tells anything, the
+    /// first is watched.
+    pub fn or_source(mut self, source: Source) -> Self {
+        if !self.sources.contains(&source) {
+            self.sources.push(source);
+        }
+        self
+    }
+
+    /// The limit is at most what the measured rate moves in this time, but may always be eight full
+    /// datagrams. Default 0: no cap.
     pub fn cap_ns(mut self, cap_ns: u64) -> Self {
         self.account.cap_ns = cap_ns;
         self
@@ -141,8 +154,8 @@ impl Builder {
     ///
     /// # Errors
     /// Those of `setsockopt`, with the option in the message: a kernel without transmit stamps. A
-    /// kernel that refuses zero-copy is no error: stamps are taken, and the
-    /// [snapshot](LimitedUdp::snapshot) says so.
+    /// kernel that refuses zero-copy is no error: the next source is taken, stamps if none was said,
+    /// and the [snapshot](LimitedUdp::snapshot) says so.
     pub fn build(self) -> io::Result<LimitedUdp> {
         LimitedUdp::open(self)
     }

@@ -38,7 +38,7 @@ pub enum Trouble {
         /// The error number.
         errno: i32,
     },
-    /// The kernel gave no zero-copy: transmit stamps from here on.
+    /// The kernel gave no zero-copy: the next source from here on, or transmit stamps.
     ZeroCopyRefused,
     /// Completions that never came, made up for.
     CompletionsLost {

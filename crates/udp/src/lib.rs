@@ -63,7 +63,7 @@
 //! | a peer's port is closed, a route is gone | [`Trouble::Unreachable`], with the peer |
 //! | completions are lost: a flushed discipline, a full receive buffer | made up for when the socket is empty or later ones left long ago: [`Trouble::CompletionsLost`], [`How::Lost`] |
 //! | the path stands still | [`Trouble::Stalled`]; one datagram is let through each threshold |
-//! | the kernel gives no zero-copy | [`Trouble::ZeroCopyRefused`], and stamps from then on |
+//! | the kernel gives no zero-copy | [`Trouble::ZeroCopyRefused`], and the next source from then on, stamps if none was said |
 //!
 //! Completions share memory with what is received: a socket that receives and is not read loses
 //! stamps. Zero-copy notifications are numbered by the kernel, so nobody else may send zero-copy

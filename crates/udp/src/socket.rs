@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use taut_dql::tasks::Ticket;
 
-use crate::account::{Completed, Source, Totals};
+use crate::account::{Completed, Settings, Source, Totals};
 use crate::builder::Builder;
 use crate::datagram::Datagram;
 use crate::error::failed;
 use crate::events::{Trouble, Troubles};
-use crate::pool::Pool;
-use crate::state::{Room, Setup, State};
+use crate::state::{self, Room, Setup, Sources, State};
 use crate::sys;
 use crate::sys::clock::monotonic_ns;
 use crate::verdict::Completions;
@@ -120,39 +119,40 @@ impl LimitedUdp {
 
     pub(crate) fn open(builder: Builder) -> io::Result<Self> {
         let ipv4 = builder.is_ipv4()?;
-        let mut settings = builder.account;
-        let mut pool = None;
-        let mut refused = false;
-        if settings.source == Source::ZeroCopy {
-            let on = sys::socket::set_option(
-                builder.socket.as_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_ZEROCOPY,
-                1,
-            );
-            match on {
-                Ok(()) => pool = Some(Pool::new(builder.pool_bytes)?),
-                Err(_) => (settings.source, refused) = (Source::Stamps, true),
+        let mut sources = Sources::new(builder.sources);
+        let make = |source| {
+            state::ready(
+                source,
+                &builder.socket,
+                builder.pool_bytes,
+                builder.entered_stamps,
+            )
+        };
+        let (ready, refused) = match make(sources.current())? {
+            Some(ready) => (Some(ready), false),
+            None => {
+                sources.refuse_zero_copy();
+                (make(sources.current())?, true)
             }
-        }
-        let mut stamps = 0;
-        if settings.source == Source::Stamps {
-            restart_stamp_ids(&builder.socket)?;
-            stamps = libc::SOF_TIMESTAMPING_TX_SOFTWARE;
-            if builder.entered_stamps {
-                stamps |= libc::SOF_TIMESTAMPING_TX_SCHED;
-            }
-        }
+        };
+        // Only zero-copy can be refused, and there is none left.
+        let ready = ready.ok_or(io::ErrorKind::Unsupported)?;
         if builder.errors {
             tell_errors(&builder.socket)?;
         }
+        let settings = Settings {
+            source: sources.current(),
+            ..builder.account
+        };
         let mut state = State::new(Setup {
             settings,
-            stamps,
+            sources,
+            ready,
+            pool_bytes: builder.pool_bytes,
+            entered_stamps: builder.entered_stamps,
             own_ids: builder.own_ids,
             ipv4,
             waiters: builder.waiters,
-            pool,
             observer: builder.observer,
             probe: builder.probe,
         });

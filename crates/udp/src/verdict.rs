@@ -52,9 +52,9 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    pub(crate) fn new(if_true: Completions) -> Self {
+    pub(crate) fn new(if_true: Completions, verdict: Completions) -> Self {
         Self {
-            verdict: Completions::Unknown,
+            verdict,
             if_true,
             seen: 0,
             looks: 0,
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     fn judge() -> Judge {
-        Judge::new(Completions::True)
+        Judge::new(Completions::True, Completions::Unknown)
     }
 
     #[test]

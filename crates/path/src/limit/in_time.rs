@@ -22,11 +22,13 @@ const PROBE_NS: u64 = 100_000_000;
 /// A rule under a cap in time.
 ///
 /// The rate is measured by the queue; while it is not known there is no cap. Where completions are
-/// told less often than once in the time, the link cannot be kept busy: that is what was asked for.
+/// told less often than once in the time, the link cannot be kept busy: that is what was asked for,
+/// unless [`but_at_least`](Self::but_at_least) says otherwise. A rule that is lower stays so.
 #[derive(Debug, Clone)]
 pub struct InTime<L> {
     rule: L,
     cap_ns: u64,
+    least: u32,
     /// What the link sends in the time; more than any limit while that is not known.
     cap: u32,
     /// Since when the cap may have let the device run dry, if it did.
@@ -42,11 +44,20 @@ impl<L: Limit> InTime<L> {
         Self {
             rule,
             cap_ns: cap_ns.clamp(*CAP_NS.start(), *CAP_NS.end()),
+            least: 0,
             cap: MAX_LIMIT,
             dry_since_ns: None,
             refusals: 0,
             probes: false,
         }
+    }
+
+    /// The cap is never below `least`, in units of the rule: on a slow link the time may be an object or
+    /// two, and a sender that is woken late would then let the link run dry each time.
+    #[must_use]
+    pub fn but_at_least(mut self, least: u32) -> Self {
+        self.least = least;
+        self
     }
 
     /// The cap, in ns.
@@ -93,7 +104,8 @@ impl<L: Limit> Limit for InTime<L> {
         self.rule.completed(round);
         if round.rate_per_s > 0 {
             let cap = u128::from(round.rate_per_s) * u128::from(self.cap_ns) / 1_000_000_000;
-            self.cap = u32::try_from(cap).unwrap_or(MAX_LIMIT).min(MAX_LIMIT);
+            let cap = u32::try_from(cap).unwrap_or(MAX_LIMIT);
+            self.cap = cap.max(self.least).min(MAX_LIMIT);
         }
         self.probes = self.must_probe(round);
         self.limit()

@@ -6,19 +6,18 @@
 //! counted twice or for ever: what was queued is in flight, completed, or given up and counted as
 //! that.
 
-mod cap;
 mod in_flight;
 mod memory;
 mod settings;
 mod told;
 
 use taut_dql::{MAX_LIMIT, Stall};
-use taut_path::limit::{Done, Round, Unit};
+use taut_path::limit::{Done, InTime, Round, Unit};
+use taut_path::rate::{RateMeter, RateRound};
 use taut_path::{AnyLimit, Limit};
 
 use crate::signal::Signal;
 use crate::verdict::{Completions, Judge};
-use cap::Cap;
 use in_flight::{Found, InFlight};
 use memory::Memory;
 
@@ -32,9 +31,14 @@ const OVERTAKEN_NS: u64 = 50_000_000;
 /// In flight for so long without news: time to look whether the socket is empty.
 const LOOK_NS: u64 = 20_000_000;
 
+/// A cap in time leaves so many full datagrams: 5 ms at 20 Mbit/s. Below that, a thread that is woken a
+/// few ms late costs more of a slow link than the wait is worth.
+const CAP_LEAST_DATAGRAMS: u32 = 8;
+const DATAGRAM_BYTES: u32 = 1_514;
+
 /// What may share a stamp: so much time of the path, and at most so many datagrams.
 const GROUP_NS: u64 = 100_000;
-const MOST_IN_GROUP: u64 = 16;
+const MOST_IN_GROUP: u32 = 16;
 
 /// A path that stands still.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +57,7 @@ pub struct Account {
     unit: Unit,
     objects: InFlight,
     memory: Memory,
-    cap: Cap,
+    rate: RateMeter,
     judge: Judge,
     stall_threshold_ns: u64,
     poll_ns: u64,
@@ -81,14 +85,13 @@ struct OpenRound {
     units: u32,
     done: Done,
     lost: u32,
-    last_at_ns: u64,
     verdict_changed: bool,
 }
 
 impl Account {
     /// Nothing sent yet.
     pub fn new(settings: &Settings, now_ns: u64) -> Self {
-        let mut limit = settings.limit.clone();
+        let mut limit = under_cap(settings.limit.clone(), settings.cap_ns);
         limit.begin(now_ns);
         Self {
             source: settings.source,
@@ -96,8 +99,8 @@ impl Account {
             limit,
             objects: InFlight::starting_at(settings.first_id),
             memory: Memory::new(),
-            cap: Cap::new(settings.cap_ns),
-            judge: Judge::new(settings.source.if_true()),
+            rate: RateMeter::new(),
+            judge: Judge::new(settings.source.if_true(), Completions::Unknown),
             stall_threshold_ns: settings.stall_threshold_ns,
             poll_ns: settings.poll_ns,
             num_queued: 0,
@@ -131,8 +134,7 @@ impl Account {
 
     /// The limit in force, in its units, under the cap.
     pub fn limit(&self) -> u32 {
-        let limit = self.limit.limit().min(MAX_LIMIT);
-        self.cap.apply(limit, self.last_object)
+        self.limit.limit().min(MAX_LIMIT)
     }
 
     /// The rule.
@@ -167,7 +169,7 @@ impl Account {
 
     /// Units in a second that the path moved while it was busy; 0 while that is not known.
     pub fn rate(&self) -> u64 {
-        self.cap.rate()
+        self.rate.units_per_s()
     }
 
     /// Totals since the start.
@@ -192,7 +194,6 @@ impl Account {
         let units = self.units(bytes, datagrams);
         if self.in_flight() == 0 {
             self.news_ns = now_ns;
-            self.cap.begins(now_ns);
         }
         if let Some(standing) = &mut self.stalled {
             standing.try_at_ns = now_ns.saturating_add(self.stall_threshold_ns);
@@ -226,14 +227,15 @@ impl Account {
     /// where nothing waits, as many as go in one call.
     pub fn group(&self, bytes: u32) -> u32 {
         let most = match self.verdict() {
-            Completions::None => return MOST_IN_GROUP as u32,
+            Completions::None => return MOST_IN_GROUP,
             Completions::Unknown => return 1,
-            _ => self.cap.rate() * GROUP_NS / 1_000_000_000,
+            _ => self.rate.units_in(GROUP_NS).unwrap_or(0),
         };
-        match self.unit {
-            Unit::Bytes => (most / u64::from(bytes.max(1))).clamp(1, MOST_IN_GROUP) as u32,
-            Unit::Packets => most.clamp(1, MOST_IN_GROUP) as u32,
-        }
+        let datagrams = match self.unit {
+            Unit::Bytes => most / bytes.max(1),
+            Unit::Packets => most,
+        };
+        datagrams.clamp(1, MOST_IN_GROUP)
     }
 
     /// Nothing is told of the object that was queued last: it completes with the next that is told of.
@@ -275,6 +277,24 @@ impl Account {
         if self.objects.is_empty() {
             self.objects = InFlight::starting_at(0);
         }
+    }
+
+    /// Goes on with another source, whose next object gets the number `next_id`; totals stay. What was
+    /// learnt is forgotten, but for a verdict that `stays`. Changes nothing while something is in
+    /// flight.
+    pub fn change_source(&mut self, source: Source, next_id: u32, stays: bool, now_ns: u64) {
+        if !self.objects.is_empty() {
+            return;
+        }
+        let verdict = match stays {
+            true => self.judge.verdict(),
+            false => Completions::Unknown,
+        };
+        self.source = source;
+        self.objects = InFlight::starting_at(next_id);
+        self.judge = Judge::new(source.if_true(), verdict);
+        self.memory = Memory::new();
+        self.forget_rule(now_ns);
     }
 
     /// Whether the object with this number is in flight.
@@ -368,7 +388,7 @@ impl Account {
         let sojourn_ns = sojourn_ns.min(now_ns.saturating_sub(object.sent_ns));
         let discipline_ns = (object.entered_real_ns != 0)
             .then(|| at_real_ns.saturating_sub(object.entered_real_ns));
-        self.done(object, object.sent_ns + sojourn_ns);
+        self.done(object);
         told(Departure {
             id,
             bytes: object.bytes,
@@ -432,7 +452,7 @@ impl Account {
         how: How,
         told: &mut dyn FnMut(Departure),
     ) {
-        self.done(object, now_ns);
+        self.done(object);
         told(Departure {
             id,
             bytes: object.bytes,
@@ -458,7 +478,7 @@ impl Account {
         }
     }
 
-    fn done(&mut self, object: &Object, at_ns: u64) {
+    fn done(&mut self, object: &Object) {
         self.bytes_in_flight -= object.bytes;
         self.memory_in_flight -= u64::from(object.memory_bytes);
         self.totals.completed_bytes += u64::from(object.bytes);
@@ -466,7 +486,6 @@ impl Account {
         self.round.units += units;
         self.round.done.packets += 1;
         self.round.done.bytes += object.bytes;
-        self.round.last_at_ns = self.round.last_at_ns.max(at_ns);
     }
 
     fn units(&self, bytes: u32, datagrams: u32) -> u32 {
@@ -485,7 +504,12 @@ impl Account {
         self.num_completed = self.num_completed.wrapping_add(round.units);
         if round.done.packets > 0 {
             self.news_ns = now_ns;
-            self.cap.completed(round.units, round.last_at_ns);
+            self.rate.round(RateRound {
+                now_ns,
+                units: round.units,
+                left: self.in_flight(),
+                object: self.last_object,
+            });
         }
         let starved = self.in_flight() == 0 && round.units > 0 && self.refused_since_round;
         if round.units > 0 {
@@ -495,8 +519,7 @@ impl Account {
         if round.verdict_changed {
             self.totals.verdicts += 1;
             // What it learnt under another verdict says nothing.
-            self.limit.reset(now_ns);
-            self.rebase();
+            self.forget_rule(now_ns);
         }
         Completed {
             done: round.done,
@@ -520,7 +543,7 @@ impl Account {
             more: false,
             returned_ns: self.returned_ns,
             refusals: self.refusals,
-            rate_per_s: self.cap.rate(),
+            rate_per_s: self.rate.units_per_s(),
         });
         if self.limit.asks_return() && self.returned_ns.is_some() {
             self.returned_ns = None;
@@ -529,7 +552,9 @@ impl Account {
 
     /// The rule counts from nothing queued after a reset: so do the totals, and what is in flight
     /// then counts as queued since.
-    fn rebase(&mut self) {
+    fn forget_rule(&mut self, now_ns: u64) {
+        self.limit.reset(now_ns);
+        self.rate = RateMeter::new();
         self.num_queued = self.in_flight();
         self.num_completed = 0;
         self.refusals = 0;
@@ -611,4 +636,15 @@ impl Account {
     pub fn looked_in_vain(&mut self, now_ns: u64) {
         self.news_ns = now_ns;
     }
+}
+
+fn under_cap(limit: AnyLimit, cap_ns: u64) -> AnyLimit {
+    if cap_ns == 0 {
+        return limit;
+    }
+    let least = match limit.unit() {
+        Unit::Bytes => CAP_LEAST_DATAGRAMS * DATAGRAM_BYTES,
+        Unit::Packets => CAP_LEAST_DATAGRAMS,
+    };
+    AnyLimit::new(InTime::new(limit, cap_ns).but_at_least(least))
 }

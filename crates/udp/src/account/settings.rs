@@ -42,7 +42,8 @@ pub struct Settings {
     pub stall_threshold_ns: u64,
     /// Between two looks of [`Source::Polled`], in ns.
     pub poll_ns: u64,
-    /// The limit is at most what the measured rate moves in this time, in ns; 0: no cap.
+    /// The limit is at most what the measured rate moves in this time, in ns, but may always be eight
+    /// full datagrams; 0: no cap.
     pub cap_ns: u64,
 }
 

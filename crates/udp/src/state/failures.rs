@@ -8,7 +8,7 @@ use taut_path::queue::StopReason;
 use taut_path::{DropReason, Event, Frame, Packet};
 
 use super::State;
-use crate::account::{Account, Source};
+use crate::account::Source;
 use crate::datagram::Datagram;
 use crate::events::{Trouble, Troubles};
 use crate::socket::Stop;
@@ -120,19 +120,7 @@ impl State {
             self.full_until_ns = Some(now_ns + RETRY_NS);
             return Ok(After::Stop(Stop::BufferFull));
         }
-        self.fall_back_to_stamps(socket)?;
+        self.go_without_zero_copy(socket)?;
         Ok(After::Again)
-    }
-
-    /// Nothing is in flight: the next is stamped.
-    fn fall_back_to_stamps(&mut self, socket: &UdpSocket) -> io::Result<()> {
-        crate::socket::restart_stamp_ids(socket)?;
-        self.trouble(Trouble::ZeroCopyRefused);
-        self.settings.source = Source::Stamps;
-        self.settings.first_id = 0;
-        self.account = Account::new(&self.settings, monotonic_ns());
-        self.pool = None;
-        self.stamps = libc::SOF_TIMESTAMPING_TX_SOFTWARE;
-        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! The socket's state behind its lock: the account, and the calls that feed it.
 
 mod failures;
+mod sources;
 
 use std::io;
 use std::net::UdpSocket;
@@ -22,6 +23,7 @@ use crate::sys::clock::{monotonic_ns, real_ns};
 use crate::sys::message::{self, BATCH, Control, Entry, Outgoing};
 use crate::sys::socket as options;
 use failures::After;
+pub(crate) use sources::{Ready, Sources, ready};
 
 /// Objects sent before news is looked for although there is room.
 const SENT_BEFORE_DRAIN: u32 = 16;
@@ -36,7 +38,9 @@ pub(crate) struct State {
     pub(crate) turns: Turns,
     pub(crate) troubles: Troubles,
     ears: Ears,
-    settings: Settings,
+    sources: Sources,
+    pool_bytes: usize,
+    entered_stamps: bool,
     pool: Option<Pool>,
     /// `SOF_TIMESTAMPING_TX_*`; 0 when nothing is asked.
     stamps: u32,
@@ -45,6 +49,8 @@ pub(crate) struct State {
     sent_since_drain: u32,
     /// The send buffer is full: until when nothing is tried unless something completes.
     full_until_ns: Option<u64>,
+    /// Objects sent when the source was taken, and before the next look at one.
+    looks_from: u64,
     looks_in: u64,
     scratch: Box<Scratch>,
 }
@@ -87,11 +93,13 @@ pub(crate) enum Room {
 
 pub(crate) struct Setup {
     pub(crate) settings: Settings,
-    pub(crate) stamps: u32,
+    pub(crate) sources: Sources,
+    pub(crate) ready: Ready,
+    pub(crate) pool_bytes: usize,
+    pub(crate) entered_stamps: bool,
     pub(crate) own_ids: bool,
     pub(crate) ipv4: bool,
     pub(crate) waiters: usize,
-    pub(crate) pool: Option<Pool>,
     pub(crate) observer: Option<Box<dyn Observer>>,
     pub(crate) probe: Option<Box<dyn Probe + Send>>,
 }
@@ -106,13 +114,16 @@ impl State {
                 observer: setup.observer,
                 probe: setup.probe,
             },
-            settings: setup.settings,
-            pool: setup.pool,
-            stamps: setup.stamps,
+            sources: setup.sources,
+            pool_bytes: setup.pool_bytes,
+            entered_stamps: setup.entered_stamps,
+            pool: setup.ready.pool,
+            stamps: setup.ready.stamps,
             own_ids: setup.own_ids,
             ipv4: setup.ipv4,
             sent_since_drain: 0,
             full_until_ns: None,
+            looks_from: 0,
             looks_in: 0,
             scratch: Box::new(Scratch {
                 controls: [Control::EMPTY; BATCH],
@@ -164,6 +175,7 @@ impl State {
         datagrams: &[Datagram<'_>],
         room: Room,
     ) -> io::Result<Sent> {
+        self.look_for_a_source(socket)?;
         let needed = room == Room::Needed;
         let first = self.account.next_id();
         let mut count = 0;
@@ -310,7 +322,8 @@ impl State {
             }
             Source::ZeroCopy => {
                 let sent = self.account.totals().sent_objects;
-                let due = sent < LOOKS_AT_FIRST || sent >= self.looks_in;
+                let at_first = sent < self.looks_from + LOOKS_AT_FIRST;
+                let due = at_first || sent >= self.looks_in;
                 if due {
                     self.looks_in = sent + LOOKS_ONE_OF;
                     let last = self.account.next_id().wrapping_sub(1);

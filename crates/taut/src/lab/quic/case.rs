@@ -29,6 +29,15 @@ const VARIANTS: [Variant; 8] = [
 ];
 
 impl Variant {
+    /// The sizes of the buffers, as they are named.
+    #[cfg(feature = "quic")]
+    pub fn buffers() -> impl Iterator<Item = &'static str> {
+        VARIANTS.into_iter().filter_map(|variant| match variant {
+            Self::Buffer(size, _) => Some(size),
+            _ => None,
+        })
+    }
+
     /// As it is named in results.
     pub fn name(self) -> String {
         match self {

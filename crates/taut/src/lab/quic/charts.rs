@@ -1,24 +1,32 @@
 //! What is drawn of the rows.
 
+use hdrhistogram::Histogram;
+
 use super::case::Variant;
-use super::row::Ran;
+use super::rounds::Rounds;
 use crate::report::axis::Axis;
 use crate::report::chart::{Chart, Line, Stroke};
 use crate::report::limit_color::{NEUTRAL, limit_color};
 use crate::rr::charts::at_most;
 
+/// What stands above the charts.
+pub const REMARK: &str = "The further left, the sooner a request is answered. All rounds together.";
+
 /// What share of the requests took at most a time, for one connection and for two.
-pub fn charts(ran: &[Ran]) -> Vec<Chart> {
-    [1, 2].into_iter().filter_map(|it| chart(it, ran)).collect()
+pub fn charts(rows: &[Rounds]) -> Vec<Chart> {
+    let of = |connections| chart(connections, rows);
+    [1, 2].into_iter().filter_map(of).collect()
 }
 
-fn chart(connections: u32, ran: &[Ran]) -> Option<Chart> {
-    let of = |it: &&Ran| it.case.connections == connections && !it.request_ns.is_empty();
-    let all: Vec<&Ran> = ran.iter().filter(of).collect();
-    let lowest = all.iter().map(|it| it.request_ns.min()).min()?;
-    let highest = all.iter().map(|it| it.request_ns.max()).max()?;
-    let medians = all.iter().map(|it| {
-        let us = it.request_ns.value_at_quantile(0.5) / 1000;
+fn chart(connections: u32, rows: &[Rounds]) -> Option<Chart> {
+    let of = rows.iter().filter(|it| it.case.connections == connections);
+    let all: Vec<(&Rounds, Histogram<u64>)> = of
+        .filter_map(|it| it.request_ns().map(|times| (it, times)))
+        .collect();
+    let lowest = all.iter().map(|(_, times)| times.min()).min()?;
+    let highest = all.iter().map(|(_, times)| times.max()).max()?;
+    let medians = all.iter().map(|(it, times)| {
+        let us = times.value_at_quantile(0.5) / 1000;
         format!("{}: half within {us} us", it.case)
     });
     let on = match connections {
@@ -30,18 +38,22 @@ fn chart(connections: u32, ran: &[Ran]) -> Option<Chart> {
         description: medians.collect::<Vec<_>>().join("; "),
         x: Axis::times("request", lowest as f64, highest as f64),
         y: Axis::linear("% of the requests took at most", 100.0),
-        lines: all.iter().map(|it| line(it)).collect(),
+        lines: all.iter().map(|(it, times)| line(it, times)).collect(),
     })
 }
 
-fn line(ran: &Ran) -> Line {
+fn line(rows: &Rounds, times: &Histogram<u64>) -> Line {
     let limit = |name| limit_color(name, [name]);
-    let drawn = match ran.case.variant {
+    let drawn = match rows.case.variant {
         Variant::Plain => (limit("off"), Stroke::Solid),
-        Variant::Buffer(..) => (NEUTRAL, Stroke::Dotted),
+        // Each in a colour of its own, as fixed limits have.
+        Variant::Buffer(size, _) => {
+            let color = limit_color(size, Variant::buffers());
+            (color, Stroke::Dotted)
+        }
         Variant::Bbr => (NEUTRAL, Stroke::Dashed),
         Variant::Dql => (limit("dql"), Stroke::Solid),
         Variant::Taut => (limit("taut"), Stroke::Solid),
     };
-    at_most(ran.case.variant.name(), drawn, &ran.request_ns)
+    at_most(rows.case.variant.name(), drawn, times)
 }

@@ -7,7 +7,11 @@ mod options;
 #[cfg(feature = "quic")]
 mod peers;
 #[cfg(feature = "quic")]
+mod relay;
+#[cfg(feature = "quic")]
 mod results;
+#[cfg(feature = "quic")]
+mod rounds;
 #[cfg(feature = "quic")]
 mod row;
 #[cfg(feature = "quic")]
@@ -53,27 +57,12 @@ fn run(options: &LabQuic, cases: &[case::Case]) -> ExitCode {
     if let Err(failed) = output::check("report", options.report.as_deref()) {
         return failed;
     }
-    let ran = super::with_privilege(|| {
-        interrupt::note()?;
-        let mut progress = super::progress::Progress::new(cases.len());
-        let mut ran = Vec::new();
-        for case in cases {
-            progress.begin(case);
-            ran.push(row::run(options, case)?);
-            progress.clear();
-            if interrupt::noted().is_some() {
-                break;
-            }
-        }
-        Ok(ran)
-    });
-    let ran = match ran {
-        Ok(ran) => ran,
+    let rows = match super::with_privilege(|| run_all(options, cases)) {
+        Ok(rows) => rows,
         Err(code) => return code,
     };
-    // After the last row there was nothing left to interrupt.
-    let interrupt = interrupt::noted().filter(|_| ran.len() < cases.len());
-    let document = results::document(options, &ran, interrupt.is_some());
+    let interrupt = interrupt::noted();
+    let document = results::document(options, &rows, interrupt.is_some());
     let form = if options.json {
         Form::Json
     } else {
@@ -85,28 +74,54 @@ fn run(options: &LabQuic, cases: &[case::Case]) -> ExitCode {
             document: &document,
             origin: Origin::Live,
             about: results::ABOUT,
-            charts: &charts::charts(&ran),
-            remark: None,
+            charts: &charts::charts(&rows),
+            remark: Some(charts::REMARK.to_owned()),
             command: &command(options),
         };
         page.html()
     };
     let shown = output::emit(&document, form, options.report.as_deref(), text, html);
     match interrupt {
-        Some(interrupt) => output::interrupted(interrupt, ran.len(), shown),
+        Some(interrupt) => output::interrupted(interrupt, rows.len(), shown),
         None => shown,
     }
+}
+
+/// The rows that were run at least once, each as often as there was time for.
+#[cfg(feature = "quic")]
+fn run_all(options: &LabQuic, cases: &[case::Case]) -> anyhow::Result<Vec<rounds::Rounds>> {
+    crate::interrupt::note()?;
+    let mut progress = super::progress::Progress::new(cases.len() * options.rounds as usize);
+    let mut rows: Vec<_> = cases.iter().copied().map(rounds::Rounds::new).collect();
+    'rounds: for round in 1..=options.rounds {
+        for row in &mut rows {
+            progress.begin(&format!("{}, round {round}", row.case));
+            let ran = row::run(options, &row.case);
+            progress.clear();
+            match ran? {
+                Some(ran) => row.push(ran),
+                None => break 'rounds,
+            }
+        }
+    }
+    rows.retain(|row| !row.is_empty());
+    Ok(rows)
 }
 
 /// What does the same again.
 #[cfg(feature = "quic")]
 fn command(options: &LabQuic) -> String {
     let mut line = format!(
-        "taut lab quic --rate {} --topology {} --duration {}",
+        "taut lab quic --rate {} --topology {} --distance {} --rounds {} --duration {}",
         options.rate,
         options.topology.name(),
+        options.distance,
+        options.rounds,
         options.duration
     );
+    if options.falls {
+        line += " --falls";
+    }
     for only in &options.only {
         line += &format!(" --only {only:?}");
     }
@@ -115,15 +130,23 @@ fn command(options: &LabQuic) -> String {
 
 /// What a run would do, for `--dry-run`.
 fn plan(options: &LabQuic, cases: &[case::Case]) -> String {
+    let falls = if options.falls {
+        ", a fifth of it in the middle third"
+    } else {
+        ""
+    };
     let mut text = format!(
-        "quic: bulk and a request of 100 bytes each 50 ms over {}, {}\n\
+        "quic: bulk and a request of 100 bytes each 50 ms over {}{falls}, {}, {} away\n\
          would make network namespaces with veths and a TBF for each row, held by this process alone\n",
         options.rate,
         options.topology.name(),
+        options.distance,
     );
+    let times = if options.rounds == 1 { "" } else { "s" };
     for case in cases {
         text += &format!(
-            "would run {case}: {} ms and a warm-up\n",
+            "would run {case}: {} time{times} {} ms and a warm-up\n",
+            options.rounds,
             options.duration.0 / 1_000_000
         );
     }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use taut_sim::results::{DOCUMENT_VERSION, Document};
 
 use super::options::LabQuic;
+use super::rounds::Rounds;
 use super::row::Ran;
 
 /// What the lab shows, in a line.
@@ -62,47 +63,58 @@ struct Below {
 struct Parameters {
     rate_bps: u64,
     topology: &'static str,
+    distance_ns: u64,
+    falls: bool,
+    rounds: u32,
     duration_ns: u64,
 }
 
 impl Row {
-    fn of(ran: &Ran) -> Self {
-        let at = |values: &Histogram<u64>, part| values.value_at_quantile(part);
-        let below = &ran.below_socket_bytes;
+    fn of(rows: &Rounds) -> Self {
+        let request_us = |part| rows.median(|ran| at(&ran.request_ns, part) / 1000);
+        let below = |part| rows.median(|ran| at(&ran.below_socket_bytes, part));
+        let limit = |ran: &Ran| ran.limit_bytes.as_ref().map(|limit| at(limit, 0.5));
         Self {
-            variant: ran.case.variant.name(),
-            connections: ran.case.connections,
+            variant: rows.case.variant.name(),
+            connections: rows.case.connections,
             request_us: Quantiles {
-                p50: at(&ran.request_ns, 0.5) / 1000,
-                p99: at(&ran.request_ns, 0.99) / 1000,
+                p50: request_us(0.5),
+                p99: request_us(0.99),
             },
-            goodput_bps: ran.goodput_bps,
+            goodput_bps: rows.median(|ran| ran.goodput_bps),
             below_socket_bytes: Below {
-                p50: at(below, 0.5),
-                p90: at(below, 0.9),
+                p50: below(0.5),
+                p90: below(0.9),
             },
-            limit_bytes_p50: ran.limit_bytes.as_ref().map(|limit| at(limit, 0.5)),
-            lost_datagrams: ran.lost_datagrams,
-            cpu_percent: ran.cpu_percent,
+            limit_bytes_p50: rows.median_of_some(limit),
+            lost_datagrams: rows.median(|ran| ran.lost_datagrams),
+            cpu_percent: rows.median(|ran| ran.cpu_percent),
         }
     }
 }
 
+fn at(values: &Histogram<u64>, part: f64) -> u64 {
+    values.value_at_quantile(part)
+}
+
 /// The document of `options`, which gave `ran`.
-pub fn document(options: &LabQuic, ran: &[Ran], interrupted: bool) -> Document {
+pub fn document(options: &LabQuic, rows: &[Rounds], interrupted: bool) -> Document {
     let parameters = Parameters {
         rate_bps: options.rate.0,
         topology: options.topology.name(),
+        distance_ns: options.distance.0,
+        falls: options.falls,
+        rounds: options.rounds,
         duration_ns: options.duration.0,
     };
-    let row = |ran: &Ran| serde_json::to_value(Row::of(ran)).unwrap_or_default();
+    let row = |rows: &Rounds| serde_json::to_value(Row::of(rows)).unwrap_or_default();
     Document {
         version: DOCUMENT_VERSION,
         scenario: "quic",
         taut_version: env!("CARGO_PKG_VERSION"),
         interrupted,
         parameters: serde_json::to_value(parameters).unwrap_or_default(),
-        rows: ran.iter().map(row).collect(),
+        rows: rows.iter().map(row).collect(),
         columns: COLUMNS,
         ..Document::default()
     }

@@ -18,6 +18,7 @@ use super::case::{Case, Variant};
 use super::options::LabQuic;
 use super::peers::{self, Server};
 use super::world::World;
+use crate::interrupt;
 
 const WARM_UP: Duration = Duration::from_secs(2);
 const REQUEST_EACH: Duration = Duration::from_millis(50);
@@ -28,9 +29,13 @@ const LOOK_EACH: Duration = Duration::from_millis(5);
 const MOST_BYTES: u64 = 1 << 32;
 const LONGEST_NS: u64 = 20_000_000_000;
 
+/// How often to look whether to end early: nobody feels a longer wait after Ctrl-C.
+const INTERRUPT_EACH: Duration = Duration::from_millis(20);
+/// In the middle third of a row whose rate falls.
+const FALLEN_RATE_PART: u64 = 5;
+
 /// What a row gave.
 pub struct Ran {
-    pub case: Case,
     pub request_ns: Histogram<u64>,
     pub goodput_bps: u64,
     pub below_socket_bytes: Histogram<u64>,
@@ -39,18 +44,38 @@ pub struct Ran {
     pub cpu_percent: u64,
 }
 
-pub fn run(options: &LabQuic, case: &Case) -> anyhow::Result<Ran> {
+/// Runs a row; `None` if somebody asked the process to end meanwhile.
+pub fn run(options: &LabQuic, case: &Case) -> anyhow::Result<Option<Ran>> {
     let world = World::new(options.topology, options.rate.0)?;
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(2).enable_all().build()?;
-    let ran = runtime.block_on(measure(options, case, &world));
+    let ran = runtime.block_on(async {
+        let mut work = pin!(measure(options, case, &world));
+        let mut interrupt = pin!(interrupted());
+        poll_fn(|context| match work.as_mut().poll(context) {
+            Poll::Ready(ran) => Poll::Ready(ran.map(Some)),
+            Poll::Pending => interrupt.as_mut().poll(context).map(|()| Ok(None)),
+        })
+        .await
+    });
     // Streams that are written to for ever end here.
     runtime.shutdown_background();
     ran
 }
 
+async fn interrupted() {
+    while interrupt::noted().is_none() {
+        time::sleep(INTERRUPT_EACH).await;
+    }
+}
+
 async fn measure(options: &LabQuic, case: &Case, world: &World) -> anyhow::Result<Ran> {
     let server = Server::start(world.server_socket()?)?;
+    let relay = match options.distance.0 {
+        0 => None,
+        distance_ns => Some(world.relay(server.address, distance_ns)?),
+    };
+    let address = relay.as_ref().map_or(server.address, |it| it.address);
     let socket = world.client_socket()?;
     let watched = socket.try_clone()?;
     if let Variant::Buffer(_, bytes) = case.variant {
@@ -63,7 +88,7 @@ async fn measure(options: &LabQuic, case: &Case, world: &World) -> anyhow::Resul
     };
     let client = peers::client(&server, socket, runtime, transport(case.variant))?;
     let connect = || async {
-        let connecting = client.connect(server.address, "localhost")?;
+        let connecting = client.connect(address, "localhost")?;
         time::timeout(PATIENCE, connecting)
             .await?
             .context("no connection")
@@ -86,10 +111,14 @@ async fn measure(options: &LabQuic, case: &Case, world: &World) -> anyhow::Resul
     {
         let end = begin + Duration::from_nanos(options.duration.0);
         let mut requests = pin!(requests(&urgent, end, &mut request_ns));
+        let mut rate = Rate::new(options);
         // The looks never end by themselves.
         let mut looks = pin!(async {
             loop {
                 time::sleep(LOOK_EACH).await;
+                if let Some(rate_bits_per_s) = rate.change_after(begin.elapsed()) {
+                    world.shape(rate_bits_per_s)?;
+                }
                 let bytes = match limited.as_ref().and_then(Limited::stats) {
                     Some(stats) => {
                         limit_bytes.saturating_record(stats.socket.limit.into());
@@ -114,7 +143,6 @@ async fn measure(options: &LabQuic, case: &Case, world: &World) -> anyhow::Resul
     let busy_ns = sched::process_cpu_ns() - cpu_ns;
     let lost_datagrams = lost_datagrams(&bulk, &urgent) - lost;
     Ok(Ran {
-        case: *case,
         request_ns,
         goodput_bps: (moved as f64 * 8.0 / seconds) as u64,
         below_socket_bytes,
@@ -122,6 +150,35 @@ async fn measure(options: &LabQuic, case: &Case, world: &World) -> anyhow::Resul
         lost_datagrams,
         cpu_percent: (busy_ns as f64 / seconds / 1e7).round() as u64,
     })
+}
+
+/// What the slow link sends.
+struct Rate {
+    falls: bool,
+    whole_bits_per_s: u64,
+    third: Duration,
+    now_bits_per_s: u64,
+}
+
+impl Rate {
+    fn new(options: &LabQuic) -> Self {
+        Self {
+            falls: options.falls,
+            whole_bits_per_s: options.rate.0,
+            third: Duration::from_nanos(options.duration.0) / 3,
+            now_bits_per_s: options.rate.0,
+        }
+    }
+
+    /// The rate from now on, if it changes.
+    fn change_after(&mut self, elapsed: Duration) -> Option<u64> {
+        let middle = elapsed >= self.third && elapsed < self.third * 2;
+        let rate = match self.falls && middle {
+            true => self.whole_bits_per_s / FALLEN_RATE_PART,
+            false => self.whole_bits_per_s,
+        };
+        (std::mem::replace(&mut self.now_bits_per_s, rate) != rate).then_some(rate)
+    }
 }
 
 fn limited(variant: Variant) -> Option<Limited<TokioRuntime>> {

@@ -2,13 +2,15 @@
 //! however it ends.
 
 use std::fs;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
 
 use anyhow::Context;
 use taut_linux::NetNs;
 use taut_linux::link::{self, MacAddress, RootQdisc};
 
 use super::options::Topology;
+use super::relay::Relay;
 
 const CLIENT_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 1);
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 2);
@@ -26,7 +28,7 @@ const SHAPER_LIMIT_BYTES: u32 = 8 << 20;
 pub struct World {
     client: NetNs,
     server: NetNs,
-    _between: Option<NetNs>,
+    between: Option<NetNs>,
 }
 
 impl World {
@@ -65,21 +67,36 @@ impl World {
         };
         link::add_neighbour(&client, "client", SERVER_ADDRESS, to_server)?;
         link::add_neighbour(&server, "server", CLIENT_ADDRESS, to_client)?;
+        let world = Self {
+            client,
+            server,
+            between,
+        };
+        world.shape(rate_bits_per_s)?;
+        Ok(world)
+    }
+
+    /// Gives the slow link this rate; what waits there stays.
+    pub fn shape(&self, rate_bits_per_s: u64) -> anyhow::Result<()> {
         let shaper = RootQdisc::Tbf {
             rate_bits_per_s,
             // A millisecond's worth at high rates, or the shaper itself is what is late.
             burst_bytes: BURST_BYTES.max((rate_bits_per_s / 8 / 1000) as u32),
             limit_bytes: SHAPER_LIMIT_BYTES,
         };
-        match &between {
+        match &self.between {
             Some(between) => link::set_root_qdisc(between, "far", shaper)?,
-            None => link::set_root_qdisc(&client, "client", shaper)?,
+            None => link::set_root_qdisc(&self.client, "client", shaper)?,
         }
-        Ok(Self {
-            client,
-            server,
-            _between: between,
-        })
+        Ok(())
+    }
+
+    /// What makes the server so far away.
+    pub fn relay(&self, server: SocketAddr, distance_ns: u64) -> anyhow::Result<Relay> {
+        link::set_up(&self.server, "lo")?;
+        let one_way = Duration::from_nanos(distance_ns / 2);
+        let (front, back) = (self.server_socket()?, self.server_socket()?);
+        Ok(Relay::start(front, back, server, one_way)?)
     }
 
     pub fn client_socket(&self) -> anyhow::Result<UdpSocket> {
