@@ -42,8 +42,8 @@
 //! ```
 //!
 //! # What it keeps
-//! ECN, IPv6, source addresses, GSO (a send has at most what the path moves in 1 ms, so that what is
-//! urgent waits for no more), path MTU discovery, several endpoints. Stateless replies (retry, version
+//! ECN, IPv6, source addresses, GSO (a send has at most what the path moves in 0.25 ms, so that what
+//! is urgent waits for no more), path MTU discovery, several endpoints. Stateless replies (retry, version
 //! negotiation, reset) go out even while there is no room: quinn does not try them again. Connections
 //! that wait for room get it in turn.
 //!

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use taut_dql::Config;
-use taut_path::limit::{AnyLimit, ParseLimitError, Round};
+use taut_path::limit::{AnyLimit, InTime, ParseLimitError, Round};
 use taut_path::pool::FramePool;
 use taut_path::rate::{RateMeter, RateRound};
 use taut_path::{Completions, InRing, Limit, Packet, Queue, TxRing};
@@ -287,6 +287,29 @@ fn a_setting_under_a_cap_leaves_the_rule_as_it_is() {
             assert_eq!(set, plain, "{text}");
         }
     }
+}
+
+#[test]
+fn a_cap_leaves_what_it_was_told_to_leave() {
+    let capped = |rule: u32| {
+        let mut limit = InTime::new(AnyLimit::bytes(rule), 1_000_000).but_at_least(12_000);
+        for now_ns in 1..10 {
+            limit.completed(&Round {
+                now_ns: now_ns * 1_000_000,
+                units: 1_000,
+                in_flight: 2_000,
+                num_queued: now_ns as u32 * 1_000,
+                last_object: 100,
+                more: false,
+                returned_ns: None,
+                refusals: 0,
+                rate_per_s: 1_000_000,
+            });
+        }
+        limit.limit()
+    };
+    assert_eq!(capped(100_000), 12_000, "a thousand in the time");
+    assert_eq!(capped(5_000), 5_000, "it only lowers");
 }
 
 #[test]

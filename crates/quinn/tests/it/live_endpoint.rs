@@ -66,6 +66,35 @@ fn bulk_passes_under_each_source_and_the_kernel_holds_little() {
 }
 
 #[test]
+fn where_zero_copy_is_refused_the_level_of_the_socket_is_taken() {
+    if !allowed() {
+        return;
+    }
+    runtime().block_on(async {
+        let link = Link::shaped(20_000_000);
+        let write = || std::fs::write("/proc/sys/net/core/optmem_max", "64");
+        if let Err(error) = link.near.run(write).expect("thread") {
+            // Of the whole machine before Linux 6.8, and then none of a namespace's.
+            return eprintln!("skipped: net.core.optmem_max: {error}");
+        }
+        let limited = Limited::new(TokioRuntime);
+        let transport = TransportConfig::default();
+        let runtime = Arc::new(limited.clone());
+        let pair = pair(link.near_socket(), link.far_socket(), runtime, transport);
+        let connecting = pair
+            .client
+            .connect(pair.server, "localhost")
+            .expect("connects");
+        let connection = in_time(connecting).await.expect("connected");
+        assert_eq!(in_time(upload(&connection, BYTES)).await, BYTES as u64);
+        let stats = limited.stats().expect("made");
+        assert_eq!(stats.socket.source, Source::Polled, "{stats:?}");
+        assert_eq!(stats.socket.completions, Completions::Polled, "{stats:?}");
+        assert!(stats.waits > 0, "{stats:?}");
+    });
+}
+
+#[test]
 fn connections_that_wait_get_room_in_turn() {
     if !allowed() {
         return;

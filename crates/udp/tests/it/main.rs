@@ -1,8 +1,11 @@
 //! All tests of the crate in one binary.
 
 mod account;
+mod account_cap;
 mod common;
 mod live_faults;
 mod live_limit;
+mod live_routes;
+mod live_sources;
 mod live_tokio;
 mod live_truth;

@@ -61,7 +61,9 @@ fn run(options: &LabQuic, cases: &[case::Case]) -> ExitCode {
         Ok(rows) => rows,
         Err(code) => return code,
     };
-    let interrupt = interrupt::noted();
+    // After the last row there was nothing left to interrupt.
+    let all = rows.iter().map(rounds::Rounds::count).sum::<usize>() == rounds(options, cases);
+    let interrupt = interrupt::noted().filter(|_| !all);
     let document = results::document(options, &rows, interrupt.is_some());
     let form = if options.json {
         Form::Json
@@ -91,7 +93,7 @@ fn run(options: &LabQuic, cases: &[case::Case]) -> ExitCode {
 #[cfg(feature = "quic")]
 fn run_all(options: &LabQuic, cases: &[case::Case]) -> anyhow::Result<Vec<rounds::Rounds>> {
     crate::interrupt::note()?;
-    let mut progress = super::progress::Progress::new(cases.len() * options.rounds as usize);
+    let mut progress = super::progress::Progress::new(rounds(options, cases));
     let mut rows: Vec<_> = cases.iter().copied().map(rounds::Rounds::new).collect();
     'rounds: for round in 1..=options.rounds {
         for row in &mut rows {
@@ -104,8 +106,13 @@ fn run_all(options: &LabQuic, cases: &[case::Case]) -> anyhow::Result<Vec<rounds
             }
         }
     }
-    rows.retain(|row| !row.is_empty());
+    rows.retain(|row| row.count() > 0);
     Ok(rows)
+}
+
+#[cfg(feature = "quic")]
+fn rounds(options: &LabQuic, cases: &[case::Case]) -> usize {
+    cases.len() * options.rounds as usize
 }
 
 /// What does the same again.

@@ -16,7 +16,9 @@ const RECEIVE_WINDOW_BYTES: u32 = 64 << 20;
 /// Of one stream: so that the bulk, which writes as much as it may, leaves room for the requests.
 const STREAM_WINDOW_BYTES: u32 = 16 << 20;
 
-/// A server that answers requests and counts what else comes.
+pub const REQUEST_BYTES: usize = 100;
+
+/// A server that answers requests and counts what comes, these too: who is answered sooner asks more.
 pub struct Server {
     pub address: SocketAddr,
     pub received_bytes: Arc<AtomicU64>,
@@ -62,11 +64,12 @@ impl Server {
 }
 
 async fn serve(connection: Connection, count: Arc<AtomicU64>) {
-    let requests = connection.clone();
+    let (requests, answered) = (connection.clone(), Arc::clone(&count));
     tokio::spawn(async move {
         while let Ok((mut send, mut receive)) = requests.accept_bi().await {
-            let mut request = [0; 100];
+            let mut request = [0; REQUEST_BYTES];
             while receive.read_exact(&mut request).await.is_ok() {
+                answered.fetch_add(REQUEST_BYTES as u64, Relaxed);
                 if send.write_all(&request).await.is_err() {
                     break;
                 }

@@ -20,8 +20,9 @@ impl Rounds {
         self.ran.push(ran);
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.ran.is_empty()
+    /// How often it was run.
+    pub fn count(&self) -> usize {
+        self.ran.len()
     }
 
     /// The median over the rounds; of an even number the lower middle, so that each is a measured one.

@@ -16,13 +16,12 @@ use tokio::time;
 
 use super::case::{Case, Variant};
 use super::options::LabQuic;
-use super::peers::{self, Server};
+use super::peers::{self, REQUEST_BYTES, Server};
 use super::world::World;
 use crate::interrupt;
 
 const WARM_UP: Duration = Duration::from_secs(2);
 const REQUEST_EACH: Duration = Duration::from_millis(50);
-const REQUEST_BYTES: usize = 100;
 /// No request that comes back takes so long.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_EACH: Duration = Duration::from_millis(5);

@@ -22,7 +22,8 @@ const SERVER_MAC: MacAddress = MacAddress::local(2);
 const NEAR_MAC: MacAddress = MacAddress::local(3);
 const FAR_MAC: MacAddress = MacAddress::local(4);
 const BURST_BYTES: u32 = 5_000;
-const SHAPER_LIMIT_BYTES: u32 = 8 << 20;
+/// What a box on the way holds as a rule: some 700 full packets.
+const SHAPER_LIMIT_BYTES: u32 = 1 << 20;
 
 /// Two hosts, and the box between them if there is one.
 pub struct World {

@@ -1,0 +1,114 @@
+//! Sources that are tried one after the other.
+
+use taut_linux::link;
+use taut_udp::{Builder, Completions, Datagram, LimitedUdp, Source};
+
+use crate::common::{Link, allowed, finish, send_and_finish, until};
+
+const PAYLOAD: [u8; 1200] = [0; 1200];
+
+fn as_found(socket: std::net::UdpSocket) -> Builder {
+    LimitedUdp::builder(socket)
+        .source(Source::ZeroCopy)
+        .or_source(Source::Polled)
+        .or_source(Source::Stamps)
+}
+
+/// Sends until it is so.
+fn send_until(socket: &LimitedUdp, what: &str, so: impl Fn(&LimitedUdp) -> bool) {
+    until(what, || {
+        let sent = socket.send(&[Datagram::new(&PAYLOAD); 32]).expect("sends");
+        assert_eq!((sent.count, sent.stop), (32, None));
+        so(socket)
+    });
+    finish(socket);
+}
+
+#[test]
+fn the_first_that_tells_something_is_kept() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(20_000_000);
+    let (_far, address) = link.receiver();
+    let socket = as_found(link.connected(address)).build().expect("limited");
+    send_and_finish(&socket, 1200, 300);
+    let after = socket.snapshot();
+    assert_eq!(
+        (after.source, after.completions),
+        (Source::ZeroCopy, Completions::BufferFreed)
+    );
+}
+
+#[test]
+fn where_the_kernel_has_no_memory_for_notifications_the_next_is_taken() {
+    if !allowed() {
+        return;
+    }
+    for (others, source, verdict) in [
+        (vec![], Source::Stamps, Completions::True),
+        (
+            vec![Source::Polled, Source::Stamps],
+            Source::Polled,
+            Completions::Polled,
+        ),
+    ] {
+        let link = Link::shaped(20_000_000);
+        let (_far, address) = link.receiver();
+        let write = || std::fs::write("/proc/sys/net/core/optmem_max", "64");
+        if let Err(error) = link.near.run(write).expect("thread") {
+            // Of the whole machine before Linux 6.8, and then none of a namespace's.
+            return eprintln!("skipped: net.core.optmem_max: {error}");
+        }
+        let builder = LimitedUdp::builder(link.connected(address)).source(Source::ZeroCopy);
+        let builder = others.into_iter().fold(builder, Builder::or_source);
+        let socket = builder.build().expect("limited");
+        send_and_finish(&socket, 1200, 300);
+        let after = socket.snapshot();
+        assert_eq!((after.source, after.completions), (source, verdict));
+        assert_eq!(after.troubles.zero_copy_refused, 1);
+        assert_eq!(after.totals.sent_datagrams, 300);
+        assert_eq!(after.totals.completed_bytes, after.totals.sent_bytes);
+    }
+}
+
+#[test]
+fn where_none_tells_anything_the_first_is_watched_until_something_waits() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::plain();
+    let (_far, address) = link.receiver();
+    let socket = as_found(link.connected(address)).build().expect("limited");
+    for source in [Source::Polled, Source::Stamps, Source::ZeroCopy] {
+        send_until(&socket, "the next source", |it| {
+            it.snapshot().source == source
+        });
+    }
+    assert_eq!(socket.snapshot().completions, Completions::None);
+    assert_eq!(socket.room(), i64::MAX);
+    // It stays there.
+    send_and_finish(&socket, 1200, 3_000);
+    let none = socket.snapshot();
+    assert_eq!(
+        (none.source, none.completions),
+        (Source::ZeroCopy, Completions::None)
+    );
+    link.shape(20_000_000, 4 << 20);
+    send_until(&socket, "it is limited", |it| {
+        it.snapshot().completions == Completions::BufferFreed
+    });
+    // And goes around again.
+    link::set_root_qdisc(&link.near, "near", link::RootQdisc::NoQueue).expect("no discipline");
+    for source in [Source::Polled, Source::Stamps, Source::ZeroCopy] {
+        send_until(&socket, "the next source", |it| {
+            it.snapshot().source == source
+        });
+    }
+    let totals = socket.snapshot().totals;
+    assert_eq!(totals.completed_bytes, totals.sent_bytes);
+    assert_eq!(
+        (totals.unknown_completions, totals.lost_completions),
+        (0, 0)
+    );
+}
