@@ -61,3 +61,41 @@ fn two_threads_with_a_bad_value_is_bad_usage() {
     let output = command.stdin(Stdio::null()).output().expect("runs");
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn the_plan_of_quic_names_the_path_and_each_row_and_a_bad_value_is_bad_usage() {
+    let run = |arguments: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
+        command.args(["lab", "quic"]).args(arguments.split(' '));
+        command.stdin(Stdio::null()).output().expect("runs")
+    };
+    let plan = run("--dry-run --only taut --rounds 3 --falls --distance 50ms --topology routed");
+    assert!(plan.status.success());
+    let plan = String::from_utf8_lossy(&plan.stdout).into_owned();
+    for part in [
+        "a fifth of it in the middle third, routed, 50ms away",
+        "would run taut, 1 connection: 3 times 5000 ms and a warm-up",
+        "would run taut, 2 connections: 3 times 5000 ms and a warm-up",
+    ] {
+        assert!(plan.contains(part), "{plan}");
+    }
+    for bad in [
+        "--distance 2s",
+        "--distance 50",
+        "--rounds 0",
+        "--topology far",
+        "--only nothing",
+    ] {
+        assert_eq!(run(bad).status.code(), Some(2), "{bad}");
+    }
+}
+
+#[cfg(not(feature = "quic"))]
+#[test]
+fn a_build_without_quic_says_how_to_get_it() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
+    let output = command.args(["lab", "quic"]).output().expect("runs");
+    assert_eq!(output.status.code(), Some(77));
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(talk.contains("--features quic"), "{talk}");
+}

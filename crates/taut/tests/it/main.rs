@@ -5,6 +5,8 @@ mod lab_dry_run;
 mod live_forward;
 mod live_forward_xdp;
 mod live_lab_forward;
+#[cfg(feature = "quic")]
+mod live_lab_quic;
 mod live_ring;
 mod live_rr_under_load;
 mod live_send;

@@ -12,19 +12,25 @@ use crate::rr::charts::at_most;
 /// What stands above the charts.
 pub const REMARK: &str = "The further left, the sooner a request is answered. All rounds together.";
 
-/// What share of the requests took at most a time, for one connection and for two.
+/// A row and the times of all its requests.
+type Drawn<'a> = (&'a Rounds, Histogram<u64>);
+
+/// What share of the requests took at most a time, for one connection and for two, on one scale.
 pub fn charts(rows: &[Rounds]) -> Vec<Chart> {
-    let of = |connections| chart(connections, rows);
+    let all: Vec<Drawn> = rows
+        .iter()
+        .filter_map(|it| it.request_ns().map(|times| (it, times)))
+        .collect();
+    let of = |connections| chart(connections, &all);
     [1, 2].into_iter().filter_map(of).collect()
 }
 
-fn chart(connections: u32, rows: &[Rounds]) -> Option<Chart> {
-    let of = rows.iter().filter(|it| it.case.connections == connections);
-    let all: Vec<(&Rounds, Histogram<u64>)> = of
-        .filter_map(|it| it.request_ns().map(|times| (it, times)))
+fn chart(connections: u32, drawn: &[Drawn]) -> Option<Chart> {
+    let lowest = drawn.iter().map(|(_, times)| times.min()).min()?;
+    let highest = drawn.iter().map(|(_, times)| times.max()).max()?;
+    let all: Vec<&Drawn> = (drawn.iter())
+        .filter(|(it, _)| it.case.connections == connections)
         .collect();
-    let lowest = all.iter().map(|(_, times)| times.min()).min()?;
-    let highest = all.iter().map(|(_, times)| times.max()).max()?;
     let medians = all.iter().map(|(it, times)| {
         let us = times.value_at_quantile(0.5) / 1000;
         format!("{}: half within {us} us", it.case)

@@ -15,6 +15,8 @@ mod rounds;
 #[cfg(feature = "quic")]
 mod row;
 #[cfg(feature = "quic")]
+mod summary;
+#[cfg(feature = "quic")]
 mod world;
 
 use std::process::ExitCode;

@@ -7,6 +7,7 @@ use taut_sim::results::{DOCUMENT_VERSION, Document};
 use super::options::LabQuic;
 use super::rounds::Rounds;
 use super::row::Ran;
+use super::summary::summary;
 
 /// What the lab shows, in a line.
 pub const ABOUT: &str = "bulk and a small request of high priority through one QUIC endpoint: what a \
@@ -22,6 +23,10 @@ const COLUMNS: &[(&str, &str)] = &[
     (
         "connections",
         "1: the request on the connection of the bulk; 2: on one of its own",
+    ),
+    (
+        "goodput_bps",
+        "bulk and requests that arrived: who is answered sooner asks more",
     ),
     (
         "request_us",
@@ -116,6 +121,7 @@ pub fn document(options: &LabQuic, rows: &[Rounds], interrupted: bool) -> Docume
         parameters: serde_json::to_value(parameters).unwrap_or_default(),
         rows: rows.iter().map(row).collect(),
         columns: COLUMNS,
+        summary: summary(rows),
         ..Document::default()
     }
 }

@@ -37,10 +37,12 @@ const FALLEN_RATE_PART: u64 = 5;
 pub struct Ran {
     pub request_ns: Histogram<u64>,
     pub goodput_bps: u64,
+    pub received_bytes: u64,
     pub below_socket_bytes: Histogram<u64>,
     pub limit_bytes: Option<Histogram<u64>>,
     pub lost_datagrams: u64,
     pub cpu_percent: u64,
+    pub cpu_ns: u64,
 }
 
 /// Runs a row; `None` if somebody asked the process to end meanwhile.
@@ -144,10 +146,12 @@ async fn measure(options: &LabQuic, case: &Case, world: &World) -> anyhow::Resul
     Ok(Ran {
         request_ns,
         goodput_bps: (moved as f64 * 8.0 / seconds) as u64,
+        received_bytes: moved,
         below_socket_bytes,
         limit_bytes: limited.is_some().then_some(limit_bytes),
         lost_datagrams,
         cpu_percent: (busy_ns as f64 / seconds / 1e7).round() as u64,
+        cpu_ns: busy_ns,
     })
 }
 
