@@ -23,16 +23,16 @@ trap 'exit 1' HUP INT TERM
 # Busy and all time of the processors so far, in ticks.
 ticks() { awk '/^cpu / { for (at = 2; at <= 9; at++) all += $at; print all - $5 - $6, all }' /proc/stat; }
 
-# Per cent of the processors that other work takes, over five seconds.
-others() {
-    before=$(ticks)
-    sleep 5
-    echo "$before $(ticks)" | awk '{ printf "%d", ($3 - $1) * 100 / ($4 - $2) + 0.5 }'
+# The ticks in the output FILE of `times`: of this shell and of what it ran.
+own_ticks() {
+    awk -v hertz="$(getconf CLK_TCK)" '
+    { for (at = 1; at <= 2; at++) { split($at, part, "[ms]"); seconds += part[1] * 60 + part[2] } }
+    END { printf "%d", seconds * hertz }' "$1"
 }
 
 # Whether the rows of `taut` keep what was wanted of them, a line each.
 judge() {
-    awk -F '|' -v path="$1" -v p50_us="$2" -v of_best="$3" -v goodput="$4" -v cpu="$5" '
+    awk -F '|' -v path="$2" -v p50_us="$3" -v of_best="$4" -v goodput="$5" -v cpu="$6" '
     function number(text) { gsub(/[ ,]/, "", text); return text + 0 }
     function line(what, found, wanted, met) {
         printf "| %s | %d | %s | %s | %s | %s |\n", path, connections, what, found, wanted, met ? "yes" : "**no**"
@@ -71,7 +71,7 @@ measure() {
     table "$dir/page.html" "In per cent" >"$dir/$name.summary"
     # Four words.
     # shellcheck disable=SC2086
-    judge "$name" $wanted
+    judge "$name" "$title" $wanted
     for number in 1 2; do
         drawing "$dir/page.html" "$number" >"$dir/udp-and-quic-$name-$number.svg"
     done
@@ -84,7 +84,9 @@ measure() {
     } >>"$dir/sections"
 }
 
-busy=$(others)
+# A subshell would tell of itself only.
+times >"$dir/times"
+before="$(ticks) $(own_ticks "$dir/times")"
 few="--only plain --only 32k --only bbr --only dql --only taut"
 measure 2mbit "2 Mbit/s" 30000 110 99 - --rate 2mbit
 measure 20mbit "20 Mbit/s" 6000 110 99 - --rate 20mbit
@@ -97,11 +99,14 @@ measure 500mbit "500 Mbit/s" - 130 99 150 --rate 500mbit
     measure bridged "20 Mbit/s behind a bridge" 10000 - 99 - --topology bridged $few
     measure far "20 Mbit/s, 50 ms away" - - 99 - --distance 50ms $few
 }
+# The processors' time that was not this script's, in per cent.
+times >"$dir/times"
+busy=$(echo "$before $(ticks) $(own_ticks "$dir/times")" | awk '{ printf "%d", ($4 - $1 - ($6 - $3)) * 100 / ($5 - $2) + 0.5 }')
 {
     cat scripts/udp-and-quic-head.md
     printf 'Medians of %s rounds of %s, the rows one after the other in each round, on %s processors with Linux %s.\n' \
         "$rounds" "$duration" "$(nproc)" "$(uname -r | sed 's/-.*//')"
-    printf 'In the five seconds before, other work took %s %% of the processors' "$busy"
+    printf 'Meanwhile other work took %s %% of their time' "$busy"
     if [ "$busy" -gt 5 ]; then
         printf ': **they were busy**, and the figures are those of a busy machine'
     fi

@@ -50,7 +50,7 @@ impl Path {
         let end_ns = self.now_ns + ms * MS;
         while self.now_ns < end_ns {
             while self.account.has_room(self.now_ns) {
-                let small = self.account.totals().sent_objects % 3 == 0;
+                let small = self.account.totals().sent_objects.is_multiple_of(3);
                 self.send(if small { 80 } else { FULL_BYTES });
             }
             self.account.refused();
