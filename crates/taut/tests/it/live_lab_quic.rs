@@ -96,7 +96,7 @@ fn a_queue_beyond_a_router_is_seen_too() {
 #[test]
 #[ignore = "keeps two cores busy"]
 fn an_interrupt_ends_a_row_and_keeps_those_before() {
-    let arguments = "--only taut --only plain --duration 100ms --rounds 99";
+    let arguments = "--only taut --only plain --duration 500ms --rounds 9";
     let mut command = lab(arguments);
     let child = command
         .stdout(Stdio::piped())
