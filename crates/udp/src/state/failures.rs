@@ -16,7 +16,7 @@ use crate::sys::clock::monotonic_ns;
 use crate::sys::socket as options;
 
 /// After an error that no completion will follow: when to try again.
-const RETRY_NS: u64 = 1_000_000;
+pub(super) const RETRY_NS: u64 = 1_000_000;
 /// A socket whose buffer decided in place of the limit gets twice as much, up to this.
 const SEND_BUFFER_LIMIT_BYTES: i32 = 16 << 20;
 

@@ -22,7 +22,7 @@ use crate::socket::{Sent, Stop};
 use crate::sys::clock::{monotonic_ns, real_ns};
 use crate::sys::message::{self, BATCH, Control, Entry, Outgoing};
 use crate::sys::socket as options;
-use failures::After;
+use failures::{After, RETRY_NS};
 pub(crate) use sources::{Ready, Sources, ready};
 
 /// Objects sent before news is looked for although there is room.
@@ -223,7 +223,11 @@ impl State {
             let span = match &mut self.pool {
                 Some(pool) => match pool.put(self.account.next_id(), datagram.payload()) {
                     Some(span) => Some(span),
-                    None => break,
+                    None => {
+                        // Only a completion makes room there, and who waits must look for one.
+                        self.full_until_ns = Some(now_ns + RETRY_NS);
+                        break;
+                    }
                 },
                 None => None,
             };

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use taut_path::AnyLimit;
 use taut_udp::tokio::AsyncUdp;
-use taut_udp::{Datagram, LimitedUdp};
+use taut_udp::{Datagram, LimitedUdp, Source};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time;
 
@@ -88,6 +88,38 @@ fn a_task_that_waits_does_not_spin() {
         }
         // Each waits 5 ms: woken by a completion or two, and not all the time.
         assert!(polls < 150 * 8, "{polls}");
+    });
+}
+
+/// The pool of zero-copy sends is full before the limit is reached.
+#[test]
+fn a_task_that_waits_for_the_pool_does_not_spin() {
+    if !allowed() {
+        return;
+    }
+    const POOL_BYTES: usize = 128 * 1024;
+    let link = Link::shaped(20_000_000);
+    let (_far, address) = link.receiver();
+    runtime(1).block_on(async {
+        let builder = LimitedUdp::builder(link.connected(address))
+            .source(Source::ZeroCopy)
+            .pool_bytes(POOL_BYTES)
+            .limit(AnyLimit::bytes(10 * POOL_BYTES as u32));
+        let socket = AsyncUdp::build(builder).expect("limited");
+        let mut polls = 0;
+        let all = async {
+            for _ in 0..400 {
+                let batch = [Datagram::new(&PAYLOAD)];
+                let mut send = pin!(socket.send(&batch));
+                let counted = poll_fn(|context| {
+                    polls += 1;
+                    send.as_mut().poll(context)
+                });
+                assert_eq!(counted.await.expect("sends").stop, None);
+            }
+        };
+        time::timeout(PATIENCE, all).await.expect("it goes on");
+        assert!(polls < 400 * 8, "{polls}");
     });
 }
 
