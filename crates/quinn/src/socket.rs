@@ -120,9 +120,8 @@ impl Socket {
         if let Some(from) = transmit.src_ip {
             datagram = datagram.from(from);
         }
-        let idle = self.limited().next_wakeup().is_none();
         let sent = self.limited().send_past_limit(&[datagram])?;
-        if idle {
+        if sent.was_idle {
             self.sent.notify_one();
         }
         match sent.stop {

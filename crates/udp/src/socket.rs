@@ -44,6 +44,9 @@ pub struct Sent {
     pub first: u32,
     /// Why the one after them was not taken; `None` if all were.
     pub stop: Option<Stop>,
+    /// There was no [`next_wakeup`](LimitedUdp::next_wakeup) before: whoever waits for news has to look at it
+    /// again.
+    pub was_idle: bool,
 }
 
 impl Sent {
@@ -52,6 +55,7 @@ impl Sent {
             count,
             first,
             stop: None,
+            was_idle: false,
         }
     }
 
@@ -60,6 +64,7 @@ impl Sent {
             count,
             first,
             stop: Some(stop),
+            was_idle: false,
         }
     }
 }
@@ -192,10 +197,7 @@ impl LimitedUdp {
     /// # Errors
     /// Only if the socket itself cannot be asked; what becomes of a datagram is a [`Stop`].
     pub fn try_send(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
-        let mut state = self.lock();
-        let sent = state.send(&self.socket, datagrams, Room::Needed);
-        wake_next(state);
-        sent
+        self.send_now(datagrams, Room::Needed)
     }
 
     /// As [`try_send`](Self::try_send), whether or not there is room: for what was given room by
@@ -205,10 +207,16 @@ impl LimitedUdp {
     /// # Errors
     /// As for [`try_send`](Self::try_send).
     pub fn send_past_limit(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
+        self.send_now(datagrams, Room::NotNeeded)
+    }
+
+    fn send_now(&self, datagrams: &[Datagram<'_>], room: Room) -> io::Result<Sent> {
         let mut state = self.lock();
-        let sent = state.send(&self.socket, datagrams, Room::NotNeeded);
+        // Under the lock: who waits for news looked before this, or looks after it.
+        let was_idle = state.next_wakeup().is_none();
+        let sent = state.send(&self.socket, datagrams, room);
         wake_next(state);
-        sent
+        sent.map(|sent| Sent { was_idle, ..sent })
     }
 
     /// What the path moved while it was busy, in the limit's units a second; 0 while not known.

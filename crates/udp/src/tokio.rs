@@ -135,6 +135,7 @@ impl AsyncUdp {
             let sent = self.limited.try_send(&datagrams[done..])?;
             let total = all.get_or_insert(Sent::all(sent.first, 0));
             total.count += sent.count;
+            total.was_idle |= sent.was_idle;
             total.stop = sent.stop;
             if !matches!(sent.stop, Some(Stop::NoRoom | Stop::BufferFull)) {
                 return Ok(*total);

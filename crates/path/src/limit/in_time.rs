@@ -121,7 +121,9 @@ impl<L: Limit> Limit for InTime<L> {
 
     fn reset(&mut self, now_ns: u64) {
         self.rule.reset(now_ns);
-        (self.dry_since_ns, self.probes) = (None, false);
+        // The rate may not be known any more; if it is, the next round says so.
+        self.cap = MAX_LIMIT;
+        (self.dry_since_ns, self.refusals, self.probes) = (None, 0, false);
     }
 
     fn config(&self) -> Config {

@@ -313,6 +313,27 @@ fn a_cap_leaves_what_it_was_told_to_leave() {
 }
 
 #[test]
+fn a_reset_forgets_the_cap_until_the_rate_is_told_again() {
+    let mut limit: AnyLimit = "40k:2ms".parse().expect("a rule");
+    let round = |rate_per_s| Round {
+        now_ns: 1_000_000,
+        units: 1_000,
+        in_flight: 2_000,
+        num_queued: 2_000,
+        last_object: 1_000,
+        more: false,
+        returned_ns: None,
+        refusals: 0,
+        rate_per_s,
+    };
+    assert_eq!(limit.completed(&round(1_000_000)), 2_000);
+    limit.reset(2_000_000);
+    assert_eq!(limit.limit(), 40 << 10);
+    assert_eq!(limit.completed(&round(0)), 40 << 10, "not known");
+    assert_eq!(limit.completed(&round(1_000_000)), 2_000);
+}
+
+#[test]
 fn a_cap_is_read_behind_any_rule() {
     for text in [
         "dql:2ms",

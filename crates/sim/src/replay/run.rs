@@ -207,7 +207,9 @@ impl Clock {
         Self {
             period_ns,
             // Most of what lies above the median, but never so much that two rounds are mixed up.
-            slack_ns: (4 * (period_ns - least_ns)).min(period_ns / 2),
+            slack_ns: 4_u64
+                .saturating_mul(period_ns - least_ns)
+                .min(period_ns / 2),
         }
     }
 }

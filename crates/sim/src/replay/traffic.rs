@@ -107,7 +107,8 @@ struct Queue {
     traffic: Traffic,
     /// Packets of which it is not known yet whether they were sent, by what a trace says of them.
     waiting: HashMap<Mention, VecDeque<u64>>,
-    in_flight_bytes: u64,
+    /// Below 0 for a moment where two threads told of one packet in the other order.
+    in_flight_bytes: i64,
     /// Bytes in flight times the ns that they were, until a time.
     in_flight_sum: u128,
     in_flight_until_ns: u64,
@@ -147,7 +148,8 @@ impl Queue {
 
     fn take(&mut self, at_ns: u64, event: Event) {
         let held_ns = at_ns.saturating_sub(self.in_flight_until_ns);
-        self.in_flight_sum += u128::from(self.in_flight_bytes) * u128::from(held_ns);
+        let in_flight_bytes = u64::try_from(self.in_flight_bytes).unwrap_or(0);
+        self.in_flight_sum += u128::from(in_flight_bytes) * u128::from(held_ns);
         self.in_flight_until_ns += held_ns;
         match event {
             Event::Enqueue(packet) => self.waiting.entry(packet).or_default().push_back(at_ns),
@@ -155,7 +157,7 @@ impl Queue {
                 // The one that was sent last.
                 self.traffic.arrivals.pop();
                 self.sent.pop();
-                self.in_flight_bytes -= u64::from(packet.bytes).min(self.in_flight_bytes);
+                self.in_flight_bytes -= i64::from(packet.bytes);
             }
             // At the end of the line or at its head: which of its like it was makes no difference.
             Event::Drop(packet, _) => {
@@ -171,7 +173,7 @@ impl Queue {
                     at_ns,
                     bytes: packet.bytes,
                 });
-                self.in_flight_bytes += u64::from(packet.bytes);
+                self.in_flight_bytes += i64::from(packet.bytes);
             }
             Event::Completed(done) => {
                 let bytes = u64::from(done.bytes);
@@ -181,14 +183,16 @@ impl Queue {
                         bytes,
                     });
                 }
-                self.in_flight_bytes = self.in_flight_bytes.saturating_sub(bytes);
+                self.in_flight_bytes -= i64::from(done.bytes);
                 // The next span counts only if the device has work from its start on.
                 self.last_round_ns = (self.in_flight_bytes > 0).then_some(at_ns);
-                if self.in_flight_bytes == 0 {
+                if self.in_flight_bytes <= 0 {
                     self.busy.push(Span::BREAK);
                 }
                 match (self.traffic.rounds.last(), self.back_packets.last_mut()) {
-                    (Some(last), Some(back)) if last.at_ns >= at_ns => *back += done.packets,
+                    (Some(last), Some(back)) if last.at_ns >= at_ns => {
+                        *back = back.saturating_add(done.packets);
+                    }
                     _ => {
                         self.back_packets.push(done.packets);
                         self.traffic.rounds.push(Round {

@@ -1,5 +1,8 @@
 //! A trace that is kept in memory while a live queue runs, for writing it would make the queue late.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use taut_path::Probe;
 
 use super::{Event, Recorder};
@@ -14,8 +17,8 @@ pub struct Tape {
     start_ns: u64,
     /// In order of time, with the time since the start, in ns.
     pieces: Vec<Vec<(u64, Event)>>,
-    /// Events that it may still keep.
-    left_events: usize,
+    /// Events that may still be kept, by both halves of a queue together.
+    left_events: Arc<AtomicUsize>,
     /// Events that came when it was full.
     lost_events: u64,
 }
@@ -26,16 +29,17 @@ impl Tape {
         Self {
             start_ns,
             pieces: Vec::new(),
-            left_events: most_events,
+            left_events: Arc::new(AtomicUsize::new(most_events)),
             lost_events: 0,
         }
     }
 
-    /// Takes half of what it may still keep, for the other half of the same queue.
+    /// Another for the other half of the same queue: together they keep what this one could.
     pub fn divide(&mut self) -> Self {
-        let most_events = self.left_events / 2;
-        self.left_events -= most_events;
-        Self::new(self.start_ns, most_events)
+        Self {
+            left_events: Arc::clone(&self.left_events),
+            ..Self::new(self.start_ns, 0)
+        }
     }
 
     /// Events that it keeps.
@@ -50,7 +54,6 @@ impl Tape {
 
     /// What both halves of a queue did. Of one time, `self` comes first.
     pub fn merge(&mut self, other: Self) {
-        self.left_events += other.left_events;
         self.lost_events += other.lost_events;
         let pieces = std::mem::take(&mut self.pieces);
         let mut all: Vec<_> = pieces.into_iter().chain(other.pieces).flatten().collect();
@@ -68,11 +71,12 @@ impl Tape {
     }
 
     fn push(&mut self, at_ns: u64, event: Event) {
-        if self.left_events == 0 {
+        let take_one = |left: usize| left.checked_sub(1);
+        let left = &self.left_events;
+        if left.fetch_update(Relaxed, Relaxed, take_one).is_err() {
             self.lost_events += 1;
             return;
         }
-        self.left_events -= 1;
         match self.pieces.last_mut() {
             Some(piece) if piece.len() < piece.capacity() => piece.push((at_ns, event)),
             _ => {
@@ -98,5 +102,24 @@ impl Probe for Tape {
             Some(event) => event,
         };
         self.push(since_ns(now_ns), event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_halves_of_a_queue_share_what_may_be_kept() {
+        let mut sender = Tape::new(0, 10);
+        let mut completer = sender.divide();
+        for at_ns in 0..9 {
+            sender.event(at_ns, taut_path::Event::Limit(1));
+        }
+        for at_ns in 0..2 {
+            completer.event(at_ns, taut_path::Event::Limit(2));
+        }
+        sender.merge(completer);
+        assert_eq!((sender.events(), sender.lost_events()), (10, 1));
     }
 }

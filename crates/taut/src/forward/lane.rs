@@ -9,7 +9,7 @@ use taut_path::driver::Truth;
 use taut_path::limit::Unit;
 use taut_path::qdisc::{AnyQdisc, Shaped};
 use taut_path::queue::CompleteError;
-use taut_path::{AnyLimit, Completions, Limit, Packet, Queue, Stop};
+use taut_path::{AnyLimit, Completed, Completions, Limit, Packet, Queue, Stop};
 
 use super::board::LaneBoard;
 use super::ends::{Counts, Ends, Refused};
@@ -176,10 +176,13 @@ impl<I: Interface> Lane<I> {
         to.ends.doubt(to.in_ring_packets());
         to.queue.reset(now_ns);
         let (port, source) = (to.queue.device_mut(), &mut from.source);
-        match renewal {
-            Renewal::SameDevice => I::renew(port, source)?,
-            Renewal::AnotherDevice => I::replace(port, source)?,
-        }
+        let renewed = match renewal {
+            Renewal::SameDevice => I::renew(port, source),
+            Renewal::AnotherDevice => I::replace(port, source),
+        };
+        // What the old ring gave up comes back now: on an idle lane nobody would ask for it again.
+        let _late = to.take_back(now_ns)?;
+        renewed?;
         to.intake.frame_limit_bytes = to.queue.device().frame_limit_bytes();
         (to.completed_ns, to.stall_ns) = (now_ns, 0);
         Ok(())
@@ -218,16 +221,20 @@ impl<I: Interface> Lane<I> {
             return Ok(());
         }
         self.next_reap_ns = now_ns + self.cadence_ns;
-        let completed = self.queue.complete(now_ns, &mut self.ends);
-        let completed = completed.map_err(|error| match error {
-            CompleteError::Driver(error) => error,
-            other => io::Error::other(other),
-        })?;
+        let completed = self.take_back(now_ns)?;
         self.stall_ns = completed.stalled.map_or(0, |stall| stall.age_ns);
         if completed.done.packets > 0 {
             self.completed_ns = now_ns;
         }
         Ok(())
+    }
+
+    fn take_back(&mut self, now_ns: u64) -> io::Result<Completed> {
+        let completed = self.queue.complete(now_ns, &mut self.ends);
+        completed.map_err(|error| match error {
+            CompleteError::Driver(error) => error,
+            other => io::Error::other(other),
+        })
     }
 
     fn take_in(&mut self, now_ns: u64) -> io::Result<bool> {

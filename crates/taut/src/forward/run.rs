@@ -167,16 +167,19 @@ fn plan(options: &Forward) -> String {
         ),
         None => String::new(),
     };
-    let caught = match options.driver {
-        Driver::AfPacket => "",
-        Driver::AfXdp => "would put an XDP program on both, until it ends\n",
+    let (caught, kept) = match options.driver {
+        Driver::AfPacket => ("", ""),
+        Driver::AfXdp => (
+            "would put an XDP program on both, until it ends\n",
+            ", and CAP_IPC_LOCK where locked memory is limited",
+        ),
     };
     format!(
         "would forward everything between {a} and {b}: {}, {shaped}limit {}, {} rings of {}, \
          completions every {} us\n\
          {caught}\
          would make both promiscuous and turn their receive offloads off, until it ends\n\
-         would keep CAP_NET_RAW only\n",
+         would keep CAP_NET_RAW only{kept}\n",
         path.qdisc,
         path.limit,
         options.driver.name(),

@@ -27,6 +27,11 @@ pub(super) enum After {
 }
 
 impl State {
+    /// Whether the source is stamps, and was not used before: numbers of our own were not tried.
+    fn nothing_stamped_yet(&self) -> bool {
+        self.stamps != 0 && self.account.totals().sent_objects == self.looks_from
+    }
+
     /// The kernel did not take `datagram`, the first of a call.
     pub(super) fn failed(
         &mut self,
@@ -41,8 +46,11 @@ impl State {
             Some(libc::EINTR) => Ok(After::Again),
             Some(libc::EAGAIN) => Ok(self.buffer_full(socket, now_ns)),
             // A kernel that takes no numbers for stamps: its own then.
-            Some(libc::EINVAL) if self.own_ids && self.account.totals().sent_objects == 0 => {
+            Some(libc::EINVAL) if self.own_ids && self.nothing_stamped_yet() => {
                 self.own_ids = false;
+                // The kernel's begin at 0.
+                crate::socket::restart_stamp_ids(socket)?;
+                self.account.restart_ids();
                 Ok(After::Again)
             }
             Some(libc::ENOBUFS) if self.account.source() == Source::ZeroCopy => {

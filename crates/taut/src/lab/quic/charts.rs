@@ -31,6 +31,9 @@ fn chart(connections: u32, drawn: &[Drawn]) -> Option<Chart> {
     let all: Vec<&Drawn> = (drawn.iter())
         .filter(|(it, _)| it.case.connections == connections)
         .collect();
+    if all.is_empty() {
+        return None;
+    }
     let medians = all.iter().map(|(it, times)| {
         let us = times.value_at_quantile(0.5) / 1000;
         format!("{}: half within {us} us", it.case)

@@ -37,7 +37,10 @@ const COLUMNS: &[(&str, &str)] = &[
         "with a limit what it counts, else the kernel's memory (SIOCOUTQ), which is 0 for what waits \
          beyond the own namespace",
     ),
-    ("cpu_percent", "of one processor, both ends together"),
+    (
+        "cpu_percent",
+        "of one processor, both ends together, and with a distance what carries it",
+    ),
 ];
 
 #[derive(Debug, Serialize)]
