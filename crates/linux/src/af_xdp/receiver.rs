@@ -202,12 +202,8 @@ impl AfXdpReceiver {
 /// Gives the frames in the rings back.
 impl Drop for AfXdpReceiver {
     fn drop(&mut self) {
-        // First the socket, then its frames. While another half has the socket they are the kernel's, which may
-        // still write into them.
-        let end = self.end.take();
-        if end.is_some_and(|end| Arc::into_inner(end.line).is_none()) {
-            return;
-        }
+        // First the socket, then its frames.
+        self.end = None;
         for index in 0..self.in_rings.len() as u32 {
             if self.in_rings[index as usize] && self.frames.umem().give_back(index) {
                 let _ = self.frames.give_back(Frame::new(index));

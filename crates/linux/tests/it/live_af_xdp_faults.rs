@@ -174,7 +174,7 @@ impl Sender {
     }
 }
 
-/// Adds the numbers that arrived; each may do so once, and not after a higher one.
+/// Adds the numbers that arrived; each may do so once.
 fn collect(receiver: &PacketReceiver, numbers: &mut BTreeSet<u32>) {
     let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
     loop {
@@ -190,11 +190,8 @@ fn collect(receiver: &PacketReceiver, numbers: &mut BTreeSet<u32>) {
             continue;
         }
         let number = u32::from_be_bytes(frame[14..18].try_into().expect("four"));
-        assert!(
-            numbers.last().is_none_or(|&last| last < number),
-            "{number} out of order"
-        );
-        numbers.insert(number);
+        // Not always in order: two processors take from a shaper by turns.
+        assert!(numbers.insert(number), "{number} came twice");
     }
 }
 
