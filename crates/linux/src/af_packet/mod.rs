@@ -23,6 +23,13 @@ mod ring;
 mod sender;
 mod tx;
 
+use std::io;
+use std::os::fd::OwnedFd;
+
+use crate::error::failed;
+use crate::netns::NetNs;
+use crate::sys;
+
 pub use completions::AfPacketCompletions;
 pub use doorbell::TxCounters;
 pub use promiscuous::Promiscuous;
@@ -33,3 +40,10 @@ pub use tx::AfPacketTx;
 
 /// The Ethernet header, the least that is a frame.
 const ETHERNET_HEADER_BYTES: u32 = 14;
+
+/// A packet socket in `ns`, meant for `device`, with `flags` of its type. Until it is bound it is of
+/// protocol 0, so that nothing of other devices comes in.
+fn open_socket(ns: &NetNs, device: &str, flags: libc::c_int) -> io::Result<OwnedFd> {
+    ns.run(|| sys::socket::open(libc::AF_PACKET, libc::SOCK_RAW | flags, 0))?
+        .map_err(|cause| failed("socket AF_PACKET", device, cause))
+}

@@ -23,12 +23,9 @@ impl Promiscuous {
     /// `NotFound` if there is no such device; `PermissionDenied` without CAP_NET_RAW.
     pub fn open(ns: &NetNs, device: &str) -> io::Result<Self> {
         let index = link::index(ns, device)?;
-        let named = |call| move |cause| failed(call, device, cause);
-        // Protocol 0: it receives nothing.
-        let fd = ns
-            .run(|| sys::socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0))?
-            .map_err(named("socket AF_PACKET"))?;
-        sys::packet::add_promiscuous(fd.as_fd(), index).map_err(named("PACKET_ADD_MEMBERSHIP"))?;
+        let fd = super::open_socket(ns, device, 0)?;
+        sys::packet::add_promiscuous(fd.as_fd(), index)
+            .map_err(|cause| failed("PACKET_ADD_MEMBERSHIP", device, cause))?;
         Ok(Self { _fd: fd })
     }
 }

@@ -40,11 +40,7 @@ impl PacketReceiver {
     pub fn open(ns: &NetNs, device: &str) -> io::Result<Self> {
         let index = link::index(ns, device)?;
         let named = |call| move |cause| failed(call, device, cause);
-        // Protocol 0 until it is bound, so that nothing of other devices comes in.
-        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK;
-        let fd = ns
-            .run(|| sys::socket::open(libc::AF_PACKET, kind, 0))?
-            .map_err(named("socket AF_PACKET"))?;
+        let fd = super::open_socket(ns, device, libc::SOCK_NONBLOCK)?;
         for (call, option) in [
             ("PACKET_VNET_HDR", libc::PACKET_VNET_HDR),
             ("PACKET_IGNORE_OUTGOING", libc::PACKET_IGNORE_OUTGOING),

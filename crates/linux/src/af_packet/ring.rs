@@ -9,10 +9,10 @@ use taut_path::driver::TruthJudge;
 use taut_path::pool::FramePool;
 use taut_path::{InRing, Packet};
 
-use super::ETHERNET_HEADER_BYTES;
 use super::completions::AfPacketCompletions;
 use super::doorbell::Doorbell;
 use super::tx::AfPacketTx;
+use super::{ETHERNET_HEADER_BYTES, open_socket};
 use crate::error::{failed, invalid};
 use crate::frame_source::FrameSource;
 use crate::handover::handover;
@@ -134,12 +134,7 @@ impl Place {
         let frame_limit_bytes = at.mtu_bytes.saturating_add(ETHERNET_HEADER_BYTES);
         let geometry = geometry(self.slots, frame_limit_bytes)?;
         let named = |call| move |cause| failed(call, device, cause);
-        // Protocol 0: it receives nothing.
-        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK;
-        let fd = self
-            .ns
-            .run(|| sys::socket::open(libc::AF_PACKET, kind, 0))?
-            .map_err(named("socket AF_PACKET"))?;
+        let fd = open_socket(&self.ns, device, libc::SOCK_NONBLOCK)?;
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
         for (call, option, value) in [
             ("PACKET_VERSION", libc::PACKET_VERSION, version),

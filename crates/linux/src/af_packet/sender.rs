@@ -26,9 +26,7 @@ impl PacketSender {
     pub fn open(ns: &NetNs, device: &str) -> io::Result<Self> {
         let index = link::index(ns, device)?;
         let named = |call| move |cause| failed(call, device, cause);
-        let fd = ns
-            .run(|| sys::socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0))?
-            .map_err(named("socket AF_PACKET"))?;
+        let fd = super::open_socket(ns, device, 0)?;
         sys::socket::set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)
             .map_err(named("PACKET_VNET_HDR"))?;
         sys::packet::bind(fd.as_fd(), index, 0).map_err(named("bind"))?;
