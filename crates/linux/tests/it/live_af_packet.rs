@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use crate::common::packets::{LONGEST_BYTES, Ring, numbered, reap_into, receive_into, shaper};
-use crate::common::{allowed, until};
+use crate::common::{StopOnDrop, allowed, until};
 use taut_linux::af_packet::PacketReceiver;
 use taut_linux::link::RootQdisc;
 use taut_linux::sched;
@@ -105,15 +105,6 @@ fn completions_come_at_the_rate_of_the_shaper() {
         "{completed_bytes} bytes in {took_ns} ns"
     );
     assert_eq!(ring.tx.counters(), Default::default());
-}
-
-/// Ends the other threads of a test when it fails.
-struct StopOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// The halves on two threads and the receiver on a third, with a ring small enough to be full and

@@ -8,6 +8,13 @@ use taut_path::driver::Truth;
 use taut_path::pool::FramePool;
 use taut_path::{Completions, Packet, PacketSink, TxRing};
 
+/// 1.2 s a frame: what is in it does not leave.
+const STANDING: RootQdisc = RootQdisc::Tbf {
+    rate_bits_per_s: 10_000,
+    burst_bytes: 2_000,
+    limit_bytes: 16 << 20,
+};
+
 /// Hands back all that the port will give.
 fn reap(port: &mut impl Completions<Error = std::io::Error>, pool: &FramePool) -> u32 {
     let (mut pool, mut reaped) = (pool.clone(), 0);
@@ -66,13 +73,7 @@ fn a_ring_that_is_opened_again_hands_back_what_was_in_it_and_sends() {
     if !allowed() {
         return;
     }
-    // 1.2 s a frame: what is in it does not leave.
-    let slow = RootQdisc::Tbf {
-        rate_bits_per_s: 10_000,
-        burst_bytes: 2_000,
-        limit_bytes: 16 << 20,
-    };
-    let mut ring = Ring::new(16, slow);
+    let mut ring = Ring::new(16, STANDING);
     let mut next = 0;
     ring.fill(&mut next, u32::MAX).expect("kicks");
     assert_eq!(ring.tx.slots_free(), 0);
@@ -106,12 +107,7 @@ fn nothing_is_given_up_before_the_sender_has_let_go() {
     if !allowed() {
         return;
     }
-    let slow = RootQdisc::Tbf {
-        rate_bits_per_s: 10_000,
-        burst_bytes: 2_000,
-        limit_bytes: 16 << 20,
-    };
-    let mut ring = Ring::new(8, slow);
+    let mut ring = Ring::new(8, STANDING);
     let first = ring.tx.slots_free();
     ring.fill(&mut 0, 4).expect("kicks");
     ring.completions.ask_reopen();
@@ -134,12 +130,7 @@ fn without_its_device_it_hands_back_everything_and_sends_when_there_is_one_again
     if !allowed() {
         return;
     }
-    let slow = RootQdisc::Tbf {
-        rate_bits_per_s: 10_000,
-        burst_bytes: 2_000,
-        limit_bytes: 16 << 20,
-    };
-    let mut ring = Ring::new(8, slow);
+    let mut ring = Ring::new(8, STANDING);
     ring.fill(&mut 0, u32::MAX).expect("kicks");
     let Ring {
         left,

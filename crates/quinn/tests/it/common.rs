@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quinn::crypto::rustls::QuicClientConfig;
-use quinn::{ClientConfig, Endpoint, EndpointConfig, Runtime, ServerConfig, TransportConfig};
+use quinn::{
+    ClientConfig, Connection, Endpoint, EndpointConfig, Runtime, ServerConfig, TransportConfig,
+};
 use taut_linux::link::{self, MacAddress, RootQdisc};
 use taut_linux::{NetNs, privilege};
 
@@ -79,6 +81,14 @@ impl Link {
 pub struct Pair {
     pub client: Endpoint,
     pub server: SocketAddr,
+}
+
+impl Pair {
+    /// Another connection of the client.
+    pub async fn connect(&self) -> Connection {
+        let connecting = self.client.connect(self.server, "localhost");
+        connecting.expect("connects").await.expect("connected")
+    }
 }
 
 pub fn pair(

@@ -34,11 +34,7 @@ fn bulk_passes_under_each_source_and_the_kernel_holds_little() {
             let transport = TransportConfig::default();
             let runtime = Arc::new(limited.clone());
             let pair = pair(link.near_socket(), link.far_socket(), runtime, transport);
-            let connecting = pair
-                .client
-                .connect(pair.server, "localhost")
-                .expect("connects");
-            let connection = in_time(connecting).await.expect("connected");
+            let connection = in_time(pair.connect()).await;
             let sample = async {
                 let mut seen = vec![];
                 loop {
@@ -81,11 +77,7 @@ fn where_zero_copy_is_refused_the_level_of_the_socket_is_taken() {
         let transport = TransportConfig::default();
         let runtime = Arc::new(limited.clone());
         let pair = pair(link.near_socket(), link.far_socket(), runtime, transport);
-        let connecting = pair
-            .client
-            .connect(pair.server, "localhost")
-            .expect("connects");
-        let connection = in_time(connecting).await.expect("connected");
+        let connection = in_time(pair.connect()).await;
         assert_eq!(in_time(upload(&connection, BYTES)).await, BYTES as u64);
         let stats = limited.stats().expect("made");
         assert_eq!(stats.socket.source, Source::Polled, "{stats:?}");
@@ -105,14 +97,7 @@ fn connections_that_wait_get_room_in_turn() {
         let transport = TransportConfig::default();
         let runtime = Arc::new(limited.clone());
         let pair = pair(link.near_socket(), link.far_socket(), runtime, transport);
-        let connect = || async {
-            let connecting = pair
-                .client
-                .connect(pair.server, "localhost")
-                .expect("connects");
-            in_time(connecting).await.expect("connected")
-        };
-        let (one, other) = (connect().await, connect().await);
+        let (one, other) = in_time(async { (pair.connect().await, pair.connect().await) }).await;
         let first = async {
             upload(&one, BYTES).await;
             (one.stats().udp_tx.bytes, other.stats().udp_tx.bytes)
@@ -134,11 +119,7 @@ fn a_rebound_endpoint_stays_limited() {
         let transport = TransportConfig::default();
         let runtime = Arc::new(limited.clone());
         let pair = pair(link.near_socket(), link.far_socket(), runtime, transport);
-        let connecting = pair
-            .client
-            .connect(pair.server, "localhost")
-            .expect("connects");
-        let connection = in_time(connecting).await.expect("connected");
+        let connection = in_time(pair.connect()).await;
         assert_eq!(in_time(upload(&connection, 200_000)).await, 200_000);
         pair.client.rebind(link.near_socket()).expect("rebound");
         // A socket of its own, which counts from 0.
@@ -165,11 +146,7 @@ fn over_loopback_ipv6_passes_and_nothing_is_limited() {
             .build();
         let transport = TransportConfig::default();
         let pair = pair(near, far, Arc::new(limited.clone()), transport);
-        let connecting = pair
-            .client
-            .connect(pair.server, "localhost")
-            .expect("connects");
-        let connection = in_time(connecting).await.expect("connected");
+        let connection = in_time(pair.connect()).await;
         assert_eq!(
             in_time(upload(&connection, 20 * BYTES)).await,
             20 * BYTES as u64
@@ -190,11 +167,7 @@ async fn lost_with(transport: TransportConfig) -> (u64, u64) {
         Arc::new(limited),
         transport,
     );
-    let connecting = pair
-        .client
-        .connect(pair.server, "localhost")
-        .expect("connects");
-    let connection = in_time(connecting).await.expect("connected");
+    let connection = in_time(pair.connect()).await;
     let begin = Instant::now();
     let (mut sends, _receives) = connection.open_bi().await.expect("stream");
     let bulk = tokio::spawn(async move { while sends.write_all(&[7; 65_536]).await.is_ok() {} });

@@ -67,6 +67,19 @@ fn tasks_get_room_in_turn() {
     }
 }
 
+/// Sends a datagram, and says how often the task was polled for it.
+async fn send_and_count_polls(socket: &AsyncUdp) -> u32 {
+    let mut polls = 0;
+    let batch = [Datagram::new(&PAYLOAD)];
+    let mut send = pin!(socket.send(&batch));
+    let counted = poll_fn(|context| {
+        polls += 1;
+        send.as_mut().poll(context)
+    });
+    assert_eq!(counted.await.expect("sends").stop, None);
+    polls
+}
+
 #[test]
 fn a_task_that_waits_does_not_spin() {
     if !allowed() {
@@ -78,13 +91,7 @@ fn a_task_that_waits_does_not_spin() {
         let socket = AsyncUdp::new(link.connected(address)).expect("limited");
         let mut polls = 0;
         for _ in 0..150 {
-            let batch = [Datagram::new(&PAYLOAD)];
-            let mut send = pin!(socket.send(&batch));
-            let counted = poll_fn(|context| {
-                polls += 1;
-                send.as_mut().poll(context)
-            });
-            assert_eq!(counted.await.expect("sends").stop, None);
+            polls += send_and_count_polls(&socket).await;
         }
         // Each waits 5 ms: woken by a completion or two, and not all the time.
         assert!(polls < 150 * 8, "{polls}");
@@ -109,13 +116,7 @@ fn a_task_that_waits_for_the_pool_does_not_spin() {
         let mut polls = 0;
         let all = async {
             for _ in 0..400 {
-                let batch = [Datagram::new(&PAYLOAD)];
-                let mut send = pin!(socket.send(&batch));
-                let counted = poll_fn(|context| {
-                    polls += 1;
-                    send.as_mut().poll(context)
-                });
-                assert_eq!(counted.await.expect("sends").stop, None);
+                polls += send_and_count_polls(&socket).await;
             }
         };
         time::timeout(PATIENCE, all).await.expect("it goes on");
