@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use taut_path::limit::{Dynamic, Fixed, Limit};
-use taut_sim::scenario::s1;
+use taut_sim::s1;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

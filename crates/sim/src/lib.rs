@@ -13,9 +13,7 @@ pub mod nic;
 pub mod pattern;
 pub mod queue;
 pub mod replay;
-#[cfg(feature = "scenario")]
-pub mod results;
-pub mod scenario;
+pub mod s1;
 mod source;
 pub mod tcp;
 pub mod trace;

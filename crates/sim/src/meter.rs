@@ -38,8 +38,9 @@ impl Window for Since {
 }
 
 /// A value that holds for some time, and how long it held.
-pub(crate) struct Level {
-    pub(crate) now: u64,
+pub struct Level {
+    /// The value now.
+    pub now: u64,
     since_ns: u64,
     held_ns: Histogram<u64>,
     /// The value times the time that it was measured for.
@@ -48,7 +49,8 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    pub(crate) fn new(now_ns: u64) -> Self {
+    /// 0 from `now_ns` on.
+    pub fn new(now_ns: u64) -> Self {
         Self {
             now: 0,
             since_ns: now_ns,
@@ -59,7 +61,7 @@ impl Level {
     }
 
     /// Counts the time until `now_ns` for the value that held, and changes it.
-    pub(crate) fn change(&mut self, to: u64, now_ns: u64, window: &impl Window) {
+    pub fn change(&mut self, to: u64, now_ns: u64, window: &impl Window) {
         let held_ns = window.measured_ns(self.since_ns, now_ns);
         if held_ns > 0 {
             self.held_ns.saturating_record_n(self.now, held_ns);
@@ -70,7 +72,8 @@ impl Level {
         self.since_ns = self.since_ns.max(now_ns);
     }
 
-    pub(crate) fn quantiles(&self) -> Quantiles {
+    /// Its quantiles over the measured time.
+    pub fn quantiles(&self) -> Quantiles {
         Quantiles {
             p10: self.held_ns.value_at_quantile(0.1),
             p50: self.held_ns.value_at_quantile(0.5),
@@ -79,7 +82,8 @@ impl Level {
         }
     }
 
-    pub(crate) fn mean(&self) -> u64 {
+    /// Its mean over the measured time, rounded down.
+    pub fn mean(&self) -> u64 {
         (self.sum / u128::from(self.measured_ns.max(1))) as u64
     }
 }
@@ -95,7 +99,6 @@ pub struct Curve {
 
 /// Quantiles over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "scenario", derive(serde::Serialize))]
 pub struct Quantiles {
     /// A tenth of the time it was at most this.
     pub p10: u64,

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use taut_sim::results::Document;
+use taut_scenarios::results::Document;
 
 use crate::interrupt::Interrupt;
 use crate::report::csv::csv;

@@ -15,15 +15,6 @@ mod source;
 mod wire;
 mod yardstick;
 
-#[cfg(feature = "scenario")]
-pub mod families;
-#[cfg(feature = "scenario")]
-mod header;
-#[cfg(feature = "scenario")]
-pub mod published;
-#[cfg(feature = "scenario")]
-pub mod read;
-
 pub use intervals::{Interval, Intervals};
 pub use random::SplitMix;
 pub use run::{Detail, RING_SLOTS_OFF, RunError, observe};

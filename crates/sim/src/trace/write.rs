@@ -93,7 +93,7 @@ pub struct Tracer<'r, 'w>(pub Option<&'r mut Recorder<'w>>);
 impl<'r, 'w> Tracer<'r, 'w> {
     /// The probes of a world's hosts: only the first host's queue is recorded, for all figures are
     /// of that one.
-    pub(crate) fn of_client(recorder: &'r mut Recorder<'w>) -> impl FnMut(usize) -> Self {
+    pub fn of_client(recorder: &'r mut Recorder<'w>) -> impl FnMut(usize) -> Self {
         let mut recorder = Some(recorder);
         move |host| Self(recorder.take_if(|_| host == CLIENT))
     }

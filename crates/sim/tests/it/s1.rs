@@ -1,7 +1,7 @@
 //! The speed benchmark's scenario gives the figures that the established simulator gives.
 
 use taut_path::limit::{Dynamic, Fixed};
-use taut_sim::scenario::s1::{self, S1};
+use taut_sim::s1::{self, S1};
 
 /// The published figures of S1 are to be met within 2 %.
 const TOLERANCE: f64 = 0.02;

@@ -4,8 +4,8 @@ use std::fmt;
 
 use clap::Args;
 use taut_path::AnyLimit;
-use taut_sim::scenario::quantity::{Rate, Time};
-use taut_sim::scenario::rr_under_load::RINGS;
+use taut_scenarios::quantity::{Rate, Time};
+use taut_scenarios::rr_under_load::RINGS;
 
 use crate::drivers::Driver;
 use crate::rr::experiment::{

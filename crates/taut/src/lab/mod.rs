@@ -31,7 +31,7 @@ use crate::trace_file::Tapes;
 use crate::{exit, stdout};
 use options::{DriverKind, RrUnderLoad};
 use progress::Progress;
-use taut_sim::scenario::rr_under_load::{Case, Row};
+use taut_scenarios::rr_under_load::{Case, Row};
 
 /// `taut lab rr-under-load`.
 pub fn rr_under_load(options: &RrUnderLoad) -> ExitCode {

@@ -7,9 +7,9 @@ use taut_path::AnyLimit;
 
 use crate::rr::experiment::Experiment;
 use crate::trace_file::TraceFile;
-use taut_sim::scenario::quantity::Rate;
-use taut_sim::scenario::registry::Scenario;
-use taut_sim::scenario::rr_under_load::{Case, Settings, WARM_UP_NS, check_limits};
+use taut_scenarios::quantity::Rate;
+use taut_scenarios::registry::Scenario;
+use taut_scenarios::rr_under_load::{Case, Settings, WARM_UP_NS, check_limits};
 
 /// Options of `taut lab rr-under-load`.
 #[derive(Debug, Clone, Args)]

@@ -18,10 +18,8 @@ use super::router::{self, Routed};
 use super::tell_stall;
 use super::world::World;
 use crate::interrupt;
-use taut_sim::scenario::rr_under_load::Case;
-use taut_sim::scenario::rr_under_load::{
-    Latency, Lateness, Row, WARM_UP_NS, one_decimal, per_second,
-};
+use taut_scenarios::rr_under_load::Case;
+use taut_scenarios::rr_under_load::{Latency, Lateness, Row, WARM_UP_NS, one_decimal, per_second};
 use taut_sim::trace::Tape;
 
 /// A row, and the latencies that are drawn of it.

@@ -26,7 +26,7 @@ use super::router::Direction;
 use super::tap_source::{MeteredQueue, TapSource, Watcher};
 use crate::publish::Published;
 use crate::rr::experiment::Experiment;
-use taut_sim::scenario::rr_under_load::Case;
+use taut_scenarios::rr_under_load::Case;
 
 const CLIENT_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);

@@ -8,9 +8,9 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use taut_linux::observe::LIMIT_MAX_UNSET;
+use taut_scenarios::results::{DOCUMENT_VERSION, Document, Series};
 use taut_sim::lane::Rule;
 use taut_sim::replay::{Replayed, Traffic, TrafficError, read, replay};
-use taut_sim::results::{DOCUMENT_VERSION, Document, Series};
 
 use crate::output::{self, Form};
 use crate::report::chart::charts;

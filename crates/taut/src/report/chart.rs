@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use taut_sim::results::{Document, Series};
+use taut_scenarios::results::{Document, Series};
 
 use super::axis::Axis;
 use super::html::Escaped;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::Value;
-use taut_sim::results::{Document, Figure};
+use taut_scenarios::results::{Document, Figure};
 
 use super::chart::Chart;
 use super::flat::{Flat, flatten, leaves};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::Value;
-use taut_sim::results::Document;
+use taut_scenarios::results::Document;
 
 use super::flat::flatten;
 use super::layout::{SPACES, fold, side_by_side};
@@ -146,7 +146,7 @@ fn broken(name: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use taut_sim::results::Figure;
+    use taut_scenarios::results::Figure;
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! What is drawn of the experiment of a request/response under load.
 
 use hdrhistogram::Histogram;
+use taut_scenarios::rr_under_load::{Case, Ran};
 use taut_sim::meter::Curve;
-use taut_sim::scenario::rr_under_load::{Case, Ran};
 
 use crate::report::axis::Axis;
 use crate::report::chart::{Chart, Line, Stroke};

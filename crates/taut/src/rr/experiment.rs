@@ -7,11 +7,9 @@ use clap::Args;
 use clap::builder::RangedI64ValueParser;
 use taut_path::limit::ParseLimitError;
 use taut_path::{AnyLimit, qdisc, units};
-use taut_sim::scenario::quantity::{Rate, Time};
-use taut_sim::scenario::registry::DEFAULT_SEED;
-use taut_sim::scenario::rr_under_load::{
-    CADENCES, DURATIONS, Only, RATES, RINGS, STREAMS, Settings,
-};
+use taut_scenarios::quantity::{Rate, Time};
+use taut_scenarios::registry::DEFAULT_SEED;
+use taut_scenarios::rr_under_load::{CADENCES, DURATIONS, Only, RATES, RINGS, STREAMS, Settings};
 
 /// Bulk streams saturate a link while one request/response runs at high priority.
 #[derive(Debug, Clone, Args)]

@@ -1,6 +1,6 @@
 //! Whether a machine was too late for its figures to be those of the experiment.
 
-use taut_sim::scenario::rr_under_load::Row;
+use taut_scenarios::rr_under_load::Row;
 
 /// A row is late if more than one wake-up in a hundred came this much of a cadence too late: what
 /// completes in that time was neither reported nor refilled, so ring, limit and latency grow by it.
@@ -33,8 +33,8 @@ pub fn note(rows: &[Row], cadence_ns: u64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use taut_scenarios::rr_under_load::{Latency, Lateness};
     use taut_sim::meter::{Curve, Quantiles, histogram};
-    use taut_sim::scenario::rr_under_load::{Latency, Lateness};
 
     use super::*;
 

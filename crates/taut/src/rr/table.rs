@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
+use taut_scenarios::results::Document;
+use taut_scenarios::rr_under_load::{Published, Row};
 use taut_sim::meter::Curve;
-use taut_sim::results::Document;
-use taut_sim::scenario::rr_under_load::{Published, Row};
 
 use crate::report::layout::{Separator, side_by_side};
 use crate::report::text::closing;

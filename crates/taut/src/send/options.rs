@@ -6,8 +6,8 @@ use clap::Args;
 use taut_linux::link::MacAddress;
 use taut_path::limit::ParseLimitError;
 use taut_path::{AnyLimit, qdisc, units};
-use taut_sim::scenario::quantity::{Rate, Time};
-use taut_sim::scenario::registry::DEFAULT_SEED;
+use taut_scenarios::quantity::{Rate, Time};
+use taut_scenarios::registry::DEFAULT_SEED;
 
 use super::source::LEAST_BYTES;
 use crate::drivers::Driver;

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use taut_path::units;
-use taut_sim::results::Document;
-use taut_sim::scenario::limit_rules::{Compared, RuleName, Settings, names};
-use taut_sim::scenario::quantity::Time;
-use taut_sim::scenario::registry::{DEFAULT_SEED, Scenario};
+use taut_scenarios::limit_rules::{Compared, RuleName, Settings, names};
+use taut_scenarios::quantity::Time;
+use taut_scenarios::registry::{DEFAULT_SEED, Scenario};
+use taut_scenarios::results::Document;
 
 use super::limit_rules_show::{charts, remark, text};
 use super::options::Common;

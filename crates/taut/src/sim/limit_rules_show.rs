@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use taut_sim::results::Document;
-use taut_sim::scenario::limit_rules::{Compared, NEED, Row};
+use taut_scenarios::limit_rules::{Compared, NEED, Row};
+use taut_scenarios::results::Document;
 
 use crate::report::axis::Axis;
 use crate::report::chart::{Chart, Line, Stroke};

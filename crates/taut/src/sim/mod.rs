@@ -12,7 +12,7 @@ mod scenario;
 use std::process::ExitCode;
 
 use options::{Scenario, Sim};
-use taut_sim::scenario::registry::{self, Entry, ScenarioError};
+use taut_scenarios::registry::{self, Entry, ScenarioError};
 
 use crate::interrupt::{self, Interrupt};
 use crate::report::layout::fold;

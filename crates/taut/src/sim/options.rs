@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
-use taut_sim::scenario::registry::{self, Entry};
+use taut_scenarios::registry::{self, Entry};
 
 use super::output::Output;
 use super::{limit_rules, rr_under_load};

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use taut_sim::results::Document;
-use taut_sim::scenario::tracing::TraceRowsError;
+use taut_scenarios::results::Document;
+use taut_scenarios::tracing::TraceRowsError;
 
 use crate::exit;
 use crate::interrupt::{self, Interrupt};

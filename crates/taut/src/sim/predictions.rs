@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
-use taut_sim::results::{Document, Figure};
-use taut_sim::scenario::registry;
+use taut_scenarios::registry;
+use taut_scenarios::results::{Document, Figure};
 
 use super::progress::Progress;
 use crate::report::number::float;

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Args, FromArgMatches};
-use taut_sim::scenario::registry::{DEFAULT_SEED, Scenario};
-use taut_sim::scenario::rr_under_load::{Ran, Settings};
-use taut_sim::scenario::tracing::{TraceRowsError, check_rows, trace_rows};
+use taut_scenarios::registry::{DEFAULT_SEED, Scenario};
+use taut_scenarios::rr_under_load::{Ran, Settings};
+use taut_scenarios::tracing::{TraceRowsError, check_rows, trace_rows};
 
 use super::output::{Output, Traceable};
 use super::progress::Progress;

@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use taut_sim::results::Document;
-use taut_sim::scenario::registry::{self, Entry, Findings, Scenario};
-use taut_sim::scenario::tracing::TraceRowsError;
-use taut_sim::scenario::{limit_rules, rr_under_load};
+use taut_scenarios::registry::{self, Entry, Findings, Scenario};
+use taut_scenarios::results::Document;
+use taut_scenarios::tracing::TraceRowsError;
+use taut_scenarios::{limit_rules, rr_under_load};
 
 use super::options::Common;
 use super::output::Traceable;

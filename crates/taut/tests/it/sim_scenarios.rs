@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::sim_command::{Scratch, failed, read_csv, stdout, taut};
 use serde_json::Value;
-use taut_sim::scenario::registry;
+use taut_scenarios::registry;
 
 /// One that takes no time.
 const QUICK: &str = "right-size";

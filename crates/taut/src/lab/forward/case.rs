@@ -3,7 +3,7 @@
 use std::fmt;
 
 use taut_path::AnyLimit;
-use taut_sim::scenario::quantity::Rate;
+use taut_scenarios::quantity::Rate;
 
 /// One row.
 #[derive(Debug, Clone, PartialEq)]

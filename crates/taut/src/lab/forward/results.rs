@@ -1,7 +1,7 @@
 //! What the rows showed, as data.
 
 use serde::Serialize;
-use taut_sim::results::{DOCUMENT_VERSION, Document};
+use taut_scenarios::results::{DOCUMENT_VERSION, Document};
 
 use super::case::{Case, Forwarder};
 use super::options::LabForward;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use taut_sim::scenario::quantity::Rate;
+use taut_scenarios::quantity::Rate;
 
 use super::rows::Row;
 

@@ -6,8 +6,8 @@ use clap::Args;
 use taut_linux::link::MacAddress;
 use taut_path::AnyLimit;
 use taut_path::limit::ParseLimitError;
-use taut_sim::scenario::quantity::{Rate, Time};
-use taut_sim::scenario::registry::DEFAULT_SEED;
+use taut_scenarios::quantity::{Rate, Time};
+use taut_scenarios::registry::DEFAULT_SEED;
 
 use crate::drivers::Driver;
 use crate::rr::experiment::{count_in, parse_cadence, parse_duration, parse_rate};

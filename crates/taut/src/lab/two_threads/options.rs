@@ -7,9 +7,9 @@ use clap::Args;
 use taut_linux::publish::About;
 use taut_path::limit::Unit;
 use taut_path::{AnyLimit, Limit};
-use taut_sim::scenario::quantity::{Rate, Time};
-use taut_sim::scenario::registry::DEFAULT_SEED;
-use taut_sim::scenario::rr_under_load::{RINGS, Settings};
+use taut_scenarios::quantity::{Rate, Time};
+use taut_scenarios::registry::DEFAULT_SEED;
+use taut_scenarios::rr_under_load::{RINGS, Settings};
 
 use super::super::world::SHAPED_DEVICE;
 use crate::rr::experiment::{count_in, parse_cadence, parse_duration, parse_limit, parse_rate};

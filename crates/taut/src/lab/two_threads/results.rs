@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use taut_sim::results::DOCUMENT_VERSION;
-use taut_sim::scenario::rr_under_load::Lateness;
+use taut_scenarios::results::DOCUMENT_VERSION;
+use taut_scenarios::rr_under_load::Lateness;
 
 use super::options::TwoThreads;
 use crate::report::layout::fold;

@@ -1,0 +1,225 @@
+//! E10: what a sender does that is told "no buffer space", and what that costs.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::quantity::{Rate, Size, Time, check};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
+use super::single_queue::{
+    MINIMAL_FRAME_BYTES, check_cadence, check_duration, check_rate, check_ring, check_size,
+    saturated,
+};
+use super::tracing::TraceRow;
+use crate::results::Figure;
+use taut_sim::lane::{Cost, LaneConfig, Rule, Source, WhenFull, observe};
+use taut_sim::nic::InterruptRule;
+
+/// What is run.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// `blind-sender`.
+    pub scenario: String,
+    /// Link rate.
+    pub rate: Rate,
+    /// Size of every packet.
+    pub size: Size,
+    /// Descriptors of the ring.
+    pub ring: u32,
+    /// Packets that the queue above it holds.
+    pub queue_packets: u32,
+    /// From interrupt to interrupt.
+    pub cadence: Time,
+    /// The long sleep.
+    pub long_sleep: Time,
+    /// The short sleep.
+    pub short_sleep: Time,
+    /// Ticks of the clocks that sleeps end at; 0 is a clock without ticks.
+    pub ticks: Vec<Time>,
+    /// What a spinning sender's failed call costs.
+    pub retry: Time,
+    /// What each call that sends costs. The published figures count none.
+    pub call: Time,
+    /// What is measured.
+    pub duration: Time,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            scenario: Self::NAME.to_owned(),
+            rate: Rate(1_000_000_000),
+            size: Size(MINIMAL_FRAME_BYTES.into()),
+            ring: 512,
+            queue_packets: 511,
+            cadence: Time::us(50),
+            long_sleep: Time::ms(18),
+            short_sleep: Time::ms(1),
+            ticks: vec![Time(0), Time::ms(1), Time::ms(10)],
+            retry: Time(200),
+            call: Time(0),
+            duration: Time::ms(2_000),
+        }
+    }
+}
+
+/// What is not measured at the start: longer than any sleep with its tick.
+const WARM_UP_NS: u64 = 100_000_000;
+
+/// One sender.
+struct Case {
+    what: String,
+    when_full: WhenFull,
+    /// Packets a second by the closed form, if the wire is faster.
+    closed_per_s: Option<f64>,
+    /// What was published for it, in kpps.
+    published: Option<f64>,
+    /// What was published of how long it sleeps, in ms.
+    published_sleep_ms: Option<f64>,
+}
+
+impl Settings {
+    fn cases(&self) -> Vec<Case> {
+        let mut cases = Vec::new();
+        for sleep in [self.long_sleep, self.short_sleep] {
+            for &tick in &self.ticks {
+                cases.push(self.sleeper(sleep, tick));
+            }
+        }
+        for (what, when_full) in [
+            ("spin", WhenFull::Spin(self.retry.0)),
+            ("wait for room", WhenFull::Wait),
+        ] {
+            cases.push(Case {
+                what: what.to_owned(),
+                when_full,
+                closed_per_s: None,
+                published: None,
+                published_sleep_ms: None,
+            });
+        }
+        cases
+    }
+
+    fn sleeper(&self, sleep: Time, tick: Time) -> Case {
+        // It falls asleep just after a tick, since a tick woke it: so it always gets the worst,
+        // the next tick after the sleep is over.
+        let asleep_ns = match tick.0 {
+            0 => sleep.0,
+            tick_ns => (sleep.0 / tick_ns + 1) * tick_ns,
+        };
+        let held_packets = f64::from(self.ring) + f64::from(self.queue_packets);
+        let published = match (sleep, tick) {
+            (Time(18_000_000), Time(0)) => Some(56.8),
+            (Time(1_000_000), Time(1_000_000)) => Some(511.5),
+            _ => None,
+        };
+        let published_sleep_ms = match (sleep, tick) {
+            (Time(18_000_000), Time(1_000_000)) => Some(18.5),
+            (Time(18_000_000), Time(10_000_000)) => Some(23.0),
+            _ => None,
+        };
+        Case {
+            what: match tick.0 {
+                0 => format!("sleep {sleep}"),
+                _ => format!("sleep {sleep}, tick {tick}"),
+            },
+            when_full: WhenFull::Sleep {
+                sleep_ns: sleep.0,
+                tick_ns: tick.0,
+            },
+            closed_per_s: Some(held_packets * 1e9 / asleep_ns as f64),
+            published,
+            published_sleep_ms,
+        }
+    }
+
+    fn lane(&self, when_full: WhenFull, seed: u64) -> LaneConfig {
+        let interrupt = InterruptRule::every(self.cadence.0);
+        LaneConfig {
+            source: Source::Blind(when_full),
+            backlog_packets: self.queue_packets,
+            cost: Cost {
+                interrupt_ns: 0,
+                packet_ns: self.call.0,
+                wakeup_ns: 0,
+            },
+            measure_from_ns: WARM_UP_NS,
+            end_ns: WARM_UP_NS + self.duration.0,
+            ..saturated(self.rate, self.ring, self.size.0 as u32, interrupt, seed)
+        }
+    }
+}
+
+impl Scenario for Settings {
+    const NAME: &'static str = "blind-sender";
+    const ABOUT: &'static str =
+        "senders that sleep, spin or wait for room when there is no buffer space (E10)";
+    const HAS_FIGURES: bool = true;
+
+    fn validate(&self) -> Result<(), String> {
+        check_rate("rate", self.rate)?;
+        check_size("size", self.size)?;
+        check_ring("ring", self.ring)?;
+        check("queue_packets", self.queue_packets, 1, 1 << 16)?;
+        check_duration("duration", self.duration)?;
+        check_cadence("cadence", self.cadence, self.duration)?;
+        check("long_sleep", self.long_sleep, Time(1_000), self.duration)?;
+        check("short_sleep", self.short_sleep, Time(1_000), self.duration)?;
+        check("ticks, their number", self.ticks.len(), 1, 100)?;
+        for &tick in &self.ticks {
+            check("ticks", tick, Time(0), self.duration)?;
+        }
+        check("retry", self.retry, Time(1), self.duration)?;
+        check("call", self.call, Time(0), self.duration)
+    }
+
+    fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
+        let row = |case: Case| {
+            let lane = self.lane(case.when_full, seed);
+            TraceRow::lane(case.what, lane, Rule::off())
+        };
+        self.cases().into_iter().map(row).collect()
+    }
+
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
+        let cases = self.cases();
+        let seconds = self.duration.0 as f64 / 1e9;
+        for (done, case) in cases.iter().enumerate() {
+            progress(&case.what, done as u64, cases.len() as u64);
+            let seen = observe(&self.lane(case.when_full, seed), &Rule::off())?;
+            let kpps = seen.wire.packets as f64 / seconds / 1e3;
+            found.row(json!({
+                "when_full": case.what,
+                "rate_kpps": kpps,
+                "closed_form_kpps": case.closed_per_s.map(|per_s| per_s / 1e3),
+                "utilisation": seen.utilisation,
+                "failed_per_s": seen.failed_sends as f64 / seconds,
+                "wakeups_per_s": seen.wakeups as f64 / seconds,
+                "core_share": seen.core_share,
+                "dropped_packets": seen.drops,
+            }));
+            let awake_per_s = (seen.wakeups as f64 / seconds).max(f64::MIN_POSITIVE);
+            let figures = [
+                (case.published, kpps, "kpps"),
+                (case.published_sleep_ms, 1e3 / awake_per_s, "ms"),
+            ];
+            for (published, value, unit) in figures {
+                found.figures(published.map(|published| Figure {
+                    id: format!("E10, {}, {unit}", case.what),
+                    published: vec![published],
+                    value,
+                    unit,
+                    constants: Vec::new(),
+                }));
+            }
+        }
+        progress("done", cases.len() as u64, cases.len() as u64);
+        Ok(())
+    }
+}

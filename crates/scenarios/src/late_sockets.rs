@@ -1,0 +1,245 @@
+//! An application that serves many sockets and comes back late to each: whether it loses
+//! throughput by small queues, and how much a socket buffer must hold.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use taut_path::AnyLimit;
+use taut_path::qdisc::{BandLimit, PfifoFast};
+
+use super::one_stream::{Budget, FRAME_TIME_BYTES, MSS_BYTES};
+use super::quantity::{Rate, Time, check};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
+use super::rr_under_load::{
+    DELAY_NS, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SUPER_PACKET_BYTES, card,
+};
+use super::single_queue::{check_cadence, check_duration, check_rate, check_ring};
+use taut_sim::nic::DescriptorRule;
+use taut_sim::tcp::{SuperPacket, TcpConfig};
+use taut_sim::world::{
+    App, CLIENT, ConnectionConfig, HostCost, SERVER, SmallQueues, World, WorldConfig,
+};
+
+/// What is run.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// `late-sockets`.
+    pub scenario: String,
+    /// Numbers of sockets that the application serves.
+    pub sockets: Vec<u32>,
+    /// Times from one visit of a socket to the next. One that is too short to visit all sockets is
+    /// left out.
+    pub periods: Vec<Time>,
+    /// Time for which a visit holds the socket.
+    pub visit: Time,
+    /// Socket buffers, in percent of what the socket's share of the link sends in a period.
+    pub buffer_percents: Vec<u32>,
+    /// What each socket may have below it.
+    pub budget: Budget,
+    /// Link rate.
+    pub rate: Rate,
+    /// Descriptors of the ring.
+    pub ring: u32,
+    /// From interrupt to interrupt.
+    pub cadence: Time,
+    /// From a flow's place on the deferred list to its run.
+    pub deferred: Time,
+    /// Packets that the discipline holds.
+    pub backlog_packets: u32,
+    /// What is not measured at the start.
+    pub warm_up: Time,
+    /// What is measured.
+    pub duration: Time,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            scenario: Self::NAME.to_owned(),
+            sockets: vec![1, 100, 10_000],
+            periods: [1, 10, 50].map(Time::ms).to_vec(),
+            visit: Time::us(1),
+            buffer_percents: vec![50, 100, 200],
+            budget: Budget::Bytes(taut_path::tsq::LIMIT_2012_BYTES),
+            rate: Rate(10_000_000_000),
+            ring: 4_096,
+            cadence: Time::us(50),
+            deferred: Time::us(1),
+            backlog_packets: 30_000,
+            warm_up: Time::ms(300),
+            duration: Time::ms(300),
+        }
+    }
+}
+
+/// A buffer holds two segments at least: with less, packets are cut small and the link carries
+/// headers.
+const LEAST_BUFFER_BYTES: u64 = 2 * MSS_BYTES as u64;
+
+/// One row.
+struct Case {
+    sockets: u32,
+    period_ns: u64,
+    /// What the socket's share of the link sends in a period.
+    needed_bytes: u64,
+    buffer_bytes: u64,
+    budget: Budget,
+}
+
+impl Settings {
+    /// The payload that the link carries at most, in bytes per second.
+    fn most_bytes_per_s(&self) -> f64 {
+        self.rate.0 as f64 / 8.0 * f64::from(MSS_BYTES) / FRAME_TIME_BYTES
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        let mut cases = Vec::new();
+        for &sockets in &self.sockets {
+            let visits_ns = self.visit.0.saturating_mul(sockets.into());
+            let periods = self.periods.iter().filter(|period| period.0 >= visits_ns);
+            for &Time(period_ns) in periods {
+                let share = self.most_bytes_per_s() / f64::from(sockets);
+                let needed_bytes = (share * period_ns as f64 / 1e9) as u64;
+                let case = |percent: u32, budget| Case {
+                    sockets,
+                    period_ns,
+                    needed_bytes,
+                    buffer_bytes: (needed_bytes * u64::from(percent) / 100).max(LEAST_BUFFER_BYTES),
+                    budget,
+                };
+                let percents = self.buffer_percents.iter();
+                cases.extend(percents.map(|&percent| case(percent, self.budget)));
+                // The largest once more with nothing held back, for comparison.
+                let largest = self.buffer_percents.iter().max().copied();
+                cases.push(case(largest.unwrap_or(100), Budget::None));
+            }
+        }
+        cases
+    }
+
+    fn row(&self, case: &Case, seed: u64) -> Result<Value, ScenarioError> {
+        let mut world = self.world(case, seed)?;
+        world.run_until(self.warm_up.0)?;
+        let before = world.arrived_bytes(SERVER);
+        world.run_until(self.warm_up.0 + self.duration.0)?;
+        let delivered = world.arrived_bytes(SERVER) - before;
+        let throughput = delivered as f64 * 1e9 / self.duration.0 as f64;
+        let written = f64::from(case.sockets) * case.buffer_bytes as f64;
+        let closed_form = written * 1e9 / case.period_ns as f64 / self.most_bytes_per_s();
+        let round_trips_ns: u64 = (0..case.sockets)
+            .map(|socket| world.report(socket, CLIENT).srtt_ns)
+            .sum();
+        let totals = world.small_queue_totals(CLIENT);
+        Ok(json!({
+            "sockets": case.sockets,
+            "period_us": case.period_ns as f64 / 1e3,
+            "needed_bytes": case.needed_bytes,
+            "buffer_bytes": case.buffer_bytes,
+            "budget": case.budget,
+            "throughput_bits_per_s": throughput * 8.0,
+            "link_share": throughput / self.most_bytes_per_s(),
+            "closed_form_share": closed_form.min(1.0),
+            "round_trip_mean_us": round_trips_ns as f64 / f64::from(case.sockets) / 1e3,
+            "throttled": totals.throttled,
+            "deferred": totals.deferred,
+            "left_to_owner": totals.left_to_owner,
+            "drops": world.dropped_packets(CLIENT),
+        }))
+    }
+
+    fn world(&self, case: &Case, seed: u64) -> Result<World<()>, ScenarioError> {
+        let config = WorldConfig {
+            nic: card(self.rate.0, self.ring, self.cadence.0, seed),
+            restart_slots: None,
+            delay_ns: DELAY_NS,
+            cost: HostCost::default(),
+            record_from_ns: 0,
+        };
+        let parts = |_| {
+            let discipline = PfifoFast::new(self.backlog_packets, BandLimit::Each);
+            (Box::new(discipline) as _, AnyLimit::dql(), ())
+        };
+        let mut world = World::new(&config, parts)?;
+        world
+            .use_small_queues(&SmallQueues {
+                settings: case.budget.settings(),
+                connections: case.sockets,
+                deferred_delay_ns: self.deferred.0,
+                hold_ns: self.visit.0,
+                orphans: false,
+            })
+            .map_err(|error| ScenarioError::Setting(error.to_string()))?;
+        let stream = ConnectionConfig {
+            tcp: TcpConfig {
+                super_packet: SuperPacket::Fixed(SUPER_PACKET_BYTES),
+                receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
+                ..TcpConfig::default()
+            },
+            header_bytes: HEADER_BYTES,
+            priority: 0,
+        };
+        let visitor = App::Visitor {
+            period_ns: case.period_ns,
+            // More than the receiver ever takes at once is as good as 4 GB.
+            buffer_bytes: case.buffer_bytes.try_into().unwrap_or(u32::MAX),
+        };
+        for socket in 0..case.sockets {
+            // One after the other, evenly within the period.
+            let start_ns = case.period_ns * u64::from(socket) / u64::from(case.sockets);
+            world.connect(&stream, visitor, App::Sink, start_ns);
+        }
+        Ok(world)
+    }
+}
+
+impl Scenario for Settings {
+    const NAME: &'static str = "late-sockets";
+    const ABOUT: &'static str = "an application that comes back late to each of many sockets";
+    const HAS_FIGURES: bool = false;
+
+    fn validate(&self) -> Result<(), String> {
+        check("number of sockets", self.sockets.len(), 1, 20)?;
+        for &sockets in &self.sockets {
+            check("sockets", sockets, 1, 20_000)?;
+        }
+        check("number of periods", self.periods.len(), 1, 20)?;
+        for &period in &self.periods {
+            check("periods", period, Time::us(10), Time::ms(10_000))?;
+        }
+        check("visit", self.visit, Time(0), Time::ms(10_000))?;
+        check(
+            "number of buffer_percents",
+            self.buffer_percents.len(),
+            1,
+            20,
+        )?;
+        for &percent in &self.buffer_percents {
+            check("buffer_percents", percent, 1, 10_000)?;
+        }
+        check_rate("rate", self.rate)?;
+        check_ring("ring", self.ring)?;
+        let least = DescriptorRule::E1000.restart_slots(self.ring);
+        check("ring", self.ring, least, u32::MAX)?;
+        check("deferred", self.deferred, Time(0), Time::ms(1_000))?;
+        check("backlog_packets", self.backlog_packets, 1, 1_000_000)?;
+        check_duration("warm_up", self.warm_up)?;
+        check_duration("duration", self.duration)?;
+        check_cadence("cadence", self.cadence, self.duration)
+    }
+
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
+        let cases = self.cases();
+        let total = cases.len() as u64;
+        for (done, case) in cases.iter().enumerate() {
+            progress(&format!("{} sockets", case.sockets), done as u64, total);
+            found.row(self.row(case, seed)?);
+        }
+        progress("done", total, total);
+        Ok(())
+    }
+}

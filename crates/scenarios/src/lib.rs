@@ -1,0 +1,31 @@
+//! Experiments in virtual time: each is settings from a TOML file, what it builds of the models in
+//! `taut-sim`, its rows, and the published figures beside what it finds.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod aperiodic;
+pub mod blind_sender;
+pub mod codel_under_load;
+pub mod late_sockets;
+pub mod limit_over_time;
+pub mod limit_rules;
+pub mod never_worse;
+mod one_stream;
+pub mod pattern;
+pub mod quantity;
+pub mod rate_change;
+pub mod registry;
+pub mod results;
+pub mod right_size;
+pub mod rr_sizes;
+pub mod rr_under_load;
+pub mod shared_budget;
+mod single_queue;
+pub mod small_queues;
+pub mod tracing;
+pub mod watermarks;
+
+/// The examples of the README are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

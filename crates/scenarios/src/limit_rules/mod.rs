@@ -1,0 +1,297 @@
+//! Limit rules side by side, on completion patterns that are plain data.
+
+mod compare;
+mod ground;
+mod row;
+mod rule;
+mod show;
+mod summary;
+mod tcp_load;
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::quantity::{Time, check};
+use super::registry::{Findings, Found, Progress, Scenario, ScenarioError};
+use crate::pattern::families::{self, Times};
+use crate::pattern::published;
+use crate::pattern::read::{ReadError, read};
+use crate::results::Summary;
+use taut_sim::pattern::Pattern;
+
+pub use compare::{Compared, compare};
+use ground::AnyGround;
+pub use row::{Interval95, Row};
+pub use rule::RuleName;
+pub use show::{NEED, need_over_time};
+use tcp_load::TcpLoad;
+
+const MAX_SEEDS: u32 = 31;
+const MAX_DURATION: Time = Time(3_600_000_000_000);
+
+/// What is run.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// `limit-rules`.
+    pub scenario: String,
+    /// Patterns by name: the published six (`p..`), families that they do not know (`f..`), and a
+    /// load in the world of two hosts (`w..`).
+    pub patterns: Vec<String>,
+    /// Pattern files.
+    pub files: Vec<PathBuf>,
+    /// Rules by name; `fixed` is the least fixed limit that is enough.
+    pub rules: Vec<RuleName>,
+    /// Seeds, counted from the run's own. Files have none.
+    pub seeds: u32,
+    /// What is not measured at the start of a family or a load. The published six have their own times.
+    pub warm_up: Time,
+    /// What is measured of it.
+    pub duration: Time,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            scenario: Self::NAME.to_owned(),
+            patterns: names().map(str::to_owned).collect(),
+            files: Vec::new(),
+            rules: rule::defaults(),
+            seeds: 1,
+            warm_up: Time::ms(2_000),
+            duration: Time::ms(2_000),
+        }
+    }
+}
+
+/// Every pattern that has a name.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let families = families::ALL.iter().map(|family| family.name);
+    let names = published::NAMES.into_iter().chain(families);
+    names.chain([tcp_load::NAME])
+}
+
+/// A pattern, or how to make it from a seed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Subject {
+    /// From a file.
+    File(Box<Pattern>),
+    /// By name.
+    Named(&'static str, Times),
+    /// TCP between two hosts, with loss.
+    Tcp(Times),
+}
+
+impl Subject {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::File(pattern) => &pattern.id,
+            Self::Named(name, _) => name,
+            Self::Tcp(_) => tcp_load::NAME,
+        }
+    }
+
+    /// What the rules run on with a seed. Seed 1 gives the published six as they are published.
+    fn ground(&self, seed: u64) -> Result<AnyGround, ScenarioError> {
+        let pattern = match self {
+            Self::Tcp(times) => return TcpLoad::new(seed, *times).map(AnyGround::Tcp),
+            Self::File(pattern) => (**pattern).clone(),
+            Self::Named(name, times) => {
+                let family = families::ALL.iter().find(|family| family.name == *name);
+                let published = || published::make(name, seed.wrapping_sub(1));
+                let family = || family.map(|family| family.pattern(seed, *times));
+                published()
+                    .or_else(family)
+                    .unwrap_or_else(|| unreachable!("a subject is made from a name of the table"))
+            }
+        };
+        Ok(AnyGround::Pattern(pattern))
+    }
+
+    /// How many of `seeds` are different.
+    pub const fn seeds(&self, seeds: u32) -> u32 {
+        match self {
+            Self::File(_) => 1,
+            Self::Named(..) | Self::Tcp(_) => seeds,
+        }
+    }
+}
+
+/// A pattern file that was not understood, or not read.
+#[derive(Debug)]
+pub struct FileError {
+    /// Which file.
+    pub path: PathBuf,
+    /// What is wrong.
+    pub error: ReadError,
+}
+
+impl FileError {
+    /// Whether it could not be read, rather than says what cannot be.
+    pub const fn is_io(&self) -> bool {
+        matches!(self.error, ReadError::Io(_))
+    }
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.error {
+            ReadError::Io(error) => write!(f, "cannot read {path}: {error}"),
+            ReadError::Line { number, message } => write!(f, "{path}, line {number}: {message}"),
+        }
+    }
+}
+
+impl Settings {
+    /// What is to be compared on; `warn` hears of what the files say and nobody understands.
+    ///
+    /// # Errors
+    /// Names the first file that is no pattern, and the line.
+    pub fn subjects(&self, mut warn: impl FnMut(&str)) -> Result<Vec<Subject>, FileError> {
+        let times = Times {
+            warm_ns: self.warm_up.0,
+            end_ns: self.warm_up.0 + self.duration.0,
+        };
+        let named = self.patterns.iter().filter_map(|name| find(name));
+        let subject = |name| match name {
+            tcp_load::NAME => Subject::Tcp(times),
+            name => Subject::Named(name, times),
+        };
+        let mut subjects: Vec<Subject> = named.map(subject).collect();
+        for path in &self.files {
+            let error = |error| FileError {
+                path: path.clone(),
+                error,
+            };
+            let found = read_file(path).map_err(error)?;
+            for key in &found.unknown_keys {
+                warn(&format!(
+                    "{}, line 1: the key {key:?} means nothing here and is skipped",
+                    path.display()
+                ));
+            }
+            subjects.push(Subject::File(Box::new(found.pattern)));
+        }
+        Ok(subjects)
+    }
+
+    /// Compares the rules on `subjects`, and gives what was found on each to `compared`.
+    ///
+    /// # Errors
+    /// If a rule cannot be set up.
+    pub fn run_subjects(
+        &self,
+        subjects: &[Subject],
+        seed: u64,
+        progress: Progress,
+        compared: &mut dyn FnMut(Compared),
+    ) -> Result<(), ScenarioError> {
+        compare(subjects, &self.rules, seed, self.seeds, progress, compared)
+    }
+
+    /// What was compared as the parts of a document.
+    pub fn found(compared: &[Compared]) -> Found {
+        let rows = compared.iter().flat_map(|it| &it.rows);
+        Found {
+            rows: rows.map(value).collect(),
+            ..Found::default()
+        }
+    }
+}
+
+fn value(row: &Row) -> serde_json::Value {
+    serde_json::to_value(row).unwrap_or_default()
+}
+
+fn find(name: &str) -> Option<&'static str> {
+    names().find(|known| *known == name)
+}
+
+fn read_file(path: &Path) -> Result<crate::pattern::read::PatternFile, ReadError> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory).into());
+    }
+    let stem = path.file_stem().unwrap_or(path.as_os_str());
+    read(BufReader::new(file), &stem.to_string_lossy())
+}
+
+impl Scenario for Settings {
+    const NAME: &'static str = "limit-rules";
+    const ABOUT: &'static str =
+        "limit rules on completion patterns, beside the least fixed limit that is enough";
+    const HAS_FIGURES: bool = false;
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        (
+            "rule",
+            "fixed is the least fixed number of bytes that keeps the promise, found afterwards",
+        ),
+        (
+            "ratio",
+            "mean bytes in the ring over those of fixed: 1 is as good as a limit that knew the \
+             pattern; ratio_ci95 and +- are its 95 % interval over the seeds",
+        ),
+        (
+            "utilisation (busy %)",
+            "share of the time with something to send in which the wire was sending; least: of the \
+             seeds",
+        ),
+        (
+            "hp_delay_us (delay)",
+            "what a packet of high priority would wait",
+        ),
+        (
+            "mean, p50, p99 bytes",
+            "bytes in the ring that the wire has not sent yet",
+        ),
+        ("limit_bytes", "the limit at the end"),
+        (
+            "learning_loss_us (lost)",
+            "link time lost before the measured time",
+        ),
+        (
+            "settle_up, settle_down",
+            "the longest time to settle after a change, in ms",
+        ),
+    ];
+
+    fn validate(&self) -> Result<(), String> {
+        check("seeds", self.seeds, 1, MAX_SEEDS)?;
+        check("warm_up", self.warm_up, Time(0), MAX_DURATION)?;
+        check("duration", self.duration, Time::ms(100), MAX_DURATION)?;
+        check("rules, their number", self.rules.len(), 1, 100)?;
+        match self.patterns.iter().find(|name| find(name).is_none()) {
+            Some(name) => {
+                let names: Vec<&str> = names().collect();
+                Err(format!(
+                    "no pattern {name:?}; there are {}",
+                    names.join(", ")
+                ))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
+        let subjects = self.subjects(|_| {});
+        let subjects = subjects.map_err(|error| ScenarioError::Setting(error.to_string()))?;
+        self.run_subjects(&subjects, seed, progress, &mut |compared| {
+            compared.rows.iter().for_each(|row| found.row(value(row)));
+        })
+    }
+
+    fn summary(rows: &[serde_json::Value]) -> Option<Summary> {
+        summary::of(rows)
+    }
+}

@@ -1,0 +1,149 @@
+//! What a rule did on a pattern, over all seeds.
+
+use serde::Serialize;
+
+use super::RuleName;
+use super::ground::Ground;
+use taut_sim::pattern::{Seen, SettleTimes, settle_times};
+
+/// One seed.
+#[derive(Debug, Clone)]
+pub(super) struct Outcome {
+    ratio: Option<f64>,
+    seen: Seen,
+    settle: SettleTimes,
+}
+
+impl Outcome {
+    pub(super) fn new(ground: &impl Ground, seen: &Seen, fixed: Option<&Seen>) -> Self {
+        Self {
+            ratio: fixed
+                .filter(|fixed| fixed.mean_bytes > 0.0)
+                .map(|fixed| seen.mean_bytes / fixed.mean_bytes),
+            settle: settle_times(&seen.course, ground.changes_ns(), ground.end_ns()),
+            seen: Seen {
+                course: Vec::new(),
+                ..seen.clone()
+            },
+        }
+    }
+}
+
+/// The ends of a 95 % confidence interval of a mean over seeds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval95(pub f64, pub f64);
+
+/// What a rule did on a pattern: means over the seeds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// The pattern.
+    pub pattern: String,
+    /// The rule.
+    pub rule: String,
+    /// So many seeds.
+    pub seeds: usize,
+    /// Mean queue over that of the least fixed limit; nothing where no fixed limit is enough.
+    pub ratio: Option<f64>,
+    /// Its confidence interval; nothing from a single seed.
+    pub ratio_ci95: Option<Interval95>,
+    /// Share of the time with something to send in which the wire was busy.
+    pub utilisation: f64,
+    /// Its confidence interval.
+    pub utilisation_ci95: Option<Interval95>,
+    /// The least of the seeds.
+    pub utilisation_least: f64,
+    /// What a packet of high priority would wait: median.
+    pub hp_delay_us_p50: f64,
+    /// 99th percentile.
+    pub hp_delay_us_p99: f64,
+    /// Mean of the bytes in the ring that have not left.
+    pub mean_bytes: f64,
+    /// Their median.
+    pub p50_bytes: f64,
+    /// Their 99th percentile.
+    pub p99_bytes: f64,
+    /// Mean of queued minus reported.
+    pub in_flight_mean_bytes: f64,
+    /// The limit at the end.
+    pub limit_bytes: f64,
+    /// Link time lost before the measured time, while the rule learned.
+    pub learning_loss_us: f64,
+    /// The longest time that the limit took to rise after a change.
+    pub settle_up_ms: Option<f64>,
+    /// The longest time that it took to fall.
+    pub settle_down_ms: Option<f64>,
+}
+
+impl Row {
+    /// Nothing if there are no outcomes.
+    pub(super) fn new(pattern: &str, rule: &RuleName, outcomes: &[Outcome]) -> Option<Self> {
+        let all = |value: fn(&Outcome) -> f64| -> Vec<f64> { outcomes.iter().map(value).collect() };
+        let some = |value: fn(&Outcome) -> Option<f64>| -> Option<Vec<f64>> {
+            outcomes.iter().map(value).collect()
+        };
+        let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
+        let utilisations = all(|it| it.seen.utilisation);
+        let ratios = some(|it| it.ratio);
+        Some(Self {
+            pattern: pattern.to_owned(),
+            rule: rule.to_string(),
+            seeds: outcomes.len(),
+            ratio_ci95: ratios.as_deref().and_then(interval95),
+            ratio: ratios.and_then(|ratios| mean(&ratios)),
+            utilisation: mean(&utilisations)?,
+            utilisation_ci95: interval95(&utilisations),
+            utilisation_least: utilisations.iter().copied().fold(1.0, f64::min),
+            hp_delay_us_p50: mean(&all(|it| it.seen.urgent_delay_p50_ns as f64 / 1e3))?,
+            hp_delay_us_p99: mean(&all(|it| it.seen.urgent_delay_p99_ns as f64 / 1e3))?,
+            mean_bytes: mean(&all(|it| it.seen.mean_bytes))?,
+            p50_bytes: mean(&all(|it| it.seen.p50_bytes as f64))?,
+            p99_bytes: mean(&all(|it| it.seen.p99_bytes as f64))?,
+            in_flight_mean_bytes: mean(&all(|it| it.seen.in_flight_mean_bytes))?,
+            limit_bytes: mean(&all(|it| it.seen.limit_bytes as f64))?,
+            learning_loss_us: mean(&all(|it| it.seen.learning_dry_ns as f64 / 1e3))?,
+            settle_up_ms: longest(outcomes.iter().map(|it| ms(it.settle.up_ns))),
+            settle_down_ms: longest(outcomes.iter().map(|it| ms(it.settle.down_ns))),
+        })
+    }
+}
+
+fn longest(times: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    times.flatten().reduce(f64::max)
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    let sum: f64 = values.iter().sum();
+    (!values.is_empty()).then(|| sum / values.len() as f64)
+}
+
+/// Student's t: 97.5 % of it is below, for 1 to 30 degrees of freedom.
+const STUDENT: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
+];
+
+/// The confidence interval of the mean; nothing from a single value.
+fn interval95(values: &[f64]) -> Option<Interval95> {
+    let mean = mean(values)?;
+    let student = STUDENT.get(values.len().checked_sub(2)?)?;
+    let squares: f64 = values.iter().map(|it| (it - mean) * (it - mean)).sum();
+    let count = values.len() as f64;
+    let half = student * libm::sqrt(squares / (count - 1.0) / count);
+    Some(Interval95(mean - half, mean + half))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_confidence_interval_is_that_of_the_textbook() {
+        // Mean 5, deviation sqrt(32/7), t of 7 degrees 2.365.
+        let found = interval95(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
+        assert!((found.1 - 5.0 - 1.787_7).abs() < 1e-3, "{found:?}");
+        assert!((found.0 + found.1 - 10.0).abs() < 1e-9, "{found:?}");
+        assert_eq!(interval95(&[1.0]), None);
+        assert_eq!(interval95(&[]), None);
+    }
+}

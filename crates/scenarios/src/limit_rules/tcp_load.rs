@@ -1,0 +1,402 @@
+//! `w01-tcp-with-loss`: TCP streams that overrun a short discipline, in the world of two hosts.
+//!
+//! The patterns have a sender that always has something to send. Here what is to be sent comes in
+//! bursts of super-packets, and each loss takes some of it away, so a rule must also cope with a
+//! sender that answers to what the queue does.
+
+use hdrhistogram::Histogram;
+use taut_path::qdisc::{BandLimit, PfifoFast};
+use taut_path::{DropReason, Event, Probe};
+
+use super::ground::Ground;
+use super::show::Points;
+use crate::pattern::families::Times;
+use crate::registry::ScenarioError;
+use crate::rr_under_load::{
+    FIRST_BAND_PRIORITY, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES, WRITE_BYTES, card,
+};
+use taut_sim::lane::Rule;
+use taut_sim::meter::histogram;
+use taut_sim::nic::{InterruptRule, NicConfig};
+use taut_sim::pattern::{Seen, SplitMix, least_multiple};
+use taut_sim::tcp::{SuperPacket, TcpConfig};
+use taut_sim::world::{App, CLIENT, ConnectionConfig, HostCost, World, WorldConfig, WorldError};
+
+/// Its name.
+pub(super) const NAME: &str = "w01-tcp-with-loss";
+
+const RATE_BITS_PER_S: u64 = 1_000_000_000;
+
+/// One way: a round trip of 2 ms holds 250 KB.
+const DELAY_NS: u64 = 1_000_000;
+
+const STREAMS: u64 = 20;
+
+/// A hundred packets are at least 200 segments, above what the round trip holds: a stream that
+/// halves its window leaves the wire busy, and yet all of them together overrun it.
+const DISCIPLINE_PACKETS: u32 = 100;
+
+/// The default ring of the card.
+const RING_SLOTS: u32 = 256;
+
+/// 50 to 250 us.
+const INTERRUPT: InterruptRule = InterruptRule {
+    period_ns: 150_000,
+    packets: None,
+    jitter_ns: 100_000,
+    rare_gap: None,
+};
+
+/// The streams start within this time, each at a random moment of it.
+const START_NS: u64 = 100_000_000;
+
+/// One look at the ring in each such time, at a random moment of it, as with the patterns.
+const LOOK_NS: u64 = 100_000;
+
+/// The promise, as that of the patterns: share of what is carried without a limit.
+const UTILISATION: f64 = 0.999;
+
+/// The yardstick is a multiple of this. Less than a hundredth of it, and closer limits differ by
+/// less than one loss more or less.
+const STEP_BYTES: u32 = 256;
+
+/// A request or response of 1 byte on the wire: with preamble, check sum and gap.
+const REQUEST_WIRE_BYTES: u64 = HEADER_BYTES as u64 + 1 + 24;
+
+/// A transaction between idle hosts: both ways, and the time of both frames.
+const IDLE_LATENCY_NS: u64 =
+    2 * (DELAY_NS + REQUEST_WIRE_BYTES * 8 * 1_000_000_000 / RATE_BITS_PER_S);
+
+/// One seed of the load.
+pub(super) struct TcpLoad {
+    seed: u64,
+    times: Times,
+    /// Link time in bytes that the wire was busy for without a limit, in the measured time.
+    off_wire_bytes: u64,
+}
+
+/// One run.
+struct Ran {
+    world: World<Watch>,
+    /// Link time in bytes that the wire was busy for, in the measured time.
+    wire_bytes: u64,
+    /// The rest of what was seen.
+    looks: Looks,
+    /// Looks of before the measured time at a dry wire.
+    learning_dry: u64,
+}
+
+impl TcpLoad {
+    pub fn new(seed: u64, times: Times) -> Result<Self, ScenarioError> {
+        let mut load = Self {
+            seed,
+            times,
+            off_wire_bytes: 0,
+        };
+        load.off_wire_bytes = load.run(&Rule::off())?.wire_bytes;
+        Ok(load)
+    }
+
+    /// What was carried, as a share of what is carried without a limit.
+    fn utilisation(&self, ran: &Ran) -> f64 {
+        ran.wire_bytes as f64 / self.off_wire_bytes.max(1) as f64
+    }
+
+    fn run(&self, rule: &Rule) -> Result<Ran, ScenarioError> {
+        let mut world = self.world(rule)?;
+        let Times { warm_ns, end_ns } = self.times;
+        // Moments to look at; any seed will do, and one seed looks at every rule alike.
+        let mut random = SplitMix::new(1);
+        let learning_dry = look(&mut world, &mut random, 0, warm_ns)?.dry;
+        let before_bytes = world.wire(CLIENT).time_bytes;
+        let looks = look(&mut world, &mut random, warm_ns, end_ns)?;
+        Ok(Ran {
+            wire_bytes: world.wire(CLIENT).time_bytes - before_bytes,
+            world,
+            looks,
+            learning_dry,
+        })
+    }
+
+    fn world(&self, rule: &Rule) -> Result<World<Watch>, WorldError> {
+        let mut random = SplitMix::new(self.seed);
+        let nic = NicConfig {
+            interrupt: INTERRUPT,
+            ..card(RATE_BITS_PER_S, RING_SLOTS, 0, random.next())
+        };
+        let config = WorldConfig {
+            nic,
+            restart_slots: None,
+            delay_ns: DELAY_NS,
+            cost: HostCost::default(),
+            record_from_ns: self.times.warm_ns,
+        };
+        let mut world = World::new(&config, |_| {
+            let discipline = PfifoFast::new(DISCIPLINE_PACKETS, BandLimit::Each);
+            (
+                Box::new(discipline) as _,
+                rule.limit.clone(),
+                Watch::default(),
+            )
+        })?;
+        world.set_cadence_ns(rule.cadence_ns);
+        let bulk = ConnectionConfig {
+            tcp: TcpConfig {
+                super_packet: SuperPacket::Auto,
+                receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
+                ..TcpConfig::default()
+            },
+            header_bytes: HEADER_BYTES,
+            priority: 0,
+        };
+        let sender = App::Bulk {
+            write_bytes: WRITE_BYTES,
+            buffer_bytes: SEND_BUFFER_BYTES,
+        };
+        for _ in 0..STREAMS {
+            world.connect(&bulk, sender, App::Sink, random.next() % START_NS);
+        }
+        let requests = ConnectionConfig {
+            priority: FIRST_BAND_PRIORITY,
+            ..bulk
+        };
+        let client = App::Client {
+            request_bytes: 1,
+            response_bytes: 1,
+            think_ns: 0,
+        };
+        let server = App::Server {
+            request_bytes: 1,
+            response_bytes: 1,
+            think_ns: 0,
+        };
+        world.connect(&requests, client, server, START_NS);
+        Ok(world)
+    }
+}
+
+impl Ground for TcpLoad {
+    fn observe(&self, rule: &Rule) -> Result<Seen, ScenarioError> {
+        let ran = self.run(rule)?;
+        Ok(ran.seen(self.utilisation(&ran)))
+    }
+
+    fn observe_off(&self) -> Result<Seen, ScenarioError> {
+        self.observe(&Rule::off())
+    }
+
+    fn least_fixed(&self) -> Result<Option<u32>, ScenarioError> {
+        least_multiple(STEP_BYTES, |bytes| {
+            let ran = self.run(&Rule::bytes(bytes))?;
+            Ok(self.utilisation(&ran) >= UTILISATION)
+        })
+    }
+
+    fn promise(&self) -> f64 {
+        UTILISATION
+    }
+
+    /// Nobody knows it: it is TCP that decides what there is to send.
+    fn need_over_time(&self) -> Points {
+        Points::new()
+    }
+
+    fn changes_ns(&self) -> &[u64] {
+        &[]
+    }
+
+    fn end_ns(&self) -> u64 {
+        self.times.end_ns
+    }
+}
+
+impl Ran {
+    fn seen(&self, utilisation: f64) -> Seen {
+        let (world, looks) = (&self.world, &self.looks);
+        let mean = |sum_bytes: u64| sum_bytes as f64 / looks.count.max(1) as f64;
+        let delay_ns = |share| {
+            let latency_ns = world.transactions().latency_ns().value_at_quantile(share);
+            latency_ns.saturating_sub(IDLE_LATENCY_NS)
+        };
+        let watch = world.probe(CLIENT);
+        let completions = world.completions(CLIENT);
+        Seen {
+            mean_bytes: mean(looks.unsent_sum_bytes),
+            p50_bytes: looks.unsent_bytes.value_at_quantile(0.5),
+            p99_bytes: looks.unsent_bytes.value_at_quantile(0.99),
+            in_flight_mean_bytes: mean(looks.in_flight_sum_bytes),
+            in_flight_p99_bytes: looks.in_flight_bytes.value_at_quantile(0.99),
+            utilisation,
+            dry_ns: looks.dry * LOOK_NS,
+            learning_dry_ns: self.learning_dry * LOOK_NS,
+            urgent_delay_p50_ns: delay_ns(0.5),
+            urgent_delay_p99_ns: delay_ns(0.99),
+            limit_bytes: watch.course.last().map_or(0, |&(_, bytes)| bytes.into()),
+            starved_rounds: completions.starved,
+            course: watch.course.clone(),
+            sent_packets: watch.sent_packets,
+            freed_packets: completions.completed_packets,
+            in_ring_packets: world.nic(CLIENT).packets_in_ring() as u64,
+        }
+    }
+}
+
+/// Looks at the bulk senders' ring.
+struct Looks {
+    count: u64,
+    /// The wire was idle and something waited.
+    dry: u64,
+    unsent_bytes: Histogram<u64>,
+    unsent_sum_bytes: u64,
+    in_flight_bytes: Histogram<u64>,
+    in_flight_sum_bytes: u64,
+}
+
+/// Runs `world` from `from_ns` to `until_ns` and looks once in each [`LOOK_NS`].
+fn look(
+    world: &mut World<Watch>,
+    random: &mut SplitMix,
+    from_ns: u64,
+    until_ns: u64,
+) -> Result<Looks, WorldError> {
+    let mut looks = Looks {
+        count: 0,
+        dry: 0,
+        unsent_bytes: histogram(),
+        unsent_sum_bytes: 0,
+        in_flight_bytes: histogram(),
+        in_flight_sum_bytes: 0,
+    };
+    for start_ns in (from_ns..until_ns).step_by(LOOK_NS as usize) {
+        let at_ns = start_ns + random.next() % LOOK_NS;
+        if at_ns >= until_ns {
+            break;
+        }
+        world.run_until(at_ns)?;
+        let unsent_bytes = world.nic(CLIENT).bytes_to_send();
+        let watch = world.probe(CLIENT);
+        looks.count += 1;
+        looks.dry += u64::from(unsent_bytes == 0 && watch.waiting_packets > 0);
+        looks.unsent_bytes.saturating_record(unsent_bytes);
+        looks.unsent_sum_bytes += unsent_bytes;
+        (looks.in_flight_bytes).saturating_record(watch.in_flight_bytes);
+        looks.in_flight_sum_bytes += watch.in_flight_bytes;
+    }
+    world.run_until(until_ns)?;
+    Ok(looks)
+}
+
+/// What a look sees of a queue, and the course of its limit.
+#[derive(Default)]
+struct Watch {
+    waiting_packets: u64,
+    in_flight_bytes: u64,
+    sent_packets: u64,
+    course: Vec<(u64, u32)>,
+}
+
+impl Probe for Watch {
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Enqueued(_) => self.waiting_packets += 1,
+            // It was found to be so after it left the discipline.
+            Event::Dropped(_, DropReason::Uncountable) => {}
+            Event::Dequeued(_) | Event::Dropped(..) => self.waiting_packets -= 1,
+            Event::Sent(packet) => {
+                self.sent_packets += 1;
+                self.in_flight_bytes += u64::from(packet.wire_bytes());
+            }
+            Event::Completed(done) => self.in_flight_bytes -= u64::from(done.bytes),
+            Event::Limit(limit) if self.course.last().is_none_or(|&(_, last)| last != limit) => {
+                self.course.push((now_ns, limit));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taut_sim::world::SERVER;
+
+    /// The longest time between two interrupts.
+    const LONGEST_NS: u64 = 250_000;
+    const BYTES_PER_US: u64 = 125;
+    /// What one super-packet takes of the wire at most.
+    const LARGEST_BYTES: u64 = 70_000;
+
+    fn load(seed: u64) -> TcpLoad {
+        let times = Times {
+            // The first overrun costs timeouts of 200 ms; they are over by then.
+            warm_ns: 1_000_000_000,
+            end_ns: 1_500_000_000,
+        };
+        TcpLoad::new(seed, times).unwrap()
+    }
+
+    #[test]
+    fn what_is_sent_is_conserved_and_the_streams_lose() {
+        let load = load(3);
+        let ran = load.run(&Rule::dql()).unwrap();
+        let seen = ran.seen(1.0);
+        assert_eq!(seen.sent_packets, seen.freed_packets + seen.in_ring_packets);
+        let drops = ran.world.dropped_packets(CLIENT);
+        let resent: u64 = (0..STREAMS as u32)
+            .map(|stream| ran.world.report(stream, CLIENT).tcp.retransmissions)
+            .sum();
+        // A loss is a super-packet of at least one segment, and each is sent again.
+        assert!(drops > 20 && resent >= drops / 2, "{drops}, {resent}");
+        // What arrived went over the wire, each byte with its share of the headers.
+        let wire = ran.world.wire(CLIENT);
+        let arrived_bytes = ran.world.arrived_bytes(SERVER);
+        assert!(arrived_bytes * 1_538 <= wire.time_bytes * 1_448);
+        let most_bytes = load.times.end_ns / 1_000 * BYTES_PER_US;
+        assert!(wire.time_bytes <= most_bytes);
+        // All that waits is in the ring; what has left and is not reaped is counted apart.
+        assert!(seen.mean_bytes < seen.in_flight_mean_bytes);
+        // No request overtakes light, and the wait is that of the ring.
+        let latency_ns = ran.world.transactions().latency_ns();
+        assert!(latency_ns.min() * 1_001 >= IDLE_LATENCY_NS * 1_000);
+        let ring_ns = (seen.limit_bytes + LARGEST_BYTES) * 1_000 / BYTES_PER_US;
+        assert!(seen.urgent_delay_p99_ns <= ring_ns + LONGEST_NS, "{seen:?}");
+    }
+
+    #[test]
+    fn the_yardstick_is_about_what_an_interval_needs_and_the_rules_carry_as_much() {
+        let load = load(1);
+        let fixed_bytes = load.least_fixed().unwrap().unwrap();
+        // The longest interval, and a limit is exceeded by a super-packet at most.
+        let need_bytes = LONGEST_NS / 1_000 * BYTES_PER_US;
+        let bytes = u64::from(fixed_bytes);
+        assert!(bytes <= need_bytes + LARGEST_BYTES, "{bytes}");
+        assert!(bytes + LARGEST_BYTES >= need_bytes, "{bytes}");
+        let fixed = load.observe(&Rule::bytes(fixed_bytes)).unwrap();
+        assert!(fixed.utilisation >= UTILISATION, "{}", fixed.utilisation);
+        let off = load.observe_off().unwrap();
+        assert_eq!(off.utilisation, 1.0);
+        assert!(off.mean_bytes > 2.0 * fixed.mean_bytes);
+        for rule in [Rule::dql(), Rule::taut()] {
+            let seen = load.observe(&rule).unwrap();
+            let utilisation = seen.utilisation;
+            assert!(
+                (0.99..1.002).contains(&utilisation),
+                "{rule}: {utilisation}"
+            );
+            assert!(seen.mean_bytes < off.mean_bytes, "{rule}");
+            assert!(seen.urgent_delay_p50_ns < off.urgent_delay_p50_ns, "{rule}");
+        }
+        let starved = load.observe(&Rule::bytes(0)).unwrap();
+        assert!(
+            starved.utilisation < 0.9 && starved.dry_ns > 0,
+            "{starved:?}"
+        );
+    }
+
+    #[test]
+    fn seeds_differ_and_a_seed_gives_the_same_again() {
+        let mean_bytes = |seed| load(seed).observe(&Rule::bytes(30_000)).unwrap().mean_bytes;
+        assert_eq!(mean_bytes(1), mean_bytes(1));
+        assert_ne!(mean_bytes(1), mean_bytes(2));
+    }
+}

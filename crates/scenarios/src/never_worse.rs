@@ -1,0 +1,251 @@
+//! E11: many drawn combinations, each with the limit and without.
+
+use std::collections::BTreeMap;
+
+use rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::quantity::{Rate, Size, Time, check};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
+use super::single_queue::saturated;
+use taut_sim::lane::{LaneConfig, Observed, Reap, Rule, Source, observe};
+use taut_sim::nic::{InterruptRule, RareGap};
+
+/// What is run.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// `never-worse`.
+    pub scenario: String,
+    /// Combinations.
+    pub cases: u32,
+    /// Packets that each may take at its link rate, about.
+    pub packets: u32,
+    /// A loss of throughput that is listed, in percent.
+    pub listed_loss_percent: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            scenario: Self::NAME.to_owned(),
+            cases: 1_000,
+            packets: 20_000,
+            listed_loss_percent: 1.0,
+        }
+    }
+}
+
+/// Share of a run that is not measured: the first ramp-up is another experiment.
+const WARM_UP_SHARE: u64 = 5;
+
+/// Draws what a case is made of.
+struct Dice(Xoshiro256PlusPlus);
+
+impl Dice {
+    /// Even in 0..n; the bias of the wide multiplication is below n / 2^64.
+    fn below(&mut self, n: u64) -> u64 {
+        ((u128::from(self.0.next_u64()) * u128::from(n)) >> 64) as u64
+    }
+
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize]
+    }
+}
+
+/// One combination.
+struct Case {
+    pattern: &'static str,
+    load: &'static str,
+    lane: LaneConfig,
+    cadence: Time,
+}
+
+const RATES: [u64; 8] = [10, 100, 250, 1_000, 2_500, 10_000, 40_000, 100_000];
+const RINGS: [u32; 6] = [64, 128, 256, 512, 1_024, 4_096];
+const CADENCES_US: [u64; 8] = [0, 5, 20, 50, 100, 250, 500, 1_000];
+const SIZES: [&[u32]; 7] = [
+    &[60],
+    &[590],
+    &[1_514],
+    &[60, 1_514],
+    &[1_514, 1_514, 60, 590],
+    &[65_226],
+    &[65_226, 66, 1_514],
+];
+const PATTERNS: [&str; 5] = ["steady", "jitter", "long gaps", "short gaps", "rounds"];
+const LOADS: [&str; 3] = ["saturated", "bursts", "long bursts"];
+
+impl Settings {
+    fn draw(&self, dice: &mut Dice) -> Case {
+        let rate = Rate(dice.of(&RATES) * 1_000_000);
+        let (ring, sizes) = (dice.of(&RINGS), dice.of(&SIZES));
+        let cadence = Time::us(dice.of(&CADENCES_US));
+        let (pattern, load) = (dice.of(&PATTERNS), dice.of(&LOADS));
+        let mut interrupt = InterruptRule::every(cadence.0);
+        let odd = |gap_ns| {
+            Some(RareGap {
+                one_in: 100,
+                gap_ns,
+            })
+        };
+        let mut reap = Reap::ALL;
+        match pattern {
+            "jitter" => interrupt.jitter_ns = cadence.0 / 2,
+            "long gaps" => interrupt.rare_gap = odd(10 * cadence.0),
+            "short gaps" => interrupt.rare_gap = odd(cadence.0 / 10),
+            "rounds" => {
+                reap = Reap {
+                    budget_packets: 64,
+                    round_ns: cadence.0 / 20,
+                }
+            }
+            _ => {}
+        }
+        // Of an object, on the wire; headers and gaps of segments are 1538 of 1448 bytes.
+        let bytes: u64 = sizes
+            .iter()
+            .map(|&bytes| u64::from(bytes.max(60)) + 90)
+            .sum();
+        let object_ns = bytes * 8_000_000_000 / rate.0 / sizes.len() as u64;
+        let end_ns = (u64::from(self.packets) * object_ns)
+            .max(200 * cadence.0)
+            .max(1);
+        // A sender that is silent between its bursts offers the same whatever holds it back. One
+        // that stops by the clock would offer more to a deeper ring, which is no comparison.
+        let burst = match load {
+            "long bursts" => 500 + dice.below(2_000),
+            _ => 1 + dice.below(200),
+        };
+        let source = match load {
+            "saturated" => Source::Saturating,
+            _ => Source::Bursts {
+                packets: burst as u32,
+                // From a tenth of the link to nearly all of it.
+                every_ns: burst * object_ns * 100 / (10 + dice.below(80)),
+                jitter_ns: object_ns,
+            },
+        };
+        let base = saturated(rate, ring, 0, interrupt, dice.0.next_u64());
+        let lane = LaneConfig {
+            reap,
+            object_bytes: sizes.to_vec(),
+            source,
+            // Bursts are never dropped, so that both runs carry the same.
+            backlog_packets: if load == "saturated" { 100 } else { u32::MAX },
+            measure_from_ns: end_ns / WARM_UP_SHARE,
+            end_ns,
+            ..base
+        };
+        Case {
+            pattern,
+            load,
+            lane,
+            cadence,
+        }
+    }
+}
+
+/// What a case, or all cases of one pattern and load, came to.
+#[derive(Default)]
+struct Tally {
+    cases: u32,
+    listed: u32,
+    worst_loss_percent: f64,
+    utilisation: [f64; 2],
+    in_flight_mean_bytes: [f64; 2],
+}
+
+impl Tally {
+    fn of(off: &Observed, on: &Observed, listed_loss_percent: f64) -> Self {
+        // The wire is counted in whole objects: one at each end of the measured time is no loss.
+        let counted = off.wire.packets.saturating_sub(2) as f64 / off.wire.packets.max(1) as f64;
+        let lost = off.wire.time_bytes as f64 * counted - on.wire.time_bytes as f64;
+        let loss_percent = 100.0 * lost.max(0.0) / off.wire.time_bytes.max(1) as f64;
+        Self {
+            cases: 1,
+            listed: u32::from(loss_percent > listed_loss_percent),
+            worst_loss_percent: loss_percent,
+            utilisation: [off.utilisation, on.utilisation],
+            in_flight_mean_bytes: [off, on].map(|seen| seen.in_flight_mean_bytes as f64),
+        }
+    }
+
+    fn add(&mut self, one: &Self) {
+        self.cases += one.cases;
+        self.listed += one.listed;
+        self.worst_loss_percent = self.worst_loss_percent.max(one.worst_loss_percent);
+        for which in [0, 1] {
+            self.utilisation[which] += one.utilisation[which];
+            self.in_flight_mean_bytes[which] += one.in_flight_mean_bytes[which];
+        }
+    }
+
+    /// The row of a case, or the summary of a pattern and load: means, and the worst loss.
+    fn row(&self, case: Option<(u32, &Case)>, pattern: &str, load: &str) -> Value {
+        let sizes = case.map(|(_, case)| {
+            let sizes = case.lane.object_bytes.iter();
+            sizes.map(|&bytes| Size(bytes.into())).collect::<Vec<_>>()
+        });
+        let mean = |sum: f64| sum / f64::from(self.cases.max(1));
+        json!({
+            "case": case.map(|(number, _)| number),
+            "pattern": pattern,
+            "load": load,
+            "rate": case.map(|(_, case)| Rate(case.lane.nic.rate_bits_per_s)),
+            "ring": case.map(|(_, case)| case.lane.nic.slots),
+            "cadence": case.map(|(_, case)| case.cadence),
+            "sizes": sizes,
+            "cases": self.cases,
+            "listed": self.listed,
+            "worst_loss_percent": self.worst_loss_percent,
+            "utilisation_off": mean(self.utilisation[0]),
+            "utilisation_on": mean(self.utilisation[1]),
+            "in_flight_mean_off_bytes": mean(self.in_flight_mean_bytes[0]),
+            "in_flight_mean_on_bytes": mean(self.in_flight_mean_bytes[1]),
+        })
+    }
+}
+
+impl Scenario for Settings {
+    const NAME: &'static str = "never-worse";
+    const ABOUT: &'static str =
+        "drawn combinations, limit on against off: every case that costs throughput (E11)";
+    const HAS_FIGURES: bool = false;
+
+    fn validate(&self) -> Result<(), String> {
+        check("cases", self.cases, 1, 1_000_000)?;
+        check("packets", self.packets, 100, 100_000_000)?;
+        check("listed_loss_percent", self.listed_loss_percent, 0.0, 100.0)
+    }
+
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
+        let mut dice = Dice(Xoshiro256PlusPlus::seed_from_u64(seed));
+        let mut groups: BTreeMap<(&str, &str), Tally> = BTreeMap::new();
+        let mut listed = Vec::new();
+        for number in 0..self.cases {
+            progress("cases", number.into(), self.cases.into());
+            let case = self.draw(&mut dice);
+            let off = observe(&case.lane, &Rule::off())?;
+            let on = observe(&case.lane, &Rule::dql())?;
+            let one = Tally::of(&off, &on, self.listed_loss_percent);
+            if one.listed > 0 {
+                listed.push(one.row(Some((number, &case)), case.pattern, case.load));
+            }
+            let group = groups.entry((case.pattern, case.load)).or_default();
+            group.add(&one);
+            let rows = groups.iter();
+            let rows = rows.map(|(&(pattern, load), group)| group.row(None, pattern, load));
+            found.replace_rows(rows.chain(listed.iter().cloned()).collect());
+        }
+        progress("done", self.cases.into(), self.cases.into());
+        Ok(())
+    }
+}

@@ -1,0 +1,403 @@
+//! One bulk stream with a small queue, and requests at high priority beside it: what waits below
+//! the socket, and what that costs.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use taut_path::qdisc::{BandLimit, PfifoFast};
+use taut_path::tsq::{RATE_TIME_NS, Rule, Settings as SmallQueueSettings, memory_bytes};
+use taut_path::{AnyLimit, Event, Packet, Probe, Segmentation, units};
+
+use super::registry::ScenarioError;
+use super::rr_under_load::{
+    DELAY_NS, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SUPER_PACKET_BYTES, card,
+};
+use taut_sim::meter::{Level, Quantiles, Since};
+use taut_sim::nic::Framing;
+use taut_sim::tcp::{SuperPacket, TcpConfig};
+use taut_sim::world::{
+    App, CLIENT, ConnectionConfig, HostCost, SERVER, SmallQueues, World, WorldConfig,
+};
+
+pub(super) const MSS_BYTES: u32 = 1_448;
+
+/// Above this a rate-based budget does not go: today's `tcp_limit_output_bytes`.
+const RATE_LIMIT_BYTES: u32 = 1 << 20;
+
+/// What autotuning makes of a send buffer at most (`tcp_wmem`), in memory.
+pub(super) const SEND_BUFFER_BYTES: u64 = 4 << 20;
+
+/// `pfifo_fast` holds so many packets in all.
+const QDISC_PACKETS: u32 = 1_000;
+
+/// The first band of `pfifo_fast`.
+const FIRST_BAND_PRIORITY: u8 = 6;
+
+/// How often the stream's own values are looked at.
+const SAMPLES: u64 = 200;
+
+/// What a stream may have below its socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Budget {
+    /// Whatever it likes: `none`.
+    None,
+    /// The rate-based rule: `rate`.
+    Rate,
+    /// So many bytes of memory: a size.
+    Bytes(u32),
+}
+
+impl Budget {
+    /// The global setting for it.
+    pub(super) const fn settings(self) -> SmallQueueSettings {
+        match self {
+            Self::None => SmallQueueSettings::OFF,
+            Self::Rate => SmallQueueSettings {
+                rule: Rule::Rate {
+                    time_ns: RATE_TIME_NS,
+                },
+                limit_bytes: RATE_LIMIT_BYTES,
+            },
+            Self::Bytes(limit_bytes) => SmallQueueSettings {
+                rule: Rule::Fixed,
+                limit_bytes,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Rate => f.write_str("rate"),
+            Self::Bytes(bytes) if bytes.is_multiple_of(1024) && *bytes > 0 => {
+                write!(f, "{}k", bytes / 1024)
+            }
+            Self::Bytes(bytes) => write!(f, "{bytes}"),
+        }
+    }
+}
+
+impl FromStr for Budget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => return Ok(Self::None),
+            "rate" => return Ok(Self::Rate),
+            _ => {}
+        }
+        let bytes =
+            units::parse_size_bytes(text).map_err(|error| format!("{error}; or none, rate"))?;
+        let bytes = u32::try_from(bytes).ok().filter(|&bytes| bytes < u32::MAX);
+        bytes
+            .map(Self::Bytes)
+            .ok_or_else(|| format!("{text} is too large for a budget; at most 4294967294 bytes"))
+    }
+}
+
+impl Serialize for Budget {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Budget {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
+/// One run.
+#[derive(Debug, Clone)]
+pub(super) struct OneStream {
+    pub rate_bits_per_s: u64,
+    pub tso: bool,
+    pub budget: Budget,
+    /// What holds the ring back.
+    pub limit: AnyLimit,
+    /// The driver lets go of the owners of its packets.
+    pub orphans: bool,
+    pub ring: u32,
+    pub cadence_ns: u64,
+    /// From a flow's place on the deferred list to its run.
+    pub deferred_ns: u64,
+    /// From the end of one request to the next; `None` is no requests at all.
+    pub requests_every_ns: Option<u64>,
+    pub warm_up_ns: u64,
+    pub duration_ns: u64,
+    pub seed: u64,
+}
+
+/// What it found, while it was measured.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub throughput_bits_per_s: f64,
+    /// Everything below the socket: the discipline and the ring.
+    pub backlog_bytes: Quantiles,
+    pub backlog_mean_bytes: u64,
+    /// The time that the link takes for it.
+    pub backlog_ns: Quantiles,
+    /// Samples of it in bytes.
+    pub backlog_over_time: Vec<(u64, f64)>,
+    pub packet_mean_bytes: f64,
+    pub round_trip_mean_us: f64,
+    pub window_mean_bytes: f64,
+    /// Twice the window, in memory: what autotuning makes of the send buffer.
+    pub socket_memory_mean_bytes: f64,
+    pub requests_p50_us: Option<u64>,
+    pub requests_p99_us: Option<u64>,
+    pub charged_max_bytes: u64,
+    pub throttled: u64,
+    pub deferred: u64,
+    pub drops: u64,
+    pub orphaned_packets: u64,
+}
+
+impl OneStream {
+    /// Runs it in virtual time.
+    pub fn run(&self) -> Result<Seen, ScenarioError> {
+        let mut world = self.world()?;
+        world.run_until(self.warm_up_ns)?;
+        let before = world.arrived_bytes(SERVER);
+        let samples = self.sample(&mut world)?;
+        let delivered = world.arrived_bytes(SERVER) - before;
+        let below = world.probe(CLIENT);
+        let totals = world.small_queue_totals(CLIENT);
+        let latency_ns = world.transactions().latency_ns();
+        let latency_us =
+            |share| (!latency_ns.is_empty()).then(|| latency_ns.value_at_quantile(share) / 1_000);
+        let in_memory = f64::from(self.packet_memory_bytes()) / f64::from(self.packet_payload());
+        Ok(Seen {
+            throughput_bits_per_s: delivered as f64 * 8e9 / self.duration_ns as f64,
+            backlog_bytes: below.bytes.quantiles(),
+            backlog_mean_bytes: below.bytes.mean(),
+            backlog_ns: below.backlog_ns(self.rate_bits_per_s),
+            backlog_over_time: samples.backlog_bytes,
+            packet_mean_bytes: below.stream_bytes as f64 / below.stream_packets.max(1) as f64,
+            round_trip_mean_us: samples.srtt_ns as f64 / SAMPLES as f64 / 1e3,
+            window_mean_bytes: samples.cwnd_bytes as f64 / SAMPLES as f64,
+            socket_memory_mean_bytes: (2.0 * in_memory * samples.cwnd_bytes as f64
+                / SAMPLES as f64)
+                .min(SEND_BUFFER_BYTES as f64),
+            requests_p50_us: latency_us(0.5),
+            requests_p99_us: latency_us(0.99),
+            charged_max_bytes: samples.charged_max_bytes,
+            throttled: totals.throttled,
+            deferred: totals.deferred,
+            drops: world.dropped_packets(CLIENT),
+            orphaned_packets: world.completions(CLIENT).orphaned_packets,
+        })
+    }
+
+    /// The payload that the link carries at most, in bit/s.
+    pub fn most_bits_per_s(&self) -> f64 {
+        self.rate_bits_per_s as f64 * f64::from(MSS_BYTES) / FRAME_TIME_BYTES
+    }
+
+    fn sample(&self, world: &mut World<Below>) -> Result<Samples, ScenarioError> {
+        let mut samples = Samples::default();
+        for sample in 1..=SAMPLES {
+            let at_ns = self.warm_up_ns + self.duration_ns * sample / SAMPLES;
+            world.run_until(at_ns)?;
+            let backlog_bytes = world.probe(CLIENT).bytes.now as f64;
+            samples.backlog_bytes.push((at_ns, backlog_bytes));
+            let stream = world.report(BULK, CLIENT);
+            samples.srtt_ns += stream.srtt_ns;
+            samples.cwnd_bytes += stream.cwnd_bytes;
+            let charged = world
+                .small_queue(BULK, CLIENT)
+                .map_or(0, |it| it.charged_bytes);
+            samples.charged_max_bytes = samples.charged_max_bytes.max(charged);
+        }
+        Ok(samples)
+    }
+
+    fn world(&self) -> Result<World<Below>, ScenarioError> {
+        let config = WorldConfig {
+            nic: card(self.rate_bits_per_s, self.ring, self.cadence_ns, self.seed),
+            restart_slots: None,
+            delay_ns: DELAY_NS,
+            cost: HostCost::default(),
+            record_from_ns: self.warm_up_ns,
+        };
+        let parts = |_| {
+            let discipline = PfifoFast::new(QDISC_PACKETS, BandLimit::Total);
+            (
+                Box::new(discipline) as _,
+                self.limit.clone(),
+                Below::new(self.warm_up_ns),
+            )
+        };
+        let mut world = World::new(&config, parts)?;
+        let small_queues = SmallQueues {
+            settings: self.budget.settings(),
+            connections: 2,
+            deferred_delay_ns: self.deferred_ns,
+            hold_ns: 0,
+            orphans: self.orphans,
+        };
+        world
+            .use_small_queues(&small_queues)
+            .map_err(|error| ScenarioError::Setting(error.to_string()))?;
+        self.connect(&mut world);
+        Ok(world)
+    }
+
+    fn connect(&self, world: &mut World<Below>) {
+        let bulk = ConnectionConfig {
+            tcp: TcpConfig {
+                super_packet: match (self.tso, self.budget) {
+                    (false, _) => SuperPacket::Off,
+                    (true, Budget::Rate) => SuperPacket::Auto,
+                    (true, _) => SuperPacket::Fixed(SUPER_PACKET_BYTES),
+                },
+                receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
+                ..TcpConfig::default()
+            },
+            header_bytes: HEADER_BYTES,
+            priority: 0,
+        };
+        // A send buffer is counted in memory.
+        let payload = u64::from(self.packet_payload());
+        let buffer_bytes = SEND_BUFFER_BYTES * payload / u64::from(self.packet_memory_bytes());
+        let sender = App::Bulk {
+            write_bytes: self.packet_payload(),
+            buffer_bytes: buffer_bytes as u32,
+        };
+        world.connect(&bulk, sender, App::Sink, 0);
+        let Some(think_ns) = self.requests_every_ns else {
+            return;
+        };
+        let requests = ConnectionConfig {
+            priority: FIRST_BAND_PRIORITY,
+            ..bulk
+        };
+        let (request_bytes, response_bytes) = (1, 1);
+        let client = App::Client {
+            request_bytes,
+            response_bytes,
+            think_ns,
+        };
+        let server = App::Server {
+            request_bytes,
+            response_bytes,
+            think_ns: 0,
+        };
+        world.connect(&requests, client, server, 0);
+    }
+
+    /// The payload of a full packet that no budget cuts.
+    const fn packet_payload(&self) -> u32 {
+        if self.tso {
+            SUPER_PACKET_BYTES
+        } else {
+            MSS_BYTES
+        }
+    }
+
+    fn packet_memory_bytes(&self) -> u32 {
+        let cut = Segmentation::new(HEADER_BYTES, MSS_BYTES as u16);
+        let wire_bytes = self.packet_payload() + u32::from(HEADER_BYTES);
+        memory_bytes(wire_bytes, cut.filter(|_| self.tso))
+    }
+}
+
+/// The stream is connected first.
+const BULK: u32 = 0;
+
+/// Link time of a full frame, in bytes.
+pub(super) const FRAME_TIME_BYTES: f64 = (MSS_BYTES + HEADER_BYTES as u32 + 24) as f64;
+
+/// Samples of the stream: sums, and what was below it.
+#[derive(Default)]
+struct Samples {
+    srtt_ns: u64,
+    cwnd_bytes: u64,
+    charged_max_bytes: u64,
+    backlog_bytes: Vec<(u64, f64)>,
+}
+
+/// A probe for everything below the sockets: what came into the discipline and is not finished.
+struct Below {
+    from: Since,
+    bytes: Level,
+    /// The link time of the same, in bytes.
+    time_bytes: Level,
+    /// Bytes of link time of each packet in the ring, oldest first.
+    in_ring: VecDeque<u64>,
+    /// Packets of the stream, and their bytes, that came while it was measured.
+    stream_packets: u64,
+    stream_bytes: u64,
+}
+
+impl Below {
+    fn new(from_ns: u64) -> Self {
+        Self {
+            from: Since(from_ns),
+            bytes: Level::new(0),
+            time_bytes: Level::new(0),
+            in_ring: VecDeque::new(),
+            stream_packets: 0,
+            stream_bytes: 0,
+        }
+    }
+
+    fn comes(&mut self, now_ns: u64, packet: &Packet) {
+        let more = self.bytes.now + u64::from(packet.wire_bytes());
+        self.bytes.change(more, now_ns, &self.from);
+        let more = self.time_bytes.now + time_bytes(packet);
+        self.time_bytes.change(more, now_ns, &self.from);
+        if now_ns >= self.from.0 && packet.priority != FIRST_BAND_PRIORITY {
+            self.stream_packets += 1;
+            self.stream_bytes += u64::from(packet.wire_bytes());
+        }
+    }
+
+    fn leaves(&mut self, now_ns: u64, bytes: u64, time_bytes: u64) {
+        let left = self.bytes.now.saturating_sub(bytes);
+        self.bytes.change(left, now_ns, &self.from);
+        let left = self.time_bytes.now.saturating_sub(time_bytes);
+        self.time_bytes.change(left, now_ns, &self.from);
+    }
+
+    /// The time that the link takes for what is below.
+    fn backlog_ns(&self, rate_bits_per_s: u64) -> Quantiles {
+        let ns = |bytes: u64| {
+            let ns = u128::from(bytes) * 8_000_000_000 / u128::from(rate_bits_per_s.max(1));
+            u64::try_from(ns).unwrap_or(u64::MAX)
+        };
+        let Quantiles { p10, p50, p90, max } = self.time_bytes.quantiles();
+        Quantiles {
+            p10: ns(p10),
+            p50: ns(p50),
+            p90: ns(p90),
+            max: ns(max),
+        }
+    }
+}
+
+fn time_bytes(packet: &Packet) -> u64 {
+    Framing::ETHERNET.packet_time(packet).bytes
+}
+
+impl Probe for Below {
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        match event {
+            Event::Enqueued(packet) => self.comes(now_ns, packet),
+            Event::Dropped(packet, _) => {
+                self.leaves(now_ns, packet.wire_bytes().into(), time_bytes(packet));
+            }
+            Event::Sent(packet) => self.in_ring.push_back(time_bytes(packet)),
+            Event::Completed(done) => {
+                let time_bytes = self.in_ring.drain(..done.packets as usize).sum();
+                self.leaves(now_ns, done.bytes.into(), time_bytes);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! Pattern families that the ladder's page does not use, written down before any result was seen.
+//!
+//! Each is made from a seed, in any length; the reason beside each says what it is to break.
+
+use core::f64::consts::TAU;
+
+use super::published::{BYTES_PER_S, FULL_BYTES};
+use taut_sim::pattern::SplitMix;
+use taut_sim::pattern::{Burst, Interval, Intervals, Pattern};
+
+/// One family.
+#[derive(Debug, Clone, Copy)]
+pub struct Family {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is to break.
+    pub why: &'static str,
+    make: fn(SplitMix, Times) -> Pattern,
+}
+
+/// What is not measured at the start of a pattern, and its end, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// What is not measured.
+    pub warm_ns: u64,
+    /// The end.
+    pub end_ns: u64,
+}
+
+/// Every family.
+pub const ALL: &[Family] = &[
+    Family {
+        name: "f01-late-and-busy",
+        why: "the sender comes back late when it is busy: its delay and the load rise together",
+        make: late_and_busy,
+    },
+    Family {
+        name: "f02-small-budget",
+        why: "8 objects a reap, 10 us apart: one interval is told in many parts",
+        make: small_budget,
+    },
+    Family {
+        name: "f03-moderation",
+        why: "interrupts come often when little is sent and rarely under load, in on/off bursts",
+        make: moderation,
+    },
+    Family {
+        name: "f04-supers-and-acks",
+        why: "super-packets among ACKs in bursts: one object is a thousand times another",
+        make: supers_and_acks,
+    },
+    Family {
+        name: "f05-light-rarely-full",
+        why: "a light load that is saturated once a second for 100 ms: what is learned while idle?",
+        make: light_rarely_full,
+    },
+    Family {
+        name: "f06-sinus",
+        why: "gaps that swell from 50 to 250 us and back in 7 s: a need that moves all the time",
+        make: sinus,
+    },
+    Family {
+        name: "f07-gc-pauses",
+        why: "a stop of 20 ms about every 10 s, as of a garbage collector: to be paid for or not?",
+        make: gc_pauses,
+    },
+    Family {
+        name: "f08-long-regimes",
+        why: "50 us for seconds, then 400 us for seconds: memory longer or shorter than a regime",
+        make: long_regimes,
+    },
+    Family {
+        name: "f09-weibull",
+        why: "gaps with a tail between the exponential and the Pareto: no largest one",
+        make: weibull,
+    },
+    Family {
+        name: "f10-gamma",
+        why: "gaps more regular than exponential ones: a soft edge instead of a hard one",
+        make: gamma,
+    },
+    Family {
+        name: "f11-napi-64",
+        why: "minimal packets in rounds of 64 with late rounds: counts that come in multiples",
+        make: napi_64,
+    },
+    Family {
+        name: "f12-token-bucket",
+        why: "a device that sends for 3 ms and all but rests for 2 ms: intervals without any need",
+        make: token_bucket,
+    },
+    Family {
+        name: "f13-rate-ramp",
+        why: "a rate that doubles each second, four times up and four times down",
+        make: rate_ramp,
+    },
+    Family {
+        name: "f14-gap-steps",
+        why: "100 us and 1 ms in turns of 10 s: how long it takes, and what it costs, each way",
+        make: gap_steps,
+    },
+    Family {
+        name: "f15-random-walk",
+        why: "gaps whose scale wanders by a tenth every 100 ms, without a home",
+        make: random_walk,
+    },
+    Family {
+        name: "f16-four-queues",
+        why: "four queues in turns on one wire: each one's rate depends on the others",
+        make: four_queues,
+    },
+];
+
+impl Family {
+    /// The pattern of a seed.
+    pub fn pattern(&self, seed: u64, times: Times) -> Pattern {
+        // Families apart from each other, and from the published patterns of the same seed.
+        let number = ALL.iter().position(|it| it.name == self.name).unwrap_or(0);
+        let seed = seed.wrapping_mul(1_000).wrapping_add(201 + number as u64);
+        let pattern = (self.make)(SplitMix::new(seed), times);
+        Pattern {
+            id: self.name.to_owned(),
+            ..pattern
+        }
+    }
+}
+
+impl Times {
+    /// A saturated sender of full segments at 1 Gbit/s, everything reaped at once.
+    pub(super) fn pattern(self, id: &str, queues: Vec<Intervals>) -> Pattern {
+        Pattern {
+            id: id.to_owned(),
+            rates: vec![(0, BYTES_PER_S)],
+            sizes: vec![FULL_BYTES],
+            budget: 0,
+            poll_ns: 3_000,
+            bursts: Vec::new(),
+            warm_ns: self.warm_ns,
+            end_ns: self.end_ns,
+            utilisation: 0.999,
+            changes_ns: Vec::new(),
+            queues,
+        }
+    }
+
+    /// A pattern of one queue, whose gaps and delays in us `next` gives from the time in us.
+    fn one_queue(
+        self,
+        random: SplitMix,
+        mut next: impl FnMut(&mut SplitMix, f64) -> (f64, f64),
+    ) -> Pattern {
+        let mut gaps = Gaps::new(random, self.end_ns);
+        let intervals = gaps.fill(|random, now_ns| next(random, now_ns as f64 / 1e3));
+        self.pattern("", vec![intervals])
+    }
+
+    /// 0, and then every `step_ns` to the end.
+    fn steps(self, step_ns: u64) -> impl Iterator<Item = (usize, u64)> {
+        let end_ns = self.end_ns;
+        (0..end_ns).step_by(step_ns as usize).enumerate()
+    }
+}
+
+/// Draws the intervals of one queue.
+pub(super) struct Gaps {
+    random: SplitMix,
+    end_ns: u64,
+}
+
+impl Gaps {
+    pub(super) const fn new(random: SplitMix, end_ns: u64) -> Self {
+        Self { random, end_ns }
+    }
+
+    /// Gaps and delays in us, until one reaches the end.
+    pub(super) fn fill(
+        &mut self,
+        mut next: impl FnMut(&mut SplitMix, u64) -> (f64, f64),
+    ) -> Intervals {
+        let mut intervals = Intervals::new();
+        while intervals.total_ns() < self.end_ns {
+            let (gap_us, delay_us) = next(&mut self.random, intervals.total_ns());
+            // The conversion saturates; the next interrupt is in the future.
+            intervals.push(Interval {
+                gap_ns: ((gap_us * 1e3) as u64).max(1),
+                delay_ns: (delay_us * 1e3) as u64,
+            });
+        }
+        intervals
+    }
+}
+
+/// One of two states that last for exponential times.
+struct TwoStates {
+    second: bool,
+    until_us: f64,
+}
+
+impl TwoStates {
+    const fn new() -> Self {
+        Self {
+            second: true,
+            until_us: 0.0,
+        }
+    }
+
+    /// Whether it is the second, at `now_us`.
+    fn at(&mut self, random: &mut SplitMix, now_us: f64, mean_us: [f64; 2]) -> bool {
+        while now_us >= self.until_us {
+            self.second = !self.second;
+            self.until_us += random.exponential(mean_us[usize::from(self.second)]);
+        }
+        self.second
+    }
+}
+
+fn late_and_busy(random: SplitMix, times: Times) -> Pattern {
+    let mut busy = TwoStates::new();
+    times.one_queue(random, move |random, now_us| {
+        let busy = busy.at(random, now_us, [90e3, 10e3]);
+        let delay_us = if busy {
+            random.between(100.0, 300.0)
+        } else {
+            random.exponential(15.0)
+        };
+        (random.between(80.0, 120.0), delay_us)
+    })
+}
+
+fn small_budget(random: SplitMix, times: Times) -> Pattern {
+    let pattern = times.one_queue(random, |random, _| (random.between(150.0, 250.0), 0.0));
+    Pattern {
+        budget: 8,
+        poll_ns: 10_000,
+        ..pattern
+    }
+}
+
+fn moderation(random: SplitMix, times: Times) -> Pattern {
+    let pattern = times.one_queue(random, |random, now_us| {
+        let under_load = now_us % 50e3 < 25e3;
+        let gap_us = if under_load { 125.0 } else { 20.0 };
+        (gap_us * random.between(0.9, 1.1), 0.0)
+    });
+    Pattern {
+        bursts: vec![Burst {
+            period_ns: 50_000_000,
+            // 24 ms of the wire.
+            objects: 2_000,
+        }],
+        ..pattern
+    }
+}
+
+fn supers_and_acks(random: SplitMix, times: Times) -> Pattern {
+    let mut sizes_random = random.clone();
+    let size = |share: f64| if share < 0.2 { 65_226 } else { 66 };
+    let sizes = (0..499).map(|_| size(sizes_random.even())).collect();
+    let pattern = times.one_queue(random, |random, _| (random.exponential(60.0), 0.0));
+    Pattern {
+        sizes,
+        bursts: vec![Burst {
+            period_ns: 30_000_000,
+            // Half of the wire.
+            objects: 140,
+        }],
+        ..pattern
+    }
+}
+
+fn light_rarely_full(random: SplitMix, times: Times) -> Pattern {
+    let pattern = times.one_queue(random, |random, _| (random.between(60.0, 140.0), 0.0));
+    Pattern {
+        bursts: vec![
+            Burst {
+                period_ns: 997_000,
+                objects: 4,
+            },
+            Burst {
+                period_ns: 1_000_000_000,
+                // 100 ms of the wire.
+                objects: 8_250,
+            },
+        ],
+        ..pattern
+    }
+}
+
+fn sinus(random: SplitMix, times: Times) -> Pattern {
+    times.one_queue(random, |random, now_us| {
+        let scale_us = 150.0 - 100.0 * libm::cos(TAU * now_us / 7e6);
+        (scale_us * random.between(0.9, 1.1), 0.0)
+    })
+}
+
+fn gc_pauses(random: SplitMix, times: Times) -> Pattern {
+    times.one_queue(random, |random, _| {
+        // One gap in 100,000 of 100 us each.
+        if random.happens(1e-5) {
+            (20e3, 0.0)
+        } else {
+            (random.between(80.0, 120.0), 0.0)
+        }
+    })
+}
+
+fn long_regimes(random: SplitMix, times: Times) -> Pattern {
+    let mut slow = TwoStates::new();
+    times.one_queue(random, move |random, now_us| {
+        let slow = slow.at(random, now_us, [3e6, 3e6]);
+        let gap_us = if slow { 400.0 } else { 50.0 };
+        (gap_us * random.between(0.8, 1.2), 0.0)
+    })
+}
+
+fn weibull(random: SplitMix, times: Times) -> Pattern {
+    // Mean 100 us: 66.5 x Gamma(1 + 1/0.6).
+    times.one_queue(random, |random, _| (random.weibull(0.6, 66.5), 0.0))
+}
+
+fn gamma(random: SplitMix, times: Times) -> Pattern {
+    times.one_queue(random, |random, _| {
+        ((0..4).map(|_| random.exponential(25.0)).sum(), 0.0)
+    })
+}
+
+fn napi_64(random: SplitMix, times: Times) -> Pattern {
+    let pattern = times.one_queue(random, |random, _| {
+        (random.between(40.0, 160.0), random.exponential(3.0))
+    });
+    Pattern {
+        sizes: vec![66],
+        budget: 64,
+        poll_ns: 12_000,
+        ..pattern
+    }
+}
+
+fn token_bucket(random: SplitMix, times: Times) -> Pattern {
+    let pattern = times.one_queue(random, |random, _| (random.between(80.0, 120.0), 0.0));
+    let cycles = times.steps(5_000_000).map(|(_, start_ns)| start_ns);
+    let rates = cycles.flat_map(|ns| [(ns, BYTES_PER_S), (ns + 3_000_000, BYTES_PER_S / 100)]);
+    Pattern {
+        rates: rates.collect(),
+        ..pattern
+    }
+}
+
+fn rate_ramp(random: SplitMix, times: Times) -> Pattern {
+    let pattern = times.one_queue(random, |random, _| (random.between(80.0, 120.0), 0.0));
+    let rate = |step: usize| {
+        let doublings = [0, 1, 2, 3, 4, 3, 2, 1][step % 8];
+        (BYTES_PER_S / 16) << doublings
+    };
+    let rates = times.steps(1_000_000_000);
+    Pattern {
+        rates: rates.map(|(step, ns)| (ns, rate(step))).collect(),
+        changes_ns: times.steps(1_000_000_000).map(|it| it.1).collect(),
+        ..pattern
+    }
+}
+
+fn gap_steps(random: SplitMix, times: Times) -> Pattern {
+    let pattern = times.one_queue(random, |random, now_us| {
+        let slow = now_us % 20e6 >= 10e6;
+        let gap_us = if slow { 1_000.0 } else { 100.0 };
+        (gap_us * random.between(0.8, 1.2), 0.0)
+    });
+    Pattern {
+        changes_ns: times.steps(10_000_000_000).map(|it| it.1).collect(),
+        ..pattern
+    }
+}
+
+fn random_walk(random: SplitMix, times: Times) -> Pattern {
+    let (mut scale, mut until_us) = (0.0_f64, 0.0);
+    times.one_queue(random, move |random, now_us| {
+        while now_us >= until_us {
+            until_us += 100e3;
+            // Between 100 / 3 and 300 us, so that it comes back.
+            scale = (scale + 0.1 * random.normal()).clamp(-1.1, 1.1);
+        }
+        (100.0 * libm::exp(scale) * random.between(0.9, 1.1), 0.0)
+    })
+}
+
+fn four_queues(mut random: SplitMix, times: Times) -> Pattern {
+    let queues = (0..4).map(|_| {
+        let mut gaps = Gaps::new(SplitMix::new(random.next()), times.end_ns);
+        gaps.fill(|random, _| (random.between(60.0, 140.0), 0.0))
+    });
+    times.pattern("", queues.collect())
+}

@@ -1,0 +1,141 @@
+//! Pattern files: a JSON header, then `gap_ns delay_ns` for each interrupt.
+
+use std::fmt;
+use std::io::{self, BufRead, Read};
+
+use super::header::{self, MOST_NS, within};
+use taut_sim::pattern::{Interval, Intervals, Pattern};
+
+/// A header may hold a million sizes; a line of two numbers is short.
+const MOST_HEADER_BYTES: u64 = 1 << 24;
+const MOST_LINE_BYTES: u64 = 64;
+
+/// Why a file is no pattern: the line, from 1, and what is wrong with it.
+#[derive(Debug)]
+pub enum ReadError {
+    /// It cannot be read.
+    Io(io::Error),
+    /// It says something that cannot be.
+    Line {
+        /// Which line.
+        number: u64,
+        /// What it says, and what is allowed.
+        message: String,
+    },
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::Line { number, message } => write!(f, "line {number}: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// What was read.
+#[derive(Debug)]
+pub struct PatternFile {
+    /// The pattern.
+    pub pattern: Pattern,
+    /// Keys of the header that mean nothing here.
+    pub unknown_keys: Vec<String>,
+}
+
+/// Reads a pattern file, one line at a time. A header without `id` is called `otherwise_id`.
+///
+/// # Errors
+/// If it cannot be read, or a line says what cannot be.
+pub fn read(mut file: impl BufRead, otherwise_id: &str) -> Result<PatternFile, ReadError> {
+    let mut line = Vec::new();
+    next_line(&mut file, &mut line, 1, MOST_HEADER_BYTES)?;
+    let header = text(&line, 1)?;
+    let (mut pattern, unknown_keys) =
+        header::read(header, otherwise_id).map_err(|message| at(1, message))?;
+    let mut intervals = Intervals::new();
+    let mut number = 1;
+    while next_line(&mut file, &mut line, number + 1, MOST_LINE_BYTES)? {
+        number += 1;
+        let interval = interval(text(&line, number)?).map_err(|message| at(number, message))?;
+        if let Some(interval) = interval {
+            intervals.push(interval);
+        }
+    }
+    if intervals.total_ns() < pattern.end_ns {
+        let (total_ns, end_ns) = (intervals.total_ns(), pattern.end_ns);
+        let message = format!(
+            "the file ends here, with {} interrupts of {total_ns} ns together; they must reach \
+             end_ns, {end_ns} ns",
+            intervals.count()
+        );
+        return Err(at(number, message));
+    }
+    pattern.queues = vec![intervals];
+    Ok(PatternFile {
+        pattern,
+        unknown_keys,
+    })
+}
+
+const fn at(number: u64, message: String) -> ReadError {
+    ReadError::Line { number, message }
+}
+
+fn text(line: &[u8], number: u64) -> Result<&str, ReadError> {
+    let text = std::str::from_utf8(line).map_err(|_| at(number, "is no UTF-8 text".to_owned()))?;
+    Ok(text.trim())
+}
+
+/// Takes a line without its end into `line`; false at the end of the file.
+fn next_line(
+    file: &mut impl BufRead,
+    line: &mut Vec<u8>,
+    number: u64,
+    most_bytes: u64,
+) -> Result<bool, ReadError> {
+    line.clear();
+    let read = file.by_ref().take(most_bytes).read_until(b'\n', line)?;
+    if read as u64 == most_bytes && line.last() != Some(&b'\n') {
+        let message = format!("is longer than {} bytes", most_bytes - 1);
+        return Err(at(number, message));
+    }
+    Ok(read > 0)
+}
+
+/// `gap_ns delay_ns`, or nothing on an empty line.
+fn interval(line: &str) -> Result<Option<Interval>, String> {
+    let mut words = line.split_ascii_whitespace();
+    let Some(gap) = words.next() else {
+        return Ok(None);
+    };
+    let (Some(delay), None) = (words.next(), words.next()) else {
+        let words = line.split_ascii_whitespace().count();
+        return Err(format!(
+            "has {words} numbers; allowed: two, gap_ns and delay_ns"
+        ));
+    };
+    let interval = Interval {
+        gap_ns: number("gap_ns", gap)?,
+        delay_ns: number("delay_ns", delay)?,
+    };
+    within("gap_ns", interval.gap_ns, 1, MOST_NS)?;
+    within("delay_ns", interval.delay_ns, 0, MOST_NS)?;
+    Ok(Some(interval))
+}
+
+fn number(name: &str, word: &str) -> Result<u64, String> {
+    // A sign is refused, too: "+1" is no number of the format.
+    let digits = word.bytes().all(|byte| byte.is_ascii_digit());
+    let parsed = if digits { word.parse().ok() } else { None };
+    parsed.ok_or_else(|| {
+        format!("{name} is {word:?}; allowed: a whole number of ns, at most {MOST_NS}")
+    })
+}

@@ -1,0 +1,197 @@
+//! E9: the link changes its speed while running, and nothing is told to the limit.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::quantity::{Rate, Size, Time};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
+use super::single_queue::{
+    check_cadence, check_duration, check_rate, check_ring, check_size, law_bytes, limit_at,
+    saturated, series,
+};
+use super::tracing::TraceRow;
+use taut_sim::lane::{LaneConfig, Observed, Rule, observe};
+use taut_sim::nic::{InterruptRule, WireCounters};
+
+/// The rules that are compared: each has the same change of the rate to follow.
+fn rules() -> [Rule; 2] {
+    [Rule::dql(), Rule::taut()]
+}
+
+/// What is run.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// `rate-change`.
+    pub scenario: String,
+    /// Link rate at first and at last.
+    pub rate: Rate,
+    /// Link rate in between.
+    pub middle_rate: Rate,
+    /// How long each of the three holds.
+    pub phase: Time,
+    /// Size of every packet.
+    pub size: Size,
+    /// Descriptors of the ring.
+    pub ring: u32,
+    /// From interrupt to interrupt.
+    pub cadence: Time,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            scenario: Self::NAME.to_owned(),
+            rate: Rate(1_000_000_000),
+            middle_rate: Rate(100_000_000),
+            phase: Time::ms(5_000),
+            size: Size(1_514),
+            ring: 1_024,
+            cadence: Time::us(250),
+        }
+    }
+}
+
+/// One part of the run with one rate.
+struct Phase {
+    rate: Rate,
+    starts_ns: u64,
+    ends_ns: u64,
+    /// Link time that the wire carried in it, in bytes.
+    time_bytes: u64,
+}
+
+impl Phase {
+    /// From its start until 90 % of the way from the old limit to the new one are done for good,
+    /// in ns.
+    fn settling_ns(&self, seen: &Observed) -> u64 {
+        let (from, to) = self.limits(seen);
+        let near = 0.1 * (from - to).abs();
+        let within = |limit: f64| (limit - to).abs() <= near;
+        let mut away = !within(from);
+        let mut settled_ns = self.starts_ns;
+        for &(at_ns, limit) in &seen.course.limit_bytes {
+            if !(self.starts_ns..=self.ends_ns).contains(&at_ns) {
+                continue;
+            }
+            let was_away = std::mem::replace(&mut away, !within(limit.into()));
+            if was_away && !away {
+                settled_ns = at_ns;
+            }
+        }
+        settled_ns - self.starts_ns
+    }
+
+    /// The limit just before, and at the end.
+    fn limits(&self, seen: &Observed) -> (f64, f64) {
+        let before_ns = self.starts_ns.saturating_sub(1);
+        let limits = [before_ns, self.ends_ns].map(|at_ns| limit_at(&seen.course, at_ns));
+        (limits[0].into(), limits[1].into())
+    }
+
+    /// What was in flight above `most_bytes`, times how long, in bytes times seconds.
+    fn excess_byte_s(&self, seen: &Observed, most_bytes: f64) -> f64 {
+        let step_ns = seen.course.step_ns;
+        let first = (self.starts_ns / step_ns) as usize;
+        let last = (self.ends_ns / step_ns) as usize;
+        let steps = seen.course.in_flight.iter().take(last).skip(first);
+        let most_byte_ns = most_bytes * step_ns as f64;
+        steps
+            .map(|step| (step.byte_ns as f64 - most_byte_ns).max(0.0) / 1e9)
+            .sum()
+    }
+
+    fn idle_ns(&self) -> f64 {
+        let busy_ns = self.time_bytes as f64 * 8e9 / self.rate.0 as f64;
+        ((self.ends_ns - self.starts_ns) as f64 - busy_ns).max(0.0)
+    }
+}
+
+impl Settings {
+    fn lane(&self, seed: u64) -> LaneConfig {
+        let interrupt = InterruptRule::every(self.cadence.0);
+        LaneConfig {
+            rate_changes: vec![
+                (self.phase.0, self.middle_rate.0),
+                (2 * self.phase.0, self.rate.0),
+            ],
+            end_ns: 3 * self.phase.0,
+            ..saturated(self.rate, self.ring, self.size.0 as u32, interrupt, seed)
+        }
+    }
+
+    /// The phases of what was seen under `rule`.
+    fn rows(&self, rule: &Rule, seen: &Observed, lane: &LaneConfig) -> Vec<Value> {
+        let rates = [self.rate, self.middle_rate, self.rate];
+        let phases = rates.into_iter().zip(seen.marks.windows(2));
+        let row = |(rate, marks): (Rate, &[(u64, WireCounters)])| {
+            let phase = Phase {
+                rate,
+                starts_ns: marks[0].0,
+                ends_ns: marks[1].0,
+                time_bytes: marks[1].1.time_bytes - marks[0].1.time_bytes,
+            };
+            self.row(rule, &phase, seen, lane)
+        };
+        phases.map(row).collect()
+    }
+
+    fn row(&self, rule: &Rule, phase: &Phase, seen: &Observed, lane: &LaneConfig) -> Value {
+        let mut at_rate = lane.clone();
+        at_rate.nic.rate_bits_per_s = phase.rate.0;
+        let law = law_bytes(&at_rate, self.cadence.0);
+        let (before, after) = phase.limits(seen);
+        json!({
+            "rule": rule.to_string(),
+            "from_s": phase.starts_ns as f64 / 1e9,
+            "rate": phase.rate,
+            "limit_before_bytes": before,
+            "limit_after_bytes": after,
+            "law_bytes": law,
+            "settling_ms": phase.settling_ns(seen) as f64 / 1e6,
+            // Two packets are what the law allows above itself.
+            "excess_byte_s": phase.excess_byte_s(seen, law + 2.0 * self.size.0 as f64),
+            "idle_us": phase.idle_ns() / 1e3,
+        })
+    }
+}
+
+impl Scenario for Settings {
+    const NAME: &'static str = "rate-change";
+    const ABOUT: &'static str = "the link speed changes and nothing is told to the limit (E9)";
+    const HAS_FIGURES: bool = false;
+
+    fn validate(&self) -> Result<(), String> {
+        check_rate("rate", self.rate)?;
+        check_rate("middle_rate", self.middle_rate)?;
+        check_duration("phase", self.phase)?;
+        check_size("size", self.size)?;
+        check_ring("ring", self.ring)?;
+        check_cadence("cadence", self.cadence, self.phase)
+    }
+
+    fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
+        let row = |rule: Rule| TraceRow::lane(rule.to_string(), self.lane(seed), rule);
+        rules().map(row).into()
+    }
+
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
+        let lane = self.lane(seed);
+        for (done, rule) in rules().into_iter().enumerate() {
+            let name = rule.to_string();
+            progress(&name, done as u64, rules().len() as u64);
+            let seen = observe(&lane, &rule)?;
+            self.rows(&rule, &seen, &lane)
+                .into_iter()
+                .for_each(|row| found.row(row));
+            found.series(series(&name, &seen.course, 0));
+        }
+        progress("done", rules().len() as u64, rules().len() as u64);
+        Ok(())
+    }
+}

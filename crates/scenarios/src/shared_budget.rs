@@ -1,0 +1,286 @@
+//! Several queues on one link, each with a limit that it grew alone, and a budget over all of them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use taut_path::AnyLimit;
+use taut_path::limit::Need;
+
+use super::quantity::{Rate, Size, Time, check};
+use super::registry::{Findings, Progress, Scenario, ScenarioError};
+use super::single_queue::{
+    check_cadence, check_duration, check_rate, check_ring, check_size, law_bytes, saturated,
+};
+use crate::results::{Figure, Series};
+use taut_sim::device::{DeviceConfig, Seen, SharedBudget, observe};
+use taut_sim::nic::InterruptRule;
+
+/// More queues than a NIC has for as many cores.
+const MAX_QUEUES: u32 = 256;
+
+/// More than a second of the fastest link is no budget, and no limit counts it.
+const MAX_BUDGET: Size = Size(1 << 30);
+
+/// The part of the link's time that a budget must let the queues use to be enough.
+const ENOUGH: f64 = 0.999;
+
+/// Bytes in flight together without a budget, as it was found for eight queues at 1 Gbit/s.
+const KNOWN_BYTES: f64 = 206_000.0;
+/// How long that lasts, in s: a limit is not cut before its hold time has passed.
+const KNOWN_S: f64 = 1.0;
+
+/// What is run.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// `shared-budget`.
+    pub scenario: String,
+    /// Link rate.
+    pub rate: Rate,
+    /// Queues of the one device.
+    pub queues: u32,
+    /// Size of each packet.
+    pub size: Size,
+    /// From interrupt to interrupt of each queue.
+    pub cadence: Time,
+    /// Descriptors of each queue's ring.
+    pub ring: u32,
+    /// How long each queue has the link to itself first.
+    pub alone: Time,
+    /// How long none sends then. More than a hold time ends the windows in which the queues saw no
+    /// slack, as with queues that were busy at different times.
+    pub pause: Time,
+    /// How long all send together in the end.
+    pub together: Time,
+    /// The fixed budget.
+    pub budget: Size,
+    /// How often the dynamic budget is told what all queues completed.
+    pub interval: Time,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            scenario: Self::NAME.to_owned(),
+            rate: Rate(1_000_000_000),
+            queues: 8,
+            size: Size(1_514),
+            cadence: Time::us(100),
+            ring: 256,
+            alone: Time::ms(50),
+            pause: Time::ms(1_000),
+            together: Time::ms(2_500),
+            budget: Size(25_000),
+            interval: Time::us(100),
+        }
+    }
+}
+
+impl Settings {
+    fn device(&self, seed: u64) -> DeviceConfig {
+        let interrupt = InterruptRule::every(self.cadence.0);
+        let lane = saturated(self.rate, self.ring, self.size.0 as u32, interrupt, seed);
+        DeviceConfig {
+            nic: lane.nic,
+            queues: self.queues as usize,
+            object_bytes: self.size.0 as u32,
+            backlog_packets: lane.backlog_packets,
+            alone_ns: self.alone.0,
+            pause_ns: self.pause.0,
+            together_ns: self.together.0,
+        }
+    }
+
+    /// What one queue needs that has the link to itself, in bytes.
+    fn law_bytes(&self, seed: u64) -> f64 {
+        let interrupt = InterruptRule::every(self.cadence.0);
+        let lane = saturated(self.rate, self.ring, self.size.0 as u32, interrupt, seed);
+        law_bytes(&lane, self.cadence.0)
+    }
+
+    fn row(&self, budget: &str, seen: &Seen, law_bytes: f64, least: &Least) -> Value {
+        let got = &seen.time_bytes;
+        let (fewest, most) = (got.iter().min(), got.iter().max());
+        let share = |bytes: Option<&u64>| bytes.copied().unwrap_or(0) as f64;
+        let mean_bytes = self.mean_bytes(seen);
+        let of_least = least.bytes.map(|_| mean_bytes / least.mean_bytes);
+        json!({
+            "budget": budget,
+            "own_limits_bytes": own_limits_bytes(seen),
+            "law_bytes": law_bytes,
+            "in_flight_peak_bytes": seen.peak_bytes,
+            "in_flight_mean_bytes": mean_bytes,
+            "above_one_limit_ms": seen.above_ns as f64 / 1e6,
+            "full_until_ms": full_until_ns(seen) as f64 / 1e6,
+            "utilisation": self.utilisation(seen),
+            "least_of_most_served": share(fewest) / share(most).max(1.0),
+            "least_fixed_bytes": least.bytes,
+            "mean_of_least_fixed": of_least,
+        })
+    }
+}
+
+fn own_limits_bytes(seen: &Seen) -> u64 {
+    seen.limits_bytes.iter().copied().map(u64::from).sum()
+}
+
+/// Until when nine tenths of what the own limits admit was in flight, in ns.
+fn full_until_ns(seen: &Seen) -> u64 {
+    let full = |&&(_, bytes): &&(u64, u64)| bytes * 10 >= own_limits_bytes(seen) * 9;
+    let last = seen.course.iter().rfind(full);
+    last.map_or(0, |&(at_ns, _)| at_ns)
+}
+
+fn series(row: &str, seen: &Seen) -> Vec<Series> {
+    let one = |name, points| Series {
+        row: row.to_owned(),
+        name,
+        unit: "bytes",
+        points,
+    };
+    let in_flight = seen.course.iter();
+    let in_flight = in_flight.map(|&(at_ns, bytes)| (at_ns, bytes as f64));
+    let mut found = vec![one("in flight", in_flight.collect())];
+    if !seen.budget.is_empty() {
+        let budget = seen.budget.iter();
+        let budget = budget.map(|&(at_ns, bytes)| (at_ns, f64::from(bytes)));
+        found.push(one("limit", budget.collect()));
+    }
+    found
+}
+
+impl Scenario for Settings {
+    const NAME: &'static str = "shared-budget";
+    const ABOUT: &'static str = "queues that grew alone share one link, without and with a budget";
+    const HAS_FIGURES: bool = true;
+
+    fn validate(&self) -> Result<(), String> {
+        check_rate("rate", self.rate)?;
+        check("queues", self.queues, 1, MAX_QUEUES)?;
+        check_size("size", self.size)?;
+        check_ring("ring", self.ring)?;
+        check_duration("alone", self.alone)?;
+        check_duration("pause", self.pause)?;
+        check_duration("together", self.together)?;
+        check_cadence("cadence", self.cadence, self.alone)?;
+        check_cadence("interval", self.interval, self.together)?;
+        check("budget", self.budget, Size(1), MAX_BUDGET)
+    }
+
+    fn measure(
+        &self,
+        seed: u64,
+        progress: Progress,
+        found: &Findings,
+    ) -> Result<(), ScenarioError> {
+        let device = self.device(seed);
+        let law_bytes = self.law_bytes(seed);
+        let least = self.least_fixed(&device, progress)?;
+        let rule = |limit| SharedBudget::Rule {
+            limit,
+            interval_ns: self.interval.0,
+        };
+        let budgets = [
+            ("none", SharedBudget::None),
+            ("fixed", fixed(self.budget.0 as u32)),
+            ("dql", rule(AnyLimit::dql())),
+            ("need", rule(AnyLimit::new(Need::default()))),
+            ("taut", rule(AnyLimit::taut())),
+        ];
+        let all = budgets.len() as u64;
+        for (done, (name, budget)) in budgets.into_iter().enumerate() {
+            progress(name, done as u64, all);
+            let without = budget == SharedBudget::None;
+            let seen = observe(&device, budget)?;
+            found.row(self.row(name, &seen, law_bytes, &least));
+            found.series(series(name, &seen));
+            if without {
+                found.figures(self.figures(&seen));
+            }
+        }
+        progress("done", all, all);
+        Ok(())
+    }
+}
+
+/// The least fixed budget that is enough, and what was in flight with it on average.
+struct Least {
+    bytes: Option<u32>,
+    mean_bytes: f64,
+}
+
+impl Settings {
+    /// Found by bisection, in steps of a quarter of a packet: a larger budget never wastes more.
+    fn least_fixed(
+        &self,
+        device: &DeviceConfig,
+        progress: Progress,
+    ) -> Result<Least, ScenarioError> {
+        let step = (self.size.0 as u32 / 4).max(1);
+        // The sum of what all queues need alone is enough, if anything is.
+        let most_bytes = (self.law_bytes(0) * f64::from(self.queues)).min(MAX_BUDGET.0 as f64);
+        let most = most_bytes as u32 / step + 1;
+        let (mut too_little, mut enough) = (0, most + 1);
+        let mut least = Least {
+            bytes: None,
+            mean_bytes: 0.0,
+        };
+        let steps = u64::from(u32::BITS - most.leading_zeros());
+        for done in 0.. {
+            if enough - too_little <= 1 {
+                break;
+            }
+            progress("least fixed budget", done.min(steps), steps);
+            let middle = u32::midpoint(too_little, enough);
+            let seen = observe(device, fixed(middle * step))?;
+            if self.utilisation(&seen) >= ENOUGH {
+                enough = middle;
+                least = Least {
+                    bytes: Some(middle * step),
+                    mean_bytes: self.mean_bytes(&seen),
+                };
+            } else {
+                too_little = middle;
+            }
+        }
+        Ok(least)
+    }
+
+    fn utilisation(&self, seen: &Seen) -> f64 {
+        let link_bytes = self.rate.0 as f64 * self.together.0 as f64 / 8e9;
+        seen.time_bytes.iter().sum::<u64>() as f64 / link_bytes
+    }
+
+    fn mean_bytes(&self, seen: &Seen) -> f64 {
+        seen.byte_ns as f64 / self.together.0 as f64
+    }
+}
+
+/// A budget of so many bytes.
+fn fixed(bytes: u32) -> SharedBudget {
+    SharedBudget::Rule {
+        limit: AnyLimit::bytes(bytes),
+        interval_ns: 0,
+    }
+}
+
+impl Settings {
+    /// What is known of the device without a budget.
+    fn figures(&self, seen: &Seen) -> Vec<Figure> {
+        let figure = |what: &str, published, value, unit| Figure {
+            id: format!("eight queues without a budget, {what}"),
+            published: vec![published],
+            value,
+            unit,
+            constants: vec!["cadence"],
+        };
+        vec![
+            figure(
+                "in flight, peak",
+                KNOWN_BYTES,
+                seen.peak_bytes as f64,
+                "bytes",
+            ),
+            figure("for", KNOWN_S, full_until_ns(seen) as f64 / 1e9, "s"),
+        ]
+    }
+}

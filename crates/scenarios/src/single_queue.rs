@@ -1,0 +1,120 @@
+//! What the scenarios on one queue share: a NIC, the counting of the slides, and the law.
+
+use super::quantity::{Rate, Size, Time, check};
+use crate::results::Series;
+use taut_sim::lane::{Cost, Course, LaneConfig, Reap, Source};
+use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
+
+/// No link is faster than this, in bit/s: below it, a minimal frame takes a nanosecond or more.
+const MAX_RATE: Rate = Rate(400_000_000_000);
+const MAX_RING: u32 = 1 << 16;
+const MAX_DURATION: Time = Time(3_600_000_000_000);
+/// A super-packet is no larger than this.
+const MAX_OBJECT: Size = Size(65_536);
+
+/// How a minimal frame of 60 bytes is counted on the published slides: the check sequence and two
+/// more bytes.
+pub(super) const MINIMAL_FRAME_BYTES: u32 = 60;
+pub(super) const MINIMAL_COUNTED_BYTES: u32 = 66;
+
+/// Packets that always wait above a saturated queue: more than one burst.
+const BACKLOG_PACKETS: u32 = 100;
+
+pub(super) fn check_rate(key: &str, rate: Rate) -> Result<(), String> {
+    check(key, rate, Rate(1), MAX_RATE)
+}
+
+pub(super) fn check_ring(key: &str, ring: u32) -> Result<(), String> {
+    check(key, ring, 2, MAX_RING)
+}
+
+pub(super) fn check_size(key: &str, size: Size) -> Result<(), String> {
+    check(key, size, Size(1), MAX_OBJECT)
+}
+
+pub(super) fn check_duration(key: &str, duration: Time) -> Result<(), String> {
+    check(key, duration, Time(1), MAX_DURATION)
+}
+
+/// A cadence must come round within the run.
+pub(super) fn check_cadence(key: &str, cadence: Time, duration: Time) -> Result<(), String> {
+    check(key, cadence, Time(0), duration)
+}
+
+/// Ethernet on which frames are counted with `extra_bytes` that the link does not see again.
+pub(super) const fn counted_with(extra_bytes: u32) -> Framing {
+    Framing {
+        min_frame_bytes: Framing::ETHERNET.min_frame_bytes + extra_bytes,
+        overhead_bytes: Framing::ETHERNET.overhead_bytes - extra_bytes,
+    }
+}
+
+/// A saturated lane: one object size, interrupts as `interrupt` says.
+pub(super) fn saturated(
+    rate: Rate,
+    ring: u32,
+    object_bytes: u32,
+    interrupt: InterruptRule,
+    seed: u64,
+) -> LaneConfig {
+    LaneConfig {
+        nic: NicConfig {
+            rate_bits_per_s: rate.0,
+            framing: Framing::ETHERNET,
+            slots: ring,
+            rule: DescriptorRule::OnePerPacket,
+            interrupt,
+            finished_at: FinishedAt::End,
+            segments_apart: false,
+            seed,
+        },
+        restart_slots: None,
+        reap: Reap::ALL,
+        backlog_packets: BACKLOG_PACKETS,
+        object_bytes: vec![object_bytes],
+        source: Source::Saturating,
+        cost: Cost::default(),
+        rate_changes: Vec::new(),
+        measure_from_ns: 0,
+        end_ns: 0,
+        sample_ns: 0,
+    }
+}
+
+/// 2RT, in bytes as they are counted: twice what the link takes in one interval, and never less
+/// than two objects. A saturated queue settles between this and two objects more.
+pub(super) fn law_bytes(config: &LaneConfig, cadence_ns: u64) -> f64 {
+    let bytes = config.object_bytes.first().copied().unwrap_or(0);
+    let object = taut_sim::lane::object(0, bytes);
+    let time_bytes = config.nic.framing.packet_time(&object).bytes;
+    let _ = object.into_frame();
+    let object_ns = time_bytes as f64 * 8e9 / config.nic.rate_bits_per_s.max(1) as f64;
+    2.0 * f64::from(bytes) * (cadence_ns as f64 / object_ns).max(1.0)
+}
+
+/// The limit and what was in flight, over the time from `from_ns` on.
+pub(super) fn series(row: &str, course: &Course, from_ns: u64) -> [Series; 2] {
+    let limit = course.limit_bytes.iter();
+    let limit = limit.map(|&(at_ns, bytes)| (at_ns, f64::from(bytes)));
+    let in_flight = course.in_flight.iter().enumerate();
+    let in_flight =
+        in_flight.map(|(index, step)| (index as u64 * course.step_ns, step.peak_bytes as f64));
+    let one = |name, points| Series {
+        row: row.to_owned(),
+        name,
+        unit: "bytes",
+        points,
+    };
+    let late = |&(at_ns, _): &(u64, f64)| at_ns >= from_ns;
+    [
+        one("limit", limit.filter(late).collect()),
+        one("in flight", in_flight.filter(late).collect()),
+    ]
+}
+
+/// The limit that held at `at_ns`, in bytes.
+pub(super) fn limit_at(course: &Course, at_ns: u64) -> u32 {
+    let changes = &course.limit_bytes;
+    let after = changes.partition_point(|&(change_ns, _)| change_ns <= at_ns);
+    changes[..after].last().map_or(0, |&(_, limit)| limit)
+}

@@ -1,0 +1,131 @@
+//! E7: with the limit, CoDel and FQ-CoDel hold what waits; marks cost nothing, drops are sent again.
+
+use crate::support::{file_with, number, row, run_with, show};
+use serde_json::Value;
+use taut_scenarios::registry;
+
+const RATE: f64 = 500e6;
+
+/// E7 on a slower link with fewer streams, for as long as a test may take.
+fn found(discipline: &str) -> taut_scenarios::results::Document {
+    let found = run_with(
+        "codel-under-load",
+        &[
+            ("disciplines", &format!("[\"{discipline}\"]")),
+            ("rate", "\"500mbit\""),
+            ("streams", "16"),
+            ("ring", "512"),
+            ("cadence", "\"250us\""),
+            ("super_packet", "\"14480\""),
+            // By then all that slow start lost has been sent again.
+            ("warm_up", "\"4s\""),
+            ("duration", "\"1s\""),
+        ],
+    );
+    show(&found);
+    found
+}
+
+/// What holds of every row, whatever the discipline.
+fn assert_bounds(row: &Value) {
+    // 1448 of the 1538 bytes of link time of a full segment are payload.
+    let most = RATE * 1_448.0 / 1_538.0;
+    let goodput = number(row, "goodput_bits_per_s");
+    assert!((0.98 * most..=1.001 * most).contains(&goodput), "{row}");
+    // A request waits at least for what is in the ring, and the hosts take their time.
+    let least_s = 550e-6 + number(row, "in_flight_p10_bytes") * 8.0 / RATE;
+    let alone = number(row, "rate_tps") * 550e-6;
+    assert!(alone <= 1.0, "{row}");
+    if row["discipline"] == "codel" {
+        // One more may be under way at either end of the measured second.
+        assert!(number(row, "rate_tps") <= 1.02 / least_s + 2.0, "{row}");
+    }
+    let [drops, marks, again] =
+        ["dropped_packets", "marked_packets", "retransmissions"].map(|key| number(row, key));
+    if row["signal"] == "marks" {
+        assert!(marks > 0.0, "{row}");
+        assert_eq!((drops, again), (0.0, 0.0), "{row}");
+    } else {
+        assert_eq!(marks, 0.0, "{row}");
+        // A super-packet of up to ten segments is sent again one by one; some drops of the second
+        // are answered after it, and some of before it in it.
+        assert!(drops > 0.0 && again > 0.9 * drops, "{row}");
+        assert!(again <= 12.0 * (drops + 16.0), "{row}");
+    }
+}
+
+#[test]
+fn a_shared_codel_cannot_see_the_ring_and_the_limit_lets_it() {
+    let found = found("codel");
+    let of = |limit, signal| row(&found, &[("limit", limit), ("signal", signal)]);
+    for row in &found.rows {
+        assert_bounds(row);
+    }
+    for signal in ["drops", "marks"] {
+        let [off, on] = ["off", "dql"].map(|limit| of(limit, signal));
+        // 2RT, and two objects more.
+        let law = 2.0 * 250e-6 * RATE / 8.0 + 2.0 * 14_546.0;
+        assert!(number(on, "in_flight_mean_bytes") <= law, "{on}");
+        assert!(number(off, "in_flight_mean_bytes") > 10.0 * law, "{off}");
+        assert!(number(on, "rate_tps") > number(off, "rate_tps"), "{on}");
+        // In the published order of what waits, too.
+        let waiting = |row| number(row, "waiting_mean_packets");
+        assert!(waiting(on) > waiting(off), "{on}");
+    }
+    // No answer to a mark waits for a timer.
+    assert!(number(of("dql", "marks"), "latency_max_us") < 200e3);
+}
+
+#[test]
+fn with_the_limit_a_sparse_stream_of_fq_codel_waits_for_the_ring_alone() {
+    let found = found("fq_codel");
+    let of = |limit, signal| row(&found, &[("limit", limit), ("signal", signal)]);
+    for row in &found.rows {
+        assert_bounds(row);
+    }
+    for signal in ["drops", "marks"] {
+        // The other half of the hosts' time is thought before the next request.
+        let row = of("dql", signal);
+        let ring_us = number(row, "in_flight_mean_bytes") * 8e6 / RATE;
+        assert!(
+            number(row, "latency_p50_us") < 275.0 + 2.0 * ring_us,
+            "{row}"
+        );
+        assert!(
+            number(row, "rate_tps") > 5.0 * number(of("off", signal), "rate_tps"),
+            "{row}"
+        );
+    }
+}
+
+#[test]
+fn the_distributions_of_latency_are_drawn_and_end_at_one() {
+    let found = found("codel");
+    assert_eq!(found.series.len(), 4);
+    for series in &found.series {
+        let rises = |two: &[(u64, f64)]| two[0].0 <= two[1].0 && two[0].1 < two[1].1;
+        assert!(series.points.windows(2).all(rises), "{}", series.row);
+        assert_eq!(series.points.last().map(|point| point.1), Some(1.0));
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name() {
+    for (key, value) in [
+        ("streams", "0"),
+        ("disciplines", "[]"),
+        ("disciplines", "[\"codel ecn\", \"red\"]"),
+        ("disciplines", "[\"pfifo\"]"),
+        ("rate", "\"0\""),
+        ("ring", "31"),
+        ("super_packet", "\"0\""),
+        ("cadence", "\"2s\""),
+    ] {
+        let text = file_with("codel-under-load", &[(key, value)]);
+        let error = registry::check(&text)
+            .map(drop)
+            .expect_err(value)
+            .to_string();
+        assert!(error.contains(key), "{key} = {value}: {error}");
+    }
+}

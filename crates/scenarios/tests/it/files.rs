@@ -1,0 +1,96 @@
+//! Scenario files: what is accepted, what is refused and with which words, and that nothing
+//! whatever panics.
+
+use crate::support::file_with;
+use proptest::prelude::*;
+use taut_scenarios::registry::{ALL, check, run};
+
+#[test]
+fn every_file_begins_with_its_name_and_is_valid() {
+    for entry in ALL {
+        let first = entry.file.lines().next();
+        assert_eq!(
+            first,
+            Some(format!("scenario = \"{}\"", entry.name).as_str())
+        );
+        assert!(!entry.about.is_empty() && !entry.about.contains('\n'));
+        let found = check(entry.file).unwrap_or_else(|error| panic!("{}: {error}", entry.name));
+        assert_eq!(found.name, entry.name);
+    }
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_its_place() {
+    for entry in ALL {
+        let text = format!("scenario = \"{}\"\n\n  colour = 1\n", entry.name);
+        let error = check(&text).expect_err("an unknown key").to_string();
+        assert!(error.contains("line 3, column 3"), "{error}");
+        assert!(error.contains("unknown field `colour`"), "{error}");
+    }
+    let error = check("scenario = \"right-size\"\nring =\n").expect_err("no value");
+    assert!(error.to_string().contains("line 2"), "{error}");
+}
+
+#[test]
+fn a_value_that_cannot_be_is_refused_with_key_value_and_range() {
+    let cases = [
+        ("right-size", "ring", "0", "ring is 0; allowed: 2 to 65536"),
+        (
+            "right-size",
+            "minimal_rate",
+            "\"0bit\"",
+            "minimal_rate is 0bit; allowed: 1bit to 400gbit",
+        ),
+        (
+            "right-size",
+            "cadence",
+            "\"2s\"",
+            "cadence is 2s; allowed: 0ns to 1s",
+        ),
+        (
+            "right-size",
+            "maximal_size",
+            "\"1m\"",
+            "maximal_size is 1048576b; allowed: 1b to 65536b",
+        ),
+    ];
+    for (name, key, value, message) in cases {
+        let error = check(&file_with(name, &[(key, value)])).expect_err(key);
+        assert_eq!(error.to_string(), message);
+    }
+    for (key, value) in [("cadence", "50"), ("cadence", "\"50\""), ("ring", "-1")] {
+        let error = check(&file_with("right-size", &[(key, value)])).expect_err(value);
+        assert!(error.to_string().contains("line 1"), "{error}");
+    }
+    let error = check("scenario = \"left-size\"").expect_err("an unknown name");
+    let names: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
+    assert_eq!(
+        error.to_string(),
+        format!("no scenario \"left-size\"; there are {}", names.join(", "))
+    );
+    assert!(run("", None, &mut |_, _, _| {}).is_err());
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in "\\PC*") {
+        let _ = check(&text);
+        let _ = check(&format!("scenario = \"right-size\"\n{text}"));
+    }
+
+    /// A valid file in which something was cut out and something else put in.
+    #[test]
+    fn no_mutated_file_panics(
+        which in 0..ALL.len(),
+        from in 0usize..600,
+        cut in 0usize..20,
+        put in "[-0-9a-z\"=\\[\\]{}., \\n]{0,6}",
+    ) {
+        let text = ALL[which].file;
+        let from = from % text.len();
+        let to = (from + cut).min(text.len());
+        if text.is_char_boundary(from) && text.is_char_boundary(to) {
+            let _ = check(&format!("{}{put}{}", &text[..from], &text[to..]));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! E5: the limit grows fast, shrinks slowly, and is exceeded by one object at most.
+
+use crate::support::{file_with, number, row, run_with, show};
+use taut_scenarios::registry;
+
+#[test]
+fn the_limit_grows_fast_shrinks_slowly_and_is_exceeded_by_one_object_at_most() {
+    let found = run_with(
+        "limit-over-time",
+        &[("duration", "\"2500ms\""), ("tcp_duration", "\"100ms\"")],
+    );
+    show(&found);
+    for row in &found.rows {
+        let object = number(row, "largest_object_bytes");
+        assert!(number(row, "overshoot_bytes") <= object, "{row}");
+        if row["rule"] == "dql" {
+            // A decrease needs a window of 1 s, and 2.5 s have two at most.
+            assert!(number(row, "decreases") <= 2.0, "{row}");
+        }
+    }
+    let of_rule = |traffic, rule| row(&found, &[("traffic", traffic), ("rule", rule)]);
+    let of = |traffic| of_rule(traffic, "dql");
+    for (traffic, counted, per_s) in [
+        ("minimal", 66.0, 1e9 / (84.0 * 8.0)),
+        ("maximal", 1_514.0, 10e9 / (1_538.0 * 8.0)),
+    ] {
+        let low = 2.0 * counted * per_s * 50e-6;
+        let limit = number(of(traffic), "limit_bytes");
+        assert!(
+            (low - counted..=low + 2.0 * counted).contains(&limit),
+            "{limit}"
+        );
+        // The least that works is one interval; the rule that looks for it is never far above.
+        let least = of_rule(traffic, "taut");
+        let limit = number(least, "limit_bytes");
+        assert!(
+            (low / 2.0 - counted..=1.25 * low / 2.0 + counted).contains(&limit),
+            "{limit}"
+        );
+        assert!(number(least, "utilisation") >= 0.999, "{least}");
+        // "Can more than double."
+        assert!(
+            number(of(traffic), "largest_growth_factor") > 2.0,
+            "{traffic}"
+        );
+    }
+    // Each step of the ramp at least about doubles: log2 of the final packets, and some to spare.
+    let ramp = of("minimal, first ramp-up");
+    assert!(number(ramp, "increases") <= 12.0, "{ramp}");
+    assert!(number(ramp, "to_90_percent_us") <= 12.0 * 50.0, "{ramp}");
+    // Noise never makes the queue busy for a whole interval, and never more than it queued at once.
+    let idle = of("idle with noise");
+    assert!(number(idle, "limit_bytes") <= 2.0 * 2.0 * 1_514.0, "{idle}");
+    assert_eq!((found.rows.len(), found.series.len()), (12, 24));
+}
+
+#[test]
+fn one_tcp_stream_fills_the_link_under_the_limit_that_its_super_packets_need() {
+    let short = [("duration", "\"100ms\""), ("tcp_duration", "\"300ms\"")];
+    let found = run_with("limit-over-time", &short);
+    show(&found);
+    // One super-packet takes 55 us, more than the cadence: the law's 2RT is two of them, and two to
+    // spare. The least is one, and one to spare.
+    let cases = ["auto", "65160"].map(|of| [(of, "dql", 2.0), (of, "taut", 1.0)]);
+    for (super_packets, rule, objects) in cases.into_iter().flatten() {
+        let name = format!("one TCP stream, super-packets {super_packets}");
+        let row = row(&found, &[("traffic", &name), ("rule", rule)]);
+        // 45 segments behind one set of headers.
+        let object = 66.0 + 45.0 * 1_448.0;
+        assert_eq!(number(row, "largest_object_bytes"), object);
+        let limit = number(row, "limit_bytes");
+        let law = objects * object..=2.0 * objects * object;
+        assert!(law.contains(&limit), "{row}");
+        // Slow start takes less than a hundredth of the time, and no frame is sent twice.
+        let utilisation = number(row, "utilisation");
+        assert!((0.99..=1.0).contains(&utilisation), "{row}");
+        let series = found
+            .series
+            .iter()
+            .filter(|series| series.row == format!("{name}: {rule}"));
+        let highest = |name| {
+            let series = series.clone().find(|series| series.name == name);
+            let points = series.expect("drawn").points.iter();
+            points.map(|point| point.1).fold(0.0, f64::max)
+        };
+        // Never more in flight than the limit of the time and one object.
+        let most = highest("in flight");
+        assert!(most <= highest("limit") + object, "{most}");
+        assert!(most >= objects * object, "{most}");
+        assert!(number(row, "overshoot_bytes") <= object, "{row}");
+    }
+}
+
+#[test]
+fn a_size_of_super_packets_that_cannot_be_is_refused_by_name() {
+    for bad in ["[\"0\"]", "[\"65537\"]", "[\"automatic\"]", "[\"\"]"] {
+        let text = file_with("limit-over-time", &[("tcp_super_packets", bad)]);
+        let error = registry::check(&text).map(drop).expect_err(bad).to_string();
+        assert!(error.contains("tcp_super_packets"), "{error}");
+    }
+}

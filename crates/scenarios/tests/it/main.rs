@@ -1,0 +1,21 @@
+//! All tests of the crate in one binary: linking is what they wait for.
+
+mod aperiodic;
+mod blind_sender;
+mod codel_under_load;
+mod files;
+mod late_sockets;
+mod limit_over_time;
+mod never_worse;
+mod pattern_files;
+mod pattern_published;
+mod rate_change;
+mod right_size;
+mod rr_sizes;
+mod rr_under_load;
+mod rr_under_load_file;
+mod shared_budget;
+mod small_queues;
+mod support;
+mod trace;
+mod watermarks;

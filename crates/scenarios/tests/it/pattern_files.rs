@@ -1,0 +1,188 @@
+//! Pattern files: what is accepted, what is refused and with which words, and that no bytes panic.
+
+use proptest::prelude::*;
+use taut_scenarios::pattern::read::read;
+use taut_sim::pattern::{Burst, Interval, Pattern};
+
+const HEADER: &str = r#"{"id": "x", "rate_bytes_per_us": 125.0, "end_ns": 300}"#;
+
+fn pattern(text: &str) -> Result<Pattern, String> {
+    let found = read(text.as_bytes(), "file name");
+    found
+        .map(|it| it.pattern)
+        .map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_file_is_read_whole() {
+    let text = concat!(
+        r#"{"id": "p", "rate_bytes_per_us": 1.0, "rates": [[0, 125.0], [200, 12.5]], "#,
+        r#""sizes": [66, 1514], "budget": 4, "poll_ns": 7, "#,
+        r#""burst": {"period_ns": 50, "objects": 3}, "warm_ns": 100, "end_ns": 300, "#,
+        r#""utilisation": 0.99, "colour": "red"}"#,
+        "\n100 0\r\n\n  200\t17\n"
+    );
+    let found = read(text.as_bytes(), "file name").expect("a pattern");
+    assert_eq!(found.unknown_keys, ["colour"]);
+    let pattern = found.pattern;
+    assert_eq!(pattern.id, "p");
+    assert_eq!(pattern.rates, [(0, 125_000_000), (200, 12_500_000)]);
+    assert_eq!(
+        (pattern.sizes, pattern.budget, pattern.poll_ns),
+        (vec![66, 1_514], 4, 7)
+    );
+    let burst = Burst {
+        period_ns: 50,
+        objects: 3,
+    };
+    assert_eq!(pattern.bursts, [burst]);
+    assert_eq!((pattern.warm_ns, pattern.end_ns), (100, 300));
+    assert_eq!(pattern.utilisation, 0.99);
+    let intervals: Vec<Interval> = pattern.queues[0].iter().collect();
+    let interval = |gap_ns, delay_ns| Interval { gap_ns, delay_ns };
+    assert_eq!(intervals, [interval(100, 0), interval(200, 17)]);
+}
+
+#[test]
+fn what_is_not_said_has_the_formats_defaults() {
+    let text = "{\"rate_bytes_per_us\": 125, \"end_ns\": 9, \"burst\": null}\n9 0";
+    let pattern = pattern(text).expect("a pattern");
+    assert_eq!(pattern.id, "file name");
+    assert_eq!(
+        (pattern.sizes, pattern.budget, pattern.poll_ns),
+        (vec![1_514], 0, 3_000)
+    );
+    assert_eq!((pattern.bursts.len(), pattern.warm_ns), (0, 0));
+    assert_eq!(pattern.utilisation, 0.999);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_line_and_what_is_allowed() {
+    let header = |keys: &str| format!("{{{keys}}}\n300 0\n");
+    let line = |line: &str| format!("{HEADER}\n100 0\n{line}\n300 0\n");
+    let cases = [
+        (
+            String::new(),
+            "line 1: the first line must be a JSON object",
+        ),
+        (
+            "100 0\n".to_owned(),
+            "line 1: the first line must be a JSON object",
+        ),
+        (
+            "[1]\n".to_owned(),
+            "line 1: the first line is JSON, but no object",
+        ),
+        (header(""), "line 1: missing field `end_ns`"),
+        (
+            header(r#""end_ns": 300"#),
+            "line 1: neither rate_bytes_per_us nor rates",
+        ),
+        (
+            header(r#""end_ns": 0, "rate_bytes_per_us": 1"#),
+            "line 1: end_ns is 0; allowed: 1 to 86400000000000",
+        ),
+        (
+            header(r#""end_ns": 300, "warm_ns": 300, "rate_bytes_per_us": 1"#),
+            "line 1: warm_ns is 300; allowed: 0 to 299",
+        ),
+        (
+            header(r#""end_ns": 300, "rate_bytes_per_us": 0"#),
+            "line 1: the rate at 0 ns is 0 bytes/us; allowed: 0.000001 to 50000",
+        ),
+        (
+            header(r#""end_ns": 300, "rates": [[0, 1], [5, -1]]"#),
+            "line 1: the rate at 5 ns is -1 bytes/us",
+        ),
+        (
+            header(r#""end_ns": 300, "rates": [[1, 1]]"#),
+            "line 1: rates must begin with one at 0 ns",
+        ),
+        (
+            header(r#""end_ns": 300, "rates": []"#),
+            "line 1: rates must begin",
+        ),
+        (
+            header(r#""end_ns": 300, "rates": [[0, 1], [9, 1], [9, 2]]"#),
+            "line 1: rates go from 9 ns to 9 ns; allowed: rising times",
+        ),
+        (
+            header(r#""end_ns": 300, "rate_bytes_per_us": 1, "sizes": []"#),
+            "line 1: sizes, their number is 0; allowed: 1 to",
+        ),
+        (
+            header(r#""end_ns": 300, "rate_bytes_per_us": 1, "sizes": [1514, 0]"#),
+            "line 1: sizes is 0; allowed: 1 to 16777216",
+        ),
+        (
+            header(r#""end_ns": 300, "rate_bytes_per_us": 1, "budget": -1"#),
+            "line 1: invalid value: integer `-1`",
+        ),
+        (
+            header(
+                r#""end_ns": 300, "rate_bytes_per_us": 1, "burst": {"period_ns": 0, "objects": 1}"#,
+            ),
+            "line 1: burst.period_ns is 0; allowed: 1 to",
+        ),
+        (
+            header(r#""end_ns": 300, "rate_bytes_per_us": 1, "utilisation": 1.5"#),
+            "line 1: utilisation is 1.5; allowed: above 0, at most 1",
+        ),
+        (
+            line("0 0"),
+            "line 3: gap_ns is 0; allowed: 1 to 86400000000000",
+        ),
+        (
+            line("7"),
+            "line 3: has 1 numbers; allowed: two, gap_ns and delay_ns",
+        ),
+        (line("7 0 1"), "line 3: has 3 numbers"),
+        (
+            line("-7 0"),
+            "line 3: gap_ns is \"-7\"; allowed: a whole number of ns",
+        ),
+        (line("+7 0"), "line 3: gap_ns is \"+7\""),
+        (line("7 1.5"), "line 3: delay_ns is \"1.5\""),
+        (
+            line("99999999999999999999 0"),
+            "line 3: gap_ns is \"99999999999999999999\"",
+        ),
+        (line(&"1".repeat(70)), "line 3: is longer than 63 bytes"),
+        (
+            format!("{HEADER}\n100 0\n"),
+            "line 2: the file ends here, with 1 interrupts of 100 ns together; they must reach \
+             end_ns, 300 ns",
+        ),
+    ];
+    for (text, message) in cases {
+        let error = pattern(&text).expect_err(message);
+        assert!(error.starts_with(message), "{error}\n{message}");
+    }
+    let error = read(&b"{\"end_ns\": 3}\n\xff 1\n"[..], "").expect_err("no rate");
+    assert!(error.to_string().contains("neither"), "{error}");
+    let text = [HEADER.as_bytes(), b"\n\xff 1\n"].concat();
+    let error = read(&text[..], "").expect_err("no text").to_string();
+    assert_eq!(error, "line 2: is no UTF-8 text");
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let _ = read(&bytes[..], "");
+        let _ = read(&[HEADER.as_bytes(), b"\n", &bytes].concat()[..], "");
+    }
+
+    /// A valid file in which something was cut out and something else put in.
+    #[test]
+    fn no_mutated_file_panics(
+        from in 0usize..200,
+        cut in 0usize..12,
+        put in "[-0-9a-z\"{}\\[\\]:., \\n]{0,6}",
+    ) {
+        let text = r#"{"rates": [[0, 125.0], [9, 1.5]], "sizes": [66], "burst": {"period_ns": 5, "objects": 3}, "end_ns": 300}"#;
+        let text = format!("{text}\n100 0\n200 17\n");
+        let from = from % text.len();
+        let to = (from + cut).min(text.len());
+        let _ = pattern(&format!("{}{put}{}", &text[..from], &text[to..]));
+    }
+}

@@ -1,0 +1,65 @@
+//! E9: the limit follows the link's speed by itself.
+
+use crate::support::{number, run_with, show};
+use serde_json::Value;
+
+#[test]
+fn the_limit_follows_the_rate_up_at_once_and_down_within_two_hold_times() {
+    let found = run_with("rate-change", &[("phase", "\"2500ms\"")]);
+    show(&found);
+    let rates = [1e9, 1e8, 1e9];
+    let (found_rows, of_need) = found.rows.split_at(3);
+    for (row, rate) in found_rows.iter().zip(rates) {
+        assert_eq!(row["rule"], "dql");
+        let low = 2.0 * 1_514.0 * 250e-6 * rate / (1_538.0 * 8.0);
+        let after = number(row, "limit_after_bytes");
+        assert!((low - 1_514.0..=low + 3_028.0).contains(&after), "{row}");
+    }
+    assert_eq!((found_rows.len(), of_need.len()), (3, 3));
+    let [first, down, up] = [0, 1, 2].map(|phase| &found_rows[phase]);
+    // Growing takes a few intervals; shrinking waits for the window of 1 s that began before the
+    // change and may end with a sample of the old rate, so at most for two of them.
+    assert!(number(up, "settling_ms") < 20.0, "{up}");
+    assert!(
+        (1.0..=2_000.5).contains(&number(down, "settling_ms")),
+        "{down}"
+    );
+    // While the limit is too high, it holds back too little, and the wire is never idle.
+    assert!(number(down, "idle_us") < 2.0 * 123.04, "{down}");
+    // At most the old limit less the new one, for as long as it took to settle.
+    let too_much = number(down, "limit_before_bytes") - number(down, "limit_after_bytes");
+    let most = (too_much + 3_028.0) * number(down, "settling_ms") / 1e3;
+    let excess = number(down, "excess_byte_s");
+    assert!(
+        (0.5 * most..=1.1 * most).contains(&excess),
+        "{excess} of {most}"
+    );
+    // On the way up it starves, but not for longer than it grows.
+    for row in [first, up] {
+        assert!(number(row, "idle_us") <= 1e6, "{row}");
+    }
+    assert!(
+        number(up, "idle_us") / 1e3 <= number(up, "settling_ms") + 1.0,
+        "{up}"
+    );
+    assert_eq!(found.series.len(), 4);
+    the_least_limit_follows_too(of_need, rates, excess);
+}
+
+/// `linux_excess` is what was in flight above the law after the change for the slower.
+fn the_least_limit_follows_too(rows: &[Value], rates: [f64; 3], linux_excess: f64) {
+    for (row, rate) in rows.iter().zip(rates) {
+        assert_eq!(row["rule"], "taut");
+        // One interval, to two packets more.
+        let low = 1_514.0 * 250e-6 * rate / (1_538.0 * 8.0);
+        let after = number(row, "limit_after_bytes");
+        assert!((low - 1_514.0..=low + 3_028.0).contains(&after), "{row}");
+        // Either way within a second: no window of Linux's rule ends sooner.
+        assert!(number(row, "settling_ms") < 1_000.0, "{row}");
+        // The promise: the wire waits for no more than a thousandth of the time.
+        assert!(number(row, "idle_us") <= 1e-3 * 2.5e6, "{row}");
+    }
+    assert!(number(&rows[1], "idle_us") < 2.0 * 123.04, "{}", rows[1]);
+    let excess = number(&rows[1], "excess_byte_s");
+    assert!(excess < 0.5 * linux_excess, "{excess} of {linux_excess}");
+}

@@ -1,0 +1,174 @@
+//! E1 in virtual time: the published bytes are met with one cadence given for the card, and the
+//! published rates with one constant for the hosts.
+
+use taut_path::AnyLimit;
+use taut_scenarios::rr_under_load::{HOSTS_NS, Outcome, RrUnderLoad, RunError, WARM_UP_NS};
+
+const DURATION_NS: u64 = 2_000_000_000;
+
+fn e1() -> RrUnderLoad<'static> {
+    RrUnderLoad {
+        streams: 100,
+        rate_bits_per_s: 1_000_000_000,
+        slots: 1024,
+        cadence_ns: 250_000,
+        qdisc: "pfifo_fast",
+        limit: AnyLimit::dql(),
+        tso: false,
+        hosts_ns: HOSTS_NS,
+        warm_up_ns: WARM_UP_NS,
+        duration_ns: DURATION_NS,
+        seed: 1,
+    }
+}
+
+fn run(limit: AnyLimit, tso: bool) -> Outcome {
+    RrUnderLoad { limit, tso, ..e1() }
+        .run()
+        .expect("E1 can be run")
+}
+
+fn tps(outcome: &Outcome) -> f64 {
+    outcome.latency_ns.len() as f64 * 1e9 / DURATION_NS as f64
+}
+
+/// 1448 of the 1538 bytes of link time of a full segment are payload, less the requests' share.
+fn assert_wire_is_full(outcome: &Outcome) {
+    let share = outcome.delivered_bytes as f64 * 8.0 / (DURATION_NS as f64 / 1e9) / 1e9;
+    assert!(
+        (0.99 * 1448.0 / 1538.0..1448.0 / 1538.0 + 1e-4).contains(&share),
+        "{share}"
+    );
+}
+
+#[test]
+fn a_full_ring_holds_the_published_bytes() {
+    let plain = run(AnyLimit::off(), false);
+    assert!((453_000.0 * 0.9..454_000.0 * 1.1).contains(&(plain.in_flight_bytes.p90 as f64)));
+    assert_wire_is_full(&plain);
+    let tso = run(AnyLimit::off(), true);
+    assert!(
+        (3e6 * 0.9..3.2e6 * 1.1).contains(&(tso.in_flight_bytes.p90 as f64)),
+        "{tso:?}"
+    );
+    assert_wire_is_full(&tso);
+}
+
+#[test]
+fn under_the_limit_the_ring_holds_the_published_bytes_and_the_wire_stays_full() {
+    let plain = run(AnyLimit::dql(), false);
+    assert!(
+        (66e3 * 0.9..66e3 * 1.1).contains(&(plain.in_flight_bytes.p90 as f64)),
+        "{plain:?}"
+    );
+    // The law: 2RT to 2RT + 2 packets, R in counted bytes: 1514 of each 1538.
+    let two_intervals = 2.0 * 250e-6 * 125e6 * 1514.0 / 1538.0;
+    let law = two_intervals - 1514.0..two_intervals + 2.0 * 1514.0;
+    assert!(
+        law.contains(&(plain.limit_p50 as f64)),
+        "{} not in {law:?}",
+        plain.limit_p50
+    );
+    assert_wire_is_full(&plain);
+    let tso = run(AnyLimit::dql(), true);
+    assert!(
+        (156e3 * 0.9..194e3 * 1.1).contains(&(tso.in_flight_bytes.p90 as f64)),
+        "{tso:?}"
+    );
+    assert_wire_is_full(&tso);
+}
+
+#[test]
+fn one_constant_of_the_hosts_gives_all_published_rates() {
+    // 1 / (bytes in the ring / 125e6 + 0.55 ms) met all four within 10 %; the model adds what the
+    // discipline, the wire and the interrupts do to a request, and is given more room.
+    let published = [
+        (false, true, 36.0),
+        (true, true, 535.0),
+        (false, false, 234.0),
+        (true, false, 914.0),
+    ];
+    for (bql, tso, expected) in published {
+        let limit = if bql {
+            AnyLimit::dql()
+        } else {
+            AnyLimit::off()
+        };
+        let found = tps(&run(limit, tso));
+        let off = found / expected;
+        assert!(
+            (0.75..1.25).contains(&off),
+            "bql {bql}, tso {tso}: {found}, published {expected}"
+        );
+    }
+}
+
+#[test]
+fn a_transaction_takes_at_least_what_was_in_the_ring_before_it() {
+    let outcome = run(AnyLimit::off(), false);
+    // A request enters an almost full ring: it waits for most of it to be sent.
+    let ring_ns = outcome.in_flight_bytes.p10 as f64 * 8.0;
+    assert!(outcome.latency_ns.value_at_quantile(0.1) as f64 > 0.9 * ring_ns);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_figures() {
+    let figures = |outcome: Outcome| {
+        (
+            outcome.in_flight_bytes,
+            outcome.limit_p50,
+            outcome.latency_ns.len(),
+            outcome.drops,
+        )
+    };
+    let once = figures(run(AnyLimit::dql(), true));
+    assert_eq!(once, figures(run(AnyLimit::dql(), true)));
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let refused = |change: &dyn Fn(&mut RrUnderLoad<'static>)| {
+        let mut experiment = e1();
+        change(&mut experiment);
+        experiment
+            .run()
+            .map(|_| ())
+            .expect_err("cannot be")
+            .to_string()
+    };
+    assert!(refused(&|e| e.slots = 0).contains("ring of 0"));
+    assert!(refused(&|e| e.rate_bits_per_s = 0).contains("rate is 0"));
+    assert!(matches!(
+        RrUnderLoad {
+            qdisc: "nothing",
+            ..e1()
+        }
+        .run()
+        .map(|_| ()),
+        Err(RunError::Qdisc(_))
+    ));
+}
+
+#[test]
+fn a_discipline_that_marks_keeps_its_queue_short_and_loses_nothing() {
+    let run = |qdisc| {
+        let few = RrUnderLoad {
+            streams: 4,
+            qdisc,
+            ..e1()
+        };
+        few.run().expect("it can be run")
+    };
+    let (full, dropping, marking) = (run("pfifo_fast"), run("fq_codel noecn"), run("fq_codel"));
+    for (outcome, marks) in [(&full, false), (&dropping, false), (&marking, true)] {
+        assert_eq!(outcome.marks > 0, marks, "{outcome:?}");
+        assert_eq!(outcome.drops > 0, !marks, "{outcome:?}");
+        // Nothing is lost but what is dropped, and that is sent again.
+        assert_eq!(outcome.retransmits > 0, !marks, "{outcome:?}");
+    }
+    // A band without a target fills up; with one, the packets of some ms wait.
+    assert_eq!(full.waiting_packets.max, 1_000 + 1, "and one request");
+    for outcome in [&dropping, &marking] {
+        assert!(outcome.waiting_packets.p50 < full.waiting_packets.p50);
+    }
+}

@@ -1,0 +1,146 @@
+//! E1 as a scenario file: its table, and what bounds it.
+
+use crate::support::{file_with, number, run_with, show};
+use serde_json::Value;
+use taut_scenarios::registry;
+
+#[test]
+fn the_table_of_a_short_run() {
+    let found = run_with(
+        "rr-under-load",
+        &[
+            ("streams", "20"),
+            ("warm_up", "\"1500ms\""),
+            ("duration", "\"500ms\""),
+        ],
+    );
+    show(&found);
+    assert!(found.figures.is_empty(), "not the published experiment");
+    // Bytes in the ring (median, nine tenths of the time), transactions/s, Mbit/s.
+    let golden = [
+        ("limit off, TSO on", [2_269_183.0, 3_459_071.0, 72.0, 933.2]),
+        ("limit dql, TSO on", [131_007.0, 171_391.0, 744.0, 937.9]),
+        ("limit taut, TSO on", [65_727.0, 78_975.0, 1_546.0, 939.8]),
+        ("limit off, TSO off", [452_863.0, 454_399.0, 250.0, 941.3]),
+        ("limit dql, TSO off", [63_679.0, 63_679.0, 1_000.0, 940.8]),
+        ("limit taut, TSO off", [33_311.0, 33_375.0, 1_332.0, 940.5]),
+    ];
+    assert_eq!(found.rows.len(), golden.len());
+    for (row, (name, expected)) in found.rows.iter().zip(golden) {
+        let tso = if row["tso"] == true { "on" } else { "off" };
+        let limit = row["limit"].as_str().expect("a name");
+        assert_eq!(format!("limit {limit}, TSO {tso}"), name);
+        assert_eq!(row["bql"], limit != "off", "{name}");
+        let bytes = &row["inflight_bytes"];
+        let values = [
+            number(bytes, "p50"),
+            number(bytes, "p90"),
+            number(row, "rr_tps"),
+            number(row, "goodput_bps") / 1e6,
+        ];
+        for (value, expected) in values.into_iter().zip(expected) {
+            // The course of a loss recovery may differ a little and the row still be the same.
+            let off = (value / expected - 1.0).abs();
+            assert!(off < 0.03, "{name}: {value}, expected {expected}");
+        }
+        // No more payload than 1448 of each 1538 bytes of link time.
+        assert!(values[3] <= 1e3 * 1448.0 / 1538.0 * 1.001, "{name}");
+        // 1024 descriptors: at most a segment for each, or 45 for 20 of them.
+        let most = if row["tso"] == true {
+            3.6e6
+        } else {
+            1024.0 * 1514.0
+        };
+        assert!(number(bytes, "max") <= most, "{name}");
+        assert_eq!(row["limit_bytes_p50"].is_null(), row["bql"] == false);
+    }
+    // The law: 2RT, R in counted bytes, to two packets more.
+    let interval = 250e-6 * 125e6 * 1514.0 / 1538.0;
+    // What the wire needs is half of it.
+    for (row, law) in [(4, 2.0 * interval), (5, interval)] {
+        let limit = number(&found.rows[row], "limit_bytes_p50");
+        assert!(
+            (law - 1514.0..law + 2.0 * 1514.0).contains(&limit),
+            "{limit} for {law}"
+        );
+    }
+}
+
+#[test]
+fn the_least_limit_holds_fewer_bytes_at_the_same_goodput_and_requests_are_faster() {
+    let found = run_with("rr-under-load", &[("duration", "\"1s\"")]);
+    show(&found);
+    for tso in [true, false] {
+        let of = |limit: &str| {
+            let mut rows = found.rows.iter();
+            let row = rows.find(|row| row["limit"] == limit && row["tso"] == tso);
+            row.expect("the row was run")
+        };
+        let (linux, taut) = (of("dql"), of("taut"));
+        let bytes = |row: &Value, quantile| number(&row["inflight_bytes"], quantile);
+        for quantile in ["p50", "p90"] {
+            let (held, by_linux) = (bytes(taut, quantile), bytes(linux, quantile));
+            assert!(held < 0.75 * by_linux, "{quantile}: {held} of {by_linux}");
+            // Less than the wire takes from one interrupt to the next cannot be enough.
+            let interval = 250e-6 * 125e6 * 1514.0 / 1538.0;
+            assert!(held >= interval, "{quantile}: {held}");
+        }
+        let least = 0.995 * number(linux, "goodput_bps");
+        assert!(number(taut, "goodput_bps") >= least, "{taut} {linux}");
+        assert!(
+            number(taut, "rr_tps") > 1.2 * number(linux, "rr_tps"),
+            "{taut} {linux}"
+        );
+    }
+    // What was published is of Linux's rule and of no limit.
+    assert_eq!(found.figures.len(), 8);
+    let of_linux = |row: &&Value| row["limit"] != "taut";
+    let rates = found.rows.iter().filter(of_linux);
+    let rates: Vec<f64> = rates.map(|row| number(row, "rr_tps")).collect();
+    let figures = found.figures.iter().filter(|it| it.id.ends_with("rr_tps"));
+    assert_eq!(figures.map(|it| it.value).collect::<Vec<_>>(), rates);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_key_value_and_range() {
+    for (key, value, message) in [
+        ("streams", "0", "streams is 0; allowed: 1 to 4000"),
+        ("ring", "31", "ring is 31; allowed: 32 to 65536"),
+        (
+            "rate",
+            "\"999kbit\"",
+            "rate is 999kbit; allowed: 1mbit to 100gbit",
+        ),
+        ("cadence", "\"1s\"", "cadence is 1s; allowed: 1us to 100ms"),
+        (
+            "duration",
+            "\"1ms\"",
+            "duration is 1ms; allowed: 500ms to 3600s",
+        ),
+        ("hosts", "\"1us\"", "hosts is 1us; allowed: 20us to 10s"),
+        (
+            "warm_up",
+            "\"3601s\"",
+            "warm_up is 3601s; allowed: 0ns to 3600s",
+        ),
+    ] {
+        let error = registry::check(&file_with("rr-under-load", &[(key, value)]));
+        assert_eq!(error.map(|_| ()).expect_err(key).to_string(), message);
+    }
+    for (key, value, what) in [
+        (
+            "limits",
+            "[\"taut\", \"taut\"]",
+            "taut twice, again at position 2",
+        ),
+        ("limits", "[\"dql\", \"12q\"]", "number 2"),
+        ("limits", "\"dql\"", "line 15, column 10"),
+        ("qdisc", "\"no-such\"", "qdisc is \"no-such\""),
+        ("rows", "\"bql=on,bql=off\"", "position 8"),
+        ("rows", "\"\"", "position 1"),
+    ] {
+        let error = registry::check(&file_with("rr-under-load", &[(key, value)]));
+        let error = error.map(|_| ()).expect_err(key).to_string();
+        assert!(error.contains(what), "{key} = {value}: {error}");
+    }
+}

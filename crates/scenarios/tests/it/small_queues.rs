@@ -1,0 +1,257 @@
+//! E3: what a budget leaves below the socket is what its closed form says, and costs no throughput
+//! while that lasts from one interrupt to the next.
+
+use crate::support::{file_with, number, run_with, show};
+use serde_json::Value;
+use taut_scenarios::registry;
+use taut_scenarios::results::Document;
+
+const SHORT: [(&str, &str); 4] = [
+    ("warm_up", "\"300ms\""),
+    ("duration", "\"200ms\""),
+    ("knee_warm_up", "\"10ms\""),
+    ("knee_duration", "\"10ms\""),
+];
+
+fn short(more: &[(&str, &str)]) -> Document {
+    let found = run_with("small-queues", &[&SHORT, more].concat());
+    show(&found);
+    found
+}
+
+fn of_part<'a>(found: &'a Document, part: &'a str) -> impl Iterator<Item = &'a Value> {
+    found.rows.iter().filter(move |row| row["part"] == part)
+}
+
+/// Memory of a packet with so many bytes of payload: by the published 2,304 of a full segment, and
+/// by pages, headers and descriptor of a larger one.
+fn memory(payload: u64) -> u64 {
+    if payload <= 1_448 {
+        2_304
+    } else {
+        payload.div_ceil(4_096) * 4_096 + 512 + 256
+    }
+}
+
+/// The largest packet's payload under a budget, and how many of them are below the socket at once:
+/// one goes while no more than the budget is charged, or while there is one at most.
+fn closed_form(budget: u64, tso: bool) -> (u64, u64) {
+    let payload = if tso {
+        (45 * 1_448).min(budget / 2).max(1_448) / 1_448 * 1_448
+    } else {
+        1_448
+    };
+    (payload, (budget / memory(payload) + 1).max(2))
+}
+
+fn budget_bytes(row: &Value) -> Option<u64> {
+    let text = row["budget"].as_str().expect("it is text");
+    match text.strip_suffix('k') {
+        Some(kib) => kib.parse::<u64>().ok().map(|kib| kib << 10),
+        None => text.parse().ok(),
+    }
+}
+
+/// Link time of a packet, in bytes: each segment is 66 bytes of headers and 24 of framing longer.
+fn time_bytes(payload: u64) -> u64 {
+    payload.div_ceil(1_448) * (66 + 24) + payload
+}
+
+#[test]
+fn a_budget_bounds_what_is_below_the_socket_by_its_closed_form() {
+    let found = short(&[("knee_rates", "[]")]);
+    let budgets = of_part(&found, "stream").filter_map(|row| Some((row, budget_bytes(row)?)));
+    let mut rows = 0;
+    for (row, budget) in budgets {
+        rows += 1;
+        let tso = row["tso"] == true;
+        let (payload, packets) = closed_form(budget, tso);
+        // Two requests may be below it as well: one waits for the wire, one to be reaped.
+        let backlog = packets * (66 + payload) + 2 * 67;
+        let most = number(row, "backlog_max_bytes");
+        assert!(most <= 1.001 * backlog as f64, "{row}: {backlog}");
+        assert!(
+            most >= 0.97 * (packets * payload) as f64,
+            "{row}: {backlog}"
+        );
+        let time_us = (packets * time_bytes(payload)) as f64 * 8e6 / number(row, "rate_bits_per_s");
+        let seen_us = number(row, "backlog_max_us");
+        assert!(seen_us <= 1.01 * time_us + 3.0, "{row}: {time_us} us");
+        assert!(number(row, "charged_max_bytes") <= (packets * memory(payload)) as f64);
+        assert!(
+            number(row, "packet_mean_bytes") <= (payload + 66) as f64,
+            "{row}"
+        );
+        // All of it goes between two interrupts, or the link is full: 64 bytes of a request and its
+        // acknowledgements each take 84 or more.
+        let in_a_cadence = (packets * time_bytes(payload)) as f64
+            / (number(row, "rate_bits_per_s") / 8e6 * number(row, "cadence_us"));
+        let share = number(row, "link_share");
+        assert!(
+            share <= in_a_cadence.min(1.0) * 1.001,
+            "{row}: {in_a_cadence}"
+        );
+        assert!(
+            share >= 0.95 * in_a_cadence.min(1.0),
+            "{row}: {in_a_cadence}"
+        );
+        assert_eq!(number(row, "drops"), 0.0, "{row}");
+        let heard_of = number(row, "throttled") - number(row, "deferred");
+        assert!((0.0..=1.0).contains(&heard_of), "{row}");
+    }
+    assert_eq!(rows, 12, "two rates, with TSO and without, three sizes");
+}
+
+#[test]
+fn the_limit_of_2012_is_as_short_as_published_and_costs_no_throughput() {
+    let found = short(&[("knee_rates", "[]")]);
+    for (rate, tso_off_ms) in [(1e9, 0.70), (1e8, 7.0)] {
+        let row = |budget, tso: bool| {
+            let is_it = |row: &&Value| {
+                number(row, "rate_bits_per_s") == rate
+                    && row["budget"] == budget
+                    && row["tso"] == tso
+            };
+            let row = of_part(&found, "stream").find(is_it);
+            row.unwrap_or_else(|| panic!("no row {rate} {budget} {tso}"))
+        };
+        // 57 packets of 1538 bytes.
+        let ms = number(row("128k", false), "backlog_max_us") / 1e3;
+        assert!((0.98..1.02).contains(&(ms / tso_off_ms)), "{ms}");
+        for tso in [true, false] {
+            let [held, free] = ["128k", "none"].map(|budget| row(budget, tso));
+            for column in [
+                "round_trip_mean_us",
+                "window_mean_bytes",
+                "backlog_mean_bytes",
+            ] {
+                let (held, free) = (number(held, column), number(free, column));
+                // Without it the window still grows at the end of so short a run.
+                assert!(free > 2.0 * held, "{column}: {held} with, {free} without");
+            }
+            // The same throughput, and requests of high priority no later.
+            assert!(number(held, "kept_share") > 0.99, "{held}");
+            let [held, free] = [held, free].map(|row| number(row, "requests_p99_us"));
+            assert!(held <= 1.01 * free, "{held} with, {free} without");
+        }
+    }
+}
+
+#[test]
+fn throughput_over_the_budget_bends_where_it_lasts_from_one_interrupt_to_the_next() {
+    let found = short(&[
+        ("rates", "[\"1gbit\"]"),
+        ("budgets", "[\"128k\"]"),
+        ("knee_rates", "[\"1gbit\", \"10gbit\", \"20gbit\"]"),
+    ]);
+    let knee = of_part(&found, "knee").filter_map(|row| Some((row, budget_bytes(row)?)));
+    let (mut rows, mut bent) = (0, 0);
+    for (row, budget) in knee {
+        rows += 1;
+        let (payload, packets) = closed_form(budget, true);
+        let link_bytes = number(row, "rate_bits_per_s") / 8e6 * number(row, "cadence_us");
+        let in_a_cadence = (packets * time_bytes(payload)) as f64 / link_bytes;
+        let share = number(row, "link_share");
+        assert!(
+            share <= in_a_cadence.min(1.0) * 1.01,
+            "{row}: {in_a_cadence}"
+        );
+        // A packet that is under way at the interrupt waits for the next: never more than that one
+        // short of the closed form, and above a packet more nothing is.
+        let one_less = ((packets - 1) * time_bytes(payload)) as f64 / link_bytes;
+        assert!(share >= 0.98 * one_less.min(1.0), "{row}: {one_less}");
+        bent += u32::from(share < 0.9);
+    }
+    assert_eq!(rows, 2 * 3 * 9);
+    assert!(bent > 10, "{bent} rows below the knee");
+}
+
+#[test]
+fn an_orphaning_driver_is_warned_of_and_held_by_a_limit_on_its_ring() {
+    let found = short(&[
+        ("rates", "[\"1gbit\"]"),
+        ("budgets", "[\"128k\"]"),
+        ("knee_rates", "[]"),
+    ]);
+    let rows: Vec<_> = of_part(&found, "orphaning driver").collect();
+    let [proper, orphans, limited] = rows[..] else {
+        panic!("{} rows", rows.len());
+    };
+    assert_eq!(number(proper, "orphaned_packets"), 0.0);
+    let backlog = |row| number(row, "backlog_max_bytes");
+    // 57 packets in the discipline, and the ring behind them: 1004 of 1024 descriptors at 3.35.
+    let ring = 1_004.0 / 3.35 * 1_514.0;
+    assert!(
+        (0.97..1.03).contains(&(backlog(orphans) / (57.0 * 1_514.0 + ring))),
+        "{orphans}"
+    );
+    // Twice the bytes of a cadence, and two packets more, instead of the ring.
+    let limit = 2.0 * 31_250.0 + 2.0 * 1_514.0;
+    assert!(
+        backlog(limited) <= 57.0 * 1_514.0 + limit + 200.0,
+        "{limited}"
+    );
+    for row in [orphans, limited] {
+        let frames = number(row, "throughput_bits_per_s") / 8.0 * 0.2 / 1_448.0;
+        assert!(number(row, "orphaned_packets") >= frames, "{row}");
+    }
+    for row in rows {
+        assert!(number(row, "link_share") > 0.99, "{row}");
+    }
+}
+
+#[test]
+fn the_table_is_the_same_on_every_machine() {
+    let found = short(&[("knee_rates", "[]"), ("rates", "[\"1gbit\"]")]);
+    let golden: Vec<_> = of_part(&found, "stream")
+        .map(|row| {
+            let count = |key| number(row, key) as u64;
+            (
+                row["budget"].as_str().unwrap_or_default(),
+                [
+                    count("backlog_mean_bytes"),
+                    count("throttled"),
+                    count("packet_mean_bytes"),
+                ],
+            )
+        })
+        .collect();
+    assert_eq!(golden, GOLDEN);
+}
+
+/// Mean backlog in bytes, times throttled, mean packet in bytes: with TSO, then without.
+const GOLDEN: [(&str, [u64; 3]); 10] = [
+    ("none", [4122060, 0, 65226]),
+    ("40000", [37684, 1999, 18890]),
+    ("64k", [63753, 1843, 31922]),
+    ("128k", [130370, 900, 65226]),
+    ("rate", [717411, 882, 65226]),
+    ("none", [1396942, 0, 1514]),
+    ("40000", [27150, 1998, 1514]),
+    ("64k", [43805, 1997, 1514]),
+    ("128k", [86209, 1995, 1514]),
+    ("rate", [474181, 1998, 1514]),
+];
+
+#[test]
+fn what_cannot_be_is_refused_by_name() {
+    for (key, value) in [
+        ("rates", "[]"),
+        ("rates", "[\"0\"]"),
+        ("budgets", "[]"),
+        ("budgets", "[\"much\"]"),
+        ("budgets", "[\"4294967295\"]"),
+        ("ring", "0"),
+        ("cadence", "\"20s\""),
+        ("knee_cadences", "[]"),
+        ("knee_duration", "\"0ns\""),
+        ("requests_every", "\"0ns\""),
+    ] {
+        let text = file_with("small-queues", &[(key, value)]);
+        let error = registry::check(&text)
+            .map(|_| ())
+            .expect_err(value)
+            .to_string();
+        assert!(error.contains(key), "{key} = {value}: {error}");
+    }
+}

@@ -1,0 +1,345 @@
+//! Traces: what is written is read back, says what happened, and nothing whatever panics.
+
+use std::io::{self, Write};
+
+use crate::support::file_with;
+use proptest::prelude::*;
+use taut_dql::Dql;
+use taut_path::DropReason;
+use taut_path::limit::Done;
+use taut_path::queue::StopReason;
+use taut_scenarios::registry;
+use taut_scenarios::tracing::TraceRowsError;
+use taut_sim::trace::{Event, Head, Line, Mention, ReadError, Recorder, Told, read};
+
+/// A short run of a scenario, traced.
+fn traced(name: &str, replaced: &[(&str, &str)], rows: &str) -> Result<Vec<u8>, TraceRowsError> {
+    let text = file_with(name, replaced);
+    let mut out = Vec::new();
+    let bytes = registry::trace(&text, Some(3), rows, &mut out, &mut |_, _, _| {})?;
+    assert_eq!(bytes, out.len() as u64);
+    Ok(out)
+}
+
+fn lines(trace: &[u8]) -> Vec<Line> {
+    let (head, lines) = read(trace).expect("a head");
+    assert_eq!(
+        (head.seed, head.taut_version.as_str()),
+        (3, env!("CARGO_PKG_VERSION"))
+    );
+    lines.map(|line| line.expect("a line")).collect()
+}
+
+/// Plays what was queued and completed through the estimator on its own. Says how often the limit
+/// was compared and how many different limits there were.
+fn replay(lines: &[Line]) -> (u64, usize) {
+    let mut dql = Dql::new(0);
+    let (mut compared, mut limits) = (0, std::collections::BTreeSet::new());
+    for line in lines {
+        let Line::Event { at_ns, event } = *line else {
+            dql = Dql::new(0);
+            continue;
+        };
+        match event {
+            Event::Sent(packet) => dql.queued(packet.bytes).expect("countable"),
+            Event::Completed(done) => dql.completed(done.bytes, at_ns).expect("in flight"),
+            Event::Limit(limit) => {
+                assert_eq!(dql.snapshot().limit, limit, "at {at_ns} ns");
+                limits.insert(limit);
+                compared += 1;
+            }
+            _ => {}
+        }
+    }
+    (compared, limits.len())
+}
+
+const SHORT_E1: [(&str, &str); 5] = [
+    ("streams", "10"),
+    ("warm_up", "\"0ns\""),
+    ("duration", "\"500ms\""),
+    ("rows", "\"bql=on\""),
+    ("limits", "[\"dql\"]"),
+];
+
+#[test]
+fn a_trace_replays_to_the_same_limits() {
+    let e1 = lines(&traced("rr-under-load", &SHORT_E1, "").expect("two rows"));
+    let rows = e1.iter().filter(|line| matches!(line, Line::Row { .. }));
+    let names: Vec<_> = rows
+        .map(|line| match line {
+            Line::Row { name, limit } => (name.as_str(), limit.as_str()),
+            Line::Event { .. } => unreachable!(),
+        })
+        .collect();
+    assert_eq!(
+        names,
+        [("limit dql, TSO on", "dql"), ("limit dql, TSO off", "dql")]
+    );
+    let (compared, different) = replay(&e1);
+    assert!(compared > 1_000 && different > 5, "{compared}, {different}");
+
+    let ramp = [("duration", "\"10ms\"")];
+    let lane = lines(&traced("limit-over-time", &ramp, "ramp-up: dql").expect("one row"));
+    let (compared, different) = replay(&lane);
+    assert!(compared > 50 && different > 3, "{compared}, {different}");
+}
+
+#[test]
+fn what_enters_a_queue_leaves_it_in_the_trace_too() {
+    let all = lines(&traced("rr-under-load", &SHORT_E1, "TSO off").expect("one row"));
+    let count = |wanted: fn(&Event) -> bool| {
+        let events = all.iter().filter_map(|line| match line {
+            Line::Event { event, .. } => Some(event),
+            Line::Row { .. } => None,
+        });
+        events.filter(|event| wanted(event)).count() as u64
+    };
+    let enqueued = count(|event| matches!(event, Event::Enqueue(_)));
+    let dropped = count(|event| matches!(event, Event::Drop(..)));
+    let sent = count(|event| matches!(event, Event::Sent(_)));
+    assert_eq!(sent, count(|event| matches!(event, Event::Dequeue(_))));
+    // What still waits is no more than the discipline holds.
+    assert!((0..=1_000).contains(&(enqueued - dropped - sent)));
+    let mut completed = 0;
+    let mut before_ns = 0;
+    for line in &all {
+        if let Line::Event { at_ns, event } = line {
+            assert!(*at_ns >= before_ns, "time goes back at {at_ns}");
+            before_ns = *at_ns;
+            if let Event::Completed(done) = event {
+                completed += u64::from(done.packets);
+            }
+        }
+    }
+    assert!(completed <= sent && sent - completed < 1_024);
+    assert!(count(|event| matches!(event, Event::Stopped(_))) > 0);
+    let urgent = |event: &Event| matches!(event, Event::Sent(packet) if packet.priority == 6);
+    assert!(
+        count(urgent) > 0,
+        "the request/response is told by its priority"
+    );
+}
+
+#[test]
+fn the_rows_are_chosen_by_a_part_of_their_name() {
+    let error = traced("right-size", &[], "no such")
+        .map(|_| ())
+        .unwrap_err();
+    let said = error.to_string();
+    assert!(
+        said.contains("\"no such\"") && said.contains("minimal; maximal"),
+        "{said}"
+    );
+    let error = traced("never-worse", &[], "").map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("cannot be traced"), "{error}");
+    let error = traced("right-size", &[("ring", "0")], "")
+        .map(|_| ())
+        .unwrap_err();
+    assert!(error.to_string().contains("ring is 0"), "{error}");
+}
+
+/// A disk that is full after so many bytes.
+struct Full(usize);
+
+impl Write for Full {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        if self.0 == 0 {
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
+        let written = buffer.len().min(self.0);
+        self.0 -= written;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_is_told() {
+    let text = file_with("limit-over-time", &[("duration", "\"10ms\"")]);
+    let error = registry::trace(&text, None, "ramp-up", &mut Full(500), &mut |_, _, _| {});
+    match error {
+        Err(TraceRowsError::Io(error)) => assert_eq!(error.kind(), io::ErrorKind::StorageFull),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_is_not_understood_is_told_with_its_line_and_what_is_allowed() {
+    let head = "taut-trace\t2\tscenario=x\tseed=1\ttaut=0.1.0\n";
+    for (text, line, allowed) in [
+        (String::new(), 1, "taut-trace, 2"),
+        (
+            "taut-trace\t1\tscenario=x\tseed=1\ttaut=0\n".to_owned(),
+            1,
+            "taut-trace, 2",
+        ),
+        (
+            "taut-trace\t2\tscenario=x\tseed=1\ttaut=0\tsampled=x\n".to_owned(),
+            1,
+            "sampled=HZ",
+        ),
+        (format!("{head}5\n"), 2, "TIME_NS, KIND"),
+        (
+            format!("{head}row\tx\toff\n5\tlost\n"),
+            3,
+            "enqueue, dequeue",
+        ),
+        (format!("{head}-5\tstarved\n"), 2, "TIME_NS"),
+        (format!("{head}5\tstarved\t1\n"), 2, "no values"),
+        (
+            format!("{head}5\tsent\t1514\t0\t16\n"),
+            2,
+            "PRIORITY (0 to 15)",
+        ),
+        (format!("{head}5\tsent\t4294967296\t0\t0\n"), 2, "BYTES"),
+        (
+            format!("{head}5\tdrop\t1\t0\t0\tbad_luck\n"),
+            2,
+            "name of a reason",
+        ),
+        (
+            format!("{head}5\tstopped\tnever\n"),
+            2,
+            "limit or ring_full",
+        ),
+        (
+            format!("{head}5\trefused\t1\n"),
+            2,
+            "no values after refused",
+        ),
+        (
+            format!("{head}5\tround\t9\tmaybe\t0\t-\n"),
+            2,
+            "more or last",
+        ),
+        (
+            format!("{head}5\tround\t9\tlast\t0\t\n"),
+            2,
+            "RETURNED_NS or -",
+        ),
+        (format!("{head}5\tlimit\t10"), 2, "lines of at most"),
+        (
+            format!("{head}{}\n", "x".repeat(9_000)),
+            2,
+            "lines of at most",
+        ),
+    ] {
+        let error = match read(text.as_bytes()) {
+            Err(error) => error,
+            Ok((_, mut lines)) => {
+                let error = lines.find_map(Result::err).expect("an error");
+                assert!(lines.next().is_none(), "nothing after an error");
+                error
+            }
+        };
+        let ReadError::Trace(error) = error else {
+            panic!("{error}");
+        };
+        assert_eq!(error.line, line, "{text:?}");
+        assert!(error.allowed.contains(allowed), "{text:?}: {error}");
+    }
+}
+
+fn mention() -> impl Strategy<Value = Mention> {
+    (any::<u32>(), any::<u32>(), 0u8..16).prop_map(|(bytes, flow, priority)| Mention {
+        bytes,
+        flow,
+        priority,
+    })
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        mention().prop_map(Event::Enqueue),
+        mention().prop_map(Event::Dequeue),
+        mention().prop_map(Event::Sent),
+        mention().prop_map(Event::Mark),
+        (mention(), 0..DropReason::ALL.len())
+            .prop_map(|(packet, which)| Event::Drop(packet, DropReason::ALL[which])),
+        (any::<u32>(), any::<u32>())
+            .prop_map(|(packets, bytes)| Event::Completed(Done { packets, bytes })),
+        Just(Event::Refused),
+        (
+            any::<u32>(),
+            any::<bool>(),
+            any::<u32>(),
+            any::<Option<u64>>()
+        )
+            .prop_map(|(units, more, refusals, returned_ns)| Event::Round(Told {
+                units,
+                more,
+                refusals,
+                returned_ns,
+            })),
+        any::<u32>().prop_map(Event::Limit),
+        any::<bool>().prop_map(|limit| Event::Stopped(if limit {
+            StopReason::Limit
+        } else {
+            StopReason::RingFull
+        })),
+        Just(Event::Starved),
+        any::<u64>().prop_map(|age_ns| Event::Stall { age_ns }),
+        Just(Event::Reset),
+        any::<u32>().prop_map(Event::InFlight),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(
+        seed: u64,
+        sampled_hz in any::<Option<u32>>(),
+        name in "\\PC{0,20}[\t\n]?",
+        events in prop::collection::vec((any::<u64>(), event()), 0..20),
+    ) {
+        let head = Head {
+            scenario: "x".to_owned(),
+            seed,
+            taut_version: "0.1.0".to_owned(),
+            sampled_hz,
+        };
+        let mut out = Vec::new();
+        let mut recorder = Recorder::new(&mut out, &head);
+        recorder.row(&name, "dql");
+        for &(at_ns, event) in &events {
+            recorder.event(at_ns, event);
+        }
+        prop_assert_eq!(recorder.finish().unwrap(), out.len() as u64);
+        let (found, lines) = read(&out[..]).unwrap();
+        prop_assert_eq!(found, head);
+        let found: Vec<Line> = lines.map(Result::unwrap).collect();
+        let row = Line::Row {
+            name: name.replace(char::is_control, " "),
+            limit: "dql".to_owned(),
+        };
+        let events = events.into_iter().map(|(at_ns, event)| Line::Event { at_ns, event });
+        prop_assert_eq!(found, [row].into_iter().chain(events).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let head = b"taut-trace\t2\tscenario=x\tseed=1\ttaut=0\n".to_vec();
+        for text in [bytes.clone(), [head, bytes].concat()] {
+            if let Ok((_, lines)) = read(&text[..]) {
+                prop_assert!(lines.count() <= 401);
+            }
+        }
+    }
+
+    #[test]
+    fn no_line_of_known_words_panics(
+        line in "([0-9]{1,20}|row)(\t(sent|drop|limit|stopped|completed|round|refused|more|last|-|[0-9]{1,11}|queue_full)){0,6}",
+    ) {
+        let text = format!("taut-trace\t2\tscenario=x\tseed=1\ttaut=0\n{line}\n");
+        let (_, lines) = read(text.as_bytes()).unwrap();
+        for found in lines.flatten() {
+            // What is understood is what would be written, but for zeros in front.
+            let again = found.to_string();
+            prop_assert_eq!(again.split('\t').count(), line.split('\t').count());
+        }
+    }
+}
