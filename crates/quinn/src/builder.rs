@@ -1,5 +1,6 @@
 //! Settings of a limited endpoint.
 
+use taut_path::limit::Need;
 use taut_path::{AnyLimit, Limit};
 use taut_udp::Source;
 
@@ -28,7 +29,7 @@ impl<R> Builder<R> {
         Self {
             runtime,
             settings: Settings {
-                limit: AnyLimit::dql(),
+                limit: AnyLimit::new(Need::default()),
                 source: None,
                 cap_ns: 1_000_000,
                 send_ns: 250_000,
@@ -37,13 +38,14 @@ impl<R> Builder<R> {
         .hold_time_ns(100_000_000)
     }
 
-    /// The rule. Default: `dql` with a hold time of 100 ms.
+    /// The rule, with its own hold time. Default: `need` with a hold time of 100 ms, the largest need of
+    /// that time: few large sends are in flight, and Linux's rule allows one more of them than it takes.
     pub fn limit(mut self, limit: AnyLimit) -> Self {
         self.settings.limit = limit;
         self
     }
 
-    /// How long slack is observed before the limit is cut. Default 100 ms.
+    /// How long the rule remembers before it cuts the limit. Default 100 ms; set it after the rule.
     pub fn hold_time_ns(mut self, hold_time_ns: u64) -> Self {
         let limit = &mut self.settings.limit;
         let config = with_hold_time(limit, hold_time_ns);

@@ -176,6 +176,18 @@ impl InFlight {
         self.done > 0
     }
 
+    /// The youngest that is done, while older ones are in flight: it overtook them.
+    pub(super) fn overtaker(&self) -> Option<u32> {
+        let last = self.objects.iter().rposition(|(_, done)| *done)?;
+        Some(self.first.wrapping_add(last as u32))
+    }
+
+    /// Whether the oldest in flight was sent before `id`.
+    pub(super) fn first_is_before(&self, id: u32) -> bool {
+        let ahead = id.wrapping_sub(self.first);
+        !self.objects.is_empty() && ahead != 0 && ahead <= u32::MAX / 2
+    }
+
     /// Numbers between the oldest in flight and the next.
     pub(super) fn len(&self) -> usize {
         self.objects.len()

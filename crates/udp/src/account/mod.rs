@@ -71,13 +71,19 @@ pub struct Account {
     returned_ns: Option<u64>,
     bytes_in_flight: u32,
     memory_in_flight: u64,
-    /// When the oldest was overtaken first.
-    overtaken_ns: Option<u64>,
+    overtaken: Option<Overtaken>,
     /// When something completed last, or was looked for, or was sent into an empty path.
     news_ns: u64,
     stalled: Option<Standing>,
     round: OpenRound,
     totals: Totals,
+}
+
+/// What was sent before `by` and is still in flight was overtaken by then.
+#[derive(Debug, Clone, Copy)]
+struct Overtaken {
+    by: u32,
+    since_ns: u64,
 }
 
 #[derive(Debug, Default)]
@@ -111,7 +117,7 @@ impl Account {
             returned_ns: None,
             bytes_in_flight: 0,
             memory_in_flight: 0,
-            overtaken_ns: None,
+            overtaken: None,
             news_ns: now_ns,
             stalled: None,
             round: OpenRound::default(),
@@ -561,21 +567,25 @@ impl Account {
         self.returned_ns = None;
     }
 
-    /// Stamps are lost when the error queue has no room, so what was overtaken long ago is given up.
-    /// A zero-copy notification is never lost.
+    /// Stamps are lost when the error queue has no room, so what was overtaken long ago is given up; what
+    /// was overtaken since then has its own time. A zero-copy notification is never lost.
     fn give_up_overtaken(&mut self, now_ns: u64, told: &mut dyn FnMut(Departure)) {
         if self.source != Source::Stamps || !self.objects.is_overtaken() {
-            self.overtaken_ns = None;
+            self.overtaken = None;
             return;
         }
-        let since_ns = *self.overtaken_ns.get_or_insert(now_ns);
-        if now_ns.saturating_sub(since_ns) < OVERTAKEN_NS {
-            return;
+        if let Some(Overtaken { by, since_ns }) = self.overtaken {
+            if now_ns.saturating_sub(since_ns) < OVERTAKEN_NS {
+                return;
+            }
+            while self.objects.first_is_before(by) {
+                self.give_up_first(now_ns, How::Lost, told);
+            }
         }
-        while self.objects.is_overtaken() {
-            self.give_up_first(now_ns, How::Lost, told);
-        }
-        self.overtaken_ns = None;
+        self.overtaken = self.objects.overtaker().map(|by| Overtaken {
+            by,
+            since_ns: now_ns,
+        });
     }
 
     fn check_stall(&mut self, now_ns: u64) -> Option<Stall> {
@@ -619,8 +629,8 @@ impl Account {
             Source::ZeroCopy => None,
         };
         let overtaken_ns = self
-            .overtaken_ns
-            .map(|since_ns| since_ns.saturating_add(OVERTAKEN_NS));
+            .overtaken
+            .map(|overtaken| overtaken.since_ns.saturating_add(OVERTAKEN_NS));
         let stall_ns = match self.stalled {
             _ if self.stall_threshold_ns == 0 => None,
             Some(standing) => Some(standing.tell_at_ns),

@@ -11,6 +11,7 @@ use anyhow::Context;
 use hdrhistogram::Histogram;
 use quinn::{Connection, Runtime, TokioRuntime, TransportConfig, congestion};
 use taut_linux::sched;
+use taut_path::AnyLimit;
 use taut_quinn::{Limited, Utilised};
 use tokio::time;
 
@@ -189,7 +190,7 @@ fn limited(variant: Variant) -> Option<Limited<TokioRuntime>> {
         Variant::Taut => Some(Limited::new(TokioRuntime)),
         Variant::Dql => {
             let builder = Limited::builder(TokioRuntime);
-            Some(builder.hold_time_ns(1_000_000_000).cap_ns(0).build())
+            Some(builder.limit(AnyLimit::dql()).cap_ns(0).build())
         }
         _ => None,
     }
