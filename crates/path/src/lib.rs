@@ -153,6 +153,8 @@
 //! | epoch | the time between two resets; what was sent in an earlier one comes back *late* |
 //! | stray | handed back by a driver, and never sent by this queue |
 //! | charge | memory that a packet took from its flow's budget ([`tsq`]) |
+//! | super-packet | a packet that is cut into segments, by the device or before it |
+//! | piece, rest | some of a super-packet's segments as an object of their own ([`split`]), and those that still wait |
 //! | budget | what several queues ([`budget`]), or the packets of one flow ([`tsq`]), may have in flight together |
 //! | need | the smallest limit with which the device would not have run dry in an interval |
 //!
@@ -185,6 +187,7 @@ pub mod rate;
 pub mod room;
 #[doc(hidden)]
 pub mod sharing;
+pub mod split;
 pub mod tsq;
 pub mod units;
 
@@ -194,7 +197,8 @@ struct Readme;
 
 pub use driver::{Completions, InRing, TxRing};
 pub use limit::{AnyLimit, Limit};
-pub use packet::{DropReason, Ecn, Frame, Packet, PacketSink, Segmentation};
+pub use packet::{DropReason, Ecn, Frame, Packet, PacketSink, Piece, Segmentation};
 pub use probe::{Event, Probe};
 pub use qdisc::{AnyQdisc, Qdisc};
 pub use queue::{Completed, Queue, QueueConfig, Stop};
+pub use split::Split;

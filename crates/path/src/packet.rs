@@ -1,9 +1,14 @@
 //! The descriptor that travels the path.
 
+mod piece;
+
 use alloc::sync::Arc;
 use core::num::{NonZeroU16, NonZeroU32};
 
 use crate::tsq::{Account, Charge};
+
+pub(crate) use piece::MOST_SEGMENTS;
+pub use piece::Piece;
 
 /// Where a packet's bytes are: an index into the pool of the device that owns them.
 ///
@@ -80,7 +85,7 @@ pub struct Packet {
     pub(crate) sent: SentMark,
     /// Priority 0..=15, as the kernel derives it from the type of service.
     pub priority: u8,
-    /// Not an [`Ecn`], which has a niche of its own.
+    /// Not an [`Ecn`], which has a niche of its own; and whether it is a [`Piece`].
     ecn: u8,
     /// The flow from whose budget it took `charge_bytes`, given back when the packet ends.
     account: Option<Arc<Account>>,
@@ -134,7 +139,7 @@ impl Packet {
     /// Whether it may be marked, or was.
     #[inline]
     pub const fn ecn(&self) -> Ecn {
-        match self.ecn {
+        match self.ecn & !piece::IS_PIECE {
             0 => Ecn::NotCapable,
             1 => Ecn::Capable,
             _ => Ecn::Marked,
@@ -144,12 +149,21 @@ impl Packet {
     /// Says whether it may be marked, or marks it.
     #[inline]
     pub const fn set_ecn(&mut self, ecn: Ecn) {
-        self.ecn = ecn as u8;
+        self.ecn = self.ecn & piece::IS_PIECE | ecn as u8;
     }
 
-    /// Memory that the packet holds, in bytes.
+    /// Memory that the packet holds, in bytes; 0 for a piece, whose super-packet holds it.
     #[inline]
     pub const fn charge_bytes(&self) -> u32 {
+        if self.is_piece() {
+            return 0;
+        }
+        self.charge_bytes
+    }
+
+    /// The same of what is not in the device, where the pieces are.
+    #[inline]
+    pub(crate) const fn memory_bytes(&self) -> u32 {
         self.charge_bytes
     }
 
@@ -181,7 +195,8 @@ impl Packet {
         self.sent.leave_epoch();
     }
 
-    /// Ends the packet: gives back its frame and, to its flow, its charge.
+    /// Ends the packet: gives back its frame and, to its flow, its charge. Not for a piece, whose frame
+    /// others have too: hand it back to the queue, which gives the whole packet to its sink.
     #[inline]
     pub fn into_frame(self) -> Frame {
         Frame(self.frame.0)

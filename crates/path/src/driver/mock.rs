@@ -257,6 +257,10 @@ impl TxRing for MockTx {
         self.0.slots_per_packet
     }
 
+    fn takes_pieces(&self) -> bool {
+        true
+    }
+
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         let mut ring = self.0.ring();
         if core::mem::take(&mut ring.refuses_next) {

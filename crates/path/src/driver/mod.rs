@@ -46,6 +46,21 @@ pub trait TxRing {
         1
     }
 
+    /// Whether it can send a [piece](crate::Piece) of a super-packet: some of its segments, with headers of
+    /// their own, written anywhere but into the frame. If not, it is never given one. It does not
+    /// change.
+    #[inline]
+    fn takes_pieces(&self) -> bool {
+        false
+    }
+
+    /// Whether it gives a packet's budget back when it is submitted; of a super-packet that goes in pieces,
+    /// when the last of them is.
+    #[inline]
+    fn lets_go(&self) -> bool {
+        false
+    }
+
     /// Puts one packet into the ring. Called only while at least
     /// [`slots_of_largest`](Self::slots_of_largest) slots are free. The device need not see the
     /// packet before the next [`kick`](Self::kick).
@@ -128,6 +143,18 @@ macro_rules! forward_tx_ring {
         fn slots_of_largest(&self) -> u32 {
             let $this = self;
             $ring.slots_of_largest()
+        }
+
+        #[inline]
+        fn takes_pieces(&self) -> bool {
+            let $this = self;
+            $ring.takes_pieces()
+        }
+
+        #[inline]
+        fn lets_go(&self) -> bool {
+            let $this = self;
+            $ring.lets_go()
         }
 
         #[inline]

@@ -29,6 +29,14 @@ impl<D: TxRing> TxRing for Orphaning<D> {
         self.driver.slots_of_largest()
     }
 
+    fn takes_pieces(&self) -> bool {
+        self.driver.takes_pieces()
+    }
+
+    fn lets_go(&self) -> bool {
+        self.orphans || self.driver.lets_go()
+    }
+
     fn submit(&mut self, mut packet: Packet, now_ns: u64) -> Result<(), Packet> {
         if self.orphans {
             drop(packet.take_charge());

@@ -87,6 +87,10 @@ impl Qdisc for AnyQdisc {
         self.qdisc.dequeue_burst(now_ns, burst);
     }
 
+    fn hand_back(&mut self, rest: Packet, unsent_bytes: u32, now_ns: u64) {
+        self.qdisc.hand_back(rest, unsent_bytes, now_ns);
+    }
+
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
         self.qdisc.drain(gone);
     }

@@ -94,6 +94,17 @@ impl<T: Vacant> BoundedRing<T> {
         Some(self.take_first())
     }
 
+    /// Puts back the one that was taken last, or what is left of it.
+    pub fn put_back(&mut self, thing: T) {
+        let before = self.head.wrapping_sub(1) & self.mask;
+        if let Some(slot) = self.slots.get_mut(before) {
+            // What is vacant needs no drop.
+            core::mem::forget(core::mem::replace(slot, thing));
+            self.head = before;
+            self.len += 1;
+        }
+    }
+
     /// Takes the first of a ring that is not empty; of an empty one, what is vacant.
     #[inline]
     pub fn take_first(&mut self) -> T {

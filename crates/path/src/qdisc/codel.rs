@@ -17,6 +17,8 @@ pub struct Codel {
     state: CodelState,
     rule: CodelRule,
     limit_packets: usize,
+    /// The first was judged already: it is the rest of one of which a piece was sent.
+    first_is_rest: bool,
 }
 
 /// Packets, and since when each waits, in rings of their own: together they are no longer as
@@ -40,6 +42,7 @@ impl Codel {
             state: CodelState::default(),
             rule: CodelRule::new(config),
             limit_packets: super::capacity(limit_packets),
+            first_is_rest: false,
         }
     }
 }
@@ -72,12 +75,23 @@ impl Qdisc for Codel {
     }
 
     fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
-        self.state.judge(&self.rule, now_ns, &mut self.queue, sink);
+        if !core::mem::take(&mut self.first_is_rest) {
+            self.state.judge(&self.rule, now_ns, &mut self.queue, sink);
+        }
         self.queue.pop()
+    }
+
+    fn hand_back(&mut self, rest: Packet, _unsent_bytes: u32, now_ns: u64) {
+        self.first_is_rest = true;
+        self.queue.bytes += u64::from(rest.wire_bytes());
+        // Nobody asks since when it waits: it is not judged again.
+        self.queue.since_ns.put_back(now_ns);
+        self.queue.packets.put_back(rest);
     }
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
         self.state.forget();
+        self.first_is_rest = false;
         while let Some(packet) = self.queue.pop() {
             gone(packet);
         }

@@ -67,6 +67,11 @@ impl Qdisc for Fifo {
         let _ = self.fill(burst);
     }
 
+    fn hand_back(&mut self, rest: Packet, _unsent_bytes: u32, _now_ns: u64) {
+        self.bytes += u64::from(rest.wire_bytes());
+        self.packets.put_back(rest);
+    }
+
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
         self.bytes = 0;
         while let Some(packet) = self.packets.pop() {

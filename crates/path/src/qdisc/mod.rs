@@ -75,6 +75,12 @@ pub trait Qdisc {
         }
     }
 
+    /// Takes back what is left of the packet that it gave last, to the place that this one was taken
+    /// from: first in its class, in which nothing was enqueued meanwhile. `unsent_bytes` less were sent
+    /// than it gave, headers not counted. It was judged already, and is not again; but it may be dropped
+    /// for others.
+    fn hand_back(&mut self, rest: Packet, unsent_bytes: u32, now_ns: u64);
+
     /// Empties it, for a queue that is taken down: hands over every packet, ready or not, without
     /// judging any.
     fn drain(&mut self, gone: &mut dyn FnMut(Packet));
@@ -104,6 +110,10 @@ macro_rules! behind_a_pointer {
 
             fn dequeue_burst(&mut self, now_ns: u64, burst: &mut dyn Burst) {
                 (**self).dequeue_burst(now_ns, burst);
+            }
+
+            fn hand_back(&mut self, rest: Packet, unsent_bytes: u32, now_ns: u64) {
+                (**self).hand_back(rest, unsent_bytes, now_ns);
             }
 
             fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {

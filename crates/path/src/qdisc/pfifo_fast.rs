@@ -63,6 +63,10 @@ impl Qdisc for PfifoFast {
         let _ = self.bands.iter_mut().all(|band| band.fill(burst));
     }
 
+    fn hand_back(&mut self, rest: Packet, unsent_bytes: u32, now_ns: u64) {
+        self.bands[Self::band_of(&rest)].hand_back(rest, unsent_bytes, now_ns);
+    }
+
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
         self.bands.iter_mut().for_each(|band| band.drain(gone));
     }

@@ -28,6 +28,9 @@ pub struct Shaped<Q> {
     ready_ns: u64,
     /// What is left of the last division, in parts of a rate: nothing is rounded away.
     remainder: u64,
+    /// What these two were before the last packet, and its bytes.
+    before: (u64, u64),
+    last_bytes: u32,
 }
 
 impl<Q: Qdisc> Shaped<Q> {
@@ -41,6 +44,8 @@ impl<Q: Qdisc> Shaped<Q> {
             burst_ns,
             ready_ns: 0,
             remainder: 0,
+            before: (0, 0),
+            last_bytes: 0,
         }
     }
 
@@ -74,8 +79,16 @@ impl<Q: Qdisc> Qdisc for Shaped<Q> {
             return None;
         }
         let packet = self.inner.dequeue(now_ns, sink)?;
+        self.before = (self.ready_ns, self.remainder);
+        self.last_bytes = packet.wire_bytes();
         self.spend(packet.wire_bytes(), now_ns);
         Some(packet)
+    }
+
+    fn hand_back(&mut self, rest: Packet, unsent_bytes: u32, now_ns: u64) {
+        (self.ready_ns, self.remainder) = self.before;
+        self.spend(self.last_bytes.saturating_sub(unsent_bytes), now_ns);
+        self.inner.hand_back(rest, unsent_bytes, now_ns);
     }
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {

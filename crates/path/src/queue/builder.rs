@@ -16,6 +16,8 @@ use crate::limit::{AnyLimit, Limit};
 use crate::packet::{PacketSink, SentMark};
 use crate::probe::{Event, Probe};
 use crate::qdisc::{AnyQdisc, Qdisc};
+use crate::sharing::{Number, Owned};
+use crate::split::{Split, table};
 
 /// How a queue is set up, besides its parts.
 #[derive(Debug, Clone)]
@@ -36,6 +38,9 @@ pub struct QueueConfig {
     /// Age of the oldest unit in flight that counts as a stall, in ns; 0 watches nothing. Default
     /// [`StallWatch::DEFAULT_THRESHOLD_NS`].
     pub stall_threshold_ns: u64,
+    /// How super-packets go to a driver that takes pieces. Default whole. At most 511 are cut at a time;
+    /// another then goes whole. With pieces, about 50 KB more are allocated.
+    pub split: Split,
     /// Wakes a sender that waits for room; see [`Queue::must_wait`].
     pub waker: Waker,
     /// Wakes whoever completes when somebody else asks for a reset or changes a setting.
@@ -50,6 +55,7 @@ impl Default for QueueConfig {
             reap_budget_packets: u32::MAX,
             cadence_ns: 0,
             stall_threshold_ns: StallWatch::DEFAULT_THRESHOLD_NS,
+            split: Split::Off,
             waker: Waker::noop().clone(),
             completer_waker: Waker::noop().clone(),
         }
@@ -163,6 +169,12 @@ impl<D, L, Q, P> Builder<D, L, Q, P> {
         self
     }
 
+    /// How super-packets go to the device; see [`QueueConfig::split`].
+    pub fn split(mut self, split: Split) -> Self {
+        self.config.split = split;
+        self
+    }
+
     /// Wakes a sender that waits for room.
     pub fn waker(mut self, waker: Waker) -> Self {
         self.config.waker = waker;
@@ -202,16 +214,21 @@ where
         probe.event(now_ns, Event::Limit(limit.config().limit));
         let ledger = Ledger::new(limit.limit().min(MAX_LIMIT), now_ns);
         let mark = SentMark::of_new_queue();
+        let cuts = config.split != Split::Off && device.takes_pieces();
+        let (cutter, joiner) = cuts.then(table).unzip();
         let send = SendSide::new(
             qdisc,
             limit.unit(),
             mark,
             config.burst_packets,
             config.stall_threshold_ns / 2,
+            cutter,
             drop_sink,
         );
-        let complete = CompleteSide::new(limit, mark, restart_slots, &config);
-        let shared = Shared::new(ledger, config.waker, config.completer_waker);
+        let complete = CompleteSide::new(limit, mark, restart_slots, &config, joiner);
+        let shared = Shared::<Owned>::new(ledger, config.waker, config.completer_waker);
+        let piece_bytes = config.split.most_bytes_at_first();
+        shared.piece_bytes.store(piece_bytes);
         Ok(Queue::of(send, complete, shared, device, probe))
     }
 }

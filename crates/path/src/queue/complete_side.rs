@@ -4,6 +4,7 @@ use taut_dql::{Cadence, Config, MAX_LIMIT, Stall, StallWatch};
 
 use super::counters::add as count_up;
 use super::error::{CompleteError, RepairError};
+use super::pieces::{Pieces, Units, end_odd};
 use super::reaped::{Count, Reaped};
 use super::send_side::Context;
 use super::shared::Shared;
@@ -18,6 +19,7 @@ use crate::packet::{PacketSink, SentMark};
 use crate::probe::{Event, Probe};
 use crate::rate::{RateMeter, RateRound};
 use crate::sharing::{Sharing, Wide};
+use crate::split::Joiner;
 
 /// The completer's own part of a queue.
 pub(crate) struct CompleteSide<L> {
@@ -34,8 +36,10 @@ pub(crate) struct CompleteSide<L> {
     /// The rule was told that more comes.
     chain_is_open: bool,
     cadence: Option<Cadence>,
-    /// How fast the device sends, if the rule wants to know.
+    /// How fast the device sends, if somebody wants to know.
     rate: Option<RateMeter>,
+    /// What joins the pieces of super-packets, if they go in pieces.
+    pieces: Option<Pieces>,
     pub(super) stall: StallWatch,
     /// Before this there can be no stall, in ns.
     stall_due_ns: u64,
@@ -91,7 +95,13 @@ impl OldStall {
 }
 
 impl<L: Limit> CompleteSide<L> {
-    pub(super) fn new(rule: L, mark: SentMark, restart_slots: u32, config: &QueueConfig) -> Self {
+    pub(super) fn new(
+        rule: L,
+        mark: SentMark,
+        restart_slots: u32,
+        config: &QueueConfig,
+        joiner: Option<Joiner>,
+    ) -> Self {
         let rate = rule.asks_rate().then(RateMeter::new);
         let cadence = (config.cadence_ns > 0).then(|| Cadence::new(config.cadence_ns));
         Self {
@@ -105,6 +115,7 @@ impl<L: Limit> CompleteSide<L> {
             chain_is_open: false,
             cadence,
             rate,
+            pieces: joiner.map(|joiner| Pieces::new(joiner, config.split)),
             stall: StallWatch::new(config.stall_threshold_ns),
             stall_due_ns: 0,
             stalled_until_ns: 0,
@@ -137,16 +148,17 @@ impl<L: Limit> CompleteSide<L> {
             self.finish_reset(shared, at.now_ns, at.probe);
         }
         let (reaped, ledger, mark) = (&mut self.reaped, &self.ledger, self.mark);
-        let newest = || mark.after_resets(ledger.reset_begun(&shared.ledger));
+        let pieces = &mut self.pieces;
         let sink = at.sink;
         let more = completions.reap(at.now_ns, self.reap_budget_packets, &mut |packet| {
             // Before the sink, which may panic.
-            let (sent, bytes) = (packet.sent, packet.wire_bytes());
-            if reaped.count(sent, bytes, mark, newest) {
+            if reaped.count(packet.sent, packet.wire_bytes(), mark) {
                 sink.freed(packet);
-            } else {
-                sink.stray(packet);
+                return;
             }
+            let newest = mark.after_resets(ledger.reset_begun(&shared.ledger));
+            let is_ours = reaped.count_odd(&packet, mark, newest);
+            end_odd(packet, is_ours, pieces, sink);
         });
         if completions.completions_are_true() != self.trusted {
             self.trust(shared, !self.trusted, at.now_ns, at.probe);
@@ -408,20 +420,30 @@ impl<L: Limit> CompleteSide<L> {
         // What a repair took for lost may come back after all: it is complete already.
         let units = units.min(side.in_flight);
         let last_object = self.ledger.last_object(ledger);
+        let left = side.in_flight - units;
+        let measured = RateRound {
+            now_ns,
+            units,
+            left,
+            object: last_object,
+        };
         let rate_per_s = match &mut self.rate {
             None => 0,
             Some(rate) => {
-                let left = side.in_flight - units;
-                let object = last_object;
-                rate.round(RateRound {
-                    now_ns,
-                    units,
-                    left,
-                    object,
-                });
+                rate.round(measured);
                 rate.units_per_s()
             }
         };
+        if let Some(pieces) = &mut self.pieces {
+            let are_packets = self.unit == Unit::Packets;
+            let known = self.rate.is_some() && !are_packets;
+            let units = Units {
+                round: measured,
+                bytes_per_s: known.then_some(rate_per_s),
+                are_packets,
+            };
+            pieces.round(shared, units);
+        }
         let round = Round {
             now_ns,
             units,
@@ -637,6 +659,9 @@ impl<L: Limit> CompleteSide<L> {
         }
         if let Some(rate) = &mut self.rate {
             rate.reset();
+        }
+        if let Some(pieces) = &mut self.pieces {
+            pieces.reset();
         }
         self.stall.reset();
         self.stall_due_ns = 0;

@@ -48,6 +48,12 @@ pub struct SenderCounters {
     pub sent_bytes: u64,
     /// Packets dropped, by reason.
     pub drops: Drops,
+    /// Segments of packets dropped after pieces of them were sent: those that were not.
+    pub dropped_segments: u64,
+    /// Super-packets that did not go whole.
+    pub cut_packets: u64,
+    /// Their pieces; each is one of the packets sent too.
+    pub pieces: u64,
     /// Packets marked by the discipline.
     pub marked_packets: u64,
     /// Times the limit stopped the queue.
@@ -93,6 +99,9 @@ pub(super) struct SenderCells<M: Sharing> {
     pub(super) enqueued_packets: M::Wide,
     pub(super) sent_packets: M::Wide,
     pub(super) sent_bytes: M::Wide,
+    pub(super) dropped_segments: M::Wide,
+    pub(super) cut_packets: M::Wide,
+    pub(super) pieces: M::Wide,
     pub(super) marked_packets: M::Wide,
     pub(super) limit_stops: M::Wide,
     pub(super) ring_stops: M::Wide,
@@ -107,6 +116,9 @@ impl<M: Sharing> SenderCells<M> {
             enqueued_packets: zero(),
             sent_packets: zero(),
             sent_bytes: zero(),
+            dropped_segments: zero(),
+            cut_packets: zero(),
+            pieces: zero(),
             marked_packets: zero(),
             limit_stops: zero(),
             ring_stops: zero(),
@@ -120,6 +132,9 @@ impl<M: Sharing> SenderCells<M> {
         self.enqueued_packets.store(from.enqueued_packets);
         self.sent_packets.store(from.sent_packets);
         self.sent_bytes.store(from.sent_bytes);
+        self.dropped_segments.store(from.dropped_segments);
+        self.cut_packets.store(from.cut_packets);
+        self.pieces.store(from.pieces);
         self.marked_packets.store(from.marked_packets);
         self.limit_stops.store(from.limit_stops);
         self.ring_stops.store(from.ring_stops);
@@ -134,6 +149,9 @@ impl<M: Sharing> SenderCells<M> {
             enqueued_packets: self.enqueued_packets.load(),
             sent_packets: self.sent_packets.load(),
             sent_bytes: self.sent_bytes.load(),
+            dropped_segments: self.dropped_segments.load(),
+            cut_packets: self.cut_packets.load(),
+            pieces: self.pieces.load(),
             marked_packets: self.marked_packets.load(),
             limit_stops: self.limit_stops.load(),
             ring_stops: self.ring_stops.load(),

@@ -13,6 +13,7 @@ mod error;
 mod flow_map;
 pub mod many;
 mod one_thread;
+mod pieces;
 mod reaped;
 mod send_side;
 mod sender;

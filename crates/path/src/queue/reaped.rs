@@ -1,7 +1,7 @@
 //! What a driver handed back, sorted by when it was sent.
 
 use crate::limit::Done;
-use crate::packet::SentMark;
+use crate::packet::{Packet, SentMark};
 
 /// What was handed back and not yet accounted for. Kept with the queue, so that what a sink that
 /// panics has seen is counted by the next round.
@@ -93,29 +93,29 @@ impl Reaped {
         self.next.add(bytes);
     }
 
-    /// Counts a packet that came back, and says whether it is of this queue. `newest` is the
-    /// mark of the epoch that the sender began last.
+    /// Counts a packet that came back, if it is whole and of the epoch and slice of `mark`; says
+    /// whether.
     #[inline]
-    pub fn count(
-        &mut self,
-        sent: SentMark,
-        bytes: u32,
-        mark: SentMark,
-        newest: impl FnOnce() -> SentMark,
-    ) -> bool {
-        if sent == mark {
+    pub fn count(&mut self, sent: SentMark, bytes: u32, mark: SentMark) -> bool {
+        let is_plain = sent == mark;
+        if is_plain {
+            self.done.add(bytes);
+        }
+        is_plain
+    }
+
+    /// Counts one that [`count`](Self::count) did not, and says whether it is of this queue. `newest` is
+    /// the mark of the epoch that the sender began last.
+    #[inline]
+    pub fn count_odd(&mut self, packet: &Packet, mark: SentMark, newest: SentMark) -> bool {
+        let (sent, bytes) = (packet.sent.plain(), packet.wire_bytes());
+        if packet.is_piece() && sent == mark && !packet.was_let_go() {
             self.done.add(bytes);
             return true;
         }
-        self.count_odd(sent, bytes, mark, newest())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn count_odd(&mut self, sent: SentMark, bytes: u32, mark: SentMark, newest: SentMark) -> bool {
         self.is_odd = true;
-        self.orphaned_packets += u32::from(sent.is_orphaned());
-        let sent = sent.plain();
+        let was_orphaned = !packet.is_piece() && packet.sent.is_orphaned();
+        self.orphaned_packets += u32::from(was_orphaned || packet.was_let_go());
         if sent == mark {
             self.done.add(bytes);
         } else if sent == mark.other_slice() {

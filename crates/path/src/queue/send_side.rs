@@ -13,7 +13,8 @@ use crate::limit::Unit;
 use crate::packet::{DropReason, Packet, PacketSink, SentMark};
 use crate::probe::{Event, Probe};
 use crate::qdisc::{Burst, Qdisc};
-use crate::sharing::Sharing;
+use crate::sharing::{Number, Sharing};
+use crate::split::{Cutter, Ended, Plan};
 
 /// The sender's own part of a queue.
 pub(crate) struct SendSide<Q: Qdisc> {
@@ -30,6 +31,8 @@ pub(crate) struct SendSide<Q: Qdisc> {
     slice_ns: u64,
     slice_due_ns: u64,
     pub(super) budget: Option<Member>,
+    /// What cuts super-packets, if they go in pieces.
+    cutter: Option<Cutter>,
     /// Where what waits goes when the queue is dropped.
     drop_sink: Option<Box<dyn PacketSink + Send>>,
 }
@@ -73,6 +76,8 @@ enum BurstEnd {
     NoRoom,
     NoSlots,
     Empty,
+    /// A piece was sent, and the discipline is to have the rest back.
+    Rest,
 }
 
 impl<Q: Qdisc> SendSide<Q> {
@@ -82,6 +87,7 @@ impl<Q: Qdisc> SendSide<Q> {
         mark: SentMark,
         burst_packets: u32,
         slice_ns: u64,
+        cutter: Option<Cutter>,
         drop_sink: Option<Box<dyn PacketSink + Send>>,
     ) -> Self {
         Self {
@@ -95,6 +101,7 @@ impl<Q: Qdisc> SendSide<Q> {
             // Counted from the first run.
             slice_due_ns: if slice_ns == 0 { u64::MAX } else { 0 },
             budget: None,
+            cutter,
             drop_sink,
         }
     }
@@ -110,7 +117,12 @@ impl<Q: Qdisc> SendSide<Q> {
         let counters = &shared.published.sender;
         add(&counters.enqueued_packets, 1);
         let now_ns = at.now_ns;
-        let mut sink = CountedSink { at, counters };
+        let cutter = self.cutter.as_mut();
+        let mut sink = CountedSink {
+            at,
+            counters,
+            cutter,
+        };
         self.discipline.enqueue(packet, now_ns, &mut sink);
     }
 
@@ -207,7 +219,7 @@ impl<Q: Qdisc> SendSide<Q> {
                 return Stop::Failed(error);
             }
             match end {
-                BurstEnd::Full => {}
+                BurstEnd::Full | BurstEnd::Rest => {}
                 BurstEnd::NoRoom => self.stop_stack(shared, at),
                 BurstEnd::NoSlots => self.stop_driver(shared, ring, at),
                 BurstEnd::Empty => {
@@ -237,6 +249,7 @@ impl<Q: Qdisc> SendSide<Q> {
             } else {
                 None
             },
+            cutter: self.cutter.as_mut(),
             unit: self.unit,
             mark: self.mark,
             burst_packets: self.burst_packets,
@@ -249,9 +262,13 @@ impl<Q: Qdisc> SendSide<Q> {
             at,
         };
         // A discipline cannot take back what it gave, so the room comes first.
-        if sending.goes_on() {
+        while sending.goes_on() {
             let now_ns = sending.at.now_ns;
             self.discipline.dequeue_burst(now_ns, &mut sending);
+            if !matches!(sending.end, BurstEnd::Rest) {
+                break;
+            }
+            sending.hand_back(&mut self.discipline);
         }
         sending.end
     }
@@ -329,7 +346,12 @@ impl<Q: Qdisc> SendSide<Q> {
         at: Context<'_, S, P>,
     ) {
         let counters = &shared.published.sender;
-        let mut sink = CountedSink { at, counters };
+        let cutter = self.cutter.as_mut();
+        let mut sink = CountedSink {
+            at,
+            counters,
+            cutter,
+        };
         self.discipline
             .drain(&mut |packet| sink.dropped(packet, DropReason::Flushed));
     }
@@ -337,10 +359,20 @@ impl<Q: Qdisc> SendSide<Q> {
 
 impl<Q: Qdisc> Drop for SendSide<Q> {
     fn drop(&mut self) {
-        if let Some(sink) = &mut self.drop_sink {
-            self.discipline
-                .drain(&mut |packet| sink.dropped(packet, DropReason::Flushed));
-        }
+        let Self {
+            discipline,
+            drop_sink: Some(sink),
+            cutter,
+            ..
+        } = self
+        else {
+            return;
+        };
+        discipline.drain(&mut |packet| {
+            if let Some((whole, reason)) = gone(packet, DropReason::Flushed, cutter.as_mut()) {
+                sink.dropped(whole, reason);
+            }
+        });
     }
 }
 
@@ -365,6 +397,7 @@ struct Sending<'a, 'b, M: Sharing, R, S: ?Sized, P> {
     ledger: &'a mut SenderLedger,
     kick_owed: &'a mut bool,
     budget: Option<&'a Member>,
+    cutter: Option<&'a mut Cutter>,
     unit: UnitOf,
     mark: SentMark,
     burst_packets: u32,
@@ -418,15 +451,11 @@ impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Sending<'_, '_, M,
         self.sent_bytes -= u64::from(packet.wire_bytes());
         self.dropped(packet, DropReason::DeviceRefused);
     }
-}
 
-impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burst
-    for Sending<'_, '_, M, R, S, P>
-{
+    /// Sends a packet as one object.
     #[inline(always)]
-    fn push(&mut self, mut packet: Packet) -> bool {
+    fn push_whole(&mut self, mut packet: Packet) -> bool {
         let now_ns = self.at.now_ns;
-        self.at.probe.event(now_ns, Event::Dequeued(&packet));
         let bytes = packet.wire_bytes();
         let units = self.unit.of(bytes);
         if !self.count(units, bytes) {
@@ -443,6 +472,101 @@ impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burst
         }
         self.goes_on()
     }
+
+    /// Sends a super-packet, or as much of it as may go at once.
+    #[inline(never)]
+    fn push_super(&mut self, packet: Packet) -> bool {
+        let most_bytes = self.shared.piece_bytes.load();
+        let plan = match &self.cutter {
+            Some(cutter) => cutter.plan(&packet, most_bytes),
+            None => None,
+        };
+        match plan {
+            Some(plan) => self.push_piece(packet, plan),
+            None => self.push_whole(packet),
+        }
+    }
+
+    fn push_piece(&mut self, packet: Packet, plan: Plan) -> bool {
+        let (now_ns, bytes) = (self.at.now_ns, plan.bytes);
+        let units = self.unit.of(bytes);
+        if !self.count(units, bytes) {
+            self.dropped(packet, DropReason::Uncountable);
+            return self.goes_on();
+        }
+        let Some(cutter) = self.cutter.as_deref_mut() else {
+            return self.goes_on();
+        };
+        let lets_go = self.ring.lets_go();
+        let (mut piece, rest) = cutter.cut(plan, packet, lets_go);
+        piece.sent = self.mark.of_piece();
+        self.sent_bytes += u64::from(bytes);
+        self.at.probe.event(now_ns, Event::Sent(&piece));
+        self.left_packets -= 1;
+        let counters = &self.shared.published.sender;
+        add(&counters.pieces, 1);
+        add(&counters.cut_packets, u64::from(plan.is_first()));
+        if let Err(piece) = self.ring.submit(piece, now_ns) {
+            self.refuse_piece(&piece, rest, units);
+        } else if let (Some(rest), Some(cutter)) = (rest, self.cutter.as_deref_mut()) {
+            cutter.keep(rest);
+            self.end = BurstEnd::Rest;
+            return false;
+        }
+        self.goes_on()
+    }
+
+    /// The device does not take a piece: what is left of its packet is not sent either.
+    #[cold]
+    fn refuse_piece(&mut self, piece: &Packet, rest: Option<Packet>, units: u32) {
+        let bytes = piece.wire_bytes();
+        self.ledger.unqueue(&self.shared.ledger, units);
+        if let Some(budget) = self.budget {
+            budget.uncharge(bytes);
+        }
+        self.refused_packets += 1;
+        self.sent_bytes -= u64::from(bytes);
+        let (counters, reason) = (&self.shared.published.sender, DropReason::DeviceRefused);
+        let rest_segments = rest.as_ref().map_or(0, Packet::segments);
+        counters.dropped(reason);
+        add(
+            &counters.dropped_segments,
+            u64::from(piece.segments() + rest_segments),
+        );
+        let event = Event::Dropped(piece, reason);
+        self.at.probe.event(self.at.now_ns, event);
+        let ended = self.cutter.as_deref_mut().map(|it| it.refused(piece, rest));
+        if let Some(Ended { whole, .. }) = ended.flatten() {
+            self.at.sink.dropped(whole, reason);
+        }
+    }
+
+    /// Gives the discipline back what is left of the packet that it gave last.
+    #[inline(never)]
+    fn hand_back<Q: Qdisc>(&mut self, discipline: &mut Q) {
+        self.end = BurstEnd::Empty;
+        let left = self.cutter.as_deref_mut().and_then(Cutter::take_left);
+        if let Some((rest, unsent_bytes)) = left {
+            let now_ns = self.at.now_ns;
+            self.at.probe.event(now_ns, Event::HandedBack(&rest));
+            discipline.hand_back(rest, unsent_bytes, now_ns);
+        }
+    }
+}
+
+impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burst
+    for Sending<'_, '_, M, R, S, P>
+{
+    #[inline(always)]
+    fn push(&mut self, packet: Packet) -> bool {
+        self.at
+            .probe
+            .event(self.at.now_ns, Event::Dequeued(&packet));
+        if packet.segmentation.is_some() {
+            return self.push_super(packet);
+        }
+        self.push_whole(packet)
+    }
 }
 
 impl<M: Sharing, R, S: PacketSink + ?Sized, P: Probe> PacketSink for Sending<'_, '_, M, R, S, P> {
@@ -452,7 +576,8 @@ impl<M: Sharing, R, S: PacketSink + ?Sized, P: Probe> PacketSink for Sending<'_,
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
         let counters = &self.shared.published.sender;
-        dropped(packet, reason, counters, self.at);
+        let cutter = self.cutter.as_deref_mut();
+        dropped(packet, reason, counters, cutter, self.at);
     }
 
     fn marked(&mut self, packet: &Packet) {
@@ -464,6 +589,7 @@ impl<M: Sharing, R, S: PacketSink + ?Sized, P: Probe> PacketSink for Sending<'_,
 struct CountedSink<'a, 'b, M: Sharing, S: ?Sized, P> {
     at: Context<'b, S, P>,
     counters: &'a SenderCells<M>,
+    cutter: Option<&'a mut Cutter>,
 }
 
 impl<M: Sharing, S: PacketSink + ?Sized, P: Probe> PacketSink for CountedSink<'_, '_, M, S, P> {
@@ -472,7 +598,8 @@ impl<M: Sharing, S: PacketSink + ?Sized, P: Probe> PacketSink for CountedSink<'_
     }
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        dropped(packet, reason, self.counters, &mut self.at);
+        let cutter = self.cutter.as_deref_mut();
+        dropped(packet, reason, self.counters, cutter, &mut self.at);
     }
 
     fn marked(&mut self, packet: &Packet) {
@@ -498,11 +625,31 @@ fn dropped<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
     packet: Packet,
     reason: DropReason,
     counters: &SenderCells<M>,
+    cutter: Option<&mut Cutter>,
     at: &mut Context<'_, S, P>,
 ) {
     counters.dropped(reason);
     at.probe.event(at.now_ns, Event::Dropped(&packet, reason));
-    at.sink.dropped(packet, reason);
+    if packet.is_rest() {
+        add(&counters.dropped_segments, packet.segments().into());
+    }
+    if let Some((packet, reason)) = gone(packet, reason, cutter) {
+        at.sink.dropped(packet, reason);
+    }
+}
+
+/// What ends with a packet that is dropped: itself, or the packet that it is the rest of, unless a piece
+/// of that is in the device.
+fn gone(
+    packet: Packet,
+    reason: DropReason,
+    cutter: Option<&mut Cutter>,
+) -> Option<(Packet, DropReason)> {
+    if !packet.is_rest() {
+        return Some((packet, reason));
+    }
+    let ended = cutter?.dropped(packet, reason)?;
+    Some((ended.whole, reason))
 }
 
 #[inline(never)]

@@ -21,6 +21,8 @@ pub(crate) struct Shared<M: Sharing> {
     closed: M::Flag,
     /// Resets that were asked for so far; anybody may ask.
     pub(super) resets_asked: M::Number,
+    /// How long a piece of a super-packet may be, in bytes. Written by the completer only.
+    pub(super) piece_bytes: M::Number,
     pub(super) published: Published<M>,
 }
 
@@ -34,6 +36,7 @@ impl<M: Sharing> Shared<M> {
             ledger,
             closed: M::Flag::new(false),
             resets_asked: M::Number::new(0),
+            piece_bytes: M::Number::new(u32::MAX),
             published: Published::new(),
         }
     }
@@ -47,6 +50,7 @@ impl<M: Sharing> Shared<M> {
             to.close_unless(|| !from.is_closed());
         }
         shared.resets_asked.add(self.resets_asked.load());
+        shared.piece_bytes.store(self.piece_bytes.load());
         shared.published.sender.set(&self.published.sender.read());
         shared
             .published

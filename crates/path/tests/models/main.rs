@@ -7,5 +7,6 @@ mod in_flight;
 mod many;
 mod pool;
 mod queue;
+mod split;
 mod support;
 mod tsq;

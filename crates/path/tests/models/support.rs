@@ -47,6 +47,10 @@ impl TxRing for Submit {
         self.slots - (self.submitted - self.shared.reaped.load(Ordering::Acquire))
     }
 
+    fn takes_pieces(&self) -> bool {
+        true
+    }
+
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         let mut packets = self.shared.packets.lock().expect("nobody panics with it");
         packets.push_back(packet);

@@ -188,7 +188,11 @@ impl FqCodel {
                 store: &mut self.store,
                 held: &mut self.held,
             };
-            flow.codel.judge(&self.codel, now_ns, &mut queue, sink);
+            // A rest was judged with its first piece.
+            let is_rest = matches!(queue.oldest(), Some((packet, _)) if packet.is_rest());
+            if !is_rest {
+                flow.codel.judge(&self.codel, now_ns, &mut queue, sink);
+            }
             if !flow.packets.is_empty() {
                 return self.turn_of(index);
             }
@@ -260,6 +264,15 @@ impl Qdisc for FqCodel {
         }
     }
 
+    fn hand_back(&mut self, rest: Packet, unsent_bytes: u32, _now_ns: u64) {
+        let index = self.queue_of(rest.flow);
+        let flow = &mut self.flows[index as usize];
+        flow.note(index, &mut self.fattest);
+        flow.credit_bytes += i64::from(unsent_bytes);
+        self.held.add(&rest);
+        self.store.put_back(&mut flow.packets, rest);
+    }
+
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
         let lists = [
             core::mem::replace(&mut self.new, FlowList::EMPTY),
@@ -283,7 +296,7 @@ impl Qdisc for FqCodel {
 
     fn accepts(&self, packet: &Packet) -> bool {
         self.held.packets < self.config.limit_packets
-            && self.held.memory_bytes + u64::from(packet.charge_bytes())
+            && self.held.memory_bytes + u64::from(packet.memory_bytes())
                 <= self.config.memory_limit_bytes
     }
 

@@ -128,6 +128,24 @@ impl PacketStore {
         slot.packet.take()
     }
 
+    /// Puts back to the head of `list` what is left of the packet that was taken last, from there. It
+    /// goes on waiting since when it did.
+    pub fn put_back(&mut self, list: &mut PacketList, rest: Packet) {
+        let index = self.first_free;
+        let Some(slot) = self.slots.get_mut(index as usize) else {
+            return;
+        };
+        self.first_free = slot.next;
+        slot.next = list.first;
+        list.bytes += u64::from(rest.wire_bytes());
+        // A free slot is empty.
+        mem::forget(slot.packet.replace(rest));
+        if list.first == NONE {
+            list.last = index;
+        }
+        list.first = index;
+    }
+
     /// Since when the packet at the head of `list` waits, in ns.
     #[inline(always)]
     pub fn oldest_since_ns(&self, list: &PacketList) -> Option<u64> {

@@ -21,14 +21,14 @@ impl Held {
     pub fn add(&mut self, packet: &Packet) {
         self.packets += 1;
         self.bytes += u64::from(packet.wire_bytes());
-        self.memory_bytes += u64::from(packet.charge_bytes());
+        self.memory_bytes += u64::from(packet.memory_bytes());
     }
 
     #[inline]
     pub fn remove(&mut self, packet: &Packet) {
         self.packets -= 1;
         self.bytes -= u64::from(packet.wire_bytes());
-        self.memory_bytes -= u64::from(packet.charge_bytes());
+        self.memory_bytes -= u64::from(packet.memory_bytes());
     }
 }
 

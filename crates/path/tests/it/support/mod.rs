@@ -113,6 +113,10 @@ impl TxRing for FakeRing {
         self.slots_per_packet
     }
 
+    fn takes_pieces(&self) -> bool {
+        true
+    }
+
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         assert!(
             self.free() >= self.slots_per_packet,
@@ -204,6 +208,10 @@ impl TxRing for SharedRing {
 
     fn slots_of_largest(&self) -> u32 {
         self.get().slots_of_largest()
+    }
+
+    fn takes_pieces(&self) -> bool {
+        true
     }
 
     fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {

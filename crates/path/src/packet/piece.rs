@@ -1,0 +1,174 @@
+//! Pieces of a super-packet: some of its segments, as an object of their own.
+
+use core::num::NonZeroU32;
+
+use super::{Frame, Packet, Segmentation, SentMark};
+
+/// Bit of `Packet::ecn` that says that it is a piece; its `charge_bytes` are then these bits.
+pub(super) const IS_PIECE: u8 = 1 << 7;
+/// The number of the cut packet, below [`SentMark::RESTS`].
+const NUMBER: u32 = (1 << 9) - 1;
+/// The super-packet ends with it.
+const IS_LAST: u32 = 1 << 9;
+/// The charge of the super-packet was given back when this one was submitted.
+const LETS_GO: u32 = 1 << 10;
+/// Where its first segment is.
+const FIRST_SHIFT: u32 = 16;
+
+/// The most segments of a super-packet that can be cut.
+pub(crate) const MOST_SEGMENTS: u32 = 1 << (u32::BITS - FIRST_SHIFT);
+
+/// Which segments of its super-packet a piece is. How many they are says its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// The first of them, counted from 0; below 65,536.
+    pub first_segment: u32,
+    /// Whether the super-packet ends with it.
+    pub is_last: bool,
+}
+
+/// Pieces.
+impl Packet {
+    /// Which piece of a super-packet it is; `None` if it is whole. A piece has the frame of its
+    /// super-packet, whose bytes it shares with the other pieces: its headers are at the start of the
+    /// frame, and its payload behind that of the segments before it.
+    #[inline]
+    pub const fn piece(&self) -> Option<Piece> {
+        if !self.is_piece() {
+            return None;
+        }
+        Some(Piece {
+            first_segment: self.charge_bytes >> FIRST_SHIFT,
+            is_last: self.charge_bytes & IS_LAST != 0,
+        })
+    }
+
+    /// Segments that it is on the wire, at least 1.
+    pub const fn segments(&self) -> u32 {
+        let Some(Segmentation {
+            header_bytes,
+            payload_bytes,
+        }) = self.segmentation
+        else {
+            return 1;
+        };
+        let payload = self.wire_bytes.get().saturating_sub(header_bytes as u32);
+        match payload.div_ceil(payload_bytes.get() as u32) {
+            0 => 1,
+            segments => segments,
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn is_piece(&self) -> bool {
+        self.ecn & IS_PIECE != 0
+    }
+
+    /// The number of the cut packet that this is a piece of.
+    #[inline]
+    pub(crate) const fn cut_number(&self) -> u32 {
+        self.charge_bytes & NUMBER
+    }
+
+    /// The number of the cut packet that this is the rest of.
+    #[inline]
+    pub(crate) const fn rest_number(&self) -> Option<u32> {
+        self.sent.rest_number()
+    }
+
+    /// Whether it is what is left of a packet of which pieces were sent.
+    #[inline]
+    pub(crate) const fn is_rest(&self) -> bool {
+        self.rest_number().is_some()
+    }
+
+    /// Says that the charge was given back when the piece was submitted.
+    pub(crate) const fn let_go(&mut self) {
+        self.charge_bytes |= LETS_GO;
+    }
+
+    /// Whether the budget of the super-packet came back while this piece of it was in the device.
+    pub(crate) const fn was_let_go(&self) -> bool {
+        self.is_piece() && self.charge_bytes & LETS_GO != 0
+    }
+
+    /// Length of its first so many segments as one object; all of it if it has no more.
+    #[inline]
+    pub(crate) fn bytes_of(&self, segments: u32) -> u32 {
+        let Some(cut) = self.segmentation else {
+            return self.wire_bytes.get();
+        };
+        let payload = segments.saturating_mul(cut.payload_bytes.get().into());
+        let bytes = payload.saturating_add(cut.header_bytes.into());
+        bytes.min(self.wire_bytes.get())
+    }
+
+    /// Its first segments, `bytes` long, as a piece whose first segment is `first_segment` of packet
+    /// `number`. The frame is then in two descriptors: only [`split`](crate::split) calls this.
+    #[inline]
+    pub(crate) fn piece_of(
+        &self,
+        number: u32,
+        first_segment: u32,
+        bytes: u32,
+        is_last: bool,
+    ) -> Self {
+        let last = if is_last { IS_LAST } else { 0 };
+        Self {
+            wire_bytes: NonZeroU32::new(bytes).unwrap_or(NonZeroU32::MIN),
+            frame: Frame(self.frame.0),
+            charge_bytes: number | last | first_segment << FIRST_SHIFT,
+            flow: self.flow,
+            segmentation: self.segmentation,
+            sent: SentMark::NEVER,
+            priority: self.priority,
+            ecn: self.ecn | IS_PIECE,
+            account: None,
+        }
+    }
+
+    /// Makes it the rest of packet `number`, by `bytes` of payload shorter.
+    #[inline]
+    pub(crate) fn become_rest(&mut self, number: u32, bytes: u32) {
+        self.sent = SentMark::of_rest(number);
+        let left = self.wire_bytes.get().saturating_sub(bytes);
+        self.wire_bytes = NonZeroU32::new(left).unwrap_or(NonZeroU32::MIN);
+    }
+
+    /// Makes a rest, of whose packet the first so many segments were sent, that packet again.
+    pub(crate) fn become_whole(&mut self, sent_segments: u32) {
+        let each = self.segmentation.map_or(0, |cut| cut.payload_bytes.get());
+        let sent_bytes = sent_segments.saturating_mul(each.into());
+        self.wire_bytes = self.wire_bytes.saturating_add(sent_bytes);
+        self.sent = SentMark::NEVER;
+    }
+}
+
+/// Rests: no queue sent them, and their number stands where the epoch would.
+impl SentMark {
+    /// Rests that can be told apart.
+    pub const RESTS: u32 = NUMBER;
+
+    const fn of_rest(number: u32) -> Self {
+        Self(number as u16 + 1)
+    }
+
+    #[inline]
+    const fn rest_number(self) -> Option<u32> {
+        match self.0 & !super::ORPHANED {
+            0 => None,
+            // Those of queues are larger.
+            mark if mark as u32 <= Self::RESTS => Some(mark as u32 - 1),
+            _ => None,
+        }
+    }
+
+    /// The mark of pieces that a queue with this mark sends: never that of a whole packet, so that a
+    /// whole packet is told by one comparison.
+    #[inline]
+    pub const fn of_piece(self) -> Self {
+        Self(self.0 | super::ORPHANED)
+    }
+}
+
+const _: () = assert!(SentMark::RESTS < 1 << super::QUEUE_SHIFT);

@@ -1,0 +1,113 @@
+//! Pieces that come back, and how long those that go may be.
+
+use super::shared::Shared;
+use crate::packet::{Packet, PacketSink};
+use crate::rate::{RateMeter, RateRound};
+use crate::sharing::{Number, Sharing, Wide};
+use crate::split::{Joiner, Split};
+
+/// What the completer does for super-packets that go in pieces.
+pub(super) struct Pieces {
+    joiner: Joiner,
+    /// What a piece may take, in ns, if that is a time.
+    time_ns: Option<u64>,
+    /// A piece came back: the rate is wanted. Where nothing is cut, nothing is measured.
+    met: bool,
+    /// The rate in bytes, where the queue's own meter does not measure that.
+    meter: RateMeter,
+    /// Bytes complete at the last round, and the rate that was found then.
+    completed_bytes: u64,
+    bytes_per_s: u64,
+}
+
+/// What a round says of the rate, in units of the limit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Units {
+    pub round: RateRound,
+    /// The rate in bytes a second, where the queue measures it already.
+    pub bytes_per_s: Option<u64>,
+    pub are_packets: bool,
+}
+
+impl Pieces {
+    pub fn new(joiner: Joiner, split: Split) -> Self {
+        Self {
+            joiner,
+            time_ns: match split {
+                Split::Time(ns) => Some(ns),
+                Split::Off | Split::All => None,
+            },
+            met: false,
+            meter: RateMeter::new(),
+            completed_bytes: 0,
+            bytes_per_s: 0,
+        }
+    }
+
+    /// A piece came back: ends its packet if that was all of it.
+    #[inline]
+    fn end<S: PacketSink + ?Sized>(&mut self, piece: &Packet, sink: &mut S) {
+        self.met = true;
+        let Some(ended) = self.joiner.join(piece) else {
+            return;
+        };
+        match ended.reason {
+            None => sink.freed(ended.whole),
+            Some(reason) => sink.dropped(ended.whole, reason),
+        }
+    }
+
+    /// Follows the rate with the length of the pieces.
+    pub fn round<M: Sharing>(&mut self, shared: &Shared<M>, units: Units) {
+        let Some(time_ns) = self.time_ns.filter(|_| self.met) else {
+            return;
+        };
+        let total = shared.published.completer.completed_bytes.load();
+        let bytes = total - core::mem::replace(&mut self.completed_bytes, total);
+        let bytes_per_s = match units.bytes_per_s {
+            Some(bytes_per_s) => bytes_per_s,
+            None => self.measure(units, u32::try_from(bytes).unwrap_or(u32::MAX)),
+        };
+        if core::mem::replace(&mut self.bytes_per_s, bytes_per_s) != bytes_per_s {
+            let most = u128::from(bytes_per_s) * u128::from(time_ns) / 1_000_000_000;
+            let most = u32::try_from(most).unwrap_or(u32::MAX);
+            shared.piece_bytes.store(most);
+        }
+    }
+
+    fn measure(&mut self, units: Units, bytes: u32) -> u64 {
+        let mut round = units.round;
+        if units.are_packets {
+            // What is left is taken for as long as what finished.
+            let each = bytes / round.units.max(1);
+            round = RateRound {
+                units: bytes,
+                left: round.left.saturating_mul(each),
+                object: each,
+                ..round
+            };
+        }
+        self.meter.round(round);
+        self.meter.units_per_s()
+    }
+
+    /// What was in flight is forgotten.
+    pub fn reset(&mut self) {
+        self.meter.reset();
+    }
+}
+
+/// Ends what came back and is no packet of this epoch and slice of time, or no whole one.
+#[inline]
+pub(super) fn end_odd<S: PacketSink + ?Sized>(
+    packet: Packet,
+    is_ours: bool,
+    pieces: &mut Option<Pieces>,
+    sink: &mut S,
+) {
+    match pieces {
+        Some(pieces) if is_ours && packet.is_piece() => pieces.end(&packet, sink),
+        _ if is_ours => sink.freed(packet),
+        _ => sink.stray(packet),
+    }
+}

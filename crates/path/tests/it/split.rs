@@ -1,0 +1,310 @@
+//! Super-packets in pieces: what goes, what overtakes it, and what is judged and counted.
+
+use crate::support::{Books, FakeRing, packet};
+use taut_path::limit::AnyLimit;
+use taut_path::{DropReason, Packet, Queue, QueueConfig, Segmentation, Split, Stop};
+
+const HEADER_BYTES: u32 = 54;
+const EACH_BYTES: u32 = 1_000;
+
+/// A super-packet of so many segments, the last of which is half as long as the others.
+fn long(frame: u32, segments: u32) -> Packet {
+    let mut packet = packet(frame, HEADER_BYTES + segments * EACH_BYTES - EACH_BYTES / 2);
+    packet.segmentation = Segmentation::new(HEADER_BYTES as u16, EACH_BYTES as u16);
+    packet
+}
+
+fn queue(discipline: &str, limit: AnyLimit, split: Split) -> Queue<FakeRing> {
+    let config = QueueConfig {
+        split,
+        ..QueueConfig::default()
+    };
+    Queue::builder_for(FakeRing::new(64))
+        .qdisc(discipline.parse().expect("it is well formed"))
+        .limit(limit)
+        .config(config)
+        .build(0)
+        .expect("valid settings")
+}
+
+/// What is in the device: frame, first segment, bytes, and whether it is the last.
+fn sent(queue: &Queue<FakeRing>) -> Vec<(u32, u32, u32, bool)> {
+    let in_device = queue.device().in_device.iter();
+    in_device
+        .map(|packet| {
+            let piece = packet.piece();
+            (
+                packet.frame().index(),
+                piece.map_or(0, |piece| piece.first_segment),
+                packet.wire_bytes(),
+                piece.is_none_or(|piece| piece.is_last),
+            )
+        })
+        .collect()
+}
+
+/// The device sends one object, and the queue goes on.
+fn go_on(queue: &mut Queue<FakeRing>, books: &mut Books, now_ns: u64) {
+    queue.device_mut().finish(1);
+    let completed = queue.complete(now_ns, books).expect("it works");
+    assert_eq!(completed.done.packets, 1);
+    let _ = queue.run(now_ns, books);
+}
+
+#[test]
+fn each_segment_goes_alone_and_the_frame_comes_back_after_the_last() {
+    let (mut queue, mut books) = (
+        queue("pfifo", AnyLimit::off(), Split::All),
+        Books::default(),
+    );
+    queue.enqueue(long(7, 3), 0, &mut books);
+    assert_eq!(queue.run(0, &mut books), Stop::Idle);
+    let expected = [
+        (7, 0, 1_054, false),
+        (7, 1, 1_054, false),
+        (7, 2, 554, true),
+    ];
+    assert_eq!(sent(&queue), expected);
+    assert_eq!(queue.device().bursts, [3], "behind one doorbell");
+    for done in 1..=3 {
+        assert!(books.freed.is_empty());
+        queue.device_mut().finish(1);
+        let completed = queue.complete(done, &mut books).expect("it works");
+        assert_eq!(completed.done.packets, 1, "a piece is an object");
+    }
+    assert_eq!((books.freed, books.freed_bytes), (vec![7], 2_554));
+    let counters = queue.sender_counters();
+    assert_eq!((counters.cut_packets, counters.pieces), (1, 3));
+}
+
+#[test]
+fn what_is_in_front_is_a_segment_and_the_backlog_is_the_rest_with_its_headers() {
+    let mut queue = queue("pfifo", AnyLimit::packets(1), Split::All);
+    let mut books = Books::default();
+    queue.enqueue(long(0, 4), 0, &mut books);
+    queue.enqueue(packet(1, 60), 0, &mut books);
+    assert_eq!(queue.run(0, &mut books), Stop::Limit);
+    assert_eq!(sent(&queue), [(0, 0, 1_054, false)]);
+    let backlog = queue.backlog();
+    assert_eq!((backlog.packets, backlog.bytes), (2, 2_554 + 60));
+    for now_ns in 1..=5 {
+        go_on(&mut queue, &mut books, now_ns);
+    }
+    assert_eq!(
+        books.freed,
+        [0, 1],
+        "in order: nothing is of a higher class"
+    );
+}
+
+#[test]
+fn a_higher_class_overtakes_the_rest_and_a_rest_is_first_in_its_own() {
+    let mut queue = queue("pfifo_fast", AnyLimit::packets(1), Split::All);
+    let mut books = Books::default();
+    queue.enqueue(long(0, 3), 0, &mut books);
+    queue.enqueue(packet(1, 60), 0, &mut books);
+    let _ = queue.run(0, &mut books);
+    let mut urgent = packet(2, 70);
+    urgent.priority = 6;
+    queue.enqueue(urgent, 1, &mut books);
+    let mut order = sent(&queue);
+    for now_ns in 1..=4 {
+        go_on(&mut queue, &mut books, now_ns);
+        order.extend(sent(&queue));
+    }
+    let frames: Vec<_> = order
+        .iter()
+        .map(|&(frame, first, ..)| (frame, first))
+        .collect();
+    assert_eq!(frames, [(0, 0), (2, 0), (0, 1), (0, 2), (1, 0)]);
+}
+
+#[test]
+fn in_fq_codel_another_flow_has_its_turn_between_the_pieces_of_one() {
+    let discipline = "fq_codel quantum 1514";
+    let mut queue = queue(discipline, AnyLimit::packets(1), Split::All);
+    let mut books = Books::default();
+    for flow in 0..2 {
+        let mut packet = long(flow, 6);
+        packet.flow = flow;
+        queue.enqueue(packet, 0, &mut books);
+    }
+    let _ = queue.run(0, &mut books);
+    let mut order = sent(&queue);
+    for now_ns in 1..=12 {
+        go_on(&mut queue, &mut books, now_ns);
+        order.extend(sent(&queue));
+    }
+    let frames: Vec<_> = order.iter().map(|&(frame, ..)| frame).collect();
+    // 1,054 bytes each, and 1,514 in a turn: two, then one or two.
+    assert_eq!(frames, [0, 0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 1]);
+    books.freed.sort_unstable();
+    assert_eq!(books.freed, [0, 1]);
+}
+
+#[test]
+fn codel_judges_a_packet_before_its_first_piece_and_never_its_rest() {
+    for discipline in [
+        "codel target 1ms interval 10ms",
+        "fq_codel target 1ms interval 10ms",
+    ] {
+        let mut queue = queue(discipline, AnyLimit::packets(1), Split::All);
+        let mut books = Books::default();
+        for frame in 0..3 {
+            queue.enqueue(long(frame, 40), 0, &mut books);
+        }
+        // Two milliseconds for each piece: judged again, the rest would be dropped after 10 ms.
+        let _ = queue.run(0, &mut books);
+        let mut now_ns = 0;
+        let mut pieces = 1;
+        while books.freed.is_empty() && books.dropped.is_empty() {
+            now_ns += 2_000_000;
+            go_on(&mut queue, &mut books, now_ns);
+            pieces += 1;
+        }
+        assert_eq!((&books.freed[..], pieces), (&[0][..], 41), "{discipline}");
+        assert!(books.dropped.is_empty(), "{discipline}");
+        // The second waited for 80 ms: it starts the interval. The third is dropped for it.
+        for _ in 0..40 {
+            now_ns += 2_000_000;
+            go_on(&mut queue, &mut books, now_ns);
+        }
+        assert_eq!(books.freed, [0, 1], "{discipline}");
+    }
+}
+
+#[test]
+fn a_rest_that_is_dropped_is_one_packet_its_segments_are_counted_and_its_frame_waits_for_its_pieces()
+ {
+    let mut queue = queue("pfifo", AnyLimit::packets(1), Split::All);
+    let mut books = Books::default();
+    queue.enqueue(long(3, 5), 0, &mut books);
+    let _ = queue.run(0, &mut books);
+    queue.flush(1, &mut books);
+    let counters = queue.sender_counters();
+    assert_eq!((counters.drops.total(), counters.dropped_segments), (1, 4));
+    assert_eq!(queue.backlog().bytes, 0);
+    assert!(books.dropped.is_empty(), "a piece is in the device");
+    go_on(&mut queue, &mut books, 2);
+    assert_eq!(books.dropped, [(3, DropReason::Flushed)]);
+    assert!(books.freed.is_empty());
+}
+
+#[test]
+fn an_overflow_may_drop_a_rest() {
+    let discipline = "fq_codel limit 2 flows 1";
+    let mut queue = queue(discipline, AnyLimit::packets(1), Split::All);
+    let mut books = Books::default();
+    queue.enqueue(long(0, 5), 0, &mut books);
+    let _ = queue.run(0, &mut books);
+    for frame in 1..=2 {
+        queue.enqueue(packet(frame, 60), 0, &mut books);
+    }
+    let counters = queue.sender_counters();
+    assert_eq!((counters.drops.total(), counters.dropped_segments), (1, 4));
+    go_on(&mut queue, &mut books, 2);
+    assert_eq!(books.dropped, [(0, DropReason::QueueFull)]);
+}
+
+#[test]
+fn a_piece_that_the_device_refuses_takes_the_rest_with_it() {
+    let (mut queue, mut books) = (
+        queue("pfifo", AnyLimit::off(), Split::All),
+        Books::default(),
+    );
+    queue.device_mut().longest_bytes = 1_000;
+    queue.enqueue(long(0, 5), 0, &mut books);
+    assert_eq!(queue.run(0, &mut books), Stop::Idle);
+    assert_eq!(books.dropped, [(0, DropReason::DeviceRefused)]);
+    let counters = queue.sender_counters();
+    assert_eq!((counters.drops.total(), counters.dropped_segments), (1, 5));
+    assert_eq!((queue.in_flight(), counters.sent_packets), (0, 0));
+}
+
+#[test]
+fn what_is_off_or_of_one_segment_or_for_a_driver_without_pieces_goes_whole() {
+    let mut off = queue("pfifo", AnyLimit::off(), Split::Off);
+    let mut books = Books::default();
+    off.enqueue(long(0, 5), 0, &mut books);
+    let _ = off.run(0, &mut books);
+    assert_eq!(sent(&off), [(0, 0, 4_554, true)]);
+
+    let mut all = queue("pfifo", AnyLimit::off(), Split::All);
+    all.enqueue(long(0, 1), 0, &mut books);
+    let _ = all.run(0, &mut books);
+    assert_eq!(sent(&all), [(0, 0, 554, true)]);
+    assert!(all.device().in_device[0].piece().is_none());
+}
+
+#[test]
+fn more_packets_than_can_be_cut_at_a_time_go_whole() {
+    let limit: AnyLimit = AnyLimit::packets(10_000);
+    let config = QueueConfig {
+        split: Split::All,
+        ..QueueConfig::default()
+    };
+    let mut queue = Queue::builder_for(FakeRing::new(10_000))
+        .qdisc("pfifo limit 1000".parse().expect("well formed"))
+        .limit(limit)
+        .config(config)
+        .build(0)
+        .expect("valid");
+    let mut books = Books::default();
+    for frame in 0..600 {
+        queue.enqueue(long(frame, 2), 0, &mut books);
+    }
+    let _ = queue.run(0, &mut books);
+    let counters = queue.sender_counters();
+    assert_eq!(
+        (counters.cut_packets, counters.sent_packets),
+        (511, 511 + 600)
+    );
+    queue.device_mut().finish(usize::MAX);
+    queue.complete(1, &mut books).expect("works");
+    assert_eq!(books.freed, (0..600).collect::<Vec<_>>());
+    // Each place is free again.
+    for frame in 0..511 {
+        queue.enqueue(long(frame, 2), 0, &mut books);
+    }
+    let _ = queue.run(2, &mut books);
+    assert_eq!(queue.sender_counters().cut_packets, 2 * 511);
+}
+
+#[test]
+fn pieces_of_before_a_reset_are_late_and_end_their_frame_all_the_same() {
+    let mut queue = queue("pfifo", AnyLimit::packets(1), Split::All);
+    let mut books = Books::default();
+    queue.enqueue(long(0, 3), 0, &mut books);
+    let _ = queue.run(0, &mut books);
+    queue.reset(1);
+    let _ = queue.run(1, &mut books);
+    queue.device_mut().finish(usize::MAX);
+    let completed = queue.complete(2, &mut books).expect("works");
+    assert_eq!((completed.late_packets, completed.done.packets), (1, 1));
+    let _ = queue.run(2, &mut books);
+    go_on(&mut queue, &mut books, 3);
+    assert_eq!(books.freed, [0]);
+    assert_eq!(queue.in_flight(), 0);
+}
+
+#[test]
+fn a_limit_counts_a_piece_with_its_headers() {
+    let limit = "2000".parse().expect("a limit");
+    let (mut queue, mut books) = (queue("pfifo", limit, Split::All), Books::default());
+    queue.enqueue(long(0, 9), 0, &mut books);
+    assert_eq!(queue.run(0, &mut books), Stop::Limit);
+    assert_eq!(queue.in_flight(), 2 * 1_054);
+}
+
+#[test]
+fn a_split_says_how_it_is_spelled() {
+    for text in ["off", "all", "250us", "1ms"] {
+        assert_eq!(
+            text.parse::<Split>().map(|split| split.to_string()),
+            Ok(text.into())
+        );
+    }
+    for text in ["", "auto ", "0", "100ns", "11s", "3"] {
+        assert!(text.parse::<Split>().is_err(), "{text}");
+    }
+}

@@ -1,0 +1,206 @@
+//! How long pieces are: as long as the device takes a time for, whatever its rate becomes.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+
+use taut_path::{
+    AnyLimit, Completions, DropReason, Frame, Packet, PacketSink, Queue, QueueConfig, Segmentation,
+    Split, TxRing,
+};
+
+const HEADER_BYTES: u32 = 54;
+const EACH_BYTES: u32 = 1_446;
+const PIECE_NS: u64 = 250_000;
+/// The device interrupts so often.
+const ROUND_NS: u64 = 200_000;
+
+/// A wire at a rate, which is looked at in each round.
+struct Wire {
+    ring: VecDeque<Packet>,
+    bytes_per_s: u64,
+    /// Link time that is not used up, in ns of bytes.
+    free_ns: u64,
+    finished: usize,
+    longest_bytes: u32,
+    busy_ns: u64,
+}
+
+impl Wire {
+    fn advance(&mut self, now_ns: u64) {
+        while let Some(packet) = self.ring.get(self.finished) {
+            let ns = u64::from(packet.wire_bytes()) * 1_000_000_000 / self.bytes_per_s;
+            if self.free_ns + ns > now_ns {
+                return;
+            }
+            self.free_ns += ns;
+            self.busy_ns += ns;
+            self.finished += 1;
+        }
+        self.free_ns = now_ns;
+    }
+}
+
+impl TxRing for Wire {
+    type Error = Infallible;
+
+    fn capacity_slots(&self) -> u32 {
+        256
+    }
+
+    fn slots_free(&self) -> u32 {
+        256 - self.ring.len() as u32
+    }
+
+    fn takes_pieces(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
+        self.advance(now_ns);
+        self.longest_bytes = self.longest_bytes.max(packet.wire_bytes());
+        self.ring.push_back(packet);
+        Ok(())
+    }
+
+    fn kick(&mut self, _now_ns: u64) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+impl Completions for Wire {
+    type Error = Infallible;
+
+    fn slots_free(&self) -> u32 {
+        TxRing::slots_free(self)
+    }
+
+    fn reap(
+        &mut self,
+        now_ns: u64,
+        _budget: u32,
+        freed: &mut dyn FnMut(Packet),
+    ) -> Result<bool, Infallible> {
+        self.advance(now_ns);
+        self.ring.drain(..self.finished).for_each(freed);
+        self.finished = 0;
+        Ok(false)
+    }
+}
+
+struct Nowhere;
+
+impl PacketSink for Nowhere {
+    fn freed(&mut self, packet: Packet) {
+        let _ = packet.into_frame();
+    }
+
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        let _ = packet.into_frame();
+        panic!("dropped: {}", reason.name());
+    }
+}
+
+struct Saturated {
+    queue: Queue<Wire>,
+    now_ns: u64,
+}
+
+impl Saturated {
+    fn new(limit: &str, bytes_per_s: u64) -> Self {
+        let wire = Wire {
+            ring: VecDeque::new(),
+            bytes_per_s,
+            free_ns: 0,
+            finished: 0,
+            longest_bytes: 0,
+            busy_ns: 0,
+        };
+        let config = QueueConfig {
+            split: Split::Time(PIECE_NS),
+            ..QueueConfig::default()
+        };
+        let limit: AnyLimit = limit.parse().expect("a limit");
+        let queue = Queue::builder_for(wire)
+            .limit(limit)
+            .config(config)
+            .build(0);
+        Self {
+            queue: queue.expect("valid"),
+            now_ns: 0,
+        }
+    }
+
+    /// Runs for a time, always with super-packets to send. Returns the longest object of its last
+    /// quarter, and how much of that the wire was busy, in percent.
+    fn run(&mut self, length_ns: u64) -> (u32, u64) {
+        let (start_ns, mut began) = (self.now_ns, None);
+        while self.now_ns < start_ns + length_ns {
+            while self.queue.backlog().packets < 60 {
+                let mut packet = Packet::new(Frame::new(0), HEADER_BYTES + 40 * EACH_BYTES);
+                packet.segmentation = Segmentation::new(HEADER_BYTES as u16, EACH_BYTES as u16);
+                self.queue.enqueue(packet, self.now_ns, &mut Nowhere);
+            }
+            let _ = self.queue.run(self.now_ns, &mut Nowhere);
+            self.now_ns += ROUND_NS;
+            let round = self.queue.complete(self.now_ns, &mut Nowhere);
+            assert!(round.is_ok());
+            if began.is_none() && self.now_ns > start_ns + length_ns / 4 * 3 {
+                self.queue.device_mut().longest_bytes = 0;
+                began = Some((self.now_ns, self.queue.device().busy_ns));
+            }
+        }
+        let (began_ns, was_busy_ns) = began.expect("it is long");
+        let device = self.queue.device();
+        let busy_ns = device.busy_ns - was_busy_ns;
+        (
+            device.longest_bytes,
+            busy_ns * 100 / (self.now_ns - began_ns),
+        )
+    }
+}
+
+/// What a piece is at a rate: whole segments, one at least.
+fn expected_bytes(bytes_per_s: u64) -> u32 {
+    let bytes = (bytes_per_s * PIECE_NS / 1_000_000_000) as u32;
+    let segments = bytes.saturating_sub(HEADER_BYTES) / EACH_BYTES;
+    (HEADER_BYTES + segments.clamp(1, 40) * EACH_BYTES).min(HEADER_BYTES + 40 * EACH_BYTES)
+}
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+#[test]
+fn pieces_follow_a_link_that_becomes_ten_times_slower_and_ten_times_faster() {
+    for limit in ["dql", "taut", "taut:5ms", "64k", "40p", "off"] {
+        let mut run = Saturated::new(limit, 12_500_000);
+        for rate in [
+            12_500_000,
+            1_250_000,
+            12_500_000,
+            125_000_000,
+            1_250_000_000,
+        ] {
+            run.queue.device_mut().bytes_per_s = rate;
+            let (longest_bytes, busy_percent) = run.run(4 * SECOND_NS);
+            let expected = expected_bytes(rate);
+            let near = expected / 4 * 3..=expected / 4 * 5;
+            assert!(
+                near.contains(&longest_bytes),
+                "{limit} at {rate}: {longest_bytes}"
+            );
+            if limit != "64k" && limit != "40p" {
+                assert!(busy_percent >= 97, "{limit} at {rate}: {busy_percent} %");
+            }
+        }
+    }
+}
+
+#[test]
+fn until_the_rate_is_known_a_piece_is_one_segment() {
+    let mut run = Saturated::new("dql", 1_250_000_000);
+    let mut packet = Packet::new(Frame::new(0), HEADER_BYTES + 40 * EACH_BYTES);
+    packet.segmentation = Segmentation::new(HEADER_BYTES as u16, EACH_BYTES as u16);
+    run.queue.enqueue(packet, 0, &mut Nowhere);
+    let _ = run.queue.run(0, &mut Nowhere);
+    let longest_bytes = run.queue.device().longest_bytes;
+    assert_eq!(longest_bytes, HEADER_BYTES + EACH_BYTES);
+}

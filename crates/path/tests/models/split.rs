@@ -1,0 +1,98 @@
+//! Model checks of super-packets in pieces: whoever sees the end of one first, it ends once.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --test models split::`
+
+use std::sync::Mutex;
+
+use loom::thread;
+
+use crate::support::{Reap, Submit, pair};
+use taut_path::limit::Fixed;
+use taut_path::qdisc::Fifo;
+use taut_path::queue::{Completer, Sender};
+use taut_path::{DropReason, Frame, Packet, PacketSink, Queue, Segmentation, Split};
+
+/// The frames that ended. Not one of loom's locks: it orders nothing.
+#[derive(Clone, Default)]
+struct Ends(std::sync::Arc<Mutex<Vec<u32>>>);
+
+impl PacketSink for Ends {
+    fn freed(&mut self, packet: Packet) {
+        assert!(packet.piece().is_none(), "a piece in a sink");
+        let mut ends = self.0.lock().expect("nobody panics with it");
+        ends.push(packet.into_frame().index());
+    }
+
+    fn dropped(&mut self, packet: Packet, _reason: DropReason) {
+        self.freed(packet);
+    }
+
+    fn stray(&mut self, _packet: Packet) {
+        panic!("the ring hands back what it was given");
+    }
+}
+
+type Halves = (Sender<Submit, Fifo>, Completer<Reap, Fixed>);
+
+/// A queue in which `packets` super-packets of two segments wait.
+fn queue(limit: Fixed, packets: u32, ends: &mut Ends) -> Halves {
+    let (submit, reap, _) = pair(8);
+    let mut queue = Queue::builder(submit, reap)
+        .with_limit(limit)
+        .with_qdisc(Fifo::new(packets))
+        .split(Split::All)
+        .build(0)
+        .expect("valid settings");
+    for frame in 0..packets {
+        let mut packet = Packet::new(Frame::new(frame), 54 + 150);
+        packet.segmentation = Segmentation::new(54, 100);
+        queue.enqueue(packet, 0, ends);
+    }
+    let (sender, completer, _) = queue.split();
+    (sender, completer)
+}
+
+fn check(limit: Fixed, packets: u32, flushes: bool) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(move || {
+        let mut ends = Ends::default();
+        let (mut sender, mut completer) = queue(limit, packets, &mut ends);
+        let mut theirs = ends.clone();
+        let completing = thread::spawn(move || {
+            for _ in 0..2 {
+                assert!(completer.complete(1, &mut theirs).is_ok());
+            }
+            completer
+        });
+        let _ = sender.run(0, &mut ends);
+        if flushes {
+            sender.flush(0, &mut ends);
+        }
+        let mut completer = completing.join().expect("the completer does not panic");
+        for _ in 0..2 * packets {
+            let _ = sender.run(2, &mut ends);
+            assert!(completer.complete(2, &mut ends).is_ok());
+        }
+        let mut ended = ends.0.lock().expect("nobody panics with it").clone();
+        ended.sort_unstable();
+        assert_eq!(ended, (0..packets).collect::<Vec<_>>(), "each once");
+        assert_eq!(sender.in_flight(), 0);
+    });
+}
+
+#[test]
+fn a_packet_in_pieces_ends_once_after_its_last() {
+    check(Fixed::off(), 1, false);
+    check(Fixed::packets(1), 1, false);
+}
+
+#[test]
+fn a_packet_whose_rest_is_dropped_while_its_piece_comes_back_ends_once() {
+    check(Fixed::packets(1), 1, true);
+}
+
+#[test]
+fn the_place_of_a_packet_that_ended_is_another_s() {
+    check(Fixed::packets(1), 2, false);
+}
