@@ -6,7 +6,6 @@
 pub mod course;
 mod cpu;
 pub mod device;
-pub mod engine;
 pub mod lane;
 pub mod meter;
 pub mod nic;

@@ -61,7 +61,10 @@ pub fn run<L: Limit + Clone>(flows: u32, limit: L) -> Result<S1, WorldError> {
     })
 }
 
-fn world<L: Limit + Clone>(flows: u32, limit: L) -> Result<World<Meter<Since>, L>, WorldError> {
+/// Its two hosts.
+type Hosts<L> = World<Meter<Since>, L, PfifoFast>;
+
+fn world<L: Limit + Clone>(flows: u32, limit: L) -> Result<Hosts<L>, WorldError> {
     let config = WorldConfig {
         nic: NicConfig {
             rate_bits_per_s: 1_000_000_000,
@@ -79,10 +82,9 @@ fn world<L: Limit + Clone>(flows: u32, limit: L) -> Result<World<Meter<Since>, L
         record_from_ns: RECORD_FROM_NS,
     };
     let limit_packets = if flows == 100 { 20_000 } else { 30_000 };
-    let mut world = World::new(&config, |_| {
-        let discipline = Box::new(PfifoFast::new(limit_packets, BandLimit::Total));
+    let mut world = World::with_disciplines(&config, |_| {
         (
-            discipline as _,
+            PfifoFast::new(limit_packets, BandLimit::Total),
             limit.clone(),
             Meter::new(Since(RECORD_FROM_NS), 0, END_NS),
         )
@@ -107,7 +109,7 @@ fn world<L: Limit + Clone>(flows: u32, limit: L) -> Result<World<Meter<Since>, L
     Ok(world)
 }
 
-fn connect_bulk<L: Limit>(world: &mut World<Meter<Since>, L>, flows: u32) {
+fn connect_bulk<L: Limit>(world: &mut Hosts<L>, flows: u32) {
     let (buffer_bytes, write_bytes) = match flows {
         100 => (131_072, 65_536),
         0..=100 => (131_072, 1_448),
@@ -137,7 +139,7 @@ fn connect_bulk<L: Limit>(world: &mut World<Meter<Since>, L>, flows: u32) {
     }
 }
 
-fn received_bytes<L: Limit>(world: &World<Meter<Since>, L>, flows: u32) -> u64 {
+fn received_bytes<L: Limit>(world: &Hosts<L>, flows: u32) -> u64 {
     (0..flows)
         .map(|flow| world.report(flow, SERVER).received_bytes)
         .sum()

@@ -128,29 +128,36 @@ struct OnWire {
     ends_ns: u64,
 }
 
+/// The time of what is not planned.
+const NEVER_NS: u64 = u64::MAX;
+
 /// A NIC with one transmit ring.
 pub struct EmulatedNic {
-    clock: Clock,
-    ring: DescriptorRing,
-    /// Submitted and not sent, oldest first; only the first `visible` are known to the NIC.
-    waiting: VecDeque<Slot>,
+    /// When it next tells of a frame, and when it next interrupts, in ns.
+    frame_ns: u64,
+    interrupt_ns: u64,
+    /// Submitted and not reaped, oldest first: those that are sent, then those that wait.
+    ring: VecDeque<Slot>,
+    /// How many of `ring`, the oldest, are sent.
+    sent: usize,
+    /// How many of those that are sent, the youngest, no interrupt has told of.
+    untold: usize,
+    /// How many of those that wait, the oldest, are known to the NIC.
     visible: usize,
-    /// Bytes of all in `waiting`.
-    waiting_bytes: u64,
-    /// The frame of the head of `waiting` that goes next, unless the wire is idle.
+    /// The frame of the first that waits that goes next, unless the wire is idle.
     on_wire: Option<OnWire>,
     finished_at: FinishedAt,
     segments_apart: bool,
     framing: Framing,
     wire_free_ns: u64,
-    /// Sent and not reaped, oldest first.
-    finished: VecDeque<Slot>,
-    /// How many of `finished`, the youngest, no interrupt has told of.
-    untold: usize,
-    periods: Periods,
+    clock: Clock,
+    descriptors: DescriptorRing,
     /// No interrupt before this, unless enough packets are finished.
     quiet_until_ns: u64,
     counters: WireCounters,
+    /// Bytes of all that wait.
+    waiting_bytes: u64,
+    periods: Periods,
 }
 
 impl EmulatedNic {
@@ -160,64 +167,59 @@ impl EmulatedNic {
     /// If the rate is 0, or the ring is too small for its largest packet.
     pub fn new(config: NicConfig) -> Result<Self, NicConfigError> {
         let clock = Clock::new(config.rate_bits_per_s).ok_or(NicConfigError::RateZero)?;
-        let ring = DescriptorRing::new(config.slots, config.rule).map_err(NicConfigError::Ring)?;
+        let descriptors = DescriptorRing::new(config.slots, config.rule);
         Ok(Self {
-            clock,
-            ring,
-            waiting: VecDeque::new(),
+            frame_ns: NEVER_NS,
+            interrupt_ns: NEVER_NS,
+            ring: VecDeque::new(),
+            sent: 0,
+            untold: 0,
             visible: 0,
-            waiting_bytes: 0,
             on_wire: None,
             finished_at: config.finished_at,
             segments_apart: config.segments_apart,
             framing: config.framing,
             wire_free_ns: 0,
-            finished: VecDeque::new(),
-            untold: 0,
-            periods: Periods::new(config.interrupt, config.seed),
+            clock,
+            descriptors: descriptors.map_err(NicConfigError::Ring)?,
             quiet_until_ns: 0,
             counters: WireCounters::default(),
+            waiting_bytes: 0,
+            periods: Periods::new(config.interrupt, config.seed),
         })
     }
 
     /// When the NIC next does something, in ns; `None` while it is idle.
+    #[inline]
     pub fn next_event_ns(&self) -> Option<u64> {
-        match (self.next_frame_ns(), self.next_interrupt_ns()) {
-            (Some(frame), Some(interrupt)) => Some(frame.min(interrupt)),
-            (frame, interrupt) => frame.or(interrupt),
-        }
+        planned(self.frame_ns.min(self.interrupt_ns))
     }
 
     /// When it next tells of a frame, in ns.
+    #[inline]
     pub fn next_frame_ns(&self) -> Option<u64> {
-        self.on_wire.map(|frame| match self.finished_at {
-            FinishedAt::End => frame.ends_ns,
-            FinishedAt::Start => frame.starts_ns,
-        })
+        planned(self.frame_ns)
     }
 
     /// When it next interrupts for what is finished already, in ns. What an interrupt has told of
     /// and nobody reaped does not interrupt again: whoever stops at a budget comes back by himself.
+    #[inline]
     pub fn next_interrupt_ns(&self) -> Option<u64> {
-        let first = self.finished.get(self.finished.len() - self.untold)?;
-        let by_time = first.sent_ns.max(self.quiet_until_ns);
-        match self.periods.rule().packets {
-            Some(packets) if self.untold >= packets.max(1) as usize => {
-                self.finished.back().map(|last| last.sent_ns.min(by_time))
-            }
-            _ => Some(by_time),
-        }
+        planned(self.interrupt_ns)
     }
 
     /// Does the next thing that is due by `until_ns`, and says when it nominally happened.
     /// Call it until it returns `None`.
+    #[inline]
     pub fn advance(&mut self, until_ns: u64) -> Option<(u64, NicEvent<'_>)> {
-        let at_ns = self.next_event_ns().filter(|&at_ns| at_ns <= until_ns)?;
         // At the same instant the packet leaves first, so that the interrupt reports it.
-        if self.next_frame_ns() == Some(at_ns) {
+        if self.frame_ns <= self.interrupt_ns {
+            let at_ns = planned(self.frame_ns).filter(|&at_ns| at_ns <= until_ns)?;
             return Some((at_ns, NicEvent::Frame(self.finish_frame(at_ns)?)));
         }
+        let at_ns = planned(self.interrupt_ns).filter(|&at_ns| at_ns <= until_ns)?;
         self.untold = 0;
+        self.interrupt_ns = NEVER_NS;
         self.quiet_until_ns = at_ns.saturating_add(self.periods.next_ns());
         self.counters.interrupts += 1;
         Some((at_ns, NicEvent::Interrupt))
@@ -239,6 +241,7 @@ impl EmulatedNic {
             let stretched = left_ns * u128::from(self.clock.rate_bits_per_s);
             let left_ns = (stretched / u128::from(rate_bits_per_s)).min(u64::MAX.into()) as u64;
             frame.ends_ns = from_ns.saturating_add(left_ns);
+            self.frame_ns = told_ns(frame, self.finished_at);
         }
         self.clock = clock;
         Ok(())
@@ -251,7 +254,7 @@ impl EmulatedNic {
 
     /// Free descriptors at which a stopped queue should start again.
     pub fn restart_slots(&self) -> u32 {
-        self.ring.restart_slots()
+        self.descriptors.restart_slots()
     }
 
     /// What the wire carried so far.
@@ -261,7 +264,7 @@ impl EmulatedNic {
 
     /// Packets in the ring whose last bit has not left.
     pub fn packets_to_send(&self) -> usize {
-        self.waiting.len()
+        self.ring.len() - self.sent
     }
 
     /// Their bytes.
@@ -271,11 +274,12 @@ impl EmulatedNic {
 
     /// Packets in the ring, sent or not.
     pub fn packets_in_ring(&self) -> usize {
-        self.waiting.len() + self.finished.len()
+        self.ring.len()
     }
 
-    /// Takes the frame off the wire, its packet out of `waiting` if that was the last, and starts
-    /// what follows.
+    /// Takes the frame off the wire, and with it its packet if that was the last, and starts what
+    /// follows.
+    #[inline]
     fn finish_frame(&mut self, at_ns: u64) -> Option<WireFrame<'_>> {
         let OnWire {
             index,
@@ -287,35 +291,34 @@ impl EmulatedNic {
         self.counters.frames += cost.frames;
         self.counters.time_bytes += cost.bytes;
         self.wire_free_ns = ends_ns;
+        let at = self.sent;
         if last {
-            let mut sent = self.waiting.pop_front()?;
+            let sent = self.ring.get_mut(at)?;
             sent.sent_ns = at_ns;
             self.waiting_bytes -= u64::from(sent.packet.wire_bytes());
-            self.finished.push_back(sent);
+            self.sent += 1;
             self.counters.packets += 1;
             self.untold += 1;
             self.visible -= 1;
+            self.plan_interrupt();
         }
         self.start_frame(if last { 0 } else { index + 1 }, at_ns);
-        let of = if last {
-            self.finished.back()
-        } else {
-            self.waiting.front()
-        };
         Some(WireFrame {
-            packet: &of?.packet,
+            packet: &self.ring.get(at)?.packet,
             index,
             last,
             ends_ns,
         })
     }
 
-    /// Puts a frame of the head of the ring on the wire if both are ready.
+    /// Puts a frame of the first packet that waits on the wire if both are ready.
+    #[inline]
     fn start_frame(&mut self, index: u32, now_ns: u64) {
-        if self.on_wire.is_some() || self.visible == 0 {
+        self.frame_ns = NEVER_NS;
+        if self.visible == 0 {
             return;
         }
-        let Some(head) = self.waiting.front() else {
+        let Some(head) = self.ring.get(self.sent) else {
             return;
         };
         let starts_ns = now_ns.max(self.wire_free_ns);
@@ -327,14 +330,44 @@ impl EmulatedNic {
         } else {
             (self.framing.packet_time(&head.packet), true)
         };
-        let ends_ns = starts_ns.saturating_add(self.clock.hold_ns(cost.bytes));
-        self.on_wire = Some(OnWire {
+        let frame = OnWire {
             index,
             last,
             cost,
             starts_ns,
-            ends_ns,
-        });
+            ends_ns: starts_ns.saturating_add(self.clock.hold_ns(cost.bytes)),
+        };
+        self.frame_ns = told_ns(&frame, self.finished_at);
+        self.on_wire = Some(frame);
+    }
+
+    /// Finds out when it next interrupts, after what it has to tell has changed.
+    #[inline]
+    fn plan_interrupt(&mut self) {
+        self.interrupt_ns = match self.ring.get(self.sent - self.untold) {
+            Some(first) if self.untold > 0 => {
+                let by_time_ns = first.sent_ns.max(self.quiet_until_ns);
+                match self.periods.rule().packets {
+                    Some(packets) if self.untold >= packets.max(1) as usize => {
+                        self.ring[self.sent - 1].sent_ns.min(by_time_ns)
+                    }
+                    _ => by_time_ns,
+                }
+            }
+            _ => NEVER_NS,
+        };
+    }
+}
+
+fn planned(at_ns: u64) -> Option<u64> {
+    (at_ns != NEVER_NS).then_some(at_ns)
+}
+
+/// When a frame is told of, in ns.
+fn told_ns(frame: &OnWire, finished_at: FinishedAt) -> u64 {
+    match finished_at {
+        FinishedAt::End => frame.ends_ns,
+        FinishedAt::Start => frame.starts_ns,
     }
 }
 
@@ -342,21 +375,24 @@ impl TxRing for EmulatedNic {
     type Error = Infallible;
 
     fn capacity_slots(&self) -> u32 {
-        self.ring.slots()
+        self.descriptors.slots()
     }
 
+    #[inline]
     fn slots_free(&self) -> u32 {
-        self.ring.slots_free()
+        self.descriptors.slots_free()
     }
 
+    #[inline]
     fn slots_of_largest(&self) -> u32 {
-        self.ring.slots_of_largest()
+        self.descriptors.slots_of_largest()
     }
 
+    #[inline]
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
-        let slots = self.ring.take(&packet);
+        let slots = self.descriptors.take(&packet);
         self.waiting_bytes += u64::from(packet.wire_bytes());
-        self.waiting.push_back(Slot {
+        self.ring.push_back(Slot {
             packet,
             slots,
             sent_ns: 0,
@@ -364,9 +400,12 @@ impl TxRing for EmulatedNic {
         Ok(())
     }
 
+    #[inline]
     fn kick(&mut self, now_ns: u64) -> Result<(), Infallible> {
-        self.visible = self.waiting.len();
-        self.start_frame(0, now_ns);
+        self.visible = self.ring.len() - self.sent;
+        if self.on_wire.is_none() {
+            self.start_frame(0, now_ns);
+        }
         Ok(())
     }
 }
@@ -374,30 +413,39 @@ impl TxRing for EmulatedNic {
 impl Completions for EmulatedNic {
     type Error = Infallible;
 
+    #[inline]
     fn slots_free(&self) -> u32 {
-        self.ring.slots_free()
+        self.descriptors.slots_free()
     }
 
+    #[inline]
     fn reap(
         &mut self,
         _now_ns: u64,
         budget_packets: u32,
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, Infallible> {
+        let untold = self.untold;
         for _ in 0..budget_packets {
-            let Some(done) = self.finished.pop_front() else {
-                return Ok(false);
+            if self.sent == 0 {
+                break;
+            }
+            let Some(done) = self.ring.pop_front() else {
+                break;
             };
-            self.untold = self.untold.min(self.finished.len());
-            self.ring.give_back(done.slots);
+            self.sent -= 1;
+            self.descriptors.give_back(done.slots);
             freed(done.packet);
         }
-        Ok(!self.finished.is_empty())
+        self.untold = untold.min(self.sent);
+        if self.untold != untold {
+            self.plan_interrupt();
+        }
+        Ok(self.sent > 0)
     }
 
     fn in_ring(&self) -> Option<InRing> {
-        let packets = self.waiting.iter().chain(&self.finished);
-        Some(what_is_in(packets.map(|slot| &slot.packet)))
+        Some(what_is_in(self.ring.iter().map(|slot| &slot.packet)))
     }
 }
 

@@ -27,6 +27,8 @@ const BIT_NS_PER_BYTE: u64 = 8 * 1_000_000_000;
 #[derive(Debug)]
 pub(super) struct Clock {
     pub(super) rate_bits_per_s: u64,
+    /// What a byte takes, in ns, if that is a whole number: then nothing is divided and owed.
+    byte_ns: Option<u64>,
     /// Part of a nanosecond that the wire owes, in units of 1/rate: without it, fast links would
     /// drift by the rounding of each frame.
     owed: u64,
@@ -37,6 +39,9 @@ impl Clock {
     pub(super) fn new(rate_bits_per_s: u64) -> Option<Self> {
         (rate_bits_per_s > 0).then_some(Self {
             rate_bits_per_s,
+            byte_ns: BIT_NS_PER_BYTE
+                .is_multiple_of(rate_bits_per_s)
+                .then(|| BIT_NS_PER_BYTE / rate_bits_per_s),
             owed: 0,
         })
     }
@@ -47,7 +52,11 @@ impl Clock {
     }
 
     /// How long so many bytes of link time hold the wire after what came before, in ns.
+    #[inline]
     pub(super) fn hold_ns(&mut self, bytes: u64) -> u64 {
+        if let Some(byte_ns) = self.byte_ns {
+            return bytes.saturating_mul(byte_ns);
+        }
         // Saturates for frames of more than 2 GB, which no limit can count.
         let bit_ns = bytes
             .saturating_mul(BIT_NS_PER_BYTE)
@@ -105,6 +114,7 @@ impl Framing {
     }
 
     /// Link time of one segment of a packet, and whether it is the packet's last.
+    #[inline]
     pub(super) fn segment_time(self, packet: &Packet, index: u32) -> (WireTime, bool) {
         let whole = u64::from(packet.wire_bytes());
         let Some(Segmentation {

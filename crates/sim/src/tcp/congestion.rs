@@ -8,33 +8,85 @@ use super::reno::Reno;
 const MOST_BYTES: u64 = 1 << 30;
 
 /// The window and the threshold between its two ways to grow, in bytes.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
     pub cwnd_bytes: u64,
     pub ssthresh_bytes: u64,
     pub mss_bytes: u64,
 }
 
-impl Window {
-    fn new(config: &TcpConfig) -> Self {
-        let mss_bytes = u64::from(config.mss_bytes);
+/// The same as a sender keeps it, in half a word each.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ShortWindow {
+    cwnd_bytes: u32,
+    /// RFC 5681, 3.1: `HIGH`, so that the network says where slow start ends.
+    ssthresh_bytes: u32,
+}
+
+/// Arbitrarily high.
+const HIGH: u32 = u32::MAX;
+
+impl ShortWindow {
+    pub fn new(config: &TcpConfig) -> Self {
+        let initial = u64::from(config.initial_window_segments) * u64::from(config.mss_bytes);
         Self {
-            cwnd_bytes: (u64::from(config.initial_window_segments) * mss_bytes).min(MOST_BYTES),
-            // RFC 5681, 3.1: arbitrarily high, so that the network says where slow start ends.
-            ssthresh_bytes: u64::MAX,
-            mss_bytes,
+            cwnd_bytes: initial.min(MOST_BYTES) as u32,
+            ssthresh_bytes: HIGH,
         }
     }
 
-    pub fn in_slow_start(&self) -> bool {
+    #[inline]
+    pub fn cwnd_bytes(self) -> u64 {
+        self.cwnd_bytes.into()
+    }
+
+    pub fn set_cwnd(&mut self, bytes: u64) {
+        self.cwnd_bytes = bytes.min(MOST_BYTES) as u32;
+    }
+
+    /// `u64::MAX` if it is arbitrarily high.
+    pub fn ssthresh_bytes(self) -> u64 {
+        match self.ssthresh_bytes {
+            HIGH => u64::MAX,
+            bytes => bytes.into(),
+        }
+    }
+
+    #[inline]
+    pub fn in_slow_start(self) -> bool {
         self.cwnd_bytes < self.ssthresh_bytes
     }
 
     /// RFC 3465 with L = 2: the window doubles in a round trip although only every second segment
     /// is acknowledged, and one acknowledgement never lets out more than two segments beyond those
     /// it covers.
-    pub fn grow_in_slow_start(&mut self, acked_bytes: u64) {
-        self.grow(acked_bytes.min(2 * self.mss_bytes));
+    #[inline]
+    pub fn grow_in_slow_start(&mut self, acked_bytes: u64, mss_bytes: u64) {
+        let grown = self.cwnd_bytes() + acked_bytes.min(2 * mss_bytes);
+        self.set_cwnd(grown);
+    }
+
+    /// For a rule, which moves it by `moves`.
+    pub fn moved<T>(&mut self, mss_bytes: u64, moves: impl FnOnce(&mut Window) -> T) -> T {
+        let mut window = self.long(mss_bytes);
+        let told = moves(&mut window);
+        self.set_cwnd(window.cwnd_bytes);
+        self.ssthresh_bytes = u32::try_from(window.ssthresh_bytes).unwrap_or(HIGH);
+        told
+    }
+
+    pub fn long(self, mss_bytes: u64) -> Window {
+        Window {
+            cwnd_bytes: self.cwnd_bytes(),
+            ssthresh_bytes: self.ssthresh_bytes(),
+            mss_bytes,
+        }
+    }
+}
+
+impl Window {
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd_bytes < self.ssthresh_bytes
     }
 
     pub fn grow(&mut self, bytes: u64) {
@@ -48,9 +100,9 @@ impl Window {
     }
 }
 
-/// A rule that moves the window. To add one: a file, a variant here and one of [`Congestion`].
+/// A rule that moves the window after slow start, which is the same for all. To add one: a file, a variant here and one of [`Congestion`].
 pub(super) trait CongestionControl {
-    /// `acked_bytes` (at least 1) are new and the window was full: it may grow.
+    /// `acked_bytes` (at least 1) are new, the window was full, and slow start is over: it may grow.
     fn on_ack(&mut self, window: &mut Window, acked_bytes: u64, srtt_ns: u64, now_ns: u64);
 
     /// Until now something else than the window was the limit, and it stays.
@@ -64,59 +116,48 @@ pub(super) trait CongestionControl {
     fn on_timeout(&mut self, window: &mut Window, flight_bytes: u64);
 }
 
+/// Any of the rules.
 #[derive(Debug)]
-enum Rule {
+pub(super) enum Rule {
     Cubic(Cubic),
     Reno(Reno),
 }
 
-/// The window together with its rule.
-#[derive(Debug)]
-pub(super) struct Controller {
-    pub window: Window,
-    rule: Rule,
+impl Rule {
+    pub fn new(congestion: Congestion) -> Self {
+        match congestion {
+            Congestion::Cubic => Self::Cubic(Cubic::default()),
+            Congestion::Reno => Self::Reno(Reno::default()),
+        }
+    }
 }
 
-impl Controller {
-    pub fn new(config: &TcpConfig) -> Self {
-        let rule = match config.congestion {
-            Congestion::Cubic => Rule::Cubic(Cubic::default()),
-            Congestion::Reno => Rule::Reno(Reno::default()),
-        };
-        Self {
-            window: Window::new(config),
-            rule,
+impl CongestionControl for Rule {
+    fn on_ack(&mut self, window: &mut Window, acked_bytes: u64, srtt_ns: u64, now_ns: u64) {
+        match self {
+            Self::Cubic(rule) => rule.on_ack(window, acked_bytes, srtt_ns, now_ns),
+            Self::Reno(rule) => rule.on_ack(window, acked_bytes, srtt_ns, now_ns),
         }
     }
 
-    pub fn on_ack(&mut self, acked_bytes: u64, srtt_ns: u64, now_ns: u64) {
-        let window = &mut self.window;
-        match &mut self.rule {
-            Rule::Cubic(rule) => rule.on_ack(window, acked_bytes, srtt_ns, now_ns),
-            Rule::Reno(rule) => rule.on_ack(window, acked_bytes, srtt_ns, now_ns),
+    fn on_unused(&mut self, now_ns: u64) {
+        match self {
+            Self::Cubic(rule) => rule.on_unused(now_ns),
+            Self::Reno(rule) => rule.on_unused(now_ns),
         }
     }
 
-    pub fn on_unused(&mut self, now_ns: u64) {
-        match &mut self.rule {
-            Rule::Cubic(rule) => rule.on_unused(now_ns),
-            Rule::Reno(rule) => rule.on_unused(now_ns),
+    fn on_congestion(&mut self, window: &mut Window, flight_bytes: u64) {
+        match self {
+            Self::Cubic(rule) => rule.on_congestion(window, flight_bytes),
+            Self::Reno(rule) => rule.on_congestion(window, flight_bytes),
         }
     }
 
-    pub fn on_congestion(&mut self, flight_bytes: u64) {
-        let window = &mut self.window;
-        match &mut self.rule {
-            Rule::Cubic(rule) => rule.on_congestion(window, flight_bytes),
-            Rule::Reno(rule) => rule.on_congestion(window, flight_bytes),
-        }
-    }
-
-    pub fn on_timeout(&mut self, flight_bytes: u64) {
-        let window = &mut self.window;
-        match &mut self.rule {
-            Rule::Cubic(rule) => rule.on_timeout(window, flight_bytes),
-            Rule::Reno(rule) => rule.on_timeout(window, flight_bytes),
+    fn on_timeout(&mut self, window: &mut Window, flight_bytes: u64) {
+        match self {
+            Self::Cubic(rule) => rule.on_timeout(window, flight_bytes),
+            Self::Reno(rule) => rule.on_timeout(window, flight_bytes),
         }
     }
 }

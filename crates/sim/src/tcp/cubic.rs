@@ -42,10 +42,6 @@ pub(super) struct Cubic {
 
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, window: &mut Window, acked_bytes: u64, srtt_ns: u64, now_ns: u64) {
-        if window.in_slow_start() {
-            window.grow_in_slow_start(acked_bytes);
-            return;
-        }
         if !self.in_epoch {
             self.start_epoch(window, now_ns);
         }

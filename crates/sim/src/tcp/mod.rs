@@ -34,6 +34,7 @@ mod ranges;
 mod reassembly;
 mod receiver;
 mod reno;
+mod rest;
 mod round_trip;
 mod scoreboard;
 #[cfg(test)]

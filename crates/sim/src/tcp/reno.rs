@@ -11,10 +11,6 @@ pub(super) struct Reno {
 
 impl CongestionControl for Reno {
     fn on_ack(&mut self, window: &mut Window, acked_bytes: u64, _srtt_ns: u64, _now_ns: u64) {
-        if window.in_slow_start() {
-            window.grow_in_slow_start(acked_bytes);
-            return;
-        }
         self.acked_bytes += acked_bytes;
         if self.acked_bytes >= window.cwnd_bytes {
             // One segment however much was acknowledged at once.

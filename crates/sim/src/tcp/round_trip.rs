@@ -9,9 +9,8 @@ use super::config::TcpConfig;
 pub(super) struct RoundTrip {
     smoothed_ns: u64,
     variation_ns: u64,
-    /// Without the doublings.
+    /// With its doublings.
     timeout_ns: u64,
-    doublings: u32,
     /// Offset after the last byte of the segment that is timed; 0 for none.
     timed_end: u64,
     timed_sent_ns: u64,
@@ -22,32 +21,30 @@ impl RoundTrip {
         Self {
             smoothed_ns: 0,
             variation_ns: 0,
-            timeout_ns: config.initial_rto_ns,
-            doublings: 0,
+            timeout_ns: config.initial_rto_ns.min(config.max_rto_ns),
             timed_end: 0,
             timed_sent_ns: 0,
         }
     }
 
     /// 0 before the first sample.
+    #[inline]
     pub fn smoothed_ns(&self) -> u64 {
         self.smoothed_ns
     }
 
     /// The timeout with its doublings.
-    pub fn timeout_ns(&self, config: &TcpConfig) -> u64 {
-        // 2^16 times anything reaches the maximum; the shift stays defined.
-        let factor = 1 << self.doublings.min(16);
+    #[inline]
+    pub fn timeout_ns(&self) -> u64 {
         self.timeout_ns
-            .saturating_mul(factor)
-            .min(config.max_rto_ns)
     }
 
     /// Rule 5.5. Undone by the next sample only, as rule 5.7's note says.
-    pub fn back_off(&mut self) {
-        self.doublings = self.doublings.saturating_add(1);
+    pub fn back_off(&mut self, config: &TcpConfig) {
+        self.timeout_ns = self.timeout_ns.saturating_mul(2).min(config.max_rto_ns);
     }
 
+    #[inline]
     pub fn on_new_segment(&mut self, end: u64, now_ns: u64) {
         if self.timed_end == 0 {
             self.timed_end = end;
@@ -67,6 +64,7 @@ impl RoundTrip {
     }
 
     /// `[start, end)` has arrived.
+    #[inline]
     pub fn on_arrived(&mut self, start: u64, end: u64, config: &TcpConfig, now_ns: u64) {
         if start < self.timed_end && self.timed_end <= end {
             self.timed_end = 0;
@@ -89,6 +87,5 @@ impl RoundTrip {
         // The clock's granularity, 1 ns, is the least that is added.
         let timeout_ns = self.smoothed_ns + (4 * self.variation_ns).max(1);
         self.timeout_ns = timeout_ns.clamp(config.min_rto_ns, config.max_rto_ns);
-        self.doublings = 0;
     }
 }

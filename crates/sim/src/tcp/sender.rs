@@ -1,11 +1,12 @@
 //! The sending end: what to send next, and what was sent. What acknowledgements and timers do to it
 //! is in `acknowledge.rs`.
 
-use super::config::{TcpConfig, TcpSettings};
-use super::congestion::Controller;
+use super::config::{SuperPacket, TcpConfig, TcpSettings};
+use super::congestion::{CongestionControl, ShortWindow};
 use super::pace;
+use super::rest::Rest;
 use super::round_trip::RoundTrip;
-use super::scoreboard::{LossEdge, Scoreboard};
+use super::scoreboard::LossEdge;
 use super::segment::Segment;
 
 pub(super) const NEVER_NS: u64 = u64::MAX;
@@ -26,6 +27,7 @@ pub struct TcpStats {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum Phase {
     /// Nothing is known to be lost.
     Open,
@@ -35,8 +37,10 @@ pub(super) enum Phase {
     AfterTimeout,
 }
 
-/// The sending half of one end of a connection.
+/// The sending half of one end of a connection. Two lines of the cache; what else there may be is in
+/// `rest`.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct TcpSender {
     /// The stream: acknowledged before `una`, sent before `nxt`, written before `written`.
     pub(super) una: u64,
@@ -47,29 +51,18 @@ pub struct TcpSender {
     /// Acknowledgements of data before this offset find that the window was full.
     pub(super) full_to: u64,
     pub(super) rto_at_ns: u64,
-    pub(super) controller: Controller,
-    pub(super) round_trip: RoundTrip,
-    pub(super) scoreboard: Scoreboard,
-    /// When a recovery ends; also: a mark is heeded only above it (once for each window).
-    pub(super) recovery_end: u64,
-    /// What the timer last ran out for, plus one.
-    pub(super) timed_out_una: u64,
-    /// The pace allows nothing before.
-    pub(super) release_ns: u64,
-    last_sent_ns: u64,
-    pub(super) dup_acks: u32,
+    pub(super) window: ShortWindow,
+    /// Modulo 2^32.
+    packets_sent: u32,
     pub(super) phase: Phase,
-    /// The first retransmission of a recovery does not wait for room (RFC 6675, 5, 4.3).
-    pub(super) resend_first: bool,
-    /// The one rescue of this recovery (RFC 6675, NextSeg 4) is still to be had.
-    pub(super) rescue: bool,
     pub(super) cwr_pending: bool,
-    waits_for_pace: bool,
-    /// Super-packets carry no more, whatever the configuration says.
-    most_packet_bytes: u64,
-    pub(super) stats: TcpStats,
+    pub(super) round_trip: RoundTrip,
+    last_sent_ns: u64,
     pub(super) config: TcpSettings,
+    pub(super) rest: Option<Box<Rest>>,
 }
+
+const _: () = assert!(size_of::<TcpSender>() == 128);
 
 impl TcpSender {
     /// An established connection on which nothing has been sent.
@@ -79,6 +72,7 @@ impl TcpSender {
 
     /// The same with settings that are shared.
     pub fn with(config: TcpSettings) -> Self {
+        let is_paced = config.pacing.is_some();
         Self {
             una: 0,
             nxt: 0,
@@ -86,23 +80,26 @@ impl TcpSender {
             window_end: u64::from(config.receive_buffer_bytes),
             full_to: 0,
             rto_at_ns: NEVER_NS,
-            controller: Controller::new(&config),
-            round_trip: RoundTrip::new(&config),
-            scoreboard: Scoreboard::default(),
-            recovery_end: 0,
-            timed_out_una: 0,
-            release_ns: 0,
-            last_sent_ns: 0,
-            dup_acks: 0,
+            window: ShortWindow::new(&config),
+            packets_sent: 0,
             phase: Phase::Open,
-            resend_first: false,
-            rescue: false,
             cwr_pending: false,
-            waits_for_pace: false,
-            most_packet_bytes: u64::MAX,
-            stats: TcpStats::default(),
+            round_trip: RoundTrip::new(&config),
+            last_sent_ns: 0,
+            rest: is_paced.then(|| Box::new(Rest::new(&config))),
             config,
         }
+    }
+
+    #[cold]
+    pub(super) fn rest(&mut self) -> &mut Rest {
+        let config = &self.config;
+        self.rest.get_or_insert_with(|| Box::new(Rest::new(config)))
+    }
+
+    #[inline]
+    pub(super) fn mss_bytes(&self) -> u64 {
+        self.config.mss_bytes.into()
     }
 
     /// The application appends so many bytes to the stream.
@@ -112,6 +109,7 @@ impl TcpSender {
 
     /// What to send now. Call it until it says `None`, after each call that may have changed
     /// something: `write`, `on_ack`, `on_timer`.
+    #[inline]
     pub fn next_segment(&mut self, now_ns: u64) -> Option<Segment> {
         let (start, bytes) = self.choose(now_ns)?;
         Some(self.sent(start, bytes, now_ns))
@@ -124,22 +122,34 @@ impl TcpSender {
 
     /// Super-packets carry no more than `bytes` from now on, and always a segment.
     pub fn limit_super_packets(&mut self, bytes: u64) {
-        self.most_packet_bytes = bytes;
+        self.rest().most_packet_bytes = bytes;
     }
 
     /// Offset and length of what to send now.
+    #[inline]
     fn choose(&mut self, now_ns: u64) -> Option<(u64, u64)> {
-        self.waits_for_pace = false;
         if self.una == self.nxt && self.nxt != self.written {
             self.start_after_silence(now_ns);
         }
+        match &mut self.rest {
+            None => self.new_data(self.nxt - self.una),
+            Some(rest) => {
+                rest.waits_for_pace = false;
+                self.choose_with_rest(now_ns)
+            }
+        }
+    }
+
+    fn choose_with_rest(&mut self, now_ns: u64) -> Option<(u64, u64)> {
         let pipe = self.in_flight_bytes();
         let chosen = match self.phase {
             Phase::Open => self.new_data(pipe),
             Phase::FastRecovery | Phase::AfterTimeout => self.next_in_recovery(pipe),
         }?;
-        if now_ns < self.release_ns && self.config.pacing.is_some() {
-            self.waits_for_pace = true;
+        let is_paced = self.config.pacing.is_some();
+        let rest = self.rest();
+        if is_paced && now_ns < rest.release_ns {
+            rest.waits_for_pace = true;
             return None;
         }
         Some(chosen)
@@ -147,38 +157,38 @@ impl TcpSender {
 
     /// When to call [`on_timer`](Self::on_timer), in ns: the retransmission timer or the pace,
     /// whichever comes first. May move, also to later, at any call.
+    #[inline]
     pub fn next_timer_ns(&self) -> Option<u64> {
-        let release = if self.waits_for_pace {
-            self.release_ns
-        } else {
-            NEVER_NS
+        let next = match &self.rest {
+            Some(rest) if rest.waits_for_pace => self.rto_at_ns.min(rest.release_ns),
+            _ => self.rto_at_ns,
         };
-        let next = self.rto_at_ns.min(release);
         (next != NEVER_NS).then_some(next)
     }
 
     /// How much unsent data may go now, and from where; nothing changes but the knowledge that the
     /// window is full.
+    #[inline]
     pub(super) fn new_data(&mut self, pipe: u64) -> Option<(u64, u64)> {
-        let window = &self.controller.window;
-        let mss = window.mss_bytes;
         let unsent = self.written - self.nxt;
         if unsent == 0 {
             return None;
         }
-        let room_in_cwnd = window.cwnd_bytes.saturating_sub(pipe);
+        let mss = self.mss_bytes();
+        let room_in_cwnd = self.window.cwnd_bytes().saturating_sub(pipe);
         let room_at_peer = self.window_end.saturating_sub(self.nxt);
         let room = room_in_cwnd.min(room_at_peer);
-        let srtt_ns = self.round_trip.smoothed_ns();
-        let full = pace::packet_bytes(&self.config, window, srtt_ns, self.most_packet_bytes);
+        let full = self.full_packet_bytes();
         let wanted = unsent.min(full);
         let mut bytes = wanted;
         if room < wanted {
-            let offered = self.window_end - self.una;
-            let least = pace::least_bytes(full, window.cwnd_bytes.min(offered), mss).min(wanted);
-            bytes = room / mss * mss;
-            if bytes < least {
-                bytes = 0;
+            // A packet of one segment is not cut.
+            bytes = if full > mss {
+                self.cut(room, wanted, full)
+            } else {
+                0
+            };
+            if bytes == 0 {
                 if room_in_cwnd <= room_at_peer {
                     self.full_to = self.nxt;
                 } else if pipe == 0 {
@@ -193,40 +203,76 @@ impl TcpSender {
         (bytes > 0).then_some((self.nxt, bytes))
     }
 
+    /// The payload of a full packet now, in bytes.
+    #[inline]
+    fn full_packet_bytes(&self) -> u64 {
+        let mss = self.mss_bytes();
+        if self.config.super_packet == SuperPacket::Off {
+            return mss;
+        }
+        let rest = self.rest.as_ref();
+        let most_bytes = rest.map_or(u64::MAX, |rest| rest.most_packet_bytes);
+        let srtt_ns = self.round_trip.smoothed_ns();
+        pace::packet_bytes(&self.config, &self.window.long(mss), srtt_ns, most_bytes)
+    }
+
+    /// What of a super-packet goes into `room`; 0 if that is too little.
+    fn cut(&self, room: u64, wanted: u64, full: u64) -> u64 {
+        let mss = self.mss_bytes();
+        let offered = self.window_end - self.una;
+        let window_bytes = self.window.cwnd_bytes().min(offered);
+        let least = pace::least_bytes(full, window_bytes, mss).min(wanted);
+        let bytes = room / mss * mss;
+        if bytes < least { 0 } else { bytes }
+    }
+
     /// RFC 5681, 4.1: the window says nothing about a path that was not used for a timeout.
     fn start_after_silence(&mut self, now_ns: u64) {
         let silence_ns = now_ns.saturating_sub(self.last_sent_ns);
         if self.config.restart_after_idle
             && self.nxt != 0
-            && silence_ns > self.round_trip.timeout_ns(&self.config)
+            && silence_ns > self.round_trip.timeout_ns()
         {
-            let window = &mut self.controller.window;
-            let initial = u64::from(self.config.initial_window_segments) * window.mss_bytes;
-            window.cwnd_bytes = window.cwnd_bytes.min(initial);
+            let initial = u64::from(self.config.initial_window_segments) * self.mss_bytes();
+            self.window.set_cwnd(self.window.cwnd_bytes().min(initial));
         }
-        self.controller.on_unused(now_ns);
+        self.on_unused(now_ns);
     }
 
+    /// Until now something else than the window was the limit, and it stays.
+    #[inline]
+    pub(super) fn on_unused(&mut self, now_ns: u64) {
+        if let Some(rest) = &mut self.rest {
+            rest.rule.on_unused(now_ns);
+        }
+    }
+
+    #[inline]
     fn sent(&mut self, start: u64, bytes: u64, now_ns: u64) -> Segment {
         let end = start + bytes;
         let retransmission = start < self.nxt;
         if retransmission {
             self.round_trip.on_retransmission(start, end);
             self.on_resent(start, end);
-            self.stats.retransmissions += 1;
+            self.rest().retransmissions += 1;
         } else {
             self.round_trip.on_new_segment(end, now_ns);
             self.nxt = end;
         }
-        self.stats.packets_sent += 1;
+        self.packets_sent = self.packets_sent.wrapping_add(1);
+        if self.packets_sent == 0 {
+            self.rest().packet_wraps += 1;
+        }
         self.last_sent_ns = now_ns;
         if self.rto_at_ns == NEVER_NS {
             self.restart_rto(now_ns);
         }
         if let Some(pacing) = self.config.pacing {
             let srtt_ns = self.round_trip.smoothed_ns();
-            let time_ns = pace::time_ns(&self.controller.window, pacing, srtt_ns, bytes);
-            self.release_ns = self.release_ns.max(now_ns).saturating_add(time_ns);
+            let window = self.window.long(self.mss_bytes());
+            let time_ns = pace::time_ns(&window, pacing, srtt_ns, bytes);
+            let rest = self.rest();
+            rest.release_ns = rest.release_ns.max(now_ns).saturating_add(time_ns);
         }
         Segment {
             start,
@@ -240,16 +286,7 @@ impl TcpSender {
     }
 
     pub(super) fn restart_rto(&mut self, now_ns: u64) {
-        self.rto_at_ns = now_ns.saturating_add(self.round_trip.timeout_ns(&self.config));
-    }
-
-    pub(super) fn loss_edge(&self) -> LossEdge {
-        match self.phase {
-            Phase::Open | Phase::FastRecovery => self
-                .scoreboard
-                .loss_edge(self.una, self.controller.window.mss_bytes),
-            Phase::AfterTimeout => self.scoreboard.edge_at(self.recovery_end),
-        }
+        self.rto_at_ns = now_ns.saturating_add(self.round_trip.timeout_ns());
     }
 
     /// Written and not yet sent, in bytes.
@@ -260,11 +297,22 @@ impl TcpSender {
     /// Sent once and believed to be on its way or at the receiver but not acknowledged, in bytes: the
     /// "pipe" of RFC 6675, which is what the window is compared with.
     pub fn in_flight_bytes(&self) -> u64 {
-        if self.phase == Phase::Open && self.scoreboard.is_empty() {
-            return self.nxt - self.una;
+        match &self.rest {
+            Some(rest) if self.phase != Phase::Open || !rest.scoreboard.is_empty() => {
+                let edge = self.loss_edge(rest);
+                rest.scoreboard.pipe_bytes(self.una, self.nxt, edge)
+            }
+            _ => self.nxt - self.una,
         }
-        self.scoreboard
-            .pipe_bytes(self.una, self.nxt, self.loss_edge())
+    }
+
+    pub(super) fn loss_edge(&self, rest: &Rest) -> LossEdge {
+        match self.phase {
+            Phase::Open | Phase::FastRecovery => {
+                rest.scoreboard.loss_edge(self.una, self.mss_bytes())
+            }
+            Phase::AfterTimeout => rest.scoreboard.edge_at(rest.recovery_end),
+        }
     }
 
     /// Written and not yet acknowledged, in bytes: what a send buffer holds.
@@ -279,12 +327,12 @@ impl TcpSender {
 
     /// The congestion window, in bytes.
     pub fn cwnd_bytes(&self) -> u64 {
-        self.controller.window.cwnd_bytes
+        self.window.cwnd_bytes()
     }
 
     /// The slow-start threshold, in bytes; `u64::MAX` before the first reduction.
     pub fn ssthresh_bytes(&self) -> u64 {
-        self.controller.window.ssthresh_bytes
+        self.window.ssthresh_bytes()
     }
 
     /// The smoothed round trip, in ns; `None` before the first sample.
@@ -294,14 +342,14 @@ impl TcpSender {
 
     /// The retransmission timeout now, with its doublings, in ns.
     pub fn rto_ns(&self) -> u64 {
-        self.round_trip.timeout_ns(&self.config)
+        self.round_trip.timeout_ns()
     }
 
     /// The pacing rate in bytes per second, whether or not the sender is paced (small queues size
     /// their budget by it); `None` before the first sample of the round trip.
     pub fn pacing_rate_bytes_per_s(&self) -> Option<u64> {
-        let window = &self.controller.window;
-        let rate = pace::bytes_in(window, self.config.pacing, self.srtt_ns()?, 1_000_000_000);
+        let window = self.window.long(self.mss_bytes());
+        let rate = pace::bytes_in(&window, self.config.pacing, self.srtt_ns()?, 1_000_000_000);
         Some(rate)
     }
 
@@ -312,6 +360,19 @@ impl TcpSender {
 
     /// What happened so far.
     pub fn stats(&self) -> TcpStats {
-        self.stats
+        let packets_sent = u64::from(self.packets_sent);
+        let Some(rest) = &self.rest else {
+            return TcpStats {
+                packets_sent,
+                ..TcpStats::default()
+            };
+        };
+        TcpStats {
+            packets_sent: u64::from(rest.packet_wraps) << 32 | packets_sent,
+            retransmissions: rest.retransmissions,
+            recoveries: rest.recoveries,
+            timeouts: rest.timeouts,
+            ecn_reductions: rest.ecn_reductions,
+        }
     }
 }

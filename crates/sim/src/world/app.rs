@@ -1,5 +1,6 @@
 //! What the ends of a connection do with it.
 
+use super::agenda::NEVER_NS;
 use crate::source::{is_on, next_on_ns};
 use crate::tcp::TcpSender;
 
@@ -75,6 +76,7 @@ pub(super) struct Done {
 
 /// What an application is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 enum State {
     /// For the other end.
     Waiting,
@@ -84,22 +86,25 @@ enum State {
     Ready,
 }
 
-/// An application at work.
+/// An application at work. One line of the cache: what a writer needs and what one that talks needs
+/// are never needed together.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Desk {
-    app: App,
     state: State,
-    /// Bytes of the stream from the other end that it has dealt with.
-    consumed_bytes: u64,
-    asked_ns: u64,
     /// It is about to be woken, since there is something for it to do.
     roused: bool,
-    /// Of a writer: when it started, how often it wrote, and when its next turn is planned to be.
-    started_ns: u64,
-    writes: u64,
-    turn_ns: Option<u64>,
-    pub transactions: u64,
+    app: App,
+    /// Of a writer: how often it wrote. Else bytes of the stream from the other end that it has dealt
+    /// with.
+    done: u64,
+    /// When a writer started, or when a client asked.
+    since_ns: u64,
+    /// When a writer's next turn is planned to be; `NEVER_NS` for not.
+    turn_ns: u64,
 }
+
+const _: () = assert!(size_of::<Desk>() == 64);
 
 impl Desk {
     pub fn new(app: App) -> Self {
@@ -112,16 +117,33 @@ impl Desk {
             | App::Client { .. } => State::Thinking,
         };
         Self {
-            app,
             state,
-            consumed_bytes: 0,
-            asked_ns: 0,
             roused: false,
-            started_ns: 0,
-            writes: 0,
-            turn_ns: None,
-            transactions: 0,
+            app,
+            done: 0,
+            since_ns: 0,
+            turn_ns: NEVER_NS,
         }
+    }
+
+    /// Responses that it has had in full.
+    pub fn transactions(&self) -> u64 {
+        match self.app {
+            App::Client { response_bytes, .. } => self.done / u64::from(response_bytes.max(1)),
+            _ => 0,
+        }
+    }
+
+    #[inline]
+    pub fn is_roused(&self) -> bool {
+        self.roused
+    }
+
+    fn is_writer(&self) -> bool {
+        matches!(
+            self.app,
+            App::Bulk { .. } | App::Paced { .. } | App::OnOff { .. }
+        )
     }
 
     /// Whether it must be woken to do what it could do now, and is not about to be.
@@ -143,10 +165,12 @@ impl Desk {
     /// It starts, has thought enough, or was roused.
     pub fn wake(&mut self, now_ns: u64) {
         self.roused = false;
-        self.turn_ns = self.turn_ns.filter(|&turn_ns| turn_ns > now_ns);
+        if self.turn_ns <= now_ns {
+            self.turn_ns = NEVER_NS;
+        }
         if self.state == State::Thinking {
-            if self.writes == 0 {
-                self.started_ns = now_ns;
+            if self.done == 0 && self.is_writer() {
+                self.since_ns = now_ns;
             }
             self.state = State::Ready;
         }
@@ -157,10 +181,18 @@ impl Desk {
         let mut done = Done::default();
         match self.app {
             App::Sink => {}
-            App::Bulk { .. } | App::Paced { .. } | App::OnOff { .. } => {
+            App::Bulk {
+                write_bytes,
+                buffer_bytes,
+            } => {
+                while self.state == State::Ready && fits(write_bytes, buffer_bytes, sender) {
+                    sender.write(write_bytes.max(1).into());
+                }
+            }
+            App::Paced { .. } | App::OnOff { .. } => {
                 while let Some(write_bytes) = self.write_bytes(sender, now_ns) {
                     sender.write(write_bytes);
-                    self.writes += 1;
+                    self.done += 1;
                 }
                 done.wake_ns = self.next_turn_ns(now_ns);
             }
@@ -180,12 +212,11 @@ impl Desk {
                 think_ns,
             } => {
                 if self.state == State::Waiting && self.take(response_bytes, delivered_bytes) {
-                    self.transactions += 1;
-                    done.latency_ns = Some(now_ns - self.asked_ns);
+                    done.latency_ns = Some(now_ns - self.since_ns);
                     done.wake_ns = self.think(think_ns, now_ns);
                 }
                 if self.write_if_ready(sender, request_bytes) {
-                    self.asked_ns = now_ns;
+                    self.since_ns = now_ns;
                 }
             }
             App::Server {
@@ -206,13 +237,13 @@ impl Desk {
     fn take(&mut self, message_bytes: u32, delivered_bytes: u64) -> bool {
         let whole = self.is_whole(message_bytes, delivered_bytes);
         if whole {
-            self.consumed_bytes += u64::from(message_bytes.max(1));
+            self.done += u64::from(message_bytes.max(1));
         }
         whole
     }
 
     fn is_whole(&self, message_bytes: u32, delivered_bytes: u64) -> bool {
-        delivered_bytes >= self.consumed_bytes + u64::from(message_bytes.max(1))
+        delivered_bytes >= self.done + u64::from(message_bytes.max(1))
     }
 
     /// Thinks before the next message. Returns when to be woken, unless it need not think.
@@ -236,7 +267,7 @@ impl Desk {
 
     /// Bytes of the next write of a writer, if it is due and fits whole into the send buffer.
     fn write_bytes(&self, sender: &TcpSender, now_ns: u64) -> Option<u64> {
-        let since_ns = now_ns - self.started_ns;
+        let since_ns = now_ns.saturating_sub(self.since_ns);
         let (write_bytes, buffer_bytes, is_due) = match self.app {
             App::Bulk {
                 write_bytes,
@@ -247,7 +278,7 @@ impl Desk {
                 buffer_bytes,
                 rate_bits_per_s,
             } => {
-                let due_ns = due_ns(self.writes, write_bytes, rate_bits_per_s);
+                let due_ns = due_ns(self.done, write_bytes, rate_bits_per_s);
                 (write_bytes, buffer_bytes, due_ns <= since_ns)
             }
             App::OnOff {
@@ -260,14 +291,13 @@ impl Desk {
                 return None;
             }
         };
-        let write_bytes = u64::from(write_bytes.max(1));
-        let fits = sender.unacked_bytes() + write_bytes <= u64::from(buffer_bytes);
-        (self.state == State::Ready && is_due && fits).then_some(write_bytes)
+        let may = self.state == State::Ready && is_due && fits(write_bytes, buffer_bytes, sender);
+        may.then(|| write_bytes.max(1).into())
     }
 
     /// When a writer must be woken by the clock, if that is not planned.
     fn next_turn_ns(&mut self, now_ns: u64) -> Option<u64> {
-        if self.state != State::Ready || self.turn_ns.is_some() {
+        if self.state != State::Ready || self.turn_ns != NEVER_NS {
             return None;
         }
         let turn_ns = match self.app {
@@ -275,15 +305,24 @@ impl Desk {
                 write_bytes,
                 rate_bits_per_s,
                 ..
-            } => Some(due_ns(self.writes, write_bytes, rate_bits_per_s)),
-            App::OnOff { on_ns, off_ns, .. } => next_on_ns(on_ns, off_ns, now_ns - self.started_ns),
+            } => Some(due_ns(self.done, write_bytes, rate_bits_per_s)),
+            App::OnOff { on_ns, off_ns, .. } => next_on_ns(on_ns, off_ns, now_ns - self.since_ns),
             _ => None,
         };
         // What is due already waits for room, not for the clock.
-        let turn_ns = self.started_ns.saturating_add(turn_ns?);
-        self.turn_ns = (turn_ns > now_ns).then_some(turn_ns);
-        self.turn_ns
+        let turn_ns = self.since_ns.saturating_add(turn_ns?);
+        let planned = turn_ns > now_ns;
+        if planned {
+            self.turn_ns = turn_ns;
+        }
+        planned.then_some(turn_ns)
     }
+}
+
+/// Whether a write fits whole into the send buffer.
+#[inline]
+fn fits(write_bytes: u32, buffer_bytes: u32, sender: &TcpSender) -> bool {
+    sender.unacked_bytes() + u64::from(write_bytes.max(1)) <= u64::from(buffer_bytes)
 }
 
 /// When a paced sender's write number `writes` is due after its start, in ns.

@@ -1,11 +1,11 @@
 //! Senders of datagrams, blind to what is lost: all that holds them back is "no buffer space".
 
-use taut_path::Probe;
 use taut_path::limit::Limit;
+use taut_path::{Probe, Qdisc};
 
+use super::host::{Event, Host};
 use super::segments::{News, Segment};
 use super::worker::Task;
-use super::{Event, World};
 use crate::source::{Refused, WhenFull};
 use crate::tcp::{Ack, SackBlocks};
 
@@ -38,78 +38,67 @@ pub struct BlindReport {
 #[derive(Debug)]
 pub(super) struct Blind {
     config: BlindConfig,
-    host: usize,
     /// It asked to be woken when there is room.
     waits: bool,
     pub report: BlindReport,
 }
 
-impl<P: Probe, L: Limit> World<P, L> {
-    /// Adds a blind sender to a host, which starts at `start_ns` and never ends. Returns its number.
-    pub fn send_blindly(&mut self, config: &BlindConfig, host: usize, start_ns: u64) -> u32 {
+impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
+    /// Adds a blind sender, which starts at `start_ns` and never ends. Returns its number at this
+    /// host.
+    pub fn send_blindly(&mut self, config: &BlindConfig, now_ns: u64, start_ns: u64) -> u32 {
         let number = self.blind.len() as u32;
         self.blind.push(Blind {
             config: *config,
-            host,
             waits: false,
             report: BlindReport::default(),
         });
-        self.engine.schedule(start_ns, Event::Blind(number));
+        self.agenda.schedule(now_ns, start_ns, Event::Blind(number));
         number
     }
 
-    /// What a blind sender did so far.
-    pub fn blind_report(&self, number: u32) -> BlindReport {
-        self.blind[number as usize].report
-    }
-
-    pub(super) fn on_blind(&mut self, number: u32, now_ns: u64) {
-        let host = self.blind[number as usize].host;
-        if !self.must_wait(host, 0, Task::Blind(number), now_ns) {
+    pub fn on_blind(&mut self, number: u32, now_ns: u64) {
+        if !self.must_wait(0, Task::Blind(number), now_ns) {
             self.call_blind(number, now_ns);
         }
     }
 
     /// One call of a blind sender, or all calls of one instant if they cost nothing.
-    pub(super) fn call_blind(&mut self, number: u32, now_ns: u64) {
-        let sender = &mut self.blind[number as usize];
-        let host = &mut self.hosts[sender.host];
-        let call_ns = host.cost.packet_ns;
-        let segment = datagram(number, &sender.config);
+    pub fn call_blind(&mut self, number: u32, now_ns: u64) {
+        let call_ns = self.cost.packet_ns;
+        let segment = datagram(number, &self.blind[number as usize].config);
         loop {
-            if !host.offer(segment, now_ns) {
+            if !self.offer(segment, now_ns) {
                 self.refuse_blind(number, now_ns);
                 break;
             }
-            sender.report.sent_packets += 1;
-            host.run(now_ns);
-            if call_ns > 0 && host.worker.must_wait(call_ns, Task::Blind(number)) {
+            self.blind[number as usize].report.sent_packets += 1;
+            self.run(now_ns);
+            if call_ns > 0 && self.worker.must_wait(call_ns, Task::Blind(number)) {
                 break;
             }
         }
-        let host = self.blind[number as usize].host;
-        self.watch(host, now_ns);
+        self.watch(now_ns);
     }
 
     fn refuse_blind(&mut self, number: u32, now_ns: u64) {
         let sender = &mut self.blind[number as usize];
-        let host = &mut self.hosts[sender.host];
         match sender.config.when_full.refused(now_ns) {
             Refused::SleepUntil(at_ns) => {
                 sender.report.failed_sends += 1;
                 sender.report.wakeups += 1;
-                self.engine.schedule(at_ns, Event::Blind(number));
+                self.agenda.schedule(now_ns, at_ns, Event::Blind(number));
             }
             Refused::Spin(cost_ns) => {
                 sender.report.failed_sends += 1;
-                host.worker.must_wait(cost_ns, Task::Blind(number));
+                self.worker.must_wait(cost_ns, Task::Blind(number));
             }
             Refused::Wait => {
-                sender.waits = host.queue.must_wait();
-                host.blind_waits |= sender.waits;
+                sender.waits = self.queue.must_wait();
+                self.blind_waits |= sender.waits;
                 if !sender.waits {
-                    self.engine
-                        .schedule(now_ns.saturating_add(1), Event::Blind(number));
+                    let at_ns = now_ns.saturating_add(1);
+                    self.agenda.schedule(now_ns, at_ns, Event::Blind(number));
                 }
             }
         }
@@ -117,15 +106,26 @@ impl<P: Probe, L: Limit> World<P, L> {
 
     /// There is room again: wakes who waits for it.
     #[cold]
-    pub(super) fn wake_blind(&mut self, host: usize, now_ns: u64) {
-        self.hosts[host].blind_waits = false;
-        let at_ns = now_ns.saturating_add(self.reaction_ns);
+    pub fn wake_blind(&mut self, now_ns: u64) {
+        self.blind_waits = false;
+        let at_ns = now_ns.saturating_add(self.cost.reaction_ns);
         for (number, sender) in self.blind.iter_mut().enumerate() {
-            if sender.host == host && std::mem::take(&mut sender.waits) {
+            if std::mem::take(&mut sender.waits) {
                 sender.report.wakeups += 1;
-                self.engine.schedule(at_ns, Event::Blind(number as u32));
+                self.agenda
+                    .schedule(now_ns, at_ns, Event::Blind(number as u32));
             }
         }
+    }
+
+    /// A datagram of the other host's sender `number` arrives.
+    #[cold]
+    pub fn on_datagram(&mut self, number: u32) {
+        let number = number as usize;
+        if self.datagrams.len() <= number {
+            self.datagrams.resize(number + 1, 0);
+        }
+        self.datagrams[number] += 1;
     }
 }
 

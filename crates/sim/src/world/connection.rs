@@ -1,10 +1,12 @@
 //! One end of a connection: its TCP, its application, its timer.
 
+use super::agenda::NEVER_NS;
 use super::app::{App, Desk, Done};
 use super::segments::{Arrival, News, Segment};
+use super::timer::{Look, Timer};
 use taut_path::tsq::{Ask, Flow};
 
-use crate::tcp::{Ack, TcpConfig, TcpReceiver, TcpSender, TcpSettings, TcpStats};
+use crate::tcp::{TcpConfig, TcpReceiver, TcpSender, TcpSettings, TcpStats};
 
 /// How a connection is made.
 #[derive(Debug, Clone, Copy)]
@@ -34,29 +36,42 @@ pub struct EndpointReport {
     pub unacked_bytes: u64,
 }
 
-/// One end of a connection.
+/// One end of a connection. Four lines of the cache: with many connections that decides how fast they
+/// are simulated.
+#[repr(C)]
 pub(super) struct Endpoint {
     sender: TcpSender,
     receiver: TcpReceiver,
-    desk: Desk,
-    /// An acknowledgement that must go out now, alone if there is no data.
-    ack_due: Option<Ack>,
+    timer: Timer,
     header_bytes: u16,
     mss_bytes: u16,
     priority: u8,
+    /// An acknowledgement must go out now, alone if there is no data.
+    ack_due: bool,
+    desk: Desk,
 }
+
+const _: () = assert!(size_of::<Endpoint>() == 256);
 
 impl Endpoint {
     pub fn new(config: &ConnectionConfig, tcp: &TcpSettings, app: App) -> Self {
         Self {
             sender: TcpSender::with(tcp.clone()),
             receiver: TcpReceiver::with(tcp.clone()),
-            desk: Desk::new(app),
-            ack_due: None,
+            timer: Timer::NEVER,
             header_bytes: config.header_bytes,
             mss_bytes: config.tcp.mss_bytes.min(u32::from(u16::MAX)) as u16,
             priority: config.priority,
+            ack_due: false,
+            desk: Desk::new(app),
         }
+    }
+
+    /// Looks at what will be needed soon, so that it is in the cache then.
+    #[inline]
+    pub fn touch(&self) {
+        std::hint::black_box((self.sender.acked_bytes(), self.sender.rto_ns()));
+        std::hint::black_box((self.ack_due, self.desk.is_roused()));
     }
 
     /// The application starts, or has thought enough.
@@ -65,6 +80,7 @@ impl Endpoint {
     }
 
     /// Lets the application do what it can now.
+    #[inline]
     pub fn run_app(&mut self, now_ns: u64) -> Done {
         self.desk
             .work(&mut self.sender, self.receiver.delivered_bytes(), now_ns)
@@ -81,6 +97,7 @@ impl Endpoint {
         }
     }
 
+    #[inline]
     pub fn on_arrival(&mut self, arrival: &Arrival, now_ns: u64) {
         if arrival.acknowledges {
             self.sender.on_ack(&arrival.ack, now_ns);
@@ -97,25 +114,31 @@ impl Endpoint {
             arrival.congestion_experienced,
             now_ns,
         );
-        self.ack_due = ack.or(self.ack_due);
+        self.ack_due |= ack.is_some();
     }
 
     /// Time has come to `now_ns`. Too early is harmless.
     pub fn on_timer(&mut self, now_ns: u64) {
         self.sender.on_timer(now_ns);
-        self.ack_due = self.receiver.on_timer(now_ns).or(self.ack_due);
+        self.ack_due |= self.receiver.on_timer(now_ns).is_some();
     }
 
-    /// When the first of its timers is due. May move at any call.
-    pub fn next_timer_ns(&self) -> Option<u64> {
-        match (self.sender.next_timer_ns(), self.receiver.next_timer_ns()) {
-            (Some(sender), Some(receiver)) => Some(sender.min(receiver)),
-            (sender, receiver) => sender.or(receiver),
-        }
+    /// A scheduled look at its timer.
+    pub fn look_at_timer(&mut self, now_ns: u64) -> Look {
+        self.timer.look(now_ns)
+    }
+
+    /// Says when to look at its timer, if no look is scheduled by then.
+    #[inline]
+    pub fn watch_timer(&mut self) -> Option<u64> {
+        let sender_ns = self.sender.next_timer_ns().unwrap_or(NEVER_NS);
+        let receiver_ns = self.receiver.next_timer_ns().unwrap_or(NEVER_NS);
+        self.timer.set(sender_ns.min(receiver_ns))
     }
 
     /// What to send now: data, with an acknowledgement if one is owed, or that alone. `flow` may hold
     /// back the data.
+    #[inline]
     pub fn next_segment(
         &mut self,
         connection: u32,
@@ -124,19 +147,17 @@ impl Endpoint {
     ) -> Option<Segment> {
         let may_send = flow.is_none_or(|flow| self.may_send(connection, flow, now_ns));
         let data = may_send.then(|| self.sender.next_segment(now_ns)).flatten();
+        let ack_due = std::mem::take(&mut self.ack_due);
         let Some(data) = data else {
-            return self
-                .ack_due
-                .take()
-                .map(|ack| self.segment(connection, Some(ack)));
+            return ack_due.then(|| self.segment(connection, News::Ack));
         };
-        let owed = self.ack_due.take().or_else(|| self.receiver.take_ack());
+        let owed = ack_due || self.receiver.take_ack().is_some();
         Some(Segment {
             start: data.start,
             payload_bytes: data.payload_bytes,
             ecn_capable: data.ecn_capable,
             cwr: data.cwr,
-            ..self.segment(connection, owed)
+            ..self.segment(connection, if owed { News::Ack } else { News::None })
         })
     }
 
@@ -149,7 +170,7 @@ impl Endpoint {
         };
         let packet = Segment {
             payload_bytes: payload_bytes.try_into().unwrap_or(u32::MAX),
-            ..self.segment(connection, None)
+            ..self.segment(connection, News::None)
         };
         flow.may_send(Ask {
             packet_bytes: packet.memory_bytes(),
@@ -165,7 +186,7 @@ impl Endpoint {
     pub fn report(&self) -> EndpointReport {
         EndpointReport {
             received_bytes: self.receiver.delivered_bytes(),
-            transactions: self.desk.transactions,
+            transactions: self.desk.transactions(),
             tcp: self.sender.stats(),
             cwnd_bytes: self.sender.cwnd_bytes(),
             srtt_ns: self.sender.srtt_ns().unwrap_or(0),
@@ -174,7 +195,8 @@ impl Endpoint {
     }
 
     /// A segment without data.
-    fn segment(&self, connection: u32, ack: Option<Ack>) -> Segment {
+    #[inline]
+    fn segment(&self, connection: u32, news: News) -> Segment {
         Segment {
             connection,
             start: 0,
@@ -185,8 +207,8 @@ impl Endpoint {
             // RFC 3168, 6.1.4: an acknowledgement alone never is.
             ecn_capable: false,
             cwr: false,
-            news: if ack.is_some() { News::Ack } else { News::None },
-            ack: ack.unwrap_or_else(|| self.receiver.current_ack()),
+            news,
+            ack: self.receiver.current_ack(),
         }
     }
 }

@@ -1,49 +1,94 @@
-//! A host's transmit path: the product's own queue in front of an emulated NIC.
+//! A host: sockets, the product's own queue, an emulated NIC, and what is due when.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 
 use taut_path::driver::Orphaning;
 use taut_path::limit::Limit;
 use taut_path::queue::NoRoom;
-use taut_path::tsq::Flow;
 use taut_path::{Packet, Probe, Qdisc, Queue};
 
-use super::WorldError;
-use super::segments::{Arrival, Segment, Segments};
+use super::agenda::{Agenda, NEVER_NS, Turn};
+use super::blind::Blind;
+use super::connection::Endpoint;
+use super::segments::{Arrival, Flight, Segment, Segments};
 use super::small_queues::HostBudgets;
 use super::worker::{HostCost, Task, Worker};
+use super::{WorldConfig, WorldError};
 use crate::nic::{EmulatedNic, NicConfig, NicEvent};
 use crate::queue::{QueueFault, queue_config};
 use crate::source::Note;
 
-pub(super) struct Host<P, L> {
-    pub queue: Queue<Orphaning<EmulatedNic>, L, Box<dyn Qdisc + Send>, P>,
+/// Lanes of a host's agenda: its timers, most of which are equally long (delayed acknowledgements at
+/// one host, retransmissions at the other) and so in order, and its core.
+const LANES: usize = 2;
+pub(super) const TIMER_LANE: usize = 0;
+const CORE_LANE: usize = 1;
+
+/// What a host does besides taking in frames and sending them.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Event {
+    /// A timer of an endpoint may be due.
+    Timer(u32),
+    /// An application starts, or goes on after a pause.
+    App(u32),
+    /// A blind sender starts, or tries again.
+    Blind(u32),
+    /// The core is done with something.
+    Core,
+    /// The deferred list of the small queues is run.
+    Deferred,
+    /// An application lets go of its socket.
+    LetGo(u32),
+}
+
+pub(super) struct Host<P, L, Q: Qdisc> {
+    /// Frames under way to it, in order.
+    pub arrivals: VecDeque<Flight>,
+    /// When its NIC does something next, in ns, and the turn of that.
+    pub nic_ns: u64,
+    pub nic_turn: Turn,
+    pub agenda: Agenda<Event, LANES>,
     /// What went wrong first, if anything did.
     pub fault: Option<QueueFault>,
-    index: usize,
+    /// What it did so far, in steps.
+    pub events: u64,
+    pub queue: Queue<Orphaning<EmulatedNic>, L, Q, P>,
+    pub segments: Segments,
+    /// By connection.
+    pub endpoints: Vec<Endpoint>,
     /// What its sockets may have below them, if they are held back.
     pub budgets: Option<HostBudgets>,
     pub worker: Worker,
     pub cost: HostCost,
+    /// Time that a bit takes to the other host, in ns.
+    delay_ns: u64,
+    /// Frames that arrived and wait for the core.
+    pub arrived: VecDeque<Arrival>,
+    pub blind: Vec<Blind>,
     /// A blind sender asked to be woken; `room` says when.
     pub blind_waits: bool,
     room: Arc<Note>,
-    segments: Segments,
+    /// Datagrams that arrived from each blind sender of the other host.
+    pub datagrams: Vec<u64>,
+    /// Transactions that ended and count: how long each took, in ns.
+    pub ended_ns: Vec<u64>,
+    pub record_from_ns: u64,
+    index: usize,
     /// When the NIC was last asked to be woken.
     watched_ns: Option<u64>,
 }
 
-impl<P: Probe, L: Limit> Host<P, L> {
+impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     pub fn new(
         index: usize,
-        config: NicConfig,
-        cost: HostCost,
-        restart_slots: Option<u32>,
-        (discipline, limit, probe): (Box<dyn Qdisc + Send>, L, P),
+        config: &WorldConfig,
+        (discipline, limit, probe): (Q, L, P),
     ) -> Result<Self, WorldError> {
-        let nic = EmulatedNic::new(config).map_err(WorldError::Nic)?;
-        let restart_slots = restart_slots.unwrap_or(nic.restart_slots());
+        let seed = config.nic.seed.wrapping_add(index as u64);
+        let nic = EmulatedNic::new(NicConfig { seed, ..config.nic }).map_err(WorldError::Nic)?;
+        let restart_slots = config.restart_slots.unwrap_or(nic.restart_slots());
         let room = Arc::new(Note::default());
         let nic = Orphaning {
             driver: nic,
@@ -56,27 +101,36 @@ impl<P: Probe, L: Limit> Host<P, L> {
             .config(queue_config(Some(restart_slots), Waker::from(room.clone())))
             .build(0)
             .map_err(WorldError::Queue)?;
+        let mut agenda = Agenda::new();
         Ok(Self {
-            queue,
+            arrivals: VecDeque::new(),
+            nic_ns: NEVER_NS,
+            nic_turn: agenda.take_turn(0),
+            agenda,
             fault: None,
-            index,
+            events: 0,
+            queue,
+            segments: Segments::default(),
+            endpoints: Vec::new(),
             budgets: None,
             worker: Worker::default(),
-            cost,
+            cost: config.cost,
+            delay_ns: config.delay_ns,
+            arrived: VecDeque::new(),
+            blind: Vec::new(),
             blind_waits: false,
             room,
-            segments: Segments::default(),
+            datagrams: Vec::new(),
+            ended_ns: Vec::new(),
+            record_from_ns: config.record_from_ns,
+            index,
             watched_ns: None,
         })
     }
 
-    /// What holds a connection back, if anything does.
-    pub fn flow(&self, connection: u32) -> Option<&Flow> {
-        Some(self.budgets.as_ref()?.flow(connection))
-    }
-
     /// Sends a segment, once the core has seen to it. Returns whether the discipline has it
     /// already: then [`run`](Self::run), once for a batch.
+    #[inline]
     pub fn send(&mut self, segment: Segment, now_ns: u64) -> bool {
         let mut packet = self.segments.packet(segment);
         // An acknowledgement alone is not held back, and not charged.
@@ -106,16 +160,13 @@ impl<P: Probe, L: Limit> Host<P, L> {
         }
     }
 
-    /// Whether there is room again that a blind sender asked for.
-    pub fn made_room(&self) -> bool {
-        self.blind_waits && self.room.take()
-    }
-
     /// Hands a packet to the discipline.
+    #[inline]
     pub fn enqueue(&mut self, packet: Packet, now_ns: u64) {
         self.queue.enqueue(packet, now_ns, &mut self.segments);
     }
 
+    #[inline]
     pub fn run(&mut self, now_ns: u64) {
         let stop = self.queue.run(now_ns, &mut self.segments);
         if let Err(fault) = QueueFault::of_run(stop, self.index, now_ns) {
@@ -123,18 +174,16 @@ impl<P: Probe, L: Limit> Host<P, L> {
         }
     }
 
-    /// Does what the NIC has due by `now_ns`, up to the next frame; gives what that frame brings
-    /// to the other host, and when its last bit leaves.
-    pub fn advance(&mut self, now_ns: u64) -> Option<(Arrival, u64)> {
-        loop {
-            match self.queue.device_mut().driver.advance(now_ns)? {
-                (_, NicEvent::Frame(frame)) => {
-                    return Some((
-                        self.segments.arrival(frame.packet, frame.index),
-                        frame.ends_ns,
-                    ));
-                }
-                (at_ns, NicEvent::Interrupt) => {
+    /// The NIC does what it has due by `now_ns`. What leaves is under way `to` the other host.
+    pub fn on_nic(&mut self, now_ns: u64, to: &mut VecDeque<Flight>) {
+        while let Some((at_ns, event)) = self.queue.device_mut().driver.advance(now_ns) {
+            match event {
+                NicEvent::Frame(frame) => to.push_back(Flight {
+                    at_ns: frame.ends_ns.saturating_add(self.delay_ns),
+                    told_ns: now_ns,
+                    arrival: self.segments.arrival(frame.packet, frame.index),
+                }),
+                NicEvent::Interrupt => {
                     let cost_ns = self.cost.interrupt_ns;
                     if !self.worker.must_wait(cost_ns, Task::Interrupt) {
                         self.complete(at_ns);
@@ -142,6 +191,7 @@ impl<P: Probe, L: Limit> Host<P, L> {
                 }
             }
         }
+        self.watch(now_ns);
     }
 
     /// Reaps, and runs the queue again once the core is through with what it reaped.
@@ -166,14 +216,63 @@ impl<P: Probe, L: Limit> Host<P, L> {
         self.fault.get_or_insert(fault);
     }
 
-    /// When the NIC next has something to tell, if that is not known already.
-    pub fn nic_is_due_anew(&mut self) -> Option<u64> {
-        let next_ns = self.queue.device().driver.next_event_ns();
-        if next_ns == self.watched_ns {
-            return None;
+    /// Schedules what the NIC, the core and the deferred list do next, and wakes who waits for room.
+    pub fn watch(&mut self, now_ns: u64) {
+        if self.blind_waits && self.room.take() {
+            self.wake_blind(now_ns);
         }
-        self.watched_ns = next_ns;
-        next_ns
+        let next_ns = self.queue.device().driver.next_event_ns();
+        if next_ns != self.watched_ns {
+            self.watched_ns = next_ns;
+            self.nic_ns = next_ns.map_or(NEVER_NS, |next_ns| next_ns.max(now_ns));
+            self.nic_turn = self.agenda.take_turn(now_ns);
+        }
+        if let Some(at_ns) = self.worker.is_due_anew(now_ns) {
+            self.agenda
+                .reschedule_lane(CORE_LANE, now_ns, at_ns, Event::Core);
+        }
+        if let Some(budgets) = &mut self.budgets
+            && let Some(at_ns) = budgets.run_is_due_anew(now_ns)
+        {
+            self.agenda.schedule(now_ns, at_ns, Event::Deferred);
+        }
+    }
+
+    /// Whether a task must wait for the core; if so, it is seen to when the core is free.
+    // Always: else a task is made and dropped for each packet of a host that takes no time.
+    #[inline(always)]
+    pub fn must_wait(&mut self, cost_ns: u64, task: Task, now_ns: u64) -> bool {
+        let must_wait = self.worker.must_wait(cost_ns, task);
+        if must_wait {
+            self.watch(now_ns);
+        }
+        must_wait
+    }
+
+    pub fn on_core(&mut self, now_ns: u64) {
+        let Some(task) = self.worker.take_done(now_ns) else {
+            return;
+        };
+        match task {
+            Task::Interrupt => self.complete(now_ns),
+            Task::Reaped(false) => {}
+            Task::Reaped(true) => self.run(now_ns),
+            Task::Send(packet) => {
+                self.enqueue(packet, now_ns);
+                self.run(now_ns);
+            }
+            Task::Receive => {
+                if let Some(arrival) = self.arrived.pop_front() {
+                    self.receive(&arrival, now_ns);
+                }
+            }
+            Task::Timer(connection) => self.time_out(connection, now_ns),
+            Task::App(connection) => self.act(connection, now_ns),
+            Task::Blind(number) => self.call_blind(number, now_ns),
+            Task::Deferred => self.run_deferred(now_ns),
+            Task::LetGo(connection) => self.let_go(connection, now_ns),
+        }
+        self.watch(now_ns);
     }
 }
 
@@ -248,7 +347,7 @@ mod tests {
         let nic = host.queue.device_mut();
         nic.submit(packet, 500).expect("there is room");
         let Ok(()) = nic.kick(500);
-        world.watch(SERVER, 500);
+        host.watch(500);
         let fault = WorldError::Fault(QueueFault {
             queue: SERVER,
             at_ns: 600,

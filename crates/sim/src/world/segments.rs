@@ -68,6 +68,16 @@ pub(super) struct Arrival {
     pub is_datagram: bool,
 }
 
+/// A frame under way, with its times in ns.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flight {
+    /// When it arrives.
+    pub at_ns: u64,
+    /// When its NIC told of it: decides which of two events of one time is first.
+    pub told_ns: u64,
+    pub arrival: Arrival,
+}
+
 /// The segments of a host's queue, by frame. Grows to what the queue ever held.
 #[derive(Debug, Default)]
 pub(super) struct Segments {

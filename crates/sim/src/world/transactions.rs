@@ -7,20 +7,19 @@ use crate::meter::histogram;
 /// The transactions of all clients of a world.
 #[derive(Debug)]
 pub struct Transactions {
-    record_from_ns: u64,
     latency_ns: Histogram<u64>,
 }
 
 impl Transactions {
-    pub(super) fn new(record_from_ns: u64) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            record_from_ns,
             latency_ns: histogram(),
         }
     }
 
-    pub(super) fn ended(&mut self, latency_ns: u64, now_ns: u64) {
-        if now_ns >= self.record_from_ns {
+    /// Takes over those that ended, with their latencies in ns.
+    pub(super) fn take(&mut self, ended_ns: &mut Vec<u64>) {
+        for latency_ns in ended_ns.drain(..) {
             self.latency_ns.saturating_record(latency_ns);
         }
     }

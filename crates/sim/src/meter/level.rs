@@ -1,0 +1,221 @@
+//! Values that hold for some time, and how long each held.
+
+use hdrhistogram::Histogram;
+
+/// Values are exact to a thousandth.
+const DIGITS: u8 = 3;
+
+/// Larger values count as this one: more bytes than a limit can hold, and 2.1 s in ns.
+const LARGEST: u64 = u32::MAX as u64 / 2;
+
+/// An empty histogram for bytes or nanoseconds.
+pub fn histogram() -> Histogram<u64> {
+    Histogram::new_with_max(LARGEST, DIGITS).expect("constants that are allowed")
+}
+
+/// Values up to twice this are exact, larger ones to a thousandth: the buckets of
+/// [`histogram`], so that both give the same figures.
+const STEPS_LOG2: u32 = 10;
+
+/// Which part of the time is measured.
+pub trait Window {
+    /// How much of the time from `since_ns` to `now_ns` is measured, in ns; at most all of it.
+    fn measured_ns(&self, since_ns: u64, now_ns: u64) -> u64;
+
+    /// Hears the bytes in the ring whenever they change.
+    fn in_flight_changed(&mut self, _bytes: u64) {}
+}
+
+/// Everything from one time on, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Since(pub u64);
+
+impl Window for Since {
+    fn measured_ns(&self, since_ns: u64, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(since_ns.max(self.0))
+    }
+}
+
+/// Quantiles over time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Quantiles {
+    /// A tenth of the time it was at most this.
+    pub p10: u64,
+    /// Half of the time.
+    pub p50: u64,
+    /// Nine tenths of the time.
+    pub p90: u64,
+    /// Always.
+    pub max: u64,
+}
+
+/// A value that holds for some time, and how long it held.
+pub struct Level {
+    /// The value now.
+    pub now: u64,
+    since_ns: u64,
+    /// How much of the time that `now` held is measured and not yet in `held`.
+    pending_ns: u64,
+    held: Held,
+}
+
+impl Level {
+    /// 0 from `now_ns` on.
+    pub fn new(now_ns: u64) -> Self {
+        Self {
+            now: 0,
+            since_ns: now_ns,
+            pending_ns: 0,
+            held: Held::default(),
+        }
+    }
+
+    /// Counts the time until `now_ns` for the value that held, and changes it.
+    #[inline(always)]
+    pub fn change(&mut self, to: u64, now_ns: u64, window: &impl Window) {
+        if now_ns > self.since_ns {
+            self.pending_ns += window.measured_ns(self.since_ns, now_ns);
+            self.since_ns = now_ns;
+        }
+        if to != self.now {
+            // Much happens in one instant.
+            if self.pending_ns > 0 {
+                self.held
+                    .add(self.now, std::mem::take(&mut self.pending_ns));
+            }
+            self.now = to;
+        }
+    }
+
+    /// The least value that was not exceeded for `share` (0 to 1) of the measured time.
+    pub fn at_share(&self, share: f64) -> u64 {
+        self.held.at_share(share, (self.now, self.pending_ns))
+    }
+
+    /// Its quantiles over the measured time.
+    pub fn quantiles(&self) -> Quantiles {
+        Quantiles {
+            p10: self.at_share(0.1),
+            p50: self.at_share(0.5),
+            p90: self.at_share(0.9),
+            max: self.at_share(1.0),
+        }
+    }
+
+    /// Its mean over the measured time, rounded down.
+    pub fn mean(&self) -> u64 {
+        let pending = u128::from(self.now) * u128::from(self.pending_ns);
+        let all_ns = self.held.all_ns + self.pending_ns;
+        ((self.held.sum + pending) / u128::from(all_ns.max(1))) as u64
+    }
+}
+
+/// How long each value held.
+#[derive(Default)]
+struct Held {
+    /// By bucket, as far as values went, in ns.
+    held_ns: Vec<u64>,
+    /// Each value times its time.
+    sum: u128,
+    all_ns: u64,
+}
+
+impl Held {
+    #[inline]
+    fn add(&mut self, value: u64, held_ns: u64) {
+        self.sum += u128::from(value) * u128::from(held_ns);
+        self.all_ns += held_ns;
+        let bucket = bucket_of(value);
+        match self.held_ns.get_mut(bucket) {
+            Some(bucket_ns) => *bucket_ns += held_ns,
+            None => self.grow(bucket, held_ns),
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, bucket: usize, held_ns: u64) {
+        // One octave at a time.
+        self.held_ns.resize((bucket | 0x3ff) + 1, 0);
+        self.held_ns[bucket] = held_ns;
+    }
+
+    /// As [`Level::at_share`], with a value and its time that are not yet in here.
+    fn at_share(&self, share: f64, (value, pending_ns): (u64, u64)) -> u64 {
+        let all_ns = self.all_ns + pending_ns;
+        let wanted_ns = ((share.min(1.0) * all_ns as f64).ceil() as u64).clamp(1, all_ns.max(1));
+        let pending_bucket = bucket_of(value);
+        let buckets = self.held_ns.len().max(pending_bucket + 1);
+        let mut sum_ns = 0;
+        for bucket in 0..buckets {
+            sum_ns += self.held_ns.get(bucket).unwrap_or(&0);
+            if bucket == pending_bucket {
+                sum_ns += pending_ns;
+            }
+            if sum_ns >= wanted_ns {
+                return highest_of(bucket);
+            }
+        }
+        0
+    }
+}
+
+/// The bucket of a value.
+#[inline]
+fn bucket_of(value: u64) -> usize {
+    let value = value.min(LARGEST);
+    let shift = u64::BITS - (value | ((2 << STEPS_LOG2) - 1)).leading_zeros() - (STEPS_LOG2 + 1);
+    ((shift as usize) << STEPS_LOG2) + (value >> shift) as usize
+}
+
+/// The largest value of a bucket.
+fn highest_of(bucket: usize) -> u64 {
+    let shift = (bucket >> STEPS_LOG2).saturating_sub(1);
+    let lowest = ((bucket - (shift << STEPS_LOG2)) as u64) << shift;
+    lowest + (1 << shift) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn figures_are_those_of_the_histogram(
+            steps in prop::collection::vec((0..34_u32, any::<u32>(), 0..5_000_u64), 1..60),
+            share in 0.0..1.0_f64,
+        ) {
+            let mut level = Level::new(0);
+            let mut known = histogram();
+            let (mut now_ns, mut held, mut sum, mut all_ns) = (0, 0, 0_u128, 0);
+            for (bits, value, for_ns) in steps {
+                now_ns += for_ns;
+                let measured_ns = now_ns.saturating_sub((now_ns - for_ns).max(100));
+                known.saturating_record_n(held, measured_ns);
+                sum += u128::from(held) * u128::from(measured_ns);
+                all_ns += measured_ns;
+                held = u64::from(value) >> bits.min(31);
+                level.change(held, now_ns, &Since(100));
+            }
+            prop_assert_eq!(level.at_share(1.0), known.max());
+            prop_assert_eq!(level.mean(), (sum / u128::from(all_ns.max(1))) as u64);
+            for share in [share, 0.1, 0.5, 0.9, 1.0] {
+                prop_assert_eq!(level.at_share(share), known.value_at_quantile(share));
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_told_again_holds_on() {
+        let mut level = Level::new(0);
+        for now_ns in [10, 20, 30] {
+            level.change(7, now_ns, &Since(0));
+        }
+        assert_eq!(
+            (level.mean(), level.at_share(1.0)),
+            (4, 7),
+            "7 for 20 of 30 ns"
+        );
+    }
+}

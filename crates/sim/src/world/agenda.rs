@@ -1,0 +1,376 @@
+//! What one host will do besides taking in frames and sending them: virtual time in integer
+//! nanoseconds, ties in order of scheduling.
+//!
+//! Timers of one length come in order: those have a *lane*, where scheduling costs no more than a push
+//! to a queue. Everything else goes through a heap, and what is far ahead waits for that in buckets,
+//! which need no order: the heap stays small. All are one order.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// The time of what is never due.
+pub(super) const NEVER_NS: u64 = u64::MAX;
+
+/// When something was scheduled: decides which of two events of one time is first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Turn {
+    /// When, in ns.
+    pub since_ns: u64,
+    /// How much was scheduled at the same host before.
+    number: u64,
+}
+
+/// An event with its place in the order.
+#[derive(Debug, Clone, Copy)]
+struct Scheduled<E> {
+    at_ns: u64,
+    turn: Turn,
+    event: E,
+}
+
+impl<E> Scheduled<E> {
+    const fn key(&self) -> (u64, u64) {
+        (self.at_ns, self.turn.number)
+    }
+}
+
+impl<E> PartialEq for Scheduled<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl<E> Eq for Scheduled<E> {}
+
+impl<E> PartialOrd for Scheduled<E> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<E> Ord for Scheduled<E> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+/// A bucket holds the events of 2^20 ns (about 1 ms): of 10,000 timers of 0.2 s, about 50.
+const BUCKET_NS_LOG2: u32 = 20;
+/// About 1 s, longer than most timers of TCP; what is later is in the heap.
+const BUCKETS: u64 = 1 << 10;
+
+/// Events far ahead, in no order.
+#[derive(Debug)]
+struct Later<E> {
+    /// That of time `t` is number `t >> BUCKET_NS_LOG2`, modulo [`BUCKETS`].
+    buckets: Vec<Vec<Scheduled<E>>>,
+    /// The first bucket that was not emptied.
+    first: u64,
+    events: usize,
+}
+
+impl<E> Later<E> {
+    fn new() -> Self {
+        Self {
+            buckets: (0..BUCKETS).map(|_| Vec::new()).collect(),
+            first: 1,
+            events: 0,
+        }
+    }
+
+    /// Whether an event here may be due by `until_ns`.
+    const fn is_due_by(&self, until_ns: u64) -> bool {
+        self.events > 0 && self.first << BUCKET_NS_LOG2 <= until_ns
+    }
+
+    /// Nothing here is due before this, in ns.
+    const fn not_before_ns(&self) -> u64 {
+        if self.events == 0 {
+            NEVER_NS
+        } else {
+            self.first << BUCKET_NS_LOG2
+        }
+    }
+
+    /// Keeps an event, or gives it back if it is too near or too far.
+    fn keep(&mut self, scheduled: Scheduled<E>, now_ns: u64) -> Result<(), Scheduled<E>> {
+        if self.events == 0 {
+            self.first = (now_ns >> BUCKET_NS_LOG2) + 1;
+        }
+        let bucket = scheduled.at_ns >> BUCKET_NS_LOG2;
+        if !(self.first..self.first + BUCKETS).contains(&bucket) {
+            return Err(scheduled);
+        }
+        self.events += 1;
+        self.buckets[(bucket % BUCKETS) as usize].push(scheduled);
+        Ok(())
+    }
+
+    /// Empties the first bucket that has events.
+    fn take_first(&mut self) -> impl Iterator<Item = Scheduled<E>> {
+        while self.events > 0 && self.buckets[(self.first % BUCKETS) as usize].is_empty() {
+            self.first += 1;
+        }
+        let bucket = &mut self.buckets[(self.first % BUCKETS) as usize];
+        self.first += 1;
+        self.events -= bucket.len();
+        bucket.drain(..)
+    }
+}
+
+/// Events in order of time; those of one time in order of scheduling.
+#[derive(Debug)]
+pub(super) struct Agenda<E, const LANES: usize> {
+    next_number: u64,
+    /// Nothing is due before this.
+    not_before_ns: u64,
+    heap: BinaryHeap<Reverse<Scheduled<E>>>,
+    later: Later<E>,
+    lanes: [VecDeque<Scheduled<E>>; LANES],
+}
+
+impl<E, const LANES: usize> Agenda<E, LANES> {
+    /// Nothing scheduled, at time 0.
+    pub fn new() -> Self {
+        Self {
+            next_number: 0,
+            not_before_ns: NEVER_NS,
+            heap: BinaryHeap::new(),
+            later: Later::new(),
+            lanes: std::array::from_fn(|_| VecDeque::new()),
+        }
+    }
+
+    /// Nothing is due before this, in ns; [`NEVER_NS`] if nothing is scheduled.
+    #[inline]
+    pub const fn not_before_ns(&self) -> u64 {
+        self.not_before_ns
+    }
+
+    /// The turn of something that is scheduled at `now_ns` elsewhere.
+    #[inline]
+    pub fn take_turn(&mut self, now_ns: u64) -> Turn {
+        let number = self.next_number;
+        self.next_number += 1;
+        Turn {
+            since_ns: now_ns,
+            number,
+        }
+    }
+
+    /// Schedules `event` at `now_ns` for `at_ns`, or for now if that has passed.
+    pub fn schedule(&mut self, now_ns: u64, at_ns: u64, event: E) {
+        let scheduled = self.turn(now_ns, at_ns, event);
+        if let Err(scheduled) = self.later.keep(scheduled, now_ns) {
+            self.heap.push(Reverse(scheduled));
+        }
+    }
+
+    /// Schedules `event` in a lane if it is not earlier than what is there, else in the heap: for
+    /// events that mostly come in order. One far ahead of the others sends them to the heap.
+    #[inline]
+    pub fn schedule_in_lane_or_heap(&mut self, lane: usize, now_ns: u64, at_ns: u64, event: E) {
+        match self.lanes[lane].back() {
+            Some(last) if last.at_ns > at_ns => self.schedule(now_ns, at_ns, event),
+            _ => {
+                let scheduled = self.turn(now_ns, at_ns, event);
+                self.lanes[lane].push_back(scheduled);
+            }
+        }
+    }
+
+    /// Replaces all that a lane has scheduled by one `event`: for a source that has one next event
+    /// and changes its mind about when.
+    pub fn reschedule_lane(&mut self, lane: usize, now_ns: u64, at_ns: u64, event: E) {
+        self.lanes[lane].clear();
+        let scheduled = self.turn(now_ns, at_ns, event);
+        self.lanes[lane].push_back(scheduled);
+    }
+
+    /// Takes the next event that is due by `until_ns`.
+    pub fn next(&mut self, until_ns: u64) -> Option<(u64, E)> {
+        let (at_ns, from) = self.first_by(until_ns)?;
+        let taken = match from {
+            Some(lane) => self.lanes[lane].pop_front(),
+            None => self.heap.pop().map(|Reverse(event)| event),
+        };
+        self.find_next();
+        taken.map(|taken| (at_ns, taken.event))
+    }
+
+    /// The turn of what is due first by `until_ns`.
+    pub fn first_turn(&mut self, until_ns: u64) -> Option<Turn> {
+        let (_, from) = self.first_by(until_ns)?;
+        match from {
+            Some(lane) => self.lanes[lane].front().map(|event| event.turn),
+            None => self.heap.peek().map(|Reverse(event)| event.turn),
+        }
+    }
+
+    /// When the first event by `until_ns` is due, and in which lane it is, if in one. With none,
+    /// finds out when to look again.
+    fn first_by(&mut self, until_ns: u64) -> Option<(u64, Option<usize>)> {
+        let mut first = self.first();
+        while self
+            .later
+            .is_due_by(first.map_or(until_ns, |(at_ns, _)| at_ns.min(until_ns)))
+        {
+            self.heap.extend(self.later.take_first().map(Reverse));
+            first = self.first();
+        }
+        let due = first.filter(|&(at_ns, _)| at_ns <= until_ns);
+        if due.is_none() {
+            self.find_next();
+        }
+        due
+    }
+
+    /// When the first event is due, apart from those far ahead, and in which lane it is, if in one.
+    fn first(&self) -> Option<(u64, Option<usize>)> {
+        let mut first = self.heap.peek().map(|Reverse(event)| event.key());
+        let mut from = None;
+        for (lane, events) in self.lanes.iter().enumerate() {
+            if let Some(front) = events.front()
+                && first.is_none_or(|key| front.key() < key)
+            {
+                first = Some(front.key());
+                from = Some(lane);
+            }
+        }
+        first.map(|(at_ns, _)| (at_ns, from))
+    }
+
+    fn find_next(&mut self) {
+        let first_ns = self.first().map_or(NEVER_NS, |(at_ns, _)| at_ns);
+        self.not_before_ns = first_ns.min(self.later.not_before_ns());
+    }
+
+    fn turn(&mut self, now_ns: u64, at_ns: u64, event: E) -> Scheduled<E> {
+        let turn = self.take_turn(now_ns);
+        let at_ns = at_ns.max(now_ns);
+        self.not_before_ns = self.not_before_ns.min(at_ns);
+        Scheduled { at_ns, turn, event }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_decides_and_then_the_order_of_scheduling_whatever_the_lane() {
+        let mut agenda = Agenda::<char, 2>::new();
+        agenda.schedule(0, 20, 'd');
+        agenda.schedule_in_lane_or_heap(1, 0, 10, 'a');
+        agenda.schedule(0, 10, 'b');
+        agenda.schedule_in_lane_or_heap(0, 0, 10, 'c');
+        agenda.schedule_in_lane_or_heap(1, 0, 20, 'e');
+        let mut order = String::new();
+        while let Some((_, event)) = agenda.next(u64::MAX) {
+            order.push(event);
+        }
+        assert_eq!(order, "abcde");
+        assert_eq!(agenda.not_before_ns(), NEVER_NS);
+    }
+
+    #[test]
+    fn what_does_not_fit_the_order_of_a_lane_goes_through_the_heap() {
+        let mut agenda = Agenda::<u8, 1>::new();
+        for (at_ns, event) in [(5, 1), (9, 2), (7, 3), (9, 4)] {
+            agenda.schedule_in_lane_or_heap(0, 0, at_ns, event);
+        }
+        let order: Vec<_> = std::iter::from_fn(|| agenda.next(u64::MAX)).collect();
+        assert_eq!(order, [(5, 1), (7, 3), (9, 2), (9, 4)]);
+    }
+
+    #[test]
+    fn however_far_ahead_an_event_is_its_time_and_number_decide() {
+        let mut agenda = Agenda::<u64, 1>::new();
+        let mut due = Vec::new();
+        let mut taken = Vec::new();
+        let mut now_ns = 0;
+        // From one nanosecond to some minutes ahead, many of them at the same time.
+        let mut random = 1_u64;
+        for number in 0..20_000_u64 {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let ahead_ns = (random >> 40 & 0xff) << (random >> 59);
+            let at_ns = now_ns + ahead_ns;
+            due.push((at_ns, number));
+            if number % 5 == 0 {
+                agenda.schedule_in_lane_or_heap(0, now_ns, at_ns, number);
+            } else {
+                agenda.schedule(now_ns, at_ns, number);
+            }
+            if number % 3 == 0
+                && let Some(next) = agenda.next(now_ns + (1 << 20))
+            {
+                assert!(agenda.not_before_ns() >= next.0);
+                now_ns = next.0;
+                taken.push(next);
+            }
+        }
+        while agenda.not_before_ns() != NEVER_NS {
+            taken.extend(agenda.next(agenda.not_before_ns()));
+        }
+        due.sort_unstable();
+        assert_eq!(taken, due);
+    }
+
+    #[test]
+    fn an_event_at_the_very_start_of_a_bucket_is_due_then() {
+        let start_ns = 1 << BUCKET_NS_LOG2;
+        let mut agenda = Agenda::<u8, 1>::new();
+        agenda.schedule(0, start_ns, 1);
+        agenda.schedule_in_lane_or_heap(0, 0, start_ns, 2);
+        assert_eq!(agenda.next(start_ns - 1), None);
+        assert_eq!(agenda.not_before_ns(), start_ns);
+        assert_eq!(agenda.next(start_ns), Some((start_ns, 1)));
+        assert_eq!(agenda.next(start_ns), Some((start_ns, 2)));
+    }
+
+    #[test]
+    fn a_rescheduled_lane_forgets_what_it_had() {
+        let mut agenda = Agenda::<u8, 1>::new();
+        agenda.schedule_in_lane_or_heap(0, 0, 5, 1);
+        agenda.reschedule_lane(0, 0, 9, 2);
+        assert_eq!(agenda.next(8), None);
+        assert_eq!(agenda.not_before_ns(), 9);
+        assert_eq!(agenda.next(u64::MAX), Some((9, 2)));
+        assert_eq!(agenda.next(u64::MAX), None);
+    }
+
+    #[test]
+    fn nothing_later_than_asked_for_is_taken() {
+        let mut agenda = Agenda::<u8, 1>::new();
+        agenda.schedule_in_lane_or_heap(0, 0, 5, 1);
+        agenda.schedule(0, 6, 2);
+        assert_eq!(agenda.next(4), None);
+        assert_eq!(agenda.next(5), Some((5, 1)));
+        assert_eq!(agenda.next(5), None);
+    }
+
+    #[test]
+    fn the_turn_of_what_is_due_is_compared_with_what_is_scheduled_elsewhere() {
+        let mut agenda = Agenda::<u8, 1>::new();
+        let before = agenda.take_turn(1);
+        agenda.schedule(2, 1 << 40, 1);
+        let after = agenda.take_turn(2);
+        assert_eq!(agenda.first_turn((1 << 40) - 1), None);
+        let turn = agenda.first_turn(1 << 40).expect("it is due");
+        assert!(before < turn && turn < after);
+        assert_eq!(agenda.next(1 << 40), Some((1 << 40, 1)), "it stays");
+    }
+
+    #[test]
+    fn what_is_scheduled_for_the_past_happens_now() {
+        let mut agenda = Agenda::<u8, 1>::new();
+        agenda.schedule(0, 9, 1);
+        assert_eq!(agenda.next(9), Some((9, 1)));
+        agenda.schedule(9, 3, 2);
+        agenda.schedule_in_lane_or_heap(0, 9, 4, 3);
+        assert_eq!(agenda.next(u64::MAX), Some((9, 2)));
+        assert_eq!(agenda.next(u64::MAX), Some((9, 3)));
+    }
+}

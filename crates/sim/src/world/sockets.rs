@@ -1,0 +1,131 @@
+//! What a host's sockets do: frames that arrive, timers, applications, and what comes of them.
+
+use taut_path::limit::Limit;
+use taut_path::{Probe, Qdisc};
+
+use super::host::{Event, Host, TIMER_LANE};
+use super::segments::{Arrival, Segment};
+use super::timer::Look;
+use super::worker::Task;
+
+/// Endpoints that surely fit into a second-level cache of 512 KiB, beside the rest.
+const CACHED_ENDPOINTS: usize = 1_000;
+
+impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
+    /// The first of the frames that are under way arrives.
+    #[inline]
+    pub fn on_arrival(&mut self, now_ns: u64) {
+        let Some(flight) = self.arrivals.pop_front() else {
+            return;
+        };
+        self.touch_after_next();
+        if self.must_wait(self.cost.segment_ns, Task::Receive, now_ns) {
+            self.arrived.push_back(flight.arrival);
+            return;
+        }
+        self.receive(&flight.arrival, now_ns);
+    }
+
+    /// Fetches the endpoint of the frame after the next, if endpoints do not fit into the cache: it is
+    /// there when that arrives.
+    #[inline]
+    fn touch_after_next(&self) {
+        if self.endpoints.len() > CACHED_ENDPOINTS
+            && let Some(flight) = self.arrivals.get(1)
+            && let Some(endpoint) = self.endpoints.get(flight.arrival.connection as usize)
+        {
+            endpoint.touch();
+        }
+    }
+
+    #[inline]
+    pub fn receive(&mut self, arrival: &Arrival, now_ns: u64) {
+        if arrival.is_datagram {
+            return self.on_datagram(arrival.connection);
+        }
+        self.endpoints[arrival.connection as usize].on_arrival(arrival, now_ns);
+        self.pump(arrival.connection, false, now_ns);
+    }
+
+    pub fn on_timer(&mut self, connection: u32, now_ns: u64) {
+        match self.endpoints[connection as usize].look_at_timer(now_ns) {
+            Look::Due if self.must_wait(0, Task::Timer(connection), now_ns) => {}
+            Look::Due => self.time_out(connection, now_ns),
+            Look::At(at_ns) => self.schedule_look(connection, at_ns, now_ns),
+            Look::Nothing => {}
+        }
+    }
+
+    pub fn time_out(&mut self, connection: u32, now_ns: u64) {
+        self.endpoints[connection as usize].on_timer(now_ns);
+        self.pump(connection, false, now_ns);
+    }
+
+    pub fn on_app(&mut self, connection: u32, now_ns: u64) {
+        if !self.must_wait(0, Task::App(connection), now_ns) {
+            self.act(connection, now_ns);
+        }
+    }
+
+    /// Lets an application act that starts, has paused, or has been woken.
+    pub fn act(&mut self, connection: u32, now_ns: u64) {
+        self.endpoints[connection as usize].wake_app(now_ns);
+        if self.holds(connection, now_ns) {
+            self.work(connection, true, now_ns);
+        } else {
+            self.pump(connection, true, now_ns);
+        }
+    }
+
+    /// Lets an endpoint's application and TCP do what they can now, and sends what they have. An
+    /// application that has not `woken` takes its time.
+    pub fn work(&mut self, connection: u32, woken: bool, now_ns: u64) {
+        let reaction_ns = self.cost.reaction_ns;
+        let endpoint = &mut self.endpoints[connection as usize];
+        let done = if woken || reaction_ns == 0 {
+            endpoint.run_app(now_ns)
+        } else {
+            endpoint.rouse_app(now_ns, now_ns.saturating_add(reaction_ns))
+        };
+        if let Some(at_ns) = done.wake_ns {
+            self.agenda.schedule(now_ns, at_ns, Event::App(connection));
+        }
+        if let Some(latency_ns) = done.latency_ns
+            && now_ns >= self.record_from_ns
+        {
+            self.ended_ns.push(latency_ns);
+        }
+        let (mut sent, mut queued) = (false, false);
+        while let Some(segment) = self.next_segment(connection, now_ns) {
+            queued |= self.send(segment, now_ns);
+            sent = true;
+        }
+        if queued {
+            self.run(now_ns);
+        }
+        if sent {
+            self.watch(now_ns);
+        }
+        self.watch_timer(connection, now_ns);
+    }
+
+    #[inline]
+    fn next_segment(&mut self, connection: u32, now_ns: u64) -> Option<Segment> {
+        let budgets = self.budgets.as_ref();
+        let flow = budgets.map(|budgets| budgets.flow(connection));
+        self.endpoints[connection as usize].next_segment(connection, flow, now_ns)
+    }
+
+    #[inline]
+    fn watch_timer(&mut self, connection: u32, now_ns: u64) {
+        if let Some(at_ns) = self.endpoints[connection as usize].watch_timer() {
+            self.schedule_look(connection, at_ns, now_ns);
+        }
+    }
+
+    fn schedule_look(&mut self, connection: u32, at_ns: u64, now_ns: u64) {
+        let look = Event::Timer(connection);
+        self.agenda
+            .schedule_in_lane_or_heap(TIMER_LANE, now_ns, at_ns, look);
+    }
+}

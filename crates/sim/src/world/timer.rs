@@ -1,0 +1,76 @@
+//! When an endpoint's timer is due. It moves on with each packet, and most looks at it come too early.
+
+use super::agenda::NEVER_NS;
+
+/// The first of an endpoint's timers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Timer {
+    due_ns: u64,
+    /// When the next look is scheduled; never later than `due_ns`.
+    look_ns: u64,
+}
+
+/// What a look at a timer finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// The timer is due.
+    Due,
+    /// Look again then.
+    At(u64),
+    /// Nothing to wait for, or a look is scheduled already.
+    Nothing,
+}
+
+impl Timer {
+    /// One that is never due.
+    pub const NEVER: Self = Self {
+        due_ns: NEVER_NS,
+        look_ns: NEVER_NS,
+    };
+
+    /// Sets when it is due. Returns when to look, if no look is scheduled by then.
+    #[inline]
+    pub fn set(&mut self, due_ns: u64) -> Option<u64> {
+        self.due_ns = due_ns;
+        self.look_again()
+    }
+
+    /// A scheduled look at `now_ns`.
+    pub fn look(&mut self, now_ns: u64) -> Look {
+        if self.look_ns <= now_ns {
+            self.look_ns = NEVER_NS;
+        }
+        if self.due_ns <= now_ns {
+            return Look::Due;
+        }
+        self.look_again().map_or(Look::Nothing, Look::At)
+    }
+
+    #[inline]
+    fn look_again(&mut self) -> Option<u64> {
+        if self.due_ns >= self.look_ns {
+            return None;
+        }
+        self.look_ns = self.due_ns;
+        Some(self.look_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_that_moves_on_is_looked_at_once_for_each_time_it_was_set_earlier() {
+        let mut timer = Timer::NEVER;
+        assert_eq!(timer.set(40), Some(40));
+        assert_eq!(timer.set(90), None, "a look at 40 is scheduled");
+        assert_eq!(timer.set(20), Some(20), "an earlier one is needed");
+        assert_eq!(timer.set(90), None);
+        assert_eq!(timer.look(20), Look::At(90));
+        assert_eq!(timer.look(40), Look::Nothing, "the look at 90 is scheduled");
+        assert_eq!(timer.look(90), Look::Due);
+        assert_eq!(timer.set(NEVER_NS), None);
+        assert_eq!(timer.look(95), Look::Nothing);
+    }
+}

@@ -1,0 +1,93 @@
+//! A host runs alone for a while, from three sources in order of time: the frames that arrive, its NIC,
+//! and its agenda.
+
+use std::collections::VecDeque;
+
+use taut_path::limit::Limit;
+use taut_path::{Probe, Qdisc};
+
+use super::agenda::NEVER_NS;
+use super::host::{Event, Host};
+use super::segments::Flight;
+
+/// What is next.
+#[derive(Clone, Copy)]
+enum Source {
+    Arrival,
+    Nic,
+    Agenda,
+}
+
+impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
+    /// When something may happen here next, in ns.
+    pub fn next_ns(&self) -> u64 {
+        let agenda_ns = self.agenda.not_before_ns();
+        self.arrival_ns().min(self.nic_ns).min(agenda_ns)
+    }
+
+    #[inline]
+    fn arrival_ns(&self) -> u64 {
+        self.arrivals.front().map_or(NEVER_NS, |first| first.at_ns)
+    }
+
+    /// Does all that is due before `end_ns`, if nothing that the other host does meanwhile can
+    /// arrive before. What leaves is under way `to` the other host.
+    pub fn run_before(&mut self, end_ns: u64, to: &mut VecDeque<Flight>) {
+        loop {
+            let (arrival_ns, nic_ns) = (self.arrival_ns(), self.nic_ns);
+            let agenda_ns = self.agenda.not_before_ns();
+            let now_ns = arrival_ns.min(nic_ns).min(agenda_ns);
+            if now_ns >= end_ns || self.fault.is_some() {
+                return;
+            }
+            let (arrival, nic) = (arrival_ns == now_ns, nic_ns == now_ns);
+            let agenda = agenda_ns == now_ns;
+            let source = match (arrival, nic, agenda) {
+                (true, false, false) => Source::Arrival,
+                (false, true, false) => Source::Nic,
+                (false, false, _) => Source::Agenda,
+                _ => self.first_of_tie(now_ns),
+            };
+            match source {
+                Source::Arrival => self.on_arrival(now_ns),
+                Source::Nic => self.on_nic(now_ns, to),
+                Source::Agenda => self.on_agenda(now_ns),
+            }
+            self.events += 1;
+        }
+    }
+
+    /// Of several things that are due now, what was scheduled first is first. Of what was scheduled at
+    /// one time at two hosts, what arrives.
+    #[cold]
+    fn first_of_tie(&mut self, now_ns: u64) -> Source {
+        let agenda = self.agenda.first_turn(now_ns);
+        let agenda = agenda.map(|turn| (turn, Source::Agenda));
+        let nic = (self.nic_ns == now_ns).then_some((self.nic_turn, Source::Nic));
+        let mine = match (agenda, nic) {
+            (Some(agenda), Some(nic)) if agenda.0 < nic.0 => Some(agenda),
+            (agenda, nic) => nic.or(agenda),
+        };
+        let arrival = self.arrivals.front().filter(|first| first.at_ns == now_ns);
+        match (mine, arrival) {
+            (Some((turn, source)), Some(first)) if turn.since_ns < first.told_ns => source,
+            (_, Some(_)) => Source::Arrival,
+            (Some((_, source)), None) => source,
+            // It was known too early.
+            (None, None) => Source::Agenda,
+        }
+    }
+
+    fn on_agenda(&mut self, now_ns: u64) {
+        match self.agenda.next(now_ns) {
+            // It was known too early: now it knows when.
+            None => self.events -= 1,
+            Some((_, Event::Timer(connection))) => self.on_timer(connection, now_ns),
+            Some((_, Event::App(connection))) => self.on_app(connection, now_ns),
+            Some((_, Event::Blind(number))) => self.on_blind(number, now_ns),
+            Some((_, Event::Core)) => self.on_core(now_ns),
+            Some((_, Event::Deferred)) => self.on_deferred(now_ns),
+            Some((_, Event::LetGo(connection))) => self.on_let_go(connection, now_ns),
+        }
+    }
+}
