@@ -210,7 +210,8 @@ impl EmulatedNic {
 
     /// Does the next thing that is due by `until_ns`, and says when it nominally happened.
     /// Call it until it returns `None`.
-    #[inline]
+    // Always: whoever drives it knows at once which of the two it is.
+    #[inline(always)]
     pub fn advance(&mut self, until_ns: u64) -> Option<(u64, NicEvent<'_>)> {
         // At the same instant the packet leaves first, so that the interrupt reports it.
         if self.frame_ns <= self.interrupt_ns {
@@ -279,7 +280,7 @@ impl EmulatedNic {
 
     /// Takes the frame off the wire, and with it its packet if that was the last, and starts what
     /// follows.
-    #[inline]
+    #[inline(always)]
     fn finish_frame(&mut self, at_ns: u64) -> Option<WireFrame<'_>> {
         let OnWire {
             index,
@@ -293,16 +294,15 @@ impl EmulatedNic {
         self.wire_free_ns = ends_ns;
         let at = self.sent;
         if last {
-            let sent = self.ring.get_mut(at)?;
-            sent.sent_ns = at_ns;
-            self.waiting_bytes -= u64::from(sent.packet.wire_bytes());
             self.sent += 1;
             self.counters.packets += 1;
             self.untold += 1;
             self.visible -= 1;
-            self.plan_interrupt();
         }
         self.start_frame(if last { 0 } else { index + 1 }, at_ns);
+        if last {
+            self.plan_interrupt_at(at, at_ns);
+        }
         Some(WireFrame {
             packet: &self.ring.get(at)?.packet,
             index,
@@ -311,8 +311,28 @@ impl EmulatedNic {
         })
     }
 
+    /// The packet at place `at` of the ring was sent at `at_ns`.
+    #[inline(always)]
+    fn plan_interrupt_at(&mut self, at: usize, at_ns: u64) {
+        let Some(sent) = self.ring.get_mut(at) else {
+            return;
+        };
+        sent.sent_ns = at_ns;
+        self.waiting_bytes -= u64::from(sent.packet.wire_bytes());
+        if self.untold == 1 && self.periods.rule().packets.is_none() {
+            self.interrupt_ns = at_ns.max(self.quiet_until_ns);
+        } else {
+            self.plan_interrupt();
+        }
+    }
+
+    #[inline(never)]
+    fn leave_idle(&mut self, now_ns: u64) {
+        self.start_frame(0, now_ns);
+    }
+
     /// Puts a frame of the first packet that waits on the wire if both are ready.
-    #[inline]
+    #[inline(always)]
     fn start_frame(&mut self, index: u32, now_ns: u64) {
         self.frame_ns = NEVER_NS;
         if self.visible == 0 {
@@ -342,7 +362,6 @@ impl EmulatedNic {
     }
 
     /// Finds out when it next interrupts, after what it has to tell has changed.
-    #[inline]
     fn plan_interrupt(&mut self) {
         self.interrupt_ns = match self.ring.get(self.sent - self.untold) {
             Some(first) if self.untold > 0 => {
@@ -404,7 +423,7 @@ impl TxRing for EmulatedNic {
     fn kick(&mut self, now_ns: u64) -> Result<(), Infallible> {
         self.visible = self.ring.len() - self.sent;
         if self.on_wire.is_none() {
-            self.start_frame(0, now_ns);
+            self.leave_idle(now_ns);
         }
         Ok(())
     }

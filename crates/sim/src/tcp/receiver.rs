@@ -48,6 +48,7 @@ impl TcpReceiver {
     /// Data arrives; `congestion_experienced` is its mark. `Some`: send this acknowledgement now,
     /// because it is the second segment (or as configured), or because something is or was missing.
     /// Data beyond the window is refused, and acknowledged with what is there.
+    #[inline]
     pub fn on_segment(
         &mut self,
         start: u64,
@@ -88,6 +89,7 @@ impl TcpReceiver {
     }
 
     /// When a delayed acknowledgement falls due, in ns. May move at any call.
+    #[inline]
     pub fn next_timer_ns(&self) -> Option<u64> {
         (self.ack_at_ns != NEVER_NS).then_some(self.ack_at_ns)
     }
@@ -99,12 +101,14 @@ impl TcpReceiver {
 
     /// The acknowledgement that is being delayed, to go with data in the other direction. `None`
     /// when none is.
+    #[inline]
     pub fn take_ack(&mut self) -> Option<Ack> {
         (self.ack_at_ns != NEVER_NS).then(|| self.acknowledge())
     }
 
     /// What an acknowledgement would say now, delayed or not. A retransmission should carry it: the
     /// one that went with the original is lost too.
+    #[inline]
     pub fn current_ack(&self) -> Ack {
         let sack = match &self.out_of_order {
             Some(held) if !held.is_empty() => held.blocks(self.next),
@@ -128,6 +132,7 @@ impl TcpReceiver {
         self.next + self.out_of_order.as_ref().map_or(0, |held| held.bytes())
     }
 
+    #[inline]
     fn acknowledge(&mut self) -> Ack {
         self.unacked_segments = 0;
         self.ack_at_ns = NEVER_NS;

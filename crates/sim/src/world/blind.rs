@@ -68,7 +68,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         let call_ns = self.cost.packet_ns;
         let segment = datagram(number, &self.blind[number as usize].config);
         loop {
-            if !self.offer(segment, now_ns) {
+            if !self.offer(&segment, now_ns) {
                 self.refuse_blind(number, now_ns);
                 break;
             }

@@ -2,8 +2,9 @@
 
 use super::agenda::NEVER_NS;
 use super::app::{App, Desk, Done};
-use super::segments::{Arrival, News, Segment};
+use super::segments::{News, Segment};
 use super::timer::{Look, Timer};
+use super::wire::{Flight, Says};
 use taut_path::tsq::{Ask, Flow};
 
 use crate::tcp::{TcpConfig, TcpReceiver, TcpSender, TcpSettings, TcpStats};
@@ -97,21 +98,21 @@ impl Endpoint {
         }
     }
 
-    #[inline]
-    pub fn on_arrival(&mut self, arrival: &Arrival, now_ns: u64) {
-        if arrival.acknowledges {
-            self.sender.on_ack(&arrival.ack, now_ns);
+    #[inline(always)]
+    pub fn on_arrival(&mut self, flight: &Flight, now_ns: u64) {
+        if flight.says(Says::ACK) {
+            self.sender.on_ack(&flight.ack(), now_ns);
         }
-        if arrival.payload_bytes == 0 {
+        if flight.payload_bytes == 0 {
             return;
         }
-        if arrival.cwr {
+        if flight.says(Says::CWR) {
             self.receiver.on_cwr();
         }
         let ack = self.receiver.on_segment(
-            arrival.start,
-            arrival.payload_bytes,
-            arrival.congestion_experienced,
+            flight.start,
+            flight.payload_bytes.into(),
+            flight.says(Says::CONGESTION),
             now_ns,
         );
         self.ack_due |= ack.is_some();
@@ -136,22 +137,20 @@ impl Endpoint {
         self.timer.set(sender_ns.min(receiver_ns))
     }
 
-    /// What to send now: data, with an acknowledgement if one is owed, or that alone. `flow` may hold
-    /// back the data.
-    #[inline]
-    pub fn next_segment(
+    /// The data to send now, with an acknowledgement if one is owed. `flow` may hold it back. Then
+    /// [`last_ack`](Self::last_ack).
+    #[inline(always)]
+    pub fn next_data(
         &mut self,
         connection: u32,
         flow: Option<&Flow>,
         now_ns: u64,
     ) -> Option<Segment> {
-        let may_send = flow.is_none_or(|flow| self.may_send(connection, flow, now_ns));
-        let data = may_send.then(|| self.sender.next_segment(now_ns)).flatten();
-        let ack_due = std::mem::take(&mut self.ack_due);
-        let Some(data) = data else {
-            return ack_due.then(|| self.segment(connection, News::Ack));
-        };
-        let owed = ack_due || self.receiver.take_ack().is_some();
+        if !flow.is_none_or(|flow| self.may_send(connection, flow, now_ns)) {
+            return None;
+        }
+        let data = self.sender.next_segment(now_ns)?;
+        let owed = std::mem::take(&mut self.ack_due) || self.receiver.take_ack().is_some();
         Some(Segment {
             start: data.start,
             payload_bytes: data.payload_bytes,
@@ -161,7 +160,15 @@ impl Endpoint {
         })
     }
 
+    /// The acknowledgement that must go out alone, since no data took it along.
+    #[inline(always)]
+    pub fn last_ack(&mut self, connection: u32) -> Option<Segment> {
+        let ack_due = std::mem::take(&mut self.ack_due);
+        ack_due.then(|| self.segment(connection, News::Ack))
+    }
+
     /// Whether the data that would go now may, as far as its small queue is concerned.
+    #[cold]
     fn may_send(&mut self, connection: u32, flow: &Flow, now_ns: u64) -> bool {
         let most_bytes = flow.largest_packet_bytes();
         self.sender.limit_super_packets(most_bytes.into());
@@ -195,7 +202,7 @@ impl Endpoint {
     }
 
     /// A segment without data.
-    #[inline]
+    #[inline(always)]
     fn segment(&self, connection: u32, news: News) -> Segment {
         Segment {
             connection,

@@ -12,8 +12,9 @@ use taut_path::{Packet, Probe, Qdisc, Queue};
 use super::agenda::{Agenda, NEVER_NS, Turn};
 use super::blind::Blind;
 use super::connection::Endpoint;
-use super::segments::{Arrival, Flight, Segment, Segments};
+use super::segments::{Segment, Segments};
 use super::small_queues::HostBudgets;
+use super::wire::{Flight, Wire};
 use super::worker::{HostCost, Task, Worker};
 use super::{WorldConfig, WorldError};
 use crate::nic::{EmulatedNic, NicConfig, NicEvent};
@@ -45,7 +46,7 @@ pub(super) enum Event {
 
 pub(super) struct Host<P, L, Q: Qdisc> {
     /// Frames under way to it, in order.
-    pub arrivals: VecDeque<Flight>,
+    pub arrivals: Wire,
     /// When its NIC does something next, in ns, and the turn of that.
     pub nic_ns: u64,
     pub nic_turn: Turn,
@@ -65,7 +66,7 @@ pub(super) struct Host<P, L, Q: Qdisc> {
     /// Time that a bit takes to the other host, in ns.
     delay_ns: u64,
     /// Frames that arrived and wait for the core.
-    pub arrived: VecDeque<Arrival>,
+    pub arrived: VecDeque<Flight>,
     pub blind: Vec<Blind>,
     /// A blind sender asked to be woken; `room` says when.
     pub blind_waits: bool,
@@ -103,7 +104,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             .map_err(WorldError::Queue)?;
         let mut agenda = Agenda::new();
         Ok(Self {
-            arrivals: VecDeque::new(),
+            arrivals: Wire::new(),
             nic_ns: NEVER_NS,
             nic_turn: agenda.take_turn(0),
             agenda,
@@ -130,8 +131,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
 
     /// Sends a segment, once the core has seen to it. Returns whether the discipline has it
     /// already: then [`run`](Self::run), once for a batch.
-    #[inline]
-    pub fn send(&mut self, segment: Segment, now_ns: u64) -> bool {
+    #[inline(always)]
+    pub fn send(&mut self, segment: &Segment, now_ns: u64) -> bool {
         let mut packet = self.segments.packet(segment);
         // An acknowledgement alone is not held back, and not charged.
         if segment.payload_bytes > 0
@@ -149,7 +150,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     }
 
     /// Hands a segment to the discipline if that has room for it.
-    pub fn offer(&mut self, segment: Segment, now_ns: u64) -> bool {
+    pub fn offer(&mut self, segment: &Segment, now_ns: u64) -> bool {
         let packet = self.segments.packet(segment);
         match self.queue.offer(packet, now_ns, &mut self.segments) {
             Ok(()) => true,
@@ -175,14 +176,17 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     }
 
     /// The NIC does what it has due by `now_ns`. What leaves is under way `to` the other host.
-    pub fn on_nic(&mut self, now_ns: u64, to: &mut VecDeque<Flight>) {
+    #[inline(always)]
+    pub fn on_nic(&mut self, now_ns: u64, to: &mut Wire) {
         while let Some((at_ns, event)) = self.queue.device_mut().driver.advance(now_ns) {
             match event {
-                NicEvent::Frame(frame) => to.push_back(Flight {
-                    at_ns: frame.ends_ns.saturating_add(self.delay_ns),
-                    told_ns: now_ns,
-                    arrival: self.segments.arrival(frame.packet, frame.index),
-                }),
+                NicEvent::Frame(frame) => {
+                    let arrives_ns = frame.ends_ns.saturating_add(self.delay_ns);
+                    let under_way_ns = arrives_ns - now_ns;
+                    let segments = &self.segments;
+                    let (packet, index) = (frame.packet, frame.index);
+                    to.push(segments.flight(packet, index, arrives_ns, under_way_ns));
+                }
                 NicEvent::Interrupt => {
                     let cost_ns = self.cost.interrupt_ns;
                     if !self.worker.must_wait(cost_ns, Task::Interrupt) {
@@ -195,6 +199,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     }
 
     /// Reaps, and runs the queue again once the core is through with what it reaped.
+    #[inline]
     pub fn complete(&mut self, at_ns: u64) {
         let round = self.queue.complete(at_ns, &mut self.segments);
         let completed = match QueueFault::of_round(round, self.index, at_ns) {
@@ -217,16 +222,25 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     }
 
     /// Schedules what the NIC, the core and the deferred list do next, and wakes who waits for room.
+    #[inline]
     pub fn watch(&mut self, now_ns: u64) {
-        if self.blind_waits && self.room.take() {
+        let more = self.blind_waits || self.worker.is_busy() || self.budgets.is_some();
+        if more && self.blind_waits && self.room.take() {
             self.wake_blind(now_ns);
         }
         let next_ns = self.queue.device().driver.next_event_ns();
         if next_ns != self.watched_ns {
             self.watched_ns = next_ns;
-            self.nic_ns = next_ns.map_or(NEVER_NS, |next_ns| next_ns.max(now_ns));
+            self.nic_ns = next_ns.unwrap_or(NEVER_NS).max(now_ns);
             self.nic_turn = self.agenda.take_turn(now_ns);
         }
+        if more {
+            self.watch_more(now_ns);
+        }
+    }
+
+    #[cold]
+    fn watch_more(&mut self, now_ns: u64) {
         if let Some(at_ns) = self.worker.is_due_anew(now_ns) {
             self.agenda
                 .reschedule_lane(CORE_LANE, now_ns, at_ns, Event::Core);
@@ -249,12 +263,17 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         must_wait
     }
 
+    #[inline(never)]
+    fn on_interrupt(&mut self, now_ns: u64) {
+        self.complete(now_ns);
+    }
+
     pub fn on_core(&mut self, now_ns: u64) {
         let Some(task) = self.worker.take_done(now_ns) else {
             return;
         };
         match task {
-            Task::Interrupt => self.complete(now_ns),
+            Task::Interrupt => self.on_interrupt(now_ns),
             Task::Reaped(false) => {}
             Task::Reaped(true) => self.run(now_ns),
             Task::Send(packet) => {
@@ -343,7 +362,7 @@ mod tests {
         let mut world = silent();
         world.run_until(500).expect("nothing happens");
         let host = &mut world.hosts[SERVER];
-        let packet = host.segments.packet(segment());
+        let packet = host.segments.packet(&segment());
         let nic = host.queue.device_mut();
         nic.submit(packet, 500).expect("there is room");
         let Ok(()) = nic.kick(500);

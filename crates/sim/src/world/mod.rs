@@ -17,6 +17,7 @@ mod sockets;
 mod timer;
 mod transactions;
 mod turns;
+mod wire;
 mod worker;
 
 use taut_path::limit::Limit;

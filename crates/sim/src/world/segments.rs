@@ -1,10 +1,11 @@
-//! What the frames of a host's queue stand for, and what is under way on a wire.
+//! What the frames of a host's queue stand for.
 
 use std::collections::VecDeque;
 
 use taut_path::tsq::memory_bytes;
 use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink, Segmentation};
 
+use super::wire::{Flight, Says};
 use crate::tcp::Ack;
 
 /// What a packet is for, besides its data.
@@ -54,30 +55,6 @@ impl Segment {
     }
 }
 
-/// One frame on its way to a host.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Arrival {
-    pub connection: u32,
-    pub start: u64,
-    pub payload_bytes: u32,
-    /// The discipline marked the packet that it is a part of.
-    pub congestion_experienced: bool,
-    pub cwr: bool,
-    pub ack: Ack,
-    pub acknowledges: bool,
-    pub is_datagram: bool,
-}
-
-/// A frame under way, with its times in ns.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Flight {
-    /// When it arrives.
-    pub at_ns: u64,
-    /// When its NIC told of it: decides which of two events of one time is first.
-    pub told_ns: u64,
-    pub arrival: Arrival,
-}
-
 /// The segments of a host's queue, by frame. Grows to what the queue ever held.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
@@ -89,54 +66,67 @@ pub(super) struct Segments {
 
 impl Segments {
     /// Puts a segment down and makes the packet that stands for it.
-    pub fn packet(&mut self, segment: Segment) -> Packet {
-        let header_bytes = u32::from(segment.header_bytes);
-        let payload_bytes = segment.payload_bytes;
+    #[inline(always)]
+    pub fn packet(&mut self, segment: &Segment) -> Packet {
         let index = match self.free.pop_front() {
             Some(index) => {
-                self.segments[index as usize] = segment;
+                self.segments[index as usize] = *segment;
                 index
             }
             None => {
-                self.segments.push(segment);
+                self.segments.push(*segment);
                 (self.segments.len() - 1) as u32
             }
         };
-        let mut packet = Packet::new(Frame::new(index), header_bytes + payload_bytes)
-            .with_memory(segment.memory_bytes());
+        let wire_bytes = u32::from(segment.header_bytes) + segment.payload_bytes;
+        let segmentation = segment.segmentation();
+        let mut packet = Packet::new(Frame::new(index), wire_bytes)
+            .with_memory(memory_bytes(wire_bytes, segmentation));
         packet.priority = segment.priority;
         packet.flow = segment.connection;
         if segment.ecn_capable {
             packet.set_ecn(Ecn::Capable);
         }
-        packet.segmentation = segment.segmentation();
+        packet.segmentation = segmentation;
         packet
     }
 
     /// Takes back a packet that nobody wanted.
+    #[inline]
     pub fn take_back(&mut self, packet: Packet) {
         self.free.push_back(packet.into_frame().index());
     }
 
-    /// The `index`-th frame of a packet, as it arrives.
-    pub fn arrival(&self, packet: &Packet, index: u32) -> Arrival {
+    /// The `index`-th frame of a packet, told of `under_way_ns` before it arrives at `at_ns`.
+    #[inline(always)]
+    pub fn flight(&self, packet: &Packet, index: u32, at_ns: u64, under_way_ns: u64) -> Flight {
         let segment = &self.segments[packet.frame().index() as usize];
         let mss_bytes = u32::from(segment.mss_bytes);
         let before = index * mss_bytes;
-        Arrival {
-            connection: segment.connection,
+        let is_first = index == 0;
+        let says = |is: bool, what| if is { what } else { 0 };
+        let flags = says(packet.ecn() == Ecn::Marked, Says::CONGESTION)
+            | says(segment.cwr && is_first, Says::CWR)
+            | says(segment.news == News::Ack && is_first, Says::ACK)
+            | says(segment.ack.ece, Says::ECE)
+            | says(segment.news == News::Datagram, Says::DATAGRAM);
+        Flight {
+            at_ns,
             start: segment.start + u64::from(before),
-            payload_bytes: (segment.payload_bytes - before).min(mss_bytes),
-            congestion_experienced: packet.ecn() == Ecn::Marked,
-            cwr: segment.cwr && index == 0,
-            ack: segment.ack,
-            acknowledges: segment.news == News::Ack && index == 0,
-            is_datagram: segment.news == News::Datagram,
+            cumulative: segment.ack.cumulative,
+            sack: segment.ack.sack,
+            window_bytes: segment.ack.window_bytes,
+            connection: segment.connection,
+            under_way_ns: u32::try_from(under_way_ns).unwrap_or(u32::MAX),
+            // At most `mss_bytes`, which is as short.
+            payload_bytes: (segment.payload_bytes - before).min(mss_bytes) as u16,
+            flags,
         }
     }
 }
 
 impl PacketSink for Segments {
+    #[inline]
     fn freed(&mut self, packet: Packet) {
         self.take_back(packet);
     }
@@ -160,7 +150,7 @@ mod tests {
             sack: SackBlocks::default(),
             ece: false,
         };
-        let mut packet = segments.packet(Segment {
+        let mut packet = segments.packet(&Segment {
             connection: 0,
             start: 0,
             payload_bytes: 2_500,
@@ -174,8 +164,9 @@ mod tests {
         });
         assert_eq!(packet.ecn(), Ecn::Capable);
         let flags = |packet: &Packet, index| {
-            let arrival = segments.arrival(packet, index);
-            (arrival.congestion_experienced, arrival.cwr)
+            let flight = segments.flight(packet, index, 9, 7);
+            assert_eq!(flight.told_ns(), 2);
+            (flight.says(Says::CONGESTION), flight.says(Says::CWR))
         };
         assert_eq!(flags(&packet, 0), (false, true));
         packet.set_ecn(Ecn::Marked);

@@ -4,8 +4,8 @@ use taut_path::limit::Limit;
 use taut_path::{Probe, Qdisc};
 
 use super::host::{Event, Host, TIMER_LANE};
-use super::segments::{Arrival, Segment};
 use super::timer::Look;
+use super::wire::{Flight, Says};
 use super::worker::Task;
 
 /// Endpoints that surely fit into a second-level cache of 512 KiB, beside the rest.
@@ -15,15 +15,15 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// The first of the frames that are under way arrives.
     #[inline]
     pub fn on_arrival(&mut self, now_ns: u64) {
-        let Some(flight) = self.arrivals.pop_front() else {
+        let Some(flight) = self.arrivals.pop() else {
             return;
         };
         self.touch_after_next();
         if self.must_wait(self.cost.segment_ns, Task::Receive, now_ns) {
-            self.arrived.push_back(flight.arrival);
+            self.arrived.push_back(flight);
             return;
         }
-        self.receive(&flight.arrival, now_ns);
+        self.receive(&flight, now_ns);
     }
 
     /// Fetches the endpoint of the frame after the next, if endpoints do not fit into the cache: it is
@@ -32,19 +32,19 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     fn touch_after_next(&self) {
         if self.endpoints.len() > CACHED_ENDPOINTS
             && let Some(flight) = self.arrivals.get(1)
-            && let Some(endpoint) = self.endpoints.get(flight.arrival.connection as usize)
+            && let Some(endpoint) = self.endpoints.get(flight.connection as usize)
         {
             endpoint.touch();
         }
     }
 
     #[inline]
-    pub fn receive(&mut self, arrival: &Arrival, now_ns: u64) {
-        if arrival.is_datagram {
-            return self.on_datagram(arrival.connection);
+    pub fn receive(&mut self, flight: &Flight, now_ns: u64) {
+        if flight.says(Says::DATAGRAM) {
+            return self.on_datagram(flight.connection);
         }
-        self.endpoints[arrival.connection as usize].on_arrival(arrival, now_ns);
-        self.pump(arrival.connection, false, now_ns);
+        self.endpoints[flight.connection as usize].on_arrival(flight, now_ns);
+        self.pump(flight.connection, false, now_ns);
     }
 
     pub fn on_timer(&mut self, connection: u32, now_ns: u64) {
@@ -95,9 +95,26 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         {
             self.ended_ns.push(latency_ns);
         }
+        self.send_all(connection, now_ns);
+        self.watch_timer(connection, now_ns);
+    }
+
+    /// Sends what an endpoint's TCP has.
+    #[inline(always)]
+    fn send_all(&mut self, connection: u32, now_ns: u64) {
         let (mut sent, mut queued) = (false, false);
-        while let Some(segment) = self.next_segment(connection, now_ns) {
-            queued |= self.send(segment, now_ns);
+        loop {
+            let budgets = self.budgets.as_ref();
+            let flow = budgets.map(|budgets| budgets.flow(connection));
+            let endpoint = &mut self.endpoints[connection as usize];
+            let Some(segment) = endpoint.next_data(connection, flow, now_ns) else {
+                break;
+            };
+            queued |= self.send(&segment, now_ns);
+            sent = true;
+        }
+        if let Some(segment) = self.endpoints[connection as usize].last_ack(connection) {
+            queued |= self.send(&segment, now_ns);
             sent = true;
         }
         if queued {
@@ -106,14 +123,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         if sent {
             self.watch(now_ns);
         }
-        self.watch_timer(connection, now_ns);
-    }
-
-    #[inline]
-    fn next_segment(&mut self, connection: u32, now_ns: u64) -> Option<Segment> {
-        let budgets = self.budgets.as_ref();
-        let flow = budgets.map(|budgets| budgets.flow(connection));
-        self.endpoints[connection as usize].next_segment(connection, flow, now_ns)
     }
 
     #[inline]

@@ -18,7 +18,14 @@ impl Transactions {
     }
 
     /// Takes over those that ended, with their latencies in ns.
+    #[inline]
     pub(super) fn take(&mut self, ended_ns: &mut Vec<u64>) {
+        if !ended_ns.is_empty() {
+            self.record(ended_ns);
+        }
+    }
+
+    fn record(&mut self, ended_ns: &mut Vec<u64>) {
         for latency_ns in ended_ns.drain(..) {
             self.latency_ns.saturating_record(latency_ns);
         }

@@ -1,14 +1,11 @@
 //! A host runs alone for a while, from three sources in order of time: the frames that arrive, its NIC,
 //! and its agenda.
 
-use std::collections::VecDeque;
-
 use taut_path::limit::Limit;
 use taut_path::{Probe, Qdisc};
 
-use super::agenda::NEVER_NS;
 use super::host::{Event, Host};
-use super::segments::Flight;
+use super::wire::Wire;
 
 /// What is next.
 #[derive(Clone, Copy)]
@@ -22,19 +19,14 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// When something may happen here next, in ns.
     pub fn next_ns(&self) -> u64 {
         let agenda_ns = self.agenda.not_before_ns();
-        self.arrival_ns().min(self.nic_ns).min(agenda_ns)
-    }
-
-    #[inline]
-    fn arrival_ns(&self) -> u64 {
-        self.arrivals.front().map_or(NEVER_NS, |first| first.at_ns)
+        self.arrivals.first_ns().min(self.nic_ns).min(agenda_ns)
     }
 
     /// Does all that is due before `end_ns`, if nothing that the other host does meanwhile can
     /// arrive before. What leaves is under way `to` the other host.
-    pub fn run_before(&mut self, end_ns: u64, to: &mut VecDeque<Flight>) {
+    pub fn run_before(&mut self, end_ns: u64, to: &mut Wire) {
         loop {
-            let (arrival_ns, nic_ns) = (self.arrival_ns(), self.nic_ns);
+            let (arrival_ns, nic_ns) = (self.arrivals.first_ns(), self.nic_ns);
             let agenda_ns = self.agenda.not_before_ns();
             let now_ns = arrival_ns.min(nic_ns).min(agenda_ns);
             if now_ns >= end_ns || self.fault.is_some() {
@@ -68,9 +60,9 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             (Some(agenda), Some(nic)) if agenda.0 < nic.0 => Some(agenda),
             (agenda, nic) => nic.or(agenda),
         };
-        let arrival = self.arrivals.front().filter(|first| first.at_ns == now_ns);
+        let arrival = self.arrivals.get(0).filter(|first| first.at_ns == now_ns);
         match (mine, arrival) {
-            (Some((turn, source)), Some(first)) if turn.since_ns < first.told_ns => source,
+            (Some((turn, source)), Some(first)) if turn.since_ns < first.told_ns() => source,
             (_, Some(_)) => Source::Arrival,
             (Some((_, source)), None) => source,
             // It was known too early.

@@ -51,6 +51,7 @@ pub(super) enum Task {
 #[derive(Debug, Default)]
 pub(super) struct Worker {
     core: Core,
+    is_busy: bool,
     /// What it is doing, and when that is done, in ns.
     doing: Option<(u64, Task)>,
     /// What waits, with its cost in ns.
@@ -65,7 +66,7 @@ impl Worker {
     /// Whether a task of `cost_ns` must wait for the core. If so, it was queued; if not, do it now.
     #[inline(always)]
     pub fn must_wait(&mut self, cost_ns: u64, task: Task) -> bool {
-        let must_wait = cost_ns > 0 || !self.is_idle();
+        let must_wait = cost_ns > 0 || self.is_busy;
         if must_wait {
             self.wait(cost_ns, task);
         }
@@ -75,16 +76,19 @@ impl Worker {
     // Apart, so that a host that takes no time pays for no more than the question.
     #[cold]
     fn wait(&mut self, cost_ns: u64, task: Task) {
+        self.is_busy = true;
         self.waiting.push_back((cost_ns, task));
     }
 
+    /// It does something, or something waits.
     #[inline]
-    fn is_idle(&self) -> bool {
-        self.doing.is_none() && self.waiting.is_empty()
+    pub fn is_busy(&self) -> bool {
+        self.is_busy
     }
 
     /// Queues what comes of the task that is being done, before everything else.
     pub fn follow(&mut self, cost_ns: u64, task: Task) {
+        self.is_busy = true;
         self.waiting.insert(self.followers, (cost_ns, task));
         self.followers += 1;
     }
@@ -93,21 +97,13 @@ impl Worker {
     pub fn take_done(&mut self, now_ns: u64) -> Option<Task> {
         self.watched_ns = None;
         let (_, task) = self.doing.take_if(|(done_ns, _)| *done_ns <= now_ns)?;
+        self.is_busy = !self.waiting.is_empty();
         Some(task)
     }
 
     /// Begins the next task if the core is free. Returns when to come back for it, if that is not
     /// known already.
-    #[inline]
     pub fn is_due_anew(&mut self, now_ns: u64) -> Option<u64> {
-        if self.is_idle() {
-            return None;
-        }
-        self.begin(now_ns)
-    }
-
-    #[cold]
-    fn begin(&mut self, now_ns: u64) -> Option<u64> {
         if self.doing.is_none() {
             let (cost_ns, task) = self.waiting.pop_front()?;
             self.followers = 0;

@@ -1,0 +1,160 @@
+//! The frames that are under way to a host.
+
+use super::agenda::NEVER_NS;
+use crate::tcp::{Ack, SackBlocks};
+
+/// One frame under way, and what it carries. One line of the cache.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C, align(64))]
+pub(super) struct Flight {
+    /// When it arrives, in ns.
+    pub at_ns: u64,
+    pub start: u64,
+    pub cumulative: u64,
+    pub sack: SackBlocks,
+    pub window_bytes: u32,
+    pub connection: u32,
+    /// How long ago its NIC told of it when it arrives, in ns: decides which of two events of one time
+    /// is first.
+    pub under_way_ns: u32,
+    pub payload_bytes: u16,
+    /// What it [`Says`] besides.
+    pub flags: u8,
+}
+
+const _: () = assert!(size_of::<Flight>() == 64);
+
+/// What a frame says besides its data, in the bits of a number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Says;
+
+impl Says {
+    /// The discipline marked the packet that it is a part of.
+    pub const CONGESTION: u8 = 1;
+    pub const CWR: u8 = 2;
+    /// The acknowledgement is news.
+    pub const ACK: u8 = 4;
+    pub const ECE: u8 = 8;
+    pub const DATAGRAM: u8 = 16;
+}
+
+impl Flight {
+    #[inline]
+    pub fn says(&self, what: u8) -> bool {
+        self.flags & what != 0
+    }
+
+    /// When its NIC told of it, in ns.
+    pub fn told_ns(&self) -> u64 {
+        self.at_ns - u64::from(self.under_way_ns)
+    }
+
+    #[inline]
+    pub fn ack(&self) -> Ack {
+        Ack {
+            cumulative: self.cumulative,
+            window_bytes: self.window_bytes,
+            sack: self.sack,
+            ece: self.says(Says::ECE),
+        }
+    }
+}
+
+/// Frames under way, in order, as a wire keeps them.
+#[derive(Debug)]
+pub(super) struct Wire {
+    /// As long as a power of two.
+    ring: Vec<Flight>,
+    head: usize,
+    len: usize,
+    /// When the first arrives, in ns.
+    first_ns: u64,
+}
+
+impl Wire {
+    pub fn new() -> Self {
+        Self {
+            ring: vec![Flight::default(); 16],
+            head: 0,
+            len: 0,
+            first_ns: NEVER_NS,
+        }
+    }
+
+    /// When the first arrives, in ns; [`NEVER_NS`] if none does.
+    #[inline]
+    pub fn first_ns(&self) -> u64 {
+        self.first_ns
+    }
+
+    /// The frame behind so many others.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<&Flight> {
+        if index >= self.len {
+            return None;
+        }
+        self.ring.get((self.head + index) & (self.ring.len() - 1))
+    }
+
+    #[inline]
+    pub fn push(&mut self, flight: Flight) {
+        if self.len == self.ring.len() {
+            self.grow();
+        }
+        if self.len == 0 {
+            self.first_ns = flight.at_ns;
+        }
+        let index = (self.head + self.len) & (self.ring.len() - 1);
+        self.ring[index] = flight;
+        self.len += 1;
+    }
+
+    #[inline]
+    pub fn pop(&mut self) -> Option<Flight> {
+        let first = *self.get(0)?;
+        self.head = (self.head + 1) & (self.ring.len() - 1);
+        self.len -= 1;
+        self.first_ns = self.get(0).map_or(NEVER_NS, |first| first.at_ns);
+        Some(first)
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.ring.rotate_left(self.head);
+        self.head = 0;
+        self.ring.resize(2 * self.len, Flight::default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_in_comes_out_in_order_however_long_the_wire_is() {
+        let mut wire = Wire::new();
+        let (mut sent, mut arrived) = (0, 0);
+        for round in 0..200 {
+            for _ in 0..round % 70 {
+                let at_ns = sent;
+                wire.push(Flight {
+                    at_ns,
+                    ..Flight::default()
+                });
+                sent += 1;
+            }
+            for _ in 0..round % 63 {
+                let first_ns = wire.first_ns();
+                let Some(flight) = wire.pop() else { break };
+                assert_eq!((flight.at_ns, first_ns), (arrived, arrived));
+                arrived += 1;
+            }
+            let second = wire.get(1).map(|flight| flight.at_ns);
+            assert_eq!(second, (arrived + 1 < sent).then_some(arrived + 1));
+        }
+        while wire.pop().is_some() {
+            arrived += 1;
+        }
+        assert_eq!((arrived, wire.first_ns()), (sent, NEVER_NS));
+    }
+}
