@@ -33,6 +33,16 @@ pub fn classify(frame: &[u8]) -> FrameClass {
     parse(frame).unwrap_or_default()
 }
 
+/// As [`classify`], for a packet without a link header, as on a TUN.
+pub fn classify_ip(packet: &[u8]) -> FrameClass {
+    let class = match packet.first().map(|first| first >> 4) {
+        Some(4) => ipv4(packet),
+        Some(6) => ipv6(packet),
+        _ => None,
+    };
+    class.unwrap_or_default()
+}
+
 /// Writes into an Ethernet frame that congestion was experienced, and keeps the checksum of an IPv4
 /// header right. Returns whether it says so now: a frame whose sender does not understand marks
 /// (RFC 3168) is left as it is.
@@ -40,6 +50,15 @@ pub fn mark_congestion(frame: &mut [u8]) -> bool {
     match network(frame) {
         Some((ETHERTYPE_IPV4, at)) => frame.get_mut(at..).is_some_and(mark_ipv4),
         Some((ETHERTYPE_IPV6, at)) => frame.get_mut(at..).is_some_and(mark_ipv6),
+        _ => false,
+    }
+}
+
+/// As [`mark_congestion`], for a packet without a link header.
+pub fn mark_congestion_ip(packet: &mut [u8]) -> bool {
+    match packet.first().map(|first| first >> 4) {
+        Some(4) => mark_ipv4(packet),
+        Some(6) => mark_ipv6(packet),
         _ => false,
     }
 }

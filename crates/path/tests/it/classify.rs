@@ -1,7 +1,7 @@
 //! Priority and flow of Ethernet frames.
 
 use proptest::prelude::*;
-use taut_path::classify::{FrameClass, classify, mark_congestion};
+use taut_path::classify::{FrameClass, classify, classify_ip, mark_congestion, mark_congestion_ip};
 use taut_path::qdisc::{BandLimit, PfifoFast, Qdisc};
 use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink};
 
@@ -305,5 +305,21 @@ proptest! {
         frame.extend(ethertype.to_be_bytes());
         frame.extend(&rest);
         prop_assert!(classify(&frame).priority <= 15);
+    }
+}
+
+#[test]
+fn a_packet_without_a_link_header_is_what_it_is_with_one() {
+    let packets = [
+        (0x0800, ipv4(0xb9, TCP, 0, 0, [4, 5])),
+        (0x86dd, ipv6(0xb9, TCP, [4, 5])),
+        (0x0800, vec![]),
+        (0x0800, vec![0xff; 64]),
+    ];
+    for (ethertype, mut packet) in packets {
+        let mut frame = ethernet(false, ethertype, &packet);
+        assert_eq!(classify_ip(&packet), classify(&frame));
+        assert_eq!(mark_congestion_ip(&mut packet), mark_congestion(&mut frame));
+        assert_eq!(packet, frame[14..]);
     }
 }

@@ -1,0 +1,5 @@
+//! Tests of the crate; one binary.
+
+mod buffers;
+mod net;
+mod tokens;
