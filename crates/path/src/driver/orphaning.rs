@@ -21,10 +21,12 @@ impl<D: TxRing> TxRing for Orphaning<D> {
         self.driver.capacity_slots()
     }
 
+    #[inline]
     fn slots_free(&self) -> u32 {
         self.driver.slots_free()
     }
 
+    #[inline]
     fn slots_of_largest(&self) -> u32 {
         self.driver.slots_of_largest()
     }
@@ -37,6 +39,7 @@ impl<D: TxRing> TxRing for Orphaning<D> {
         self.orphans || self.driver.lets_go()
     }
 
+    #[inline(always)]
     fn submit(&mut self, mut packet: Packet, now_ns: u64) -> Result<(), Packet> {
         if self.orphans {
             drop(packet.take_charge());
@@ -44,6 +47,7 @@ impl<D: TxRing> TxRing for Orphaning<D> {
         self.driver.submit(packet, now_ns)
     }
 
+    #[inline]
     fn kick(&mut self, now_ns: u64) -> Result<(), Self::Error> {
         self.driver.kick(now_ns)
     }

@@ -84,6 +84,7 @@ impl Qdisc for Fifo {
         self.packets.len() < self.limit_packets
     }
 
+    #[inline]
     fn backlog(&self) -> Backlog {
         Backlog {
             packets: self.packets.len() as u64,

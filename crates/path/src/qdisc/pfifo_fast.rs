@@ -40,12 +40,15 @@ impl PfifoFast {
         }
     }
 
+    #[inline]
     fn band_of(packet: &Packet) -> usize {
         BAND_OF_PRIORITY[usize::from(packet.priority & 0xf)]
     }
 }
 
 impl Qdisc for PfifoFast {
+    // Always: a packet that was just made is written where it waits, and not twice.
+    #[inline(always)]
     fn enqueue(&mut self, packet: Packet, now_ns: u64, sink: &mut dyn PacketSink) {
         if self.scope == BandLimit::Total && !self.accepts(&packet) {
             return sink.dropped(packet, DropReason::QueueFull);
@@ -58,6 +61,7 @@ impl Qdisc for PfifoFast {
         bands.find(|band| !band.is_empty())?.dequeue(now_ns, sink)
     }
 
+    #[inline(always)]
     fn dequeue_burst(&mut self, _now_ns: u64, burst: &mut dyn Burst) {
         // Nothing is enqueued meanwhile: a band that ran empty stays so.
         let _ = self.bands.iter_mut().all(|band| band.fill(burst));
@@ -71,6 +75,7 @@ impl Qdisc for PfifoFast {
         self.bands.iter_mut().for_each(|band| band.drain(gone));
     }
 
+    #[inline]
     fn accepts(&self, packet: &Packet) -> bool {
         match self.scope {
             BandLimit::Each => self.bands[Self::band_of(packet)].accepts(packet),
@@ -78,6 +83,7 @@ impl Qdisc for PfifoFast {
         }
     }
 
+    #[inline]
     fn backlog(&self) -> Backlog {
         let mut all = Backlog::default();
         for band in &self.bands {

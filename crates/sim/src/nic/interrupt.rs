@@ -57,7 +57,15 @@ impl Periods {
         &self.rule
     }
 
+    #[inline]
     pub(super) fn next_ns(&mut self) -> u64 {
+        if self.rule.jitter_ns == 0 && self.rule.rare_gap.is_none() {
+            return self.rule.period_ns;
+        }
+        self.draw_ns()
+    }
+
+    fn draw_ns(&mut self) -> u64 {
         if let Some(RareGap { one_in, gap_ns }) = self.rule.rare_gap
             && self.below(u64::from(one_in.max(1))) == 0
         {

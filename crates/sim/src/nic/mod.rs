@@ -226,6 +226,12 @@ impl EmulatedNic {
         Some((at_ns, NicEvent::Interrupt))
     }
 
+    /// The packet that is sent next, or is being sent, if there is one.
+    #[inline]
+    pub fn first_to_send(&self) -> Option<&Packet> {
+        self.ring.get(self.sent).map(|slot| &slot.packet)
+    }
+
     /// Changes the link rate at `now_ns`; what is left of the packet on the wire goes at the new
     /// rate. Take the events until `now_ns` first.
     ///
@@ -407,7 +413,8 @@ impl TxRing for EmulatedNic {
         self.descriptors.slots_of_largest()
     }
 
-    #[inline]
+    // Always: a packet that was just taken is written where it waits, and not twice.
+    #[inline(always)]
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         let slots = self.descriptors.take(&packet);
         self.waiting_bytes += u64::from(packet.wire_bytes());

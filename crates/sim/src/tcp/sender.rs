@@ -126,7 +126,7 @@ impl TcpSender {
     }
 
     /// Offset and length of what to send now.
-    #[inline]
+    #[inline(always)]
     fn choose(&mut self, now_ns: u64) -> Option<(u64, u64)> {
         if self.una == self.nxt && self.nxt != self.written {
             self.start_after_silence(now_ns);

@@ -2,8 +2,8 @@
 //! nanoseconds, ties in order of scheduling.
 //!
 //! Timers of one length come in order: those have a *lane*, where scheduling costs no more than a push
-//! to a queue. Everything else goes through a heap, and what is far ahead waits for that in buckets,
-//! which need no order: the heap stays small. All are one order.
+//! to a queue. What is far ahead waits in buckets, each of which is sorted when it is due. What is near
+//! goes through a heap. All are one order.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -106,16 +106,24 @@ impl<E> Later<E> {
         Ok(())
     }
 
-    /// Empties the first bucket that has events.
-    fn take_first(&mut self) -> impl Iterator<Item = Scheduled<E>> {
+    /// Empties the first bucket that has events into `into`, which is empty.
+    fn take_first(&mut self, into: &mut Vec<Scheduled<E>>) {
         while self.events > 0 && self.buckets[(self.first % BUCKETS) as usize].is_empty() {
             self.first += 1;
         }
         let bucket = &mut self.buckets[(self.first % BUCKETS) as usize];
         self.first += 1;
         self.events -= bucket.len();
-        bucket.drain(..)
+        into.append(bucket);
     }
+}
+
+/// Where an event is.
+#[derive(Clone, Copy)]
+enum From {
+    Lane(usize),
+    Bucket,
+    Heap,
 }
 
 /// Events in order of time; those of one time in order of scheduling.
@@ -125,6 +133,8 @@ pub(super) struct Agenda<E, const LANES: usize> {
     /// Nothing is due before this.
     not_before_ns: u64,
     heap: BinaryHeap<Reverse<Scheduled<E>>>,
+    /// What was taken out of the last bucket, the first at the end.
+    bucket: Vec<Scheduled<E>>,
     later: Later<E>,
     lanes: [VecDeque<Scheduled<E>>; LANES],
 }
@@ -136,6 +146,7 @@ impl<E, const LANES: usize> Agenda<E, LANES> {
             next_number: 0,
             not_before_ns: NEVER_NS,
             heap: BinaryHeap::new(),
+            bucket: Vec::new(),
             later: Later::new(),
             lanes: std::array::from_fn(|_| VecDeque::new()),
         }
@@ -145,6 +156,14 @@ impl<E, const LANES: usize> Agenda<E, LANES> {
     #[inline]
     pub const fn not_before_ns(&self) -> u64 {
         self.not_before_ns
+    }
+
+    /// What is first in a lane, and what is second of the bucket that is being emptied: one of them is
+    /// often next but one.
+    pub fn candidates(&self, lane: usize) -> [Option<&E>; 2] {
+        let in_lane = self.lanes[lane].front();
+        let in_bucket = self.bucket.iter().rev().nth(1);
+        [in_lane, in_bucket].map(|found| found.map(|found| &found.event))
     }
 
     /// The turn of something that is scheduled at `now_ns` elsewhere.
@@ -191,8 +210,9 @@ impl<E, const LANES: usize> Agenda<E, LANES> {
     pub fn next(&mut self, until_ns: u64) -> Option<(u64, E)> {
         let (at_ns, from) = self.first_by(until_ns)?;
         let taken = match from {
-            Some(lane) => self.lanes[lane].pop_front(),
-            None => self.heap.pop().map(|Reverse(event)| event),
+            From::Lane(lane) => self.lanes[lane].pop_front(),
+            From::Heap => self.heap.pop().map(|Reverse(event)| event),
+            From::Bucket => self.bucket.pop(),
         };
         self.find_next();
         taken.map(|taken| (at_ns, taken.event))
@@ -202,20 +222,24 @@ impl<E, const LANES: usize> Agenda<E, LANES> {
     pub fn first_turn(&mut self, until_ns: u64) -> Option<Turn> {
         let (_, from) = self.first_by(until_ns)?;
         match from {
-            Some(lane) => self.lanes[lane].front().map(|event| event.turn),
-            None => self.heap.peek().map(|Reverse(event)| event.turn),
+            From::Lane(lane) => self.lanes[lane].front().map(|event| event.turn),
+            From::Heap => self.heap.peek().map(|Reverse(event)| event.turn),
+            From::Bucket => self.bucket.last().map(|event| event.turn),
         }
     }
 
-    /// When the first event by `until_ns` is due, and in which lane it is, if in one. With none,
-    /// finds out when to look again.
-    fn first_by(&mut self, until_ns: u64) -> Option<(u64, Option<usize>)> {
+    /// When the first event by `until_ns` is due, and where it is. With none, finds out when to look
+    /// again.
+    fn first_by(&mut self, until_ns: u64) -> Option<(u64, From)> {
         let mut first = self.first();
         while self
             .later
             .is_due_by(first.map_or(until_ns, |(at_ns, _)| at_ns.min(until_ns)))
         {
-            self.heap.extend(self.later.take_first().map(Reverse));
+            // A bucket is due when all of the one before was taken.
+            self.later.take_first(&mut self.bucket);
+            self.bucket
+                .sort_unstable_by_key(|event| Reverse(event.key()));
             first = self.first();
         }
         let due = first.filter(|&(at_ns, _)| at_ns <= until_ns);
@@ -225,19 +249,16 @@ impl<E, const LANES: usize> Agenda<E, LANES> {
         due
     }
 
-    /// When the first event is due, apart from those far ahead, and in which lane it is, if in one.
-    fn first(&self) -> Option<(u64, Option<usize>)> {
-        let mut first = self.heap.peek().map(|Reverse(event)| event.key());
-        let mut from = None;
-        for (lane, events) in self.lanes.iter().enumerate() {
-            if let Some(front) = events.front()
-                && first.is_none_or(|key| front.key() < key)
-            {
-                first = Some(front.key());
-                from = Some(lane);
-            }
-        }
-        first.map(|(at_ns, _)| (at_ns, from))
+    /// When the first event is due, apart from those far ahead, and where it is.
+    fn first(&self) -> Option<(u64, From)> {
+        let heap = self.heap.peek().map(|Reverse(event)| (event, From::Heap));
+        let bucket = self.bucket.last().map(|event| (event, From::Bucket));
+        let lanes = self.lanes.iter().enumerate();
+        let lanes = lanes
+            .filter_map(|(lane, events)| events.front().map(|event| (event, From::Lane(lane))));
+        let all = lanes.chain(bucket).chain(heap);
+        all.min_by_key(|(event, _)| event.key())
+            .map(|(event, from)| (event.at_ns, from))
     }
 
     fn find_next(&mut self) {

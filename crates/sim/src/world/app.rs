@@ -134,11 +134,6 @@ impl Desk {
         }
     }
 
-    #[inline]
-    pub fn is_roused(&self) -> bool {
-        self.roused
-    }
-
     fn is_writer(&self) -> bool {
         matches!(
             self.app,
@@ -177,8 +172,8 @@ impl Desk {
     }
 
     /// Writes what can be written now, given what was delivered from the other end.
+    #[inline(always)]
     pub fn work(&mut self, sender: &mut TcpSender, delivered_bytes: u64, now_ns: u64) -> Done {
-        let mut done = Done::default();
         match self.app {
             App::Sink => {}
             App::Bulk {
@@ -189,6 +184,17 @@ impl Desk {
                     sender.write(write_bytes.max(1).into());
                 }
             }
+            _ => return self.work_by_time(sender, delivered_bytes, now_ns),
+        }
+        Done::default()
+    }
+
+    /// What those do that look at the clock or at what was delivered.
+    #[inline(never)]
+    fn work_by_time(&mut self, sender: &mut TcpSender, delivered_bytes: u64, now_ns: u64) -> Done {
+        let mut done = Done::default();
+        match self.app {
+            App::Sink | App::Bulk { .. } => {}
             App::Paced { .. } | App::OnOff { .. } => {
                 while let Some(write_bytes) = self.write_bytes(sender, now_ns) {
                     sender.write(write_bytes);

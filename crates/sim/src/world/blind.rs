@@ -4,7 +4,8 @@ use taut_path::limit::Limit;
 use taut_path::{Probe, Qdisc};
 
 use super::host::{Event, Host};
-use super::segments::{News, Segment};
+use super::segments::Segment;
+use super::wire::Says;
 use super::worker::Task;
 use crate::source::{Refused, WhenFull};
 use crate::tcp::{Ack, SackBlocks};
@@ -139,13 +140,12 @@ fn datagram(number: u32, config: &BlindConfig) -> Segment {
         mss_bytes: payload_bytes,
         priority: config.priority,
         ecn_capable: false,
-        cwr: false,
         ack: Ack {
             cumulative: 0,
             window_bytes: 0,
             sack: SackBlocks::default(),
             ece: false,
         },
-        news: News::Datagram,
+        says: Says::DATAGRAM,
     }
 }

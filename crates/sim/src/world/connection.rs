@@ -2,7 +2,7 @@
 
 use super::agenda::NEVER_NS;
 use super::app::{App, Desk, Done};
-use super::segments::{News, Segment};
+use super::segments::Segment;
 use super::timer::{Look, Timer};
 use super::wire::{Flight, Says};
 use taut_path::tsq::{Ask, Flow};
@@ -68,11 +68,9 @@ impl Endpoint {
         }
     }
 
-    /// Looks at what will be needed soon, so that it is in the cache then.
-    #[inline]
-    pub fn touch(&self) {
-        std::hint::black_box((self.sender.acked_bytes(), self.sender.rto_ns()));
-        std::hint::black_box((self.ack_due, self.desk.is_roused()));
+    /// The part that a look at its timer needs.
+    pub fn timer(&self) -> &Timer {
+        &self.timer
     }
 
     /// The application starts, or has thought enough.
@@ -151,12 +149,13 @@ impl Endpoint {
         }
         let data = self.sender.next_segment(now_ns)?;
         let owed = std::mem::take(&mut self.ack_due) || self.receiver.take_ack().is_some();
+        let cwr = if data.cwr { Says::CWR } else { 0 };
+        let ack = if owed { Says::ACK } else { 0 };
         Some(Segment {
             start: data.start,
             payload_bytes: data.payload_bytes,
             ecn_capable: data.ecn_capable,
-            cwr: data.cwr,
-            ..self.segment(connection, if owed { News::Ack } else { News::None })
+            ..self.segment(connection, cwr | ack)
         })
     }
 
@@ -164,7 +163,7 @@ impl Endpoint {
     #[inline(always)]
     pub fn last_ack(&mut self, connection: u32) -> Option<Segment> {
         let ack_due = std::mem::take(&mut self.ack_due);
-        ack_due.then(|| self.segment(connection, News::Ack))
+        ack_due.then(|| self.segment(connection, Says::ACK))
     }
 
     /// Whether the data that would go now may, as far as its small queue is concerned.
@@ -177,7 +176,7 @@ impl Endpoint {
         };
         let packet = Segment {
             payload_bytes: payload_bytes.try_into().unwrap_or(u32::MAX),
-            ..self.segment(connection, News::None)
+            ..self.segment(connection, 0)
         };
         flow.may_send(Ask {
             packet_bytes: packet.memory_bytes(),
@@ -203,7 +202,8 @@ impl Endpoint {
 
     /// A segment without data.
     #[inline(always)]
-    fn segment(&self, connection: u32, news: News) -> Segment {
+    fn segment(&self, connection: u32, says: u8) -> Segment {
+        let ack = self.receiver.current_ack();
         Segment {
             connection,
             start: 0,
@@ -213,9 +213,8 @@ impl Endpoint {
             priority: self.priority,
             // RFC 3168, 6.1.4: an acknowledgement alone never is.
             ecn_capable: false,
-            cwr: false,
-            news,
-            ack: self.receiver.current_ack(),
+            says: says | if ack.ece { Says::ECE } else { 0 },
+            ack,
         }
     }
 }

@@ -77,8 +77,8 @@ pub(super) struct Host<P, L, Q: Qdisc> {
     pub ended_ns: Vec<u64>,
     pub record_from_ns: u64,
     index: usize,
-    /// When the NIC was last asked to be woken.
-    watched_ns: Option<u64>,
+    /// When the NIC was last asked to be woken, in ns.
+    watched_ns: u64,
 }
 
 impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
@@ -125,7 +125,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             ended_ns: Vec::new(),
             record_from_ns: config.record_from_ns,
             index,
-            watched_ns: None,
+            watched_ns: NEVER_NS,
         })
     }
 
@@ -195,6 +195,9 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
                 }
             }
         }
+        if let Some(next) = self.queue.device().driver.first_to_send() {
+            self.segments.fetch(next);
+        }
         self.watch(now_ns);
     }
 
@@ -229,9 +232,10 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             self.wake_blind(now_ns);
         }
         let next_ns = self.queue.device().driver.next_event_ns();
+        let next_ns = next_ns.unwrap_or(NEVER_NS);
         if next_ns != self.watched_ns {
             self.watched_ns = next_ns;
-            self.nic_ns = next_ns.unwrap_or(NEVER_NS).max(now_ns);
+            self.nic_ns = next_ns.max(now_ns);
             self.nic_turn = self.agenda.take_turn(now_ns);
         }
         if more {
@@ -304,7 +308,6 @@ mod tests {
     use crate::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule};
     use crate::queue::Fault;
     use crate::tcp::{Ack, SackBlocks, TcpConfig};
-    use crate::world::segments::News;
     use crate::world::{App, ConnectionConfig, SERVER, World, WorldConfig};
 
     /// Two hosts whose connection says nothing.
@@ -346,14 +349,13 @@ mod tests {
             mss_bytes: 1_448,
             priority: 0,
             ecn_capable: false,
-            cwr: false,
             ack: Ack {
                 cumulative: 0,
                 window_bytes: 0,
                 sack: SackBlocks::default(),
                 ece: false,
             },
-            news: News::None,
+            says: 0,
         }
     }
 

@@ -6,18 +6,8 @@ use taut_path::tsq::memory_bytes;
 use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink, Segmentation};
 
 use super::wire::{Flight, Says};
+use crate::sys::fetch;
 use crate::tcp::Ack;
-
-/// What a packet is for, besides its data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum News {
-    /// Nothing.
-    None,
-    /// The acknowledgement is the reason for the packet, or news: it counts as one.
-    Ack,
-    /// It is of the blind sender of that number, not of a connection.
-    Datagram,
-}
 
 /// What a packet carries: data, an acknowledgement, or both. One line of the cache: a long queue
 /// fetches it once when it goes in and once when it comes out.
@@ -33,9 +23,9 @@ pub(super) struct Segment {
     pub priority: u8,
     /// May be marked instead of dropped.
     pub ecn_capable: bool,
-    pub cwr: bool,
+    /// What its first frame [`Says`] besides its data.
+    pub says: u8,
     pub ack: Ack,
-    pub news: News,
 }
 
 const _: () = assert!(size_of::<Segment>() == 64);
@@ -55,6 +45,9 @@ impl Segment {
     }
 }
 
+/// So many segments, of 64 bytes, surely fit into a second-level cache beside the rest.
+const CACHED_SEGMENTS: usize = 1_024;
+
 /// The segments of a host's queue, by frame. Grows to what the queue ever held.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
@@ -71,6 +64,7 @@ impl Segments {
         let index = match self.free.pop_front() {
             Some(index) => {
                 self.segments[index as usize] = *segment;
+                self.fetch_next_free();
                 index
             }
             None => {
@@ -91,6 +85,27 @@ impl Segments {
         packet
     }
 
+    /// Fetches where the next segment is put down, if there is much.
+    #[inline]
+    fn fetch_next_free(&self) {
+        if self.segments.len() > CACHED_SEGMENTS
+            && let Some(&next) = self.free.front()
+            && let Some(segment) = self.segments.get(next as usize)
+        {
+            fetch(segment);
+        }
+    }
+
+    /// Fetches what a packet carries, if there is much.
+    #[inline]
+    pub fn fetch(&self, packet: &Packet) {
+        if self.segments.len() > CACHED_SEGMENTS
+            && let Some(segment) = self.segments.get(packet.frame().index() as usize)
+        {
+            fetch(segment);
+        }
+    }
+
     /// Takes back a packet that nobody wanted.
     #[inline]
     pub fn take_back(&mut self, packet: Packet) {
@@ -103,13 +118,13 @@ impl Segments {
         let segment = &self.segments[packet.frame().index() as usize];
         let mss_bytes = u32::from(segment.mss_bytes);
         let before = index * mss_bytes;
-        let is_first = index == 0;
-        let says = |is: bool, what| if is { what } else { 0 };
-        let flags = says(packet.ecn() == Ecn::Marked, Says::CONGESTION)
-            | says(segment.cwr && is_first, Says::CWR)
-            | says(segment.news == News::Ack && is_first, Says::ACK)
-            | says(segment.ack.ece, Says::ECE)
-            | says(segment.news == News::Datagram, Says::DATAGRAM);
+        let mut flags = segment.says;
+        if index > 0 {
+            flags &= !Says::ONLY_FIRST;
+        }
+        if packet.ecn() == Ecn::Marked {
+            flags |= Says::CONGESTION;
+        }
         Flight {
             at_ns,
             start: segment.start + u64::from(before),
@@ -158,9 +173,8 @@ mod tests {
             mss_bytes: 1_000,
             priority: 0,
             ecn_capable: true,
-            cwr: true,
+            says: Says::CWR,
             ack,
-            news: News::None,
         });
         assert_eq!(packet.ecn(), Ecn::Capable);
         let flags = |packet: &Packet, index| {

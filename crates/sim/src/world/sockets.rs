@@ -7,9 +7,12 @@ use super::host::{Event, Host, TIMER_LANE};
 use super::timer::Look;
 use super::wire::{Flight, Says};
 use super::worker::Task;
+use crate::sys::fetch;
 
 /// Endpoints that surely fit into a second-level cache of 512 KiB, beside the rest.
 const CACHED_ENDPOINTS: usize = 1_000;
+/// More frames are rarely under way at once where many endpoints share a link.
+const FETCHED_AT_ONCE: usize = 8;
 
 impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// The first of the frames that are under way arrives.
@@ -18,7 +21,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         let Some(flight) = self.arrivals.pop() else {
             return;
         };
-        self.touch_after_next();
         if self.must_wait(self.cost.segment_ns, Task::Receive, now_ns) {
             self.arrived.push_back(flight);
             return;
@@ -26,15 +28,31 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         self.receive(&flight, now_ns);
     }
 
-    /// Fetches the endpoint of the frame after the next, if endpoints do not fit into the cache: it is
-    /// there when that arrives.
+    /// Fetches the endpoints of the frames that arrive next, if endpoints do not fit into the cache.
     #[inline]
-    fn touch_after_next(&self) {
-        if self.endpoints.len() > CACHED_ENDPOINTS
-            && let Some(flight) = self.arrivals.get(1)
-            && let Some(endpoint) = self.endpoints.get(flight.connection as usize)
-        {
-            endpoint.touch();
+    pub fn fetch_arrivals(&self) {
+        if self.endpoints.len() > CACHED_ENDPOINTS {
+            for index in 0..FETCHED_AT_ONCE {
+                let Some(flight) = self.arrivals.get(index) else {
+                    break;
+                };
+                if let Some(endpoint) = self.endpoints.get(flight.connection as usize) {
+                    fetch(endpoint);
+                }
+            }
+        }
+    }
+
+    /// Fetches the timer that is looked at next.
+    fn fetch_next_timer(&self) {
+        if self.endpoints.len() > CACHED_ENDPOINTS {
+            for next in self.agenda.candidates(TIMER_LANE) {
+                if let Some(&Event::Timer(connection)) = next
+                    && let Some(endpoint) = self.endpoints.get(connection as usize)
+                {
+                    fetch(endpoint.timer());
+                }
+            }
         }
     }
 
@@ -48,6 +66,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     }
 
     pub fn on_timer(&mut self, connection: u32, now_ns: u64) {
+        self.fetch_next_timer();
         match self.endpoints[connection as usize].look_at_timer(now_ns) {
             Look::Due if self.must_wait(0, Task::Timer(connection), now_ns) => {}
             Look::Due => self.time_out(connection, now_ns),

@@ -25,6 +25,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// Does all that is due before `end_ns`, if nothing that the other host does meanwhile can
     /// arrive before. What leaves is under way `to` the other host.
     pub fn run_before(&mut self, end_ns: u64, to: &mut Wire) {
+        self.fetch_arrivals();
         loop {
             let (arrival_ns, nic_ns) = (self.arrivals.first_ns(), self.nic_ns);
             let agenda_ns = self.agenda.not_before_ns();

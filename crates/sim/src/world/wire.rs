@@ -35,7 +35,10 @@ impl Says {
     /// The acknowledgement is news.
     pub const ACK: u8 = 4;
     pub const ECE: u8 = 8;
+    /// It is of the blind sender of that number, not of a connection.
     pub const DATAGRAM: u8 = 16;
+    /// What only the first frame of a super-packet says.
+    pub const ONLY_FIRST: u8 = Self::CWR | Self::ACK;
 }
 
 impl Flight {
