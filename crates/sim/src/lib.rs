@@ -12,6 +12,7 @@ pub mod nic;
 pub mod pattern;
 pub mod queue;
 pub mod replay;
+mod ring;
 pub mod s1;
 mod source;
 #[allow(unsafe_code)]

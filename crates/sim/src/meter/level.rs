@@ -73,18 +73,20 @@ impl Level {
     /// Counts the time until `now_ns` for the value that held, and changes it.
     #[inline(always)]
     pub fn change(&mut self, to: u64, now_ns: u64, window: &impl Window) {
+        let mut held_ns = self.pending_ns;
         if now_ns > self.since_ns {
-            self.pending_ns += window.measured_ns(self.since_ns, now_ns);
+            held_ns += window.measured_ns(self.since_ns, now_ns);
             self.since_ns = now_ns;
         }
         if to != self.now {
             // Much happens in one instant.
-            if self.pending_ns > 0 {
-                self.held
-                    .add(self.now, std::mem::take(&mut self.pending_ns));
+            if held_ns > 0 {
+                self.held.add(self.now, held_ns);
+                held_ns = 0;
             }
             self.now = to;
         }
+        self.pending_ns = held_ns;
     }
 
     /// The least value that was not exceeded for `share` (0 to 1) of the measured time.

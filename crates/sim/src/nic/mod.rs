@@ -12,8 +12,6 @@ mod wire;
 
 use core::convert::Infallible;
 use core::fmt;
-use std::collections::VecDeque;
-
 use taut_path::{Completions, InRing, Packet, TxRing};
 
 pub use descriptors::{DescriptorRing, DescriptorRule, RingTooSmall};
@@ -22,6 +20,8 @@ pub use interrupt::{InterruptRule, RareGap};
 pub use multi::{MultiEvent, MultiNic, RingOf};
 use wire::Clock;
 pub use wire::{Framing, WireTime};
+
+use crate::ring::Ring;
 
 /// When a packet counts as finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -137,7 +137,7 @@ pub struct EmulatedNic {
     frame_ns: u64,
     interrupt_ns: u64,
     /// Submitted and not reaped, oldest first: those that are sent, then those that wait.
-    ring: VecDeque<Slot>,
+    ring: Ring<Slot>,
     /// How many of `ring`, the oldest, are sent.
     sent: usize,
     /// How many of those that are sent, the youngest, no interrupt has told of.
@@ -171,7 +171,7 @@ impl EmulatedNic {
         Ok(Self {
             frame_ns: NEVER_NS,
             interrupt_ns: NEVER_NS,
-            ring: VecDeque::new(),
+            ring: Ring::new(),
             sent: 0,
             untold: 0,
             visible: 0,
@@ -367,6 +367,11 @@ impl EmulatedNic {
         self.on_wire = Some(frame);
     }
 
+    fn last_sent_ns(&self) -> u64 {
+        let last = self.ring.get(self.sent.wrapping_sub(1));
+        last.map_or(NEVER_NS, |last| last.sent_ns)
+    }
+
     /// Finds out when it next interrupts, after what it has to tell has changed.
     fn plan_interrupt(&mut self) {
         self.interrupt_ns = match self.ring.get(self.sent - self.untold) {
@@ -374,7 +379,7 @@ impl EmulatedNic {
                 let by_time_ns = first.sent_ns.max(self.quiet_until_ns);
                 match self.periods.rule().packets {
                     Some(packets) if self.untold >= packets.max(1) as usize => {
-                        self.ring[self.sent - 1].sent_ns.min(by_time_ns)
+                        self.last_sent_ns().min(by_time_ns)
                     }
                     _ => by_time_ns,
                 }
@@ -418,7 +423,7 @@ impl TxRing for EmulatedNic {
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         let slots = self.descriptors.take(&packet);
         self.waiting_bytes += u64::from(packet.wire_bytes());
-        self.ring.push_back(Slot {
+        self.ring.push(Slot {
             packet,
             slots,
             sent_ns: 0,
@@ -456,7 +461,7 @@ impl Completions for EmulatedNic {
             if self.sent == 0 {
                 break;
             }
-            let Some(done) = self.ring.pop_front() else {
+            let Some(done) = self.ring.pop() else {
                 break;
             };
             self.sent -= 1;

@@ -10,7 +10,7 @@ use super::sender::{NEVER_NS, Phase, TcpSender};
 impl TcpSender {
     /// An acknowledgement arrives. Then call [`next_segment`](Self::next_segment) until it says
     /// `None`. One of data that was never sent is ignored (RFC 9293, 3.10.7.4).
-    #[inline]
+    #[inline(always)]
     pub fn on_ack(&mut self, ack: &Ack, now_ns: u64) {
         if ack.cumulative > self.nxt || ack.cumulative < self.una {
             return;

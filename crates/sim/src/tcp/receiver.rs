@@ -48,7 +48,7 @@ impl TcpReceiver {
     /// Data arrives; `congestion_experienced` is its mark. `Some`: send this acknowledgement now,
     /// because it is the second segment (or as configured), or because something is or was missing.
     /// Data beyond the window is refused, and acknowledged with what is there.
-    #[inline]
+    #[inline(always)]
     pub fn on_segment(
         &mut self,
         start: u64,

@@ -168,7 +168,7 @@ impl TcpSender {
 
     /// How much unsent data may go now, and from where; nothing changes but the knowledge that the
     /// window is full.
-    #[inline]
+    #[inline(always)]
     pub(super) fn new_data(&mut self, pipe: u64) -> Option<(u64, u64)> {
         let unsent = self.written - self.nxt;
         if unsent == 0 {
@@ -247,7 +247,7 @@ impl TcpSender {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn sent(&mut self, start: u64, bytes: u64, now_ns: u64) -> Segment {
         let end = start + bytes;
         let retransmission = start < self.nxt;

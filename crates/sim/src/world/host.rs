@@ -111,7 +111,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             fault: None,
             events: 0,
             queue,
-            segments: Segments::default(),
+            segments: Segments::new(),
             endpoints: Vec::new(),
             budgets: None,
             worker: Worker::default(),
@@ -202,7 +202,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     }
 
     /// Reaps, and runs the queue again once the core is through with what it reaped.
-    #[inline]
+    // Never: so there is one of it, and all that it calls is inside.
+    #[inline(never)]
     pub fn complete(&mut self, at_ns: u64) {
         let round = self.queue.complete(at_ns, &mut self.segments);
         let completed = match QueueFault::of_round(round, self.index, at_ns) {
@@ -267,28 +268,19 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         must_wait
     }
 
-    #[inline(never)]
-    fn on_interrupt(&mut self, now_ns: u64) {
-        self.complete(now_ns);
-    }
-
     pub fn on_core(&mut self, now_ns: u64) {
         let Some(task) = self.worker.take_done(now_ns) else {
             return;
         };
         match task {
-            Task::Interrupt => self.on_interrupt(now_ns),
+            Task::Interrupt => self.complete(now_ns),
             Task::Reaped(false) => {}
             Task::Reaped(true) => self.run(now_ns),
             Task::Send(packet) => {
                 self.enqueue(packet, now_ns);
                 self.run(now_ns);
             }
-            Task::Receive => {
-                if let Some(arrival) = self.arrived.pop_front() {
-                    self.receive(&arrival, now_ns);
-                }
-            }
+            Task::Receive => self.receive_late(now_ns),
             Task::Timer(connection) => self.time_out(connection, now_ns),
             Task::App(connection) => self.act(connection, now_ns),
             Task::Blind(number) => self.call_blind(number, now_ns),

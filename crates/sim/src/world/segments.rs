@@ -1,11 +1,10 @@
 //! What the frames of a host's queue stand for.
 
-use std::collections::VecDeque;
-
 use taut_path::tsq::memory_bytes;
 use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink, Segmentation};
 
 use super::wire::{Flight, Says};
+use crate::ring::Ring;
 use crate::sys::fetch;
 use crate::tcp::Ack;
 
@@ -49,19 +48,26 @@ impl Segment {
 const CACHED_SEGMENTS: usize = 1_024;
 
 /// The segments of a host's queue, by frame. Grows to what the queue ever held.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Segments {
     segments: Vec<Segment>,
     /// The one that was given back first is taken first: a long queue then goes through memory in
     /// order, which caches read ahead.
-    free: VecDeque<u32>,
+    free: Ring<u32>,
 }
 
 impl Segments {
+    pub fn new() -> Self {
+        Self {
+            segments: Vec::new(),
+            free: Ring::new(),
+        }
+    }
+
     /// Puts a segment down and makes the packet that stands for it.
     #[inline(always)]
     pub fn packet(&mut self, segment: &Segment) -> Packet {
-        let index = match self.free.pop_front() {
+        let index = match self.free.pop() {
             Some(index) => {
                 self.segments[index as usize] = *segment;
                 self.fetch_next_free();
@@ -89,7 +95,7 @@ impl Segments {
     #[inline]
     fn fetch_next_free(&self) {
         if self.segments.len() > CACHED_SEGMENTS
-            && let Some(&next) = self.free.front()
+            && let Some(&next) = self.free.get(0)
             && let Some(segment) = self.segments.get(next as usize)
         {
             fetch(segment);
@@ -109,7 +115,7 @@ impl Segments {
     /// Takes back a packet that nobody wanted.
     #[inline]
     pub fn take_back(&mut self, packet: Packet) {
-        self.free.push_back(packet.into_frame().index());
+        self.free.push(packet.into_frame().index());
     }
 
     /// The `index`-th frame of a packet, told of `under_way_ns` before it arrives at `at_ns`.
@@ -158,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_mark_comes_with_each_segment_of_a_super_packet_and_the_answer_with_its_first() {
-        let mut segments = Segments::default();
+        let mut segments = Segments::new();
         let ack = Ack {
             cumulative: 0,
             window_bytes: 0,

@@ -16,7 +16,7 @@ const FETCHED_AT_ONCE: usize = 8;
 
 impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// The first of the frames that are under way arrives.
-    #[inline]
+    #[inline(always)]
     pub fn on_arrival(&mut self, now_ns: u64) {
         let Some(flight) = self.arrivals.pop() else {
             return;
@@ -56,12 +56,23 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         }
     }
 
-    #[inline]
-    pub fn receive(&mut self, flight: &Flight, now_ns: u64) {
+    /// The core has come to the first of the frames that arrived.
+    #[inline(never)]
+    pub fn receive_late(&mut self, now_ns: u64) {
+        if let Some(flight) = self.arrived.pop_front() {
+            self.receive(&flight, now_ns);
+        }
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, flight: &Flight, now_ns: u64) {
         if flight.says(Says::DATAGRAM) {
             return self.on_datagram(flight.connection);
         }
         self.endpoints[flight.connection as usize].on_arrival(flight, now_ns);
+        if self.budgets.is_none() {
+            return self.work_now(flight.connection, false, now_ns);
+        }
         self.pump(flight.connection, false, now_ns);
     }
 
@@ -98,7 +109,14 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
 
     /// Lets an endpoint's application and TCP do what they can now, and sends what they have. An
     /// application that has not `woken` takes its time.
+    #[inline(never)]
     pub fn work(&mut self, connection: u32, woken: bool, now_ns: u64) {
+        self.work_now(connection, woken, now_ns);
+    }
+
+    // Always: of the two places, most of what happens is in one.
+    #[inline(always)]
+    fn work_now(&mut self, connection: u32, woken: bool, now_ns: u64) {
         let reaction_ns = self.cost.reaction_ns;
         let endpoint = &mut self.endpoints[connection as usize];
         let done = if woken || reaction_ns == 0 {
