@@ -31,12 +31,18 @@ impl<T> Ring<T> {
     /// The one behind so many others.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<&T> {
+        if index >= self.len {
+            return None;
+        }
         self.slots.get(self.slot(index))?.as_ref()
     }
 
     /// The one behind so many others.
     #[inline]
     pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        if index >= self.len {
+            return None;
+        }
         let slot = self.slot(index);
         self.slots.get_mut(slot)?.as_mut()
     }
