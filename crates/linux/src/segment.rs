@@ -33,6 +33,7 @@ mod headers;
 mod open_checksum;
 
 use std::fmt;
+use std::ops::Range;
 
 use taut_path::Segmentation;
 
@@ -85,6 +86,21 @@ pub struct Cut {
     /// Payload bytes of each segment but the last; not 0.
     each_bytes: u16,
     payload_bytes: u32,
+    /// What kind of segments, as a virtio-net header says it.
+    gso_type: u8,
+}
+
+/// Some segments of a super-packet as a packet of their own: its headers, and where in the frame its
+/// payload is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PieceParts {
+    /// What is left to do for whoever gets it: to finish the checksum, and to cut it if it has more
+    /// than one segment.
+    pub header: VirtioNetHeader,
+    /// Bytes of its headers.
+    pub header_bytes: usize,
+    /// Its payload in the frame.
+    pub payload: Range<usize>,
 }
 
 impl Cut {
@@ -106,7 +122,17 @@ impl Cut {
             each_bytes: header.segment_payload_bytes,
             // An IP packet is shorter than 2^17 bytes.
             payload_bytes: payload as u32,
+            gso_type: header.gso_type,
         })
+    }
+
+    /// The same for a frame at the start of `space`, whose length is the one that its headers say.
+    ///
+    /// # Errors
+    /// As for [`of`](Self::of).
+    pub fn within(header: VirtioNetHeader, space: &[u8]) -> Result<Self, NotCut> {
+        let frame = headers::frame(space).ok_or(NotCut::Malformed)?;
+        Self::of(header, frame)
     }
 
     /// Segments that it makes, at least 1.
@@ -138,57 +164,118 @@ impl Cut {
         if payload.len() != self.payload_bytes as usize || index >= self.segments() {
             return None;
         }
-        let start = index as usize * usize::from(self.each_bytes);
-        let end = payload.len().min(start + usize::from(self.each_bytes));
-        let payload = &payload[start..end];
+        let range = self.payload(index, 1);
+        let start = range.start as u32;
+        let payload = &payload[range];
         let segment = out.get_mut(..header_bytes + payload.len())?;
         segment[..header_bytes].copy_from_slice(headers);
         segment[header_bytes..].copy_from_slice(payload);
-        self.number(segment, index, start as u32);
+        let is_last = index + 1 == self.segments();
+        let numbers = Numbers {
+            index,
+            start,
+            payload_bytes: payload.len(),
+            is_last,
+        };
+        self.number(&mut segment[..header_bytes], numbers);
         self.finish(segment);
         Some(segment.len())
     }
 
-    /// What tells a segment from its siblings.
-    fn number(&self, segment: &mut [u8], index: u32, start: u32) {
-        let network = &mut segment[self.headers.network_at.into()..];
-        let network_bytes = network.len();
+    /// Writes the headers of so many segments of `frame` from `first` on, as one packet, to the start of
+    /// `out`. Its checksum is open. `None` if there are no such segments, `out` is too short or `frame` does
+    /// not begin with the frame that is to be cut; `out` may have changed then.
+    pub fn piece(
+        &self,
+        frame: &[u8],
+        first: u32,
+        segments: u32,
+        out: &mut [u8],
+    ) -> Option<PieceParts> {
+        let header_bytes = usize::from(self.headers.header_bytes);
+        let end = first.checked_add(segments)?;
+        let is_whole = frame.len() >= header_bytes + self.payload_bytes as usize;
+        if segments == 0 || end > self.segments() || !is_whole {
+            return None;
+        }
+        let headers = out.get_mut(..header_bytes)?;
+        headers.copy_from_slice(&frame[..header_bytes]);
+        let range = self.payload(first, segments);
+        let numbers = Numbers {
+            index: first,
+            start: range.start as u32,
+            payload_bytes: range.len(),
+            is_last: end == self.segments(),
+        };
+        self.number(headers, numbers);
+        self.leave_open(headers, range.len());
+        let is_one = segments == 1;
+        Some(PieceParts {
+            header: VirtioNetHeader {
+                flags: VirtioNetHeader::NEEDS_CHECKSUM,
+                gso_type: if is_one { 0 } else { self.gso_type },
+                header_bytes: self.headers.header_bytes,
+                segment_payload_bytes: if is_one { 0 } else { self.each_bytes },
+                checksum_start: self.headers.transport_at,
+                checksum_offset: self.headers.transport.checksum_offset(),
+            },
+            header_bytes,
+            payload: header_bytes + range.start..header_bytes + range.end,
+        })
+    }
+
+    /// Where the payload of so many segments is, behind the headers.
+    fn payload(&self, first: u32, segments: u32) -> Range<usize> {
+        let (each, all) = (usize::from(self.each_bytes), self.payload_bytes as usize);
+        let at = |segment: u32| all.min(segment as usize * each);
+        at(first)..at(first + segments)
+    }
+
+    /// What tells segments from their siblings.
+    fn number(&self, headers: &mut [u8], numbers: Numbers) {
+        let payload_bytes = numbers.payload_bytes;
+        let network = &mut headers[self.headers.network_at.into()..];
+        let network_bytes = network.len() + payload_bytes;
         match self.headers.network {
             Network::V4 => {
                 put(network, 2, network_bytes as u16);
                 let first = get(network, 4);
-                put(network, 4, first.wrapping_add(index as u16));
+                put(network, 4, first.wrapping_add(numbers.index as u16));
             }
             Network::V6 => put(network, 4, (network_bytes - headers::IPV6_BYTES) as u16),
         }
-        let transport = &mut segment[self.headers.transport_at.into()..];
+        let transport = &mut headers[self.headers.transport_at.into()..];
         match self.headers.transport {
             Transport::Tcp => {
                 let first = u32::from(get(transport, 4)) << 16 | u32::from(get(transport, 6));
-                let sequence = first.wrapping_add(start);
+                let sequence = first.wrapping_add(numbers.start);
                 transport[4..8].copy_from_slice(&sequence.to_be_bytes());
-                if index > 0 {
+                if numbers.index > 0 {
                     transport[13] &= !TCP_CWR;
                 }
-                if index + 1 < self.segments() {
+                if !numbers.is_last {
                     transport[13] &= !(TCP_FIN | TCP_PSH);
                 }
             }
             Transport::Udp => {
-                let bytes = transport.len() as u16;
-                put(transport, 4, bytes);
+                let bytes = transport.len() + payload_bytes;
+                put(transport, 4, bytes as u16);
             }
         }
     }
 
-    /// Both checksums, from nothing.
-    fn finish(&self, segment: &mut [u8]) {
-        let (network_at, transport_at) = (
-            usize::from(self.headers.network_at),
-            usize::from(self.headers.transport_at),
-        );
-        let (before, transport) = segment.split_at_mut(transport_at);
-        let network = &mut before[network_at..];
+    /// The checksum of IPv4, and that of the pseudo header in place of the transport's.
+    fn leave_open(&self, headers: &mut [u8], payload_bytes: usize) {
+        let transport_at = usize::from(self.headers.transport_at);
+        let (before, transport) = headers.split_at_mut(transport_at);
+        let network = &mut before[self.headers.network_at.into()..];
+        let pseudo = self.pseudo(network, transport.len() + payload_bytes);
+        let at = self.headers.transport.checksum_offset();
+        put(transport, at.into(), fold(pseudo));
+    }
+
+    /// Finishes the checksum of IPv4; the sum of the pseudo header of a segment of so many bytes.
+    fn pseudo(&self, network: &mut [u8], transport_bytes: usize) -> u64 {
         let addresses = match self.headers.network {
             Network::V4 => {
                 put(network, 10, 0);
@@ -198,12 +285,31 @@ impl Cut {
             }
             Network::V6 => &network[8..40],
         };
+        let number = u64::from(self.headers.transport.number());
+        sum(addresses) + number + transport_bytes as u64
+    }
+
+    /// Both checksums, from nothing.
+    fn finish(&self, segment: &mut [u8]) {
+        let transport_at = usize::from(self.headers.transport_at);
+        let (before, transport) = segment.split_at_mut(transport_at);
+        let network = &mut before[self.headers.network_at.into()..];
         let protocol = self.headers.transport;
         put(transport, protocol.checksum_offset().into(), 0);
-        let pseudo = sum(addresses) + u64::from(protocol.number()) + transport.len() as u64;
+        let pseudo = self.pseudo(network, transport.len());
         let checksum = protocol.finished(!fold(pseudo + sum(transport)));
         put(transport, protocol.checksum_offset().into(), checksum);
     }
+}
+
+/// Where segments are among their siblings.
+struct Numbers {
+    /// That of the first of them, and where its payload starts.
+    index: u32,
+    start: u32,
+    payload_bytes: usize,
+    /// The super-packet ends with them.
+    is_last: bool,
 }
 
 /// Makes one packet of a super-packet that is not to be cut, where it is short enough to go whole:

@@ -1,7 +1,7 @@
 //! TAP devices: the kernel's side is an Ethernet device, ours is a file of frames.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
@@ -156,8 +156,16 @@ impl Tap {
     /// # Errors
     /// What else `write` on the device fails with: the device is gone.
     pub fn write(&self, header_and_frame: &[u8]) -> io::Result<Written> {
+        self.write_parts(&[IoSlice::new(header_and_frame)])
+    }
+
+    /// The same of a frame whose parts are in several places, in order.
+    ///
+    /// # Errors
+    /// As for [`write`](Self::write).
+    pub fn write_parts(&self, parts: &[IoSlice<'_>]) -> io::Result<Written> {
         loop {
-            let error = match (&self.file).write(header_and_frame) {
+            let error = match (&self.file).write_vectored(parts) {
                 Ok(_) => return Ok(Written::Taken),
                 Err(error) => error,
             };

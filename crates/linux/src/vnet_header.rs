@@ -49,6 +49,9 @@ impl VirtioNetHeader {
     /// anything on a TAP, and packet sockets give ten too.
     pub const BYTES: usize = 10;
 
+    /// The flag that says that the checksum is not finished.
+    pub(crate) const NEEDS_CHECKSUM: u8 = NEEDS_CHECKSUM;
+
     /// Reads the header at the start of `buffer`, and gives the frame behind it. `None` if
     /// `buffer` is shorter than a header.
     pub fn split(buffer: &[u8]) -> Option<(Self, &[u8])> {

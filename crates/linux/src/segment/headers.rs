@@ -150,6 +150,18 @@ pub(super) fn datagram(frame: &[u8]) -> Option<Datagram> {
     })
 }
 
+/// The frame at the start of `space`, as long as its IP header says.
+pub(super) fn frame(space: &[u8]) -> Option<&[u8]> {
+    let (ethertype, network_at) = network(space)?;
+    let packet = &space[network_at..];
+    let bytes = match ethertype {
+        ETHERTYPE_IPV4 => usize::from(u16_at(packet, 2)?),
+        ETHERTYPE_IPV6 => usize::from(u16_at(packet, 4)?) + IPV6_BYTES,
+        _ => return None,
+    };
+    space.get(..network_at + bytes)
+}
+
 /// Whether the checksum that is open in `frame` is inside of a UDP datagram that has one too.
 pub(super) fn has_outer_checksum(header: VirtioNetHeader, frame: &[u8]) -> bool {
     let Some((ethertype, network_at)) = network(frame) else {

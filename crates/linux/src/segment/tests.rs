@@ -201,6 +201,41 @@ proptest! {
     }
 
     #[test]
+    fn pieces_are_cut_into_the_segments_of_the_whole(made in made(), each in 1u32..9) {
+        let (frame, header) = (made.frame(), made.header());
+        let cut = Cut::of(header, &frame).expect("cuts");
+        // What is behind the frame in its space is not looked at.
+        let space = [&frame[..], &[0x55; 9]].concat();
+        prop_assert_eq!(Cut::within(header, &space), Ok(cut));
+        let mut segments = Vec::new();
+        let (mut headers, mut slot) = (vec![0; 200], vec![0; frame.len()]);
+        let mut first = 0;
+        while first < cut.segments() {
+            let count = each.min(cut.segments() - first);
+            let parts = cut.piece(&space, first, count, &mut headers).expect("is there");
+            let mut piece = headers[..parts.header_bytes].to_vec();
+            piece.extend(&space[parts.payload.clone()]);
+            prop_assert_eq!(parts.header.is_segmented(), count > 1);
+            if count == 1 {
+                let finished = crate::checksum::finish_checksum(&mut piece, parts.header);
+                prop_assert_eq!(finished, Ok(true));
+                segments.push(piece);
+            } else {
+                let again = Cut::of(parts.header, &piece).expect("cuts");
+                prop_assert_eq!(again.segments(), count);
+                for index in 0..count {
+                    let bytes = again.write(&piece, index, &mut slot).expect("fits");
+                    segments.push(slot[..bytes].to_vec());
+                }
+            }
+            first += count;
+        }
+        prop_assert!(cut.piece(&space, first, 1, &mut headers).is_none());
+        prop_assert!(cut.piece(&space, 0, 0, &mut headers).is_none());
+        prop_assert_eq!(segments, made.segments());
+    }
+
+    #[test]
     fn any_bytes_are_cut_or_refused_without_a_panic(
         mut frame in prop::collection::vec(any::<u8>(), 0..200),
         header in prop::array::uniform10(any::<u8>()),

@@ -142,6 +142,33 @@ fn cut_by_kernel(ns: &NetNs, tap: &Tap, packet: &SuperPacket, segments: usize) -
     cut
 }
 
+/// What the kernel makes of its pieces of so many segments.
+fn cut_in_pieces(
+    ns: &NetNs,
+    tap: &Tap,
+    packet: &SuperPacket,
+    cut: &Cut,
+    each: u32,
+) -> Vec<Vec<u8>> {
+    let mut segments = Vec::new();
+    let mut headers = [0; 200];
+    let mut first = 0;
+    while first < cut.segments() {
+        let count = each.min(cut.segments() - first);
+        let parts = cut
+            .piece(&packet.frame, first, count, &mut headers)
+            .expect("is there");
+        let piece = SuperPacket {
+            header: parts.header,
+            frame: [&headers[..parts.header_bytes], &packet.frame[parts.payload]].concat(),
+        };
+        segments.extend(cut_by_kernel(ns, tap, &piece, count as usize));
+        first += count;
+    }
+    assert_eq!(segments.len(), cut.segments() as usize);
+    segments
+}
+
 #[test]
 fn the_kernel_cuts_a_super_packet_into_the_same_segments() {
     if !allowed() {
@@ -249,6 +276,16 @@ fn the_kernel_cuts_a_super_packet_into_the_same_segments() {
                 .write(&packet.frame, index as u32, &mut slot)
                 .expect(name);
             assert!(slot[..bytes] == **segment, "{name}: segment {index}");
+        }
+        for each in [1, 2, 5] {
+            let by_kernel = cut_in_pieces(&ns, &tap, &packet, &cut, each);
+            for (index, segment) in by_kernel.iter().enumerate() {
+                let bytes = cut
+                    .write(&packet.frame, index as u32, &mut slot)
+                    .expect(name);
+                let same = slot[..bytes] == **segment;
+                assert!(same, "{name}: segment {index} in pieces of {each}");
+            }
         }
     }
 }
