@@ -156,9 +156,8 @@ impl<L: Limit> CompleteSide<L> {
                 sink.freed(packet);
                 return;
             }
-            let newest = mark.after_resets(ledger.reset_begun(&shared.ledger));
-            let is_ours = reaped.count_odd(&packet, mark, newest);
-            end_odd(packet, is_ours, pieces, sink);
+            let newest = || mark.after_resets(ledger.reset_begun(&shared.ledger));
+            end_odd(packet, reaped, mark, newest, pieces, sink);
         });
         if completions.completions_are_true() != self.trusted {
             self.trust(shared, !self.trusted, at.now_ns, at.probe);

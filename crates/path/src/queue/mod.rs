@@ -16,6 +16,7 @@ mod one_thread;
 mod pieces;
 mod reaped;
 mod send_side;
+mod send_super;
 mod sender;
 pub(crate) mod shared;
 mod watch;

@@ -1,7 +1,8 @@
 //! Pieces that come back, and how long those that go may be.
 
+use super::reaped::Reaped;
 use super::shared::Shared;
-use crate::packet::{Packet, PacketSink};
+use crate::packet::{Packet, PacketSink, SentMark};
 use crate::rate::{RateMeter, RateRound};
 use crate::sharing::{Number, Sharing, Wide};
 use crate::split::{Joiner, Split};
@@ -97,14 +98,19 @@ impl Pieces {
     }
 }
 
-/// Ends what came back and is no packet of this epoch and slice of time, or no whole one.
-#[inline]
+/// Ends what came back and is no packet of this epoch and slice of time, or no whole one. `newest` is the
+/// mark of the epoch that the sender began last.
+#[cold]
+#[inline(never)]
 pub(super) fn end_odd<S: PacketSink + ?Sized>(
     packet: Packet,
-    is_ours: bool,
+    reaped: &mut Reaped,
+    mark: SentMark,
+    newest: impl FnOnce() -> SentMark,
     pieces: &mut Option<Pieces>,
     sink: &mut S,
 ) {
+    let is_ours = reaped.count_odd(&packet, mark, newest);
     match pieces {
         Some(pieces) if is_ours && packet.is_piece() => pieces.end(&packet, sink),
         _ if is_ours => sink.freed(packet),

@@ -107,12 +107,18 @@ impl Reaped {
     /// Counts one that [`count`](Self::count) did not, and says whether it is of this queue. `newest` is
     /// the mark of the epoch that the sender began last.
     #[inline]
-    pub fn count_odd(&mut self, packet: &Packet, mark: SentMark, newest: SentMark) -> bool {
+    pub fn count_odd(
+        &mut self,
+        packet: &Packet,
+        mark: SentMark,
+        newest: impl FnOnce() -> SentMark,
+    ) -> bool {
         let (sent, bytes) = (packet.sent.plain(), packet.wire_bytes());
         if packet.is_piece() && sent == mark && !packet.was_let_go() {
             self.done.add(bytes);
             return true;
         }
+        let newest = newest();
         self.is_odd = true;
         let was_orphaned = !packet.is_piece() && packet.sent.is_orphaned();
         self.orphaned_packets += u32::from(was_orphaned || packet.was_let_go());

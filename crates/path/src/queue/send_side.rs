@@ -13,26 +13,30 @@ use crate::limit::Unit;
 use crate::packet::{DropReason, Packet, PacketSink, SentMark};
 use crate::probe::{Event, Probe};
 use crate::qdisc::{Burst, Qdisc};
-use crate::sharing::{Number, Sharing};
-use crate::split::{Cutter, Ended, Plan};
+use crate::sharing::Sharing;
+use crate::split::Cutter;
 
 /// The sender's own part of a queue.
 pub(crate) struct SendSide<Q: Qdisc> {
     pub(super) discipline: Q,
     pub(super) ledger: SenderLedger,
-    unit: UnitOf,
+    pub(super) unit: UnitOf,
     /// What packets that are sent now are marked with.
-    mark: SentMark,
-    burst_packets: u32,
+    pub(super) mark: SentMark,
+    pub(super) burst_packets: u32,
     /// The device has not been told of everything in the ring: a doorbell failed.
-    kick_owed: bool,
+    pub(super) kick_owed: bool,
     /// How long a slice of time is by which old packets are told from new ones, and when the next
     /// may begin, in ns.
     slice_ns: u64,
     slice_due_ns: u64,
     pub(super) budget: Option<Member>,
     /// What cuts super-packets, if they go in pieces.
-    cutter: Option<Cutter>,
+    pub(super) cutter: Option<Cutter>,
+    /// A super-packet that left the discipline and is to be sent next. Only within a run.
+    pub(super) stash: Option<Packet>,
+    /// Objects of super-packets since the last doorbell.
+    pub(super) supers: u32,
     /// Where what waits goes when the queue is dropped.
     drop_sink: Option<Box<dyn PacketSink + Send>>,
 }
@@ -46,7 +50,7 @@ pub(super) struct Context<'a, S: ?Sized, P> {
 
 /// What a packet counts for, without a branch.
 #[derive(Clone, Copy)]
-struct UnitOf {
+pub(super) struct UnitOf {
     kept_bits: u32,
     set_bits: u32,
 }
@@ -64,7 +68,7 @@ impl UnitOf {
     }
 
     #[inline]
-    const fn of(self, bytes: u32) -> u32 {
+    pub(super) const fn of(self, bytes: u32) -> u32 {
         bytes & self.kept_bits | self.set_bits
     }
 }
@@ -76,8 +80,8 @@ enum BurstEnd {
     NoRoom,
     NoSlots,
     Empty,
-    /// A piece was sent, and the discipline is to have the rest back.
-    Rest,
+    /// A super-packet is next: it is stashed.
+    Super,
 }
 
 impl<Q: Qdisc> SendSide<Q> {
@@ -102,6 +106,8 @@ impl<Q: Qdisc> SendSide<Q> {
             slice_due_ns: if slice_ns == 0 { u64::MAX } else { 0 },
             budget: None,
             cutter,
+            stash: None,
+            supers: 0,
             drop_sink,
         }
     }
@@ -117,7 +123,7 @@ impl<Q: Qdisc> SendSide<Q> {
         let counters = &shared.published.sender;
         add(&counters.enqueued_packets, 1);
         let now_ns = at.now_ns;
-        let cutter = self.cutter.as_mut();
+        let cutter = &mut self.cutter;
         let mut sink = CountedSink {
             at,
             counters,
@@ -162,7 +168,7 @@ impl<Q: Qdisc> SendSide<Q> {
 
     /// The budget, which only a queue can have that others may start.
     #[inline]
-    fn budget<M: Sharing>(&self) -> Option<&Member> {
+    pub(super) fn budget<M: Sharing>(&self) -> Option<&Member> {
         if M::OBSERVED {
             self.budget.as_ref()
         } else {
@@ -215,11 +221,14 @@ impl<Q: Qdisc> SendSide<Q> {
                 return Stop::RingFull;
             }
             let end = self.send_burst(shared, ring, at);
+            if matches!(end, BurstEnd::Super) && self.send_super(shared, ring, at) {
+                continue;
+            }
             if let Err(error) = self.kick(shared, ring, at.now_ns) {
                 return Stop::Failed(error);
             }
             match end {
-                BurstEnd::Full | BurstEnd::Rest => {}
+                BurstEnd::Full | BurstEnd::Super => {}
                 BurstEnd::NoRoom => self.stop_stack(shared, at),
                 BurstEnd::NoSlots => self.stop_driver(shared, ring, at),
                 BurstEnd::Empty => {
@@ -249,7 +258,8 @@ impl<Q: Qdisc> SendSide<Q> {
             } else {
                 None
             },
-            cutter: self.cutter.as_mut(),
+            cutter: &mut self.cutter,
+            stash: &mut self.stash,
             unit: self.unit,
             mark: self.mark,
             burst_packets: self.burst_packets,
@@ -262,13 +272,9 @@ impl<Q: Qdisc> SendSide<Q> {
             at,
         };
         // A discipline cannot take back what it gave, so the room comes first.
-        while sending.goes_on() {
+        if sending.goes_on() {
             let now_ns = sending.at.now_ns;
             self.discipline.dequeue_burst(now_ns, &mut sending);
-            if !matches!(sending.end, BurstEnd::Rest) {
-                break;
-            }
-            sending.hand_back(&mut self.discipline);
         }
         sending.end
     }
@@ -346,7 +352,7 @@ impl<Q: Qdisc> SendSide<Q> {
         at: Context<'_, S, P>,
     ) {
         let counters = &shared.published.sender;
-        let cutter = self.cutter.as_mut();
+        let cutter = &mut self.cutter;
         let mut sink = CountedSink {
             at,
             counters,
@@ -369,7 +375,7 @@ impl<Q: Qdisc> Drop for SendSide<Q> {
             return;
         };
         discipline.drain(&mut |packet| {
-            if let Some((whole, reason)) = gone(packet, DropReason::Flushed, cutter.as_mut()) {
+            if let Some((whole, reason)) = gone(packet, DropReason::Flushed, cutter) {
                 sink.dropped(whole, reason);
             }
         });
@@ -397,7 +403,8 @@ struct Sending<'a, 'b, M: Sharing, R, S: ?Sized, P> {
     ledger: &'a mut SenderLedger,
     kick_owed: &'a mut bool,
     budget: Option<&'a Member>,
-    cutter: Option<&'a mut Cutter>,
+    cutter: &'a mut Option<Cutter>,
+    stash: &'a mut Option<Packet>,
     unit: UnitOf,
     mark: SentMark,
     burst_packets: u32,
@@ -451,11 +458,21 @@ impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Sending<'_, '_, M,
         self.sent_bytes -= u64::from(packet.wire_bytes());
         self.dropped(packet, DropReason::DeviceRefused);
     }
+}
 
-    /// Sends a packet as one object.
+impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burst
+    for Sending<'_, '_, M, R, S, P>
+{
     #[inline(always)]
-    fn push_whole(&mut self, mut packet: Packet) -> bool {
+    fn push(&mut self, mut packet: Packet) -> bool {
         let now_ns = self.at.now_ns;
+        self.at.probe.event(now_ns, Event::Dequeued(&packet));
+        // Out of the way of all others: what is done for it needs more than a burst has at hand.
+        if packet.segmentation.is_some() {
+            *self.stash = Some(packet);
+            self.end = BurstEnd::Super;
+            return false;
+        }
         let bytes = packet.wire_bytes();
         let units = self.unit.of(bytes);
         if !self.count(units, bytes) {
@@ -472,101 +489,6 @@ impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Sending<'_, '_, M,
         }
         self.goes_on()
     }
-
-    /// Sends a super-packet, or as much of it as may go at once.
-    #[inline(never)]
-    fn push_super(&mut self, packet: Packet) -> bool {
-        let most_bytes = self.shared.piece_bytes.load();
-        let plan = match &self.cutter {
-            Some(cutter) => cutter.plan(&packet, most_bytes),
-            None => None,
-        };
-        match plan {
-            Some(plan) => self.push_piece(packet, plan),
-            None => self.push_whole(packet),
-        }
-    }
-
-    fn push_piece(&mut self, packet: Packet, plan: Plan) -> bool {
-        let (now_ns, bytes) = (self.at.now_ns, plan.bytes);
-        let units = self.unit.of(bytes);
-        if !self.count(units, bytes) {
-            self.dropped(packet, DropReason::Uncountable);
-            return self.goes_on();
-        }
-        let Some(cutter) = self.cutter.as_deref_mut() else {
-            return self.goes_on();
-        };
-        let lets_go = self.ring.lets_go();
-        let (mut piece, rest) = cutter.cut(plan, packet, lets_go);
-        piece.sent = self.mark.of_piece();
-        self.sent_bytes += u64::from(bytes);
-        self.at.probe.event(now_ns, Event::Sent(&piece));
-        self.left_packets -= 1;
-        let counters = &self.shared.published.sender;
-        add(&counters.pieces, 1);
-        add(&counters.cut_packets, u64::from(plan.is_first()));
-        if let Err(piece) = self.ring.submit(piece, now_ns) {
-            self.refuse_piece(&piece, rest, units);
-        } else if let (Some(rest), Some(cutter)) = (rest, self.cutter.as_deref_mut()) {
-            cutter.keep(rest);
-            self.end = BurstEnd::Rest;
-            return false;
-        }
-        self.goes_on()
-    }
-
-    /// The device does not take a piece: what is left of its packet is not sent either.
-    #[cold]
-    fn refuse_piece(&mut self, piece: &Packet, rest: Option<Packet>, units: u32) {
-        let bytes = piece.wire_bytes();
-        self.ledger.unqueue(&self.shared.ledger, units);
-        if let Some(budget) = self.budget {
-            budget.uncharge(bytes);
-        }
-        self.refused_packets += 1;
-        self.sent_bytes -= u64::from(bytes);
-        let (counters, reason) = (&self.shared.published.sender, DropReason::DeviceRefused);
-        let rest_segments = rest.as_ref().map_or(0, Packet::segments);
-        counters.dropped(reason);
-        add(
-            &counters.dropped_segments,
-            u64::from(piece.segments() + rest_segments),
-        );
-        let event = Event::Dropped(piece, reason);
-        self.at.probe.event(self.at.now_ns, event);
-        let ended = self.cutter.as_deref_mut().map(|it| it.refused(piece, rest));
-        if let Some(Ended { whole, .. }) = ended.flatten() {
-            self.at.sink.dropped(whole, reason);
-        }
-    }
-
-    /// Gives the discipline back what is left of the packet that it gave last.
-    #[inline(never)]
-    fn hand_back<Q: Qdisc>(&mut self, discipline: &mut Q) {
-        self.end = BurstEnd::Empty;
-        let left = self.cutter.as_deref_mut().and_then(Cutter::take_left);
-        if let Some((rest, unsent_bytes)) = left {
-            let now_ns = self.at.now_ns;
-            self.at.probe.event(now_ns, Event::HandedBack(&rest));
-            discipline.hand_back(rest, unsent_bytes, now_ns);
-        }
-    }
-}
-
-impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burst
-    for Sending<'_, '_, M, R, S, P>
-{
-    #[inline(always)]
-    fn push(&mut self, packet: Packet) -> bool {
-        self.at
-            .probe
-            .event(self.at.now_ns, Event::Dequeued(&packet));
-        if packet.segmentation.is_some() {
-            return self.push_super(packet);
-        }
-        self.push_whole(packet)
-    }
 }
 
 impl<M: Sharing, R, S: PacketSink + ?Sized, P: Probe> PacketSink for Sending<'_, '_, M, R, S, P> {
@@ -576,8 +498,7 @@ impl<M: Sharing, R, S: PacketSink + ?Sized, P: Probe> PacketSink for Sending<'_,
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
         let counters = &self.shared.published.sender;
-        let cutter = self.cutter.as_deref_mut();
-        dropped(packet, reason, counters, cutter, self.at);
+        dropped(packet, reason, counters, self.cutter, self.at);
     }
 
     fn marked(&mut self, packet: &Packet) {
@@ -589,7 +510,7 @@ impl<M: Sharing, R, S: PacketSink + ?Sized, P: Probe> PacketSink for Sending<'_,
 struct CountedSink<'a, 'b, M: Sharing, S: ?Sized, P> {
     at: Context<'b, S, P>,
     counters: &'a SenderCells<M>,
-    cutter: Option<&'a mut Cutter>,
+    cutter: &'a mut Option<Cutter>,
 }
 
 impl<M: Sharing, S: PacketSink + ?Sized, P: Probe> PacketSink for CountedSink<'_, '_, M, S, P> {
@@ -598,8 +519,7 @@ impl<M: Sharing, S: PacketSink + ?Sized, P: Probe> PacketSink for CountedSink<'_
     }
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        let cutter = self.cutter.as_deref_mut();
-        dropped(packet, reason, self.counters, cutter, &mut self.at);
+        dropped(packet, reason, self.counters, self.cutter, &mut self.at);
     }
 
     fn marked(&mut self, packet: &Packet) {
@@ -621,11 +541,11 @@ impl<M: Sharing, R, S: ?Sized, P> Drop for Sending<'_, '_, M, R, S, P> {
 }
 
 #[inline(never)]
-fn dropped<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
+pub(super) fn dropped<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
     packet: Packet,
     reason: DropReason,
     counters: &SenderCells<M>,
-    cutter: Option<&mut Cutter>,
+    cutter: &mut Option<Cutter>,
     at: &mut Context<'_, S, P>,
 ) {
     counters.dropped(reason);
@@ -643,12 +563,12 @@ fn dropped<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
 fn gone(
     packet: Packet,
     reason: DropReason,
-    cutter: Option<&mut Cutter>,
+    cutter: &mut Option<Cutter>,
 ) -> Option<(Packet, DropReason)> {
     if !packet.is_rest() {
         return Some((packet, reason));
     }
-    let ended = cutter?.dropped(packet, reason)?;
+    let ended = cutter.as_mut()?.dropped(packet, reason)?;
     Some((ended.whole, reason))
 }
 

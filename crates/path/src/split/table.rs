@@ -74,7 +74,6 @@ pub(crate) fn table() -> (Cutter, Joiner) {
     let cutter = Cutter {
         next_segments: places.iter().map(|_| 0).collect(),
         next: 0,
-        left: None,
         places: places.clone(),
     };
     (cutter, Joiner { places })
@@ -87,8 +86,6 @@ pub(crate) struct Cutter {
     next_segments: Box<[u32]>,
     /// Where to look for a free place first.
     next: u32,
-    /// What the discipline is to have back.
-    left: Option<Packet>,
 }
 
 /// How a packet is about to be cut.
@@ -180,20 +177,6 @@ impl Cutter {
         self.next_segments[number as usize] = plan.first_segment + plan.segments;
         packet.become_rest(number, plan.bytes - header_bytes(&packet));
         (piece, Some(packet))
-    }
-
-    /// Keeps a rest until the discipline can have it back.
-    #[inline]
-    pub fn keep(&mut self, rest: Packet) {
-        self.left = Some(rest);
-    }
-
-    /// What the discipline is to have back, and by how many bytes less was sent than it gave.
-    #[inline]
-    pub fn take_left(&mut self) -> Option<(Packet, u32)> {
-        let rest = self.left.take()?;
-        let unsent_bytes = rest.wire_bytes() - header_bytes(&rest);
-        Some((rest, unsent_bytes))
     }
 
     /// The device did not take `piece`, behind which `rest` was left. Returns the packet if nothing of
