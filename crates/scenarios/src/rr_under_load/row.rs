@@ -18,6 +18,9 @@ pub struct Row {
     pub bql: bool,
     /// The senders handed over super-packets.
     pub tso: bool,
+    /// How those went to the device, live.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<String>,
     /// Queued minus reported, weighted by time.
     #[serde(serialize_with = "quantiles")]
     pub inflight_bytes: Quantiles,

@@ -172,6 +172,7 @@ impl Settings {
             limit: case.limit.clone(),
             bql: case.bql(),
             tso: case.tso,
+            split: None,
             inflight_bytes: outcome.in_flight_bytes,
             waiting_packets: outcome.waiting_packets,
             limit_bytes_p50: case.limits_bytes().then_some(outcome.limit_p50),

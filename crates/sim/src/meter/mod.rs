@@ -122,7 +122,7 @@ impl<W: Window> Probe for Meter<W> {
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
         let (waiting, in_flight) = (self.waiting_packets.now, self.in_flight_bytes.now);
         match event {
-            Event::Enqueued(_) => self.set_waiting(waiting + 1, now_ns),
+            Event::Enqueued(_) | Event::HandedBack(_) => self.set_waiting(waiting + 1, now_ns),
             // It was found to be so after it left the discipline.
             Event::Dropped(_, DropReason::Uncountable) => {}
             Event::Dropped(packet, DropReason::DeviceRefused) => {

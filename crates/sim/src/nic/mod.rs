@@ -418,6 +418,11 @@ impl TxRing for EmulatedNic {
         self.descriptors.slots_of_largest()
     }
 
+    #[inline]
+    fn takes_pieces(&self) -> bool {
+        true
+    }
+
     // Always: a packet that was just taken is written where it waits, and not twice.
     #[inline(always)]
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {

@@ -1,13 +1,14 @@
 //! The frames of one TAP, and where they end.
 
 use std::cell::RefCell;
-use std::io;
+use std::io::{self, IoSlice};
 use std::rc::Rc;
 
-use taut_linux::{FrameSource, Tap, VirtioNetHeader, Written};
+use taut_linux::segment::Cut;
+use taut_linux::{FrameSource, Tap, TapRefusal, VirtioNetHeader, Written};
 use taut_path::classify::{classify, mark_congestion};
 use taut_path::pool::FramePool;
-use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink};
+use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink, Piece};
 
 /// Frames for everything that a discipline and a ring may hold. More may be asked for (a long
 /// discipline); then the TAP's packets are dropped here, and counted.
@@ -16,6 +17,9 @@ const FRAMES: u32 = 16_384;
 /// What the memory of a packet costs beyond its bytes: the kernel's own bookkeeping of a packet in
 /// a queue, so that budgets mean what they mean there (a 1,514-byte packet charges 2,304).
 const BOOKKEEPING_BYTES: u32 = 790;
+
+/// Room for the headers of a piece: Ethernet, two tags, and IP and TCP with all options.
+const HEADERS_BYTES: usize = 256;
 
 /// The frames read from one TAP, shared by its reader, its queue and its driver.
 #[derive(Clone)]
@@ -58,6 +62,9 @@ impl Frames {
     /// Writes `packet` to `tap`, with its mark of congestion if it has one. What cuts a super-packet
     /// copies its header, and a checksum of TCP that is still open does not cover these bits.
     pub fn write(&self, packet: &Packet, tap: &Tap) -> io::Result<Written> {
+        if let Some(piece) = packet.piece() {
+            return self.write_piece(packet, piece, tap);
+        }
         self.with(packet, |bytes| {
             let frame = bytes.get_mut(VirtioNetHeader::BYTES..);
             if let Some(frame) = frame.filter(|_| packet.ecn() == Ecn::Marked) {
@@ -65,6 +72,31 @@ impl Frames {
             }
             tap.write(bytes)
         })?
+    }
+
+    /// Writes some segments of a super-packet to `tap`, behind headers of their own: the frame stays as
+    /// it is.
+    fn write_piece(&self, packet: &Packet, piece: Piece, tap: &Tap) -> io::Result<Written> {
+        let lent = self.pool.with(packet.frame(), |space| {
+            let (header, frame) = VirtioNetHeader::split(space).unwrap_or_default();
+            let mut headers = [0; HEADERS_BYTES];
+            let parts = Cut::within(header, frame).ok().and_then(|cut| {
+                cut.piece(frame, piece.first_segment, packet.segments(), &mut headers)
+            });
+            let Some(parts) = parts else {
+                return Ok(Written::Refused(TapRefusal::Malformed));
+            };
+            let headers = &mut headers[..parts.header_bytes];
+            if packet.ecn() == Ecn::Marked {
+                mark_congestion(headers);
+            }
+            tap.write_parts(&[
+                IoSlice::new(&parts.header.to_bytes()),
+                IoSlice::new(headers),
+                IoSlice::new(&frame[parts.payload]),
+            ])
+        });
+        lent.map_err(io::Error::other)?
     }
 
     /// Reads the next packet from `tap`, if one is waiting.
@@ -103,7 +135,11 @@ fn packet_of(header_and_frame: &[u8]) -> impl FnOnce(Frame) -> Packet + use<> {
     let (header, bytes) = VirtioNetHeader::split(header_and_frame).unwrap_or_default();
     let class = classify(bytes);
     let wire_bytes = bytes.len() as u32;
-    let segmentation = header.segmentation(bytes);
+    // What is in a tunnel goes whole, as one long frame: nothing may cut it.
+    let segmentation = Cut::of(header, bytes)
+        .ok()
+        .and_then(|cut| cut.segmentation())
+        .filter(|cut| usize::from(cut.header_bytes) <= HEADERS_BYTES);
     move |frame| {
         let memory_bytes = wire_bytes + BOOKKEEPING_BYTES;
         let mut packet = Packet::new(frame, wire_bytes).with_memory(memory_bytes);

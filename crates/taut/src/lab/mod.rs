@@ -31,6 +31,7 @@ use crate::trace_file::Tapes;
 use crate::{exit, stdout};
 use options::{DriverKind, RrUnderLoad};
 use progress::Progress;
+use taut_path::Split;
 use taut_scenarios::rr_under_load::{Case, Row};
 
 /// `taut lab rr-under-load`.
@@ -118,6 +119,9 @@ fn command(options: &RrUnderLoad) -> String {
     }
     if options.driver != DriverKind::Emulated {
         line += &format!(" --driver {}", options.driver.name());
+    }
+    if options.split != Split::Off {
+        line += &format!(" --split {}", options.split);
     }
     line
 }

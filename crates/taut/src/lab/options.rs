@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, FromArgMatches, ValueEnum};
-use taut_path::AnyLimit;
+use taut_path::{AnyLimit, Split};
 
 use crate::rr::experiment::Experiment;
 use crate::trace_file::TraceFile;
@@ -20,6 +20,11 @@ pub struct RrUnderLoad {
     /// What carries the packets
     #[arg(long, value_enum, default_value_t = DriverKind::Emulated)]
     pub driver: DriverKind,
+
+    /// How super-packets go to the device: off (whole), all (each segment alone), or for how long a
+    /// piece of one may hold the link, such as 250us
+    #[arg(long, value_name = "SPLIT", default_value_t = Split::Off)]
+    pub split: Split,
 
     /// Write a report too: one HTML page that works offline
     #[arg(long, value_name = "FILE")]

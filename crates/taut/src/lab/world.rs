@@ -265,6 +265,7 @@ impl Wiring<'_> {
         );
         let config = QueueConfig {
             restart_slots,
+            split: self.options.split,
             ..QueueConfig::default()
         };
         Ok(builder
