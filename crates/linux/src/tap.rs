@@ -156,7 +156,7 @@ impl Tap {
     /// # Errors
     /// What else `write` on the device fails with: the device is gone.
     pub fn write(&self, header_and_frame: &[u8]) -> io::Result<Written> {
-        self.write_parts(&[IoSlice::new(header_and_frame)])
+        self.written(|mut file| file.write(header_and_frame))
     }
 
     /// The same of a frame whose parts are in several places, in order.
@@ -164,8 +164,12 @@ impl Tap {
     /// # Errors
     /// As for [`write`](Self::write).
     pub fn write_parts(&self, parts: &[IoSlice<'_>]) -> io::Result<Written> {
+        self.written(|mut file| file.write_vectored(parts))
+    }
+
+    fn written(&self, write: impl Fn(&File) -> io::Result<usize>) -> io::Result<Written> {
         loop {
-            let error = match (&self.file).write_vectored(parts) {
+            let error = match write(&self.file) {
                 Ok(_) => return Ok(Written::Taken),
                 Err(error) => error,
             };
