@@ -22,6 +22,7 @@ pub mod rr_under_load;
 pub mod shared_budget;
 mod single_queue;
 pub mod small_queues;
+pub mod split;
 pub mod tracing;
 pub mod watermarks;
 

@@ -11,7 +11,7 @@ use super::tracing::{TraceRow, TraceRowsError, check_rows, trace_rows};
 use super::{
     aperiodic, blind_sender, codel_under_load, late_sockets, limit_over_time, limit_rules,
     never_worse, rate_change, right_size, rr_sizes, rr_under_load, shared_budget, small_queues,
-    watermarks,
+    split, watermarks,
 };
 use crate::results::{DOCUMENT_VERSION, Document, Figure, Series, Summary};
 use taut_sim::lane::LaneError;
@@ -198,6 +198,7 @@ pub const ALL: &[Entry] = &[
     Entry::of::<shared_budget::Settings>(include_str!("../files/shared-budget.toml")),
     Entry::of::<never_worse::Settings>(include_str!("../files/never-worse.toml")),
     Entry::of::<limit_rules::Settings>(include_str!("../files/limit-rules.toml")),
+    Entry::of::<split::Settings>(include_str!("../files/split.toml")),
 ];
 
 /// Why a scenario could not be run.
@@ -406,5 +407,6 @@ mod tests {
         states_its_defaults::<limit_rules::Settings>();
         states_its_defaults::<small_queues::Settings>();
         states_its_defaults::<late_sockets::Settings>();
+        states_its_defaults::<split::Settings>();
     }
 }

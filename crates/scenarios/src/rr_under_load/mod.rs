@@ -9,7 +9,7 @@ use std::fmt;
 
 use hdrhistogram::Histogram;
 use taut_path::qdisc::{self, ParseQdiscError};
-use taut_path::{AnyLimit, Probe};
+use taut_path::{AnyLimit, Probe, Split};
 
 use taut_sim::meter::{Curve, Meter, Quantiles, Since};
 use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
@@ -72,6 +72,8 @@ pub struct RrUnderLoad<'a> {
     pub limit: AnyLimit,
     /// Whether senders hand down super-packets.
     pub tso: bool,
+    /// How those go to the device.
+    pub split: Split,
     /// The time of a transaction that is not spent in the device queue, in ns: [`HOSTS_NS`].
     pub hosts_ns: u64,
     /// What is not measured at the start, in ns: [`WARM_UP_NS`].
@@ -192,9 +194,9 @@ impl RrUnderLoad<'_> {
         let parts = |host| {
             // Understood a moment ago.
             let discipline = qdisc::by_name(self.qdisc).expect("the same text");
-            (discipline as _, self.limit.clone(), probe(host))
+            (discipline, self.limit.clone(), probe(host))
         };
-        let mut world = World::new(&config, parts)?;
+        let mut world = World::with_split(&config, self.split, parts)?;
         self.connect(&mut world);
         Ok(world)
     }

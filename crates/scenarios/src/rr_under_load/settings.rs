@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
-use taut_path::{AnyLimit, qdisc};
+use taut_path::{AnyLimit, Split, qdisc};
 
 use super::{
     Case, DELAY_NS, HOSTS_NS, Latency, Only, Outcome, Row, RrUnderLoad, WARM_UP_NS, figures,
@@ -158,6 +158,7 @@ impl Settings {
             qdisc: &self.qdisc,
             limit: case.limit.clone(),
             tso: case.tso,
+            split: Split::Off,
             hosts_ns: self.hosts.0,
             warm_up_ns: self.warm_up.0,
             duration_ns: self.duration.0,

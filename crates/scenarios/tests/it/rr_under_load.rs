@@ -1,7 +1,7 @@
 //! E1 in virtual time: the published bytes are met with one cadence given for the card, and the
 //! published rates with one constant for the hosts.
 
-use taut_path::AnyLimit;
+use taut_path::{AnyLimit, Split};
 use taut_scenarios::rr_under_load::{HOSTS_NS, Outcome, RrUnderLoad, RunError, WARM_UP_NS};
 
 const DURATION_NS: u64 = 2_000_000_000;
@@ -15,6 +15,7 @@ fn e1() -> RrUnderLoad<'static> {
         qdisc: "pfifo_fast",
         limit: AnyLimit::dql(),
         tso: false,
+        split: Split::Off,
         hosts_ns: HOSTS_NS,
         warm_up_ns: WARM_UP_NS,
         duration_ns: DURATION_NS,

@@ -7,7 +7,7 @@ use std::task::Waker;
 use taut_path::driver::Orphaning;
 use taut_path::limit::Limit;
 use taut_path::queue::NoRoom;
-use taut_path::{Packet, Probe, Qdisc, Queue};
+use taut_path::{Packet, Probe, Qdisc, Queue, Split};
 
 use super::agenda::{Agenda, NEVER_NS, Turn};
 use super::blind::Blind;
@@ -85,6 +85,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     pub fn new(
         index: usize,
         config: &WorldConfig,
+        split: Split,
         (discipline, limit, probe): (Q, L, P),
     ) -> Result<Self, WorldError> {
         let seed = config.nic.seed.wrapping_add(index as u64);
@@ -100,6 +101,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             .with_qdisc(discipline)
             .probe(probe)
             .config(queue_config(Some(restart_slots), Waker::from(room.clone())))
+            .split(split)
             .build(0)
             .map_err(WorldError::Queue)?;
         let mut agenda = Agenda::new();

@@ -23,7 +23,7 @@ mod worker;
 use taut_path::limit::Limit;
 use taut_path::queue::{CompleterCounters, QueueConfigError};
 use taut_path::tsq;
-use taut_path::{AnyLimit, Probe, Qdisc};
+use taut_path::{AnyLimit, Probe, Qdisc, Split};
 
 use crate::nic::{EmulatedNic, NicConfig};
 use crate::queue::QueueFault;
@@ -93,9 +93,21 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     /// As for [`new`](World::new).
     pub fn with_disciplines(
         config: &WorldConfig,
+        parts: impl FnMut(usize) -> (Q, L, P),
+    ) -> Result<Self, WorldError> {
+        Self::with_split(config, Split::Off, parts)
+    }
+
+    /// The same with queues that cut super-packets.
+    ///
+    /// # Errors
+    /// As for [`new`](World::new).
+    pub fn with_split(
+        config: &WorldConfig,
+        split: Split,
         mut parts: impl FnMut(usize) -> (Q, L, P),
     ) -> Result<Self, WorldError> {
-        let mut host = |index: usize| Host::new(index, config, parts(index));
+        let mut host = |index: usize| Host::new(index, config, split, parts(index));
         Ok(Self {
             hosts: [host(CLIENT)?, host(SERVER)?],
             now_ns: 0,

@@ -118,11 +118,12 @@ impl Segments {
         self.free.push(packet.into_frame().index());
     }
 
-    /// The `index`-th frame of a packet, told of `under_way_ns` before it arrives at `at_ns`.
+    /// The `index`-th frame of a packet, or of a piece of one, told of `under_way_ns` before it arrives at `at_ns`.
     #[inline(always)]
     pub fn flight(&self, packet: &Packet, index: u32, at_ns: u64, under_way_ns: u64) -> Flight {
         let segment = &self.segments[packet.frame().index() as usize];
         let mss_bytes = u32::from(segment.mss_bytes);
+        let index = index + packet.piece().map_or(0, |piece| piece.first_segment);
         let before = index * mss_bytes;
         let mut flags = segment.says;
         if index > 0 {
