@@ -1,8 +1,8 @@
 #!/bin/sh
 # Measures what cutting super-packets at the last moment gives, and writes docs/split.md, its drawing
 # docs/split.svg and the rows docs/live/split.json: taut lab rr-under-load over rates, limits and lengths of
-# pieces, beside the same with the sender's segmentation off. Medians of RUNS (default 10) runs. Needs root;
-# with 10 runs half an hour, on a machine that does nothing else.
+# pieces, beside the same with the sender's segmentation off. Medians of RUNS (default 10) runs; NOTE is said
+# beside them. Needs root; with 10 runs half an hour, on a machine that does nothing else.
 # usage: scripts/split.sh
 # Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
 set -eu
@@ -14,7 +14,7 @@ fi
 cd "$(dirname "$0")/.."
 runs=${RUNS:-10}
 rates=${RATES:-2mbit 20mbit 100mbit 1gbit}
-splits=${SPLITS:-off 250us 1ms all}
+splits=${SPLITS:-off 60us 120us 250us all}
 duration=${DURATION:-2s}
 cargo build --quiet --release --locked -p taut
 taut=${CARGO_TARGET_DIR:-target}/release/taut
@@ -142,6 +142,7 @@ END {
 {
     cat scripts/split-head.md
     echo "Medians of $runs runs of $duration a row, after 2 s of warm-up; \`RUNS=$runs scripts/split.sh\` writes them."
+    [ -z "${NOTE:-}" ] || printf '\n%s\n' "$NOTE"
     echo
     echo "![requests a second over rates](split.svg)"
     for limit in dql taut; do

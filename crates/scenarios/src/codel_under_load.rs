@@ -125,7 +125,7 @@ impl Waiting {
 impl Probe for Waiting {
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
         match event {
-            Event::Enqueued(_) => self.change(1, now_ns),
+            Event::Enqueued(_) | Event::HandedBack(_) => self.change(1, now_ns),
             // No super-packet is too large for a limit: what is dropped waited in the discipline.
             Event::Dequeued(_) | Event::Dropped(..) => self.change(-1, now_ns),
             event => self.meter.event(now_ns, event),

@@ -97,7 +97,7 @@ impl Settings {
             "rate": rate.to_string(),
             "limit": limit.to_string(),
             "tso": split.is_some(),
-            "split": split.unwrap_or_default().to_string(),
+            "split": split.map_or_else(|| "sender".to_owned(), |split| split.to_string()),
             "rr_tps": one_decimal(per_second(it.latency_ns.len(), length_ns)),
             "latency_p50_us": it.latency_ns.value_at_quantile(0.5) / 1_000,
             "in_flight_p50_bytes": it.in_flight_bytes.p50,
@@ -112,7 +112,10 @@ impl Scenario for Settings {
     const HAS_FIGURES: bool = false;
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         ("tso", "senders hand over super-packets"),
-        ("split", "how those go to the device"),
+        (
+            "split",
+            "how those go to the device; sender: it cuts them itself",
+        ),
         ("rr_tps", "transactions per second"),
         (
             "in_flight_p50_bytes",

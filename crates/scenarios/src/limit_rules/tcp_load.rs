@@ -298,7 +298,7 @@ struct Watch {
 impl Probe for Watch {
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
         match event {
-            Event::Enqueued(_) => self.waiting_packets += 1,
+            Event::Enqueued(_) | Event::HandedBack(_) => self.waiting_packets += 1,
             // It was found to be so after it left the discipline.
             Event::Dropped(_, DropReason::Uncountable) => {}
             Event::Dequeued(_) | Event::Dropped(..) => self.waiting_packets -= 1,
