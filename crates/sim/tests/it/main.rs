@@ -21,3 +21,4 @@ mod world_ecn;
 mod world_small_queues;
 mod world_sources;
 mod world_support;
+mod world_turns;

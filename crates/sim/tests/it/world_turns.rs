@@ -1,0 +1,109 @@
+//! Hosts run alone for the delay of the link: how long at a time must not matter.
+
+use crate::world_support::{MS, bulk, config, connection, with_discipline};
+use taut_path::qdisc::Fifo;
+use taut_path::{Event, Probe};
+use taut_sim::nic::InterruptRule;
+use taut_sim::tcp::TcpConfig;
+use taut_sim::world::{
+    App, BlindConfig, CLIENT, EndpointReport, HostCost, SERVER, World, WorldConfig,
+};
+
+/// Everything that happened at a queue.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Log(Vec<(u64, String)>);
+
+impl Probe for Log {
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        // Which queue of the process it is differs from world to world.
+        let told = match event {
+            Event::Enqueued(packet) => format!("in {} {}", packet.flow, packet.wire_bytes()),
+            Event::Sent(packet) => format!("out {} {}", packet.flow, packet.wire_bytes()),
+            Event::Completed(done) => format!("{done:?}"),
+            Event::Dropped(_, reason) => format!("{reason:?}"),
+            _ => return,
+        };
+        self.0.push((now_ns, told));
+    }
+}
+
+/// A world in which each source of events has something to do, and much happens at one time.
+fn busy(delay_ns: u64, cost: HostCost) -> World<Log> {
+    let mut world = WorldConfig {
+        cost,
+        ..config(1_000_000_000, delay_ns)
+    };
+    world.nic.slots = 16;
+    world.nic.interrupt = InterruptRule {
+        packets: Some(3),
+        ..InterruptRule::every(20_000)
+    };
+    // Short enough for some drops.
+    let mut world = with_discipline(&world, |_| Box::new(Fifo::new(40)), Log::default);
+    let tcp = connection(TcpConfig::default());
+    let asks = App::Client {
+        request_bytes: 3_000,
+        response_bytes: 1,
+        think_ns: 100_000,
+    };
+    let answers = App::Server {
+        request_bytes: 3_000,
+        response_bytes: 1,
+        think_ns: 0,
+    };
+    world.connect(&tcp, asks, answers, 0);
+    world.connect(&tcp, bulk(131_072), App::Sink, MS);
+    world.connect(&tcp, bulk(131_072), bulk(20_000), MS);
+    let blind = BlindConfig {
+        payload_bytes: 700,
+        header_bytes: 42,
+        priority: 0,
+        when_full: taut_sim::lane::WhenFull::Sleep {
+            sleep_ns: 300_000,
+            tick_ns: 100_000,
+        },
+    };
+    world.send_blindly(&blind, SERVER, 2 * MS);
+    world
+}
+
+fn reports(world: &World<Log>) -> Vec<EndpointReport> {
+    let ends = (0..3).flat_map(|connection| [CLIENT, SERVER].map(|host| (connection, host)));
+    ends.map(|(connection, host)| world.report(connection, host))
+        .collect()
+}
+
+#[test]
+fn many_short_runs_are_one_long_run() {
+    let costs = HostCost {
+        interrupt_ns: 2_000,
+        reap_ns: 100,
+        packet_ns: 700,
+        segment_ns: 900,
+        reaction_ns: 10_000,
+    };
+    for (delay_ns, cost) in [
+        (50_000, HostCost::default()),
+        (3, HostCost::default()),
+        (0, HostCost::default()),
+        (50_000, costs),
+        (0, costs),
+    ] {
+        let mut whole = busy(delay_ns, cost);
+        whole.run_until(60 * MS).expect("no queue goes wrong");
+        let mut parts = busy(delay_ns, cost);
+        let mut now_ns = 0;
+        while now_ns < 60 * MS {
+            now_ns = (now_ns + 7_919).min(60 * MS);
+            parts.run_until(now_ns).expect("no queue goes wrong");
+        }
+        assert!(whole.dropped_packets(CLIENT) > 0, "there must be losses");
+        assert!(whole.report(0, CLIENT).transactions > 0);
+        assert_eq!(reports(&whole), reports(&parts), "delay {delay_ns}");
+        assert_eq!(whole.events(), parts.events(), "delay {delay_ns}");
+        assert_eq!(whole.blind_report(0), parts.blind_report(0));
+        for host in [CLIENT, SERVER] {
+            assert_eq!(whole.probe(host), parts.probe(host), "delay {delay_ns}");
+        }
+    }
+}
