@@ -1,8 +1,8 @@
 #!/bin/sh
 # Counts what the estimator costs, in instructions for each packet, and compares the owned variant
 # with the widely deployed C implementation; then what a packet costs on the whole path, which it
-# also writes to docs/cost.json for docs/predictions.md.
-# With --check, counts the path alone, changes nothing, and fails if a count is more than 3 % above
+# also writes to docs/cost.json for docs/predictions.md; and what a packet costs the simulator.
+# With --check, counts path and simulator alone, changes nothing, and fails if a count is more than 3 % above
 # the one in docs/cost.json, which holds for one compiler only.
 # Counts, unlike times, are the same in every run of one compiler.
 # Exit codes: 0 ok, 1 failed, 3 a count is too high, 77 cannot run here.
@@ -91,6 +91,8 @@ fi
 cargo build --quiet --release -p taut-path --example path_cost --example locked_instructions
 examples=${CARGO_TARGET_DIR:-target}/release/examples
 path=$examples/path_cost
+cargo build --quiet --release -p taut-sim --example speed
+simulator=$examples/speed
 
 # path_run LIMIT BATCH PACKETS VARIANT: all of them must have been completed.
 path_run() {
@@ -112,6 +114,12 @@ path_instructions() {
     path_run "$1" "$2" 196608 "$3"
     many=$(sed -n 's/^summary: //p' "$work/out")
     awk -v few="$few" -v many="$many" 'BEGIN { printf "%.1f", (many - few) / 131072 }'
+}
+
+# simulator_instructions: for a packet of the speed benchmark with 100 flows.
+simulator_instructions() {
+    "$simulator" --instructions 100 >"$work/stdout" || return 1
+    awk 'END { print $NF }' "$work/stdout"
 }
 
 # path_locked BATCH VARIANT: fences and locked instructions for a packet.
@@ -138,6 +146,11 @@ if [ -n "$check" ]; then
             [ "$verdict" = ok ] || high=$((high + 1))
         done
     done
+    was=$(sed -n 's/.*"simulator": \([0-9.]*\).*/\1/p' docs/cost.json)
+    is=$(simulator_instructions)
+    verdict=$(awk -v was="$was" -v is="$is" 'BEGIN { print (is > was * 1.03) ? "too high" : "ok" }')
+    echo "simulator: $is instructions a packet, kept $was: $verdict"
+    [ "$verdict" = ok ] || high=$((high + 1))
     [ "$high" -eq 0 ] || exit 3
     exit 0
 fi
@@ -164,8 +177,11 @@ for batch in 1 8 64; do
     rows="$rows${rows:+,
 }    $row}"
 done
-printf '{\n  "version": 1,\n  "unit": "instructions for each packet",\n  "toolchain": "%s",\n  "rows": [\n%s\n  ]\n}\n' \
-    "$toolchain" "$rows" >docs/cost.json
+in_simulator=$(simulator_instructions)
+echo
+echo "the simulator, a packet of its speed benchmark with 100 flows: $in_simulator"
+printf '{\n  "version": 1,\n  "unit": "instructions for each packet",\n  "toolchain": "%s",\n  "simulator": %s,\n  "rows": [\n%s\n  ]\n}\n' \
+    "$toolchain" "$in_simulator" "$rows" >docs/cost.json
 
 if command -v objdump >/dev/null 2>&1; then
     objdump -d "$path" >"$work/disassembly"
