@@ -3,19 +3,21 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Findings, Progress, Scenario, ScenarioError};
-use super::single_queue::{
+use crate::error::ScenarioError;
+use crate::quantity::{Rate, Size, Time, check};
+use crate::results::Summary;
+use crate::scenario::{Found, Scenario};
+use crate::single_queue::{
     check_cadence, check_duration, check_rate, check_ring, check_size, saturated,
 };
-use super::tracing::TraceRow;
-use crate::results::Summary;
+use crate::tracing::TraceRow;
 use taut_sim::lane::{LaneConfig, LaneError, Observed, Reap, Rule, Source, observe};
+use taut_sim::least::least_above;
 use taut_sim::nic::{InterruptRule, RareGap};
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `aperiodic`.
     pub scenario: String,
@@ -54,30 +56,6 @@ pub struct Settings {
     pub duration: Time,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            scenario: Self::NAME.to_owned(),
-            rate: Rate(1_000_000_000),
-            size: Size(1_514),
-            ring: 1_024,
-            cadence: Time::us(100),
-            odd_gap_one_in: 100,
-            long_gap: Time::ms(1),
-            short_gap: Time::us(10),
-            round_cadence: Time::ms(1),
-            round_budget: 32,
-            round_gap: Time::us(20),
-            burst_gap: Time::ms(2),
-            burst_packets: 40,
-            periods: vec![Time::us(100), Time::us(200), Time::us(500), Time::ms(1)],
-            sample: Time::us(50),
-            warm_up: Time::ms(3_000),
-            duration: Time::ms(2_000),
-        }
-    }
-}
-
 /// The yardstick's name among the rules.
 const LEAST_FIXED: &str = "least fixed";
 
@@ -88,7 +66,7 @@ const ENOUGH: f64 = 0.999;
 const FIXED_WARM_UP_NS: u64 = 50_000_000;
 
 /// Its name, and the lane.
-type Pattern = (&'static str, LaneConfig);
+pub type Pattern = (&'static str, LaneConfig);
 
 impl Settings {
     fn patterns(&self, seed: u64) -> Vec<Pattern> {
@@ -161,17 +139,11 @@ fn least_fixed(
         sample_ns: 0,
         ..lane.clone()
     };
-    let (mut too_low, mut enough) = (0, most_bytes);
-    while enough - too_low > step_bytes {
-        let middle = too_low + (enough - too_low) / 2;
-        let seen = observe(&quick, &Rule::bytes(middle))?;
-        if seen.wire.packets as f64 >= ENOUGH * packets as f64 {
-            enough = middle;
-        } else {
-            too_low = middle;
-        }
-    }
-    Ok(enough)
+    let is_enough = |bytes| {
+        let seen = observe(&quick, &Rule::bytes(bytes))?;
+        Ok(seen.wire.packets as f64 >= ENOUGH * packets as f64)
+    };
+    least_above(0, most_bytes, step_bytes, is_enough)
 }
 
 /// `name` is that of the rule.
@@ -230,7 +202,10 @@ impl Scenario for Settings {
     const NAME: &'static str = "aperiodic";
     const ABOUT: &'static str =
         "completions that are not periodic, and what handing them on at a fixed period does (E6)";
-    const HAS_FIGURES: bool = false;
+    const FILE: &'static str = include_str!("../files/aperiodic.toml");
+
+    type Case = Pattern;
+    type Outcome = Found;
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         (
             "rule",
@@ -284,45 +259,48 @@ impl Scenario for Settings {
         periods.try_for_each(|&period| check_cadence("periods", period, self.duration))
     }
 
-    fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
-        let mut rows = Vec::new();
-        for (pattern, lane) in self.patterns(seed) {
-            for (rule_name, rule) in self.rules() {
-                let name = format!("{pattern}: {rule_name}");
-                rows.push(TraceRow::lane(name, lane.clone(), rule));
-            }
-        }
-        rows
+    fn cases(&self, seed: u64) -> Result<Vec<Pattern>, ScenarioError> {
+        Ok(self.patterns(seed))
     }
 
-    fn measure(
-        &self,
-        seed: u64,
-        progress: Progress,
-        found: &Findings,
-    ) -> Result<(), ScenarioError> {
-        let (patterns, rules) = (self.patterns(seed), self.rules());
-        let parts = (patterns.len() * (rules.len() + 1)) as u64;
-        let mut done = 0;
-        for (pattern, lane) in &patterns {
-            let off = observe(lane, &Rule::off())?;
-            for (name, rule) in &rules {
-                progress(pattern, done, parts);
-                done += 1;
-                let seen = observe(lane, rule)?;
-                found.row(row(pattern, (name, rule), &seen, &off));
-            }
-            progress(pattern, done, parts);
-            done += 1;
-            // To 4 bytes: less than one object decides.
-            let most_bytes = off.in_flight_bytes.max.min(u64::from(u32::MAX / 4)) as u32;
-            let least = least_fixed(lane, off.wire.packets, most_bytes, 4)?;
-            let rule = Rule::bytes(least);
-            let seen = observe(lane, &rule)?;
-            let named = (LEAST_FIXED, &rule);
-            found.row(row(pattern, named, &seen, &off));
-        }
-        progress("done", parts, parts);
-        Ok(())
+    fn name(&self, (pattern, _): &Pattern) -> String {
+        (*pattern).to_owned()
+    }
+
+    fn run(&self, (pattern, lane): &Pattern, _seed: u64) -> Result<Found, ScenarioError> {
+        let off = observe(lane, &Rule::off())?;
+        let most_bytes = off.in_flight_bytes.max.min(u64::from(u32::MAX / 4)) as u32;
+        // To 4 bytes: less than one object decides.
+        let least = least_fixed(lane, off.wire.packets, most_bytes, 4)?;
+        let mut rules = self.rules();
+        rules.push((LEAST_FIXED.to_owned(), Rule::bytes(least)));
+        let row = |(name, rule): &(String, Rule)| {
+            let seen = observe(lane, rule)?;
+            Ok(row(pattern, (name, rule), &seen, &off))
+        };
+        Ok(Found {
+            rows: rules
+                .iter()
+                .map(row)
+                .collect::<Result<_, ScenarioError>>()?,
+            ..Found::default()
+        })
+    }
+
+    fn found(&self, ran: &[(&Pattern, &Found)]) -> Found {
+        Found::of(ran)
+    }
+
+    fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
+        let of_pattern = |(pattern, lane): Pattern| {
+            let row = move |(name, rule): (String, Rule)| {
+                TraceRow::lane(format!("{pattern}: {name}"), lane.clone(), rule)
+            };
+            self.rules().into_iter().map(row)
+        };
+        self.patterns(seed)
+            .into_iter()
+            .flat_map(of_pattern)
+            .collect()
     }
 }

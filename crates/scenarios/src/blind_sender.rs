@@ -3,20 +3,20 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Findings, Progress, Scenario, ScenarioError};
-use super::single_queue::{
-    MINIMAL_FRAME_BYTES, check_cadence, check_duration, check_rate, check_ring, check_size,
-    saturated,
+use crate::error::ScenarioError;
+use crate::quantity::{Rate, Size, Time, check};
+use crate::results::{Figure, per_second};
+use crate::scenario::{Found, Scenario};
+use crate::single_queue::{
+    check_cadence, check_duration, check_rate, check_ring, check_size, saturated,
 };
-use super::tracing::TraceRow;
-use crate::results::Figure;
+use crate::tracing::TraceRow;
 use taut_sim::lane::{Cost, LaneConfig, Rule, Source, WhenFull, observe};
 use taut_sim::nic::InterruptRule;
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `blind-sender`.
     pub scenario: String,
@@ -44,30 +44,11 @@ pub struct Settings {
     pub duration: Time,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            scenario: Self::NAME.to_owned(),
-            rate: Rate(1_000_000_000),
-            size: Size(MINIMAL_FRAME_BYTES.into()),
-            ring: 512,
-            queue_packets: 511,
-            cadence: Time::us(50),
-            long_sleep: Time::ms(18),
-            short_sleep: Time::ms(1),
-            ticks: vec![Time(0), Time::ms(1), Time::ms(10)],
-            retry: Time(200),
-            call: Time(0),
-            duration: Time::ms(2_000),
-        }
-    }
-}
-
 /// What is not measured at the start: longer than any sleep with its tick.
 const WARM_UP_NS: u64 = 100_000_000;
 
 /// One sender.
-struct Case {
+pub struct Case {
     what: String,
     when_full: WhenFull,
     /// Packets a second by the closed form, if the wire is faster.
@@ -79,7 +60,7 @@ struct Case {
 }
 
 impl Settings {
-    fn cases(&self) -> Vec<Case> {
+    fn senders(&self) -> Vec<Case> {
         let mut cases = Vec::new();
         for sleep in [self.long_sleep, self.short_sleep] {
             for &tick in &self.ticks {
@@ -155,7 +136,11 @@ impl Scenario for Settings {
     const NAME: &'static str = "blind-sender";
     const ABOUT: &'static str =
         "senders that sleep, spin or wait for room when there is no buffer space (E10)";
+    const FILE: &'static str = include_str!("../files/blind-sender.toml");
     const HAS_FIGURES: bool = true;
+
+    type Case = Case;
+    type Outcome = Found;
 
     fn validate(&self) -> Result<(), String> {
         check_rate("rate", self.rate)?;
@@ -174,52 +159,57 @@ impl Scenario for Settings {
         check("call", self.call, Time(0), self.duration)
     }
 
+    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
+        Ok(self.senders())
+    }
+
+    fn name(&self, case: &Case) -> String {
+        case.what.clone()
+    }
+
+    fn run(&self, case: &Case, seed: u64) -> Result<Found, ScenarioError> {
+        let seen = observe(&self.lane(case.when_full, seed), &Rule::off())?;
+        let per_s = |count: u64| per_second(count, self.duration.0);
+        let kpps = per_s(seen.wire.packets) / 1e3;
+        let row = json!({
+            "when_full": case.what,
+            "rate_kpps": kpps,
+            "closed_form_kpps": case.closed_per_s.map(|per_s| per_s / 1e3),
+            "utilisation": seen.utilisation,
+            "failed_per_s": per_s(seen.failed_sends),
+            "wakeups_per_s": per_s(seen.wakeups),
+            "core_share": seen.core_share,
+            "dropped_packets": seen.drops,
+        });
+        let awake_per_s = per_s(seen.wakeups).max(f64::MIN_POSITIVE);
+        let figure = |(published, value, unit): (Option<f64>, f64, &'static str)| {
+            Some(Figure::new(
+                format!("E10, {}, {unit}", case.what),
+                &[published?],
+                value,
+                unit,
+                &[],
+            ))
+        };
+        let figures = [
+            (case.published, kpps, "kpps"),
+            (case.published_sleep_ms, 1e3 / awake_per_s, "ms"),
+        ];
+        Ok(Found {
+            figures: figures.into_iter().filter_map(figure).collect(),
+            ..Found::row(row)
+        })
+    }
+
+    fn found(&self, ran: &[(&Case, &Found)]) -> Found {
+        Found::of(ran)
+    }
+
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
         let row = |case: Case| {
             let lane = self.lane(case.when_full, seed);
             TraceRow::lane(case.what, lane, Rule::off())
         };
-        self.cases().into_iter().map(row).collect()
-    }
-
-    fn measure(
-        &self,
-        seed: u64,
-        progress: Progress,
-        found: &Findings,
-    ) -> Result<(), ScenarioError> {
-        let cases = self.cases();
-        let seconds = self.duration.0 as f64 / 1e9;
-        for (done, case) in cases.iter().enumerate() {
-            progress(&case.what, done as u64, cases.len() as u64);
-            let seen = observe(&self.lane(case.when_full, seed), &Rule::off())?;
-            let kpps = seen.wire.packets as f64 / seconds / 1e3;
-            found.row(json!({
-                "when_full": case.what,
-                "rate_kpps": kpps,
-                "closed_form_kpps": case.closed_per_s.map(|per_s| per_s / 1e3),
-                "utilisation": seen.utilisation,
-                "failed_per_s": seen.failed_sends as f64 / seconds,
-                "wakeups_per_s": seen.wakeups as f64 / seconds,
-                "core_share": seen.core_share,
-                "dropped_packets": seen.drops,
-            }));
-            let awake_per_s = (seen.wakeups as f64 / seconds).max(f64::MIN_POSITIVE);
-            let figures = [
-                (case.published, kpps, "kpps"),
-                (case.published_sleep_ms, 1e3 / awake_per_s, "ms"),
-            ];
-            for (published, value, unit) in figures {
-                found.figures(published.map(|published| Figure {
-                    id: format!("E10, {}, {unit}", case.what),
-                    published: vec![published],
-                    value,
-                    unit,
-                    constants: Vec::new(),
-                }));
-            }
-        }
-        progress("done", cases.len() as u64, cases.len() as u64);
-        Ok(())
+        self.senders().into_iter().map(row).collect()
     }
 }

@@ -6,21 +6,21 @@ use serde_json::{Value, json};
 use taut_path::qdisc::by_name;
 use taut_path::{AnyLimit, Event, Probe};
 
-use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Findings, Progress, Scenario, ScenarioError};
-use super::rr_under_load::{
-    DELAY_NS, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES, WRITE_BYTES, card, per_second,
+use crate::error::ScenarioError;
+use crate::quantity::{Rate, Size, Time, check};
+use crate::results::{Figure, Series, per_second};
+use crate::scenario::{Found, Scenario};
+use crate::single_queue::{check_cadence, check_duration, check_rate, check_size};
+use crate::two_hosts::{
+    TwoHosts, card, check_card_ring, connect_bulk_and_requests, stream, think_ns,
 };
-use super::single_queue::{check_cadence, check_duration, check_rate, check_ring, check_size};
-use crate::results::{Figure, Series};
 use taut_sim::meter::{Meter, Since};
-use taut_sim::nic::DescriptorRule;
-use taut_sim::tcp::{SuperPacket, TcpConfig};
-use taut_sim::world::{App, CLIENT, ConnectionConfig, HostCost, SERVER, World, WorldConfig};
+use taut_sim::tcp::SuperPacket;
+use taut_sim::world::{CLIENT, SERVER, World};
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `codel-under-load`.
     pub scenario: String,
@@ -44,26 +44,6 @@ pub struct Settings {
     pub duration: Time,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            scenario: Self::NAME.to_owned(),
-            streams: 128,
-            disciplines: ["codel", "fq_codel"].map(str::to_owned).to_vec(),
-            rate: Rate(10_000_000_000),
-            ring: 4_078,
-            cadence: Time::us(50),
-            hosts: Time::us(550),
-            super_packet: Size(45 * 1_448),
-            warm_up: Time::ms(6_000),
-            duration: Time::ms(1_500),
-        }
-    }
-}
-
-/// The bulk streams start evenly within this time.
-const START_NS: u64 = 100_000_000;
-
 /// Points of a latency distribution.
 const CDF_POINTS: u32 = 200;
 
@@ -77,13 +57,13 @@ const PUBLISHED: [(bool, bool, f64, f64); 4] = [
 ];
 
 /// One row.
-struct Case<'a> {
-    discipline: &'a str,
+pub struct Case {
+    discipline: String,
     limited: bool,
     ecn: bool,
 }
 
-impl Case<'_> {
+impl Case {
     fn spelled(&self) -> String {
         let signal = if self.ecn { "ecn" } else { "noecn" };
         format!("{} {signal}", self.discipline)
@@ -142,12 +122,12 @@ struct Counted {
 }
 
 impl Settings {
-    fn cases(&self) -> Vec<Case<'_>> {
+    fn rows(&self) -> Vec<Case> {
         let mut cases = Vec::new();
         for discipline in &self.disciplines {
             for (limited, ecn) in [(false, false), (false, true), (true, false), (true, true)] {
                 cases.push(Case {
-                    discipline,
+                    discipline: discipline.clone(),
                     limited,
                     ecn,
                 });
@@ -160,85 +140,24 @@ impl Settings {
         self.warm_up.0 + self.duration.0
     }
 
-    fn run_case(&self, case: &Case, seed: u64, found: &Findings) -> Result<(), ScenarioError> {
-        let mut world = self.world(case, seed)?;
-        world.run_until(self.warm_up.0)?;
-        let before = self.counted(&world);
-        world.run_until(self.end_ns())?;
-        let after = self.counted(&world);
-        let row = self.row(case, &world, &before, &after);
-        found.figures(figures(case, Some(&row)));
-        found.row(row);
-        let latency_ns = world.transactions().latency_ns();
-        let points = (0..=CDF_POINTS).map(|point| {
-            let share = f64::from(point) / f64::from(CDF_POINTS);
-            (latency_ns.value_at_quantile(share), share)
-        });
-        found.series([Series {
-            row: case.name(),
-            name: "latency at most",
-            unit: "share of transactions",
-            points: points.collect(),
-        }]);
-        Ok(())
-    }
-
     fn world(&self, case: &Case, seed: u64) -> Result<World<Waiting>, ScenarioError> {
-        let config = WorldConfig {
-            nic: card(self.rate.0, self.ring, self.cadence.0, seed),
-            restart_slots: None,
-            delay_ns: DELAY_NS,
-            cost: HostCost::default(),
-            record_from_ns: self.warm_up.0,
-        };
         let spelled = case.spelled();
-        let parts = |_| {
-            let watch = Waiting {
-                meter: Meter::new(Since(self.warm_up.0), 0, self.end_ns()),
-                from_ns: self.warm_up.0,
-                packets: 0,
-                since_ns: 0,
-                packet_ns: 0,
-            };
-            let discipline = by_name(&spelled).expect("the settings were looked at");
-            (discipline as _, case.limit(), watch)
+        let discipline = || by_name(&spelled).expect("the settings were looked at");
+        let watch = |_| Waiting {
+            meter: Meter::new(Since(self.warm_up.0), 0, self.end_ns()),
+            from_ns: self.warm_up.0,
+            packets: 0,
+            since_ns: 0,
+            packet_ns: 0,
         };
-        let mut world = World::new(&config, parts)?;
-        self.connect(&mut world, case.ecn);
+        let card = card(self.rate, self.ring, self.cadence, seed);
+        let hosts = TwoHosts::new(card, self.warm_up.0);
+        let mut world = hosts.world(&case.limit(), discipline, watch)?;
+        let mut stream = stream(SuperPacket::Fixed(self.super_packet.0 as u32));
+        stream.tcp.ecn = case.ecn;
+        let think_ns = think_ns(self.hosts);
+        connect_bulk_and_requests(&mut world, self.streams, &stream, &stream, think_ns);
         Ok(world)
-    }
-
-    fn connect(&self, world: &mut World<Waiting>, ecn: bool) {
-        let connection = ConnectionConfig {
-            tcp: TcpConfig {
-                ecn,
-                super_packet: SuperPacket::Fixed(self.super_packet.0 as u32),
-                receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
-                ..TcpConfig::default()
-            },
-            header_bytes: HEADER_BYTES,
-            priority: 0,
-        };
-        let sender = App::Bulk {
-            write_bytes: WRITE_BYTES,
-            buffer_bytes: SEND_BUFFER_BYTES,
-        };
-        for stream in 0..self.streams {
-            let start_ns = START_NS * u64::from(stream) / u64::from(self.streams);
-            world.connect(&connection, sender, App::Sink, start_ns);
-        }
-        let think_ns = (self.hosts.0 / 2).saturating_sub(DELAY_NS);
-        let client = App::Client {
-            request_bytes: 1,
-            response_bytes: 1,
-            think_ns,
-        };
-        let server = App::Server {
-            request_bytes: 1,
-            response_bytes: 1,
-            think_ns,
-        };
-        world.connect(&connection, client, server, START_NS);
     }
 
     fn counted(&self, world: &World<Waiting>) -> Counted {
@@ -279,29 +198,24 @@ impl Settings {
     }
 }
 
-fn figures(case: &Case, row: Option<&Value>) -> Vec<Figure> {
-    let published = PUBLISHED
-        .iter()
-        .find(|&&(limited, ecn, ..)| (limited, ecn) == (case.limited, case.ecn));
-    let (Some(&(_, _, tps, packets)), Some(row), "codel") = (published, row, case.discipline)
-    else {
+/// What was published of CoDel, beside what was found.
+fn figures(case: &Case, row: &Value) -> Vec<Figure> {
+    let is_it = |it: &&(bool, bool, f64, f64)| (it.0, it.1) == (case.limited, case.ecn);
+    let Some((_, _, tps, packets)) = PUBLISHED.iter().find(is_it) else {
         return Vec::new();
     };
-    let figure = |what, published, key: &str, unit| Figure {
-        id: format!("E7, {}, {what}", case.name()),
-        published: vec![published],
-        value: row[key].as_f64().unwrap_or(0.0),
-        unit,
-        constants: vec!["rate", "cadence", "hosts"],
+    if case.discipline != "codel" {
+        return Vec::new();
+    }
+    let figure = |what, published, key: &str, unit| {
+        let id = format!("E7, {}, {what}", case.name());
+        let value = row[key].as_f64().unwrap_or(0.0);
+        Figure::new(id, &[published], value, unit, &["rate", "cadence", "hosts"])
     };
+    let waiting = "waiting_mean_packets";
     vec![
-        figure("rate", tps, "rate_tps", "transactions/s"),
-        figure(
-            "in the discipline",
-            packets,
-            "waiting_mean_packets",
-            "packets",
-        ),
+        figure("rate", *tps, "rate_tps", "transactions/s"),
+        figure("in the discipline", *packets, waiting, "packets"),
     ]
 }
 
@@ -309,6 +223,7 @@ impl Scenario for Settings {
     const NAME: &'static str = "codel-under-load";
     const ABOUT: &'static str =
         "bulk streams and a request/response in one CoDel, with drops and with marks (E7)";
+    const FILE: &'static str = include_str!("../files/codel-under-load.toml");
     const HAS_FIGURES: bool = true;
 
     const REMARK: &'static str = "Outside: everything but the order of the rates. CoDel holds what waits near its target of \
@@ -317,17 +232,18 @@ impl Scenario for Settings {
         and discipline together. The link, the sizes of the super-packets and what held the \
         streams back above the discipline are not published.";
 
+    type Case = Case;
+    type Outcome = Found;
+
     fn validate(&self) -> Result<(), String> {
         check("streams", self.streams, 1, 10_000)?;
         check("disciplines, their number", self.disciplines.len(), 1, 20)?;
-        for case in self.cases() {
+        for case in self.rows() {
             by_name(&case.spelled())
                 .map_err(|error| format!("disciplines: {:?}: {error}", case.spelled()))?;
         }
         check_rate("rate", self.rate)?;
-        check_ring("ring", self.ring)?;
-        let least = DescriptorRule::E1000.restart_slots(self.ring);
-        check("ring", self.ring, least, u32::MAX)?;
+        check_card_ring("ring", self.ring)?;
         check("hosts", self.hosts, Time(0), Time::ms(10_000))?;
         check_size("super_packet", self.super_packet)?;
         check_duration("warm_up", self.warm_up)?;
@@ -335,18 +251,40 @@ impl Scenario for Settings {
         check_cadence("cadence", self.cadence, self.duration)
     }
 
-    fn measure(
-        &self,
-        seed: u64,
-        progress: Progress,
-        found: &Findings,
-    ) -> Result<(), ScenarioError> {
-        let cases = self.cases();
-        for (done, case) in cases.iter().enumerate() {
-            progress(&case.name(), done as u64, cases.len() as u64);
-            self.run_case(case, seed, found)?;
-        }
-        progress("done", cases.len() as u64, cases.len() as u64);
-        Ok(())
+    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
+        Ok(self.rows())
+    }
+
+    fn name(&self, case: &Case) -> String {
+        case.name()
+    }
+
+    fn run(&self, case: &Case, seed: u64) -> Result<Found, ScenarioError> {
+        let mut world = self.world(case, seed)?;
+        world.run_until(self.warm_up.0)?;
+        let before = self.counted(&world);
+        world.run_until(self.end_ns())?;
+        let after = self.counted(&world);
+        let row = self.row(case, &world, &before, &after);
+        let latency_ns = world.transactions().latency_ns();
+        let points = (0..=CDF_POINTS).map(|point| {
+            let share = f64::from(point) / f64::from(CDF_POINTS);
+            (latency_ns.value_at_quantile(share), share)
+        });
+        let latency = Series {
+            row: case.name(),
+            name: "latency at most",
+            unit: "share of transactions",
+            points: points.collect(),
+        };
+        Ok(Found {
+            figures: figures(case, &row),
+            series: vec![latency],
+            ..Found::row(row)
+        })
+    }
+
+    fn found(&self, ran: &[(&Case, &Found)]) -> Found {
+        Found::of(ran)
     }
 }

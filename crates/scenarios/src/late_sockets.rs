@@ -4,24 +4,22 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use taut_path::AnyLimit;
-use taut_path::qdisc::{BandLimit, PfifoFast};
 
-use super::one_stream::{Budget, FRAME_TIME_BYTES, MSS_BYTES};
-use super::quantity::{Rate, Time, check};
-use super::registry::{Findings, Progress, Scenario, ScenarioError};
-use super::rr_under_load::{
-    DELAY_NS, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SUPER_PACKET_BYTES, card,
+use crate::budget::Budget;
+use crate::error::ScenarioError;
+use crate::quantity::{Rate, Time, check, check_each};
+use crate::scenario::{Found, Scenario};
+use crate::single_queue::{check_cadence, check_duration, check_rate};
+use crate::two_hosts::{
+    FRAME_TIME_BYTES, MSS_BYTES, SUPER_PACKET_BYTES, TwoHosts, bands_of, card, check_card_ring,
+    stream,
 };
-use super::single_queue::{check_cadence, check_duration, check_rate, check_ring};
-use taut_sim::nic::DescriptorRule;
-use taut_sim::tcp::{SuperPacket, TcpConfig};
-use taut_sim::world::{
-    App, CLIENT, ConnectionConfig, HostCost, SERVER, SmallQueues, World, WorldConfig,
-};
+use taut_sim::tcp::SuperPacket;
+use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `late-sockets`.
     pub scenario: String,
@@ -52,32 +50,12 @@ pub struct Settings {
     pub duration: Time,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            scenario: Self::NAME.to_owned(),
-            sockets: vec![1, 100, 10_000],
-            periods: [1, 10, 50].map(Time::ms).to_vec(),
-            visit: Time::us(1),
-            buffer_percents: vec![50, 100, 200],
-            budget: Budget::Bytes(taut_path::tsq::LIMIT_2012_BYTES),
-            rate: Rate(10_000_000_000),
-            ring: 4_096,
-            cadence: Time::us(50),
-            deferred: Time::us(1),
-            backlog_packets: 30_000,
-            warm_up: Time::ms(300),
-            duration: Time::ms(300),
-        }
-    }
-}
-
 /// A buffer holds two segments at least: with less, packets are cut small and the link carries
 /// headers.
 const LEAST_BUFFER_BYTES: u64 = 2 * MSS_BYTES as u64;
 
 /// One row.
-struct Case {
+pub struct Case {
     sockets: u32,
     period_ns: u64,
     /// What the socket's share of the link sends in a period.
@@ -92,7 +70,7 @@ impl Settings {
         self.rate.0 as f64 / 8.0 * f64::from(MSS_BYTES) / FRAME_TIME_BYTES
     }
 
-    fn cases(&self) -> Vec<Case> {
+    fn rows(&self) -> Vec<Case> {
         let mut cases = Vec::new();
         for &sockets in &self.sockets {
             let visits_ns = self.visit.0.saturating_mul(sockets.into());
@@ -148,36 +126,19 @@ impl Settings {
     }
 
     fn world(&self, case: &Case, seed: u64) -> Result<World<()>, ScenarioError> {
-        let config = WorldConfig {
-            nic: card(self.rate.0, self.ring, self.cadence.0, seed),
-            restart_slots: None,
-            delay_ns: DELAY_NS,
-            cost: HostCost::default(),
-            record_from_ns: 0,
+        let hosts = TwoHosts::new(card(self.rate, self.ring, self.cadence, seed), 0);
+        let discipline = bands_of(self.backlog_packets);
+        let mut world = hosts.world(&AnyLimit::dql(), discipline, |_| ())?;
+        let small_queues = SmallQueues {
+            settings: case.budget.settings(),
+            connections: case.sockets,
+            deferred_delay_ns: self.deferred.0,
+            hold_ns: self.visit.0,
+            orphans: false,
         };
-        let parts = |_| {
-            let discipline = PfifoFast::new(self.backlog_packets, BandLimit::Each);
-            (Box::new(discipline) as _, AnyLimit::dql(), ())
-        };
-        let mut world = World::new(&config, parts)?;
-        world
-            .use_small_queues(&SmallQueues {
-                settings: case.budget.settings(),
-                connections: case.sockets,
-                deferred_delay_ns: self.deferred.0,
-                hold_ns: self.visit.0,
-                orphans: false,
-            })
-            .map_err(|error| ScenarioError::Setting(error.to_string()))?;
-        let stream = ConnectionConfig {
-            tcp: TcpConfig {
-                super_packet: SuperPacket::Fixed(SUPER_PACKET_BYTES),
-                receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
-                ..TcpConfig::default()
-            },
-            header_bytes: HEADER_BYTES,
-            priority: 0,
-        };
+        let used = world.use_small_queues(&small_queues);
+        used.map_err(|error| ScenarioError::Setting(error.to_string()))?;
+        let stream = stream(SuperPacket::Fixed(SUPER_PACKET_BYTES));
         let visitor = App::Visitor {
             period_ns: case.period_ns,
             // More than the receiver ever takes at once is as good as 4 GB.
@@ -195,31 +156,27 @@ impl Settings {
 impl Scenario for Settings {
     const NAME: &'static str = "late-sockets";
     const ABOUT: &'static str = "an application that comes back late to each of many sockets";
-    const HAS_FIGURES: bool = false;
+    const FILE: &'static str = include_str!("../files/late-sockets.toml");
+
+    type Case = Case;
+    type Outcome = Found;
 
     fn validate(&self) -> Result<(), String> {
-        check("number of sockets", self.sockets.len(), 1, 20)?;
-        for &sockets in &self.sockets {
-            check("sockets", sockets, 1, 20_000)?;
-        }
-        check("number of periods", self.periods.len(), 1, 20)?;
-        for &period in &self.periods {
-            check("periods", period, Time::us(10), Time::ms(10_000))?;
-        }
+        check_each("sockets", &self.sockets, 1..=20, |&sockets| {
+            check("sockets", sockets, 1, 20_000)
+        })?;
+        check_each("periods", &self.periods, 1..=20, |&period| {
+            check("periods", period, Time::us(10), Time::ms(10_000))
+        })?;
         check("visit", self.visit, Time(0), Time::ms(10_000))?;
-        check(
-            "number of buffer_percents",
-            self.buffer_percents.len(),
-            1,
-            20,
+        check_each(
+            "buffer_percents",
+            &self.buffer_percents,
+            1..=20,
+            |&percent| check("buffer_percents", percent, 1, 10_000),
         )?;
-        for &percent in &self.buffer_percents {
-            check("buffer_percents", percent, 1, 10_000)?;
-        }
         check_rate("rate", self.rate)?;
-        check_ring("ring", self.ring)?;
-        let least = DescriptorRule::E1000.restart_slots(self.ring);
-        check("ring", self.ring, least, u32::MAX)?;
+        check_card_ring("ring", self.ring)?;
         check("deferred", self.deferred, Time(0), Time::ms(1_000))?;
         check("backlog_packets", self.backlog_packets, 1, 1_000_000)?;
         check_duration("warm_up", self.warm_up)?;
@@ -227,19 +184,19 @@ impl Scenario for Settings {
         check_cadence("cadence", self.cadence, self.duration)
     }
 
-    fn measure(
-        &self,
-        seed: u64,
-        progress: Progress,
-        found: &Findings,
-    ) -> Result<(), ScenarioError> {
-        let cases = self.cases();
-        let total = cases.len() as u64;
-        for (done, case) in cases.iter().enumerate() {
-            progress(&format!("{} sockets", case.sockets), done as u64, total);
-            found.row(self.row(case, seed)?);
-        }
-        progress("done", total, total);
-        Ok(())
+    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
+        Ok(self.rows())
+    }
+
+    fn name(&self, case: &Case) -> String {
+        format!("{} sockets", case.sockets)
+    }
+
+    fn run(&self, case: &Case, seed: u64) -> Result<Found, ScenarioError> {
+        self.row(case, seed).map(Found::row)
+    }
+
+    fn found(&self, ran: &[(&Case, &Found)]) -> Found {
+        Found::of(ran)
     }
 }

@@ -5,7 +5,9 @@
 
 pub mod aperiodic;
 pub mod blind_sender;
+pub mod budget;
 pub mod codel_under_load;
+pub mod error;
 pub mod late_sockets;
 pub mod limit_over_time;
 pub mod limit_rules;
@@ -19,11 +21,15 @@ pub mod results;
 pub mod right_size;
 pub mod rr_sizes;
 pub mod rr_under_load;
+pub mod run;
+pub mod scenario;
+pub mod setting;
 pub mod shared_budget;
 mod single_queue;
 pub mod small_queues;
 pub mod split;
 pub mod tracing;
+mod two_hosts;
 pub mod watermarks;
 
 /// The examples of the README are run with the tests.

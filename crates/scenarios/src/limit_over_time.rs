@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 use taut_path::AnyLimit;
 use taut_path::units::parse_size_bytes;
 
-use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Findings, Progress, Scenario, ScenarioError};
-use super::single_queue::{
+use crate::error::ScenarioError;
+use crate::quantity::{Rate, Size, Time, check, check_each};
+use crate::scenario::{Found, Scenario};
+use crate::single_queue::{
     MINIMAL_COUNTED_BYTES, MINIMAL_FRAME_BYTES, check_cadence, check_duration, check_rate,
     check_ring, check_size, counted_with, saturated, series,
 };
-use super::tracing::TraceRow;
+use crate::tracing::TraceRow;
 use taut_sim::lane::{Course, LaneConfig, Observed, Rule, Source, observe};
 use taut_sim::nic::InterruptRule;
 use taut_sim::tcp::SuperPacket;
@@ -25,7 +26,7 @@ fn rules() -> [AnyLimit; 2] {
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `limit-over-time`.
     pub scenario: String,
@@ -52,25 +53,6 @@ pub struct Settings {
     pub ramp_duration: Time,
     /// How long a TCP stream is watched.
     pub tcp_duration: Time,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            scenario: Self::NAME.to_owned(),
-            minimal_rate: Rate(1_000_000_000),
-            maximal_rate: Rate(10_000_000_000),
-            maximal_size: Size(1_514),
-            noise_sizes: vec![Size(66), Size(1_514), Size(200), Size(590)],
-            noise_gap: Time::ms(2),
-            cadence: Time::us(50),
-            ring: 1_024,
-            tcp_super_packets: [AUTO, "65160"].map(str::to_owned).to_vec(),
-            duration: Time::ms(5_000),
-            ramp_duration: Time::ms(5),
-            tcp_duration: Time::ms(2_500),
-        }
-    }
 }
 
 impl Settings {
@@ -104,6 +86,24 @@ impl Settings {
             ),
             ("idle with noise", noise),
         ]
+    }
+}
+
+/// A kind of traffic under a rule.
+pub struct Case {
+    traffic: String,
+    rule: AnyLimit,
+    on: On,
+}
+
+enum On {
+    Lane(Box<LaneConfig>),
+    Tcp(SuperPacket),
+}
+
+impl Case {
+    fn name(&self) -> String {
+        format!("{}: {}", self.traffic, self.rule)
     }
 }
 
@@ -162,104 +162,90 @@ fn ramp_ns(course: &Course, final_bytes: u32) -> Option<u64> {
 impl Scenario for Settings {
     const NAME: &'static str = "limit-over-time";
     const ABOUT: &'static str = "the limit and what is in flight over time, on one queue (E5)";
-    const HAS_FIGURES: bool = false;
+    const FILE: &'static str = include_str!("../files/limit-over-time.toml");
+
+    type Case = Case;
+    type Outcome = Found;
 
     fn validate(&self) -> Result<(), String> {
         check_rate("minimal_rate", self.minimal_rate)?;
         check_rate("maximal_rate", self.maximal_rate)?;
         check_size("maximal_size", self.maximal_size)?;
-        check(
-            "noise_sizes, their number",
-            self.noise_sizes.len(),
-            1,
-            1_000,
-        )?;
-        for &size in &self.noise_sizes {
-            check_size("noise_sizes", size)?;
-        }
+        check_each("noise_sizes", &self.noise_sizes, 1..=1_000, |&size| {
+            check_size("noise_sizes", size)
+        })?;
         check_ring("ring", self.ring)?;
         check_duration("duration", self.duration)?;
         check_duration("ramp_duration", self.ramp_duration)?;
-        check(
-            "tcp_super_packets, their number",
-            self.tcp_super_packets.len(),
-            0,
-            20,
-        )?;
-        for spelled in &self.tcp_super_packets {
-            super_packet(spelled).map_err(|error| error.to_string())?;
-        }
+        check_each("tcp_super_packets", &self.tcp_super_packets, 0..=20, |it| {
+            super_packet(it).map(drop)
+        })?;
         check_duration("tcp_duration", self.tcp_duration)?;
         check_cadence("cadence", self.cadence, self.tcp_duration)?;
         check("noise_gap", self.noise_gap, Time(1_000), self.duration)?;
         check_cadence("cadence", self.cadence, self.ramp_duration)
     }
 
-    fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
-        let lanes = self.lanes(seed).into_iter();
-        lanes
-            .flat_map(|(name, lane)| {
-                let row = |limit| {
-                    let rule = Rule::from(limit);
-                    TraceRow::lane(format!("{name}: {rule}"), lane.clone(), rule)
-                };
-                rules().map(row)
-            })
-            .collect()
-    }
-
-    fn measure(
-        &self,
-        seed: u64,
-        progress: Progress,
-        found: &Findings,
-    ) -> Result<(), ScenarioError> {
-        let lanes = self.lanes(seed);
-        let steps = ((lanes.len() + self.tcp_super_packets.len()) * rules().len()) as u64;
-        let mut done = 0;
-        let mut add = |traffic: &str, rule: &AnyLimit, run: Run| {
-            let name = format!("{traffic}: {rule}");
-            progress(&name, done, steps);
-            done += 1;
-            let seen = run(rule)?;
-            found.row(seen.row(traffic, &rule.to_string()));
-            found.series(series(&name, &seen.course, 0));
-            Ok::<_, ScenarioError>(())
-        };
-        for rule in &rules() {
-            for (name, lane) in &lanes {
-                let run = |rule: &AnyLimit| {
-                    let rule = Rule::from(rule.clone());
-                    Ok(Seen::of_lane(lane, observe(lane, &rule)?))
-                };
-                add(name, rule, &run)?;
-            }
+    fn cases(&self, seed: u64) -> Result<Vec<Case>, ScenarioError> {
+        let mut cases = Vec::new();
+        for rule in rules() {
+            let case = |traffic: String, on| Case {
+                traffic,
+                rule: rule.clone(),
+                on,
+            };
+            let lanes = self.lanes(seed).into_iter();
+            cases.extend(lanes.map(|(name, lane)| case(name.to_owned(), On::Lane(lane.into()))));
             for spelled in &self.tcp_super_packets {
-                let name = format!("one TCP stream, super-packets {spelled}");
-                let super_packet = super_packet(spelled)?;
-                add(&name, rule, &|rule| {
-                    tcp_stream::run(self, super_packet, rule, seed)
-                })?;
+                let super_packet = super_packet(spelled).map_err(ScenarioError::Setting)?;
+                let traffic = format!("one TCP stream, super-packets {spelled}");
+                cases.push(case(traffic, On::Tcp(super_packet)));
             }
         }
-        progress("done", steps, steps);
-        Ok(())
+        Ok(cases)
+    }
+
+    fn name(&self, case: &Case) -> String {
+        case.name()
+    }
+
+    fn run(&self, case: &Case, seed: u64) -> Result<Found, ScenarioError> {
+        let seen = match &case.on {
+            On::Lane(lane) => Seen::of_lane(lane, observe(lane, &case.rule.clone().into())?),
+            On::Tcp(super_packet) => tcp_stream::run(self, *super_packet, &case.rule, seed)?,
+        };
+        Ok(Found {
+            series: series(&case.name(), &seen.course, 0).into(),
+            ..Found::row(seen.row(&case.traffic, &case.rule.to_string()))
+        })
+    }
+
+    fn found(&self, ran: &[(&Case, &Found)]) -> Found {
+        Found::of(ran)
+    }
+
+    fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
+        let of_lane = |(name, lane): (&str, LaneConfig)| {
+            let row = |limit| {
+                let rule = Rule::from(limit);
+                TraceRow::lane(format!("{name}: {rule}"), lane.clone(), rule)
+            };
+            rules().map(row)
+        };
+        self.lanes(seed).into_iter().flat_map(of_lane).collect()
     }
 }
-
-/// Runs one kind of traffic under a rule.
-type Run<'a> = &'a dyn Fn(&AnyLimit) -> Result<Seen, ScenarioError>;
 
 /// Linux's own size of a super-packet.
 const AUTO: &str = "auto";
 
-fn super_packet(spelled: &str) -> Result<SuperPacket, ScenarioError> {
+fn super_packet(spelled: &str) -> Result<SuperPacket, String> {
     if spelled == AUTO {
         return Ok(SuperPacket::Auto);
     }
     let key = "tcp_super_packets";
     let size = parse_size_bytes(spelled)
-        .map_err(|error| ScenarioError::Setting(format!("{key}: {spelled:?}: {error}, or auto")))?;
-    check_size(key, Size(size)).map_err(ScenarioError::Setting)?;
+        .map_err(|error| format!("{key}: {spelled:?}: {error}, or auto"))?;
+    check_size(key, Size(size))?;
     Ok(SuperPacket::Fixed(size as u32))
 }

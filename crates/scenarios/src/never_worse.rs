@@ -7,15 +7,16 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Findings, Progress, Scenario, ScenarioError};
-use super::single_queue::saturated;
+use crate::error::ScenarioError;
+use crate::quantity::{Rate, Size, Time, check};
+use crate::scenario::{Found, Scenario};
+use crate::single_queue::saturated;
 use taut_sim::lane::{LaneConfig, Observed, Reap, Rule, Source, observe};
 use taut_sim::nic::{InterruptRule, RareGap};
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `never-worse`.
     pub scenario: String,
@@ -25,17 +26,6 @@ pub struct Settings {
     pub packets: u32,
     /// A loss of throughput that is listed, in percent.
     pub listed_loss_percent: f64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            scenario: Self::NAME.to_owned(),
-            cases: 1_000,
-            packets: 20_000,
-            listed_loss_percent: 1.0,
-        }
-    }
 }
 
 /// Share of a run that is not measured: the first ramp-up is another experiment.
@@ -56,7 +46,8 @@ impl Dice {
 }
 
 /// One combination.
-struct Case {
+pub struct Case {
+    number: u32,
     pattern: &'static str,
     load: &'static str,
     lane: LaneConfig,
@@ -79,7 +70,7 @@ const PATTERNS: [&str; 5] = ["steady", "jitter", "long gaps", "short gaps", "rou
 const LOADS: [&str; 3] = ["saturated", "bursts", "long bursts"];
 
 impl Settings {
-    fn draw(&self, dice: &mut Dice) -> Case {
+    fn draw(&self, number: u32, dice: &mut Dice) -> Case {
         let rate = Rate(dice.of(&RATES) * 1_000_000);
         let (ring, sizes) = (dice.of(&RINGS), dice.of(&SIZES));
         let cadence = Time::us(dice.of(&CADENCES_US));
@@ -140,6 +131,7 @@ impl Settings {
             ..base
         };
         Case {
+            number,
             pattern,
             load,
             lane,
@@ -150,7 +142,7 @@ impl Settings {
 
 /// What a case, or all cases of one pattern and load, came to.
 #[derive(Default)]
-struct Tally {
+pub struct Tally {
     cases: u32,
     listed: u32,
     worst_loss_percent: f64,
@@ -184,19 +176,19 @@ impl Tally {
     }
 
     /// The row of a case, or the summary of a pattern and load: means, and the worst loss.
-    fn row(&self, case: Option<(u32, &Case)>, pattern: &str, load: &str) -> Value {
-        let sizes = case.map(|(_, case)| {
+    fn row(&self, case: Option<&Case>, pattern: &str, load: &str) -> Value {
+        let sizes = case.map(|case| {
             let sizes = case.lane.object_bytes.iter();
             sizes.map(|&bytes| Size(bytes.into())).collect::<Vec<_>>()
         });
         let mean = |sum: f64| sum / f64::from(self.cases.max(1));
         json!({
-            "case": case.map(|(number, _)| number),
+            "case": case.map(|case| case.number),
             "pattern": pattern,
             "load": load,
-            "rate": case.map(|(_, case)| Rate(case.lane.nic.rate_bits_per_s)),
-            "ring": case.map(|(_, case)| case.lane.nic.slots),
-            "cadence": case.map(|(_, case)| case.cadence),
+            "rate": case.map(|case| Rate(case.lane.nic.rate_bits_per_s)),
+            "ring": case.map(|case| case.lane.nic.slots),
+            "cadence": case.map(|case| case.cadence),
             "sizes": sizes,
             "cases": self.cases,
             "listed": self.listed,
@@ -213,7 +205,10 @@ impl Scenario for Settings {
     const NAME: &'static str = "never-worse";
     const ABOUT: &'static str =
         "drawn combinations, limit on against off: every case that costs throughput (E11)";
-    const HAS_FIGURES: bool = false;
+    const FILE: &'static str = include_str!("../files/never-worse.toml");
+
+    type Case = Case;
+    type Outcome = Tally;
 
     fn validate(&self) -> Result<(), String> {
         check("cases", self.cases, 1, 1_000_000)?;
@@ -221,31 +216,37 @@ impl Scenario for Settings {
         check("listed_loss_percent", self.listed_loss_percent, 0.0, 100.0)
     }
 
-    fn measure(
-        &self,
-        seed: u64,
-        progress: Progress,
-        found: &Findings,
-    ) -> Result<(), ScenarioError> {
+    fn cases(&self, seed: u64) -> Result<Vec<Case>, ScenarioError> {
         let mut dice = Dice(Xoshiro256PlusPlus::seed_from_u64(seed));
+        let draw = |number| self.draw(number, &mut dice);
+        Ok((0..self.cases).map(draw).collect())
+    }
+
+    fn name(&self, case: &Case) -> String {
+        format!("{}, {}", case.pattern, case.load)
+    }
+
+    fn run(&self, case: &Case, _seed: u64) -> Result<Tally, ScenarioError> {
+        let off = observe(&case.lane, &Rule::off())?;
+        let on = observe(&case.lane, &Rule::dql())?;
+        Ok(Tally::of(&off, &on, self.listed_loss_percent))
+    }
+
+    fn found(&self, ran: &[(&Case, &Tally)]) -> Found {
         let mut groups: BTreeMap<(&str, &str), Tally> = BTreeMap::new();
-        let mut listed = Vec::new();
-        for number in 0..self.cases {
-            progress("cases", number.into(), self.cases.into());
-            let case = self.draw(&mut dice);
-            let off = observe(&case.lane, &Rule::off())?;
-            let on = observe(&case.lane, &Rule::dql())?;
-            let one = Tally::of(&off, &on, self.listed_loss_percent);
-            if one.listed > 0 {
-                listed.push(one.row(Some((number, &case)), case.pattern, case.load));
-            }
-            let group = groups.entry((case.pattern, case.load)).or_default();
-            group.add(&one);
-            let rows = groups.iter();
-            let rows = rows.map(|(&(pattern, load), group)| group.row(None, pattern, load));
-            found.replace_rows(rows.chain(listed.iter().cloned()).collect());
+        for (case, one) in ran {
+            groups
+                .entry((case.pattern, case.load))
+                .or_default()
+                .add(one);
         }
-        progress("done", self.cases.into(), self.cases.into());
-        Ok(())
+        let groups = groups.iter();
+        let groups = groups.map(|(&(pattern, load), group)| group.row(None, pattern, load));
+        let listed = ran.iter().filter(|(_, one)| one.listed > 0);
+        let listed = listed.map(|(case, one)| one.row(Some(case), case.pattern, case.load));
+        Found {
+            rows: groups.chain(listed).collect(),
+            ..Found::default()
+        }
     }
 }

@@ -2,120 +2,33 @@
 //! the socket, and what that costs.
 
 use std::collections::VecDeque;
-use std::fmt;
-use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use taut_path::qdisc::{BandLimit, PfifoFast};
-use taut_path::tsq::{RATE_TIME_NS, Rule, Settings as SmallQueueSettings, memory_bytes};
-use taut_path::{AnyLimit, Event, Packet, Probe, Segmentation, units};
-
-use super::registry::ScenarioError;
-use super::rr_under_load::{
-    DELAY_NS, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SUPER_PACKET_BYTES, card,
-};
+use taut_path::tsq::memory_bytes;
+use taut_path::{AnyLimit, Event, Packet, Probe, Segmentation};
 use taut_sim::meter::{Level, Quantiles, Since};
 use taut_sim::nic::Framing;
-use taut_sim::tcp::{SuperPacket, TcpConfig};
-use taut_sim::world::{
-    App, CLIENT, ConnectionConfig, HostCost, SERVER, SmallQueues, World, WorldConfig,
+use taut_sim::tcp::SuperPacket;
+use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
+
+use crate::budget::Budget;
+use crate::error::ScenarioError;
+use crate::quantity::{Rate, Time};
+use crate::two_hosts::{
+    FIRST_BAND_PRIORITY, FRAME_TIME_BYTES, HEADER_BYTES, MSS_BYTES, SEND_BUFFER_BYTES,
+    SUPER_PACKET_BYTES, TwoHosts, card, first_band, request_response, stream,
 };
-
-pub(super) const MSS_BYTES: u32 = 1_448;
-
-/// Above this a rate-based budget does not go: today's `tcp_limit_output_bytes`.
-const RATE_LIMIT_BYTES: u32 = 1 << 20;
-
-/// What autotuning makes of a send buffer at most (`tcp_wmem`), in memory.
-pub(super) const SEND_BUFFER_BYTES: u64 = 4 << 20;
 
 /// `pfifo_fast` holds so many packets in all.
 const QDISC_PACKETS: u32 = 1_000;
 
-/// The first band of `pfifo_fast`.
-const FIRST_BAND_PRIORITY: u8 = 6;
-
 /// How often the stream's own values are looked at.
 const SAMPLES: u64 = 200;
 
-/// What a stream may have below its socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Budget {
-    /// Whatever it likes: `none`.
-    None,
-    /// The rate-based rule: `rate`.
-    Rate,
-    /// So many bytes of memory: a size.
-    Bytes(u32),
-}
-
-impl Budget {
-    /// The global setting for it.
-    pub(super) const fn settings(self) -> SmallQueueSettings {
-        match self {
-            Self::None => SmallQueueSettings::OFF,
-            Self::Rate => SmallQueueSettings {
-                rule: Rule::Rate {
-                    time_ns: RATE_TIME_NS,
-                },
-                limit_bytes: RATE_LIMIT_BYTES,
-            },
-            Self::Bytes(limit_bytes) => SmallQueueSettings {
-                rule: Rule::Fixed,
-                limit_bytes,
-            },
-        }
-    }
-}
-
-impl fmt::Display for Budget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => f.write_str("none"),
-            Self::Rate => f.write_str("rate"),
-            Self::Bytes(bytes) if bytes.is_multiple_of(1024) && *bytes > 0 => {
-                write!(f, "{}k", bytes / 1024)
-            }
-            Self::Bytes(bytes) => write!(f, "{bytes}"),
-        }
-    }
-}
-
-impl FromStr for Budget {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "none" => return Ok(Self::None),
-            "rate" => return Ok(Self::Rate),
-            _ => {}
-        }
-        let bytes =
-            units::parse_size_bytes(text).map_err(|error| format!("{error}; or none, rate"))?;
-        let bytes = u32::try_from(bytes).ok().filter(|&bytes| bytes < u32::MAX);
-        bytes
-            .map(Self::Bytes)
-            .ok_or_else(|| format!("{text} is too large for a budget; at most 4294967294 bytes"))
-    }
-}
-
-impl Serialize for Budget {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Budget {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(de::Error::custom)
-    }
-}
-
 /// One run.
 #[derive(Debug, Clone)]
-pub(super) struct OneStream {
-    pub rate_bits_per_s: u64,
+pub struct OneStream {
+    pub rate: Rate,
     pub tso: bool,
     pub budget: Budget,
     /// What holds the ring back.
@@ -123,7 +36,7 @@ pub(super) struct OneStream {
     /// The driver lets go of the owners of its packets.
     pub orphans: bool,
     pub ring: u32,
-    pub cadence_ns: u64,
+    pub cadence: Time,
     /// From a flow's place on the deferred list to its run.
     pub deferred_ns: u64,
     /// From the end of one request to the next; `None` is no requests at all.
@@ -135,7 +48,7 @@ pub(super) struct OneStream {
 
 /// What it found, while it was measured.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub struct Seen {
     pub throughput_bits_per_s: f64,
     /// Everything below the socket: the discipline and the ring.
     pub backlog_bytes: Quantiles,
@@ -176,14 +89,14 @@ impl OneStream {
             throughput_bits_per_s: delivered as f64 * 8e9 / self.duration_ns as f64,
             backlog_bytes: below.bytes.quantiles(),
             backlog_mean_bytes: below.bytes.mean(),
-            backlog_ns: below.backlog_ns(self.rate_bits_per_s),
+            backlog_ns: below.backlog_ns(self.rate.0),
             backlog_over_time: samples.backlog_bytes,
             packet_mean_bytes: below.stream_bytes as f64 / below.stream_packets.max(1) as f64,
             round_trip_mean_us: samples.srtt_ns as f64 / SAMPLES as f64 / 1e3,
             window_mean_bytes: samples.cwnd_bytes as f64 / SAMPLES as f64,
             socket_memory_mean_bytes: (2.0 * in_memory * samples.cwnd_bytes as f64
                 / SAMPLES as f64)
-                .min(SEND_BUFFER_BYTES as f64),
+                .min(f64::from(SEND_BUFFER_BYTES)),
             requests_p50_us: latency_us(0.5),
             requests_p99_us: latency_us(0.99),
             charged_max_bytes: samples.charged_max_bytes,
@@ -196,7 +109,7 @@ impl OneStream {
 
     /// The payload that the link carries at most, in bit/s.
     pub fn most_bits_per_s(&self) -> f64 {
-        self.rate_bits_per_s as f64 * f64::from(MSS_BYTES) / FRAME_TIME_BYTES
+        self.rate.0 as f64 * f64::from(MSS_BYTES) / FRAME_TIME_BYTES
     }
 
     fn sample(&self, world: &mut World<Below>) -> Result<Samples, ScenarioError> {
@@ -218,22 +131,11 @@ impl OneStream {
     }
 
     fn world(&self) -> Result<World<Below>, ScenarioError> {
-        let config = WorldConfig {
-            nic: card(self.rate_bits_per_s, self.ring, self.cadence_ns, self.seed),
-            restart_slots: None,
-            delay_ns: DELAY_NS,
-            cost: HostCost::default(),
-            record_from_ns: self.warm_up_ns,
-        };
-        let parts = |_| {
-            let discipline = PfifoFast::new(QDISC_PACKETS, BandLimit::Total);
-            (
-                Box::new(discipline) as _,
-                self.limit.clone(),
-                Below::new(self.warm_up_ns),
-            )
-        };
-        let mut world = World::new(&config, parts)?;
+        let card = card(self.rate, self.ring, self.cadence, self.seed);
+        let hosts = TwoHosts::new(card, self.warm_up_ns);
+        let discipline = || Box::new(PfifoFast::new(QDISC_PACKETS, BandLimit::Total)) as _;
+        let below = |_| Below::new(self.warm_up_ns);
+        let mut world = hosts.world(&self.limit, discipline, below)?;
         let small_queues = SmallQueues {
             settings: self.budget.settings(),
             connections: 2,
@@ -241,54 +143,31 @@ impl OneStream {
             hold_ns: 0,
             orphans: self.orphans,
         };
-        world
-            .use_small_queues(&small_queues)
-            .map_err(|error| ScenarioError::Setting(error.to_string()))?;
+        let used = world.use_small_queues(&small_queues);
+        used.map_err(|error| ScenarioError::Setting(error.to_string()))?;
         self.connect(&mut world);
         Ok(world)
     }
 
     fn connect(&self, world: &mut World<Below>) {
-        let bulk = ConnectionConfig {
-            tcp: TcpConfig {
-                super_packet: match (self.tso, self.budget) {
-                    (false, _) => SuperPacket::Off,
-                    (true, Budget::Rate) => SuperPacket::Auto,
-                    (true, _) => SuperPacket::Fixed(SUPER_PACKET_BYTES),
-                },
-                receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
-                ..TcpConfig::default()
-            },
-            header_bytes: HEADER_BYTES,
-            priority: 0,
-        };
+        let bulk = stream(match (self.tso, self.budget) {
+            (false, _) => SuperPacket::Off,
+            (true, Budget::Rate) => SuperPacket::Auto,
+            (true, _) => SuperPacket::Fixed(SUPER_PACKET_BYTES),
+        });
         // A send buffer is counted in memory.
         let payload = u64::from(self.packet_payload());
-        let buffer_bytes = SEND_BUFFER_BYTES * payload / u64::from(self.packet_memory_bytes());
+        let buffer_bytes = u64::from(SEND_BUFFER_BYTES) * payload;
         let sender = App::Bulk {
             write_bytes: self.packet_payload(),
-            buffer_bytes: buffer_bytes as u32,
+            buffer_bytes: (buffer_bytes / u64::from(self.packet_memory_bytes())) as u32,
         };
         world.connect(&bulk, sender, App::Sink, 0);
-        let Some(think_ns) = self.requests_every_ns else {
-            return;
-        };
-        let requests = ConnectionConfig {
-            priority: FIRST_BAND_PRIORITY,
-            ..bulk
-        };
-        let (request_bytes, response_bytes) = (1, 1);
-        let client = App::Client {
-            request_bytes,
-            response_bytes,
-            think_ns,
-        };
-        let server = App::Server {
-            request_bytes,
-            response_bytes,
-            think_ns: 0,
-        };
-        world.connect(&requests, client, server, 0);
+        if let Some(think_ns) = self.requests_every_ns {
+            let (client, _) = request_response(1, think_ns);
+            let (_, server) = request_response(1, 0);
+            world.connect(&first_band(bulk), client, server, 0);
+        }
     }
 
     /// The payload of a full packet that no budget cuts.
@@ -309,9 +188,6 @@ impl OneStream {
 
 /// The stream is connected first.
 const BULK: u32 = 0;
-
-/// Link time of a full frame, in bytes.
-pub(super) const FRAME_TIME_BYTES: f64 = (MSS_BYTES + HEADER_BYTES as u32 + 24) as f64;
 
 /// Samples of the stream: sums, and what was below it.
 #[derive(Default)]

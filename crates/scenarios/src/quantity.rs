@@ -1,6 +1,7 @@
 //! Rates, times and sizes in scenario files: text as `tc` reads it, and back.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use taut_path::units;
@@ -142,6 +143,21 @@ pub fn check<T: PartialOrd + fmt::Display>(
         return Ok(());
     }
     Err(format!("{key} is {value}; allowed: {least} to {most}"))
+}
+
+/// Says whether a list has as many values as are allowed, and each of them `is_allowed`.
+///
+/// # Errors
+/// The text for the user.
+pub fn check_each<T>(
+    key: &str,
+    values: &[T],
+    number: RangeInclusive<usize>,
+    is_allowed: impl Fn(&T) -> Result<(), String>,
+) -> Result<(), String> {
+    let what = format!("{key}, their number");
+    check(&what, values.len(), *number.start(), *number.end())?;
+    values.iter().try_for_each(is_allowed)
 }
 
 #[cfg(test)]

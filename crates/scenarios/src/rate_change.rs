@@ -3,13 +3,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::quantity::{Rate, Size, Time};
-use super::registry::{Findings, Progress, Scenario, ScenarioError};
-use super::single_queue::{
+use crate::error::ScenarioError;
+use crate::quantity::{Rate, Size, Time};
+use crate::scenario::{Found, Scenario};
+use crate::single_queue::{
     check_cadence, check_duration, check_rate, check_ring, check_size, law_bytes, limit_at,
     saturated, series,
 };
-use super::tracing::TraceRow;
+use crate::tracing::TraceRow;
 use taut_sim::lane::{LaneConfig, Observed, Rule, observe};
 use taut_sim::nic::{InterruptRule, WireCounters};
 
@@ -20,7 +21,7 @@ fn rules() -> [Rule; 2] {
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `rate-change`.
     pub scenario: String,
@@ -36,20 +37,6 @@ pub struct Settings {
     pub ring: u32,
     /// From interrupt to interrupt.
     pub cadence: Time,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            scenario: Self::NAME.to_owned(),
-            rate: Rate(1_000_000_000),
-            middle_rate: Rate(100_000_000),
-            phase: Time::ms(5_000),
-            size: Size(1_514),
-            ring: 1_024,
-            cadence: Time::us(250),
-        }
-    }
 }
 
 /// One part of the run with one rate.
@@ -159,7 +146,10 @@ impl Settings {
 impl Scenario for Settings {
     const NAME: &'static str = "rate-change";
     const ABOUT: &'static str = "the link speed changes and nothing is told to the limit (E9)";
-    const HAS_FIGURES: bool = false;
+    const FILE: &'static str = include_str!("../files/rate-change.toml");
+
+    type Case = Rule;
+    type Outcome = Found;
 
     fn validate(&self) -> Result<(), String> {
         check_rate("rate", self.rate)?;
@@ -170,28 +160,30 @@ impl Scenario for Settings {
         check_cadence("cadence", self.cadence, self.phase)
     }
 
+    fn cases(&self, _seed: u64) -> Result<Vec<Rule>, ScenarioError> {
+        Ok(rules().into())
+    }
+
+    fn name(&self, rule: &Rule) -> String {
+        rule.to_string()
+    }
+
+    fn run(&self, rule: &Rule, seed: u64) -> Result<Found, ScenarioError> {
+        let lane = self.lane(seed);
+        let seen = observe(&lane, rule)?;
+        Ok(Found {
+            rows: self.rows(rule, &seen, &lane),
+            series: series(&rule.to_string(), &seen.course, 0).into(),
+            ..Found::default()
+        })
+    }
+
+    fn found(&self, ran: &[(&Rule, &Found)]) -> Found {
+        Found::of(ran)
+    }
+
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
         let row = |rule: Rule| TraceRow::lane(rule.to_string(), self.lane(seed), rule);
         rules().map(row).into()
-    }
-
-    fn measure(
-        &self,
-        seed: u64,
-        progress: Progress,
-        found: &Findings,
-    ) -> Result<(), ScenarioError> {
-        let lane = self.lane(seed);
-        for (done, rule) in rules().into_iter().enumerate() {
-            let name = rule.to_string();
-            progress(&name, done as u64, rules().len() as u64);
-            let seen = observe(&lane, &rule)?;
-            self.rows(&rule, &seen, &lane)
-                .into_iter()
-                .for_each(|row| found.row(row));
-            found.series(series(&name, &seen.course, 0));
-        }
-        progress("done", rules().len() as u64, rules().len() as u64);
-        Ok(())
     }
 }

@@ -63,6 +63,23 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// A figure, or the two ends of its range, and what was found.
+    pub fn new(
+        id: impl Into<String>,
+        published: &[f64],
+        value: f64,
+        unit: &'static str,
+        constants: &[&'static str],
+    ) -> Self {
+        Self {
+            id: id.into(),
+            published: published.to_vec(),
+            value,
+            unit,
+            constants: constants.to_vec(),
+        }
+    }
+
     /// Whether what was found is within a tenth of what was published, of the nearer end where that
     /// is a range.
     pub fn is_predicted(&self) -> bool {
@@ -72,6 +89,16 @@ impl Figure {
             _ => false,
         }
     }
+}
+
+/// How many of something there are in a second, if there were `count` in `length_ns`.
+pub fn per_second(count: u64, length_ns: u64) -> f64 {
+    count as f64 * 1e9 / length_ns.max(1) as f64
+}
+
+/// Rounds to one decimal: more would promise what a run of seconds cannot know.
+pub fn one_decimal(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
 }
 
 /// A value over time.

@@ -3,20 +3,21 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Findings, Progress, Scenario, ScenarioError};
-use super::single_queue::{
-    MINIMAL_COUNTED_BYTES, MINIMAL_FRAME_BYTES, check_cadence, check_duration, check_rate,
-    check_ring, check_size, counted_with, law_bytes, saturated,
-};
-use super::tracing::TraceRow;
+use crate::error::ScenarioError;
+use crate::quantity::{Rate, Size, Time, check};
 use crate::results::Figure;
+use crate::scenario::{Found, Scenario};
+use crate::single_queue::{
+    MINIMAL_FRAME_BYTES, check_cadence, check_duration, check_rate, check_ring, check_size,
+    counted_with, law_bytes, saturated,
+};
+use crate::tracing::TraceRow;
 use taut_sim::lane::{LaneConfig, Rule, observe};
 use taut_sim::nic::InterruptRule;
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `right-size`.
     pub scenario: String,
@@ -39,41 +40,34 @@ pub struct Settings {
     pub duration: Time,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            scenario: Self::NAME.to_owned(),
-            minimal_rate: Rate(1_000_000_000),
-            minimal_counted: Size(MINIMAL_COUNTED_BYTES.into()),
-            maximal_rate: Rate(10_000_000_000),
-            maximal_size: Size(1_514),
-            cadence: Time::us(50),
-            ring: 1_024,
-            warm_up: Time::ms(3_000),
-            duration: Time::ms(1_000),
-        }
-    }
+/// Packets of one size on one link.
+pub struct Case {
+    packets: &'static str,
+    lane: LaneConfig,
+    /// What was published: bytes, packets, kpps.
+    published: [f64; 3],
 }
 
-/// What was published for a row: bytes, packets, kpps.
-type Published = [f64; 3];
-
 impl Settings {
-    fn lanes(&self, seed: u64) -> [(&'static str, LaneConfig, Published); 2] {
+    fn lanes(&self, seed: u64) -> [Case; 2] {
         let interrupt = InterruptRule::every(self.cadence.0);
         let counted = self.minimal_counted.0 as u32;
         let mut minimal = saturated(self.minimal_rate, self.ring, counted, interrupt, seed);
         minimal.nic.framing = counted_with(counted - MINIMAL_FRAME_BYTES);
         let size = self.maximal_size.0 as u32;
         let maximal = saturated(self.maximal_rate, self.ring, size, interrupt, seed);
-        let timed = |lane| LaneConfig {
-            measure_from_ns: self.warm_up.0,
-            end_ns: self.warm_up.0 + self.duration.0,
-            ..lane
+        let case = |packets, lane, published| Case {
+            packets,
+            lane: LaneConfig {
+                measure_from_ns: self.warm_up.0,
+                end_ns: self.warm_up.0 + self.duration.0,
+                ..lane
+            },
+            published,
         };
         [
-            ("minimal", timed(minimal), [9_577.0, 145.0, 1_490.0]),
-            ("maximal", timed(maximal), [122_974.0, 81.0, 810.0]),
+            case("minimal", minimal, [9_577.0, 145.0, 1_490.0]),
+            case("maximal", maximal, [122_974.0, 81.0, 810.0]),
         ]
     }
 }
@@ -81,7 +75,11 @@ impl Settings {
 impl Scenario for Settings {
     const NAME: &'static str = "right-size";
     const ABOUT: &'static str = "the limit that one saturating sender settles at (E4)";
+    const FILE: &'static str = include_str!("../files/right-size.toml");
     const HAS_FIGURES: bool = true;
+
+    type Case = Case;
+    type Outcome = Found;
 
     fn validate(&self) -> Result<(), String> {
         check_rate("minimal_rate", self.minimal_rate)?;
@@ -95,63 +93,56 @@ impl Scenario for Settings {
         check_cadence("cadence", self.cadence, self.duration)
     }
 
-    fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
-        let lanes = self.lanes(seed).into_iter();
-        lanes
-            .map(|(name, lane, _)| TraceRow::lane(name, lane, Rule::dql()))
-            .collect()
+    fn cases(&self, seed: u64) -> Result<Vec<Case>, ScenarioError> {
+        Ok(self.lanes(seed).into())
     }
 
-    fn measure(
-        &self,
-        seed: u64,
-        progress: Progress,
-        found: &Findings,
-    ) -> Result<(), ScenarioError> {
-        for (done, (name, lane, published)) in self.lanes(seed).into_iter().enumerate() {
-            progress(name, done as u64, 2);
-            let seen = observe(&lane, &Rule::dql())?;
-            let object = f64::from(lane.object_bytes[0]);
-            let in_flight = seen.in_flight_bytes;
-            let packets = |bytes: u64| bytes as f64 / object;
-            let kpps = seen.wire.packets as f64 * 1e6 / self.duration.0 as f64;
-            found.row(json!({
-                "packets": name,
-                "limit_bytes": seen.limit_bytes,
-                "law_bytes": law_bytes(&lane, self.cadence.0),
-                "in_flight_mean_bytes": seen.in_flight_mean_bytes,
-                "in_flight_p90_bytes": in_flight.p90,
-                "in_flight_max_bytes": in_flight.max,
-                "in_flight_mean_packets": packets(seen.in_flight_mean_bytes),
-                "in_flight_p90_packets": packets(in_flight.p90),
-                "in_flight_max_packets": packets(in_flight.max),
-                "rate_kpps": kpps,
-                "utilisation": seen.utilisation,
-                "starved_rounds": seen.starved,
-            }));
-            let in_flight = [
-                seen.in_flight_mean_bytes as f64,
-                packets(seen.in_flight_mean_bytes),
-            ];
-            let values = [in_flight[0], in_flight[1], kpps];
-            for ((what, unit), (value, published)) in [
-                ("in flight", "bytes"),
-                ("in flight", "packets"),
-                ("rate", "kpps"),
-            ]
-            .into_iter()
-            .zip(values.into_iter().zip(published))
-            {
-                found.figures([Figure {
-                    id: format!("E4, {name}, {what}, {unit}"),
-                    published: vec![published],
-                    value,
-                    unit,
-                    constants: vec!["cadence"],
-                }]);
-            }
-        }
-        progress("done", 2, 2);
-        Ok(())
+    fn name(&self, case: &Case) -> String {
+        case.packets.to_owned()
+    }
+
+    fn run(&self, case: &Case, _seed: u64) -> Result<Found, ScenarioError> {
+        let seen = observe(&case.lane, &Rule::dql())?;
+        let object = f64::from(case.lane.object_bytes[0]);
+        let packets = |bytes: u64| bytes as f64 / object;
+        let (in_flight, mean_bytes) = (seen.in_flight_bytes, seen.in_flight_mean_bytes);
+        let kpps = seen.wire.packets as f64 * 1e6 / self.duration.0 as f64;
+        let found = [
+            ("in flight", mean_bytes as f64, "bytes"),
+            ("in flight", packets(mean_bytes), "packets"),
+            ("rate", kpps, "kpps"),
+        ];
+        let figures = found.into_iter().zip(case.published);
+        let figures = figures.map(|((what, value, unit), published)| {
+            let id = format!("E4, {}, {what}, {unit}", case.packets);
+            Figure::new(id, &[published], value, unit, &["cadence"])
+        });
+        let row = json!({
+            "packets": case.packets,
+            "limit_bytes": seen.limit_bytes,
+            "law_bytes": law_bytes(&case.lane, self.cadence.0),
+            "in_flight_mean_bytes": mean_bytes,
+            "in_flight_p90_bytes": in_flight.p90,
+            "in_flight_max_bytes": in_flight.max,
+            "in_flight_mean_packets": packets(mean_bytes),
+            "in_flight_p90_packets": packets(in_flight.p90),
+            "in_flight_max_packets": packets(in_flight.max),
+            "rate_kpps": kpps,
+            "utilisation": seen.utilisation,
+            "starved_rounds": seen.starved,
+        });
+        Ok(Found {
+            figures: figures.collect(),
+            ..Found::row(row)
+        })
+    }
+
+    fn found(&self, ran: &[(&Case, &Found)]) -> Found {
+        Found::of(ran)
+    }
+
+    fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
+        let row = |case: Case| TraceRow::lane(case.packets, case.lane, Rule::dql());
+        self.lanes(seed).map(row).into()
     }
 }

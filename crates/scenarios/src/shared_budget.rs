@@ -5,13 +5,16 @@ use serde_json::{Value, json};
 use taut_path::AnyLimit;
 use taut_path::limit::Need;
 
-use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Findings, Progress, Scenario, ScenarioError};
-use super::single_queue::{
+use crate::error::ScenarioError;
+use crate::quantity::{Rate, Size, Time, check};
+use crate::results::{Figure, Series};
+use crate::scenario::{Found, Scenario};
+use crate::single_queue::{
     check_cadence, check_duration, check_rate, check_ring, check_size, law_bytes, saturated,
 };
-use crate::results::{Figure, Series};
 use taut_sim::device::{DeviceConfig, Seen, SharedBudget, observe};
+use taut_sim::lane::LaneConfig;
+use taut_sim::least::least_above;
 use taut_sim::nic::InterruptRule;
 
 /// More queues than a NIC has for as many cores.
@@ -30,7 +33,7 @@ const KNOWN_S: f64 = 1.0;
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `shared-budget`.
     pub scenario: String,
@@ -57,28 +60,14 @@ pub struct Settings {
     pub interval: Time,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            scenario: Self::NAME.to_owned(),
-            rate: Rate(1_000_000_000),
-            queues: 8,
-            size: Size(1_514),
-            cadence: Time::us(100),
-            ring: 256,
-            alone: Time::ms(50),
-            pause: Time::ms(1_000),
-            together: Time::ms(2_500),
-            budget: Size(25_000),
-            interval: Time::us(100),
-        }
-    }
-}
-
 impl Settings {
-    fn device(&self, seed: u64) -> DeviceConfig {
+    fn lane(&self, seed: u64) -> LaneConfig {
         let interrupt = InterruptRule::every(self.cadence.0);
-        let lane = saturated(self.rate, self.ring, self.size.0 as u32, interrupt, seed);
+        saturated(self.rate, self.ring, self.size.0 as u32, interrupt, seed)
+    }
+
+    fn device(&self, seed: u64) -> DeviceConfig {
+        let lane = self.lane(seed);
         DeviceConfig {
             nic: lane.nic,
             queues: self.queues as usize,
@@ -91,13 +80,11 @@ impl Settings {
     }
 
     /// What one queue needs that has the link to itself, in bytes.
-    fn law_bytes(&self, seed: u64) -> f64 {
-        let interrupt = InterruptRule::every(self.cadence.0);
-        let lane = saturated(self.rate, self.ring, self.size.0 as u32, interrupt, seed);
-        law_bytes(&lane, self.cadence.0)
+    fn law_bytes(&self) -> f64 {
+        law_bytes(&self.lane(0), self.cadence.0)
     }
 
-    fn row(&self, budget: &str, seen: &Seen, law_bytes: f64, least: &Least) -> Value {
+    fn row(&self, budget: &str, seen: &Seen, least: &Least) -> Value {
         let got = &seen.time_bytes;
         let (fewest, most) = (got.iter().min(), got.iter().max());
         let share = |bytes: Option<&u64>| bytes.copied().unwrap_or(0) as f64;
@@ -106,7 +93,7 @@ impl Settings {
         json!({
             "budget": budget,
             "own_limits_bytes": own_limits_bytes(seen),
-            "law_bytes": law_bytes,
+            "law_bytes": self.law_bytes(),
             "in_flight_peak_bytes": seen.peak_bytes,
             "in_flight_mean_bytes": mean_bytes,
             "above_one_limit_ms": seen.above_ns as f64 / 1e6,
@@ -151,7 +138,11 @@ fn series(row: &str, seen: &Seen) -> Vec<Series> {
 impl Scenario for Settings {
     const NAME: &'static str = "shared-budget";
     const ABOUT: &'static str = "queues that grew alone share one link, without and with a budget";
+    const FILE: &'static str = include_str!("../files/shared-budget.toml");
     const HAS_FIGURES: bool = true;
+
+    type Case = Case;
+    type Outcome = Outcome;
 
     fn validate(&self) -> Result<(), String> {
         check_rate("rate", self.rate)?;
@@ -166,83 +157,97 @@ impl Scenario for Settings {
         check("budget", self.budget, Size(1), MAX_BUDGET)
     }
 
-    fn measure(
-        &self,
-        seed: u64,
-        progress: Progress,
-        found: &Findings,
-    ) -> Result<(), ScenarioError> {
-        let device = self.device(seed);
-        let law_bytes = self.law_bytes(seed);
-        let least = self.least_fixed(&device, progress)?;
+    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
         let rule = |limit| SharedBudget::Rule {
             limit,
             interval_ns: self.interval.0,
         };
-        let budgets = [
-            ("none", SharedBudget::None),
-            ("fixed", fixed(self.budget.0 as u32)),
-            ("dql", rule(AnyLimit::dql())),
-            ("need", rule(AnyLimit::new(Need::default()))),
-            ("taut", rule(AnyLimit::taut())),
-        ];
-        let all = budgets.len() as u64;
-        for (done, (name, budget)) in budgets.into_iter().enumerate() {
-            progress(name, done as u64, all);
-            let without = budget == SharedBudget::None;
-            let seen = observe(&device, budget)?;
-            found.row(self.row(name, &seen, law_bytes, &least));
-            found.series(series(name, &seen));
-            if without {
-                found.figures(self.figures(&seen));
+        Ok(vec![
+            Case::LeastFixed,
+            Case::Budget("none", SharedBudget::None),
+            Case::Budget("fixed", fixed(self.budget.0 as u32)),
+            Case::Budget("dql", rule(AnyLimit::dql())),
+            Case::Budget("need", rule(AnyLimit::new(Need::default()))),
+            Case::Budget("taut", rule(AnyLimit::taut())),
+        ])
+    }
+
+    fn name(&self, case: &Case) -> String {
+        match case {
+            Case::LeastFixed => "least fixed budget".to_owned(),
+            Case::Budget(name, _) => (*name).to_owned(),
+        }
+    }
+
+    fn run(&self, case: &Case, seed: u64) -> Result<Outcome, ScenarioError> {
+        let device = self.device(seed);
+        match case {
+            Case::LeastFixed => Ok(Outcome::LeastFixed(self.least_fixed(&device)?)),
+            Case::Budget(_, budget) => Ok(Outcome::Budget(observe(&device, budget.clone())?)),
+        }
+    }
+
+    /// Without the least fixed budget there is nothing to compare the others with.
+    fn found(&self, ran: &[(&Case, &Outcome)]) -> Found {
+        let mut found = Found::default();
+        let Some((_, Outcome::LeastFixed(least))) = ran.first() else {
+            return found;
+        };
+        for (case, outcome) in ran {
+            if let (Case::Budget(name, budget), Outcome::Budget(seen)) = (case, outcome) {
+                found.rows.push(self.row(name, seen, least));
+                found.series.extend(series(name, seen));
+                if *budget == SharedBudget::None {
+                    found.figures.extend(self.figures(seen));
+                }
             }
         }
-        progress("done", all, all);
-        Ok(())
+        found
     }
 }
 
+/// What is run.
+pub enum Case {
+    /// The search for the least fixed budget that is enough.
+    LeastFixed,
+    /// A budget, by name.
+    Budget(&'static str, SharedBudget),
+}
+
+/// What came of it.
+pub enum Outcome {
+    /// What was searched.
+    LeastFixed(Least),
+    /// What was seen.
+    Budget(Seen),
+}
+
 /// The least fixed budget that is enough, and what was in flight with it on average.
-struct Least {
+pub struct Least {
     bytes: Option<u32>,
     mean_bytes: f64,
 }
 
 impl Settings {
-    /// Found by bisection, in steps of a quarter of a packet: a larger budget never wastes more.
-    fn least_fixed(
-        &self,
-        device: &DeviceConfig,
-        progress: Progress,
-    ) -> Result<Least, ScenarioError> {
+    /// In steps of a quarter of a packet: a larger budget never wastes more.
+    fn least_fixed(&self, device: &DeviceConfig) -> Result<Least, ScenarioError> {
         let step = (self.size.0 as u32 / 4).max(1);
         // The sum of what all queues need alone is enough, if anything is.
-        let most_bytes = (self.law_bytes(0) * f64::from(self.queues)).min(MAX_BUDGET.0 as f64);
+        let most_bytes = (self.law_bytes() * f64::from(self.queues)).min(MAX_BUDGET.0 as f64);
         let most = most_bytes as u32 / step + 1;
-        let (mut too_little, mut enough) = (0, most + 1);
-        let mut least = Least {
-            bytes: None,
-            mean_bytes: 0.0,
-        };
-        let steps = u64::from(u32::BITS - most.leading_zeros());
-        for done in 0.. {
-            if enough - too_little <= 1 {
-                break;
+        let mut mean_bytes = 0.0;
+        let steps = least_above(0, most + 1, 1, |steps| {
+            let seen = observe(device, fixed(steps * step))?;
+            let is_enough = self.utilisation(&seen) >= ENOUGH;
+            if is_enough {
+                mean_bytes = self.mean_bytes(&seen);
             }
-            progress("least fixed budget", done.min(steps), steps);
-            let middle = u32::midpoint(too_little, enough);
-            let seen = observe(device, fixed(middle * step))?;
-            if self.utilisation(&seen) >= ENOUGH {
-                enough = middle;
-                least = Least {
-                    bytes: Some(middle * step),
-                    mean_bytes: self.mean_bytes(&seen),
-                };
-            } else {
-                too_little = middle;
-            }
-        }
-        Ok(least)
+            Ok::<_, ScenarioError>(is_enough)
+        })?;
+        Ok(Least {
+            bytes: (steps <= most).then_some(steps * step),
+            mean_bytes,
+        })
     }
 
     fn utilisation(&self, seen: &Seen) -> f64 {
@@ -266,21 +271,15 @@ fn fixed(bytes: u32) -> SharedBudget {
 impl Settings {
     /// What is known of the device without a budget.
     fn figures(&self, seen: &Seen) -> Vec<Figure> {
-        let figure = |what: &str, published, value, unit| Figure {
-            id: format!("eight queues without a budget, {what}"),
-            published: vec![published],
-            value,
-            unit,
-            constants: vec!["cadence"],
+        let figure = |what: &str, published, value, unit| {
+            let id = format!("eight queues without a budget, {what}");
+            Figure::new(id, &[published], value, unit, &["cadence"])
         };
+        let peak_bytes = seen.peak_bytes as f64;
+        let for_s = full_until_ns(seen) as f64 / 1e9;
         vec![
-            figure(
-                "in flight, peak",
-                KNOWN_BYTES,
-                seen.peak_bytes as f64,
-                "bytes",
-            ),
-            figure("for", KNOWN_S, full_until_ns(seen) as f64 / 1e9, "s"),
+            figure("in flight, peak", KNOWN_BYTES, peak_bytes, "bytes"),
+            figure("for", KNOWN_S, for_s, "s"),
         ]
     }
 }

@@ -4,16 +4,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use taut_path::AnyLimit;
 
-use super::one_stream::{Budget, OneStream, Seen};
-use super::quantity::{Rate, Time, check};
-use super::registry::{Findings, Progress, Scenario, ScenarioError};
-use super::single_queue::{check_cadence, check_duration, check_rate, check_ring};
+use crate::budget::Budget;
+use crate::error::ScenarioError;
+use crate::one_stream::{OneStream, Seen};
+use crate::quantity::{Rate, Time, check, check_each};
 use crate::results::{Figure, Series};
-use taut_sim::nic::DescriptorRule;
+use crate::scenario::{Found, Scenario};
+use crate::single_queue::{check_cadence, check_duration, check_rate};
+use crate::two_hosts::check_card_ring;
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `small-queues`.
     pub scenario: String,
@@ -47,40 +49,8 @@ pub struct Settings {
     pub knee_duration: Time,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        let kib = |kib: u32| Budget::Bytes(kib << 10);
-        let knee = [4, 8, 16, 32, 64, 128, 256, 512, 1_024];
-        Self {
-            scenario: Self::NAME.to_owned(),
-            rates: vec![Rate(1_000_000_000), Rate(100_000_000)],
-            budgets: vec![
-                Budget::None,
-                Budget::Bytes(40_000),
-                kib(64),
-                kib(128),
-                Budget::Rate,
-            ],
-            ring: 1_024,
-            cadence: Time::us(250),
-            deferred: Time::us(1),
-            requests_every: Time::ms(1),
-            warm_up: Time::ms(10_000),
-            duration: Time::ms(10_000),
-            knee_rates: [1, 10, 20, 100]
-                .map(|gbit| Rate(gbit * 1_000_000_000))
-                .to_vec(),
-            knee_budgets: [Budget::None].into_iter().chain(knee.map(kib)).collect(),
-            knee_ring: 4_096,
-            knee_cadences: vec![Time::us(25), Time::us(50)],
-            knee_warm_up: Time::ms(30),
-            knee_duration: Time::ms(30),
-        }
-    }
-}
-
 /// A run and the part of the table that it belongs to.
-type Part = (&'static str, OneStream);
+pub type Case = (&'static str, OneStream);
 
 const STREAM: &str = "stream";
 const KNEE: &str = "knee";
@@ -90,15 +60,15 @@ const ORPHANS: &str = "orphaning driver";
 const ORPHANED_BUDGET: Budget = Budget::Bytes(taut_path::tsq::LIMIT_2012_BYTES);
 
 impl Settings {
-    fn parts(&self, seed: u64) -> Vec<Part> {
+    fn parts(&self, seed: u64) -> Vec<Case> {
         let stream = |rate: Rate, tso, budget| OneStream {
-            rate_bits_per_s: rate.0,
+            rate,
             tso,
             budget,
             limit: AnyLimit::dql(),
             orphans: false,
             ring: self.ring,
-            cadence_ns: self.cadence.0,
+            cadence: self.cadence,
             deferred_ns: self.deferred.0,
             requests_every_ns: Some(self.requests_every.0),
             warm_up_ns: self.warm_up.0,
@@ -117,7 +87,7 @@ impl Settings {
                 parts.extend(self.knee_budgets.iter().map(|&budget| {
                     let run = OneStream {
                         ring: self.knee_ring,
-                        cadence_ns: cadence.0,
+                        cadence,
                         requests_every_ns: None,
                         warm_up_ns: self.knee_warm_up.0,
                         duration_ns: self.knee_duration.0,
@@ -147,8 +117,8 @@ fn row(part: &str, run: &OneStream, seen: &Seen, kept: Option<f64>) -> Value {
     let us = |ns: u64| ns as f64 / 1e3;
     json!({
         "part": part,
-        "rate_bits_per_s": run.rate_bits_per_s,
-        "cadence_us": us(run.cadence_ns),
+        "rate_bits_per_s": run.rate.0,
+        "cadence_us": us(run.cadence.0),
         "tso": run.tso,
         "budget": run.budget,
         "limit": run.limit.to_string(),
@@ -181,7 +151,7 @@ fn figures(part: &str, run: &OneStream, seen: &Seen, kept: f64) -> Vec<Figure> {
     let kib = |kib: u32| Budget::Bytes(kib << 10);
     let buffering_ms = seen.backlog_ns.p90 as f64 / 1e6;
     let backlog_bytes = seen.backlog_bytes.p90 as f64;
-    let mbit = run.rate_bits_per_s / 1_000_000;
+    let mbit = run.rate.0 / 1_000_000;
     let (id, published, value, unit): (_, &[f64], _, _) = match (part, mbit, run.tso, run.budget) {
         (STREAM, 1_000, false, budget) if budget == kib(128) => {
             ("1gbit, 128k, buffering", &[0.0, 1.0], buffering_ms, "ms")
@@ -207,101 +177,92 @@ fn figures(part: &str, run: &OneStream, seen: &Seen, kept: f64) -> Vec<Figure> {
         }
         _ => return Vec::new(),
     };
-    vec![Figure {
-        id: format!("E3, {id}"),
-        published: published.to_vec(),
-        value,
-        unit,
-        constants: vec![if part == KNEE {
-            "knee_cadences"
-        } else {
-            "cadence"
-        }],
-    }]
+    let cadence = if part == KNEE {
+        "knee_cadences"
+    } else {
+        "cadence"
+    };
+    let id = format!("E3, {id}");
+    vec![Figure::new(id, published, value, unit, &[cadence])]
 }
 
 impl Scenario for Settings {
     const NAME: &'static str = "small-queues";
     const ABOUT: &'static str = "one stream with small queues and without (E3)";
+    const FILE: &'static str = include_str!("../files/small-queues.toml");
     const HAS_FIGURES: bool = true;
 
+    type Case = Case;
+    type Outcome = Seen;
+
     fn validate(&self) -> Result<(), String> {
-        check("number of rates", self.rates.len(), 1, 10)?;
-        check("number of budgets", self.budgets.len(), 1, 20)?;
-        check("number of knee_rates", self.knee_rates.len(), 0, 10)?;
-        check("number of knee_budgets", self.knee_budgets.len(), 0, 40)?;
-        for &rate in &self.rates {
-            check_rate("rates", rate)?;
-        }
-        for &rate in &self.knee_rates {
-            check_rate("knee_rates", rate)?;
-        }
-        for (key, ring) in [("ring", self.ring), ("knee_ring", self.knee_ring)] {
-            check_ring(key, ring)?;
-            let least = DescriptorRule::E1000.restart_slots(ring);
-            check(key, ring, least, u32::MAX)?;
-        }
+        let any = |_: &Budget| Ok(());
+        check_each("budgets", &self.budgets, 1..=20, any)?;
+        check_each("knee_budgets", &self.knee_budgets, 0..=40, any)?;
+        check_each("rates", &self.rates, 1..=10, |&rate| {
+            check_rate("rates", rate)
+        })?;
+        check_each("knee_rates", &self.knee_rates, 0..=10, |&rate| {
+            check_rate("knee_rates", rate)
+        })?;
+        check_card_ring("ring", self.ring)?;
+        check_card_ring("knee_ring", self.knee_ring)?;
         check("deferred", self.deferred, Time(0), Time::ms(1_000))?;
-        check(
-            "requests_every",
-            self.requests_every,
-            Time::us(1),
-            Time::ms(10_000),
-        )?;
+        let (least, most) = (Time::us(1), Time::ms(10_000));
+        check("requests_every", self.requests_every, least, most)?;
         check_duration("warm_up", self.warm_up)?;
         check_duration("duration", self.duration)?;
         check_cadence("cadence", self.cadence, self.duration)?;
-        check("number of knee_cadences", self.knee_cadences.len(), 1, 10)?;
         check_duration("knee_warm_up", self.knee_warm_up)?;
         check_duration("knee_duration", self.knee_duration)?;
-        for &cadence in &self.knee_cadences {
-            check_cadence("knee_cadences", cadence, self.knee_duration)?;
-        }
-        Ok(())
+        check_each("knee_cadences", &self.knee_cadences, 1..=10, |&cadence| {
+            check_cadence("knee_cadences", cadence, self.knee_duration)
+        })
     }
 
-    fn measure(
-        &self,
-        seed: u64,
-        progress: Progress,
-        found: &Findings,
-    ) -> Result<(), ScenarioError> {
-        let parts = self.parts(seed);
-        let total = parts.len() as u64;
+    fn cases(&self, seed: u64) -> Result<Vec<Case>, ScenarioError> {
+        Ok(self.parts(seed))
+    }
+
+    fn name(&self, (part, run): &Case) -> String {
+        format!("{part}, {}", run.budget)
+    }
+
+    fn run(&self, (_, run): &Case, _seed: u64) -> Result<Seen, ScenarioError> {
+        run.run()
+    }
+
+    fn found(&self, ran: &[(&Case, &Seen)]) -> Found {
+        let mut found = Found::default();
         // Of the last row without a budget: those after it are compared with it.
         let mut unlimited = None::<(&str, f64)>;
-        for (done, (part, run)) in parts.iter().enumerate() {
-            progress(&run.budget.to_string(), done as u64, total);
-            let seen = run.run()?;
+        for ((part, run), seen) in ran {
             if run.budget == Budget::None {
                 unlimited = Some((part, seen.throughput_bits_per_s));
             }
-            let kept = unlimited
-                .filter(|(of, _)| of == part)
-                .map(|(_, most)| seen.throughput_bits_per_s / most);
-            let is_published = *part != KNEE || run.cadence_ns == self.knee_cadences[0].0;
-            if is_published {
+            let of_part = unlimited.filter(|(of, _)| of == part);
+            let kept = of_part.map(|(_, most)| seen.throughput_bits_per_s / most);
+            if *part != KNEE || run.cadence == self.knee_cadences[0] {
                 let kept = kept.unwrap_or(0.0);
-                found.figures(figures(part, run, &seen, kept));
+                found.figures.extend(figures(part, run, seen, kept));
             }
-            found.row(row(part, run, &seen, kept));
+            found.rows.push(row(part, run, seen, kept));
             if *part == STREAM {
-                found.series([series(run, seen)]);
+                found.series.push(series(run, seen));
             }
         }
-        progress("done", total, total);
-        Ok(())
+        found
     }
 }
 
 /// What was below the socket over the measured time.
-fn series(run: &OneStream, seen: Seen) -> Series {
+fn series(run: &OneStream, seen: &Seen) -> Series {
     let tso = if run.tso { "TSO" } else { "no TSO" };
-    let mbit = run.rate_bits_per_s / 1_000_000;
+    let mbit = run.rate.0 / 1_000_000;
     Series {
         row: format!("{mbit} Mbit/s, {tso}, {}", run.budget),
         name: "backlog",
         unit: "bytes",
-        points: seen.backlog_over_time,
+        points: seen.backlog_over_time.clone(),
     }
 }

@@ -7,16 +7,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use taut_path::{AnyLimit, Split};
 
-use super::quantity::{Rate, Time, as_texts, check};
-use super::registry::{Findings, Progress, Scenario, ScenarioError};
-use super::rr_under_load::{
-    DURATIONS, HOSTS_NS, Outcome, RATES, RINGS, RrUnderLoad, STREAMS, check_limits, one_decimal,
-    per_second,
-};
+use crate::error::ScenarioError;
+use crate::quantity::{Rate, Time, as_texts, check};
+use crate::results::{one_decimal, per_second};
+use crate::rr_under_load::{self, DURATIONS, RATES, RINGS, STREAMS, check_limits};
+use crate::scenario::{Found, Scenario};
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `split`.
     pub scenario: String,
@@ -40,76 +39,33 @@ pub struct Settings {
     pub duration: Time,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            scenario: Self::NAME.to_owned(),
-            streams: 100,
-            rates: [20, 100, 1_000].map(|mbit| Rate(mbit * 1_000_000)).to_vec(),
-            ring: 1_024,
-            cadence: Time::us(250),
-            limits: vec![AnyLimit::dql(), AnyLimit::taut()],
-            splits: vec![
-                Split::Off,
-                Split::Time(250_000),
-                Split::Time(1_000_000),
-                Split::All,
-            ],
-            warm_up: Time::ms(2_000),
-            duration: Time::ms(3_000),
-        }
-    }
+/// One row.
+pub struct Case {
+    rate: Rate,
+    /// The limit, and whether the senders hand over super-packets.
+    of: rr_under_load::Case,
+    /// How those go to the device; nothing where the sender cuts them itself.
+    split: Option<Split>,
 }
 
 impl Settings {
-    fn run(
-        &self,
-        (rate, limit): (Rate, &AnyLimit),
-        split: Option<Split>,
-        seed: u64,
-    ) -> Result<Outcome, ScenarioError> {
-        let row = RrUnderLoad {
+    fn experiment(&self, rate: Rate) -> rr_under_load::Settings {
+        rr_under_load::Settings {
             streams: self.streams,
-            rate_bits_per_s: rate.0,
-            slots: self.ring,
-            cadence_ns: self.cadence.0,
-            qdisc: "pfifo_fast",
-            limit: limit.clone(),
-            tso: split.is_some(),
-            split: split.unwrap_or_default(),
-            hosts_ns: HOSTS_NS,
-            warm_up_ns: self.warm_up.0,
-            duration_ns: self.duration.0,
-            seed,
-        };
-        Ok(row.run()?)
-    }
-
-    fn row(
-        &self,
-        rate: Rate,
-        limit: &AnyLimit,
-        split: Option<Split>,
-        it: &Outcome,
-    ) -> serde_json::Value {
-        let length_ns = self.duration.0;
-        json!({
-            "rate": rate.to_string(),
-            "limit": limit.to_string(),
-            "tso": split.is_some(),
-            "split": split.map_or_else(|| "sender".to_owned(), |split| split.to_string()),
-            "rr_tps": one_decimal(per_second(it.latency_ns.len(), length_ns)),
-            "latency_p50_us": it.latency_ns.value_at_quantile(0.5) / 1_000,
-            "in_flight_p50_bytes": it.in_flight_bytes.p50,
-            "goodput_bps": per_second(it.delivered_bytes * 8, length_ns) as u64,
-        })
+            rate,
+            ring: self.ring,
+            cadence: self.cadence,
+            warm_up: self.warm_up,
+            duration: self.duration,
+            ..Scenario::defaults()
+        }
     }
 }
 
 impl Scenario for Settings {
     const NAME: &'static str = "split";
     const ABOUT: &'static str = "super-packets that a queue cuts at the last moment";
-    const HAS_FIGURES: bool = false;
+    const FILE: &'static str = include_str!("../files/split.toml");
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         ("tso", "senders hand over super-packets"),
         (
@@ -123,42 +79,59 @@ impl Scenario for Settings {
         ),
     ];
 
+    type Case = Case;
+    type Outcome = Found;
+
     fn validate(&self) -> Result<(), String> {
         check("streams", self.streams, *STREAMS.start(), *STREAMS.end())?;
         check("ring", self.ring, *RINGS.start(), *RINGS.end())?;
         for &rate in &self.rates {
             check("rates", rate, *RATES.start(), *RATES.end())?;
         }
-        check(
-            "duration",
-            self.duration,
-            *DURATIONS.start(),
-            *DURATIONS.end(),
-        )?;
+        let (least, most) = (*DURATIONS.start(), *DURATIONS.end());
+        check("duration", self.duration, least, most)?;
         check_limits("limits", &self.limits)
     }
 
-    fn measure(
-        &self,
-        seed: u64,
-        progress: Progress,
-        found: &Findings,
-    ) -> Result<(), ScenarioError> {
-        let splits = self.splits.iter().copied().map(Some).chain([None]);
-        let each = self.splits.len() + 1;
-        let all = (self.rates.len() * self.limits.len() * each) as u64;
-        let mut done = 0;
+    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
+        let mut cases = Vec::new();
         for &rate in &self.rates {
             for limit in &self.limits {
-                for split in splits.clone() {
-                    progress(&format!("{rate}, {limit}"), done, all);
-                    let outcome = self.run((rate, limit), split, seed)?;
-                    found.row(self.row(rate, limit, split, &outcome));
-                    done += 1;
-                }
+                let splits = self.splits.iter().copied().map(Some).chain([None]);
+                cases.extend(splits.map(|split| Case {
+                    rate,
+                    of: rr_under_load::Case {
+                        limit: limit.clone(),
+                        tso: split.is_some(),
+                    },
+                    split,
+                }));
             }
         }
-        progress("done", all, all);
-        Ok(())
+        Ok(cases)
+    }
+
+    fn name(&self, case: &Case) -> String {
+        format!("{}, {}", case.rate, case.of.limit)
+    }
+
+    fn run(&self, case: &Case, seed: u64) -> Result<Found, ScenarioError> {
+        let split = case.split.unwrap_or_default();
+        let it = self.experiment(case.rate).run_split(&case.of, split, seed)?;
+        let length_ns = self.duration.0;
+        Ok(Found::row(json!({
+            "rate": case.rate.to_string(),
+            "limit": case.of.limit.to_string(),
+            "tso": case.of.tso,
+            "split": case.split.map_or_else(|| "sender".to_owned(), |split| split.to_string()),
+            "rr_tps": one_decimal(per_second(it.latency_ns.len(), length_ns)),
+            "latency_p50_us": it.latency_ns.value_at_quantile(0.5) / 1_000,
+            "in_flight_p50_bytes": it.in_flight_bytes.p50,
+            "goodput_bps": per_second(it.delivered_bytes * 8, length_ns) as u64,
+        })))
+    }
+
+    fn found(&self, ran: &[(&Case, &Found)]) -> Found {
+        Found::of(ran)
     }
 }

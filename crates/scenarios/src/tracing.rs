@@ -3,7 +3,9 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use super::registry::{Progress, Scenario, ScenarioError};
+use crate::error::ScenarioError;
+use crate::run::Progress;
+use crate::scenario::Scenario;
 use taut_sim::lane::{LaneConfig, Rule, observe_with};
 use taut_sim::trace::{Head, Recorder, Tracer};
 
@@ -77,14 +79,18 @@ impl fmt::Display for TraceRowsError {
 
 impl std::error::Error for TraceRowsError {}
 
+impl From<ScenarioError> for TraceRowsError {
+    fn from(error: ScenarioError) -> Self {
+        Self::Scenario(error)
+    }
+}
+
 fn wanted<'a>(
     settings: &'a impl Scenario,
     seed: u64,
     wanted: &str,
 ) -> Result<Vec<TraceRow<'a>>, TraceRowsError> {
-    settings
-        .validate()
-        .map_err(|error| TraceRowsError::Scenario(ScenarioError::Setting(error)))?;
+    settings.validate().map_err(ScenarioError::Setting)?;
     let mut rows = settings.traces(seed);
     if !rows.iter().any(|row| row.name.contains(wanted)) {
         return Err(TraceRowsError::NoRow {
@@ -128,7 +134,7 @@ pub fn trace_rows<S: Scenario>(
     for (done, row) in rows.into_iter().enumerate() {
         progress(&row.name, done as u64, all);
         recorder.row(&row.name, &row.limit);
-        (row.trace)(&mut recorder).map_err(TraceRowsError::Scenario)?;
+        (row.trace)(&mut recorder)?;
         if recorder.has_failed() {
             break;
         }

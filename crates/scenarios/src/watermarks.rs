@@ -3,18 +3,17 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::quantity::{Rate, Size, Time, check};
-use super::registry::{Findings, Progress, Scenario, ScenarioError};
-use super::single_queue::{
-    MINIMAL_FRAME_BYTES, check_duration, check_rate, check_ring, check_size, saturated,
-};
-use crate::results::Figure;
+use crate::error::ScenarioError;
+use crate::quantity::{Rate, Size, Time, check};
+use crate::results::{Figure, per_second};
+use crate::scenario::{Found, Scenario};
+use crate::single_queue::{check_duration, check_rate, check_ring, check_size, saturated};
 use taut_sim::lane::{Cost, LaneConfig, Observed, Rule, Source, observe};
 use taut_sim::nic::InterruptRule;
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `watermarks`.
     pub scenario: String,
@@ -44,35 +43,35 @@ pub struct Settings {
     pub duration: Time,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            scenario: Self::NAME.to_owned(),
-            rate: Rate(1_000_000_000),
-            size: Size(MINIMAL_FRAME_BYTES.into()),
-            ring: 512,
-            interrupt_packets: vec![1, 10, 32, 64, 128, 256, 384],
-            interrupt_timeout: Time::ms(10),
-            watermark_sixteenths: vec![1, 2, 4, 6, 8, 10, 12, 14, 15],
-            upstream_quarters: vec![1, 4, 16, 80],
-            interrupt_cost: Time::us(5),
-            packet_cost: Time(400),
-            wakeup_cost: Time::us(20),
-            light_gap: Time::us(100),
-            duration: Time::ms(100),
-        }
-    }
-}
+/// The card whose interrupts are counted where they cost nothing interrupts for so many packets.
+const ASKED_FOR_PACKETS: u32 = 10;
 
 /// What is not measured at the start: a few times a full ring and its buffers.
 const WARM_UP_NS: u64 = 20_000_000;
 
+/// What is sent.
+#[derive(Clone, Copy, PartialEq)]
+enum Load {
+    Saturated,
+    Light,
+    /// Saturated, on a core on which nothing costs anything.
+    Free,
+}
+
 /// One point of the map.
 #[derive(Clone, Copy)]
-struct Point {
+pub struct Point {
+    load: Load,
     interrupt_packets: u32,
     watermark_sixteenths: u32,
     upstream_quarters: u32,
+}
+
+/// What it showed.
+pub struct Outcome {
+    row: Value,
+    packets: f64,
+    interrupts_per_s: f64,
 }
 
 impl Settings {
@@ -82,6 +81,7 @@ impl Settings {
             for &watermark_sixteenths in &self.watermark_sixteenths {
                 for &upstream_quarters in &self.upstream_quarters {
                     points.push(Point {
+                        load: Load::Saturated,
                         interrupt_packets,
                         watermark_sixteenths,
                         upstream_quarters,
@@ -89,6 +89,15 @@ impl Settings {
                 }
             }
         }
+        let middle = |load, interrupt_packets| Point {
+            load,
+            interrupt_packets,
+            watermark_sixteenths: 8,
+            upstream_quarters: 4,
+        };
+        let light = self.interrupt_packets.iter();
+        points.extend(light.map(|&packets| middle(Load::Light, packets)));
+        points.push(middle(Load::Free, ASKED_FOR_PACKETS));
         points
     }
 
@@ -102,10 +111,21 @@ impl Settings {
         LaneConfig {
             restart_slots: Some(self.ring - filled as u32),
             backlog_packets: u32::try_from(upstream).unwrap_or(u32::MAX).max(1),
-            cost: Cost {
-                interrupt_ns: self.interrupt_cost.0,
-                packet_ns: self.packet_cost.0,
-                wakeup_ns: self.wakeup_cost.0,
+            source: match point.load {
+                Load::Saturated | Load::Free => Source::Saturating,
+                Load::Light => Source::Bursts {
+                    packets: 1,
+                    every_ns: self.light_gap.0,
+                    jitter_ns: 0,
+                },
+            },
+            cost: match point.load {
+                Load::Free => Cost::default(),
+                Load::Saturated | Load::Light => Cost {
+                    interrupt_ns: self.interrupt_cost.0,
+                    packet_ns: self.packet_cost.0,
+                    wakeup_ns: self.wakeup_cost.0,
+                },
             },
             measure_from_ns: WARM_UP_NS,
             end_ns: WARM_UP_NS + self.duration.0,
@@ -113,10 +133,10 @@ impl Settings {
         }
     }
 
-    fn row(&self, load: &str, point: Point, seen: &Observed) -> Value {
+    fn row(&self, point: &Point, seen: &Observed) -> Value {
         let seconds = self.duration.0 as f64 / 1e9;
         json!({
-            "load": load,
+            "load": point.load.name(),
             "interrupt_packets": point.interrupt_packets,
             "watermark": f64::from(point.watermark_sixteenths) / 16.0,
             "upstream_rings": f64::from(point.upstream_quarters) / 4.0,
@@ -135,12 +155,13 @@ impl Settings {
     /// thousandth at most, as a share of the ring. With the default costs every watermark from the
     /// middle up reaches the same rate, so the preference for the lowest decides: a higher one costs
     /// latency and wake-ups, not throughput.
-    fn best_watermark(&self, map: &[(Point, f64)]) -> f64 {
+    fn best_watermark(&self, ran: &[(&Point, &Outcome)]) -> f64 {
         let mean = |&sixteenths: &u32| {
-            let with = map
+            let of_map = ran
                 .iter()
-                .filter(|(p, _)| p.watermark_sixteenths == sixteenths);
-            with.map(|&(_, rate)| rate).sum::<f64>()
+                .filter(|(point, _)| point.load == Load::Saturated);
+            let with = of_map.filter(|(point, _)| point.watermark_sixteenths == sixteenths);
+            with.map(|(_, seen)| seen.packets).sum::<f64>()
         };
         let all = self.watermark_sixteenths.iter();
         let best = all.clone().map(mean).fold(0.0, f64::max);
@@ -148,26 +169,14 @@ impl Settings {
         good.min()
             .map_or(0.0, |&sixteenths| f64::from(sixteenths) / 16.0)
     }
+}
 
-    /// Interrupts a second of a card that interrupts for every 10 packets, if they cost nothing.
-    fn asked_for(&self, seed: u64) -> Result<Figure, ScenarioError> {
-        let point = Point {
-            interrupt_packets: 10,
-            watermark_sixteenths: 8,
-            upstream_quarters: 4,
-        };
-        let lane = LaneConfig {
-            cost: Cost::default(),
-            ..self.lane(point, seed)
-        };
-        let seen = observe(&lane, &Rule::off())?;
-        Ok(Figure {
-            id: "E8, interrupts that N = 10 asks for".to_owned(),
-            published: vec![150_000.0],
-            value: seen.wire.interrupts as f64 * 1e9 / self.duration.0 as f64,
-            unit: "1/s",
-            constants: Vec::new(),
-        })
+impl Load {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Saturated | Self::Free => "saturated",
+            Self::Light => "light",
+        }
     }
 }
 
@@ -175,7 +184,11 @@ impl Scenario for Settings {
     const NAME: &'static str = "watermarks";
     const ABOUT: &'static str =
         "packets per interrupt, low watermark and upstream buffer of a full ring (E8)";
+    const FILE: &'static str = include_str!("../files/watermarks.toml");
     const HAS_FIGURES: bool = true;
+
+    type Case = Point;
+    type Outcome = Outcome;
 
     fn validate(&self) -> Result<(), String> {
         check_rate("rate", self.rate)?;
@@ -207,54 +220,48 @@ impl Scenario for Settings {
         Ok(())
     }
 
-    fn measure(
-        &self,
-        seed: u64,
-        progress: Progress,
-        found: &Findings,
-    ) -> Result<(), ScenarioError> {
-        let points = self.points();
-        let parts = (points.len() + self.interrupt_packets.len()) as u64;
-        let mut map = Vec::new();
-        for (done, &point) in points.iter().enumerate() {
-            progress("saturated", done as u64, parts);
-            let seen = observe(&self.lane(point, seed), &Rule::off())?;
-            map.push((point, seen.wire.packets as f64));
-            found.row(self.row("saturated", point, &seen));
-        }
-        for (done, &interrupt_packets) in self.interrupt_packets.iter().enumerate() {
-            progress("light", (points.len() + done) as u64, parts);
-            let point = Point {
-                interrupt_packets,
-                watermark_sixteenths: 8,
-                upstream_quarters: 4,
-            };
-            let light = LaneConfig {
-                source: Source::Bursts {
-                    packets: 1,
-                    every_ns: self.light_gap.0,
-                    jitter_ns: 0,
-                },
-                ..self.lane(point, seed)
-            };
-            let seen = observe(&light, &Rule::off())?;
-            found.row(self.row("light", point, &seen));
-        }
-        found.figures([self.asked_for(seed)?]);
-        found.figures([Figure {
-            id: "E8, best low watermark, share of the ring".to_owned(),
-            published: vec![0.25, 0.5],
-            value: self.best_watermark(&map),
-            unit: "rings",
-            constants: vec![
+    fn cases(&self, _seed: u64) -> Result<Vec<Point>, ScenarioError> {
+        Ok(self.points())
+    }
+
+    fn name(&self, point: &Point) -> String {
+        point.load.name().to_owned()
+    }
+
+    fn run(&self, point: &Point, seed: u64) -> Result<Outcome, ScenarioError> {
+        let seen = observe(&self.lane(*point, seed), &Rule::off())?;
+        Ok(Outcome {
+            row: self.row(point, &seen),
+            packets: seen.wire.packets as f64,
+            interrupts_per_s: per_second(seen.wire.interrupts, self.duration.0),
+        })
+    }
+
+    fn found(&self, ran: &[(&Point, &Outcome)]) -> Found {
+        let mut found = Found::default();
+        for (point, seen) in ran {
+            if point.load != Load::Free {
+                found.rows.push(seen.row.clone());
+                continue;
+            }
+            let per_s = seen.interrupts_per_s;
+            let id = "E8, interrupts that N = 10 asks for";
+            found
+                .figures
+                .push(Figure::new(id, &[150_000.0], per_s, "1/s", &[]));
+            let id = "E8, best low watermark, share of the ring";
+            let best = self.best_watermark(ran);
+            let constants = [
                 "interrupt_cost",
                 "packet_cost",
                 "wakeup_cost",
                 "interrupt_timeout",
                 "preference for the lowest",
-            ],
-        }]);
-        progress("done", parts, parts);
-        Ok(())
+            ];
+            found
+                .figures
+                .push(Figure::new(id, &[0.25, 0.5], best, "rings", &constants));
+        }
+        found
     }
 }

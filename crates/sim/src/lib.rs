@@ -7,6 +7,7 @@ pub mod course;
 mod cpu;
 pub mod device;
 pub mod lane;
+pub mod least;
 pub mod meter;
 pub mod nic;
 pub mod pattern;

@@ -1,17 +1,14 @@
 //! One TCP stream that saturates a link.
 
-use taut_path::qdisc::{BandLimit, PfifoFast};
 use taut_path::{AnyLimit, Event, Probe};
+use taut_sim::course::CourseWatch;
+use taut_sim::nic::{DescriptorRule, NicConfig};
+use taut_sim::tcp::SuperPacket;
+use taut_sim::world::{App, CLIENT};
 
 use super::{Seen, Settings};
-use crate::registry::ScenarioError;
-use crate::rr_under_load::{
-    DELAY_NS, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES, WRITE_BYTES,
-};
-use taut_sim::course::CourseWatch;
-use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
-use taut_sim::tcp::{SuperPacket, TcpConfig};
-use taut_sim::world::{App, CLIENT, ConnectionConfig, HostCost, World, WorldConfig};
+use crate::error::ScenarioError;
+use crate::two_hosts::{BULK, TwoHosts, bands_of, card, stream};
 
 /// Packets that the discipline holds: more than the send buffer, so that nothing is lost.
 const BACKLOG_PACKETS: u32 = 10_000;
@@ -40,16 +37,16 @@ pub(super) fn run(
     seed: u64,
 ) -> Result<Seen, ScenarioError> {
     let end_ns = settings.tcp_duration.0;
-    let parts = |_| {
-        let watch = Watch {
-            course: CourseWatch::new(end_ns),
-            largest_object_bytes: 0,
-        };
-        let discipline = PfifoFast::new(BACKLOG_PACKETS, BandLimit::Each);
-        (Box::new(discipline) as _, rule.clone(), watch)
+    let card = NicConfig {
+        rule: DescriptorRule::OnePerPacket,
+        ..card(settings.maximal_rate, settings.ring, settings.cadence, seed)
     };
-    let mut world = World::new(&config(settings, seed), parts)?;
-    connect(&mut world, super_packet);
+    let watch = |_| Watch {
+        course: CourseWatch::new(end_ns),
+        largest_object_bytes: 0,
+    };
+    let mut world = TwoHosts::new(card, 0).world(rule, bands_of(BACKLOG_PACKETS), watch)?;
+    world.connect(&stream(super_packet), BULK, App::Sink, 0);
     world.run_until(end_ns)?;
     let watch = world.probe(CLIENT);
     let course = watch.course.course().clone();
@@ -61,40 +58,4 @@ pub(super) fn run(
         utilisation: link_bits * 1e9 / rate_bits_per_s / end_ns as f64,
         course,
     })
-}
-
-fn config(settings: &Settings, seed: u64) -> WorldConfig {
-    WorldConfig {
-        nic: NicConfig {
-            rate_bits_per_s: settings.maximal_rate.0,
-            framing: Framing::ETHERNET,
-            slots: settings.ring,
-            rule: DescriptorRule::OnePerPacket,
-            interrupt: InterruptRule::every(settings.cadence.0),
-            finished_at: FinishedAt::End,
-            segments_apart: true,
-            seed,
-        },
-        restart_slots: None,
-        delay_ns: DELAY_NS,
-        cost: HostCost::default(),
-        record_from_ns: 0,
-    }
-}
-
-fn connect(world: &mut World<Watch>, super_packet: SuperPacket) {
-    let connection = ConnectionConfig {
-        tcp: TcpConfig {
-            super_packet,
-            receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
-            ..TcpConfig::default()
-        },
-        header_bytes: HEADER_BYTES,
-        priority: 0,
-    };
-    let sender = App::Bulk {
-        write_bytes: WRITE_BYTES,
-        buffer_bytes: SEND_BUFFER_BYTES,
-    };
-    world.connect(&connection, sender, App::Sink, 0);
 }

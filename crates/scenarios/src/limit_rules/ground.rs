@@ -4,7 +4,7 @@ use taut_path::limit::Fixed;
 
 use super::show::{Points, need_over_time};
 use super::tcp_load::TcpLoad;
-use crate::registry::ScenarioError;
+use crate::error::ScenarioError;
 use taut_sim::lane::Rule;
 use taut_sim::pattern::{self, Detail, Pattern, Seen};
 

@@ -12,18 +12,20 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::quantity::{Time, check};
-use super::registry::{Findings, Found, Progress, Scenario, ScenarioError};
+use crate::error::ScenarioError;
 use crate::pattern::families::{self, Times};
 use crate::pattern::published;
 use crate::pattern::read::{ReadError, read};
+use crate::quantity::{Time, check};
 use crate::results::Summary;
+use crate::scenario::{Found, Scenario};
 use taut_sim::pattern::Pattern;
 
-pub use compare::{Compared, compare};
+pub use compare::{Case, Compared, Outcome};
 use ground::AnyGround;
 pub use row::{Interval95, Row};
 pub use rule::RuleName;
@@ -35,7 +37,7 @@ const MAX_DURATION: Time = Time(3_600_000_000_000);
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `limit-rules`.
     pub scenario: String,
@@ -52,20 +54,6 @@ pub struct Settings {
     pub warm_up: Time,
     /// What is measured of it.
     pub duration: Time,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            scenario: Self::NAME.to_owned(),
-            patterns: names().map(str::to_owned).collect(),
-            files: Vec::new(),
-            rules: rule::defaults(),
-            seeds: 1,
-            warm_up: Time::ms(2_000),
-            duration: Time::ms(2_000),
-        }
-    }
 }
 
 /// Every pattern that has a name.
@@ -181,27 +169,24 @@ impl Settings {
         Ok(subjects)
     }
 
-    /// Compares the rules on `subjects`, and gives what was found on each to `compared`.
-    ///
-    /// # Errors
-    /// If a rule cannot be set up.
-    pub fn run_subjects(
-        &self,
-        subjects: &[Subject],
-        seed: u64,
-        progress: Progress,
-        compared: &mut dyn FnMut(Compared),
-    ) -> Result<(), ScenarioError> {
-        compare(subjects, &self.rules, seed, self.seeds, progress, compared)
+    /// Each of `subjects` with each of its seeds.
+    pub fn cases_of(&self, subjects: Vec<Subject>, seed: u64) -> Vec<Case> {
+        let of_subject = |subject: Subject| {
+            let subject = Arc::new(subject);
+            let seeds = 0..subject.seeds(self.seeds);
+            seeds.map(move |number| Case::new(subject.clone(), number, seed))
+        };
+        subjects.into_iter().flat_map(of_subject).collect()
     }
 
-    /// What was compared as the parts of a document.
-    pub fn found(compared: &[Compared]) -> Found {
-        let rows = compared.iter().flat_map(|it| &it.rows);
-        Found {
-            rows: rows.map(value).collect(),
-            ..Found::default()
-        }
+    /// What was found on each subject of which every seed has been run.
+    pub fn compared(&self, ran: &[(&Case, &Outcome)]) -> Vec<Compared> {
+        let same_subject = |one: &(&Case, &Outcome), next: &(&Case, &Outcome)| {
+            Arc::ptr_eq(&one.0.subject, &next.0.subject)
+        };
+        let subjects = ran.chunk_by(same_subject);
+        let whole = subjects.filter(|ran| ran.len() == ran[0].0.subject.seeds(self.seeds) as usize);
+        whole.map(|ran| Compared::new(&self.rules, ran)).collect()
     }
 }
 
@@ -226,7 +211,7 @@ impl Scenario for Settings {
     const NAME: &'static str = "limit-rules";
     const ABOUT: &'static str =
         "limit rules on completion patterns, beside the least fixed limit that is enough";
-    const HAS_FIGURES: bool = false;
+    const FILE: &'static str = include_str!("../../files/limit-rules.toml");
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         (
             "rule",
@@ -261,6 +246,9 @@ impl Scenario for Settings {
         ),
     ];
 
+    type Case = Case;
+    type Outcome = Outcome;
+
     fn validate(&self) -> Result<(), String> {
         check("seeds", self.seeds, 1, MAX_SEEDS)?;
         check("warm_up", self.warm_up, Time(0), MAX_DURATION)?;
@@ -278,17 +266,27 @@ impl Scenario for Settings {
         }
     }
 
-    fn measure(
-        &self,
-        seed: u64,
-        progress: Progress,
-        found: &Findings,
-    ) -> Result<(), ScenarioError> {
+    fn cases(&self, seed: u64) -> Result<Vec<Case>, ScenarioError> {
         let subjects = self.subjects(|_| {});
         let subjects = subjects.map_err(|error| ScenarioError::Setting(error.to_string()))?;
-        self.run_subjects(&subjects, seed, progress, &mut |compared| {
-            compared.rows.iter().for_each(|row| found.row(value(row)));
-        })
+        Ok(self.cases_of(subjects, seed))
+    }
+
+    fn name(&self, case: &Case) -> String {
+        case.subject.name().to_owned()
+    }
+
+    fn run(&self, case: &Case, _seed: u64) -> Result<Outcome, ScenarioError> {
+        case.run(&self.rules)
+    }
+
+    fn found(&self, ran: &[(&Case, &Outcome)]) -> Found {
+        let compared = self.compared(ran);
+        let rows = compared.iter().flat_map(|it| &it.rows);
+        Found {
+            rows: rows.map(value).collect(),
+            ..Found::default()
+        }
     }
 
     fn summary(rows: &[serde_json::Value]) -> Option<Summary> {

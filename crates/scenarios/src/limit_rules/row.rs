@@ -8,13 +8,13 @@ use taut_sim::pattern::{Seen, SettleTimes, settle_times};
 
 /// One seed.
 #[derive(Debug, Clone)]
-pub(super) struct Outcome {
+pub(super) struct OfSeed {
     ratio: Option<f64>,
     seen: Seen,
     settle: SettleTimes,
 }
 
-impl Outcome {
+impl OfSeed {
     pub(super) fn new(ground: &impl Ground, seen: &Seen, fixed: Option<&Seen>) -> Self {
         Self {
             ratio: fixed
@@ -76,9 +76,9 @@ pub struct Row {
 
 impl Row {
     /// Nothing if there are no outcomes.
-    pub(super) fn new(pattern: &str, rule: &RuleName, outcomes: &[Outcome]) -> Option<Self> {
-        let all = |value: fn(&Outcome) -> f64| -> Vec<f64> { outcomes.iter().map(value).collect() };
-        let some = |value: fn(&Outcome) -> Option<f64>| -> Option<Vec<f64>> {
+    pub(super) fn new(pattern: &str, rule: &RuleName, outcomes: &[OfSeed]) -> Option<Self> {
+        let all = |value: fn(&OfSeed) -> f64| -> Vec<f64> { outcomes.iter().map(value).collect() };
+        let some = |value: fn(&OfSeed) -> Option<f64>| -> Option<Vec<f64>> {
             outcomes.iter().map(value).collect()
         };
         let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);

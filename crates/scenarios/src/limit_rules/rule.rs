@@ -4,12 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use taut_path::limit::{Ladder, Need, Utilisation};
+use taut_path::limit::{Ladder, Utilisation};
 use taut_path::{AnyLimit, units};
 
 use super::ground::Ground;
+use crate::error::ScenarioError;
 use crate::quantity::Time;
-use crate::registry::ScenarioError;
 use taut_sim::lane::Rule;
 use taut_sim::pattern::Seen;
 
@@ -25,19 +25,6 @@ pub enum RuleName {
 }
 
 const EVERY: &str = "dql every ";
-
-/// The rules of a comparison, the worst first.
-pub(super) fn defaults() -> Vec<RuleName> {
-    vec![
-        RuleName::Limit(AnyLimit::off()),
-        RuleName::Fixed,
-        RuleName::Limit(AnyLimit::dql()),
-        RuleName::DynamicEvery(Time::us(200)),
-        RuleName::DynamicEvery(Time::ms(1)),
-        RuleName::Limit(AnyLimit::new(Need::default())),
-        RuleName::Limit(AnyLimit::taut()),
-    ]
-}
 
 impl RuleName {
     /// Runs `ground` with it; `fixed_bytes` is the yardstick.

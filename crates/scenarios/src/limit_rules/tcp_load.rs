@@ -5,27 +5,28 @@
 //! sender that answers to what the queue does.
 
 use hdrhistogram::Histogram;
-use taut_path::qdisc::{BandLimit, PfifoFast};
-use taut_path::{DropReason, Event, Probe};
+use taut_path::{DropReason, Event, Probe, Split};
 
 use super::ground::Ground;
 use super::show::Points;
+use crate::error::ScenarioError;
 use crate::pattern::families::Times;
-use crate::registry::ScenarioError;
-use crate::rr_under_load::{
-    FIRST_BAND_PRIORITY, HEADER_BYTES, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES, WRITE_BYTES, card,
+use crate::quantity::{Rate, Time};
+use crate::two_hosts::{
+    BULK, HEADER_BYTES, START_NS, TwoHosts, bands_of, card, first_band, request_response, stream,
 };
 use taut_sim::lane::Rule;
+use taut_sim::least::least_multiple;
 use taut_sim::meter::histogram;
 use taut_sim::nic::{InterruptRule, NicConfig};
-use taut_sim::pattern::{Seen, SplitMix, least_multiple};
-use taut_sim::tcp::{SuperPacket, TcpConfig};
-use taut_sim::world::{App, CLIENT, ConnectionConfig, HostCost, World, WorldConfig, WorldError};
+use taut_sim::pattern::{Seen, SplitMix};
+use taut_sim::tcp::SuperPacket;
+use taut_sim::world::{App, CLIENT, World, WorldError};
 
 /// Its name.
 pub(super) const NAME: &str = "w01-tcp-with-loss";
 
-const RATE_BITS_PER_S: u64 = 1_000_000_000;
+const RATE: Rate = Rate(1_000_000_000);
 
 /// One way: a round trip of 2 ms holds 250 KB.
 const DELAY_NS: u64 = 1_000_000;
@@ -47,9 +48,6 @@ const INTERRUPT: InterruptRule = InterruptRule {
     rare_gap: None,
 };
 
-/// The streams start within this time, each at a random moment of it.
-const START_NS: u64 = 100_000_000;
-
 /// One look at the ring in each such time, at a random moment of it, as with the patterns.
 const LOOK_NS: u64 = 100_000;
 
@@ -64,8 +62,7 @@ const STEP_BYTES: u32 = 256;
 const REQUEST_WIRE_BYTES: u64 = HEADER_BYTES as u64 + 1 + 24;
 
 /// A transaction between idle hosts: both ways, and the time of both frames.
-const IDLE_LATENCY_NS: u64 =
-    2 * (DELAY_NS + REQUEST_WIRE_BYTES * 8 * 1_000_000_000 / RATE_BITS_PER_S);
+const IDLE_LATENCY_NS: u64 = 2 * (DELAY_NS + REQUEST_WIRE_BYTES * 8 * 1_000_000_000 / RATE.0);
 
 /// One seed of the load.
 pub(super) struct TcpLoad {
@@ -122,55 +119,24 @@ impl TcpLoad {
         let mut random = SplitMix::new(self.seed);
         let nic = NicConfig {
             interrupt: INTERRUPT,
-            ..card(RATE_BITS_PER_S, RING_SLOTS, 0, random.next())
+            ..card(RATE, RING_SLOTS, Time(0), random.next())
         };
-        let config = WorldConfig {
+        let hosts = TwoHosts {
             nic,
-            restart_slots: None,
             delay_ns: DELAY_NS,
-            cost: HostCost::default(),
             record_from_ns: self.times.warm_ns,
+            split: Split::Off,
         };
-        let mut world = World::new(&config, |_| {
-            let discipline = PfifoFast::new(DISCIPLINE_PACKETS, BandLimit::Each);
-            (
-                Box::new(discipline) as _,
-                rule.limit.clone(),
-                Watch::default(),
-            )
-        })?;
+        let discipline = bands_of(DISCIPLINE_PACKETS);
+        let mut world = hosts.world(&rule.limit, discipline, |_| Watch::default())?;
         world.set_cadence_ns(rule.cadence_ns);
-        let bulk = ConnectionConfig {
-            tcp: TcpConfig {
-                super_packet: SuperPacket::Auto,
-                receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
-                ..TcpConfig::default()
-            },
-            header_bytes: HEADER_BYTES,
-            priority: 0,
-        };
-        let sender = App::Bulk {
-            write_bytes: WRITE_BYTES,
-            buffer_bytes: SEND_BUFFER_BYTES,
-        };
+        let bulk = stream(SuperPacket::Auto);
         for _ in 0..STREAMS {
-            world.connect(&bulk, sender, App::Sink, random.next() % START_NS);
+            // At a random moment each.
+            world.connect(&bulk, BULK, App::Sink, random.next() % START_NS);
         }
-        let requests = ConnectionConfig {
-            priority: FIRST_BAND_PRIORITY,
-            ..bulk
-        };
-        let client = App::Client {
-            request_bytes: 1,
-            response_bytes: 1,
-            think_ns: 0,
-        };
-        let server = App::Server {
-            request_bytes: 1,
-            response_bytes: 1,
-            think_ns: 0,
-        };
-        world.connect(&requests, client, server, START_NS);
+        let (client, server) = request_response(1, 0);
+        world.connect(&first_band(bulk), client, server, START_NS);
         Ok(world)
     }
 }

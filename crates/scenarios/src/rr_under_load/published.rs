@@ -90,20 +90,22 @@ fn figures_of(
     } else {
         vec![low as f64, high as f64]
     };
+    let tps = [published.rr_tps as f64];
+    let value = row.inflight_bytes.p90 as f64;
     [
-        Figure {
-            id: format!("E1/{case}/inflight_bytes_p90"),
-            published: bytes,
-            value: row.inflight_bytes.p90 as f64,
-            unit: "bytes",
-            constants: bytes_constants.to_vec(),
-        },
-        Figure {
-            id: format!("E1/{case}/rr_tps"),
-            published: vec![published.rr_tps as f64],
-            value: row.rr_tps,
-            unit: "transactions/s",
-            constants: rate_constants.to_vec(),
-        },
+        Figure::new(
+            format!("E1/{case}/inflight_bytes_p90"),
+            &bytes,
+            value,
+            "bytes",
+            bytes_constants,
+        ),
+        Figure::new(
+            format!("E1/{case}/rr_tps"),
+            &tps,
+            row.rr_tps,
+            "transactions/s",
+            rate_constants,
+        ),
     ]
 }

@@ -5,14 +5,14 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 use taut_path::{AnyLimit, Split, qdisc};
 
-use super::{
-    Case, DELAY_NS, HOSTS_NS, Latency, Only, Outcome, Row, RrUnderLoad, WARM_UP_NS, figures,
-    is_published, one_decimal, per_second,
-};
+use super::{Case, Latency, Only, Outcome, Row, figures, is_published};
+use crate::error::ScenarioError;
 use crate::quantity::{Rate, Time, as_text, as_texts, check};
-use crate::registry::{Findings, Found, Progress, Scenario, ScenarioError};
+use crate::results::{one_decimal, per_second};
+use crate::scenario::{Found, Scenario};
 use crate::tracing::TraceRow;
-use taut_sim::trace::Recorder;
+use crate::two_hosts::DELAY_NS;
+use taut_sim::trace::{Recorder, Tracer};
 
 /// Most streams: live, two sockets each, in one process with the usual hard limit of descriptors.
 pub const STREAMS: RangeInclusive<u32> = 1..=4_000;
@@ -34,7 +34,7 @@ const MOST_LIMITS: usize = 20;
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `rr-under-load`.
     pub scenario: String,
@@ -62,77 +62,11 @@ pub struct Settings {
     pub rows: Only,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            scenario: Self::NAME.to_owned(),
-            streams: 100,
-            rate: Rate(1_000_000_000),
-            ring: 1_024,
-            cadence: Time::us(250),
-            qdisc: "pfifo_fast".to_owned(),
-            limits: vec![AnyLimit::dql(), AnyLimit::taut()],
-            hosts: Time(HOSTS_NS),
-            warm_up: Time(WARM_UP_NS),
-            duration: Time::ms(5_000),
-            rows: Only::default(),
-        }
-    }
-}
-
-/// One row that was run.
-#[derive(Debug)]
-pub struct Ran {
-    /// Which row it is.
-    pub case: Case,
-    /// What it gave.
-    pub outcome: Outcome,
-}
-
 impl Settings {
-    /// Runs the wanted rows and gives each to `ran` once it is finished. Settings that were not
-    /// validated may be refused here.
-    ///
-    /// # Errors
-    /// If a setting cannot be.
-    pub fn run_rows(
-        &self,
-        seed: u64,
-        progress: Progress,
-        ran: &mut dyn FnMut(Ran),
-    ) -> Result<(), ScenarioError> {
-        let cases = self.cases();
-        let all = cases.len() as u64;
-        for (done, case) in cases.into_iter().enumerate() {
-            progress(&case.to_string(), done as u64, all);
-            let outcome = self.experiment(&case, seed).run()?;
-            ran(Ran { case, outcome });
-        }
-        progress("done", all, all);
-        Ok(())
-    }
-
     /// The rows of what was run, as the lab prints its own.
-    pub fn rows_of(&self, ran: &[Ran]) -> Vec<Row> {
-        ran.iter().map(|ran| self.row(ran)).collect()
-    }
-
-    /// What was run as the parts of a document. The curves are drawn from the outcomes, not from
-    /// series.
-    pub fn found(&self, ran: &[Ran]) -> Found {
-        let rows = self.rows_of(ran);
-        Found {
-            figures: if self.is_published() {
-                figures(&rows, &["cadence"], &["cadence", "hosts"])
-            } else {
-                Vec::new()
-            },
-            rows: rows
-                .iter()
-                .map(|row| serde_json::to_value(row).unwrap_or_default())
-                .collect(),
-            ..Found::default()
-        }
+    pub fn rows_of(&self, ran: &[(&Case, &Outcome)]) -> Vec<Row> {
+        let row = |&(case, outcome): &(&Case, &Outcome)| self.row(case, outcome);
+        ran.iter().map(row).collect()
     }
 
     /// Whether the published figures are of this experiment.
@@ -145,29 +79,7 @@ impl Settings {
         self.warm_up.0 + self.duration.0
     }
 
-    fn cases(&self) -> Vec<Case> {
-        self.rows.cases(&self.limits)
-    }
-
-    fn experiment(&self, case: &Case, seed: u64) -> RrUnderLoad<'_> {
-        RrUnderLoad {
-            streams: self.streams,
-            rate_bits_per_s: self.rate.0,
-            slots: self.ring,
-            cadence_ns: self.cadence.0,
-            qdisc: &self.qdisc,
-            limit: case.limit.clone(),
-            tso: case.tso,
-            split: Split::Off,
-            hosts_ns: self.hosts.0,
-            warm_up_ns: self.warm_up.0,
-            duration_ns: self.duration.0,
-            seed,
-        }
-    }
-
-    fn row(&self, ran: &Ran) -> Row {
-        let Ran { case, outcome } = ran;
+    fn row(&self, case: &Case, outcome: &Outcome) -> Row {
         let latency_ns = &outcome.latency_ns;
         Row {
             limit: case.limit.clone(),
@@ -237,7 +149,11 @@ impl Scenario for Settings {
     const NAME: &'static str = "rr-under-load";
     const ABOUT: &'static str =
         "bulk TCP streams saturate a link while one request/response runs at high priority (E1)";
+    const FILE: &'static str = include_str!("../../files/rr-under-load.toml");
     const HAS_FIGURES: bool = true;
+
+    type Case = Case;
+    type Outcome = Outcome;
 
     fn validate(&self) -> Result<(), String> {
         check_in("streams", self.streams, &STREAMS)?;
@@ -256,29 +172,42 @@ impl Scenario for Settings {
         }
     }
 
+    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
+        Ok(self.rows.cases(&self.limits))
+    }
+
+    fn name(&self, case: &Case) -> String {
+        case.to_string()
+    }
+
+    fn run(&self, case: &Case, seed: u64) -> Result<Outcome, ScenarioError> {
+        self.run_case(case, seed)
+    }
+
+    /// The curves are drawn from the outcomes, not from series.
+    fn found(&self, ran: &[(&Case, &Outcome)]) -> Found {
+        let rows = self.rows_of(ran);
+        let value = |row: &Row| serde_json::to_value(row).unwrap_or_default();
+        Found {
+            figures: if self.is_published() {
+                figures(&rows, &["cadence"], &["cadence", "hosts"])
+            } else {
+                Vec::new()
+            },
+            rows: rows.iter().map(value).collect(),
+            ..Found::default()
+        }
+    }
+
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
         let row = |case: Case| {
             let (name, limit) = (case.to_string(), case.limit.to_string());
             let trace = move |recorder: &mut Recorder<'_>| {
-                self.experiment(&case, seed).trace(recorder)?;
-                Ok(())
+                let mut world = self.world(&case, Split::Off, seed, Tracer::of_client(recorder))?;
+                Ok(world.run_until(self.end_ns())?)
             };
             TraceRow::new(name, limit, trace)
         };
-        self.cases().into_iter().map(row).collect()
-    }
-
-    fn measure(
-        &self,
-        seed: u64,
-        progress: Progress,
-        found: &Findings,
-    ) -> Result<(), ScenarioError> {
-        let mut ran = Vec::new();
-        self.run_rows(seed, progress, &mut |row| ran.push(row))?;
-        let Found { rows, figures, .. } = self.found(&ran);
-        found.replace_rows(rows);
-        found.figures(figures);
-        Ok(())
+        self.rows.cases(&self.limits).into_iter().map(row).collect()
     }
 }

@@ -68,7 +68,7 @@ fn a_value_that_cannot_be_is_refused_with_key_value_and_range() {
         error.to_string(),
         format!("no scenario \"left-size\"; there are {}", names.join(", "))
     );
-    assert!(run("", None, &mut |_, _, _| {}).is_err());
+    assert!(run("", None, 1, &mut |_, _, _| {}).is_err());
 }
 
 proptest! {

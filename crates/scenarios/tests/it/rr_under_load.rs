@@ -1,32 +1,23 @@
 //! E1 in virtual time: the published bytes are met with one cadence given for the card, and the
 //! published rates with one constant for the hosts.
 
-use taut_path::{AnyLimit, Split};
-use taut_scenarios::rr_under_load::{HOSTS_NS, Outcome, RrUnderLoad, RunError, WARM_UP_NS};
+use taut_path::AnyLimit;
+use taut_scenarios::quantity::{Rate, Time};
+use taut_scenarios::rr_under_load::{Case, Outcome, Settings};
+use taut_scenarios::scenario::Scenario;
 
 const DURATION_NS: u64 = 2_000_000_000;
 
-fn e1() -> RrUnderLoad<'static> {
-    RrUnderLoad {
-        streams: 100,
-        rate_bits_per_s: 1_000_000_000,
-        slots: 1024,
-        cadence_ns: 250_000,
-        qdisc: "pfifo_fast",
-        limit: AnyLimit::dql(),
-        tso: false,
-        split: Split::Off,
-        hosts_ns: HOSTS_NS,
-        warm_up_ns: WARM_UP_NS,
-        duration_ns: DURATION_NS,
-        seed: 1,
+fn e1() -> Settings {
+    Settings {
+        duration: Time(DURATION_NS),
+        ..Settings::defaults()
     }
 }
 
 fn run(limit: AnyLimit, tso: bool) -> Outcome {
-    RrUnderLoad { limit, tso, ..e1() }
-        .run()
-        .expect("E1 can be run")
+    let outcome = e1().run_case(&Case { limit, tso }, 1);
+    outcome.expect("E1 can be run")
 }
 
 fn tps(outcome: &Outcome) -> f64 {
@@ -128,37 +119,37 @@ fn the_same_seed_gives_the_same_figures() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let refused = |change: &dyn Fn(&mut RrUnderLoad<'static>)| {
-        let mut experiment = e1();
-        change(&mut experiment);
-        experiment
-            .run()
-            .map(|_| ())
-            .expect_err("cannot be")
-            .to_string()
+    let refused = |change: &dyn Fn(&mut Settings)| {
+        let mut settings = e1();
+        change(&mut settings);
+        let case = Case {
+            limit: AnyLimit::dql(),
+            tso: false,
+        };
+        let error = settings
+            .run_case(&case, 1)
+            .map(drop)
+            .expect_err("cannot be");
+        error.to_string()
     };
-    assert!(refused(&|e| e.slots = 0).contains("ring of 0"));
-    assert!(refused(&|e| e.rate_bits_per_s = 0).contains("rate is 0"));
-    assert!(matches!(
-        RrUnderLoad {
-            qdisc: "nothing",
-            ..e1()
-        }
-        .run()
-        .map(|_| ()),
-        Err(RunError::Qdisc(_))
-    ));
+    assert!(refused(&|e| e.ring = 0).contains("ring of 0"));
+    assert!(refused(&|e| e.rate = Rate(0)).contains("rate is 0"));
+    assert!(refused(&|e| e.qdisc = "nothing".to_owned()).contains("discipline"));
 }
 
 #[test]
 fn a_discipline_that_marks_keeps_its_queue_short_and_loses_nothing() {
-    let run = |qdisc| {
-        let few = RrUnderLoad {
+    let run = |qdisc: &str| {
+        let few = Settings {
             streams: 4,
-            qdisc,
+            qdisc: qdisc.to_owned(),
             ..e1()
         };
-        few.run().expect("it can be run")
+        let case = Case {
+            limit: AnyLimit::dql(),
+            tso: false,
+        };
+        few.run_case(&case, 1).expect("it can be run")
     };
     let (full, dropping, marking) = (run("pfifo_fast"), run("fq_codel noecn"), run("fq_codel"));
     for (outcome, marks) in [(&full, false), (&dropping, false), (&marking, true)] {

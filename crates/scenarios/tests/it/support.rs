@@ -7,7 +7,7 @@ use taut_scenarios::results::Document;
 /// Runs the file of a scenario with some of its keys replaced: `("ring", "64")`.
 pub fn run_with(name: &str, replaced: &[(&str, &str)]) -> Document {
     let text = file_with(name, replaced);
-    let document = registry::run(&text, None, &mut |_, _, _| {});
+    let document = registry::run(&text, None, 1, &mut |_, _, _| {});
     document.unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 

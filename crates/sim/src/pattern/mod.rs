@@ -20,7 +20,7 @@ pub use random::SplitMix;
 pub use run::{Detail, RING_SLOTS_OFF, RunError, observe};
 pub use seen::{Seen, SettleTimes};
 pub use settle::settle_times;
-pub use yardstick::{GRID_BYTES, least_fixed, least_multiple};
+pub use yardstick::{GRID_BYTES, least_fixed};
 
 /// So many objects at once, again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

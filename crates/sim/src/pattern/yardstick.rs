@@ -4,15 +4,10 @@ use taut_path::limit::Fixed;
 
 use super::Pattern;
 use super::run::{Detail, RunError, observe};
+use crate::least::least_multiple;
 
 /// The yardstick is a multiple of this: about a minimal frame, and less than one object decides.
 pub const GRID_BYTES: u32 = 64;
-
-/// No yardstick is sought above: 2 s at 1 Gbit/s.
-const MOST_BYTES: u32 = 1 << 28;
-
-/// Where the search begins: a few packets.
-const FIRST_BYTES: u32 = 1 << 13;
 
 /// The least fixed limit, in steps of [`GRID_BYTES`], with which the wire is busy for the
 /// pattern's share of the time with something to send; `None` if no fixed limit is enough.
@@ -29,37 +24,6 @@ pub fn least_fixed(pattern: &Pattern) -> Result<Option<u32>, RunError> {
     };
     let least = least_multiple(step, |bytes| is_enough(pattern, bytes))?;
     Ok(least.map(|bytes| bytes.next_multiple_of(GRID_BYTES)))
-}
-
-/// The least multiple of `step` that is enough as a limit, by bisection; `None` if none is.
-///
-/// # Errors
-/// As `is_enough`.
-pub fn least_multiple<E>(
-    step: u32,
-    mut is_enough: impl FnMut(u32) -> Result<bool, E>,
-) -> Result<Option<u32>, E> {
-    // A limit of 0 lets one object through.
-    if is_enough(0)? {
-        return Ok(Some(0));
-    }
-    let (mut too_low, mut enough) = (0, FIRST_BYTES.div_ceil(step));
-    while !is_enough(enough * step)? {
-        if enough * step >= MOST_BYTES {
-            return Ok(None);
-        }
-        too_low = enough;
-        enough *= 2;
-    }
-    while enough - too_low > 1 {
-        let middle = too_low + (enough - too_low) / 2;
-        if is_enough(middle * step)? {
-            enough = middle;
-        } else {
-            too_low = middle;
-        }
-    }
-    Ok(Some(enough * step))
 }
 
 fn is_enough(pattern: &Pattern, limit_bytes: u32) -> Result<bool, RunError> {

@@ -8,8 +8,8 @@ use taut_path::{AnyLimit, Split};
 use crate::rr::experiment::Experiment;
 use crate::trace_file::TraceFile;
 use taut_scenarios::quantity::Rate;
-use taut_scenarios::registry::Scenario;
-use taut_scenarios::rr_under_load::{Case, Settings, WARM_UP_NS, check_limits};
+use taut_scenarios::rr_under_load::{Case, Settings, check_limits};
+use taut_scenarios::scenario::Scenario;
 
 /// Options of `taut lab rr-under-load`.
 #[derive(Debug, Clone, Args)]
@@ -69,7 +69,7 @@ impl RrUnderLoad {
     /// Link rate, in bit/s.
     pub fn rate_bits_per_s(&self) -> u64 {
         let default = match self.driver {
-            DriverKind::Emulated => Settings::default().rate,
+            DriverKind::Emulated => Settings::defaults().rate,
             DriverKind::AfPacket => Rate(100_000_000),
         };
         self.experiment.rate.unwrap_or(default).0
@@ -84,8 +84,8 @@ impl RrUnderLoad {
     }
 
     /// How long one row takes, in ns, besides setting it up.
-    pub const fn row_ns(&self) -> u64 {
-        WARM_UP_NS + self.experiment.duration.0
+    pub fn row_ns(&self) -> u64 {
+        Settings::defaults().warm_up.0 + self.experiment.duration.0
     }
 
     /// The rows to run. The slots of an AF_PACKET ring hold one frame each, so it has no rows with

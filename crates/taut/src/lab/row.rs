@@ -19,8 +19,10 @@ use super::tell_stall;
 use super::world::World;
 use crate::interrupt;
 use taut_path::Split;
+use taut_scenarios::results::{one_decimal, per_second};
 use taut_scenarios::rr_under_load::Case;
-use taut_scenarios::rr_under_load::{Latency, Lateness, Row, WARM_UP_NS, one_decimal, per_second};
+use taut_scenarios::rr_under_load::{Latency, Lateness, Row, Settings};
+use taut_scenarios::scenario::Scenario;
 use taut_sim::trace::Tape;
 
 /// A row, and the latencies that are drawn of it.
@@ -121,7 +123,7 @@ fn measure(
     control: &Control,
     progress: &mut Progress,
 ) -> io::Result<Option<Window>> {
-    wait(WARM_UP_NS, control, progress);
+    wait(Settings::defaults().warm_up.0, control, progress);
     let before = load.delivered()?;
     let (start_ns, start_cpu_ns) = (sched::monotonic_ns(), sched::process_cpu_ns());
     control.record(true);

@@ -1,7 +1,7 @@
 //! What is drawn of the experiment of a request/response under load.
 
 use hdrhistogram::Histogram;
-use taut_scenarios::rr_under_load::{Case, Ran};
+use taut_scenarios::rr_under_load::{Case, Outcome};
 use taut_sim::meter::Curve;
 
 use crate::report::axis::Axis;
@@ -23,11 +23,11 @@ pub struct Drawn<'a> {
 
 impl<'a> Drawn<'a> {
     /// What is drawn of a simulated row.
-    pub fn of(ran: &'a Ran) -> Self {
+    pub fn of(case: &Case, outcome: &'a Outcome) -> Self {
         Self {
-            case: ran.case.clone(),
-            curve: &ran.outcome.curve,
-            latency_ns: &ran.outcome.latency_ns,
+            case: case.clone(),
+            curve: &outcome.curve,
+            latency_ns: &outcome.latency_ns,
         }
     }
 

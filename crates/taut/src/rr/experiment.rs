@@ -10,12 +10,13 @@ use taut_path::{AnyLimit, qdisc, units};
 use taut_scenarios::quantity::{Rate, Time};
 use taut_scenarios::registry::DEFAULT_SEED;
 use taut_scenarios::rr_under_load::{CADENCES, DURATIONS, Only, RATES, RINGS, STREAMS, Settings};
+use taut_scenarios::scenario::Scenario;
 
 /// Bulk streams saturate a link while one request/response runs at high priority.
 #[derive(Debug, Clone, Args)]
 pub struct Experiment {
     /// Bulk TCP streams (1 to 4000)
-    #[arg(long, value_name = "N", default_value_t = Settings::default().streams,
+    #[arg(long, value_name = "N", default_value_t = Settings::defaults().streams,
           value_parser = count_in(STREAMS))]
     pub streams: u32,
 
@@ -24,17 +25,17 @@ pub struct Experiment {
     pub rate: Option<Rate>,
 
     /// Descriptors of the ring (32 to 65536)
-    #[arg(long, value_name = "N", default_value_t = Settings::default().ring,
+    #[arg(long, value_name = "N", default_value_t = Settings::defaults().ring,
           value_parser = count_in(RINGS))]
     pub ring: u32,
 
     /// Time between completions, with a unit
-    #[arg(long, value_name = "TIME", default_value_t = Settings::default().cadence,
+    #[arg(long, value_name = "TIME", default_value_t = Settings::defaults().cadence,
           value_parser = parse_cadence)]
     pub cadence: Time,
 
     /// Queueing discipline, spelled as for tc
-    #[arg(long, value_name = "QDISC", default_value_t = Settings::default().qdisc,
+    #[arg(long, value_name = "QDISC", default_value_t = Settings::defaults().qdisc,
           value_parser = parse_qdisc)]
     pub qdisc: String,
 
@@ -45,7 +46,7 @@ pub struct Experiment {
     pub limits: Vec<AnyLimit>,
 
     /// How long each row is measured, after its warm-up
-    #[arg(long, value_name = "TIME", default_value_t = Settings::default().duration,
+    #[arg(long, value_name = "TIME", default_value_t = Settings::defaults().duration,
           value_parser = parse_duration)]
     pub duration: Time,
 
@@ -54,7 +55,7 @@ pub struct Experiment {
     pub seed: u64,
 
     /// Run only some rows, such as bql=on or bql=on,tso=off
-    #[arg(long, value_name = "ROWS", default_value_t = Settings::default().rows)]
+    #[arg(long, value_name = "ROWS", default_value_t = Settings::defaults().rows)]
     pub only: Only,
 
     /// Print one JSON document instead of the table
@@ -65,7 +66,7 @@ pub struct Experiment {
 impl Experiment {
     /// The scenario in virtual time.
     pub fn settings(&self) -> Settings {
-        let defaults = Settings::default();
+        let defaults = Settings::defaults();
         Settings {
             streams: self.streams,
             rate: self.rate.unwrap_or(defaults.rate),
@@ -165,7 +166,7 @@ mod tests {
             ("pfifo_fast", &[][..])
         );
         assert_eq!(options.duration, Time::ms(5_000));
-        assert_eq!(options.settings(), Settings::default());
+        assert_eq!(options.settings(), Settings::defaults());
     }
 
     #[test]

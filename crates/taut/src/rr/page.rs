@@ -1,8 +1,8 @@
 //! What the experiment showed, for a browser.
 
-use taut_scenarios::registry::Scenario;
 use taut_scenarios::results::Document;
 use taut_scenarios::rr_under_load::Settings;
+use taut_scenarios::scenario::Scenario;
 
 use super::charts::{Drawn, REMARK, charts};
 use crate::report::page::{Origin, Page};

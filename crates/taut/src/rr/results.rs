@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use taut_path::AnyLimit;
-use taut_scenarios::registry::Scenario;
 use taut_scenarios::results::{DOCUMENT_VERSION, Document};
 use taut_scenarios::rr_under_load::{Row, Settings, figures, is_published};
+use taut_scenarios::scenario::Scenario;
 
 use super::experiment::Experiment;
 

@@ -2,19 +2,22 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 use taut_path::units;
 use taut_scenarios::limit_rules::{Compared, RuleName, Settings, names};
 use taut_scenarios::quantity::Time;
-use taut_scenarios::registry::{DEFAULT_SEED, Scenario};
+use taut_scenarios::registry::{DEFAULT_SEED, file};
 use taut_scenarios::results::Document;
+use taut_scenarios::run::{AnyRun, Run};
+use taut_scenarios::scenario::Scenario;
 
 use super::limit_rules_show::{charts, remark, text};
 use super::options::Common;
 use super::output::Output;
 use super::rr_under_load::Traced;
-use crate::interrupt::Finished;
+use super::sweep;
 use crate::output::Form;
 use crate::report::page::{Origin, Page};
 use crate::rr::command::quoted;
@@ -65,7 +68,7 @@ fn parse_time(text: &str) -> Result<Time, String> {
 
 impl Options {
     fn settings(&self) -> Result<Settings, String> {
-        let mut settings = Settings::default();
+        let mut settings = Settings::defaults();
         if !self.pattern.is_empty() {
             settings.patterns.clear();
             settings.files.clone_from(&self.pattern);
@@ -127,7 +130,7 @@ pub fn run(options: &Options) -> ExitCode {
     let settings = options.settings();
     match settings.and_then(|settings| settings.validate().map(|()| settings)) {
         Ok(settings) => run_settings(
-            &settings,
+            settings,
             seed.unwrap_or(DEFAULT_SEED),
             output,
             output.form(*json),
@@ -139,15 +142,21 @@ pub fn run(options: &Options) -> ExitCode {
 
 /// Runs valid settings, wherever they came from; `command` gives the same again, but for the seed.
 pub fn run_settings(
-    settings: &Settings,
+    settings: Settings,
     seed: u64,
     output: &Output,
     form: Form,
     command: &str,
 ) -> ExitCode {
-    let traced = Traced { settings, seed };
+    let traced = Traced {
+        settings: &settings,
+        seed,
+    };
     if let Err(failed) = output.check(&traced) {
         return failed;
+    }
+    if output.many.is_wanted() {
+        return sweep::run(&file(&settings), seed, output, form);
     }
     let subjects = match settings.subjects(|warning| say!("taut: {warning}")) {
         Ok(subjects) => subjects,
@@ -161,23 +170,20 @@ pub fn run_settings(
             return ExitCode::from(code);
         }
     };
-    let compared: Finished<Compared> = Finished::new();
-    let ran = {
-        let (settings, compared) = (settings.clone(), compared.clone());
-        super::run(move |progress| {
-            settings.run_subjects(&subjects, seed, progress, &mut |one| {
-                compared.push(one);
-            })
-        })
-    };
-    let interrupt = match ran {
+    let cases = settings.cases_of(subjects, seed);
+    let run = Arc::new(Run::of(settings, seed, cases));
+    let interrupt = match super::run_cases(vec![run.clone()], output.many.jobs(), |_| {}) {
         Ok(interrupt) => interrupt,
         Err(failed) => return failed,
     };
-    let compared = compared.take();
-    let mut document = settings.document(seed, Settings::found(&compared));
+    let compared = run.settings().compared(&run.ran());
+    let mut document = run.document();
     document.interrupted = interrupt.is_some();
     let command = format!("{command} --seed {seed}");
+    let traced = Traced {
+        settings: run.settings(),
+        seed,
+    };
     output.emit(
         form,
         (&document, interrupt),

@@ -8,11 +8,14 @@ pub mod predictions;
 mod progress;
 pub mod rr_under_load;
 mod scenario;
+mod sweep;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use options::{Scenario, Sim};
-use taut_scenarios::registry::{self, Entry, ScenarioError};
+use taut_scenarios::registry::{self, Entry};
+use taut_scenarios::run::{AnyRun, run_all};
 
 use crate::interrupt::{self, Interrupt};
 use crate::report::layout::fold;
@@ -42,13 +45,19 @@ pub fn first_look() -> ExitCode {
     done
 }
 
-/// Runs `work` with a progress line until it is done or interrupted, and says what interrupted it.
-fn run(
-    work: impl FnOnce(registry::Progress) -> Result<(), ScenarioError> + Send + 'static,
+/// Runs the cases of `runs` on `jobs` threads, with a progress line, until all are done or somebody
+/// asks the process to end, and says who did. `finished` hears of each run that has been run whole.
+fn run_cases(
+    runs: Vec<Arc<dyn AnyRun>>,
+    jobs: usize,
+    mut finished: impl FnMut(&dyn AnyRun) + Send + 'static,
 ) -> Result<Option<Interrupt>, ExitCode> {
     let ran = interrupt::watch(move || {
         let mut progress = Progress::new();
-        work(&mut |what, done, all| progress.show(what, done, all))
+        let mut show = |what: &str, done, all| progress.show(what, done, all);
+        run_all(&runs, jobs, &mut show, &mut |run| {
+            finished(runs[run].as_ref())
+        })
     });
     let (message, code) = match ran {
         Ok(Ok(Ok(()))) => return Ok(None),

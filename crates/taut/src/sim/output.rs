@@ -8,6 +8,7 @@ use clap::Args;
 use taut_scenarios::results::Document;
 use taut_scenarios::tracing::TraceRowsError;
 
+use super::sweep::Many;
 use crate::exit;
 use crate::interrupt::{self, Interrupt};
 use crate::output::{self, Form};
@@ -21,9 +22,16 @@ pub struct Output {
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
 
+    /// Print each row as a JSON object, on a line of its own
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    pub json_lines: bool,
+
     /// Write a report too: one HTML page that works offline
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub many: Many,
 
     #[command(flatten)]
     pub trace: TraceFile,
@@ -90,10 +98,11 @@ impl Output {
 
     /// The form of what is printed; `json` is an option of its own, shared with the lab.
     pub fn form(&self, json: bool) -> Form {
-        match (json, self.csv) {
-            (true, _) => Form::Json,
-            (false, true) => Form::Csv,
-            (false, false) => Form::Table,
+        match (json, self.csv, self.json_lines) {
+            (true, ..) => Form::Json,
+            (_, true, _) => Form::Csv,
+            (.., true) => Form::JsonLines,
+            _ => Form::Table,
         }
     }
 

@@ -9,6 +9,7 @@ use anyhow::Context;
 use clap::Args;
 use taut_scenarios::registry;
 use taut_scenarios::results::{Document, Figure};
+use taut_scenarios::run::{all_cores, run_all};
 
 use super::progress::Progress;
 use crate::report::number::float;
@@ -104,14 +105,16 @@ fn read_live(file: &Path) -> anyhow::Result<Live> {
 
 /// What every scenario gives that has published figures, and what is to be said about it.
 fn documents() -> anyhow::Result<Vec<(Document, &'static str)>> {
-    let mut documents = Vec::new();
     let mut progress = Progress::new();
-    for entry in registry::ALL.iter().filter(|entry| entry.has_figures) {
-        let mut show = |part: &str, done, of| progress.show(part, done, of);
-        let document = registry::run(entry.file, None, &mut show)?;
-        documents.push((document, entry.remark));
-    }
-    Ok(documents)
+    let entries = registry::ALL.iter().filter(|entry| entry.has_figures);
+    let runs = entries
+        .clone()
+        .map(|entry| registry::prepare(entry.file, None));
+    let runs = runs.collect::<Result<Vec<_>, _>>()?;
+    let mut show = |part: &str, done, of| progress.show(part, done, of);
+    run_all(&runs, all_cores(), &mut show, &mut |_| {})?;
+    let documents = runs.iter().map(|run| run.document());
+    Ok(documents.zip(entries.map(|entry| entry.remark)).collect())
 }
 
 fn page(documents: &[(Document, &str)], live: &Live) -> String {

@@ -2,15 +2,18 @@
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Args, FromArgMatches};
-use taut_scenarios::registry::{DEFAULT_SEED, Scenario};
-use taut_scenarios::rr_under_load::{Ran, Settings};
+use taut_scenarios::registry::{DEFAULT_SEED, file};
+use taut_scenarios::rr_under_load::Settings;
+use taut_scenarios::run::{AnyRun, Run};
+use taut_scenarios::scenario::Scenario;
 use taut_scenarios::tracing::{TraceRowsError, check_rows, trace_rows};
 
 use super::output::{Output, Traceable};
 use super::progress::Progress;
-use crate::interrupt::Finished;
+use super::sweep;
 use crate::output::Form;
 use crate::report::page::Origin;
 use crate::rr::charts::Drawn;
@@ -39,7 +42,7 @@ impl Options {
 /// `taut` alone: the published experiment.
 pub fn published() -> ExitCode {
     run_settings(
-        &Settings::default(),
+        Settings::defaults(),
         DEFAULT_SEED,
         &Output::default(),
         Form::Table,
@@ -56,7 +59,7 @@ pub fn run(options: &Options) -> ExitCode {
     };
     let form = output.form(experiment.json);
     run_settings(
-        &experiment.settings(),
+        experiment.settings(),
         experiment.seed,
         output,
         form,
@@ -66,42 +69,46 @@ pub fn run(options: &Options) -> ExitCode {
 
 /// Runs settings, wherever they came from; `command` gives the same again, but for the seed.
 pub fn run_settings(
-    settings: &Settings,
+    settings: Settings,
     seed: u64,
     output: &Output,
     form: Form,
     command: &str,
 ) -> ExitCode {
-    let traced = Traced { settings, seed };
+    let traced = Traced {
+        settings: &settings,
+        seed,
+    };
     if let Err(failed) = output.check(&traced) {
         return failed;
     }
-    if let Err(message) = settings.validate() {
-        say!("taut: {message}");
-        return ExitCode::from(exit::USAGE);
+    if output.many.is_wanted() {
+        return sweep::run(&file(&settings), seed, output, form);
     }
-    let finished: Finished<Ran> = Finished::new();
-    let ran = {
-        let (settings, finished) = (settings.clone(), finished.clone());
-        super::run(move |progress| settings.run_rows(seed, progress, &mut |ran| finished.push(ran)))
+    let run = match Run::new(settings.clone(), seed) {
+        Ok(run) => Arc::new(run),
+        Err(error) => {
+            say!("taut: {error}");
+            return ExitCode::from(exit::USAGE);
+        }
     };
-    let interrupt = match ran {
+    let interrupt = match super::run_cases(vec![run.clone()], output.many.jobs(), |_| {}) {
         Ok(interrupt) => interrupt,
         Err(failed) => return failed,
     };
-    let ran = finished.take();
-    let mut document = settings.document(seed, settings.found(&ran));
+    let mut document = run.document();
     document.interrupted = interrupt.is_some();
+    let ran = run.ran();
     let command = format!("{command} --seed {seed}");
     let rows = settings.rows_of(&ran);
-    let is_published = settings.is_published();
     output.emit(
         form,
         (&document, interrupt),
         &traced,
-        || table::text(&document, &rows, is_published, stdout::columns()),
+        || table::text(&document, &rows, settings.is_published(), stdout::columns()),
         || {
-            let drawn: Vec<Drawn> = ran.iter().map(Drawn::of).collect();
+            let drawn = ran.iter().map(|&(case, outcome)| Drawn::of(case, outcome));
+            let drawn: Vec<Drawn> = drawn.collect();
             let end_ns = settings.end_ns();
             page::html(&document, Origin::Simulated, &drawn, end_ns, &command)
         },

@@ -4,8 +4,9 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use taut_scenarios::registry::{self, Entry, Findings, Scenario};
+use taut_scenarios::registry::{self, DEFAULT_SEED, Entry};
 use taut_scenarios::results::Document;
+use taut_scenarios::scenario::Scenario;
 use taut_scenarios::tracing::TraceRowsError;
 use taut_scenarios::{limit_rules, rr_under_load};
 
@@ -13,6 +14,7 @@ use super::options::Common;
 use super::output::Traceable;
 use super::progress::Progress;
 use super::rr_under_load::run_settings;
+use super::sweep;
 use crate::report::chart::charts;
 use crate::report::page::{Origin, Page};
 use crate::report::text::text;
@@ -54,58 +56,56 @@ fn read(path: &Path) -> std::io::Result<String> {
 }
 
 fn run(file: &str, command: &str, options: &Common) -> ExitCode {
-    let form = options.output.form(options.json);
-    if registry::find(file).is_ok_and(|entry| entry.name == rr_under_load::Settings::NAME)
-        && let Ok(settings) = registry::read(file)
-    {
-        // It has a table and charts of its own.
-        let seed = options.seed.unwrap_or(registry::DEFAULT_SEED);
-        return run_settings(&settings, seed, &options.output, form, command);
+    let output = &options.output;
+    let form = output.form(options.json);
+    let seed = options.seed.unwrap_or(DEFAULT_SEED);
+    if output.many.is_wanted() {
+        return sweep::run(file, seed, output, form);
     }
-    if registry::find(file).is_ok_and(|entry| entry.name == limit_rules::Settings::NAME)
-        && let Ok(settings) = registry::read(file)
-    {
-        let seed = options.seed.unwrap_or(registry::DEFAULT_SEED);
-        return super::limit_rules::run_settings(&settings, seed, &options.output, form, command);
+    // These have tables and charts of their own.
+    match registry::find(file).map(|entry| entry.name) {
+        Ok(rr_under_load::Settings::NAME) => {
+            if let Ok(settings) = registry::read(file) {
+                return run_settings(settings, seed, output, form, command);
+            }
+        }
+        Ok(limit_rules::Settings::NAME) => {
+            if let Ok(settings) = registry::read(file) {
+                return super::limit_rules::run_settings(settings, seed, output, form, command);
+            }
+        }
+        _ => {}
     }
-    let traced = Traced {
-        file,
-        seed: options.seed,
-    };
-    if let Err(failed) = options.output.check(&traced) {
+    let traced = Traced { file, seed };
+    if let Err(failed) = output.check(&traced) {
         return failed;
     }
-    let found = Findings::default();
-    let ran = {
-        let (file, seed, found) = (file.to_owned(), options.seed, found.clone());
-        super::run(move |progress| registry::run_into(&file, seed, progress, &found))
+    let run = match registry::prepare(file, options.seed) {
+        Ok(run) => run,
+        Err(error) => {
+            say!("taut: {error}");
+            return ExitCode::from(exit::USAGE);
+        }
     };
-    let interrupt = match ran {
+    let interrupt = match super::run_cases(vec![run.clone()], output.many.jobs(), |_| {}) {
         Ok(interrupt) => interrupt,
         Err(failed) => return failed,
     };
-    match registry::document(file, options.seed, found.found()) {
-        Ok(mut document) => {
-            document.interrupted = interrupt.is_some();
-            options.output.emit(
-                form,
-                (&document, interrupt),
-                &traced,
-                || text(&document, stdout::columns()),
-                || html(&document, command),
-            )
-        }
-        Err(error) => {
-            say!("taut: {error}");
-            ExitCode::from(exit::USAGE)
-        }
-    }
+    let mut document = run.document();
+    document.interrupted = interrupt.is_some();
+    output.emit(
+        form,
+        (&document, interrupt),
+        &traced,
+        || text(&document, stdout::columns()),
+        || html(&document, command),
+    )
 }
 
 /// A scenario file whose rows can be traced.
 struct Traced<'a> {
     file: &'a str,
-    seed: Option<u64>,
+    seed: u64,
 }
 
 impl Traceable for Traced<'_> {
@@ -116,7 +116,7 @@ impl Traceable for Traced<'_> {
     fn write(&self, part: &str, out: &mut dyn Write) -> Result<u64, TraceRowsError> {
         let mut progress = Progress::new();
         let mut show = |what: &str, done, all| progress.show(what, done, all);
-        registry::trace(self.file, self.seed, part, out, &mut show)
+        registry::trace(self.file, Some(self.seed), part, out, &mut show)
     }
 }
 

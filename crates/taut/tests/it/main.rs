@@ -30,4 +30,5 @@ mod sim_command;
 mod sim_limit_rules;
 mod sim_rr_under_load;
 mod sim_scenarios;
+mod sim_sweep;
 mod terminal;

@@ -149,7 +149,7 @@ fn a_bad_file_is_refused_with_the_registrys_words() {
     for text in ["scenario = [", "", unknown, &setting] {
         fs::write(&path, text).unwrap();
         let talk = failed(&format!("sim run {}", path.display()), 2);
-        let error = registry::run(text, None, &mut |_, _, _| ()).unwrap_err();
+        let error = registry::run(text, None, 1, &mut |_, _, _| ()).unwrap_err();
         assert_eq!(talk, format!("taut: {error}\n"));
     }
 }

@@ -10,6 +10,7 @@ use taut_path::{AnyLimit, Limit};
 use taut_scenarios::quantity::{Rate, Time};
 use taut_scenarios::registry::DEFAULT_SEED;
 use taut_scenarios::rr_under_load::{RINGS, Settings};
+use taut_scenarios::scenario::Scenario;
 
 use super::super::world::SHAPED_DEVICE;
 use crate::rr::experiment::{count_in, parse_cadence, parse_duration, parse_limit, parse_rate};
@@ -34,7 +35,7 @@ pub struct TwoThreads {
     pub ring: u32,
 
     /// Time between completions, with a unit
-    #[arg(long, value_name = "TIME", default_value_t = Settings::default().cadence,
+    #[arg(long, value_name = "TIME", default_value_t = Settings::defaults().cadence,
           value_parser = parse_cadence)]
     pub cadence: Time,
 

@@ -1,0 +1,85 @@
+//! What a stream may have below its socket, as it is spelled in a file.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use taut_path::tsq::{RATE_TIME_NS, Rule, Settings as SmallQueueSettings};
+use taut_path::units;
+
+/// Above this a rate-based budget does not go: today's `tcp_limit_output_bytes`.
+const RATE_LIMIT_BYTES: u32 = 1 << 20;
+
+/// What a stream may have below its socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Budget {
+    /// Whatever it likes: `none`.
+    None,
+    /// The rate-based rule: `rate`.
+    Rate,
+    /// So many bytes of memory: a size.
+    Bytes(u32),
+}
+
+impl Budget {
+    /// The global setting for it.
+    pub(crate) const fn settings(self) -> SmallQueueSettings {
+        match self {
+            Self::None => SmallQueueSettings::OFF,
+            Self::Rate => SmallQueueSettings {
+                rule: Rule::Rate {
+                    time_ns: RATE_TIME_NS,
+                },
+                limit_bytes: RATE_LIMIT_BYTES,
+            },
+            Self::Bytes(limit_bytes) => SmallQueueSettings {
+                rule: Rule::Fixed,
+                limit_bytes,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Rate => f.write_str("rate"),
+            Self::Bytes(bytes) if bytes.is_multiple_of(1024) && *bytes > 0 => {
+                write!(f, "{}k", bytes / 1024)
+            }
+            Self::Bytes(bytes) => write!(f, "{bytes}"),
+        }
+    }
+}
+
+impl FromStr for Budget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => return Ok(Self::None),
+            "rate" => return Ok(Self::Rate),
+            _ => {}
+        }
+        let bytes =
+            units::parse_size_bytes(text).map_err(|error| format!("{error}; or none, rate"))?;
+        let bytes = u32::try_from(bytes).ok().filter(|&bytes| bytes < u32::MAX);
+        bytes
+            .map(Self::Bytes)
+            .ok_or_else(|| format!("{text} is too large for a budget; at most 4294967294 bytes"))
+    }
+}
+
+impl Serialize for Budget {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Budget {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
+}

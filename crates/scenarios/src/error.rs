@@ -1,0 +1,62 @@
+//! Why a scenario could not be run.
+
+use std::fmt;
+
+use taut_sim::lane::LaneError;
+use taut_sim::pattern::RunError;
+use taut_sim::queue::QueueFault;
+use taut_sim::world::WorldError;
+
+use crate::registry::ALL;
+
+/// Why a scenario could not be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScenarioError {
+    /// The file is not understood; says line and column.
+    Syntax(String),
+    /// There is no scenario of that name.
+    UnknownName(String),
+    /// A setting is out of its range; names key, value and range.
+    Setting(String),
+    /// A queue went wrong: a bug, of which nothing that was found is to be trusted.
+    Fault(QueueFault),
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // toml ends its messages with a line break.
+            Self::Syntax(message) => f.write_str(message.trim_end()),
+            Self::UnknownName(name) => {
+                let names: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
+                write!(f, "no scenario {name:?}; there are {}", names.join(", "))
+            }
+            Self::Setting(message) => f.write_str(message),
+            Self::Fault(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+impl From<toml::de::Error> for ScenarioError {
+    fn from(error: toml::de::Error) -> Self {
+        Self::Syntax(error.to_string())
+    }
+}
+
+/// What a testbed says: settings that contradict each other, or a fault.
+macro_rules! from_testbed {
+    ($($error:ident),*) => {$(
+        impl From<$error> for ScenarioError {
+            fn from(error: $error) -> Self {
+                match error {
+                    $error::Fault(fault) => Self::Fault(fault),
+                    error => Self::Setting(error.to_string()),
+                }
+            }
+        }
+    )*};
+}
+
+from_testbed!(LaneError, RunError, WorldError);

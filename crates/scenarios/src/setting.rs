@@ -1,0 +1,88 @@
+//! Settings of a file changed one by one, as a sweep does.
+
+use toml::{Table, Value};
+
+use crate::error::ScenarioError;
+use crate::registry::find;
+
+/// The scenario file `text` with some settings changed: (key, value), the value as it is written in a
+/// file, except that a text needs no quotes and a list of one value no brackets.
+///
+/// # Errors
+/// If the file is not understood, has no such key, or the value is none.
+pub fn with(text: &str, changes: &[(&str, &str)]) -> Result<String, ScenarioError> {
+    let entry = find(text)?;
+    let defaults: Table = toml::from_str(entry.file)?;
+    let mut changed: Table = toml::from_str(text)?;
+    for &(key, value) in changes {
+        let Some(like) = defaults.get(key).filter(|_| key != "scenario") else {
+            let keys = defaults.keys().filter(|key| *key != "scenario");
+            let keys: Vec<&str> = keys.map(String::as_str).collect();
+            let (name, keys) = (entry.name, keys.join(", "));
+            let message = format!("{name} has no setting {key:?}; there are {keys}, and seed");
+            return Err(ScenarioError::Setting(message));
+        };
+        let value = value_like(Some(like), value).map_err(|error| {
+            ScenarioError::Setting(format!("{key} cannot be {value:?}: {error}"))
+        })?;
+        changed.insert(key.to_owned(), value);
+    }
+    Ok(changed.to_string())
+}
+
+/// `text` as a value of the kind that `like` is, or as TOML has it where it is no text.
+fn value_like(like: Option<&Value>, text: &str) -> Result<Value, String> {
+    let is_written = text.starts_with(['[', '"', '\'']);
+    match like {
+        Some(Value::String(_)) | None if !is_written => Ok(Value::String(text.to_owned())),
+        Some(Value::Array(values)) if !text.starts_with('[') => {
+            Ok(Value::Array(vec![value_like(values.first(), text)?]))
+        }
+        _ => {
+            let table: Table = toml::from_str(&format!("value = {text}"))
+                .map_err(|error| error.message().to_owned())?;
+            table
+                .get("value")
+                .cloned()
+                .ok_or_else(|| "no value".to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "scenario = \"small-queues\"\nring = 64";
+
+    fn changed(key: &str, value: &str) -> Value {
+        let text = with(FILE, &[(key, value)]).expect("a setting");
+        let table: Table = toml::from_str(&text).expect("TOML");
+        assert_eq!(table["scenario"].as_str(), Some("small-queues"));
+        table[key].clone()
+    }
+
+    #[test]
+    fn a_value_is_of_the_kind_that_the_setting_is() {
+        assert_eq!(changed("ring", "128"), Value::Integer(128));
+        assert_eq!(changed("cadence", "50us"), Value::String("50us".into()));
+        assert_eq!(changed("cadence", "\"50us\""), Value::String("50us".into()));
+        let one = Value::Array(vec![Value::String("1gbit".into())]);
+        assert_eq!(changed("rates", "1gbit"), one);
+        assert_eq!(changed("rates", "[\"1gbit\"]"), one);
+        assert_eq!(changed("rates", "[]"), Value::Array(Vec::new()));
+    }
+
+    #[test]
+    fn what_is_no_setting_is_refused_with_what_there_is() {
+        for (key, value, says) in [
+            ("rnig", "64", "no setting \"rnig\"; there are"),
+            ("scenario", "x", "no setting \"scenario\""),
+            ("ring", "many", "ring cannot be \"many\""),
+            ("ring", "1\nrates = []", "ring cannot be"),
+        ] {
+            let error = with(FILE, &[(key, value)]).unwrap_err().to_string();
+            assert!(error.contains(says), "{key}: {error}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The least amount that is enough, by bisection: more of it never makes it worse.
+
+/// No amount is sought above: 2 s at 1 Gbit/s.
+const MOST_BYTES: u32 = 1 << 28;
+
+/// Where the search begins: a few packets.
+const FIRST_BYTES: u32 = 1 << 13;
+
+/// An amount that is enough, at most `step` above one that is not: between `too_low`, which is not,
+/// and `enough`, which is.
+///
+/// # Errors
+/// As `is_enough`.
+pub fn least_above<E>(
+    mut too_low: u32,
+    mut enough: u32,
+    step: u32,
+    mut is_enough: impl FnMut(u32) -> Result<bool, E>,
+) -> Result<u32, E> {
+    while enough - too_low > step {
+        let middle = too_low + (enough - too_low) / 2;
+        if is_enough(middle)? {
+            enough = middle;
+        } else {
+            too_low = middle;
+        }
+    }
+    Ok(enough)
+}
+
+/// The least multiple of `step` that is enough as a limit; `None` if none is.
+///
+/// # Errors
+/// As `is_enough`.
+pub fn least_multiple<E>(
+    step: u32,
+    mut is_enough: impl FnMut(u32) -> Result<bool, E>,
+) -> Result<Option<u32>, E> {
+    // A limit of 0 lets one object through.
+    if is_enough(0)? {
+        return Ok(Some(0));
+    }
+    let (mut too_low, mut enough) = (0, FIRST_BYTES.div_ceil(step));
+    while !is_enough(enough * step)? {
+        if enough * step >= MOST_BYTES {
+            return Ok(None);
+        }
+        too_low = enough;
+        enough *= 2;
+    }
+    let steps = least_above(too_low, enough, 1, |steps| is_enough(steps * step))?;
+    Ok(Some(steps * step))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_multiple_is_found_wherever_it_is() {
+        for least in [0, 1, 99, 8_192, 8_193, 1_000_000] {
+            let found = least_multiple(100, |bytes| Ok::<_, ()>(bytes >= least));
+            assert_eq!(found, Ok(Some(least.next_multiple_of(100))), "{least}");
+        }
+        assert_eq!(least_multiple(100, |_| Ok::<_, ()>(false)), Ok(None));
+        assert_eq!(least_multiple(100, Err), Err(0));
+    }
+}

@@ -1,0 +1,151 @@
+//! Sweeps: the same bytes however many run at a time, and nothing is run twice that was finished.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::sim_command::{Scratch, failed, read_csv, stdout};
+
+/// Short rows: four of them, with different settings.
+const SWEPT: &str = "sim rate-change --sweep phase=10ms,20ms --sweep ring=64,128";
+
+fn lines(text: &str) -> Vec<Value> {
+    let line = |line: &str| serde_json::from_str(line).expect("a JSON object");
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn the_bytes_are_the_same_however_many_run_at_a_time() {
+    for form in ["", "--csv", "--json-lines", "-j"] {
+        let one = stdout(&format!("{SWEPT} {form} --jobs 1"));
+        assert_eq!(one, stdout(&format!("{SWEPT} {form} --jobs 5")), "{form}");
+        assert_eq!(one, stdout(&format!("{SWEPT} {form}")), "{form}");
+    }
+}
+
+#[test]
+fn a_grid_has_a_row_for_each_combination_in_order_and_says_which() {
+    let rows = lines(&stdout(&format!("{SWEPT} --json-lines")));
+    // Two rules, three phases each.
+    assert_eq!(rows.len(), 4 * 2 * 3);
+    let combinations: Vec<(&str, &str)> = rows
+        .iter()
+        .step_by(6)
+        .map(|row| {
+            let of = |key: &str| row["sweep"][key].as_str().expect("swept");
+            (of("phase"), of("ring"))
+        })
+        .collect();
+    let expected = [
+        ("10ms", "64"),
+        ("10ms", "128"),
+        ("20ms", "64"),
+        ("20ms", "128"),
+    ];
+    assert_eq!(combinations, expected);
+    assert_eq!(rows[3]["from_s"], 0.0);
+    assert_eq!(rows[13]["from_s"], 0.02, "the second phase of 20 ms");
+    let csv = read_csv(&stdout(&format!("{SWEPT} --csv")));
+    assert_eq!(csv.len(), rows.len() + 1);
+    assert_eq!(csv[0][..2], ["sweep.phase", "sweep.ring"]);
+}
+
+#[test]
+fn a_sweep_finds_what_the_runs_find_alone() {
+    let swept = "sim aperiodic --sweep seed=3,4 --sweep periods=[] --sweep duration=20ms \
+                 --sweep warm_up=10ms --json-lines";
+    let swept = lines(&stdout(swept));
+    let (third, fourth) = swept.split_at(swept.len() / 2);
+    let scratch = Scratch::new("alone");
+    let path = scratch.file("alone.toml");
+    let alone = "scenario = \"aperiodic\"\nperiods = []\nduration = \"20ms\"\nwarm_up = \"10ms\"";
+    fs::write(&path, alone).expect("a file");
+    let alone = stdout(&format!("sim run {} --seed 4 --json-lines", path.display()));
+    let alone = lines(&alone);
+    assert_eq!(alone.len(), fourth.len());
+    for (alone, swept) in alone.iter().zip(fourth) {
+        assert_eq!(alone["in_flight_mean_bytes"], swept["in_flight_mean_bytes"]);
+        assert_eq!(alone["urgent_delay_p99_us"], swept["urgent_delay_p99_us"]);
+    }
+    assert_ne!(third, fourth);
+}
+
+#[test]
+fn what_is_finished_is_not_run_again_and_a_torn_line_is() {
+    let scratch = Scratch::new("resume");
+    let path = scratch.file("runs");
+    let command = format!("{SWEPT} --csv --resume {}", path.display());
+    let whole = stdout(&command);
+    let kept = fs::read_to_string(&path).expect("the file");
+    assert_eq!(kept.lines().count(), 4);
+    assert_eq!(stdout(&command), whole);
+    assert_eq!(
+        fs::read_to_string(&path).expect("the file"),
+        kept,
+        "run again"
+    );
+    // What was being written when the process ended is run again, and nothing else.
+    let torn = &kept[..kept.len() - 10];
+    fs::write(&path, torn).expect("a file");
+    assert_eq!(stdout(&command), whole);
+    let again = fs::read_to_string(&path).expect("the file");
+    assert_eq!(again.lines().count(), 4);
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&again), sorted(&kept));
+    // A row of the file is what is shown: it was not run again.
+    fs::write(&path, kept.replace("\"rule\":\"dql\"", "\"rule\":\"kept\"")).expect("a file");
+    assert_eq!(stdout(&command).matches("kept").count(), 12);
+    // Another seed is another run.
+    assert!(!stdout(&format!("{command} --seed 2")).contains("kept"));
+}
+
+#[test]
+fn scenarios_with_options_of_their_own_can_be_swept_too() {
+    let rows = lines(&stdout(
+        "sim rr-under-load --streams 2 --duration 500ms --only bql=off --sweep warm_up=0s \
+         --sweep ring=64,256 --json-lines",
+    ));
+    let rings: Vec<&Value> = rows.iter().map(|row| &row["sweep"]["ring"]).collect();
+    assert_eq!(rings, ["64", "64", "256", "256"]);
+    let rows = lines(&stdout(
+        "sim limit-rules --only p01 --rule off --sweep seeds=1,2 --json-lines",
+    ));
+    assert_eq!((rows.len(), &rows[1]["seeds"]), (2, &Value::from(2)));
+}
+
+#[test]
+fn what_cannot_be_swept_is_refused() {
+    let scratch = Scratch::new("refused");
+    let path = scratch.file("runs");
+    fs::write(&path, "nothing\n").expect("a file");
+    let bad_file = format!("{SWEPT} --resume {}", path.display());
+    for (line, code, what) in [
+        ("sim rate-change --sweep ring", 2, "there is no \"=\""),
+        (
+            "sim rate-change --sweep rnig=1",
+            2,
+            "no setting \"rnig\"; there are",
+        ),
+        (
+            "sim rate-change --sweep ring=1",
+            2,
+            "ring is 1; allowed: 2 to 65536",
+        ),
+        ("sim rate-change --sweep seed=x", 2, "seed is \"x\""),
+        (
+            "sim rate-change --sweep ring=64 --report x.html",
+            2,
+            "cannot be used with",
+        ),
+        ("sim rate-change --jobs 0", 2, "--jobs"),
+        ("sim rate-change --json-lines -j", 2, "cannot be used with"),
+        (bad_file.as_str(), 1, "line 1"),
+    ] {
+        let talk = failed(line, code);
+        assert!(talk.contains(what), "{line}: {talk}");
+    }
+}
