@@ -8,7 +8,7 @@ use toml::Table;
 
 use crate::error::ScenarioError;
 use crate::results::Document;
-use crate::run::{AnyRun, Progress, Run, run_all};
+use crate::run::{Progress, Run, SharedRun, run_all};
 use crate::scenario::Scenario;
 use crate::tracing::{TraceRowsError, check_rows, trace_rows};
 use crate::{
@@ -56,7 +56,7 @@ pub struct Entry {
     /// What is to be said about them, or nothing.
     pub remark: &'static str,
     check: fn(&str) -> Result<(), ScenarioError>,
-    prepare: fn(&str, u64) -> Result<Arc<dyn AnyRun>, ScenarioError>,
+    prepare: fn(&str, u64) -> Result<SharedRun, ScenarioError>,
     check_rows: fn(&str, &str) -> Result<(), TraceRowsError>,
     trace: TraceFile,
 }
@@ -107,7 +107,7 @@ pub fn check(text: &str) -> Result<&'static Entry, ScenarioError> {
 ///
 /// # Errors
 /// If the file is not understood (with line and column), or a setting cannot be.
-pub fn prepare(text: &str, seed: Option<u64>) -> Result<Arc<dyn AnyRun>, ScenarioError> {
+pub fn prepare(text: &str, seed: Option<u64>) -> Result<SharedRun, ScenarioError> {
     (find(text)?.prepare)(text, seed.unwrap_or(DEFAULT_SEED))
 }
 

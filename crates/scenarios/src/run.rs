@@ -70,6 +70,9 @@ pub trait AnyRun: Send + Sync {
     fn document(&self) -> Document;
 }
 
+/// It is run on some threads and looked at on another.
+pub type SharedRun = Arc<dyn AnyRun>;
+
 impl<S: Scenario> AnyRun for Run<S> {
     fn cases(&self) -> usize {
         self.cases.len()
@@ -115,13 +118,12 @@ impl<S: Scenario> AnyRun for Run<S> {
 /// # Errors
 /// The first of the cases that could not be run; then no other is begun.
 pub fn run_all(
-    runs: &[Arc<dyn AnyRun>],
+    runs: &[SharedRun],
     jobs: usize,
     progress: Progress,
     finished: &mut dyn FnMut(usize),
 ) -> Result<(), ScenarioError> {
-    let of_run =
-        |(run, it): (usize, &Arc<dyn AnyRun>)| (0..it.cases()).map(move |case| (run, case));
+    let of_run = |(run, it): (usize, &SharedRun)| (0..it.cases()).map(move |case| (run, case));
     let parts: Vec<(usize, usize)> = runs.iter().enumerate().flat_map(of_run).collect();
     let mut left: Vec<usize> = runs.iter().map(|run| run.cases()).collect();
     let all = parts.len() as u64;
@@ -152,12 +154,15 @@ enum News<T> {
     Done(T),
 }
 
+/// Who hears of a part; after an error nobody does.
+type Hear<'a, P, T, E> = &'a mut dyn FnMut(&P, News<T>) -> Result<(), E>;
+
 /// Does `work` for each of `parts` on `jobs` threads, and tells `hear` of it until that fails.
 fn side_by_side<P: Sync, T: Send, E>(
     parts: &[P],
     jobs: usize,
     work: impl Fn(&P) -> T + Sync,
-    hear: &mut dyn FnMut(&P, News<T>) -> Result<(), E>,
+    hear: Hear<P, T, E>,
 ) -> Result<(), E> {
     let next = AtomicUsize::new(0);
     let (send, news) = mpsc::channel();

@@ -41,10 +41,9 @@ fn value_like(like: Option<&Value>, text: &str) -> Result<Value, String> {
         _ => {
             let table: Table = toml::from_str(&format!("value = {text}"))
                 .map_err(|error| error.message().to_owned())?;
-            table
-                .get("value")
-                .cloned()
-                .ok_or_else(|| "no value".to_owned())
+            let only = table.get("value").filter(|_| table.len() == 1);
+            only.cloned()
+                .ok_or_else(|| "it is no single value".to_owned())
         }
     }
 }

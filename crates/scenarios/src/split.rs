@@ -117,7 +117,9 @@ impl Scenario for Settings {
 
     fn run(&self, case: &Case, seed: u64) -> Result<Found, ScenarioError> {
         let split = case.split.unwrap_or_default();
-        let it = self.experiment(case.rate).run_split(&case.of, split, seed)?;
+        let it = self
+            .experiment(case.rate)
+            .run_split(&case.of, split, seed)?;
         let length_ns = self.duration.0;
         Ok(Found::row(json!({
             "rate": case.rate.to_string(),

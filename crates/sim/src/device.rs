@@ -12,11 +12,12 @@ use taut_path::budget::{self, Budget};
 use taut_path::limit::Dynamic;
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{Completer, Sender};
-use taut_path::{AnyLimit, DropReason, Event, Packet, PacketSink, Probe, Queue};
+use taut_path::{AnyLimit, Event, Probe, Queue};
 
 use crate::lane::{LaneError, object};
 use crate::nic::{MultiEvent, MultiNic, NicConfig, RingOf};
 use crate::queue::{QueueFault, queue_config};
+use crate::sink::Sink;
 use crate::source::Note;
 
 /// Steps of a course: finer than a plot is wide.
@@ -80,19 +81,6 @@ pub struct Seen {
 /// If its settings contradict each other, or a queue goes wrong.
 pub fn observe(config: &DeviceConfig, shared: SharedBudget) -> Result<Seen, LaneError> {
     Ok(Device::new(config, shared)?.run()?)
-}
-
-/// Gives frames back to nobody: they are numbers.
-struct Nowhere;
-
-impl PacketSink for Nowhere {
-    fn freed(&mut self, packet: Packet) {
-        let _ = packet.into_frame();
-    }
-
-    fn dropped(&mut self, packet: Packet, _reason: DropReason) {
-        let _ = packet.into_frame();
-    }
 }
 
 /// Watches all queues together.
@@ -169,6 +157,7 @@ struct Device<'a> {
     watch: Rc<RefCell<Watch>>,
     budget: Option<Budget>,
     frames: u32,
+    sink: Sink,
 }
 
 impl<'a> Device<'a> {
@@ -206,6 +195,7 @@ impl<'a> Device<'a> {
             watch,
             budget,
             frames: 0,
+            sink: Sink::default(),
         })
     }
 
@@ -268,7 +258,7 @@ impl<'a> Device<'a> {
             let event = self.nic.borrow_mut().advance();
             if let Some((at_ns, MultiEvent::Interrupt(queue))) = event {
                 let completer = &mut self.queues[queue].completer;
-                let round = completer.complete(at_ns, &mut Nowhere);
+                let round = completer.complete(at_ns, &mut self.sink);
                 if QueueFault::of_round(round, queue, at_ns)?.schedule {
                     self.send(queue, at_ns, senders)?;
                 }
@@ -294,9 +284,9 @@ impl<'a> Device<'a> {
             {
                 let packet = object(self.frames, self.config.object_bytes);
                 self.frames = self.frames.wrapping_add(1);
-                own.enqueue(packet, now_ns, &mut Nowhere);
+                own.enqueue(packet, now_ns, &mut self.sink);
             }
-            let stop = own.run(now_ns, &mut Nowhere);
+            let stop = own.run(now_ns, &mut self.sink);
             let is_idle = QueueFault::of_run(stop, queue, now_ns)?;
             if !is_idle && own.must_wait() {
                 return Ok(());

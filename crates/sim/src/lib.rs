@@ -15,6 +15,7 @@ pub mod queue;
 pub mod replay;
 mod ring;
 pub mod s1;
+mod sink;
 mod source;
 #[allow(unsafe_code)]
 mod sys;

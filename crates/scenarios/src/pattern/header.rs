@@ -5,6 +5,8 @@ use serde_json::Value;
 
 use taut_sim::pattern::{Burst, Pattern};
 
+use crate::quantity::check;
+
 /// What is allowed of each number. A day of 400 Gbit/s, more than any link or run here.
 const MOST_RATE: f64 = 50_000.0;
 pub(super) const MOST_NS: u64 = 86_400_000_000_000;
@@ -79,12 +81,12 @@ pub(super) fn read(line: &str, otherwise_id: &str) -> Result<(Pattern, Vec<Strin
 }
 
 fn pattern(raw: Raw, otherwise_id: &str) -> Result<Pattern, String> {
-    within("end_ns", raw.end_ns, 1, MOST_NS)?;
-    within("warm_ns", raw.warm_ns, 0, raw.end_ns - 1)?;
-    within("poll_ns", raw.poll_ns, 1, MOST_NS)?;
-    within("sizes, their number", raw.sizes.len(), 1, MOST_SIZES)?;
+    check("end_ns", raw.end_ns, 1, MOST_NS)?;
+    check("warm_ns", raw.warm_ns, 0, raw.end_ns - 1)?;
+    check("poll_ns", raw.poll_ns, 1, MOST_NS)?;
+    check("sizes, their number", raw.sizes.len(), 1, MOST_SIZES)?;
     for &size in &raw.sizes {
-        within("sizes", size, 1, MOST_SIZE)?;
+        check("sizes", size, 1, MOST_SIZE)?;
     }
     if !(raw.utilisation > 0.0 && raw.utilisation <= 1.0) {
         let utilisation = raw.utilisation;
@@ -109,8 +111,8 @@ fn pattern(raw: Raw, otherwise_id: &str) -> Result<Pattern, String> {
 }
 
 fn burst(burst: RawBurst) -> Result<Vec<Burst>, String> {
-    within("burst.period_ns", burst.period_ns, 1, MOST_NS)?;
-    within("burst.objects", burst.objects, 1, MOST_OBJECTS)?;
+    check("burst.period_ns", burst.period_ns, 1, MOST_NS)?;
+    check("burst.objects", burst.objects, 1, MOST_OBJECTS)?;
     Ok(vec![Burst {
         period_ns: burst.period_ns,
         objects: burst.objects,
@@ -158,17 +160,4 @@ fn rates(
         Ok((at_ns, bytes_per_s as u64))
     };
     rates.into_iter().map(in_bytes_per_s).collect()
-}
-
-/// Says whether a number is in its range, and if not, names it and what is allowed.
-pub(super) fn within<T: PartialOrd + std::fmt::Display>(
-    name: &str,
-    value: T,
-    least: T,
-    most: T,
-) -> Result<(), String> {
-    if (&least..=&most).contains(&&value) {
-        return Ok(());
-    }
-    Err(format!("{name} is {value}; allowed: {least} to {most}"))
 }

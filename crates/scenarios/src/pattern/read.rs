@@ -3,7 +3,8 @@
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
-use super::header::{self, MOST_NS, within};
+use super::header::{self, MOST_NS};
+use crate::quantity::check;
 use taut_sim::pattern::{Interval, Intervals, Pattern};
 
 /// A header may hold a million sizes; a line of two numbers is short.
@@ -126,8 +127,8 @@ fn interval(line: &str) -> Result<Option<Interval>, String> {
         gap_ns: number("gap_ns", gap)?,
         delay_ns: number("delay_ns", delay)?,
     };
-    within("gap_ns", interval.gap_ns, 1, MOST_NS)?;
-    within("delay_ns", interval.delay_ns, 0, MOST_NS)?;
+    check("gap_ns", interval.gap_ns, 1, MOST_NS)?;
+    check("delay_ns", interval.delay_ns, 0, MOST_NS)?;
     Ok(Some(interval))
 }
 

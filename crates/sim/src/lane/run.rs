@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use hdrhistogram::Histogram;
 use taut_path::qdisc::Fifo;
-use taut_path::{AnyLimit, DropReason, Packet, PacketSink, Probe, Queue, QueueConfig};
+use taut_path::{AnyLimit, Probe, Queue, QueueConfig};
 
 use super::feed::Feed;
 use super::watch::Watch;
@@ -15,24 +15,8 @@ use crate::cpu::Core;
 use crate::meter::histogram;
 use crate::nic::{EmulatedNic, NicEvent, WireCounters};
 use crate::queue::{QueueFault, queue_config};
+use crate::sink::Sink;
 use crate::source::Note;
-
-/// Counts what comes back.
-#[derive(Default)]
-pub(super) struct Sink {
-    pub(super) freed: u64,
-}
-
-impl PacketSink for Sink {
-    fn freed(&mut self, packet: Packet) {
-        let _ = packet.into_frame();
-        self.freed += 1;
-    }
-
-    fn dropped(&mut self, packet: Packet, _reason: DropReason) {
-        let _ = packet.into_frame();
-    }
-}
 
 /// What can be due. What is due at one time happens in this order: the wire first, since what
 /// leaves can be reaped at once; then what reaps; then what sends.

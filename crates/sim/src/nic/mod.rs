@@ -17,7 +17,7 @@ use taut_path::{Completions, InRing, Packet, TxRing};
 pub use descriptors::{DescriptorRing, DescriptorRule, RingTooSmall};
 use interrupt::Periods;
 pub use interrupt::{InterruptRule, RareGap};
-pub use multi::{MultiEvent, MultiNic, RingOf};
+pub use multi::{MultiEvent, MultiNic, RingOf, WireWatch};
 use wire::Clock;
 pub use wire::{Framing, WireTime};
 

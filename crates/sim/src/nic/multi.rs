@@ -1,7 +1,9 @@
-//! An emulated NIC with several transmit rings on one wire.
+//! An emulated NIC with several transmit rings on one wire: what all testbeds of several queues
+//! stand on.
 //!
-//! The wire serves the rings that have something in turn, a packet each. Every ring interrupts for
-//! itself, as with a vector for each queue; their first interrupts are spread evenly over a period.
+//! The wire serves the rings that have something in turn, a packet each. A ring interrupts by rule
+//! for itself, as with a vector for each queue (the first interrupts are spread evenly over a
+//! period), or not at all: then whoever drives the NIC says when the ring is reaped.
 
 use core::cell::RefCell;
 use core::convert::Infallible;
@@ -12,8 +14,8 @@ use taut_path::{Completions, InRing, Packet, TxRing};
 
 use super::descriptors::DescriptorRing;
 use super::interrupt::Periods;
-use super::wire::Clock;
-use super::{Framing, NicConfig, NicConfigError, WireCounters, what_is_in};
+use super::wire::{Clock, WireTime};
+use super::{Framing, NicConfig, NicConfigError, WireCounters};
 
 /// Something the NIC did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,37 +26,91 @@ pub enum MultiEvent {
     Interrupt(usize),
 }
 
+/// Hears of the wire.
+pub trait WireWatch {
+    /// A packet of `bytes`, in its ring since `submitted_ns`, had the wire.
+    fn sent(&mut self, _bytes: u32, _submitted_ns: u64, _starts_ns: u64, _ends_ns: u64) {}
+
+    /// One was handed back.
+    fn reported(&mut self, _bytes: u32, _submitted_ns: u64, _now_ns: u64) {}
+
+    /// The wire had nothing to send.
+    fn was_idle(&mut self, _since_ns: u64, _until_ns: u64) {}
+}
+
+impl WireWatch for () {}
+
 /// A NIC with several rings, in the hands of whoever drives it and of its [`RingOf`]s.
-pub struct MultiNic {
+pub struct MultiNic<W = ()> {
     framing: Framing,
     clock: Clock,
     rings: Vec<Ring>,
-    /// Which ring's packet has the wire, and until when, in ns.
-    on_wire: Option<(usize, u64)>,
+    on_wire: Option<OnWire>,
     /// The ring that is asked first for the next packet.
     next_ring: usize,
+    /// When the last packet's last bit left.
+    free_ns: u64,
+    pub(crate) watch: W,
+}
+
+/// The packet that has the wire.
+#[derive(Clone, Copy)]
+struct OnWire {
+    ring: usize,
+    bytes: u32,
+    time: WireTime,
+    starts_ns: u64,
+    ends_ns: u64,
+}
+
+struct Slot {
+    packet: Packet,
+    slots: u32,
+    submitted_ns: u64,
 }
 
 struct Ring {
     slots: DescriptorRing,
-    /// Submitted and not sent, oldest first, with their slots.
-    waiting: VecDeque<(Packet, u32)>,
-    /// How many of them the NIC knows.
+    /// First what is sent and not reaped, then what is not sent, oldest first.
+    packets: VecDeque<Slot>,
+    sent: usize,
+    /// How many of `packets` the NIC knows.
     visible: usize,
-    finished: VecDeque<(Packet, u32)>,
-    /// Some of `finished` was told by no interrupt.
-    untold: bool,
-    periods: Periods,
-    quiet_until_ns: u64,
+    unsent_bytes: u64,
+    in_flight_bytes: u64,
+    interrupts: Option<Interrupts>,
     counters: WireCounters,
 }
 
+/// The interrupts of a ring by rule.
+struct Interrupts {
+    periods: Periods,
+    /// Something is sent of which no interrupt told.
+    untold: bool,
+    quiet_until_ns: u64,
+}
+
+/// A NIC, and the driver of each of its rings.
+type WithRings<W> = (Rc<RefCell<MultiNic<W>>>, Vec<RingOf<W>>);
+
 /// One ring of a [`MultiNic`]: the driver of one queue. A clone is a handle to the same ring, so one
 /// of two can be the ring of a queue and the other its completions.
-#[derive(Clone)]
-pub struct RingOf {
-    nic: Rc<RefCell<MultiNic>>,
+pub struct RingOf<W = ()> {
+    nic: Rc<RefCell<MultiNic<W>>>,
     ring: usize,
+    /// Nobody asks the device: it hands nothing back.
+    pub(crate) silent: bool,
+}
+
+// By hand, for the watch need not be cloned.
+impl<W> Clone for RingOf<W> {
+    fn clone(&self) -> Self {
+        Self {
+            nic: self.nic.clone(),
+            ring: self.ring,
+            silent: self.silent,
+        }
+    }
 }
 
 impl MultiNic {
@@ -67,26 +123,60 @@ impl MultiNic {
         config: &NicConfig,
         rings: usize,
     ) -> Result<(Rc<RefCell<Self>>, Vec<RingOf>), NicConfigError> {
+        let interrupts = |ring: u64| Interrupts {
+            periods: Periods::new(config.interrupt, config.seed.wrapping_add(ring)),
+            untold: false,
+            quiet_until_ns: config.interrupt.period_ns / rings as u64 * ring,
+        };
+        Self::with(config, rings, (), |ring| Some(interrupts(ring)))
+    }
+}
+
+impl<W: WireWatch> MultiNic<W> {
+    /// The same without interrupts, and watched.
+    pub(crate) fn without_interrupts(
+        config: &NicConfig,
+        rings: usize,
+        watch: W,
+    ) -> Result<WithRings<W>, NicConfigError> {
+        Self::with(config, rings, watch, |_| None)
+    }
+
+    fn with(
+        config: &NicConfig,
+        rings: usize,
+        watch: W,
+        interrupts: impl Fn(u64) -> Option<Interrupts>,
+    ) -> Result<WithRings<W>, NicConfigError> {
         let clock = Clock::new(config.rate_bits_per_s).ok_or(NicConfigError::RateZero)?;
-        let made = (0..rings).map(|ring| Ring::new(config, ring as u64, rings as u64));
+        let ring = |number| {
+            let slots = DescriptorRing::new(config.slots, config.rule);
+            Ok(Ring::new(
+                slots.map_err(NicConfigError::Ring)?,
+                interrupts(number),
+            ))
+        };
         let nic = Rc::new(RefCell::new(Self {
             framing: config.framing,
             clock,
-            rings: made.collect::<Result<_, _>>()?,
+            rings: (0..rings as u64).map(ring).collect::<Result<_, _>>()?,
             on_wire: None,
             next_ring: 0,
+            free_ns: 0,
+            watch,
         }));
-        let drivers = (0..rings).map(|ring| RingOf {
+        let driver = |ring| RingOf {
             nic: nic.clone(),
             ring,
-        });
-        let drivers = drivers.collect();
+            silent: false,
+        };
+        let drivers = (0..rings).map(driver).collect();
         Ok((nic, drivers))
     }
 
     /// When the NIC next does something, in ns; `None` while it is idle.
     pub fn next_event_ns(&self) -> Option<u64> {
-        let wire = self.on_wire.map(|(_, ends_ns)| ends_ns);
+        let wire = self.on_wire.map(|packet| packet.ends_ns);
         let interrupts = self.rings.iter().filter_map(Ring::next_interrupt_ns);
         interrupts.chain(wire).min()
     }
@@ -95,19 +185,23 @@ impl MultiNic {
     pub fn advance(&mut self) -> Option<(u64, MultiEvent)> {
         let at_ns = self.next_event_ns()?;
         // At the same instant the packet leaves first, so that an interrupt reports it.
-        if let Some((ring, ends_ns)) = self.on_wire
-            && ends_ns == at_ns
-        {
-            self.finish(ring, at_ns);
-            return Some((at_ns, MultiEvent::Sent(ring)));
+        if let Some(packet) = self.on_wire.filter(|packet| packet.ends_ns == at_ns) {
+            self.finish(packet);
+            return Some((at_ns, MultiEvent::Sent(packet.ring)));
         }
         let due = |ring: &Ring| ring.next_interrupt_ns() == Some(at_ns);
         let ring = self.rings.iter().position(due)?;
-        let interrupting = &mut self.rings[ring];
-        interrupting.untold = false;
-        interrupting.quiet_until_ns = at_ns.saturating_add(interrupting.periods.next_ns());
-        interrupting.counters.interrupts += 1;
+        self.rings[ring].interrupt(at_ns);
         Some((at_ns, MultiEvent::Interrupt(ring)))
+    }
+
+    /// Sends what has left by `now_ns`. Call it before anything else of that time.
+    pub(crate) fn send_until(&mut self, now_ns: u64) {
+        while let Some(packet) = self.on_wire
+            && packet.ends_ns <= now_ns
+        {
+            self.finish(packet);
+        }
     }
 
     /// What the wire carried from `ring` so far.
@@ -115,86 +209,203 @@ impl MultiNic {
         self.rings[ring].counters
     }
 
-    fn finish(&mut self, ring: usize, now_ns: u64) {
-        let from = &mut self.rings[ring];
-        if let Some((packet, slots)) = from.waiting.pop_front() {
-            let time = self.framing.packet_time(&packet);
-            from.counters.packets += 1;
-            from.counters.frames += time.frames;
-            from.counters.time_bytes += time.bytes;
-            from.visible -= 1;
-            from.untold = true;
-            // An interrupt tells of what has left by then.
-            from.quiet_until_ns = from.quiet_until_ns.max(now_ns);
-            from.finished.push_back((packet, slots));
+    /// Changes the rate; what is left of the packet on the wire goes at the new one.
+    ///
+    /// # Errors
+    /// If the rate is 0; nothing changes.
+    pub fn set_rate(&mut self, rate_bits_per_s: u64, now_ns: u64) -> Result<(), NicConfigError> {
+        let clock = Clock::new(rate_bits_per_s).ok_or(NicConfigError::RateZero)?;
+        if let Some(packet) = &mut self.on_wire {
+            let left_ns = u128::from(packet.ends_ns.saturating_sub(now_ns));
+            let stretched = left_ns * u128::from(self.clock.rate_bits_per_s);
+            let left_ns = stretched / u128::from(rate_bits_per_s);
+            packet.ends_ns = now_ns.saturating_add(left_ns.min(u64::MAX.into()) as u64);
         }
-        self.on_wire = None;
-        self.start(now_ns, true);
+        self.clock = clock;
+        Ok(())
     }
 
-    /// Puts the next packet on the wire if that is free, from the ring whose turn it is.
-    fn start(&mut self, now_ns: u64, back_to_back: bool) {
-        if self.on_wire.is_some() {
-            return;
+    /// How long what is in the ring holds the wire from `now_ns` on, what the other rings send in
+    /// their turns meanwhile included, in ns.
+    pub(crate) fn ahead_ns(&self, ring: usize, now_ns: u64) -> u64 {
+        let Some(on_wire) = self.on_wire else {
+            return 0;
+        };
+        let behind = |at: usize| {
+            let on_wire_bytes = if at == on_wire.ring { on_wire.bytes } else { 0 };
+            self.rings[at].unsent_bytes - u64::from(on_wire_bytes)
+        };
+        let others = (0..self.rings.len()).filter(|&at| at != ring);
+        let others: u64 = others.map(|at| behind(at).min(behind(ring))).sum();
+        let bit_ns = u128::from(behind(ring) + others) * 8_000_000_000;
+        let ns = bit_ns / u128::from(self.clock.rate_bits_per_s);
+        (ns.min(u64::MAX.into()) as u64).saturating_add(on_wire.ends_ns.saturating_sub(now_ns))
+    }
+
+    /// Bytes in all rings that the wire has not sent.
+    pub(crate) fn unsent_bytes(&self) -> u64 {
+        self.rings.iter().map(|ring| ring.unsent_bytes).sum()
+    }
+
+    /// Bytes in all rings, sent or not.
+    pub(crate) fn in_flight_bytes(&self) -> u64 {
+        self.rings.iter().map(|ring| ring.in_flight_bytes).sum()
+    }
+
+    pub(crate) fn packets_in_rings(&self) -> u64 {
+        self.rings.iter().map(|it| it.packets.len() as u64).sum()
+    }
+
+    /// Tells the watch of what is still in the rings, and of the time of which it has not heard.
+    pub(crate) fn close(&mut self, now_ns: u64) {
+        match self.on_wire {
+            Some(packet) => self.watch.sent(0, now_ns, packet.starts_ns, now_ns),
+            None => self.watch.was_idle(self.free_ns, now_ns),
         }
-        if !back_to_back {
-            self.clock.forget_rest();
-        }
-        let count = self.rings.len();
-        for step in 0..count {
-            let ring = (self.next_ring + step) % count;
-            if self.rings[ring].visible == 0 {
-                continue;
+        for ring in &self.rings {
+            for (at, it) in ring.packets.iter().enumerate() {
+                let bytes = it.packet.wire_bytes();
+                self.watch.reported(bytes, it.submitted_ns, now_ns);
+                if at >= ring.sent {
+                    self.watch.sent(bytes, it.submitted_ns, now_ns, now_ns);
+                }
             }
-            if let Some((packet, _)) = self.rings[ring].waiting.front() {
-                let bytes = self.framing.packet_time(packet).bytes;
-                let ends_ns = now_ns.saturating_add(self.clock.hold_ns(bytes));
-                self.on_wire = Some((ring, ends_ns));
-                self.next_ring = (ring + 1) % count;
+        }
+    }
+
+    /// Takes the packet off the wire and starts what follows.
+    fn finish(&mut self, packet: OnWire) {
+        let OnWire {
+            ring,
+            bytes,
+            time,
+            starts_ns,
+            ends_ns,
+        } = packet;
+        let from = &mut self.rings[ring];
+        if let Some(sent) = from.packets.get(from.sent) {
+            self.watch
+                .sent(bytes, sent.submitted_ns, starts_ns, ends_ns);
+        }
+        from.sent += 1;
+        from.unsent_bytes -= u64::from(bytes);
+        from.counters.packets += 1;
+        from.counters.frames += time.frames;
+        from.counters.time_bytes += time.bytes;
+        if let Some(interrupts) = &mut from.interrupts {
+            interrupts.untold = true;
+            // An interrupt tells of what has left by then.
+            interrupts.quiet_until_ns = interrupts.quiet_until_ns.max(ends_ns);
+        }
+        self.on_wire = None;
+        self.free_ns = ends_ns;
+        self.start(ends_ns);
+    }
+
+    /// Puts the next packet on the idle wire, from the ring whose turn it is.
+    fn start(&mut self, now_ns: u64) {
+        let mut ring = self.next_ring;
+        for _ in 0..self.rings.len() {
+            let after = if ring + 1 == self.rings.len() {
+                0
+            } else {
+                ring + 1
+            };
+            let from = &self.rings[ring];
+            if from.sent < from.visible
+                && let Some(Slot { packet, .. }) = from.packets.get(from.sent)
+            {
+                let time = self.framing.packet_time(packet);
+                self.on_wire = Some(OnWire {
+                    ring,
+                    bytes: packet.wire_bytes(),
+                    time,
+                    starts_ns: now_ns,
+                    ends_ns: now_ns.saturating_add(self.clock.hold_ns(time.bytes)),
+                });
+                self.next_ring = after;
                 return;
             }
+            ring = after;
         }
     }
 }
 
 impl Ring {
-    fn new(config: &NicConfig, ring: u64, rings: u64) -> Result<Self, NicConfigError> {
-        let slots = DescriptorRing::new(config.slots, config.rule).map_err(NicConfigError::Ring)?;
-        Ok(Self {
+    fn new(slots: DescriptorRing, interrupts: Option<Interrupts>) -> Self {
+        Self {
             slots,
-            waiting: VecDeque::new(),
+            packets: VecDeque::new(),
+            sent: 0,
             visible: 0,
-            finished: VecDeque::new(),
-            untold: false,
-            periods: Periods::new(config.interrupt, config.seed.wrapping_add(ring)),
-            quiet_until_ns: config.interrupt.period_ns / rings * ring,
+            unsent_bytes: 0,
+            in_flight_bytes: 0,
+            interrupts,
             counters: WireCounters::default(),
-        })
+        }
     }
 
     fn next_interrupt_ns(&self) -> Option<u64> {
-        self.untold.then_some(self.quiet_until_ns)
+        let interrupts = self.interrupts.as_ref().filter(|it| it.untold)?;
+        Some(interrupts.quiet_until_ns)
+    }
+
+    fn interrupt(&mut self, now_ns: u64) {
+        if let Some(interrupts) = &mut self.interrupts {
+            interrupts.untold = false;
+            interrupts.quiet_until_ns = now_ns.saturating_add(interrupts.periods.next_ns());
+            self.counters.interrupts += 1;
+        }
+    }
+
+    #[inline]
+    fn submit(&mut self, packet: Packet, submitted_ns: u64) {
+        let bytes = u64::from(packet.wire_bytes());
+        self.unsent_bytes += bytes;
+        self.in_flight_bytes += bytes;
+        let slots = self.slots.take(&packet);
+        self.packets.push_back(Slot {
+            packet,
+            slots,
+            submitted_ns,
+        });
+    }
+
+    /// The oldest packet that was sent, if there is one.
+    #[inline]
+    fn reap(&mut self) -> Option<Slot> {
+        if self.sent == 0 {
+            return None;
+        }
+        let done = self.packets.pop_front()?;
+        self.sent -= 1;
+        self.visible -= 1;
+        self.in_flight_bytes -= u64::from(done.packet.wire_bytes());
+        self.slots.give_back(done.slots);
+        Some(done)
     }
 }
 
-impl RingOf {
+impl<W> RingOf<W> {
     /// The ring's number.
     pub fn ring(&self) -> usize {
         self.ring
     }
 
+    #[inline]
     fn with<T>(&self, use_ring: impl FnOnce(&mut Ring) -> T) -> T {
         use_ring(&mut self.nic.borrow_mut().rings[self.ring])
     }
 }
 
-impl TxRing for RingOf {
+impl<W: WireWatch> TxRing for RingOf<W> {
     type Error = Infallible;
 
     fn capacity_slots(&self) -> u32 {
         self.with(|ring| ring.slots.slots())
     }
 
+    #[inline]
     fn slots_free(&self) -> u32 {
         self.with(|ring| ring.slots.slots_free())
     }
@@ -203,53 +414,64 @@ impl TxRing for RingOf {
         self.with(|ring| ring.slots.slots_of_largest())
     }
 
-    fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
-        self.with(|ring| {
-            let slots = ring.slots.take(&packet);
-            ring.waiting.push_back((packet, slots));
-        });
+    #[inline]
+    fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
+        self.with(|ring| ring.submit(packet, now_ns));
         Ok(())
     }
 
     fn kick(&mut self, now_ns: u64) -> Result<(), Infallible> {
-        self.with(|ring| ring.visible = ring.waiting.len());
-        self.nic.borrow_mut().start(now_ns, false);
+        let nic = &mut *self.nic.borrow_mut();
+        let ring = &mut nic.rings[self.ring];
+        ring.visible = ring.packets.len();
+        if nic.on_wire.is_none() {
+            nic.watch.was_idle(nic.free_ns, now_ns);
+            nic.clock.forget_rest();
+            nic.start(now_ns);
+        }
         Ok(())
     }
 }
 
-impl Completions for RingOf {
+impl<W: WireWatch> Completions for RingOf<W> {
     type Error = Infallible;
 
     fn slots_free(&self) -> u32 {
         TxRing::slots_free(self)
     }
 
+    #[inline]
     fn reap(
         &mut self,
-        _now_ns: u64,
+        now_ns: u64,
         budget_packets: u32,
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, Infallible> {
-        for _ in 0..budget_packets {
-            let done = self.with(|ring| {
-                let (packet, slots) = ring.finished.pop_front()?;
-                ring.slots.give_back(slots);
-                ring.untold &= !ring.finished.is_empty();
-                Some(packet)
-            });
-            match done {
-                Some(packet) => freed(packet),
-                None => return Ok(false),
-            }
+        if self.silent {
+            return Ok(false);
         }
-        Ok(self.with(|ring| !ring.finished.is_empty()))
+        for _ in 0..budget_packets {
+            let nic = &mut *self.nic.borrow_mut();
+            let Some(done) = nic.rings[self.ring].reap() else {
+                break;
+            };
+            let bytes = done.packet.wire_bytes();
+            nic.watch.reported(bytes, done.submitted_ns, now_ns);
+            freed(done.packet);
+        }
+        Ok(self.with(|ring| {
+            let is_empty = ring.sent == 0;
+            if let Some(interrupts) = &mut ring.interrupts {
+                interrupts.untold &= !is_empty;
+            }
+            !is_empty
+        }))
     }
 
     fn in_ring(&self) -> Option<InRing> {
-        Some(self.with(|ring| {
-            let packets = ring.waiting.iter().chain(&ring.finished);
-            what_is_in(packets.map(|(packet, _)| packet))
+        Some(self.with(|ring| InRing {
+            packets: ring.packets.len() as u32,
+            bytes: u32::try_from(ring.in_flight_bytes).unwrap_or(u32::MAX),
         }))
     }
 }

@@ -1,5 +1,7 @@
 //! The books of a run: how long bytes were where, and how long the wire was busy or dry.
 
+use crate::nic::WireWatch;
+
 /// Sums over the measured time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Book {
@@ -16,6 +18,8 @@ pub(super) struct Book {
     pub(super) dry_ns: u64,
     /// That, before the measured time.
     pub(super) dry_before_ns: u64,
+    /// Since when something waited for room, if anything does.
+    waiting_since_ns: Option<u64>,
 }
 
 impl Book {
@@ -28,31 +32,46 @@ impl Book {
             busy_ns: 0,
             dry_ns: 0,
             dry_before_ns: 0,
+            waiting_since_ns: None,
         }
     }
 
     /// How much of `since_ns..until_ns` is measured.
+    #[inline]
     fn measured_ns(&self, since_ns: u64, until_ns: u64) -> u64 {
         let until_ns = until_ns.min(self.to_ns);
         until_ns.saturating_sub(since_ns.max(self.from_ns))
     }
 
-    /// The wire sent `bytes` that were in the ring since `submitted_ns`.
-    pub(super) fn sent(&mut self, bytes: u32, submitted_ns: u64, starts_ns: u64, ends_ns: u64) {
+    /// Something waits from now on, or nothing does.
+    pub(super) fn set_waiting(&mut self, waiting: bool, now_ns: u64) {
+        self.waiting_since_ns = match self.waiting_since_ns {
+            Some(since_ns) if waiting => Some(since_ns),
+            _ => waiting.then_some(now_ns),
+        };
+    }
+}
+
+impl WireWatch for Book {
+    #[inline]
+    fn sent(&mut self, bytes: u32, submitted_ns: u64, starts_ns: u64, ends_ns: u64) {
         self.busy_ns += self.measured_ns(starts_ns, ends_ns);
         let in_ring_ns = self.measured_ns(submitted_ns, ends_ns);
         self.unsent_byte_ns += u128::from(bytes) * u128::from(in_ring_ns);
     }
 
-    /// `bytes` that were in the ring since `submitted_ns` are reported.
-    pub(super) fn reported(&mut self, bytes: u32, submitted_ns: u64, now_ns: u64) {
+    #[inline]
+    fn reported(&mut self, bytes: u32, submitted_ns: u64, now_ns: u64) {
         let in_flight_ns = self.measured_ns(submitted_ns, now_ns);
         self.in_flight_byte_ns += u128::from(bytes) * u128::from(in_flight_ns);
     }
 
-    /// The wire had nothing while something waited.
-    pub(super) fn dry(&mut self, since_ns: u64, until_ns: u64) {
-        self.dry_ns += self.measured_ns(since_ns, until_ns);
-        self.dry_before_ns += until_ns.min(self.from_ns).saturating_sub(since_ns);
+    /// That is dry only while something waited.
+    fn was_idle(&mut self, since_ns: u64, until_ns: u64) {
+        if let Some(waiting_ns) = self.waiting_since_ns {
+            let since_ns = since_ns.max(waiting_ns);
+            self.dry_ns += self.measured_ns(since_ns, until_ns);
+            self.dry_before_ns += until_ns.min(self.from_ns).saturating_sub(since_ns);
+        }
     }
 }

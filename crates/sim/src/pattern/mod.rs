@@ -6,13 +6,13 @@
 //! and the sender is refused by nothing but its limit.
 
 mod book;
+mod fixed;
 mod intervals;
 mod random;
 mod run;
 mod seen;
 mod settle;
 mod source;
-mod wire;
 mod yardstick;
 
 pub use intervals::{Interval, Intervals};

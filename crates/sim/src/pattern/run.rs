@@ -7,15 +7,18 @@ use std::task::Waker;
 
 use taut_path::limit::Limit;
 use taut_path::queue::QueueConfigError;
-use taut_path::{DropReason, Event, Packet, PacketSink, Probe, Queue, QueueConfig};
+use taut_path::{Event, Probe, Queue, QueueConfig};
 
 use super::book::Book;
 use super::random::SplitMix;
 use super::seen::{Samples, Seen};
 use super::source::{Source, Waiting};
-use super::wire::{Port, Wire};
 use super::{Interval, Pattern};
+use crate::nic::{
+    DescriptorRule, FinishedAt, Framing, InterruptRule, MultiNic, NicConfig, NicConfigError, RingOf,
+};
 use crate::queue::{QueueFault, queue_config};
+use crate::sink::Sink;
 
 /// Slots of the ring where nothing else holds the queue back: that of the two 10G cards of the
 /// published experiments.
@@ -61,6 +64,8 @@ impl Detail {
 pub enum RunError {
     /// The queue or its limit cannot be made.
     Queue(QueueConfigError),
+    /// The wire cannot be made.
+    Nic(NicConfigError),
     /// A queue went wrong.
     Fault(QueueFault),
     /// The pattern lacks what every run needs; says what.
@@ -71,6 +76,7 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Queue(error) => error.fmt(f),
+            Self::Nic(error) => error.fmt(f),
             Self::Fault(fault) => fault.fmt(f),
             Self::Empty(what) => write!(f, "the pattern has no {what}; at least one is needed"),
         }
@@ -82,23 +88,6 @@ impl std::error::Error for RunError {}
 impl From<QueueFault> for RunError {
     fn from(fault: QueueFault) -> Self {
         Self::Fault(fault)
-    }
-}
-
-/// Counts what comes back.
-#[derive(Default)]
-struct Sink {
-    freed: u64,
-}
-
-impl PacketSink for Sink {
-    fn freed(&mut self, packet: Packet) {
-        let _ = packet.into_frame();
-        self.freed += 1;
-    }
-
-    fn dropped(&mut self, packet: Packet, _reason: DropReason) {
-        let _ = packet.into_frame();
     }
 }
 
@@ -134,7 +123,7 @@ enum Due {
 
 /// One queue, and when it does what.
 struct Line<L, I> {
-    queue: Queue<Port, L, Source, Course>,
+    queue: Queue<RingOf<Book>, L, Source, Course>,
     waiting: Waiting,
     intervals: I,
     interrupt_ns: Option<u64>,
@@ -176,7 +165,7 @@ struct Run<'p, L, I> {
     pattern: &'p Pattern,
     detail: Detail,
     lines: Vec<Line<L, I>>,
-    wire: Rc<RefCell<Wire>>,
+    wire: Rc<RefCell<MultiNic<Book>>>,
     sink: Sink,
     rate_at: usize,
     bursts_ns: Vec<u64>,
@@ -211,19 +200,12 @@ fn prepared<L: Limit + Clone>(
         return Err(RunError::Empty("size or queue"));
     }
     let book = Book::new(pattern.warm_ns, pattern.end_ns);
-    let wire = Wire::new(pattern.queues.len(), detail.slots, bytes_per_s, book);
-    let wire = Rc::new(RefCell::new(wire));
-    let mut lines = Vec::new();
-    for (at, intervals) in pattern.queues.iter().enumerate() {
-        let port = Port::new(wire.clone(), at);
-        lines.push(line(
-            pattern,
-            limit.clone(),
-            detail,
-            port,
-            intervals.iter(),
-        )?);
-    }
+    let nic = nic(bytes_per_s, detail.slots);
+    let wire = MultiNic::without_interrupts(&nic, pattern.queues.len(), book);
+    let (wire, rings) = wire.map_err(RunError::Nic)?;
+    let lines = rings.into_iter().zip(&pattern.queues);
+    let lines = lines.map(|(ring, queue)| line(pattern, limit.clone(), detail, ring, queue.iter()));
+    let lines = lines.collect::<Result<_, _>>()?;
     let mut run = Run {
         pattern,
         detail,
@@ -241,11 +223,25 @@ fn prepared<L: Limit + Clone>(
     Ok(run)
 }
 
+/// Frames cost their bytes and nothing else; the pattern says when somebody asks.
+fn nic(bytes_per_s: u64, slots: u32) -> NicConfig {
+    NicConfig {
+        rate_bits_per_s: bytes_per_s.saturating_mul(8),
+        framing: Framing::BARE,
+        slots,
+        rule: DescriptorRule::OnePerPacket,
+        interrupt: InterruptRule::every(0),
+        finished_at: FinishedAt::End,
+        segments_apart: false,
+        seed: 0,
+    }
+}
+
 fn line<L: Limit, I: Iterator<Item = Interval>>(
     pattern: &Pattern,
     limit: L,
     detail: Detail,
-    port: Port,
+    ring: RingOf<Book>,
     intervals: I,
 ) -> Result<Line<L, I>, RunError> {
     let waiting = if pattern.bursts.is_empty() {
@@ -266,7 +262,7 @@ fn line<L: Limit, I: Iterator<Item = Interval>>(
         keep: detail.course,
         changes: Vec::new(),
     };
-    let queue = Queue::builder_for(port)
+    let queue = Queue::builder_for(ring)
         .with_limit(limit)
         .with_qdisc(Source::new(waiting.clone(), pattern.sizes.clone()))
         .probe(course)
@@ -290,15 +286,15 @@ fn line<L: Limit, I: Iterator<Item = Interval>>(
 }
 
 impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
-    fn run_to_end(&mut self) -> Result<(), QueueFault> {
+    fn run_to_end(&mut self) -> Result<(), RunError> {
         let end_ns = self.pattern.end_ns;
         while let Some((now_ns, due)) = self.next_due()
             && now_ns < end_ns
-            && self.wire.borrow().book.dry_ns <= self.detail.give_up_dry_ns
+            && self.wire.borrow().watch.dry_ns <= self.detail.give_up_dry_ns
         {
-            self.wire.borrow_mut().advance(now_ns);
+            self.wire.borrow_mut().send_until(now_ns);
             match due {
-                Due::Rate => self.change_rate(now_ns),
+                Due::Rate => self.change_rate(now_ns).map_err(RunError::Nic)?,
                 Due::Burst(at) => self.on_burst(at, now_ns)?,
                 Due::Interrupt(at) => self.on_interrupt(at, now_ns)?,
                 Due::Poll(at) => self.complete(at, now_ns)?,
@@ -307,7 +303,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
                 Due::Sample => self.on_sample(now_ns),
             }
         }
-        self.wire.borrow_mut().advance(end_ns);
+        self.wire.borrow_mut().send_until(end_ns);
         self.wire.borrow_mut().close(end_ns);
         Ok(())
     }
@@ -333,11 +329,13 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
         first
     }
 
-    fn change_rate(&mut self, now_ns: u64) {
-        if let Some(&(_, bytes_per_s)) = self.pattern.rates.get(self.rate_at) {
-            self.wire.borrow_mut().set_rate(bytes_per_s, now_ns);
-        }
+    fn change_rate(&mut self, now_ns: u64) -> Result<(), NicConfigError> {
+        let rate = self.pattern.rates.get(self.rate_at);
         self.rate_at += 1;
+        rate.map_or(Ok(()), |&(_, bytes_per_s)| {
+            let rate_bits_per_s = bytes_per_s.saturating_mul(8);
+            self.wire.borrow_mut().set_rate(rate_bits_per_s, now_ns)
+        })
     }
 
     fn on_burst(&mut self, burst: usize, now_ns: u64) -> Result<(), QueueFault> {
@@ -347,7 +345,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
             self.lines[at].waiting.add(burst_of.objects);
             // A sender that was refused, or is on its way back, sends what is new with the rest.
             let line = &self.lines[at];
-            self.wire.borrow_mut().set_waiting(true, now_ns);
+            self.wire.borrow_mut().watch.set_waiting(true, now_ns);
             if line.back_ns.is_none() && !line.queue.stopped_by_stack() {
                 self.send(at, now_ns)?;
             }
@@ -410,12 +408,12 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
         if line.waiting.is_empty() {
             return Ok(());
         }
-        self.wire.borrow_mut().set_waiting(true, now_ns);
+        self.wire.borrow_mut().watch.set_waiting(true, now_ns);
         // Whatever stops the run, a round of completions tells when to go on.
         let stop = line.queue.run(now_ns, &mut self.sink);
         QueueFault::of_run(stop, at, now_ns)?;
         let waiting = self.lines.iter().any(|line| !line.waiting.is_empty());
-        self.wire.borrow_mut().set_waiting(waiting, now_ns);
+        self.wire.borrow_mut().watch.set_waiting(waiting, now_ns);
         Ok(())
     }
 
@@ -451,7 +449,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
             in_ring_packets: wire.packets_in_rings(),
             limit_bytes: queues().map(|it| u64::from(it.snapshot().limit)).sum(),
             starved_rounds: queues().map(|it| it.completer_counters().starved).sum(),
-            ..Seen::new(&wire.book, measured_ns, self.samples)
+            ..Seen::new(&wire.watch, measured_ns, self.samples)
         };
         if let Some(first) = self.lines.first_mut() {
             seen.course = std::mem::take(&mut first.queue.probe_mut().changes);
@@ -463,7 +461,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
 #[cfg(test)]
 mod tests {
     use taut_path::limit::Fixed;
-    use taut_path::{Frame, TxRing};
+    use taut_path::{Frame, Packet, TxRing};
 
     use super::*;
     use crate::pattern::Intervals;
@@ -502,6 +500,6 @@ mod tests {
             at_ns: 5_000,
             fault: Fault::Stray { packets: 1 },
         };
-        assert_eq!(run.run_to_end(), Err(fault));
+        assert_eq!(run.run_to_end(), Err(fault.into()));
     }
 }

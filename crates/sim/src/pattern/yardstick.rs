@@ -2,8 +2,8 @@
 
 use taut_path::limit::Fixed;
 
-use super::Pattern;
 use super::run::{Detail, RunError, observe};
+use super::{Pattern, fixed};
 use crate::least::least_multiple;
 
 /// The yardstick is a multiple of this: about a minimal frame, and less than one object decides.
@@ -27,6 +27,9 @@ pub fn least_fixed(pattern: &Pattern) -> Result<Option<u32>, RunError> {
 }
 
 fn is_enough(pattern: &Pattern, limit_bytes: u32) -> Result<bool, RunError> {
+    if let Some(utilisation) = fixed::utilisation(pattern, limit_bytes) {
+        return Ok(utilisation.is_some_and(|it| it >= pattern.utilisation));
+    }
     let measured_ns = pattern.end_ns.saturating_sub(pattern.warm_ns) as f64;
     let seen = observe(
         pattern,

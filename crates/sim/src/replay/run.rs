@@ -4,13 +4,14 @@ use std::task::Waker;
 
 use taut_path::qdisc::Fifo;
 use taut_path::queue::QueueConfigError;
-use taut_path::{AnyLimit, DropReason, Frame, Packet, PacketSink, Queue, QueueConfig};
+use taut_path::{AnyLimit, Frame, Packet, Queue, QueueConfig};
 
 use super::device::Device;
 use super::{Round, Traffic};
 use crate::lane::Rule;
 use crate::meter::{CURVE_POINTS, Curve, Meter, Quantiles, Since};
 use crate::queue::queue_config;
+use crate::sink::Sink;
 
 /// What a rule made of the traffic.
 #[derive(Debug, Clone)]
@@ -35,19 +36,6 @@ pub struct Replayed {
     pub curve: Curve,
     /// Length of a step, in ns.
     pub step_ns: u64,
-}
-
-/// Packets end here; nothing is dropped, for the discipline is as long as the traffic.
-struct Ends;
-
-impl PacketSink for Ends {
-    fn freed(&mut self, packet: Packet) {
-        drop(packet.into_frame());
-    }
-
-    fn dropped(&mut self, packet: Packet, _: DropReason) {
-        drop(packet.into_frame());
-    }
 }
 
 type Replaying = Queue<Device, AnyLimit, Fifo, Meter<Since>>;
@@ -85,6 +73,7 @@ pub fn replay(
         clock: Clock::of(&traffic.rounds),
         last_round_ns: 0,
         now_ns: 0,
+        sink: Sink::default(),
     };
     for arrival in &traffic.arrivals {
         run.rounds_until(arrival.at_ns);
@@ -101,19 +90,23 @@ struct Run<'t> {
     clock: Clock,
     last_round_ns: u64,
     now_ns: u64,
+    sink: Sink,
 }
 
 impl Run<'_> {
     fn arrive(&mut self, at_ns: u64, bytes: u32) {
         self.now_ns = self.now_ns.max(at_ns);
-        self.queue
-            .enqueue(Packet::new(Frame::new(0), bytes), self.now_ns, &mut Ends);
+        self.queue.enqueue(
+            Packet::new(Frame::new(0), bytes),
+            self.now_ns,
+            &mut self.sink,
+        );
         self.send();
     }
 
     fn send(&mut self) {
         // Every reason to stop is waited for: a round comes while anything is in the ring.
-        let _ = self.queue.run(self.now_ns, &mut Ends);
+        let _ = self.queue.run(self.now_ns, &mut self.sink);
         let waits = self.queue.backlog().packets > 0;
         let now_ns = self.now_ns;
         let since_ns = &mut self.queue.device_mut().waiting_since_ns;
@@ -128,7 +121,7 @@ impl Run<'_> {
             self.now_ns = self.now_ns.max(at_ns);
             self.last_round_ns = self.now_ns;
             // The device hands back what it was given, and cannot fail.
-            let _ = self.queue.complete(self.now_ns, &mut Ends);
+            let _ = self.queue.complete(self.now_ns, &mut self.sink);
             self.send();
         }
     }

@@ -25,6 +25,8 @@ use progress::Progress;
 
 /// `taut sim`.
 pub fn sim(sim: &Sim) -> ExitCode {
+    // Also while cases are made. What cannot be noted is said when they are run.
+    let _ = interrupt::note();
     match &sim.scenario {
         Some(Scenario::RrUnderLoad(options)) => rr_under_load::run(options),
         Some(Scenario::LimitRules(options)) => limit_rules::run(options),
