@@ -180,12 +180,14 @@ impl State {
         let first = self.account.next_id();
         let mut count = 0;
         let mut retried = false;
+        // Each call that finds no room looks for news, whoever looked before: it may be the only one.
+        let mut looked = false;
         while count < datagrams.len() {
             let now_ns = monotonic_ns();
-            if self.sent_since_drain >= SENT_BEFORE_DRAIN
-                || (needed && self.sent_since_drain > 0 && !self.has_room(now_ns))
-            {
+            let stopped = needed && !self.has_room(now_ns);
+            if self.sent_since_drain >= SENT_BEFORE_DRAIN || (stopped && !looked) {
                 self.complete(socket)?;
+                looked = true;
             }
             let queued = self.queue(&datagrams[count..], now_ns, needed);
             if queued == 0 {
@@ -196,7 +198,7 @@ impl State {
             match self.hand_over(socket, &datagrams[count..count + queued]) {
                 Ok(taken) => {
                     count += taken;
-                    retried = false;
+                    (retried, looked) = (false, false);
                 }
                 Err(error) => match self.failed(socket, &datagrams[count], &error, retried)? {
                     After::Again => retried = true,

@@ -213,3 +213,29 @@ fn no_room_is_a_value_and_nothing_of_it_was_sent() {
         sent == 0
     });
 }
+
+/// A loop that never waits for news, but tries again now and then.
+#[test]
+fn a_try_without_room_takes_the_news_itself() {
+    if !allowed() {
+        return;
+    }
+    for source in [Source::Stamps, Source::ZeroCopy, Source::Polled] {
+        let link = Link::shaped(20_000_000);
+        let (_far, address) = link.receiver();
+        let socket = LimitedUdp::builder(link.connected(address))
+            .source(source)
+            .limit(AnyLimit::packets(4))
+            .build()
+            .expect("limited");
+        let (mut sent, mut without_room) = (0, 0);
+        until("tries alone send a hundred", || {
+            let tried = socket.try_send(&[Datagram::new(&[0; 1200]); 8]);
+            let tried = tried.expect("sends");
+            sent += tried.count;
+            without_room += u32::from(tried.stop == Some(Stop::NoRoom));
+            sent >= 100
+        });
+        assert!(without_room > 0, "{source:?}");
+    }
+}
