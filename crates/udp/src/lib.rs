@@ -61,13 +61,16 @@
 //! | the send buffer is full before the limit (`EAGAIN`) | the buffer is doubled, up to 16 MB or what the system allows; then [`Stop::BufferFull`] |
 //! | the datagram is too long (`EMSGSIZE`) | [`Stop::Refused`], [`Trouble::TooLarge`] |
 //! | a peer's port is closed, a route is gone | [`Trouble::Unreachable`], with the peer |
-//! | completions are lost: a flushed discipline, a full receive buffer | made up for when the socket is empty or later ones left long ago: [`Trouble::CompletionsLost`], [`How::Lost`] |
+//! | completions are lost: a flushed discipline, a full receive buffer, another reader of the error queue | made up for when the socket is empty or later ones left long ago (stamps: 20 and 50 ms; zero-copy: twice the stall threshold and 0.5 s): [`Trouble::CompletionsLost`], [`How::Lost`]. The rule learns nothing from them |
+//! | most completions are lost | the next source from then on, [`Source::Polled`] if none was said: [`Trouble::Verdict`] |
 //! | the path stands still | [`Trouble::Stalled`]; one datagram is let through each threshold |
-//! | the kernel gives no zero-copy | [`Trouble::ZeroCopyRefused`], and the next source from then on, stamps if none was said |
+//! | the kernel gives no zero-copy, or somebody turned it off | [`Trouble::ZeroCopyRefused`], and the next source from then on, stamps if none was said |
 //!
 //! Completions share memory with what is received: a socket that receives and is not read loses
-//! stamps. Zero-copy notifications are numbered by the kernel, so nobody else may send zero-copy
-//! through a clone of the socket; for the other sources others may send what they like. The level of
+//! stamps. Zero-copy notifications are numbered by the kernel since the socket was made. Where somebody
+//! sent zero-copy before, the first datagram goes alone and its notification tells the number; but
+//! nobody else may send zero-copy through a clone at the same time. For the other sources others may
+//! send what they like. The level of
 //! [`Source::Polled`] is that of all holders together.
 //!
 //! # Units

@@ -85,21 +85,6 @@ impl InFlight {
         }
     }
 
-    /// Takes back the number that was left out last.
-    pub(super) fn unskip(&mut self, id: u32) {
-        if self.next() != id.wrapping_add(1) {
-            return;
-        }
-        match self.objects.back() {
-            None => self.first = id,
-            Some((object, true)) if object.datagrams == 0 => {
-                self.objects.pop_back();
-                self.done -= 1;
-            }
-            Some(_) => {}
-        }
-    }
-
     pub(super) fn is_in_flight(&self, id: u32) -> bool {
         let at = self.position(id).and_then(|at| self.objects.get(at));
         at.is_some_and(|(_, done)| !done)
@@ -171,14 +156,14 @@ impl InFlight {
         self.objects.front().map(|(object, _)| object)
     }
 
-    /// Whether something that was sent after the oldest is done.
-    pub(super) fn is_overtaken(&self) -> bool {
-        self.done > 0
-    }
-
-    /// The youngest that is done, while older ones are in flight: it overtook them.
+    /// The youngest that is done, while older ones are in flight: it overtook them. What was left out
+    /// overtook nobody.
     pub(super) fn overtaker(&self) -> Option<u32> {
-        let last = self.objects.iter().rposition(|(_, done)| *done)?;
+        if self.done == 0 {
+            return None;
+        }
+        let sent = |(object, done): &(Object, bool)| *done && object.datagrams > 0;
+        let last = self.objects.iter().rposition(sent)?;
         Some(self.first.wrapping_add(last as u32))
     }
 

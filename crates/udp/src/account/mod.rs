@@ -7,11 +7,12 @@
 //! that.
 
 mod in_flight;
+mod losses;
 mod memory;
 mod settings;
 mod told;
 
-use taut_dql::{MAX_LIMIT, Stall};
+use taut_dql::{MAX_LIMIT, Stall, StallWatch};
 use taut_path::limit::{Done, InTime, Round, Unit};
 use taut_path::rate::{RateMeter, RateRound};
 use taut_path::{AnyLimit, Limit};
@@ -19,6 +20,7 @@ use taut_path::{AnyLimit, Limit};
 use crate::signal::Signal;
 use crate::verdict::{Completions, Judge};
 use in_flight::{Found, InFlight};
+use losses::Losses;
 use memory::Memory;
 
 pub use in_flight::Object;
@@ -28,6 +30,8 @@ pub use told::{Completed, Departure, How, Totals};
 /// After a completion that overtook others: how long those are waited for. A discipline with several
 /// queues reorders what goes to several peers.
 const OVERTAKEN_NS: u64 = 50_000_000;
+/// The same for zero-copy: queues beyond this host's view reorder by what they hold of a bulky peer.
+const OVERTAKEN_ZERO_COPY_NS: u64 = 500_000_000;
 /// In flight for so long without news: time to look whether the socket is empty.
 const LOOK_NS: u64 = 20_000_000;
 
@@ -72,6 +76,8 @@ pub struct Account {
     bytes_in_flight: u32,
     memory_in_flight: u64,
     overtaken: Option<Overtaken>,
+    refused: Refused,
+    losses: Losses,
     /// When something completed last, or was looked for, or was sent into an empty path.
     news_ns: u64,
     stalled: Option<Standing>,
@@ -84,6 +90,13 @@ pub struct Account {
 struct Overtaken {
     by: u32,
     since_ns: u64,
+}
+
+/// The number of a datagram that the kernel did not take, and may have counted all the same.
+#[derive(Debug, Default)]
+struct Refused {
+    id: Option<u32>,
+    told: bool,
 }
 
 #[derive(Debug, Default)]
@@ -118,6 +131,8 @@ impl Account {
             bytes_in_flight: 0,
             memory_in_flight: 0,
             overtaken: None,
+            refused: Refused::default(),
+            losses: Losses::default(),
             news_ns: now_ns,
             stalled: None,
             round: OpenRound::default(),
@@ -273,9 +288,38 @@ impl Account {
         self.objects.skip();
     }
 
-    /// Takes back [`skip_id`](Self::skip_id): it did not, after all, and `id` is the next one's.
-    pub fn unskip_id(&mut self, id: u32) {
-        self.objects.unskip(id);
+    /// A zero-copy datagram was refused. If the kernel gave it the next number, its notification is
+    /// there already: take it, and then ask [`refused_was_told`](Self::refused_was_told).
+    pub fn expect_refused(&mut self) {
+        self.refused = Refused {
+            id: Some(self.next_id()),
+            told: false,
+        };
+    }
+
+    /// Whether the kernel gave a number to what was refused; it is left out then.
+    pub fn refused_was_told(&mut self) -> bool {
+        let told = std::mem::take(&mut self.refused).told;
+        if told {
+            self.skip_id();
+        }
+        told
+    }
+
+    /// The newest number that the kernel can have given.
+    pub fn newest_id(&self) -> u32 {
+        let before = self.next_id().wrapping_sub(1);
+        before.wrapping_add(u32::from(self.refused.id.is_some()))
+    }
+
+    /// A completion had a number that was never given.
+    pub fn count_unknown(&mut self) {
+        self.totals.unknown_completions += 1;
+    }
+
+    /// Of the last completions, most never came and were made up for.
+    pub fn most_are_lost(&self) -> bool {
+        self.losses.are_most()
     }
 
     /// Nothing is in flight, and the kernel counts from 0 again.
@@ -300,6 +344,7 @@ impl Account {
         self.objects = InFlight::starting_at(next_id);
         self.judge = Judge::new(source.if_true(), verdict);
         self.memory = Memory::new();
+        self.losses = Losses::default();
         self.forget_rule(now_ns);
     }
 
@@ -405,7 +450,23 @@ impl Account {
         });
     }
 
-    fn released(&mut self, first: u32, last: u32, now_ns: u64, told: &mut dyn FnMut(Departure)) {
+    fn released(
+        &mut self,
+        first: u32,
+        mut last: u32,
+        now_ns: u64,
+        told: &mut dyn FnMut(Departure),
+    ) {
+        if self.refused.id == Some(last) {
+            self.refused = Refused {
+                id: None,
+                told: true,
+            };
+            if first == last {
+                return;
+            }
+            last = last.wrapping_sub(1);
+        }
         let more = last.wrapping_sub(first);
         let ids: Vec<u32> = if more as usize <= self.objects.len() {
             (0..=more).map(|at| first.wrapping_add(at)).collect()
@@ -424,11 +485,14 @@ impl Account {
 
     /// The socket's level is `level_bytes`. For [`Source::Polled`] that completes what does not fit
     /// below it. For stamps, a level of 0 makes up for those that were lost: take the level first
-    /// and the error queue after it, and then call this. For zero-copy it proves nothing.
+    /// and the error queue after it, and then call this. For zero-copy it proves little, for what is
+    /// beyond a container's own link is in no level: only after a long silence.
     pub fn level(&mut self, level_bytes: u32, now_ns: u64, told: &mut dyn FnMut(Departure)) {
+        let silent = self.round.done.packets == 0 && self.wants_level(now_ns);
         let how = match self.source {
             Source::Polled => How::Level,
             Source::Stamps if level_bytes == 0 => How::Lost,
+            Source::ZeroCopy if level_bytes == 0 && silent => How::Lost,
             _ => return,
         };
         while let Some(object) = self.objects.first() {
@@ -458,7 +522,11 @@ impl Account {
         how: How,
         told: &mut dyn FnMut(Departure),
     ) {
-        self.done(object);
+        if how == How::Lost {
+            self.lose(object);
+        } else {
+            self.done(object);
+        }
         told(Departure {
             id,
             bytes: object.bytes,
@@ -485,13 +553,25 @@ impl Account {
     }
 
     fn done(&mut self, object: &Object) {
+        self.losses.told();
+        self.round.units += self.gone(object);
+    }
+
+    /// Nobody knows when it left, so the rule does not learn from it: as if it had not been queued.
+    fn lose(&mut self, object: &Object) {
+        self.losses.lost();
+        let units = self.gone(object);
+        self.num_queued = self.num_queued.wrapping_sub(units);
+    }
+
+    /// It is not in flight any more. Returns its units.
+    fn gone(&mut self, object: &Object) -> u32 {
         self.bytes_in_flight -= object.bytes;
         self.memory_in_flight -= u64::from(object.memory_bytes);
         self.totals.completed_bytes += u64::from(object.bytes);
-        let units = self.units(object.bytes, object.datagrams);
-        self.round.units += units;
         self.round.done.packets += 1;
         self.round.done.bytes += object.bytes;
+        self.units(object.bytes, object.datagrams)
     }
 
     fn units(&self, bytes: u32, datagrams: u32) -> u32 {
@@ -510,6 +590,8 @@ impl Account {
         self.num_completed = self.num_completed.wrapping_add(round.units);
         if round.done.packets > 0 {
             self.news_ns = now_ns;
+        }
+        if round.units > 0 {
             self.rate.round(RateRound {
                 now_ns,
                 units: round.units,
@@ -567,15 +649,15 @@ impl Account {
         self.returned_ns = None;
     }
 
-    /// Stamps are lost when the error queue has no room, so what was overtaken long ago is given up; what
-    /// was overtaken since then has its own time. A zero-copy notification is never lost.
+    /// Stamps are lost when the error queue has no room, and notifications when somebody else reads
+    /// them, so what was overtaken long ago is given up; what was overtaken since then has its own time.
     fn give_up_overtaken(&mut self, now_ns: u64, told: &mut dyn FnMut(Departure)) {
-        if self.source != Source::Stamps || !self.objects.is_overtaken() {
+        if self.objects.overtaker().is_none() {
             self.overtaken = None;
             return;
         }
         if let Some(Overtaken { by, since_ns }) = self.overtaken {
-            if now_ns.saturating_sub(since_ns) < OVERTAKEN_NS {
+            if now_ns.saturating_sub(since_ns) < self.overtaken_wait_ns() {
                 return;
             }
             while self.objects.first_is_before(by) {
@@ -586,6 +668,23 @@ impl Account {
             by,
             since_ns: now_ns,
         });
+    }
+
+    fn overtaken_wait_ns(&self) -> u64 {
+        match self.source {
+            Source::ZeroCopy => OVERTAKEN_ZERO_COPY_NS,
+            _ => OVERTAKEN_NS,
+        }
+    }
+
+    /// No notification for so long, although one object was let through meanwhile: twice what is a
+    /// stall.
+    fn silence_ns(&self) -> u64 {
+        let stall_ns = match self.stall_threshold_ns {
+            0 => StallWatch::DEFAULT_THRESHOLD_NS,
+            threshold_ns => threshold_ns,
+        };
+        stall_ns.saturating_mul(2)
     }
 
     fn check_stall(&mut self, now_ns: u64) -> Option<Stall> {
@@ -616,7 +715,7 @@ impl Account {
             && match self.source {
                 Source::Polled => true,
                 Source::Stamps => now_ns >= self.news_ns.saturating_add(LOOK_NS),
-                Source::ZeroCopy => false,
+                Source::ZeroCopy => now_ns >= self.news_ns.saturating_add(self.silence_ns()),
             }
     }
 
@@ -626,11 +725,11 @@ impl Account {
         let look_ns = match self.source {
             Source::Polled => Some(self.news_ns.saturating_add(self.poll_ns)),
             Source::Stamps => Some(self.news_ns.saturating_add(LOOK_NS)),
-            Source::ZeroCopy => None,
+            Source::ZeroCopy => Some(self.news_ns.saturating_add(self.silence_ns())),
         };
         let overtaken_ns = self
             .overtaken
-            .map(|overtaken| overtaken.since_ns.saturating_add(OVERTAKEN_NS));
+            .map(|overtaken| overtaken.since_ns.saturating_add(self.overtaken_wait_ns()));
         let stall_ns = match self.stalled {
             _ if self.stall_threshold_ns == 0 => None,
             Some(standing) => Some(standing.tell_at_ns),

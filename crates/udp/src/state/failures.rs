@@ -65,7 +65,13 @@ impl State {
             Some(errno) => {
                 // It may be an earlier datagram's: the kernel hands a pending error to the next call.
                 let before = self.troubles;
-                self.complete(socket)?;
+                // Of zero-copy sends the kernel may have counted it all the same.
+                if self.account.source() == Source::ZeroCopy {
+                    self.account.expect_refused();
+                }
+                let looked = self.complete(socket);
+                self.account.refused_was_told();
+                looked?;
                 if !retried {
                     return Ok(After::Again);
                 }
@@ -116,14 +122,12 @@ impl State {
         now_ns: u64,
     ) -> io::Result<After> {
         // A datagram that was dropped below had a number, and its notification is there already.
-        let id = self.account.next_id();
-        self.account.skip_id();
-        let unknown = self.account.totals().late_completions;
-        self.complete(socket)?;
-        if self.account.totals().late_completions > unknown {
+        self.account.expect_refused();
+        let looked = self.complete(socket);
+        if self.account.refused_was_told() {
             return Ok(self.dropped(bytes, now_ns));
         }
-        self.account.unskip_id(id);
+        looked?;
         if self.account.in_flight() > 0 {
             self.full_until_ns = Some(now_ns + RETRY_NS);
             return Ok(After::Stop(Stop::BufferFull));

@@ -1,6 +1,7 @@
 //! The socket's state behind its lock: the account, and the calls that feed it.
 
 mod failures;
+mod numbers;
 mod sources;
 
 use std::io;
@@ -23,6 +24,7 @@ use crate::sys::clock::{monotonic_ns, real_ns};
 use crate::sys::message::{self, BATCH, Control, Entry, Outgoing};
 use crate::sys::socket as options;
 use failures::{After, RETRY_NS};
+use numbers::Numbers;
 pub(crate) use sources::{Ready, Sources, ready};
 
 /// Objects sent before news is looked for although there is room.
@@ -49,6 +51,7 @@ pub(crate) struct State {
     sent_since_drain: u32,
     /// The send buffer is full: until when nothing is tried unless something completes.
     full_until_ns: Option<u64>,
+    numbers: Numbers,
     /// Objects sent when the source was taken, and before the next look at one.
     looks_from: u64,
     looks_in: u64,
@@ -123,6 +126,7 @@ impl State {
             ipv4: setup.ipv4,
             sent_since_drain: 0,
             full_until_ns: None,
+            numbers: setup.ready.numbers,
             looks_from: 0,
             looks_in: 0,
             scratch: Box::new(Scratch {
@@ -188,6 +192,9 @@ impl State {
             if self.sent_since_drain >= SENT_BEFORE_DRAIN || (stopped && !looked) {
                 self.complete(socket)?;
                 looked = true;
+            }
+            if self.must_learn_numbers(socket, now_ns)? {
+                return Ok(Sent::stopped(first, count, Stop::BufferFull));
             }
             let queued = self.queue(&datagrams[count..], now_ns, needed);
             if queued == 0 {
@@ -371,20 +378,23 @@ impl State {
             pool,
             ..
         } = self;
-        let mut told = |departure: Departure| {
-            ears.departed(&departure);
-            if let Some(pool) = pool {
-                pool.release(departure.id);
-            }
-        };
+        // Nothing is released here: what is given up may still be sent from.
+        let mut told = |departure: Departure| ears.departed(&departure);
         if let Some(level) = level {
             account.level(level, now_ns, &mut told);
             account.looked_in_vain(now_ns);
         }
         let completed = account.end_round(now_ns, &mut told);
+        if completed.lost > 0 && pool.is_some() {
+            // The old pages stay with the packets that are sent from them.
+            *pool = Some(Pool::new(self.pool_bytes)?);
+        }
         self.tell(&completed, now_ns);
         if completed.lost > 0 && !self.own_ids && self.account.in_flight() == 0 {
             self.count_anew(socket)?;
+        }
+        if completed.lost > 0 {
+            self.leave_a_lost_source(socket)?;
         }
         Ok(completed)
     }
@@ -412,7 +422,7 @@ impl State {
         let entry = &self.scratch.entries[at];
         let control = &entry.control.0[..entry.control_bytes];
         let name = &entry.name[..entry.name_bytes];
-        let Some(signal) = Signal::parse(control, name) else {
+        let Some(mut signal) = Signal::parse(control, name) else {
             return;
         };
         if let Signal::Refused {
@@ -423,6 +433,9 @@ impl State {
         {
             self.trouble(Troubles::of_errno(errno, peer, mtu_bytes));
             return;
+        }
+        if let Signal::Released { first, last, .. } = &mut signal {
+            (*first, *last) = self.our_numbers(*first, *last);
         }
         let Self {
             account,

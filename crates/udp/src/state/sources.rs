@@ -5,6 +5,7 @@ use std::net::UdpSocket;
 use std::os::fd::AsFd;
 
 use super::State;
+use super::numbers::Numbers;
 use crate::account::Source;
 use crate::events::Trouble;
 use crate::pool::Pool;
@@ -19,7 +20,7 @@ pub(crate) struct Sources {
     /// None of them told anything: the first is watched, for it is meant to see the most.
     rests: bool,
     /// The number that the kernel gives the next zero-copy object of the socket.
-    next_zero_copy: u32,
+    next_zero_copy: Option<u32>,
 }
 
 /// What a source needs before it can be used.
@@ -27,6 +28,7 @@ pub(crate) struct Ready {
     pub(crate) pool: Option<Pool>,
     /// `SOF_TIMESTAMPING_TX_*`; 0 when nothing is asked.
     pub(crate) stamps: u32,
+    pub(crate) numbers: Numbers,
 }
 
 impl Sources {
@@ -35,7 +37,7 @@ impl Sources {
             order,
             at: 0,
             rests: false,
-            next_zero_copy: 0,
+            next_zero_copy: None,
         }
     }
 
@@ -49,6 +51,16 @@ impl Sources {
         self.order.retain(|&source| source != Source::ZeroCopy);
         if self.order.is_empty() {
             self.order.push(Source::Stamps);
+        }
+        (self.at, self.rests) = (0, false);
+    }
+
+    /// What it tells is lost. The next takes its place; the level, if there is none.
+    fn lose_current(&mut self) {
+        let lost = self.current();
+        self.order.retain(|&source| source != lost);
+        if self.order.is_empty() {
+            self.order.push(Source::Polled);
         }
         (self.at, self.rests) = (0, false);
     }
@@ -79,10 +91,14 @@ pub(crate) fn ready(
     let mut ready = Ready {
         pool: None,
         stamps: 0,
+        numbers: Numbers::new(true),
     };
     match source {
         Source::ZeroCopy => {
             let (level, option) = (libc::SOL_SOCKET, libc::SO_ZEROCOPY);
+            // Where it was on, somebody may have sent, and the kernel counts on.
+            let was_on = options::option(socket.as_fd(), level, option).is_ok_and(|on| on != 0);
+            ready.numbers = Numbers::new(!was_on);
             if options::set_option(socket.as_fd(), level, option, 1).is_err() {
                 return Ok(None);
             }
@@ -127,9 +143,29 @@ impl State {
         self.take_source(socket)
     }
 
+    /// Most of what the source tells never comes: the next. Only where nothing is in flight.
+    pub(super) fn leave_a_lost_source(&mut self, socket: &UdpSocket) -> io::Result<()> {
+        if self.account.in_flight() > 0 {
+            return Ok(());
+        }
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_ZEROCOPY);
+        if self.account.source() == Source::ZeroCopy
+            && options::option(socket.as_fd(), level, option).is_ok_and(|on| on == 0)
+        {
+            return self.go_without_zero_copy(socket);
+        }
+        if !self.account.most_are_lost() || self.account.source() == Source::Polled {
+            return Ok(());
+        }
+        self.sources.lose_current();
+        self.take_source(socket)?;
+        self.trouble(Trouble::Verdict(self.account.verdict()));
+        Ok(())
+    }
+
     fn keep_number(&mut self) {
         if self.account.source() == Source::ZeroCopy {
-            self.sources.next_zero_copy = self.account.next_id();
+            self.sources.next_zero_copy = self.numbers.kernels(self.account.next_id());
         }
     }
 
@@ -139,8 +175,13 @@ impl State {
             return self.go_without_zero_copy(socket);
         };
         (self.pool, self.stamps) = (ready.pool, ready.stamps);
+        // Used before, its number was kept.
+        self.numbers = match self.sources.next_zero_copy {
+            Some(_) => Numbers::new(true),
+            None => ready.numbers,
+        };
         let next_id = match source {
-            Source::ZeroCopy => self.sources.next_zero_copy,
+            Source::ZeroCopy => self.sources.next_zero_copy.unwrap_or(0),
             // The kernel counts stamps from 0 since they were turned on, if it is the one who counts.
             Source::Stamps if !self.own_ids => 0,
             _ => self.account.next_id(),

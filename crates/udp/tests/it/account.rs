@@ -158,8 +158,7 @@ fn play(source: Source, first: u32, steps: Vec<Step>) -> Played {
                     played.signal(signal);
                 }
             }
-            // A zero-copy notification cannot be lost.
-            Step::Lost(nth) if !played.news.is_empty() && source != Source::ZeroCopy => {
+            Step::Lost(nth) if !played.news.is_empty() => {
                 let nth = nth % played.news.len();
                 played.news.remove(nth);
             }
@@ -207,12 +206,12 @@ proptest! {
         steps in steps(),
     ) {
         let mut played = play(Source::ZeroCopy, first, steps);
-        // A level of 0 proves nothing of zero-copy.
-        played.round(|account, now_ns, told| account.level(0, now_ns, told));
-        prop_assert_eq!(
-            played.departed.len() + played.held.len() + played.news.len(),
-            played.sizes.len(),
-        );
+        // A level of 0 proves nothing of zero-copy so soon.
+        let before = played.departed.len();
+        let news = played.account.wants_level(played.now_ns);
+        played.round(|account, now_ns, told| if !news { account.level(0, now_ns, told) });
+        let lost = played.account.totals().lost_completions as usize;
+        prop_assert!(played.departed.len() - before <= lost);
         // All that is left in one range, which reaches over the ends of what was given.
         let (low, high) = (first.wrapping_sub(5), played.account.next_id().wrapping_add(5));
         played.signal(Signal::Released { first: low, last: high, copied: true });
@@ -397,6 +396,11 @@ fn a_stall_is_told_within_twice_the_threshold_and_lets_one_through_each_time() {
             .account
             .next_wakeup()
             .expect("something is in flight");
+        if played.account.wants_level(played.now_ns) {
+            // Something is still in the socket's memory.
+            played.account.level(1, played.now_ns, &mut |_| {});
+            played.account.looked_in_vain(played.now_ns);
+        }
         let done = played.account.end_round(played.now_ns, &mut |_| {});
         if done.stalled.is_some() {
             told_at.get_or_insert(played.now_ns);
@@ -447,4 +451,110 @@ fn a_limit_in_packets_counts_datagrams() {
     assert_eq!((account.in_flight(), account.has_room(0)), (3, true));
     account.queue(1_000, 1, 0, REAL_NS);
     assert_eq!((account.in_flight(), account.has_room(0)), (4, false));
+}
+
+#[test]
+fn a_lost_notification_is_made_up_for_after_a_long_silence_or_when_overtaken() {
+    let mut played = Played::new(Source::ZeroCopy, 0);
+    played.send(1000);
+    // The watch lets one more through, and nothing is told of that one either.
+    let mut looks = 0;
+    while played.account.in_flight() > 0 {
+        played.now_ns = played.account.next_wakeup().expect("it looks again");
+        let asks = played.account.wants_level(played.now_ns);
+        played.round(|account, now_ns, told| {
+            if asks {
+                account.level(0, now_ns, told)
+            }
+        });
+        looks += 1;
+        assert!(looks < 10, "for ever");
+    }
+    assert!(played.now_ns >= 2_000 * MS, "a stall is told first");
+    assert_eq!(played.account.totals().stalls, 1);
+    assert_eq!(played.account.totals().lost_completions, 1);
+    // One that came proves that the one before it was lost, if the wait is long.
+    played.send(1000);
+    played.send(1000);
+    let released = |id| Signal::Released {
+        first: id,
+        last: id,
+        copied: false,
+    };
+    played.signal(released(2));
+    played.now_ns += 400 * MS;
+    played.round(|_, _, _| {});
+    assert_eq!(
+        played.account.in_flight(),
+        1000,
+        "a queue of some peer may hold it"
+    );
+    played.now_ns += 200 * MS;
+    played.round(|_, _, _| {});
+    assert_eq!(played.account.in_flight(), 0);
+    assert_eq!(played.account.totals().lost_completions, 2);
+    played.signal(released(1));
+    assert_eq!(played.account.totals().late_completions, 1);
+}
+
+#[test]
+fn a_refused_datagram_may_have_been_numbered_and_is_neither_late_nor_unknown() {
+    let mut played = Played::new(Source::ZeroCopy, u32::MAX);
+    played.send(1000);
+    for numbered in [true, false] {
+        let next = played.account.next_id();
+        played.account.expect_refused();
+        if numbered {
+            let oldest = Signal::Released {
+                first: u32::MAX,
+                last: next,
+                copied: false,
+            };
+            played.signal(oldest);
+        }
+        assert_eq!(played.account.refused_was_told(), numbered);
+        assert_eq!(
+            played.account.next_id(),
+            next.wrapping_add(u32::from(numbered))
+        );
+    }
+    let totals = played.account.totals();
+    assert_eq!(
+        (totals.late_completions, totals.unknown_completions),
+        (0, 0)
+    );
+    assert_eq!(
+        (totals.completed_bytes, played.account.in_flight()),
+        (1000, 0)
+    );
+}
+
+#[test]
+fn the_rule_does_not_learn_from_what_was_made_up_for() {
+    let mut played = Played::new(Source::Stamps, 0);
+    for round in 0..40 {
+        assert!(!played.account.most_are_lost() || round >= 16, "{round}");
+        played.send(1000);
+        played.send(1000);
+        played.account.refused();
+        played.now_ns += 30 * MS;
+        played.round(|account, now_ns, told| account.level(0, now_ns, told));
+        if played.account.most_are_lost() {
+            break;
+        }
+    }
+    assert!(played.account.most_are_lost());
+    assert_eq!(played.account.limit(), 0, "nothing was learnt");
+    assert_eq!(played.account.rate(), 0);
+    played.check();
+    // What comes counts as before.
+    let id = played.account.next_id();
+    for id in id..id + 32 {
+        played.send(1000);
+        played.now_ns += MS;
+        played.account.refused();
+        played.signal(stamp(id, played.now_ns));
+    }
+    assert!(!played.account.most_are_lost());
+    assert!(played.account.limit() > 0);
 }

@@ -4,6 +4,7 @@ use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use rustix::net::RecvFlags;
 use taut_linux::link;
 use taut_path::AnyLimit;
 use taut_udp::{Completions, Datagram, LimitedUdp, Observer, Source, Stop, Trouble};
@@ -326,4 +327,101 @@ fn a_path_that_stands_still_is_told_within_twice_the_threshold_and_hangs_nobody(
     link.shape(50_000_000, 4 << 20);
     send_and_finish(&socket, 1200, 50);
     until("it goes on", || read_all(&far) > 0);
+}
+
+/// The kernel's numbers begin with the socket, not with its wrapper.
+#[test]
+fn a_second_wrapper_of_a_socket_goes_on_where_the_kernel_counts() {
+    let (_far, near) = loopback();
+    for sent_before in [1, 5, 40] {
+        let clone = near.try_clone().expect("clone");
+        let first = LimitedUdp::builder(clone).source(Source::ZeroCopy).build();
+        let first = first.expect("limited");
+        send_and_finish(&first, 1200, sent_before);
+        // One more, whose notification finds the second.
+        let _ = first
+            .send_past_limit(&[Datagram::new(&PAYLOAD)])
+            .expect("sends");
+        drop(first);
+        let clone = near.try_clone().expect("clone");
+        let second = LimitedUdp::builder(clone).source(Source::ZeroCopy).build();
+        let second = second.expect("limited");
+        send_and_finish(&second, 1200, 200);
+        let after = second.snapshot();
+        assert_eq!(after.totals.completed_bytes, after.totals.sent_bytes);
+        assert_eq!(
+            (after.totals.lost_completions, after.troubles.stalls),
+            (0, 0),
+            "{after:?}"
+        );
+    }
+}
+
+/// Two sockets of loopback, the second connected to the first.
+fn loopback() -> (UdpSocket, UdpSocket) {
+    let far = UdpSocket::bind(("127.0.0.1", 0)).expect("socket");
+    let near = UdpSocket::bind(("127.0.0.1", 0)).expect("socket");
+    near.connect(far.local_addr().expect("address"))
+        .expect("connected");
+    (far, near)
+}
+
+/// Takes one entry of the error queue away.
+fn steal(from: &UdpSocket) -> bool {
+    let flags = RecvFlags::ERRQUEUE | RecvFlags::DONTWAIT;
+    rustix::net::recv(from, &mut [0; 2048][..], flags).is_ok()
+}
+
+#[test]
+fn a_stolen_notification_is_made_up_for() {
+    for source in [Source::Stamps, Source::ZeroCopy] {
+        let (_far, near) = loopback();
+        let thief = near.try_clone().expect("clone");
+        let socket = LimitedUdp::builder(near).source(source).build();
+        let socket = socket.expect("limited");
+        let _ = socket
+            .send_past_limit(&[Datagram::new(&PAYLOAD)])
+            .expect("sends");
+        let in_flight = socket.snapshot().in_flight > 0;
+        assert_eq!(steal(&thief), in_flight);
+        // The first for the account is the second for the kernel, and sending goes on.
+        send_and_finish(&socket, 1200, 100);
+        let after = socket.snapshot();
+        assert_eq!(
+            after.totals.lost_completions,
+            u64::from(in_flight),
+            "{after:?}"
+        );
+        assert_eq!(
+            after.troubles.completions_lost,
+            after.totals.lost_completions
+        );
+    }
+}
+
+#[test]
+fn a_source_whose_completions_never_come_is_left() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(20_000_000);
+    let (far, address) = link.receiver();
+    let socket = LimitedUdp::new(link.connected(address)).expect("limited");
+    let near = socket.socket().local_addr().expect("address");
+    for _ in 0..2_000 {
+        let _ = far.send_to(&PAYLOAD, near);
+    }
+    // What was received and not read is more than the memory, so that no stamp fits any more.
+    rustix::net::sockopt::set_socket_recv_buffer_size(socket.socket(), 1).expect("option");
+    until("the level takes its place", || {
+        let sent = socket.send(&[Datagram::new(&PAYLOAD); 8]).expect("sends");
+        sent.stop.is_none() && socket.snapshot().source == Source::Polled
+    });
+    let lost = socket.snapshot().totals.lost_completions;
+    until("it is worth something", || {
+        let sent = socket.send(&[Datagram::new(&PAYLOAD); 8]).expect("sends");
+        sent.stop.is_none() && socket.completions() == Completions::Polled
+    });
+    finish(&socket);
+    assert_eq!(socket.snapshot().totals.lost_completions, lost);
 }
