@@ -62,6 +62,8 @@ mod utilised;
 pub use builder::Builder;
 pub use limited::Limited;
 pub use stats::Stats;
+pub use taut_path::AnyLimit;
+pub use taut_udp::Source;
 pub use utilised::Utilised;
 
 /// The examples of the README are run with the tests.

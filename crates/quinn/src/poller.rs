@@ -38,7 +38,7 @@ impl UdpPoller for Poller {
         if room.is_pending() && !waited {
             self.socket.waits.fetch_add(1, Relaxed);
         }
-        room.map(Ok)
+        room.map_err(io::Error::other)
     }
 }
 

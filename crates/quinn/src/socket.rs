@@ -4,8 +4,8 @@ use std::future::{Future, poll_fn};
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
 use quinn::udp::{RecvMeta, Transmit};
@@ -33,14 +33,30 @@ mod libc_errno {
 pub(crate) struct Socket {
     /// As the runtime makes it: receives.
     inner: Arc<dyn AsyncUdpSocket>,
-    limited: AsyncUdp,
+    lower: Arc<Lower>,
     send_ns: u64,
-    /// The news task sleeps long while nothing is in flight: tells it that something is.
-    sent: Notify,
     gso_refused: AtomicBool,
     pub(crate) waits: AtomicU64,
-    news: AtomicU64,
     refused: AtomicU64,
+}
+
+/// What the task that takes the news needs, and holds until the socket is gone.
+#[derive(Debug)]
+struct Lower {
+    limited: AsyncUdp,
+    /// The task sleeps long while nothing is in flight: tells it that something is, or that the socket
+    /// is gone.
+    wake: Notify,
+    is_gone: AtomicBool,
+    news: AtomicU64,
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // The port is free only when the task has let go of it, too.
+        self.lower.is_gone.store(true, Relaxed);
+        self.lower.wake.notify_one();
+    }
 }
 
 impl Socket {
@@ -51,7 +67,9 @@ impl Socket {
     ) -> io::Result<Self> {
         let builder = LimitedUdp::builder(socket)
             .limit(settings.limit.clone())
-            .cap_ns(settings.cap_ns);
+            .cap_ns(settings.cap_ns)
+            // An error there would end a connection, and those of an endpoint are the caller's to bound.
+            .waiters(usize::MAX);
         let builder = match settings.source {
             Some(only) => builder.source(only),
             None => builder
@@ -61,18 +79,21 @@ impl Socket {
         };
         Ok(Self {
             inner,
-            limited: AsyncUdp::build(builder)?,
+            lower: Arc::new(Lower {
+                limited: AsyncUdp::build(builder)?,
+                wake: Notify::new(),
+                is_gone: AtomicBool::new(false),
+                news: AtomicU64::new(0),
+            }),
             send_ns: settings.send_ns,
-            sent: Notify::new(),
             gso_refused: AtomicBool::new(false),
             waits: AtomicU64::new(0),
-            news: AtomicU64::new(0),
             refused: AtomicU64::new(0),
         })
     }
 
     pub(crate) fn limited(&self) -> &LimitedUdp {
-        self.limited.limited()
+        self.lower.limited.limited()
     }
 
     pub(crate) fn stats(&self) -> Stats {
@@ -80,23 +101,21 @@ impl Socket {
             socket: self.limited().snapshot(),
             send_datagrams: self.max_transmit_segments(),
             waits: self.waits.load(Relaxed),
-            news: self.news.load(Relaxed),
+            news: self.lower.news.load(Relaxed),
             refused: self.refused.load(Relaxed),
             gso_refused: self.gso_refused.load(Relaxed),
         }
     }
 
     /// Takes the kernel's news until the socket is gone.
-    pub(crate) fn news(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<> {
-        let socket: Weak<Self> = Arc::downgrade(self);
+    pub(crate) fn news(&self) -> impl Future<Output = ()> + Send + use<> {
+        let lower = Arc::clone(&self.lower);
         async move {
-            // Held only while it looks: the endpoint must be able to close its socket. The longest
-            // look takes a second.
-            while let Some(socket) = socket.upgrade() {
-                socket.news.fetch_add(1, Relaxed);
-                let mut news = pin!(socket.limited.news());
-                let mut sent = pin!(socket.sent.notified());
-                let done = poll_fn(|context| match sent.as_mut().poll(context) {
+            while !lower.is_gone.load(Relaxed) {
+                lower.news.fetch_add(1, Relaxed);
+                let mut news = pin!(lower.limited.news());
+                let mut wake = pin!(lower.wake.notified());
+                let done = poll_fn(|context| match wake.as_mut().poll(context) {
                     Poll::Ready(()) => Poll::Ready(Ok(())),
                     Poll::Pending => news.as_mut().poll(context),
                 });
@@ -122,7 +141,7 @@ impl Socket {
         }
         let sent = self.limited().send_past_limit(&[datagram])?;
         if sent.was_idle {
-            self.sent.notify_one();
+            self.lower.wake.notify_one();
         }
         match sent.stop {
             None => Ok(()),

@@ -119,7 +119,9 @@ impl Builder {
         self
     }
 
-    /// How many tasks may wait for room at a time. Default 65,536.
+    /// How many tasks may wait for room at a time. One more gets [`TooManyWaiters`](crate::TooManyWaiters) from
+    /// [`LimitedUdp::poll_room`], and an error of the kind `QuotaExceeded` from the futures of `tokio`.
+    /// Default 65,536.
     pub fn waiters(mut self, most: usize) -> Self {
         self.waiters = most;
         self

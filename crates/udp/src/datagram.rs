@@ -42,7 +42,9 @@ impl<'a> Datagram<'a> {
         self
     }
 
-    /// The same from one of the host's addresses: for sockets that are bound to all of them.
+    /// The same from one of the host's addresses: for sockets that are bound to all of them. Of the
+    /// family that it goes out with, or it is refused ([`Stop::Refused`](crate::Stop::Refused) with
+    /// `EAFNOSUPPORT`); an IPv4 address may be mapped.
     pub const fn from(mut self, address: IpAddr) -> Self {
         self.from = Some(address);
         self
@@ -91,6 +93,12 @@ impl<'a> Datagram<'a> {
             .map_or(connected_ipv4, |peer| control::is_ipv4(peer.ip()))
     }
 
+    /// Whether it can have the source address that it asks for.
+    pub(crate) fn has_fitting_source(&self, ipv4: bool) -> bool {
+        self.from
+            .is_none_or(|from| control::is_ipv4(from) == self.is_ipv4(ipv4))
+    }
+
     /// Where it goes; `None` for the peer that the socket is connected to.
     pub(crate) fn destination(&self) -> Option<SocketAddr> {
         self.to
@@ -121,7 +129,7 @@ impl<'a> Datagram<'a> {
                 writer.push(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &data);
             }
         }
-        match self.from {
+        match self.from.map(|from| from.to_canonical()) {
             Some(IpAddr::V4(address)) => {
                 let mut data = [0; 12];
                 data[4..8].copy_from_slice(&address.octets());

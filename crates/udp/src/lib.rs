@@ -58,7 +58,7 @@
 //! | what | how |
 //! |---|---|
 //! | a discipline or device below drops (`ENOBUFS`) | [`Stop::Refused`], [`Trouble::NoBufferSpace`] |
-//! | the send buffer is full before the limit (`EAGAIN`) | the buffer is doubled, up to 16 MB or what the system allows; then [`Stop::BufferFull`] |
+//! | the send buffer is full before the limit (`EAGAIN`) | the buffer is doubled if half of it can be our own, up to 16 MB or what the system allows; else [`Stop::BufferFull`] |
 //! | the datagram is too long (`EMSGSIZE`) | [`Stop::Refused`], [`Trouble::TooLarge`] |
 //! | a peer's port is closed, a route is gone | [`Trouble::Unreachable`], with the peer |
 //! | completions are lost: a flushed discipline, a full receive buffer, another reader of the error queue | made up for when the socket is empty or later ones left long ago (stamps: 20 and 50 ms; zero-copy: twice the stall threshold and 0.5 s): [`Trouble::CompletionsLost`], [`How::Lost`]. The rule learns nothing from them |
@@ -107,7 +107,8 @@ pub use datagram::Datagram;
 pub use events::{Observer, Trouble, Troubles};
 pub use signal::Signal;
 pub use socket::{LimitedUdp, Sent, Snapshot, Stop, send_queue_bytes};
-pub use taut_dql::tasks::Ticket;
+pub use taut_dql::tasks::{Ticket, TooManyWaiters};
+pub use taut_path::AnyLimit;
 pub use verdict::Completions;
 
 /// The examples of the README are run with the tests.

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use taut_dql::tasks::Ticket;
+use taut_dql::tasks::{Ticket, TooManyWaiters};
 
 use crate::account::{Completed, Settings, Source, Totals};
 use crate::builder::Builder;
@@ -74,10 +74,11 @@ impl Sent {
 pub enum Stop {
     /// The limit has no room: wait, and send what there is then.
     NoRoom,
-    /// The socket's send buffer is full although the limit has room. As `NoRoom`.
+    /// The kernel takes no more although the limit has room: [`Trouble::BufferFull`], or a first zero-copy
+    /// datagram is waited for that tells how the kernel counts. As `NoRoom`.
     BufferFull,
     /// The kernel refuses this datagram, with this error number: `ENOBUFS` (dropped below),
-    /// `EMSGSIZE`, `ENETUNREACH`.. It is the caller's to send it again or to leave it out; those after
+    /// `EMSGSIZE`, `ENETUNREACH`, `EAFNOSUPPORT` (a source address of the wrong family).. It is the caller's to send it again or to leave it out; those after
     /// it can be sent.
     Refused(i32),
 }
@@ -312,7 +313,15 @@ impl LimitedUdp {
     /// interest must [`leave`](Self::leave).
     ///
     /// Nothing here looks at the kernel: somebody must call [`complete`](Self::complete) meanwhile.
-    pub fn poll_room(&self, place: &mut Option<Ticket>, context: &mut Context<'_>) -> Poll<()> {
+    ///
+    /// # Errors
+    /// When as many wait as may: [`Builder::waiters`](crate::Builder::waiters). Nobody wakes this one
+    /// then.
+    pub fn poll_room(
+        &self,
+        place: &mut Option<Ticket>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), TooManyWaiters>> {
         let mut state = self.lock();
         let room = state.has_room(monotonic_ns());
         let first = match place.as_ref() {
@@ -323,16 +332,20 @@ impl LimitedUdp {
             if let Some(ticket) = place.take() {
                 state.turns.leave(ticket);
             }
-            return Poll::Ready(());
+            return Poll::Ready(Ok(()));
         }
-        state.account.refused();
         match place.as_ref() {
-            Some(ticket) => state.turns.renew(ticket, context.waker()),
-            // With too many waiting it asks again when somebody wakes it, at once.
-            None => match state.turns.join(context.waker()) {
-                Ok(ticket) => *place = Some(ticket),
-                Err(_) => context.waker().wake_by_ref(),
-            },
+            Some(ticket) => {
+                state.account.still_refused();
+                state.turns.renew(ticket, context.waker());
+            }
+            None => {
+                state.account.refused();
+                match state.turns.join(context.waker()) {
+                    Ok(ticket) => *place = Some(ticket),
+                    Err(too_many) => return Poll::Ready(Err(too_many)),
+                }
+            }
         }
         Poll::Pending
     }

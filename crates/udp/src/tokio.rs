@@ -8,11 +8,11 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::pin;
-use std::sync::OnceLock;
-use std::task::Poll;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use taut_dql::tasks::Ticket;
+use taut_dql::tasks::{Ticket, Turns};
 use tokio::io::unix::AsyncFd;
 use tokio::{task, time};
 
@@ -28,12 +28,14 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// A [`LimitedUdp`] on tokio. Any number of tasks may send through it; they get room in the order in
 /// which they came.
 ///
-/// Every task that waits takes the news for all, so none has to be spawned for it. Needs a runtime
-/// with I/O and time turned on.
+/// One of the tasks that wait takes the news for all and hands that over when it leaves, so none has to
+/// be spawned for it. Needs a runtime with I/O and time turned on.
 #[derive(Debug)]
 pub struct AsyncUdp {
     limited: LimitedUdp,
     errors: AsyncFd<OwnedFd>,
+    /// Those who wait for room: the first of them takes the news.
+    takers: Mutex<Turns>,
     /// A second descriptor of the same socket, which only waits to be readable, from the first time on
     /// that somebody receives here.
     readable: OnceLock<AsyncFd<UdpSocket>>,
@@ -41,14 +43,40 @@ pub struct AsyncUdp {
 
 /// A place among those who wait, given back also when the future is dropped.
 struct Place<'a> {
-    limited: &'a LimitedUdp,
+    udp: &'a AsyncUdp,
     ticket: Option<Ticket>,
+    /// Its place among the takers of news.
+    taker: Option<Ticket>,
+}
+
+impl Place<'_> {
+    /// Whether this one is to take the news; it is woken when that changes.
+    fn takes_news(&mut self, context: &mut Context<'_>) -> bool {
+        let mut takers = self.udp.takers();
+        match &self.taker {
+            Some(ticket) => takers.renew(ticket, context.waker()),
+            // As many as may wait for room: not refused here.
+            None => self.taker = takers.join(context.waker()).ok(),
+        }
+        self.taker.as_ref().is_some_and(|it| takers.is_first(it))
+    }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.limited.leave(ticket);
+            self.udp.limited.leave(ticket);
+        }
+        let Some(ticket) = self.taker.take() else {
+            return;
+        };
+        let mut takers = self.udp.takers();
+        let took_news = takers.is_first(&ticket);
+        takers.leave(ticket);
+        let next = takers.first().filter(|_| took_news).cloned();
+        drop(takers);
+        if let Some(next) = next {
+            next.wake();
         }
     }
 }
@@ -77,6 +105,7 @@ impl AsyncUdp {
         Ok(Self {
             limited,
             errors: sys::epoll::watch(epoll)?,
+            takers: Mutex::new(Turns::new(usize::MAX)),
             readable: OnceLock::new(),
         })
     }
@@ -90,23 +119,33 @@ impl AsyncUdp {
     /// gives its place up. Where there always is room, it still lets other tasks run now and then.
     ///
     /// # Errors
-    /// Only if the socket itself cannot be asked.
+    /// If the socket itself cannot be asked, or more tasks wait than [may](Builder::waiters)
+    /// (`QuotaExceeded`).
+    ///
+    /// # Panics
+    /// When it waits in a runtime without time.
     pub async fn room(&self) -> io::Result<()> {
         let mut place = Place {
-            limited: &self.limited,
+            udp: self,
             ticket: None,
+            taker: None,
         };
         // On a path that takes whatever it is given, a sender would never return to the runtime.
         task::consume_budget().await;
         loop {
             let mut news = pin!(self.news());
             let room = std::future::poll_fn(|context| {
-                if self
-                    .limited
-                    .poll_room(&mut place.ticket, context)
-                    .is_ready()
-                {
-                    return Poll::Ready(Ok(true));
+                match self.limited.poll_room(&mut place.ticket, context) {
+                    Poll::Ready(Ok(())) => return Poll::Ready(Ok(true)),
+                    Poll::Ready(Err(too_many)) => {
+                        let kind = io::ErrorKind::QuotaExceeded;
+                        return Poll::Ready(Err(io::Error::new(kind, too_many)));
+                    }
+                    Poll::Pending => {}
+                }
+                // A crowd that is woken by each completion costs more than it sends.
+                if !place.takes_news(context) {
+                    return Poll::Pending;
                 }
                 // What completes here may make the room, so look again before sleeping.
                 match news.as_mut().poll(context) {
@@ -126,7 +165,10 @@ impl AsyncUdp {
     /// use [`room`](Self::room) and [`LimitedUdp::try_send`] where that matters.
     ///
     /// # Errors
-    /// Only if the socket itself cannot be asked.
+    /// As for [`room`](Self::room); what was sent before is not told then.
+    ///
+    /// # Panics
+    /// As [`room`](Self::room).
     pub async fn send(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
         let mut all: Option<Sent> = None;
         loop {
@@ -143,12 +185,20 @@ impl AsyncUdp {
         }
     }
 
+    fn takers(&self) -> MutexGuard<'_, Turns> {
+        // Nothing between lock and unlock panics.
+        self.takers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes news whenever the kernel has some, or it is time to look, and returns after each time.
-    /// Tasks that wait for room do this themselves; call it in a loop where
+    /// A task that waits for room does this itself; call it in a loop where
     /// [departures](crate::Observer) must be heard at once although nobody sends.
     ///
     /// # Errors
     /// Only if the socket itself cannot be asked.
+    ///
+    /// # Panics
+    /// In a runtime without time.
     pub async fn news(&self) -> io::Result<()> {
         let now_ns = LimitedUdp::now_ns();
         let left = match self.limited.next_wakeup() {

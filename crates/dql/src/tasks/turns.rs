@@ -61,8 +61,8 @@ impl Turns {
 
     /// Says how to wake whoever holds this place: the latest waker counts.
     pub fn renew(&mut self, ticket: &Ticket, waker: &Waker) {
-        if let Some((_, kept)) = self.waiting.iter_mut().find(|(it, _)| *it == ticket.0) {
-            kept.clone_from(waker);
+        if let Some(place) = self.place(ticket) {
+            self.waiting[place].1.clone_from(waker);
         }
     }
 
@@ -74,10 +74,15 @@ impl Turns {
     /// Gives the place up: served, or not interested any more. Whoever was behind it may be the
     /// first now, and must be woken if there is what it waits for.
     pub fn leave(&mut self, ticket: Ticket) {
-        // The usual one is the first.
-        if let Some(place) = self.waiting.iter().position(|(it, _)| *it == ticket.0) {
+        if let Some(place) = self.place(&ticket) {
             self.waiting.remove(place);
         }
+    }
+
+    /// Numbers only rise along the row.
+    fn place(&self, ticket: &Ticket) -> Option<usize> {
+        let number = |(it, _): &(u64, Waker)| *it;
+        self.waiting.binary_search_by_key(&ticket.0, number).ok()
     }
 
     /// The waker of whoever is next.

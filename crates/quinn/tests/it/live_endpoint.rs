@@ -206,3 +206,25 @@ fn a_window_that_is_not_used_does_not_grow_and_is_not_lost() {
         assert!(lost < 400_000, "{lost}");
     });
 }
+
+/// The clock of the test goes on only while nothing can be done.
+#[test]
+fn the_port_is_free_once_the_endpoint_is_dropped() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().start_paused(true).build();
+    runtime.expect("runtime").block_on(async {
+        let socket = UdpSocket::bind(("127.0.0.1", 0)).expect("socket");
+        let address = socket.local_addr().expect("address");
+        let limited = Arc::new(Limited::new(TokioRuntime));
+        let config = quinn::EndpointConfig::default();
+        let endpoint = quinn::Endpoint::new(config, None, socket, limited).expect("endpoint");
+        time::sleep(Duration::from_millis(1)).await;
+        endpoint.wait_idle().await;
+        drop(endpoint);
+        let dropped = time::Instant::now();
+        while UdpSocket::bind(address).is_err() {
+            time::sleep(Duration::from_millis(1)).await;
+            assert!(dropped.elapsed() < Duration::from_millis(100), "held");
+        }
+    });
+}

@@ -173,6 +173,13 @@ impl Account {
         self.bytes_in_flight
     }
 
+    /// More memory than the kernel takes for what is in flight: a buffer is up to twice its datagram, and
+    /// has a header of its own.
+    pub fn most_memory_bytes(&self) -> u64 {
+        const HEADER_BYTES: u64 = 1_024;
+        2 * u64::from(self.bytes_in_flight) + HEADER_BYTES * self.objects.len() as u64
+    }
+
     /// What completions are worth.
     pub fn verdict(&self) -> Completions {
         self.judge.verdict()
@@ -205,9 +212,14 @@ impl Account {
 
     /// There is something to send and no room.
     pub fn refused(&mut self) {
+        self.still_refused();
+        self.totals.refusals += 1;
+    }
+
+    /// There still is, for somebody who was counted when he began to wait.
+    pub fn still_refused(&mut self) {
         self.refusals = self.refusals.wrapping_add(1);
         self.refused_since_round = true;
-        self.totals.refusals += 1;
     }
 
     /// Counts an object, before the kernel can see it. Returns its number.

@@ -75,7 +75,7 @@ pub struct Totals {
     pub unknown_completions: u64,
     /// Zero-copy notifications of objects that the kernel copied after all.
     pub copied: u64,
-    /// Times that there was something to send and no room.
+    /// Times that there was something to send and no room: each try, and each task that began to wait.
     pub refusals: u64,
     /// Stalls, each counted once.
     pub stalls: u64,

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use taut_path::queue::StopReason;
 use taut_path::{DropReason, Event, Frame, Packet};
 
-use super::State;
+use super::{Held, State};
 use crate::account::Source;
 use crate::datagram::Datagram;
 use crate::events::{Trouble, Troubles};
@@ -69,12 +69,17 @@ impl State {
                 if self.account.source() == Source::ZeroCopy {
                     self.account.expect_refused();
                 }
+                // The kernel tells it in the queue as well, each time.
+                if errno == libc::EMSGSIZE && !retried {
+                    self.held = Held::Wanted;
+                }
                 let looked = self.complete(socket);
                 self.account.refused_was_told();
                 looked?;
                 if !retried {
                     return Ok(After::Again);
                 }
+                self.held = Held::Nothing;
                 if self.troubles == before {
                     self.trouble(Troubles::of_errno(errno, None, 0));
                 }
@@ -102,8 +107,13 @@ impl State {
         if !self.account.limits_nothing() && !self.account.rule().is_off() {
             let (fd, level, kind) = (socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF);
             let has = options::option(fd, level, kind).unwrap_or(0);
+            // What others fill through a clone is not ours to make room for.
+            let is_ours = self.account.most_memory_bytes() >= has as u64 / 2;
             // What is read is twice what was set, so this doubles it.
-            if has < SEND_BUFFER_LIMIT_BYTES && options::set_option(fd, level, kind, has).is_ok() {
+            if is_ours
+                && has < SEND_BUFFER_LIMIT_BYTES
+                && options::set_option(fd, level, kind, has).is_ok()
+            {
                 let got = options::option(fd, level, kind).unwrap_or(0);
                 if got > has {
                     return After::Again;
@@ -129,6 +139,9 @@ impl State {
         }
         looked?;
         if self.account.in_flight() > 0 {
+            self.trouble(Trouble::BufferFull {
+                in_flight_bytes: self.account.bytes_in_flight(),
+            });
             self.full_until_ns = Some(now_ns + RETRY_NS);
             return Ok(After::Stop(Stop::BufferFull));
         }

@@ -52,10 +52,19 @@ pub(crate) struct State {
     /// The send buffer is full: until when nothing is tried unless something completes.
     full_until_ns: Option<u64>,
     numbers: Numbers,
+    held: Held,
     /// Objects sent when the source was taken, and before the next look at one.
     looks_from: u64,
     looks_in: u64,
     scratch: Box<Scratch>,
+}
+
+/// A datagram that is too large is tried twice, for the error may be an earlier one's: what the queue
+/// tells at the first try is held until the second one says whose it is.
+enum Held {
+    Nothing,
+    Wanted,
+    Kept(Trouble),
 }
 
 /// Who hears.
@@ -127,6 +136,7 @@ impl State {
             sent_since_drain: 0,
             full_until_ns: None,
             numbers: setup.ready.numbers,
+            held: Held::Nothing,
             looks_from: 0,
             looks_in: 0,
             scratch: Box::new(Scratch {
@@ -196,6 +206,10 @@ impl State {
             if self.must_learn_numbers(socket, now_ns)? {
                 return Ok(Sent::stopped(first, count, Stop::BufferFull));
             }
+            if !datagrams[count].has_fitting_source(self.ipv4) {
+                let refused = Stop::Refused(libc::EAFNOSUPPORT);
+                return Ok(Sent::stopped(first, count, refused));
+            }
             let queued = self.queue(&datagrams[count..], now_ns, needed);
             if queued == 0 {
                 self.account.refused();
@@ -206,6 +220,7 @@ impl State {
                 Ok(taken) => {
                     count += taken;
                     (retried, looked) = (false, false);
+                    self.tell_held();
                 }
                 Err(error) => match self.failed(socket, &datagrams[count], &error, retried)? {
                     After::Again => retried = true,
@@ -226,7 +241,8 @@ impl State {
         // stopped.
         let most = if self.pool.is_some() { 1 } else { BATCH };
         for datagram in datagrams.iter().take(most) {
-            if needed && !self.has_room(now_ns) {
+            // One that cannot go is the first of the next.
+            if (needed && !self.has_room(now_ns)) || !datagram.has_fitting_source(self.ipv4) {
                 break;
             }
             let span = match &mut self.pool {
@@ -277,6 +293,13 @@ impl State {
         match datagrams.first() {
             Some(first) if !each => self.account.group(first.wire_bytes(self.ipv4)),
             _ => 1,
+        }
+    }
+
+    /// What was held was an earlier datagram's, for this one was taken now.
+    fn tell_held(&mut self) {
+        if let Held::Kept(trouble) = std::mem::replace(&mut self.held, Held::Nothing) {
+            self.trouble(trouble);
         }
     }
 
@@ -431,7 +454,11 @@ impl State {
             mtu_bytes,
         } = signal
         {
-            self.trouble(Troubles::of_errno(errno, peer, mtu_bytes));
+            let trouble = Troubles::of_errno(errno, peer, mtu_bytes);
+            match self.held {
+                Held::Wanted if errno == libc::EMSGSIZE => self.held = Held::Kept(trouble),
+                _ => self.trouble(trouble),
+            }
             return;
         }
         if let Signal::Released { first, last, .. } = &mut signal {

@@ -141,9 +141,10 @@ fn a_path_that_got_narrow_fragments_or_refuses() {
     assert!(matches!(sent.stop, Some(Stop::Refused(_))), "{sent:?}");
     // Nor can any datagram be as long as this.
     let longest = vec![0; 65_600];
+    let before = socket.snapshot().troubles.too_large;
     let sent = socket.try_send(&[Datagram::new(&longest)]).expect("sends");
     assert_eq!(sent.stop, Some(Stop::Refused(libc::EMSGSIZE)));
-    assert!(socket.snapshot().troubles.too_large > 0);
+    assert_eq!(socket.snapshot().troubles.too_large, before + 1, "once");
     assert_eq!(
         socket.snapshot().in_flight,
         0,
@@ -424,4 +425,80 @@ fn a_source_whose_completions_never_come_is_left() {
     });
     finish(&socket);
     assert_eq!(socket.snapshot().totals.lost_completions, lost);
+}
+
+#[test]
+fn a_datagram_that_must_not_be_cut_and_is_too_long_is_counted_once() {
+    if !allowed() {
+        return;
+    }
+    for source in [Source::Stamps, Source::ZeroCopy, Source::Polled] {
+        let link = Link::shaped(20_000_000);
+        let (_far, address) = link.receiver();
+        let socket = link.connected(address);
+        let whole = rustix::net::sockopt::Ipv4PathMtuDiscovery::DO;
+        rustix::net::sockopt::set_ip_mtu_discover(&socket, whole).expect("option");
+        let socket = LimitedUdp::builder(socket)
+            .source(source)
+            .build()
+            .expect("limited");
+        for count in 1..=5 {
+            let sent = socket
+                .try_send(&[Datagram::new(&[0; 3_000])])
+                .expect("sends");
+            assert_eq!(sent.stop, Some(Stop::Refused(libc::EMSGSIZE)));
+            assert_eq!(socket.snapshot().troubles.too_large, count, "{source:?}");
+        }
+        send_and_finish(&socket, 1200, 20);
+        let totals = socket.snapshot().totals;
+        assert_eq!(
+            (totals.unknown_completions, totals.late_completions),
+            (0, 0)
+        );
+    }
+}
+
+#[test]
+fn a_source_address_of_the_wrong_family_is_refused() {
+    let far = UdpSocket::bind(("127.0.0.1", 0)).expect("socket");
+    let to = far.local_addr().expect("address");
+    let refused = Some(Stop::Refused(libc::EAFNOSUPPORT));
+    let near = LimitedUdp::new(UdpSocket::bind(("0.0.0.0", 0)).expect("socket"));
+    let near = near.expect("limited");
+    for (from, stop) in [
+        ("127.0.0.5", None),
+        ("::1", refused),
+        ("::ffff:127.0.0.5", None),
+    ] {
+        let from: std::net::IpAddr = from.parse().expect("address");
+        let hello = Datagram::new(b"hello").to(to);
+        let sent = near.send(&[hello, hello.from(from), hello]).expect("sends");
+        assert_eq!(sent.stop, stop, "{from}");
+        assert_eq!(sent.count, if stop.is_none() { 3 } else { 1 });
+        for at in 0..sent.count {
+            let came = far.recv_from(&mut [0; 9]).expect("comes").1;
+            assert!(at != 1 || came.ip() == from.to_canonical(), "{came}");
+        }
+    }
+}
+
+#[test]
+fn what_others_fill_does_not_grow_the_buffer() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(20_000_000);
+    let (_far, address) = link.receiver();
+    let socket = LimitedUdp::new(link.connected(address)).expect("limited");
+    let before = socket.snapshot().send_buffer_bytes;
+    let other = socket.socket().try_clone().expect("clone");
+    other.set_nonblocking(true).expect("option");
+    for _ in 0..20 {
+        while other.send(&PAYLOAD).is_ok() {}
+        let _ = socket.try_send(&[Datagram::new(&PAYLOAD)]).expect("sends");
+        let _ = socket.wait(None).expect("waits");
+    }
+    let after = socket.snapshot();
+    assert!(after.troubles.buffer_full > 0, "{after:?}");
+    assert_eq!(after.send_buffer_bytes, before);
 }

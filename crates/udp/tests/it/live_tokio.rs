@@ -11,7 +11,7 @@ use taut_path::AnyLimit;
 use taut_udp::tokio::AsyncUdp;
 use taut_udp::{Datagram, LimitedUdp, Source};
 use tokio::runtime::{Builder, Runtime};
-use tokio::time;
+use tokio::{task, time};
 
 use crate::common::{Link, PATIENCE, allowed};
 
@@ -196,5 +196,103 @@ fn a_sender_that_always_has_room_lets_others_run() {
             }
         }
         panic!("the other task never ran");
+    });
+}
+
+/// Each completion wakes the one that takes the news and the one whose turn it is.
+#[test]
+fn a_crowd_that_waits_is_not_woken_by_each_completion() {
+    if !allowed() {
+        return;
+    }
+    const TASKS: u64 = 200;
+    let link = Link::shaped(20_000_000);
+    let (_far, address) = link.receiver();
+    runtime(1).block_on(async {
+        let builder = LimitedUdp::builder(link.connected(address)).limit(AnyLimit::packets(4));
+        let socket = Arc::new(AsyncUdp::build(builder).expect("limited"));
+        let polls = Arc::new(AtomicU64::new(0));
+        let tasks: Vec<_> = (0..TASKS)
+            .map(|_| {
+                let (socket, polls) = (Arc::clone(&socket), Arc::clone(&polls));
+                tokio::spawn(async move {
+                    for _ in 0..3 {
+                        let more = send_and_count_polls(&socket).await;
+                        polls.fetch_add(more.into(), Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            let done = time::timeout(PATIENCE, task).await;
+            done.expect("it goes on").expect("no panic");
+        }
+        let polls = polls.load(Ordering::Relaxed);
+        assert!(polls < TASKS * 3 * 8, "{polls}");
+        let refusals = socket.limited().snapshot().totals.refusals;
+        assert!(refusals <= TASKS * 3 * 2, "{refusals}");
+    });
+}
+
+#[test]
+fn whoever_takes_the_news_hands_that_over_when_it_goes() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(1_000_000);
+    let (_far, address) = link.receiver();
+    for threads in [1, 2] {
+        runtime(threads).block_on(async {
+            let builder = LimitedUdp::builder(link.connected(address)).limit(AnyLimit::packets(2));
+            let socket = Arc::new(AsyncUdp::build(builder).expect("limited"));
+            while { socket.limited() }
+                .try_send(&[Datagram::new(&PAYLOAD)])
+                .expect("sends")
+                .stop
+                .is_none()
+            {}
+            let waiters: Vec<_> = (0..10)
+                .map(|_| {
+                    let socket = Arc::clone(&socket);
+                    tokio::spawn(async move { socket.room().await })
+                })
+                .collect();
+            while socket.limited().snapshot().waiting == 0 {
+                task::yield_now().await;
+            }
+            // Those in front go while they wait, the first of them with the news.
+            for waiter in &waiters[..9] {
+                waiter.abort();
+            }
+            let mut last = waiters;
+            let last = time::timeout(PATIENCE, last.pop().expect("ten")).await;
+            last.expect("it is woken").expect("no panic").expect("room");
+        });
+    }
+}
+
+#[test]
+fn one_more_task_than_may_wait_is_told() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(100_000);
+    let (_far, address) = link.receiver();
+    runtime(1).block_on(async {
+        let builder = LimitedUdp::builder(link.connected(address)).waiters(1);
+        let socket = AsyncUdp::build(builder).expect("limited");
+        while { socket.limited() }
+            .try_send(&[Datagram::new(&PAYLOAD)])
+            .expect("sends")
+            .stop
+            .is_none()
+        {}
+        let mut first = pin!(socket.room());
+        let second = poll_fn(|context| {
+            assert!(first.as_mut().poll(context).is_pending());
+            pin!(socket.room()).poll(context)
+        });
+        let error = second.await.expect_err("one may wait");
+        assert_eq!(error.kind(), std::io::ErrorKind::QuotaExceeded);
     });
 }
