@@ -115,7 +115,7 @@ pub use shared::Shared;
 pub use snapshot::Snapshot;
 pub use stall::{Stall, StallWatch};
 
-/// The example of the README, as a test.
-#[cfg(doctest)]
+/// The examples of the README, as tests.
+#[cfg(all(doctest, feature = "tasks"))]
 #[doc = include_str!("../README.md")]
 pub struct Readme;

@@ -39,7 +39,8 @@ impl<R> Builder<R> {
     }
 
     /// The rule, with its own hold time. Default: `need` with a hold time of 100 ms, the largest need of
-    /// that time: few large sends are in flight, and Linux's rule allows one more of them than it takes.
+    /// that time; `AnyLimit::off()` leaves the [cap](Self::cap_ns) in force, which is turned off with 0. Why
+    /// `need`: few large sends are in flight, and Linux's rule allows one more of them than it takes.
     pub fn limit(mut self, limit: AnyLimit) -> Self {
         self.settings.limit = limit;
         self

@@ -2,12 +2,15 @@
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::ops::RangeInclusive;
+use std::os::fd::AsFd;
 
 use taut_path::{AnyLimit, Limit, Probe};
 
 use crate::account::{Settings, Source};
 use crate::events::Observer;
 use crate::socket::LimitedUdp;
+use crate::sys;
 
 /// Default hold time, in ns: slack is observed for a tenth of what is usual for a device. A socket's
 /// path changes sooner than a card's ring, and a limit that is too low for a moment costs little
@@ -17,6 +20,15 @@ const HOLD_TIME_NS: u64 = 100_000_000;
 const WAITERS: usize = 65_536;
 /// Default pages for zero-copy: more than any limit, twice 64 KB.
 const POOL_BYTES: usize = 1 << 20;
+
+/// A look costs two system calls, and a socket that nobody looks at for longer hangs.
+const POLL_NS: RangeInclusive<u64> = 10_000..=1_000_000_000;
+/// A busy machine wakes a thread so late; twice the most must not overflow.
+const STALL_NS: RangeInclusive<u64> = 1_000_000..=1 << 62;
+
+fn wrong(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
 
 /// Settings of a [`LimitedUdp`]; from [`LimitedUdp::builder`].
 #[must_use = "nothing happens before `build`"]
@@ -59,7 +71,8 @@ impl Builder {
         }
     }
 
-    /// The rule. Default: `dql` with a hold time of 100 ms.
+    /// The rule, with its own hold time: that of `AnyLimit::dql()` is 1 s. Default: `dql` with a hold
+    /// time of 100 ms. `AnyLimit::off()` turns off the rule, but not a [cap](Self::cap_ns).
     pub fn limit(mut self, limit: AnyLimit) -> Self {
         self.account.limit = limit;
         self
@@ -90,15 +103,16 @@ impl Builder {
         self
     }
 
-    /// Between two looks at the level, for [`Source::Polled`]. Default 1 ms.
+    /// Between two looks at the level, for [`Source::Polled`]: 0.01 ms to 1 s. Default 1 ms.
     pub fn poll_ns(mut self, poll_ns: u64) -> Self {
-        self.account.poll_ns = poll_ns.max(1);
+        self.account.poll_ns = poll_ns;
         self
     }
 
-    /// An object that is in flight for longer is a stall; 0 turns the watch off. Default 1 s.
+    /// An object that is in flight for longer is a stall: 1 ms to 2^62 ns; 0 turns the watch off, and
+    /// with it the one datagram that is let through each threshold. Default 1 s.
     pub fn stall_threshold_ns(mut self, threshold_ns: u64) -> Self {
-        self.account.stall_threshold_ns = threshold_ns.min(i64::MAX as u64);
+        self.account.stall_threshold_ns = threshold_ns;
         self
     }
 
@@ -127,7 +141,8 @@ impl Builder {
         self
     }
 
-    /// Pages for [`Source::ZeroCopy`], in bytes; at least 128 KB. Default 1 MB.
+    /// Pages for [`Source::ZeroCopy`], in bytes; less than 128 KB is taken as that. Give it more than
+    /// the limit: what finds no room in it waits as for the limit. Default 1 MB.
     pub fn pool_bytes(mut self, bytes: usize) -> Self {
         self.pool_bytes = bytes.max(128 << 10);
         self
@@ -155,11 +170,32 @@ impl Builder {
     /// Sets the socket's options and wraps it. Nothing is sent.
     ///
     /// # Errors
-    /// Those of `setsockopt`, with the option in the message: a kernel without transmit stamps. A
+    /// `InvalidInput` if it is no UDP socket over IPv4 or IPv6, or a setting is out of its range. Those
+    /// of `setsockopt`, with the option in the message: a kernel without transmit stamps. `OutOfMemory`
+    /// for [`pool_bytes`](Self::pool_bytes). A
     /// kernel that refuses zero-copy is no error: the next source is taken, stamps if none was said,
     /// and the [snapshot](LimitedUdp::snapshot) says so.
     pub fn build(self) -> io::Result<LimitedUdp> {
         LimitedUdp::open(self)
+    }
+
+    /// Says what cannot be meant, before anything is changed.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        let Settings {
+            poll_ns,
+            stall_threshold_ns,
+            ..
+        } = self.account;
+        if !sys::socket::is_udp(self.socket.as_fd()) {
+            return Err(wrong("it is no socket for UDP over IPv4 or IPv6"));
+        }
+        if !POLL_NS.contains(&poll_ns) {
+            return Err(wrong("poll_ns must be 10,000 to 1,000,000,000"));
+        }
+        if stall_threshold_ns != 0 && !STALL_NS.contains(&stall_threshold_ns) {
+            return Err(wrong("stall_threshold_ns must be 0, or 1,000,000 to 2^62"));
+        }
+        Ok(())
     }
 
     /// Whether what the socket sends by default is IPv4 on the wire.

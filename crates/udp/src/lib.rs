@@ -64,6 +64,7 @@
 //! | completions are lost: a flushed discipline, a full receive buffer, another reader of the error queue | made up for when the socket is empty or later ones left long ago (stamps: 20 and 50 ms; zero-copy: twice the stall threshold and 0.5 s): [`Trouble::CompletionsLost`], [`How::Lost`]. The rule learns nothing from them |
 //! | most completions are lost | the next source from then on, [`Source::Polled`] if none was said: [`Trouble::Verdict`] |
 //! | the path stands still | [`Trouble::Stalled`]; one datagram is let through each threshold |
+//! | too much is in flight for the kernel's notes of zero-copy sends (`net.core.optmem_max`, for all sends of a socket) | [`Stop::BufferFull`], [`Trouble::BufferFull`] |
 //! | the kernel gives no zero-copy, or somebody turned it off | [`Trouble::ZeroCopyRefused`], and the next source from then on, stamps if none was said |
 //!
 //! Completions share memory with what is received: a socket that receives and is not read loses

@@ -124,6 +124,7 @@ impl LimitedUdp {
     }
 
     pub(crate) fn open(builder: Builder) -> io::Result<Self> {
+        builder.check()?;
         let ipv4 = builder.is_ipv4()?;
         let mut sources = Sources::new(builder.sources);
         let make = |source| {
@@ -279,8 +280,10 @@ impl LimitedUdp {
         self.lock().next_wakeup()
     }
 
-    /// Waits until the kernel has news, until it is time to look, or until `deadline_ns`, and takes
-    /// what there is. A signal ends it, too.
+    /// Waits until the kernel has news, until it is time to look, or until `deadline_ns` (of
+    /// [`now_ns`](Self::now_ns)), and takes what there is. Returns after a second at the latest, and after
+    /// a signal. Once the socket was shut down by somebody it returns at once each time: leave the loop
+    /// then.
     ///
     /// # Errors
     /// What `ppoll` fails with; as for [`complete`](Self::complete).

@@ -16,6 +16,18 @@ const WAITERS: usize = 65_536;
 /// Holds tasks back by what a service has not finished yet: as much in flight as keeps it busy, and no
 /// more. In place of a concurrency that somebody guessed.
 ///
+/// # What it fits
+/// **One bottleneck that works off what it is given in turn**: a link, a disk, a device, a single thread.
+/// More under way than keeps that busy only waits there.
+///
+/// **Not a service that works on many things side by side** (a pool of workers, a store that answers 64
+/// requests at once in the time of one). The rule raises the limit when everything that was under way
+/// completes and more was wanted. There completions come one by one, never does all of it complete, and the
+/// limit stays at 2 or 3 objects however many the service could take. Use a semaphore of the service's
+/// width there, or a limiter that learns from latency; or count batches, where each batch is sent and
+/// awaited as a whole.
+///
+/// # Use
 /// Count what the service spends its time on: bytes for uploads, requests for a service whose cost is
 /// per request. The limit is that of [`Dql`], learnt from what completes; one object may exceed it.
 ///
@@ -218,7 +230,8 @@ impl Drop for Permit {
     }
 }
 
-/// The future of [`Limiter::acquire`].
+/// The future of [`Limiter::acquire`]. It is not fused: polled again after it was ready, it asks for
+/// another permit.
 #[derive(Debug)]
 #[must_use = "a future does nothing until it is awaited"]
 pub struct Acquire {

@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use super::State;
 use super::numbers::Numbers;
 use crate::account::Source;
+use crate::error::failed;
 use crate::events::Trouble;
 use crate::pool::Pool;
 use crate::sys::clock::monotonic_ns;
@@ -102,7 +103,8 @@ pub(crate) fn ready(
             if options::set_option(socket.as_fd(), level, option, 1).is_err() {
                 return Ok(None);
             }
-            ready.pool = Some(Pool::new(pool_bytes)?);
+            ready.pool =
+                Some(Pool::new(pool_bytes).map_err(|error| failed("mmap of pool_bytes", &error))?);
         }
         Source::Stamps => {
             crate::socket::restart_stamp_ids(socket)?;

@@ -13,6 +13,13 @@ pub(crate) fn send_queue_bytes(fd: BorrowedFd<'_>) -> io::Result<u32> {
     Ok(u32::try_from(bytes).unwrap_or(0))
 }
 
+/// Whether it is a datagram socket of IPv4 or IPv6.
+pub(crate) fn is_udp(fd: BorrowedFd<'_>) -> bool {
+    let read = |kind| option(fd, libc::SOL_SOCKET, kind).ok();
+    read(libc::SO_TYPE) == Some(libc::SOCK_DGRAM)
+        && matches!(read(libc::SO_DOMAIN), Some(libc::AF_INET | libc::AF_INET6))
+}
+
 /// Sets an option that is an `int`.
 pub(crate) fn set_option(
     fd: BorrowedFd<'_>,

@@ -502,3 +502,29 @@ fn what_others_fill_does_not_grow_the_buffer() {
     assert!(after.troubles.buffer_full > 0, "{after:?}");
     assert_eq!(after.send_buffer_bytes, before);
 }
+
+#[test]
+fn what_cannot_be_meant_is_refused_with_its_name() {
+    let invalid = |result: std::io::Result<LimitedUdp>, name: &str| {
+        let error = result.expect_err(name);
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput, "{error}");
+        assert!(error.to_string().contains(name), "{error}");
+    };
+    let builder = || LimitedUdp::builder(loopback().1);
+    invalid(builder().poll_ns(0).build(), "poll_ns");
+    invalid(builder().poll_ns(u64::MAX).build(), "poll_ns");
+    invalid(
+        builder().stall_threshold_ns(1).build(),
+        "stall_threshold_ns",
+    );
+    invalid(
+        builder().stall_threshold_ns(u64::MAX).build(),
+        "stall_threshold_ns",
+    );
+    assert!(builder().stall_threshold_ns(0).build().is_ok());
+    let tcp = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("socket");
+    let file = std::fs::File::open("/dev/null").expect("file");
+    for other in [std::os::fd::OwnedFd::from(tcp), file.into()] {
+        invalid(LimitedUdp::new(UdpSocket::from(other)), "UDP");
+    }
+}
