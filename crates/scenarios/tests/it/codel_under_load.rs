@@ -12,6 +12,9 @@ fn found(discipline: &str) -> taut_scenarios::results::Document {
         "codel-under-load",
         &[
             ("disciplines", &format!("[\"{discipline}\"]")),
+            ("kernels", "[\"correct\"]"),
+            ("hosts", "\"550us\""),
+            ("budget", "\"0\""),
             ("rate", "\"500mbit\""),
             ("streams", "16"),
             ("ring", "512"),
@@ -109,9 +112,70 @@ fn the_distributions_of_latency_are_drawn_and_end_at_one() {
     }
 }
 
+/// Both kernels with small queues, on a link of a tenth.
+fn kernels(seed: u64) -> taut_scenarios::results::Document {
+    let text = file_with(
+        "codel-under-load",
+        &[
+            ("disciplines", "[\"codel\"]"),
+            ("rate", "\"1gbit\""),
+            ("streams", "16"),
+            ("ring", "512"),
+            ("warm_up", "\"2s\""),
+            ("duration", "\"1s\""),
+        ],
+    );
+    let found = registry::run(&text, Some(seed), 1, &mut |_, _, _| {}).expect("it runs");
+    show(&found);
+    found
+}
+
+#[test]
+fn small_queues_leave_codel_nothing_to_signal_without_the_limit() {
+    let found = kernels(1);
+    let of = |signal| {
+        let keys = [("kernel", "correct"), ("limit", "off"), ("signal", signal)];
+        row(&found, &keys)
+    };
+    let (drops, marks) = (of("drops"), of("marks"));
+    assert_eq!(number(drops, "dropped_packets"), 0.0, "{drops}");
+    assert_eq!(number(marks, "marked_packets"), 0.0, "{marks}");
+    assert_eq!(drops["rate_tps"], marks["rate_tps"]);
+}
+
+#[test]
+fn the_kernel_of_2012_empties_the_queue_at_a_mark_and_a_correct_one_does_not() {
+    let found = kernels(1);
+    let of = |kernel| {
+        let keys = [("kernel", kernel), ("limit", "dql"), ("signal", "marks")];
+        row(&found, &keys)
+    };
+    let (correct, of_2012) = (of("correct"), of("2012"));
+    assert!(
+        number(of_2012, "rate_tps") > 2.0 * number(correct, "rate_tps"),
+        "{of_2012}"
+    );
+    // Half of the requests meet nothing in the queue.
+    assert!(number(of_2012, "latency_p50_us") < 200.0, "{of_2012}");
+    assert!(number(correct, "latency_p50_us") > 4_000.0, "{correct}");
+    assert!(
+        number(correct, "goodput_bits_per_s") > 1.02 * number(of_2012, "goodput_bits_per_s"),
+        "{of_2012}"
+    );
+}
+
+#[test]
+fn another_seed_is_another_run_and_the_same_seed_the_same() {
+    let rows = |seed| kernels(seed).rows;
+    assert_eq!(rows(1), rows(1));
+    assert_ne!(rows(1), rows(2));
+}
+
 #[test]
 fn what_cannot_be_is_refused_by_name() {
     for (key, value) in [
+        ("kernels", "[]"),
+        ("growth_segments", "0"),
         ("streams", "0"),
         ("disciplines", "[]"),
         ("disciplines", "[\"codel ecn\", \"red\"]"),

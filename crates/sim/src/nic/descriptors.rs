@@ -11,6 +11,9 @@ pub enum DescriptorRule {
     /// An e1000: one context descriptor, one for the headers, and one for each piece of a page
     /// that the payload touches. About 3.35 for 1,514 bytes, 19 for a 64 KB super-packet.
     E1000,
+    /// One to start, one to be parsed, and one for each page of a payload that begins a page: 18 for a
+    /// super-packet of 64 KB.
+    WholePages,
 }
 
 /// Memory page by which the e1000 rule cuts payload, in bytes.
@@ -27,6 +30,7 @@ impl DescriptorRule {
             // 2 + 17 page pieces of 64 KiB of payload that starts in the middle of a page, and one
             // to spare: the published value, at which the ring stops.
             Self::E1000 => 20,
+            Self::WholePages => 18,
         }
     }
 
@@ -41,7 +45,8 @@ impl DescriptorRule {
                     slots / 2
                 }
             }
-            Self::E1000 => 32,
+            // A few more than it stops at, like that one.
+            Self::E1000 | Self::WholePages => 32,
         }
     }
 }
@@ -122,6 +127,9 @@ impl DescriptorRing {
         let slots = match self.rule {
             DescriptorRule::OnePerPacket => 1,
             DescriptorRule::E1000 => self.e1000_slots(packet),
+            DescriptorRule::WholePages => {
+                (2 + payload_bytes(packet).div_ceil(PAGE_BYTES)).min(self.slots_of_largest())
+            }
         };
         let slots = slots.min(self.slots_free());
         self.used += slots;
@@ -139,11 +147,7 @@ impl DescriptorRing {
     }
 
     fn e1000_slots(&mut self, packet: &Packet) -> u32 {
-        let header_bytes = match packet.segmentation {
-            Some(Segmentation { header_bytes, .. }) => u32::from(header_bytes),
-            None => PLAIN_HEADER_BYTES,
-        };
-        let payload_bytes = packet.wire_bytes().saturating_sub(header_bytes);
+        let payload_bytes = payload_bytes(packet);
         if payload_bytes == 0 {
             return 2;
         }
@@ -152,4 +156,12 @@ impl DescriptorRing {
         self.page_offset = end % PAGE_BYTES;
         (2 + pages).min(self.slots_of_largest())
     }
+}
+
+fn payload_bytes(packet: &Packet) -> u32 {
+    let header_bytes = match packet.segmentation {
+        Some(Segmentation { header_bytes, .. }) => u32::from(header_bytes),
+        None => PLAIN_HEADER_BYTES,
+    };
+    packet.wire_bytes().saturating_sub(header_bytes)
 }

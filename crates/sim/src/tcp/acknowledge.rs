@@ -36,9 +36,25 @@ impl TcpSender {
         if ack.ece && self.config.ecn {
             self.on_mark_echoed(before);
         }
-        if acked > 0 {
+        if self.config.mark_collapses && self.answers_a_mark() {
+            self.collapse();
+        } else if acked > 0 {
             self.grow(phase_before, before, acked, now_ns);
         }
+    }
+
+    /// Until what was sent before the answer to a mark is acknowledged.
+    fn answers_a_mark(&self) -> bool {
+        let rest = self.rest.as_ref();
+        self.phase == Phase::Open
+            && rest.is_some_and(|rest| rest.ecn_reductions > 0 && self.una <= rest.recovery_end)
+    }
+
+    #[cold]
+    fn collapse(&mut self) {
+        let most_bytes = self.in_flight_bytes() + self.mss_bytes();
+        let cwnd_bytes = self.window.cwnd_bytes();
+        self.window.set_cwnd(cwnd_bytes.min(most_bytes));
     }
 
     /// Time has come to `now_ns`. Then call [`next_segment`](Self::next_segment) until it says
@@ -75,9 +91,12 @@ impl TcpSender {
             return;
         }
         let mss = self.mss_bytes();
+        let most_segments = self.config.growth_segments;
         if self.window.in_slow_start() {
-            return self.window.grow_in_slow_start(counted, mss);
+            let most_bytes = u64::from(most_segments.unwrap_or(2)) * mss;
+            return self.window.grow_in_slow_start(counted, most_bytes);
         }
+        let counted = most_segments.map_or(counted, |most| counted.min(u64::from(most) * mss));
         let srtt_ns = self.round_trip.smoothed_ns();
         self.move_window(|rest, window| rest.rule.on_ack(window, counted, srtt_ns, now_ns));
     }

@@ -78,6 +78,16 @@ pub struct TcpConfig {
     pub delayed_ack_segments: u32,
     /// Or when the first of them is this old, in ns (RFC 5681: at most 500 ms).
     pub delayed_ack_ns: u64,
+    /// The receiver gets the segments of a super-packet as one, and acknowledges them with one.
+    pub receive_aggregation: bool,
+    /// For how many segments at most an acknowledgement counts when the window grows; `None`: for two in
+    /// slow start (RFC 3465), for all afterwards.
+    pub growth_segments: Option<u32>,
+    /// Acknowledge at once what came with a mark.
+    pub marks_at_once: bool,
+    /// Until what was sent before the answer to a mark is acknowledged, each acknowledgement cuts the window
+    /// to what is in flight and one segment, as kernels before 3.7 did.
+    pub mark_collapses: bool,
 }
 
 impl Default for TcpConfig {
@@ -98,6 +108,10 @@ impl Default for TcpConfig {
             receive_buffer_bytes: 131_072,
             delayed_ack_segments: 2,
             delayed_ack_ns: 40_000_000,
+            receive_aggregation: false,
+            growth_segments: None,
+            marks_at_once: false,
+            mark_collapses: false,
         }
     }
 }
@@ -117,6 +131,7 @@ impl TcpConfig {
             receive_buffer_bytes: self.receive_buffer_bytes.max(1),
             delayed_ack_segments: self.delayed_ack_segments.max(1),
             delayed_ack_ns: self.delayed_ack_ns.min(LONGEST_NS),
+            growth_segments: self.growth_segments.map(|segments| segments.max(1)),
             ..*self
         }
     }

@@ -57,12 +57,12 @@ impl ShortWindow {
         self.cwnd_bytes < self.ssthresh_bytes
     }
 
-    /// RFC 3465 with L = 2: the window doubles in a round trip although only every second segment
-    /// is acknowledged, and one acknowledgement never lets out more than two segments beyond those
-    /// it covers.
+    /// RFC 3465 with `most_bytes` of two segments: the window doubles in a round trip although only every
+    /// second segment is acknowledged, and one acknowledgement never lets out more than two segments
+    /// beyond those it covers.
     #[inline]
-    pub fn grow_in_slow_start(&mut self, acked_bytes: u64, mss_bytes: u64) {
-        let grown = self.cwnd_bytes() + acked_bytes.min(2 * mss_bytes);
+    pub fn grow_in_slow_start(&mut self, acked_bytes: u64, most_bytes: u64) {
+        let grown = self.cwnd_bytes() + acked_bytes.min(most_bytes);
         self.set_cwnd(grown);
     }
 

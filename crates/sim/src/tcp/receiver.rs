@@ -79,7 +79,8 @@ impl TcpReceiver {
             return Some(self.acknowledge());
         }
         self.unacked_segments += 1;
-        if self.unacked_segments >= self.config.delayed_ack_segments {
+        let is_urgent = congestion_experienced && self.config.marks_at_once;
+        if self.unacked_segments >= self.config.delayed_ack_segments || is_urgent {
             return Some(self.acknowledge());
         }
         if self.ack_at_ns == NEVER_NS {
@@ -120,6 +121,11 @@ impl TcpReceiver {
             sack,
             ece: self.ece,
         }
+    }
+
+    /// Whether it gets the segments of a super-packet as one.
+    pub fn aggregates(&self) -> bool {
+        self.config.receive_aggregation
     }
 
     /// Bytes delivered to the application, in order and each once.

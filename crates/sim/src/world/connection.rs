@@ -49,6 +49,8 @@ pub(super) struct Endpoint {
     priority: u8,
     /// An acknowledgement must go out now, alone if there is no data.
     ack_due: bool,
+    /// It will, once the rest of a super-packet is here.
+    ack_held: bool,
     desk: Desk,
 }
 
@@ -64,6 +66,7 @@ impl Endpoint {
             mss_bytes: config.tcp.mss_bytes.min(u32::from(u16::MAX)) as u16,
             priority: config.priority,
             ack_due: false,
+            ack_held: false,
             desk: Desk::new(app),
         }
     }
@@ -113,6 +116,15 @@ impl Endpoint {
             flight.says(Says::CONGESTION),
             now_ns,
         );
+        if flight.says(Says::MORE) && self.receiver.aggregates() {
+            self.ack_held |= ack.is_some();
+            return;
+        }
+        if std::mem::take(&mut self.ack_held) {
+            // It covers all of them: none is left for the next.
+            let _ = self.receiver.take_ack();
+            self.ack_due = true;
+        }
         self.ack_due |= ack.is_some();
     }
 

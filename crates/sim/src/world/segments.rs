@@ -132,6 +132,9 @@ impl Segments {
         if packet.ecn() == Ecn::Marked {
             flags |= Says::CONGESTION;
         }
+        if segment.payload_bytes > before + mss_bytes {
+            flags |= Says::MORE;
+        }
         Flight {
             at_ns,
             start: segment.start + u64::from(before),

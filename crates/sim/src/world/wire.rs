@@ -39,6 +39,8 @@ impl Says {
     pub const DATAGRAM: u8 = 16;
     /// What only the first frame of a super-packet says.
     pub const ONLY_FIRST: u8 = Self::CWR | Self::ACK;
+    /// More segments of the same super-packet follow.
+    pub const MORE: u8 = 32;
 }
 
 impl Flight {

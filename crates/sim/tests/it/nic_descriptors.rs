@@ -125,3 +125,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn whole_pages_take_one_descriptor_each_and_two_more() {
+    let mut ring = DescriptorRing::new(SLOTS, DescriptorRule::WholePages).expect("large enough");
+    let mut slots = |packet: Packet| {
+        let slots = ring.take(&packet);
+        drop(packet.into_frame());
+        slots
+    };
+    assert_eq!(slots(packet(0, 1_514)), 3);
+    let cut = Segmentation::new(66, 1_448);
+    let mut super_packet = packet(1, 66 + 45 * 1_448);
+    super_packet.segmentation = cut;
+    assert_eq!(slots(super_packet), 18);
+}
