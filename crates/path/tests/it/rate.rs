@@ -5,99 +5,11 @@ use taut_dql::Config;
 use taut_path::limit::{AnyLimit, InTime, ParseLimitError, Round};
 use taut_path::pool::FramePool;
 use taut_path::rate::{RateMeter, RateRound};
-use taut_path::{Completions, InRing, Limit, Packet, Queue, TxRing};
+use taut_path::{Limit, Packet, Queue};
 
-use std::collections::VecDeque;
-use std::convert::Infallible;
+use crate::support::wire::Wire;
 
 const FRAME_BYTES: u32 = 1_000;
-
-/// A wire: packets leave it one after the other, and it is looked at once in a while.
-struct Wire {
-    ring: VecDeque<Packet>,
-    bytes_per_s: u64,
-    now_ns: u64,
-    /// When the packet at the head began.
-    began_ns: u64,
-    finished: usize,
-    dry_ns: u64,
-}
-
-impl Wire {
-    fn new(bytes_per_s: u64) -> Self {
-        Self {
-            ring: VecDeque::new(),
-            bytes_per_s,
-            now_ns: 0,
-            began_ns: 0,
-            finished: 0,
-            dry_ns: 0,
-        }
-    }
-
-    fn advance(&mut self, now_ns: u64) {
-        self.now_ns = now_ns;
-        loop {
-            let Some(packet) = self.ring.get(self.finished) else {
-                self.dry_ns += now_ns.saturating_sub(self.began_ns);
-                self.began_ns = now_ns;
-                return;
-            };
-            let ns = u64::from(packet.wire_bytes()) * 1_000_000_000 / self.bytes_per_s;
-            if self.began_ns + ns > now_ns {
-                return;
-            }
-            self.began_ns += ns;
-            self.finished += 1;
-        }
-    }
-}
-
-impl TxRing for Wire {
-    type Error = Infallible;
-
-    fn capacity_slots(&self) -> u32 {
-        4_096
-    }
-
-    fn slots_free(&self) -> u32 {
-        4_096 - self.ring.len() as u32
-    }
-
-    fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
-        self.advance(now_ns);
-        self.ring.push_back(packet);
-        Ok(())
-    }
-
-    fn kick(&mut self, _now_ns: u64) -> Result<(), Infallible> {
-        Ok(())
-    }
-}
-
-impl Completions for Wire {
-    type Error = Infallible;
-
-    fn slots_free(&self) -> u32 {
-        TxRing::slots_free(self)
-    }
-
-    fn reap(
-        &mut self,
-        now_ns: u64,
-        _budget: u32,
-        freed: &mut dyn FnMut(Packet),
-    ) -> Result<bool, Infallible> {
-        self.advance(now_ns);
-        self.ring.drain(..self.finished).for_each(freed);
-        self.finished = 0;
-        Ok(false)
-    }
-
-    fn in_ring(&self) -> Option<InRing> {
-        None
-    }
-}
 
 struct Saturated {
     queue: Queue<Wire>,
@@ -108,7 +20,7 @@ struct Saturated {
 impl Saturated {
     fn new(limit: &str, bytes_per_s: u64) -> Self {
         let limit: AnyLimit = limit.parse().expect("a limit");
-        let queue = Queue::builder_for(Wire::new(bytes_per_s)).limit(limit);
+        let queue = Queue::builder_for(Wire::new(bytes_per_s, 4_096)).limit(limit);
         Self {
             queue: queue.build(0).expect("builds"),
             pool: FramePool::new(5_000, 8),

@@ -1,91 +1,16 @@
 //! How long pieces are: as long as the device takes a time for, whatever its rate becomes.
 
-use std::collections::VecDeque;
-use std::convert::Infallible;
-
 use taut_path::{
-    AnyLimit, Completions, DropReason, Frame, Packet, PacketSink, Queue, QueueConfig, Segmentation,
-    Split, TxRing,
+    AnyLimit, DropReason, Frame, Packet, PacketSink, Queue, QueueConfig, Segmentation, Split,
 };
+
+use crate::support::wire::Wire;
 
 const HEADER_BYTES: u32 = 54;
 const EACH_BYTES: u32 = 1_446;
 const PIECE_NS: u64 = 250_000;
 /// The device interrupts so often.
 const ROUND_NS: u64 = 200_000;
-
-/// A wire at a rate, which is looked at in each round.
-struct Wire {
-    ring: VecDeque<Packet>,
-    bytes_per_s: u64,
-    /// Link time that is not used up, in ns of bytes.
-    free_ns: u64,
-    finished: usize,
-    longest_bytes: u32,
-    busy_ns: u64,
-}
-
-impl Wire {
-    fn advance(&mut self, now_ns: u64) {
-        while let Some(packet) = self.ring.get(self.finished) {
-            let ns = u64::from(packet.wire_bytes()) * 1_000_000_000 / self.bytes_per_s;
-            if self.free_ns + ns > now_ns {
-                return;
-            }
-            self.free_ns += ns;
-            self.busy_ns += ns;
-            self.finished += 1;
-        }
-        self.free_ns = now_ns;
-    }
-}
-
-impl TxRing for Wire {
-    type Error = Infallible;
-
-    fn capacity_slots(&self) -> u32 {
-        256
-    }
-
-    fn slots_free(&self) -> u32 {
-        256 - self.ring.len() as u32
-    }
-
-    fn takes_pieces(&self) -> bool {
-        true
-    }
-
-    fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
-        self.advance(now_ns);
-        self.longest_bytes = self.longest_bytes.max(packet.wire_bytes());
-        self.ring.push_back(packet);
-        Ok(())
-    }
-
-    fn kick(&mut self, _now_ns: u64) -> Result<(), Infallible> {
-        Ok(())
-    }
-}
-
-impl Completions for Wire {
-    type Error = Infallible;
-
-    fn slots_free(&self) -> u32 {
-        TxRing::slots_free(self)
-    }
-
-    fn reap(
-        &mut self,
-        now_ns: u64,
-        _budget: u32,
-        freed: &mut dyn FnMut(Packet),
-    ) -> Result<bool, Infallible> {
-        self.advance(now_ns);
-        self.ring.drain(..self.finished).for_each(freed);
-        self.finished = 0;
-        Ok(false)
-    }
-}
 
 struct Nowhere;
 
@@ -107,14 +32,7 @@ struct Saturated {
 
 impl Saturated {
     fn new(limit: &str, bytes_per_s: u64) -> Self {
-        let wire = Wire {
-            ring: VecDeque::new(),
-            bytes_per_s,
-            free_ns: 0,
-            finished: 0,
-            longest_bytes: 0,
-            busy_ns: 0,
-        };
+        let wire = Wire::new(bytes_per_s, 256);
         let config = QueueConfig {
             split: Split::Time(PIECE_NS),
             ..QueueConfig::default()

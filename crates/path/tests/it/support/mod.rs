@@ -3,6 +3,7 @@
 pub mod decimal;
 
 pub mod rule;
+pub mod wire;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
