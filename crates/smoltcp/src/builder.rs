@@ -7,12 +7,12 @@ use smoltcp::phy::Device;
 use smoltcp::time::Instant;
 use taut_path::limit::Ladder;
 use taut_path::qdisc::{CodelConfig, FqCodel, FqCodelConfig};
-use taut_path::queue::{QueueConfig, QueueConfigError};
+use taut_path::queue::QueueConfigError;
 use taut_path::{AnyLimit, AnyQdisc, Probe, Queue};
 
 use crate::frames::Frames;
 use crate::limited::{Limited, Sent};
-use crate::path::Path;
+use crate::path::{Path, ns_of};
 use crate::ring::Ring;
 
 /// Slots of a device that does not say how many it has.
@@ -38,7 +38,7 @@ pub struct Builder<D, P = ()> {
     slots: Option<u32>,
     backlog_packets: u32,
     answers: u32,
-    config: QueueConfig,
+    waker: Waker,
 }
 
 impl<D: Device> Builder<D> {
@@ -52,7 +52,7 @@ impl<D: Device> Builder<D> {
             slots: None,
             backlog_packets: BACKLOG_PACKETS,
             answers: ANSWERS,
-            config: QueueConfig::default(),
+            waker: Waker::noop().clone(),
         }
     }
 }
@@ -100,7 +100,7 @@ impl<D: Device, P: Probe> Builder<D, P> {
 
     /// Woken by [`Limited::complete`] when there is room for a stack that found none.
     pub fn waker(mut self, waker: Waker) -> Self {
-        self.config.waker = waker;
+        self.waker = waker;
         self
     }
 
@@ -115,7 +115,7 @@ impl<D: Device, P: Probe> Builder<D, P> {
             slots: self.slots,
             backlog_packets: self.backlog_packets,
             answers: self.answers,
-            config: self.config,
+            waker: self.waker,
         }
     }
 
@@ -131,8 +131,7 @@ impl<D: Device, P: Probe> Builder<D, P> {
         let burst = capabilities.max_burst_size.map(|packets| packets as u32);
         let slots = self.slots.or(burst).unwrap_or(SLOTS);
         let told = self.sent.as_mut().map(|sent| sent(&mut self.device));
-        let now_ns = u64::try_from(timestamp.total_micros()).unwrap_or(0) * 1000;
-        let waker = self.config.waker.clone();
+        let now_ns = ns_of(timestamp);
         let frames = slots + self.backlog_packets + self.answers;
         let limit = self
             .limit
@@ -141,7 +140,6 @@ impl<D: Device, P: Probe> Builder<D, P> {
             .qdisc(self.qdisc.unwrap_or_else(|| turns_of_flows(frames)))
             .limit(limit)
             .probe(self.probe)
-            .config(self.config)
             .build(now_ns)?;
         Ok(Limited {
             device: self.device,
@@ -160,7 +158,7 @@ impl<D: Device, P: Probe> Builder<D, P> {
                 stalls: 0,
             },
             sent: self.sent,
-            waker,
+            waker: self.waker,
         })
     }
 }

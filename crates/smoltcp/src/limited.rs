@@ -10,7 +10,7 @@ use taut_path::queue::{QueueConfigError, SenderCounters, Snapshot};
 use taut_path::{Frame, Probe};
 
 use crate::builder::Builder;
-use crate::path::Path;
+use crate::path::{Path, ns_of};
 
 /// How many frames a device has sent since it was made, wrapping at 2^32.
 pub(crate) type Sent<D> = Box<dyn FnMut(&mut D) -> u32 + Send>;
@@ -61,8 +61,7 @@ impl<D: Device, P: Probe> Limited<D, P> {
     /// Call it when the device has sent something, such as from its interrupt's task: frames go on, and
     /// `true` says that a stack which had found no room is worth a poll. A poll of the stack does the same.
     pub fn complete(&mut self, timestamp: Instant) -> bool {
-        let told = self.told();
-        self.path.turn(&mut self.device, told, timestamp);
+        self.turn(timestamp);
         if !self.path.is_refused || !self.path.has_room() {
             return false;
         }
@@ -76,7 +75,7 @@ impl<D: Device, P: Probe> Limited<D, P> {
     /// A stack that found no room asks to be polled at once, in vain: then only a completion helps. `None`:
     /// until something happens.
     pub fn poll_delay(&self, timestamp: Instant, stack: Option<Duration>) -> Option<Duration> {
-        let now_ns = u64::try_from(timestamp.total_micros()).unwrap_or(0) * 1000;
+        let now_ns = ns_of(timestamp);
         let path = &self.path;
         let own_ns = [path.ready_ns, path.queue.next_wakeup()]
             .into_iter()
@@ -138,6 +137,11 @@ impl<D: Device, P: Probe> Limited<D, P> {
         self.path.queue.probe()
     }
 
+    fn turn(&mut self, timestamp: Instant) {
+        let told = self.told();
+        self.path.turn(&mut self.device, told, timestamp);
+    }
+
     fn told(&mut self) -> Option<u32> {
         let sent = self.sent.as_mut()?;
         Some(sent(&mut self.device))
@@ -156,8 +160,7 @@ impl<D: Device, P: Probe> Device for Limited<D, P> {
 
     /// Never refused for lack of room: the answer goes to the discipline.
     fn receive(&mut self, timestamp: Instant) -> Option<(D::RxToken<'_>, Token<'_, D, P>)> {
-        let told = self.told();
-        self.path.turn(&mut self.device, told, timestamp);
+        self.turn(timestamp);
         let (received, _) = self.device.receive(timestamp)?;
         let frame = self.path.frames.take();
         let path = &mut self.path;
@@ -173,9 +176,8 @@ impl<D: Device, P: Probe> Device for Limited<D, P> {
     }
 
     fn transmit(&mut self, timestamp: Instant) -> Option<Token<'_, D, P>> {
-        let told = self.told();
+        self.turn(timestamp);
         let Self { device, path, .. } = self;
-        path.turn(device, told, timestamp);
         let frame = if path.has_room() {
             path.frames.take()
         } else {

@@ -34,8 +34,7 @@ pub(crate) struct Path<P> {
 impl<P: Probe> Path<P> {
     /// Time of the queue: never back, and nothing before 0.
     pub(crate) fn at(&mut self, timestamp: Instant) -> u64 {
-        let ns = u64::try_from(timestamp.total_micros()).unwrap_or(0) * 1000;
-        self.now_ns = self.now_ns.max(ns);
+        self.now_ns = self.now_ns.max(ns_of(timestamp));
         self.now_ns
     }
 
@@ -112,6 +111,12 @@ impl<P: Probe> Path<P> {
         self.queue.enqueue(packet, self.now_ns, &mut self.frames);
         written
     }
+}
+
+/// What is before 0 counts as 0.
+pub(crate) fn ns_of(timestamp: Instant) -> u64 {
+    let us = u64::try_from(timestamp.total_micros()).unwrap_or(0);
+    us.saturating_mul(1000)
 }
 
 fn classify(medium: Medium, bytes: &[u8]) -> FrameClass {

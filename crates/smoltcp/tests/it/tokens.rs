@@ -217,3 +217,15 @@ fn bad_settings_are_told() {
     assert!(error.to_string().contains("backlog_packets"), "{error}");
     assert!(builder().slots(0).build(at(0)).is_err());
 }
+
+#[test]
+fn a_clock_at_its_end_is_no_panic() {
+    let end = at(i64::MAX);
+    let mut device = builder().build(at(-1)).unwrap();
+    device
+        .transmit(end)
+        .expect("there is room")
+        .consume(100, |_| ());
+    let _ = device.poll_delay(end, None);
+    assert_eq!(device.device().taken.len(), 1);
+}
