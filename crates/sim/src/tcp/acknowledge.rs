@@ -36,18 +36,21 @@ impl TcpSender {
         if ack.ece && self.config.ecn {
             self.on_mark_echoed(before);
         }
-        if self.config.mark_collapses && self.answers_a_mark() {
+        if self.collapses() {
             self.collapse();
         } else if acked > 0 {
             self.grow(phase_before, before, acked, now_ns);
         }
     }
 
-    /// Until what was sent before the answer to a mark is acknowledged.
-    fn answers_a_mark(&self) -> bool {
+    /// Until what was sent before the answer to a mark is acknowledged. The settings are looked at last:
+    /// they are in a line of the cache of their own.
+    #[inline]
+    fn collapses(&self) -> bool {
         let rest = self.rest.as_ref();
-        self.phase == Phase::Open
-            && rest.is_some_and(|rest| rest.ecn_reductions > 0 && self.una <= rest.recovery_end)
+        rest.is_some_and(|rest| rest.ecn_reductions > 0 && self.una <= rest.recovery_end)
+            && self.phase == Phase::Open
+            && self.config.mark_collapses
     }
 
     #[cold]
