@@ -1,9 +1,10 @@
 //! smoltcp over a TAP against the kernel's TCP, behind a NIC of 20 Mbit/s whose ring of 16 drops what comes
-//! while it is full: as it comes, then limited. Needs root (a network namespace of its own); 77 without.
+//! while it is full: as it comes, then limited. Needs root or a user namespace, and /dev/net/tun; 77 without.
 //! `cargo run --release -p taut-smoltcp --example tap`.
 
 use std::collections::VecDeque;
 use std::error::Error;
+use std::fs::File;
 use std::io::Read;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::AsRawFd;
@@ -27,6 +28,7 @@ const DRAIN: Duration = Duration::from_millis(300);
 const GIVE_UP: std::time::Duration = std::time::Duration::from_secs(4);
 const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const PORT: u16 = 7777;
+const TUN: &str = "/dev/net/tun";
 
 /// Passes frames to the TAP at its own rate.
 struct SlowNic {
@@ -167,6 +169,11 @@ fn transfer<D: Device>(
 fn main() -> Result<(), Box<dyn Error>> {
     if let Err(why) = ensure_privilege() {
         eprintln!("tap: {why}");
+        std::process::exit(77);
+    }
+    // A user namespace gives all privilege but that of a device file.
+    if let Err(why) = File::options().read(true).write(true).open(TUN) {
+        eprintln!("tap: {TUN}: {why}");
         std::process::exit(77);
     }
     let ns = NetNs::new()?;
