@@ -27,6 +27,7 @@ pub mod setting;
 pub mod shared_budget;
 mod single_queue;
 pub mod small_queues;
+pub mod software_consumer;
 pub mod split;
 pub mod tracing;
 mod two_hosts;

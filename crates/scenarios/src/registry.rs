@@ -14,7 +14,7 @@ use crate::tracing::{TraceRowsError, check_rows, trace_rows};
 use crate::{
     aperiodic, blind_sender, codel_under_load, late_sockets, limit_over_time, limit_rules,
     never_worse, rate_change, right_size, rr_sizes, rr_under_load, shared_budget, small_queues,
-    split, watermarks,
+    software_consumer, split, watermarks,
 };
 
 /// The seed if none is given.
@@ -37,6 +37,7 @@ pub const ALL: &[Entry] = &[
     Entry::of::<never_worse::Settings>(),
     Entry::of::<limit_rules::Settings>(),
     Entry::of::<split::Settings>(),
+    Entry::of::<software_consumer::Settings>(),
 ];
 
 /// Traces the rows of a file whose names have a part: text, seed, part, output, progress.

@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod consumer;
 pub mod course;
 mod cpu;
 pub mod device;

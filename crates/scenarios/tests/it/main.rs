@@ -16,6 +16,7 @@ mod rr_under_load;
 mod rr_under_load_file;
 mod shared_budget;
 mod small_queues;
+mod software_consumer;
 mod split;
 mod support;
 mod trace;

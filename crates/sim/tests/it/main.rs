@@ -1,5 +1,6 @@
 //! All tests of the crate in one binary: linking is what they wait for.
 
+mod consumer;
 mod lateness;
 mod nic_descriptors;
 mod nic_interrupts;

@@ -1,0 +1,222 @@
+//! E12: the device is a polling thread, on the sender's core or on its own.
+
+mod names;
+mod row;
+
+use serde::{Deserialize, Serialize};
+use taut_sim::consumer::{ConsumerConfig, Core, FixedLimits, Seen, observe};
+
+use crate::error::ScenarioError;
+use crate::quantity::{Size, Time, as_texts, check};
+use crate::scenario::{Found, Scenario};
+use crate::single_queue::check_duration;
+
+pub use names::{Consumer, LimitName, OnCore, When};
+
+const MAX_COST: Time = Time(1_000_000_000);
+const MAX_RING: u32 = 4_096;
+
+/// The share of what the best fixed limit gives that a rule must give: what `taut` promises.
+const ENOUGH: f64 = 0.999;
+
+/// What is run.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// `software-consumer`.
+    pub scenario: String,
+    /// What a packet costs a slow consumer.
+    pub slow_packet: Time,
+    /// What it costs a fast one that shares the sender's core.
+    pub fast_packet_shared_core: Time,
+    /// What it costs a fast one on a core of its own.
+    pub fast_packet_own_core: Time,
+    /// What a packet costs the sender.
+    pub sender_packet: Time,
+    /// From one thread to the other on one core.
+    pub switch_shared_core: Time,
+    /// From a wake to the first work on two.
+    pub switch_own_core: Time,
+    /// What it costs to wake the other; on two cores only.
+    pub wake: Time,
+    /// Slots of the ring.
+    pub ring: u32,
+    /// Packets of a poll at most.
+    pub poll: u32,
+    /// What a packet counts for where a limit counts bytes.
+    pub size: Size,
+    /// How fast the consumer is.
+    #[serde(with = "as_texts")]
+    pub consumers: Vec<Consumer>,
+    /// Where it runs.
+    #[serde(with = "as_texts")]
+    pub cores: Vec<OnCore>,
+    /// When the queue is told of completions.
+    #[serde(with = "as_texts")]
+    pub told: Vec<When>,
+    /// The limits.
+    #[serde(with = "as_texts")]
+    pub limits: Vec<LimitName>,
+    /// Mean time from ping to ping.
+    pub ping: Time,
+    /// What is not measured at the start of each row.
+    pub warm_up: Time,
+    /// What is measured of each row.
+    pub duration: Time,
+}
+
+/// One consumer, told in one way: a row for each limit.
+pub struct Case {
+    consumer: Consumer,
+    core: OnCore,
+    told: When,
+}
+
+/// What came of it.
+pub struct Outcome {
+    fixed: FixedLimits,
+    /// With the least fixed limit that is enough.
+    least: Seen,
+    /// With each limit.
+    seen: Vec<Seen>,
+}
+
+impl Settings {
+    fn config(&self, case: &Case, seed: u64) -> ConsumerConfig {
+        let consumer = match (case.consumer, case.core.0) {
+            (Consumer::Slow, _) => self.slow_packet,
+            (Consumer::Fast, Core::Shared) => self.fast_packet_shared_core,
+            (Consumer::Fast, Core::Own) => self.fast_packet_own_core,
+        };
+        let switch = match case.core.0 {
+            Core::Shared => self.switch_shared_core,
+            Core::Own => self.switch_own_core,
+        };
+        ConsumerConfig {
+            core: case.core.0,
+            consumer_ns: consumer.0,
+            sender_ns: self.sender_packet.0,
+            switch_ns: switch.0,
+            wake_ns: self.wake.0,
+            ring: self.ring,
+            poll: self.poll,
+            told: case.told.0,
+            units: 1,
+            ping_ns: self.ping.0,
+            seed,
+            warm_ns: self.warm_up.0,
+            end_ns: self.warm_up.0 + self.duration.0,
+        }
+    }
+}
+
+impl Scenario for Settings {
+    const NAME: &'static str = "software-consumer";
+    const ABOUT: &'static str = "a limit where the device is a polling thread (E12)";
+    const FILE: &'static str = include_str!("../../files/software-consumer.toml");
+    const HAS_FIGURES: bool = true;
+    const REMARK: &'static str = "Outside: the ping with Linux's rule. The published one passed a queueing discipline \
+        and came back; here it is measured from when it is ready to when the consumer finished it. 500 ns for a \
+        switch was chosen: how long theirs took is not known.";
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        (
+            "limit",
+            "fixed:99.9% is the least fixed one that gives so much of what the best fixed one gives, found \
+             afterwards; :packets counts packets, :min-8 is never below 8",
+        ),
+        (
+            "told",
+            "of each packet, once a poll, or put together over a time",
+        ),
+        (
+            "limit_p50, inflight_mean",
+            "in packets, whatever is counted",
+        ),
+        (
+            "of_best",
+            "packets a second over those of the best fixed limit",
+        ),
+        (
+            "over_least, ping_over_least",
+            "mean in flight, and p99 of the ping, over those of the least fixed limit with 99.9 %",
+        ),
+    ];
+
+    type Case = Case;
+    type Outcome = Outcome;
+
+    fn validate(&self) -> Result<(), String> {
+        check("slow_packet", self.slow_packet, Time(1), MAX_COST)?;
+        let fast = self.fast_packet_shared_core;
+        check("fast_packet_shared_core", fast, Time(1), MAX_COST)?;
+        let fast = self.fast_packet_own_core;
+        check("fast_packet_own_core", fast, Time(1), MAX_COST)?;
+        check("sender_packet", self.sender_packet, Time(1), MAX_COST)?;
+        let switch = self.switch_shared_core;
+        check("switch_shared_core", switch, Time(0), MAX_COST)?;
+        let switch = self.switch_own_core;
+        check("switch_own_core", switch, Time(0), MAX_COST)?;
+        check("wake", self.wake, Time(0), MAX_COST)?;
+        check("ring", self.ring, 2, MAX_RING)?;
+        check("poll", self.poll, 1, MAX_RING)?;
+        check("size", self.size, Size(1), Size(65_536))?;
+        check("ping", self.ping, Time(1_000), Time(10_000_000_000))?;
+        check_duration("warm_up", self.warm_up)?;
+        check_duration("duration", self.duration)
+    }
+
+    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
+        let mut cases = Vec::new();
+        for &consumer in &self.consumers {
+            for &core in &self.cores {
+                cases.extend(self.told.iter().map(|&told| Case {
+                    consumer,
+                    core,
+                    told,
+                }));
+            }
+        }
+        Ok(cases)
+    }
+
+    fn name(&self, case: &Case) -> String {
+        format!("{}, {} core, told {}", case.consumer, case.core, case.told)
+    }
+
+    fn run(&self, case: &Case, seed: u64) -> Result<Outcome, ScenarioError> {
+        let config = self.config(case, seed);
+        let wrong = |error: taut_dql::Error| ScenarioError::Setting(error.to_string());
+        let fixed = FixedLimits::new(&config).map_err(wrong)?;
+        let of_limit = |name: &LimitName| {
+            let size_bytes = self.size.0 as u32;
+            let packets = match name {
+                LimitName::Fixed(share) => fixed.least(f64::from(share.ppm()) / 1e6),
+                LimitName::Rule { .. } => 0,
+            };
+            let config = ConsumerConfig {
+                units: name.units(size_bytes),
+                ..config
+            };
+            observe(&config, name.limit(size_bytes, packets)).map_err(wrong)
+        };
+        let least = taut_path::AnyLimit::bytes(fixed.least(ENOUGH));
+        Ok(Outcome {
+            least: observe(&config, least).map_err(wrong)?,
+            seen: self.limits.iter().map(of_limit).collect::<Result<_, _>>()?,
+            fixed,
+        })
+    }
+
+    fn found(&self, ran: &[(&Case, &Outcome)]) -> Found {
+        let mut found = Found::default();
+        for (case, outcome) in ran {
+            let limits = self.limits.iter().zip(&outcome.seen);
+            let rows = limits.clone();
+            found
+                .rows
+                .extend(rows.map(|(limit, seen)| row::row(case, limit, seen, outcome)));
+            found.figures.extend(row::figures(case, limits));
+        }
+        found
+    }
+}

@@ -1,0 +1,242 @@
+//! What a row is made of, as it is spelled in a file.
+
+use std::fmt;
+use std::str::FromStr;
+
+use taut_path::limit::{Dynamic, Utilisation};
+use taut_path::{AnyLimit, units};
+use taut_sim::consumer::{Core, Told};
+
+/// How fast the consumer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consumer {
+    /// A hundred microseconds a packet.
+    Slow,
+    /// About one.
+    Fast,
+}
+
+impl fmt::Display for Consumer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Slow => "slow",
+            Self::Fast => "fast",
+        })
+    }
+}
+
+impl FromStr for Consumer {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "slow" => Ok(Self::Slow),
+            "fast" => Ok(Self::Fast),
+            _ => Err("a consumer is slow or fast"),
+        }
+    }
+}
+
+/// Where the consumer runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnCore(pub Core);
+
+impl fmt::Display for OnCore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Core::Shared => "shared",
+            Core::Own => "own",
+        })
+    }
+}
+
+impl FromStr for OnCore {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "shared" => Ok(Self(Core::Shared)),
+            "own" => Ok(Self(Core::Own)),
+            _ => Err("a core is shared or own"),
+        }
+    }
+}
+
+/// When the queue is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct When(pub Told);
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Told::Each => f.write_str("each"),
+            Told::Poll => f.write_str("poll"),
+            Told::After(ns) => crate::quantity::Time(ns).fmt(f),
+        }
+    }
+}
+
+impl FromStr for When {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "each" => Ok(Self(Told::Each)),
+            "poll" => Ok(Self(Told::Poll)),
+            _ => match units::parse_time_ns(text) {
+                Ok(ns) if (1..=1_000_000_000).contains(&ns) => Ok(Self(Told::After(ns))),
+                _ => Err("told is each, poll, or a time up to 1s".to_owned()),
+            },
+        }
+    }
+}
+
+/// A limit, as it is spelled.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LimitName {
+    /// `fixed:99.9%`: the least fixed limit that gives so much of what the best fixed one gives.
+    Fixed(Utilisation),
+    /// Whatever else can be chosen.
+    Rule {
+        /// The limit.
+        limit: AnyLimit,
+        /// `:packets`: it counts packets, not bytes.
+        packets: bool,
+        /// `dql:min-8`: never below so many packets.
+        min_packets: Option<u32>,
+    },
+}
+
+impl LimitName {
+    /// What a packet of `size_bytes` counts for.
+    pub fn units(&self, size_bytes: u32) -> u32 {
+        match self {
+            Self::Fixed(_) | Self::Rule { packets: true, .. } => 1,
+            Self::Rule { packets: false, .. } => size_bytes,
+        }
+    }
+
+    /// The limit that it names; `fixed_packets` is the least fixed one.
+    pub fn limit(&self, size_bytes: u32, fixed_packets: u32) -> AnyLimit {
+        match self {
+            Self::Fixed(_) => AnyLimit::bytes(fixed_packets),
+            Self::Rule {
+                min_packets: Some(min_packets),
+                ..
+            } => {
+                let min_limit = min_packets * self.units(size_bytes);
+                let config = taut_dql::Config {
+                    min_limit,
+                    ..taut_dql::Config::default()
+                };
+                Dynamic::new(config).map_or_else(|_| AnyLimit::dql(), AnyLimit::new)
+            }
+            Self::Rule { limit, .. } => limit.clone(),
+        }
+    }
+}
+
+impl fmt::Display for LimitName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(share) => write!(f, "fixed:{share}"),
+            Self::Rule {
+                limit,
+                packets,
+                min_packets,
+            } => {
+                let packets = if *packets { ":packets" } else { "" };
+                write!(f, "{limit}{packets}")?;
+                min_packets.map_or(Ok(()), |min| write!(f, ":min-{min}"))
+            }
+        }
+    }
+}
+
+/// No more than a ring has.
+const MOST_PACKETS: u32 = 1 << 16;
+
+impl FromStr for LimitName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(share) = text.strip_prefix("fixed:") {
+            let share = share.parse().map_err(|error| format!("{error}"));
+            return share.map(Self::Fixed);
+        }
+        let (rest, min_packets) = match text.rsplit_once(":min-") {
+            Some((rest, packets)) => {
+                let packets = packets.parse().ok();
+                let packets = packets.filter(|packets| (1..=MOST_PACKETS).contains(packets));
+                let packets = packets.ok_or("a least limit is 1 to 65536 packets: dql:min-8")?;
+                (rest, Some(packets))
+            }
+            None => (text, None),
+        };
+        let (rest, packets) = match rest.strip_suffix(":packets") {
+            Some(rest) => (rest, true),
+            None => (rest, false),
+        };
+        let limit: AnyLimit = rest.parse().map_err(|error| format!("{error}"))?;
+        if min_packets.is_some() && limit != AnyLimit::dql() {
+            return Err("only dql has a least limit here, such as dql:min-8".to_owned());
+        }
+        Ok(Self::Rule {
+            limit,
+            packets,
+            min_packets,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for text in [
+            "fixed:99.9%",
+            "off",
+            "dql",
+            "dql:packets",
+            "dql:packets:min-8",
+            "dql:min-8",
+            "taut:99.5%:packets",
+            "taut:2ms:packets",
+        ] {
+            let name: LimitName = text.parse().unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(name.to_string(), text);
+        }
+        for text in [
+            "fixed",
+            "fixed:2",
+            "taut:min-8",
+            "dql:min-0",
+            "dql:min-x",
+            "x:packets",
+        ] {
+            assert!(text.parse::<LimitName>().is_err(), "{text}");
+        }
+        for text in ["each", "poll", "100us"] {
+            assert_eq!(
+                text.parse().map(|when: When| when.to_string()),
+                Ok(text.to_owned())
+            );
+        }
+        assert!("0us".parse::<When>().is_err() && "2s".parse::<When>().is_err());
+    }
+
+    #[test]
+    fn a_least_limit_is_in_packets_whatever_is_counted() {
+        let least = |text: &str| {
+            let name: LimitName = text.parse().expect("a limit");
+            let limit = name.limit(100, 0);
+            taut_path::limit::Limit::config(&limit).min_limit
+        };
+        assert_eq!(
+            [least("dql:packets:min-8"), least("dql:min-8"), least("dql")],
+            [8, 800, 0]
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! A row, and what was published in its place.
+
+use serde_json::{Value, json};
+use taut_sim::consumer::{Core, Seen, Told};
+
+use super::{Case, Consumer, LimitName, Outcome};
+use crate::results::{Figure, one_decimal};
+
+fn ping_us(seen: &Seen, share: f64) -> f64 {
+    one_decimal(seen.ping_ns.value_at_quantile(share) as f64 / 1e3)
+}
+
+fn thousandths(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
+pub(super) fn row(case: &Case, limit: &LimitName, seen: &Seen, outcome: &Outcome) -> Value {
+    let least = &outcome.least;
+    let ping_p99 = |seen: &Seen| seen.ping_ns.value_at_quantile(0.99) as f64;
+    json!({
+        "consumer": case.consumer.to_string(),
+        "core": case.core.to_string(),
+        "limit": limit.to_string(),
+        "told": case.told.to_string(),
+        "pps": seen.packets_per_s.round(),
+        "limit_p50": match limit {
+            LimitName::Rule { limit, .. } if limit.is_off() => Value::Null,
+            _ => json!(one_decimal(seen.limit_p50)),
+        },
+        "inflight_mean": one_decimal(seen.in_flight_mean),
+        "ping_us": { "p50": ping_us(seen, 0.5), "p99": ping_us(seen, 0.99) },
+        // A hundred-thousandth: what is asked for is a thousandth.
+        "of_best": (seen.packets_per_s / outcome.fixed.best() * 1e5).round() / 1e5,
+        "over_least": thousandths(seen.in_flight_mean / least.in_flight_mean),
+        "ping_over_least": thousandths(ping_p99(seen) / ping_p99(least)),
+    })
+}
+
+/// What was published of a limit that counts packets.
+pub(super) fn figures<'a>(
+    case: &Case,
+    limits: impl Iterator<Item = (&'a LimitName, &'a Seen)> + Clone,
+) -> Vec<Figure> {
+    let seen = |name: &str| {
+        let is_it = |(limit, _): &(&LimitName, &Seen)| limit.to_string() == name;
+        limits.clone().find(is_it).map(|(_, seen)| seen)
+    };
+    let (off, dql) = (seen("off"), seen("dql:packets"));
+    let figure = |what: &str, published: &[f64], value, unit| {
+        let id = format!("E12, {}, told {}, {what}", case.consumer, case.told);
+        Figure::new(id, published, value, unit, &["switch"])
+    };
+    // The published pairs of interfaces polled on the sender's core.
+    let mut figures = Vec::new();
+    match (case.consumer, case.core.0, case.told.0) {
+        (Consumer::Slow, Core::Shared, Told::Each) => {
+            let ping_ms = |seen: &Seen| seen.ping_ns.mean() / 1e6;
+            figures.extend(off.map(|off| figure("no limit, ping", &[22.0], ping_ms(off), "ms")));
+            if let Some(dql) = dql {
+                figures.push(figure("dql, limit", &[2.0], dql.limit_p50, "packets"));
+                figures.push(figure("dql, ping", &[1.3], ping_ms(dql), "ms"));
+            }
+        }
+        (Consumer::Slow, Core::Shared, Told::Poll) => {
+            figures.extend(dql.map(|dql| figure("dql, limit", &[128.0], dql.limit_p50, "packets")));
+        }
+        (Consumer::Fast, Core::Shared, Told::Each) => {
+            if let (Some(off), Some(dql)) = (off, dql) {
+                let lost = 100.0 * (1.0 - dql.packets_per_s / off.packets_per_s);
+                figures.push(figure("dql, limit", &[2.0], dql.limit_p50, "packets"));
+                figures.push(figure("dql, throughput lost", &[10.5, 20.0], lost, "%"));
+            }
+        }
+        _ => {}
+    }
+    figures
+}

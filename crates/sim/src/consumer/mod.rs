@@ -1,0 +1,94 @@
+//! A device that is a program: a ring that a polling thread empties, on the sender's core or on its own.
+//!
+//! What differs from a card: the time in which the sender is away can be the time in which the packets are
+//! worked at, so it grows with the limit itself, and only the switches between the two are lost.
+
+mod least;
+mod ledger;
+mod run;
+
+pub use least::FixedLimits;
+pub use run::observe;
+
+use hdrhistogram::Histogram;
+
+/// Where the consumer runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Core {
+    /// On the sender's: one of the two works at a time, each until it has nothing left to do.
+    Shared,
+    /// On one of its own: who has nothing to do sleeps until the other wakes it.
+    Own,
+}
+
+/// When the queue is told of what the consumer finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// Of each packet.
+    Each,
+    /// Once, at the end of a poll.
+    Poll,
+    /// So long after the first of which it was not told, in ns; at once when that is more than the limit.
+    After(u64),
+}
+
+impl Told {
+    /// How long it can take until the queue is told, beyond what the packets take, in ns.
+    const fn longest_ns(self) -> u64 {
+        match self {
+            Self::Each | Self::Poll => 0,
+            Self::After(after_ns) => after_ns,
+        }
+    }
+}
+
+/// A ring, who fills it and who empties it. Times are in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConsumerConfig {
+    /// Where the consumer runs.
+    pub core: Core,
+    /// What a packet costs the consumer, at least 1.
+    pub consumer_ns: u64,
+    /// What a packet costs the sender, at least 1.
+    pub sender_ns: u64,
+    /// From one of them to the other on one core; from a wake to the first work on two.
+    pub switch_ns: u64,
+    /// What it costs to wake the other; on two cores only.
+    pub wake_ns: u64,
+    /// Slots of the ring, at least 1.
+    pub ring: u32,
+    /// Packets of a poll, at least 1.
+    pub poll: u32,
+    /// When the queue is told.
+    pub told: Told,
+    /// What a packet counts for, at least 1: 1 where the limit counts packets.
+    pub units: u32,
+    /// Mean time from one ping to the next; 0 sends none.
+    pub ping_ns: u64,
+    /// Seed of the pings.
+    pub seed: u64,
+    /// What is not measured at the start.
+    pub warm_ns: u64,
+    /// The end of the run.
+    pub end_ns: u64,
+}
+
+/// What was seen of a run.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// Packets that the consumer finished a second. Over whole rounds, from one return of the sender to
+    /// another, so that a run of seconds is exact where all rounds are alike.
+    pub packets_per_s: f64,
+    /// Mean of the packets queued and not told of.
+    pub in_flight_mean: f64,
+    /// Median over time of the limit, in packets.
+    pub limit_p50: f64,
+    /// What a ping waits, from when it is sent to when the consumer finished it.
+    pub ping_ns: Histogram<u64>,
+    /// Packets queued,
+    pub queued: u64,
+    /// finished by the consumer,
+    pub finished: u64,
+    /// and told of.
+    pub told: u64,
+}

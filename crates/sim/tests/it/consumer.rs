@@ -1,0 +1,146 @@
+//! The polling consumer against what follows from its costs alone.
+
+use taut_path::AnyLimit;
+use taut_sim::consumer::{ConsumerConfig, Core, FixedLimits, Seen, Told, observe};
+
+const MS: u64 = 1_000_000;
+
+fn config(core: Core, consumer_ns: u64, told: Told) -> ConsumerConfig {
+    ConsumerConfig {
+        core,
+        consumer_ns,
+        sender_ns: 1_000,
+        switch_ns: 500,
+        wake_ns: 300,
+        ring: 256,
+        poll: 64,
+        told,
+        units: 1,
+        ping_ns: MS,
+        seed: 1,
+        warm_ns: 100 * MS,
+        end_ns: 1_100 * MS,
+    }
+}
+
+fn run(config: &ConsumerConfig, limit: &str) -> Seen {
+    let limit: AnyLimit = limit.parse().expect("a limit");
+    let seen = observe(config, limit).expect("a run");
+    assert!(seen.queued >= seen.finished && seen.finished >= seen.told);
+    let in_ring = seen.queued - seen.finished;
+    assert!(in_ring <= u64::from(config.ring), "{in_ring}");
+    seen
+}
+
+/// Packets a second of rounds of `packets` on a shared core.
+fn shared_rounds(config: &ConsumerConfig, packets: f64) -> f64 {
+    let packet_ns = (config.consumer_ns + config.sender_ns) as f64;
+    1e9 / (packet_ns + 2.0 * config.switch_ns as f64 / packets)
+}
+
+#[test]
+fn on_a_shared_core_only_the_switches_are_lost() {
+    for consumer_ns in [800, 100_000] {
+        for told in [Told::Each, Told::Poll] {
+            let config = config(Core::Shared, consumer_ns, told);
+            // A limit is exceeded by one packet, and a poll ends at its budget.
+            for (limit, packets) in [("1", 2.0), ("8", 9.0), ("63", 64.0), ("200", 64.0)] {
+                let seen = run(&config, limit);
+                let expected = shared_rounds(&config, packets);
+                let off = seen.packets_per_s / expected - 1.0;
+                assert!(
+                    off.abs() < 1e-6,
+                    "{consumer_ns} ns, {told:?}, {limit}: {off}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn on_two_cores_the_slower_one_is_what_holds_back() {
+    let config = config(Core::Own, 100_000, Told::Poll);
+    let seen = run(&config, "200");
+    assert!((seen.packets_per_s / 10_000.0 - 1.0).abs() < 1e-4);
+    // With one in flight at a time each packet takes a wake and a start each way.
+    let one = run(&config, "1p");
+    let round_ns = 100_000 + 2 * (300 + 500);
+    assert!((one.packets_per_s / (1e9 / round_ns as f64) - 1.0).abs() < 1e-4);
+    assert!(
+        (0.9..=1.0).contains(&one.in_flight_mean),
+        "{}",
+        one.in_flight_mean
+    );
+}
+
+#[test]
+fn without_a_limit_a_ping_waits_for_the_ring() {
+    let config = config(Core::Shared, 100_000, Told::Each);
+    let seen = run(&config, "off");
+    let ring_ms = seen.ping_ns.max() as f64 / 1e6;
+    assert!((25.0..26.5).contains(&ring_ms), "{ring_ms}");
+    let short = run(&config, "2");
+    assert!(short.ping_ns.max() < 500_000, "{}", short.ping_ns.max());
+}
+
+#[test]
+fn what_is_put_together_over_a_time_is_told_then_or_when_it_is_more_than_the_limit() {
+    let config = ConsumerConfig {
+        poll: 4,
+        ..config(Core::Shared, 800, Told::After(MS))
+    };
+    // All that is in flight is one more than the limit, so that is when it is told, polls or not.
+    for (limit, packets) in [("1", 2.0), ("8", 9.0)] {
+        let expected = shared_rounds(&config, packets);
+        let seen = run(&config, limit).packets_per_s;
+        assert!((seen / expected - 1.0).abs() < 1e-6, "{limit}: {seen}");
+    }
+    // Told of two packets each 2 ms, and refilled after four: 9 in flight, then 7. If it were told of all
+    // nine, 9 would be in flight all the time.
+    let slow = ConsumerConfig {
+        consumer_ns: MS,
+        ..config
+    };
+    let seen = run(&slow, "8");
+    assert!(
+        (7.9..8.1).contains(&seen.in_flight_mean),
+        "{}",
+        seen.in_flight_mean
+    );
+}
+
+#[test]
+fn the_least_fixed_limit_follows_from_what_a_switch_costs() {
+    for (consumer_ns, switch_ns, of_best) in [
+        (100_000, 500, [8, 1]),
+        (100_000, 4_000, [35, 6]),
+        (800, 500, [57, 29]),
+    ] {
+        let config = ConsumerConfig {
+            switch_ns,
+            ..config(Core::Shared, consumer_ns, Told::Each)
+        };
+        let fixed = FixedLimits::new(&config).expect("runs");
+        assert!((fixed.best() / shared_rounds(&config, 64.0) - 1.0).abs() < 1e-6);
+        let found = [fixed.least(0.999), fixed.least(0.99)];
+        assert!(
+            found[0] == of_best[0] && found[1].abs_diff(of_best[1]) <= 1,
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_seed_is_a_run() {
+    let config = config(Core::Own, 1_800, Told::After(100_000));
+    let of_seed = |seed| {
+        let seen = run(&ConsumerConfig { seed, ..config }, "taut");
+        (
+            seen.queued,
+            seen.ping_ns.len(),
+            seen.ping_ns.value_at_quantile(0.9),
+        )
+    };
+    assert_eq!(of_seed(1), of_seed(1));
+    assert_ne!(of_seed(1).1, of_seed(2).1);
+}
