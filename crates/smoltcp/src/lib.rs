@@ -66,3 +66,8 @@ mod ring;
 
 pub use builder::Builder;
 pub use limited::{Limited, Stats, Token};
+
+/// The example of the README is compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

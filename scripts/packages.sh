@@ -1,0 +1,44 @@
+#!/bin/sh
+# What a registry would be given: every crate of the workspace packed, in the order of its dependencies, and
+# each looked through as whoever gets it alone would find it. Nothing is uploaded.
+#   scripts/packages.sh            packs and looks; seconds, and no network
+#   scripts/packages.sh --publish  first all that `cargo publish` does but the upload: it asks the registry, and
+#                                  builds each crate from its package; minutes
+set -eu
+cd "$(dirname "$0")/.."
+target="${CARGO_TARGET_DIR:-target}"
+if [ "${1-}" = --publish ]; then
+    cargo publish --workspace --dry-run --locked --allow-dirty
+fi
+rm -rf "$target/package"
+log=$(mktemp)
+cargo package --workspace --no-verify --locked --offline --allow-dirty >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+rm "$log"
+
+failed=0
+wrong() { echo "$name: $*" >&2; failed=1; }
+unpacked="$target/package/look"
+mkdir -p "$unpacked"
+count=0
+for package in "$target"/package/*.crate; do
+    name=$(basename "$package" .crate)
+    count=$((count + 1))
+    tar -xzf "$package" -C "$unpacked"
+    for file in README.md LICENSE-MIT LICENSE-APACHE Cargo.toml; do
+        [ -f "$unpacked/$name/$file" ] || wrong "no $file"
+    done
+    for key in description license readme keywords categories rust-version; do
+        grep -q "^$key = " "$unpacked/$name/Cargo.toml" || wrong "no $key in Cargo.toml"
+    done
+    # What the source includes must be in the package as well.
+    (cd "$unpacked/$name" && grep -rnoE 'include_(str|bytes)!\("[^"]+"\)|#\[path = "[^"]+"\]' --include='*.rs' . |
+        sed -E 's/^([^:]+):[0-9]+:[^"]*"([^"]+)".*/\1 \2/') |
+        while read -r source included; do
+            [ -e "$unpacked/$name/$(dirname "$source")/$included" ] || echo "$source includes $included"
+        done >"$unpacked/missing"
+    while read -r line; do wrong "$line, which is not packed"; done <"$unpacked/missing"
+done
+rm -rf "$unpacked"
+[ "$count" -gt 0 ] || { echo "nothing was packed" >&2; exit 1; }
+[ "$failed" -eq 0 ] || exit 1
+echo "$count packages, each with its README, licences and all that it includes"
