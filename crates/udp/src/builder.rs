@@ -87,7 +87,7 @@ impl Builder {
     }
 
     /// Where completions come from if the source that was said last is refused by the kernel, or
-    /// tells nothing: all completes at once, whatever is sent. If none of them tells anything, the
+    /// tells nothing for half a second: all completes at once, whatever is sent. If none of them tells anything, the
     /// first is watched.
     pub fn or_source(mut self, source: Source) -> Self {
         if !self.sources.contains(&source) {

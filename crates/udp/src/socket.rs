@@ -315,7 +315,8 @@ impl LimitedUdp {
     /// place between two calls, and is `None` before the first and after the last. Whoever loses
     /// interest must [`leave`](Self::leave).
     ///
-    /// Nothing here looks at the kernel: somebody must call [`complete`](Self::complete) meanwhile.
+    /// It takes the kernel's news once, before it begins to wait: somebody must call
+    /// [`complete`](Self::complete) meanwhile.
     ///
     /// # Errors
     /// When as many wait as may: [`Builder::waiters`](crate::Builder::waiters). Nobody wakes this one
@@ -326,11 +327,17 @@ impl LimitedUdp {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), TooManyWaiters>> {
         let mut state = self.lock();
-        let room = state.has_room(monotonic_ns());
+        let now_ns = monotonic_ns();
+        let mut room = state.has_room(now_ns);
         let first = match place.as_ref() {
             Some(ticket) => state.turns.is_first(ticket),
             None => state.turns.is_empty(),
         };
+        if !room && place.is_none() {
+            // An error of the look is one that the next look meets, too.
+            let _ = state.complete(&self.socket);
+            room = state.has_room(now_ns);
+        }
         if room && first {
             if let Some(ticket) = place.take() {
                 state.turns.leave(ticket);

@@ -32,6 +32,8 @@ pub use told::{Completed, Departure, How, Totals};
 const OVERTAKEN_NS: u64 = 50_000_000;
 /// The same for zero-copy: queues beyond this host's view reorder by what they hold of a bulky peer.
 const OVERTAKEN_ZERO_COPY_NS: u64 = 500_000_000;
+/// What a token bucket lets through at once while a congestion window grows is over by then.
+const TELLS_NOTHING_NS: u64 = 500_000_000;
 /// In flight for so long without news: time to look whether the socket is empty.
 const LOOK_NS: u64 = 20_000_000;
 
@@ -80,6 +82,8 @@ pub struct Account {
     losses: Losses,
     /// When something completed last, or was looked for, or was sent into an empty path.
     news_ns: u64,
+    /// Since when the verdict is what it is.
+    verdict_ns: u64,
     stalled: Option<Standing>,
     round: OpenRound,
     totals: Totals,
@@ -134,6 +138,7 @@ impl Account {
             refused: Refused::default(),
             losses: Losses::default(),
             news_ns: now_ns,
+            verdict_ns: now_ns,
             stalled: None,
             round: OpenRound::default(),
             totals: Totals::default(),
@@ -190,6 +195,11 @@ impl Account {
         self.verdict() == Completions::None
     }
 
+    /// Whether completions have meant nothing for so long that nothing here will be told by this source.
+    pub fn tells_nothing(&self, now_ns: u64) -> bool {
+        self.limits_nothing() && now_ns.saturating_sub(self.verdict_ns) >= TELLS_NOTHING_NS
+    }
+
     /// Where completions come from.
     pub fn source(&self) -> Source {
         self.source
@@ -210,7 +220,7 @@ impl Account {
         self.objects.next()
     }
 
-    /// There is something to send and no room.
+    /// There is something to send and no room, also after a look at the kernel's news.
     pub fn refused(&mut self) {
         self.still_refused();
         self.totals.refusals += 1;
@@ -218,6 +228,7 @@ impl Account {
 
     /// There still is, for somebody who was counted when he began to wait.
     pub fn still_refused(&mut self) {
+        self.judge.held_back();
         self.refusals = self.refusals.wrapping_add(1);
         self.refused_since_round = true;
     }
@@ -357,6 +368,7 @@ impl Account {
         self.judge = Judge::new(source.if_true(), verdict);
         self.memory = Memory::new();
         self.losses = Losses::default();
+        self.rate = RateMeter::new();
         self.forget_rule(now_ns);
     }
 
@@ -618,7 +630,9 @@ impl Account {
         }
         if round.verdict_changed {
             self.totals.verdicts += 1;
-            // What it learnt under another verdict says nothing.
+            self.verdict_ns = now_ns;
+            // What the rule learnt under another verdict says nothing; the rate is of times when the
+            // path was busy, under any.
             self.forget_rule(now_ns);
         }
         Completed {
@@ -654,7 +668,6 @@ impl Account {
     /// then counts as queued since.
     fn forget_rule(&mut self, now_ns: u64) {
         self.limit.reset(now_ns);
-        self.rate = RateMeter::new();
         self.num_queued = self.in_flight();
         self.num_completed = 0;
         self.refusals = 0;

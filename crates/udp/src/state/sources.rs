@@ -119,13 +119,13 @@ pub(crate) fn ready(
 }
 
 impl State {
-    /// Before something is sent: where completions have proved to tell nothing, the next source.
+    /// Before something is sent: where completions have told nothing for long, the next source.
     pub(super) fn look_for_a_source(&mut self, socket: &UdpSocket) -> io::Result<()> {
         if !self.account.limits_nothing() {
             self.sources.wakes();
             return Ok(());
         }
-        if !self.sources.must_move() {
+        if !self.sources.must_move() || !self.account.tells_nothing(monotonic_ns()) {
             return Ok(());
         }
         // Nothing may be in flight: its news would have numbers of the old source.

@@ -15,15 +15,22 @@ const LEAST_BYTES: u32 = 8 * FULL_BYTES;
 struct Path {
     account: Account,
     bytes_per_s: u64,
+    /// What a token bucket keeps of an idle time, and passes on at once.
+    burst_ns: u64,
     now_ns: u64,
+    busy_until_ns: u64,
     /// Numbers and when each is sent whole.
     objects: VecDeque<(u32, u64)>,
 }
 
 impl Path {
     fn new(bytes_per_s: u64) -> Self {
+        Self::under(AnyLimit::bytes(1_000_000), bytes_per_s)
+    }
+
+    fn under(limit: AnyLimit, bytes_per_s: u64) -> Self {
         let settings = Settings {
-            limit: AnyLimit::bytes(1_000_000),
+            limit,
             source: Source::ZeroCopy,
             cap_ns: MS,
             ..Settings::default()
@@ -31,17 +38,38 @@ impl Path {
         Self {
             account: Account::new(&settings, 0),
             bytes_per_s,
+            burst_ns: 0,
             now_ns: 0,
+            busy_until_ns: 0,
             objects: VecDeque::new(),
         }
     }
 
     fn send(&mut self, bytes: u32) {
         let id = self.account.queue(bytes, 1, self.now_ns, self.now_ns);
-        self.account.look(true);
-        let begins_ns = self.objects.back().map_or(0, |it| it.1).max(self.now_ns);
+        let tokens_ns = self.now_ns.saturating_sub(self.burst_ns);
         let ns = u64::from(bytes) * 1_000_000_000 / self.bytes_per_s;
-        self.objects.push_back((id, begins_ns + ns));
+        self.busy_until_ns = self.busy_until_ns.max(tokens_ns) + ns;
+        self.objects.push_back((id, self.busy_until_ns));
+        if self.burst_ns > 0 {
+            self.complete();
+        }
+        self.account.look(self.account.is_in_flight(id));
+    }
+
+    fn complete(&mut self) {
+        while let Some(&(id, done_ns)) = self.objects.front()
+            && done_ns <= self.now_ns
+        {
+            self.objects.pop_front();
+            let told = Signal::Released {
+                first: id,
+                last: id,
+                copied: false,
+            };
+            self.account.signal(&told, self.now_ns, &mut |_| {});
+        }
+        let _ = self.account.end_round(self.now_ns, &mut |_| {});
     }
 
     /// For `ms`, with looks at what completed each `look_ns`. Of each three datagrams one is small, as
@@ -55,18 +83,7 @@ impl Path {
             }
             self.account.refused();
             self.now_ns += look_ns;
-            while let Some(&(id, done_ns)) = self.objects.front()
-                && done_ns <= self.now_ns
-            {
-                self.objects.pop_front();
-                let told = Signal::Released {
-                    first: id,
-                    last: id,
-                    copied: false,
-                };
-                self.account.signal(&told, self.now_ns, &mut |_| {});
-            }
-            let _ = self.account.end_round(self.now_ns, &mut |_| {});
+            self.complete();
         }
     }
 }
@@ -89,6 +106,23 @@ fn a_cap_holds_what_the_path_moves_in_its_time_and_never_less_than_eight_datagra
     path.run(4_000, 2 * MS);
     let limit = path.account.limit();
     assert!(limit > 50_000, "500 Mbit/s again: {limit}");
+}
+
+#[test]
+fn bursts_of_a_token_bucket_while_the_sender_is_late_are_not_taken_for_a_path_without_a_queue() {
+    for limit in ["dql", "need", "taut"] {
+        let rule = limit.parse::<AnyLimit>().expect("a rule");
+        let mut path = Path::under(rule, 62_500_000);
+        path.burst_ns = MS;
+        path.run(2_000, MS);
+        let before = path.account.totals();
+        path.run(1_000, MS);
+        let after = path.account.totals();
+        assert_eq!(path.account.verdict(), Completions::BufferFreed, "{limit}");
+        assert_eq!(after.verdicts, 1, "{limit}");
+        let moved = after.completed_bytes - before.completed_bytes;
+        assert!(moved > 62_500_000 * 98 / 100, "{limit}: {moved}");
+    }
 }
 
 #[test]
