@@ -53,6 +53,7 @@ int main(int count, char **arguments) {
         return 1;
     }
 
+    // ANCHOR: loop
     taut_dql dql;
     must(taut_dql_init(&dql, NULL, now_ns()), "init");
     static char payload[PAYLOAD_BYTES];
@@ -80,6 +81,7 @@ int main(int count, char **arguments) {
         if (level < now.in_flight)
             must(taut_dql_observe_in_flight(&dql, level, now_ns(), NULL), "observe");
     }
+    // ANCHOR_END: loop
     taut_snapshot end;
     must(taut_dql_read(&dql, &end), "read");
     printf("%u sent, %u lost, limit %" PRIu32 " bytes of memory, waited %u times\n", sent, lost, end.limit, waited);

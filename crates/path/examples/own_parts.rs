@@ -21,6 +21,7 @@ const RATE_BYTES_PER_S: u64 = 12_500_000;
 const TARGET_NS: u64 = 2_000_000;
 const STEP_NS: u64 = 60_000;
 
+// ANCHOR: limit
 /// The rate that is seen times a delay.
 struct RateTimesDelay {
     config: Config,
@@ -64,6 +65,7 @@ impl Limit for RateTimesDelay {
     }
 }
 
+// ANCHOR_END: limit
 /// Two strict bands behind a token bucket of [`RATE_BYTES_PER_S`].
 #[derive(Default)]
 struct Shaper {
@@ -166,6 +168,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .probe(Counts::default())
         .build(0)?;
     let (mut now_ns, mut made) = (0, 0_u32);
+    // ANCHOR: loop
     while now_ns < 2 * NS_PER_S {
         while pool.free_frames() > 0 && queue.backlog().packets < 150 {
             let mut packet = pool.packet(&[0; PACKET_BYTES])?;
@@ -183,6 +186,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         device.finish(1);
         assert_eq!(queue.complete(now_ns, &mut pool)?.stalled, None);
     }
+    // ANCHOR_END: loop
     let bits = queue.completer_counters().completed_bytes * 8;
     let limit_bytes = queue.snapshot().limit;
     println!("{} Mbit/s, limit {limit_bytes} bytes", bits / 2_000_000);

@@ -22,6 +22,7 @@ async fn run(limit: AnyLimit) -> Result<Duration, Box<dyn Error>> {
     let socket = AsyncUdp::build(LimitedUdp::builder(link.connected_socket()?).limit(limit))?;
     let far = tokio::net::UdpSocket::from_std(link.far_socket()?)?;
     let (urgent, mut next_urgent) = mpsc::channel::<()>(16);
+    // ANCHOR: sender
     let sender = async {
         loop {
             socket.room().await?; // only now is it decided what goes next
@@ -32,6 +33,7 @@ async fn run(limit: AnyLimit) -> Result<Duration, Box<dyn Error>> {
             let _ = socket.send(&[Datagram::new(payload)]).await?;
         }
     };
+    // ANCHOR_END: sender
     let requests = async {
         time::sleep(Duration::from_millis(500)).await;
         let (mut waits, mut buffer) = (vec![], [0; 2000]);

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Looks through every page of the repository, without a network:
+
+- relative links lead to a file, and to a heading where they name one;
+- in book/, code in a compiled language is included from a file that the tests compile, never typed there;
+- the book has every page of docs/ and book/, and, where it was built, no page of it has a dead link;
+- commands that begin with `taut` are ones that the command understands (with --taut PATH).
+
+usage: scripts/links.py [--taut target/debug/taut]
+Exit codes: 0 ok, 1 something is wrong.
+"""
+
+import html.parser
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import urllib.parse
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
+FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1\s*$", re.M | re.S)
+INCLUDE = re.compile(r"\{\{#include ([^\s:}]+)(?::([^}]+))?\}\}")
+# Languages whose samples must be compiled, and where what is included from there is.
+COMPILED = {"rust", "c", "cpp", "toml"}
+TESTED = re.compile(r"^(crates/[^/]+/(README\.md|examples/|tests/|src/)|examples/)")
+wrong = []
+
+
+def files(pattern):
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", pattern],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    )
+    return [ROOT / line for line in listed.stdout.splitlines() if (ROOT / line).is_file()]
+
+
+def say(page, what):
+    wrong.append(f"{page.relative_to(ROOT)}: {what}")
+
+
+def slug(heading):
+    """What a heading is called in a link, by GitHub's rule, which mdbook shares."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+    return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", text))
+
+
+def headings(page):
+    text = FENCE.sub("", page.read_text())
+    return {slug(it) for it in re.findall(r"^#+\s+(.*)$", text, re.M)}
+
+
+def check_links(page, text):
+    for target in LINK.findall(re.sub(r"`[^`\n]*`", "", FENCE.sub("", text))):
+        if re.match(r"^[a-z]+:", target):
+            continue
+        path, _, anchor = urllib.parse.unquote(target).partition("#")
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists():
+            say(page, f"{target}: no such file")
+        elif anchor and file.suffix == ".md" and anchor not in headings(file):
+            say(page, f"{target}: no such heading")
+
+
+def check_samples(page, text):
+    for _, language, body in FENCE.findall(text):
+        name = language.split(",")[0].strip()
+        if name in COMPILED and INCLUDE.sub("", body).strip():
+            say(page, f"{name} typed in the book; include it from a file that is compiled")
+    for name, anchor in INCLUDE.findall(text):
+        file = (page.parent / name).resolve()
+        if not file.is_file():
+            say(page, f"{name}: no such file to include")
+        elif not TESTED.match(str(file.relative_to(ROOT))):
+            say(page, f"{name}: nothing compiles or plays this file")
+        elif anchor and not all(
+            re.search(rf"\b{end}: {re.escape(anchor)}\b", file.read_text()) for end in ("ANCHOR", "ANCHOR_END")
+        ):
+            say(page, f"{name} has no anchor {anchor}")
+
+
+def commands(text):
+    """Lines of blocks that begin with the command, and the same in the text."""
+    for _, language, body in FENCE.findall(text):
+        if language.strip() in ("", "sh", "console"):
+            yield from (line for line in body.splitlines() if re.match(r"^taut( |$)", line))
+    yield from re.findall(r"`(taut [a-z][^`\n]*)`", FENCE.sub("", text))
+
+
+def check_commands(page, text, taut):
+    for line in commands(text):
+        words = shlex.split(line.split(" #")[0].split(" >")[0])[1:]
+        # It reads from the left, and ends at --help if it understood all that was before.
+        told = subprocess.run([taut, *words, "--help"], capture_output=True, text=True)
+        if told.returncode != 0:
+            reason = (told.stderr.strip().splitlines() or [f"exit code {told.returncode}"])[0]
+            say(page, f"`{line.strip()}`: {reason}")
+        yield line
+
+
+def check_summary():
+    summary = ROOT / "book/SUMMARY.md"
+    named = {(summary.parent / it).resolve() for it in LINK.findall(summary.read_text())}
+    for page in files("book/*.md") + files("docs/*.md") + files("crates/*/README.md"):
+        if page != summary and page not in named:
+            say(page, "not in book/SUMMARY.md")
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.links, self.ids = [], set()
+
+    def handle_starttag(self, tag, attributes):
+        for name, value in attributes:
+            if name == "id":
+                self.ids.add(value)
+            elif name in ("href", "src") and value and tag in ("a", "img", "script", "link"):
+                self.links.append(value)
+
+
+def check_built(book):
+    pages = {}
+    for file in book.rglob("*.html"):
+        pages[file.resolve()] = Page()
+        pages[file.resolve()].feed(file.read_text())
+    for file, page in pages.items():
+        if file.name in ("print.html", "404.html", "toc.html"):
+            continue
+        for link in page.links:
+            path, _, anchor = urllib.parse.unquote(link).partition("#")
+            if re.match(r"^[a-z]+:", path):
+                continue
+            target = (file.parent / path).resolve() if path else file
+            if not target.exists():
+                say(file, f"{link}: no such file in the built book")
+            elif anchor and target in pages and anchor not in pages[target].ids:
+                say(file, f"{link}: no such place in the built book")
+    return len(pages)
+
+
+def main():
+    taut = sys.argv[2] if sys.argv[1:2] == ["--taut"] and len(sys.argv) == 3 else None
+    # Parts in scripts/ become pages elsewhere.
+    pages = [it for it in files("*.md") if it.parent != ROOT / "scripts"]
+    played = 0
+    for page in pages:
+        text = page.read_text()
+        check_links(page, text)
+        in_book = page.parent == ROOT / "book"
+        if in_book:
+            check_samples(page, text)
+        if taut and (in_book or page.name == "README.md"):
+            played += len(list(check_commands(page, text, taut)))
+    check_summary()
+    book = ROOT / "target/book/html"
+    built = check_built(book) if book.exists() else 0
+    for line in wrong:
+        print(line, file=sys.stderr)
+    said = f"{len(pages)} pages, {played} commands, {built} pages of the built book"
+    print(said if not wrong else f"{said}: {len(wrong)} wrong")
+    sys.exit(1 if wrong else 0)
+
+
+main()
