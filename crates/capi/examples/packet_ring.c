@@ -164,7 +164,7 @@ int main(int count, char **arguments) {
                       .kick = kick, .reap = reap};
     taut_sink sink = {.ended = ended};
     char error[256];
-    taut_queue *queue = taut_queue_new("fq_codel", "taut", &ring, &sink, FRAMES, now_ns(), error, sizeof error);
+    taut_queue *queue = taut_queue_new("fq_codel", "taut", &ring, &sink, FRAMES, NULL, now_ns(), error, sizeof error);
     if (queue == NULL) {
         fprintf(stderr, "%s\n", error);
         return 1;

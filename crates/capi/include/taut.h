@@ -45,6 +45,12 @@
 // See `TAUT_SHARED_WORDS`.
 #define TAUT_COMPLETER_WORDS 24
 
+// Words of a `taut_cadence`.
+#define TAUT_CADENCE_WORDS 8
+
+// Words of a `taut_stall_watch`.
+#define TAUT_STALL_WATCH_WORDS 64
+
 // Bytes that are enough for any limit, for memory that is there before its name is known.
 #define TAUT_LIMIT_BYTES_MOST 8192
 
@@ -223,6 +229,47 @@ typedef struct taut_completer {
   uint64_t opaque[TAUT_COMPLETER_WORDS];
 } taut_completer;
 
+// Hands completions on at an even pace: once a period, or early when more is pending than the limit, since the
+// device may run dry then. Only the count waits. Where it lies is the caller's choice, it may be moved by copying
+// while no call is in it, and it holds nothing that must be freed.
+typedef struct taut_cadence {
+  uint64_t opaque[TAUT_CADENCE_WORDS];
+} taut_cadence;
+
+// Finds a device whose oldest unit in flight is older than a threshold: one that stopped, or that reports less
+// than it was given. Where it lies is the caller's choice, it may be moved by copying while no call is in it, and it
+// holds nothing that must be freed.
+typedef struct taut_stall_watch {
+  uint64_t opaque[TAUT_STALL_WATCH_WORDS];
+} taut_stall_watch;
+
+// What a stall watch counted.
+typedef struct taut_stalls {
+  // Stalls.
+  uint64_t count;
+  // The greatest age that was found above the threshold, in ns.
+  uint64_t longest_ns;
+  // When one was found last, in ns.
+  uint64_t last_at_ns;
+} taut_stalls;
+
+// How a queue is set up. Start from `taut_queue_options_default`.
+typedef struct taut_queue_options {
+  // Free slots at which a queue that stopped for a full ring starts again, at most the ring; 0 for half of it.
+  uint32_t restart_slots;
+  // Most packets for one doorbell, at least 1.
+  uint32_t burst_packets;
+  // Most packets reaped in one round, at least 1. Everything, if not said: the limit wants whole rounds.
+  uint32_t reap_budget_packets;
+  // 0.
+  uint32_t reserved;
+  // How far apart completions are handed to the limit, in ns; 0 hands each round on. Frames come back at once in
+  // any case.
+  uint64_t cadence_ns;
+  // Age of the oldest unit in flight that counts as a stall, in ns; 0 watches nothing.
+  uint64_t stall_threshold_ns;
+} taut_queue_options;
+
 // A packet, as it is handed in and as the driver gets it.
 typedef struct taut_packet {
   // The number of its frame, below the number of frames of the queue; what is in the frame is the caller's.
@@ -291,7 +338,7 @@ typedef struct taut_completed {
   uint32_t late_packets;
   // The queue was stopped and is not any more: run it.
   bool run;
-  // The driver handed back as many as there are frames, and may have more: complete again.
+  // The driver handed back as many as a round may have, and may have more: complete again.
   bool more;
   // Something is in flight for longer than the threshold: mend the ring, then `taut_queue_reset`.
   bool stalled;
@@ -464,6 +511,59 @@ taut_status taut_halves_repair(struct taut_sender *sender,
                                uint64_t now_ns,
                                int64_t *too_much);
 
+// Makes one; a period of 0 hands everything on at once.
+taut_status taut_cadence_init(struct taut_cadence *cadence,
+                              uint64_t period_ns);
+
+// Takes what one round of completions finished. `due` gets all that is to be completed now: hand it to
+// `taut_dql_completed` unless it is 0, for these units left the cadence. `limit` is the limit of this moment.
+taut_status taut_cadence_add(struct taut_cadence *cadence,
+                             uint32_t units,
+                             uint32_t limit,
+                             uint64_t now_ns,
+                             uint32_t *due);
+
+// For the timer: as `taut_cadence_add`, with nothing new.
+taut_status taut_cadence_due(struct taut_cadence *cadence,
+                             uint64_t now_ns,
+                             uint32_t *due);
+
+// Units that wait to be handed on; 0 for what is no `taut_cadence`.
+uint32_t taut_cadence_pending(const struct taut_cadence *cadence);
+
+// When to call `taut_cadence_due`, in ns; 18446744073709551615 while nothing is pending.
+uint64_t taut_cadence_next_wakeup_ns(const struct taut_cadence *cadence);
+
+// Forgets what is pending and the period that runs; for when the limit is reset.
+taut_status taut_cadence_reset(struct taut_cadence *cadence);
+
+// Makes one; 1000000000 (a second) suits any link, 0 watches nothing.
+taut_status taut_stall_watch_init(struct taut_stall_watch *watch,
+                                  uint64_t threshold_ns);
+
+// Call it after each completion, with the totals of after it: `num_queued` and `num_completed` of `taut_dql_read`.
+taut_status taut_stall_watch_completed(struct taut_stall_watch *watch,
+                                       uint32_t num_queued,
+                                       uint32_t num_completed,
+                                       uint64_t now_ns);
+
+// Whether the oldest unit in flight is older than the threshold now: `age_ns` gets how old, or 0 if it is not.
+// `burst_start_ns` is when something was last queued while nothing was in flight. Call it now and then, also while
+// nothing completes.
+taut_status taut_stall_watch_check(struct taut_stall_watch *watch,
+                                   uint32_t num_queued,
+                                   uint32_t num_completed,
+                                   uint64_t burst_start_ns,
+                                   uint64_t now_ns,
+                                   uint64_t *age_ns);
+
+// What it counted.
+taut_status taut_stall_watch_read(const struct taut_stall_watch *watch,
+                                  struct taut_stalls *stalls);
+
+// Forgets what is in flight and the stall that lasts, for when the limit is reset; the counts stay.
+taut_status taut_stall_watch_reset(struct taut_stall_watch *watch);
+
 // Bytes that the limit with this name needs; 0 if there is none of that name. Names are "off", "dql",
 // "need", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p", each with a cap in time behind
 // it if wanted ("dql:2ms"). Any thread may call it.
@@ -536,14 +636,19 @@ taut_status taut_limit_set_config(struct taut_limit *limit,
 // The name of an end; never null, and never to be freed. Any thread may call it.
 const char *taut_end_text(uint32_t end);
 
+// What holds where nothing is said. Any thread may call it.
+struct taut_queue_options taut_queue_options_default(void);
+
 // Makes a queue for frames 0 to `frames` - 1 (at most 2^24). `qdisc` is a discipline as tc spells it
 // ("fq_codel ecn", "pfifo limit 500"), `limit` a limit by its name (`taut_limit_size`). Null if that cannot be:
-// `error` says why, cut to `error_bytes` with its zero, and may be null.
+// `options` may be null: then `taut_queue_options_default` holds. `error` says why, cut to `error_bytes` with its
+// zero, and may be null.
 struct taut_queue *taut_queue_new(const char *qdisc,
                                   const char *limit,
                                   const struct taut_ring *ring,
                                   const struct taut_sink *sink,
                                   uint32_t frames,
+                                  const struct taut_queue_options *options,
                                   uint64_t now_ns,
                                   char *error,
                                   size_t error_bytes);
@@ -583,6 +688,27 @@ taut_status taut_queue_set(struct taut_queue *queue,
                            char *error,
                            size_t error_bytes);
 
+// Reads a setting or a figure by the name that sysfs has for it: what `taut_queue_set` sets, and "inflight",
+// "stall_cnt", "stall_max" (ms). `error` says which names there are, and may be null.
+taut_status taut_queue_get(struct taut_queue *queue,
+                           const char *name,
+                           uint64_t *value,
+                           char *error,
+                           size_t error_bytes);
+
+// Sets how far apart completions are handed to the limit, in ns; 0 hands each round on.
+taut_status taut_queue_set_cadence_ns(struct taut_queue *queue,
+                                      uint64_t cadence_ns);
+
+// Brings the ledger to what the ring really holds, after completions were lost, and starts the queue again; the
+// limit stays. `too_much` is null, or gets by how many units the ledger said too much. A frame that was taken for
+// lost is the queue's until `reap` hands it back, late or never, and counts for nothing then.
+taut_status taut_queue_repair(struct taut_queue *queue,
+                              uint32_t ring_packets,
+                              uint32_t ring_bytes,
+                              uint64_t now_ns,
+                              int64_t *too_much);
+
 // What the queue holds and did.
 taut_status taut_queue_read(struct taut_queue *queue,
                             struct taut_queue_figures *figures);
@@ -601,3 +727,14 @@ uint32_t taut_queue_free(struct taut_queue *queue,
 #endif  // __cplusplus
 
 #endif  /* TAUT_H */
+
+TAUT_ASSERT(sizeof(taut_dql) == 160);
+TAUT_ASSERT(sizeof(taut_cadence) == 64);
+TAUT_ASSERT(sizeof(taut_stall_watch) == 512);
+TAUT_ASSERT(sizeof(taut_config) == 24 && offsetof(taut_config, hold_time_ns) == 16);
+TAUT_ASSERT(sizeof(taut_snapshot) == 72 && offsetof(taut_snapshot, window_start_ns) == 56);
+TAUT_ASSERT(sizeof(taut_stalls) == 24);
+TAUT_ASSERT(sizeof(taut_packet) == 16 && offsetof(taut_packet, ecn) == 13);
+TAUT_ASSERT(sizeof(taut_queue_options) == 32 && offsetof(taut_queue_options, cadence_ns) == 16);
+TAUT_ASSERT(sizeof(taut_completed) == 24 && offsetof(taut_completed, stalled_ns) == 16);
+TAUT_ASSERT(offsetof(taut_queue_figures, completions_are_false) == 88);

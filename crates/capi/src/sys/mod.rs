@@ -3,29 +3,38 @@
 //! What holds for each: a pointer is null (and refused), or points to what its type says, and no two calls
 //! for one object run at the same time.
 
+mod cadence;
 mod dql;
 mod halves;
+mod layout;
 #[cfg(feature = "queue")]
 mod limit;
+#[cfg(feature = "queue")]
+mod options;
 mod placed;
 #[cfg(feature = "queue")]
 mod queue;
 #[cfg(feature = "queue")]
 mod ring;
 mod snapshot;
+mod stall;
 mod status;
 #[cfg(feature = "queue")]
 mod words;
 
+pub use cadence::*;
 pub use dql::*;
 pub use halves::*;
 #[cfg(feature = "queue")]
 pub use limit::*;
 #[cfg(feature = "queue")]
+pub use options::*;
+#[cfg(feature = "queue")]
 pub use queue::*;
 #[cfg(feature = "queue")]
 pub use ring::{Packet, Ring, Sink, TAUT_END_DONE, TAUT_END_STRAY, TAUT_ENDS, taut_end_text};
 pub use snapshot::{Config, Snapshot};
+pub use stall::*;
 pub use status::{
     Status, TAUT_VERSION_MAJOR, TAUT_VERSION_MINOR, TAUT_VERSION_PATCH, taut_status_text,
     taut_version,

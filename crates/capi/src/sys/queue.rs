@@ -5,8 +5,9 @@ use core::ptr::null_mut;
 
 use taut_path::knobs::Knob;
 use taut_path::queue::CompleteError;
-use taut_path::{AnyLimit, AnyQdisc, QueueConfig, Stop};
+use taut_path::{AnyLimit, AnyQdisc, InRing, QueueConfig, Stop};
 
+use super::options::QueueOptions;
 use super::placed::{answer, argument};
 use super::ring::{Driver, Ends, Packet, Ring, Sink};
 use super::status::Status;
@@ -58,7 +59,7 @@ pub struct Completed {
     pub late_packets: u32,
     /// The queue was stopped and is not any more: run it.
     pub run: bool,
-    /// The driver handed back as many as there are frames, and may have more: complete again.
+    /// The driver handed back as many as a round may have, and may have more: complete again.
     pub more: bool,
     /// Something is in flight for longer than the threshold: mend the ring, then `taut_queue_reset`.
     pub stalled: bool,
@@ -100,10 +101,11 @@ pub struct QueueFigures {
 
 /// Makes a queue for frames 0 to `frames` - 1 (at most 2^24). `qdisc` is a discipline as tc spells it
 /// ("fq_codel ecn", "pfifo limit 500"), `limit` a limit by its name (`taut_limit_size`). Null if that cannot be:
-/// `error` says why, cut to `error_bytes` with its zero, and may be null.
+/// `options` may be null: then `taut_queue_options_default` holds. `error` says why, cut to `error_bytes` with its
+/// zero, and may be null.
 ///
 /// # Safety
-/// The words are strings; `ring` and `sink` point to what their types say, and what they lead to lives until
+/// The words are strings; `options`, `ring` and `sink` point to what their types say, and what they lead to lives until
 /// `taut_queue_free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_queue_new(
@@ -112,6 +114,7 @@ pub unsafe extern "C" fn taut_queue_new(
     ring: *const Ring,
     sink: *const Sink,
     frames: u32,
+    options: *const QueueOptions,
     now_ns: u64,
     error: *mut c_char,
     error_bytes: usize,
@@ -119,7 +122,7 @@ pub unsafe extern "C" fn taut_queue_new(
     // SAFETY: the caller's promise.
     let told = unsafe { Told::new(error, error_bytes) };
     // SAFETY: the caller's promise.
-    let made = unsafe { make(qdisc, limit, ring, sink, frames, now_ns) };
+    let made = unsafe { make(qdisc, limit, ring, sink, frames, options, now_ns) };
     match made {
         Ok(queue) => Box::into_raw(Box::new(Handle {
             is_busy: false,
@@ -143,6 +146,7 @@ unsafe fn make(
     ring: *const Ring,
     sink: *const Sink,
     frames: u32,
+    options: *const QueueOptions,
     now_ns: u64,
 ) -> Result<Queue, String> {
     let word = |words, what: &str| {
@@ -156,7 +160,7 @@ unsafe fn make(
         .parse::<AnyLimit>()
         .map_err(|why| format!("limit: {why}"))?;
     // SAFETY: null, or what the caller says.
-    let (ring, sink) = unsafe { (argument(ring), argument(sink)) };
+    let (ring, sink, options) = unsafe { (argument(ring), argument(sink), argument(options)) };
     if !(1..=MOST_FRAMES).contains(&frames) {
         return Err(format!("{frames} frames: 1 to {MOST_FRAMES} are allowed"));
     }
@@ -168,7 +172,7 @@ unsafe fn make(
     let queue = taut_path::Queue::builder_for(driver)
         .qdisc(qdisc)
         .limit(limit)
-        .config(QueueConfig::default())
+        .config(options.map_or_else(QueueConfig::default, QueueOptions::into))
         .build(now_ns)
         .map_err(|why| why.to_string())?;
     Ok(Queue {
@@ -345,6 +349,77 @@ pub unsafe extern "C" fn taut_queue_set(
     match unsafe { enter(queue, set) } {
         Ok(Ok(())) => Status::Ok,
         Ok(Err(why)) => told.why(Status::BadWords, why),
+        Err(status) => status,
+    }
+}
+
+/// Reads a setting or a figure by the name that sysfs has for it: what `taut_queue_set` sets, and "inflight",
+/// "stall_cnt", "stall_max" (ms). `error` says which names there are, and may be null.
+///
+/// # Safety
+/// `queue` was made by `taut_queue_new`, `name` is a string, `value` points to a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_queue_get(
+    queue: *mut Handle,
+    name: *const c_char,
+    value: *mut u64,
+    error: *mut c_char,
+    error_bytes: usize,
+) -> Status {
+    // SAFETY: the caller's promise.
+    let told = unsafe { Told::new(error, error_bytes) };
+    if value.is_null() {
+        return Status::Null;
+    }
+    // SAFETY: the caller's promise.
+    let knob = match unsafe { read(name) }.map(Knob::by_name) {
+        Ok(Ok(knob)) => knob,
+        Ok(Err(why)) => return told.why(Status::BadWords, why),
+        Err(status) => return status,
+    };
+    // SAFETY: the caller's promise.
+    let found = unsafe { enter(queue, |it| it.queue.read(knob)) };
+    // SAFETY: the caller's promise.
+    found.map(|found| unsafe { answer(value, found) }).into()
+}
+
+/// Sets how far apart completions are handed to the limit, in ns; 0 hands each round on.
+///
+/// # Safety
+/// `queue` was made by `taut_queue_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_queue_set_cadence_ns(queue: *mut Handle, cadence_ns: u64) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { enter(queue, |it| it.queue.set_cadence_ns(cadence_ns)) }.into()
+}
+
+/// Brings the ledger to what the ring really holds, after completions were lost, and starts the queue again; the
+/// limit stays. `too_much` is null, or gets by how many units the ledger said too much. A frame that was taken for
+/// lost is the queue's until `reap` hands it back, late or never, and counts for nothing then.
+///
+/// # Safety
+/// `queue` was made by `taut_queue_new`, `too_much` is null or points to a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taut_queue_repair(
+    queue: *mut Handle,
+    ring_packets: u32,
+    ring_bytes: u32,
+    now_ns: u64,
+    too_much: *mut i64,
+) -> Status {
+    let in_ring = InRing {
+        packets: ring_packets,
+        bytes: ring_bytes,
+    };
+    // SAFETY: the caller's promise.
+    match unsafe { enter(queue, |it| it.queue.repair_to(in_ring, now_ns)) } {
+        Ok(Ok(repair)) => {
+            let units = i64::from(repair.was_in_flight) - i64::from(repair.in_flight);
+            // SAFETY: the caller's promise.
+            unsafe { answer(too_much, units) };
+            Status::Ok
+        }
+        Ok(Err(_)) => Status::TooMuchInFlight,
         Err(status) => status,
     }
 }

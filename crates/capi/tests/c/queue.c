@@ -96,17 +96,86 @@ static void refuses_what_cannot_be(void) {
     taut_sink sink = {NULL, ended};
     memset(&device, 0, sizeof device);
     taut_ring ring = ring_of(&device);
-    CHECK(taut_queue_new("fq_codell", "dql", &ring, &sink, 1, 0, error, sizeof error) == NULL);
+    CHECK(taut_queue_new("fq_codell", "dql", &ring, &sink, 1, NULL, 0, error, sizeof error) == NULL);
     CHECK(strstr(error, "qdisc: ") == error);
-    CHECK(taut_queue_new("pfifo", "dql:", &ring, &sink, 1, 0, error, sizeof error) == NULL);
+    CHECK(taut_queue_new("pfifo", "dql:", &ring, &sink, 1, NULL, 0, error, sizeof error) == NULL);
     CHECK(strstr(error, "limit: ") == error);
-    CHECK(taut_queue_new("pfifo", "dql", &ring, &sink, 0, 0, error, sizeof error) == NULL);
-    CHECK(taut_queue_new("pfifo", "dql", &ring, NULL, 1, 0, error, sizeof error) == NULL);
+    CHECK(taut_queue_new("pfifo", "dql", &ring, &sink, 0, NULL, 0, error, sizeof error) == NULL);
+    CHECK(taut_queue_new("pfifo", "dql", &ring, NULL, 1, NULL, 0, error, sizeof error) == NULL);
     ring.kick = NULL;
-    CHECK(taut_queue_new("pfifo", "dql", &ring, &sink, 1, 0, NULL, 0) == NULL);
+    CHECK(taut_queue_new("pfifo", "dql", &ring, &sink, 1, NULL, 0, NULL, 0) == NULL);
     CHECK(taut_queue_enqueue(NULL, NULL, 0) == TAUT_STATUS_NULL);
     CHECK(taut_queue_run(NULL, 0, NULL) == TAUT_STOPPED_INVALID);
     CHECK(taut_queue_free(NULL, 0) == 0);
+}
+
+static uint64_t got(taut_queue *queue, const char *name) {
+    uint64_t value = UINT64_MAX;
+    CHECK(taut_queue_get(queue, name, &value, error, sizeof error) == TAUT_STATUS_OK);
+    return value;
+}
+
+/* A budget of reaping, a cadence, and a ring that loses what it was given. */
+static void options_hold_and_a_repair_starts_again(void) {
+    struct device device;
+    taut_sink sink = {NULL, ended};
+    taut_completed done;
+    taut_queue_options options = taut_queue_options_default();
+    CHECK(options.burst_packets == 64 && options.stall_threshold_ns == 1000000000 && options.cadence_ns == 0);
+    memset(&device, 0, sizeof device);
+    device.refuses_longer_than = 1514;
+    taut_ring ring = ring_of(&device);
+    options.burst_packets = 0;
+    CHECK(taut_queue_new("pfifo", "dql", &ring, &sink, 8, &options, 0, error, sizeof error) == NULL);
+    CHECK(strstr(error, "burst_packets") != NULL);
+    options.burst_packets = 64;
+    options.restart_slots = SLOTS + 1;
+    CHECK(taut_queue_new("pfifo", "dql", &ring, &sink, 8, &options, 0, error, sizeof error) == NULL);
+    options.restart_slots = 0;
+    options.reap_budget_packets = 2;
+    options.cadence_ns = 1000000;
+    options.stall_threshold_ns = 500000000;
+    taut_queue *queue = taut_queue_new("pfifo", "100k", &ring, &sink, 8, &options, 0, error, sizeof error);
+    CHECK(queue != NULL);
+    CHECK(got(queue, "stall_thrs") == 500 && got(queue, "limit") == 102400);
+    for (uint32_t frame = 0; frame < 8; frame++) {
+        taut_packet packet = {frame, 1000, 0, 0, 0, 0};
+        CHECK(taut_queue_enqueue(queue, &packet, 1000) == TAUT_STATUS_OK);
+    }
+    CHECK(taut_queue_run(queue, 1000, NULL) == TAUT_STOPPED_IDLE);
+    CHECK(got(queue, "inflight") == 8000);
+    device.done = 4;
+    CHECK(taut_queue_complete(queue, 2000, &done) == TAUT_STATUS_OK);
+    CHECK(done.packets == 2 && done.more);
+    /* The first goes through at once; the second waits for the period. */
+    CHECK(got(queue, "inflight") == 6000);
+    CHECK(taut_queue_complete(queue, 3000, &done) == TAUT_STATUS_OK && done.packets == 2);
+    CHECK(got(queue, "inflight") == 6000);
+    CHECK(taut_queue_next_wakeup_ns(queue) == 1002000);
+    CHECK(taut_queue_complete(queue, 1002000, &done) == TAUT_STATUS_OK);
+    CHECK(got(queue, "inflight") == 4000);
+    CHECK(taut_queue_set_cadence_ns(queue, 0) == TAUT_STATUS_OK);
+    device.done = 1;
+    CHECK(taut_queue_complete(queue, 1003000, &done) == TAUT_STATUS_OK);
+    CHECK(got(queue, "inflight") == 3000);
+
+    /* Two of the three that are left are lost. */
+    CHECK(taut_queue_complete(queue, 600000000, &done) == TAUT_STATUS_OK && done.stalled);
+    CHECK(got(queue, "stall_cnt") == 1);
+    int64_t too_much = 0;
+    CHECK(taut_queue_repair(queue, 1, 1000, 600000000, &too_much) == TAUT_STATUS_OK && too_much == 2000);
+    CHECK(got(queue, "inflight") == 1000 && got(queue, "limit") == 102400);
+    CHECK(taut_queue_repair(queue, 1, UINT32_MAX, 600000000, NULL) == TAUT_STATUS_TOO_MUCH_IN_FLIGHT);
+
+    uint64_t value;
+    CHECK(taut_queue_get(queue, "limits", &value, error, sizeof error) == TAUT_STATUS_BAD_WORDS);
+    CHECK(strstr(error, "limit_max") != NULL);
+    CHECK(taut_queue_get(queue, "limit", NULL, NULL, 0) == TAUT_STATUS_NULL);
+    CHECK(taut_queue_get(NULL, "limit", &value, NULL, 0) == TAUT_STATUS_NULL);
+    CHECK(taut_queue_set_cadence_ns(NULL, 0) == TAUT_STATUS_NULL);
+    CHECK(taut_queue_free(queue, 600000000) == 3);
+    memset(ends, 0, sizeof ends);
+    free_count = 0;
 }
 
 static void set_limit_max(taut_queue *queue, const char *value, taut_status wanted) {
@@ -121,12 +190,13 @@ int main(void) {
     uint64_t taken_in = 0, now_ns = 0;
 
     refuses_what_cannot_be();
+    options_hold_and_a_repair_starts_again();
     memset(&device, 0, sizeof device);
     device.refuses_longer_than = 1514;
     for (free_count = 0; free_count < FRAMES; free_count++)
         free_frames[free_count] = free_count;
     taut_ring ring = ring_of(&device);
-    taut_queue *queue = taut_queue_new("fq_codel limit 1000", "taut:99.5%", &ring, &sink, FRAMES, 0, error, sizeof error);
+    taut_queue *queue = taut_queue_new("fq_codel limit 1000", "taut:99.5%", &ring, &sink, FRAMES, NULL, 0, error, sizeof error);
     CHECK(queue != NULL);
     for (uint32_t round = 1; round <= ROUNDS; round++) {
         now_ns = round * (uint64_t)100000;

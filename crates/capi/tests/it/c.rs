@@ -70,6 +70,11 @@ fn each_frame_of_a_queue_ends_once() {
 }
 
 #[test]
+fn a_cadence_joins_rounds_and_a_stall_is_found() {
+    run(&mut Command::new(build("tests/c/beside.c")));
+}
+
+#[test]
 fn two_threads_agree() {
     run(&mut Command::new(build("tests/c/threads.c")));
 }

@@ -1,0 +1,49 @@
+//! How a queue is set up, besides its parts.
+
+use taut_path::QueueConfig;
+
+/// How a queue is set up. Start from `taut_queue_options_default`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueOptions {
+    /// Free slots at which a queue that stopped for a full ring starts again, at most the ring; 0 for half of it.
+    pub restart_slots: u32,
+    /// Most packets for one doorbell, at least 1.
+    pub burst_packets: u32,
+    /// Most packets reaped in one round, at least 1. Everything, if not said: the limit wants whole rounds.
+    pub reap_budget_packets: u32,
+    /// 0.
+    pub reserved: u32,
+    /// How far apart completions are handed to the limit, in ns; 0 hands each round on. Frames come back at once in
+    /// any case.
+    pub cadence_ns: u64,
+    /// Age of the oldest unit in flight that counts as a stall, in ns; 0 watches nothing.
+    pub stall_threshold_ns: u64,
+}
+
+impl From<QueueOptions> for QueueConfig {
+    fn from(options: QueueOptions) -> Self {
+        Self {
+            restart_slots: (options.restart_slots > 0).then_some(options.restart_slots),
+            burst_packets: options.burst_packets,
+            reap_budget_packets: options.reap_budget_packets,
+            cadence_ns: options.cadence_ns,
+            stall_threshold_ns: options.stall_threshold_ns,
+            ..Self::default()
+        }
+    }
+}
+
+/// What holds where nothing is said. Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn taut_queue_options_default() -> QueueOptions {
+    let config = QueueConfig::default();
+    QueueOptions {
+        restart_slots: config.restart_slots.unwrap_or(0),
+        burst_packets: config.burst_packets,
+        reap_budget_packets: config.reap_budget_packets,
+        reserved: 0,
+        cadence_ns: config.cadence_ns,
+        stall_threshold_ns: config.stall_threshold_ns,
+    }
+}

@@ -1,0 +1,66 @@
+/* The cadence before a limit and the stall watch beside it. */
+#include <stdint.h>
+#include <string.h>
+
+#include "check.h"
+#include "taut.h"
+
+static void uneven_rounds_are_joined(void) {
+    taut_cadence cadence;
+    uint32_t due = 7;
+    CHECK(taut_cadence_init(&cadence, 1000000) == TAUT_STATUS_OK);
+    CHECK(taut_cadence_next_wakeup_ns(&cadence) == UINT64_MAX);
+    CHECK(taut_cadence_add(&cadence, 100, 5000, 10, &due) == TAUT_STATUS_OK && due == 100);
+    CHECK(taut_cadence_add(&cadence, 200, 5000, 20, &due) == TAUT_STATUS_OK && due == 0);
+    CHECK(taut_cadence_pending(&cadence) == 200);
+    CHECK(taut_cadence_next_wakeup_ns(&cadence) == 1000010);
+    CHECK(taut_cadence_due(&cadence, 1000009, &due) == TAUT_STATUS_OK && due == 0);
+    CHECK(taut_cadence_due(&cadence, 1000010, &due) == TAUT_STATUS_OK && due == 200);
+    /* More than the limit: the device may run dry. */
+    CHECK(taut_cadence_add(&cadence, 5001, 5000, 1000020, &due) == TAUT_STATUS_OK && due == 5001);
+    CHECK(taut_cadence_add(&cadence, 1, 5000, 1000030, &due) == TAUT_STATUS_OK && due == 0);
+    CHECK(taut_cadence_reset(&cadence) == TAUT_STATUS_OK && taut_cadence_pending(&cadence) == 0);
+    CHECK(taut_cadence_add(&cadence, 1, 1, 0, NULL) == TAUT_STATUS_NULL);
+    CHECK(taut_cadence_pending(&cadence) == 0);
+    memset(&cadence, 0, sizeof cadence);
+    CHECK(taut_cadence_due(&cadence, 0, &due) == TAUT_STATUS_NOT_INITIALISED);
+    CHECK(taut_cadence_next_wakeup_ns(&cadence) == UINT64_MAX);
+    CHECK(taut_cadence_init(NULL, 0) == TAUT_STATUS_NULL);
+}
+
+static void a_device_that_stops_is_found(void) {
+    taut_dql dql;
+    taut_stall_watch watch;
+    taut_snapshot now;
+    taut_stalls stalls;
+    uint64_t age_ns = 1;
+    CHECK(taut_dql_init(&dql, NULL, 0) == TAUT_STATUS_OK);
+    CHECK(taut_stall_watch_init(&watch, 1000000000) == TAUT_STATUS_OK);
+    CHECK(taut_dql_queued(&dql, 1514) == TAUT_STATUS_OK); /* at 5 ms, and it never comes back */
+    CHECK(taut_dql_read(&dql, &now) == TAUT_STATUS_OK);
+    CHECK(taut_stall_watch_check(&watch, now.num_queued, now.num_completed, 5000000, 1000000000, &age_ns) ==
+          TAUT_STATUS_OK);
+    CHECK(age_ns == 0);
+    CHECK(taut_stall_watch_check(&watch, now.num_queued, now.num_completed, 5000000, 1005000001, &age_ns) ==
+          TAUT_STATUS_OK);
+    CHECK(age_ns == 1000000001);
+    CHECK(taut_stall_watch_read(&watch, &stalls) == TAUT_STATUS_OK);
+    CHECK(stalls.count == 1 && stalls.longest_ns == 1000000001 && stalls.last_at_ns == 1005000001);
+    CHECK(taut_dql_completed(&dql, 1514, 1010000000) == TAUT_STATUS_OK);
+    CHECK(taut_dql_read(&dql, &now) == TAUT_STATUS_OK);
+    CHECK(taut_stall_watch_completed(&watch, now.num_queued, now.num_completed, 1010000000) == TAUT_STATUS_OK);
+    CHECK(taut_stall_watch_check(&watch, now.num_queued, now.num_completed, 5000000, 9000000000, &age_ns) ==
+          TAUT_STATUS_OK);
+    CHECK(age_ns == 0);
+    CHECK(taut_stall_watch_reset(&watch) == TAUT_STATUS_OK);
+    CHECK(taut_stall_watch_check(&watch, 0, 0, 0, 0, NULL) == TAUT_STATUS_NULL);
+    memset(&watch, 0, sizeof watch);
+    CHECK(taut_stall_watch_completed(&watch, 0, 0, 0) == TAUT_STATUS_NOT_INITIALISED);
+    CHECK(taut_stall_watch_read(&watch, &stalls) == TAUT_STATUS_NOT_INITIALISED);
+}
+
+int main(void) {
+    uneven_rounds_are_joined();
+    a_device_that_stops_is_found();
+    return 0;
+}
