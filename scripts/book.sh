@@ -17,6 +17,17 @@ mv "$stage/src/book/book.toml" "$stage/book.toml"
 # Its links are from book/, as everywhere else; mdbook wants them from the root.
 sed -E 's,\]\(([^.][^)]*\.md)\),](book/\1),; s,\]\(\.\./,](,' "$stage/src/book/SUMMARY.md" >"$stage/src/SUMMARY.md"
 rm "$stage/src/book/SUMMARY.md"
+# A page that nobody has put into its place yet is a chapter at the end, so that no link to it is dead.
+(cd "$stage/src" && find docs crates -name '*.md' -not -path '*/tests/*' | sort) | while read -r page; do
+    grep -qF "]($page)" "$stage/src/SUMMARY.md" && continue
+    title=$(sed -n 's/^# //p' "$stage/src/$page" | head -n 1)
+    [ -n "$title" ] || continue
+    printf '%s [%s](%s)\n' - "$title" "$page" >>"$stage/src/more"
+done
+if [ -s "$stage/src/more" ]; then
+    { printf '\n# More\n\n'; cat "$stage/src/more"; } >>"$stage/src/SUMMARY.md"
+    rm "$stage/src/more"
+fi
 if ! mdbook build "$stage" >"$stage/said" 2>&1 || grep -qE 'WARN|ERROR' "$stage/said"; then
     cat "$stage/said" >&2
     exit 1
