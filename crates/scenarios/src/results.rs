@@ -38,6 +38,21 @@ pub struct Document {
     pub summary: Option<Summary>,
 }
 
+impl Document {
+    /// Each row as a JSON object on a line, with what a line of comma-separated values ends with: where it
+    /// is from.
+    pub fn json_lines(&self) -> String {
+        let line = |row: &Value| {
+            let mut row = row.clone();
+            row["scenario"] = self.scenario.into();
+            row["seed"] = self.seed.into();
+            row["taut_version"] = self.taut_version.into();
+            format!("{row}\n")
+        };
+        self.rows.iter().map(line).collect()
+    }
+}
+
 /// Many rows in a few.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {

@@ -3,7 +3,6 @@
 use std::io;
 use std::panic::resume_unwind;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -41,35 +40,5 @@ pub fn watch<T: Send + 'static>(
         if let Some(interrupt) = noted() {
             return Ok(Err(interrupt));
         }
-    }
-}
-
-/// What was finished so far, on whichever thread.
-#[derive(Debug)]
-pub struct Finished<T>(Arc<Mutex<Vec<T>>>);
-
-impl<T> Finished<T> {
-    pub fn new() -> Self {
-        Self(Arc::default())
-    }
-
-    pub fn push(&self, one: T) {
-        self.lock().push(one);
-    }
-
-    pub fn take(&self) -> Vec<T> {
-        std::mem::take(&mut *self.lock())
-    }
-
-    // One is pushed whole, or not at all.
-    fn lock(&self) -> MutexGuard<'_, Vec<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-// By hand, for what is shared need not be cloned.
-impl<T> Clone for Finished<T> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
     }
 }

@@ -4,7 +4,6 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use serde_json::Value;
 use taut_scenarios::results::Document;
 
 use crate::interrupt::Interrupt;
@@ -39,7 +38,7 @@ pub fn emit(
     let data = match form {
         Form::Json => serde_json::to_string_pretty(document).map(|text| text + "\n"),
         Form::Csv => Ok(csv(document)),
-        Form::JsonLines => Ok(json_lines(document)),
+        Form::JsonLines => Ok(document.json_lines()),
         Form::Table if nothing => Ok(String::new()),
         Form::Table => Ok(text()),
     };
@@ -56,18 +55,6 @@ pub fn emit(
         None => Ok(()),
     };
     reported.err().unwrap_or(printed)
-}
-
-/// Each row with what a line of comma-separated values ends with: where it is from.
-fn json_lines(document: &Document) -> String {
-    let line = |row: &Value| {
-        let mut row = row.clone();
-        row["scenario"] = document.scenario.into();
-        row["seed"] = document.seed.into();
-        row["taut_version"] = document.taut_version.into();
-        format!("{row}\n")
-    };
-    document.rows.iter().map(line).collect()
 }
 
 fn write_report(path: &Path, html: &str) -> Result<(), ExitCode> {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use taut_path::limit::rules_help;
 use taut_path::units;
+use taut_scenarios::replay::{Settings, parse_rule};
 use taut_sim::lane::Rule;
 
-use super::parse_rule;
 use crate::rr::command::quoted;
 
 /// What if: the traffic of a trace under other rules.
@@ -42,8 +42,8 @@ pub struct Replay {
     pub rate: Option<u64>,
 
     /// Slots of the ring; each packet takes one
-    #[arg(long, value_name = "N", default_value = "4096",
-          value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    #[arg(long, value_name = "N", default_value_t = Settings::DEFAULT_RING,
+          value_parser = clap::value_parser!(u32).range(1..=Settings::MOST_RING.into()))]
     pub ring: u32,
 
     /// Print one JSON document instead of the table
@@ -63,11 +63,17 @@ fn parse_rate(text: &str) -> Result<u64, String> {
 }
 
 impl Replay {
-    /// The rules to try.
-    pub fn rules(&self) -> Vec<Rule> {
-        match self.limits.is_empty() {
-            true => vec![Rule::off(), Rule::dql(), Rule::need(), Rule::taut()],
-            false => self.limits.clone(),
+    /// What is replayed, and how.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            file: self.file.display().to_string(),
+            row: self.row.clone(),
+            rules: match self.limits.is_empty() {
+                true => Settings::default_rules(),
+                false => self.limits.clone(),
+            },
+            rate_bits_per_s: self.rate,
+            ring: self.ring,
         }
     }
 

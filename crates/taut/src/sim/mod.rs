@@ -49,7 +49,7 @@ pub fn first_look() -> ExitCode {
 
 /// Runs the cases of `runs` on `jobs` threads, with a progress line, until all are done or somebody
 /// asks the process to end, and says who did. `finished` hears of each run that has been run whole.
-fn run_cases(
+pub fn run_cases(
     runs: Vec<Arc<dyn AnyRun>>,
     jobs: usize,
     mut finished: impl FnMut(&dyn AnyRun) + Send + 'static,

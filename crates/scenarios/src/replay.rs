@@ -1,0 +1,332 @@
+//! What if: the traffic of a trace under other rules, as rows.
+
+use std::fmt;
+use std::io::BufRead;
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+use taut_path::limit::ParseLimitError;
+use taut_path::units;
+use taut_sim::lane::Rule;
+use taut_sim::replay::{Replayed, Traffic, TrafficError, read, replay};
+use taut_sim::trace::ReadError;
+
+use crate::error::ScenarioError;
+use crate::results::{DOCUMENT_VERSION, Document, Series};
+use crate::run::AnyRun;
+
+const NOTE: &str = "Open-loop: the senders do not react to what the rule changes. Bytes in the ring \
+    can be compared; what a sender would gain or lose cannot.";
+
+const COLUMNS: &[(&str, &str)] = &[
+    ("queue", "the row of the trace"),
+    (
+        "in_flight_bytes",
+        "given to the device and not reported complete, over time",
+    ),
+    ("limit", "its median, in the limit's units"),
+    ("waiting_packets", "in the discipline, over time"),
+    (
+        "dry_us",
+        "time that the link had nothing to send while packets waited above",
+    ),
+    (
+        "starved",
+        "rounds that left the device empty while the limit held the sender back",
+    ),
+];
+
+/// How a trace is replayed.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What the trace is called.
+    pub file: String,
+    /// Only queues that have this in their names.
+    pub row: String,
+    /// The rules, in order.
+    pub rules: Vec<Rule>,
+    /// The link's rate, instead of the most that the trace shows.
+    pub rate_bits_per_s: Option<u64>,
+    /// Slots of the ring; each packet takes one.
+    pub ring: u32,
+}
+
+impl Settings {
+    /// The rules that are tried if nobody says which.
+    pub fn default_rules() -> Vec<Rule> {
+        vec![Rule::off(), Rule::dql(), Rule::need(), Rule::taut()]
+    }
+
+    /// Slots of the ring if nobody says how many.
+    pub const DEFAULT_RING: u32 = 4096;
+
+    /// The most that a ring may have.
+    pub const MOST_RING: u32 = 1 << 20;
+}
+
+/// Each queue of a trace under each rule: a case each.
+pub struct Replay {
+    settings: Settings,
+    traffic: Vec<Traffic>,
+    outcomes: Vec<OnceLock<Replayed>>,
+}
+
+impl Replay {
+    /// Reads the queues that are wanted, of which nothing has been replayed.
+    ///
+    /// # Errors
+    /// If the trace cannot be read or replayed, or has no such queue.
+    pub fn new(trace: impl BufRead, settings: Settings) -> Result<Self, ReplayError> {
+        if !(1..=Settings::MOST_RING).contains(&settings.ring) {
+            return Err(ReplayError::Ring(settings.ring));
+        }
+        if settings.rate_bits_per_s == Some(0) {
+            return Err(ReplayError::RateZero);
+        }
+        let mut traffic = read(trace)?;
+        let names: Vec<String> = traffic.iter().map(|it| it.name.clone()).collect();
+        traffic.retain(|it| it.name.contains(&settings.row) && !it.arrivals.is_empty());
+        if traffic.is_empty() {
+            let wanted = settings.row;
+            return Err(ReplayError::Nothing { wanted, names });
+        }
+        if let Some(queue) = traffic.iter().find(|it| it.rate_bits_per_s == 0)
+            && settings.rate_bits_per_s.is_none()
+        {
+            return Err(ReplayError::NoRate(queue.name.clone()));
+        }
+        let cases = traffic.len() * settings.rules.len();
+        Ok(Self {
+            outcomes: (0..cases).map(|_| OnceLock::new()).collect(),
+            settings,
+            traffic,
+        })
+    }
+
+    fn of(&self, case: usize) -> (&Traffic, &Rule) {
+        let rules = &self.settings.rules;
+        (
+            &self.traffic[case / rules.len()],
+            &rules[case % rules.len()],
+        )
+    }
+
+    fn rate_bits_per_s(&self, queue: &Traffic) -> u64 {
+        self.settings
+            .rate_bits_per_s
+            .unwrap_or(queue.rate_bits_per_s)
+    }
+
+    fn parameters(&self) -> Value {
+        let queue = |it: &Traffic| {
+            json!({
+                "queue": it.name,
+                "limit": it.limit,
+                "packets": it.arrivals.len(),
+                "rounds": it.rounds.len(),
+                "in_flight_mean_bytes": it.in_flight_mean_bytes,
+                "rate_bits_per_s": self.rate_bits_per_s(it),
+            })
+        };
+        let queues: Vec<Value> = self.traffic.iter().map(queue).collect();
+        json!({
+            "file": self.settings.file,
+            "ring": self.settings.ring,
+            "queues": queues,
+        })
+    }
+}
+
+impl AnyRun for Replay {
+    fn cases(&self) -> usize {
+        self.outcomes.len()
+    }
+
+    fn name(&self, case: usize) -> String {
+        let (queue, rule) = self.of(case);
+        format!("{}: {rule}", queue.name)
+    }
+
+    fn run(&self, case: usize) -> Result<(), ScenarioError> {
+        let (queue, rule) = self.of(case);
+        let rate = self.rate_bits_per_s(queue);
+        let replayed = replay(queue, rule, rate, self.settings.ring)
+            .map_err(|error| ScenarioError::Setting(error.to_string()))?;
+        let _ = self.outcomes[case].set(replayed);
+        Ok(())
+    }
+
+    fn document(&self) -> Document {
+        let mut document = Document {
+            version: DOCUMENT_VERSION,
+            scenario: "replay",
+            taut_version: env!("CARGO_PKG_VERSION"),
+            notes: self
+                .traffic
+                .iter()
+                .map(traced_note)
+                .chain([NOTE.to_owned()])
+                .collect(),
+            parameters: self.parameters(),
+            columns: COLUMNS,
+            ..Document::default()
+        };
+        for (case, outcome) in self.outcomes.iter().enumerate() {
+            if let Some(replayed) = outcome.get() {
+                let (queue, rule) = self.of(case);
+                push(&mut document, &queue.name, &rule.to_string(), replayed);
+            }
+        }
+        document
+    }
+}
+
+/// What the trace itself has: how far the replay can be trusted.
+fn traced_note(queue: &Traffic) -> String {
+    let (mean, name, limit) = (queue.in_flight_mean_bytes, &queue.name, &queue.limit);
+    format!("{name}: {mean} bytes in flight in the mean when it was traced, under {limit}.")
+}
+
+fn push(document: &mut Document, queue: &str, rule: &str, it: &Replayed) {
+    // Where there is no limit, there is none to tell.
+    let is_limited = it.limit_p50 < taut_dql::MAX_LIMIT.into();
+    document.rows.push(json!({
+        "queue": queue,
+        "rule": rule,
+        "in_flight_bytes": {
+            "mean": it.in_flight_mean_bytes,
+            "p10": it.in_flight_bytes.p10,
+            "p50": it.in_flight_bytes.p50,
+            "p90": it.in_flight_bytes.p90,
+            "max": it.in_flight_bytes.max,
+        },
+        "limit": is_limited.then_some(it.limit_p50),
+        "waiting_packets": {"p50": it.waiting_packets.p50, "max": it.waiting_packets.max},
+        "dry_us": it.dry_ns / 1000,
+        "starved": it.starved,
+        "end_us": it.end_ns / 1000,
+    }));
+    let points = |values: &[u64]| -> Vec<(u64, f64)> {
+        let point = |(at, value): (usize, &u64)| (at as u64 * it.step_ns, *value as f64);
+        values.iter().enumerate().map(point).collect()
+    };
+    // One chart for each queue and rule.
+    let row = format!("{queue}: {rule}");
+    let series = |name, values: &[u64]| Series {
+        row: row.clone(),
+        name,
+        unit: "bytes",
+        points: points(values),
+    };
+    document
+        .series
+        .push(series("in flight", &it.curve.in_flight_bytes));
+    if is_limited {
+        document.series.push(series("limit", &it.curve.limit));
+    }
+}
+
+/// Why a trace cannot be replayed.
+#[derive(Debug)]
+pub enum ReplayError {
+    /// It cannot be read, or is none that can be replayed.
+    Trace(TrafficError),
+    /// Nothing was sent in a queue with such a name.
+    Nothing {
+        /// What was asked for.
+        wanted: String,
+        /// The names that there are.
+        names: Vec<String>,
+    },
+    /// Too little was finished in this queue to tell the link's rate.
+    NoRate(String),
+    /// A link of rate 0.
+    RateZero,
+    /// A ring of so many slots.
+    Ring(u32),
+}
+
+impl ReplayError {
+    /// Whether the file could not be read, rather than says what cannot be.
+    pub const fn is_io(&self) -> bool {
+        matches!(self, Self::Trace(TrafficError::Read(ReadError::Io(_))))
+    }
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Trace(error) => error.fmt(f),
+            Self::Nothing { names, .. } if names.is_empty() => f.write_str("no queue in it"),
+            Self::Nothing { wanted, names } => write!(
+                f,
+                "nothing was sent in a row with {wanted:?} in its name; there are: {}",
+                names.join("; ")
+            ),
+            Self::NoRate(queue) => write!(
+                f,
+                "{queue}: too little was finished to tell the link's rate; say it with --rate"
+            ),
+            Self::RateZero => f.write_str("a rate of 0: nothing would ever be sent"),
+            Self::Ring(slots) => {
+                let most = Settings::MOST_RING;
+                write!(f, "a ring of {slots} slots; allowed: 1 to {most}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ReplayError {}
+
+impl From<TrafficError> for ReplayError {
+    fn from(error: TrafficError) -> Self {
+        Self::Trace(error)
+    }
+}
+
+/// A rule with its cadence, as `dql every 1ms` has it.
+///
+/// # Errors
+/// Says what is allowed.
+pub fn parse_rule(text: &str) -> Result<Rule, String> {
+    let (limit, cadence) = match text.split_once(" every ") {
+        Some((limit, cadence)) => (limit, Some(cadence)),
+        None => (text, None),
+    };
+    let limit = limit
+        .parse()
+        .map_err(|error: ParseLimitError| error.to_string())?;
+    let cadence_ns = match cadence {
+        Some(text) => units::parse_time_ns(text).map_err(|error| error.to_string())?,
+        None => 0,
+    };
+    Ok(Rule { limit, cadence_ns })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn rules_are_spelled_as_a_trace_spells_them() {
+        for text in ["dql", "off", "40k", "taut:99.5%", "dql every 100000ns"] {
+            assert_eq!(parse_rule(text).unwrap().to_string(), text);
+        }
+        assert!(
+            parse_rule("dql every 5")
+                .unwrap_err()
+                .contains("a unit is missing")
+        );
+        assert!(parse_rule("what").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_rule_is_read_without_panic(text in "\\PC{0,20}") {
+            let _ = parse_rule(&text);
+            let _ = parse_rule(&format!("dql every {text}"));
+        }
+    }
+}
