@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::ground::{AnyGround, Ground};
 use super::row::{OfSeed, Row};
-use super::show::Shown;
+use super::show::{NEED, Points, Shown};
 use super::{RuleName, Subject};
 use crate::error::ScenarioError;
+use crate::results::Series;
 
 /// One pattern of one seed.
 pub struct Case {
@@ -82,5 +83,20 @@ impl Compared {
             rows: rules.iter().enumerate().filter_map(row).collect(),
             shown: outcome.shown.clone().unwrap_or_default(),
         }
+    }
+
+    /// The need of each interval and the limits, of the first seed.
+    pub(super) fn series(&self) -> Vec<Series> {
+        let pattern = self.rows.first().map_or("", |row| &row.pattern);
+        let series = |what: String, name, points: &Points| Series {
+            row: format!("{pattern}: {what}"),
+            name,
+            unit: "bytes",
+            points: points.clone(),
+        };
+        let need = series(NEED.to_owned(), "need", &self.shown.need_bytes);
+        let limits = self.shown.limits.iter();
+        let limits = limits.map(|(rule, points)| series(rule.to_string(), "limit", points));
+        std::iter::once(need).chain(limits).collect()
     }
 }

@@ -285,6 +285,7 @@ impl Scenario for Settings {
         let rows = compared.iter().flat_map(|it| &it.rows);
         Found {
             rows: rows.map(value).collect(),
+            series: compared.iter().flat_map(Compared::series).collect(),
             ..Found::default()
         }
     }

@@ -1,0 +1,124 @@
+# Draws the figures of the documentation: cells for an editor or a notebook, or a script.
+# usage: python figures.py [DIR [DOCS]]    writes SVGs to DIR (figures, if not said). DOCS is the folder docs of
+# the repository: with it also what was measured live. Without matplotlib the numbers are printed instead.
+
+# %%
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import taut
+
+try:
+    import matplotlib
+
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+except ImportError:
+    plt = None
+
+# In a notebook there are no arguments of ours.
+arguments = [] if "ipykernel" in sys.modules else sys.argv[1:]
+folder = Path(arguments[0] if arguments else "figures")
+docs = Path(arguments[1]) if len(arguments) > 1 else None
+folder.mkdir(parents=True, exist_ok=True)
+
+
+def figure(name, title, x, y, lines, log=(), steps=False):
+    """Draws lines, (name, x values, y values) each, or prints where they begin and end."""
+    if plt is None:
+        print(f"{title}: {y} over {x}")
+        for line, xs, ys in lines:
+            print(f"  {line}: {len(xs)} points, from ({xs[0]:g}, {ys[0]:g}) to ({xs[-1]:g}, {ys[-1]:g})")
+        return
+    drawing, axes = plt.subplots(figsize=(6, 4))
+    for line, xs, ys in lines:
+        axes.plot(xs, ys, label=line, drawstyle="steps-post" if steps else "default")
+    axes.set(title=title, xlabel=x, ylabel=y)
+    if "x" in log:
+        axes.set_xscale("log")
+    if "y" in log:
+        axes.set_yscale("log")
+    axes.legend()
+    drawing.savefig(folder / f"{name}.svg")
+    plt.close(drawing)
+    print(f"wrote {folder / name}.svg")
+
+
+# %% [markdown]
+# The published experiment: a request/response beside bulk streams, with and without a byte limit.
+
+# %%
+streams = [1, 2, 5, 10, 20]
+found = taut.sweep(
+    {
+        "scenario": "rr-under-load",
+        "streams": streams,
+        "warm_up": "500ms",
+        "duration": "1s",
+        "limits": [["dql", "taut"]],
+    },
+    progress=True,
+)
+table = found.table()
+large = table["tso"].astype(bool)
+lines = []
+for limit in ["off", "dql", "taut"]:
+    rows = large & (table["limit"] == limit)
+    lines.append((limit, table["sweep.streams"][rows].astype(int), table["rr_latency_us.p50"][rows] / 1000))
+figure("rr-under-load", "Request/response under load, 1 Gbit/s", "bulk streams", "median latency, ms", lines, log="y")
+
+# %% [markdown]
+# What each interval needs, and what the rules make of it (docs/limit-rules.svg).
+
+# %%
+found = taut.rules("p02", ["fixed", "dql", "need", "taut"], seed=1)
+lines = [(it.row.partition(": ")[2], it.time_ns / 1e9, it.value / 1000) for it in found.series if len(it.value)]
+figure("limit-rules", "Exponential gaps", "s", "kB", lines, steps=True)
+for row in found.rows:
+    print(f"  {row['rule']:<6} queue {row['ratio']:.2f} of the least that is enough, link busy {row['utilisation']:.2%}")
+
+# %% [markdown]
+# The limit over time from the first packet on.
+
+# %%
+found = taut.simulate("limit-over-time", duration="1s", tcp_duration="500ms")
+lines = [
+    (it.row, np.maximum(it.time_ns, 1) / 1e6, it.value / 1000)
+    for it in found.series
+    if it.name == "limit" and "ramp-up" in it.row
+]
+figure("limit-over-time", "The limit from the start", "ms", "kB", lines, log="x", steps=True)
+
+# %% [markdown]
+# Super-packets cut at the last moment: simulated, and as measured live (docs/split.svg).
+
+# %%
+rates = [("20mbit", 20.0), ("100mbit", 100.0), ("1gbit", 1000.0)]
+found = taut.simulate("split", streams=20, warm_up="500ms", duration="1s", limits=["taut"], splits=["off", "250us"])
+lines = []
+for split in ["off", "250us"]:
+    rows = [row for row in found.rows if row["tso"] and row["split"] == split]
+    lines.append((f"pieces: {split}", [dict(rates)[row["rate"]] for row in rows], [row["rr_tps"] for row in rows]))
+figure("split", "Requests a second over rates, simulated", "Mbit/s", "requests/s", lines, log="xy")
+
+# %%
+if docs is not None:
+    live = json.loads((docs / "live" / "split.json").read_text())["rows"]
+    lines = []
+    for split in ["off", "250us"]:
+        rows = [row for row in live if row["tso"] and row["split"] == split and row["limit"] == "taut"]
+        mbit = [float(row["rate"].replace("gbit", "e3").replace("mbit", "")) for row in rows]
+        lines.append((f"pieces: {split}", mbit, [row["rr_tps"] for row in rows]))
+    figure("split-live", "Requests a second over rates, live", "Mbit/s", "requests/s", lines, log="xy")
+    live = json.loads((docs / "live" / "ring.json").read_text())["rows"]
+    live = [row for row in live if row["rate_bps"]]
+    lines = []
+    for mode in sorted({(row["driver"], row["mode"], row["rate_bps"]) for row in live}):
+        rows = [row for row in live if (row["driver"], row["mode"], row["rate_bps"]) == mode and row["limit"].endswith("p")]
+        rows.sort(key=lambda row: row["inflight_bytes"]["p50"])
+        if rows:
+            name = f"{mode[0]} {mode[1]}, {mode[2] / 1e6:g} Mbit/s"
+            lines.append((name, [max(row["inflight_bytes"]["p50"], 1) for row in rows], [row["pps"] for row in rows]))
+    figure("rings-live", "Throughput over bytes in flight, live", "bytes in flight", "packets/s", lines, log="xy")

@@ -1,0 +1,175 @@
+//! Linux's rule with a ledger.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use taut_dql::Config;
+
+use crate::error::of_ledger;
+use crate::number::{Units, Whole};
+
+/// Linux's rule, byte queue limits, with its ledger. For one thread, or one lock.
+#[pyclass(module = "taut")]
+pub struct Dql(taut_dql::Dql);
+
+impl Dql {
+    fn config(&self) -> Config {
+        let it = self.0.snapshot();
+        Config {
+            limit: it.limit,
+            min_limit: it.min_limit,
+            max_limit: it.max_limit,
+            hold_time_ns: it.hold_time_ns,
+        }
+    }
+}
+
+#[pymethods]
+impl Dql {
+    #[new]
+    #[pyo3(
+        signature = (now_ns=Whole(0), *, limit=None, min_limit=None, max_limit=None, hold_time_ns=None),
+        text_signature = "(now_ns=0, *, limit=None, min_limit=None, max_limit=None, hold_time_ns=None)"
+    )]
+    fn new(
+        now_ns: Whole,
+        limit: Option<Units>,
+        min_limit: Option<Units>,
+        max_limit: Option<Units>,
+        hold_time_ns: Option<Whole>,
+    ) -> PyResult<Self> {
+        let or = |value: Option<Units>, default| value.map_or(default, |it| it.0);
+        let default = Config::default();
+        let config = Config {
+            limit: or(limit, default.limit),
+            min_limit: or(min_limit, default.min_limit),
+            max_limit: or(max_limit, default.max_limit),
+            hold_time_ns: hold_time_ns.map_or(default.hold_time_ns, |it| it.0),
+        };
+        taut_dql::Dql::with_config(config, now_ns.0)
+            .map(Self)
+            .map_err(of_ledger)
+    }
+
+    /// Counts one object as handed to the device; call it before the device can see it.
+    fn queued(&mut self, units: Units) -> PyResult<()> {
+        self.0.queued(units.0).map_err(of_ledger)
+    }
+
+    /// Takes back the object queued last, which the device never saw.
+    fn unqueue(&mut self, units: Units) -> PyResult<()> {
+        self.0.unqueue(units.0).map_err(of_ledger)
+    }
+
+    /// Counts what the device finished, and moves the limit: once a round, and never with 0.
+    fn completed(&mut self, units: Units, now_ns: Whole) -> PyResult<()> {
+        self.0.completed(units.0, now_ns.0).map_err(of_ledger)
+    }
+
+    /// The same where the device says what is outstanding. Returns what completed by it.
+    fn observe_in_flight(&mut self, units: Units, now_ns: Whole) -> PyResult<u32> {
+        self.0
+            .observe_in_flight(units.0, now_ns.0)
+            .map_err(of_ledger)
+    }
+
+    /// Brings the ledger to what the device holds. Returns by how much it said too much.
+    fn repair(&mut self, in_flight: Units, now_ns: Whole) -> PyResult<i64> {
+        self.0.repair(in_flight.0, now_ns.0).map_err(of_ledger)
+    }
+
+    /// Forgets what is in flight and starts from the lower bound; for a device that was flushed.
+    fn reset(&mut self, now_ns: Whole) {
+        self.0.reset(now_ns.0);
+    }
+
+    /// Units left below the limit; one more object may be queued while it is at least 0.
+    #[getter]
+    fn room(&self) -> i32 {
+        self.0.room()
+    }
+
+    /// Whether one more object may be queued.
+    #[getter]
+    fn has_room(&self) -> bool {
+        self.0.has_room()
+    }
+
+    /// Units queued and not yet completed.
+    #[getter]
+    fn in_flight(&self) -> u32 {
+        self.0.in_flight()
+    }
+
+    /// How much may be in flight, in units.
+    #[getter]
+    fn limit(&self) -> u32 {
+        self.0.limit()
+    }
+
+    #[setter]
+    fn set_limit(&mut self, limit: Units) -> PyResult<()> {
+        self.0.set_limit(limit.0).map_err(of_ledger)
+    }
+
+    #[getter]
+    fn min_limit(&self) -> u32 {
+        self.config().min_limit
+    }
+
+    #[setter]
+    fn set_min_limit(&mut self, min_limit: Units) -> PyResult<()> {
+        self.0.set_min_limit(min_limit.0).map_err(of_ledger)
+    }
+
+    #[getter]
+    fn max_limit(&self) -> u32 {
+        self.config().max_limit
+    }
+
+    #[setter]
+    fn set_max_limit(&mut self, max_limit: Units) -> PyResult<()> {
+        self.0.set_max_limit(max_limit.0).map_err(of_ledger)
+    }
+
+    #[getter]
+    fn hold_time_ns(&self) -> u64 {
+        self.config().hold_time_ns
+    }
+
+    #[setter]
+    fn set_hold_time_ns(&mut self, hold_time_ns: Whole) {
+        self.0.set_hold_time_ns(hold_time_ns.0);
+    }
+
+    /// Everything that the rule knows at this moment.
+    fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let it = self.0.snapshot();
+        let dict = PyDict::new(py);
+        for (name, value) in [
+            ("limit", i128::from(it.limit)),
+            ("adj_limit", it.adj_limit.into()),
+            ("num_queued", it.num_queued.into()),
+            ("num_completed", it.num_completed.into()),
+            ("room", it.room.into()),
+            ("window_start_ns", it.window_start_ns.into()),
+            ("lowest_slack", it.lowest_slack.into()),
+            ("prev_over_limit", it.prev_over_limit.into()),
+            ("prev_num_queued", it.prev_num_queued.into()),
+            ("prev_last_object", it.prev_last_object.into()),
+            ("last_object", it.last_object.into()),
+            ("min_limit", it.min_limit.into()),
+            ("max_limit", it.max_limit.into()),
+            ("hold_time_ns", it.hold_time_ns.into()),
+            ("epoch", it.epoch.into()),
+            ("in_flight", it.in_flight.into()),
+        ] {
+            dict.set_item(name, value)?;
+        }
+        Ok(dict)
+    }
+
+    fn __repr__(&self) -> String {
+        let (limit, in_flight) = (self.0.limit(), self.0.in_flight());
+        format!("<taut.Dql limit={limit} in_flight={in_flight}>")
+    }
+}

@@ -1,0 +1,54 @@
+//! What is raised, and for what.
+
+use pyo3::PyErr;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use taut_scenarios::error::ScenarioError as NativeError;
+use taut_scenarios::replay::ReplayError;
+use taut_scenarios::tracing::TraceRowsError;
+
+create_exception!(
+    taut,
+    ScenarioError,
+    PyValueError,
+    "A scenario, a setting or a trace that cannot be; says which, and what is allowed."
+);
+create_exception!(
+    taut,
+    LedgerError,
+    PyValueError,
+    "A mistake of the caller in what is queued or completed. It has changed nothing."
+);
+create_exception!(
+    taut,
+    Fault,
+    PyRuntimeError,
+    "A simulated queue went wrong: a bug in taut, and nothing that was found is to be trusted."
+);
+
+pub fn of_scenario(error: NativeError) -> PyErr {
+    match error {
+        NativeError::Fault(fault) => Fault::new_err(fault.to_string()),
+        error => ScenarioError::new_err(error.to_string()),
+    }
+}
+
+pub fn of_ledger(error: taut_dql::Error) -> PyErr {
+    LedgerError::new_err(error.to_string())
+}
+
+pub fn of_replay(error: ReplayError) -> PyErr {
+    if error.is_io() {
+        PyOSError::new_err(error.to_string())
+    } else {
+        ScenarioError::new_err(error.to_string())
+    }
+}
+
+pub fn of_trace(error: TraceRowsError) -> PyErr {
+    match error {
+        TraceRowsError::Scenario(error) => of_scenario(error),
+        TraceRowsError::Io(error) => PyErr::from(error),
+        error @ TraceRowsError::NoRow { .. } => ScenarioError::new_err(error.to_string()),
+    }
+}

@@ -1,0 +1,43 @@
+//! The native half of the Python package `taut`; what users see is in `python/taut`.
+
+mod document;
+mod dql;
+mod error;
+mod limit;
+mod number;
+mod replay;
+mod run;
+mod settings;
+mod sweep;
+mod trace;
+mod watch;
+
+use pyo3::prelude::*;
+
+/// The native half of the package taut.
+#[pymodule]
+mod _taut {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::document::Document;
+    #[pymodule_export]
+    use super::dql::Dql;
+    #[pymodule_export]
+    use super::error::{Fault, LedgerError, ScenarioError};
+    #[pymodule_export]
+    use super::limit::{Limit, rule_names};
+    #[pymodule_export]
+    use super::replay::replay;
+    #[pymodule_export]
+    use super::run::{patterns, scenarios, simulate, with_settings};
+    #[pymodule_export]
+    use super::sweep::{Sweep, finished_line};
+    #[pymodule_export]
+    use super::trace::trace;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

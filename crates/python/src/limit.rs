@@ -1,0 +1,123 @@
+//! Any rule by its words, with a ledger.
+
+use pyo3::prelude::*;
+use taut_path::AnyLimit;
+use taut_path::limit::{Counted, Limit as _, ParseLimitError, RULES, Unit};
+
+use crate::error::{ScenarioError, of_ledger};
+use crate::number::{Units, Whole};
+
+/// A limit by its words, with its ledger. For one thread, or one lock.
+#[pyclass(module = "taut")]
+pub struct Limit(Counted<AnyLimit>);
+
+#[pymethods]
+impl Limit {
+    #[new]
+    #[pyo3(signature = (words, now_ns=Whole(0)), text_signature = "(words, now_ns=0)")]
+    fn new(words: &str, now_ns: Whole) -> PyResult<Self> {
+        let rule: AnyLimit = words.parse().map_err(|error: ParseLimitError| {
+            ScenarioError::new_err(format!("limit {words:?}: {error}"))
+        })?;
+        Ok(Self(Counted::new(rule, now_ns.0)))
+    }
+
+    /// Counts one object as handed to the device; call it before the device can see it.
+    fn queued(&mut self, units: Units, now_ns: Whole) -> PyResult<()> {
+        self.0.queued(units.0, now_ns.0).map_err(of_ledger)
+    }
+
+    /// Takes back the object queued last, which the device never saw.
+    fn unqueue(&mut self, units: Units) -> PyResult<()> {
+        self.0.unqueue(units.0).map_err(of_ledger)
+    }
+
+    /// Says that there is something to send and no room: without it most rules learn nothing.
+    fn refused(&mut self) {
+        self.0.refused();
+    }
+
+    /// Counts what the device finished, once a round; `more` says that the round goes on.
+    #[pyo3(signature = (units, now_ns, *, more=false))]
+    fn completed(&mut self, units: Units, now_ns: Whole, more: bool) -> PyResult<()> {
+        self.0.completed(units.0, more, now_ns.0).map_err(of_ledger)
+    }
+
+    /// Forgets what is in flight and what was learnt; for a device that was flushed.
+    fn reset(&mut self, now_ns: Whole) {
+        self.0.reset(now_ns.0);
+    }
+
+    /// Units left below the limit; one more object may be queued while it is at least 0.
+    #[getter]
+    fn room(&self) -> i64 {
+        self.0.room()
+    }
+
+    /// Whether one more object may be queued.
+    #[getter]
+    fn has_room(&self) -> bool {
+        self.0.has_room()
+    }
+
+    /// Units queued and not yet completed.
+    #[getter]
+    fn in_flight(&self) -> u32 {
+        self.0.in_flight()
+    }
+
+    /// How much may be in flight, in units.
+    #[getter]
+    fn limit(&self) -> u32 {
+        self.0.limit()
+    }
+
+    /// What the device sends in a second, if the rule wants to know; 0 while it is not known.
+    #[getter]
+    fn rate_per_s(&self) -> u64 {
+        self.0.rate_per_s()
+    }
+
+    /// bytes or packets.
+    #[getter]
+    fn unit(&self) -> &'static str {
+        match self.0.rule().unit() {
+            Unit::Bytes => "bytes",
+            Unit::Packets => "packets",
+        }
+    }
+
+    #[getter]
+    fn words(&self) -> String {
+        self.0.rule().to_string()
+    }
+
+    /// Changes settings; what is not said stays.
+    #[pyo3(signature = (*, limit=None, min_limit=None, max_limit=None, hold_time_ns=None))]
+    fn configure(
+        &mut self,
+        limit: Option<Units>,
+        min_limit: Option<Units>,
+        max_limit: Option<Units>,
+        hold_time_ns: Option<Whole>,
+    ) -> PyResult<()> {
+        let mut config = self.0.rule().config();
+        config.limit = limit.map_or(config.limit, |it| it.0);
+        config.min_limit = min_limit.map_or(config.min_limit, |it| it.0);
+        config.max_limit = max_limit.map_or(config.max_limit, |it| it.0);
+        config.hold_time_ns = hold_time_ns.map_or(config.hold_time_ns, |it| it.0);
+        self.0.set_config(config).map_err(of_ledger)
+    }
+
+    fn __repr__(&self) -> String {
+        let (words, limit) = (self.words(), self.0.limit());
+        let (in_flight, unit) = (self.0.in_flight(), self.unit());
+        format!("<taut.Limit {words:?} limit={limit} in_flight={in_flight} {unit}>")
+    }
+}
+
+/// How each rule is spelled, and what it does.
+#[pyfunction]
+pub fn rule_names() -> Vec<(&'static str, &'static str)> {
+    RULES.iter().map(|rule| (rule.usage, rule.help)).collect()
+}

@@ -1,0 +1,44 @@
+//! Whole numbers of Python, refused with what is allowed.
+
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+
+/// An amount in units, or a count: 0 to 2^32 - 1.
+#[derive(Clone, Copy)]
+pub struct Units(pub u32);
+
+/// A time in ns, or a seed: 0 to 2^64 - 1.
+#[derive(Clone, Copy)]
+pub struct Whole(pub u64);
+
+fn whole(from: &Bound<'_, PyAny>, most: u64) -> PyResult<u64> {
+    if let Ok(number) = from.extract::<u64>()
+        && number <= most
+    {
+        return Ok(number);
+    }
+    let message = format!("{} is none of the whole numbers 0 to {most}", from.repr()?);
+    // An integer that does not fit is another mistake than something that is no integer.
+    if from.hasattr("__index__")? {
+        Err(PyOverflowError::new_err(message))
+    } else {
+        Err(PyTypeError::new_err(message))
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Units {
+    type Error = PyErr;
+
+    fn extract(from: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let number = whole(&from, u32::MAX.into())?;
+        Ok(Self(u32::try_from(number).unwrap_or(u32::MAX)))
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Whole {
+    type Error = PyErr;
+
+    fn extract(from: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        whole(&from, u64::MAX).map(Self)
+    }
+}

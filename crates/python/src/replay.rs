@@ -1,0 +1,65 @@
+//! The traffic of a trace under other rules.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use taut_path::units;
+use taut_scenarios::replay::{Replay, Settings, parse_rule};
+use taut_scenarios::run::AnyRun;
+
+use crate::document::Document;
+use crate::error::{ScenarioError, of_replay};
+use crate::number::Units;
+use crate::run::{run_watched, threads};
+
+fn rate_bits_per_s(rate: &str) -> PyResult<u64> {
+    units::parse_rate_bits_per_s(rate)
+        .map_err(|error| ScenarioError::new_err(format!("rate cannot be {rate:?}: {error}")))
+}
+
+/// Replays a trace.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "they are those of the command")]
+pub fn replay(
+    py: Python<'_>,
+    path: PathBuf,
+    limits: Option<Vec<String>>,
+    row: String,
+    rate: Option<String>,
+    ring: Option<Units>,
+    jobs: Option<Units>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Document> {
+    let rules = match limits {
+        None => Settings::default_rules(),
+        Some(limits) => {
+            let rule = |text: &String| {
+                parse_rule(text).map_err(|error| {
+                    ScenarioError::new_err(format!("limit cannot be {text:?}: {error}"))
+                })
+            };
+            limits.iter().map(rule).collect::<PyResult<_>>()?
+        }
+    };
+    let settings = Settings {
+        file: path.display().to_string(),
+        row,
+        rules,
+        rate_bits_per_s: rate.as_deref().map(rate_bits_per_s).transpose()?,
+        ring: ring.map_or(Settings::DEFAULT_RING, |ring| ring.0),
+    };
+    let file = File::open(&path)?;
+    let run = py.detach(|| Replay::new(BufReader::new(file), settings));
+    let run = Arc::new(run.map_err(of_replay)?);
+    run_watched(
+        py,
+        vec![run.clone()],
+        threads(jobs),
+        progress.as_ref(),
+        &mut |_| Ok(()),
+    )?;
+    Ok(Document(py.detach(|| run.document())))
+}

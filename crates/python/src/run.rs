@@ -1,0 +1,129 @@
+//! Scenarios by their names and files.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::prelude::*;
+use taut_scenarios::error::ScenarioError;
+use taut_scenarios::limit_rules;
+use taut_scenarios::registry::{self, DEFAULT_SEED};
+use taut_scenarios::results::Document as Found;
+use taut_scenarios::run::{AnyRun, SharedRun, all_cores, run_all};
+use taut_scenarios::setting;
+
+use crate::document::Document;
+use crate::error::of_scenario;
+use crate::number::{Units, Whole};
+use crate::settings::{alias, written};
+use crate::watch::watch;
+
+/// Begins no case any more once nobody wants it.
+struct Stoppable {
+    run: SharedRun,
+    stop: Arc<AtomicBool>,
+}
+
+impl AnyRun for Stoppable {
+    fn cases(&self) -> usize {
+        self.run.cases()
+    }
+
+    fn name(&self, case: usize) -> String {
+        self.run.name(case)
+    }
+
+    fn run(&self, case: usize) -> Result<(), ScenarioError> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(ScenarioError::Setting("interrupted".to_owned()));
+        }
+        self.run.run(case)
+    }
+
+    fn document(&self) -> Found {
+        self.run.document()
+    }
+}
+
+/// Threads that run cases; one for each core if nobody says how many.
+pub fn threads(jobs: Option<Units>) -> usize {
+    jobs.map_or_else(all_cores, |jobs| jobs.0.max(1) as usize)
+}
+
+/// Runs every case of `runs`; `finished` hears which of them has been run whole.
+pub fn run_watched(
+    py: Python<'_>,
+    runs: Vec<SharedRun>,
+    jobs: usize,
+    progress: Option<&Bound<'_, PyAny>>,
+    finished: &mut dyn FnMut(usize) -> PyResult<()>,
+) -> PyResult<()> {
+    let done = watch(py, progress, finished, move |talk| {
+        let stoppable = |run| {
+            Arc::new(Stoppable {
+                run,
+                stop: talk.stop(),
+            }) as SharedRun
+        };
+        let runs: Vec<SharedRun> = runs.into_iter().map(stoppable).collect();
+        let mut show = |what: &str, done, all| talk.progress(what, done, all);
+        run_all(&runs, jobs, &mut show, &mut |run| talk.finished(run))
+    })?;
+    done.map_err(of_scenario)
+}
+
+/// The scenarios: (name, what it shows, its file).
+#[pyfunction]
+pub fn scenarios() -> Vec<(&'static str, &'static str, &'static str)> {
+    let all = registry::ALL.iter();
+    all.map(|entry| (entry.name, entry.about, entry.file))
+        .collect()
+}
+
+/// The built-in patterns.
+#[pyfunction]
+pub fn patterns() -> Vec<&'static str> {
+    limit_rules::names().collect()
+}
+
+/// A scenario file with settings changed.
+#[pyfunction]
+pub fn with_settings(text: &str, settings: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<String> {
+    // A scenario of that name, and a file that can be read, before anything is changed.
+    registry::check(text).map_err(of_scenario)?;
+    let mut changes = Vec::new();
+    for (key, value) in settings {
+        changes.push((alias(text, key)?, written(&value)?));
+    }
+    if changes.is_empty() {
+        return Ok(text.to_owned());
+    }
+    let changes: Vec<(&str, &str)> = changes
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
+    setting::with(text, &changes).map_err(of_scenario)
+}
+
+/// Runs a scenario file.
+#[pyfunction]
+pub fn simulate(
+    py: Python<'_>,
+    text: &str,
+    seed: Option<Whole>,
+    jobs: Option<Units>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Document> {
+    let seed = seed.map_or(DEFAULT_SEED, |seed| seed.0);
+    // Cases of seeds may be made here, which takes a while.
+    let run = py
+        .detach(|| registry::prepare(text, Some(seed)))
+        .map_err(of_scenario)?;
+    run_watched(
+        py,
+        vec![run.clone()],
+        threads(jobs),
+        progress.as_ref(),
+        &mut |_| Ok(()),
+    )?;
+    Ok(Document(py.detach(|| run.document())))
+}

@@ -1,0 +1,67 @@
+//! Values of Python as a scenario file has them.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
+use taut_scenarios::registry::prepare;
+
+use crate::error::of_scenario;
+
+/// A value, as `taut_scenarios::setting::with` takes it: a text stays what it is.
+pub fn written(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    match value.extract::<String>() {
+        Ok(text) => Ok(text),
+        Err(_) => element(value),
+    }
+}
+
+/// A value as it stands in TOML.
+fn element(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    if value.is_instance_of::<PyString>() {
+        return Ok(quoted(&value.extract::<String>()?));
+    }
+    if value.is_instance_of::<PyBool>() {
+        return Ok(if value.is_truthy()? { "true" } else { "false" }.to_owned());
+    }
+    if value.is_instance_of::<PyInt>() {
+        return Ok(value.str()?.to_string());
+    }
+    if value.is_instance_of::<PyFloat>() {
+        return Ok(format!("{:?}", value.extract::<f64>()?));
+    }
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        let items: PyResult<Vec<String>> = value.try_iter()?.map(|it| element(&it?)).collect();
+        return Ok(format!("[{}]", items?.join(", ")));
+    }
+    // Paths, and the numbers and arrays of NumPy.
+    for method in ["__fspath__", "tolist"] {
+        if value.hasattr(method)? {
+            return element(&value.call_method0(method)?);
+        }
+    }
+    Err(PyTypeError::new_err(format!(
+        "{} cannot be a setting; allowed: text, numbers, bools, paths, and lists of them",
+        value.repr()?
+    )))
+}
+
+/// A text as TOML quotes it: as JSON does, but for a character that JSON may leave alone.
+fn quoted(text: &str) -> String {
+    let json = serde_json::Value::from(text).to_string();
+    json.replace('\u{7f}', "\\u007F")
+}
+
+/// `limit` is short for the list that a scenario has of them.
+pub fn alias(text: &str, key: String) -> PyResult<String> {
+    if key != "limit" {
+        return Ok(key);
+    }
+    let parameters = prepare(text, None)
+        .map_err(of_scenario)?
+        .document()
+        .parameters;
+    let list = ["limits", "rules"]
+        .into_iter()
+        .find(|list| parameters.get(list).is_some());
+    Ok(list.map_or(key, str::to_owned))
+}

@@ -1,0 +1,77 @@
+//! What happens at the queues of a scenario, written to a file.
+
+use std::fs::{File, remove_file, rename};
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::prelude::*;
+use taut_scenarios::registry::{self, DEFAULT_SEED};
+use taut_scenarios::tracing::TraceRowsError;
+
+use crate::error::of_trace;
+use crate::number::Whole;
+use crate::watch::{Talk, watch};
+
+/// Ends a trace that nobody wants any more.
+struct UntilStopped<W> {
+    to: W,
+    stop: Arc<AtomicBool>,
+}
+
+impl<W: Write> Write for UntilStopped<W> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(io::Error::other("interrupted"));
+        }
+        self.to.write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+type Traced = Result<u64, TraceRowsError>;
+
+/// Writes the trace beside where it belongs: half a trace is none.
+fn write(talk: &Talk<Traced>, text: &str, seed: u64, row: &str, path: PathBuf) -> Traced {
+    let mut unfinished = path.clone().into_os_string();
+    unfinished.push(".unfinished");
+    let traced = || -> Traced {
+        let file = File::create(&unfinished).map_err(TraceRowsError::Io)?;
+        let mut out = UntilStopped {
+            to: BufWriter::new(file),
+            stop: talk.stop(),
+        };
+        let mut show = |what: &str, done, all| talk.progress(what, done, all);
+        let bytes = registry::trace(text, Some(seed), row, &mut out, &mut show)?;
+        out.flush().map_err(TraceRowsError::Io)?;
+        rename(&unfinished, &path).map_err(TraceRowsError::Io)?;
+        Ok(bytes)
+    };
+    let done = traced();
+    if done.is_err() {
+        let _ = remove_file(&unfinished);
+    }
+    done
+}
+
+/// Traces the rows of a scenario file whose names have `row` in them, and says how many bytes that were.
+#[pyfunction]
+pub fn trace(
+    py: Python<'_>,
+    text: String,
+    path: PathBuf,
+    seed: Option<Whole>,
+    row: String,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<u64> {
+    registry::check_trace(&text, &row).map_err(of_trace)?;
+    let seed = seed.map_or(DEFAULT_SEED, |seed| seed.0);
+    let done = watch(py, progress.as_ref(), &mut |_| Ok(()), move |talk| {
+        write(talk, &text, seed, &row, path)
+    })?;
+    done.map_err(of_trace)
+}
