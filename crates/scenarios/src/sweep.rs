@@ -296,7 +296,18 @@ impl Book {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a_number_that_was_kept_is_shown_as_it_was_found(found in any::<f64>()) {
+            let shown = Value::from(found).to_string();
+            let kept: Value = serde_json::from_str(&shown).unwrap();
+            prop_assert_eq!(kept.to_string(), shown);
+        }
+    }
 
     #[test]
     fn values_are_split_where_no_bracket_and_no_quote_is_open() {
