@@ -18,6 +18,7 @@ mod ring;
 pub mod s1;
 mod sink;
 mod source;
+mod store;
 #[allow(unsafe_code)]
 mod sys;
 pub mod tcp;

@@ -148,9 +148,13 @@ impl TcpSettings {
         Self(Arc::new(config.in_range()))
     }
 
-    /// Whether `config` asks for just these.
-    pub fn are(&self, config: &TcpConfig) -> bool {
-        *self.0 == config.in_range()
+    /// The `last` settings if `config` asks for just these, else new ones, which are the last then: one
+    /// copy for all that are equal.
+    pub fn as_last(last: &mut Option<Self>, config: &TcpConfig) -> Self {
+        let same = last.take().filter(|it| *it.0 == config.in_range());
+        let settings = same.unwrap_or_else(|| Self::new(config));
+        *last = Some(settings.clone());
+        settings
     }
 }
 

@@ -139,7 +139,6 @@ fn datagram(number: u32, config: &BlindConfig) -> Segment {
         header_bytes: config.header_bytes,
         mss_bytes: payload_bytes,
         priority: config.priority,
-        ecn_capable: false,
         ack: Ack {
             cumulative: 0,
             window_bytes: 0,

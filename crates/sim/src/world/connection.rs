@@ -163,11 +163,16 @@ impl Endpoint {
         let owed = std::mem::take(&mut self.ack_due) || self.receiver.take_ack().is_some();
         let cwr = if data.cwr { Says::CWR } else { 0 };
         let ack = if owed { Says::ACK } else { 0 };
+        // RFC 3168, 6.1.4: an acknowledgement alone never is.
+        let ecn = if data.ecn_capable {
+            Says::ECN_CAPABLE
+        } else {
+            0
+        };
         Some(Segment {
             start: data.start,
             payload_bytes: data.payload_bytes,
-            ecn_capable: data.ecn_capable,
-            ..self.segment(connection, cwr | ack)
+            ..self.segment(connection, cwr | ack | ecn)
         })
     }
 
@@ -223,8 +228,6 @@ impl Endpoint {
             header_bytes: self.header_bytes,
             mss_bytes: self.mss_bytes,
             priority: self.priority,
-            // RFC 3168, 6.1.4: an acknowledgement alone never is.
-            ecn_capable: false,
             says: says | if ack.ece { Says::ECE } else { 0 },
             ack,
         }

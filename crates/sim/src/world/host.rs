@@ -10,8 +10,9 @@ use taut_path::queue::NoRoom;
 use taut_path::{Packet, Probe, Qdisc, Queue, Split};
 
 use super::agenda::{Agenda, NEVER_NS, Turn};
+use super::app::App;
 use super::blind::Blind;
-use super::connection::Endpoint;
+use super::connection::{ConnectionConfig, Endpoint};
 use super::segments::{Segment, Segments};
 use super::small_queues::HostBudgets;
 use super::wire::{Flight, Wire};
@@ -20,6 +21,7 @@ use super::{WorldConfig, WorldError};
 use crate::nic::{EmulatedNic, NicConfig, NicEvent};
 use crate::queue::{QueueFault, queue_config};
 use crate::source::Note;
+use crate::tcp::TcpSettings;
 
 /// Lanes of a host's agenda: its timers, most of which are equally long (delayed acknowledgements at
 /// one host, retransmissions at the other) and so in order, and its core.
@@ -129,6 +131,25 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             index,
             watched_ns: NEVER_NS,
         })
+    }
+
+    /// Adds this end of an established connection, whose application starts at `start_ns`. Returns its
+    /// number here.
+    pub fn connect(
+        &mut self,
+        config: &ConnectionConfig,
+        tcp: &TcpSettings,
+        app: App,
+        now_ns: u64,
+        start_ns: u64,
+    ) -> u32 {
+        let number = self.endpoints.len() as u32;
+        self.endpoints.push(Endpoint::new(config, tcp, app));
+        if let Some(budgets) = &mut self.budgets {
+            budgets.open();
+        }
+        self.agenda.schedule(now_ns, start_ns, Event::App(number));
+        number
     }
 
     /// Sends a segment, once the core has seen to it. Returns whether the discipline has it
@@ -342,7 +363,6 @@ mod tests {
             header_bytes: 100,
             mss_bytes: 1_448,
             priority: 0,
-            ecn_capable: false,
             ack: Ack {
                 cumulative: 0,
                 window_bytes: 0,

@@ -11,6 +11,7 @@ mod app;
 mod blind;
 mod connection;
 mod host;
+pub mod network;
 mod segments;
 mod small_queues;
 mod sockets;
@@ -27,13 +28,13 @@ use taut_path::{AnyLimit, Probe, Qdisc, Split};
 
 use crate::nic::{EmulatedNic, NicConfig};
 use crate::queue::QueueFault;
-use crate::tcp::{TcpConfig, TcpSettings};
+use crate::tcp::TcpSettings;
 
 pub use app::App;
 pub use blind::{BlindConfig, BlindReport};
 use connection::Endpoint;
 pub use connection::{ConnectionConfig, EndpointReport};
-use host::{Event, Host};
+use host::Host;
 use small_queues::HostBudgets;
 pub use small_queues::SmallQueues;
 pub use transactions::Transactions;
@@ -140,16 +141,11 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         server: App,
         start_ns: u64,
     ) -> u32 {
-        let number = self.hosts[CLIENT].endpoints.len() as u32;
-        let tcp = self.tcp_settings(&config.tcp);
-        for (host, app) in self.hosts.iter_mut().zip([client, server]) {
-            host.endpoints.push(Endpoint::new(config, &tcp, app));
-            if let Some(budgets) = &mut host.budgets {
-                budgets.open();
-            }
-            host.agenda
-                .schedule(self.now_ns, start_ns, Event::App(number));
-        }
+        let tcp = TcpSettings::as_last(&mut self.last_tcp, &config.tcp);
+        let [first, second] = &mut self.hosts;
+        let number = first.connect(config, &tcp, client, self.now_ns, start_ns);
+        // Both ends have the same.
+        let _ = second.connect(config, &tcp, server, self.now_ns, start_ns);
         number
     }
 
@@ -168,14 +164,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
             arrived_packets: arrived.copied().unwrap_or(0),
             ..self.hosts[host].blind[number as usize].report
         }
-    }
-
-    /// The settings of the connection before, if they are the same: one copy for all.
-    fn tcp_settings(&mut self, config: &TcpConfig) -> TcpSettings {
-        let last = self.last_tcp.take().filter(|last| last.are(config));
-        let settings = last.unwrap_or_else(|| TcpSettings::new(config));
-        self.last_tcp = Some(settings.clone());
-        settings
     }
 
     /// Hands completions on to both hosts' limits only every `cadence_ns`; 0 hands on each round at

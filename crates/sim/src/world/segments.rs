@@ -1,11 +1,10 @@
 //! What the frames of a host's queue stand for.
 
 use taut_path::tsq::memory_bytes;
-use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink, Segmentation};
+use taut_path::{Ecn, Packet, Segmentation};
 
 use super::wire::{Flight, Says};
-use crate::ring::Ring;
-use crate::sys::fetch;
+use crate::store::Store;
 use crate::tcp::Ack;
 
 /// What a packet carries: data, an acknowledgement, or both. One line of the cache: a long queue
@@ -20,8 +19,6 @@ pub(super) struct Segment {
     pub header_bytes: u16,
     pub mss_bytes: u16,
     pub priority: u8,
-    /// May be marked instead of dropped.
-    pub ecn_capable: bool,
     /// What its first frame [`Says`] besides its data.
     pub says: u8,
     pub ack: Ack,
@@ -44,84 +41,31 @@ impl Segment {
     }
 }
 
-/// So many segments, of 64 bytes, surely fit into a second-level cache beside the rest.
-const CACHED_SEGMENTS: usize = 1_024;
-
-/// The segments of a host's queue, by frame. Grows to what the queue ever held.
-#[derive(Debug)]
-pub(super) struct Segments {
-    segments: Vec<Segment>,
-    /// The one that was given back first is taken first: a long queue then goes through memory in
-    /// order, which caches read ahead.
-    free: Ring<u32>,
-}
+/// The segments of a host's queue.
+pub(super) type Segments = Store<Segment>;
 
 impl Segments {
-    pub fn new() -> Self {
-        Self {
-            segments: Vec::new(),
-            free: Ring::new(),
-        }
-    }
-
     /// Puts a segment down and makes the packet that stands for it.
     #[inline(always)]
     pub fn packet(&mut self, segment: &Segment) -> Packet {
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.segments[index as usize] = *segment;
-                self.fetch_next_free();
-                index
-            }
-            None => {
-                self.segments.push(*segment);
-                (self.segments.len() - 1) as u32
-            }
-        };
+        let frame = self.put(segment);
         let wire_bytes = u32::from(segment.header_bytes) + segment.payload_bytes;
         let segmentation = segment.segmentation();
-        let mut packet = Packet::new(Frame::new(index), wire_bytes)
-            .with_memory(memory_bytes(wire_bytes, segmentation));
+        let mut packet =
+            Packet::new(frame, wire_bytes).with_memory(memory_bytes(wire_bytes, segmentation));
         packet.priority = segment.priority;
         packet.flow = segment.connection;
-        if segment.ecn_capable {
+        if segment.says & Says::ECN_CAPABLE != 0 {
             packet.set_ecn(Ecn::Capable);
         }
         packet.segmentation = segmentation;
         packet
     }
 
-    /// Fetches where the next segment is put down, if there is much.
-    #[inline]
-    fn fetch_next_free(&self) {
-        if self.segments.len() > CACHED_SEGMENTS
-            && let Some(&next) = self.free.get(0)
-            && let Some(segment) = self.segments.get(next as usize)
-        {
-            fetch(segment);
-        }
-    }
-
-    /// Fetches what a packet carries, if there is much.
-    #[inline]
-    pub fn fetch(&self, packet: &Packet) {
-        if self.segments.len() > CACHED_SEGMENTS
-            && let Some(segment) = self.segments.get(packet.frame().index() as usize)
-        {
-            fetch(segment);
-        }
-    }
-
-    /// Takes back a packet that nobody wanted.
-    #[inline]
-    pub fn take_back(&mut self, packet: Packet) {
-        self.free.push(packet.into_frame().index());
-    }
-
     /// The `index`-th frame of a packet, or of a piece of one, told of `under_way_ns` before it arrives at `at_ns`.
     #[inline(always)]
     pub fn flight(&self, packet: &Packet, index: u32, at_ns: u64, under_way_ns: u64) -> Flight {
-        let segment = &self.segments[packet.frame().index() as usize];
+        let segment = self.of(packet);
         let mss_bytes = u32::from(segment.mss_bytes);
         let index = index + packet.piece().map_or(0, |piece| piece.first_segment);
         let before = index * mss_bytes;
@@ -146,18 +90,8 @@ impl Segments {
             // At most `mss_bytes`, which is as short.
             payload_bytes: (segment.payload_bytes - before).min(mss_bytes) as u16,
             flags,
+            to: 0,
         }
-    }
-}
-
-impl PacketSink for Segments {
-    #[inline]
-    fn freed(&mut self, packet: Packet) {
-        self.take_back(packet);
-    }
-
-    fn dropped(&mut self, packet: Packet, _reason: DropReason) {
-        self.take_back(packet);
     }
 }
 
@@ -182,8 +116,7 @@ mod tests {
             header_bytes: 66,
             mss_bytes: 1_000,
             priority: 0,
-            ecn_capable: true,
-            says: Says::CWR,
+            says: Says::CWR | Says::ECN_CAPABLE,
             ack,
         });
         assert_eq!(packet.ecn(), Ecn::Capable);
