@@ -6,6 +6,7 @@ use taut_sim::lane::LaneError;
 use taut_sim::pattern::RunError;
 use taut_sim::queue::QueueFault;
 use taut_sim::world::WorldError;
+use taut_sim::world::network::NetworkError;
 
 use crate::registry::ALL;
 
@@ -60,3 +61,12 @@ macro_rules! from_testbed {
 }
 
 from_testbed!(LaneError, RunError, WorldError);
+
+impl From<NetworkError> for ScenarioError {
+    fn from(error: NetworkError) -> Self {
+        match error {
+            NetworkError::World(error) => error.into(),
+            error => Self::Setting(error.to_string()),
+        }
+    }
+}

@@ -6,7 +6,9 @@
 pub mod aperiodic;
 pub mod blind_sender;
 pub mod budget;
+pub mod chain;
 pub mod codel_under_load;
+pub mod dumbbell;
 pub mod error;
 pub mod late_sockets;
 pub mod limit_over_time;
@@ -31,6 +33,7 @@ pub mod small_queues;
 pub mod software_consumer;
 pub mod split;
 pub mod sweep;
+pub mod switches;
 pub mod tracing;
 mod two_hosts;
 pub mod watermarks;

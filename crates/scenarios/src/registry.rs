@@ -12,9 +12,9 @@ use crate::run::{Progress, Run, SharedRun, run_all};
 use crate::scenario::Scenario;
 use crate::tracing::{TraceRowsError, check_rows, trace_rows};
 use crate::{
-    aperiodic, blind_sender, codel_under_load, late_sockets, limit_over_time, limit_rules,
-    never_worse, rate_change, right_size, rr_sizes, rr_under_load, shared_budget, small_queues,
-    software_consumer, split, watermarks,
+    aperiodic, blind_sender, chain, codel_under_load, dumbbell, late_sockets, limit_over_time,
+    limit_rules, never_worse, rate_change, right_size, rr_sizes, rr_under_load, shared_budget,
+    small_queues, software_consumer, split, watermarks,
 };
 
 /// The seed if none is given.
@@ -37,6 +37,8 @@ pub const ALL: &[Entry] = &[
     Entry::of::<never_worse::Settings>(),
     Entry::of::<limit_rules::Settings>(),
     Entry::of::<split::Settings>(),
+    Entry::of::<dumbbell::Settings>(),
+    Entry::of::<chain::Settings>(),
     Entry::of::<software_consumer::Settings>(),
 ];
 

@@ -2,7 +2,9 @@
 
 mod aperiodic;
 mod blind_sender;
+mod chain;
 mod codel_under_load;
+mod dumbbell;
 mod files;
 mod late_sockets;
 mod limit_over_time;

@@ -60,3 +60,10 @@ pub fn number(row: &Value, key: &str) -> f64 {
         .as_f64()
         .unwrap_or_else(|| panic!("{key} of {row}"))
 }
+
+/// Why the file of a scenario is refused with one of its keys replaced.
+pub fn refusal(name: &str, key: &str, value: &str) -> String {
+    let refused = registry::check(&file_with(name, &[(key, value)]));
+    let error = refused.expect_err("a value that cannot be");
+    error.to_string()
+}

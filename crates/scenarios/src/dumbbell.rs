@@ -1,0 +1,144 @@
+//! Pairs of hosts at two switches with a slow trunk between them: disciplines and limits side by side.
+
+use serde::{Deserialize, Serialize};
+use taut_path::AnyLimit;
+
+use crate::error::ScenarioError;
+use crate::quantity::{Rate, Time, as_texts, check};
+use crate::scenario::{Found, Scenario};
+use crate::switches::{self, Case, SwitchRow};
+
+/// From one switch to the other.
+const TRUNK_DELAY_NS: u64 = 10_000;
+
+/// What is run.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// `dumbbell`.
+    pub scenario: String,
+    /// Pairs of hosts with bulk streams; one more asks and answers.
+    pub pairs: u32,
+    /// Bulk streams of each pair.
+    pub streams: u32,
+    /// Of the trunk.
+    pub rate: Rate,
+    /// Of each host's link.
+    pub host_rate: Rate,
+    /// Round trips without any waiting, which pairs have in turn; that of requests is the first.
+    pub round_trips: Vec<Time>,
+    /// Explicit congestion notification.
+    pub ecn: bool,
+    /// Descriptors at each end of the trunk.
+    pub ring: u32,
+    /// From interrupt to interrupt.
+    pub cadence: Time,
+    /// The disciplines, as `tc` spells them.
+    pub qdiscs: Vec<String>,
+    /// Each of them with each of these limits.
+    #[serde(with = "as_texts")]
+    pub limits: Vec<AnyLimit>,
+    /// What is not measured at the start of each row.
+    pub warm_up: Time,
+    /// What is measured of each row.
+    pub duration: Time,
+}
+
+impl Settings {
+    fn switches(&self, seed: u64) -> SwitchRow {
+        SwitchRow {
+            switches: 2,
+            rate: self.rate,
+            host_rate: self.host_rate,
+            ring: self.ring,
+            cadence: self.cadence,
+            trunk_delay_ns: TRUNK_DELAY_NS,
+            ecn: self.ecn,
+            warm_up: self.warm_up,
+            duration: self.duration,
+            seed,
+        }
+    }
+}
+
+impl Scenario for Settings {
+    const NAME: &'static str = "dumbbell";
+    const ABOUT: &'static str =
+        "pairs of hosts share a trunk: disciplines with limits side by side";
+    const FILE: &'static str = include_str!("../files/dumbbell.toml");
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        (
+            "fairness",
+            "Jain's index of what the pairs received: 1 if all is equal",
+        ),
+        ("least_bps", "of the pair that received least"),
+        switches::COLUMNS[0],
+        switches::COLUMNS[1],
+        switches::COLUMNS[2],
+        switches::COLUMNS[3],
+    ];
+
+    type Case = Case;
+    type Outcome = Found;
+
+    fn validate(&self) -> Result<(), String> {
+        // With the one that asks: 64 hosts.
+        check("pairs", self.pairs, 1, 31)?;
+        check("streams", self.streams, 1, 1_000)?;
+        check("round_trips, their number", self.round_trips.len(), 1, 31)?;
+        for &round_trip in &self.round_trips {
+            // Four links of hosts and the trunk twice.
+            check(
+                "round_trips",
+                round_trip,
+                Time(4 * TRUNK_DELAY_NS),
+                Time::ms(2_000),
+            )?;
+        }
+        self.switches(0).check(&self.qdiscs, &self.limits)
+    }
+
+    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
+        Ok(Case::all(&self.qdiscs, &self.limits))
+    }
+
+    fn name(&self, case: &Case) -> String {
+        case.name()
+    }
+
+    fn run(&self, case: &Case, seed: u64) -> Result<Found, ScenarioError> {
+        let switches = self.switches(seed);
+        let mut pairs = switches.pairs(case)?;
+        let delay_ns = |round_trip: &Time| (round_trip.0 - 2 * TRUNK_DELAY_NS) / 4;
+        let in_turn = self.round_trips.iter().map(delay_ns).cycle();
+        for delay_ns in in_turn.take(self.pairs as usize) {
+            pairs.add([0, 1], delay_ns, self.streams)?;
+        }
+        pairs.add_requests([0, 1], delay_ns(&self.round_trips[0]))?;
+        let ran = switches.run(pairs)?;
+        let bps = &ran.pairs_bps;
+        let mut row = ran.row(case, switches.switches);
+        let mut put = |key: &str, value: serde_json::Value| row.insert(key.to_owned(), value);
+        put("goodput_bps", (bps.iter().sum::<f64>() as u64).into());
+        put(
+            "least_bps",
+            (bps.iter().copied().fold(f64::MAX, f64::min) as u64).into(),
+        );
+        put("fairness", fairness(bps).into());
+        Ok(Found::row(row.into()))
+    }
+
+    fn found(&self, ran: &[(&Case, &Found)]) -> Found {
+        Found::of(ran)
+    }
+}
+
+/// Jain's index, to three places.
+fn fairness(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    if squares == 0.0 {
+        return 1.0;
+    }
+    (sum * sum / (shares.len() as f64 * squares) * 1e3).round() / 1e3
+}
