@@ -68,6 +68,30 @@ struct Station {
     connections: Vec<u32>,
 }
 
+/// All hosts, and when each of them has something to do next.
+#[derive(Default)]
+struct Hosts {
+    stations: Vec<Station>,
+    /// By host, in ns: in one piece of memory, since it is looked through each time.
+    due_ns: Vec<u64>,
+}
+
+impl Hosts {
+    /// A frame for a host has reached its switch.
+    fn deliver(&mut self, host: usize, flight: Flight, now_ns: u64) {
+        let station = &mut self.stations[host];
+        let arrives_ns = now_ns.saturating_add(station.delay_ns);
+        let arrivals = &mut station.host.arrivals;
+        arrivals.push(flight.arriving(arrives_ns, now_ns));
+        self.look(host);
+    }
+
+    /// Something was planned or done at a host.
+    fn look(&mut self, host: usize) {
+        self.due_ns[host] = self.stations[host].host.next_ns();
+    }
+}
+
 /// One end of a connection.
 #[derive(Debug, Clone, Copy)]
 struct End {
@@ -87,7 +111,7 @@ struct Line {
 /// Hosts, switches, and what is under way between them.
 pub struct Network<P> {
     config: NetworkConfig,
-    stations: Vec<Station>,
+    hosts: Hosts,
     switches: Vec<Switch<P>>,
     lines: Vec<Line>,
     /// What a host has sent and its switch has not been told of.
@@ -116,7 +140,7 @@ impl<P: Probe> Network<P> {
         Ok(Self {
             switches: made.collect::<Result<_, _>>()?,
             config: *config,
-            stations: Vec::new(),
+            hosts: Hosts::default(),
             lines: Vec::new(),
             outbox: Wire::new(),
             now_ns: 0,
@@ -136,7 +160,7 @@ impl<P: Probe> Network<P> {
         delay_ns: u64,
         (discipline, limit): (AnyQueue, AnyLimit),
     ) -> Result<usize, NetworkError> {
-        let (host, switches) = (self.stations.len(), self.switches.len());
+        let (host, switches) = (self.hosts.stations.len(), self.switches.len());
         if at >= switches {
             return Err(NetworkError::NoSwitch { at, switches });
         }
@@ -148,7 +172,8 @@ impl<P: Probe> Network<P> {
             ..self.config.host
         };
         let made = Host::new(host, &config, Split::Off, (discipline, limit, ()))?;
-        self.stations.push(Station {
+        self.hosts.due_ns.push(u64::MAX);
+        self.hosts.stations.push(Station {
             host: made,
             at,
             delay_ns,
@@ -171,7 +196,7 @@ impl<P: Probe> Network<P> {
         apps: [App; 2],
         start_ns: u64,
     ) -> Result<u32, NetworkError> {
-        let known = self.stations.len();
+        let known = self.hosts.stations.len();
         if let Some(&host) = hosts.iter().find(|&&host| host >= known) {
             return Err(NetworkError::NoHost { host, hosts: known });
         }
@@ -184,10 +209,11 @@ impl<P: Probe> Network<P> {
         let tcp = TcpSettings::as_last(&mut self.last_tcp, &config.tcp);
         let mut ends = hosts.map(|host| End { host, number: 0 });
         for (end, app) in ends.iter_mut().zip(apps) {
-            let station = &mut self.stations[end.host];
+            let station = &mut self.hosts.stations[end.host];
             let host = &mut station.host;
             end.number = host.connect(config, &tcp, app, self.now_ns, start_ns);
             station.connections.push(connection);
+            self.hosts.look(end.host);
         }
         self.lines.push(Line {
             ends,
@@ -211,8 +237,10 @@ impl<P: Probe> Network<P> {
                 break;
             }
             let end_ns = first_ns.saturating_add(self.apart_ns).min(stop_ns);
-            for host in 0..self.stations.len() {
-                self.run_host(host, end_ns);
+            for host in 0..self.hosts.due_ns.len() {
+                if self.hosts.due_ns[host] < end_ns {
+                    self.run_host(host, end_ns);
+                }
             }
             for at in 0..self.switches.len() {
                 self.run_switch(at, end_ns);
@@ -224,16 +252,13 @@ impl<P: Probe> Network<P> {
     }
 
     fn next_ns(&self) -> u64 {
-        let hosts = self.stations.iter().map(|station| station.host.next_ns());
         let switches = self.switches.iter().map(Switch::next_ns);
-        hosts.chain(switches).min().unwrap_or(u64::MAX)
+        let hosts_ns = self.hosts.due_ns.iter().copied().min();
+        switches.min().min(hosts_ns).unwrap_or(u64::MAX)
     }
 
     fn run_host(&mut self, host: usize, end_ns: u64) {
-        let station = &mut self.stations[host];
-        if station.host.next_ns() >= end_ns {
-            return;
-        }
+        let station = &mut self.hosts.stations[host];
         station.host.run_before(end_ns, &mut self.outbox);
         self.transactions.take(&mut station.host.ended_ns);
         let switch = &mut self.switches[station.at];
@@ -250,6 +275,7 @@ impl<P: Probe> Network<P> {
                 },
             );
         }
+        self.hosts.look(host);
     }
 
     fn run_switch(&mut self, at: usize, end_ns: u64) {
@@ -257,13 +283,13 @@ impl<P: Probe> Network<P> {
         let Some((switch, after)) = rest.split_first_mut() else {
             return;
         };
-        switch.run_before(end_ns, &self.lines, &mut self.stations);
+        switch.run_before(end_ns, &self.lines, &mut self.hosts);
         let neighbours = [before.last_mut(), after.first_mut()];
         switch.hand_on(neighbours);
     }
 
     fn check(&self) -> Result<(), WorldError> {
-        let hosts = self.stations.iter().filter_map(|it| it.host.fault);
+        let hosts = self.hosts.stations.iter().filter_map(|it| it.host.fault);
         let switches = self.switches.iter().filter_map(Switch::fault);
         let first = hosts
             .chain(switches)
@@ -285,14 +311,14 @@ impl<P: Probe> Network<P> {
     /// connection or end.
     pub fn report(&self, connection: u32, end: usize) -> Option<EndpointReport> {
         let end = self.lines.get(connection as usize)?.ends.get(end)?;
-        let endpoints = &self.stations[end.host].host.endpoints;
+        let endpoints = &self.hosts.stations[end.host].host.endpoints;
         Some(endpoints[end.number as usize].report())
     }
 
     /// Packets that the hosts' own queues dropped.
     pub fn dropped_at_hosts(&self) -> u64 {
         let drops = |it: &Station| it.host.queue.sender_counters().drops.total();
-        self.stations.iter().map(drops).sum()
+        self.hosts.stations.iter().map(drops).sum()
     }
 
     /// The transactions of all hosts that ended since they count.
@@ -302,7 +328,7 @@ impl<P: Probe> Network<P> {
 
     /// Events so far.
     pub fn events(&self) -> u64 {
-        let hosts = self.stations.iter().map(|it| it.host.events);
+        let hosts = self.hosts.stations.iter().map(|it| it.host.events);
         hosts.chain(self.switches.iter().map(|it| it.events)).sum()
     }
 }

@@ -1,24 +1,28 @@
 //! A switch: frames come in from its hosts and its neighbours, and go on to where they are for.
 
+use std::cmp::Ordering;
+
 use taut_path::{AnyLimit, Probe};
 
 use super::port::Port;
-use super::{AnyQueue, Line, MOST_HOSTS, NetworkConfig, Side, Station, Trunk};
+use super::{AnyQueue, Hosts, Line, MOST_HOSTS, NetworkConfig, Side, Trunk};
 use crate::queue::QueueFault;
 use crate::world::WorldError;
 use crate::world::wire::{Flight, Wire};
 
-/// Frames under way to a switch, from a host or a neighbour.
-struct Input {
-    /// `None` for a neighbour.
-    host: Option<usize>,
-    wire: Wire,
-}
+/// What comes in from the neighbours; after these come the hosts.
+const NEIGHBOURS: usize = 2;
 
 pub(super) struct Switch<P> {
     at: usize,
-    /// The neighbours first, then the hosts in the order in which they were added.
-    inputs: Vec<Input>,
+    /// Frames under way to it: from the neighbours first, then from the hosts in the order in which they
+    /// were added.
+    inputs: Vec<Wire>,
+    /// When the first frame of each arrives, in ns: in one piece of memory, since it is looked through for
+    /// each frame.
+    first_ns: Vec<u64>,
+    /// The host of each input that is one.
+    hosts: Vec<usize>,
     /// To the left and to the right, where there is a neighbour.
     ports: [Option<Port<P>>; 2],
     /// What it did so far, in steps.
@@ -38,13 +42,11 @@ impl<P: Probe> Switch<P> {
                 .then(|| Port::new(index, config, parts(Trunk { from: at, to })))
                 .transpose()
         };
-        let neighbour = || Input {
-            host: None,
-            wire: Wire::new(),
-        };
         Ok(Self {
             at,
-            inputs: vec![neighbour(), neighbour()],
+            inputs: (0..NEIGHBOURS).map(|_| Wire::new()).collect(),
+            first_ns: vec![u64::MAX; NEIGHBOURS],
+            hosts: Vec::new(),
             ports: [
                 port(Side::Left, at > 0)?,
                 port(Side::Right, at + 1 < switches)?,
@@ -54,30 +56,34 @@ impl<P: Probe> Switch<P> {
     }
 
     pub fn add_input(&mut self, host: usize) {
-        self.inputs.push(Input {
-            host: Some(host),
-            wire: Wire::new(),
-        });
+        self.inputs.push(Wire::new());
+        self.first_ns.push(u64::MAX);
+        self.hosts.push(host);
     }
 
     /// A frame is under way from one of its hosts.
     pub fn take_in(&mut self, host: usize, flight: Flight) {
-        let input = self.inputs.iter_mut().find(|it| it.host == Some(host));
-        if let Some(input) = input {
-            input.wire.push(flight);
+        if let Some(at) = self.hosts.iter().position(|&it| it == host) {
+            self.push(NEIGHBOURS + at, flight);
         }
+    }
+
+    fn push(&mut self, input: usize, flight: Flight) {
+        let wire = &mut self.inputs[input];
+        wire.push(flight);
+        self.first_ns[input] = wire.first_ns();
     }
 
     /// When something may happen here next, in ns.
     pub fn next_ns(&self) -> u64 {
-        let arrivals = self.inputs.iter().map(|it| it.wire.first_ns());
+        let arrivals = self.first_ns.iter().copied();
         let ports = self.ports.iter().flatten().map(Port::next_ns);
         arrivals.chain(ports).min().unwrap_or(u64::MAX)
     }
 
     /// Does all that is due before `end_ns`. At one time the cards are first, so that there is room for
     /// what arrives; then what arrives, in the order of the inputs.
-    pub fn run_before(&mut self, end_ns: u64, lines: &[Line], stations: &mut [Station]) {
+    pub fn run_before(&mut self, end_ns: u64, lines: &[Line], hosts: &mut Hosts) {
         loop {
             let now_ns = self.next_ns();
             if now_ns >= end_ns || self.fault().is_some() {
@@ -86,11 +92,12 @@ impl<P: Probe> Switch<P> {
             let due = self.ports.iter_mut().flatten();
             if let Some(port) = { due }.find(|port| port.next_ns() == now_ns) {
                 port.on_nic(now_ns);
-            } else {
-                let mut inputs = self.inputs.iter_mut();
-                let input = inputs.find(|it| it.wire.first_ns() == now_ns);
-                if let Some(flight) = input.and_then(|it| it.wire.pop()) {
-                    self.forward(flight, now_ns, lines, stations);
+            } else if let Some(at) = self.first_ns.iter().position(|&it| it == now_ns) {
+                let wire = &mut self.inputs[at];
+                let flight = wire.pop();
+                self.first_ns[at] = wire.first_ns();
+                if let Some(flight) = flight {
+                    self.forward(flight, now_ns, lines, hosts);
                 }
             }
             self.events += 1;
@@ -98,22 +105,19 @@ impl<P: Probe> Switch<P> {
     }
 
     /// To its host if that is here, else along the row.
-    fn forward(&mut self, flight: Flight, now_ns: u64, lines: &[Line], stations: &mut [Station]) {
+    fn forward(&mut self, flight: Flight, now_ns: u64, lines: &[Line], hosts: &mut Hosts) {
         let (host, line) = (usize::from(flight.to), &lines[flight.connection as usize]);
-        let station = &mut stations[host];
-        let side = match station.at.cmp(&self.at) {
-            std::cmp::Ordering::Less => Side::Left,
-            std::cmp::Ordering::Greater => Side::Right,
-            std::cmp::Ordering::Equal => {
-                let arrives_ns = now_ns.saturating_add(station.delay_ns);
+        let side = match hosts.stations[host].at.cmp(&self.at) {
+            Ordering::Less => Side::Left,
+            Ordering::Greater => Side::Right,
+            Ordering::Equal => {
                 let end = line.ends.iter().find(|end| end.host == host);
                 let connection = end.map_or(0, |end| end.number);
                 let flight = Flight {
                     connection,
                     ..flight
                 };
-                let arrivals = &mut station.host.arrivals;
-                return arrivals.push(flight.arriving(arrives_ns, now_ns));
+                return hosts.deliver(host, flight, now_ns);
             }
         };
         if let Some(port) = &mut self.ports[side as usize] {
@@ -128,10 +132,9 @@ impl<P: Probe> Switch<P> {
             let (Some(port), Some(neighbour)) = (port, neighbour) else {
                 continue;
             };
-            // What goes left comes from the right.
-            let input = &mut neighbour.inputs[1 - side].wire;
             while let Some(flight) = port.out.pop() {
-                input.push(flight);
+                // What goes left comes from the right.
+                neighbour.push(1 - side, flight);
             }
         }
     }
