@@ -1,6 +1,5 @@
 //! Several hosts at a row of switches.
 
-use taut_path::limit::Limit;
 use taut_path::{AnyLimit, qdisc};
 use taut_sim::meter::{Meter, Since};
 use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
