@@ -19,7 +19,7 @@ cargo build --quiet --release --locked -p taut
 rm -rf target/manual
 "$target/release/taut" manual target/manual 2>/dev/null
 rm -rf "$target/debian"
-cargo deb --quiet --no-build --locked -p taut >/dev/null
+cargo deb --quiet --no-build --strip --locked -p taut >/dev/null
 package=$(ls "$target"/debian/taut_*.deb)
 
 root=$(mktemp -d)
