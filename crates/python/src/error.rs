@@ -49,6 +49,6 @@ pub fn of_trace(error: TraceRowsError) -> PyErr {
     match error {
         TraceRowsError::Scenario(error) => of_scenario(error),
         TraceRowsError::Io(error) => PyErr::from(error),
-        error @ TraceRowsError::NoRow { .. } => ScenarioError::new_err(error.to_string()),
+        error => ScenarioError::new_err(error.to_string()),
     }
 }

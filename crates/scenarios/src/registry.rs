@@ -10,7 +10,7 @@ use crate::error::ScenarioError;
 use crate::results::Document;
 use crate::run::{Progress, Run, SharedRun, run_all};
 use crate::scenario::Scenario;
-use crate::tracing::{TraceRowsError, check_rows, trace_rows};
+use crate::tracing::{TraceRowsError, capture_rows, check_rows, check_wires, trace_rows};
 use crate::{
     aperiodic, blind_sender, chain, codel_under_load, dumbbell, late_sockets, limit_over_time,
     limit_rules, never_worse, rate_change, right_size, rr_sizes, rr_under_load, shared_budget,
@@ -62,6 +62,8 @@ pub struct Entry {
     prepare: fn(&str, u64) -> Result<SharedRun, ScenarioError>,
     check_rows: fn(&str, &str) -> Result<(), TraceRowsError>,
     trace: TraceFile,
+    check_wires: fn(&str, &str) -> Result<(), TraceRowsError>,
+    capture: TraceFile,
 }
 
 impl Entry {
@@ -77,6 +79,10 @@ impl Entry {
             check_rows: |text, part| check_rows(&read::<S>(text)?, part),
             trace: |text, seed, part, out, progress| {
                 trace_rows(&read::<S>(text)?, seed, part, out, progress)
+            },
+            check_wires: |text, part| check_wires(&read::<S>(text)?, part),
+            capture: |text, seed, part, out, progress| {
+                capture_rows(&read::<S>(text)?, seed, part, out, progress)
             },
         }
     }
@@ -155,6 +161,30 @@ pub fn trace(
     progress: Progress,
 ) -> Result<u64, TraceRowsError> {
     (find(text)?.trace)(text, seed.unwrap_or(DEFAULT_SEED), part, out, progress)
+}
+
+/// Says before a run whether the wires of the rows of a scenario file with `part` in their names can be
+/// captured.
+///
+/// # Errors
+/// See [`TraceRowsError`].
+pub fn check_capture(text: &str, part: &str) -> Result<(), TraceRowsError> {
+    (find(text)?.check_wires)(text, part)
+}
+
+/// Runs those rows and writes what crosses their wires to `out`, which should be buffered, as pcapng.
+/// Says how many bytes that were.
+///
+/// # Errors
+/// See [`TraceRowsError`].
+pub fn capture(
+    text: &str,
+    seed: Option<u64>,
+    part: &str,
+    out: &mut dyn Write,
+    progress: Progress,
+) -> Result<u64, TraceRowsError> {
+    (find(text)?.capture)(text, seed.unwrap_or(DEFAULT_SEED), part, out, progress)
 }
 
 /// The settings in a scenario file, each of them looked at. A key that it does not state is as in the

@@ -240,7 +240,11 @@ impl Scenario for Settings {
                 let mut world = self.world(&case, seed, Tracer::of_client(recorder))?;
                 Ok(world.run_until(self.end_ns())?)
             };
-            TraceRow::new(case.name(), case.limit().to_string(), trace)
+            let row = TraceRow::new(case.name(), case.limit().to_string(), trace);
+            row.with_wire(self.rate.0, move |seen| {
+                let mut world = self.world(&case, seed, |_| ())?;
+                Ok(world.run_until_seen(self.end_ns(), seen)?)
+            })
         };
         self.rows().into_iter().map(row).collect()
     }

@@ -12,6 +12,7 @@ pub mod least;
 pub mod meter;
 pub mod nic;
 pub mod pattern;
+pub mod pcap;
 pub mod queue;
 pub mod replay;
 mod ring;

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -48,6 +48,45 @@ fn parse_size(text: &str) -> Result<Size, String> {
     Ok(Size(bytes))
 }
 
+/// Whether the wire is wanted, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct PcapFile {
+    /// Write what crosses the wire too, as pcapng for Wireshark's tools; the rows are run again for it
+    ///
+    /// Headers are made up of what the simulator knows: sequence and acknowledgement numbers, SACK, ECN and
+    /// windows (scaled by 7) are right, and there is no payload. Some 13 MB for each second of a full 1 Gbit/s
+    /// link; docs/simulator.md says more.
+    #[arg(id = "pcap", long = "pcap", value_name = "FILE")]
+    pub path: Option<PathBuf>,
+
+    /// A longer capture is not written
+    #[arg(id = "pcap_most", long = "pcap-most", value_name = "SIZE", requires = "pcap",
+          default_value = "1g", value_parser = parse_size)]
+    pub most: Size,
+}
+
+impl Default for PcapFile {
+    fn default() -> Self {
+        Self {
+            path: None,
+            most: Size(0),
+        }
+    }
+}
+
+impl PcapFile {
+    /// Writes what `fill` writes, if a capture is wanted; `fill` says how many bytes that were.
+    pub fn write(
+        &self,
+        fill: impl FnOnce(&mut dyn Write) -> io::Result<u64>,
+    ) -> Result<(), ExitCode> {
+        match &self.path {
+            Some(path) => write_bounded(path, ("capture", "--pcap-most", self.most), fill),
+            None => Ok(()),
+        }
+    }
+}
+
 impl TraceFile {
     /// Fails before the run if the file's directory cannot be.
     pub fn check(&self) -> Result<(), ExitCode> {
@@ -59,34 +98,48 @@ impl TraceFile {
         &self,
         fill: impl FnOnce(&mut dyn Write) -> io::Result<u64>,
     ) -> Result<(), ExitCode> {
-        let Some(path) = &self.path else {
-            return Ok(());
-        };
-        let mut bytes = 0;
-        let fill = |file: &mut File| {
-            let mut buffered = BufWriter::new(Bounded {
-                file,
-                left_bytes: self.most.0,
-            });
-            bytes = fill(&mut buffered)?;
-            buffered.flush()
-        };
-        file::replace_with(path, fill).map_err(|error| write_failed("trace", path, &error))?;
-        say!("taut: wrote a trace of {bytes} bytes to {}", path.display());
-        Ok(())
+        match &self.path {
+            Some(path) => write_bounded(path, ("trace", "--trace-most", self.most), fill),
+            None => Ok(()),
+        }
     }
+}
+
+/// Writes a file, whole or not at all. It is called `what`, and `option` says how long it may be.
+fn write_bounded(
+    path: &Path,
+    (what, option, most): (&str, &'static str, Size),
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<u64>,
+) -> Result<(), ExitCode> {
+    let mut bytes = 0;
+    let fill = |file: &mut File| {
+        let mut buffered = BufWriter::new(Bounded {
+            file,
+            left_bytes: most.0,
+            option,
+        });
+        bytes = fill(&mut buffered)?;
+        buffered.flush()
+    };
+    file::replace_with(path, fill).map_err(|error| write_failed(what, path, &error))?;
+    say!(
+        "taut: wrote a {what} of {bytes} bytes to {}",
+        path.display()
+    );
+    Ok(())
 }
 
 /// Refuses what would be too much.
 struct Bounded<'a> {
     file: &'a mut File,
     left_bytes: u64,
+    option: &'static str,
 }
 
 impl Write for Bounded<'_> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let left_bytes = self.left_bytes.checked_sub(buffer.len() as u64);
-        self.left_bytes = left_bytes.ok_or_else(too_long)?;
+        self.left_bytes = left_bytes.ok_or_else(|| too_long(self.option))?;
         self.file.write_all(buffer)?;
         Ok(buffer.len())
     }
@@ -96,10 +149,10 @@ impl Write for Bounded<'_> {
     }
 }
 
-fn too_long() -> io::Error {
-    io::Error::other(
-        "longer than --trace-most; allow more, choose fewer rows, or let them be shorter",
-    )
+fn too_long(option: &str) -> io::Error {
+    io::Error::other(format!(
+        "longer than {option}; allow more, choose fewer rows, or let them be shorter"
+    ))
 }
 
 /// What the queues of a live run did, row by row.
@@ -144,7 +197,7 @@ impl Tapes {
         }
         file.write(|out| {
             if !self.is_whole {
-                return Err(too_long());
+                return Err(too_long("--trace-most"));
             }
             let head = Head {
                 scenario: scenario.to_owned(),

@@ -202,11 +202,16 @@ impl Scenario for Settings {
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
         let row = |case: Case| {
             let (name, limit) = (case.to_string(), case.limit.to_string());
+            let case_of_wire = case.clone();
             let trace = move |recorder: &mut Recorder<'_>| {
                 let mut world = self.world(&case, Split::Off, seed, Tracer::of_client(recorder))?;
                 Ok(world.run_until(self.end_ns())?)
             };
-            TraceRow::new(name, limit, trace)
+            let case = case_of_wire;
+            TraceRow::new(name, limit, trace).with_wire(self.rate.0, move |seen| {
+                let mut world = self.world(&case, Split::Off, seed, |_| ())?;
+                Ok(world.run_until_seen(self.end_ns(), seen)?)
+            })
         };
         self.rows.cases(&self.limits).into_iter().map(row).collect()
     }

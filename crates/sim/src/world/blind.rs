@@ -44,6 +44,13 @@ pub(super) struct Blind {
     pub report: BlindReport,
 }
 
+impl Blind {
+    /// Length of its packets' headers, in bytes, and their priority.
+    pub fn headers(&self) -> (u16, u8) {
+        (self.config.header_bytes, self.config.priority)
+    }
+}
+
 impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// Adds a blind sender, which starts at `start_ns` and never ends. Returns its number at this
     /// host.

@@ -202,6 +202,11 @@ impl Endpoint {
         })
     }
 
+    /// Length of its packets' headers, in bytes, and their priority.
+    pub fn headers(&self) -> (u16, u8) {
+        (self.header_bytes, self.priority)
+    }
+
     pub fn arrived_bytes(&self) -> u64 {
         self.receiver.arrived_bytes()
     }

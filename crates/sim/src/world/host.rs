@@ -66,7 +66,7 @@ pub(super) struct Host<P, L, Q: Qdisc> {
     pub worker: Worker,
     pub cost: HostCost,
     /// Time that a bit takes to the other host, in ns.
-    delay_ns: u64,
+    pub delay_ns: u64,
     /// Frames that arrived and wait for the core.
     pub arrived: VecDeque<Flight>,
     pub blind: Vec<Blind>,

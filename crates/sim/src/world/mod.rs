@@ -12,6 +12,7 @@ mod blind;
 mod connection;
 mod host;
 pub mod network;
+mod seen;
 mod segments;
 mod small_queues;
 mod sockets;
@@ -35,6 +36,8 @@ pub use blind::{BlindConfig, BlindReport};
 use connection::Endpoint;
 pub use connection::{ConnectionConfig, EndpointReport};
 use host::Host;
+use seen::AfterWindow;
+pub use seen::{Header, WireFrame};
 use small_queues::HostBudgets;
 pub use small_queues::SmallQueues;
 pub use transactions::Transactions;
@@ -179,6 +182,15 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     /// # Errors
     /// If a queue goes wrong; the world stands still from then on.
     pub fn run_until(&mut self, until_ns: u64) -> Result<(), WorldError> {
+        self.run_windows(until_ns, |_, _, _, _, _| {})
+    }
+
+    #[inline(always)]
+    fn run_windows(
+        &mut self,
+        until_ns: u64,
+        mut after: impl AfterWindow<P, L, Q>,
+    ) -> Result<(), WorldError> {
         self.check()?;
         // What is due at `until_ns` is done, too.
         let stop_ns = until_ns.saturating_add(1);
@@ -189,8 +201,12 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
                 break;
             }
             let end_ns = first_ns.saturating_add(self.apart_ns).min(stop_ns);
+            let before = server.arrivals.len();
             client.run_before(end_ns, &mut server.arrivals);
+            after(first_ns, client, CLIENT, &server.arrivals, before);
+            let before = client.arrivals.len();
             server.run_before(end_ns, &mut client.arrivals);
+            after(first_ns, server, SERVER, &client.arrivals, before);
             self.transactions.take(&mut client.ended_ns);
             self.transactions.take(&mut server.ended_ns);
             self.check()?;

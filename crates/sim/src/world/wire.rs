@@ -105,6 +105,11 @@ impl Wire {
         self.first_ns
     }
 
+    /// How many are under way.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
     /// The frame behind so many others.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&Flight> {

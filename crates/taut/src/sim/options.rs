@@ -69,7 +69,7 @@ enum Fixed {
         /// A TOML file that names a scenario and its settings
         file: PathBuf,
         #[command(flatten)]
-        common: Common,
+        common: Box<Common>,
     },
 }
 
@@ -107,7 +107,7 @@ impl FromArgMatches for Scenario {
         Ok(match Fixed::from_arg_matches(matches)? {
             Fixed::RrUnderLoad(options) => Self::RrUnderLoad(options),
             Fixed::LimitRules(options) => Self::LimitRules(options),
-            Fixed::Run { file, common } => Self::File(file, common),
+            Fixed::Run { file, common } => Self::File(file, *common),
         })
     }
 

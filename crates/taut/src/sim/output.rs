@@ -13,7 +13,7 @@ use crate::exit;
 use crate::interrupt::{self, Interrupt};
 use crate::output::{self, Form};
 use crate::talk::say;
-use crate::trace_file::TraceFile;
+use crate::trace_file::{PcapFile, TraceFile};
 
 /// What is wanted besides the table.
 #[derive(Debug, Clone, Default, Args)]
@@ -32,6 +32,19 @@ pub struct Output {
 
     #[command(flatten)]
     pub many: Many,
+
+    #[command(flatten)]
+    pub pcap: PcapFile,
+
+    /// Capture only rows that have this in their name
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "pcap",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub pcap_row: String,
 
     #[command(flatten)]
     pub trace: TraceFile,
@@ -63,12 +76,23 @@ impl Write for UntilInterrupted<'_> {
     }
 }
 
+fn as_io(error: TraceRowsError) -> io::Error {
+    match error {
+        TraceRowsError::Io(error) => error,
+        other => io::Error::other(other),
+    }
+}
+
 /// What can be traced: says before the run whether its rows can be, and writes their events.
 pub trait Traceable {
     /// Whether there are rows with `part` in their names.
     fn check(&self, part: &str) -> Result<(), TraceRowsError>;
     /// Writes them, and says how many bytes that were.
     fn write(&self, part: &str, out: &mut dyn Write) -> Result<u64, TraceRowsError>;
+    /// Whether there are rows with `part` in their names whose wires can be captured.
+    fn check_wires(&self, part: &str) -> Result<(), TraceRowsError>;
+    /// Writes what crosses them, and says how many bytes that were.
+    fn capture(&self, part: &str, out: &mut dyn Write) -> Result<u64, TraceRowsError>;
 }
 
 impl Output {
@@ -76,12 +100,25 @@ impl Output {
     pub fn check(&self, traceable: &dyn Traceable) -> Result<(), ExitCode> {
         output::check("report", self.report.as_deref())?;
         self.trace.check()?;
-        if self.trace.path.is_none() {
-            return Ok(());
-        }
-        traceable.check(&self.trace_row).map_err(|error| {
+        output::check("capture", self.pcap.path.as_deref())?;
+        let usage = |error| {
             say!("taut: {error}");
             ExitCode::from(exit::USAGE)
+        };
+        if self.trace.path.is_some() {
+            traceable.check(&self.trace_row).map_err(usage)?;
+        }
+        if self.pcap.path.is_some() {
+            traceable.check_wires(&self.pcap_row).map_err(usage)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the capture, if one is wanted.
+    fn write_capture(&self, traceable: &dyn Traceable) -> Result<(), ExitCode> {
+        self.pcap.write(|out| {
+            let written = traceable.capture(&self.pcap_row, &mut UntilInterrupted(out));
+            written.map_err(as_io)
         })
     }
 
@@ -89,10 +126,7 @@ impl Output {
     fn write_trace(&self, traceable: &dyn Traceable) -> Result<(), ExitCode> {
         self.trace.write(|out| {
             let written = traceable.write(&self.trace_row, &mut UntilInterrupted(out));
-            written.map_err(|error| match error {
-                TraceRowsError::Io(error) => error,
-                other => io::Error::other(other),
-            })
+            written.map_err(as_io)
         })
     }
 
@@ -119,7 +153,11 @@ impl Output {
         let shown = output::emit(document, form, self.report.as_deref(), text, html);
         match interrupt {
             Some(interrupt) => output::interrupted(interrupt, document.rows.len(), shown),
-            None => self.write_trace(traceable).err().unwrap_or(shown),
+            None => {
+                let written = self.write_trace(traceable);
+                let written = written.and_then(|()| self.write_capture(traceable));
+                written.err().unwrap_or(shown)
+            }
         }
     }
 }

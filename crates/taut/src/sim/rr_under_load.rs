@@ -9,7 +9,7 @@ use taut_scenarios::registry::{DEFAULT_SEED, file};
 use taut_scenarios::rr_under_load::Settings;
 use taut_scenarios::run::{AnyRun, Run};
 use taut_scenarios::scenario::Scenario;
-use taut_scenarios::tracing::{TraceRowsError, check_rows, trace_rows};
+use taut_scenarios::tracing::{TraceRowsError, capture_rows, check_rows, check_wires, trace_rows};
 
 use super::output::{Output, Traceable};
 use super::progress::Progress;
@@ -130,5 +130,15 @@ impl<S: Scenario> Traceable for Traced<'_, S> {
         let mut progress = Progress::new();
         let mut show = |what: &str, done, all| progress.show(what, done, all);
         trace_rows(self.settings, self.seed, part, out, &mut show)
+    }
+
+    fn check_wires(&self, part: &str) -> Result<(), TraceRowsError> {
+        check_wires(self.settings, part)
+    }
+
+    fn capture(&self, part: &str, out: &mut dyn Write) -> Result<u64, TraceRowsError> {
+        let mut progress = Progress::new();
+        let mut show = |what: &str, done, all| progress.show(what, done, all);
+        capture_rows(self.settings, self.seed, part, out, &mut show)
     }
 }

@@ -118,6 +118,16 @@ impl Traceable for Traced<'_> {
         let mut show = |what: &str, done, all| progress.show(what, done, all);
         registry::trace(self.file, Some(self.seed), part, out, &mut show)
     }
+
+    fn check_wires(&self, part: &str) -> Result<(), TraceRowsError> {
+        registry::check_capture(self.file, part)
+    }
+
+    fn capture(&self, part: &str, out: &mut dyn Write) -> Result<u64, TraceRowsError> {
+        let mut progress = Progress::new();
+        let mut show = |what: &str, done, all| progress.show(what, done, all);
+        registry::capture(self.file, Some(self.seed), part, out, &mut show)
+    }
 }
 
 fn html(document: &Document, command: &str) -> String {

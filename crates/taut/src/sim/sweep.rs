@@ -26,11 +26,11 @@ pub struct Many {
     /// Run each of these values of a setting, or of seed: KEY=A,B,...; said again, every combination
     ///
     /// A value with a comma is put into quotes, and a list into brackets: rates=["1gbit"],["1mbit"].
-    #[arg(long, value_name = "KEY=A,B", conflicts_with_all = ["report", "trace"])]
+    #[arg(long, value_name = "KEY=A,B", conflicts_with_all = ["report", "trace", "pcap"])]
     sweep: Vec<Swept>,
 
     /// Keep finished runs in this file, and take from there what was finished before
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["report", "trace"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["report", "trace", "pcap"])]
     resume: Option<PathBuf>,
 }
 

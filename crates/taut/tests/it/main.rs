@@ -28,6 +28,7 @@ mod send_command;
 mod send_world;
 mod sim_command;
 mod sim_limit_rules;
+mod sim_pcap;
 mod sim_rr_under_load;
 mod sim_scenarios;
 mod sim_sweep;

@@ -1,0 +1,230 @@
+//! Ethernet, IPv4, TCP and UDP for a frame of the model.
+
+use crate::tcp::Ack;
+use crate::world::{Header, WireFrame};
+
+const ETHERNET_BYTES: usize = 14;
+const IP_BYTES: usize = 20;
+const TCP_BYTES: usize = 20;
+const UDP_BYTES: usize = 8;
+/// What TCP's header has room for.
+const MOST_OPTION_BYTES: usize = 40;
+
+/// The longest headers.
+pub const MOST_BYTES: usize = ETHERNET_BYTES + IP_BYTES + TCP_BYTES + MOST_OPTION_BYTES;
+
+/// What windows are shifted by, so that megabytes fit into 16 bits.
+const WINDOW_SCALE: u32 = 7;
+
+/// Streams begin here: a sequence number is the offset and this.
+const FIRST_SEQUENCE: u32 = 1;
+
+/// Above what a host's own programs take; one server port for so many connections.
+const FIRST_CLIENT_PORT: u32 = 10_000;
+const CLIENT_PORTS: u32 = 50_000;
+const FIRST_SERVER_PORT: u32 = 5_001;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+mod flag {
+    pub const ACK: u8 = 0x10;
+    pub const ECE: u8 = 0x40;
+    pub const CWR: u8 = 0x80;
+}
+
+mod tcp_option {
+    pub const NOTHING: u8 = 1;
+    pub const SACK: u8 = 5;
+}
+
+/// ECN of the IP header.
+const CAPABLE: u8 = 0b10;
+const MARKED: u8 = 0b11;
+
+/// Priorities from here on are said to want a low delay, as the type of service has it.
+const LOW_DELAY_PRIORITY: u8 = 6;
+const LOW_DELAY: u8 = 0x10;
+
+/// Puts headers down from the start on.
+struct Put<'a> {
+    room: &'a mut [u8; MOST_BYTES],
+    at: usize,
+}
+
+impl Put<'_> {
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.room[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
+    }
+
+    fn byte(&mut self, value: u8) {
+        self.bytes(&[value]);
+    }
+
+    fn short(&mut self, value: u16) {
+        self.bytes(&value.to_be_bytes());
+    }
+
+    fn long(&mut self, value: u32) {
+        self.bytes(&value.to_be_bytes());
+    }
+}
+
+/// The headers of a frame of the `row`-th row, and how long the whole frame is, in bytes: longer than on the
+/// model's wire only where more SACK blocks are told than its headers have room for.
+pub fn write<'a>(frame: &WireFrame, row: u32, room: &'a mut [u8; MOST_BYTES]) -> (&'a [u8], u32) {
+    let mut options = [tcp_option::NOTHING; MOST_OPTION_BYTES];
+    let transport_bytes = match &frame.says {
+        Header::Datagram => UDP_BYTES,
+        Header::Tcp { ack, .. } => TCP_BYTES + sack(ack, &mut options).max(spare_bytes(frame)),
+    };
+    let ip_payload_bytes = transport_bytes + usize::from(frame.payload_bytes);
+    let mut put = Put { room, at: 0 };
+    ethernet(&mut put, frame);
+    ip(&mut put, frame, row, ip_payload_bytes);
+    match &frame.says {
+        Header::Datagram => udp(&mut put, frame, ip_payload_bytes),
+        Header::Tcp { start, ack, cwr } => {
+            let options = &options[..transport_bytes - TCP_BYTES];
+            tcp(
+                &mut put,
+                frame,
+                (*start, ack, *cwr),
+                options,
+                ip_payload_bytes,
+            );
+        }
+    }
+    let Put { room, at } = put;
+    let whole_bytes = ETHERNET_BYTES + IP_BYTES + ip_payload_bytes;
+    (&room[..at], whole_bytes as u32)
+}
+
+/// What the model's headers have for TCP's options.
+fn spare_bytes(frame: &WireFrame) -> usize {
+    let fixed = ETHERNET_BYTES + IP_BYTES + TCP_BYTES;
+    let spare = usize::from(frame.header_bytes).saturating_sub(fixed);
+    (spare / 4 * 4).min(MOST_OPTION_BYTES)
+}
+
+fn ethernet(put: &mut Put<'_>, frame: &WireFrame) {
+    let station = |host: usize| [2, 0, 0, 0, 0, host as u8 + 1];
+    put.bytes(&station(1 - frame.from));
+    put.bytes(&station(frame.from));
+    put.short(0x0800);
+}
+
+fn address(row: u32, host: usize) -> [u8; 4] {
+    [10, (row >> 8) as u8, row as u8, host as u8 + 1]
+}
+
+fn ip(put: &mut Put<'_>, frame: &WireFrame, row: u32, payload_bytes: usize) {
+    let start = put.at;
+    put.byte(0x45);
+    let ecn = match (frame.is_marked, frame.ecn_capable) {
+        (true, _) => MARKED,
+        (false, true) => CAPABLE,
+        (false, false) => 0,
+    };
+    let service = if frame.priority >= LOW_DELAY_PRIORITY {
+        LOW_DELAY
+    } else {
+        0
+    };
+    put.byte(service | ecn);
+    put.short((IP_BYTES + payload_bytes) as u16);
+    // No number, and never in fragments.
+    put.bytes(&[0, 0, 0x40, 0]);
+    put.byte(64);
+    put.byte(if frame.says == Header::Datagram {
+        UDP
+    } else {
+        TCP
+    });
+    put.short(0);
+    put.bytes(&address(row, frame.from));
+    put.bytes(&address(row, 1 - frame.from));
+    let sum = checksum(0, &put.room[start..put.at]);
+    put.room[start + 10..start + 12].copy_from_slice(&sum.to_be_bytes());
+}
+
+fn ports(put: &mut Put<'_>, frame: &WireFrame) {
+    let client = (FIRST_CLIENT_PORT + frame.connection % CLIENT_PORTS) as u16;
+    let server = (FIRST_SERVER_PORT + frame.connection / CLIENT_PORTS) as u16;
+    let (from, to) = match frame.from {
+        0 => (client, server),
+        _ => (server, client),
+    };
+    put.short(from);
+    put.short(to);
+}
+
+fn udp(put: &mut Put<'_>, frame: &WireFrame, bytes: usize) {
+    ports(put, frame);
+    put.short(bytes as u16);
+    // None, as IPv4 allows.
+    put.short(0);
+}
+
+/// Writes SACK blocks in absolute numbers, and says how long the option is with what fills it up.
+fn sack(ack: &Ack, options: &mut [u8; MOST_OPTION_BYTES]) -> usize {
+    if ack.sack.is_empty() {
+        return 0;
+    }
+    // Two in front, so that the numbers lie where 32 bits are read.
+    options[2] = tcp_option::SACK;
+    let mut at = 4;
+    for (start, end) in ack.sacked() {
+        options[at..at + 4].copy_from_slice(&sequence(start).to_be_bytes());
+        options[at + 4..at + 8].copy_from_slice(&sequence(end).to_be_bytes());
+        at += 8;
+    }
+    options[3] = at as u8 - 2;
+    at
+}
+
+/// A place in the stream, as 32 bits have it.
+fn sequence(offset: u64) -> u32 {
+    (offset as u32).wrapping_add(FIRST_SEQUENCE)
+}
+
+fn tcp(
+    put: &mut Put<'_>,
+    frame: &WireFrame,
+    (start, ack, cwr): (u64, &Ack, bool),
+    options: &[u8],
+    bytes: usize,
+) {
+    let begin = put.at;
+    ports(put, frame);
+    put.long(sequence(start));
+    put.long(sequence(ack.cumulative));
+    put.byte((((TCP_BYTES + options.len()) / 4) << 4) as u8);
+    let says = |what: bool, flag: u8| if what { flag } else { 0 };
+    put.byte(flag::ACK | says(ack.ece, flag::ECE) | says(cwr, flag::CWR));
+    put.short((ack.window_bytes >> WINDOW_SCALE).min(u16::MAX.into()) as u16);
+    put.bytes(&[0; 4]);
+    put.bytes(options);
+    // The payload is zeros, which add nothing. In front: the addresses, the protocol, the length.
+    let addresses = &put.room[begin - 8..begin];
+    let pseudo = sum(u32::from(TCP) + bytes as u32, addresses);
+    let sum = checksum(pseudo, &put.room[begin..put.at]);
+    put.room[begin + 16..begin + 18].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// The Internet's checksum over whole words.
+fn checksum(before: u32, bytes: &[u8]) -> u16 {
+    let mut sum = sum(before, bytes);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+fn sum(before: u32, bytes: &[u8]) -> u32 {
+    let words = bytes.chunks_exact(2);
+    words.fold(before, |sum, word| {
+        sum + u32::from(u16::from_be_bytes([word[0], word[1]]))
+    })
+}
