@@ -45,6 +45,8 @@ pub struct RateRound {
 pub struct RateMeter {
     /// 0: not known.
     units_per_s: u64,
+    /// While it is not known: at least so much was seen to finish.
+    least_units_per_s: u64,
     last: Option<(u64, u32)>,
     /// Intervals in which the device was busy, and all of them.
     busy: Sum,
@@ -85,6 +87,7 @@ impl RateMeter {
     pub const fn new() -> Self {
         Self {
             units_per_s: 0,
+            least_units_per_s: 0,
             last: None,
             busy: Sum { units: 0, ns: 0 },
             all: Sum { units: 0, ns: 0 },
@@ -94,6 +97,12 @@ impl RateMeter {
     /// The rate, in units a second; 0 while it is not known.
     pub const fn units_per_s(&self) -> u64 {
         self.units_per_s
+    }
+
+    /// What the rate is at least, in units a second: of a device that was never seen busy, what it finished
+    /// all the same; 0 before that.
+    pub fn at_least_units_per_s(&self) -> u64 {
+        self.units_per_s.max(self.least_units_per_s)
     }
 
     /// Units that the device sends in `time_ns`; `None` while the rate is not known.
@@ -118,6 +127,7 @@ impl RateMeter {
             if let Some(sample) = self.busy.take(round.object) {
                 // What is known for certain is no news as a bound.
                 self.all = Sum::default();
+                self.least_units_per_s = 0;
                 self.blend(sample);
             }
         }
@@ -145,8 +155,12 @@ impl RateMeter {
         // The object that was on its way at the start finished in this time and was not all sent in it.
         let units = self.all.units.saturating_sub(object.into());
         let ns = self.all.ns;
-        if self.all.take(object).is_some() && self.units_per_s > 0 {
-            self.units_per_s = self.units_per_s.max(units_per_s(units, ns));
+        if self.all.take(object).is_some() {
+            let known = match self.units_per_s {
+                0 => &mut self.least_units_per_s,
+                _ => &mut self.units_per_s,
+            };
+            *known = units_per_s(units, ns).max(*known);
         }
     }
 
@@ -154,6 +168,7 @@ impl RateMeter {
     pub fn reset(&mut self) {
         *self = Self {
             units_per_s: self.units_per_s,
+            least_units_per_s: self.least_units_per_s,
             ..Self::new()
         };
     }

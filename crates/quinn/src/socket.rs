@@ -188,8 +188,8 @@ impl AsyncUdpSocket for Socket {
         self.inner.local_addr()
     }
 
-    /// As many as the path moves in the time of a send, and as many as the kernel takes where nothing
-    /// waits.
+    /// As many as the path moves at least in the time of a send, and as many as the kernel takes where nothing
+    /// waits. Single ones may be too much work for the path ever to be busy, and to show its rate.
     fn max_transmit_segments(&self) -> usize {
         if self.gso_refused.load(Relaxed) {
             return 1;
@@ -198,7 +198,8 @@ impl AsyncUdpSocket for Socket {
         if self.limited().completions() == Completions::None {
             return most;
         }
-        let bytes = u128::from(self.limited().rate()) * u128::from(self.send_ns) / 1_000_000_000;
+        let bytes =
+            u128::from(self.limited().rate_at_least()) * u128::from(self.send_ns) / 1_000_000_000;
         let datagrams = bytes / u128::from(DATAGRAM_BYTES);
         usize::try_from(datagrams)
             .unwrap_or(most)

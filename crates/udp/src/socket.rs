@@ -226,6 +226,12 @@ impl LimitedUdp {
         self.lock().account.rate()
     }
 
+    /// What the path moves at least, in the limit's units a second: the [`rate`](Self::rate), or while that is
+    /// not known because the path was never busy, what it moved; 0 before that.
+    pub fn rate_at_least(&self) -> u64 {
+        self.lock().account.rate_at_least()
+    }
+
     /// What completions are worth.
     pub fn completions(&self) -> Completions {
         self.lock().account.verdict()

@@ -157,6 +157,36 @@ fn the_rate_is_kept_while_idle_and_a_slow_link_is_not_starved() {
     assert_eq!(meter.units_in(2_000_000), Some(2_000));
 }
 
+/// An object each 100 us of a device that could do ten times as much.
+#[test]
+fn a_device_that_was_never_busy_has_no_rate_and_is_known_to_be_at_least_so_fast() {
+    let mut meter = RateMeter::new();
+    let round = |meter: &mut RateMeter, at: u64, left| {
+        meter.round(RateRound {
+            now_ns: at * 100_000,
+            units: 1_000,
+            left,
+            object: 1_000,
+        });
+    };
+    assert_eq!(meter.at_least_units_per_s(), 0);
+    for at in 0..200 {
+        round(&mut meter, at, 0);
+    }
+    assert_eq!(meter.units_per_s(), 0);
+    // One object of each sample was perhaps on its way before.
+    let least = meter.at_least_units_per_s();
+    assert!((9_000_000..=10_000_000).contains(&least), "{least}");
+    meter.reset();
+    assert_eq!(meter.at_least_units_per_s(), least);
+    // It is busy, and slower than it was: what is known counts.
+    for at in 200..400 {
+        round(&mut meter, at * 10, 5_000);
+    }
+    assert_eq!(meter.units_per_s(), 1_000_000);
+    assert_eq!(meter.at_least_units_per_s(), 1_000_000);
+}
+
 /// A setting is put by reading all of them and changing one: the rule below must not take the cap for its own.
 #[test]
 fn a_setting_under_a_cap_leaves_the_rule_as_it_is() {

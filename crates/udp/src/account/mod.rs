@@ -210,6 +210,11 @@ impl Account {
         self.rate.units_per_s()
     }
 
+    /// Units in a second that the path moves at least; 0 before anything is known.
+    pub fn rate_at_least(&self) -> u64 {
+        self.rate.at_least_units_per_s()
+    }
+
     /// Totals since the start.
     pub fn totals(&self) -> Totals {
         self.totals
