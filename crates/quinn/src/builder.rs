@@ -31,7 +31,7 @@ impl<R> Builder<R> {
             settings: Settings {
                 limit: AnyLimit::new(Need::default()),
                 source: None,
-                cap_ns: 1_000_000,
+                cap_ns: 250_000,
                 send_ns: 250_000,
             },
         }
@@ -63,8 +63,8 @@ impl<R> Builder<R> {
     }
 
     /// The limit is at most what the measured rate moves in this time, but may always be eight full
-    /// datagrams; 0: no cap. Default 1 ms. At high rates most of what completions teach is how late the
-    /// task is woken.
+    /// datagrams; 0: no cap. Default 0.25 ms: one send more than the one that is under way. At high rates
+    /// most of what completions teach is how late the task is woken.
     pub fn cap_ns(mut self, cap_ns: u64) -> Self {
         self.settings.cap_ns = cap_ns;
         self
@@ -72,7 +72,7 @@ impl<R> Builder<R> {
 
     /// One send has at most what the measured rate moves in this time, but at least one datagram. What
     /// is urgent waits for two whole sends beyond the limit: the one that went last, and the one that
-    /// quinn has assembled. Default 0.25 ms, so that these are no more than half of a cap of 1 ms.
+    /// quinn has assembled. Default 0.25 ms: half of it doubles the work for a byte at 500 Mbit/s.
     pub fn send_ns(mut self, send_ns: u64) -> Self {
         self.settings.send_ns = send_ns;
         self
