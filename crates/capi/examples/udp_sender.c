@@ -41,12 +41,13 @@ static void must(taut_status status, const char *what) {
 
 int main(int count, char **arguments) {
     struct sockaddr_in to = {0};
-    if (count != 3 || inet_pton(AF_INET, arguments[1], &to.sin_addr) != 1 || atoi(arguments[2]) <= 0) {
-        fprintf(stderr, "usage: udp_sender ADDRESS PORT\n");
+    int port = count == 3 ? atoi(arguments[2]) : 0;
+    if (port < 1 || port > 65535 || inet_pton(AF_INET, arguments[1], &to.sin_addr) != 1) {
+        fprintf(stderr, "usage: udp_sender ADDRESS PORT (1 to 65535)\n");
         return 2;
     }
     to.sin_family = AF_INET;
-    to.sin_port = htons((uint16_t)atoi(arguments[2]));
+    to.sin_port = htons((uint16_t)port);
     int out = socket(AF_INET, SOCK_DGRAM, 0);
     if (out < 0 || connect(out, (struct sockaddr *)&to, sizeof to) != 0) {
         perror("socket");

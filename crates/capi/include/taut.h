@@ -24,7 +24,8 @@
 #define TAUT_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #endif
 
-// The version of this header, to be compared with `taut_version`.
+// The version of this header: `TAUT_VERSION_NUMBER` is what `taut_version_number` gives if the library is the
+// same. While the major version is 0, another minor version is another interface.
 #define TAUT_VERSION_MAJOR 0
 
 // See `TAUT_VERSION_MAJOR`.
@@ -32,6 +33,9 @@
 
 // See `TAUT_VERSION_MAJOR`.
 #define TAUT_VERSION_PATCH 0
+
+// The three in one number: 1,000,000 a major, 1,000 a minor version.
+#define TAUT_VERSION_NUMBER 1000
 
 // Words of a `taut_dql`: more than it needs, so that it can grow without another size.
 #define TAUT_DQL_WORDS 20
@@ -112,6 +116,8 @@ enum taut_status
   TAUT_STATUS_BUSY = -19,
   // Any other error.
   TAUT_STATUS_OTHER = -20,
+  // A field is not what its comment allows, such as one that must be 0.
+  TAUT_STATUS_BAD_FIELD = -21,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -165,7 +171,7 @@ typedef struct taut_config {
   uint32_t limit_min;
   // The most that the limit may become, in units: at most 1,879,048,192.
   uint32_t limit_max;
-  // 0.
+  // 0, and refused if it is not.
   uint32_t reserved;
   // How long slack is observed before the limit is cut, in ns.
   uint64_t hold_time_ns;
@@ -261,7 +267,7 @@ typedef struct taut_queue_options {
   uint32_t burst_packets;
   // Most packets reaped in one round, at least 1. Everything, if not said: the limit wants whole rounds.
   uint32_t reap_budget_packets;
-  // 0.
+  // 0, and refused if it is not.
   uint32_t reserved;
   // How far apart completions are handed to the limit, in ns; 0 hands each round on. Frames come back at once in
   // any case.
@@ -283,7 +289,7 @@ typedef struct taut_packet {
   // The two bits of ECN as in the IP header: 0 for none, 1 or 2 if it may be marked, 3 if it is. The driver
   // writes a 3 into the header.
   uint8_t ecn;
-  // 0.
+  // 0, and refused if it is not.
   uint16_t reserved;
 } taut_packet;
 
@@ -294,7 +300,7 @@ typedef struct taut_ring {
   void *context;
   // Slots of the ring, at least 1.
   uint32_t capacity_slots;
-  // 0.
+  // 0, and refused if it is not.
   uint32_t reserved;
   // Slots that can be filled now.
   uint32_t (*slots_free)(void *context);
@@ -308,7 +314,8 @@ typedef struct taut_ring {
   int32_t (*kick)(void *context,
                   uint64_t now_ns);
   // Writes the numbers of up to `budget` frames that the device is done with to `frames`, oldest first, and
-  // says how many, or a number below 0 of the driver's own if it cannot be asked.
+  // says how many, or a number below 0 of the driver's own if it cannot be asked. More than `budget` is a
+  // failure too: none of them is taken.
   int32_t (*reap)(void *context,
                   uint32_t *frames,
                   uint32_t budget,
@@ -385,6 +392,9 @@ const char *taut_status_text(int32_t status);
 
 // The version of the library, such as "0.1.0"; never to be freed. Any thread may call it.
 const char *taut_version(void);
+
+// The version of the library as `TAUT_VERSION_NUMBER` writes it. Any thread may call it.
+uint32_t taut_version_number(void);
 
 // The defaults that users of Linux's byte queue limits know: from 0, up to the largest limit, with a hold
 // time of a second. Any thread may call it.
@@ -572,8 +582,8 @@ size_t taut_limit_size(const char *words);
 // What the memory of a limit must be aligned to, in bytes: what `malloc` gives is. Any thread may call it.
 size_t taut_limit_align(void);
 
-// Makes the limit named `words` in `memory`, which is then the `taut_limit`. Nothing is allocated. Where the
-// words are wrong, `error` gets what is allowed, cut to `error_bytes` with its zero; it may be null.
+// Makes the limit named `words` in `memory`, which is then the `taut_limit`. Nothing is allocated. If that cannot
+// be, `error` says why, for words with what is allowed, cut to `error_bytes` with its zero; it may be null.
 taut_status taut_limit_init(void *memory,
                             size_t bytes,
                             const char *words,
@@ -640,9 +650,9 @@ const char *taut_end_text(uint32_t end);
 struct taut_queue_options taut_queue_options_default(void);
 
 // Makes a queue for frames 0 to `frames` - 1 (at most 2^24). `qdisc` is a discipline as tc spells it
-// ("fq_codel ecn", "pfifo limit 500"), `limit` a limit by its name (`taut_limit_size`). Null if that cannot be:
-// `options` may be null: then `taut_queue_options_default` holds. `error` says why, cut to `error_bytes` with its
-// zero, and may be null.
+// ("fq_codel ecn", "pfifo limit 500"), `limit` a limit by its name (`taut_limit_size`). Null if that cannot be;
+// `error` then says why, cut to `error_bytes` with its zero, and may be null. `options` may be null: then
+// `taut_queue_options_default` holds.
 struct taut_queue *taut_queue_new(const char *qdisc,
                                   const char *limit,
                                   const struct taut_ring *ring,

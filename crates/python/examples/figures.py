@@ -95,22 +95,23 @@ figure("limit-over-time", "The limit from the start", "ms", "kB", lines, log="x"
 # Super-packets cut at the last moment: simulated, and as measured live (docs/split.svg).
 
 # %%
-rates = [("20mbit", 20.0), ("100mbit", 100.0), ("1gbit", 1000.0)]
-found = taut.simulate("split", streams=20, warm_up="500ms", duration="1s", limits=["taut"], splits=["off", "250us"])
-lines = []
-for split in ["off", "250us"]:
-    rows = [row for row in found.rows if row["tso"] and row["split"] == split]
-    lines.append((f"pieces: {split}", [dict(rates)[row["rate"]] for row in rows], [row["rr_tps"] for row in rows]))
+def over_rates(rows):
+    lines = []
+    for split in sorted({row["split"] for row in rows}):
+        those = [row for row in rows if row["split"] == split]
+        mbit = [float(row["rate"].replace("gbit", "e3").replace("mbit", "")) for row in those]
+        lines.append((f"pieces: {split}", mbit, [row["rr_tps"] for row in those]))
+    return lines
+
+
+found = taut.simulate("split", streams=20, warm_up="500ms", duration="1s", limits=["taut"], splits=["off", "auto"])
+lines = over_rates([row for row in found.rows if row["tso"]])
 figure("split", "Requests a second over rates, simulated", "Mbit/s", "requests/s", lines, log="xy")
 
 # %%
 if docs is not None:
     live = json.loads((docs / "live" / "split.json").read_text())["rows"]
-    lines = []
-    for split in ["off", "250us"]:
-        rows = [row for row in live if row["tso"] and row["split"] == split and row["limit"] == "taut"]
-        mbit = [float(row["rate"].replace("gbit", "e3").replace("mbit", "")) for row in rows]
-        lines.append((f"pieces: {split}", mbit, [row["rr_tps"] for row in rows]))
+    lines = over_rates([row for row in live if row["tso"] and row["limit"] == "taut"])
     figure("split-live", "Requests a second over rates, live", "Mbit/s", "requests/s", lines, log="xy")
     live = json.loads((docs / "live" / "ring.json").read_text())["rows"]
     live = [row for row in live if row["rate_bps"]]

@@ -43,6 +43,12 @@ impl Limit {
         self.0.completed(units.0, more, now_ns.0).map_err(of_ledger)
     }
 
+    /// Counts what the device finished when it says how much is still outstanding, and says how much that was.
+    fn observe_in_flight(&mut self, units: Units, now_ns: Whole) -> PyResult<u32> {
+        let counted = self.0.observe_in_flight(units.0, now_ns.0);
+        counted.map_err(of_ledger)
+    }
+
     /// Forgets what is in flight and what was learnt; for a device that was flushed.
     fn reset(&mut self, now_ns: Whole) {
         self.0.reset(now_ns.0);
@@ -66,10 +72,10 @@ impl Limit {
         self.0.in_flight()
     }
 
-    /// How much may be in flight, in units.
+    /// The limit as an operator reads it, in units: "7p" is 7, and lets 7 packets through.
     #[getter]
     fn limit(&self) -> u32 {
-        self.0.limit()
+        self.0.rule().config().limit
     }
 
     /// What the device sends in a second, if the rule wants to know; 0 while it is not known.
@@ -110,7 +116,7 @@ impl Limit {
     }
 
     fn __repr__(&self) -> String {
-        let (words, limit) = (self.words(), self.0.limit());
+        let (words, limit) = (self.words(), self.limit());
         let (in_flight, unit) = (self.0.in_flight(), self.unit());
         format!("<taut.Limit {words:?} limit={limit} in_flight={in_flight} {unit}>")
     }

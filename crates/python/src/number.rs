@@ -1,6 +1,6 @@
 //! Whole numbers of Python, refused with what is allowed.
 
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 /// An amount in units, or a count: 0 to 2^32 - 1.
@@ -20,7 +20,7 @@ fn whole(from: &Bound<'_, PyAny>, most: u64) -> PyResult<u64> {
     let message = format!("{} is none of the whole numbers 0 to {most}", from.repr()?);
     // An integer that does not fit is another mistake than something that is no integer.
     if from.hasattr("__index__")? {
-        Err(PyOverflowError::new_err(message))
+        Err(PyValueError::new_err(message))
     } else {
         Err(PyTypeError::new_err(message))
     }

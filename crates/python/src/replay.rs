@@ -57,7 +57,7 @@ pub fn replay(
     run_watched(
         py,
         vec![run.clone()],
-        threads(jobs),
+        threads(jobs)?,
         progress.as_ref(),
         &mut |_| Ok(()),
     )?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use taut_scenarios::error::ScenarioError;
 use taut_scenarios::limit_rules;
@@ -45,9 +46,18 @@ impl AnyRun for Stoppable {
 }
 
 /// Threads that run cases; one for each core if nobody says how many.
-pub fn threads(jobs: Option<Units>) -> usize {
-    jobs.map_or_else(all_cores, |jobs| jobs.0.max(1) as usize)
+pub fn threads(jobs: Option<Units>) -> PyResult<usize> {
+    match jobs {
+        None => Ok(all_cores()),
+        Some(Units(jobs)) if (1..=MOST_JOBS).contains(&jobs) => Ok(jobs as usize),
+        Some(Units(jobs)) => Err(PyValueError::new_err(format!(
+            "jobs is {jobs}; allowed: 1 to {MOST_JOBS}, or None for one for each core"
+        ))),
+    }
 }
+
+/// As many as the command takes.
+const MOST_JOBS: u32 = 1024;
 
 /// Runs every case of `runs`; `finished` hears which of them has been run whole.
 pub fn run_watched(
@@ -121,7 +131,7 @@ pub fn simulate(
     run_watched(
         py,
         vec![run.clone()],
-        threads(jobs),
+        threads(jobs)?,
         progress.as_ref(),
         &mut |_| Ok(()),
     )?;

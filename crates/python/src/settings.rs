@@ -27,7 +27,13 @@ fn element(value: &Bound<'_, PyAny>) -> PyResult<String> {
         return Ok(value.str()?.to_string());
     }
     if value.is_instance_of::<PyFloat>() {
-        return Ok(format!("{:?}", value.extract::<f64>()?));
+        let number = value.extract::<f64>()?;
+        // TOML has it in small letters.
+        return Ok(if number.is_nan() {
+            "nan".to_owned()
+        } else {
+            format!("{number:?}")
+        });
     }
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
         let items: PyResult<Vec<String>> = value.try_iter()?.map(|it| element(&it?)).collect();

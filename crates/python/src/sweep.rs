@@ -109,7 +109,7 @@ impl Sweep {
         run_watched(
             py,
             runs.clone(),
-            threads(jobs),
+            threads(jobs)?,
             progress.as_ref(),
             &mut finished,
         )
@@ -145,6 +145,6 @@ pub fn finished_line(
     let run: SharedRun = py
         .detach(|| prepare(text, Some(seed.0)))
         .map_err(of_scenario)?;
-    run_watched(py, vec![run.clone()], threads(jobs), None, &mut |_| Ok(()))?;
+    run_watched(py, vec![run.clone()], threads(jobs)?, None, &mut |_| Ok(()))?;
     Ok(py.detach(|| sweep::finished_line(&run.document())))
 }

@@ -59,6 +59,10 @@ class Simulate(unittest.TestCase):
             (["rate-change"], {"rnig": 64}, 'no setting "rnig"; there are cadence, '),
             (["rate-change"], {"ring": "many"}, 'ring cannot be "many"'),
             (["rate-change"], {"ring": 0}, "ring"),
+            (["rate-change"], {"ring": -1}, 'ring cannot be "-1": invalid value'),
+            (["rr-under-load"], {"streams": float("nan")}, 'streams cannot be "nan": invalid type'),
+            (["limit-rules"], {"rules": ["dql", "dql"]}, "rules has dql twice"),
+            (["/dev/zero"], {}, "/dev/zero is longer than"),
             (['scenario = "rate-change"\n\nrate = 1\n'], {}, "line 3"),
         ]:
             with self.subTest(says), self.assertRaisesRegex(taut.ScenarioError, says):
@@ -67,7 +71,13 @@ class Simulate(unittest.TestCase):
             taut.simulate("/nowhere/at-all.toml")
         with self.assertRaisesRegex(TypeError, "allowed: text, numbers, bools, paths"):
             taut.simulate("rate-change", ring={})
-        with self.assertRaisesRegex(OverflowError, "-1 is none of the whole numbers"):
+        with self.assertRaisesRegex(ValueError, "jobs is 0; allowed: 1 to 1024"):
+            taut.simulate("rate-change", jobs=0)
+        # A number would be a file that is open already: standard output.
+        with self.assertRaises(TypeError):
+            taut.simulate(1)
+        os.fstat(1)
+        with self.assertRaisesRegex(ValueError, "-1 is none of the whole numbers"):
             taut.simulate("rate-change", seed=-1)
 
     def test_progress_tells_of_each_case_and_its_error_ends_the_run(self):

@@ -14,12 +14,17 @@ use crate::frames::Frames;
 use crate::limited::{Limited, Sent};
 use crate::path::{Path, ns_of};
 use crate::ring::Ring;
+use crate::round::Round;
 
 /// Slots of a device that does not say how many it has.
 const SLOTS: u32 = 256;
-/// What waits above the limit: enough for some sockets to have a packet each in the discipline, and few
+/// What waits above the limit: enough for some sockets to have packets in the discipline, and few
 /// enough that what a bulk sender has written waits in its socket.
 const BACKLOG_PACKETS: u32 = 32;
+/// Where many sockets send: more than a small stack has.
+const LARGEST_BACKLOG_PACKETS: u32 = 256;
+/// The largest setting: more than the ring of any device, and three of them fit into 32 bits.
+const MOST: u32 = 1 << 16;
 /// Answers in one go: as many as a poll usually receives.
 const ANSWERS: u32 = 64;
 /// Far more than the backlog waits on a link of 1 Mbit/s.
@@ -37,6 +42,7 @@ pub struct Builder<D, P = ()> {
     probe: P,
     slots: Option<u32>,
     backlog_packets: u32,
+    largest_backlog_packets: Option<u32>,
     answers: u32,
     waker: Waker,
 }
@@ -51,6 +57,7 @@ impl<D: Device> Builder<D> {
             probe: (),
             slots: None,
             backlog_packets: BACKLOG_PACKETS,
+            largest_backlog_packets: None,
             answers: ANSWERS,
             waker: Waker::noop().clone(),
         }
@@ -60,7 +67,8 @@ impl<D: Device> Builder<D> {
 impl<D: Device, P: Probe> Builder<D, P> {
     /// How many frames the device has sent since it was made, wrapping at 2^32: it is asked at each call.
     /// Without it what a device takes counts as sent, and no limit holds; the discipline still does where
-    /// the device refuses tokens.
+    /// the device refuses tokens. It is `Send` so that the [`Limited`] may be; what it reads of the device
+    /// itself need not be.
     pub fn sent(mut self, sent: impl FnMut(&mut D) -> u32 + Send + 'static) -> Self {
         self.sent = Some(Box::new(sent));
         self
@@ -79,20 +87,35 @@ impl<D: Device, P: Probe> Builder<D, P> {
         self
     }
 
-    /// Frames that the device may hold, at least 1. Default: its `max_burst_size`, else 256.
+    /// Frames that the device may hold, 1 to 65,536. Default: its `max_burst_size`, else 256.
     pub fn slots(mut self, slots: u32) -> Self {
         self.slots = Some(slots);
         self
     }
 
-    /// Packets above the limit at which a stack gets no more tokens, at least 1. Default 32. smoltcp serves
-    /// its sockets from the first in each poll, so let it be more than the sockets that send.
+    /// Packets above the limit at which a stack gets no more tokens until at most one is left, 1 to 65,536.
+    /// Default 32. Where more sockets send, more may wait, so that each has its turn: see
+    /// [`largest_backlog_packets`](Self::largest_backlog_packets).
     pub fn backlog_packets(mut self, packets: u32) -> Self {
         self.backlog_packets = packets;
         self
     }
 
-    /// Frames kept for answers to what is received. Default 64; answers beyond are dropped and counted.
+    /// Packets above the limit at which a stack gets no more tokens in any case,
+    /// [`backlog_packets`](Self::backlog_packets) to 65,536. Default 256, or `backlog_packets` if that is more.
+    ///
+    /// Between the two a stack gets tokens while more than three quarters of what it wrote since the backlog
+    /// had drained were first packets of their flows: one bulk sender gets no more, many sockets a turn
+    /// each. smoltcp serves its sockets from the first in each poll, so of more sockets that always have
+    /// something to send than this, those at the end of the set get nothing. Frames that are no IP are one
+    /// flow: there `backlog_packets` itself must be more than the sockets.
+    pub fn largest_backlog_packets(mut self, packets: u32) -> Self {
+        self.largest_backlog_packets = Some(packets);
+        self
+    }
+
+    /// Frames kept for answers to what is received, 0 to 65,536. Default 64; answers beyond are dropped and
+    /// counted.
     pub fn answers(mut self, frames: u32) -> Self {
         self.answers = frames;
         self
@@ -114,6 +137,7 @@ impl<D: Device, P: Probe> Builder<D, P> {
             probe,
             slots: self.slots,
             backlog_packets: self.backlog_packets,
+            largest_backlog_packets: self.largest_backlog_packets,
             answers: self.answers,
             waker: self.waker,
         }
@@ -121,18 +145,28 @@ impl<D: Device, P: Probe> Builder<D, P> {
 
     /// The device for a stack, whose clock begins at `timestamp`.
     ///
+    /// A frame takes memory of the device's `max_transmission_unit` when it is first used, and keeps it: at
+    /// most slots + largest backlog + answers of them.
+    ///
     /// # Errors
-    /// If a setting is 0.
+    /// If slots (or the `max_burst_size` that stands for them) or a backlog is 0, if a setting is more than
+    /// 65,536, or if the largest backlog is less than the other.
     pub fn build(mut self, timestamp: Instant) -> Result<Limited<D, P>, QueueConfigError> {
-        if self.backlog_packets == 0 {
-            return Err(QueueConfigError::Zero("backlog_packets"));
-        }
         let capabilities = self.device.capabilities();
-        let burst = capabilities.max_burst_size.map(|packets| packets as u32);
-        let slots = self.slots.or(burst).unwrap_or(SLOTS);
+        let slots = match (self.slots, capabilities.max_burst_size) {
+            (Some(slots), _) => bounded("slots", slots as usize, 1)?,
+            (None, Some(burst)) => bounded("max_burst_size", burst, 1)?,
+            (None, None) => SLOTS,
+        };
+        let backlog = bounded("backlog_packets", self.backlog_packets as usize, 1)?;
+        let largest = match self.largest_backlog_packets {
+            Some(packets) => bounded("largest_backlog_packets", packets as usize, backlog)?,
+            None => LARGEST_BACKLOG_PACKETS.max(backlog),
+        };
+        let answers = bounded("answers", self.answers as usize, 0)?;
         let told = self.sent.as_mut().map(|sent| sent(&mut self.device));
         let now_ns = ns_of(timestamp);
-        let frames = slots + self.backlog_packets + self.answers;
+        let frames = slots + largest + answers;
         let limit = self
             .limit
             .unwrap_or_else(|| AnyLimit::new(Ladder::default()));
@@ -147,20 +181,31 @@ impl<D: Device, P: Probe> Builder<D, P> {
                 queue,
                 frames: Frames::new(frames, capabilities.max_transmission_unit),
                 medium: capabilities.medium,
-                backlog_packets: self.backlog_packets.into(),
-                answer_frames: self.answers as usize,
+                round: Round::new(backlog, largest),
                 now_ns,
                 told: told.unwrap_or(0),
                 ready_ns: None,
                 is_refused: false,
                 refused_tokens: 0,
                 dropped_answers: 0,
-                stalls: 0,
             },
             sent: self.sent,
             waker: self.waker,
         })
     }
+}
+
+/// The setting, if it is allowed.
+fn bounded(name: &'static str, value: usize, least: u32) -> Result<u32, QueueConfigError> {
+    u32::try_from(value)
+        .ok()
+        .filter(|value| (least..=MOST).contains(value))
+        .ok_or(QueueConfigError::OutOfRange {
+            name,
+            value: value as u64,
+            least: least.into(),
+            most: MOST.into(),
+        })
 }
 
 /// Each flow in its turn, and room for all frames.

@@ -3,44 +3,72 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use smoltcp::phy::PacketMeta;
 use taut_path::{DropReason, Frame, Packet, PacketSink};
 
-/// Buffers of one stack, on one thread: no lock for each frame, and a buffer grows where a stack writes
-/// more than its device said.
+/// Buffers of one stack, on one thread: no lock for each frame. A buffer is allocated when it is first used,
+/// and grows where a stack writes more than its device said.
 pub(crate) struct Frames {
-    buffers: Vec<Vec<u8>>,
+    buffers: Vec<Buffer>,
     free: Vec<Frame>,
-    pub(crate) dropped_packets: u64,
+    most_frames: u32,
+    bytes_each: usize,
+}
+
+/// What a stack wrote, and what it said of it.
+#[derive(Default)]
+pub(crate) struct Buffer {
+    space: Vec<u8>,
+    length: usize,
+    pub(crate) meta: PacketMeta,
+}
+
+impl Buffer {
+    /// Room for `length` bytes, which it has from then on.
+    pub(crate) fn room(&mut self, length: usize) -> &mut [u8] {
+        if self.space.len() < length {
+            self.space.resize(length, 0);
+        }
+        self.length = length;
+        &mut self.space[..length]
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.space[..self.length]
+    }
 }
 
 impl Frames {
-    pub(crate) fn new(count: u32, bytes: usize) -> Self {
+    pub(crate) fn new(most_frames: u32, bytes_each: usize) -> Self {
         Self {
-            buffers: vec![vec![0; bytes]; count as usize],
-            free: (0..count).rev().map(Frame::new).collect(),
-            dropped_packets: 0,
+            buffers: Vec::new(),
+            free: Vec::new(),
+            most_frames,
+            bytes_each,
         }
     }
 
     pub(crate) fn take(&mut self) -> Option<Frame> {
-        self.free.pop()
+        self.free.pop().or_else(|| self.add())
+    }
+
+    fn add(&mut self) -> Option<Frame> {
+        let index = self.buffers.len() as u32;
+        (index < self.most_frames).then(|| {
+            self.buffers.push(Buffer {
+                space: vec![0; self.bytes_each],
+                ..Buffer::default()
+            });
+            Frame::new(index)
+        })
     }
 
     pub(crate) fn give_back(&mut self, frame: Frame) {
         self.free.push(frame);
     }
 
-    pub(crate) fn free(&self) -> usize {
-        self.free.len()
-    }
-
-    /// The first `bytes` of a frame.
-    pub(crate) fn bytes_mut(&mut self, frame: &Frame, bytes: usize) -> &mut [u8] {
-        let buffer = &mut self.buffers[frame.index() as usize];
-        if buffer.len() < bytes {
-            buffer.resize(bytes, 0);
-        }
-        &mut buffer[..bytes]
+    pub(crate) fn buffer_mut(&mut self, frame: &Frame) -> &mut Buffer {
+        &mut self.buffers[frame.index() as usize]
     }
 }
 
@@ -50,7 +78,6 @@ impl PacketSink for Frames {
     }
 
     fn dropped(&mut self, packet: Packet, _: DropReason) {
-        self.dropped_packets += 1;
         self.give_back(packet.into_frame());
     }
 }

@@ -1,9 +1,10 @@
 //! The device that a stack sees.
 
 use alloc::boxed::Box;
+use alloc::vec;
 use core::task::Waker;
 
-use smoltcp::phy::{Device, DeviceCapabilities, TxToken};
+use smoltcp::phy::{Device, DeviceCapabilities, PacketMeta, TxToken};
 use smoltcp::time::{Duration, Instant};
 use taut_path::qdisc::Backlog;
 use taut_path::queue::{QueueConfigError, SenderCounters, Snapshot};
@@ -33,7 +34,7 @@ pub struct Stats {
     pub refused_tokens: u64,
     /// Answers to received frames that found no frame free, and were dropped.
     pub dropped_answers: u64,
-    /// Times that the device stood still with something in it.
+    /// Times that the device stood still for long with something in it, each counted once.
     pub stalls: u64,
 }
 
@@ -108,7 +109,7 @@ impl<D: Device, P: Probe> Limited<D, P> {
             sender: self.path.queue.sender_counters(),
             refused_tokens: self.path.refused_tokens,
             dropped_answers: self.path.dropped_answers,
-            stalls: self.path.stalls,
+            stalls: self.path.queue.completer_counters().stalls,
         }
     }
 
@@ -169,6 +170,7 @@ impl<D: Device, P: Probe> Device for Limited<D, P> {
             received,
             Token {
                 frame,
+                meta: PacketMeta::default(),
                 path,
                 device: None,
             },
@@ -191,22 +193,22 @@ impl<D: Device, P: Probe> Device for Limited<D, P> {
         let device = Some((device, timestamp));
         Some(Token {
             frame,
+            meta: PacketMeta::default(),
             path,
             device,
         })
     }
 
     fn capabilities(&self) -> DeviceCapabilities {
-        let mut capabilities = self.device.capabilities();
-        // A burst waits in the discipline, however long it is.
-        capabilities.max_burst_size = None;
-        capabilities
+        // Its longest burst too: a stack bounds by it what its peers may send to the device.
+        self.device.capabilities()
     }
 }
 
 /// Room for one frame; given back if it is not used.
 pub struct Token<'a, D: Device, P: Probe> {
     frame: Option<Frame>,
+    meta: PacketMeta,
     path: &'a mut Path<P>,
     device: Option<(&'a mut D, Instant)>,
 }
@@ -216,12 +218,25 @@ impl<D: Device, P: Probe> TxToken for Token<'_, D, P> {
     where
         F: FnOnce(&mut [u8]) -> R,
     {
-        let frame = self.frame.take();
-        let written = self.path.write(frame, length, write);
+        let Some(frame) = &self.frame else {
+            self.path.dropped_answers += 1;
+            return write(&mut vec![0; length]);
+        };
+        let buffer = self.path.frames.buffer_mut(frame);
+        buffer.meta = self.meta;
+        let written = write(buffer.room(length));
+        // Not before: a closure that panics gives its frame back.
+        if let Some(frame) = self.frame.take() {
+            self.path.enqueue(frame);
+        }
         if let Some((device, timestamp)) = self.device.take() {
             self.path.turn(device, None, timestamp);
         }
         written
+    }
+
+    fn set_meta(&mut self, meta: PacketMeta) {
+        self.meta = meta;
     }
 }
 

@@ -1,7 +1,5 @@
 //! From a frame that the stack wrote to the device.
 
-use alloc::vec;
-
 use smoltcp::phy::{Device, Medium, TxToken};
 use smoltcp::time::Instant;
 use taut_path::classify::{self, FrameClass};
@@ -9,16 +7,15 @@ use taut_path::{AnyLimit, AnyQdisc, Ecn, Frame, Packet, Probe, Queue, Stop};
 
 use crate::frames::Frames;
 use crate::ring::Ring;
+use crate::round::Round;
 
 /// Everything that is not the device.
 pub(crate) struct Path<P> {
     pub(crate) queue: Queue<Ring, AnyLimit, AnyQdisc, P>,
     pub(crate) frames: Frames,
     pub(crate) medium: Medium,
-    /// What may wait above the limit before a stack gets no more tokens.
-    pub(crate) backlog_packets: u64,
-    /// Frames kept for answers to what was received.
-    pub(crate) answer_frames: usize,
+    /// Whether a stack gets a token.
+    pub(crate) round: Round,
     pub(crate) now_ns: u64,
     /// What the device said last.
     pub(crate) told: u32,
@@ -28,7 +25,6 @@ pub(crate) struct Path<P> {
     pub(crate) is_refused: bool,
     pub(crate) refused_tokens: u64,
     pub(crate) dropped_answers: u64,
-    pub(crate) stalls: u64,
 }
 
 impl<P: Probe> Path<P> {
@@ -38,9 +34,9 @@ impl<P: Probe> Path<P> {
         self.now_ns
     }
 
-    pub(crate) fn has_room(&self) -> bool {
-        self.queue.backlog().packets < self.backlog_packets
-            && self.frames.free() > self.answer_frames
+    /// There is a frame for each token: what the ring holds, what may wait, and the answers were added up.
+    pub(crate) fn has_room(&mut self) -> bool {
+        self.round.goes_on(self.queue.backlog().packets)
     }
 
     /// Takes what the device finished, and gives it what the limit lets through.
@@ -57,9 +53,7 @@ impl<P: Probe> Path<P> {
         }
         loop {
             // An error would name packets that the ring made up, which this one cannot.
-            if let Ok(completed) = self.queue.complete(now_ns, &mut self.frames) {
-                self.stalls += u64::from(completed.stalled.is_some());
-            }
+            let _ = self.queue.complete(now_ns, &mut self.frames);
             self.ready_ns = match self.queue.run(now_ns, &mut self.frames) {
                 Stop::NotReady(at_ns) => Some(at_ns),
                 _ => None,
@@ -75,41 +69,33 @@ impl<P: Probe> Path<P> {
     fn hand_over<D: Device + ?Sized>(&mut self, device: &mut D, timestamp: Instant) -> bool {
         let mut has_moved = false;
         while let Some(packet) = self.queue.device().next() {
-            let Some(token) = device.transmit(timestamp) else {
+            let Some(mut token) = device.transmit(timestamp) else {
                 break;
             };
-            let length = packet.wire_bytes() as usize;
-            let bytes = self.frames.bytes_mut(packet.frame(), length);
+            let buffer = self.frames.buffer_mut(packet.frame());
+            token.set_meta(buffer.meta);
+            let bytes = buffer.bytes_mut();
             if packet.ecn() == Ecn::Marked {
                 mark(self.medium, bytes);
             }
-            token.consume(length, |space| space.copy_from_slice(bytes));
+            token.consume(bytes.len(), |space| space.copy_from_slice(bytes));
             self.queue.device_mut().taken();
             has_moved = true;
         }
         has_moved
     }
 
-    /// Lets `write` make a frame of `length` bytes, and hands it to the discipline.
-    pub(crate) fn write<R>(
-        &mut self,
-        frame: Option<Frame>,
-        length: usize,
-        write: impl FnOnce(&mut [u8]) -> R,
-    ) -> R {
-        let Some(frame) = frame else {
-            self.dropped_answers += 1;
-            return write(&mut vec![0; length]);
-        };
-        let bytes = self.frames.bytes_mut(&frame, length);
-        let written = write(bytes);
+    /// Hands what a stack wrote into `frame` to the discipline.
+    pub(crate) fn enqueue(&mut self, frame: Frame) {
+        let bytes = self.frames.buffer_mut(&frame).bytes_mut();
         let class = classify(self.medium, bytes);
-        let mut packet = Packet::new(frame, length as u32);
+        let wire_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let mut packet = Packet::new(frame, wire_bytes);
         packet.priority = class.priority;
         packet.flow = class.flow;
         packet.set_ecn(class.ecn);
+        self.round.count(class.flow);
         self.queue.enqueue(packet, self.now_ns, &mut self.frames);
-        written
     }
 }
 
@@ -122,15 +108,18 @@ pub(crate) fn ns_of(timestamp: Instant) -> u64 {
 fn classify(medium: Medium, bytes: &[u8]) -> FrameClass {
     match medium {
         Medium::Ethernet => classify::classify(bytes),
-        #[allow(unreachable_patterns)] // Which media there are, the features of smoltcp say.
-        _ => classify::classify_ip(bytes),
+        Medium::Ip => classify::classify_ip(bytes),
+        // IEEE 802.15.4: no headers that are known here.
+        #[allow(unreachable_patterns)] // Which other media there are, the features of smoltcp say.
+        _ => FrameClass::default(),
     }
 }
 
 fn mark(medium: Medium, bytes: &mut [u8]) {
     match medium {
         Medium::Ethernet => classify::mark_congestion(bytes),
+        Medium::Ip => classify::mark_congestion_ip(bytes),
         #[allow(unreachable_patterns)]
-        _ => classify::mark_congestion_ip(bytes),
+        _ => false,
     };
 }

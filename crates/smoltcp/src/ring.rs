@@ -43,7 +43,8 @@ impl Ring {
 
     /// The device finished so many more. What it never had is not finished by it.
     pub(crate) fn finish(&mut self, packets: u32) {
-        self.finished = (self.finished + packets as usize).min(self.given.len());
+        let finished = self.finished.saturating_add(packets as usize);
+        self.finished = finished.min(self.given.len());
     }
 
     fn free(&self) -> u32 {

@@ -1,7 +1,7 @@
 //! The estimator with its ledger, for one thread or one lock.
 
-use super::placed::{Opaque, answer, argument, get, get_mut, put};
-use super::snapshot::{Config, Snapshot};
+use super::placed::{Opaque, answer, get, get_mut, put};
+use super::snapshot::{Config, Snapshot, config_or_default};
 use super::status::Status;
 
 /// Words of a `taut_dql`: more than it needs, so that it can grow without another size.
@@ -44,8 +44,10 @@ pub unsafe extern "C" fn taut_dql_init(
     now_ns: u64,
 ) -> Status {
     // SAFETY: null, or what the caller says it is.
-    let config = unsafe { argument(config) };
-    let config = config.map_or_else(taut_dql::Config::default, Config::into);
+    let config = match unsafe { config_or_default(config) } {
+        Ok(config) => config,
+        Err(status) => return status,
+    };
     match taut_dql::Dql::with_config(config, now_ns) {
         // SAFETY: the caller's promise.
         Ok(made) => unsafe { put(dql, made) },

@@ -3,7 +3,7 @@
 use taut_dql::{Completer as CompleterOf, Sender as SenderOf, Shared as SharedState};
 
 use super::placed::{Opaque, answer, argument, get, get_mut, put};
-use super::snapshot::{Config, Snapshot};
+use super::snapshot::{Config, Snapshot, config_or_default};
 use super::status::Status;
 
 /// Words of what the halves share, of the sender and of the completer.
@@ -73,8 +73,10 @@ pub unsafe extern "C" fn taut_split(
         return Status::Misaligned;
     }
     // SAFETY: null, or what the caller says it is.
-    let config = unsafe { argument(config) };
-    let config = config.map_or_else(taut_dql::Config::default, Config::into);
+    let config = match unsafe { config_or_default(config) } {
+        Ok(config) => config,
+        Err(status) => return status,
+    };
     if let Err(error) = config.validate() {
         return error.into();
     }
@@ -179,7 +181,10 @@ pub unsafe extern "C" fn taut_completer_set_config(
     let Some(config) = (unsafe { argument(config) }) else {
         return Status::Null;
     };
-    let config: taut_dql::Config = config.into();
+    let config: taut_dql::Config = match config.try_into() {
+        Ok(config) => config,
+        Err(status) => return status,
+    };
     if let Err(error) = config.validate() {
         return error.into();
     }

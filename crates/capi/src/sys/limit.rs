@@ -160,8 +160,8 @@ pub extern "C" fn taut_limit_align() -> usize {
     ALIGN
 }
 
-/// Makes the limit named `words` in `memory`, which is then the `taut_limit`. Nothing is allocated. Where the
-/// words are wrong, `error` gets what is allowed, cut to `error_bytes` with its zero; it may be null.
+/// Makes the limit named `words` in `memory`, which is then the `taut_limit`. Nothing is allocated. If that cannot
+/// be, `error` says why, for words with what is allowed, cut to `error_bytes` with its zero; it may be null.
 ///
 /// # Safety
 /// From `memory` on, `bytes` bytes are the caller's; `words` is a string.
@@ -174,18 +174,18 @@ pub unsafe extern "C" fn taut_limit_init(
     error: *mut c_char,
     error_bytes: usize,
 ) -> Status {
-    if memory.is_null() {
-        return Status::Null;
-    }
     // SAFETY: the caller's promise.
     let told = unsafe { Told::new(error, error_bytes) };
+    if memory.is_null() {
+        return told.status(Status::Null);
+    }
     // SAFETY: the caller's promise.
     let rule = match unsafe { read(words) }.map(parse) {
         Ok(Ok(rule)) => rule,
         Ok(Err(why)) => return told.why(Status::BadWords, why),
-        Err(status) => return status,
+        Err(status) => return told.status(status),
     };
-    match rule {
+    told.status(match rule {
         NamedRule::Plain(rule) => {
             // SAFETY: the caller's promise.
             with_rule!(rule, rule => unsafe { place(memory, bytes, rule, now_ns) })
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn taut_limit_init(
                 unsafe { place(memory, bytes, rule, now_ns) }
             })
         }
-    }
+    })
 }
 
 /// Counts one object as handed to the device, in bytes, or as 1 for a limit in packets (`taut_limit_in_packets`).
@@ -301,14 +301,8 @@ pub unsafe extern "C" fn taut_limit_observe_in_flight(
     units: u32,
     now_ns: u64,
 ) -> Status {
-    let done = with_limit!(limit, it => match it.in_flight().checked_sub(units) {
-        Some(done) => it.completed(done, false, now_ns),
-        None => Err(taut_dql::Error::ObservedTooMuch {
-            observed: units,
-            in_flight: it.in_flight(),
-        }),
-    });
-    flat(done)
+    let done = with_limit!(limit, it => it.observe_in_flight(units, now_ns));
+    flat(done.map(|done| done.map(drop)))
 }
 
 /// The settings in force; `limit` is the limit of now.
@@ -337,7 +331,11 @@ pub unsafe extern "C" fn taut_limit_set_config(limit: *mut Limit, config: *const
     let Some(config) = (unsafe { argument(config) }) else {
         return Status::Null;
     };
-    flat(with_limit!(limit, it => it.set_config(config.into())))
+    let config: taut_dql::Config = match config.try_into() {
+        Ok(config) => config,
+        Err(status) => return status,
+    };
+    flat(with_limit!(limit, it => it.set_config(config)))
 }
 
 fn flat(done: Result<Result<(), taut_dql::Error>, Status>) -> Status {

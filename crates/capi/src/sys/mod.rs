@@ -36,6 +36,6 @@ pub use ring::{Packet, Ring, Sink, TAUT_END_DONE, TAUT_END_STRAY, TAUT_ENDS, tau
 pub use snapshot::{Config, Snapshot};
 pub use stall::*;
 pub use status::{
-    Status, TAUT_VERSION_MAJOR, TAUT_VERSION_MINOR, TAUT_VERSION_PATCH, taut_status_text,
-    taut_version,
+    Status, TAUT_VERSION_MAJOR, TAUT_VERSION_MINOR, TAUT_VERSION_NUMBER, TAUT_VERSION_PATCH,
+    taut_status_text, taut_version, taut_version_number,
 };

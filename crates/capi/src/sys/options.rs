@@ -12,7 +12,7 @@ pub struct QueueOptions {
     pub burst_packets: u32,
     /// Most packets reaped in one round, at least 1. Everything, if not said: the limit wants whole rounds.
     pub reap_budget_packets: u32,
-    /// 0.
+    /// 0, and refused if it is not.
     pub reserved: u32,
     /// How far apart completions are handed to the limit, in ns; 0 hands each round on. Frames come back at once in
     /// any case.

@@ -100,9 +100,9 @@ pub struct QueueFigures {
 }
 
 /// Makes a queue for frames 0 to `frames` - 1 (at most 2^24). `qdisc` is a discipline as tc spells it
-/// ("fq_codel ecn", "pfifo limit 500"), `limit` a limit by its name (`taut_limit_size`). Null if that cannot be:
-/// `options` may be null: then `taut_queue_options_default` holds. `error` says why, cut to `error_bytes` with its
-/// zero, and may be null.
+/// ("fq_codel ecn", "pfifo limit 500"), `limit` a limit by its name (`taut_limit_size`). Null if that cannot be;
+/// `error` then says why, cut to `error_bytes` with its zero, and may be null. `options` may be null: then
+/// `taut_queue_options_default` holds.
 ///
 /// # Safety
 /// The words are strings; `options`, `ring` and `sink` point to what their types say, and what they lead to lives until
@@ -164,6 +164,11 @@ unsafe fn make(
     if !(1..=MOST_FRAMES).contains(&frames) {
         return Err(format!("{frames} frames: 1 to {MOST_FRAMES} are allowed"));
     }
+    let is_zero =
+        ring.is_none_or(|it| it.reserved == 0) && options.is_none_or(|it| it.reserved == 0);
+    if !is_zero {
+        return Err("ring and options: `reserved` must be 0".to_owned());
+    }
     let driver = ring.and_then(|ring| Driver::new(&ring, frames));
     let driver =
         driver.ok_or("ring: it and each callback but completions_are_true must be there")?;
@@ -217,6 +222,9 @@ pub unsafe extern "C" fn taut_queue_enqueue(
     let Some(packet) = (unsafe { argument(packet) }) else {
         return Status::Null;
     };
+    if !packet.is_allowed() {
+        return Status::BadField;
+    }
     let enqueue = |it: &mut Queue| match it.ends.take(packet.frame) {
         None => Status::FrameOutOfRange,
         Some(false) => Status::FrameInUse,
@@ -339,7 +347,7 @@ pub unsafe extern "C" fn taut_queue_set(
     let words = unsafe { read(name) }.and_then(|name| Ok((name, unsafe { read(value) }?)));
     let (name, value) = match words {
         Ok(words) => words,
-        Err(status) => return status,
+        Err(status) => return told.status(status),
     };
     let set = |it: &mut Queue| {
         let setting = Knob::by_name(name).and_then(|knob| knob.parse(value))?;
@@ -349,7 +357,7 @@ pub unsafe extern "C" fn taut_queue_set(
     match unsafe { enter(queue, set) } {
         Ok(Ok(())) => Status::Ok,
         Ok(Err(why)) => told.why(Status::BadWords, why),
-        Err(status) => status,
+        Err(status) => told.status(status),
     }
 }
 
@@ -369,13 +377,13 @@ pub unsafe extern "C" fn taut_queue_get(
     // SAFETY: the caller's promise.
     let told = unsafe { Told::new(error, error_bytes) };
     if value.is_null() {
-        return Status::Null;
+        return told.status(Status::Null);
     }
     // SAFETY: the caller's promise.
     let knob = match unsafe { read(name) }.map(Knob::by_name) {
         Ok(Ok(knob)) => knob,
         Ok(Err(why)) => return told.why(Status::BadWords, why),
-        Err(status) => return status,
+        Err(status) => return told.status(status),
     };
     // SAFETY: the caller's promise.
     let found = unsafe { enter(queue, |it| it.queue.read(knob)) };

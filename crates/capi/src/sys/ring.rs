@@ -20,7 +20,7 @@ pub struct Packet {
     /// The two bits of ECN as in the IP header: 0 for none, 1 or 2 if it may be marked, 3 if it is. The driver
     /// writes a 3 into the header.
     pub ecn: u8,
-    /// 0.
+    /// 0, and refused if it is not.
     pub reserved: u16,
 }
 
@@ -33,7 +33,7 @@ pub struct Ring {
     pub context: *mut c_void,
     /// Slots of the ring, at least 1.
     pub capacity_slots: u32,
-    /// 0.
+    /// 0, and refused if it is not.
     pub reserved: u32,
     /// Slots that can be filled now.
     pub slots_free: Option<unsafe extern "C" fn(context: *mut c_void) -> u32>,
@@ -46,7 +46,8 @@ pub struct Ring {
     /// submitted stays in the ring then, and the next run rings again.
     pub kick: Option<unsafe extern "C" fn(context: *mut c_void, now_ns: u64) -> i32>,
     /// Writes the numbers of up to `budget` frames that the device is done with to `frames`, oldest first, and
-    /// says how many, or a number below 0 of the driver's own if it cannot be asked.
+    /// says how many, or a number below 0 of the driver's own if it cannot be asked. More than `budget` is a
+    /// failure too: none of them is taken.
     pub reap: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -104,11 +105,16 @@ fn end_of(reason: DropReason) -> u32 {
 }
 
 impl Packet {
+    /// Whether each field is what its comment allows.
+    pub(super) fn is_allowed(&self) -> bool {
+        self.priority <= 15 && self.ecn <= 3 && self.reserved == 0
+    }
+
     pub(super) fn into_packet(self) -> taut_path::Packet {
         let mut packet = taut_path::Packet::new(Frame::new(self.frame), self.bytes);
         packet.flow = self.flow;
         packet.priority = self.priority;
-        packet.set_ecn(match self.ecn & 3 {
+        packet.set_ecn(match self.ecn {
             0 => Ecn::NotCapable,
             3 => Ecn::Marked,
             _ => Ecn::Capable,
@@ -252,8 +258,10 @@ impl Completions for Driver {
             let Ok(count) = u32::try_from(count) else {
                 return Err(Failed(count));
             };
-            // More than was asked for cannot be: there was no room for them.
-            let count = count.min(asked);
+            // There was no room for more than was asked for: nobody knows what was written.
+            if count > asked {
+                return Err(Failed(count as i32));
+            }
             for &frame in &self.reaped[..count as usize] {
                 let held = self.held.get_mut(frame as usize).and_then(Option::take);
                 // One that was not sent is refused by the queue.

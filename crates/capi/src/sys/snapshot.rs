@@ -2,6 +2,9 @@
 
 use taut_dql::MAX_LIMIT;
 
+use super::placed::argument;
+use super::status::Status;
+
 /// The settings of an estimator. Start from `taut_config_default`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -12,20 +15,37 @@ pub struct Config {
     pub limit_min: u32,
     /// The most that the limit may become, in units: at most 1,879,048,192.
     pub limit_max: u32,
-    /// 0.
+    /// 0, and refused if it is not.
     pub reserved: u32,
     /// How long slack is observed before the limit is cut, in ns.
     pub hold_time_ns: u64,
 }
 
-impl From<Config> for taut_dql::Config {
-    fn from(config: Config) -> Self {
-        Self {
+impl TryFrom<Config> for taut_dql::Config {
+    type Error = Status;
+
+    fn try_from(config: Config) -> Result<Self, Status> {
+        if config.reserved != 0 {
+            return Err(Status::BadField);
+        }
+        Ok(Self {
             limit: config.limit,
             min_limit: config.limit_min,
             max_limit: config.limit_max,
             hold_time_ns: config.hold_time_ns,
-        }
+        })
+    }
+}
+
+/// The settings that C points to, or the defaults where that is null.
+///
+/// # Safety
+/// `config` is null or points to one.
+pub(super) unsafe fn config_or_default(config: *const Config) -> Result<taut_dql::Config, Status> {
+    // SAFETY: the caller's promise.
+    match unsafe { argument(config) } {
+        Some(config) => config.try_into(),
+        None => Ok(taut_dql::Config::default()),
     }
 }
 

@@ -4,12 +4,20 @@ use core::ffi::{CStr, c_char};
 
 use taut_dql::Error;
 
-/// The version of this header, to be compared with `taut_version`.
+/// The version of this header: `TAUT_VERSION_NUMBER` is what `taut_version_number` gives if the library is the
+/// same. While the major version is 0, another minor version is another interface.
 pub const TAUT_VERSION_MAJOR: u32 = 0;
 /// See `TAUT_VERSION_MAJOR`.
 pub const TAUT_VERSION_MINOR: u32 = 1;
 /// See `TAUT_VERSION_MAJOR`.
 pub const TAUT_VERSION_PATCH: u32 = 0;
+/// The three in one number: 1,000,000 a major, 1,000 a minor version.
+pub const TAUT_VERSION_NUMBER: u32 = 1_000;
+
+const _: () = assert!(
+    TAUT_VERSION_NUMBER
+        == TAUT_VERSION_MAJOR * 1_000_000 + TAUT_VERSION_MINOR * 1_000 + TAUT_VERSION_PATCH
+);
 
 /// What a call answers: 0, or why it changed nothing (`taut_queue_complete` has two exceptions). Numbers do
 /// not change their meaning.
@@ -58,6 +66,8 @@ pub enum Status {
     Busy = -19,
     /// Any other error.
     Other = -20,
+    /// A field is not what its comment allows, such as one that must be 0.
+    BadField = -21,
 }
 
 impl From<Error> for Status {
@@ -83,7 +93,7 @@ impl<E: Into<Status>> From<Result<(), E>> for Status {
     }
 }
 
-const TEXTS: [&CStr; 21] = [
+const TEXTS: [&CStr; 22] = [
     c"ok",
     c"null pointer",
     c"not initialised, or overwritten",
@@ -105,6 +115,7 @@ const TEXTS: [&CStr; 21] = [
     c"the driver handed back frames that it was not given",
     c"called from a callback of the same object",
     c"other error",
+    c"a field is not what its comment allows",
 ];
 
 /// What a status means, in English; never null, and never to be freed. Any thread may call it.
@@ -120,4 +131,18 @@ pub extern "C" fn taut_status_text(status: i32) -> *const c_char {
 pub extern "C" fn taut_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
     VERSION.as_ptr().cast()
+}
+
+/// The version of the library as `TAUT_VERSION_NUMBER` writes it. Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn taut_version_number() -> u32 {
+    TAUT_VERSION_NUMBER
+}
+
+impl Status {
+    /// What [`taut_status_text`] says of it.
+    #[cfg(feature = "queue")]
+    pub(super) fn text(self) -> &'static CStr {
+        TEXTS[(self as i32).unsigned_abs() as usize]
+    }
 }

@@ -39,6 +39,14 @@ impl Told {
         status
     }
 
+    /// Says what a status means, where nothing more is known.
+    pub(super) fn status(&self, status: Status) -> Status {
+        if status != Status::Ok {
+            self.write(&status.text().to_string_lossy());
+        }
+        status
+    }
+
     fn write(&self, text: &str) {
         if self.to.is_null() || self.bytes == 0 {
             return;

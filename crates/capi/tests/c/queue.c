@@ -11,6 +11,7 @@ struct device {
     uint32_t head, used, visible, done;
     uint32_t refuses_longer_than;
     int32_t kick_fails, reap_fails;
+    bool claims_too_many;
     uint32_t stray; /* one more than its number; 0 for none */
     taut_queue *queue; /* to call back where that is forbidden */
     taut_status called_back;
@@ -56,6 +57,8 @@ static int32_t reap(void *context, uint32_t *frames, uint32_t budget, uint64_t n
     (void)now_ns;
     if (it->reap_fails != 0)
         return it->reap_fails;
+    if (it->claims_too_many)
+        return (int32_t)budget + 1;
     if (it->stray != 0) {
         frames[0] = it->stray - 1;
         it->stray = 0;
@@ -129,6 +132,10 @@ static void options_hold_and_a_repair_starts_again(void) {
     CHECK(taut_queue_new("pfifo", "dql", &ring, &sink, 8, &options, 0, error, sizeof error) == NULL);
     CHECK(strstr(error, "burst_packets") != NULL);
     options.burst_packets = 64;
+    options.reserved = 7;
+    CHECK(taut_queue_new("pfifo", "dql", &ring, &sink, 8, &options, 0, error, sizeof error) == NULL);
+    CHECK(strstr(error, "reserved") != NULL);
+    options.reserved = 0;
     options.restart_slots = SLOTS + 1;
     CHECK(taut_queue_new("pfifo", "dql", &ring, &sink, 8, &options, 0, error, sizeof error) == NULL);
     options.restart_slots = 0;
@@ -170,6 +177,8 @@ static void options_hold_and_a_repair_starts_again(void) {
     uint64_t value;
     CHECK(taut_queue_get(queue, "limits", &value, error, sizeof error) == TAUT_STATUS_BAD_WORDS);
     CHECK(strstr(error, "limit_max") != NULL);
+    CHECK(taut_queue_get(queue, NULL, &value, error, sizeof error) == TAUT_STATUS_NULL);
+    CHECK(strcmp(error, taut_status_text(TAUT_STATUS_NULL)) == 0);
     CHECK(taut_queue_get(queue, "limit", NULL, NULL, 0) == TAUT_STATUS_NULL);
     CHECK(taut_queue_get(NULL, "limit", &value, NULL, 0) == TAUT_STATUS_NULL);
     CHECK(taut_queue_set_cadence_ns(NULL, 0) == TAUT_STATUS_NULL);
@@ -222,6 +231,14 @@ int main(void) {
             CHECK(taut_queue_failure(queue) == -5);
             device.reap_fails = 0;
         }
+        if (round == 900) {
+            /* Nobody knows which: none of them is the caller's again. */
+            uint32_t free_before = free_count;
+            device.claims_too_many = true;
+            CHECK(taut_queue_complete(queue, now_ns, &done) == TAUT_STATUS_DRIVER_FAILED);
+            CHECK(free_count == free_before && ends[TAUT_END_STRAY] == 0);
+            device.claims_too_many = false;
+        }
         CHECK(taut_queue_complete(queue, now_ns + 90000, &done) == TAUT_STATUS_OK);
         CHECK(!done.stalled);
     }
@@ -233,6 +250,13 @@ int main(void) {
 
     taut_packet again = {device.ring[device.head], 100, 0, 0, 0, 0};
     CHECK(taut_queue_enqueue(queue, &again, now_ns) == TAUT_STATUS_FRAME_IN_USE);
+    again.priority = 16;
+    CHECK(taut_queue_enqueue(queue, &again, now_ns) == TAUT_STATUS_BAD_FIELD);
+    again.priority = 15, again.ecn = 4;
+    CHECK(taut_queue_enqueue(queue, &again, now_ns) == TAUT_STATUS_BAD_FIELD);
+    again.ecn = 3, again.reserved = 1;
+    CHECK(taut_queue_enqueue(queue, &again, now_ns) == TAUT_STATUS_BAD_FIELD);
+    again.reserved = 0;
     again.frame = FRAMES;
     CHECK(taut_queue_enqueue(queue, &again, now_ns) == TAUT_STATUS_FRAME_OUT_OF_RANGE);
     set_limit_max(queue, "3000", TAUT_STATUS_OK);

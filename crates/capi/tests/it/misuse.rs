@@ -99,10 +99,10 @@ fn every_status_and_end_has_a_text() {
             .to_str()
             .expect("UTF-8")
     };
-    let known: Vec<_> = (0..=20).map(|it| text(taut_status_text(-it))).collect();
+    let known: Vec<_> = (0..=21).map(|it| text(taut_status_text(-it))).collect();
     let distinct: std::collections::BTreeSet<_> = known.iter().collect();
     assert_eq!(distinct.len(), known.len());
-    for unknown in [1, -21, i32::MIN, i32::MAX] {
+    for unknown in [1, -22, i32::MIN, i32::MAX] {
         assert_eq!(text(taut_status_text(unknown)), "no status of taut");
     }
     let reasons = taut_path::DropReason::ALL.map(taut_path::DropReason::name);
@@ -142,4 +142,65 @@ fn a_limit_in_the_callers_memory_allocates_nothing() {
         });
         assert_eq!(used.count_total, 0, "{words:?}");
     }
+}
+
+#[test]
+fn a_limit_that_cannot_be_made_says_why() {
+    let mut memory = [0_u128; 1024];
+    let at = memory.as_mut_ptr().cast::<std::ffi::c_void>();
+    let odd = at.wrapping_byte_add(8);
+    for (to, bytes, words, status, part) in [
+        (null_mut(), 16_384, c"dql", Status::Null, "null"),
+        (odd, 16_000, c"dql", Status::Misaligned, "aligned"),
+        (at, 24, c"dql", Status::TooSmall, "small"),
+        (at, 16_384, c"dql:2", Status::BadWords, "dql:2ms"),
+        (at, 16_384, c"\xff", Status::BadWords, "words"),
+    ] {
+        let mut error = [1_u8; 300];
+        // SAFETY: the memory is as long as is said, or not used; the words are strings.
+        let made = unsafe {
+            let error = error.as_mut_ptr().cast();
+            taut_limit_init(to, bytes, words.as_ptr(), 0, error, 300)
+        };
+        assert_eq!(made, status);
+        let error = std::ffi::CStr::from_bytes_until_nul(&error).expect("a zero");
+        let error = error.to_str().expect("UTF-8");
+        assert!(error.contains(part), "{words:?}: {error:?}");
+    }
+}
+
+#[test]
+fn a_clock_that_jumps_ends_no_program() {
+    let mut memory = [0_u128; 1024];
+    let at = memory.as_mut_ptr().cast::<std::ffi::c_void>();
+    for words in [c"dql:2ms", c"taut:99.5%:2ms", c"need"] {
+        let limit = at.cast::<Limit>();
+        // SAFETY: aligned memory of that size, and what was made in it.
+        unsafe {
+            assert_eq!(
+                taut_limit_init(at, 16_384, words.as_ptr(), 0, null_mut(), 0),
+                OK
+            );
+            for at_ns in [0, 1 << 63, 0, 1 << 63, 0, 1 << 63, u64::MAX, 0, u64::MAX] {
+                assert_eq!(taut_limit_queued(limit, 1500, at_ns), OK);
+                assert_eq!(taut_limit_refused(limit), OK);
+                assert_eq!(taut_limit_completed(limit, 1500, false, at_ns), OK);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_field_that_must_be_zero_is_looked_at() {
+    let mut config = Config::from(taut_dql::Config::default());
+    config.reserved = 7;
+    let mut dql = made();
+    // SAFETY: both are there.
+    unsafe {
+        assert_eq!(
+            taut_dql_init(&raw mut dql, &raw const config, 0),
+            Status::BadField
+        );
+    }
+    assert_eq!(taut_version_number(), TAUT_VERSION_NUMBER);
 }

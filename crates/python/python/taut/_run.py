@@ -11,8 +11,8 @@ from typing import Any, Union
 from . import _taut
 from ._result import Progress, Result, listener
 
-#: A scenario's name, a file of settings (a path, or a str that ends with .toml), or the text of one (a str
-#: with a line break).
+#: A scenario's name, a file of settings (a path, or a str that names a file), or the text of one (a str with a
+#: line break).
 Scenario = Union[str, "os.PathLike[str]"]
 
 #: A scenario file is settings: what is longer is something else.
@@ -47,13 +47,22 @@ def scenario_text(scenario: Scenario) -> str:
     """The settings that are meant, as TOML."""
     if isinstance(scenario, str) and "\n" in scenario:
         return scenario
-    if isinstance(scenario, str) and not scenario.endswith(".toml"):
+    if isinstance(scenario, str) and not _is_path(scenario):
         return scenario_file(scenario)
-    with open(scenario, encoding="utf-8") as file:
-        text = file.read(_MOST_BYTES + 1)
+    # A number would be a file that is open already.
+    path = os.fspath(scenario)
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read(_MOST_BYTES + 1)
+    except UnicodeDecodeError as error:
+        raise _taut.ScenarioError(f"{path!s} is no scenario file: {error}") from None
     if len(text) > _MOST_BYTES:
-        raise _taut.ScenarioError(f"{os.fspath(scenario)} is longer than {_MOST_BYTES} characters: no scenario file")
+        raise _taut.ScenarioError(f"{path!s} is longer than {_MOST_BYTES} characters: no scenario file")
     return text
+
+
+def _is_path(text: str) -> bool:
+    return text not in scenarios() and (text.endswith(".toml") or os.sep in text or os.path.isfile(text))
 
 
 def simulate(
@@ -92,7 +101,7 @@ def trace(
     """Writes what happens at the queues of a scenario to a file that `replay` reads.
 
     Only of rows with `row` in their names. Returns the file's length in bytes; docs/trace-format.md says what
-    is in it.
+    is in it. Until it is whole the file is called PATH.unfinished.
     """
     text = _taut.with_settings(scenario_text(scenario), list(settings.items()))
     return _taut.trace(text, os.fspath(path), seed, row, listener(progress))

@@ -92,6 +92,8 @@ class Limit:
         """Says that there is something to send and no room: without it most rules learn nothing."""
     def completed(self, units: int, now_ns: int, *, more: bool = False) -> None:
         """Counts what the device finished, once a round; `more` says that the round goes on."""
+    def observe_in_flight(self, units: int, now_ns: int) -> int:
+        """Counts what the device finished when it says how much is still outstanding, and says how much that was."""
     def reset(self, now_ns: int) -> None:
         """Forgets what is in flight and what was learnt; for a device that was flushed."""
     def configure(
@@ -111,7 +113,8 @@ class Limit:
     @property
     def in_flight(self) -> int: ...
     @property
-    def limit(self) -> int: ...
+    def limit(self) -> int:
+        """The limit as an operator reads it, in units: "7p" is 7, and lets 7 packets through."""
     @property
     def rate_per_s(self) -> int:
         """What the device sends in a second, if the rule wants to know; 0 while it is not known."""

@@ -29,7 +29,7 @@ pub struct Nic {
 
 impl Nic {
     /// Puts on the wire what is due.
-    fn send(&mut self, now_us: i64, peer: &mut Nic) {
+    pub fn send(&mut self, now_us: i64, peer: &mut Nic) {
         let now_ns = now_us as u64 * 1000;
         while self.leaves_ns <= now_ns {
             let Some(frame) = self.ring.pop_front() else {

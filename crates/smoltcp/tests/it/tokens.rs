@@ -1,85 +1,15 @@
 //! Tokens, answers and wakes.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Wake, Waker};
 
-use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
-use smoltcp::time::{Duration, Instant};
-use taut_path::AnyLimit;
+use smoltcp::phy::{Device, RxToken, TxToken};
+use smoltcp::time::Duration;
 use taut_smoltcp::{Builder, Limited};
 
-/// A device that takes what it is given and finishes what it is told to.
-#[derive(Default)]
-struct Played {
-    taken: Vec<Vec<u8>>,
-    finished: u32,
-    to_receive: u32,
-    is_full: bool,
-}
-
-struct Take<'a>(&'a mut Played);
-struct Ping;
-
-impl RxToken for Ping {
-    fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
-        read(&[0; 60])
-    }
-}
-
-impl TxToken for Take<'_> {
-    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, write: F) -> R {
-        let mut frame = vec![0; length];
-        let written = write(&mut frame);
-        self.0.taken.push(frame);
-        written
-    }
-}
-
-impl Device for Played {
-    type RxToken<'a> = Ping;
-    type TxToken<'a> = Take<'a>;
-
-    fn receive(&mut self, _: Instant) -> Option<(Ping, Take<'_>)> {
-        self.to_receive = self.to_receive.checked_sub(1)?;
-        Some((Ping, Take(self)))
-    }
-
-    fn transmit(&mut self, _: Instant) -> Option<Take<'_>> {
-        (!self.is_full).then_some(Take(self))
-    }
-
-    fn capabilities(&self) -> DeviceCapabilities {
-        let mut capabilities = DeviceCapabilities::default();
-        capabilities.medium = Medium::Ethernet;
-        capabilities.max_transmission_unit = 1514;
-        capabilities
-    }
-}
-
-fn builder() -> Builder<Played> {
-    let two: AnyLimit = "2p".parse().unwrap();
-    Limited::builder(Played::default())
-        .sent(|device| device.finished)
-        .limit(two)
-        .slots(8)
-        .backlog_packets(4)
-        .answers(2)
-}
-
-fn at(us: i64) -> Instant {
-    Instant::from_micros(us)
-}
-
-/// Sends until there is no token; returns how many went.
-fn fill(device: &mut Limited<Played>) -> u32 {
-    let mut sent = 0;
-    while let Some(token) = device.transmit(at(0)) {
-        token.consume(100, |frame| frame.fill(sent as u8));
-        sent += 1;
-    }
-    sent
-}
+use crate::played::{Played, at, builder, drain, fill, of};
 
 #[test]
 fn the_device_holds_what_the_limit_says_and_the_rest_waits() {
@@ -120,7 +50,11 @@ fn a_token_that_is_dropped_gives_its_room_back() {
 
 #[test]
 fn what_is_received_is_answered_also_without_room() {
-    let mut device = builder().slots(2).build(at(0)).unwrap();
+    let mut device = builder()
+        .slots(2)
+        .largest_backlog_packets(4)
+        .build(at(0))
+        .unwrap();
     fill(&mut device);
     device.device_mut().to_receive = 3;
     for _ in 0..3 {
@@ -157,7 +91,9 @@ fn a_refused_stack_waits_for_a_completion_and_is_woken_once() {
     );
     assert!(!device.complete(at(1)), "nothing was sent");
     let before = counted.0.load(Ordering::Relaxed);
-    device.device_mut().finished = 2;
+    device.device_mut().finished = 1;
+    assert!(!device.complete(at(2)), "three wait");
+    device.device_mut().finished = 4;
     assert!(device.complete(at(2)));
     assert!(!device.complete(at(2)), "told once");
     assert!(counted.0.load(Ordering::Relaxed) > before);
@@ -190,15 +126,39 @@ fn without_a_count_of_what_was_sent_no_limit_holds() {
 
 #[test]
 fn a_reset_gives_up_what_the_device_held() {
-    let mut device = builder().build(at(0)).unwrap();
-    let sent = fill(&mut device);
+    let mut device = builder().slots(2).build(at(0)).unwrap();
+    let sent = fill(&mut device) as usize;
+    assert_eq!(device.device().taken.len(), 2);
     device.reset(at(1));
-    for done in 1..=sent {
-        device.device_mut().finished = done;
+    assert_eq!(device.device().taken.len(), 4, "its slots are free");
+    for done in 1..=2 {
+        device.device_mut().finished = 2 * done;
         let _ = device.complete(at(2));
     }
-    assert_eq!(device.device().taken.len(), sent as usize);
+    assert_eq!(device.device().taken.len(), sent);
+    drain(&mut device, at(3));
     assert_eq!(device.snapshot().in_flight, 0);
+}
+
+#[test]
+fn a_device_that_stands_still_is_looked_at_in_time_and_counted_once() {
+    let mut device = builder().build(at(0)).unwrap();
+    fill(&mut device);
+    let mut now = at(0);
+    for _ in 0..3 {
+        assert_eq!(device.stats().stalls, 0);
+        let wait = device.poll_delay(now, None).expect("a stall is looked for");
+        now += wait;
+        let _ = device.complete(now);
+        if device.stats().stalls > 0 {
+            break;
+        }
+    }
+    assert_eq!(device.stats().stalls, 1, "at {now}, not once more in vain");
+    for seconds in 1..10 {
+        let _ = device.complete(now + Duration::from_secs(seconds));
+    }
+    assert_eq!(device.stats().stalls, 1);
 }
 
 #[test]
@@ -211,11 +171,85 @@ fn a_count_of_nonsense_finishes_no_more_than_there_is() {
     assert!(device.device().taken.len() <= 6);
 }
 
+/// What is said of a setting that is not allowed.
+fn refused(builder: Builder<Played>) -> String {
+    builder.build(at(0)).err().expect("refused").to_string()
+}
+
 #[test]
-fn bad_settings_are_told() {
-    let error = builder().backlog_packets(0).build(at(0)).err().unwrap();
-    assert!(error.to_string().contains("backlog_packets"), "{error}");
-    assert!(builder().slots(0).build(at(0)).is_err());
+fn settings_that_are_not_allowed_are_refused_by_name_and_range() {
+    let most = 1 << 16;
+    let cases = [
+        (builder().slots(0), "slots is 0; allowed: 1 to 65536"),
+        (builder().slots(u32::MAX), "slots is 4294967295"),
+        (
+            builder().backlog_packets(0),
+            "backlog_packets is 0; allowed: 1 to",
+        ),
+        (
+            builder().backlog_packets(most + 1),
+            "backlog_packets is 65537",
+        ),
+        (
+            builder().largest_backlog_packets(3),
+            "largest_backlog_packets is 3; allowed: 4 to 65536",
+        ),
+        (
+            builder().answers(most + 1),
+            "answers is 65537; allowed: 0 to 65536",
+        ),
+    ];
+    for (builder, what) in cases {
+        let error = refused(builder);
+        assert!(error.contains(what), "{error}");
+    }
+    for (burst_packets, what) in [
+        (0, "max_burst_size is 0"),
+        (1 << 20, "max_burst_size is 1048576"),
+    ] {
+        let device = Played {
+            burst_packets: Some(burst_packets),
+            ..Played::default()
+        };
+        let error = refused(of(device));
+        assert!(error.contains(what), "{error}");
+    }
+    // A frame takes memory when it is first used.
+    let largest = builder().slots(most).backlog_packets(most).answers(most);
+    assert!(largest.build(at(0)).is_ok());
+}
+
+#[test]
+fn a_device_holds_no_more_than_its_longest_burst_and_the_stack_hears_of_it() {
+    let device = Played {
+        burst_packets: Some(3),
+        ..Played::default()
+    };
+    let many = "1000p".parse().unwrap();
+    let mut device = of(device).limit(many).build(at(0)).unwrap();
+    fill(&mut device);
+    assert_eq!(device.device().taken.len(), 3);
+    assert_eq!(device.capabilities().max_burst_size, Some(3));
+}
+
+#[test]
+fn a_bulk_sender_waits_in_its_socket_though_more_may_wait() {
+    let mut device = builder().largest_backlog_packets(100).build(at(0)).unwrap();
+    fill(&mut device);
+    assert_eq!(device.backlog().packets, 4);
+}
+
+#[test]
+fn a_closure_that_panics_gives_its_frame_back() {
+    let mut device = builder().build(at(0)).unwrap();
+    // More than there are frames.
+    for _ in 0..1000 {
+        let token = device.transmit(at(0)).expect("there is room");
+        let panics =
+            AssertUnwindSafe(|| token.consume(60, |_| std::panic::resume_unwind(Box::new(()))));
+        assert!(catch_unwind(panics).is_err());
+    }
+    assert!(fill(&mut device) > 4);
 }
 
 #[test]
