@@ -229,7 +229,7 @@ pub enum ParseLimitError {
     Unknown(ParseUnitError),
     /// The number is outside of 1 to [`MAX_LIMIT`].
     OutOfRange,
-    /// Something follows the name of a rule that cannot be told anything.
+    /// Something follows the name of a rule that can be told nothing but a cap in time.
     NoArgument,
     /// What is promised is no share, or outside of what can be.
     Utilisation(ParseUtilisationError),
@@ -242,7 +242,9 @@ impl fmt::Display for ParseLimitError {
         match self {
             Self::Unknown(error) if error.is_no_number() => f.write_str("unknown limit; ")?,
             Self::Unknown(error) => write!(f, "{error}; or ")?,
-            Self::NoArgument => f.write_str("this rule takes nothing after its name; ")?,
+            Self::NoArgument => f.write_str(
+                "this rule takes nothing after its name but a cap in time (1us to 10s, such as in dql:2ms); ",
+            )?,
             Self::OutOfRange => f.write_str("out of range; ")?,
             Self::CapOutOfRange => {
                 return f.write_str("a cap in time is 1us to 10s, such as in dql:2ms");

@@ -89,6 +89,21 @@ impl<L: Limit> Counted<L> {
         self.refusals = self.refusals.wrapping_add(1);
     }
 
+    /// Counts what the device finished when it says how many units are still outstanding, as [`completed`](Self::completed)
+    /// does. Says how many finished.
+    ///
+    /// # Errors
+    /// [`Error::ObservedTooMuch`] for more than is in flight; nothing is counted then.
+    pub fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, Error> {
+        let in_flight = self.in_flight();
+        let done = in_flight.checked_sub(units).ok_or(Error::ObservedTooMuch {
+            observed: units,
+            in_flight,
+        })?;
+        self.completed(done, false, now_ns)?;
+        Ok(done)
+    }
+
     /// Counts what the device finished since the last call, and moves the limit. Call it once for
     /// each round in which something completed; `more` says that the round stopped at a budget and goes
     /// on, and a round of 0 units without it ends such a chain. Any other round of 0 changes nothing.

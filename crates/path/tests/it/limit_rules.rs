@@ -67,6 +67,18 @@ fn partial_reaps() -> Pattern {
     }
 }
 
+/// 10 Gbit/s in rounds of 16 packets, each refilled before the next: eight rounds' worth in a gap of 160 us.
+fn refilled_rounds() -> Pattern {
+    let mut random = Random(8);
+    let gap_ns = || (40 + random.below(121)) * US;
+    Pattern {
+        rates: vec![(0, 1_250.0)],
+        budget: 16,
+        poll_ns: 4 * US,
+        ..Pattern::saturated(interrupts(2, gap_ns, || 0), SECOND_NS)
+    }
+}
+
 /// Rounds of at most 16 packets: many small ones, and one super-packet that takes five intervals.
 fn super_packets_in_partial_reaps() -> Pattern {
     let mut random = Random(7);
@@ -101,6 +113,7 @@ fn rows() -> Vec<Row> {
         row("late sender", late_sender(), 1.15),
         row("partial reaps", partial_reaps(), 1.15),
         row("super-packets", super_packets_in_partial_reaps(), 1.05),
+        row("refilled rounds", refilled_rounds(), 1.3),
     ]
 }
 
@@ -198,6 +211,7 @@ fn a_new_queue_loses_at_most_twice_what_it_loses_under_linux_rule() {
         ("one gap in a hundred", one_gap_in_a_hundred()),
         ("rounds", rounds()),
         ("super-packets", super_packets_in_partial_reaps()),
+        ("partial reaps", partial_reaps()),
     ] {
         let linux = play(&pattern, Dynamic::default()).lost_warm_ns;
         for played in [

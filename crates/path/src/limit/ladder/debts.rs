@@ -132,6 +132,10 @@ impl Sizer for Debts {
         self.terms.most_bytes = most >> FRACTION_BITS;
     }
 
+    fn lost(&self) -> u64 {
+        self.allowance
+    }
+
     fn limit_bytes(&self) -> u32 {
         self.limit_bytes
     }

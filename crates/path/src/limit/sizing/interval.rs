@@ -1,5 +1,6 @@
 //! What one interval between two completions says about the limit that it needed.
 
+use super::chain::Chain;
 use super::rate::Rate;
 
 /// The longest absence of a refused sender that counts: a sender that is away for longer than
@@ -19,15 +20,10 @@ const BLIND_WEIGHT: u32 = 4;
 pub struct Interval {
     /// When it ended.
     pub now_ns: u64,
-    /// What finished in it.
-    pub finished_bytes: u64,
-    /// In flight when its chain of rounds began.
-    pub in_flight_bytes: u32,
-    /// In flight at its end.
-    pub left_bytes: u32,
-    /// When the sender queued first after the last end, if that was asked for; `None` if it did
-    /// not yet.
-    pub came_back_ns: Option<u64>,
+    /// The rounds that ended it.
+    pub chain: Chain,
+    /// The largest object of late.
+    pub object_bytes: u32,
     /// A sender was refused in it.
     pub refused: bool,
 }
@@ -67,13 +63,22 @@ struct End {
     left_bytes: u32,
 }
 
+/// A need that is not wholly known.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    /// What was needed until its end; what the absence of the sender takes is to be added.
+    bytes: u64,
+    /// What was needed before that.
+    least_bytes: u64,
+}
+
 /// Turns intervals into needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Intervals {
     rate: Rate,
     last: End,
     /// The need of the last interval, but for the latency of the sender after it.
-    pending_bytes: Option<u64>,
+    pending: Option<Pending>,
     /// Finished while a refused sender had room and was away.
     carried_bytes: u64,
 }
@@ -91,7 +96,7 @@ impl Intervals {
                 room_ns: Some(now_ns),
                 left_bytes: 0,
             },
-            pending_bytes: None,
+            pending: None,
             carried_bytes: 0,
         }
     }
@@ -110,11 +115,14 @@ impl Intervals {
     /// Whether a refused sender had room and is still away. Then this is the end of no interval:
     /// how much was needed is known when it comes back.
     pub fn sender_is_away(&mut self, interval: &Interval) -> bool {
-        let away = interval.came_back_ns.is_none() && self.last.refused && self.last.had_room;
+        let away =
+            interval.chain.came_back_ns().is_none() && self.last.refused && self.last.had_room;
         if away {
             self.last.at_ns = interval.now_ns;
             self.last.room_ns = Some(interval.now_ns);
-            self.carried_bytes = self.carried_bytes.saturating_add(interval.finished_bytes);
+            self.carried_bytes = self
+                .carried_bytes
+                .saturating_add(interval.chain.finished_bytes());
         }
         away
     }
@@ -130,7 +138,7 @@ impl Intervals {
 
     /// How long the sender took to come back once it had room; 0 if it was not held back.
     pub fn latency_ns(&self, interval: &Interval) -> u64 {
-        match (interval.came_back_ns, self.last.room_ns) {
+        match (interval.chain.came_back_ns(), self.last.room_ns) {
             (Some(back_ns), Some(room_ns)) if self.last.refused => {
                 back_ns.saturating_sub(room_ns).min(LONGEST_LATENCY_NS)
             }
@@ -141,7 +149,7 @@ impl Intervals {
     /// The sample that waited for the latency of the refill after it.
     pub fn settle(&mut self, latency_ns: u64) -> Option<Sample> {
         let carried_bytes = core::mem::take(&mut self.carried_bytes);
-        let pending_bytes = self.pending_bytes.take()?;
+        let pending = self.pending.take()?;
         let mut absence_bytes =
             carried_bytes.saturating_add(self.rate.bytes_and_margin(latency_ns));
         if self.rate.is_known() {
@@ -151,7 +159,7 @@ impl Intervals {
             absence_bytes = absence_bytes.min(longest_bytes);
         }
         Some(Sample {
-            need_bytes: pending_bytes.saturating_add(absence_bytes),
+            need_bytes: (pending.bytes.saturating_add(absence_bytes)).max(pending.least_bytes),
             weight: 1,
         })
     }
@@ -161,15 +169,35 @@ impl Intervals {
         if !interval.refused {
             return (Measured::Unrefused, false);
         }
-        let finished_bytes = interval.finished_bytes;
+        let chain = &interval.chain;
         let span_ns = self.busy_ns(interval);
-        let dry = finished_bytes >= u64::from(interval.in_flight_bytes);
-        if dry || self.was_slow(latency_ns) {
-            return (self.ran_dry(finished_bytes, span_ns, dry), false);
+        let early = chain.hardest(interval.now_ns, interval.object_bytes, &self.rate);
+        if let Some(early) = early
+            && early.bytes >= early.had_bytes
+        {
+            let span_ns = span_ns.saturating_sub(early.before_end_ns);
+            let sample = self.ran_dry(early.bytes, early.made_up_bytes, span_ns);
+            return (Measured::Dry(sample), false);
         }
-        let rate_is_new =
-            self.last.refused && finished_bytes > 0 && self.rate.busy(finished_bytes, span_ns);
-        self.pending_bytes = Some(finished_bytes);
+        let finished_bytes = chain.finished_bytes();
+        let made_up_bytes = chain.made_up_bytes();
+        let last_bytes = finished_bytes - made_up_bytes;
+        if chain.emptied() {
+            let sample = self.ran_dry(last_bytes, made_up_bytes, span_ns);
+            return (Measured::Dry(sample), false);
+        }
+        let mut pending = Pending {
+            bytes: last_bytes,
+            least_bytes: early.map_or(0, |it| it.bytes),
+        };
+        let mut rate_is_new = false;
+        if self.was_slow(latency_ns) {
+            let possible_bytes = self.possible_bytes(finished_bytes, span_ns);
+            pending.bytes = last_bytes.max(possible_bytes.saturating_sub(made_up_bytes));
+        } else if self.last.refused && finished_bytes > 0 {
+            rate_is_new = self.rate.busy(finished_bytes, span_ns);
+        }
+        self.pending = Some(pending);
         (Measured::Pending, rate_is_new)
     }
 
@@ -177,7 +205,7 @@ impl Intervals {
     /// clock stepped back.
     fn busy_ns(&self, interval: &Interval) -> u64 {
         let last_ns = self.last.at_ns;
-        let start_ns = match interval.came_back_ns {
+        let start_ns = match interval.chain.came_back_ns() {
             // It began with nothing in flight, so it began with the first packet.
             Some(back_ns) if self.last.idle && !self.last.refused => back_ns,
             // More of an absence does not count, here as little as in a latency.
@@ -194,17 +222,23 @@ impl Intervals {
             && self.rate.bytes_and_margin(latency_ns) >= u64::from(self.last.left_bytes)
     }
 
-    /// The device paused, so what it finished is less than what it could have.
-    fn ran_dry(&mut self, finished_bytes: u64, span_ns: u64, dry: bool) -> Measured {
-        let mut possible_bytes = self.rate.bytes(span_ns.min(LONGEST_PAUSE_NS));
-        if !self.last.refused {
+    /// What the device could have done while it finished `finished_bytes`.
+    fn possible_bytes(&self, finished_bytes: u64, span_ns: u64) -> u64 {
+        let possible_bytes = self.rate.bytes(span_ns.min(LONGEST_PAUSE_NS));
+        if self.last.refused {
+            possible_bytes
+        } else {
             // Nobody was held back at its start, so the sender may have been idle in it, too.
-            possible_bytes = possible_bytes.min(2 * finished_bytes);
+            possible_bytes.min(2 * finished_bytes)
         }
-        if !dry {
-            self.pending_bytes = Some(possible_bytes.max(finished_bytes));
-            return Measured::Pending;
-        }
+    }
+
+    /// The device paused, so what it finished is less than what it could have done. What was made up for
+    /// before is no part of either.
+    fn ran_dry(&self, finished_bytes: u64, made_up_bytes: u64, span_ns: u64) -> Sample {
+        let all_bytes = finished_bytes.saturating_add(made_up_bytes);
+        let possible_bytes = self.possible_bytes(all_bytes, span_ns);
+        let possible_bytes = possible_bytes.saturating_sub(made_up_bytes);
         let (need_bytes, weight) = if possible_bytes > finished_bytes {
             (possible_bytes, 1)
         } else if possible_bytes + (possible_bytes >> 2) >= finished_bytes {
@@ -214,21 +248,21 @@ impl Intervals {
             // The rate is far below what was just seen, or not known: grow as fast as is safe.
             (finished_bytes + (finished_bytes >> 1) + 1, BLIND_WEIGHT)
         };
-        Measured::Dry(Sample { need_bytes, weight })
+        Sample { need_bytes, weight }
     }
 
     /// Ends the interval under the limit that holds from now on. Returns whether the time of the
     /// next packet matters.
     pub fn end(&mut self, interval: &Interval, limit_bytes: u32) -> bool {
-        let had_room = interval.left_bytes <= limit_bytes;
+        let had_room = interval.chain.left_bytes() <= limit_bytes;
         self.last = End {
             at_ns: interval.now_ns,
             refused: interval.refused,
-            idle: interval.left_bytes == 0,
+            idle: interval.chain.left_bytes() == 0,
             had_room,
             room_ns: had_room.then_some(interval.now_ns),
-            left_bytes: interval.left_bytes,
+            left_bytes: interval.chain.left_bytes(),
         };
-        interval.refused || interval.left_bytes == 0
+        interval.refused || interval.chain.left_bytes() == 0
     }
 }

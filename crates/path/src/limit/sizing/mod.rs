@@ -23,13 +23,21 @@
 //! arithmetic is the completer's, and what a [`Sizer`] makes of the needs is the difference between
 //! the rules.
 
+mod chain;
 mod interval;
 mod rate;
+mod rounds;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
 use super::{Limit, Round};
+use chain::Chain;
 use interval::{Interval, Intervals, Measured, Sample};
+use rounds::{Finished, Rounds};
+
+/// The largest object is forgotten by a 64th each round: the last one queued is the one that crossed
+/// the limit, so a large one among many small ones is seen every few rounds.
+const OBJECT_FADES_SHIFT: u32 = 6;
 
 /// Makes a limit of needs.
 pub trait Sizer {
@@ -42,6 +50,11 @@ pub trait Sizer {
 
     /// The device works at this rate.
     fn rate_is(&mut self, bytes_per_ms: u64);
+
+    /// The share that may be lost, over 2^20; 0 for none.
+    fn lost(&self) -> u64 {
+        0
+    }
 
     /// The limit that the needs make.
     fn limit_bytes(&self) -> u32;
@@ -63,16 +76,15 @@ pub struct SizedByNeed<S> {
     /// Bounds and hold time; its `limit` is the limit in force.
     config: Config,
     intervals: Intervals,
-    /// What the rounds so far of an open chain finished, and what was in flight at its start.
+    /// The rounds so far of an open chain.
     chain: Option<Chain>,
+    rounds: Rounds,
+    /// A trial says nothing of what is needed.
+    muted: bool,
     refusals_heard: u32,
     asks_return: bool,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Chain {
-    finished_bytes: u64,
-    in_flight_bytes: u32,
+    /// The largest object of late.
+    object_bytes: u32,
 }
 
 impl<S: Sizer> SizedByNeed<S> {
@@ -86,29 +98,45 @@ impl<S: Sizer> SizedByNeed<S> {
             },
             intervals: Intervals::new(0),
             chain: None,
+            rounds: Rounds::default(),
+            muted: false,
             refusals_heard: 0,
             asks_return: false,
+            object_bytes: 0,
         }
     }
 
     fn bounded_limit_bytes(&self) -> u32 {
         self.sizer
             .limit_bytes()
+            .min(self.rounds.most_bytes())
             .max(self.config.min_limit)
             .min(self.config.max_limit)
     }
 
     /// The end of an interval: from needs to a limit.
-    fn close(&mut self, chain: Chain, left_bytes: u32, round: &Round) {
+    fn close(&mut self, chain: Chain, round: &Round) {
         let now_ns = round.now_ns;
         let mut interval = Interval {
             now_ns,
-            finished_bytes: chain.finished_bytes,
-            in_flight_bytes: chain.in_flight_bytes,
-            left_bytes,
-            came_back_ns: round.returned_ns,
+            chain,
+            object_bytes: self.object_bytes,
             refused: false,
         };
+        let on_trial = self.rounds.on_trial();
+        let lost = self.sizer.lost();
+        if lost > 0 {
+            let finished = Finished {
+                came_back_ns: chain.came_back_ns(),
+                refusals: round.refusals,
+                bytes: chain.finished_bytes(),
+                left_bytes: chain.left_bytes(),
+                object_bytes: self.object_bytes,
+            };
+            let limit_bytes = self.sizer.limit_bytes();
+            self.rounds.finished(&finished, limit_bytes, lost);
+        }
+        self.muted = on_trial || self.rounds.on_trial();
         if self.intervals.sender_is_away(&interval) {
             return;
         }
@@ -120,7 +148,7 @@ impl<S: Sizer> SizedByNeed<S> {
         }
         let (measured, rate_is_new) = self.intervals.measure(&interval, latency_ns);
         match measured {
-            Measured::Unrefused => self.sizer.unrefused(chain.finished_bytes),
+            Measured::Unrefused => self.sizer.unrefused(chain.finished_bytes()),
             Measured::Pending => {}
             Measured::Dry(sample) => self.size(sample, now_ns),
         }
@@ -133,6 +161,9 @@ impl<S: Sizer> SizedByNeed<S> {
     }
 
     fn size(&mut self, sample: Sample, now_ns: u64) {
+        if self.muted {
+            return;
+        }
         // No limit above it can be set, so a larger need asks for nothing more.
         let need_bytes = u32::try_from(sample.need_bytes).unwrap_or(MAX_LIMIT);
         self.sizer
@@ -143,6 +174,7 @@ impl<S: Sizer> SizedByNeed<S> {
 impl<S: Sizer> Limit for SizedByNeed<S> {
     fn begin(&mut self, now_ns: u64) {
         self.intervals = Intervals::new(now_ns);
+        self.rounds = Rounds::default();
         self.sizer.reset(now_ns);
     }
 
@@ -151,22 +183,22 @@ impl<S: Sizer> Limit for SizedByNeed<S> {
     }
 
     fn completed(&mut self, round: &Round) -> u32 {
-        self.asks_return = false;
+        // The first refill after each round ends a window.
+        self.asks_return = round.more;
         if round.units == 0 && self.chain.is_none() {
             return self.config.limit;
         }
-        let mut chain = self.chain.take().unwrap_or(Chain {
-            finished_bytes: 0,
-            in_flight_bytes: round.in_flight,
-        });
-        chain.finished_bytes = chain.finished_bytes.saturating_add(round.units.into());
-        let left_bytes = round.in_flight - round.units;
+        let faded_bytes = self.object_bytes - (self.object_bytes >> OBJECT_FADES_SHIFT);
+        self.object_bytes = faded_bytes.max(round.last_object);
+        let mut chain = self.chain.take().unwrap_or_else(|| Chain::new(round));
+        chain.round(round, self.config.limit, self.intervals.rate());
         if round.more {
             self.chain = Some(chain);
             let limit_bytes = self.bounded_limit_bytes();
+            let left_bytes = chain.left_bytes();
             self.intervals.round(round.now_ns, left_bytes, limit_bytes);
         } else {
-            self.close(chain, left_bytes, round);
+            self.close(chain, round);
         }
         self.config.limit = self.bounded_limit_bytes();
         self.config.limit
