@@ -8,6 +8,18 @@ pub trait FrameSource {
     /// Copies the packet's bytes to the start of `out`, as many as fit, and answers how many it
     /// has: more than `out.len()` says that it was cut.
     fn copy_to(&self, packet: &Packet, out: &mut [u8]) -> usize;
+
+    /// Whether it can write the segments of a super-packet.
+    fn cuts(&self) -> bool {
+        false
+    }
+
+    /// Writes the segment that `piece`, of one segment, is to the start of `out`, with all checksums
+    /// finished, and answers its length; `None` if it cannot, or there is not room enough.
+    fn write_segment(&self, piece: &Packet, out: &mut [u8]) -> Option<usize> {
+        let _ = (piece, out);
+        None
+    }
 }
 
 /// The frame's first bytes are the packet's, as many as [`Packet::wire_bytes`] says.

@@ -3,6 +3,8 @@
 use taut_path::pool::{FramePool, PoolError};
 use taut_path::{Frame, Packet, PacketSink};
 
+use crate::vnet_header::VirtioNetHeader;
+
 /// Frames with their bytes, for any thread: what a program fills, and where its packets end. A
 /// clone is the same frames.
 ///
@@ -32,6 +34,14 @@ pub trait Frames: PacketSink + Clone + Send {
 
     /// Space of each frame, in bytes.
     fn frame_bytes(&self) -> u32;
+
+    /// Keeps a super-packet whole, as `header` says how to cut it, and makes a packet of it whose segments a
+    /// driver writes; `None` if these frames keep none, it is none that is cut, or no frame for one is free.
+    /// Its charge is that of its whole frame.
+    fn super_packet(&self, header: VirtioNetHeader, frame: &[u8]) -> Option<Packet> {
+        let _ = (header, frame);
+        None
+    }
 
     /// Takes a free frame, copies `bytes` to its start and makes a packet of it.
     ///

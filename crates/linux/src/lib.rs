@@ -25,6 +25,7 @@ pub mod publish;
 pub mod sched;
 pub mod segment;
 mod shared_ring;
+mod super_frames;
 #[allow(unsafe_code)]
 mod sys;
 mod tap;
@@ -41,6 +42,7 @@ pub use frames::Frames;
 pub use netns::NetNs;
 pub use port::Port;
 pub use privilege::{Capability, Privilege, Unprivileged, ensure_privilege, keep_only, privilege};
+pub use super_frames::SuperFrames;
 pub use tap::{Tap, TapConfig, TapRefusal, Written};
 pub use vnet_header::VirtioNetHeader;
 pub use waker::EventWaker;

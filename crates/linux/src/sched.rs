@@ -32,6 +32,23 @@ pub fn realtime_priority(priority: u8) -> io::Result<()> {
         .map_err(|cause| failed("sched_setscheduler", "own thread", cause))
 }
 
+/// Processors that the calling thread may run on, by number, as far as there are fewer than 1024.
+///
+/// # Errors
+/// What `sched_getaffinity` fails with.
+pub fn allowed_processors() -> io::Result<Vec<usize>> {
+    sys::sched::affinity().map_err(|cause| failed("sched_getaffinity", "own thread", cause))
+}
+
+/// Keeps the calling thread on one processor, one of [`allowed_processors`].
+///
+/// # Errors
+/// `InvalidInput` for a processor that there is not, or that the thread may not run on.
+pub fn keep_to_processor(number: usize) -> io::Result<()> {
+    sys::sched::set_affinity(number)
+        .map_err(|cause| failed("sched_setaffinity", "own thread", cause))
+}
+
 /// Nanoseconds of the clock that only goes forward (`CLOCK_MONOTONIC`).
 pub fn monotonic_ns() -> u64 {
     sys::sched::clock_ns(libc::CLOCK_MONOTONIC)
@@ -51,6 +68,15 @@ mod tests {
         let (start, cpu_start) = (monotonic_ns(), process_cpu_ns());
         while process_cpu_ns() < cpu_start + 1_000_000 {}
         assert!(monotonic_ns() > start);
+    }
+
+    #[test]
+    fn a_thread_stays_on_the_processor_that_it_is_kept_to() {
+        let allowed = allowed_processors().expect("at least this one");
+        let last = *allowed.last().expect("at least this one");
+        keep_to_processor(last).expect("allowed");
+        assert_eq!(allowed_processors().expect("one"), [last]);
+        assert!(keep_to_processor(usize::MAX).is_err());
     }
 
     #[test]

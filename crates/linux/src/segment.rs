@@ -135,6 +135,11 @@ impl Cut {
         Self::of(header, frame)
     }
 
+    /// Length of the frame that is cut.
+    pub const fn frame_bytes(&self) -> usize {
+        self.headers.header_bytes as usize + self.payload_bytes as usize
+    }
+
     /// Segments that it makes, at least 1.
     pub const fn segments(&self) -> u32 {
         let segments = self.payload_bytes.div_ceil(self.each_bytes as u32);

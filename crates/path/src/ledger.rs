@@ -172,6 +172,14 @@ impl SenderLedger {
         room as i32 >= 0
     }
 
+    /// The limit. Of two moments where a completer runs beside, and then wrong by what it finishes in
+    /// one round.
+    pub fn limit<M: Sharing>(&self, ledger: &Ledger<M>) -> u32 {
+        let allowed = ledger.completer.allowed.load();
+        let limit = allowed.wrapping_sub(ledger.completer.num_completed.load());
+        (limit as i32).max(0) as u32
+    }
+
     /// Counts one object, before the device can see it.
     ///
     /// # Errors

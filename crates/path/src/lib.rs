@@ -112,13 +112,13 @@
 //! [`with_qdisc`](queue::Builder::with_qdisc)) where a virtual call for each burst is too much.
 //!
 //! # What must be called when
+//!
 //! | when | call |
 //! |---|---|
 //! | there are packets | `enqueue` or `offer`, then `run` once for a batch |
 //! | the device interrupts, or was polled | `complete`; then `run` if it says `schedule` |
 //! | [`next_wakeup`](Queue::next_wakeup) has come | `complete`, also if nothing was finished: it hears of stalls |
 //! | `complete` says `stalled`, or an error names packets that were never sent | mend the driver's ring, then [`reset`](Queue::reset) (or [`repair`](Queue::repair)) |
-//!
 //! | `run` says `Limit` or `RingFull`, and there is another thread | [`must_wait`](queue::Sender::must_wait); sleep if it says so: the waker of the queue ends that |
 //! | `run` says `NotReady(at)` | `run` again at that time |
 //! | `run` says `Failed` | `run` again after a moment: what is in the ring is not lost |

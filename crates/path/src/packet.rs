@@ -404,6 +404,12 @@ pub trait PacketSink {
     fn dropped(&mut self, packet: Packet, reason: DropReason);
     /// A discipline marked the packet, which goes on its way. Not an end: nothing comes back.
     fn marked(&mut self, _packet: &Packet) {}
+    /// A [piece](Piece) of a super-packet came back. Not an end: that comes for the whole packet, when the
+    /// last of it came back.
+    fn piece_freed(&mut self, _piece: &Packet) {}
+    /// So many segments of a super-packet were dropped after others of it were sent: what waited, or what the
+    /// device refused. Not an end: the whole packet is dropped, too, when its last piece came back.
+    fn segments_dropped(&mut self, _of: &Packet, _reason: DropReason) {}
     /// A driver handed back a packet that this queue never sent: it made it up, perhaps because it
     /// completed one twice, or it is of another queue, whose frames may be of another pool. Nobody
     /// knows whose frame that is, so by default it is not given back: rather one frame lost than
@@ -424,6 +430,14 @@ impl<S: PacketSink + ?Sized> PacketSink for &mut S {
 
     fn marked(&mut self, packet: &Packet) {
         (**self).marked(packet);
+    }
+
+    fn piece_freed(&mut self, piece: &Packet) {
+        (**self).piece_freed(piece);
+    }
+
+    fn segments_dropped(&mut self, of: &Packet, reason: DropReason) {
+        (**self).segments_dropped(of, reason);
     }
 
     fn stray(&mut self, packet: Packet) {

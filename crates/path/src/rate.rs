@@ -61,8 +61,9 @@ struct Sum {
 
 impl Sum {
     fn add(&mut self, units: u32, ns: u64) {
-        self.units += u64::from(units);
-        self.ns += ns;
+        self.units = self.units.saturating_add(units.into());
+        // A clock that is wrong makes a sum that says nothing, never one that wraps.
+        self.ns = self.ns.saturating_add(ns);
     }
 
     /// The rate, once there is enough of it for one; it begins anew then.

@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 
 use crate::error::ScenarioError;
-use crate::registry::find;
+use crate::registry::{check, find};
 
 /// The scenario file `text` with some settings changed: (key, value), the value as it is written in a
 /// file, except that a text needs no quotes and a list of one value no brackets.
@@ -27,7 +27,24 @@ pub fn with(text: &str, changes: &[(&str, &str)]) -> Result<String, ScenarioErro
         })?;
         changed.insert(key.to_owned(), value);
     }
-    Ok(changed.to_string())
+    let text = changed.to_string();
+    // A value of a wrong kind is told by its name: nobody wrote the file that it would be a line of.
+    if let Err(ScenarioError::Syntax(whole)) = check(&text) {
+        for &(key, value) in changes {
+            let alone = [("scenario", &Value::from(entry.name)), (key, &changed[key])];
+            let alone: Table = alone
+                .map(|(key, value)| (key.to_owned(), value.clone()))
+                .into_iter()
+                .collect();
+            if let Err(ScenarioError::Syntax(why)) = check(&alone.to_string()) {
+                let why = why.trim_end().lines().last().unwrap_or(&whole);
+                return Err(ScenarioError::Setting(format!(
+                    "{key} cannot be {value:?}: {why}"
+                )));
+            }
+        }
+    }
+    Ok(text)
 }
 
 /// `text` as a value of the kind that `like` is, or as TOML has it where it is no text.
@@ -79,6 +96,12 @@ mod tests {
             ("scenario", "x", "no setting \"scenario\""),
             ("ring", "many", "ring cannot be \"many\""),
             ("ring", "1\nrates = []", "ring cannot be"),
+            (
+                "ring",
+                "-1",
+                "ring cannot be \"-1\": invalid value: integer `-1`, expected u32",
+            ),
+            ("cadence", "soon", "cadence cannot be \"soon\": "),
         ] {
             let error = with(FILE, &[(key, value)]).unwrap_err().to_string();
             assert!(error.contains(says), "{key}: {error}");

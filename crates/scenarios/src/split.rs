@@ -8,9 +8,11 @@ use serde_json::json;
 use taut_path::{AnyLimit, Split};
 
 use crate::error::ScenarioError;
-use crate::quantity::{Rate, Time, as_texts, check};
+use crate::quantity::{Rate, Time, as_texts, check, check_each};
 use crate::results::{one_decimal, per_second};
-use crate::rr_under_load::{self, DURATIONS, RATES, RINGS, STREAMS, check_limits};
+use crate::rr_under_load::{
+    self, CADENCES, DURATIONS, MOST_LIMITS, RATES, RINGS, STREAMS, check_limits, check_splits,
+};
 use crate::scenario::{Found, Scenario};
 
 /// What is run.
@@ -44,8 +46,6 @@ pub struct Case {
     rate: Rate,
     /// The limit, and whether the senders hand over super-packets.
     of: rr_under_load::Case,
-    /// How those go to the device; nothing where the sender cuts them itself.
-    split: Option<Split>,
 }
 
 impl Settings {
@@ -85,12 +85,17 @@ impl Scenario for Settings {
     fn validate(&self) -> Result<(), String> {
         check("streams", self.streams, *STREAMS.start(), *STREAMS.end())?;
         check("ring", self.ring, *RINGS.start(), *RINGS.end())?;
-        for &rate in &self.rates {
-            check("rates", rate, *RATES.start(), *RATES.end())?;
-        }
+        check_each("rates", &self.rates, 1..=20, |&rate| {
+            check("rates", rate, *RATES.start(), *RATES.end())
+        })?;
+        let (least, most) = (*CADENCES.start(), *CADENCES.end());
+        check("cadence", self.cadence, least, most)?;
         let (least, most) = (*DURATIONS.start(), *DURATIONS.end());
         check("duration", self.duration, least, most)?;
-        check_limits("limits", &self.limits)
+        check("warm_up", self.warm_up, Time(0), most)?;
+        check_each("limits", &self.limits, 1..=MOST_LIMITS, |_| Ok(()))?;
+        check_limits("limits", &self.limits)?;
+        check_splits("splits", &self.splits)
     }
 
     fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
@@ -103,8 +108,8 @@ impl Scenario for Settings {
                     of: rr_under_load::Case {
                         limit: limit.clone(),
                         tso: split.is_some(),
+                        split: split.unwrap_or(Split::Off),
                     },
-                    split,
                 }));
             }
         }
@@ -116,16 +121,13 @@ impl Scenario for Settings {
     }
 
     fn run(&self, case: &Case, seed: u64) -> Result<Found, ScenarioError> {
-        let split = case.split.unwrap_or_default();
-        let it = self
-            .experiment(case.rate)
-            .run_split(&case.of, split, seed)?;
+        let it = self.experiment(case.rate).run_case(&case.of, seed)?;
         let length_ns = self.duration.0;
         Ok(Found::row(json!({
             "rate": case.rate.to_string(),
             "limit": case.of.limit.to_string(),
             "tso": case.of.tso,
-            "split": case.split.map_or_else(|| "sender".to_owned(), |split| split.to_string()),
+            "split": if case.of.tso { case.of.split.to_string() } else { "sender".to_owned() },
             "rr_tps": one_decimal(per_second(it.latency_ns.len(), length_ns)),
             "latency_p50_us": it.latency_ns.value_at_quantile(0.5) / 1_000,
             "in_flight_p50_bytes": it.in_flight_bytes.p50,

@@ -1,7 +1,8 @@
 //! Every combination of the values of some settings, and runs that need not be run again.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -64,6 +65,21 @@ fn split(text: &str) -> Vec<String> {
 
 /// One combination: each key with its value.
 type Point<'a> = Vec<(&'a str, &'a str)>;
+
+/// A run that is there twice would be in the table twice, and count twice in every mean.
+fn said_once(sweeps: &[Swept]) -> Result<(), String> {
+    let mut keys = HashSet::new();
+    for Swept { key, values } in sweeps {
+        if !keys.insert(key) {
+            return Err(format!("{key} is swept twice; say all its values at once"));
+        }
+        let mut seen = HashSet::new();
+        if let Some(value) = values.iter().find(|value| !seen.insert(*value)) {
+            return Err(format!("{key} has {value} twice; say each value once"));
+        }
+    }
+    Ok(())
+}
 
 /// Every combination, the values of the last key next to each other.
 fn grid(sweeps: &[Swept]) -> Vec<Point<'_>> {
@@ -160,6 +176,8 @@ pub struct Plan {
     base: SharedRun,
     swept: Vec<Swept>,
     planned: Vec<Planned>,
+    /// The runs of each [`key`], as indices.
+    by_key: HashMap<Value, Vec<usize>>,
 }
 
 /// A run of a [`Plan`] as it can be given to somebody else: file and seed are all that it needs.
@@ -178,13 +196,20 @@ impl Plan {
     /// Every combination of `swept`, of which nothing has been run; a single run if there is none.
     ///
     /// # Errors
-    /// If the file is not understood, or a setting is unknown or cannot be.
+    /// If the file is not understood, a setting is unknown or cannot be, or anything is said twice.
     pub fn new(file: &str, seed: u64, swept: &[Swept]) -> Result<Self, ScenarioError> {
+        said_once(swept).map_err(ScenarioError::Setting)?;
         let points = grid(swept);
         let planned = points.iter().map(|point| Planned::new(file, seed, point));
+        let planned: Vec<_> = planned.collect::<Result<_, _>>()?;
+        let mut by_key = HashMap::<_, Vec<usize>>::new();
+        for (at, it) in planned.iter().enumerate() {
+            by_key.entry(key(&it.run.document())).or_default().push(at);
+        }
         Ok(Self {
             base: prepare(file, Some(seed))?,
-            planned: planned.collect::<Result<_, _>>()?,
+            planned,
+            by_key,
             swept: swept.to_vec(),
         })
     }
@@ -215,14 +240,11 @@ impl Plan {
         let (Some(run), Some(rows)) = (entry.get("run"), entry["rows"].as_array()) else {
             return Err("it is no finished run".to_owned());
         };
-        let mut found = false;
-        for it in &mut self.planned {
-            if *run == key(&it.run.document()) {
-                it.finished = Some(rows.clone());
-                found = true;
-            }
+        let those = self.by_key.get(run).map_or(&[][..], Vec::as_slice);
+        for &at in those {
+            self.planned[at].finished = Some(rows.clone());
         }
-        Ok(found)
+        Ok(!those.is_empty())
     }
 
     /// The rows of all that was finished, here or elsewhere, in one document.
@@ -259,7 +281,11 @@ fn key(document: &Document) -> Value {
     })
 }
 
-/// A file of finished runs, a [`finished_line`] each.
+/// A line of a [`Book`] that is longer is no finished run: ten thousand rows are 10 MB.
+const MOST_LINE_BYTES: u64 = 1 << 26;
+
+/// A file of finished runs, a [`finished_line`] each, for one sweep at a time: of two that use it at once each does
+/// all the work.
 #[derive(Debug)]
 pub struct Book(File);
 
@@ -270,17 +296,26 @@ impl Book {
     /// If it cannot be read, or a line of it is no finished run; says which.
     pub fn open(path: &Path, plan: &mut Plan) -> io::Result<Self> {
         let mut file = OpenOptions::new();
-        let mut file = file.read(true).append(true).create(true).open(path)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text)?;
-        // What follows the last line break was being written when the process ended.
-        let whole = text.rfind('\n').map_or(0, |at| at + 1);
-        if whole < text.len() {
-            file.set_len(whole as u64)?;
-        }
-        for (number, line) in (1..).zip(text[..whole].lines()) {
-            plan.take(line)
-                .map_err(|error| io::Error::other(format!("line {number}: {error}")))?;
+        let file = file.read(true).append(true).create(true).open(path)?;
+        let mut whole_bytes = 0;
+        let mut lines = BufReader::new(&file);
+        for number in 1_u64.. {
+            let wrong = |why: String| io::Error::other(format!("line {number}: {why}"));
+            let mut line = String::new();
+            let mut limited = lines.by_ref().take(MOST_LINE_BYTES);
+            let bytes = limited.read_line(&mut line)? as u64;
+            if line.ends_with('\n') {
+                plan.take(line.trim_end()).map_err(wrong)?;
+                whole_bytes += bytes;
+            } else if bytes == MOST_LINE_BYTES {
+                return Err(wrong(format!("longer than {MOST_LINE_BYTES} bytes")));
+            } else {
+                if bytes > 0 {
+                    // It was being written when the process ended.
+                    file.set_len(whole_bytes)?;
+                }
+                break;
+            }
         }
         Ok(Self(file))
     }
@@ -301,6 +336,12 @@ mod tests {
     use super::*;
 
     proptest! {
+        #[test]
+        fn any_text_is_another_run_or_no_run(text in "\\PC{0,80}|\\{\"run\": \\{.{0,20}\\}, \"rows\": \\[.{0,20}\\]\\}") {
+            let mut plan = Plan::new("scenario = \"rate-change\"", 1, &[]).unwrap();
+            prop_assert_ne!(plan.take(&text), Ok(true));
+        }
+
         #[test]
         fn a_number_that_was_kept_is_shown_as_it_was_found(found in any::<f64>()) {
             let shown = Value::from(found).to_string();
@@ -329,6 +370,24 @@ mod tests {
         assert_eq!(points[1], [("a", "1"), ("b", "y")]);
         assert_eq!(points[5], [("a", "2"), ("b", "z")]);
         assert_eq!(grid(&[]), [Point::new()]);
+    }
+
+    #[test]
+    fn what_would_be_run_twice_is_refused() {
+        let file = "scenario = \"rate-change\"";
+        for (swept, says) in [
+            (&["ring=64,128,64"][..], "ring has 64 twice"),
+            (&["ring=64", "ring=128"], "ring is swept twice"),
+        ] {
+            let swept: Vec<Swept> = swept.iter().map(|it| it.parse().unwrap()).collect();
+            let error = Plan::new(file, 1, &swept)
+                .err()
+                .map(|error| error.to_string());
+            assert!(
+                error.as_ref().is_some_and(|it| it.contains(says)),
+                "{error:?}"
+            );
+        }
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod sys;
 pub mod tcp;
 pub mod trace;
 pub mod world;
+mod written;
 
 /// The examples of the README are run with the tests.
 #[cfg(doctest)]

@@ -5,7 +5,7 @@ use std::fmt;
 use std::task::Waker;
 
 use taut_path::queue::CompleteError;
-use taut_path::{Completed, QueueConfig, Stop};
+use taut_path::{Completed, QueueConfig, Split, Stop};
 
 /// The settings of a queue whose low watermark is `restart_slots`; half of the ring if `None`.
 pub(crate) fn queue_config(restart_slots: Option<u32>, waker: Waker) -> QueueConfig {
@@ -15,6 +15,8 @@ pub(crate) fn queue_config(restart_slots: Option<u32>, waker: Waker) -> QueueCon
         // A simulated device stands still only where it is told to, and a look at it between two
         // interrupts would reap what no interrupt has told of.
         stall_threshold_ns: 0,
+        // Figures of whole super-packets are published; who wants pieces says so.
+        split: Split::Off,
         ..QueueConfig::default()
     }
 }

@@ -9,6 +9,7 @@ use crate::lab::forward::LabForward;
 use crate::lab::options::RrUnderLoad;
 use crate::lab::quic::LabQuic;
 use crate::lab::ring::RingSweep;
+use crate::lab::software_consumer::SoftwareConsumer;
 use crate::lab::two_threads::TwoThreads;
 use crate::manual::Manual;
 use crate::observe::show::Show;
@@ -79,6 +80,13 @@ pub enum LabScenario {
     /// every packet, who slept and was woken, and whether a wake-up was lost.
     #[command(after_help = AFTER_HELP_TWO_THREADS)]
     TwoThreads(TwoThreads),
+    /// A limit where the device is a program: a sender, and a thread that polls its ring.
+    ///
+    /// Two threads of this process over a ring in memory, on one core or on two; no network and no privilege
+    /// (with it they have real-time priority, as a kernel's poll has). Packets a second, the limit, packets in
+    /// flight and what a ping waits under each limit, beside the least fixed limit that is enough.
+    #[command(after_help = AFTER_HELP_SOFTWARE_CONSUMER)]
+    SoftwareConsumer(SoftwareConsumer),
     /// The forwarder beside the kernel's own bridge: ping under load and goodput.
     ///
     /// Three network namespaces: bulk TCP streams go from a fast link into a slow one, through the kernel's
@@ -115,6 +123,13 @@ Needs root, or a kernel that lets users make user namespaces.
 After Ctrl-C or SIGTERM what was measured by then is shown; a second one ends at once.
 Exit codes: 0 done, 1 failed, 2 bad usage, 3 a packet or a wake-up was lost,
 77 cannot run here, 130 or 143 interrupted.";
+
+const AFTER_HELP_SOFTWARE_CONSUMER: &str = "\
+Times need a unit (250us).
+Needs nothing; a consumer on a core of its own needs two. Keep the machine idle: what else runs is measured too.
+The same, simulated: taut sim software-consumer.
+After Ctrl-C or SIGTERM the finished cases are shown; a second one ends at once.
+Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.";
 
 const AFTER_HELP_LAB_FORWARD: &str = "\
 Rates as tc reads them (1gbit); times need a unit (5s).

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::io;
 
 use taut_path::classify::mark_congestion;
+use taut_path::driver::Pieces;
 use taut_path::pool::FramePool;
 use taut_path::{Ecn, Packet, TxRing};
 
@@ -14,7 +15,7 @@ use crate::frame_source::FrameSource;
 use crate::handover::{Asked, Taker};
 use crate::vlan;
 
-/// The sending half: copies each packet's bytes into its slot, and writes there the mark of one
+/// The sending half: copies each packet's bytes into its slot, or a segment of them, and writes there the mark of one
 /// that was [marked](Ecn::Marked). May be on another thread than the
 /// [completion half](super::AfPacketCompletions).
 #[derive(Debug)]
@@ -111,6 +112,15 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
         self.of_ring(|ring| ring.shared.slots_free()).unwrap_or(0)
     }
 
+    /// A segment is finished in its slot. With a source that cuts none, a super-packet is refused.
+    fn pieces(&self) -> Pieces {
+        if self.source.cuts() {
+            Pieces::OneSegment
+        } else {
+            Pieces::None
+        }
+    }
+
     /// # Errors
     /// Gives back a packet whose frame is shorter than an Ethernet header, or longer than the
     /// device could carry when the ring was opened (a VLAN tag does not count); and one for which
@@ -122,7 +132,10 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
         let number = ring.shared.submitted();
         let (source, limit) = (&self.source, ring.frame_limit_bytes);
         let filled = ring.writer.fill(ring.shared.slot(number), |bytes| {
-            let length = source.copy_to(&packet, bytes);
+            let length = match packet.piece() {
+                None => source.copy_to(&packet, bytes),
+                Some(_) => source.write_segment(&packet, bytes)?,
+            };
             let frame = bytes.get_mut(..length)?;
             // In the slot, which is ours alone: the frame in the pool stays as it is.
             if packet.ecn() == Ecn::Marked {

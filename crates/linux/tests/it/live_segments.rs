@@ -2,9 +2,10 @@
 
 use std::os::fd::AsFd;
 
-use taut_linux::af_packet::PacketSender;
+use taut_linux::af_packet::{AfPacket, PacketSender};
 use taut_linux::segment::Cut;
-use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, link, poll, sched};
+use taut_linux::{Frames, NetNs, SuperFrames, Tap, TapConfig, VirtioNetHeader, link, poll, sched};
+use taut_path::Queue;
 
 use crate::common::{PATIENCE, allowed};
 
@@ -119,25 +120,76 @@ fn super_packet(shape: &Shape) -> SuperPacket {
     SuperPacket { header, frame }
 }
 
+/// What a packet ring sends of it, in pieces, through a queue that cuts; the frame stays as it is.
+fn cut_by_packet_ring(
+    ns: &NetNs,
+    tap: &Tap,
+    packet: &SuperPacket,
+    segments: usize,
+) -> Vec<Vec<u8>> {
+    let mut frames = SuperFrames::new(8, 1514, 2);
+    let (tx, completions) = AfPacket::open_with(ns, tap.name(), 16, frames.clone()).expect("ring");
+    let mut queue = Queue::builder(tx, completions).build(0).expect("queue");
+    let kept = frames.super_packet(packet.header, &packet.frame);
+    let kept = kept.expect("it is kept");
+    assert_eq!(kept.segments() as usize, segments);
+    queue.enqueue(kept, 0, &mut frames);
+    let mut sent = Vec::new();
+    let patience_ns = sched::monotonic_ns() + PATIENCE.as_nanos() as u64;
+    while sent.len() < segments {
+        assert!(
+            sched::monotonic_ns() < patience_ns,
+            "{} of {segments}",
+            sent.len()
+        );
+        let now_ns = sched::monotonic_ns();
+        let _ = queue.complete(now_ns, &mut frames).expect("completes");
+        let _ = queue.run(now_ns, &mut frames);
+        sent.extend(read_segments(tap, packet));
+    }
+    while queue.completer_counters().completed_packets < segments as u64 {
+        assert!(sched::monotonic_ns() < patience_ns, "the last comes back");
+        let _ = queue.complete(sched::monotonic_ns(), &mut frames);
+    }
+    let counters = queue.sender_counters();
+    assert_eq!(
+        (counters.cut_packets, counters.pieces),
+        (1, segments as u64)
+    );
+    assert_eq!(counters.drops.total(), 0);
+    // Both frames are free again.
+    for _ in 0..2 {
+        assert!(frames.super_packet(packet.header, &packet.frame).is_some());
+    }
+    sent
+}
+
+/// The segments of `packet` that have come out.
+fn read_segments(tap: &Tap, packet: &SuperPacket) -> Vec<Vec<u8>> {
+    let mut buffer = vec![0; tap.read_limit_bytes()];
+    let mut segments = Vec::new();
+    while let Some(bytes) = tap.read(&mut buffer).expect("reads") {
+        let (header, frame) = VirtioNetHeader::split(&buffer[..bytes]).expect("header");
+        assert!(!header.needs_checksum() && !header.is_segmented());
+        // The kernel may say something of its own, to other addresses.
+        if frame[..12] == packet.frame[..12] {
+            segments.push(frame.to_vec());
+        }
+    }
+    segments
+}
+
 /// What the kernel makes of it for a device that offloads nothing.
 fn cut_by_kernel(ns: &NetNs, tap: &Tap, packet: &SuperPacket, segments: usize) -> Vec<Vec<u8>> {
     let sender = PacketSender::open(ns, tap.name()).expect("sender");
     let bytes = [&packet.header.to_bytes()[..], &packet.frame].concat();
     sender.send(&bytes).expect("the kernel takes it");
-    let mut buffer = vec![0; tap.read_limit_bytes()];
     let mut cut = Vec::new();
     let patience_ns = sched::monotonic_ns() + PATIENCE.as_nanos() as u64;
     while cut.len() < segments {
         let ready = poll::wait(&[tap.as_fd()], Some(patience_ns)).expect("poll");
         assert!(ready.any(), "{} of {segments} segments came", cut.len());
-        while let Some(bytes) = tap.read(&mut buffer).expect("reads") {
-            let (header, frame) = VirtioNetHeader::split(&buffer[..bytes]).expect("header");
-            assert!(!header.needs_checksum() && !header.is_segmented());
-            // The kernel may say something of its own, to other addresses.
-            if frame[..12] == packet.frame[..12] {
-                cut.push(frame.to_vec());
-            }
-        }
+        cut.extend(read_segments(tap, packet));
     }
     cut
 }
@@ -169,20 +221,9 @@ fn cut_in_pieces(
     segments
 }
 
-#[test]
-fn the_kernel_cuts_a_super_packet_into_the_same_segments() {
-    if !allowed() {
-        return;
-    }
-    let ns = NetNs::new().expect("namespace");
-    let config = TapConfig {
-        checksum_offload: false,
-        tx_queue_packets: 10_000,
-        ..TapConfig::default()
-    };
-    let tap = Tap::open(&ns, "tap0", config).expect("tap");
-    link::set_up(&ns, "tap0").expect("up");
-    let shapes = [
+/// What super-packets there are.
+fn shapes() -> Vec<(&'static str, Shape)> {
+    vec![
         ("TCP over IPv4", PLAIN),
         (
             "with options",
@@ -265,8 +306,23 @@ fn the_kernel_cuts_a_super_packet_into_the_same_segments() {
                 ..PLAIN
             },
         ),
-    ];
-    for (name, shape) in shapes {
+    ]
+}
+
+#[test]
+fn the_kernel_cuts_a_super_packet_into_the_same_segments() {
+    if !allowed() {
+        return;
+    }
+    let ns = NetNs::new().expect("namespace");
+    let config = TapConfig {
+        checksum_offload: false,
+        tx_queue_packets: 10_000,
+        ..TapConfig::default()
+    };
+    let tap = Tap::open(&ns, "tap0", config).expect("tap");
+    link::set_up(&ns, "tap0").expect("up");
+    for (name, shape) in shapes() {
         let packet = super_packet(&shape);
         let cut = Cut::of(packet.header, &packet.frame).expect(name);
         let by_kernel = cut_by_kernel(&ns, &tap, &packet, cut.segments() as usize);
@@ -277,6 +333,8 @@ fn the_kernel_cuts_a_super_packet_into_the_same_segments() {
                 .expect(name);
             assert!(slot[..bytes] == **segment, "{name}: segment {index}");
         }
+        let by_ring = cut_by_packet_ring(&ns, &tap, &packet, by_kernel.len());
+        assert!(by_ring == by_kernel, "{name}: from a packet ring");
         for each in [1, 2, 5] {
             let by_kernel = cut_in_pieces(&ns, &tap, &packet, &cut, each);
             for (index, segment) in by_kernel.iter().enumerate() {
@@ -317,5 +375,6 @@ fn the_kernel_writes_all_ones_for_a_udp_checksum_of_0_too() {
     let by_kernel = cut_by_kernel(&ns, &tap, &packet, 2);
     cut.write(&packet.frame, 0, &mut slot).expect("fits");
     assert_eq!(by_kernel[0][40..42], [0xff, 0xff]);
+    assert_eq!(cut_by_packet_ring(&ns, &tap, &packet, 2), by_kernel);
     assert_eq!(slot[..142], by_kernel[0]);
 }

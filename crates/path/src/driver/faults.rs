@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::{fmt, mem};
 
-use super::{Completions, InRing, TxRing};
+use super::{Completions, InRing, Pieces, TxRing};
 use crate::packet::{Frame, Packet};
 
 /// How often each thing goes wrong: its probability in 1/65,536; 65,536 and more is always. The
@@ -231,8 +231,8 @@ impl<D: TxRing> TxRing for Faults<D> {
         self.driver.slots_of_largest()
     }
 
-    fn takes_pieces(&self) -> bool {
-        self.driver.takes_pieces()
+    fn pieces(&self) -> Pieces {
+        self.driver.pieces()
     }
 
     fn lets_go(&self) -> bool {

@@ -27,6 +27,18 @@ pub use pcap::{PacketBytes, Pcap};
 pub use trace::{Trace, TraceEvent};
 pub use truth::{Truth, TruthJudge};
 
+/// Which pieces of super-packets a driver sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pieces {
+    /// None: super-packets go whole.
+    #[default]
+    None,
+    /// Each segment alone: what the device carries is one finished frame. Super-packets cannot go whole.
+    OneSegment,
+    /// Any number of segments.
+    Any,
+}
+
 /// The sending half of a device's ring.
 pub trait TxRing {
     /// What the doorbell can fail with; names the system call, the device and the reason. Whoever
@@ -46,12 +58,11 @@ pub trait TxRing {
         1
     }
 
-    /// Whether it can send a [piece](crate::Piece) of a super-packet: some of its segments, with headers of
-    /// their own, written anywhere but into the frame. If not, it is never given one. It does not
-    /// change.
+    /// Which [pieces](crate::Piece) of a super-packet it can send: some of its segments, with headers of
+    /// their own, written anywhere but into the frame. It is never given others. It does not change.
     #[inline]
-    fn takes_pieces(&self) -> bool {
-        false
+    fn pieces(&self) -> Pieces {
+        Pieces::None
     }
 
     /// Whether it gives a packet's budget back when it is submitted; of a super-packet that goes in pieces,
@@ -146,9 +157,9 @@ macro_rules! forward_tx_ring {
         }
 
         #[inline]
-        fn takes_pieces(&self) -> bool {
+        fn pieces(&self) -> Pieces {
             let $this = self;
-            $ring.takes_pieces()
+            $ring.pieces()
         }
 
         #[inline]

@@ -1,6 +1,6 @@
 //! A driver that lets go of a packet's owner at submission.
 
-use super::{Completions, TxRing, forward_completions};
+use super::{Completions, Pieces, TxRing, forward_completions};
 use crate::packet::Packet;
 
 /// Wraps a driver and, while `orphans` is set, gives each packet's budget back when it is submitted
@@ -31,8 +31,8 @@ impl<D: TxRing> TxRing for Orphaning<D> {
         self.driver.slots_of_largest()
     }
 
-    fn takes_pieces(&self) -> bool {
-        self.driver.takes_pieces()
+    fn pieces(&self) -> Pieces {
+        self.driver.pieces()
     }
 
     fn lets_go(&self) -> bool {

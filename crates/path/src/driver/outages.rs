@@ -2,7 +2,7 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 
-use super::{Completions, FaultError, InRing, TxRing};
+use super::{Completions, FaultError, InRing, Pieces, TxRing};
 use crate::packet::{Frame, Packet};
 
 /// How a device is, beyond what it does by itself.
@@ -187,8 +187,8 @@ impl<D: TxRing> TxRing for Outages<D> {
         self.driver.slots_of_largest()
     }
 
-    fn takes_pieces(&self) -> bool {
-        self.driver.takes_pieces()
+    fn pieces(&self) -> Pieces {
+        self.driver.pieces()
     }
 
     fn lets_go(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use alloc::fmt;
 
-use super::{Completions, InRing, TxRing};
+use super::{Completions, InRing, Pieces, TxRing};
 use crate::packet::Packet;
 
 /// One call of a driver, and what came of it.
@@ -119,8 +119,8 @@ where
         self.driver.slots_of_largest()
     }
 
-    fn takes_pieces(&self) -> bool {
-        self.driver.takes_pieces()
+    fn pieces(&self) -> Pieces {
+        self.driver.pieces()
     }
 
     fn lets_go(&self) -> bool {

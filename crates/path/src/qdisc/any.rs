@@ -91,6 +91,10 @@ impl Qdisc for AnyQdisc {
         self.qdisc.hand_back(rest, unsent_bytes, now_ns);
     }
 
+    fn rest_is_next(&self) -> bool {
+        self.qdisc.rest_is_next()
+    }
+
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
         self.qdisc.drain(gone);
     }

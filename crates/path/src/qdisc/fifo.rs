@@ -72,6 +72,11 @@ impl Qdisc for Fifo {
         self.packets.put_back(rest);
     }
 
+    #[inline]
+    fn rest_is_next(&self) -> bool {
+        true
+    }
+
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
         self.bytes = 0;
         while let Some(packet) = self.packets.pop() {

@@ -81,6 +81,13 @@ pub trait Qdisc {
     /// for others.
     fn hand_back(&mut self, rest: Packet, unsent_bytes: u32, now_ns: u64);
 
+    /// Whether it would give a rest again that it takes back at once. Then it need not take it back while
+    /// more of it may go.
+    #[inline]
+    fn rest_is_next(&self) -> bool {
+        false
+    }
+
     /// Empties it, for a queue that is taken down: hands over every packet, ready or not, without
     /// judging any.
     fn drain(&mut self, gone: &mut dyn FnMut(Packet));
@@ -114,6 +121,10 @@ macro_rules! behind_a_pointer {
 
             fn hand_back(&mut self, rest: Packet, unsent_bytes: u32, now_ns: u64) {
                 (**self).hand_back(rest, unsent_bytes, now_ns);
+            }
+
+            fn rest_is_next(&self) -> bool {
+                (**self).rest_is_next()
             }
 
             fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {

@@ -71,6 +71,12 @@ impl Qdisc for PfifoFast {
         self.bands[Self::band_of(&rest)].hand_back(rest, unsent_bytes, now_ns);
     }
 
+    /// Its band is the first that has any, and nothing was enqueued since.
+    #[inline]
+    fn rest_is_next(&self) -> bool {
+        true
+    }
+
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
         self.bands.iter_mut().for_each(|band| band.drain(gone));
     }

@@ -38,7 +38,8 @@ pub struct QueueConfig {
     /// Age of the oldest unit in flight that counts as a stall, in ns; 0 watches nothing. Default
     /// [`StallWatch::DEFAULT_THRESHOLD_NS`].
     pub stall_threshold_ns: u64,
-    /// How super-packets go to a driver that takes pieces. Default whole. At most 511 are cut at a time;
+    /// How super-packets go to a driver that takes pieces; one that sends single segments is given those
+    /// unless it is off. Default [`Split::Auto`]. At most 511 are cut at a time;
     /// another then goes whole. With pieces, about 50 KB more are allocated.
     pub split: Split,
     /// Wakes a sender that waits for room; see [`Queue::must_wait`].
@@ -55,7 +56,7 @@ impl Default for QueueConfig {
             reap_budget_packets: u32::MAX,
             cadence_ns: 0,
             stall_threshold_ns: StallWatch::DEFAULT_THRESHOLD_NS,
-            split: Split::Off,
+            split: Split::Auto,
             waker: Waker::noop().clone(),
             completer_waker: Waker::noop().clone(),
         }
@@ -206,7 +207,7 @@ where
             mut limit,
             qdisc,
             mut probe,
-            config,
+            mut config,
             drop_sink,
         } = self;
         let restart_slots = config.validate(device.capacity_slots(), device.slots_of_largest())?;
@@ -214,8 +215,10 @@ where
         probe.event(now_ns, Event::Limit(limit.config().limit));
         let ledger = Ledger::new(limit.limit().min(MAX_LIMIT), now_ns);
         let mark = SentMark::of_new_queue();
-        let cuts = config.split != Split::Off && device.takes_pieces();
-        let (cutter, joiner) = cuts.then(table).unzip();
+        config.split = config.split.with(device.pieces());
+        let cuts = config.split != Split::Off;
+        let (pieces_in_limit, piece_bytes) = config.split.at_first(limit.unit());
+        let (cutter, joiner) = cuts.then(|| table(pieces_in_limit)).unzip();
         let send = SendSide::new(
             qdisc,
             limit.unit(),
@@ -227,7 +230,6 @@ where
         );
         let complete = CompleteSide::new(limit, mark, restart_slots, &config, joiner);
         let shared = Shared::<Owned>::new(ledger, config.waker, config.completer_waker);
-        let piece_bytes = config.split.most_bytes_at_first();
         shared.piece_bytes.store(piece_bytes);
         Ok(Queue::of(send, complete, shared, device, probe))
     }

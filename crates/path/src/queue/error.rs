@@ -81,6 +81,17 @@ impl core::error::Error for RepairError {}
 pub enum QueueConfigError {
     /// The named value must be at least 1.
     Zero(&'static str),
+    /// The named value is outside of what is allowed.
+    OutOfRange {
+        /// What was set.
+        name: &'static str,
+        /// What it was set to.
+        value: u64,
+        /// The least that is allowed.
+        least: u64,
+        /// The most that is allowed.
+        most: u64,
+    },
     /// The low watermark lies outside of the ring.
     RestartAboveRing {
         /// The watermark asked for.
@@ -107,6 +118,12 @@ impl fmt::Display for QueueConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Zero(name) => write!(f, "{name} is 0; it must be at least 1"),
+            Self::OutOfRange {
+                name,
+                value,
+                least,
+                most,
+            } => write!(f, "{name} is {value}; allowed: {least} to {most}"),
             Self::RestartAboveRing {
                 restart_slots,
                 slots,

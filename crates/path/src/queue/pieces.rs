@@ -36,7 +36,7 @@ impl Pieces {
             joiner,
             time_ns: match split {
                 Split::Time(ns) => Some(ns),
-                Split::Off | Split::All => None,
+                Split::Off | Split::Auto | Split::Share(_) | Split::All => None,
             },
             met: false,
             meter: RateMeter::new(),
@@ -49,6 +49,7 @@ impl Pieces {
     #[inline]
     fn end<S: PacketSink + ?Sized>(&mut self, piece: &Packet, sink: &mut S) {
         self.met = true;
+        sink.piece_freed(piece);
         let Some(ended) = self.joiner.join(piece) else {
             return;
         };

@@ -375,6 +375,9 @@ impl<Q: Qdisc> Drop for SendSide<Q> {
             return;
         };
         discipline.drain(&mut |packet| {
+            if packet.is_rest() {
+                sink.segments_dropped(&packet, DropReason::Flushed);
+            }
             if let Some((whole, reason)) = gone(packet, DropReason::Flushed, cutter) {
                 sink.dropped(whole, reason);
             }
@@ -552,6 +555,7 @@ pub(super) fn dropped<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
     at.probe.event(at.now_ns, Event::Dropped(&packet, reason));
     if packet.is_rest() {
         add(&counters.dropped_segments, packet.segments().into());
+        at.sink.segments_dropped(&packet, reason);
     }
     if let Some((packet, reason)) = gone(packet, reason, cutter) {
         at.sink.dropped(packet, reason);

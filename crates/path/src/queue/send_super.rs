@@ -21,18 +21,59 @@ impl<Q: Qdisc> SendSide<Q> {
         ring: &mut R,
         at: &mut Context<'_, S, P>,
     ) -> bool {
-        let Some(packet) = self.stash.take() else {
-            return false;
-        };
-        let most_bytes = shared.piece_bytes.load();
-        let cutter = self.cutter.as_ref();
-        let plan = cutter.and_then(|cutter| cutter.plan(&packet, most_bytes));
+        let mut next = self.stash.take();
+        while let Some(packet) = next {
+            next = self.send_object(shared, ring, packet, at);
+            self.supers += 1;
+            let Some(rest) = next.take() else {
+                break;
+            };
+            at.probe.event(at.now_ns, Event::HandedBack(&rest));
+            if self.goes_on(shared, ring) {
+                at.probe.event(at.now_ns, Event::Dequeued(&rest));
+                next = Some(rest);
+            } else {
+                self.hand_back(rest, at.now_ns);
+            }
+        }
+        if self.supers < self.burst_packets {
+            return true;
+        }
+        self.supers = 0;
+        false
+    }
+
+    /// Whether the next piece of a rest may go at once. With a budget the discipline has it first: others
+    /// may wait for the room.
+    fn goes_on<M: Sharing, R: TxRing>(&self, shared: &Shared<M>, ring: &R) -> bool {
+        self.discipline.rest_is_next()
+            && self.supers < self.burst_packets
+            && self.budget::<M>().is_none()
+            && self.ledger.has_room(&shared.ledger)
+            && ring.slots_free() >= ring.slots_of_largest()
+    }
+
+    /// Sends a packet, or a piece of it. Returns the rest.
+    fn send_object<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        ring: &mut R,
+        packet: Packet,
+        at: &mut Context<'_, S, P>,
+    ) -> Option<Packet> {
+        let plan = self.cutter.as_ref().and_then(|cutter| {
+            let most_bytes = match cutter.pieces_in_limit {
+                Some(pieces) => self.ledger.limit(&shared.ledger) / pieces,
+                None => shared.piece_bytes.load(),
+            };
+            cutter.plan(&packet, most_bytes)
+        });
         let bytes = plan.map_or(packet.wire_bytes(), |plan| plan.bytes);
         let counters = &shared.published.sender;
         if !self.count_object(shared, bytes, at.now_ns) {
             let reason = DropReason::Uncountable;
             dropped(packet, reason, counters, &mut self.cutter, at);
-            return true;
+            return None;
         }
         let (object, rest) = self.object(packet, plan, ring.lets_go());
         if let Some(plan) = plan {
@@ -41,22 +82,17 @@ impl<Q: Qdisc> SendSide<Q> {
         }
         at.probe.event(at.now_ns, Event::Sent(&object));
         match ring.submit(object, at.now_ns) {
-            Err(object) => self.refuse_object(shared, object, rest, at),
+            Err(object) => {
+                self.refuse_object(shared, object, rest, at);
+                None
+            }
             Ok(()) => {
                 self.kick_owed = true;
                 add(&counters.sent_packets, 1);
                 add(&counters.sent_bytes, bytes.into());
-                if let Some(rest) = rest {
-                    self.hand_back(rest, at);
-                }
+                rest
             }
         }
-        self.supers += 1;
-        if self.supers < self.burst_packets {
-            return true;
-        }
-        self.supers = 0;
-        false
     }
 
     /// What goes of a packet, marked as sent, and what is left of it.
@@ -95,11 +131,10 @@ impl<Q: Qdisc> SendSide<Q> {
         true
     }
 
-    fn hand_back<S: ?Sized, P: Probe>(&mut self, rest: Packet, at: &mut Context<'_, S, P>) {
-        at.probe.event(at.now_ns, Event::HandedBack(&rest));
+    fn hand_back(&mut self, rest: Packet, now_ns: u64) {
         let header_bytes = rest.segmentation.map_or(0, |cut| cut.header_bytes.into());
         let unsent_bytes = rest.wire_bytes().saturating_sub(header_bytes);
-        self.discipline.hand_back(rest, unsent_bytes, at.now_ns);
+        self.discipline.hand_back(rest, unsent_bytes, now_ns);
     }
 
     /// The device does not take an object: as if it had never been sent. What is left of its packet is
@@ -120,9 +155,10 @@ impl<Q: Qdisc> SendSide<Q> {
         if !object.is_piece() {
             return dropped(object, reason, counters, &mut self.cutter, at);
         }
-        let rest_segments = rest.as_ref().map_or(0, Packet::segments);
-        let segments = object.segments() + rest_segments;
-        add(&counters.dropped_segments, segments.into());
+        for of in [Some(&object), rest.as_ref()].into_iter().flatten() {
+            add(&counters.dropped_segments, of.segments().into());
+            at.sink.segments_dropped(of, reason);
+        }
         counters.dropped(reason);
         at.probe.event(at.now_ns, Event::Dropped(&object, reason));
         let cutter = self.cutter.as_mut();

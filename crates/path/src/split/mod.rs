@@ -7,24 +7,33 @@
 //!
 //! A piece is an object of its own for the ring, the limit, probes and traces. The frame, its charge
 //! and its flow's budget come back once: when the rest is gone and the last piece has come back. Only
-//! drivers that say so are given pieces ([`TxRing::takes_pieces`](crate::TxRing::takes_pieces)).
+//! drivers that say so are given pieces ([`TxRing::pieces`](crate::TxRing::pieces)).
 
 mod table;
 
 use core::fmt;
+use core::num::NonZeroU32;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 
+use crate::driver::Pieces;
+use crate::limit::Unit;
 use crate::units::{parse_time_ns, write_time};
 
 pub(crate) use table::{Cutter, Ended, Joiner, Plan, table};
 
 /// How long the pieces of a super-packet may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Split {
     /// Super-packets go whole.
-    #[default]
     Off,
+    /// A piece is at most a twelfth of the limit that is in force. Where there is none, or one in
+    /// packets, super-packets go whole.
+    #[default]
+    Auto,
+    /// A piece is at most this part of the limit, a 1 above it: the same with another divisor, within
+    /// [`SHARES`].
+    Share(u32),
     /// Each segment goes alone.
     All,
     /// A piece is as long as the device takes so many ns for, at the rate that the queue measures, but
@@ -35,13 +44,20 @@ pub enum Split {
 /// The shortest and the longest time of a piece: those of a cap in time.
 pub const PIECE_NS: RangeInclusive<u64> = crate::limit::CAP_NS;
 
+/// Pieces in a limit. More than the most, and a piece is one segment under any limit that there is.
+pub const SHARES: RangeInclusive<u32> = 1..=1_000;
+
+/// Pieces in a limit with [`Split::Auto`]: of the divisors tried by `taut sim split`, the least that keeps
+/// 95 % of what [`Split::All`] gives at every rate; see docs/split.md.
+const AUTO_SHARE: u32 = 12;
+
 /// A text that is no [`Split`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseSplitError;
 
 impl fmt::Display for ParseSplitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("allowed: off, all, or a time from 1us to 10s")
+        f.write_str("allowed: auto, off, all, a part of the limit from 1/1 to 1/1000, or a time from 1us to 10s")
     }
 }
 
@@ -53,10 +69,17 @@ impl FromStr for Split {
     fn from_str(text: &str) -> Result<Self, ParseSplitError> {
         match text {
             "off" => Ok(Self::Off),
+            "auto" => Ok(Self::Auto),
             "all" => Ok(Self::All),
-            _ => match parse_time_ns(text) {
-                Ok(ns) if PIECE_NS.contains(&ns) => Ok(Self::Time(ns)),
-                _ => Err(ParseSplitError),
+            _ => match text.strip_prefix("1/") {
+                Some(share) => match share.parse() {
+                    Ok(share) if SHARES.contains(&share) => Ok(Self::Share(share)),
+                    _ => Err(ParseSplitError),
+                },
+                None => match parse_time_ns(text) {
+                    Ok(ns) if PIECE_NS.contains(&ns) => Ok(Self::Time(ns)),
+                    _ => Err(ParseSplitError),
+                },
             },
         }
     }
@@ -66,6 +89,8 @@ impl fmt::Display for Split {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Off => f.write_str("off"),
+            Self::Auto => f.write_str("auto"),
+            Self::Share(share) => write!(f, "1/{share}"),
             Self::All => f.write_str("all"),
             Self::Time(ns) => write_time(f, ns),
         }
@@ -73,11 +98,36 @@ impl fmt::Display for Split {
 }
 
 impl Split {
-    /// The most bytes of a piece while the rate is not known.
-    pub(crate) const fn most_bytes_at_first(self) -> u32 {
+    /// Pieces in a limit, if that is what says how long they are.
+    const fn share(self) -> Option<NonZeroU32> {
         match self {
-            Self::Off => u32::MAX,
-            Self::All | Self::Time(_) => 0,
+            Self::Auto => NonZeroU32::new(AUTO_SHARE),
+            Self::Share(share) => NonZeroU32::new(share),
+            Self::Off | Self::All | Self::Time(_) => None,
+        }
+    }
+
+    /// Whether it cuts only where there is a limit.
+    pub const fn needs_limit(self) -> bool {
+        self.share().is_some()
+    }
+
+    /// What of it can be done for a driver that sends such pieces.
+    pub(crate) const fn with(self, pieces: Pieces) -> Self {
+        match (self, pieces) {
+            (Self::Off, _) | (_, Pieces::None) => Self::Off,
+            (_, Pieces::OneSegment) => Self::All,
+            (split, Pieces::Any) => split,
+        }
+    }
+
+    /// Pieces in a limit of this unit, and the most bytes of a piece before anything else is known.
+    /// Packets say nothing of bytes.
+    pub(crate) const fn at_first(self, unit: Unit) -> (Option<NonZeroU32>, u32) {
+        match (self, unit) {
+            (Self::Auto | Self::Share(_), Unit::Bytes) => (self.share(), 0),
+            (Self::Off | Self::Auto | Self::Share(_), _) => (None, u32::MAX),
+            (Self::All | Self::Time(_), _) => (None, 0),
         }
     }
 }

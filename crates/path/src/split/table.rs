@@ -6,6 +6,7 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::num::NonZeroU32;
 
 use concurrent_queue::ConcurrentQueue;
 use taut_dql::sync::{AtomicU32, Ordering};
@@ -63,8 +64,8 @@ impl Place {
     }
 }
 
-/// Makes the two ends of a table.
-pub(crate) fn table() -> (Cutter, Joiner) {
+/// Makes the two ends of a table. `pieces_in_limit`: how long pieces are, where a limit says so.
+pub(crate) fn table(pieces_in_limit: Option<NonZeroU32>) -> (Cutter, Joiner) {
     let places: Arc<[Place]> = (0..PLACES)
         .map(|_| Place {
             state: AtomicU32::new(FREE),
@@ -75,6 +76,7 @@ pub(crate) fn table() -> (Cutter, Joiner) {
         next_segments: places.iter().map(|_| 0).collect(),
         next: 0,
         places: places.clone(),
+        pieces_in_limit,
     };
     (cutter, Joiner { places })
 }
@@ -86,6 +88,8 @@ pub(crate) struct Cutter {
     next_segments: Box<[u32]>,
     /// Where to look for a free place first.
     next: u32,
+    /// How many pieces a limit has, where that says how long they are.
+    pub pieces_in_limit: Option<NonZeroU32>,
 }
 
 /// How a packet is about to be cut.

@@ -92,6 +92,32 @@ fn a_cap_that_is_longer_than_an_interval_costs_nothing() {
     assert_eq!(capped.queue.device().dry_ns, alone.queue.device().dry_ns);
 }
 
+/// A thread that looks each 250 us, and comes after 10 ms now and then: the link runs dry under the cap, time
+/// and again, and what finishes in those intervals is far less than the link can do.
+#[test]
+fn a_late_thread_does_not_make_its_cap_smaller() {
+    for rule in ["dql", "taut", "off"] {
+        let mut sender = Saturated::new(&format!("{rule}:2ms"), 12_500_000);
+        sender.send(100_000_000, 250_000);
+        // On time for so many looks between two that come late: at last it never is.
+        for looks in [200, 20, 2, 0] {
+            for _ in 0..50 {
+                sender.send(10_000_000, 10_000_000);
+                sender.send(looks * 250_000, 250_000);
+            }
+            let most = sender.send(10_000_000, 10_000_000);
+            // Linux's rule alone wants less while the thread is late but rarely.
+            let wants_less = rule == "dql" && looks > 2;
+            assert!(
+                most > 22_500 || wants_less,
+                "{rule}, {looks} looks on time: {most}"
+            );
+        }
+        let done = sender.queue.completer_counters().completed_packets;
+        assert!(done > 2_000, "{rule}: {done}");
+    }
+}
+
 #[test]
 fn a_link_that_becomes_ten_times_slower_is_followed() {
     let mut sender = Saturated::new("off:2ms", 125_000_000);

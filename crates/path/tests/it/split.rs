@@ -297,14 +297,62 @@ fn a_limit_counts_a_piece_with_its_headers() {
 }
 
 #[test]
+fn a_part_of_the_limit_is_what_a_piece_may_have_and_the_limit_is_followed() {
+    // A twelfth of 2,000 is less than a segment; of 60,000 it holds four; of 200,000 all of it.
+    for (limit, split, bytes) in [
+        ("2000", Split::Auto, 1_054),
+        ("60000", Split::Auto, 4_054),
+        ("60000", Split::Share(6), 8_554),
+        ("60000", Split::Share(8), 7_054),
+        ("200000", Split::Auto, 8_554),
+    ] {
+        let limit = limit.parse().expect("a limit");
+        let (mut queue, mut books) = (queue("pfifo", limit, split), Books::default());
+        queue.enqueue(long(0, 9), 0, &mut books);
+        let _ = queue.run(0, &mut books);
+        assert_eq!(sent(&queue)[0].2, bytes, "{split}");
+    }
+    let rule = "dql".parse().expect("a limit");
+    let (mut queue, mut books) = (queue("pfifo", rule, Split::Auto), Books::default());
+    let mut longest = Vec::new();
+    for now_ns in (0..400_000_000).step_by(200_000) {
+        while queue.backlog().packets < 10 {
+            queue.enqueue(long(0, 60), now_ns, &mut books);
+        }
+        let _ = queue.run(now_ns, &mut books);
+        let bytes = sent(&queue).iter().map(|&(.., bytes, _)| bytes).max();
+        longest.push((bytes.unwrap_or(0), queue.snapshot().limit));
+        // More than twelve objects a round: a limit of two rounds allows longer ones.
+        queue.device_mut().finish(30);
+        queue.complete(now_ns, &mut books).expect("it works");
+    }
+    assert_eq!(longest[0].0, 1_054, "one segment while nothing is known");
+    let (bytes, limit) = longest[longest.len() - 1];
+    assert!(bytes > 1_054 && bytes <= limit / 12, "{bytes} of {limit}");
+}
+
+#[test]
+fn where_no_limit_says_bytes_auto_cuts_nothing() {
+    for limit in [AnyLimit::off(), AnyLimit::packets(3)] {
+        let (mut queue, mut books) = (queue("pfifo", limit, Split::Auto), Books::default());
+        queue.enqueue(long(0, 60), 0, &mut books);
+        let _ = queue.run(0, &mut books);
+        assert_eq!(sent(&queue), [(0, 0, 59_554, true)]);
+    }
+    assert_eq!(QueueConfig::default().split, Split::Auto);
+}
+
+#[test]
 fn a_split_says_how_it_is_spelled() {
-    for text in ["off", "all", "250us", "1ms"] {
+    for text in ["off", "auto", "1/8", "1/1000", "all", "250us", "1ms"] {
         assert_eq!(
             text.parse::<Split>().map(|split| split.to_string()),
             Ok(text.into())
         );
     }
-    for text in ["", "auto ", "0", "100ns", "11s", "3"] {
+    for text in [
+        "", "auto ", "0", "100ns", "11s", "3", "1/0", "1/1001", "1/", "2/3",
+    ] {
         assert!(text.parse::<Split>().is_err(), "{text}");
     }
 }

@@ -100,14 +100,19 @@ impl Probe for Ear {
 #[derive(Default)]
 struct Below {
     frames: BTreeMap<u32, (u32, u64)>,
+    /// Segments of packets that were cut: which came back, and which were dropped.
+    segments: BTreeMap<u32, u32>,
     dropped: u64,
 }
 
 impl Below {
     fn end(&mut self, packet: Packet) {
         assert_eq!(packet.piece(), None, "a sink sees whole packets");
-        let bytes = packet.wire_bytes();
+        let (bytes, segments) = (packet.wire_bytes(), packet.segments());
         let frame = packet.into_frame().index();
+        if let Some(ended) = self.segments.remove(&frame) {
+            assert_eq!(ended, segments, "each segment of frame {frame} ends once");
+        }
         let was = self.frames.remove(&frame).map(|(bytes, _)| bytes);
         assert_eq!(was, Some(bytes), "frame {frame} ends once, as it came");
     }
@@ -121,6 +126,15 @@ impl PacketSink for Below {
     fn dropped(&mut self, packet: Packet, _reason: DropReason) {
         self.dropped += 1;
         self.end(packet);
+    }
+
+    fn piece_freed(&mut self, piece: &Packet) {
+        assert!(piece.piece().is_some());
+        *self.segments.entry(piece.frame().index()).or_default() += piece.segments();
+    }
+
+    fn segments_dropped(&mut self, of: &Packet, _reason: DropReason) {
+        *self.segments.entry(of.frame().index()).or_default() += of.segments();
     }
 
     fn stray(&mut self, _packet: Packet) {
@@ -306,7 +320,12 @@ proptest! {
         steps in prop::collection::vec(step(), 1..250),
         depth in 1u32..9,
         bytes in 0u32..20_000,
-        split in prop_oneof![Just(Split::All), (1_000u64..5_000_000).prop_map(Split::Time)],
+        split in prop_oneof![
+            Just(Split::All),
+            Just(Split::Auto),
+            (1u32..20).prop_map(Split::Share),
+            (1_000u64..5_000_000).prop_map(Split::Time),
+        ],
     ) {
         for discipline in DISCIPLINES {
             play(Fixed::off(), discipline, split, &steps);

@@ -122,7 +122,9 @@ impl<L: Limit> Player<'_, L> {
         let mut burst_ns = self.pattern.burst.map(|_| 0);
         let mut sender_ns = Some(0);
         let mut waits = false;
-        while next.is_some() || poll_ns.is_some() {
+        // Rounds of fewer objects than the device finishes meanwhile would go on for ever.
+        let last_poll_ns = self.now_end_ps() / PS_PER_NS + 10_000_000;
+        while next.is_some() || poll_ns.is_some_and(|at_ns| at_ns < last_poll_ns) {
             let interrupt = next.map(|_| interrupt_ns);
             let now_ns = [burst_ns, poll_ns, interrupt, sender_ns]
                 .into_iter()

@@ -254,6 +254,14 @@ impl Scenario for Settings {
         check("warm_up", self.warm_up, Time(0), MAX_DURATION)?;
         check("duration", self.duration, Time::ms(100), MAX_DURATION)?;
         check("rules, their number", self.rules.len(), 1, 100)?;
+        for (at, rule) in self.rules.iter().enumerate() {
+            if self.rules[..at].contains(rule) {
+                return Err(format!("rules has {rule} twice; say each rule once"));
+            }
+        }
+        if self.patterns.is_empty() && self.files.is_empty() {
+            return Err("patterns and files are both empty; give at least one of them".to_owned());
+        }
         match self.patterns.iter().find(|name| find(name).is_none()) {
             Some(name) => {
                 let names: Vec<&str> = names().collect();

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use taut_path::AnyLimit;
 use taut_path::limit::{Limit, Unit};
+use taut_path::{AnyLimit, Split};
 
 /// One combination that is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub struct Case {
     pub limit: AnyLimit,
     /// The senders hand over super-packets.
     pub tso: bool,
+    /// How those go to the device.
+    pub split: Split,
 }
 
 impl Case {
@@ -34,7 +36,11 @@ const fn on_off(on: bool) -> &'static str {
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limit = &self.limit;
-        write!(f, "limit {limit}, TSO {}", on_off(self.tso))
+        write!(f, "limit {limit}, TSO {}", on_off(self.tso))?;
+        match self.split {
+            Split::Off => Ok(()),
+            split => write!(f, ", split {split}"),
+        }
     }
 }
 
@@ -47,12 +53,19 @@ pub struct Only {
 
 impl Only {
     /// The wanted rows, in the order of the published table: without a limit, then with each of
-    /// `limits` that is one, at first with super-packets.
-    pub fn cases(self, limits: &[AnyLimit]) -> Vec<Case> {
+    /// `limits` that is one, at first with super-packets, which go to the device in each way of `splits`.
+    pub fn cases(self, limits: &[AnyLimit], splits: &[Split]) -> Vec<Case> {
         let of_tso = |tso| {
             let limits = limits.iter().filter(|limit| !limit.is_off()).cloned();
             let limits = std::iter::once(AnyLimit::off()).chain(limits);
-            limits.map(move |limit| Case { limit, tso })
+            limits.flat_map(move |limit| {
+                let ways = ways(splits, tso, limit.is_off()).into_iter();
+                ways.map(move |split| Case {
+                    limit: limit.clone(),
+                    tso,
+                    split,
+                })
+            })
         };
         let wanted = |case: &Case| {
             self.bql.is_none_or(|on| on == case.bql()) && self.tso.is_none_or(|on| on == case.tso)
@@ -60,6 +73,20 @@ impl Only {
         let cases = of_tso(true).chain(of_tso(false));
         cases.filter(wanted).collect()
     }
+}
+
+/// The ways of `splits` that are different: what nobody hands over is not cut, and without a limit some
+/// cut nothing.
+fn ways(splits: &[Split], tso: bool, no_limit: bool) -> Vec<Split> {
+    let mut ways = Vec::new();
+    for &split in splits {
+        let whole = !tso || no_limit && split.needs_limit();
+        let split = if whole { Split::Off } else { split };
+        if !ways.contains(&split) {
+            ways.push(split);
+        }
+    }
+    ways
 }
 
 impl fmt::Display for Only {

@@ -6,7 +6,7 @@ mod row;
 mod settings;
 
 use hdrhistogram::Histogram;
-use taut_path::{Probe, Split, qdisc};
+use taut_path::{Probe, qdisc};
 use taut_sim::meter::{Curve, Meter, Quantiles, Since};
 use taut_sim::tcp::SuperPacket;
 use taut_sim::world::{CLIENT, SERVER, World};
@@ -20,7 +20,8 @@ pub use case::{Case, Only, ParseOnlyError};
 pub use published::{Published, figures, is_published};
 pub use row::{Latency, Lateness, Row};
 pub use settings::{
-    CADENCES, DURATIONS, RATES, RINGS, STREAMS, Settings, check_cases, check_limits,
+    CADENCES, DURATIONS, MOST_LIMITS, RATES, RINGS, STREAMS, Settings, check_cases, check_limits,
+    check_splits,
 };
 
 /// What one case showed.
@@ -52,21 +53,8 @@ impl Settings {
     /// # Errors
     /// If a setting cannot be, or a queue goes wrong.
     pub fn run_case(&self, case: &Case, seed: u64) -> Result<Outcome, ScenarioError> {
-        self.run_split(case, Split::Off, seed)
-    }
-
-    /// The same with queues that cut super-packets.
-    ///
-    /// # Errors
-    /// If a setting cannot be, or a queue goes wrong.
-    pub fn run_split(
-        &self,
-        case: &Case,
-        split: Split,
-        seed: u64,
-    ) -> Result<Outcome, ScenarioError> {
         let meter = |_| Meter::new(Since(self.warm_up.0), 0, self.end_ns());
-        let mut world = self.world(case, split, seed, meter)?;
+        let mut world = self.world(case, seed, meter)?;
         world.run_until(self.warm_up.0)?;
         let before = world.arrived_bytes(SERVER);
         world.run_until(self.end_ns())?;
@@ -96,7 +84,6 @@ impl Settings {
     fn world<P: Probe>(
         &self,
         case: &Case,
-        split: Split,
         seed: u64,
         probe: impl FnMut(usize) -> P,
     ) -> Result<World<P>, ScenarioError> {
@@ -104,7 +91,7 @@ impl Settings {
         by_name().map_err(|error| ScenarioError::Setting(error.to_string()))?;
         let card = card(self.rate, self.ring, self.cadence, seed);
         let hosts = TwoHosts {
-            split,
+            split: case.split,
             ..TwoHosts::new(card, self.warm_up.0)
         };
         // Understood a moment ago.

@@ -1,6 +1,6 @@
 //! What was published of this experiment, to stand beside what was found.
 
-use taut_path::AnyLimit;
+use taut_path::{AnyLimit, Split};
 
 use super::{Case, Row};
 use crate::results::Figure;
@@ -51,6 +51,7 @@ impl Published {
     /// The published row of `case`.
     pub fn of(case: &Case) -> Option<&'static Self> {
         let is_known = !case.bql() || case.limit == AnyLimit::dql();
+        let is_known = is_known && case.split == Split::Off;
         let is_it = |row: &&Self| is_known && (row.bql, row.tso) == (case.bql(), case.tso);
         PUBLISHED.iter().find(is_it)
     }

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use serde::{Serialize, Serializer};
-use taut_path::AnyLimit;
+use taut_path::{AnyLimit, Split};
 
 use super::Case;
 use crate::quantity::as_text;
@@ -18,9 +18,9 @@ pub struct Row {
     pub bql: bool,
     /// The senders handed over super-packets.
     pub tso: bool,
-    /// How those went to the device, live.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub split: Option<String>,
+    /// How those went to the device.
+    #[serde(serialize_with = "as_text::serialize")]
+    pub split: Split,
     /// Queued minus reported, weighted by time.
     #[serde(serialize_with = "quantiles")]
     pub inflight_bytes: Quantiles,
@@ -137,6 +137,7 @@ impl Row {
         Case {
             limit: self.limit.clone(),
             tso: self.tso,
+            split: self.split,
         }
     }
 }

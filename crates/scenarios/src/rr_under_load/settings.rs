@@ -30,7 +30,7 @@ pub const CADENCES: RangeInclusive<Time> = Time(1_000)..=Time(100_000_000);
 pub const DURATIONS: RangeInclusive<Time> = Time(500_000_000)..=Time(3_600_000_000_000);
 
 /// More rows than this are not read side by side.
-const MOST_LIMITS: usize = 20;
+pub const MOST_LIMITS: usize = 20;
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -51,6 +51,9 @@ pub struct Settings {
     /// What holds the queue back in the rows with a limit, a row for each.
     #[serde(with = "as_texts")]
     pub limits: Vec<AnyLimit>,
+    /// How super-packets go to the device, a row for each.
+    #[serde(with = "as_texts")]
+    pub splits: Vec<Split>,
     /// The time of a transaction that is not spent in the device queue.
     pub hosts: Time,
     /// What is not measured at the start of each row.
@@ -85,7 +88,7 @@ impl Settings {
             limit: case.limit.clone(),
             bql: case.bql(),
             tso: case.tso,
-            split: None,
+            split: case.split,
             inflight_bytes: outcome.in_flight_bytes,
             waiting_packets: outcome.waiting_packets,
             limit_bytes_p50: case.limits_bytes().then_some(outcome.limit_p50),
@@ -124,12 +127,33 @@ pub fn check_limits(key: &str, limits: &[AnyLimit]) -> Result<(), String> {
     )
 }
 
+/// Whether there is a way for super-packets, and each of `splits`, which `key` names, is a row of its own.
+///
+/// # Errors
+/// The first that is not, and what is allowed.
+pub fn check_splits(key: &str, splits: &[Split]) -> Result<(), String> {
+    for (at, split) in splits.iter().enumerate() {
+        if splits[..at].contains(split) {
+            return Err(format!(
+                "{key} has {split} twice, again at position {}; say each way once",
+                at + 1
+            ));
+        }
+    }
+    check(
+        &format!("{key}, their number"),
+        splits.len(),
+        1,
+        MOST_LIMITS,
+    )
+}
+
 /// Whether `rows` and `limits` leave anything to run.
 ///
 /// # Errors
 /// What they leave, and what is allowed.
 pub fn check_cases(rows: Only, limits: &[AnyLimit]) -> Result<(), String> {
-    if rows.cases(limits).is_empty() {
+    if rows.cases(limits, &[Split::Off]).is_empty() {
         return Err(format!(
             "rows {rows} leaves no row: no limit is said but off; allowed with it: bql=off"
         ));
@@ -165,6 +189,7 @@ impl Scenario for Settings {
         let least_hosts = Time(2 * DELAY_NS);
         check("hosts", self.hosts, least_hosts, Time::ms(10_000))?;
         check_limits("limits", &self.limits)?;
+        check_splits("splits", &self.splits)?;
         check_cases(self.rows, &self.limits)?;
         match qdisc::by_name(&self.qdisc) {
             Ok(_) => Ok(()),
@@ -173,7 +198,7 @@ impl Scenario for Settings {
     }
 
     fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
-        Ok(self.rows.cases(&self.limits))
+        Ok(self.rows.cases(&self.limits, &self.splits))
     }
 
     fn name(&self, case: &Case) -> String {
@@ -204,15 +229,19 @@ impl Scenario for Settings {
             let (name, limit) = (case.to_string(), case.limit.to_string());
             let case_of_wire = case.clone();
             let trace = move |recorder: &mut Recorder<'_>| {
-                let mut world = self.world(&case, Split::Off, seed, Tracer::of_client(recorder))?;
+                let mut world = self.world(&case, seed, Tracer::of_client(recorder))?;
                 Ok(world.run_until(self.end_ns())?)
             };
             let case = case_of_wire;
             TraceRow::new(name, limit, trace).with_wire(self.rate.0, move |seen| {
-                let mut world = self.world(&case, Split::Off, seed, |_| ())?;
+                let mut world = self.world(&case, seed, |_| ())?;
                 Ok(world.run_until_seen(self.end_ns(), seen)?)
             })
         };
-        self.rows.cases(&self.limits).into_iter().map(row).collect()
+        self.rows
+            .cases(&self.limits, &self.splits)
+            .into_iter()
+            .map(row)
+            .collect()
     }
 }

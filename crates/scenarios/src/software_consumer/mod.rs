@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use taut_sim::consumer::{ConsumerConfig, Core, FixedLimits, Seen, observe};
 
 use crate::error::ScenarioError;
-use crate::quantity::{Size, Time, as_texts, check};
+use crate::quantity::{Size, Time, as_texts, check, check_each};
 use crate::scenario::{Found, Scenario};
 use crate::single_queue::check_duration;
 
@@ -15,6 +15,8 @@ pub use names::{Consumer, LimitName, OnCore, When};
 
 const MAX_COST: Time = Time(1_000_000_000);
 const MAX_RING: u32 = 4_096;
+/// Values of a list: more than there are different ones that say something.
+const MOST_VALUES: usize = 20;
 
 /// The share of what the best fixed limit gives that a rule must give: what `taut` promises.
 const ENOUGH: f64 = 0.999;
@@ -146,6 +148,9 @@ impl Scenario for Settings {
     type Outcome = Outcome;
 
     fn validate(&self) -> Result<(), String> {
+        check_each("consumers", &self.consumers, 1..=MOST_VALUES, |_| Ok(()))?;
+        check_each("cores", &self.cores, 1..=MOST_VALUES, |_| Ok(()))?;
+        check_each("told", &self.told, 1..=MOST_VALUES, |_| Ok(()))?;
         check("slow_packet", self.slow_packet, Time(1), MAX_COST)?;
         let fast = self.fast_packet_shared_core;
         check("fast_packet_shared_core", fast, Time(1), MAX_COST)?;

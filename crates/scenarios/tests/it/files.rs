@@ -53,11 +53,59 @@ fn a_value_that_cannot_be_is_refused_with_key_value_and_range() {
             "\"1m\"",
             "maximal_size is 1048576b; allowed: 1b to 65536b",
         ),
+        (
+            "split",
+            "warm_up",
+            "\"3601s\"",
+            "warm_up is 3601s; allowed: 0ns to 3600s",
+        ),
+        (
+            "split",
+            "cadence",
+            "\"5000s\"",
+            "cadence is 5000s; allowed: 1us to 100ms",
+        ),
+        (
+            "split",
+            "rates",
+            "[]",
+            "rates, their number is 0; allowed: 1 to 20",
+        ),
+        (
+            "split",
+            "limits",
+            "[]",
+            "limits, their number is 0; allowed: 1 to 20",
+        ),
+        (
+            "software-consumer",
+            "consumers",
+            "[]",
+            "consumers, their number is 0; allowed: 1 to 20",
+        ),
+        (
+            "software-consumer",
+            "cores",
+            "[]",
+            "cores, their number is 0; allowed: 1 to 20",
+        ),
+        (
+            "software-consumer",
+            "told",
+            "[]",
+            "told, their number is 0; allowed: 1 to 20",
+        ),
     ];
     for (name, key, value, message) in cases {
         let error = check(&file_with(name, &[(key, value)])).expect_err(key);
         assert_eq!(error.to_string(), message);
     }
+    let whole = file_with("limit-rules", &[]);
+    let (before, list) = whole.split_once("patterns = [").expect("patterns");
+    let (_, after) = list.split_once("\n]").expect("the end of the list");
+    let nothing = format!("{before}patterns = []{after}");
+    let error = check(&nothing).expect_err("nothing to compare on");
+    assert!(error.to_string().contains("both empty"), "{error}");
     for (key, value) in [("cadence", "50"), ("cadence", "\"50\""), ("ring", "-1")] {
         let error = check(&file_with("right-size", &[(key, value)])).expect_err(value);
         assert!(error.to_string().contains("line 1"), "{error}");

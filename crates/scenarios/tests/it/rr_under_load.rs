@@ -1,7 +1,7 @@
 //! E1 in virtual time: the published bytes are met with one cadence given for the card, and the
 //! published rates with one constant for the hosts.
 
-use taut_path::AnyLimit;
+use taut_path::{AnyLimit, Split};
 use taut_scenarios::quantity::{Rate, Time};
 use taut_scenarios::rr_under_load::{Case, Outcome, Settings};
 use taut_scenarios::scenario::Scenario;
@@ -15,8 +15,14 @@ fn e1() -> Settings {
     }
 }
 
+/// The published rows are those of whole super-packets.
+const fn case(limit: AnyLimit, tso: bool) -> Case {
+    let split = Split::Off;
+    Case { limit, tso, split }
+}
+
 fn run(limit: AnyLimit, tso: bool) -> Outcome {
-    let outcome = e1().run_case(&Case { limit, tso }, 1);
+    let outcome = e1().run_case(&case(limit, tso), 1);
     outcome.expect("E1 can be run")
 }
 
@@ -122,10 +128,7 @@ fn what_cannot_be_is_refused() {
     let refused = |change: &dyn Fn(&mut Settings)| {
         let mut settings = e1();
         change(&mut settings);
-        let case = Case {
-            limit: AnyLimit::dql(),
-            tso: false,
-        };
+        let case = case(AnyLimit::dql(), false);
         let error = settings
             .run_case(&case, 1)
             .map(drop)
@@ -145,10 +148,7 @@ fn a_discipline_that_marks_keeps_its_queue_short_and_loses_nothing() {
             qdisc: qdisc.to_owned(),
             ..e1()
         };
-        let case = Case {
-            limit: AnyLimit::dql(),
-            tso: false,
-        };
+        let case = case(AnyLimit::dql(), false);
         few.run_case(&case, 1).expect("it can be run")
     };
     let (full, dropping, marking) = (run("pfifo_fast"), run("fq_codel noecn"), run("fq_codel"));

@@ -4,6 +4,9 @@ use crate::support::{file_with, number, run_with, show};
 use serde_json::Value;
 use taut_scenarios::registry;
 
+/// What was published, and what is golden, is of super-packets that go whole.
+const WHOLE: &str = "[\"off\"]";
+
 #[test]
 fn the_table_of_a_short_run() {
     let found = run_with(
@@ -12,6 +15,7 @@ fn the_table_of_a_short_run() {
             ("streams", "20"),
             ("warm_up", "\"1500ms\""),
             ("duration", "\"500ms\""),
+            ("splits", WHOLE),
         ],
     );
     show(&found);
@@ -68,7 +72,10 @@ fn the_table_of_a_short_run() {
 
 #[test]
 fn the_least_limit_holds_fewer_bytes_at_the_same_goodput_and_requests_are_faster() {
-    let found = run_with("rr-under-load", &[("duration", "\"1s\"")]);
+    let found = run_with(
+        "rr-under-load",
+        &[("duration", "\"1s\""), ("splits", WHOLE)],
+    );
     show(&found);
     for tso in [true, false] {
         let of = |limit: &str| {

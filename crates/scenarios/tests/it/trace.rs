@@ -54,12 +54,13 @@ fn replay(lines: &[Line]) -> (u64, usize) {
     (compared, limits.len())
 }
 
-const SHORT_E1: [(&str, &str); 5] = [
+const SHORT_E1: [(&str, &str); 6] = [
     ("streams", "10"),
     ("warm_up", "\"0ns\""),
     ("duration", "\"500ms\""),
     ("rows", "\"bql=on\""),
     ("limits", "[\"dql\"]"),
+    ("splits", "[\"off\"]"),
 ];
 
 #[test]
@@ -221,7 +222,7 @@ fn what_is_not_understood_is_told_with_its_line_and_what_is_allowed() {
             2,
             "RETURNED_NS or -",
         ),
-        (format!("{head}5\tlimit\t10"), 2, "lines of at most"),
+        (format!("{head}5\tlimit\t10"), 2, "was it cut off?"),
         (
             format!("{head}{}\n", "x".repeat(9_000)),
             2,

@@ -94,3 +94,24 @@ impl Ledger {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_the_limit_is_the_one_that_was_held_longest_here() {
+        let mut ledger = Ledger::new(AnyLimit::dql(), 1, 0);
+        let mut round = |packets: u32, at_ns: u64| {
+            for _ in 0..packets {
+                ledger.queued(at_ns).expect("counted");
+            }
+            ledger.told(packets, at_ns + 10).expect("in flight");
+            ledger.counted.limit()
+        };
+        let (first, second) = (round(4, 90), round(40, 990));
+        assert!(first < second, "{first}, {second}");
+        // In packets: the limit that lasted 900 of 1,100 ns.
+        assert_eq!(ledger.close(1_100).1, f64::from(first));
+    }
+}

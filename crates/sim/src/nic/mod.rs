@@ -12,6 +12,7 @@ mod wire;
 
 use core::convert::Infallible;
 use core::fmt;
+use taut_path::driver::Pieces;
 use taut_path::{Completions, InRing, Packet, TxRing};
 
 pub use descriptors::{DescriptorRing, DescriptorRule, RingTooSmall};
@@ -419,8 +420,8 @@ impl TxRing for EmulatedNic {
     }
 
     #[inline]
-    fn takes_pieces(&self) -> bool {
-        true
+    fn pieces(&self) -> Pieces {
+        Pieces::Any
     }
 
     // Always: a packet that was just taken is written where it waits, and not twice.

@@ -10,6 +10,7 @@ mod headers;
 use std::io::{self, Write};
 
 use crate::world::WireFrame;
+use crate::written::Written;
 
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
@@ -26,11 +27,9 @@ mod option {
 
 /// Writes a capture. What cannot be written is told at the end.
 pub struct Capture<'w> {
-    out: &'w mut dyn Write,
+    file: Written<'w>,
     /// Interfaces so far: one for each row.
     rows: u32,
-    bytes: u64,
-    failed: Option<io::Error>,
 }
 
 /// A block that is being filled.
@@ -80,10 +79,8 @@ impl<'w> Capture<'w> {
     /// Begins a capture, which `comment` says something of; `out` should be buffered.
     pub fn new(out: &'w mut dyn Write, comment: &str) -> Self {
         let mut capture = Self {
-            out,
+            file: Written::new(out),
             rows: 0,
-            bytes: 0,
-            failed: None,
         };
         let section = Block::new(SECTION)
             .with(&0x1a2b_3c4d_u32.to_le_bytes())
@@ -130,7 +127,7 @@ impl<'w> Capture<'w> {
 
     /// Whether nothing more is written.
     pub fn has_failed(&self) -> bool {
-        self.failed.is_some()
+        self.file.has_failed()
     }
 
     /// Ends the capture. Says how many bytes it has.
@@ -138,16 +135,10 @@ impl<'w> Capture<'w> {
     /// # Errors
     /// The first thing that could not be written.
     pub fn finish(self) -> io::Result<u64> {
-        match self.failed {
-            Some(error) => Err(error),
-            None => self.out.flush().map(|()| self.bytes),
-        }
+        self.file.finish()
     }
 
     fn write(&mut self, block: &[u8]) {
-        if self.failed.is_none() {
-            self.failed = self.out.write_all(block).err();
-            self.bytes += block.len() as u64;
-        }
+        self.file.add(|out| out.write_all(block));
     }
 }

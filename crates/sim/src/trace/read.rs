@@ -65,6 +65,7 @@ const STOPPED: &str = "limit or ring_full";
 const STALL: &str = "AGE_NS";
 const NOTHING: &str = "no values after refused, starved or reset";
 const SHORT: &str = "text in lines of at most 4096 bytes";
+const WHOLE: &str = "whole lines (the file ends within this one: was it cut off?)";
 
 /// Reads a trace: its head, and then line by line. After an error it ends.
 ///
@@ -105,9 +106,10 @@ impl<R: BufRead> Lines<R> {
         if bytes.is_empty() {
             return Ok(None);
         }
+        let is_short = bytes.len() as u64 <= MOST_LINE_BYTES;
         // A line that is cut off could be another one.
         if bytes.pop() != Some(b'\n') {
-            return Err(Wrong::Allowed(SHORT));
+            return Err(Wrong::Allowed(if is_short { WHOLE } else { SHORT }));
         }
         let text = String::from_utf8(bytes).map_err(|_| Wrong::Allowed(SHORT))?;
         Ok(Some(text))

@@ -6,24 +6,17 @@ use std::io::{self, Write};
 use taut_path::Probe;
 
 use crate::world::CLIENT;
+use crate::written::Written;
 
 use super::{Event, Head, Line};
 
 /// Writes a trace. What cannot be written is told at the end: a probe cannot fail.
-pub struct Recorder<'w> {
-    out: &'w mut dyn Write,
-    bytes: u64,
-    failed: Option<io::Error>,
-}
+pub struct Recorder<'w>(Written<'w>);
 
 impl<'w> Recorder<'w> {
     /// Begins a trace; `out` should be buffered.
     pub fn new(out: &'w mut dyn Write, head: &Head) -> Self {
-        let mut recorder = Self {
-            out,
-            bytes: 0,
-            failed: None,
-        };
+        let mut recorder = Self(Written::new(out));
         recorder.write(head);
         recorder
     }
@@ -42,7 +35,7 @@ impl<'w> Recorder<'w> {
 
     /// Whether nothing more is written.
     pub fn has_failed(&self) -> bool {
-        self.failed.is_some()
+        self.0.has_failed()
     }
 
     /// Ends the trace. Says how many bytes it has.
@@ -50,40 +43,11 @@ impl<'w> Recorder<'w> {
     /// # Errors
     /// The first thing that could not be written.
     pub fn finish(self) -> io::Result<u64> {
-        match self.failed {
-            Some(error) => Err(error),
-            None => self.out.flush().map(|()| self.bytes),
-        }
+        self.0.finish()
     }
 
     fn write(&mut self, line: &impl Display) {
-        if self.failed.is_some() {
-            return;
-        }
-        let mut counted = Counted {
-            out: &mut *self.out,
-            bytes: 0,
-        };
-        self.failed = writeln!(counted, "{line}").err();
-        self.bytes += counted.bytes;
-    }
-}
-
-/// Counts what passes.
-struct Counted<'a> {
-    out: &'a mut dyn Write,
-    bytes: u64,
-}
-
-impl Write for Counted<'_> {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(buffer)?;
-        self.bytes += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+        self.0.add(|out| writeln!(out, "{line}"));
     }
 }
 

@@ -144,3 +144,35 @@ fn a_seed_is_a_run() {
     assert_eq!(of_seed(1), of_seed(1));
     assert_ne!(of_seed(1).1, of_seed(2).1);
 }
+
+#[test]
+fn a_rule_that_hears_of_refusals_finds_rounds_that_are_long_enough() {
+    let config = ConsumerConfig {
+        switch_ns: 4_000,
+        ..config(Core::Shared, 800, Told::Poll)
+    };
+    for rule in ["need", "taut"] {
+        let share = run(&config, rule).packets_per_s / shared_rounds(&config, 64.0);
+        assert!(share > 0.98, "{rule}: {share}");
+    }
+}
+
+#[test]
+fn only_pings_of_the_measured_time_count() {
+    let config = ConsumerConfig {
+        warm_ns: 900 * MS,
+        ..config(Core::Shared, 100_000, Told::Poll)
+    };
+    // One each 1 ms on average, of 200 ms: six deviations are 85.
+    let pings = run(&config, "8").ping_ns.len();
+    assert!((115..285).contains(&pings), "{pings}");
+}
+
+#[test]
+fn a_consumer_that_wakes_the_sender_for_each_packet_pays_for_each() {
+    let config = config(Core::Own, 2_000, Told::Each);
+    // The sender is back and asleep again before the next is finished.
+    let seen = run(&config, "8p").packets_per_s;
+    let expected = 1e9 / (2_000.0 + 300.0);
+    assert!((seen / expected - 1.0).abs() < 1e-3, "{seen}");
+}

@@ -89,6 +89,8 @@ impl Saturated {
         let config = QueueConfig {
             restart_slots: Some(nic.restart_slots()),
             cadence_ns: rule.cadence_ns,
+            // What is held are whole super-packets.
+            split: taut_path::Split::Off,
             ..QueueConfig::default()
         };
         let queue = Queue::builder_for(nic)

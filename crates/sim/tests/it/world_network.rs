@@ -276,3 +276,87 @@ fn what_is_not_there_is_refused_by_name() {
     assert_eq!(network.trunk(no_left), None);
     assert!(network.report(0, CLIENT).is_none());
 }
+
+#[test]
+fn two_connections_of_a_host_are_two() {
+    let mut network = row(2, "fq_codel", "dql");
+    let first = stream(&mut network, [0, 1], MS, TcpConfig::default());
+    let bulk = App::Bulk {
+        write_bytes: 65_536,
+        buffer_bytes: 4 << 20,
+    };
+    let config = tcp(TcpConfig::default());
+    let second = network.connect(&config, [0, 1], [bulk, App::Sink], 0);
+    let second = second.expect("the same two hosts");
+    network.run_until(3_000 * MS).expect("runs");
+    let (first, second) = (received(&network, first), received(&network, second));
+    assert!(
+        first.min(second) * 3 > first.max(second),
+        "{first}, {second}"
+    );
+}
+
+#[test]
+fn a_higher_band_of_the_trunk_overtakes_what_waits() {
+    let latency_ns = |priority: u8| {
+        let mut network = row(2, "pfifo_fast", "dql");
+        stream(&mut network, [0, 1], MS, TcpConfig::default());
+        let request = ConnectionConfig {
+            priority,
+            ..tcp(TcpConfig::default())
+        };
+        let hosts = [host(&mut network, 0, MS), host(&mut network, 1, MS)];
+        let (request_bytes, response_bytes, think_ns) = (34, 34, 0);
+        let client = App::Client {
+            request_bytes,
+            response_bytes,
+            think_ns,
+        };
+        let server = App::Server {
+            request_bytes,
+            response_bytes,
+            think_ns,
+        };
+        let connected = network.connect(&request, hosts, [client, server], 0);
+        connected.expect("two hosts");
+        network.run_until(3_000 * MS).expect("runs");
+        network.transactions().latency_ns().value_at_quantile(0.5)
+    };
+    let (behind, before) = (latency_ns(0), latency_ns(6));
+    assert!(before * 3 < behind, "{before} ns, {behind} ns");
+}
+
+#[test]
+fn what_a_host_has_no_room_for_is_counted_there() {
+    let mut network = row(2, "pfifo limit 10000", "off");
+    let discipline = qdisc::by_name("pfifo limit 2").expect("a discipline");
+    let short = network.add_host(0, MS, (discipline, AnyLimit::dql()));
+    let hosts = [short.expect("a host"), host(&mut network, 1, MS)];
+    let bulk = App::Bulk {
+        write_bytes: 65_536,
+        buffer_bytes: 4 << 20,
+    };
+    let config = tcp(TcpConfig::default());
+    let connected = network.connect(&config, hosts, [bulk, App::Sink], 0);
+    let connected = connected.expect("two hosts");
+    network.run_until(2_000 * MS).expect("runs");
+    let report = network.report(connected, CLIENT).expect("a connection");
+    let dropped = network.dropped_at_hosts();
+    assert!(dropped > 0);
+    assert!(report.tcp.retransmissions >= dropped * 9 / 10, "{dropped}");
+    assert_eq!(network.trunk(THERE).expect("a trunk").dropped_packets, 0);
+}
+
+#[test]
+fn a_frame_takes_memory_at_the_trunk() {
+    let dropped = |memory: &str| {
+        // CoDel is kept from dropping before the memory is full.
+        let discipline = format!("fq_codel target 1s interval 4s memory_limit {memory}");
+        let mut network = row(2, &discipline, "dql");
+        stream(&mut network, [0, 1], MS, TcpConfig::default());
+        network.run_until(2_000 * MS).expect("runs");
+        network.trunk(THERE).expect("a trunk").dropped_packets
+    };
+    assert!(dropped("128k") > 0);
+    assert_eq!(dropped("64m"), 0);
+}

@@ -62,6 +62,7 @@ impl<I: Interface> Bridge<I> {
                 device: names[at],
                 ring_slots: path.ring,
                 frames: path.waiting_packets() + path.ring + SPARE_FRAMES,
+                super_packets: path.super_packets(),
                 // One may be raised to the other's.
                 frame_bytes: longest + LINK_HEADER_BYTES,
             };

@@ -1,6 +1,6 @@
 //! Where the packets of one direction end, each counted once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use taut_linux::Frames;
 use taut_path::{DropReason, Packet, PacketSink};
@@ -92,6 +92,8 @@ pub struct Ends<F> {
     unconfirmed_bytes: u64,
     /// So many of those that come back next were in the device when it went down.
     doubtful_packets: u64,
+    /// Frames of super-packets of which segments were counted as dropped: the whole is not, then.
+    counted_frames: BTreeSet<u32>,
 }
 
 impl<F: Frames> Ends<F> {
@@ -102,6 +104,7 @@ impl<F: Frames> Ends<F> {
             unconfirmed_packets: 0,
             unconfirmed_bytes: 0,
             doubtful_packets: 0,
+            counted_frames: BTreeSet::new(),
         }
     }
 
@@ -126,8 +129,24 @@ impl<F: Frames> Ends<F> {
 
     /// Drops a packet that no discipline had.
     pub fn refused(&mut self, packet: Packet, reason: Refused) {
-        self.counts.refuse(reason, 1);
+        self.counts.refuse(reason, packet.segments().into());
         self.give_back(packet);
+    }
+
+    /// One frame came back from the device.
+    fn came_back(&mut self, packet: &Packet) {
+        if self.doubtful_packets > 0 {
+            self.doubtful_packets -= 1;
+            self.counts.in_doubt_packets += 1;
+        } else {
+            self.unconfirmed_packets += 1;
+            self.unconfirmed_bytes += u64::from(packet.wire_bytes());
+        }
+    }
+
+    fn count_dropped(&mut self, packet: &Packet, reason: DropReason) {
+        let dropped = self.counts.dropped_packets.entry(reason.name());
+        *dropped.or_default() += u64::from(packet.segments());
     }
 
     fn give_back(&mut self, packet: Packet) {
@@ -138,27 +157,31 @@ impl<F: Frames> Ends<F> {
 
 impl<F: Frames> PacketSink for Ends<F> {
     fn freed(&mut self, packet: Packet) {
-        if self.doubtful_packets > 0 {
-            self.doubtful_packets -= 1;
-            self.counts.in_doubt_packets += 1;
-        } else {
-            self.unconfirmed_packets += 1;
-            self.unconfirmed_bytes += u64::from(packet.wire_bytes());
+        // The segments of a super-packet were counted one by one.
+        if packet.segmentation.is_none() {
+            self.came_back(&packet);
         }
         self.give_back(packet);
     }
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        *self
-            .counts
-            .dropped_packets
-            .entry(reason.name())
-            .or_default() += 1;
+        if !self.counted_frames.remove(&packet.frame().index()) {
+            self.count_dropped(&packet, reason);
+        }
         self.give_back(packet);
     }
 
-    fn marked(&mut self, _packet: &Packet) {
-        self.counts.marked_packets += 1;
+    fn marked(&mut self, packet: &Packet) {
+        self.counts.marked_packets += u64::from(packet.segments());
+    }
+
+    fn piece_freed(&mut self, piece: &Packet) {
+        self.came_back(piece);
+    }
+
+    fn segments_dropped(&mut self, of: &Packet, reason: DropReason) {
+        self.counted_frames.insert(of.frame().index());
+        self.count_dropped(of, reason);
     }
 
     fn stray(&mut self, packet: Packet) {

@@ -43,7 +43,7 @@ impl Intake {
         outlet.counts().received_bytes += frame.len() as u64;
         let limit_bytes = self.limit_bytes(frame, outlet.pool());
         match Cut::of(header, frame) {
-            Ok(cut) => cut_up(&cut, frame, limit_bytes, outlet),
+            Ok(cut) => admit_super(&cut, header, frame, limit_bytes, outlet),
             Err(_) if frame.len() > limit_bytes as usize => {
                 let reason = if header.is_segmented() {
                     Refused::NotCut
@@ -76,13 +76,27 @@ impl Intake {
     }
 }
 
-fn cut_up(cut: &Cut, frame: &[u8], limit_bytes: u32, outlet: &mut impl Outlet) {
+/// A super-packet waits whole where it can, and is cut at once where not.
+fn admit_super(
+    cut: &Cut,
+    header: VirtioNetHeader,
+    frame: &[u8],
+    limit_bytes: u32,
+    outlet: &mut impl Outlet,
+) {
     let counts = outlet.counts();
     counts.super_packets += 1;
     counts.segments += u64::from(cut.segments());
     if cut.longest_bytes() > limit_bytes {
         return counts.refuse(Refused::TooLong, cut.segments().into());
     }
+    match outlet.pool().super_packet(header, frame) {
+        Some(packet) => outlet.enqueue(classed(packet, classify(frame))),
+        None => cut_up(cut, frame, outlet),
+    }
+}
+
+fn cut_up(cut: &Cut, frame: &[u8], outlet: &mut impl Outlet) {
     for index in 0..cut.segments() {
         let Some(slot) = outlet.pool().take() else {
             let left = cut.segments() - index;
@@ -114,7 +128,10 @@ fn one(frame: &[u8], outlet: &mut impl Outlet) {
 
 /// The packet with what its headers say; it holds a whole frame of memory.
 fn described(packet: Packet, class: FrameClass, pool: &impl Frames) -> Packet {
-    let mut packet = packet.with_memory(pool.frame_bytes());
+    classed(packet.with_memory(pool.frame_bytes()), class)
+}
+
+fn classed(mut packet: Packet, class: FrameClass) -> Packet {
     packet.priority = class.priority;
     packet.flow = class.flow;
     packet.set_ecn(class.ecn);
@@ -123,6 +140,7 @@ fn described(packet: Packet, class: FrameClass, pool: &impl Frames) -> Packet {
 
 #[cfg(test)]
 mod tests {
+    use taut_linux::SuperFrames;
     use taut_path::pool::FramePool;
 
     use super::*;
@@ -232,6 +250,33 @@ mod tests {
         assert_eq!(dropped(&sink), [("too_long", 3)]);
         let sink = take_in(segments_of(1472, 34), &packet(17, &udp(5000)));
         assert_eq!((sink.frames.len(), dropped(&sink)), (4, vec![]));
+    }
+
+    #[test]
+    fn a_super_packet_waits_whole_while_there_is_a_frame_for_it_and_is_cut_then() {
+        struct Keeps(SuperFrames, Counts, Vec<Packet>);
+        impl Outlet for Keeps {
+            type Frames = SuperFrames;
+
+            fn pool(&self) -> &SuperFrames {
+                &self.0
+            }
+            fn counts(&mut self) -> &mut Counts {
+                &mut self.1
+            }
+            fn enqueue(&mut self, packet: Packet) {
+                self.2.push(packet);
+            }
+        }
+        let mut keeps = Keeps(SuperFrames::new(8, 1522, 1), Counts::default(), Vec::new());
+        let mut frame = packet(17, &udp(300));
+        for _ in 0..2 {
+            let received = Received::Packet(segments_of(100, 34), &mut frame);
+            INTAKE.take(received, &mut keeps);
+        }
+        let segments: Vec<_> = keeps.2.iter().map(Packet::segments).collect();
+        assert_eq!(segments, [3, 1, 1, 1]);
+        assert_eq!((keeps.1.super_packets, keeps.1.frames()), (2, 6));
     }
 
     #[test]

@@ -98,6 +98,7 @@ impl<I: Interface> Lane<I> {
         let queue = Queue::builder_for(port)
             .qdisc(qdisc)
             .limit(path.limit.clone())
+            .split(path.split)
             .build(now_ns)?;
         Ok(Self {
             from: config.from.to_owned(),

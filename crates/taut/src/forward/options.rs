@@ -3,7 +3,8 @@
 use std::fmt;
 
 use clap::Args;
-use taut_path::AnyLimit;
+use taut_linux::SuperFrames;
+use taut_path::{AnyLimit, Split};
 use taut_scenarios::quantity::{Rate, Time};
 use taut_scenarios::rr_under_load::RINGS;
 
@@ -87,6 +88,12 @@ pub struct PathOptions {
     /// Time between completions, with a unit
     #[arg(long, value_name = "TIME", default_value_t = DEFAULT_CADENCE, value_parser = parse_cadence)]
     pub cadence: Time,
+
+    /// When super-packets are cut: off (on entry), or at the last moment, a segment at a time (auto, where
+    /// there is a limit; all, always). af_xdp has none. At most 511 wait whole, each way; more are cut on
+    /// entry
+    #[arg(long, value_name = "SPLIT", default_value_t = Split::Auto)]
+    pub split: Split,
 }
 
 /// The shapers of both directions.
@@ -130,11 +137,18 @@ impl Default for PathOptions {
             rate: None,
             ring: DEFAULT_RING,
             cadence: DEFAULT_CADENCE,
+            split: Split::Auto,
         }
     }
 }
 
 impl PathOptions {
+    /// Super-packets that wait whole, each way.
+    pub fn super_packets(&self) -> u32 {
+        let whole = self.split == Split::Off || self.limit.is_off() && self.split.needs_limit();
+        if whole { 0 } else { SuperFrames::MOST_SUPERS }
+    }
+
     /// The most packets that the discipline holds: as many frames must exist.
     pub fn waiting_packets(&self) -> u32 {
         let spelled = taut_path::qdisc::spelled_out(&self.qdisc).unwrap_or_default();

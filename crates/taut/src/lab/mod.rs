@@ -13,6 +13,7 @@ pub mod quic;
 pub mod ring;
 mod router;
 mod row;
+pub mod software_consumer;
 mod tap_source;
 pub mod two_threads;
 mod world;
@@ -31,7 +32,6 @@ use crate::trace_file::Tapes;
 use crate::{exit, stdout};
 use options::{DriverKind, RrUnderLoad};
 use progress::Progress;
-use taut_path::Split;
 use taut_scenarios::rr_under_load::{Case, Row};
 
 /// `taut lab rr-under-load`.
@@ -120,8 +120,8 @@ fn command(options: &RrUnderLoad) -> String {
     if options.driver != DriverKind::Emulated {
         line += &format!(" --driver {}", options.driver.name());
     }
-    if options.split != Split::Off {
-        line += &format!(" --split {}", options.split);
+    if options.no_real_time {
+        line += " --no-real-time";
     }
     line
 }

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, FromArgMatches, ValueEnum};
-use taut_path::{AnyLimit, Split};
+use taut_path::AnyLimit;
 
 use crate::rr::experiment::Experiment;
 use crate::trace_file::TraceFile;
 use taut_scenarios::quantity::Rate;
-use taut_scenarios::rr_under_load::{Case, Settings, check_limits};
+use taut_scenarios::rr_under_load::{Case, Settings, check_limits, check_splits};
 use taut_scenarios::scenario::Scenario;
 
 /// Options of `taut lab rr-under-load`.
@@ -21,10 +21,10 @@ pub struct RrUnderLoad {
     #[arg(long, value_enum, default_value_t = DriverKind::Emulated)]
     pub driver: DriverKind,
 
-    /// How super-packets go to the device: off (whole), all (each segment alone), or for how long a
-    /// piece of one may hold the link, such as 250us
-    #[arg(long, value_name = "SPLIT", default_value_t = Split::Off)]
-    pub split: Split,
+    /// Leave the thread that moves packets at ordinary priority, as it is without privilege: a busy machine
+    /// makes it late then
+    #[arg(long)]
+    pub no_real_time: bool,
 
     /// Write a report too: one HTML page that works offline
     #[arg(long, value_name = "FILE")]
@@ -94,9 +94,10 @@ impl RrUnderLoad {
     /// # Errors
     /// If nothing is left to run, or a limit is said twice.
     pub fn cases(&self) -> Result<Vec<Case>, String> {
-        let limits = self.limits();
+        let (limits, splits) = (self.limits(), self.experiment.splits());
         check_limits("--limit", &limits)?;
-        let mut cases = self.experiment.only.cases(&limits);
+        check_splits("--split", &splits)?;
+        let mut cases = self.experiment.only.cases(&limits, &splits);
         cases.retain(|case| self.driver == DriverKind::Emulated || !case.tso);
         if cases.is_empty() {
             return Err(format!(

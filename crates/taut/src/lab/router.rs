@@ -63,12 +63,18 @@ pub struct Routed {
     pub late_ns: Histogram<u64>,
 }
 
-/// Moves packets until the row is stopped.
-pub fn route(mut directions: Vec<Box<dyn Direction>>, control: &Control) -> io::Result<Routed> {
+/// Moves packets until the row is stopped, with `real_time` priority where that is allowed.
+pub fn route(
+    mut directions: Vec<Box<dyn Direction>>,
+    control: &Control,
+    real_time: bool,
+) -> io::Result<Routed> {
     let _stop = StopOnDrop(control);
     sched::precise_timers()?;
-    // Not allowed to everybody. Without it the figures of latency are a little worse.
-    let _ = sched::realtime_priority(PRIORITY);
+    if real_time {
+        // Not allowed to everybody. Without it the figures of latency are a little worse.
+        let _ = sched::realtime_priority(PRIORITY);
+    }
     let mut readable = vec![false; directions.len()];
     let mut late_ns = histogram();
     let mut due_ns = None::<u64>;

@@ -18,7 +18,6 @@ use super::router::{self, Routed};
 use super::tell_stall;
 use super::world::World;
 use crate::interrupt;
-use taut_path::Split;
 use taut_scenarios::results::{one_decimal, per_second};
 use taut_scenarios::rr_under_load::Case;
 use taut_scenarios::rr_under_load::{Latency, Lateness, Row, Settings};
@@ -74,7 +73,7 @@ pub fn run(
     let row = measured
         .window
         .as_ref()
-        .map(|window| to_row(case, options.split, &measured, window, &routed));
+        .map(|window| to_row(case, &measured, window, &routed));
     let latency_ns = measured.requests.latency_ns;
     // The first direction is the measured one.
     let tape = routed.directions.first_mut().and_then(|it| it.tape.take());
@@ -97,7 +96,7 @@ fn spawn_router(
     let (options, case, control) = (options.clone(), case.clone(), Arc::clone(control));
     let router = move || {
         let directions = world.directions(&options, &case, &control, most_events)?;
-        Ok(router::route(directions, &control)?)
+        Ok(router::route(directions, &control, !options.no_real_time)?)
     };
     Ok(thread::Builder::new().name("router".into()).spawn(router)?)
 }
@@ -152,7 +151,7 @@ fn wait(length_ns: u64, control: &Control, progress: &mut Progress) {
     }
 }
 
-fn to_row(case: &Case, split: Split, measured: &Measured, window: &Window, routed: &Routed) -> Row {
+fn to_row(case: &Case, measured: &Measured, window: &Window, routed: &Routed) -> Row {
     let (requests, directions) = (&measured.requests, &routed.directions);
     let forward = &directions[0];
     let cpu_percent = window.cpu_ns as f64 * 100.0 / window.length_ns as f64;
@@ -160,7 +159,7 @@ fn to_row(case: &Case, split: Split, measured: &Measured, window: &Window, route
         limit: case.limit.clone(),
         bql: case.bql(),
         tso: case.tso,
-        split: Some(split.to_string()),
+        split: case.split,
         inflight_bytes: forward.in_flight_bytes,
         waiting_packets: forward.waiting_packets,
         limit_bytes_p50: case.limits_bytes().then_some(forward.limit_p50),

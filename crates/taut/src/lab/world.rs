@@ -12,7 +12,7 @@ use taut_linux::publish::About;
 use taut_linux::{NetNs, Tap, TapConfig, sched};
 use taut_path::limit::Unit;
 use taut_path::queue::Builder;
-use taut_path::{AnyLimit, Completions, Limit, Queue, QueueConfig, TxRing, qdisc};
+use taut_path::{AnyLimit, Completions, Limit, Queue, QueueConfig, Split, TxRing, qdisc};
 use taut_sim::meter::Meter;
 use taut_sim::nic::{DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig};
 use taut_sim::trace::Tape;
@@ -127,6 +127,7 @@ impl World {
             options,
             control,
             limit: &case.limit,
+            split: case.split,
             most_events,
         };
         let client_tap = Rc::new(self.client_tap);
@@ -193,6 +194,7 @@ struct Wiring<'a> {
     options: &'a RrUnderLoad,
     control: &'a Arc<Control>,
     limit: &'a AnyLimit,
+    split: Split,
     most_events: Option<usize>,
 }
 
@@ -265,7 +267,7 @@ impl Wiring<'_> {
         );
         let config = QueueConfig {
             restart_slots,
-            split: self.options.split,
+            split: self.split,
             ..QueueConfig::default()
         };
         Ok(builder

@@ -64,7 +64,9 @@ fn write_pages(directory: &Path, command: &Command) -> io::Result<usize> {
         .unwrap_or(command.get_name())
         .to_owned();
     let mut page = Vec::new();
-    Man::new(command.clone())
+    // There is no page for the command `help`, so none is named.
+    let shown = command.clone().disable_help_subcommand(true);
+    Man::new(shown)
         .title(name.to_uppercase())
         .render(&mut page)?;
     match name.as_str() {

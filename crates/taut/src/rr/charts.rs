@@ -1,6 +1,7 @@
 //! What is drawn of the experiment of a request/response under load.
 
 use hdrhistogram::Histogram;
+use taut_path::Split;
 use taut_scenarios::rr_under_load::{Case, Outcome};
 use taut_sim::meter::Curve;
 
@@ -31,8 +32,12 @@ impl<'a> Drawn<'a> {
         }
     }
 
+    /// What its lines are of.
     fn limit(&self) -> String {
-        self.case.limit.to_string()
+        match self.case.split {
+            Split::Off => self.case.limit.to_string(),
+            split => format!("{}, split {split}", self.case.limit),
+        }
     }
 }
 

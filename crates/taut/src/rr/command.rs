@@ -17,6 +17,7 @@ pub fn line(command: &str, experiment: &Experiment, defaults: &Experiment) -> St
         cadence,
         qdisc,
         limits,
+        splits,
         duration,
         seed: _,
         only,
@@ -31,6 +32,9 @@ pub fn line(command: &str, experiment: &Experiment, defaults: &Experiment) -> St
     push(*qdisc != defaults.qdisc, "qdisc", qdisc.clone());
     for limit in limits {
         push(true, "limit", limit.to_string());
+    }
+    for split in splits {
+        push(true, "split", split.to_string());
     }
     push(
         *duration != defaults.duration,
@@ -83,13 +87,15 @@ mod tests {
             "tso=on",
             "--limit",
             "taut",
+            "--split",
+            "250us",
         ];
         let defaults = parse(&[]);
         let command = line(NAME, &parse(&[&said[..], &rest].concat()), &defaults);
         assert_eq!(
             command,
             "taut sim rr-under-load --rate 2500mbit --cadence 100us \
-             --qdisc 'pfifo_fast limit 500' --limit 40k --limit taut --duration 2s \
+             --qdisc 'pfifo_fast limit 500' --limit 40k --limit taut --split 250us --duration 2s \
              --only tso=on"
         );
         let quote_free = command.replace("pfifo_fast limit 500", "pfifo_fast_limit_500");

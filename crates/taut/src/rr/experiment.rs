@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use clap::Args;
 use clap::builder::RangedI64ValueParser;
 use taut_path::limit::ParseLimitError;
-use taut_path::{AnyLimit, qdisc, units};
+use taut_path::{AnyLimit, Split, qdisc, units};
 use taut_scenarios::quantity::{Rate, Time};
 use taut_scenarios::registry::DEFAULT_SEED;
 use taut_scenarios::rr_under_load::{CADENCES, DURATIONS, Only, RATES, RINGS, STREAMS, Settings};
@@ -45,6 +45,12 @@ pub struct Experiment {
           long_help = limit_help())]
     pub limits: Vec<AnyLimit>,
 
+    /// How super-packets go to the device in the rows with a limit: off (whole), auto (at most a twelfth of
+    /// the limit at a time), 1/N (an N-th), all (each segment alone), or for how long a piece may hold the
+    /// link, such as 250us; said again, further rows [default: off and auto]
+    #[arg(long = "split", value_name = "SPLIT")]
+    pub splits: Vec<Split>,
+
     /// How long each row is measured, after its warm-up
     #[arg(long, value_name = "TIME", default_value_t = Settings::defaults().duration,
           value_parser = parse_duration)]
@@ -64,6 +70,14 @@ pub struct Experiment {
 }
 
 impl Experiment {
+    /// How super-packets go to the device.
+    pub fn splits(&self) -> Vec<Split> {
+        match &self.splits[..] {
+            [] => Settings::defaults().splits,
+            said => said.to_vec(),
+        }
+    }
+
     /// The scenario in virtual time.
     pub fn settings(&self) -> Settings {
         let defaults = Settings::defaults();
@@ -78,6 +92,7 @@ impl Experiment {
             } else {
                 self.limits.clone()
             },
+            splits: self.splits(),
             duration: self.duration,
             rows: self.only,
             ..defaults
@@ -183,7 +198,10 @@ mod tests {
                 "--only {only} --limit dql --limit off --limit 40k"
             ));
             let options = options.unwrap();
-            let cases = options.only.cases(&options.limits).into_iter();
+            let cases = options
+                .only
+                .cases(&options.limits, &[Split::Off])
+                .into_iter();
             let sign = |tso| if tso { '+' } else { '-' };
             let cases = cases.map(|case| format!("{}{}", case.limit, sign(case.tso)));
             assert_eq!(cases.collect::<Vec<_>>().join(" "), rows, "{only}");

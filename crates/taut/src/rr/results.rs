@@ -1,7 +1,7 @@
 //! What the experiment showed live, as data.
 
 use serde::Serialize;
-use taut_path::AnyLimit;
+use taut_path::{AnyLimit, Split};
 use taut_scenarios::results::{DOCUMENT_VERSION, Document};
 use taut_scenarios::rr_under_load::{Row, Settings, figures, is_published};
 use taut_scenarios::scenario::Scenario;
@@ -18,6 +18,7 @@ pub struct Parameters {
     pub cadence_ns: u64,
     pub qdisc: String,
     pub limits: Vec<String>,
+    pub splits: Vec<String>,
     pub streams: u32,
     pub duration_ns: u64,
 }
@@ -32,6 +33,7 @@ impl Parameters {
             cadence_ns: experiment.cadence.0,
             qdisc: experiment.qdisc.clone(),
             limits: limits.iter().map(AnyLimit::to_string).collect(),
+            splits: experiment.splits().iter().map(Split::to_string).collect(),
             streams: experiment.streams,
             duration_ns: experiment.duration.0,
         }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use taut_path::Split;
 use taut_scenarios::results::Document;
 use taut_scenarios::rr_under_load::{Published, Row};
 use taut_sim::meter::Curve;
@@ -84,13 +85,22 @@ fn columns(rows: &[Row], is_published: bool) -> Vec<Vec<String>> {
 fn names(rows: &[Row], is_published: bool) -> Vec<String> {
     let limit_width = rows.iter().map(|row| row.limit.to_string().len());
     let width = limit_width.max().unwrap_or(0).max(6);
-    let name = |limit: &str, tso: &str| format!("{limit:<width$}  {tso:<3}");
-    let mut lines = vec![name("limit", "TSO"), name("", ""), "-".repeat(width + 5)];
+    // Of three letters where it can be, for the width of the table: `cut` is by the queue, as it likes.
+    let of_tso = |row: &Row| match (row.tso, row.split) {
+        (false, _) => "off".to_owned(),
+        (true, Split::Off) => "on".to_owned(),
+        (true, Split::Auto) => "cut".to_owned(),
+        (true, split) => split.to_string(),
+    };
+    let tso_width = rows.iter().map(|row| of_tso(row).len());
+    let tso_width = tso_width.max().unwrap_or(0).max(3);
+    let name = |limit: &str, tso: &str| format!("{limit:<width$}  {tso:<tso_width$}");
+    let rule = "-".repeat(width + 2 + tso_width);
+    let mut lines = vec![name("limit", "TSO"), name("", ""), rule];
     for row in rows {
-        let limit = row.limit.to_string();
-        lines.push(name(&limit, if row.tso { "on" } else { "off" }));
+        lines.push(name(&row.limit.to_string(), &of_tso(row)));
         if is_published && Published::of(&row.case()).is_some() {
-            lines.push(format!("{:<1$}", "  published", width + 5));
+            lines.push(format!("{:<1$}", "  published", width + 2 + tso_width));
         }
     }
     lines

@@ -98,6 +98,13 @@ pub trait Traceable {
 impl Output {
     /// Fails before the run if a file's directory cannot be, or there is nothing to trace.
     pub fn check(&self, traceable: &dyn Traceable) -> Result<(), ExitCode> {
+        let files = [&self.report, &self.trace.path, &self.pcap.path];
+        let files: Vec<&PathBuf> = files.into_iter().flatten().collect();
+        if let Some(twice) = (1..files.len()).find(|&at| files[..at].contains(&files[at])) {
+            let file = files[twice].display();
+            say!("taut: {file} would be written twice; name a file of its own for each");
+            return Err(ExitCode::from(exit::USAGE));
+        }
         output::check("report", self.report.as_deref())?;
         self.trace.check()?;
         output::check("capture", self.pcap.path.as_deref())?;

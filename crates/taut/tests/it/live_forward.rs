@@ -157,8 +157,15 @@ fn a_super_packet_of_datagrams_arrives_as_these() {
     if !allowed() {
         return;
     }
+    // Cut at the last moment, and on entry.
+    for split in ["", "--split off"] {
+        a_super_packet_of_datagrams_arrives(split);
+    }
+}
+
+fn a_super_packet_of_datagrams_arrives(split: &str) {
     let bench = Bench::new();
-    let forward = bench.start("");
+    let forward = bench.start(split);
     let receiver = bench.receiver(RIGHT);
     let (header, bytes) = bench::udp_super_packet(100, 1000);
     bench.send(LEFT, header, &bytes);

@@ -12,6 +12,7 @@ mod live_rr_under_load;
 mod live_send;
 mod live_send_faults;
 mod live_send_replay;
+mod live_software_consumer;
 mod live_traces;
 mod live_two_threads;
 mod manual;

@@ -29,6 +29,7 @@ const LINES: &[&str] = &[
     "sim right-size --csv",
     "lab rr-under-load --dry-run",
     "lab two-threads --dry-run",
+    "lab software-consumer --dry-run",
     "lab ring --dry-run",
     "lab forward --dry-run",
     "send --help",

@@ -144,6 +144,8 @@ fn what_has_no_wire_and_what_is_too_long_is_refused() {
     let short = "sim rr-under-load --streams 2 --duration 500ms --only bql=on,tso=off";
     let says = failed(&format!("{short} {pcap} --pcap-row nowhere"), 2);
     assert!(says.contains("there are limit"), "{says}");
+    let says = failed(&format!("{short} {pcap} --trace {}", path.display()), 2);
+    assert!(says.contains("would be written twice"), "{says}");
     // The rows are shown all the same.
     let told = taut(&format!("{short} {pcap} --pcap-most 10k"))
         .output()

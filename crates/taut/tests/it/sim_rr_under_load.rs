@@ -64,6 +64,7 @@ fn the_document_has_the_fields_that_the_lab_prints() {
             "limit",
             "bql",
             "tso",
+            "split",
             "inflight_bytes",
             "waiting_packets",
             "limit_bytes_p50",

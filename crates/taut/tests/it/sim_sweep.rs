@@ -144,6 +144,12 @@ fn what_cannot_be_swept_is_refused() {
         ("sim rate-change --jobs 0", 2, "--jobs"),
         ("sim rate-change --json-lines -j", 2, "cannot be used with"),
         (bad_file.as_str(), 1, "line 1"),
+        (
+            "sim rate-change --resume /dev/zero",
+            1,
+            "line 1: longer than",
+        ),
+        ("sim rate-change --sweep ring=64,64", 2, "ring has 64 twice"),
     ] {
         let talk = failed(line, code);
         assert!(talk.contains(what), "{line}: {talk}");

@@ -63,6 +63,8 @@ type AnyQueue = Box<dyn Qdisc + Send>;
 struct Station {
     host: Host<(), AnyLimit, AnyQueue>,
     at: usize,
+    /// Its input there.
+    input: usize,
     delay_ns: u64,
     /// The network's numbers of its connections, by its own.
     connections: Vec<u32>,
@@ -176,10 +178,10 @@ impl<P: Probe> Network<P> {
         self.hosts.stations.push(Station {
             host: made,
             at,
+            input: self.switches[at].add_input(),
             delay_ns,
             connections: Vec::new(),
         });
-        self.switches[at].add_input(host);
         self.apart_ns = self.apart_ns.min(delay_ns.max(1));
         Ok(host)
     }
@@ -266,8 +268,8 @@ impl<P: Probe> Network<P> {
             let connection = station.connections[flight.connection as usize];
             let ends = &self.lines[connection as usize].ends;
             let other = ends.iter().find(|end| end.host != host);
-            switch.take_in(
-                host,
+            switch.push(
+                station.input,
                 Flight {
                     connection,
                     to: other.map_or(0, |end| end.host) as u8,

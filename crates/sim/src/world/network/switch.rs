@@ -21,8 +21,6 @@ pub(super) struct Switch<P> {
     /// When the first frame of each arrives, in ns: in one piece of memory, since it is looked through for
     /// each frame.
     first_ns: Vec<u64>,
-    /// The host of each input that is one.
-    hosts: Vec<usize>,
     /// To the left and to the right, where there is a neighbour.
     ports: [Option<Port<P>>; 2],
     /// What it did so far, in steps.
@@ -46,7 +44,6 @@ impl<P: Probe> Switch<P> {
             at,
             inputs: (0..NEIGHBOURS).map(|_| Wire::new()).collect(),
             first_ns: vec![u64::MAX; NEIGHBOURS],
-            hosts: Vec::new(),
             ports: [
                 port(Side::Left, at > 0)?,
                 port(Side::Right, at + 1 < switches)?,
@@ -55,20 +52,15 @@ impl<P: Probe> Switch<P> {
         })
     }
 
-    pub fn add_input(&mut self, host: usize) {
+    /// Adds a host's input, and says its number.
+    pub fn add_input(&mut self) -> usize {
         self.inputs.push(Wire::new());
         self.first_ns.push(u64::MAX);
-        self.hosts.push(host);
+        self.inputs.len() - 1
     }
 
-    /// A frame is under way from one of its hosts.
-    pub fn take_in(&mut self, host: usize, flight: Flight) {
-        if let Some(at) = self.hosts.iter().position(|&it| it == host) {
-            self.push(NEIGHBOURS + at, flight);
-        }
-    }
-
-    fn push(&mut self, input: usize, flight: Flight) {
+    /// A frame is under way to one of the inputs.
+    pub fn push(&mut self, input: usize, flight: Flight) {
         let wire = &mut self.inputs[input];
         wire.push(flight);
         self.first_ns[input] = wire.first_ns();

@@ -42,6 +42,8 @@ pub struct Wanted<'a> {
     pub ring_slots: u32,
     /// For what waits to go out and what is in the ring.
     pub frames: u32,
+    /// Super-packets that may wait whole until they are cut at the last moment, where the driver can.
+    pub super_packets: u32,
     /// The longest frame, with its header and VLAN tags.
     pub frame_bytes: u32,
 }

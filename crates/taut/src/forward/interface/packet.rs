@@ -4,8 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use taut_linux::af_packet::{AfPacket, AfPacketCompletions, AfPacketTx, PacketReceiver};
-use taut_linux::{NetNs, Port, VirtioNetHeader};
-use taut_path::pool::FramePool;
+use taut_linux::{NetNs, Port, SuperFrames, VirtioNetHeader};
 
 use super::{Interface, Opened, Received, Source, Wanted};
 
@@ -13,12 +12,12 @@ use super::{Interface, Opened, Received, Source, Wanted};
 pub struct PacketInterface;
 
 impl Interface for PacketInterface {
-    type Port = (AfPacketTx<FramePool>, AfPacketCompletions);
-    type Frames = FramePool;
+    type Port = (AfPacketTx<SuperFrames>, AfPacketCompletions);
+    type Frames = SuperFrames;
     type Source = PacketSource;
 
     fn open(wanted: &Wanted<'_>) -> io::Result<Opened<Self>> {
-        let frames = FramePool::new(wanted.frames, wanted.frame_bytes);
+        let frames = SuperFrames::new(wanted.frames, wanted.frame_bytes, wanted.super_packets);
         let (ns, device) = (wanted.ns, wanted.device);
         Ok(Opened {
             port: AfPacket::open_with(ns, device, wanted.ring_slots, frames.clone())?,

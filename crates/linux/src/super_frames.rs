@@ -1,0 +1,163 @@
+//! Frames of a device, and beside them some that hold super-packets until their segments are sent.
+
+use taut_path::pool::{FramePool, PoolError};
+use taut_path::{DropReason, Frame, Packet, PacketSink};
+
+use crate::frame_source::FrameSource;
+use crate::frames::Frames;
+use crate::segment::Cut;
+use crate::vnet_header::VirtioNetHeader;
+
+/// The longest super-packet: 64 KB behind its Ethernet header and two tags.
+const SUPER_BYTES: u32 = 65_536 + 14 + 2 * 4;
+
+/// Frames as long as a device carries, and some that hold a super-packet each, with its virtio-net header.
+/// A clone is the same frames.
+///
+/// It is the source of an [`AfPacket`](crate::af_packet::AfPacket) ring that cuts:
+/// [`super_packet`](Frames::super_packet) keeps what came in, and each segment is written into its slot.
+#[derive(Debug, Clone)]
+pub struct SuperFrames {
+    plain: FramePool,
+    supers: Option<FramePool>,
+}
+
+impl SuperFrames {
+    /// The most super-packets that are kept: as many as a queue cuts at a time, so that none has to go
+    /// whole, which no packet ring could carry.
+    pub const MOST_SUPERS: u32 = 511;
+
+    /// So many `frames` of `frame_bytes`, and `supers` (0 to [`MOST_SUPERS`](Self::MOST_SUPERS), more are as
+    /// many) for super-packets, each of 64 KB of memory once it was used.
+    pub fn new(frames: u32, frame_bytes: u32, supers: u32) -> Self {
+        let super_bytes = VirtioNetHeader::BYTES as u32 + SUPER_BYTES;
+        Self {
+            plain: FramePool::new(frames, frame_bytes),
+            supers: (supers > 0)
+                .then(|| FramePool::new(supers.min(Self::MOST_SUPERS), super_bytes)),
+        }
+    }
+
+    /// The pool of a frame, and which of its frames it is: those for super-packets come behind the others.
+    fn pool(&self, frame: &Frame) -> (&FramePool, Frame) {
+        let index = frame.index();
+        match (index.checked_sub(self.plain.frames()), &self.supers) {
+            (Some(index), Some(supers)) => (supers, Frame::new(index)),
+            _ => (&self.plain, Frame::new(index)),
+        }
+    }
+
+    fn of_super(&self, frame: &Frame) -> Frame {
+        Frame::new(frame.index() + self.plain.frames())
+    }
+}
+
+impl Frames for SuperFrames {
+    fn take(&self) -> Option<Frame> {
+        self.plain.take()
+    }
+
+    fn give_back(&self, frame: Frame) -> Result<(), PoolError> {
+        let (pool, frame) = self.pool(&frame);
+        pool.give_back(frame)
+    }
+
+    fn with<R>(&self, frame: &Frame, work: impl FnOnce(&mut [u8]) -> R) -> Result<R, PoolError> {
+        let (pool, frame) = self.pool(frame);
+        pool.with(&frame, work)
+    }
+
+    fn free_frames(&self) -> u32 {
+        self.plain.free_frames()
+    }
+
+    fn frames(&self) -> u32 {
+        self.plain.frames()
+    }
+
+    fn frame_bytes(&self) -> u32 {
+        self.plain.frame_bytes()
+    }
+
+    fn packet(&self, bytes: &[u8]) -> Result<Packet, PoolError> {
+        self.plain.packet(bytes)
+    }
+
+    fn super_packet(&self, header: VirtioNetHeader, frame: &[u8]) -> Option<Packet> {
+        let supers = self.supers.as_ref()?;
+        let segmentation = Cut::of(header, frame).ok()?.segmentation()?;
+        let bytes = VirtioNetHeader::BYTES + frame.len();
+        if bytes > supers.frame_bytes() as usize {
+            return None;
+        }
+        let kept = supers.take()?;
+        let written = supers.with(&kept, |space| {
+            let (start, rest) = space.split_at_mut(VirtioNetHeader::BYTES);
+            start.copy_from_slice(&header.to_bytes());
+            rest[..frame.len()].copy_from_slice(frame);
+        });
+        // It is ours, and nobody works on it.
+        written.ok()?;
+        let wire_bytes = frame.len() as u32;
+        let packet = Packet::new(self.of_super(&kept), wire_bytes);
+        let mut packet = packet.with_memory(supers.frame_bytes());
+        packet.segmentation = Some(segmentation);
+        Some(packet)
+    }
+}
+
+impl PacketSink for SuperFrames {
+    fn freed(&mut self, packet: Packet) {
+        // The pool counts what is not its own.
+        let _ = self.give_back(packet.into_frame());
+    }
+
+    fn dropped(&mut self, packet: Packet, _reason: DropReason) {
+        self.freed(packet);
+    }
+}
+
+impl FrameSource for SuperFrames {
+    /// A super-packet is longer than any device carries.
+    fn copy_to(&self, packet: &Packet, out: &mut [u8]) -> usize {
+        if packet.frame().index() >= self.plain.frames() {
+            return usize::MAX;
+        }
+        self.plain.copy_to(packet, out)
+    }
+
+    fn cuts(&self) -> bool {
+        self.supers.is_some()
+    }
+
+    fn write_segment(&self, piece: &Packet, out: &mut [u8]) -> Option<usize> {
+        let index = piece.piece()?.first_segment;
+        let (pool, frame) = self.pool(piece.frame());
+        let written = pool.with(&frame, |space| {
+            let (header, space) = VirtioNetHeader::split(space)?;
+            let cut = Cut::within(header, space).ok()?;
+            let frame = space.get(..cut.frame_bytes())?;
+            cut.write(frame, index, out)
+        });
+        written.ok()?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_super_packet_or_finds_no_frame_is_not_kept() {
+        let frames = SuperFrames::new(2, 1_514, 0);
+        assert!(!frames.cuts());
+        let plain = VirtioNetHeader::default();
+        assert!(frames.super_packet(plain, &[0; 60]).is_none());
+        let some = SuperFrames::new(2, 1_514, 1_000);
+        assert!(some.cuts());
+        assert!(some.super_packet(plain, &[0; 60]).is_none());
+        let free = some.supers.as_ref().map(FramePool::free_frames);
+        assert_eq!(free, Some(SuperFrames::MOST_SUPERS));
+        assert_eq!(some.frames(), 2);
+    }
+}

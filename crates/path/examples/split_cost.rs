@@ -1,0 +1,146 @@
+//! One case of what super-packets cost a queue, for counting instructions:
+//! `split_cost plain|uncut|whole|pieces PACKETS`.
+//!
+//! 16 packets at a time are enqueued, run, and completed in one round, again and again, through a queue
+//! with Linux's rule on one thread over a ring that does nothing. `scripts/cost.sh` counts two runs of
+//! different PACKETS: the difference is the packets' own. Prints what was completed.
+//!
+//! `plain`: packets of 1,514 bytes, and super-packets would go whole. `uncut`: the same packets where
+//! super-packets would be cut. `whole`: super-packets of two segments, which the limit lets go whole.
+//! `pieces`: one super-packet of 16 segments, each a piece of its own; PACKETS are pieces.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+
+use taut_path::driver::Pieces;
+use taut_path::limit::{Dynamic, Fixed, Limit};
+use taut_path::qdisc::Fifo;
+use taut_path::{
+    Completions, DropReason, Frame, Packet, PacketSink, Queue, Segmentation, Split, TxRing,
+};
+
+const SLOTS: u32 = 1024;
+const BATCH: u32 = 16;
+const HEADER_BYTES: u16 = 66;
+const EACH_BYTES: u16 = 1448;
+/// Between two rounds, in ns: the time of a packet at 1 Gbit/s.
+const STEP_NS: u64 = 12_304;
+/// The whole ring is the limit's to give, and a twelfth of it is longer than two segments.
+const FIXED_BYTES: u32 = SLOTS * 1514;
+
+/// A device that finishes a packet as soon as it is submitted.
+struct Instant(VecDeque<Packet>);
+
+impl TxRing for Instant {
+    type Error = Infallible;
+
+    fn capacity_slots(&self) -> u32 {
+        SLOTS
+    }
+
+    fn slots_free(&self) -> u32 {
+        SLOTS - self.0.len() as u32
+    }
+
+    fn pieces(&self) -> Pieces {
+        Pieces::Any
+    }
+
+    fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
+        self.0.push_back(packet);
+        Ok(())
+    }
+
+    fn kick(&mut self, _now_ns: u64) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+impl Completions for Instant {
+    type Error = Infallible;
+
+    fn slots_free(&self) -> u32 {
+        SLOTS - self.0.len() as u32
+    }
+
+    fn reap(
+        &mut self,
+        _now_ns: u64,
+        budget_packets: u32,
+        freed: &mut dyn FnMut(Packet),
+    ) -> Result<bool, Infallible> {
+        for _ in 0..budget_packets {
+            match self.0.pop_front() {
+                Some(packet) => freed(packet),
+                None => break,
+            }
+        }
+        Ok(!self.0.is_empty())
+    }
+}
+
+/// Gives frames back, and counts nothing.
+struct Nowhere;
+
+impl PacketSink for Nowhere {
+    fn freed(&mut self, packet: Packet) {
+        let _ = packet.into_frame();
+    }
+
+    fn dropped(&mut self, packet: Packet, _reason: DropReason) {
+        let _ = packet.into_frame();
+    }
+}
+
+/// A packet of so many segments.
+fn packet(index: u32, segments: u32) -> Packet {
+    let bytes = u32::from(HEADER_BYTES) + segments * u32::from(EACH_BYTES);
+    let mut packet = Packet::new(Frame::new(index), bytes);
+    if segments > 1 {
+        packet.segmentation = Segmentation::new(HEADER_BYTES, EACH_BYTES);
+    }
+    packet
+}
+
+/// Objects that were completed.
+fn run<L: Limit>(limit: L, split: Split, objects: u32, segments: u32, each: u32) -> u64 {
+    let builder = Queue::builder_for(Instant(VecDeque::with_capacity(SLOTS as usize)));
+    let builder = builder.with_qdisc(Fifo::new(SLOTS)).with_limit(limit);
+    let mut queue = builder.split(split).build(0).expect("valid");
+    let mut now_ns = 0;
+    for _ in 0..objects / BATCH {
+        for index in 0..BATCH / each {
+            queue.enqueue(packet(index, segments), now_ns, &mut Nowhere);
+        }
+        // More than once while the limit has not grown yet: the rest goes after a completion.
+        loop {
+            let _ = queue.run(now_ns, &mut Nowhere);
+            now_ns += STEP_NS;
+            let round = queue.complete(now_ns, &mut Nowhere).expect("in flight");
+            if !round.schedule {
+                break;
+            }
+        }
+    }
+    queue.completer_counters().completed_packets
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let completed = match &words[..] {
+        [variant, objects] => match (variant.as_str(), objects.parse()) {
+            ("plain", Ok(objects)) => run(Dynamic::default(), Split::Off, objects, 1, 1),
+            ("uncut", Ok(objects)) => run(Dynamic::default(), Split::Auto, objects, 1, 1),
+            ("whole", Ok(objects)) => run(Fixed::bytes(FIXED_BYTES), Split::Auto, objects, 2, 1),
+            ("pieces", Ok(objects)) => run(Dynamic::default(), Split::All, objects, BATCH, BATCH),
+            _ => return usage(),
+        },
+        _ => return usage(),
+    };
+    println!("{completed}");
+}
+
+fn usage() {
+    eprintln!("usage: split_cost plain|uncut|whole|pieces PACKETS");
+    std::process::exit(2);
+}
