@@ -88,7 +88,8 @@ if [ -z "$check" ]; then
     echo
 fi
 
-cargo build --quiet --release -p taut-path --example path_cost --example locked_instructions
+cargo build --quiet --release -p taut-path --example path_cost --example split_cost \
+    --example locked_instructions
 examples=${CARGO_TARGET_DIR:-target}/release/examples
 path=$examples/path_cost
 cargo build --quiet --release -p taut-sim --example speed
@@ -114,6 +115,22 @@ path_instructions() {
     path_run "$1" "$2" 196608 "$3"
     many=$(sed -n 's/^summary: //p' "$work/out")
     awk -v few="$few" -v many="$many" 'BEGIN { printf "%.1f", (many - few) / 131072 }'
+}
+
+# split_instructions VARIANT: for an object, as above.
+split_instructions() {
+    for packets in 16384 49152; do
+        valgrind --tool=callgrind --callgrind-out-file="$work/out" \
+            "$examples/split_cost" "$1" "$packets" >"$work/stdout" 2>"$work/stderr" || {
+            cat "$work/stderr" >&2
+            return 1
+        }
+        if [ "$(cat "$work/stdout")" != "$packets" ]; then
+            echo "cost.sh: super-packets, $1: $(cat "$work/stdout") of $packets objects were completed" >&2
+            return 1
+        fi
+        sed -n 's/^summary: //p' "$work/out"
+    done | awk '{ total[NR] = $1 } END { printf "%.1f", (total[2] - total[1]) / 32768 }'
 }
 
 # simulator_instructions: for a packet of the speed benchmark with 100 flows.
@@ -146,6 +163,13 @@ if [ -n "$check" ]; then
             [ "$verdict" = ok ] || high=$((high + 1))
         done
     done
+    for variant in uncut whole pieces; do
+        was=$(sed -n "s/.*\"split-$variant\": \([0-9.]*\).*/\1/p" docs/cost.json)
+        is=$(split_instructions "$variant")
+        verdict=$(awk -v was="$was" -v is="$is" 'BEGIN { print (is > was * 1.03) ? "too high" : "ok" }')
+        echo "super-packets, $variant: $is instructions an object, kept $was: $verdict"
+        [ "$verdict" = ok ] || high=$((high + 1))
+    done
     was=$(sed -n 's/.*"simulator": \([0-9.]*\).*/\1/p' docs/cost.json)
     is=$(simulator_instructions)
     verdict=$(awk -v was="$was" -v is="$is" 'BEGIN { print (is > was * 1.03) ? "too high" : "ok" }')
@@ -177,11 +201,20 @@ for batch in 1 8 64; do
     rows="$rows${rows:+,
 }    $row}"
 done
+echo
+echo "super-packets, for an object (owned, dql, 16 a round). plain: packets, nothing would be cut; uncut:"
+echo "packets where super-packets would be; whole: super-packets that go whole; pieces: pieces of them"
+split=
+for variant in plain uncut whole pieces; do
+    count=$(split_instructions "$variant")
+    printf '%8s %8s\n' "$variant" "$count"
+    split="$split\"split-$variant\": $count, "
+done
 in_simulator=$(simulator_instructions)
 echo
 echo "the simulator, a packet of its speed benchmark with 100 flows: $in_simulator"
-printf '{\n  "version": 1,\n  "unit": "instructions for each packet",\n  "toolchain": "%s",\n  "simulator": %s,\n  "rows": [\n%s\n  ]\n}\n' \
-    "$toolchain" "$in_simulator" "$rows" >docs/cost.json
+printf '{\n  "version": 1,\n  "unit": "instructions for each packet",\n  "toolchain": "%s",\n  %s"simulator": %s,\n  "rows": [\n%s\n  ]\n}\n' \
+    "$toolchain" "$split" "$in_simulator" "$rows" >docs/cost.json
 
 if command -v objdump >/dev/null 2>&1; then
     objdump -d "$path" >"$work/disassembly"

@@ -1,0 +1,105 @@
+#!/bin/sh
+# Measures limits on a packet ring whose thread comes late, with and without a cap in time, and writes
+# docs/late-machine.md, docs/late-machine.svg and docs/live/late-machine.json: `taut lab rr-under-load
+# --driver af_packet` at 100 Mbit/s beside 0, 1 and 3 busy loops, with the lab's real-time priority and without,
+# all limits in turn in each round; then the curve over the length of the cap, quiet and late, live and simulated.
+# What was measured is kept in RESULTS and not measured again, so it can be stopped and started; take the
+# directory away to begin anew.
+# Needs root, two processors, and a machine that does nothing else: ROUNDS=5 (the default) takes 45 minutes,
+# ROUNDS=2 18.
+# usage: [ROUNDS=5] [DURATION=4s] [RESULTS=target/late-machine] scripts/late-machine.sh
+# Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
+set -eu
+
+if [ $# -ne 0 ]; then
+    echo "usage: scripts/late-machine.sh" >&2
+    exit 2
+fi
+cd "$(dirname "$0")/.."
+rounds=${ROUNDS:-5}
+duration=${DURATION:-4s}
+results=${RESULTS:-target/late-machine}
+cargo build --quiet --release --locked -p taut
+taut=${CARGO_TARGET_DIR:-target}/release/taut
+mkdir -p "$results"
+loops=
+# Only what was started here, by its number.
+stop_loops() {
+    for pid in $loops; do
+        kill "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
+    loops=
+}
+trap stop_loops EXIT
+trap 'exit 1' HUP INT TERM
+
+# start_loops COUNT: so many busy loops, at ordinary priority.
+start_loops() {
+    stop_loops
+    left=$1
+    while [ "$left" -gt 0 ]; do
+        sh -c 'while :; do :; done' &
+        loops="$loops $!"
+        left=$((left - 1))
+    done
+}
+
+# live NAME LOOPS OPTION..: one run of the rows.
+live() {
+    file=$results/$1.json
+    [ ! -e "$file" ] || return 0
+    echo "scripts/late-machine.sh: $1" >&2
+    start_loops "$2"
+    shift 2
+    "$taut" lab rr-under-load --driver af_packet --rate 100mbit --duration "$duration" -j "$@" >"$file.part"
+    stop_loops
+    mv "$file.part" "$file"
+}
+
+rules="--limit dql --limit need --limit taut --limit dql:2ms --limit need:2ms --limit taut:99.9%:2ms"
+caps="0.5ms 1ms 2ms 5ms 10ms 20ms"
+curve=
+for cap in $caps; do
+    curve="$curve --limit dql:$cap --limit taut:99.9%:$cap"
+done
+round=0
+while [ "$round" -lt "$rounds" ]; do
+    round=$((round + 1))
+    for busy in 0 1 3; do
+        # shellcheck disable=SC2086
+        {
+            live "table-$busy-realtime-$round" "$busy" $rules
+            live "table-$busy-ordinary-$round" "$busy" $rules --no-real-time
+        }
+    done
+    # shellcheck disable=SC2086
+    {
+        live "curve-quiet-$round" 0 --only bql=on $curve --limit dql --limit taut
+        live "curve-late-$round" 3 --only bql=on $curve --limit dql --limit taut --no-real-time
+    }
+done
+# What the rules made of one late run, from its trace.
+live traced 3 --only bql=on --limit dql --limit need --limit taut --limit taut:99.9%:2ms --no-real-time \
+    --trace "$results/late.trace" --trace-most 1g
+# The same, simulated: a thread that looks each 250 us, and in one of so many looks comes after 10 ms. The
+# numbers are drawn here: each awk has a generator of its own, and the page wants the same ones everywhere.
+pattern() {
+    awk -v id="$1" -v one_in="$2" 'BEGIN {
+        printf "{\"id\": \"%s\", \"rate_bytes_per_us\": 12.5, \"end_ns\": 30000000000, \"warm_ns\": 5000000000}\n", id
+        draw = 1
+        for (at = 0; at < 30e9; at += gap) {
+            # The minimal standard generator of Park and Miller.
+            draw = (draw * 16807) % 2147483647
+            gap = draw / 2147483647 * one_in < 1 ? 10000000 : 250000
+            print gap, 0
+        }
+    }' >"$results/$1.pattern"
+}
+pattern late-rarely 2000
+pattern late-often 40
+# shellcheck disable=SC2046,SC2086
+"$taut" sim limit-rules --pattern "$results/late-rarely.pattern" --pattern "$results/late-often.pattern" \
+    --rule dql --rule need --rule taut $(echo $curve | sed 's/--limit/--rule/g') -j >"$results/simulated.json.part"
+mv "$results/simulated.json.part" "$results/simulated.json"
+python3 scripts/late_machine.py "$results"
