@@ -1,59 +1,55 @@
 //! E6: completions that are not periodic, and what a fixed period does about them.
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::allowed;
 use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time, check};
+use crate::quantity::{Rate, Size, Time};
 use crate::results::Summary;
 use crate::scenario::{Found, Scenario};
-use crate::single_queue::{
-    check_cadence, check_duration, check_rate, check_ring, check_size, saturated,
-};
+use crate::single_queue::saturated;
+use crate::stated::settings;
 use crate::tracing::TraceRow;
 use taut_sim::lane::{LaneConfig, LaneError, Observed, Reap, Rule, Source, observe};
 use taut_sim::least::least_above;
 use taut_sim::nic::{InterruptRule, RareGap};
 
-/// What is run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `aperiodic`.
-    pub scenario: String,
-    /// Link rate.
-    pub rate: Rate,
-    /// Size of every packet.
-    pub size: Size,
-    /// Descriptors of the ring.
-    pub ring: u32,
-    /// From interrupt to interrupt, as a rule.
-    pub cadence: Time,
-    /// One gap in so many is longer or shorter.
-    pub odd_gap_one_in: u32,
-    /// The rare long gap.
-    pub long_gap: Time,
-    /// The occasional short interval.
-    pub short_gap: Time,
-    /// From interrupt to interrupt of the card whose completions are reaped in rounds.
-    pub round_cadence: Time,
-    /// Most packets of a round.
-    pub round_budget: u32,
-    /// From a round to the next.
-    pub round_gap: Time,
-    /// From burst to burst, and packets of a burst, of the light load; then the same load in
-    /// smaller bursts, and packet by packet.
-    pub burst_gap: Time,
-    /// Packets of the largest burst.
-    pub burst_packets: u32,
-    /// The periods at which the filter hands completions on, each a row.
-    pub periods: Vec<Time>,
-    /// How often to ask what a new packet of high priority would wait.
-    pub sample: Time,
-    /// What is not measured at the start: more than two hold times.
-    pub warm_up: Time,
-    /// What is measured.
-    pub duration: Time,
+settings! {
+    "aperiodic" {
+        /// Link rate.
+        rate: Rate => allowed::rate,
+        /// Size of every packet.
+        size: Size => allowed::size,
+        /// Descriptors of the ring.
+        ring: u32 => allowed::ring,
+        /// From interrupt to interrupt, as a rule.
+        cadence: Time where allowed::up_to(*duration),
+        /// One gap in so many is longer or shorter.
+        odd_gap_one_in: u32 => allowed::within(1..=u32::MAX),
+        /// The rare long gap.
+        long_gap: Time where allowed::up_to(*duration),
+        /// The occasional short interval.
+        short_gap: Time where allowed::up_to(*duration),
+        /// From interrupt to interrupt of the card whose completions are reaped in rounds.
+        round_cadence: Time where allowed::up_to(*duration),
+        /// Most packets of a round.
+        round_budget: u32 => allowed::within(1..=u32::MAX),
+        /// From a round to the next.
+        round_gap: Time where allowed::up_to(*duration),
+        /// From burst to burst, and packets of a burst, of the light load; then the same load in
+        /// smaller bursts, and packet by packet.
+        burst_gap: Time where allowed::within(Time(1_000)..=*duration),
+        /// Packets of the largest burst.
+        burst_packets: u32 => allowed::within(1..=1 << 16),
+        /// The periods at which the filter hands completions on, each a row.
+        periods: Vec<Time> where allowed::each(0..=100, allowed::up_to(*duration)),
+        /// How often to ask what a new packet of high priority would wait.
+        sample: Time where allowed::within(Time(1_000)..=*duration),
+        /// What is not measured at the start: more than two hold times.
+        warm_up: Time => allowed::duration,
+        /// What is measured.
+        duration: Time => allowed::duration,
+    }
 }
 
 /// The yardstick's name among the rules.
@@ -199,10 +195,8 @@ fn summary(rows: &[Value]) -> Option<Summary> {
 }
 
 impl Scenario for Settings {
-    const NAME: &'static str = "aperiodic";
     const ABOUT: &'static str =
         "completions that are not periodic, and what handing them on at a fixed period does (E6)";
-    const FILE: &'static str = include_str!("../files/aperiodic.toml");
 
     type Case = Pattern;
     type Outcome = Found;
@@ -231,32 +225,6 @@ impl Scenario for Settings {
 
     fn summary(rows: &[Value]) -> Option<Summary> {
         summary(rows)
-    }
-
-    fn validate(&self) -> Result<(), String> {
-        check_rate("rate", self.rate)?;
-        check_size("size", self.size)?;
-        check_ring("ring", self.ring)?;
-        check_duration("warm_up", self.warm_up)?;
-        check_duration("duration", self.duration)?;
-        check("odd_gap_one_in", self.odd_gap_one_in, 1, u32::MAX)?;
-        check("round_budget", self.round_budget, 1, u32::MAX)?;
-        check("burst_packets", self.burst_packets, 1, 1 << 16)?;
-        let (least, most) = (Time(1_000), self.duration);
-        check("burst_gap", self.burst_gap, least, most)?;
-        check("sample", self.sample, least, most)?;
-        for (key, time) in [
-            ("cadence", self.cadence),
-            ("long_gap", self.long_gap),
-            ("short_gap", self.short_gap),
-            ("round_cadence", self.round_cadence),
-            ("round_gap", self.round_gap),
-        ] {
-            check_cadence(key, time, self.duration)?;
-        }
-        check("periods, their number", self.periods.len(), 0, 100)?;
-        let mut periods = self.periods.iter();
-        periods.try_for_each(|&period| check_cadence("periods", period, self.duration))
     }
 
     fn cases(&self, seed: u64) -> Result<Vec<Pattern>, ScenarioError> {

@@ -1,47 +1,43 @@
 //! E10: what a sender does that is told "no buffer space", and what that costs.
 
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::allowed;
 use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time, check};
+use crate::quantity::{Rate, Size, Time};
 use crate::results::{Figure, per_second};
 use crate::scenario::{Found, Scenario};
-use crate::single_queue::{
-    check_cadence, check_duration, check_rate, check_ring, check_size, saturated,
-};
+use crate::single_queue::saturated;
+use crate::stated::settings;
 use crate::tracing::TraceRow;
 use taut_sim::lane::{Cost, LaneConfig, Rule, Source, WhenFull, observe};
 use taut_sim::nic::InterruptRule;
 
-/// What is run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `blind-sender`.
-    pub scenario: String,
-    /// Link rate.
-    pub rate: Rate,
-    /// Size of every packet.
-    pub size: Size,
-    /// Descriptors of the ring.
-    pub ring: u32,
-    /// Packets that the queue above it holds.
-    pub queue_packets: u32,
-    /// From interrupt to interrupt.
-    pub cadence: Time,
-    /// The long sleep.
-    pub long_sleep: Time,
-    /// The short sleep.
-    pub short_sleep: Time,
-    /// Ticks of the clocks that sleeps end at; 0 is a clock without ticks.
-    pub ticks: Vec<Time>,
-    /// What a spinning sender's failed call costs.
-    pub retry: Time,
-    /// What each call that sends costs. The published figures count none.
-    pub call: Time,
-    /// What is measured.
-    pub duration: Time,
+settings! {
+    "blind-sender" {
+        /// Link rate.
+        rate: Rate => allowed::rate,
+        /// Size of every packet.
+        size: Size => allowed::size,
+        /// Descriptors of the ring.
+        ring: u32 => allowed::ring,
+        /// Packets that the queue above it holds.
+        queue_packets: u32 => allowed::within(1..=1 << 16),
+        /// From interrupt to interrupt.
+        cadence: Time where allowed::up_to(*duration),
+        /// The long sleep.
+        long_sleep: Time where allowed::within(Time(1_000)..=*duration),
+        /// The short sleep.
+        short_sleep: Time where allowed::within(Time(1_000)..=*duration),
+        /// Ticks of the clocks that sleeps end at; 0 is a clock without ticks.
+        ticks: Vec<Time> where allowed::each(1..=100, allowed::up_to(*duration)),
+        /// What a spinning sender's failed call costs.
+        retry: Time where allowed::within(Time(1)..=*duration),
+        /// What each call that sends costs. The published figures count none.
+        call: Time where allowed::up_to(*duration),
+        /// What is measured.
+        duration: Time => allowed::duration,
+    }
 }
 
 /// What is not measured at the start: longer than any sleep with its tick.
@@ -133,31 +129,12 @@ impl Settings {
 }
 
 impl Scenario for Settings {
-    const NAME: &'static str = "blind-sender";
     const ABOUT: &'static str =
         "senders that sleep, spin or wait for room when there is no buffer space (E10)";
-    const FILE: &'static str = include_str!("../files/blind-sender.toml");
     const HAS_FIGURES: bool = true;
 
     type Case = Case;
     type Outcome = Found;
-
-    fn validate(&self) -> Result<(), String> {
-        check_rate("rate", self.rate)?;
-        check_size("size", self.size)?;
-        check_ring("ring", self.ring)?;
-        check("queue_packets", self.queue_packets, 1, 1 << 16)?;
-        check_duration("duration", self.duration)?;
-        check_cadence("cadence", self.cadence, self.duration)?;
-        check("long_sleep", self.long_sleep, Time(1_000), self.duration)?;
-        check("short_sleep", self.short_sleep, Time(1_000), self.duration)?;
-        check("ticks, their number", self.ticks.len(), 1, 100)?;
-        for &tick in &self.ticks {
-            check("ticks", tick, Time(0), self.duration)?;
-        }
-        check("retry", self.retry, Time(1), self.duration)?;
-        check("call", self.call, Time(0), self.duration)
-    }
 
     fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
         Ok(self.senders())

@@ -1,46 +1,45 @@
 //! A row of switches with a queue at each: streams along the whole row meet others at each trunk.
 
-use serde::{Deserialize, Serialize};
 use taut_path::AnyLimit;
 
+use crate::allowed;
 use crate::error::ScenarioError;
-use crate::quantity::{Rate, Time, as_texts, check};
+use crate::quantity::{Rate, Time, as_texts};
+use crate::rr_under_load::{CADENCES, DURATIONS, MOST_LIMITS, RATES, WARM_UPS};
 use crate::scenario::{Found, Scenario};
+use crate::stated::settings;
 use crate::switches::{self, Case, SwitchRow};
 
-/// What is run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `chain`.
-    pub scenario: String,
-    /// Switches in the row.
-    pub switches: u32,
-    /// Bulk streams along the whole row, and as many across each trunk alone.
-    pub streams: u32,
-    /// Of each trunk.
-    pub rate: Rate,
-    /// Of each host's link.
-    pub host_rate: Rate,
-    /// One way across a trunk.
-    pub trunk_delay: Time,
-    /// One way between a host and its switch.
-    pub host_delay: Time,
-    /// Explicit congestion notification.
-    pub ecn: bool,
-    /// Descriptors at each end of a trunk.
-    pub ring: u32,
-    /// From interrupt to interrupt.
-    pub cadence: Time,
-    /// The disciplines, as `tc` spells them.
-    pub qdiscs: Vec<String>,
-    /// Each of them with each of these limits.
-    #[serde(with = "as_texts")]
-    pub limits: Vec<AnyLimit>,
-    /// What is not measured at the start of each row.
-    pub warm_up: Time,
-    /// What is measured of each row.
-    pub duration: Time,
+settings! {
+    "chain" {
+        /// Switches in the row. Two hosts for each trunk and four for the whole row: 64 hosts.
+        switches: u32 => allowed::within(2..=31),
+        /// Bulk streams along the whole row, and as many across each trunk alone.
+        streams: u32 => allowed::within(1..=1_000),
+        /// Of each trunk.
+        rate: Rate => allowed::within(RATES),
+        /// Of each host's link.
+        host_rate: Rate where allowed::within(*rate..=*RATES.end()),
+        /// One way across a trunk.
+        trunk_delay: Time => allowed::within(Time(1_000)..=Time::ms(1_000)),
+        /// One way between a host and its switch.
+        host_delay: Time => allowed::within(Time(1_000)..=Time::ms(1_000)),
+        /// Explicit congestion notification.
+        ecn: bool,
+        /// Descriptors at each end of a trunk.
+        ring: u32 => allowed::ring,
+        /// From interrupt to interrupt.
+        cadence: Time => allowed::within(Time(0)..=*CADENCES.end()),
+        /// The disciplines, as `tc` spells them.
+        qdiscs: Vec<String> => switches::disciplines,
+        /// Each of them with each of these limits.
+        #[serde(with = "as_texts")]
+        limits: Vec<AnyLimit> => allowed::each_once(1..=MOST_LIMITS, "limit"),
+        /// What is not measured at the start of each row.
+        warm_up: Time => allowed::within(WARM_UPS),
+        /// What is measured of each row.
+        duration: Time => allowed::within(DURATIONS),
+    }
 }
 
 impl Settings {
@@ -61,9 +60,7 @@ impl Settings {
 }
 
 impl Scenario for Settings {
-    const NAME: &'static str = "chain";
     const ABOUT: &'static str = "streams along a row of switches meet others at each trunk";
-    const FILE: &'static str = include_str!("../files/chain.toml");
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         ("along_bps", "of the streams along the whole row"),
         (
@@ -78,20 +75,6 @@ impl Scenario for Settings {
 
     type Case = Case;
     type Outcome = Found;
-
-    fn validate(&self) -> Result<(), String> {
-        // Two hosts for each trunk and four for the whole row: 64 hosts.
-        check("switches", self.switches, 2, 31)?;
-        check("streams", self.streams, 1, 1_000)?;
-        check(
-            "trunk_delay",
-            self.trunk_delay,
-            Time(1_000),
-            Time::ms(1_000),
-        )?;
-        check("host_delay", self.host_delay, Time(1_000), Time::ms(1_000))?;
-        self.switches(0).check(&self.qdiscs, &self.limits)
-    }
 
     fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
         Ok(Case::all(&self.qdiscs, &self.limits))

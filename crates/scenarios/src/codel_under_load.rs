@@ -6,19 +6,17 @@ mod kernel;
 
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use taut_path::qdisc::by_name;
 use taut_path::{AnyLimit, Event, Probe};
 
+use crate::allowed;
 use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time, check};
+use crate::quantity::{Rate, Size, Time};
 use crate::results::{Figure, Series, per_second};
 use crate::scenario::{Found, Scenario};
-use crate::single_queue::{check_cadence, check_duration, check_rate, check_size};
-use crate::two_hosts::{
-    BULK, START_NS, TwoHosts, card, check_card_ring, request_response, stream, think_ns,
-};
+use crate::stated::settings;
+use crate::two_hosts::{BULK, START_NS, TwoHosts, card, request_response, stream, think_ns};
 use kernel::Kernel;
 use taut_path::tsq;
 use taut_sim::meter::{Meter, Since};
@@ -26,38 +24,35 @@ use taut_sim::nic::{DescriptorRule, NicConfig};
 use taut_sim::tcp::SuperPacket;
 use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
 
-/// What is run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `codel-under-load`.
-    pub scenario: String,
-    /// Bulk streams.
-    pub streams: u32,
-    /// Disciplines as `tc` spells them, without `ecn` and `noecn`.
-    pub disciplines: Vec<String>,
-    /// Whose TCP and CoDel; that of 2012 runs `codel` only.
-    pub kernels: Vec<Kernel>,
-    /// Link rate.
-    pub rate: Rate,
-    /// Descriptors of the ring; 18 for a super-packet of 64 KB.
-    pub ring: u32,
-    /// From interrupt to interrupt.
-    pub cadence: Time,
-    /// Time of a transaction that is not spent in queues and on the wire.
-    pub hosts: Time,
-    /// Payload of the largest super-packet.
-    pub super_packet: Size,
-    /// Memory that each socket may have below it: small queues. 0 holds none back.
-    pub budget: Size,
-    /// What a receiver takes.
-    pub receive_buffer: Size,
-    /// Segments that an acknowledgement counts for at most when a window grows.
-    pub growth_segments: u32,
-    /// What is not measured at the start.
-    pub warm_up: Time,
-    /// What is measured.
-    pub duration: Time,
+settings! {
+    "codel-under-load" {
+        /// Bulk streams.
+        streams: u32 => allowed::within(1..=10_000),
+        /// Disciplines as `tc` spells them, without `ecn` and `noecn`.
+        disciplines: Vec<String> => allowed::each(1..=20, |key, name: &String| discipline(key, name)),
+        /// Whose TCP and CoDel; that of 2012 runs `codel` only.
+        kernels: Vec<Kernel> => allowed::each(1..=2, allowed::any),
+        /// Link rate.
+        rate: Rate => allowed::rate,
+        /// Descriptors of the ring; 18 for a super-packet of 64 KB.
+        ring: u32 => allowed::card_ring,
+        /// From interrupt to interrupt.
+        cadence: Time where allowed::up_to(*duration),
+        /// Time of a transaction that is not spent in queues and on the wire.
+        hosts: Time => allowed::within(Time(0)..=Time::ms(10_000)),
+        /// Payload of the largest super-packet.
+        super_packet: Size => allowed::size,
+        /// Memory that each socket may have below it: small queues. 0 holds none back.
+        budget: Size => allowed::within(Size(0)..=Size(1 << 30)),
+        /// What a receiver takes.
+        receive_buffer: Size => allowed::within(Size(1)..=Size(1 << 30)),
+        /// Segments that an acknowledgement counts for at most when a window grows.
+        growth_segments: u32 => allowed::within(1..=1_000),
+        /// What is not measured at the start.
+        warm_up: Time => allowed::duration,
+        /// What is measured.
+        duration: Time => allowed::duration,
+    }
 }
 
 /// Points of a latency distribution.
@@ -84,6 +79,20 @@ const FITTED: [&str; 8] = [
     "kernel",
 ];
 
+/// A discipline, with drops and with marks.
+fn discipline(key: &str, name: &str) -> Result<(), String> {
+    let both = [false, true].map(|ecn| spelled(name, ecn));
+    both.iter().try_for_each(|spelled| {
+        let found = by_name(spelled).map(drop);
+        found.map_err(|error| format!("{key}: {spelled:?}: {error}"))
+    })
+}
+
+fn spelled(discipline: &str, ecn: bool) -> String {
+    let signal = if ecn { "ecn" } else { "noecn" };
+    format!("{discipline} {signal}")
+}
+
 /// One row.
 pub struct Case {
     kernel: Kernel,
@@ -93,11 +102,6 @@ pub struct Case {
 }
 
 impl Case {
-    fn spelled(&self) -> String {
-        let signal = if self.ecn { "ecn" } else { "noecn" };
-        format!("{} {signal}", self.discipline)
-    }
-
     fn limit(&self) -> AnyLimit {
         if self.limited {
             AnyLimit::dql()
@@ -178,7 +182,7 @@ impl Settings {
     }
 
     fn world(&self, case: &Case, seed: u64) -> Result<World<Waiting>, ScenarioError> {
-        let spelled = case.spelled();
+        let spelled = spelled(&case.discipline, case.ecn);
         let discipline = || case.kernel.discipline(&spelled, case.ecn);
         let watch = |_| Waiting {
             meter: Meter::new(Since(self.warm_up.0), 0, self.end_ns()),
@@ -293,10 +297,8 @@ fn figures(case: &Case, row: &Value) -> Vec<Figure> {
 }
 
 impl Scenario for Settings {
-    const NAME: &'static str = "codel-under-load";
     const ABOUT: &'static str =
         "bulk streams and a request/response in one CoDel, with drops and with marks (E7)";
-    const FILE: &'static str = include_str!("../files/codel-under-load.toml");
     const HAS_FIGURES: bool = true;
 
     const REMARK: &'static str = "Small queues leave two super-packets of each stream below its socket, 256 in all, and the ring takes 226 of \
@@ -309,31 +311,6 @@ impl Scenario for Settings {
 
     type Case = Case;
     type Outcome = Found;
-
-    fn validate(&self) -> Result<(), String> {
-        check("streams", self.streams, 1, 10_000)?;
-        check("disciplines, their number", self.disciplines.len(), 1, 20)?;
-        for case in self.rows() {
-            by_name(&case.spelled())
-                .map_err(|error| format!("disciplines: {:?}: {error}", case.spelled()))?;
-        }
-        check_rate("rate", self.rate)?;
-        check_card_ring("ring", self.ring)?;
-        check("hosts", self.hosts, Time(0), Time::ms(10_000))?;
-        check_size("super_packet", self.super_packet)?;
-        check("kernels, their number", self.kernels.len(), 1, 2)?;
-        check("budget", self.budget, Size(0), Size(1 << 30))?;
-        check(
-            "receive_buffer",
-            self.receive_buffer,
-            Size(1),
-            Size(1 << 30),
-        )?;
-        check("growth_segments", self.growth_segments, 1, 1000)?;
-        check_duration("warm_up", self.warm_up)?;
-        check_duration("duration", self.duration)?;
-        check_cadence("cadence", self.cadence, self.duration)
-    }
 
     fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
         Ok(self.rows())

@@ -1,47 +1,49 @@
 //! Pairs of hosts at two switches with a slow trunk between them: disciplines and limits side by side.
 
-use serde::{Deserialize, Serialize};
 use taut_path::AnyLimit;
 
+use crate::allowed;
 use crate::error::ScenarioError;
-use crate::quantity::{Rate, Time, as_texts, check};
+use crate::quantity::{Rate, Time, as_texts};
+use crate::rr_under_load::{CADENCES, DURATIONS, MOST_LIMITS, RATES, WARM_UPS};
 use crate::scenario::{Found, Scenario};
+use crate::stated::settings;
 use crate::switches::{self, Case, SwitchRow};
 
 /// From one switch to the other.
 const TRUNK_DELAY_NS: u64 = 10_000;
 
-/// What is run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `dumbbell`.
-    pub scenario: String,
-    /// Pairs of hosts with bulk streams; one more asks and answers.
-    pub pairs: u32,
-    /// Bulk streams of each pair.
-    pub streams: u32,
-    /// Of the trunk.
-    pub rate: Rate,
-    /// Of each host's link.
-    pub host_rate: Rate,
-    /// Round trips without any waiting, which pairs have in turn; that of requests is the first.
-    pub round_trips: Vec<Time>,
-    /// Explicit congestion notification.
-    pub ecn: bool,
-    /// Descriptors at each end of the trunk.
-    pub ring: u32,
-    /// From interrupt to interrupt.
-    pub cadence: Time,
-    /// The disciplines, as `tc` spells them.
-    pub qdiscs: Vec<String>,
-    /// Each of them with each of these limits.
-    #[serde(with = "as_texts")]
-    pub limits: Vec<AnyLimit>,
-    /// What is not measured at the start of each row.
-    pub warm_up: Time,
-    /// What is measured of each row.
-    pub duration: Time,
+/// Four links of hosts and the trunk twice.
+const LEAST_ROUND_TRIP: Time = Time(4 * TRUNK_DELAY_NS);
+
+settings! {
+    "dumbbell" {
+        /// Pairs of hosts with bulk streams; with one more, which asks and answers, 64 hosts.
+        pairs: u32 => allowed::within(1..=31),
+        /// Bulk streams of each pair.
+        streams: u32 => allowed::within(1..=1_000),
+        /// Of the trunk.
+        rate: Rate => allowed::within(RATES),
+        /// Of each host's link.
+        host_rate: Rate where allowed::within(*rate..=*RATES.end()),
+        /// Round trips without any waiting, which pairs have in turn; that of requests is the first.
+        round_trips: Vec<Time> => allowed::each(1..=31, allowed::within(LEAST_ROUND_TRIP..=Time::ms(2_000))),
+        /// Explicit congestion notification.
+        ecn: bool,
+        /// Descriptors at each end of the trunk.
+        ring: u32 => allowed::ring,
+        /// From interrupt to interrupt.
+        cadence: Time => allowed::within(Time(0)..=*CADENCES.end()),
+        /// The disciplines, as `tc` spells them.
+        qdiscs: Vec<String> => switches::disciplines,
+        /// Each of them with each of these limits.
+        #[serde(with = "as_texts")]
+        limits: Vec<AnyLimit> => allowed::each_once(1..=MOST_LIMITS, "limit"),
+        /// What is not measured at the start of each row.
+        warm_up: Time => allowed::within(WARM_UPS),
+        /// What is measured of each row.
+        duration: Time => allowed::within(DURATIONS),
+    }
 }
 
 impl Settings {
@@ -62,10 +64,8 @@ impl Settings {
 }
 
 impl Scenario for Settings {
-    const NAME: &'static str = "dumbbell";
     const ABOUT: &'static str =
         "pairs of hosts share a trunk: disciplines with limits side by side";
-    const FILE: &'static str = include_str!("../files/dumbbell.toml");
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         (
             "fairness",
@@ -80,23 +80,6 @@ impl Scenario for Settings {
 
     type Case = Case;
     type Outcome = Found;
-
-    fn validate(&self) -> Result<(), String> {
-        // With the one that asks: 64 hosts.
-        check("pairs", self.pairs, 1, 31)?;
-        check("streams", self.streams, 1, 1_000)?;
-        check("round_trips, their number", self.round_trips.len(), 1, 31)?;
-        for &round_trip in &self.round_trips {
-            // Four links of hosts and the trunk twice.
-            check(
-                "round_trips",
-                round_trip,
-                Time(4 * TRUNK_DELAY_NS),
-                Time::ms(2_000),
-            )?;
-        }
-        self.switches(0).check(&self.qdiscs, &self.limits)
-    }
 
     fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
         Ok(Case::all(&self.qdiscs, &self.limits))

@@ -1,53 +1,49 @@
 //! An application that serves many sockets and comes back late to each: whether it loses
 //! throughput by small queues, and how much a socket buffer must hold.
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use taut_path::AnyLimit;
 
+use crate::allowed;
 use crate::budget::Budget;
 use crate::error::ScenarioError;
-use crate::quantity::{Rate, Time, check, check_each};
+use crate::quantity::{Rate, Time};
 use crate::scenario::{Found, Scenario};
-use crate::single_queue::{check_cadence, check_duration, check_rate};
+use crate::stated::settings;
 use crate::two_hosts::{
-    FRAME_TIME_BYTES, MSS_BYTES, SUPER_PACKET_BYTES, TwoHosts, bands_of, card, check_card_ring,
-    stream,
+    FRAME_TIME_BYTES, MSS_BYTES, SUPER_PACKET_BYTES, TwoHosts, bands_of, card, stream,
 };
 use taut_sim::tcp::SuperPacket;
 use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
 
-/// What is run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `late-sockets`.
-    pub scenario: String,
-    /// Numbers of sockets that the application serves.
-    pub sockets: Vec<u32>,
-    /// Times from one visit of a socket to the next. One that is too short to visit all sockets is
-    /// left out.
-    pub periods: Vec<Time>,
-    /// Time for which a visit holds the socket.
-    pub visit: Time,
-    /// Socket buffers, in percent of what the socket's share of the link sends in a period.
-    pub buffer_percents: Vec<u32>,
-    /// What each socket may have below it.
-    pub budget: Budget,
-    /// Link rate.
-    pub rate: Rate,
-    /// Descriptors of the ring.
-    pub ring: u32,
-    /// From interrupt to interrupt.
-    pub cadence: Time,
-    /// From a flow's place on the deferred list to its run.
-    pub deferred: Time,
-    /// Packets that the discipline holds.
-    pub backlog_packets: u32,
-    /// What is not measured at the start.
-    pub warm_up: Time,
-    /// What is measured.
-    pub duration: Time,
+settings! {
+    "late-sockets" {
+        /// Numbers of sockets that the application serves.
+        sockets: Vec<u32> => allowed::each(1..=20, allowed::within(1..=20_000)),
+        /// Times from one visit of a socket to the next. One that is too short to visit all sockets is
+        /// left out.
+        periods: Vec<Time> => allowed::each(1..=20, allowed::within(Time::us(10)..=Time::ms(10_000))),
+        /// Time for which a visit holds the socket.
+        visit: Time => allowed::within(Time(0)..=Time::ms(10_000)),
+        /// Socket buffers, in percent of what the socket's share of the link sends in a period.
+        buffer_percents: Vec<u32> => allowed::each(1..=20, allowed::within(1..=10_000)),
+        /// What each socket may have below it.
+        budget: Budget,
+        /// Link rate.
+        rate: Rate => allowed::rate,
+        /// Descriptors of the ring.
+        ring: u32 => allowed::card_ring,
+        /// From interrupt to interrupt.
+        cadence: Time where allowed::up_to(*duration),
+        /// From a flow's place on the deferred list to its run.
+        deferred: Time => allowed::within(Time(0)..=Time::ms(1_000)),
+        /// Packets that the discipline holds.
+        backlog_packets: u32 => allowed::within(1..=1_000_000),
+        /// What is not measured at the start.
+        warm_up: Time => allowed::duration,
+        /// What is measured.
+        duration: Time => allowed::duration,
+    }
 }
 
 /// A buffer holds two segments at least: with less, packets are cut small and the link carries
@@ -154,35 +150,10 @@ impl Settings {
 }
 
 impl Scenario for Settings {
-    const NAME: &'static str = "late-sockets";
     const ABOUT: &'static str = "an application that comes back late to each of many sockets";
-    const FILE: &'static str = include_str!("../files/late-sockets.toml");
 
     type Case = Case;
     type Outcome = Found;
-
-    fn validate(&self) -> Result<(), String> {
-        check_each("sockets", &self.sockets, 1..=20, |&sockets| {
-            check("sockets", sockets, 1, 20_000)
-        })?;
-        check_each("periods", &self.periods, 1..=20, |&period| {
-            check("periods", period, Time::us(10), Time::ms(10_000))
-        })?;
-        check("visit", self.visit, Time(0), Time::ms(10_000))?;
-        check_each(
-            "buffer_percents",
-            &self.buffer_percents,
-            1..=20,
-            |&percent| check("buffer_percents", percent, 1, 10_000),
-        )?;
-        check_rate("rate", self.rate)?;
-        check_card_ring("ring", self.ring)?;
-        check("deferred", self.deferred, Time(0), Time::ms(1_000))?;
-        check("backlog_packets", self.backlog_packets, 1, 1_000_000)?;
-        check_duration("warm_up", self.warm_up)?;
-        check_duration("duration", self.duration)?;
-        check_cadence("cadence", self.cadence, self.duration)
-    }
 
     fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
         Ok(self.rows())

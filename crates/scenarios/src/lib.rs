@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod allowed;
 pub mod aperiodic;
 pub mod blind_sender;
 pub mod budget;
@@ -32,6 +33,7 @@ mod single_queue;
 pub mod small_queues;
 pub mod software_consumer;
 pub mod split;
+pub mod stated;
 pub mod sweep;
 pub mod switches;
 pub mod tracing;

@@ -2,18 +2,18 @@
 
 mod tcp_stream;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use taut_path::AnyLimit;
 use taut_path::units::parse_size_bytes;
 
+use crate::allowed;
 use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time, check, check_each};
+use crate::quantity::{Rate, Size, Time};
 use crate::scenario::{Found, Scenario};
 use crate::single_queue::{
-    MINIMAL_COUNTED_BYTES, MINIMAL_FRAME_BYTES, check_cadence, check_duration, check_rate,
-    check_ring, check_size, counted_with, saturated, series,
+    MINIMAL_COUNTED_BYTES, MINIMAL_FRAME_BYTES, counted_with, saturated, series,
 };
+use crate::stated::settings;
 use crate::tracing::TraceRow;
 use taut_sim::lane::{Course, LaneConfig, Observed, Rule, Source, observe};
 use taut_sim::nic::InterruptRule;
@@ -24,35 +24,32 @@ fn rules() -> [AnyLimit; 2] {
     [AnyLimit::dql(), AnyLimit::taut()]
 }
 
-/// What is run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `limit-over-time`.
-    pub scenario: String,
-    /// Link rate of the minimal packets, and of the idle link.
-    pub minimal_rate: Rate,
-    /// Link rate of the maximal packets.
-    pub maximal_rate: Rate,
-    /// Their size.
-    pub maximal_size: Size,
-    /// Sizes of the noise on the idle link, in turn.
-    pub noise_sizes: Vec<Size>,
-    /// From one packet of noise to the next, evenly spread from almost none to almost twice that.
-    pub noise_gap: Time,
-    /// From interrupt to interrupt.
-    pub cadence: Time,
-    /// Descriptors of the ring.
-    pub ring: u32,
-    /// Payload of the TCP stream's largest super-packet, a row for each: `auto` is what its rate
-    /// sends in a millisecond, as Linux does.
-    pub tcp_super_packets: Vec<String>,
-    /// How long each is watched.
-    pub duration: Time,
-    /// How long the first ramp-up is watched.
-    pub ramp_duration: Time,
-    /// How long a TCP stream is watched.
-    pub tcp_duration: Time,
+settings! {
+    "limit-over-time" {
+        /// Link rate of the minimal packets, and of the idle link.
+        minimal_rate: Rate => allowed::rate,
+        /// Link rate of the maximal packets.
+        maximal_rate: Rate => allowed::rate,
+        /// Their size.
+        maximal_size: Size => allowed::size,
+        /// Sizes of the noise on the idle link, in turn.
+        noise_sizes: Vec<Size> => allowed::each(1..=1_000, allowed::size),
+        /// From one packet of noise to the next, evenly spread from almost none to almost twice that.
+        noise_gap: Time where allowed::within(Time(1_000)..=*duration),
+        /// From interrupt to interrupt.
+        cadence: Time where allowed::up_to(*tcp_duration.min(ramp_duration)),
+        /// Descriptors of the ring.
+        ring: u32 => allowed::ring,
+        /// Payload of the TCP stream's largest super-packet, a row for each: `auto` is what its rate
+        /// sends in a millisecond, as Linux does.
+        tcp_super_packets: Vec<String> => allowed::each(0..=20, |_, it: &String| super_packet(it).map(drop)),
+        /// How long each is watched.
+        duration: Time => allowed::duration,
+        /// How long the first ramp-up is watched.
+        ramp_duration: Time => allowed::duration,
+        /// How long a TCP stream is watched.
+        tcp_duration: Time => allowed::duration,
+    }
 }
 
 impl Settings {
@@ -160,31 +157,10 @@ fn ramp_ns(course: &Course, final_bytes: u32) -> Option<u64> {
 }
 
 impl Scenario for Settings {
-    const NAME: &'static str = "limit-over-time";
     const ABOUT: &'static str = "the limit and what is in flight over time, on one queue (E5)";
-    const FILE: &'static str = include_str!("../files/limit-over-time.toml");
 
     type Case = Case;
     type Outcome = Found;
-
-    fn validate(&self) -> Result<(), String> {
-        check_rate("minimal_rate", self.minimal_rate)?;
-        check_rate("maximal_rate", self.maximal_rate)?;
-        check_size("maximal_size", self.maximal_size)?;
-        check_each("noise_sizes", &self.noise_sizes, 1..=1_000, |&size| {
-            check_size("noise_sizes", size)
-        })?;
-        check_ring("ring", self.ring)?;
-        check_duration("duration", self.duration)?;
-        check_duration("ramp_duration", self.ramp_duration)?;
-        check_each("tcp_super_packets", &self.tcp_super_packets, 0..=20, |it| {
-            super_packet(it).map(drop)
-        })?;
-        check_duration("tcp_duration", self.tcp_duration)?;
-        check_cadence("cadence", self.cadence, self.tcp_duration)?;
-        check("noise_gap", self.noise_gap, Time(1_000), self.duration)?;
-        check_cadence("cadence", self.cadence, self.ramp_duration)
-    }
 
     fn cases(&self, seed: u64) -> Result<Vec<Case>, ScenarioError> {
         let mut cases = Vec::new();
@@ -246,6 +222,6 @@ fn super_packet(spelled: &str) -> Result<SuperPacket, String> {
     let key = "tcp_super_packets";
     let size = parse_size_bytes(spelled)
         .map_err(|error| format!("{key}: {spelled:?}: {error}, or auto"))?;
-    check_size(key, Size(size))?;
+    allowed::size(key, &Size(size))?;
     Ok(SuperPacket::Fixed(size as u32))
 }

@@ -4,28 +4,26 @@ use std::collections::BTreeMap;
 
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::allowed;
 use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time, check};
+use crate::quantity::{Rate, Size, Time};
 use crate::scenario::{Found, Scenario};
 use crate::single_queue::saturated;
+use crate::stated::settings;
 use taut_sim::lane::{LaneConfig, Observed, Reap, Rule, Source, observe};
 use taut_sim::nic::{InterruptRule, RareGap};
 
-/// What is run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `never-worse`.
-    pub scenario: String,
-    /// Combinations.
-    pub cases: u32,
-    /// Packets that each may take at its link rate, about.
-    pub packets: u32,
-    /// A loss of throughput that is listed, in percent.
-    pub listed_loss_percent: f64,
+settings! {
+    "never-worse" {
+        /// Combinations.
+        cases: u32 => allowed::within(1..=1_000_000),
+        /// Packets that each may take at its link rate, about.
+        packets: u32 => allowed::within(100..=100_000_000),
+        /// A loss of throughput that is listed, in percent.
+        listed_loss_percent: f64 => allowed::within(0.0..=100.0),
+    }
 }
 
 /// Share of a run that is not measured: the first ramp-up is another experiment.
@@ -202,19 +200,11 @@ impl Tally {
 }
 
 impl Scenario for Settings {
-    const NAME: &'static str = "never-worse";
     const ABOUT: &'static str =
         "drawn combinations, limit on against off: every case that costs throughput (E11)";
-    const FILE: &'static str = include_str!("../files/never-worse.toml");
 
     type Case = Case;
     type Outcome = Tally;
-
-    fn validate(&self) -> Result<(), String> {
-        check("cases", self.cases, 1, 1_000_000)?;
-        check("packets", self.packets, 100, 100_000_000)?;
-        check("listed_loss_percent", self.listed_loss_percent, 0.0, 100.0)
-    }
 
     fn cases(&self, seed: u64) -> Result<Vec<Case>, ScenarioError> {
         let mut dice = Dice(Xoshiro256PlusPlus::seed_from_u64(seed));

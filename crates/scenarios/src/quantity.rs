@@ -1,7 +1,6 @@
 //! Rates, times and sizes in scenario files: text as `tc` reads it, and back.
 
 use std::fmt;
-use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use taut_path::units;
@@ -127,37 +126,6 @@ pub mod as_text {
         let text = String::deserialize(from)?;
         text.parse().map_err(de::Error::custom)
     }
-}
-
-/// Says whether a value is within its range, and if not, names it and what is allowed.
-///
-/// # Errors
-/// The text for the user.
-pub fn check<T: PartialOrd + fmt::Display>(
-    key: &str,
-    value: T,
-    least: T,
-    most: T,
-) -> Result<(), String> {
-    if (&least..=&most).contains(&&value) {
-        return Ok(());
-    }
-    Err(format!("{key} is {value}; allowed: {least} to {most}"))
-}
-
-/// Says whether a list has as many values as are allowed, and each of them `is_allowed`.
-///
-/// # Errors
-/// The text for the user.
-pub fn check_each<T>(
-    key: &str,
-    values: &[T],
-    number: RangeInclusive<usize>,
-    is_allowed: impl Fn(&T) -> Result<(), String>,
-) -> Result<(), String> {
-    let what = format!("{key}, their number");
-    check(&what, values.len(), *number.start(), *number.end())?;
-    values.iter().try_for_each(is_allowed)
 }
 
 #[cfg(test)]

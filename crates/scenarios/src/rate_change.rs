@@ -1,15 +1,13 @@
 //! E9: the link changes its speed while running, and nothing is told to the limit.
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::allowed;
 use crate::error::ScenarioError;
 use crate::quantity::{Rate, Size, Time};
 use crate::scenario::{Found, Scenario};
-use crate::single_queue::{
-    check_cadence, check_duration, check_rate, check_ring, check_size, law_bytes, limit_at,
-    saturated, series,
-};
+use crate::single_queue::{law_bytes, limit_at, saturated, series};
+use crate::stated::settings;
 use crate::tracing::TraceRow;
 use taut_sim::lane::{LaneConfig, Observed, Rule, observe};
 use taut_sim::nic::{InterruptRule, WireCounters};
@@ -19,24 +17,21 @@ fn rules() -> [Rule; 2] {
     [Rule::dql(), Rule::taut()]
 }
 
-/// What is run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `rate-change`.
-    pub scenario: String,
-    /// Link rate at first and at last.
-    pub rate: Rate,
-    /// Link rate in between.
-    pub middle_rate: Rate,
-    /// How long each of the three holds.
-    pub phase: Time,
-    /// Size of every packet.
-    pub size: Size,
-    /// Descriptors of the ring.
-    pub ring: u32,
-    /// From interrupt to interrupt.
-    pub cadence: Time,
+settings! {
+    "rate-change" {
+        /// Link rate at first and at last.
+        rate: Rate => allowed::rate,
+        /// Link rate in between.
+        middle_rate: Rate => allowed::rate,
+        /// How long each of the three holds.
+        phase: Time => allowed::duration,
+        /// Size of every packet.
+        size: Size => allowed::size,
+        /// Descriptors of the ring.
+        ring: u32 => allowed::ring,
+        /// From interrupt to interrupt.
+        cadence: Time where allowed::up_to(*phase),
+    }
 }
 
 /// One part of the run with one rate.
@@ -144,21 +139,10 @@ impl Settings {
 }
 
 impl Scenario for Settings {
-    const NAME: &'static str = "rate-change";
     const ABOUT: &'static str = "the link speed changes and nothing is told to the limit (E9)";
-    const FILE: &'static str = include_str!("../files/rate-change.toml");
 
     type Case = Rule;
     type Outcome = Found;
-
-    fn validate(&self) -> Result<(), String> {
-        check_rate("rate", self.rate)?;
-        check_rate("middle_rate", self.middle_rate)?;
-        check_duration("phase", self.phase)?;
-        check_size("size", self.size)?;
-        check_ring("ring", self.ring)?;
-        check_cadence("cadence", self.cadence, self.phase)
-    }
 
     fn cases(&self, _seed: u64) -> Result<Vec<Rule>, ScenarioError> {
         Ok(rules().into())

@@ -205,6 +205,7 @@ pub fn read<S: Scenario>(text: &str) -> Result<S, ScenarioError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stated::Stated;
 
     #[test]
     fn every_file_states_every_setting_and_nothing_else() {
@@ -225,7 +226,7 @@ mod tests {
         let short = read("scenario = \"rr-under-load\"\nstreams = 7").expect("settings");
         let whole = rr_under_load::Settings {
             streams: 7,
-            ..Scenario::defaults()
+            ..Stated::defaults()
         };
         assert_eq!(short, whole);
         let error = read("scenario = \"rr-under-load\"\n\nrate = \"fast\"").unwrap_err();

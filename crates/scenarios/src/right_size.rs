@@ -1,43 +1,38 @@
 //! E4: the limit that one saturating sender settles at.
 
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::allowed;
 use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time, check};
+use crate::quantity::{Rate, Size, Time};
 use crate::results::Figure;
 use crate::scenario::{Found, Scenario};
-use crate::single_queue::{
-    MINIMAL_FRAME_BYTES, check_cadence, check_duration, check_rate, check_ring, check_size,
-    counted_with, law_bytes, saturated,
-};
+use crate::single_queue::{MINIMAL_FRAME_BYTES, counted_with, law_bytes, saturated};
+use crate::stated::settings;
 use crate::tracing::TraceRow;
 use taut_sim::lane::{LaneConfig, Rule, observe};
 use taut_sim::nic::InterruptRule;
 
-/// What is run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `right-size`.
-    pub scenario: String,
-    /// Link rate of the minimal packets.
-    pub minimal_rate: Rate,
-    /// What a minimal packet, a frame of 60 bytes, counts for; 60 to 84.
-    pub minimal_counted: Size,
-    /// Link rate of the maximal packets.
-    pub maximal_rate: Rate,
-    /// Their size.
-    pub maximal_size: Size,
-    /// From interrupt to interrupt.
-    pub cadence: Time,
-    /// Descriptors of the ring.
-    pub ring: u32,
-    /// What is not measured at the start: more than two hold times, so that the first ramp-up is
-    /// cut back to what is needed.
-    pub warm_up: Time,
-    /// What is measured.
-    pub duration: Time,
+settings! {
+    "right-size" {
+        /// Link rate of the minimal packets.
+        minimal_rate: Rate => allowed::rate,
+        /// What a minimal packet, a frame of 60 bytes, counts for; 60 to 84.
+        minimal_counted: Size => allowed::within(Size(MINIMAL_FRAME_BYTES as u64)..=Size(84)),
+        /// Link rate of the maximal packets.
+        maximal_rate: Rate => allowed::rate,
+        /// Their size.
+        maximal_size: Size => allowed::size,
+        /// From interrupt to interrupt.
+        cadence: Time where allowed::up_to(*duration),
+        /// Descriptors of the ring.
+        ring: u32 => allowed::ring,
+        /// What is not measured at the start: more than two hold times, so that the first ramp-up is
+        /// cut back to what is needed.
+        warm_up: Time => allowed::duration,
+        /// What is measured.
+        duration: Time => allowed::duration,
+    }
 }
 
 /// Packets of one size on one link.
@@ -73,25 +68,11 @@ impl Settings {
 }
 
 impl Scenario for Settings {
-    const NAME: &'static str = "right-size";
     const ABOUT: &'static str = "the limit that one saturating sender settles at (E4)";
-    const FILE: &'static str = include_str!("../files/right-size.toml");
     const HAS_FIGURES: bool = true;
 
     type Case = Case;
     type Outcome = Found;
-
-    fn validate(&self) -> Result<(), String> {
-        check_rate("minimal_rate", self.minimal_rate)?;
-        let least = Size(MINIMAL_FRAME_BYTES.into());
-        check("minimal_counted", self.minimal_counted, least, Size(84))?;
-        check_rate("maximal_rate", self.maximal_rate)?;
-        check_size("maximal_size", self.maximal_size)?;
-        check_ring("ring", self.ring)?;
-        check_duration("warm_up", self.warm_up)?;
-        check_duration("duration", self.duration)?;
-        check_cadence("cadence", self.cadence, self.duration)
-    }
 
     fn cases(&self, seed: u64) -> Result<Vec<Case>, ScenarioError> {
         Ok(self.lanes(seed).into())

@@ -5,47 +5,43 @@
 //! nothing if all requests go the same way. The cadence is this card's own constant, and a receiver
 //! merges the segments that one interrupt brings into one acknowledgement.
 
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use taut_path::{AnyLimit, Probe};
 
+use crate::allowed;
 use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time, check, check_each};
+use crate::quantity::{Rate, Size, Time};
 use crate::results::{Figure, per_second};
 use crate::scenario::{Found, Scenario};
-use crate::single_queue::{check_cadence, check_duration, check_rate};
+use crate::stated::settings;
 use crate::tracing::TraceRow;
 use crate::two_hosts::{
-    SUPER_PACKET_BYTES, TwoHosts, bands_of, card, check_card_ring, request_response, stream,
-    think_ns,
+    SUPER_PACKET_BYTES, TwoHosts, bands_of, card, request_response, stream, think_ns,
 };
 use taut_sim::meter::{Meter, Since};
 use taut_sim::tcp::SuperPacket;
 use taut_sim::trace::{Recorder, Tracer};
 use taut_sim::world::{CLIENT, World};
 
-/// What is run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `rr-sizes`.
-    pub scenario: String,
-    /// Streams, each with one request outstanding.
-    pub streams: u32,
-    /// Bytes of a request, and of its response; a row with and one without the limit for each.
-    pub sizes: Vec<Size>,
-    /// Link rate.
-    pub rate: Rate,
-    /// Descriptors of the ring.
-    pub ring: u32,
-    /// From interrupt to interrupt.
-    pub cadence: Time,
-    /// Time of a transaction that is not spent in queues and on the wire.
-    pub hosts: Time,
-    /// What is not measured at the start.
-    pub warm_up: Time,
-    /// What is measured.
-    pub duration: Time,
+settings! {
+    "rr-sizes" {
+        /// Streams, each with one request outstanding.
+        streams: u32 => allowed::within(1..=10_000),
+        /// Bytes of a request, and of its response; a row with and one without the limit for each.
+        sizes: Vec<Size> => allowed::each(1..=20, allowed::within(Size(1)..=Size(10_000_000))),
+        /// Link rate.
+        rate: Rate => allowed::rate,
+        /// Descriptors of the ring.
+        ring: u32 => allowed::card_ring,
+        /// From interrupt to interrupt.
+        cadence: Time where allowed::up_to(*duration),
+        /// Time of a transaction that is not spent in queues and on the wire.
+        hosts: Time => allowed::within(Time(0)..=Time::ms(10_000)),
+        /// What is not measured at the start.
+        warm_up: Time => allowed::duration,
+        /// What is measured.
+        duration: Time => allowed::duration,
+    }
 }
 
 /// Published of a size: transactions/s, and bytes in the device queue (from, to), first with the
@@ -171,9 +167,7 @@ impl Settings {
 }
 
 impl Scenario for Settings {
-    const NAME: &'static str = "rr-sizes";
     const ABOUT: &'static str = "many request/response streams of one size on one link (E2)";
-    const FILE: &'static str = include_str!("../files/rr-sizes.toml");
     const HAS_FIGURES: bool = true;
     const REMARK: &'static str = "Outside: the bytes of the largest size without a limit. The ring \
         is full of them as published, but here a message is cut into two super-packets of 45 \
@@ -184,19 +178,6 @@ impl Scenario for Settings {
 
     type Case = Case;
     type Outcome = Found;
-
-    fn validate(&self) -> Result<(), String> {
-        check("streams", self.streams, 1, 10_000)?;
-        check_each("sizes", &self.sizes, 1..=20, |&size| {
-            check("sizes", size, Size(1), Size(10_000_000))
-        })?;
-        check_rate("rate", self.rate)?;
-        check_card_ring("ring", self.ring)?;
-        check("hosts", self.hosts, Time(0), Time::ms(10_000))?;
-        check_duration("warm_up", self.warm_up)?;
-        check_duration("duration", self.duration)?;
-        check_cadence("cadence", self.cadence, self.duration)
-    }
 
     fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
         Ok(self.rows())

@@ -1,23 +1,16 @@
 //! What a scenario is.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::ScenarioError;
 use crate::results::{Figure, Series, Summary};
+use crate::stated::Stated;
 use crate::tracing::TraceRow;
 
-/// A scenario: what can be set, what is run, and what that shows.
-///
-/// Its file states every setting, and is the default of each.
-pub trait Scenario: DeserializeOwned + Serialize + Send + Sync + 'static {
-    /// Its name, which is also its file's first key.
-    const NAME: &'static str;
+/// A scenario: what is run with its settings, and what that shows.
+pub trait Scenario: Stated {
     /// What it shows, in one line.
     const ABOUT: &'static str;
-    /// Its file, a TOML text: the default of every setting.
-    const FILE: &'static str;
     /// Whether figures of it were published, to stand beside what it finds.
     const HAS_FIGURES: bool = false;
     /// What is to be said about them, such as why some are outside.
@@ -30,12 +23,6 @@ pub trait Scenario: DeserializeOwned + Serialize + Send + Sync + 'static {
     type Case: Send + Sync;
     /// What a case showed.
     type Outcome: Send + Sync;
-
-    /// Looks at every setting.
-    ///
-    /// # Errors
-    /// Names the first key that cannot be, its value, and what is allowed.
-    fn validate(&self) -> Result<(), String>;
 
     /// What valid settings run, in order.
     ///
@@ -63,11 +50,6 @@ pub trait Scenario: DeserializeOwned + Serialize + Send + Sync + 'static {
     /// The rows whose queues can be traced.
     fn traces(&self, _seed: u64) -> Vec<TraceRow<'_>> {
         Vec::new()
-    }
-
-    /// The settings as its file states them.
-    fn defaults() -> Self {
-        toml::from_str(Self::FILE).expect("a test reads every file")
     }
 }
 

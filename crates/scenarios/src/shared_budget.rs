@@ -1,17 +1,16 @@
 //! Several queues on one link, each with a limit that it grew alone, and a budget over all of them.
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use taut_path::AnyLimit;
 use taut_path::limit::Need;
 
+use crate::allowed;
 use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time, check};
+use crate::quantity::{Rate, Size, Time};
 use crate::results::{Figure, Series};
 use crate::scenario::{Found, Scenario};
-use crate::single_queue::{
-    check_cadence, check_duration, check_rate, check_ring, check_size, law_bytes, saturated,
-};
+use crate::single_queue::{law_bytes, saturated};
+use crate::stated::settings;
 use taut_sim::device::{DeviceConfig, Seen, SharedBudget, observe};
 use taut_sim::lane::LaneConfig;
 use taut_sim::least::least_above;
@@ -31,33 +30,30 @@ const KNOWN_BYTES: f64 = 206_000.0;
 /// How long that lasts, in s: a limit is not cut before its hold time has passed.
 const KNOWN_S: f64 = 1.0;
 
-/// What is run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `shared-budget`.
-    pub scenario: String,
-    /// Link rate.
-    pub rate: Rate,
-    /// Queues of the one device.
-    pub queues: u32,
-    /// Size of each packet.
-    pub size: Size,
-    /// From interrupt to interrupt of each queue.
-    pub cadence: Time,
-    /// Descriptors of each queue's ring.
-    pub ring: u32,
-    /// How long each queue has the link to itself first.
-    pub alone: Time,
-    /// How long none sends then. More than a hold time ends the windows in which the queues saw no
-    /// slack, as with queues that were busy at different times.
-    pub pause: Time,
-    /// How long all send together in the end.
-    pub together: Time,
-    /// The fixed budget.
-    pub budget: Size,
-    /// How often the dynamic budget is told what all queues completed.
-    pub interval: Time,
+settings! {
+    "shared-budget" {
+        /// Link rate.
+        rate: Rate => allowed::rate,
+        /// Queues of the one device.
+        queues: u32 => allowed::within(1..=MAX_QUEUES),
+        /// Size of each packet.
+        size: Size => allowed::size,
+        /// From interrupt to interrupt of each queue.
+        cadence: Time where allowed::up_to(*alone),
+        /// Descriptors of each queue's ring.
+        ring: u32 => allowed::ring,
+        /// How long each queue has the link to itself first.
+        alone: Time => allowed::duration,
+        /// How long none sends then. More than a hold time ends the windows in which the queues saw no
+        /// slack, as with queues that were busy at different times.
+        pause: Time => allowed::duration,
+        /// How long all send together in the end.
+        together: Time => allowed::duration,
+        /// The fixed budget.
+        budget: Size => allowed::within(Size(1)..=MAX_BUDGET),
+        /// How often the dynamic budget is told what all queues completed.
+        interval: Time where allowed::up_to(*together),
+    }
 }
 
 impl Settings {
@@ -136,26 +132,11 @@ fn series(row: &str, seen: &Seen) -> Vec<Series> {
 }
 
 impl Scenario for Settings {
-    const NAME: &'static str = "shared-budget";
     const ABOUT: &'static str = "queues that grew alone share one link, without and with a budget";
-    const FILE: &'static str = include_str!("../files/shared-budget.toml");
     const HAS_FIGURES: bool = true;
 
     type Case = Case;
     type Outcome = Outcome;
-
-    fn validate(&self) -> Result<(), String> {
-        check_rate("rate", self.rate)?;
-        check("queues", self.queues, 1, MAX_QUEUES)?;
-        check_size("size", self.size)?;
-        check_ring("ring", self.ring)?;
-        check_duration("alone", self.alone)?;
-        check_duration("pause", self.pause)?;
-        check_duration("together", self.together)?;
-        check_cadence("cadence", self.cadence, self.alone)?;
-        check_cadence("interval", self.interval, self.together)?;
-        check("budget", self.budget, Size(1), MAX_BUDGET)
-    }
 
     fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
         let rule = |limit| SharedBudget::Rule {

@@ -1,16 +1,9 @@
 //! What the scenarios on one queue share: a NIC, the counting of the slides, and the law.
 
-use super::quantity::{Rate, Size, Time, check};
+use crate::quantity::Rate;
 use crate::results::Series;
 use taut_sim::lane::{Cost, Course, LaneConfig, Reap, Source};
 use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
-
-/// No link is faster than this, in bit/s: below it, a minimal frame takes a nanosecond or more.
-const MAX_RATE: Rate = Rate(400_000_000_000);
-const MAX_RING: u32 = 1 << 16;
-const MAX_DURATION: Time = Time(3_600_000_000_000);
-/// A super-packet is no larger than this.
-const MAX_OBJECT: Size = Size(65_536);
 
 /// How a minimal frame of 60 bytes is counted on the published slides: the check sequence and two
 /// more bytes.
@@ -19,27 +12,6 @@ pub(super) const MINIMAL_COUNTED_BYTES: u32 = 66;
 
 /// Packets that always wait above a saturated queue: more than one burst.
 const BACKLOG_PACKETS: u32 = 100;
-
-pub(super) fn check_rate(key: &str, rate: Rate) -> Result<(), String> {
-    check(key, rate, Rate(1), MAX_RATE)
-}
-
-pub(super) fn check_ring(key: &str, ring: u32) -> Result<(), String> {
-    check(key, ring, 2, MAX_RING)
-}
-
-pub(super) fn check_size(key: &str, size: Size) -> Result<(), String> {
-    check(key, size, Size(1), MAX_OBJECT)
-}
-
-pub(super) fn check_duration(key: &str, duration: Time) -> Result<(), String> {
-    check(key, duration, Time(1), MAX_DURATION)
-}
-
-/// A cadence must come round within the run.
-pub(super) fn check_cadence(key: &str, cadence: Time, duration: Time) -> Result<(), String> {
-    check(key, cadence, Time(0), duration)
-}
 
 /// Ethernet on which frames are counted with `extra_bytes` that the link does not see again.
 pub(super) const fn counted_with(extra_bytes: u32) -> Framing {

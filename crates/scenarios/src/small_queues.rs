@@ -1,52 +1,48 @@
 //! E3: what one stream has below its socket, with small queues and without.
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use taut_path::AnyLimit;
 
+use crate::allowed;
 use crate::budget::Budget;
 use crate::error::ScenarioError;
 use crate::one_stream::{OneStream, Seen};
-use crate::quantity::{Rate, Time, check, check_each};
+use crate::quantity::{Rate, Time};
 use crate::results::{Figure, Series};
 use crate::scenario::{Found, Scenario};
-use crate::single_queue::{check_cadence, check_duration, check_rate};
-use crate::two_hosts::check_card_ring;
+use crate::stated::settings;
 
-/// What is run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `small-queues`.
-    pub scenario: String,
-    /// Link rates of the stream; rows with and without TSO for each.
-    pub rates: Vec<Rate>,
-    /// What it may have below its socket: `none`, `rate` or a size; a row for each.
-    pub budgets: Vec<Budget>,
-    /// Descriptors of its ring.
-    pub ring: u32,
-    /// From interrupt to interrupt.
-    pub cadence: Time,
-    /// From a flow's place on the deferred list to its run.
-    pub deferred: Time,
-    /// From the end of a request of high priority to the next.
-    pub requests_every: Time,
-    /// What is not measured at the start.
-    pub warm_up: Time,
-    /// What is measured.
-    pub duration: Time,
-    /// Link rates over which the knee is looked for.
-    pub knee_rates: Vec<Rate>,
-    /// Budgets over which it is looked for.
-    pub knee_budgets: Vec<Budget>,
-    /// Descriptors of that card's ring.
-    pub knee_ring: u32,
-    /// Its times from interrupt to interrupt; the figures are of the first.
-    pub knee_cadences: Vec<Time>,
-    /// What is not measured at the start there.
-    pub knee_warm_up: Time,
-    /// What is measured there.
-    pub knee_duration: Time,
+settings! {
+    "small-queues" {
+        /// Link rates of the stream; rows with and without TSO for each.
+        rates: Vec<Rate> => allowed::each(1..=10, allowed::rate),
+        /// What it may have below its socket: `none`, `rate` or a size; a row for each.
+        budgets: Vec<Budget> => allowed::each(1..=20, allowed::any),
+        /// Descriptors of its ring.
+        ring: u32 => allowed::card_ring,
+        /// From interrupt to interrupt.
+        cadence: Time where allowed::up_to(*duration),
+        /// From a flow's place on the deferred list to its run.
+        deferred: Time => allowed::within(Time(0)..=Time::ms(1_000)),
+        /// From the end of a request of high priority to the next.
+        requests_every: Time => allowed::within(Time::us(1)..=Time::ms(10_000)),
+        /// What is not measured at the start.
+        warm_up: Time => allowed::duration,
+        /// What is measured.
+        duration: Time => allowed::duration,
+        /// Link rates over which the knee is looked for.
+        knee_rates: Vec<Rate> => allowed::each(0..=10, allowed::rate),
+        /// Budgets over which it is looked for.
+        knee_budgets: Vec<Budget> => allowed::each(0..=40, allowed::any),
+        /// Descriptors of that card's ring.
+        knee_ring: u32 => allowed::card_ring,
+        /// Its times from interrupt to interrupt; the figures are of the first.
+        knee_cadences: Vec<Time> where allowed::each(1..=10, allowed::up_to(*knee_duration)),
+        /// What is not measured at the start there.
+        knee_warm_up: Time => allowed::duration,
+        /// What is measured there.
+        knee_duration: Time => allowed::duration,
+    }
 }
 
 /// A run and the part of the table that it belongs to.
@@ -187,38 +183,11 @@ fn figures(part: &str, run: &OneStream, seen: &Seen, kept: f64) -> Vec<Figure> {
 }
 
 impl Scenario for Settings {
-    const NAME: &'static str = "small-queues";
     const ABOUT: &'static str = "one stream with small queues and without (E3)";
-    const FILE: &'static str = include_str!("../files/small-queues.toml");
     const HAS_FIGURES: bool = true;
 
     type Case = Case;
     type Outcome = Seen;
-
-    fn validate(&self) -> Result<(), String> {
-        let any = |_: &Budget| Ok(());
-        check_each("budgets", &self.budgets, 1..=20, any)?;
-        check_each("knee_budgets", &self.knee_budgets, 0..=40, any)?;
-        check_each("rates", &self.rates, 1..=10, |&rate| {
-            check_rate("rates", rate)
-        })?;
-        check_each("knee_rates", &self.knee_rates, 0..=10, |&rate| {
-            check_rate("knee_rates", rate)
-        })?;
-        check_card_ring("ring", self.ring)?;
-        check_card_ring("knee_ring", self.knee_ring)?;
-        check("deferred", self.deferred, Time(0), Time::ms(1_000))?;
-        let (least, most) = (Time::us(1), Time::ms(10_000));
-        check("requests_every", self.requests_every, least, most)?;
-        check_duration("warm_up", self.warm_up)?;
-        check_duration("duration", self.duration)?;
-        check_cadence("cadence", self.cadence, self.duration)?;
-        check_duration("knee_warm_up", self.knee_warm_up)?;
-        check_duration("knee_duration", self.knee_duration)?;
-        check_each("knee_cadences", &self.knee_cadences, 1..=10, |&cadence| {
-            check_cadence("knee_cadences", cadence, self.knee_duration)
-        })
-    }
 
     fn cases(&self, seed: u64) -> Result<Vec<Case>, ScenarioError> {
         Ok(self.parts(seed))

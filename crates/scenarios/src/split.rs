@@ -3,42 +3,40 @@
 //! The experiment of `rr-under-load` with a queue that gives the device pieces of super-packets, beside the
 //! same with segments from the sender: what the live table of docs/split.md should show.
 
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use taut_path::{AnyLimit, Split};
 
+use crate::allowed;
 use crate::error::ScenarioError;
-use crate::quantity::{Rate, Time, as_texts, check, check_each};
+use crate::quantity::{Rate, Time, as_texts};
 use crate::results::{one_decimal, per_second};
 use crate::rr_under_load::{
-    self, CADENCES, DURATIONS, MOST_LIMITS, RATES, RINGS, STREAMS, check_limits, check_splits,
+    self, CADENCES, DURATIONS, MOST_LIMITS, RATES, RINGS, STREAMS, WARM_UPS, check_splits,
 };
 use crate::scenario::{Found, Scenario};
+use crate::stated::{Stated, settings};
 
-/// What is run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `split`.
-    pub scenario: String,
-    /// Bulk streams.
-    pub streams: u32,
-    /// Link rates.
-    pub rates: Vec<Rate>,
-    /// Descriptors of the ring.
-    pub ring: u32,
-    /// From interrupt to interrupt.
-    pub cadence: Time,
-    /// The limits.
-    #[serde(with = "as_texts")]
-    pub limits: Vec<AnyLimit>,
-    /// How super-packets go to the device; rows without super-packets stand beside them.
-    #[serde(with = "as_texts")]
-    pub splits: Vec<Split>,
-    /// What is not measured at the start of each row.
-    pub warm_up: Time,
-    /// What is measured of each row.
-    pub duration: Time,
+settings! {
+    "split" {
+        /// Bulk streams.
+        streams: u32 => allowed::within(STREAMS),
+        /// Link rates.
+        rates: Vec<Rate> => allowed::each(1..=20, allowed::within(RATES)),
+        /// Descriptors of the ring.
+        ring: u32 => allowed::within(RINGS),
+        /// From interrupt to interrupt.
+        cadence: Time => allowed::within(CADENCES),
+        /// The limits.
+        #[serde(with = "as_texts")]
+        limits: Vec<AnyLimit> => allowed::each_once(1..=MOST_LIMITS, "limit"),
+        /// How super-packets go to the device; rows without super-packets stand beside them.
+        #[serde(with = "as_texts")]
+        splits: Vec<Split> => check_splits,
+        /// What is not measured at the start of each row.
+        warm_up: Time => allowed::within(WARM_UPS),
+        /// What is measured of each row.
+        duration: Time => allowed::within(DURATIONS),
+    }
 }
 
 /// One row.
@@ -57,15 +55,13 @@ impl Settings {
             cadence: self.cadence,
             warm_up: self.warm_up,
             duration: self.duration,
-            ..Scenario::defaults()
+            ..Stated::defaults()
         }
     }
 }
 
 impl Scenario for Settings {
-    const NAME: &'static str = "split";
     const ABOUT: &'static str = "super-packets that a queue cuts at the last moment";
-    const FILE: &'static str = include_str!("../files/split.toml");
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         ("tso", "senders hand over super-packets"),
         (
@@ -81,22 +77,6 @@ impl Scenario for Settings {
 
     type Case = Case;
     type Outcome = Found;
-
-    fn validate(&self) -> Result<(), String> {
-        check("streams", self.streams, *STREAMS.start(), *STREAMS.end())?;
-        check("ring", self.ring, *RINGS.start(), *RINGS.end())?;
-        check_each("rates", &self.rates, 1..=20, |&rate| {
-            check("rates", rate, *RATES.start(), *RATES.end())
-        })?;
-        let (least, most) = (*CADENCES.start(), *CADENCES.end());
-        check("cadence", self.cadence, least, most)?;
-        let (least, most) = (*DURATIONS.start(), *DURATIONS.end());
-        check("duration", self.duration, least, most)?;
-        check("warm_up", self.warm_up, Time(0), most)?;
-        check_each("limits", &self.limits, 1..=MOST_LIMITS, |_| Ok(()))?;
-        check_limits("limits", &self.limits)?;
-        check_splits("splits", &self.splits)
-    }
 
     fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
         let mut cases = Vec::new();

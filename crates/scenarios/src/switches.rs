@@ -10,11 +10,10 @@ use taut_sim::world::{App, CLIENT, ConnectionConfig, HostCost, SERVER, WorldConf
 
 use serde_json::{Map, Value};
 
+use crate::allowed::{self, Verdict};
 use crate::error::ScenarioError;
-use crate::quantity::{Rate, Time, check};
+use crate::quantity::{Rate, Time};
 use crate::results::per_second;
-use crate::rr_under_load::{CADENCES, DURATIONS, RATES, check_limits};
-use crate::single_queue::check_ring;
 use crate::two_hosts::{BULK, START_NS, request_response, stream};
 
 /// So that none of a host's own packets is lost there.
@@ -68,6 +67,14 @@ impl Case {
     }
 }
 
+/// Disciplines as `tc` spells them.
+pub(crate) fn disciplines(key: &str, spelled: &[String]) -> Verdict {
+    allowed::each(1..=20, |key, one: &String| {
+        let found = by_name(one).map(drop);
+        found.map_err(|error| format!("{key} has {one:?}: {error}"))
+    })(key, spelled)
+}
+
 /// Switches whose queues are measured.
 pub(crate) type Switches = Network<Meter<Since>>;
 
@@ -88,25 +95,6 @@ pub(crate) struct Ran {
 }
 
 impl SwitchRow {
-    /// Looks at what each scenario of this kind says.
-    pub fn check(&self, qdiscs: &[String], limits: &[AnyLimit]) -> Result<(), String> {
-        check("rate", self.rate, *RATES.start(), *RATES.end())?;
-        check("host_rate", self.host_rate, self.rate, *RATES.end())?;
-        check_ring("ring", self.ring)?;
-        check("cadence", self.cadence, Time(0), *CADENCES.end())?;
-        check("warm_up", self.warm_up, Time(0), *DURATIONS.end())?;
-        let (least, most) = (*DURATIONS.start(), *DURATIONS.end());
-        check("duration", self.duration, least, most)?;
-        check("limits, their number", limits.len(), 1, usize::MAX)?;
-        check("qdiscs, their number", qdiscs.len(), 1, 20)?;
-        for qdisc in qdiscs {
-            if let Err(error) = by_name(qdisc) {
-                return Err(format!("qdiscs has {qdisc:?}: {error}"));
-            }
-        }
-        check_limits("limits", limits)
-    }
-
     /// The switches, with the queues of `case` at both ends of each trunk.
     pub fn pairs(&self, case: &Case) -> Result<Pairs, ScenarioError> {
         let config = NetworkConfig {

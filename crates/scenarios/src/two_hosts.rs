@@ -6,8 +6,7 @@ use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfi
 use taut_sim::tcp::{SuperPacket, TcpConfig};
 use taut_sim::world::{App, ConnectionConfig, HostCost, World, WorldConfig, WorldError};
 
-use crate::quantity::{Rate, Time, check};
-use crate::single_queue::check_ring;
+use crate::quantity::{Rate, Time};
 
 /// 14 bytes of Ethernet, 20 of IPv4, 32 of TCP with timestamps.
 pub(crate) const HEADER_BYTES: u16 = 66;
@@ -100,17 +99,6 @@ pub(crate) const fn card(rate: Rate, slots: u32, cadence: Time, seed: u64) -> Ni
         segments_apart: true,
         seed,
     }
-}
-
-/// A ring of this card must have room for its largest packet before a queue starts again.
-pub(crate) fn check_card_ring(key: &str, ring: u32) -> Result<(), String> {
-    check_ring(key, ring)?;
-    check(
-        key,
-        ring,
-        DescriptorRule::E1000.restart_slots(ring),
-        u32::MAX,
-    )
 }
 
 /// A stream of low priority.

@@ -1,46 +1,45 @@
 //! E8: how often a card interrupts, and at which low watermark a full ring starts again.
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::allowed;
 use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time, check};
+use crate::quantity::{Rate, Size, Time};
 use crate::results::{Figure, per_second};
 use crate::scenario::{Found, Scenario};
-use crate::single_queue::{check_duration, check_rate, check_ring, check_size, saturated};
+use crate::single_queue::saturated;
+use crate::stated::settings;
 use taut_sim::lane::{Cost, LaneConfig, Observed, Rule, Source, observe};
 use taut_sim::nic::InterruptRule;
 
-/// What is run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `watermarks`.
-    pub scenario: String,
-    /// Link rate.
-    pub rate: Rate,
-    /// Size of every packet.
-    pub size: Size,
-    /// Descriptors of the ring.
-    pub ring: u32,
-    /// Finished packets for which the card interrupts, each a part of the map.
-    pub interrupt_packets: Vec<u32>,
-    /// After the last interrupt, the card waits for so many no longer than this.
-    pub interrupt_timeout: Time,
-    /// Sixteenths of the ring that are still filled when a full ring starts again.
-    pub watermark_sixteenths: Vec<u32>,
-    /// Packets that wait above the ring, in quarters of the ring.
-    pub upstream_quarters: Vec<u32>,
-    /// What an interrupt costs on the core.
-    pub interrupt_cost: Time,
-    /// What a packet costs on the core.
-    pub packet_cost: Time,
-    /// What it costs to wake the sender.
-    pub wakeup_cost: Time,
-    /// From packet to packet of the light load.
-    pub light_gap: Time,
-    /// What is measured.
-    pub duration: Time,
+settings! {
+    "watermarks" {
+        /// Link rate.
+        rate: Rate => allowed::rate,
+        /// Size of every packet.
+        size: Size => allowed::size,
+        /// Descriptors of the ring.
+        ring: u32 => allowed::ring,
+        /// Finished packets for which the card interrupts, each a part of the map.
+        interrupt_packets: Vec<u32> where allowed::each(1..=100, allowed::within(1..=*ring)),
+        /// After the last interrupt, the card waits for so many no longer than this.
+        interrupt_timeout: Time where allowed::within(Time(1_000)..=*duration),
+        /// Sixteenths of the ring that are still filled when a full ring starts again.
+        watermark_sixteenths: Vec<u32> => allowed::each(1..=100, allowed::within(1..=15)),
+        /// Packets that wait above the ring, in quarters of the ring.
+        upstream_quarters: Vec<u32> => allowed::each(1..=100, allowed::within(1..=4_000)),
+        /// What an interrupt costs on the core; this and the next two are at least 1 ns: a packet that costs
+        /// nothing is made as soon as there is room, the sender never sleeps then, and no wake-up counts.
+        interrupt_cost: Time where allowed::within(Time(1)..=*duration),
+        /// What a packet costs on the core.
+        packet_cost: Time where allowed::within(Time(1)..=*duration),
+        /// What it costs to wake the sender.
+        wakeup_cost: Time where allowed::within(Time(1)..=*duration),
+        /// From packet to packet of the light load.
+        light_gap: Time where allowed::within(Time(1_000)..=*duration),
+        /// What is measured.
+        duration: Time => allowed::duration,
+    }
 }
 
 /// The card whose interrupts are counted where they cost nothing interrupts for so many packets.
@@ -181,44 +180,12 @@ impl Load {
 }
 
 impl Scenario for Settings {
-    const NAME: &'static str = "watermarks";
     const ABOUT: &'static str =
         "packets per interrupt, low watermark and upstream buffer of a full ring (E8)";
-    const FILE: &'static str = include_str!("../files/watermarks.toml");
     const HAS_FIGURES: bool = true;
 
     type Case = Point;
     type Outcome = Outcome;
-
-    fn validate(&self) -> Result<(), String> {
-        check_rate("rate", self.rate)?;
-        check_size("size", self.size)?;
-        check_ring("ring", self.ring)?;
-        check_duration("duration", self.duration)?;
-        for (key, values, most) in [
-            ("interrupt_packets", &self.interrupt_packets, self.ring),
-            ("watermark_sixteenths", &self.watermark_sixteenths, 15),
-            ("upstream_quarters", &self.upstream_quarters, 4_000),
-        ] {
-            check(&format!("{key}, their number"), values.len(), 1, 100)?;
-            for &value in values {
-                check(key, value, 1, most)?;
-            }
-        }
-        check("light_gap", self.light_gap, Time(1_000), self.duration)?;
-        let (least, most) = (Time(1_000), self.duration);
-        check("interrupt_timeout", self.interrupt_timeout, least, most)?;
-        for (key, cost) in [
-            ("interrupt_cost", self.interrupt_cost),
-            ("packet_cost", self.packet_cost),
-            ("wakeup_cost", self.wakeup_cost),
-        ] {
-            // A packet that costs nothing is made as soon as there is room; the sender never
-            // sleeps then, and no wake-up counts.
-            check(key, cost, Time(1), self.duration)?;
-        }
-        Ok(())
-    }
 
     fn cases(&self, _seed: u64) -> Result<Vec<Point>, ScenarioError> {
         Ok(self.points())

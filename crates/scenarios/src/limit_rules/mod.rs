@@ -14,15 +14,15 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
+use crate::allowed::{self, MAX_DURATION, Verdict};
 use crate::error::ScenarioError;
 use crate::pattern::families::{self, Times};
 use crate::pattern::published;
 use crate::pattern::read::{ReadError, read};
-use crate::quantity::{Time, check};
+use crate::quantity::Time;
 use crate::results::Summary;
 use crate::scenario::{Found, Scenario};
+use crate::stated::settings;
 use taut_sim::pattern::Pattern;
 
 pub use compare::{Case, Compared, Outcome};
@@ -33,27 +33,23 @@ pub use show::{NEED, need_over_time};
 use tcp_load::TcpLoad;
 
 const MAX_SEEDS: u32 = 31;
-const MAX_DURATION: Time = Time(3_600_000_000_000);
 
-/// What is run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `limit-rules`.
-    pub scenario: String,
-    /// Patterns by name: the published six (`p..`), families that they do not know (`f..`), and a
-    /// load in the world of two hosts (`w..`).
-    pub patterns: Vec<String>,
-    /// Pattern files.
-    pub files: Vec<PathBuf>,
-    /// Rules by name; `fixed` is the least fixed limit that is enough.
-    pub rules: Vec<RuleName>,
-    /// Seeds, counted from the run's own. Files have none.
-    pub seeds: u32,
-    /// What is not measured at the start of a family or a load. The published six have their own times.
-    pub warm_up: Time,
-    /// What is measured of it.
-    pub duration: Time,
+settings! {
+    "limit-rules" {
+        /// Patterns by name: the published six (`p..`), families that they do not know (`f..`), and a
+        /// load in the world of two hosts (`w..`).
+        patterns: Vec<String> where known_beside(files),
+        /// Pattern files.
+        files: Vec<PathBuf>,
+        /// Rules by name; `fixed` is the least fixed limit that is enough.
+        rules: Vec<RuleName> => allowed::each_once(1..=100, "rule"),
+        /// Seeds, counted from the run's own. Files have none.
+        seeds: u32 => allowed::within(1..=MAX_SEEDS),
+        /// What is not measured at the start of a family or a load. The published six have their own times.
+        warm_up: Time => allowed::within(Time(0)..=MAX_DURATION),
+        /// What is measured of it.
+        duration: Time => allowed::within(Time::ms(100)..=MAX_DURATION),
+    }
 }
 
 /// Every pattern that has a name.
@@ -194,6 +190,25 @@ fn value(row: &Row) -> serde_json::Value {
     serde_json::to_value(row).unwrap_or_default()
 }
 
+/// Patterns of the table; none only if there are `files`.
+fn known_beside(files: &[PathBuf]) -> impl Fn(&str, &[String]) -> Verdict {
+    move |key, patterns| {
+        if patterns.is_empty() && files.is_empty() {
+            return Err(format!(
+                "{key} and files are both empty; give at least one of them"
+            ));
+        }
+        let Some(name) = patterns.iter().find(|name| find(name).is_none()) else {
+            return Ok(());
+        };
+        let names: Vec<&str> = names().collect();
+        Err(format!(
+            "no pattern {name:?}; there are {}",
+            names.join(", ")
+        ))
+    }
+}
+
 fn find(name: &str) -> Option<&'static str> {
     names().find(|known| *known == name)
 }
@@ -208,10 +223,8 @@ fn read_file(path: &Path) -> Result<crate::pattern::read::PatternFile, ReadError
 }
 
 impl Scenario for Settings {
-    const NAME: &'static str = "limit-rules";
     const ABOUT: &'static str =
         "limit rules on completion patterns, beside the least fixed limit that is enough";
-    const FILE: &'static str = include_str!("../../files/limit-rules.toml");
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         (
             "rule",
@@ -248,31 +261,6 @@ impl Scenario for Settings {
 
     type Case = Case;
     type Outcome = Outcome;
-
-    fn validate(&self) -> Result<(), String> {
-        check("seeds", self.seeds, 1, MAX_SEEDS)?;
-        check("warm_up", self.warm_up, Time(0), MAX_DURATION)?;
-        check("duration", self.duration, Time::ms(100), MAX_DURATION)?;
-        check("rules, their number", self.rules.len(), 1, 100)?;
-        for (at, rule) in self.rules.iter().enumerate() {
-            if self.rules[..at].contains(rule) {
-                return Err(format!("rules has {rule} twice; say each rule once"));
-            }
-        }
-        if self.patterns.is_empty() && self.files.is_empty() {
-            return Err("patterns and files are both empty; give at least one of them".to_owned());
-        }
-        match self.patterns.iter().find(|name| find(name).is_none()) {
-            Some(name) => {
-                let names: Vec<&str> = names().collect();
-                Err(format!(
-                    "no pattern {name:?}; there are {}",
-                    names.join(", ")
-                ))
-            }
-            None => Ok(()),
-        }
-    }
 
     fn cases(&self, seed: u64) -> Result<Vec<Case>, ScenarioError> {
         let subjects = self.subjects(|_| {});

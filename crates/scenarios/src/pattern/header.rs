@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use taut_sim::pattern::{Burst, Pattern};
 
-use crate::quantity::check;
+use crate::allowed::check;
 
 /// What is allowed of each number. A day of 400 Gbit/s, more than any link or run here.
 const MOST_RATE: f64 = 50_000.0;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, BufRead, Read};
 
 use super::header::{self, MOST_NS};
-use crate::quantity::check;
+use crate::allowed::check;
 use taut_sim::pattern::{Interval, Intervals, Pattern};
 
 /// A header may hold a million sizes; a line of two numbers is short.

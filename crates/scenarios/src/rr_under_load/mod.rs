@@ -20,7 +20,7 @@ pub use case::{Case, Only, ParseOnlyError};
 pub use published::{Published, figures, is_published};
 pub use row::{Latency, Lateness, Row};
 pub use settings::{
-    CADENCES, DURATIONS, MOST_LIMITS, RATES, RINGS, STREAMS, Settings, check_cases, check_limits,
+    CADENCES, DURATIONS, MOST_LIMITS, RATES, RINGS, STREAMS, Settings, WARM_UPS, check_limits,
     check_splits,
 };
 

@@ -2,14 +2,15 @@
 
 use std::ops::RangeInclusive;
 
-use serde::{Deserialize, Serialize};
 use taut_path::{AnyLimit, Split, qdisc};
 
 use super::{Case, Latency, Only, Outcome, Row, figures, is_published};
+use crate::allowed::{self, Verdict};
 use crate::error::ScenarioError;
-use crate::quantity::{Rate, Time, as_text, as_texts, check};
+use crate::quantity::{Rate, Time, as_text, as_texts};
 use crate::results::{one_decimal, per_second};
 use crate::scenario::{Found, Scenario};
+use crate::stated::settings;
 use crate::tracing::TraceRow;
 use crate::two_hosts::DELAY_NS;
 use taut_sim::trace::{Recorder, Tracer};
@@ -29,40 +30,40 @@ pub const CADENCES: RangeInclusive<Time> = Time(1_000)..=Time(100_000_000);
 /// Long enough for some transactions in every row, and short enough to end.
 pub const DURATIONS: RangeInclusive<Time> = Time(500_000_000)..=Time(3_600_000_000_000);
 
+/// What is not measured of it at first.
+pub const WARM_UPS: RangeInclusive<Time> = Time(0)..=*DURATIONS.end();
+
 /// More rows than this are not read side by side.
 pub const MOST_LIMITS: usize = 20;
 
-/// What is run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `rr-under-load`.
-    pub scenario: String,
-    /// Bulk streams.
-    pub streams: u32,
-    /// Link rate.
-    pub rate: Rate,
-    /// Descriptors of the ring.
-    pub ring: u32,
-    /// From interrupt to interrupt.
-    pub cadence: Time,
-    /// The discipline, as `tc` spells it.
-    pub qdisc: String,
-    /// What holds the queue back in the rows with a limit, a row for each.
-    #[serde(with = "as_texts")]
-    pub limits: Vec<AnyLimit>,
-    /// How super-packets go to the device, a row for each.
-    #[serde(with = "as_texts")]
-    pub splits: Vec<Split>,
-    /// The time of a transaction that is not spent in the device queue.
-    pub hosts: Time,
-    /// What is not measured at the start of each row.
-    pub warm_up: Time,
-    /// What is measured of each row.
-    pub duration: Time,
-    /// The rows that are run.
-    #[serde(with = "as_text")]
-    pub rows: Only,
+settings! {
+    "rr-under-load" {
+        /// Bulk streams.
+        streams: u32 => allowed::within(STREAMS),
+        /// Link rate.
+        rate: Rate => allowed::within(RATES),
+        /// Descriptors of the ring.
+        ring: u32 => allowed::within(RINGS),
+        /// From interrupt to interrupt.
+        cadence: Time => allowed::within(CADENCES),
+        /// The discipline, as `tc` spells it.
+        qdisc: String => discipline,
+        /// What holds the queue back in the rows with a limit, a row for each.
+        #[serde(with = "as_texts")]
+        limits: Vec<AnyLimit> => check_limits,
+        /// How super-packets go to the device, a row for each.
+        #[serde(with = "as_texts")]
+        splits: Vec<Split> => check_splits,
+        /// The time of a transaction that is not spent in the device queue.
+        hosts: Time => allowed::within(Time(2 * DELAY_NS)..=Time::ms(10_000)),
+        /// What is not measured at the start of each row.
+        warm_up: Time => allowed::within(WARM_UPS),
+        /// What is measured of each row.
+        duration: Time => allowed::within(DURATIONS),
+        /// The rows that are run.
+        #[serde(with = "as_text")]
+        rows: Only where leaving_any(limits),
+    }
 }
 
 impl Settings {
@@ -110,92 +111,43 @@ impl Settings {
 ///
 /// # Errors
 /// The first that is not, and what is allowed.
-pub fn check_limits(key: &str, limits: &[AnyLimit]) -> Result<(), String> {
-    for (at, limit) in limits.iter().enumerate() {
-        if limits[..at].contains(limit) {
-            return Err(format!(
-                "{key} has {limit} twice, again at position {}; say each limit once",
-                at + 1
-            ));
-        }
-    }
-    check(
-        &format!("{key}, their number"),
-        limits.len(),
-        0,
-        MOST_LIMITS,
-    )
+pub fn check_limits(key: &str, limits: &[AnyLimit]) -> Verdict {
+    allowed::each_once(0..=MOST_LIMITS, "limit")(key, limits)
 }
 
 /// Whether there is a way for super-packets, and each of `splits`, which `key` names, is a row of its own.
 ///
 /// # Errors
 /// The first that is not, and what is allowed.
-pub fn check_splits(key: &str, splits: &[Split]) -> Result<(), String> {
-    for (at, split) in splits.iter().enumerate() {
-        if splits[..at].contains(split) {
+pub fn check_splits(key: &str, splits: &[Split]) -> Verdict {
+    allowed::each_once(1..=MOST_LIMITS, "way")(key, splits)
+}
+
+/// Rows of which `limits` leave any to run.
+fn leaving_any(limits: &[AnyLimit]) -> impl Fn(&str, &Only) -> Verdict {
+    move |key, rows| {
+        if rows.cases(limits, &[Split::Off]).is_empty() {
             return Err(format!(
-                "{key} has {split} twice, again at position {}; say each way once",
-                at + 1
+                "{key} {rows} leaves no row: no limit is said but off; allowed with it: bql=off"
             ));
         }
+        Ok(())
     }
-    check(
-        &format!("{key}, their number"),
-        splits.len(),
-        1,
-        MOST_LIMITS,
-    )
 }
 
-/// Whether `rows` and `limits` leave anything to run.
-///
-/// # Errors
-/// What they leave, and what is allowed.
-pub fn check_cases(rows: Only, limits: &[AnyLimit]) -> Result<(), String> {
-    if rows.cases(limits, &[Split::Off]).is_empty() {
-        return Err(format!(
-            "rows {rows} leaves no row: no limit is said but off; allowed with it: bql=off"
-        ));
-    }
-    Ok(())
-}
-
-fn check_in<T: PartialOrd + Copy + std::fmt::Display>(
-    key: &str,
-    value: T,
-    allowed: &RangeInclusive<T>,
-) -> Result<(), String> {
-    check(key, value, *allowed.start(), *allowed.end())
+/// A discipline as `tc` spells it.
+fn discipline(key: &str, spelled: &String) -> Verdict {
+    let found = qdisc::by_name(spelled).map(drop);
+    found.map_err(|error| format!("{key} is {spelled:?}: {error}"))
 }
 
 impl Scenario for Settings {
-    const NAME: &'static str = "rr-under-load";
     const ABOUT: &'static str =
         "bulk TCP streams saturate a link while one request/response runs at high priority (E1)";
-    const FILE: &'static str = include_str!("../../files/rr-under-load.toml");
     const HAS_FIGURES: bool = true;
 
     type Case = Case;
     type Outcome = Outcome;
-
-    fn validate(&self) -> Result<(), String> {
-        check_in("streams", self.streams, &STREAMS)?;
-        check_in("rate", self.rate, &RATES)?;
-        check_in("ring", self.ring, &RINGS)?;
-        check_in("cadence", self.cadence, &CADENCES)?;
-        check_in("duration", self.duration, &DURATIONS)?;
-        check("warm_up", self.warm_up, Time(0), *DURATIONS.end())?;
-        let least_hosts = Time(2 * DELAY_NS);
-        check("hosts", self.hosts, least_hosts, Time::ms(10_000))?;
-        check_limits("limits", &self.limits)?;
-        check_splits("splits", &self.splits)?;
-        check_cases(self.rows, &self.limits)?;
-        match qdisc::by_name(&self.qdisc) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(format!("qdisc is {:?}: {error}", self.qdisc)),
-        }
-    }
 
     fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
         Ok(self.rows.cases(&self.limits, &self.splits))

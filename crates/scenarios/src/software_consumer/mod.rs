@@ -3,13 +3,13 @@
 mod names;
 mod row;
 
-use serde::{Deserialize, Serialize};
 use taut_sim::consumer::{ConsumerConfig, Core, FixedLimits, Seen, observe};
 
+use crate::allowed;
 use crate::error::ScenarioError;
-use crate::quantity::{Size, Time, as_texts, check, check_each};
+use crate::quantity::{Size, Time, as_texts};
 use crate::scenario::{Found, Scenario};
-use crate::single_queue::check_duration;
+use crate::stated::settings;
 
 pub use names::{Consumer, LimitName, OnCore, When};
 
@@ -21,50 +21,47 @@ const MOST_VALUES: usize = 20;
 /// The share of what the best fixed limit gives that a rule must give: what `taut` promises.
 const ENOUGH: f64 = 0.999;
 
-/// What is run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// `software-consumer`.
-    pub scenario: String,
-    /// What a packet costs a slow consumer.
-    pub slow_packet: Time,
-    /// What it costs a fast one that shares the sender's core.
-    pub fast_packet_shared_core: Time,
-    /// What it costs a fast one on a core of its own.
-    pub fast_packet_own_core: Time,
-    /// What a packet costs the sender.
-    pub sender_packet: Time,
-    /// From one thread to the other on one core.
-    pub switch_shared_core: Time,
-    /// From a wake to the first work on two.
-    pub switch_own_core: Time,
-    /// What it costs to wake the other; on two cores only.
-    pub wake: Time,
-    /// Slots of the ring.
-    pub ring: u32,
-    /// Packets of a poll at most.
-    pub poll: u32,
-    /// What a packet counts for where a limit counts bytes.
-    pub size: Size,
-    /// How fast the consumer is.
-    #[serde(with = "as_texts")]
-    pub consumers: Vec<Consumer>,
-    /// Where it runs.
-    #[serde(with = "as_texts")]
-    pub cores: Vec<OnCore>,
-    /// When the queue is told of completions.
-    #[serde(with = "as_texts")]
-    pub told: Vec<When>,
-    /// The limits.
-    #[serde(with = "as_texts")]
-    pub limits: Vec<LimitName>,
-    /// Mean time from ping to ping.
-    pub ping: Time,
-    /// What is not measured at the start of each row.
-    pub warm_up: Time,
-    /// What is measured of each row.
-    pub duration: Time,
+settings! {
+    "software-consumer" {
+        /// What a packet costs a slow consumer.
+        slow_packet: Time => allowed::within(Time(1)..=MAX_COST),
+        /// What it costs a fast one that shares the sender's core.
+        fast_packet_shared_core: Time => allowed::within(Time(1)..=MAX_COST),
+        /// What it costs a fast one on a core of its own.
+        fast_packet_own_core: Time => allowed::within(Time(1)..=MAX_COST),
+        /// What a packet costs the sender.
+        sender_packet: Time => allowed::within(Time(1)..=MAX_COST),
+        /// From one thread to the other on one core.
+        switch_shared_core: Time => allowed::up_to(MAX_COST),
+        /// From a wake to the first work on two.
+        switch_own_core: Time => allowed::up_to(MAX_COST),
+        /// What it costs to wake the other; on two cores only.
+        wake: Time => allowed::up_to(MAX_COST),
+        /// Slots of the ring.
+        ring: u32 => allowed::within(2..=MAX_RING),
+        /// Packets of a poll at most.
+        poll: u32 => allowed::within(1..=MAX_RING),
+        /// What a packet counts for where a limit counts bytes.
+        size: Size => allowed::within(Size(1)..=Size(65_536)),
+        /// How fast the consumer is.
+        #[serde(with = "as_texts")]
+        consumers: Vec<Consumer> => allowed::each(1..=MOST_VALUES, allowed::any),
+        /// Where it runs.
+        #[serde(with = "as_texts")]
+        cores: Vec<OnCore> => allowed::each(1..=MOST_VALUES, allowed::any),
+        /// When the queue is told of completions.
+        #[serde(with = "as_texts")]
+        told: Vec<When> => allowed::each(1..=MOST_VALUES, allowed::any),
+        /// The limits.
+        #[serde(with = "as_texts")]
+        limits: Vec<LimitName>,
+        /// Mean time from ping to ping.
+        ping: Time => allowed::within(Time(1_000)..=Time(10_000_000_000)),
+        /// What is not measured at the start of each row.
+        warm_up: Time => allowed::duration,
+        /// What is measured of each row.
+        duration: Time => allowed::duration,
+    }
 }
 
 /// One consumer, told in one way: a row for each limit.
@@ -113,9 +110,7 @@ impl Settings {
 }
 
 impl Scenario for Settings {
-    const NAME: &'static str = "software-consumer";
     const ABOUT: &'static str = "a limit where the device is a polling thread (E12)";
-    const FILE: &'static str = include_str!("../../files/software-consumer.toml");
     const HAS_FIGURES: bool = true;
     const REMARK: &'static str = "Outside: the ping with Linux's rule. The published one passed a queueing discipline \
         and came back; here it is measured from when it is ready to when the consumer finished it. 500 ns for a \
@@ -146,29 +141,6 @@ impl Scenario for Settings {
 
     type Case = Case;
     type Outcome = Outcome;
-
-    fn validate(&self) -> Result<(), String> {
-        check_each("consumers", &self.consumers, 1..=MOST_VALUES, |_| Ok(()))?;
-        check_each("cores", &self.cores, 1..=MOST_VALUES, |_| Ok(()))?;
-        check_each("told", &self.told, 1..=MOST_VALUES, |_| Ok(()))?;
-        check("slow_packet", self.slow_packet, Time(1), MAX_COST)?;
-        let fast = self.fast_packet_shared_core;
-        check("fast_packet_shared_core", fast, Time(1), MAX_COST)?;
-        let fast = self.fast_packet_own_core;
-        check("fast_packet_own_core", fast, Time(1), MAX_COST)?;
-        check("sender_packet", self.sender_packet, Time(1), MAX_COST)?;
-        let switch = self.switch_shared_core;
-        check("switch_shared_core", switch, Time(0), MAX_COST)?;
-        let switch = self.switch_own_core;
-        check("switch_own_core", switch, Time(0), MAX_COST)?;
-        check("wake", self.wake, Time(0), MAX_COST)?;
-        check("ring", self.ring, 2, MAX_RING)?;
-        check("poll", self.poll, 1, MAX_RING)?;
-        check("size", self.size, Size(1), Size(65_536))?;
-        check("ping", self.ping, Time(1_000), Time(10_000_000_000))?;
-        check_duration("warm_up", self.warm_up)?;
-        check_duration("duration", self.duration)
-    }
 
     fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
         let mut cases = Vec::new();

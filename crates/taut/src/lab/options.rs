@@ -9,7 +9,7 @@ use crate::rr::experiment::Experiment;
 use crate::trace_file::TraceFile;
 use taut_scenarios::quantity::Rate;
 use taut_scenarios::rr_under_load::{Case, Settings, check_limits, check_splits};
-use taut_scenarios::scenario::Scenario;
+use taut_scenarios::stated::Stated;
 
 /// Options of `taut lab rr-under-load`.
 #[derive(Debug, Clone, Args)]

@@ -21,7 +21,7 @@ use crate::interrupt;
 use taut_scenarios::results::{one_decimal, per_second};
 use taut_scenarios::rr_under_load::Case;
 use taut_scenarios::rr_under_load::{Latency, Lateness, Row, Settings};
-use taut_scenarios::scenario::Scenario;
+use taut_scenarios::stated::Stated;
 use taut_sim::trace::Tape;
 
 /// A row, and the latencies that are drawn of it.

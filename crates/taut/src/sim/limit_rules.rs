@@ -12,6 +12,7 @@ use taut_scenarios::registry::{DEFAULT_SEED, file};
 use taut_scenarios::results::Document;
 use taut_scenarios::run::{AnyRun, Run};
 use taut_scenarios::scenario::Scenario;
+use taut_scenarios::stated::Stated;
 
 use super::limit_rules_show::{charts, remark, text};
 use super::options::Common;

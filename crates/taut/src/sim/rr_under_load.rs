@@ -9,6 +9,7 @@ use taut_scenarios::registry::{DEFAULT_SEED, file};
 use taut_scenarios::rr_under_load::Settings;
 use taut_scenarios::run::{AnyRun, Run};
 use taut_scenarios::scenario::Scenario;
+use taut_scenarios::stated::Stated;
 use taut_scenarios::tracing::{TraceRowsError, capture_rows, check_rows, check_wires, trace_rows};
 
 use super::output::{Output, Traceable};

@@ -10,7 +10,7 @@ use taut_path::{AnyLimit, Limit};
 use taut_scenarios::quantity::{Rate, Time};
 use taut_scenarios::registry::DEFAULT_SEED;
 use taut_scenarios::rr_under_load::{RINGS, Settings};
-use taut_scenarios::scenario::Scenario;
+use taut_scenarios::stated::Stated;
 
 use super::super::world::SHAPED_DEVICE;
 use crate::rr::experiment::{count_in, parse_cadence, parse_duration, parse_limit, parse_rate};

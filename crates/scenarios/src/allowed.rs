@@ -1,0 +1,102 @@
+//! What settings may be. A rule is a function of a key and its value; if the value cannot be, it names both
+//! and says what is allowed.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use taut_sim::nic::DescriptorRule;
+
+use crate::quantity::{Rate, Size, Time};
+
+/// What a rule says; an error is the text for the user.
+pub type Verdict = Result<(), String>;
+
+/// No link is faster than this, in bit/s: below it, a minimal frame takes a nanosecond or more.
+const MAX_RATE: Rate = Rate(400_000_000_000);
+const MAX_RING: u32 = 1 << 16;
+/// An hour.
+pub(crate) const MAX_DURATION: Time = Time(3_600_000_000_000);
+/// A super-packet is no larger than this.
+const MAX_OBJECT: Size = Size(65_536);
+
+/// Whether a value is neither less nor more than is allowed.
+///
+/// # Errors
+/// Names it and what is allowed.
+pub fn check<T: PartialOrd + Display>(key: &str, value: T, least: T, most: T) -> Verdict {
+    if (&least..=&most).contains(&&value) {
+        return Ok(());
+    }
+    Err(format!("{key} is {value}; allowed: {least} to {most}"))
+}
+
+/// A value within a range.
+pub fn within<T: PartialOrd + Display>(range: RangeInclusive<T>) -> impl Fn(&str, &T) -> Verdict {
+    move |key, value| check(key, value, range.start(), range.end())
+}
+
+/// A time that must come round within another.
+pub(crate) fn up_to(most: Time) -> impl Fn(&str, &Time) -> Verdict {
+    within(Time(0)..=most)
+}
+
+/// A list of so many values, each of which `one` allows.
+pub(crate) fn each<T>(
+    number: RangeInclusive<usize>,
+    one: impl Fn(&str, &T) -> Verdict,
+) -> impl Fn(&str, &[T]) -> Verdict {
+    move |key, values| {
+        within(number.clone())(&format!("{key}, their number"), &values.len())?;
+        values.iter().try_for_each(|value| one(key, value))
+    }
+}
+
+/// A list of so many values, no two alike; `what` is one of them.
+pub fn each_once<T: PartialEq + Display>(
+    number: RangeInclusive<usize>,
+    what: &str,
+) -> impl Fn(&str, &[T]) -> Verdict {
+    move |key, values| {
+        for (at, value) in values.iter().enumerate() {
+            if values[..at].contains(value) {
+                let place = at + 1;
+                return Err(format!(
+                    "{key} has {value} twice, again at position {place}; say each {what} once"
+                ));
+            }
+        }
+        each(number.clone(), any)(key, values)
+    }
+}
+
+/// Whatever could be read.
+pub(crate) fn any<T>(_key: &str, _value: &T) -> Verdict {
+    Ok(())
+}
+
+/// A link rate.
+pub(crate) fn rate(key: &str, rate: &Rate) -> Verdict {
+    within(Rate(1)..=MAX_RATE)(key, rate)
+}
+
+/// Descriptors of a ring.
+pub(crate) fn ring(key: &str, ring: &u32) -> Verdict {
+    within(2..=MAX_RING)(key, ring)
+}
+
+/// Those of the card of the published experiments: it must have room for its largest packet before a queue
+/// starts again.
+pub(crate) fn card_ring(key: &str, slots: &u32) -> Verdict {
+    ring(key, slots)?;
+    within(DescriptorRule::E1000.restart_slots(*slots)..=u32::MAX)(key, slots)
+}
+
+/// Bytes of an object.
+pub(crate) fn size(key: &str, size: &Size) -> Verdict {
+    within(Size(1)..=MAX_OBJECT)(key, size)
+}
+
+/// Time that is run.
+pub(crate) fn duration(key: &str, duration: &Time) -> Verdict {
+    within(Time(1)..=MAX_DURATION)(key, duration)
+}
