@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 use taut_scenarios::registry::{self, DEFAULT_SEED};
-use taut_scenarios::tracing::TraceRowsError;
+use taut_scenarios::tracing::{Tap, TraceRowsError};
 
 use crate::error::of_trace;
 use crate::number::Whole;
@@ -46,7 +46,7 @@ fn write(talk: &Talk<Traced>, text: &str, seed: u64, row: &str, path: PathBuf) -
             stop: talk.stop(),
         };
         let mut show = |what: &str, done, all| talk.progress(what, done, all);
-        let bytes = registry::trace(text, Some(seed), row, &mut out, &mut show)?;
+        let bytes = registry::tap(text, Some(seed), (Tap::Queue, row), &mut out, &mut show)?;
         out.flush().map_err(TraceRowsError::Io)?;
         rename(&unfinished, &path).map_err(TraceRowsError::Io)?;
         Ok(bytes)
@@ -68,7 +68,7 @@ pub fn trace(
     row: String,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<u64> {
-    registry::check_trace(&text, &row).map_err(of_trace)?;
+    registry::check_tap(&text, Tap::Queue, &row).map_err(of_trace)?;
     let seed = seed.map_or(DEFAULT_SEED, |seed| seed.0);
     let done = watch(py, progress.as_ref(), &mut |_| Ok(()), move |talk| {
         write(talk, &text, seed, &row, path)

@@ -2,14 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::allowed;
-use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time};
-use crate::results::Summary;
-use crate::scenario::{Found, Scenario};
+use crate::prelude::*;
 use crate::single_queue::saturated;
-use crate::stated::settings;
-use crate::tracing::TraceRow;
 use taut_sim::lane::{LaneConfig, LaneError, Observed, Reap, Rule, Source, observe};
 use taut_sim::least::least_above;
 use taut_sim::nic::{InterruptRule, RareGap};

@@ -2,14 +2,8 @@
 
 use serde_json::json;
 
-use crate::allowed;
-use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time};
-use crate::results::{Figure, per_second};
-use crate::scenario::{Found, Scenario};
+use crate::prelude::*;
 use crate::single_queue::saturated;
-use crate::stated::settings;
-use crate::tracing::TraceRow;
 use taut_sim::lane::{Cost, LaneConfig, Rule, Source, WhenFull, observe};
 use taut_sim::nic::InterruptRule;
 

@@ -2,12 +2,9 @@
 
 use taut_path::AnyLimit;
 
-use crate::allowed;
-use crate::error::ScenarioError;
-use crate::quantity::{Rate, Time, as_texts};
+use crate::prelude::*;
+use crate::quantity::as_texts;
 use crate::rr_under_load::{CADENCES, DURATIONS, MOST_LIMITS, RATES, WARM_UPS};
-use crate::scenario::{Found, Scenario};
-use crate::stated::settings;
 use crate::switches::{self, Case, SwitchRow};
 
 settings! {
@@ -97,9 +94,9 @@ impl Scenario for Settings {
         let (along, across) = ran.pairs_bps.split_at(1);
         let mean = across.iter().sum::<f64>() / across.len() as f64;
         let mut row = ran.row(case, switches.switches);
-        row.insert("along_bps".to_owned(), (along[0] as u64).into());
-        row.insert("across_bps".to_owned(), (mean as u64).into());
-        Ok(Found::row(row.into()))
+        row["along_bps"] = (along[0] as u64).into();
+        row["across_bps"] = (mean as u64).into();
+        Ok(Found::row(row))
     }
 
     fn found(&self, ran: &[(&Case, &Found)]) -> Found {

@@ -4,21 +4,18 @@
 mod codel_2012;
 mod kernel;
 
-use rand_core::{RngCore, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::{Value, json};
 use taut_path::qdisc::by_name;
-use taut_path::{AnyLimit, Event, Probe};
+use taut_path::{Event, Probe};
 
-use crate::allowed;
-use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time};
-use crate::results::{Figure, Series, per_second};
-use crate::scenario::{Found, Scenario};
-use crate::stated::settings;
-use crate::two_hosts::{BULK, START_NS, TwoHosts, card, request_response, stream, think_ns};
+use crate::prelude::*;
+use crate::results::on_off;
+use crate::two_hosts::{
+    BULK, START_NS, TwoHosts, card, dql_or_off, request_response, stream, think_ns,
+};
 use kernel::Kernel;
 use taut_path::tsq;
+use taut_sim::dice::Dice;
 use taut_sim::meter::{Meter, Since};
 use taut_sim::nic::{DescriptorRule, NicConfig};
 use taut_sim::tcp::SuperPacket;
@@ -102,16 +99,8 @@ pub struct Case {
 }
 
 impl Case {
-    fn limit(&self) -> AnyLimit {
-        if self.limited {
-            AnyLimit::dql()
-        } else {
-            AnyLimit::off()
-        }
-    }
-
     fn name(&self) -> String {
-        let limit = if self.limited { "on" } else { "off" };
+        let limit = on_off(self.limited);
         let signal = if self.ecn { "marks" } else { "drops" };
         let of = match self.kernel {
             Kernel::Correct => "",
@@ -196,7 +185,7 @@ impl Settings {
             ..card(self.rate, self.ring, self.cadence, seed)
         };
         let hosts = TwoHosts::new(card, self.warm_up.0);
-        let mut world = hosts.world(&case.limit(), discipline, watch)?;
+        let mut world = hosts.world(&dql_or_off(case.limited), discipline, watch)?;
         if self.budget.0 > 0 {
             let used = world.use_small_queues(&self.small_queues());
             used.map_err(|error| ScenarioError::Setting(error.to_string()))?;
@@ -224,9 +213,9 @@ impl Settings {
         stream.tcp.ecn = case.ecn;
         stream.tcp.receive_buffer_bytes = self.receive_buffer.0 as u32;
         stream.tcp = case.kernel.tcp(stream.tcp, self.growth_segments);
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut dice = Dice::new(seed);
         for _ in 0..self.streams {
-            world.connect(&stream, BULK, App::Sink, random.next_u64() % START_NS);
+            world.connect(&stream, BULK, App::Sink, dice.bits() % START_NS);
         }
         let (client, server) = request_response(1, think_ns(self.hosts));
         world.connect(&stream, client, server, START_NS);
@@ -254,7 +243,7 @@ impl Settings {
         json!({
             "kernel": case.kernel,
             "discipline": case.discipline,
-            "limit": case.limit().to_string(),
+            "limit": dql_or_off(case.limited).to_string(),
             "signal": if case.ecn { "marks" } else { "drops" },
             "rate_tps": per_second(latency_ns.len(), self.duration.0),
             "waiting_mean_packets": watch.packet_ns as f64 / self.duration.0 as f64,

@@ -2,12 +2,9 @@
 
 use taut_path::AnyLimit;
 
-use crate::allowed;
-use crate::error::ScenarioError;
-use crate::quantity::{Rate, Time, as_texts};
+use crate::prelude::*;
+use crate::quantity::as_texts;
 use crate::rr_under_load::{CADENCES, DURATIONS, MOST_LIMITS, RATES, WARM_UPS};
-use crate::scenario::{Found, Scenario};
-use crate::stated::settings;
 use crate::switches::{self, Case, SwitchRow};
 
 /// From one switch to the other.
@@ -101,14 +98,10 @@ impl Scenario for Settings {
         let ran = switches.run(pairs)?;
         let bps = &ran.pairs_bps;
         let mut row = ran.row(case, switches.switches);
-        let mut put = |key: &str, value: serde_json::Value| row.insert(key.to_owned(), value);
-        put("goodput_bps", (bps.iter().sum::<f64>() as u64).into());
-        put(
-            "least_bps",
-            (bps.iter().copied().fold(f64::MAX, f64::min) as u64).into(),
-        );
-        put("fairness", fairness(bps).into());
-        Ok(Found::row(row.into()))
+        row["goodput_bps"] = (bps.iter().sum::<f64>() as u64).into();
+        row["least_bps"] = (bps.iter().copied().fold(f64::MAX, f64::min) as u64).into();
+        row["fairness"] = fairness(bps).into();
+        Ok(Found::row(row))
     }
 
     fn found(&self, ran: &[(&Case, &Found)]) -> Found {

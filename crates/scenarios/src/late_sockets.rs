@@ -4,12 +4,8 @@
 use serde_json::{Value, json};
 use taut_path::AnyLimit;
 
-use crate::allowed;
 use crate::budget::Budget;
-use crate::error::ScenarioError;
-use crate::quantity::{Rate, Time};
-use crate::scenario::{Found, Scenario};
-use crate::stated::settings;
+use crate::prelude::*;
 use crate::two_hosts::{
     FRAME_TIME_BYTES, MSS_BYTES, SUPER_PACKET_BYTES, TwoHosts, bands_of, card, stream,
 };

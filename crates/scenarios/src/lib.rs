@@ -17,6 +17,7 @@ pub mod limit_rules;
 pub mod never_worse;
 mod one_stream;
 pub mod pattern;
+mod prelude;
 pub mod quantity;
 pub mod rate_change;
 pub mod registry;

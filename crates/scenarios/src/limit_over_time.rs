@@ -6,15 +6,10 @@ use serde_json::{Value, json};
 use taut_path::AnyLimit;
 use taut_path::units::parse_size_bytes;
 
-use crate::allowed;
-use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time};
-use crate::scenario::{Found, Scenario};
+use crate::prelude::*;
 use crate::single_queue::{
     MINIMAL_COUNTED_BYTES, MINIMAL_FRAME_BYTES, counted_with, saturated, series,
 };
-use crate::stated::settings;
-use crate::tracing::TraceRow;
 use taut_sim::lane::{Course, LaneConfig, Observed, Rule, Source, observe};
 use taut_sim::nic::InterruptRule;
 use taut_sim::tcp::SuperPacket;

@@ -2,16 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use rand_core::{RngCore, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::{Value, json};
 
-use crate::allowed;
-use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time};
-use crate::scenario::{Found, Scenario};
+use crate::prelude::*;
 use crate::single_queue::saturated;
-use crate::stated::settings;
+use taut_sim::dice::Dice;
 use taut_sim::lane::{LaneConfig, Observed, Reap, Rule, Source, observe};
 use taut_sim::nic::{InterruptRule, RareGap};
 
@@ -28,20 +23,6 @@ settings! {
 
 /// Share of a run that is not measured: the first ramp-up is another experiment.
 const WARM_UP_SHARE: u64 = 5;
-
-/// Draws what a case is made of.
-struct Dice(Xoshiro256PlusPlus);
-
-impl Dice {
-    /// Even in 0..n; the bias of the wide multiplication is below n / 2^64.
-    fn below(&mut self, n: u64) -> u64 {
-        ((u128::from(self.0.next_u64()) * u128::from(n)) >> 64) as u64
-    }
-
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as u64) as usize]
-    }
-}
 
 /// One combination.
 pub struct Case {
@@ -117,7 +98,7 @@ impl Settings {
                 jitter_ns: object_ns,
             },
         };
-        let base = saturated(rate, ring, 0, interrupt, dice.0.next_u64());
+        let base = saturated(rate, ring, 0, interrupt, dice.bits());
         let lane = LaneConfig {
             reap,
             object_bytes: sizes.to_vec(),
@@ -207,7 +188,7 @@ impl Scenario for Settings {
     type Outcome = Tally;
 
     fn cases(&self, seed: u64) -> Result<Vec<Case>, ScenarioError> {
-        let mut dice = Dice(Xoshiro256PlusPlus::seed_from_u64(seed));
+        let mut dice = Dice::new(seed);
         let draw = |number| self.draw(number, &mut dice);
         Ok((0..self.cases).map(draw).collect())
     }

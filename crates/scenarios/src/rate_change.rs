@@ -2,13 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::allowed;
-use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time};
-use crate::scenario::{Found, Scenario};
+use crate::prelude::*;
 use crate::single_queue::{law_bytes, limit_at, saturated, series};
-use crate::stated::settings;
-use crate::tracing::TraceRow;
 use taut_sim::lane::{LaneConfig, Observed, Rule, observe};
 use taut_sim::nic::{InterruptRule, WireCounters};
 

@@ -10,7 +10,7 @@ use crate::error::ScenarioError;
 use crate::results::Document;
 use crate::run::{Progress, Run, SharedRun, run_all};
 use crate::scenario::Scenario;
-use crate::tracing::{TraceRowsError, capture_rows, check_rows, check_wires, trace_rows};
+use crate::tracing::{self, Tap, TraceRowsError};
 use crate::{
     aperiodic, blind_sender, chain, codel_under_load, dumbbell, late_sockets, limit_over_time,
     limit_rules, never_worse, rate_change, right_size, rr_sizes, rr_under_load, shared_budget,
@@ -42,8 +42,8 @@ pub const ALL: &[Entry] = &[
     Entry::of::<software_consumer::Settings>(),
 ];
 
-/// Traces the rows of a file whose names have a part: text, seed, part, output, progress.
-type TraceFile = fn(&str, u64, &str, &mut dyn Write, Progress) -> Result<u64, TraceRowsError>;
+/// Taps the rows of a file whose names have a part: text, seed, tap and part, output, progress.
+type TapFile = fn(&str, u64, (Tap, &str), &mut dyn Write, Progress) -> Result<u64, TraceRowsError>;
 
 /// One scenario of the table.
 #[derive(Debug, Clone, Copy)]
@@ -60,10 +60,8 @@ pub struct Entry {
     pub remark: &'static str,
     check: fn(&str) -> Result<(), ScenarioError>,
     prepare: fn(&str, u64) -> Result<SharedRun, ScenarioError>,
-    check_rows: fn(&str, &str) -> Result<(), TraceRowsError>,
-    trace: TraceFile,
-    check_wires: fn(&str, &str) -> Result<(), TraceRowsError>,
-    capture: TraceFile,
+    check_tap: fn(&str, Tap, &str) -> Result<(), TraceRowsError>,
+    tap: TapFile,
 }
 
 impl Entry {
@@ -76,13 +74,9 @@ impl Entry {
             remark: S::REMARK,
             check: |text| read::<S>(text).map(drop),
             prepare: |text, seed| Ok(Arc::new(Run::new(read::<S>(text)?, seed)?)),
-            check_rows: |text, part| check_rows(&read::<S>(text)?, part),
-            trace: |text, seed, part, out, progress| {
-                trace_rows(&read::<S>(text)?, seed, part, out, progress)
-            },
-            check_wires: |text, part| check_wires(&read::<S>(text)?, part),
-            capture: |text, seed, part, out, progress| {
-                capture_rows(&read::<S>(text)?, seed, part, out, progress)
+            check_tap: |text, tap, part| tracing::check(&read::<S>(text)?, tap, part),
+            tap: |text, seed, wanted, out, progress| {
+                tracing::write(&read::<S>(text)?, seed, wanted, out, progress)
             },
         }
     }
@@ -140,51 +134,27 @@ pub fn file(settings: &impl Scenario) -> String {
     toml::to_string(settings).expect("what was read from TOML can be written as TOML")
 }
 
-/// Says before a run whether the rows of a scenario file with `part` in their names can be traced.
+/// Says before a run whether the rows of a scenario file with `part` in their names can be tapped.
 ///
 /// # Errors
 /// See [`TraceRowsError`].
-pub fn check_trace(text: &str, part: &str) -> Result<(), TraceRowsError> {
-    (find(text)?.check_rows)(text, part)
+pub fn check_tap(text: &str, tap: Tap, part: &str) -> Result<(), TraceRowsError> {
+    (find(text)?.check_tap)(text, tap, part)
 }
 
-/// Runs those rows and writes what happens at their queues to `out`, which should be buffered.
-/// Says how many bytes that were.
+/// Runs those rows and writes what is heard of them to `out`, which should be buffered. Says how many bytes
+/// that were.
 ///
 /// # Errors
 /// See [`TraceRowsError`].
-pub fn trace(
+pub fn tap(
     text: &str,
     seed: Option<u64>,
-    part: &str,
+    wanted: (Tap, &str),
     out: &mut dyn Write,
     progress: Progress,
 ) -> Result<u64, TraceRowsError> {
-    (find(text)?.trace)(text, seed.unwrap_or(DEFAULT_SEED), part, out, progress)
-}
-
-/// Says before a run whether the wires of the rows of a scenario file with `part` in their names can be
-/// captured.
-///
-/// # Errors
-/// See [`TraceRowsError`].
-pub fn check_capture(text: &str, part: &str) -> Result<(), TraceRowsError> {
-    (find(text)?.check_wires)(text, part)
-}
-
-/// Runs those rows and writes what crosses their wires to `out`, which should be buffered, as pcapng.
-/// Says how many bytes that were.
-///
-/// # Errors
-/// See [`TraceRowsError`].
-pub fn capture(
-    text: &str,
-    seed: Option<u64>,
-    part: &str,
-    out: &mut dyn Write,
-    progress: Progress,
-) -> Result<u64, TraceRowsError> {
-    (find(text)?.capture)(text, seed.unwrap_or(DEFAULT_SEED), part, out, progress)
+    (find(text)?.tap)(text, seed.unwrap_or(DEFAULT_SEED), wanted, out, progress)
 }
 
 /// The settings in a scenario file, each of them looked at. A key that it does not state is as in the

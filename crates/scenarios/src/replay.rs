@@ -206,17 +206,11 @@ fn push(document: &mut Document, queue: &str, rule: &str, it: &Replayed) {
         "starved": it.starved,
         "end_us": it.end_ns / 1000,
     }));
-    let points = |values: &[u64]| -> Vec<(u64, f64)> {
-        let point = |(at, value): (usize, &u64)| (at as u64 * it.step_ns, *value as f64);
-        values.iter().enumerate().map(point).collect()
-    };
     // One chart for each queue and rule.
     let row = format!("{queue}: {rule}");
-    let series = |name, values: &[u64]| Series {
-        row: row.clone(),
-        name,
-        unit: "bytes",
-        points: points(values),
+    let series = |name, values: &[u64]| {
+        let point = |(at, value): (usize, &u64)| (at as u64 * it.step_ns, *value as f64);
+        Series::bytes(&*row, name, values.iter().enumerate().map(point))
     };
     document
         .series

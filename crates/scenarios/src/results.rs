@@ -111,6 +111,11 @@ pub fn per_second(count: u64, length_ns: u64) -> f64 {
     count as f64 * 1e9 / length_ns.max(1) as f64
 }
 
+/// How a switch stands in a name.
+pub(crate) const fn on_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
 /// Rounds to one decimal: more would promise what a run of seconds cannot know.
 pub fn one_decimal(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
@@ -127,6 +132,22 @@ pub struct Series {
     pub unit: &'static str,
     /// Time in ns, and the value from then on.
     pub points: Vec<(u64, f64)>,
+}
+
+impl Series {
+    /// Bytes over time.
+    pub(crate) fn bytes(
+        row: impl Into<String>,
+        name: &'static str,
+        points: impl IntoIterator<Item = (u64, f64)>,
+    ) -> Self {
+        Self {
+            row: row.into(),
+            name,
+            unit: "bytes",
+            points: points.into_iter().collect(),
+        }
+    }
 }
 
 #[cfg(test)]

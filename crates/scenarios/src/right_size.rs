@@ -2,14 +2,8 @@
 
 use serde_json::json;
 
-use crate::allowed;
-use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time};
-use crate::results::Figure;
-use crate::scenario::{Found, Scenario};
+use crate::prelude::*;
 use crate::single_queue::{MINIMAL_FRAME_BYTES, counted_with, law_bytes, saturated};
-use crate::stated::settings;
-use crate::tracing::TraceRow;
 use taut_sim::lane::{LaneConfig, Rule, observe};
 use taut_sim::nic::InterruptRule;
 

@@ -6,17 +6,12 @@
 //! merges the segments that one interrupt brings into one acknowledgement.
 
 use serde_json::json;
-use taut_path::{AnyLimit, Probe};
+use taut_path::Probe;
 
-use crate::allowed;
-use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time};
-use crate::results::{Figure, per_second};
-use crate::scenario::{Found, Scenario};
-use crate::stated::settings;
-use crate::tracing::TraceRow;
+use crate::prelude::*;
+use crate::results::on_off;
 use crate::two_hosts::{
-    SUPER_PACKET_BYTES, TwoHosts, bands_of, card, request_response, stream, think_ns,
+    SUPER_PACKET_BYTES, TwoHosts, bands_of, card, dql_or_off, request_response, stream, think_ns,
 };
 use taut_sim::meter::{Meter, Since};
 use taut_sim::tcp::SuperPacket;
@@ -73,17 +68,8 @@ pub struct Case {
 }
 
 impl Case {
-    fn limit(&self) -> AnyLimit {
-        if self.limited {
-            AnyLimit::dql()
-        } else {
-            AnyLimit::off()
-        }
-    }
-
     fn name(&self) -> String {
-        let on_off = if self.limited { "on" } else { "off" };
-        format!("{}, limit {on_off}", self.size.0)
+        format!("{}, limit {}", self.size.0, on_off(self.limited))
     }
 
     fn figures(&self, in_flight_mean_bytes: u64, tps: f64) -> Vec<Figure> {
@@ -127,7 +113,7 @@ impl Settings {
     ) -> Result<World<P>, ScenarioError> {
         let card = card(self.rate, self.ring, self.cadence, seed);
         let hosts = TwoHosts::new(card, self.warm_up.0);
-        let mut world = hosts.world(&case.limit(), bands_of(BACKLOG_PACKETS), probe)?;
+        let mut world = hosts.world(&dql_or_off(case.limited), bands_of(BACKLOG_PACKETS), probe)?;
         self.connect(&mut world, case.size);
         Ok(world)
     }
@@ -197,7 +183,7 @@ impl Scenario for Settings {
         let tps = per_second(latency_ns.len(), self.duration.0);
         let row = json!({
             "size_bytes": case.size.0,
-            "limit": case.limit().to_string(),
+            "limit": dql_or_off(case.limited).to_string(),
             "in_flight_mean_bytes": mean_bytes,
             "in_flight_p10_bytes": in_flight.p10,
             "in_flight_p90_bytes": in_flight.p90,
@@ -221,7 +207,7 @@ impl Scenario for Settings {
                 let mut world = self.world(&case, seed, Tracer::of_client(recorder))?;
                 Ok(world.run_until(self.end_ns())?)
             };
-            let row = TraceRow::new(case.name(), case.limit().to_string(), trace);
+            let row = TraceRow::new(case.name(), dql_or_off(case.limited).to_string(), trace);
             row.with_wire(self.rate.0, move |seen| {
                 let mut world = self.world(&case, seed, |_| ())?;
                 Ok(world.run_until_seen(self.end_ns(), seen)?)

@@ -4,13 +4,8 @@ use serde_json::{Value, json};
 use taut_path::AnyLimit;
 use taut_path::limit::Need;
 
-use crate::allowed;
-use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time};
-use crate::results::{Figure, Series};
-use crate::scenario::{Found, Scenario};
+use crate::prelude::*;
 use crate::single_queue::{law_bytes, saturated};
-use crate::stated::settings;
 use taut_sim::device::{DeviceConfig, Seen, SharedBudget, observe};
 use taut_sim::lane::LaneConfig;
 use taut_sim::least::least_above;
@@ -114,19 +109,13 @@ fn full_until_ns(seen: &Seen) -> u64 {
 }
 
 fn series(row: &str, seen: &Seen) -> Vec<Series> {
-    let one = |name, points| Series {
-        row: row.to_owned(),
-        name,
-        unit: "bytes",
-        points,
-    };
     let in_flight = seen.course.iter();
     let in_flight = in_flight.map(|&(at_ns, bytes)| (at_ns, bytes as f64));
-    let mut found = vec![one("in flight", in_flight.collect())];
+    let mut found = vec![Series::bytes(row, "in flight", in_flight)];
     if !seen.budget.is_empty() {
         let budget = seen.budget.iter();
         let budget = budget.map(|&(at_ns, bytes)| (at_ns, f64::from(bytes)));
-        found.push(one("limit", budget.collect()));
+        found.push(Series::bytes(row, "limit", budget));
     }
     found
 }

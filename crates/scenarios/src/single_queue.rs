@@ -2,16 +2,13 @@
 
 use crate::quantity::Rate;
 use crate::results::Series;
-use taut_sim::lane::{Cost, Course, LaneConfig, Reap, Source};
-use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
+use taut_sim::lane::{Course, LaneConfig};
+use taut_sim::nic::{Framing, InterruptRule, NicConfig};
 
 /// How a minimal frame of 60 bytes is counted on the published slides: the check sequence and two
 /// more bytes.
 pub(super) const MINIMAL_FRAME_BYTES: u32 = 60;
 pub(super) const MINIMAL_COUNTED_BYTES: u32 = 66;
-
-/// Packets that always wait above a saturated queue: more than one burst.
-const BACKLOG_PACKETS: u32 = 100;
 
 /// Ethernet on which frames are counted with `extra_bytes` that the link does not see again.
 pub(super) const fn counted_with(extra_bytes: u32) -> Framing {
@@ -29,28 +26,13 @@ pub(super) fn saturated(
     interrupt: InterruptRule,
     seed: u64,
 ) -> LaneConfig {
-    LaneConfig {
-        nic: NicConfig {
-            rate_bits_per_s: rate.0,
-            framing: Framing::ETHERNET,
-            slots: ring,
-            rule: DescriptorRule::OnePerPacket,
-            interrupt,
-            finished_at: FinishedAt::End,
-            segments_apart: false,
-            seed,
-        },
-        restart_slots: None,
-        reap: Reap::ALL,
-        backlog_packets: BACKLOG_PACKETS,
-        object_bytes: vec![object_bytes],
-        source: Source::Saturating,
-        cost: Cost::default(),
-        rate_changes: Vec::new(),
-        measure_from_ns: 0,
-        end_ns: 0,
-        sample_ns: 0,
-    }
+    let nic = NicConfig {
+        framing: Framing::ETHERNET,
+        interrupt,
+        seed,
+        ..NicConfig::plain(rate.0, ring)
+    };
+    LaneConfig::saturated(nic, object_bytes)
 }
 
 /// 2RT, in bytes as they are counted: twice what the link takes in one interval, and never less
@@ -71,16 +53,10 @@ pub(super) fn series(row: &str, course: &Course, from_ns: u64) -> [Series; 2] {
     let in_flight = course.in_flight.iter().enumerate();
     let in_flight =
         in_flight.map(|(index, step)| (index as u64 * course.step_ns, step.peak_bytes as f64));
-    let one = |name, points| Series {
-        row: row.to_owned(),
-        name,
-        unit: "bytes",
-        points,
-    };
     let late = |&(at_ns, _): &(u64, f64)| at_ns >= from_ns;
     [
-        one("limit", limit.filter(late).collect()),
-        one("in flight", in_flight.filter(late).collect()),
+        Series::bytes(row, "limit", limit.filter(late)),
+        Series::bytes(row, "in flight", in_flight.filter(late)),
     ]
 }
 

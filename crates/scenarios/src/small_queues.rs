@@ -3,14 +3,9 @@
 use serde_json::{Value, json};
 use taut_path::AnyLimit;
 
-use crate::allowed;
 use crate::budget::Budget;
-use crate::error::ScenarioError;
 use crate::one_stream::{OneStream, Seen};
-use crate::quantity::{Rate, Time};
-use crate::results::{Figure, Series};
-use crate::scenario::{Found, Scenario};
-use crate::stated::settings;
+use crate::prelude::*;
 
 settings! {
     "small-queues" {
@@ -228,10 +223,6 @@ impl Scenario for Settings {
 fn series(run: &OneStream, seen: &Seen) -> Series {
     let tso = if run.tso { "TSO" } else { "no TSO" };
     let mbit = run.rate.0 / 1_000_000;
-    Series {
-        row: format!("{mbit} Mbit/s, {tso}, {}", run.budget),
-        name: "backlog",
-        unit: "bytes",
-        points: seen.backlog_over_time.clone(),
-    }
+    let row = format!("{mbit} Mbit/s, {tso}, {}", run.budget);
+    Series::bytes(row, "backlog", seen.backlog_over_time.clone())
 }

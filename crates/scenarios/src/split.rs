@@ -6,15 +6,13 @@
 use serde_json::json;
 use taut_path::{AnyLimit, Split};
 
-use crate::allowed;
-use crate::error::ScenarioError;
-use crate::quantity::{Rate, Time, as_texts};
-use crate::results::{one_decimal, per_second};
+use crate::prelude::*;
+use crate::quantity::as_texts;
+use crate::results::one_decimal;
 use crate::rr_under_load::{
     self, CADENCES, DURATIONS, MOST_LIMITS, RATES, RINGS, STREAMS, WARM_UPS, check_splits,
 };
-use crate::scenario::{Found, Scenario};
-use crate::stated::{Stated, settings};
+use crate::stated::Stated;
 
 settings! {
     "split" {

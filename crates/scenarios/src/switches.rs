@@ -3,18 +3,18 @@
 use taut_path::AnyLimit;
 use taut_path::qdisc::{Fifo, by_name};
 use taut_sim::meter::{Meter, Since};
-use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
+use taut_sim::nic::{DescriptorRule, NicConfig};
 use taut_sim::tcp::{SuperPacket, TcpConfig};
 use taut_sim::world::network::{Network, NetworkConfig, Side, Trunk, TrunkReport};
 use taut_sim::world::{App, CLIENT, ConnectionConfig, HostCost, SERVER, WorldConfig};
 
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 use crate::allowed::{self, Verdict};
 use crate::error::ScenarioError;
 use crate::quantity::{Rate, Time};
 use crate::results::per_second;
-use crate::two_hosts::{BULK, START_NS, request_response, stream};
+use crate::two_hosts::{BULK, START_NS, card, request_response, stream};
 
 /// So that none of a host's own packets is lost there.
 const HOST_QUEUE_PACKETS: u32 = 100_000;
@@ -152,14 +152,8 @@ impl SwitchRow {
 
     fn nic(&self, rate: Rate, slots: u32) -> NicConfig {
         NicConfig {
-            rate_bits_per_s: rate.0,
-            framing: Framing::ETHERNET,
-            slots,
             rule: DescriptorRule::OnePerPacket,
-            interrupt: InterruptRule::every(self.cadence.0),
-            finished_at: FinishedAt::End,
-            segments_apart: true,
-            seed: self.seed,
+            ..card(rate, slots, self.cadence, self.seed)
         }
     }
 }
@@ -225,7 +219,7 @@ impl Ran {
     }
 
     /// The columns that every scenario of this kind has, of the trunk that starts at the first switch.
-    pub fn row(&self, case: &Case, switches: usize) -> Map<String, Value> {
+    pub fn row(&self, case: &Case, switches: usize) -> Value {
         let first = Trunk {
             from: 0,
             to: Side::Right,
@@ -234,38 +228,18 @@ impl Ran {
         let latency_ns = self.network.transactions().latency_ns();
         let us = |share| latency_ns.value_at_quantile(share) / 1_000;
         let trunks = self.trunks(switches);
-        let mut row = Map::new();
-        let mut put = |key: &str, value: Value| row.insert(key.to_owned(), value);
-        put("qdisc", case.qdisc.clone().into());
-        put("limit", case.limit.to_string().into());
-        put("request_p50_us", us(0.5).into());
-        put("request_p99_us", us(0.99).into());
-        put(
-            "waiting_p50_packets",
-            meter.map(|it| it.waiting_packets().p50).into(),
-        );
-        put(
-            "in_flight_p50_bytes",
-            meter.map(|it| it.in_flight_bytes().p50).into(),
-        );
-        put(
-            "drops",
-            trunks
-                .iter()
-                .map(|it| it.dropped_packets)
-                .sum::<u64>()
-                .into(),
-        );
-        put(
-            "marks",
-            trunks
-                .iter()
-                .map(|it| it.marked_packets)
-                .sum::<u64>()
-                .into(),
-        );
-        put("retransmits", self.retransmits.into());
-        row
+        let all = |of: fn(&TrunkReport) -> u64| trunks.iter().map(of).sum::<u64>();
+        json!({
+            "qdisc": case.qdisc,
+            "limit": case.limit.to_string(),
+            "request_p50_us": us(0.5),
+            "request_p99_us": us(0.99),
+            "waiting_p50_packets": meter.map(|it| it.waiting_packets().p50),
+            "in_flight_p50_bytes": meter.map(|it| it.in_flight_bytes().p50),
+            "drops": all(|it| it.dropped_packets),
+            "marks": all(|it| it.marked_packets),
+            "retransmits": self.retransmits,
+        })
     }
 }
 

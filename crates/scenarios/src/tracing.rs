@@ -116,109 +116,113 @@ impl From<ScenarioError> for TraceRowsError {
     }
 }
 
+/// What is written of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tap {
+    /// What happens at its queue, as a trace.
+    Queue,
+    /// What crosses its wire, as pcapng.
+    Wire,
+}
+
 fn wanted<'a>(
     settings: &'a impl Scenario,
     seed: u64,
-    wanted: &str,
+    tap: Tap,
+    part: &str,
 ) -> Result<Vec<TraceRow<'a>>, TraceRowsError> {
     settings.validate().map_err(ScenarioError::Setting)?;
     let mut rows = settings.traces(seed);
-    if !rows.iter().any(|row| row.name.contains(wanted)) {
+    if tap == Tap::Wire && rows.iter().all(|row| row.wire.is_none()) {
+        return Err(TraceRowsError::NoWire);
+    }
+    if !rows.iter().any(|row| row.name.contains(part)) {
         return Err(TraceRowsError::NoRow {
-            wanted: wanted.to_owned(),
+            wanted: part.to_owned(),
             names: rows.into_iter().map(|row| row.name).collect(),
         });
     }
-    rows.retain(|row| row.name.contains(wanted));
+    rows.retain(|row| row.name.contains(part));
     Ok(rows)
 }
 
-/// Says before a run whether any row has `part` in its name.
+/// Says before a run whether any row has `part` in its name, and can be tapped.
 ///
 /// # Errors
 /// If none has, or the settings cannot be.
-pub fn check_rows(settings: &impl Scenario, part: &str) -> Result<(), TraceRowsError> {
-    wanted(settings, 0, part).map(drop)
+pub fn check(settings: &impl Scenario, tap: Tap, part: &str) -> Result<(), TraceRowsError> {
+    wanted(settings, 0, tap, part).map(drop)
 }
 
-/// Runs the rows with `part` in their names and writes what happens at their queues to `out`,
-/// which should be buffered. Says how many bytes that were.
+/// Runs the rows with `part` in their names and writes what `tap` hears of them to `out`, which should be
+/// buffered. Says how many bytes that were.
 ///
 /// # Errors
 /// See [`TraceRowsError`].
-pub fn trace_rows<S: Scenario>(
+pub fn write<S: Scenario>(
     settings: &S,
     seed: u64,
-    part: &str,
+    (tap, part): (Tap, &str),
     out: &mut dyn Write,
     progress: Progress,
 ) -> Result<u64, TraceRowsError> {
-    let rows = wanted(settings, seed, part)?;
+    let rows = wanted(settings, seed, tap, part)?;
     let all = rows.len() as u64;
-    let head = Head {
-        scenario: S::NAME.to_owned(),
-        seed,
-        taut_version: env!("CARGO_PKG_VERSION").to_owned(),
-        sampled_hz: None,
-    };
-    let mut recorder = Recorder::new(out, &head);
+    let mut writer = Writer::new::<S>(tap, seed, out);
     for (done, row) in rows.into_iter().enumerate() {
         progress(&row.name, done as u64, all);
-        recorder.row(&row.name, &row.limit);
-        (row.trace)(&mut recorder)?;
-        if recorder.has_failed() {
+        if writer.add(row)? {
             break;
         }
     }
     progress("done", all, all);
-    recorder.finish().map_err(TraceRowsError::Io)
+    let finished = match writer {
+        Writer::Queue(recorder) => recorder.finish(),
+        Writer::Wire(capture) => capture.finish(),
+    };
+    finished.map_err(TraceRowsError::Io)
 }
 
-/// Says before a run whether the wire of any row with `part` in its name can be captured.
-///
-/// # Errors
-/// If none has, or the settings cannot be.
-pub fn check_wires(settings: &impl Scenario, part: &str) -> Result<(), TraceRowsError> {
-    wires(settings, 0, part).map(drop)
+enum Writer<'w> {
+    Queue(Recorder<'w>),
+    Wire(Capture<'w>),
 }
 
-fn wires<'a>(
-    settings: &'a impl Scenario,
-    seed: u64,
-    part: &str,
-) -> Result<Vec<(String, Wire<'a>)>, TraceRowsError> {
-    if settings.traces(seed).iter().all(|row| row.wire.is_none()) {
-        return Err(TraceRowsError::NoWire);
-    }
-    let rows = wanted(settings, seed, part)?.into_iter();
-    Ok(rows.filter_map(|row| Some((row.name, row.wire?))).collect())
-}
-
-/// Runs the rows with `part` in their names and writes what crosses their wires to `out`, which should be
-/// buffered, as pcapng. Says how many bytes that were.
-///
-/// # Errors
-/// See [`TraceRowsError`].
-pub fn capture_rows<S: Scenario>(
-    settings: &S,
-    seed: u64,
-    part: &str,
-    out: &mut dyn Write,
-    progress: Progress,
-) -> Result<u64, TraceRowsError> {
-    let rows = wires(settings, seed, part)?;
-    let all = rows.len() as u64;
-    let (name, version) = (S::NAME, env!("CARGO_PKG_VERSION"));
-    let comment = format!("taut {version}, scenario {name}, seed {seed}; windows are scaled by 7");
-    let mut capture = Capture::new(out, &comment);
-    for (done, (name, wire)) in rows.into_iter().enumerate() {
-        progress(&name, done as u64, all);
-        capture.row(&name, wire.rate_bits_per_s);
-        (wire.look)(&mut |frame| capture.frame(frame))?;
-        if capture.has_failed() {
-            break;
+impl<'w> Writer<'w> {
+    fn new<S: Scenario>(tap: Tap, seed: u64, out: &'w mut dyn Write) -> Self {
+        let (name, version) = (S::NAME, env!("CARGO_PKG_VERSION"));
+        match tap {
+            Tap::Queue => {
+                let head = Head {
+                    scenario: name.to_owned(),
+                    seed,
+                    taut_version: version.to_owned(),
+                    sampled_hz: None,
+                };
+                Self::Queue(Recorder::new(out, &head))
+            }
+            Tap::Wire => Self::Wire(Capture::new(
+                out,
+                &format!("taut {version}, scenario {name}, seed {seed}; windows are scaled by 7"),
+            )),
         }
     }
-    progress("done", all, all);
-    capture.finish().map_err(TraceRowsError::Io)
+
+    /// Says whether that failed, so that no other row need be run.
+    fn add(&mut self, row: TraceRow<'_>) -> Result<bool, ScenarioError> {
+        match self {
+            Self::Queue(recorder) => {
+                recorder.row(&row.name, &row.limit);
+                (row.trace)(recorder)?;
+                Ok(recorder.has_failed())
+            }
+            Self::Wire(capture) => {
+                if let Some(wire) = row.wire {
+                    capture.row(&row.name, wire.rate_bits_per_s);
+                    (wire.look)(&mut |frame| capture.frame(frame))?;
+                }
+                Ok(capture.has_failed())
+            }
+        }
+    }
 }

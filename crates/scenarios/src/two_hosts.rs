@@ -2,7 +2,7 @@
 
 use taut_path::qdisc::{BandLimit, PfifoFast};
 use taut_path::{AnyLimit, Probe, Qdisc, Split};
-use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
+use taut_sim::nic::{DescriptorRule, Framing, InterruptRule, NicConfig};
 use taut_sim::tcp::{SuperPacket, TcpConfig};
 use taut_sim::world::{App, ConnectionConfig, HostCost, World, WorldConfig, WorldError};
 
@@ -90,14 +90,21 @@ pub(crate) fn bands_of(packets: u32) -> impl Fn() -> Box<dyn Qdisc + Send> {
 /// The card of the published experiments, on an Ethernet link.
 pub(crate) const fn card(rate: Rate, slots: u32, cadence: Time, seed: u64) -> NicConfig {
     NicConfig {
-        rate_bits_per_s: rate.0,
         framing: Framing::ETHERNET,
-        slots,
         rule: DescriptorRule::E1000,
         interrupt: InterruptRule::every(cadence.0),
-        finished_at: FinishedAt::End,
         segments_apart: true,
         seed,
+        ..NicConfig::plain(rate.0, slots)
+    }
+}
+
+/// Linux's rule, or no limit.
+pub(crate) fn dql_or_off(limited: bool) -> AnyLimit {
+    if limited {
+        AnyLimit::dql()
+    } else {
+        AnyLimit::off()
     }
 }
 

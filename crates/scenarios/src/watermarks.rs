@@ -2,13 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::allowed;
-use crate::error::ScenarioError;
-use crate::quantity::{Rate, Size, Time};
-use crate::results::{Figure, per_second};
-use crate::scenario::{Found, Scenario};
+use crate::prelude::*;
 use crate::single_queue::saturated;
-use crate::stated::settings;
 use taut_sim::lane::{Cost, LaneConfig, Observed, Rule, Source, observe};
 use taut_sim::nic::InterruptRule;
 

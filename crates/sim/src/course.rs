@@ -5,6 +5,13 @@ use taut_path::{Event, Packet, Probe};
 /// Steps of a course: finer than a plot is wide.
 const STEPS: u64 = 2_000;
 
+/// Keeps `value` in a list of changes, (ns, value), if it is another than the last.
+pub fn note_change(changes: &mut Vec<(u64, u32)>, now_ns: u64, value: u32) {
+    if changes.last().is_none_or(|&(_, last)| last != value) {
+        changes.push((now_ns, value));
+    }
+}
+
 /// The limit and what was in flight, over time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Course {
@@ -45,13 +52,6 @@ impl CourseWatch {
             },
             in_flight_bytes: 0,
             since_ns: 0,
-        }
-    }
-
-    fn set_limit(&mut self, limit_bytes: u32, now_ns: u64) {
-        let changes = &mut self.course.limit_bytes;
-        if changes.last().is_none_or(|&(_, last)| last != limit_bytes) {
-            changes.push((now_ns, limit_bytes));
         }
     }
 
@@ -101,7 +101,7 @@ impl Probe for CourseWatch {
                 self.count_until(now_ns);
                 self.in_flight_bytes = self.in_flight_bytes.saturating_sub(done.bytes.into());
             }
-            Event::Limit(limit) => self.set_limit(limit, now_ns),
+            Event::Limit(limit) => note_change(&mut self.course.limit_bytes, now_ns, limit),
             _ => {}
         }
     }

@@ -14,6 +14,7 @@ use taut_path::qdisc::Fifo;
 use taut_path::queue::{Completer, Sender};
 use taut_path::{AnyLimit, Event, Probe, Queue};
 
+use crate::course::note_change;
 use crate::lane::{LaneError, object};
 use crate::nic::{MultiEvent, MultiNic, NicConfig, RingOf};
 use crate::queue::{QueueFault, queue_config};
@@ -299,15 +300,9 @@ impl<'a> Device<'a> {
 
     fn note_budget(&mut self, now_ns: u64) {
         let mut watch = self.watch.borrow_mut();
-        if let Some(bytes) = self.budget.as_ref().map(Budget::limit_bytes)
-            && let Some(from_ns) = watch.from_ns
-            && watch
-                .seen
-                .budget
-                .last()
-                .is_none_or(|&(_, last)| last != bytes)
-        {
-            watch.seen.budget.push((now_ns - from_ns, bytes));
+        if let (Some(budget), Some(from_ns)) = (&self.budget, watch.from_ns) {
+            let limit_bytes = budget.limit_bytes();
+            note_change(&mut watch.seen.budget, now_ns - from_ns, limit_bytes);
         }
     }
 }
@@ -317,22 +312,12 @@ mod tests {
     use taut_path::TxRing;
 
     use super::*;
-    use crate::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule};
     use crate::queue::Fault;
 
     #[test]
     fn a_ring_that_makes_a_packet_up_ends_the_device_with_a_report() {
         let config = DeviceConfig {
-            nic: NicConfig {
-                rate_bits_per_s: 8_000_000_000,
-                framing: Framing::BARE,
-                slots: 64,
-                rule: DescriptorRule::OnePerPacket,
-                interrupt: InterruptRule::every(0),
-                finished_at: FinishedAt::End,
-                segments_apart: false,
-                seed: 1,
-            },
+            nic: NicConfig::plain(8_000_000_000, 64),
             queues: 2,
             object_bytes: 1_000,
             backlog_packets: 10,

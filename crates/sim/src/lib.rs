@@ -7,6 +7,7 @@ pub mod consumer;
 pub mod course;
 mod cpu;
 pub mod device;
+pub mod dice;
 pub mod lane;
 pub mod least;
 pub mod meter;

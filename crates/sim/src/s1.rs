@@ -5,7 +5,7 @@ use taut_path::limit::Limit;
 use taut_path::qdisc::{BandLimit, PfifoFast};
 
 use crate::meter::{Meter, Since};
-use crate::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
+use crate::nic::{FinishedAt, NicConfig};
 use crate::tcp::TcpConfig;
 use crate::world::{
     App, CLIENT, ConnectionConfig, HostCost, SERVER, World, WorldConfig, WorldError,
@@ -67,14 +67,9 @@ type Hosts<L> = World<Meter<Since>, L, PfifoFast>;
 fn world<L: Limit + Clone>(flows: u32, limit: L) -> Result<Hosts<L>, WorldError> {
     let config = WorldConfig {
         nic: NicConfig {
-            rate_bits_per_s: 1_000_000_000,
-            framing: Framing::BARE,
-            slots: 1024,
-            rule: DescriptorRule::OnePerPacket,
-            interrupt: InterruptRule::every(0),
             finished_at: FinishedAt::Start,
             segments_apart: true,
-            seed: 1,
+            ..NicConfig::plain(1_000_000_000, 1024)
         },
         restart_slots: Some(1),
         delay_ns: 50_000,

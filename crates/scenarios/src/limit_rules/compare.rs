@@ -88,11 +88,8 @@ impl Compared {
     /// The need of each interval and the limits, of the first seed.
     pub(super) fn series(&self) -> Vec<Series> {
         let pattern = self.rows.first().map_or("", |row| &row.pattern);
-        let series = |what: String, name, points: &Points| Series {
-            row: format!("{pattern}: {what}"),
-            name,
-            unit: "bytes",
-            points: points.clone(),
+        let series = |what: String, name, points: &Points| {
+            Series::bytes(format!("{pattern}: {what}"), name, points.clone())
         };
         let need = series(NEED.to_owned(), "need", &self.shown.need_bytes);
         let limits = self.shown.limits.iter();

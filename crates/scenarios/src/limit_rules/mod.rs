@@ -14,15 +14,11 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::allowed::{self, MAX_DURATION, Verdict};
-use crate::error::ScenarioError;
+use crate::allowed::{MAX_DURATION, Verdict};
 use crate::pattern::families::{self, Times};
 use crate::pattern::published;
 use crate::pattern::read::{ReadError, read};
-use crate::quantity::Time;
-use crate::results::Summary;
-use crate::scenario::{Found, Scenario};
-use crate::stated::settings;
+use crate::prelude::*;
 use taut_sim::pattern::Pattern;
 
 pub use compare::{Case, Compared, Outcome};

@@ -15,6 +15,7 @@ use crate::quantity::{Rate, Time};
 use crate::two_hosts::{
     BULK, HEADER_BYTES, START_NS, TwoHosts, bands_of, card, first_band, request_response, stream,
 };
+use taut_sim::course::note_change;
 use taut_sim::lane::Rule;
 use taut_sim::least::least_multiple;
 use taut_sim::meter::histogram;
@@ -273,9 +274,7 @@ impl Probe for Watch {
                 self.in_flight_bytes += u64::from(packet.wire_bytes());
             }
             Event::Completed(done) => self.in_flight_bytes -= u64::from(done.bytes),
-            Event::Limit(limit) if self.course.last().is_none_or(|&(_, last)| last != limit) => {
-                self.course.push((now_ns, limit));
-            }
+            Event::Limit(limit) => note_change(&mut self.course, now_ns, limit),
             _ => {}
         }
     }

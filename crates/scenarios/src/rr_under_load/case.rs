@@ -6,6 +6,8 @@ use std::str::FromStr;
 use taut_path::limit::{Limit, Unit};
 use taut_path::{AnyLimit, Split};
 
+use crate::results::on_off;
+
 /// One combination that is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
@@ -27,10 +29,6 @@ impl Case {
     pub fn limits_bytes(&self) -> bool {
         self.bql() && self.limit.unit() == Unit::Bytes
     }
-}
-
-const fn on_off(on: bool) -> &'static str {
-    if on { "on" } else { "off" }
 }
 
 impl fmt::Display for Case {

@@ -3,7 +3,7 @@
 use taut_path::{AnyLimit, Split};
 
 use super::{Case, Row};
-use crate::results::Figure;
+use crate::results::{Figure, on_off};
 
 /// The published row of one case: bytes in the device queue and transactions/s.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +83,6 @@ fn figures_of(
     bytes_constants: &[&'static str],
     rate_constants: &[&'static str],
 ) -> [Figure; 2] {
-    let on_off = |on| if on { "on" } else { "off" };
     let case = format!("bql_{}/tso_{}", on_off(row.bql), on_off(row.tso));
     let [low, high] = published.ring_bytes;
     let bytes = if low == high {

@@ -5,13 +5,10 @@ use std::ops::RangeInclusive;
 use taut_path::{AnyLimit, Split, qdisc};
 
 use super::{Case, Latency, Only, Outcome, Row, figures, is_published};
-use crate::allowed::{self, Verdict};
-use crate::error::ScenarioError;
-use crate::quantity::{Rate, Time, as_text, as_texts};
-use crate::results::{one_decimal, per_second};
-use crate::scenario::{Found, Scenario};
-use crate::stated::settings;
-use crate::tracing::TraceRow;
+use crate::allowed::Verdict;
+use crate::prelude::*;
+use crate::quantity::{as_text, as_texts};
+use crate::results::one_decimal;
 use crate::two_hosts::DELAY_NS;
 use taut_sim::trace::{Recorder, Tracer};
 

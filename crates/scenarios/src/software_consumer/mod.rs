@@ -3,13 +3,10 @@
 mod names;
 mod row;
 
+use crate::prelude::*;
 use taut_sim::consumer::{ConsumerConfig, Core, FixedLimits, Seen, observe};
 
-use crate::allowed;
-use crate::error::ScenarioError;
-use crate::quantity::{Size, Time, as_texts};
-use crate::scenario::{Found, Scenario};
-use crate::stated::settings;
+use crate::quantity::as_texts;
 
 pub use names::{Consumer, LimitName, OnCore, When};
 

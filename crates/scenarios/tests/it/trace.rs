@@ -9,14 +9,20 @@ use taut_path::DropReason;
 use taut_path::limit::Done;
 use taut_path::queue::StopReason;
 use taut_scenarios::registry;
-use taut_scenarios::tracing::TraceRowsError;
+use taut_scenarios::tracing::{Tap, TraceRowsError};
 use taut_sim::trace::{Event, Head, Line, Mention, ReadError, Recorder, Told, read};
 
 /// A short run of a scenario, traced.
 fn traced(name: &str, replaced: &[(&str, &str)], rows: &str) -> Result<Vec<u8>, TraceRowsError> {
     let text = file_with(name, replaced);
     let mut out = Vec::new();
-    let bytes = registry::trace(&text, Some(3), rows, &mut out, &mut |_, _, _| {})?;
+    let bytes = registry::tap(
+        &text,
+        Some(3),
+        (Tap::Queue, rows),
+        &mut out,
+        &mut |_, _, _| {},
+    )?;
     assert_eq!(bytes, out.len() as u64);
     Ok(out)
 }
@@ -161,7 +167,13 @@ impl Write for Full {
 #[test]
 fn a_full_disk_is_told() {
     let text = file_with("limit-over-time", &[("duration", "\"10ms\"")]);
-    let error = registry::trace(&text, None, "ramp-up", &mut Full(500), &mut |_, _, _| {});
+    let error = registry::tap(
+        &text,
+        None,
+        (Tap::Queue, "ramp-up"),
+        &mut Full(500),
+        &mut |_, _, _| {},
+    );
     match error {
         Err(TraceRowsError::Io(error)) => assert_eq!(error.kind(), io::ErrorKind::StorageFull),
         other => panic!("{other:?}"),

@@ -1,9 +1,7 @@
 //! What a lane's sender does next.
 
-use rand_core::{RngCore, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
-
 use super::{Cost, LaneConfig, Source};
+use crate::dice::Dice;
 use crate::source::{is_on, next_on_ns};
 
 /// The sender's clockwork.
@@ -20,7 +18,7 @@ pub(super) struct Feed {
     pub(super) asleep: bool,
     pub(super) failed_sends: u64,
     pub(super) wakeups: u64,
-    random: Xoshiro256PlusPlus,
+    pub(super) dice: Dice,
     object_bytes: Vec<u32>,
     next_object: usize,
 }
@@ -37,7 +35,7 @@ impl Feed {
             failed_sends: 0,
             wakeups: 0,
             // Not the sequence that the NIC draws its periods from.
-            random: Xoshiro256PlusPlus::seed_from_u64(!config.nic.seed),
+            dice: Dice::new(!config.nic.seed),
             object_bytes: config.object_bytes.clone(),
             next_object: 0,
         }
@@ -69,15 +67,12 @@ impl Feed {
                 jitter_ns,
                 ..
             } => {
-                let spread_ns = self.below(jitter_ns.saturating_mul(2).saturating_add(1));
+                let spread_ns = self
+                    .dice
+                    .below(jitter_ns.saturating_mul(2).saturating_add(1));
                 let gap_ns = every_ns.saturating_add(spread_ns).saturating_sub(jitter_ns);
                 now_ns.checked_add(gap_ns.max(1))
             }
         }
-    }
-
-    /// Even in 0..n; the bias of the wide multiplication is below n / 2^64.
-    pub(super) fn below(&mut self, n: u64) -> u64 {
-        ((u128::from(self.random.next_u64()) * u128::from(n)) >> 64) as u64
     }
 }

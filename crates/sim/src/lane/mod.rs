@@ -111,6 +111,29 @@ pub struct LaneConfig {
     pub sample_ns: u64,
 }
 
+/// Packets that always wait above a saturated queue: more than one burst.
+const BACKLOG_PACKETS: u32 = 100;
+
+impl LaneConfig {
+    /// A sender of objects of one size that waits for nothing but the queue, measured from the start. What
+    /// differs, and the end, is said with `..`.
+    pub fn saturated(nic: NicConfig, object_bytes: u32) -> Self {
+        Self {
+            nic,
+            restart_slots: None,
+            reap: Reap::ALL,
+            backlog_packets: BACKLOG_PACKETS,
+            object_bytes: vec![object_bytes],
+            source: Source::Saturating,
+            cost: Cost::default(),
+            rate_changes: Vec::new(),
+            measure_from_ns: 0,
+            end_ns: 0,
+            sample_ns: 0,
+        }
+    }
+}
+
 /// What was seen.
 #[derive(Debug, Clone)]
 pub struct Observed {

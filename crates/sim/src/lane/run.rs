@@ -214,33 +214,15 @@ mod tests {
     use taut_path::TxRing;
 
     use super::*;
-    use crate::lane::{Cost, Reap, Source, object};
-    use crate::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
+    use crate::lane::object;
+    use crate::nic::NicConfig;
     use crate::queue::Fault;
 
     #[test]
     fn a_nic_that_makes_a_packet_up_ends_the_lane_with_a_report() {
         let config = LaneConfig {
-            nic: NicConfig {
-                rate_bits_per_s: 8_000_000_000,
-                framing: Framing::BARE,
-                slots: 64,
-                rule: DescriptorRule::OnePerPacket,
-                interrupt: InterruptRule::every(0),
-                finished_at: FinishedAt::End,
-                segments_apart: false,
-                seed: 1,
-            },
-            restart_slots: None,
-            reap: Reap::ALL,
-            backlog_packets: 10,
-            object_bytes: vec![1_000],
-            source: Source::Saturating,
-            cost: Cost::default(),
-            rate_changes: Vec::new(),
-            measure_from_ns: 0,
             end_ns: 1_000_000,
-            sample_ns: 0,
+            ..LaneConfig::saturated(NicConfig::plain(8_000_000_000, 64), 1_000)
         };
         let lane = || Lane::new(&config, &Rule::dql(), ()).expect("valid settings");
         assert!(lane().run().is_ok());

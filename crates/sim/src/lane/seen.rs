@@ -12,7 +12,7 @@ impl<T: Probe> Lane<'_, T> {
         self.sample_ns = (period_ns > 0).then(|| {
             let from_ns = self.samples.saturating_mul(period_ns);
             (self.config.measure_from_ns.saturating_add(from_ns))
-                .saturating_add(self.feed.below(period_ns))
+                .saturating_add(self.feed.dice.below(period_ns))
         });
         self.samples += 1;
     }

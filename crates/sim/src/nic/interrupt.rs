@@ -1,7 +1,6 @@
 //! When a NIC interrupts.
 
-use rand_core::{RngCore, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use crate::dice::Dice;
 
 /// An interrupt fires when something is finished and a period has passed since the last one, or
 /// when so many packets are finished.
@@ -42,14 +41,14 @@ impl InterruptRule {
 #[derive(Debug)]
 pub(super) struct Periods {
     rule: InterruptRule,
-    random: Xoshiro256PlusPlus,
+    dice: Dice,
 }
 
 impl Periods {
     pub(super) fn new(rule: InterruptRule, seed: u64) -> Self {
         Self {
             rule,
-            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            dice: Dice::new(seed),
         }
     }
 
@@ -67,21 +66,18 @@ impl Periods {
 
     fn draw_ns(&mut self) -> u64 {
         if let Some(RareGap { one_in, gap_ns }) = self.rule.rare_gap
-            && self.below(u64::from(one_in.max(1))) == 0
+            && self.dice.below(u64::from(one_in.max(1))) == 0
         {
             return gap_ns;
         }
         match self.rule.jitter_ns {
             0 => self.rule.period_ns,
             jitter_ns => {
-                let spread = self.below(jitter_ns.saturating_mul(2).saturating_add(1));
+                let spread = self
+                    .dice
+                    .below(jitter_ns.saturating_mul(2).saturating_add(1));
                 (self.rule.period_ns.saturating_add(spread)).saturating_sub(jitter_ns)
             }
         }
-    }
-
-    /// Even in 0..n; the bias of the wide multiplication is below n / 2^64.
-    fn below(&mut self, n: u64) -> u64 {
-        ((u128::from(self.random.next_u64()) * u128::from(n)) >> 64) as u64
     }
 }

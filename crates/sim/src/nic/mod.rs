@@ -56,6 +56,23 @@ pub struct NicConfig {
     pub seed: u64,
 }
 
+impl NicConfig {
+    /// A card on a link that adds nothing to a frame: a descriptor for each packet, and an interrupt as soon
+    /// as it has left. What differs is said with `..`.
+    pub const fn plain(rate_bits_per_s: u64, slots: u32) -> Self {
+        Self {
+            rate_bits_per_s,
+            framing: Framing::BARE,
+            slots,
+            rule: DescriptorRule::OnePerPacket,
+            interrupt: InterruptRule::every(0),
+            finished_at: FinishedAt::End,
+            segments_apart: false,
+            seed: 1,
+        }
+    }
+}
+
 /// Why a NIC could not be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NicConfigError {

@@ -14,9 +14,8 @@ use super::random::SplitMix;
 use super::seen::{Samples, Seen};
 use super::source::{Source, Waiting};
 use super::{Interval, Pattern};
-use crate::nic::{
-    DescriptorRule, FinishedAt, Framing, InterruptRule, MultiNic, NicConfig, NicConfigError, RingOf,
-};
+use crate::course::note_change;
+use crate::nic::{MultiNic, NicConfig, NicConfigError, RingOf};
 use crate::queue::{QueueFault, queue_config};
 use crate::sink::Sink;
 
@@ -102,9 +101,8 @@ impl Probe for Course {
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
         if let Event::Limit(limit) = event
             && self.keep
-            && self.changes.last().is_none_or(|&(_, last)| last != limit)
         {
-            self.changes.push((now_ns, limit));
+            note_change(&mut self.changes, now_ns, limit);
         }
     }
 }
@@ -200,7 +198,8 @@ fn prepared<L: Limit + Clone>(
         return Err(RunError::Empty("size or queue"));
     }
     let book = Book::new(pattern.warm_ns, pattern.end_ns);
-    let nic = nic(bytes_per_s, detail.slots);
+    // The pattern says when somebody asks.
+    let nic = NicConfig::plain(bytes_per_s.saturating_mul(8), detail.slots);
     let wire = MultiNic::without_interrupts(&nic, pattern.queues.len(), book);
     let (wire, rings) = wire.map_err(RunError::Nic)?;
     let lines = rings.into_iter().zip(&pattern.queues);
@@ -221,20 +220,6 @@ fn prepared<L: Limit + Clone>(
     };
     run.plan_sample(pattern.warm_ns);
     Ok(run)
-}
-
-/// Frames cost their bytes and nothing else; the pattern says when somebody asks.
-fn nic(bytes_per_s: u64, slots: u32) -> NicConfig {
-    NicConfig {
-        rate_bits_per_s: bytes_per_s.saturating_mul(8),
-        framing: Framing::BARE,
-        slots,
-        rule: DescriptorRule::OnePerPacket,
-        interrupt: InterruptRule::every(0),
-        finished_at: FinishedAt::End,
-        segments_apart: false,
-        seed: 0,
-    }
 }
 
 fn line<L: Limit, I: Iterator<Item = Interval>>(

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::lane::{Cost, LaneConfig, Reap, Rule, Source, observe_with};
-use crate::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig, RareGap};
+use crate::lane::{LaneConfig, Rule, observe_with};
+use crate::nic::{InterruptRule, NicConfig, RareGap};
 use crate::trace::{Head, Recorder, Tracer};
 
 const RATE: u64 = 1_000_000_000;
@@ -19,27 +19,14 @@ fn head() -> Head {
 }
 
 fn config() -> LaneConfig {
+    let nic = NicConfig {
+        interrupt: InterruptRule::every(250_000),
+        ..NicConfig::plain(RATE, 4096)
+    };
     LaneConfig {
-        nic: NicConfig {
-            rate_bits_per_s: RATE,
-            framing: Framing::BARE,
-            slots: 4096,
-            rule: DescriptorRule::OnePerPacket,
-            interrupt: InterruptRule::every(250_000),
-            finished_at: FinishedAt::End,
-            segments_apart: false,
-            seed: 1,
-        },
-        restart_slots: None,
-        reap: Reap::ALL,
         backlog_packets: 500,
-        object_bytes: vec![1514],
-        source: Source::Saturating,
-        cost: Cost::default(),
-        rate_changes: Vec::new(),
-        measure_from_ns: 0,
         end_ns: 2_000_000_000,
-        sample_ns: 0,
+        ..LaneConfig::saturated(nic, 1514)
     }
 }
 

@@ -320,7 +320,6 @@ mod tests {
     use taut_path::{AnyLimit, TxRing};
 
     use super::*;
-    use crate::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule};
     use crate::queue::Fault;
     use crate::tcp::{Ack, SackBlocks, TcpConfig};
     use crate::world::{App, ConnectionConfig, SERVER, World, WorldConfig};
@@ -328,16 +327,7 @@ mod tests {
     /// Two hosts whose connection says nothing.
     fn silent() -> World<()> {
         let config = WorldConfig {
-            nic: NicConfig {
-                rate_bits_per_s: 8_000_000_000,
-                framing: Framing::BARE,
-                slots: 64,
-                rule: DescriptorRule::OnePerPacket,
-                interrupt: InterruptRule::every(0),
-                finished_at: FinishedAt::End,
-                segments_apart: true,
-                seed: 1,
-            },
+            nic: NicConfig::plain(8_000_000_000, 64),
             restart_slots: None,
             delay_ns: 10,
             cost: HostCost::default(),

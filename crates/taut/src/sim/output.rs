@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use taut_scenarios::results::Document;
-use taut_scenarios::tracing::TraceRowsError;
+use taut_scenarios::tracing::{Tap, TraceRowsError};
 
 use super::sweep::Many;
 use crate::exit;
@@ -83,16 +83,12 @@ fn as_io(error: TraceRowsError) -> io::Error {
     }
 }
 
-/// What can be traced: says before the run whether its rows can be, and writes their events.
+/// What can be tapped: says before the run whether its rows can be, and writes what is heard of them.
 pub trait Traceable {
     /// Whether there are rows with `part` in their names.
-    fn check(&self, part: &str) -> Result<(), TraceRowsError>;
-    /// Writes them, and says how many bytes that were.
-    fn write(&self, part: &str, out: &mut dyn Write) -> Result<u64, TraceRowsError>;
-    /// Whether there are rows with `part` in their names whose wires can be captured.
-    fn check_wires(&self, part: &str) -> Result<(), TraceRowsError>;
-    /// Writes what crosses them, and says how many bytes that were.
-    fn capture(&self, part: &str, out: &mut dyn Write) -> Result<u64, TraceRowsError>;
+    fn check(&self, tap: Tap, part: &str) -> Result<(), TraceRowsError>;
+    /// Writes those, and says how many bytes that were.
+    fn write(&self, wanted: (Tap, &str), out: &mut dyn Write) -> Result<u64, TraceRowsError>;
 }
 
 impl Output {
@@ -113,10 +109,12 @@ impl Output {
             ExitCode::from(exit::USAGE)
         };
         if self.trace.path.is_some() {
-            traceable.check(&self.trace_row).map_err(usage)?;
+            traceable
+                .check(Tap::Queue, &self.trace_row)
+                .map_err(usage)?;
         }
         if self.pcap.path.is_some() {
-            traceable.check_wires(&self.pcap_row).map_err(usage)?;
+            traceable.check(Tap::Wire, &self.pcap_row).map_err(usage)?;
         }
         Ok(())
     }
@@ -124,7 +122,7 @@ impl Output {
     /// Writes the capture, if one is wanted.
     fn write_capture(&self, traceable: &dyn Traceable) -> Result<(), ExitCode> {
         self.pcap.write(|out| {
-            let written = traceable.capture(&self.pcap_row, &mut UntilInterrupted(out));
+            let written = traceable.write((Tap::Wire, &self.pcap_row), &mut UntilInterrupted(out));
             written.map_err(as_io)
         })
     }
@@ -132,7 +130,8 @@ impl Output {
     /// Writes the trace, if one is wanted.
     fn write_trace(&self, traceable: &dyn Traceable) -> Result<(), ExitCode> {
         self.trace.write(|out| {
-            let written = traceable.write(&self.trace_row, &mut UntilInterrupted(out));
+            let written =
+                traceable.write((Tap::Queue, &self.trace_row), &mut UntilInterrupted(out));
             written.map_err(as_io)
         })
     }

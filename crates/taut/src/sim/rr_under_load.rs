@@ -10,7 +10,7 @@ use taut_scenarios::rr_under_load::Settings;
 use taut_scenarios::run::{AnyRun, Run};
 use taut_scenarios::scenario::Scenario;
 use taut_scenarios::stated::Stated;
-use taut_scenarios::tracing::{TraceRowsError, capture_rows, check_rows, check_wires, trace_rows};
+use taut_scenarios::tracing::{self, Tap, TraceRowsError};
 
 use super::output::{Output, Traceable};
 use super::progress::Progress;
@@ -123,23 +123,13 @@ pub struct Traced<'a, S> {
 }
 
 impl<S: Scenario> Traceable for Traced<'_, S> {
-    fn check(&self, part: &str) -> Result<(), TraceRowsError> {
-        check_rows(self.settings, part)
+    fn check(&self, tap: Tap, part: &str) -> Result<(), TraceRowsError> {
+        tracing::check(self.settings, tap, part)
     }
 
-    fn write(&self, part: &str, out: &mut dyn Write) -> Result<u64, TraceRowsError> {
+    fn write(&self, wanted: (Tap, &str), out: &mut dyn Write) -> Result<u64, TraceRowsError> {
         let mut progress = Progress::new();
         let mut show = |what: &str, done, all| progress.show(what, done, all);
-        trace_rows(self.settings, self.seed, part, out, &mut show)
-    }
-
-    fn check_wires(&self, part: &str) -> Result<(), TraceRowsError> {
-        check_wires(self.settings, part)
-    }
-
-    fn capture(&self, part: &str, out: &mut dyn Write) -> Result<u64, TraceRowsError> {
-        let mut progress = Progress::new();
-        let mut show = |what: &str, done, all| progress.show(what, done, all);
-        capture_rows(self.settings, self.seed, part, out, &mut show)
+        tracing::write(self.settings, self.seed, wanted, out, &mut show)
     }
 }

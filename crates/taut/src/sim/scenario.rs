@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use taut_scenarios::registry::{self, DEFAULT_SEED, Entry};
 use taut_scenarios::results::Document;
 use taut_scenarios::stated::Stated;
-use taut_scenarios::tracing::TraceRowsError;
+use taut_scenarios::tracing::{Tap, TraceRowsError};
 use taut_scenarios::{limit_rules, rr_under_load};
 
 use super::options::Common;
@@ -109,24 +109,14 @@ struct Traced<'a> {
 }
 
 impl Traceable for Traced<'_> {
-    fn check(&self, part: &str) -> Result<(), TraceRowsError> {
-        registry::check_trace(self.file, part)
+    fn check(&self, tap: Tap, part: &str) -> Result<(), TraceRowsError> {
+        registry::check_tap(self.file, tap, part)
     }
 
-    fn write(&self, part: &str, out: &mut dyn Write) -> Result<u64, TraceRowsError> {
+    fn write(&self, wanted: (Tap, &str), out: &mut dyn Write) -> Result<u64, TraceRowsError> {
         let mut progress = Progress::new();
         let mut show = |what: &str, done, all| progress.show(what, done, all);
-        registry::trace(self.file, Some(self.seed), part, out, &mut show)
-    }
-
-    fn check_wires(&self, part: &str) -> Result<(), TraceRowsError> {
-        registry::check_capture(self.file, part)
-    }
-
-    fn capture(&self, part: &str, out: &mut dyn Write) -> Result<u64, TraceRowsError> {
-        let mut progress = Progress::new();
-        let mut show = |what: &str, done, all| progress.show(what, done, all);
-        registry::capture(self.file, Some(self.seed), part, out, &mut show)
+        registry::tap(self.file, Some(self.seed), wanted, out, &mut show)
     }
 }
 

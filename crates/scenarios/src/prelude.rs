@@ -1,0 +1,9 @@
+//! What nearly every scenario is written with.
+
+pub(crate) use crate::allowed;
+pub(crate) use crate::error::ScenarioError;
+pub(crate) use crate::quantity::{Rate, Size, Time};
+pub(crate) use crate::results::{Figure, Series, Summary, per_second};
+pub(crate) use crate::scenario::{Found, Scenario};
+pub(crate) use crate::stated::settings;
+pub(crate) use crate::tracing::TraceRow;
