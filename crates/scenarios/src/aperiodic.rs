@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::prelude::*;
 use crate::single_queue::saturated;
-use taut_sim::lane::{LaneConfig, LaneError, Observed, Reap, Rule, Source, observe};
+use taut_sim::error::TestbedError;
+use taut_sim::lane::{LaneConfig, Observed, Reap, Rule, Source, observe};
 use taut_sim::least::least_above;
 use taut_sim::nic::{InterruptRule, RareGap};
 
@@ -120,7 +121,7 @@ fn least_fixed(
     packets: u64,
     most_bytes: u32,
     step_bytes: u32,
-) -> Result<u32, LaneError> {
+) -> Result<u32, TestbedError> {
     // A fixed limit has nothing to settle: the first ring is all there is to warm up.
     let measure_from_ns = lane.measure_from_ns.min(FIXED_WARM_UP_NS);
     let quick = LaneConfig {

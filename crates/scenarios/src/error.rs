@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use taut_sim::lane::LaneError;
-use taut_sim::pattern::RunError;
+use taut_sim::error::TestbedError;
 use taut_sim::queue::QueueFault;
-use taut_sim::world::WorldError;
 use taut_sim::world::network::NetworkError;
 
 use crate::registry::ALL;
@@ -47,20 +45,14 @@ impl From<toml::de::Error> for ScenarioError {
 }
 
 /// What a testbed says: settings that contradict each other, or a fault.
-macro_rules! from_testbed {
-    ($($error:ident),*) => {$(
-        impl From<$error> for ScenarioError {
-            fn from(error: $error) -> Self {
-                match error {
-                    $error::Fault(fault) => Self::Fault(fault),
-                    error => Self::Setting(error.to_string()),
-                }
-            }
+impl From<TestbedError> for ScenarioError {
+    fn from(error: TestbedError) -> Self {
+        match error {
+            TestbedError::Fault(fault) => Self::Fault(fault),
+            error => Self::Setting(error.to_string()),
         }
-    )*};
+    }
 }
-
-from_testbed!(LaneError, RunError, WorldError);
 
 impl From<NetworkError> for ScenarioError {
     fn from(error: NetworkError) -> Self {

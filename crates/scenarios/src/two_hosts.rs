@@ -2,9 +2,10 @@
 
 use taut_path::qdisc::{BandLimit, PfifoFast};
 use taut_path::{AnyLimit, Probe, Qdisc, Split};
+use taut_sim::error::TestbedError;
 use taut_sim::nic::{DescriptorRule, Framing, InterruptRule, NicConfig};
 use taut_sim::tcp::{SuperPacket, TcpConfig};
-use taut_sim::world::{App, ConnectionConfig, HostCost, World, WorldConfig, WorldError};
+use taut_sim::world::{App, ConnectionConfig, HostCost, World, WorldConfig};
 
 use crate::quantity::{Rate, Time};
 
@@ -69,7 +70,7 @@ impl TwoHosts {
         limit: &AnyLimit,
         discipline: impl Fn() -> Box<dyn Qdisc + Send>,
         mut probe: impl FnMut(usize) -> P,
-    ) -> Result<World<P>, WorldError> {
+    ) -> Result<World<P>, TestbedError> {
         let config = WorldConfig {
             nic: self.nic,
             restart_slots: None,

@@ -15,7 +15,8 @@ use taut_path::queue::{Completer, Sender};
 use taut_path::{AnyLimit, Event, Probe, Queue};
 
 use crate::course::note_change;
-use crate::lane::{LaneError, object};
+use crate::error::TestbedError;
+use crate::lane::object;
 use crate::nic::{MultiEvent, MultiNic, NicConfig, RingOf};
 use crate::queue::{QueueFault, queue_config};
 use crate::sink::Sink;
@@ -80,7 +81,7 @@ pub struct Seen {
 ///
 /// # Errors
 /// If its settings contradict each other, or a queue goes wrong.
-pub fn observe(config: &DeviceConfig, shared: SharedBudget) -> Result<Seen, LaneError> {
+pub fn observe(config: &DeviceConfig, shared: SharedBudget) -> Result<Seen, TestbedError> {
     Ok(Device::new(config, shared)?.run()?)
 }
 
@@ -162,8 +163,8 @@ struct Device<'a> {
 }
 
 impl<'a> Device<'a> {
-    fn new(config: &'a DeviceConfig, shared: SharedBudget) -> Result<Self, LaneError> {
-        let (nic, rings) = MultiNic::new(&config.nic, config.queues).map_err(LaneError::Nic)?;
+    fn new(config: &'a DeviceConfig, shared: SharedBudget) -> Result<Self, TestbedError> {
+        let (nic, rings) = MultiNic::new(&config.nic, config.queues)?;
         let notes: Vec<Arc<Note>> = rings.iter().map(|_| Arc::default()).collect();
         let watch = Rc::new(RefCell::new(Watch::default()));
         let queue = |(note, ring): (&Arc<Note>, RingOf)| {
@@ -173,15 +174,14 @@ impl<'a> Device<'a> {
                 .probe(Eye(watch.clone()))
                 .config(queue_config(None, Waker::from(note.clone())))
                 .build(0)
-                .map_err(LaneError::Queue)
+                .map_err(TestbedError::Queue)
         };
         let queues = notes.iter().zip(rings).map(queue);
         let queues = queues.collect::<Result<Vec<_>, _>>()?;
         let (budget, halves) = match shared {
             SharedBudget::None => (None, queues.into_iter().map(Queue::split).collect()),
             SharedBudget::Rule { limit, interval_ns } => {
-                let (budget, halves) =
-                    budget::join(limit, interval_ns, queues, 0).map_err(LaneError::Queue)?;
+                let (budget, halves) = budget::join(limit, interval_ns, queues, 0)?;
                 (Some(budget), halves)
             }
         };

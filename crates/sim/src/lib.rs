@@ -8,6 +8,7 @@ pub mod course;
 mod cpu;
 pub mod device;
 pub mod dice;
+pub mod error;
 pub mod lane;
 pub mod least;
 pub mod meter;

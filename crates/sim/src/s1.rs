@@ -4,12 +4,11 @@
 use taut_path::limit::Limit;
 use taut_path::qdisc::{BandLimit, PfifoFast};
 
+use crate::error::TestbedError;
 use crate::meter::{Meter, Since};
 use crate::nic::{FinishedAt, NicConfig};
 use crate::tcp::TcpConfig;
-use crate::world::{
-    App, CLIENT, ConnectionConfig, HostCost, SERVER, World, WorldConfig, WorldError,
-};
+use crate::world::{App, CLIENT, ConnectionConfig, HostCost, SERVER, World, WorldConfig};
 
 const END_NS: u64 = 10_000_000_000;
 const RECORD_FROM_NS: u64 = 2_000_000_000;
@@ -44,7 +43,7 @@ pub struct S1 {
 ///
 /// # Errors
 /// If the limit's settings contradict each other, or a queue goes wrong.
-pub fn run<L: Limit + Clone>(flows: u32, limit: L) -> Result<S1, WorldError> {
+pub fn run<L: Limit + Clone>(flows: u32, limit: L) -> Result<S1, TestbedError> {
     let mut world = world(flows, limit)?;
     world.run_until(RECORD_FROM_NS)?;
     let before = received_bytes(&world, flows);
@@ -64,7 +63,7 @@ pub fn run<L: Limit + Clone>(flows: u32, limit: L) -> Result<S1, WorldError> {
 /// Its two hosts.
 type Hosts<L> = World<Meter<Since>, L, PfifoFast>;
 
-fn world<L: Limit + Clone>(flows: u32, limit: L) -> Result<Hosts<L>, WorldError> {
+fn world<L: Limit + Clone>(flows: u32, limit: L) -> Result<Hosts<L>, TestbedError> {
     let config = WorldConfig {
         nic: NicConfig {
             finished_at: FinishedAt::Start,

@@ -16,13 +16,14 @@ use crate::two_hosts::{
     BULK, HEADER_BYTES, START_NS, TwoHosts, bands_of, card, first_band, request_response, stream,
 };
 use taut_sim::course::note_change;
+use taut_sim::error::TestbedError;
 use taut_sim::lane::Rule;
 use taut_sim::least::least_multiple;
 use taut_sim::meter::histogram;
 use taut_sim::nic::{InterruptRule, NicConfig};
 use taut_sim::pattern::{Seen, SplitMix};
 use taut_sim::tcp::SuperPacket;
-use taut_sim::world::{App, CLIENT, World, WorldError};
+use taut_sim::world::{App, CLIENT, World};
 
 /// Its name.
 pub(super) const NAME: &str = "w01-tcp-with-loss";
@@ -116,7 +117,7 @@ impl TcpLoad {
         })
     }
 
-    fn world(&self, rule: &Rule) -> Result<World<Watch>, WorldError> {
+    fn world(&self, rule: &Rule) -> Result<World<Watch>, TestbedError> {
         let mut random = SplitMix::new(self.seed);
         let nic = NicConfig {
             interrupt: INTERRUPT,
@@ -225,7 +226,7 @@ fn look(
     random: &mut SplitMix,
     from_ns: u64,
     until_ns: u64,
-) -> Result<Looks, WorldError> {
+) -> Result<Looks, TestbedError> {
     let mut looks = Looks {
         count: 0,
         dry: 0,

@@ -11,16 +11,13 @@ mod seen;
 mod send;
 mod watch;
 
-use std::fmt;
-
 use hdrhistogram::Histogram;
-use taut_path::queue::QueueConfigError;
 use taut_path::{Frame, Packet, Probe, Segmentation};
 
 pub use crate::course::{Course, Step};
+use crate::error::TestbedError;
 use crate::meter::Quantiles;
-use crate::nic::{NicConfig, NicConfigError, WireCounters};
-use crate::queue::QueueFault;
+use crate::nic::{NicConfig, WireCounters};
 pub use crate::source::WhenFull;
 pub use rule::Rule;
 
@@ -187,43 +184,11 @@ pub struct Ledger {
     pub in_ring: u64,
 }
 
-/// Why a lane cannot be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LaneError {
-    /// The NIC cannot be made of its settings.
-    Nic(NicConfigError),
-    /// The queue or its limit cannot.
-    Queue(QueueConfigError),
-    /// There is no size to send.
-    NoObjects,
-    /// The queue went wrong.
-    Fault(QueueFault),
-}
-
-impl fmt::Display for LaneError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nic(error) => error.fmt(f),
-            Self::Queue(error) => error.fmt(f),
-            Self::Fault(fault) => fault.fmt(f),
-            Self::NoObjects => f.write_str("no sizes to send; at least one is needed"),
-        }
-    }
-}
-
-impl std::error::Error for LaneError {}
-
-impl From<QueueFault> for LaneError {
-    fn from(fault: QueueFault) -> Self {
-        Self::Fault(fault)
-    }
-}
-
 /// Runs a lane from time 0 to its end.
 ///
 /// # Errors
 /// If its settings contradict each other, or the queue goes wrong.
-pub fn observe(config: &LaneConfig, rule: &Rule) -> Result<Observed, LaneError> {
+pub fn observe(config: &LaneConfig, rule: &Rule) -> Result<Observed, TestbedError> {
     observe_with(config, rule, ())
 }
 
@@ -235,7 +200,7 @@ pub fn observe_with(
     config: &LaneConfig,
     rule: &Rule,
     probe: impl Probe,
-) -> Result<Observed, LaneError> {
+) -> Result<Observed, TestbedError> {
     run::Lane::new(config, rule, probe)?.run()
 }
 

@@ -10,8 +10,9 @@ use taut_path::{AnyLimit, Probe, Queue, QueueConfig};
 
 use super::feed::Feed;
 use super::watch::Watch;
-use super::{LaneConfig, LaneError, Observed, Rule};
+use super::{LaneConfig, Observed, Rule};
 use crate::cpu::Core;
+use crate::error::TestbedError;
 use crate::meter::histogram;
 use crate::nic::{EmulatedNic, NicEvent, WireCounters};
 use crate::queue::{QueueFault, queue_config};
@@ -67,11 +68,11 @@ pub(super) struct Before {
 }
 
 impl<'a, T: Probe> Lane<'a, T> {
-    pub(super) fn new(config: &'a LaneConfig, rule: &Rule, probe: T) -> Result<Self, LaneError> {
+    pub(super) fn new(config: &'a LaneConfig, rule: &Rule, probe: T) -> Result<Self, TestbedError> {
         if config.object_bytes.is_empty() {
-            return Err(LaneError::NoObjects);
+            return Err(TestbedError::Missing("no sizes to send"));
         }
-        let nic = EmulatedNic::new(config.nic).map_err(LaneError::Nic)?;
+        let nic = EmulatedNic::new(config.nic)?;
         let note = Arc::new(Note::default());
         let restart_slots = config.restart_slots.unwrap_or(nic.restart_slots());
         let queue_config = QueueConfig {
@@ -86,8 +87,7 @@ impl<'a, T: Probe> Lane<'a, T> {
             .with_qdisc(Fifo::new(config.backlog_packets.max(1)))
             .probe(watch)
             .config(queue_config)
-            .build(0)
-            .map_err(LaneError::Queue)?;
+            .build(0)?;
         let mut lane = Self {
             config,
             queue,
@@ -109,7 +109,7 @@ impl<'a, T: Probe> Lane<'a, T> {
         Ok(lane)
     }
 
-    pub(super) fn run(mut self) -> Result<Observed, LaneError> {
+    pub(super) fn run(mut self) -> Result<Observed, TestbedError> {
         self.advance(self.config.measure_from_ns)?;
         let before = Before {
             wire: self.queue.device().counters(),
@@ -121,7 +121,7 @@ impl<'a, T: Probe> Lane<'a, T> {
         Ok(self.observed(&before))
     }
 
-    fn advance(&mut self, until_ns: u64) -> Result<(), LaneError> {
+    fn advance(&mut self, until_ns: u64) -> Result<(), TestbedError> {
         while let Some((now_ns, due)) = self.next_due().filter(|&(at_ns, _)| at_ns <= until_ns) {
             match due {
                 Due::Nic => self.on_nic(now_ns)?,
@@ -197,13 +197,12 @@ impl<'a, T: Probe> Lane<'a, T> {
         Ok(())
     }
 
-    fn change_rate(&mut self, now_ns: u64) -> Result<(), LaneError> {
+    fn change_rate(&mut self, now_ns: u64) -> Result<(), TestbedError> {
         if let Some(&(_, rate_bits_per_s)) = self.config.rate_changes.get(self.rate_changes) {
             self.rate_changes += 1;
             self.marks.push((now_ns, self.queue.device().counters()));
             let nic = self.queue.device_mut();
-            nic.set_rate(rate_bits_per_s, now_ns)
-                .map_err(LaneError::Nic)?;
+            nic.set_rate(rate_bits_per_s, now_ns)?;
         }
         Ok(())
     }
@@ -235,6 +234,6 @@ mod tests {
             at_ns: 1_000,
             fault: Fault::Stray { packets: 1 },
         };
-        assert_eq!(lane.run().unwrap_err(), LaneError::Fault(fault));
+        assert_eq!(lane.run().unwrap_err(), TestbedError::Fault(fault));
     }
 }

@@ -17,7 +17,7 @@ mod yardstick;
 
 pub use intervals::{Interval, Intervals};
 pub use random::SplitMix;
-pub use run::{Detail, RING_SLOTS_OFF, RunError, observe};
+pub use run::{Detail, RING_SLOTS_OFF, observe};
 pub use seen::{Seen, SettleTimes};
 pub use settle::settle_times;
 pub use yardstick::{GRID_BYTES, least_fixed};

@@ -1,12 +1,10 @@
 //! The loop of a run: takes the earliest of what is due, until the end.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::rc::Rc;
 use std::task::Waker;
 
 use taut_path::limit::Limit;
-use taut_path::queue::QueueConfigError;
 use taut_path::{Event, Probe, Queue, QueueConfig};
 
 use super::book::Book;
@@ -15,6 +13,7 @@ use super::seen::{Samples, Seen};
 use super::source::{Source, Waiting};
 use super::{Interval, Pattern};
 use crate::course::note_change;
+use crate::error::TestbedError;
 use crate::nic::{MultiNic, NicConfig, NicConfigError, RingOf};
 use crate::queue::{QueueFault, queue_config};
 use crate::sink::Sink;
@@ -56,38 +55,6 @@ impl Detail {
         slots: RING_SLOTS_OFF,
         ..Self::FULL
     };
-}
-
-/// Why a run cannot be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunError {
-    /// The queue or its limit cannot be made.
-    Queue(QueueConfigError),
-    /// The wire cannot be made.
-    Nic(NicConfigError),
-    /// A queue went wrong.
-    Fault(QueueFault),
-    /// The pattern lacks what every run needs; says what.
-    Empty(&'static str),
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Queue(error) => error.fmt(f),
-            Self::Nic(error) => error.fmt(f),
-            Self::Fault(fault) => fault.fmt(f),
-            Self::Empty(what) => write!(f, "the pattern has no {what}; at least one is needed"),
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
-
-impl From<QueueFault> for RunError {
-    fn from(fault: QueueFault) -> Self {
-        Self::Fault(fault)
-    }
 }
 
 /// Keeps the changes of a limit.
@@ -180,7 +147,7 @@ pub fn observe<L: Limit + Clone>(
     pattern: &Pattern,
     limit: L,
     detail: Detail,
-) -> Result<Seen, RunError> {
+) -> Result<Seen, TestbedError> {
     let mut run = prepared(pattern, limit, detail)?;
     run.run_to_end()?;
     Ok(run.seen())
@@ -190,18 +157,18 @@ fn prepared<L: Limit + Clone>(
     pattern: &Pattern,
     limit: L,
     detail: Detail,
-) -> Result<Run<'_, L, impl Iterator<Item = Interval>>, RunError> {
+) -> Result<Run<'_, L, impl Iterator<Item = Interval>>, TestbedError> {
     let Some(&(_, bytes_per_s)) = pattern.rates.first() else {
-        return Err(RunError::Empty("rate"));
+        return Err(TestbedError::Missing("the pattern has no rate"));
     };
     if pattern.sizes.is_empty() || pattern.queues.is_empty() {
-        return Err(RunError::Empty("size or queue"));
+        return Err(TestbedError::Missing("the pattern has no size or queue"));
     }
     let book = Book::new(pattern.warm_ns, pattern.end_ns);
     // The pattern says when somebody asks.
     let nic = NicConfig::plain(bytes_per_s.saturating_mul(8), detail.slots);
     let wire = MultiNic::without_interrupts(&nic, pattern.queues.len(), book);
-    let (wire, rings) = wire.map_err(RunError::Nic)?;
+    let (wire, rings) = wire?;
     let lines = rings.into_iter().zip(&pattern.queues);
     let lines = lines.map(|(ring, queue)| line(pattern, limit.clone(), detail, ring, queue.iter()));
     let lines = lines.collect::<Result<_, _>>()?;
@@ -228,7 +195,7 @@ fn line<L: Limit, I: Iterator<Item = Interval>>(
     detail: Detail,
     ring: RingOf<Book>,
     intervals: I,
-) -> Result<Line<L, I>, RunError> {
+) -> Result<Line<L, I>, TestbedError> {
     let waiting = if pattern.bursts.is_empty() {
         Waiting::always()
     } else {
@@ -252,8 +219,7 @@ fn line<L: Limit, I: Iterator<Item = Interval>>(
         .with_qdisc(Source::new(waiting.clone(), pattern.sizes.clone()))
         .probe(course)
         .config(config)
-        .build(0)
-        .map_err(RunError::Queue)?;
+        .build(0)?;
     let mut line = Line {
         queue,
         waiting,
@@ -271,7 +237,7 @@ fn line<L: Limit, I: Iterator<Item = Interval>>(
 }
 
 impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
-    fn run_to_end(&mut self) -> Result<(), RunError> {
+    fn run_to_end(&mut self) -> Result<(), TestbedError> {
         let end_ns = self.pattern.end_ns;
         while let Some((now_ns, due)) = self.next_due()
             && now_ns < end_ns
@@ -279,7 +245,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
         {
             self.wire.borrow_mut().send_until(now_ns);
             match due {
-                Due::Rate => self.change_rate(now_ns).map_err(RunError::Nic)?,
+                Due::Rate => self.change_rate(now_ns)?,
                 Due::Burst(at) => self.on_burst(at, now_ns)?,
                 Due::Interrupt(at) => self.on_interrupt(at, now_ns)?,
                 Due::Poll(at) => self.complete(at, now_ns)?,

@@ -2,8 +2,9 @@
 
 use taut_path::limit::Fixed;
 
-use super::run::{Detail, RunError, observe};
+use super::run::{Detail, observe};
 use super::{Pattern, fixed};
+use crate::error::TestbedError;
 use crate::least::least_multiple;
 
 /// The yardstick is a multiple of this: about a minimal frame, and less than one object decides.
@@ -14,9 +15,12 @@ pub const GRID_BYTES: u32 = 64;
 ///
 /// # Errors
 /// As [`observe`].
-pub fn least_fixed(pattern: &Pattern) -> Result<Option<u32>, RunError> {
+pub fn least_fixed(pattern: &Pattern) -> Result<Option<u32>, TestbedError> {
     // With objects of one size, limits differ only by the whole objects that fit in.
-    let (first, rest) = pattern.sizes.split_first().ok_or(RunError::Empty("size"))?;
+    let (first, rest) = pattern
+        .sizes
+        .split_first()
+        .ok_or(TestbedError::Missing("the pattern has no size"))?;
     let step = if rest.iter().all(|size| size == first) {
         (*first).max(GRID_BYTES)
     } else {
@@ -26,7 +30,7 @@ pub fn least_fixed(pattern: &Pattern) -> Result<Option<u32>, RunError> {
     Ok(least.map(|bytes| bytes.next_multiple_of(GRID_BYTES)))
 }
 
-fn is_enough(pattern: &Pattern, limit_bytes: u32) -> Result<bool, RunError> {
+fn is_enough(pattern: &Pattern, limit_bytes: u32) -> Result<bool, TestbedError> {
     if let Some(utilisation) = fixed::utilisation(pattern, limit_bytes) {
         return Ok(utilisation.is_some_and(|it| it >= pattern.utilisation));
     }

@@ -9,6 +9,7 @@ use taut_path::limit::Limit;
 use taut_path::queue::NoRoom;
 use taut_path::{Packet, Probe, Qdisc, Queue, Split};
 
+use super::WorldConfig;
 use super::agenda::{Agenda, NEVER_NS, Turn};
 use super::app::App;
 use super::blind::Blind;
@@ -17,7 +18,7 @@ use super::segments::{Segment, Segments};
 use super::small_queues::HostBudgets;
 use super::wire::{Flight, Wire};
 use super::worker::{HostCost, Task, Worker};
-use super::{WorldConfig, WorldError};
+use crate::error::TestbedError;
 use crate::nic::{EmulatedNic, NicConfig, NicEvent};
 use crate::queue::{QueueFault, queue_config};
 use crate::source::Note;
@@ -89,9 +90,9 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         config: &WorldConfig,
         split: Split,
         (discipline, limit, probe): (Q, L, P),
-    ) -> Result<Self, WorldError> {
+    ) -> Result<Self, TestbedError> {
         let seed = config.nic.seed.wrapping_add(index as u64);
-        let nic = EmulatedNic::new(NicConfig { seed, ..config.nic }).map_err(WorldError::Nic)?;
+        let nic = EmulatedNic::new(NicConfig { seed, ..config.nic })?;
         let restart_slots = config.restart_slots.unwrap_or(nic.restart_slots());
         let room = Arc::new(Note::default());
         let nic = Orphaning {
@@ -104,8 +105,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             .probe(probe)
             .config(queue_config(Some(restart_slots), Waker::from(room.clone())))
             .split(split)
-            .build(0)
-            .map_err(WorldError::Queue)?;
+            .build(0)?;
         let mut agenda = Agenda::new();
         Ok(Self {
             arrivals: Wire::new(),
@@ -373,7 +373,7 @@ mod tests {
         nic.submit(packet, 500).expect("there is room");
         let Ok(()) = nic.kick(500);
         host.watch(500);
-        let fault = WorldError::Fault(QueueFault {
+        let fault = TestbedError::Fault(QueueFault {
             queue: SERVER,
             at_ns: 600,
             fault: Fault::Stray { packets: 1 },

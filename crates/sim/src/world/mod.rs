@@ -23,12 +23,12 @@ mod wire;
 mod worker;
 
 use taut_path::limit::Limit;
-use taut_path::queue::{CompleterCounters, QueueConfigError};
+use taut_path::queue::CompleterCounters;
 use taut_path::tsq;
 use taut_path::{AnyLimit, Probe, Qdisc, Split};
 
+use crate::error::TestbedError;
 use crate::nic::{EmulatedNic, NicConfig};
-use crate::queue::QueueFault;
 use crate::tcp::TcpSettings;
 
 pub use app::App;
@@ -84,7 +84,7 @@ impl<P: Probe, L: Limit> World<P, L> {
     pub fn new(
         config: &WorldConfig,
         parts: impl FnMut(usize) -> (Box<dyn Qdisc + Send>, L, P),
-    ) -> Result<Self, WorldError> {
+    ) -> Result<Self, TestbedError> {
         Self::with_disciplines(config, parts)
     }
 }
@@ -98,7 +98,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     pub fn with_disciplines(
         config: &WorldConfig,
         parts: impl FnMut(usize) -> (Q, L, P),
-    ) -> Result<Self, WorldError> {
+    ) -> Result<Self, TestbedError> {
         Self::with_split(config, Split::Off, parts)
     }
 
@@ -110,7 +110,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         config: &WorldConfig,
         split: Split,
         mut parts: impl FnMut(usize) -> (Q, L, P),
-    ) -> Result<Self, WorldError> {
+    ) -> Result<Self, TestbedError> {
         let mut host = |index: usize| Host::new(index, config, split, parts(index));
         Ok(Self {
             hosts: [host(CLIENT)?, host(SERVER)?],
@@ -181,7 +181,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     ///
     /// # Errors
     /// If a queue goes wrong; the world stands still from then on.
-    pub fn run_until(&mut self, until_ns: u64) -> Result<(), WorldError> {
+    pub fn run_until(&mut self, until_ns: u64) -> Result<(), TestbedError> {
         self.run_windows(until_ns, |_, _, _, _, _| {})
     }
 
@@ -190,7 +190,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         &mut self,
         until_ns: u64,
         mut after: impl AfterWindow<P, L, Q>,
-    ) -> Result<(), WorldError> {
+    ) -> Result<(), TestbedError> {
         self.check()?;
         // What is due at `until_ns` is done, too.
         let stop_ns = until_ns.saturating_add(1);
@@ -215,10 +215,10 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         Ok(())
     }
 
-    fn check(&self) -> Result<(), WorldError> {
+    fn check(&self) -> Result<(), TestbedError> {
         let faults = self.hosts.iter().filter_map(|host| host.fault);
         match faults.min_by_key(|fault| fault.at_ns) {
-            Some(fault) => Err(WorldError::Fault(fault)),
+            Some(fault) => Err(TestbedError::Fault(fault)),
             None => Ok(()),
         }
     }
@@ -292,26 +292,3 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         self.hosts.iter().map(|host| host.events).sum()
     }
 }
-
-/// Why a world could not be made, or came to an end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WorldError {
-    /// The NIC cannot be made of its settings.
-    Nic(crate::nic::NicConfigError),
-    /// The queue or its limit cannot.
-    Queue(QueueConfigError),
-    /// The queue of a host went wrong.
-    Fault(QueueFault),
-}
-
-impl std::fmt::Display for WorldError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Nic(error) => error.fmt(f),
-            Self::Queue(error) => error.fmt(f),
-            Self::Fault(fault) => fault.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for WorldError {}

@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use taut_path::limit::Limit;
 use taut_path::{Probe, Qdisc};
 
+use super::World;
 use super::host::Host;
 use super::wire::{Flight, Says, Wire};
-use super::{World, WorldError};
+use crate::error::TestbedError;
 use crate::tcp::Ack;
 
 /// A frame as it left a host.
@@ -102,7 +103,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         &mut self,
         until_ns: u64,
         seen: &mut dyn FnMut(&WireFrame),
-    ) -> Result<(), WorldError> {
+    ) -> Result<(), TestbedError> {
         let mut order = Order::default();
         let ran = self.run_windows(until_ns, |begin_ns, host, from, to, before| {
             // Whatever leaves from now on leaves later.

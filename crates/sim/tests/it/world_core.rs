@@ -3,10 +3,11 @@
 use crate::world_support::{MS, SECOND, bulk, config, connection, plain};
 use taut_path::qdisc::{Backlog, Fifo};
 use taut_path::{AnyLimit, Event, Packet, PacketSink, Probe, Qdisc};
+use taut_sim::error::TestbedError;
 use taut_sim::nic::InterruptRule;
 use taut_sim::queue::{Fault, QueueFault};
 use taut_sim::tcp::TcpConfig;
-use taut_sim::world::{App, CLIENT, HostCost, SERVER, World, WorldConfig, WorldError};
+use taut_sim::world::{App, CLIENT, HostCost, SERVER, World, WorldConfig};
 
 const US: u64 = 1_000;
 const DELAY_NS: u64 = 10 * US;
@@ -268,5 +269,5 @@ fn a_discipline_that_nobody_would_ask_again_ends_the_world_with_a_report() {
         at_ns: US,
         fault: Fault::NotReady { ready_ns: 5 * US },
     };
-    assert_eq!(world.run_until(SECOND), Err(WorldError::Fault(fault)));
+    assert_eq!(world.run_until(SECOND), Err(TestbedError::Fault(fault)));
 }

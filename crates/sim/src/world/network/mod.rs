@@ -16,7 +16,8 @@ use taut_path::{AnyLimit, Probe, Qdisc, Split};
 
 use super::wire::{Flight, Wire};
 use super::{App, ConnectionConfig, EndpointReport, Host, Transactions};
-use super::{CLIENT, SERVER, WorldConfig, WorldError};
+use super::{CLIENT, SERVER, WorldConfig};
+use crate::error::TestbedError;
 use crate::nic::NicConfig;
 use crate::queue::QueueFault;
 use crate::tcp::TcpSettings;
@@ -290,13 +291,13 @@ impl<P: Probe> Network<P> {
         switch.hand_on(neighbours);
     }
 
-    fn check(&self) -> Result<(), WorldError> {
+    fn check(&self) -> Result<(), TestbedError> {
         let hosts = self.hosts.stations.iter().filter_map(|it| it.host.fault);
         let switches = self.switches.iter().filter_map(Switch::fault);
         let first = hosts
             .chain(switches)
             .min_by_key(|fault: &QueueFault| fault.at_ns);
-        first.map_or(Ok(()), |fault| Err(WorldError::Fault(fault)))
+        first.map_or(Ok(()), |fault| Err(TestbedError::Fault(fault)))
     }
 
     /// The probe at the sending end of a trunk; `None` if there is no such trunk.
@@ -366,11 +367,11 @@ pub enum NetworkError {
     },
     /// A part could not be made, or went wrong. The queues of switches count after [`MOST_HOSTS`], the
     /// left one of each before the right one.
-    World(WorldError),
+    World(TestbedError),
 }
 
-impl From<WorldError> for NetworkError {
-    fn from(error: WorldError) -> Self {
+impl From<TestbedError> for NetworkError {
+    fn from(error: TestbedError) -> Self {
         Self::World(error)
     }
 }

@@ -6,10 +6,10 @@ use taut_path::tsq::memory_bytes;
 use taut_path::{AnyLimit, Ecn, Packet, Probe, Queue};
 
 use super::{AnyQueue, Line, NetworkConfig};
+use crate::error::TestbedError;
 use crate::nic::{EmulatedNic, NicConfig, NicEvent, WireCounters};
 use crate::queue::{QueueFault, queue_config};
 use crate::store::Store;
-use crate::world::WorldError;
 use crate::world::wire::{Flight, Says, Wire};
 
 /// What the sending end of a trunk did so far.
@@ -40,21 +40,20 @@ impl<P: Probe> Port<P> {
         index: usize,
         config: &NetworkConfig,
         (discipline, limit, probe): (AnyQueue, AnyLimit, P),
-    ) -> Result<Self, WorldError> {
+    ) -> Result<Self, TestbedError> {
         let seed = config.trunk.seed.wrapping_add(index as u64);
         let nic = NicConfig {
             seed,
             ..config.trunk
         };
-        let nic = EmulatedNic::new(nic).map_err(WorldError::Nic)?;
+        let nic = EmulatedNic::new(nic)?;
         let restart_slots = nic.restart_slots();
         let queue = Queue::builder_for(nic)
             .with_limit(limit)
             .with_qdisc(discipline)
             .probe(probe)
             .config(queue_config(Some(restart_slots), Waker::noop().clone()))
-            .build(0)
-            .map_err(WorldError::Queue)?;
+            .build(0)?;
         Ok(Self {
             queue,
             frames: Store::new(),

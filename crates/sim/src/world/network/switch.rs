@@ -6,8 +6,8 @@ use taut_path::{AnyLimit, Probe};
 
 use super::port::Port;
 use super::{AnyQueue, Hosts, Line, MOST_HOSTS, NetworkConfig, Side, Trunk};
+use crate::error::TestbedError;
 use crate::queue::QueueFault;
-use crate::world::WorldError;
 use crate::world::wire::{Flight, Wire};
 
 /// What comes in from the neighbours; after these come the hosts.
@@ -33,7 +33,7 @@ impl<P: Probe> Switch<P> {
         switches: usize,
         config: &NetworkConfig,
         parts: &mut impl FnMut(Trunk) -> (AnyQueue, AnyLimit, P),
-    ) -> Result<Self, WorldError> {
+    ) -> Result<Self, TestbedError> {
         let mut port = |to: Side, exists: bool| {
             let index = MOST_HOSTS + 2 * at + to as usize;
             exists
