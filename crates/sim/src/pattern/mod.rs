@@ -6,7 +6,6 @@
 //! and the sender is refused by nothing but its limit.
 
 mod book;
-mod fixed;
 mod intervals;
 mod random;
 mod run;
