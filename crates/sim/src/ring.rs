@@ -1,18 +1,41 @@
 //! A queue of things that come and go all the time, in one piece of memory.
 
+use std::mem::{forget, replace};
+
 /// Grows to what was ever in it, a power of two: an index is one operation away.
 #[derive(Debug)]
 pub(crate) struct Ring<T> {
-    slots: Vec<Option<T>>,
+    slots: Vec<T>,
     head: usize,
     len: usize,
 }
 
-impl<T> Ring<T> {
+/// What can be in a ring. A slot that holds nothing has what is vacant, which needs no drop and is written
+/// over without a look: an `Option` would be asked at each step what it is.
+pub(crate) trait Vacant: Sized {
+    const VACANT: Self;
+
+    /// Takes it out of its slot.
+    #[inline]
+    fn take(&mut self) -> Self {
+        replace(self, Self::VACANT)
+    }
+}
+
+impl Vacant for u32 {
+    const VACANT: Self = 0;
+
+    /// A copy does.
+    #[inline]
+    fn take(&mut self) -> Self {
+        *self
+    }
+}
+
+impl<T: Vacant> Ring<T> {
     pub(crate) fn new() -> Self {
-        let slots = std::iter::repeat_with(|| None).take(16).collect();
         Self {
-            slots,
+            slots: vacant(16),
             head: 0,
             len: 0,
         }
@@ -34,7 +57,7 @@ impl<T> Ring<T> {
         if index >= self.len {
             return None;
         }
-        self.slots.get(self.slot(index))?.as_ref()
+        self.slots.get(self.slot(index))
     }
 
     /// The one behind so many others.
@@ -44,7 +67,7 @@ impl<T> Ring<T> {
             return None;
         }
         let slot = self.slot(index);
-        self.slots.get_mut(slot)?.as_mut()
+        self.slots.get_mut(slot)
     }
 
     #[inline(always)]
@@ -53,17 +76,24 @@ impl<T> Ring<T> {
             self.grow();
         }
         let slot = self.slot(self.len);
-        self.slots[slot] = Some(thing);
+        forget(replace(&mut self.slots[slot], thing));
         self.len += 1;
     }
 
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
-        let slot = self.head & (self.slots.len() - 1);
-        let first = self.slots.get_mut(slot)?.take()?;
-        self.head = slot + 1;
-        self.len -= 1;
+        let first = self.get_mut(0)?.take();
+        self.drop_first();
         Some(first)
+    }
+
+    /// Gives the slot of the first free, from which everything was taken that needs a drop. There must be
+    /// one.
+    #[inline]
+    pub(crate) fn drop_first(&mut self) {
+        debug_assert!(self.len > 0, "there is a first");
+        self.head = self.slot(1);
+        self.len -= 1;
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
@@ -75,8 +105,12 @@ impl<T> Ring<T> {
         let head = self.slot(0);
         self.slots.rotate_left(head);
         self.head = 0;
-        self.slots.resize_with(2 * self.len, || None);
+        self.slots.append(&mut vacant(self.len));
     }
+}
+
+fn vacant<T: Vacant>(count: usize) -> Vec<T> {
+    std::iter::repeat_with(|| T::VACANT).take(count).collect()
 }
 
 #[cfg(test)]

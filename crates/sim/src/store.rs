@@ -59,11 +59,11 @@ impl<T: Copy> Store<T> {
         }
     }
 
-    /// Fetches what a packet carries, if there is much.
+    /// Fetches what the packet of a frame carries, if there is much.
     #[inline]
-    pub fn fetch(&self, packet: &Packet) {
+    pub fn fetch(&self, frame: u32) {
         if self.things.len() > CACHED_THINGS
-            && let Some(thing) = self.things.get(packet.frame().index() as usize)
+            && let Some(thing) = self.things.get(frame as usize)
         {
             fetch(thing);
         }

@@ -61,19 +61,20 @@ impl<T: Vacant> BoundedRing<T> {
             "a bounded ring is bounded by its owner"
         );
         let index = (self.head + self.len) & self.mask;
-        self.len += 1;
-        match self.slots.get_mut(index) {
-            // What is vacant needs no drop.
-            Some(slot) => core::mem::forget(core::mem::replace(slot, thing)),
-            None => self.grow(thing),
+        if index >= self.slots.len() {
+            self.grow();
         }
+        self.len += 1;
+        // What is vacant needs no drop.
+        core::mem::forget(core::mem::replace(&mut self.slots[index], thing));
     }
 
-    /// Puts one into a slot that was never used. Those are behind all others.
+    /// Makes the slot behind all others, the next that was never used.
+    // Without the thing that goes there: it would have to be written to the stack for this call.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, thing: T) {
-        self.slots.push(thing);
+    fn grow(&mut self) {
+        self.slots.push(T::VACANT);
     }
 
     /// The first, where it is.

@@ -31,17 +31,12 @@ impl Fifo {
         self.packets.is_empty()
     }
 
-    /// Hands packets to `burst`. Returns whether it has room for more.
+    /// Takes the first of those that wait, of which there is one.
     #[inline(always)]
-    pub(super) fn fill(&mut self, burst: &mut dyn Burst) -> bool {
-        while !self.packets.is_empty() {
-            let packet = self.packets.take_first();
-            self.bytes -= u64::from(packet.wire_bytes());
-            if !burst.push(packet) {
-                return false;
-            }
-        }
-        true
+    pub(super) fn take_first(&mut self) -> Packet {
+        let packet = self.packets.take_first();
+        self.bytes -= u64::from(packet.wire_bytes());
+        packet
     }
 }
 
@@ -64,7 +59,7 @@ impl Qdisc for Fifo {
 
     #[inline(always)]
     fn dequeue_burst(&mut self, _now_ns: u64, burst: &mut dyn Burst) {
-        let _ = self.fill(burst);
+        while !self.is_empty() && burst.push(self.take_first()) {}
     }
 
     fn hand_back(&mut self, rest: Packet, _unsent_bytes: u32, _now_ns: u64) {

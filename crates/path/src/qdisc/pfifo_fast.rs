@@ -63,8 +63,13 @@ impl Qdisc for PfifoFast {
 
     #[inline(always)]
     fn dequeue_burst(&mut self, _now_ns: u64, burst: &mut dyn Burst) {
-        // Nothing is enqueued meanwhile: a band that ran empty stays so.
-        let _ = self.bands.iter_mut().all(|band| band.fill(burst));
+        // Looked for anew for each: a burst is often of one packet, and what a loop for each band would keep at
+        // hand is more than there are registers.
+        while let Some(band) = self.bands.iter_mut().find(|band| !band.is_empty()) {
+            if !burst.push(band.take_first()) {
+                break;
+            }
+        }
     }
 
     fn hand_back(&mut self, rest: Packet, unsent_bytes: u32, now_ns: u64) {

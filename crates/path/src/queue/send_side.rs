@@ -48,6 +48,18 @@ pub(super) struct Context<'a, S: ?Sized, P> {
     pub probe: &'a mut P,
 }
 
+impl<S: ?Sized, P> Context<'_, S, P> {
+    /// The same for a call: what is rare is given its own, and this one need not be in memory for it.
+    #[inline(always)]
+    fn again(&mut self) -> Context<'_, S, P> {
+        Context {
+            now_ns: self.now_ns,
+            sink: self.sink,
+            probe: self.probe,
+        }
+    }
+}
+
 /// What a packet counts for, without a branch.
 #[derive(Clone, Copy)]
 pub(super) struct UnitOf {
@@ -501,11 +513,11 @@ impl<M: Sharing, R, S: PacketSink + ?Sized, P: Probe> PacketSink for Sending<'_,
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
         let counters = &self.shared.published.sender;
-        dropped(packet, reason, counters, self.cutter, self.at);
+        dropped(packet, reason, counters, self.cutter, &mut self.at.again());
     }
 
     fn marked(&mut self, packet: &Packet) {
-        marked(packet, &self.shared.published.sender, self.at);
+        marked(packet, &self.shared.published.sender, &mut self.at.again());
     }
 }
 
@@ -522,11 +534,12 @@ impl<M: Sharing, S: PacketSink + ?Sized, P: Probe> PacketSink for CountedSink<'_
     }
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        dropped(packet, reason, self.counters, self.cutter, &mut self.at);
+        let at = &mut self.at.again();
+        dropped(packet, reason, self.counters, self.cutter, at);
     }
 
     fn marked(&mut self, packet: &Packet) {
-        marked(packet, self.counters, &mut self.at);
+        marked(packet, self.counters, &mut self.at.again());
     }
 }
 

@@ -19,7 +19,12 @@ const STEPS_LOG2: u32 = 10;
 
 /// Which part of the time is measured.
 pub trait Window {
-    /// How much of the time from `since_ns` to `now_ns` is measured, in ns; at most all of it.
+    /// What is measured depends on the time alone: of two spans that follow each other it is as much as of
+    /// both in one.
+    const STEADY: bool = false;
+
+    /// How much of the time from `since_ns` to `now_ns`, which is not before, is measured, in ns; at most
+    /// all of it.
     fn measured_ns(&self, since_ns: u64, now_ns: u64) -> u64;
 
     /// Hears the bytes in the ring whenever they change.
@@ -30,9 +35,23 @@ pub trait Window {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Since(pub u64);
 
+impl Since {
+    // Apart: it is so before it begins, and once when it does.
+    #[cold]
+    fn first_measured_ns(self, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(self.0)
+    }
+}
+
 impl Window for Since {
+    const STEADY: bool = true;
+
+    #[inline]
     fn measured_ns(&self, since_ns: u64, now_ns: u64) -> u64 {
-        now_ns.saturating_sub(since_ns.max(self.0))
+        if since_ns >= self.0 {
+            return now_ns - since_ns;
+        }
+        self.first_measured_ns(now_ns)
     }
 }
 
@@ -50,12 +69,11 @@ pub struct Quantiles {
 }
 
 /// A value that holds for some time, and how long it held.
+#[derive(Clone)]
 pub struct Level {
     /// The value now.
     pub now: u64,
     since_ns: u64,
-    /// How much of the time that `now` held is measured and not yet in `held`.
-    pending_ns: u64,
     held: Held,
 }
 
@@ -65,7 +83,6 @@ impl Level {
         Self {
             now: 0,
             since_ns: now_ns,
-            pending_ns: 0,
             held: Held::default(),
         }
     }
@@ -73,25 +90,18 @@ impl Level {
     /// Counts the time until `now_ns` for the value that held, and changes it.
     #[inline(always)]
     pub fn change(&mut self, to: u64, now_ns: u64, window: &impl Window) {
-        let mut held_ns = self.pending_ns;
+        // Much happens in one instant.
         if now_ns > self.since_ns {
-            held_ns += window.measured_ns(self.since_ns, now_ns);
+            let held_ns = window.measured_ns(self.since_ns, now_ns);
+            self.held.add(self.now, held_ns);
             self.since_ns = now_ns;
         }
-        if to != self.now {
-            // Much happens in one instant.
-            if held_ns > 0 {
-                self.held.add(self.now, held_ns);
-                held_ns = 0;
-            }
-            self.now = to;
-        }
-        self.pending_ns = held_ns;
+        self.now = to;
     }
 
     /// The least value that was not exceeded for `share` (0 to 1) of the measured time.
     pub fn at_share(&self, share: f64) -> u64 {
-        self.held.at_share(share, (self.now, self.pending_ns))
+        self.held.at_share(share)
     }
 
     /// Its quantiles over the measured time.
@@ -106,53 +116,52 @@ impl Level {
 
     /// Its mean over the measured time, rounded down.
     pub fn mean(&self) -> u64 {
-        let pending = u128::from(self.now) * u128::from(self.pending_ns);
-        let all_ns = self.held.all_ns + self.pending_ns;
-        ((self.held.sum + pending) / u128::from(all_ns.max(1))) as u64
+        (self.held.sum / u128::from(self.held.all_ns().max(1))) as u64
     }
 }
 
 /// How long each value held.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Held {
     /// By bucket, as far as values went, in ns.
     held_ns: Vec<u64>,
     /// Each value times its time.
     sum: u128,
-    all_ns: u64,
 }
 
 impl Held {
     #[inline]
     fn add(&mut self, value: u64, held_ns: u64) {
         self.sum += u128::from(value) * u128::from(held_ns);
-        self.all_ns += held_ns;
-        let bucket = bucket_of(value);
-        match self.held_ns.get_mut(bucket) {
+        match self.held_ns.get_mut(bucket_of(value)) {
             Some(bucket_ns) => *bucket_ns += held_ns,
-            None => self.grow(bucket, held_ns),
+            None => self.grow(value, held_ns),
         }
     }
 
+    /// Values went as far as never before.
     #[cold]
-    fn grow(&mut self, bucket: usize, held_ns: u64) {
+    fn grow(&mut self, value: u64, held_ns: u64) {
+        let bucket = bucket_of(value.min(LARGEST));
         // One octave at a time.
-        self.held_ns.resize((bucket | 0x3ff) + 1, 0);
-        self.held_ns[bucket] = held_ns;
+        let buckets = (bucket | 0x3ff) + 1;
+        if buckets > self.held_ns.len() {
+            self.held_ns.resize(buckets, 0);
+        }
+        self.held_ns[bucket] += held_ns;
     }
 
-    /// As [`Level::at_share`], with a value and its time that are not yet in here.
-    fn at_share(&self, share: f64, (value, pending_ns): (u64, u64)) -> u64 {
-        let all_ns = self.all_ns + pending_ns;
+    fn all_ns(&self) -> u64 {
+        self.held_ns.iter().sum()
+    }
+
+    /// As [`Level::at_share`].
+    fn at_share(&self, share: f64) -> u64 {
+        let all_ns = self.all_ns();
         let wanted_ns = ((share.min(1.0) * all_ns as f64).ceil() as u64).clamp(1, all_ns.max(1));
-        let pending_bucket = bucket_of(value);
-        let buckets = self.held_ns.len().max(pending_bucket + 1);
         let mut sum_ns = 0;
-        for bucket in 0..buckets {
-            sum_ns += self.held_ns.get(bucket).unwrap_or(&0);
-            if bucket == pending_bucket {
-                sum_ns += pending_ns;
-            }
+        for (bucket, held_ns) in self.held_ns.iter().enumerate() {
+            sum_ns += held_ns;
             if sum_ns >= wanted_ns {
                 return highest_of(bucket);
             }
@@ -161,10 +170,9 @@ impl Held {
     }
 }
 
-/// The bucket of a value.
+/// The bucket of a value. Those of values above [`LARGEST`] are beyond all that there are.
 #[inline]
 fn bucket_of(value: u64) -> usize {
-    let value = value.min(LARGEST);
     let shift = u64::BITS - (value | ((2 << STEPS_LOG2) - 1)).leading_zeros() - (STEPS_LOG2 + 1);
     ((shift as usize) << STEPS_LOG2) + (value >> shift) as usize
 }

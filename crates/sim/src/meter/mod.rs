@@ -25,6 +25,8 @@ pub struct Meter<W> {
     in_flight_bytes: Level,
     waiting_packets: Level,
     limit: Level,
+    /// When the limit was last told as it was.
+    limit_stood_ns: u64,
     curve: Curve,
     step_ns: u64,
     /// When the step of the curve ends that is being drawn, in ns.
@@ -39,6 +41,7 @@ impl<W: Window> Meter<W> {
             in_flight_bytes: Level::new(start_ns),
             waiting_packets: Level::new(start_ns),
             limit: Level::new(start_ns),
+            limit_stood_ns: start_ns,
             curve: Curve::default(),
             step_ns: (length_ns / CURVE_POINTS as u64).max(1),
             step_ends_ns: start_ns,
@@ -67,7 +70,9 @@ impl<W: Window> Meter<W> {
 
     /// Median of the limit over the measured time.
     pub fn limit_p50(&self) -> u64 {
-        self.limit.at_share(0.5)
+        let mut limit = self.limit.clone();
+        limit.change(limit.now, self.limit_stood_ns, &self.window);
+        limit.at_share(0.5)
     }
 
     /// The course of both.
@@ -81,34 +86,55 @@ impl<W: Window> Meter<W> {
     }
 
     #[inline]
+    fn raise_in_flight(&mut self, by_bytes: u64, now_ns: u64) {
+        let bytes = self.in_flight_bytes.now + by_bytes;
+        self.set_in_flight(bytes, now_ns);
+        if let Some(point) = self.curve.in_flight_bytes.last_mut() {
+            *point = bytes.max(*point);
+        }
+    }
+
+    /// The point of this step is not below what was in the ring.
+    #[inline]
+    fn lower_in_flight(&mut self, by_bytes: u64, now_ns: u64) {
+        let bytes = self.in_flight_bytes.now.saturating_sub(by_bytes);
+        self.set_in_flight(bytes, now_ns);
+    }
+
+    #[inline]
     fn set_in_flight(&mut self, bytes: u64, now_ns: u64) {
         self.in_flight_bytes.change(bytes, now_ns, &self.window);
         self.window.in_flight_changed(bytes);
         if now_ns >= self.step_ends_ns {
             self.begin_steps(now_ns);
         }
-        if let Some(point) = self.curve.in_flight_bytes.last_mut() {
-            *point = bytes.max(*point);
-        }
     }
 
-    /// Begins the steps of the curve up to the one that `now_ns` is in.
+    /// Begins the steps of the curve up to the one that `now_ns` is in, with what is in the ring now.
     #[cold]
     fn begin_steps(&mut self, now_ns: u64) {
         while now_ns >= self.step_ends_ns {
             if self.curve.in_flight_bytes.len() == CURVE_POINTS {
                 // All that comes is of the last step.
                 self.step_ends_ns = u64::MAX;
-                return;
+                break;
             }
             self.curve.in_flight_bytes.push(0);
             self.curve.limit.push(self.limit.now);
             self.step_ends_ns = self.step_ends_ns.saturating_add(self.step_ns);
         }
+        if let Some(point) = self.curve.in_flight_bytes.last_mut() {
+            *point = self.in_flight_bytes.now.max(*point);
+        }
     }
 
     #[inline]
     fn set_limit(&mut self, limit: u32, now_ns: u64) {
+        // Told in each round, and mostly the same: counted when it moves, or at the end.
+        if W::STEADY && self.limit.now == u64::from(limit) {
+            self.limit_stood_ns = now_ns;
+            return;
+        }
         self.limit.change(limit.into(), now_ns, &self.window);
         if let Some(point) = self.curve.limit.last_mut() {
             *point = limit.into();
@@ -120,24 +146,19 @@ impl<W: Window> Probe for Meter<W> {
     // Always: the queue knows which event it tells of, and then all but one arm is gone.
     #[inline(always)]
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
-        let (waiting, in_flight) = (self.waiting_packets.now, self.in_flight_bytes.now);
+        let waiting = self.waiting_packets.now;
         match event {
             Event::Enqueued(_) | Event::HandedBack(_) => self.set_waiting(waiting + 1, now_ns),
             // It was found to be so after it left the discipline.
             Event::Dropped(_, DropReason::Uncountable) => {}
             Event::Dropped(packet, DropReason::DeviceRefused) => {
-                let bytes = u64::from(packet.wire_bytes());
-                self.set_in_flight(in_flight.saturating_sub(bytes), now_ns);
+                self.lower_in_flight(packet.wire_bytes().into(), now_ns);
             }
             Event::Dequeued(_) | Event::Dropped(..) => {
                 self.set_waiting(waiting.saturating_sub(1), now_ns);
             }
-            Event::Sent(packet) => {
-                self.set_in_flight(in_flight + u64::from(packet.wire_bytes()), now_ns);
-            }
-            Event::Completed(done) => {
-                self.set_in_flight(in_flight.saturating_sub(done.bytes.into()), now_ns);
-            }
+            Event::Sent(packet) => self.raise_in_flight(packet.wire_bytes().into(), now_ns),
+            Event::Completed(done) => self.lower_in_flight(done.bytes.into(), now_ns),
             Event::Limit(limit) => self.set_limit(limit, now_ns),
             _ => {}
         }

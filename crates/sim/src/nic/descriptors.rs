@@ -56,6 +56,7 @@ impl DescriptorRule {
 pub struct DescriptorRing {
     rule: DescriptorRule,
     slots: u32,
+    slots_of_largest: u32,
     used: u32,
     /// Where in its page the next payload begins. Payloads follow each other in memory, as in a
     /// socket's buffer, so over many packets every offset occurs.
@@ -96,6 +97,7 @@ impl DescriptorRing {
         Ok(Self {
             rule,
             slots,
+            slots_of_largest: rule.slots_of_largest(),
             used: 0,
             page_offset: 0,
         })
@@ -113,7 +115,7 @@ impl DescriptorRing {
 
     /// The most that one packet can take; the queue stops while fewer are free.
     pub const fn slots_of_largest(&self) -> u32 {
-        self.rule.slots_of_largest()
+        self.slots_of_largest
     }
 
     /// Free descriptors at which a stopped queue starts again.

@@ -12,8 +12,9 @@ mod wire;
 
 use core::convert::Infallible;
 use core::fmt;
+use core::mem::replace;
 use taut_path::driver::Pieces;
-use taut_path::{Completions, InRing, Packet, TxRing};
+use taut_path::{Completions, Frame, InRing, Packet, TxRing};
 
 pub use descriptors::{DescriptorRing, DescriptorRule, RingTooSmall};
 use interrupt::Periods;
@@ -22,7 +23,7 @@ pub use multi::{MultiEvent, MultiNic, RingOf, WireWatch};
 use wire::Clock;
 pub use wire::{Framing, WireTime};
 
-use crate::ring::Ring;
+use crate::ring::{Ring, Vacant};
 
 /// When a packet counts as finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -136,11 +137,24 @@ struct Slot {
     sent_ns: u64,
 }
 
+/// What is in a slot that holds nothing.
+const NO_PACKET: Packet = Packet::new(Frame::new(u32::MAX), 0);
+
+impl Vacant for Slot {
+    const VACANT: Self = Self {
+        packet: NO_PACKET,
+        slots: 0,
+        sent_ns: 0,
+    };
+}
+
 /// The frame that has the wire, or has it next.
 #[derive(Clone, Copy)]
 struct OnWire {
     index: u32,
     last: bool,
+    /// The frame of its packet.
+    packet_frame: u32,
     cost: WireTime,
     starts_ns: u64,
     ends_ns: u64,
@@ -244,10 +258,10 @@ impl EmulatedNic {
         Some((at_ns, NicEvent::Interrupt))
     }
 
-    /// The packet that is sent next, or is being sent, if there is one.
+    /// The frame of the packet that is being sent, or goes next, if there is one.
     #[inline]
-    pub fn first_to_send(&self) -> Option<&Packet> {
-        self.ring.get(self.sent).map(|slot| &slot.packet)
+    pub fn frame_to_send(&self) -> Option<u32> {
+        self.on_wire.as_ref().map(|on_wire| on_wire.packet_frame)
     }
 
     /// Changes the link rate at `now_ns`; what is left of the packet on the wire goes at the new
@@ -325,28 +339,39 @@ impl EmulatedNic {
         }
         self.start_frame(if last { 0 } else { index + 1 }, at_ns);
         if last {
-            self.plan_interrupt_at(at, at_ns);
+            self.interrupt_ns = self.interrupt_after(at_ns);
+        }
+        let slot = self.ring.get_mut(at)?;
+        if last {
+            slot.sent_ns = at_ns;
+            self.waiting_bytes -= u64::from(slot.packet.wire_bytes());
         }
         Some(WireFrame {
-            packet: &self.ring.get(at)?.packet,
+            packet: &slot.packet,
             index,
             last,
             ends_ns,
         })
     }
 
-    /// The packet at place `at` of the ring was sent at `at_ns`.
+    /// When it next interrupts, now that a packet was sent at `at_ns`, in ns.
     #[inline(always)]
-    fn plan_interrupt_at(&mut self, at: usize, at_ns: u64) {
-        let Some(sent) = self.ring.get_mut(at) else {
-            return;
-        };
-        sent.sent_ns = at_ns;
-        self.waiting_bytes -= u64::from(sent.packet.wire_bytes());
+    fn interrupt_after(&self, at_ns: u64) -> u64 {
         if self.untold == 1 && self.periods.rule().packets.is_none() {
-            self.interrupt_ns = at_ns.max(self.quiet_until_ns);
-        } else {
-            self.plan_interrupt();
+            return at_ns.max(self.quiet_until_ns);
+        }
+        self.interrupt_for_all(at_ns)
+    }
+
+    /// The same where several packets are told of at once. The last of them was sent at `last_ns`.
+    fn interrupt_for_all(&self, last_ns: u64) -> u64 {
+        let first = self.ring.get(self.sent - self.untold);
+        let first = first.filter(|_| self.untold > 1);
+        let first_ns = first.map_or(last_ns, |first| first.sent_ns);
+        let by_time_ns = first_ns.max(self.quiet_until_ns);
+        match self.periods.rule().packets {
+            Some(packets) if self.untold >= packets.max(1) as usize => last_ns.min(by_time_ns),
+            _ => by_time_ns,
         }
     }
 
@@ -377,6 +402,7 @@ impl EmulatedNic {
         let frame = OnWire {
             index,
             last,
+            packet_frame: head.packet.frame().index(),
             cost,
             starts_ns,
             ends_ns: starts_ns.saturating_add(self.clock.hold_ns(cost.bytes)),
@@ -385,23 +411,11 @@ impl EmulatedNic {
         self.on_wire = Some(frame);
     }
 
-    fn last_sent_ns(&self) -> u64 {
-        let last = self.ring.get(self.sent.wrapping_sub(1));
-        last.map_or(NEVER_NS, |last| last.sent_ns)
-    }
-
-    /// Finds out when it next interrupts, after what it has to tell has changed.
+    /// Finds out when it next interrupts, after packets were reaped that no interrupt had told of.
     fn plan_interrupt(&mut self) {
-        self.interrupt_ns = match self.ring.get(self.sent - self.untold) {
-            Some(first) if self.untold > 0 => {
-                let by_time_ns = first.sent_ns.max(self.quiet_until_ns);
-                match self.periods.rule().packets {
-                    Some(packets) if self.untold >= packets.max(1) as usize => {
-                        self.last_sent_ns().min(by_time_ns)
-                    }
-                    _ => by_time_ns,
-                }
-            }
+        let last = self.ring.get(self.sent.wrapping_sub(1));
+        self.interrupt_ns = match last {
+            Some(last) if self.untold > 0 => self.interrupt_for_all(last.sent_ns),
             _ => NEVER_NS,
         };
     }
@@ -484,12 +498,15 @@ impl Completions for EmulatedNic {
             if self.sent == 0 {
                 break;
             }
-            let Some(done) = self.ring.pop() else {
+            let Some(done) = self.ring.get_mut(0) else {
                 break;
             };
+            // Only the packet is taken out of its slot: what is moved whole is moved several times.
+            let (packet, slots) = (replace(&mut done.packet, NO_PACKET), done.slots);
+            self.ring.drop_first();
             self.sent -= 1;
-            self.descriptors.give_back(done.slots);
-            freed(done.packet);
+            self.descriptors.give_back(slots);
+            freed(packet);
         }
         self.untold = untold.min(self.sent);
         if self.untold != untold {

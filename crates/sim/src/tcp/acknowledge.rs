@@ -4,23 +4,38 @@
 use super::congestion::{CongestionControl, Window};
 use super::rest::Rest;
 use super::scoreboard::DUP_THRESH;
-use super::segment::Ack;
+use super::segment::{Ack, SackBlocks};
 use super::sender::{NEVER_NS, Phase, TcpSender};
 
 impl TcpSender {
     /// An acknowledgement arrives. Then call [`next_segment`](Self::next_segment) until it says
     /// `None`. One of data that was never sent is ignored (RFC 9293, 3.10.7.4).
-    #[inline(always)]
     pub fn on_ack(&mut self, ack: &Ack, now_ns: u64) {
-        if ack.cumulative > self.nxt || ack.cumulative < self.una {
+        self.on_parts_of_ack(
+            (ack.cumulative, ack.window_bytes),
+            (&ack.sack, ack.ece),
+            now_ns,
+        );
+    }
+
+    /// The same of what an [`Ack`] is made of, for who has it in parts: none is made that is in memory
+    /// only to be looked at.
+    #[inline(always)]
+    pub(crate) fn on_parts_of_ack(
+        &mut self,
+        (cumulative, window_bytes): (u64, u32),
+        (sack, ece): (&SackBlocks, bool),
+        now_ns: u64,
+    ) {
+        if cumulative > self.nxt || cumulative < self.una {
             return;
         }
-        let window_end = ack.cumulative.saturating_add(u64::from(ack.window_bytes));
+        let window_end = cumulative.saturating_add(u64::from(window_bytes));
         self.window_end = self.window_end.max(window_end);
         let before = self.una;
-        let acked = ack.cumulative - before;
+        let acked = cumulative - before;
         if acked > 0 {
-            self.una = ack.cumulative;
+            self.una = cumulative;
             self.round_trip
                 .on_arrived(before, self.una, &self.config, now_ns);
             if self.una == self.nxt {
@@ -30,10 +45,10 @@ impl TcpSender {
             }
         }
         let phase_before = self.phase;
-        if self.has_gaps() || !ack.sack.is_empty() {
-            self.on_ack_with_gaps(ack, acked, now_ns);
+        if self.has_gaps() || !sack.is_empty() {
+            self.on_ack_with_gaps(cumulative, sack, acked, now_ns);
         }
-        if ack.ece && self.config.ecn {
+        if ece && self.config.ecn {
             self.on_mark_echoed(before);
         }
         if self.collapses() {
@@ -113,10 +128,10 @@ impl TcpSender {
 
     /// Something is missing, or was.
     #[cold]
-    fn on_ack_with_gaps(&mut self, ack: &Ack, acked: u64, now_ns: u64) {
+    fn on_ack_with_gaps(&mut self, cumulative: u64, sack: &SackBlocks, acked: u64, now_ns: u64) {
         let (una, nxt) = (self.una, self.nxt);
         let mut news = 0;
-        for (start, end) in ack.sacked() {
+        for (start, end) in sack.above(cumulative) {
             let (start, end) = (start.max(una), end.min(nxt));
             if start < end {
                 news += self.rest().scoreboard.sack(start, end);

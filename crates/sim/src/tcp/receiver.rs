@@ -111,16 +111,18 @@ impl TcpReceiver {
     /// one that went with the original is lost too.
     #[inline]
     pub fn current_ack(&self) -> Ack {
-        let sack = match &self.out_of_order {
-            Some(held) if !held.is_empty() => held.blocks(self.next),
-            _ => SackBlocks::default(),
-        };
-        Ack {
+        let mut ack = Ack {
             cumulative: self.next,
             window_bytes: self.config.receive_buffer_bytes,
-            sack,
+            sack: SackBlocks::default(),
             ece: self.ece,
+        };
+        if let Some(held) = &self.out_of_order
+            && !held.is_empty()
+        {
+            ack.sack = held.blocks(self.next);
         }
+        ack
     }
 
     /// Whether it gets the segments of a super-packet as one.

@@ -65,6 +65,16 @@ impl SackBlocks {
         self.blocks[count] = (start, end);
         true
     }
+
+    /// The ranges `[start, end)` of an acknowledgement up to `cumulative`, as offsets in the stream.
+    pub(super) fn above(&self, cumulative: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.blocks[..self.len()].iter().map(move |&(start, end)| {
+            (
+                cumulative.saturating_add(u64::from(start)),
+                cumulative.saturating_add(u64::from(end)),
+            )
+        })
+    }
 }
 
 /// An acknowledgement.
@@ -84,13 +94,6 @@ pub struct Ack {
 impl Ack {
     /// The ranges `[start, end)` that have arrived out of order, as offsets in the stream.
     pub fn sacked(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.sack.blocks[..self.sack.len()]
-            .iter()
-            .map(|&(start, end)| {
-                (
-                    self.cumulative.saturating_add(u64::from(start)),
-                    self.cumulative.saturating_add(u64::from(end)),
-                )
-            })
+        self.sack.above(self.cumulative)
     }
 }

@@ -128,6 +128,10 @@ impl TcpSender {
     /// Offset and length of what to send now.
     #[inline(always)]
     fn choose(&mut self, now_ns: u64) -> Option<(u64, u64)> {
+        // Mostly there is nothing to send: that is found out first, and with what is at hand.
+        if self.rest.is_none() && self.nxt == self.written {
+            return None;
+        }
         if self.una == self.nxt && self.nxt != self.written {
             self.start_after_silence(now_ns);
         }

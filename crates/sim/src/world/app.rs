@@ -65,13 +65,21 @@ pub enum App {
     },
 }
 
-/// What an application did when it could work.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What an application did when it could work. Two numbers, which come back in registers: mostly it did
+/// nothing of the sort.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Done {
-    /// When to wake it again, in ns.
-    pub wake_ns: Option<u64>,
-    /// The latency of a transaction that ended, in ns.
-    pub latency_ns: Option<u64>,
+    /// When to wake it again, in ns; `NEVER_NS` for not.
+    pub wake_ns: u64,
+    /// The latency of a transaction that ended, in ns; `NEVER_NS` if none did.
+    pub latency_ns: u64,
+}
+
+impl Done {
+    pub const NOTHING: Self = Self {
+        wake_ns: NEVER_NS,
+        latency_ns: NEVER_NS,
+    };
 }
 
 /// What an application is doing.
@@ -186,13 +194,13 @@ impl Desk {
             }
             _ => return self.work_by_time(sender, delivered_bytes, now_ns),
         }
-        Done::default()
+        Done::NOTHING
     }
 
     /// What those do that look at the clock or at what was delivered.
     #[inline(never)]
     fn work_by_time(&mut self, sender: &mut TcpSender, delivered_bytes: u64, now_ns: u64) -> Done {
-        let mut done = Done::default();
+        let mut done = Done::NOTHING;
         match self.app {
             App::Sink | App::Bulk { .. } => {}
             App::Paced { .. } | App::OnOff { .. } => {
@@ -200,7 +208,7 @@ impl Desk {
                     sender.write(write_bytes);
                     self.done += 1;
                 }
-                done.wake_ns = self.next_turn_ns(now_ns);
+                done.wake_ns = self.next_turn_ns(now_ns).unwrap_or(NEVER_NS);
             }
             App::Visitor {
                 period_ns,
@@ -218,7 +226,7 @@ impl Desk {
                 think_ns,
             } => {
                 if self.state == State::Waiting && self.take(response_bytes, delivered_bytes) {
-                    done.latency_ns = Some(now_ns - self.since_ns);
+                    done.latency_ns = now_ns - self.since_ns;
                     done.wake_ns = self.think(think_ns, now_ns);
                 }
                 if self.write_if_ready(sender, request_bytes) {
@@ -252,14 +260,14 @@ impl Desk {
         delivered_bytes >= self.done + u64::from(message_bytes.max(1))
     }
 
-    /// Thinks before the next message. Returns when to be woken, unless it need not think.
-    fn think(&mut self, think_ns: u64, now_ns: u64) -> Option<u64> {
+    /// Thinks before the next message. Returns when to be woken, `NEVER_NS` if it need not think.
+    fn think(&mut self, think_ns: u64, now_ns: u64) -> u64 {
         if think_ns == 0 {
             self.state = State::Ready;
-            return None;
+            return NEVER_NS;
         }
         self.state = State::Thinking;
-        Some(now_ns.saturating_add(think_ns))
+        now_ns.saturating_add(think_ns)
     }
 
     fn write_if_ready(&mut self, sender: &mut TcpSender, message_bytes: u32) -> bool {

@@ -94,15 +94,17 @@ impl Endpoint {
         let delivered_bytes = self.receiver.delivered_bytes();
         let roused = self.desk.rouse(&self.sender, delivered_bytes, now_ns);
         Done {
-            wake_ns: roused.then_some(at_ns),
-            latency_ns: None,
+            wake_ns: if roused { at_ns } else { NEVER_NS },
+            ..Done::NOTHING
         }
     }
 
     #[inline(always)]
     pub fn on_arrival(&mut self, flight: &Flight, now_ns: u64) {
         if flight.says(Says::ACK) {
-            self.sender.on_ack(&flight.ack(), now_ns);
+            let reach = (flight.cumulative, flight.window_bytes);
+            let besides = (&flight.sack, flight.says(Says::ECE));
+            self.sender.on_parts_of_ack(reach, besides, now_ns);
         }
         if flight.payload_bytes == 0 {
             return;

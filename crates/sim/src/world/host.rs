@@ -7,7 +7,7 @@ use std::task::Waker;
 use taut_path::driver::Orphaning;
 use taut_path::limit::Limit;
 use taut_path::queue::NoRoom;
-use taut_path::{Packet, Probe, Qdisc, Queue, Split};
+use taut_path::{Completed, Packet, Probe, Qdisc, Queue, Split};
 
 use super::WorldConfig;
 use super::agenda::{Agenda, NEVER_NS, Turn};
@@ -16,7 +16,9 @@ use super::blind::Blind;
 use super::connection::{ConnectionConfig, Endpoint};
 use super::segments::{Segment, Segments};
 use super::small_queues::HostBudgets;
-use super::wire::{Flight, Wire};
+use super::way_down::WayDown;
+use super::wire::Flight;
+use super::wire::Wire;
 use super::worker::{HostCost, Task, Worker};
 use crate::error::TestbedError;
 use crate::nic::{EmulatedNic, NicConfig, NicEvent};
@@ -47,6 +49,9 @@ pub(super) enum Event {
     LetGo(u32),
 }
 
+/// The product's own queue, with an emulated NIC below.
+pub(super) type HostQueue<P, L, Q> = Queue<Orphaning<EmulatedNic>, L, Q, P>;
+
 pub(super) struct Host<P, L, Q: Qdisc> {
     /// Frames under way to it, in order.
     pub arrivals: Wire,
@@ -58,12 +63,12 @@ pub(super) struct Host<P, L, Q: Qdisc> {
     pub fault: Option<QueueFault>,
     /// What it did so far, in steps.
     pub events: u64,
-    pub queue: Queue<Orphaning<EmulatedNic>, L, Q, P>,
+    pub queue: HostQueue<P, L, Q>,
     pub segments: Segments,
     /// By connection.
     pub endpoints: Vec<Endpoint>,
     /// What its sockets may have below them, if they are held back.
-    pub budgets: Option<HostBudgets>,
+    pub budgets: Option<Box<HostBudgets>>,
     pub worker: Worker,
     pub cost: HostCost,
     /// Time that a bit takes to the other host, in ns.
@@ -152,24 +157,23 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         number
     }
 
-    /// Sends a segment, once the core has seen to it. Returns whether the discipline has it
-    /// already: then [`run`](Self::run), once for a batch.
+    /// Its sockets, its agenda, and what is below the sockets.
     #[inline(always)]
-    pub fn send(&mut self, segment: &Segment, now_ns: u64) -> bool {
-        let mut packet = self.segments.packet(segment);
-        // An acknowledgement alone is not held back, and not charged.
-        if segment.payload_bytes > 0
-            && let Some(budgets) = &self.budgets
-        {
-            budgets.flow(segment.connection).charge(&mut packet);
-        }
-        let cost_ns = self.cost.packet_ns;
-        if cost_ns > 0 {
-            self.worker.follow(cost_ns, Task::Send(packet));
-        } else {
-            self.enqueue(packet, now_ns);
-        }
-        cost_ns == 0
+    pub fn parts(
+        &mut self,
+    ) -> (
+        &mut [Endpoint],
+        &mut Agenda<Event, LANES>,
+        WayDown<'_, P, L, Q>,
+    ) {
+        let way_down = WayDown {
+            segments: &mut self.segments,
+            budgets: self.budgets.as_deref(),
+            worker: &mut self.worker,
+            packet_ns: self.cost.packet_ns,
+            queue: &mut self.queue,
+        };
+        (&mut self.endpoints, &mut self.agenda, way_down)
     }
 
     /// Hands a segment to the discipline if that has room for it.
@@ -185,7 +189,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     }
 
     /// Hands a packet to the discipline.
-    #[inline]
     pub fn enqueue(&mut self, packet: Packet, now_ns: u64) {
         self.queue.enqueue(packet, now_ns, &mut self.segments);
     }
@@ -218,7 +221,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
                 }
             }
         }
-        if let Some(next) = self.queue.device().driver.first_to_send() {
+        if let Some(next) = self.queue.device().driver.frame_to_send() {
             self.segments.fetch(next);
         }
         self.watch(now_ns);
@@ -233,6 +236,16 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             Ok(completed) => completed,
             Err(fault) => return self.note(fault),
         };
+        if self.cost.reap_ns > 0 {
+            self.deal_with_reaped(completed, at_ns);
+        } else if completed.schedule {
+            self.run(at_ns);
+        }
+    }
+
+    /// The core takes its time for what was reaped.
+    #[cold]
+    fn deal_with_reaped(&mut self, completed: Completed, at_ns: u64) {
         let packets = u64::from(completed.done.packets);
         let cost_ns = self.cost.reap_ns.saturating_mul(packets);
         if cost_ns > 0 {

@@ -19,6 +19,7 @@ mod sockets;
 mod timer;
 mod transactions;
 mod turns;
+mod way_down;
 mod wire;
 mod worker;
 
@@ -129,7 +130,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     /// If the settings cannot be.
     pub fn use_small_queues(&mut self, config: &SmallQueues) -> Result<(), tsq::BudgetsError> {
         for host in &mut self.hosts {
-            host.budgets = Some(HostBudgets::new(config)?);
+            host.budgets = Some(Box::new(HostBudgets::new(config)?));
             host.queue.device_mut().orphans = config.orphans;
         }
         Ok(())
@@ -261,7 +262,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
 
     /// How often a host's connections were held back.
     pub fn small_queue_totals(&self, host: usize) -> tsq::Totals {
-        let budgets = self.hosts[host].budgets.as_ref();
+        let budgets = self.hosts[host].budgets.as_deref();
         budgets.map(HostBudgets::totals).unwrap_or_default()
     }
 

@@ -66,18 +66,22 @@ impl Segments {
     #[inline(always)]
     pub fn flight(&self, packet: &Packet, index: u32, at_ns: u64, under_way_ns: u64) -> Flight {
         let segment = self.of(packet);
-        let mss_bytes = u32::from(segment.mss_bytes);
-        let index = index + packet.piece().map_or(0, |piece| piece.first_segment);
-        let before = index * mss_bytes;
         let mut flags = segment.says;
-        if index > 0 {
-            flags &= !Says::ONLY_FIRST;
-        }
         if packet.ecn() == Ecn::Marked {
             flags |= Says::CONGESTION;
         }
-        if segment.payload_bytes > before + mss_bytes {
-            flags |= Says::MORE;
+        let (mut before, mut payload_bytes) = (0, segment.payload_bytes);
+        if packet.segmentation.is_some() {
+            let mss_bytes = u32::from(segment.mss_bytes);
+            let index = index + packet.piece().map_or(0, |piece| piece.first_segment);
+            before = index * mss_bytes;
+            if index > 0 {
+                flags &= !Says::ONLY_FIRST;
+            }
+            if segment.payload_bytes > before + mss_bytes {
+                flags |= Says::MORE;
+            }
+            payload_bytes = (segment.payload_bytes - before).min(mss_bytes);
         }
         Flight {
             at_ns,
@@ -88,7 +92,7 @@ impl Segments {
             connection: segment.connection,
             under_way_ns: u32::try_from(under_way_ns).unwrap_or(u32::MAX),
             // At most `mss_bytes`, which is as short.
-            payload_bytes: (segment.payload_bytes - before).min(mss_bytes) as u16,
+            payload_bytes: payload_bytes as u16,
             flags,
             to: 0,
         }

@@ -3,9 +3,10 @@
 use taut_path::limit::Limit;
 use taut_path::{Probe, Qdisc};
 
+use super::agenda::NEVER_NS;
 use super::host::{Event, Host, TIMER_LANE};
 use super::timer::Look;
-use super::wire::{Flight, Says};
+use super::wire::Says;
 use super::worker::Task;
 use crate::sys::fetch;
 
@@ -18,14 +19,19 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// The first of the frames that are under way arrives.
     #[inline(always)]
     pub fn on_arrival(&mut self, now_ns: u64) {
-        let Some(flight) = self.arrivals.pop() else {
+        if self.must_wait(self.cost.segment_ns, Task::Receive, now_ns) {
+            return self.arrived.extend(self.arrivals.pop());
+        }
+        // Looked at where it is.
+        let Some(flight) = self.arrivals.get(0) else {
             return;
         };
-        if self.must_wait(self.cost.segment_ns, Task::Receive, now_ns) {
-            self.arrived.push_back(flight);
-            return;
+        let (connection, is_datagram) = (flight.connection, flight.says(Says::DATAGRAM));
+        if !is_datagram {
+            self.endpoints[connection as usize].on_arrival(flight, now_ns);
         }
-        self.receive(&flight, now_ns);
+        self.arrivals.drop_first();
+        self.after_arrival(connection, is_datagram, now_ns);
     }
 
     /// Fetches the endpoints of the frames that arrive next, if endpoints do not fit into the cache.
@@ -60,20 +66,23 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     #[inline(never)]
     pub fn receive_late(&mut self, now_ns: u64) {
         if let Some(flight) = self.arrived.pop_front() {
-            self.receive(&flight, now_ns);
+            let is_datagram = flight.says(Says::DATAGRAM);
+            if !is_datagram {
+                self.endpoints[flight.connection as usize].on_arrival(&flight, now_ns);
+            }
+            self.after_arrival(flight.connection, is_datagram, now_ns);
         }
     }
 
     #[inline(always)]
-    fn receive(&mut self, flight: &Flight, now_ns: u64) {
-        if flight.says(Says::DATAGRAM) {
-            return self.on_datagram(flight.connection);
+    fn after_arrival(&mut self, connection: u32, is_datagram: bool, now_ns: u64) {
+        if is_datagram {
+            self.on_datagram(connection);
+        } else if self.budgets.is_none() {
+            self.work_now(connection, false, now_ns);
+        } else {
+            self.pump(connection, false, now_ns);
         }
-        self.endpoints[flight.connection as usize].on_arrival(flight, now_ns);
-        if self.budgets.is_none() {
-            return self.work_now(flight.connection, false, now_ns);
-        }
-        self.pump(flight.connection, false, now_ns);
     }
 
     pub fn on_timer(&mut self, connection: u32, now_ns: u64) {
@@ -117,54 +126,30 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     // Always: of the two places, most of what happens is in one.
     #[inline(always)]
     fn work_now(&mut self, connection: u32, woken: bool, now_ns: u64) {
-        let reaction_ns = self.cost.reaction_ns;
-        let endpoint = &mut self.endpoints[connection as usize];
+        let (record_from_ns, reaction_ns) = (self.record_from_ns, self.cost.reaction_ns);
+        // In parts: the endpoint is looked up once for all that it does.
+        let (endpoints, agenda, mut way_down) = self.parts();
+        let endpoint = &mut endpoints[connection as usize];
         let done = if woken || reaction_ns == 0 {
             endpoint.run_app(now_ns)
         } else {
             endpoint.rouse_app(now_ns, now_ns.saturating_add(reaction_ns))
         };
-        if let Some(at_ns) = done.wake_ns {
-            self.agenda.schedule(now_ns, at_ns, Event::App(connection));
+        if done.wake_ns != NEVER_NS {
+            agenda.schedule(now_ns, done.wake_ns, Event::App(connection));
         }
-        if let Some(latency_ns) = done.latency_ns
-            && now_ns >= self.record_from_ns
-        {
-            self.ended_ns.push(latency_ns);
+        let sent = way_down.send_all(endpoint, connection, now_ns);
+        let look_ns = endpoint.watch_timer();
+        if done.latency_ns != NEVER_NS && now_ns >= record_from_ns {
+            self.ended_ns.push(done.latency_ns);
         }
-        self.send_all(connection, now_ns);
-        self.watch_timer(connection, now_ns);
-    }
-
-    /// Sends what an endpoint's TCP has.
-    #[inline(always)]
-    fn send_all(&mut self, connection: u32, now_ns: u64) {
-        let (mut sent, mut queued) = (false, false);
-        loop {
-            let budgets = self.budgets.as_ref();
-            let flow = budgets.map(|budgets| budgets.flow(connection));
-            let endpoint = &mut self.endpoints[connection as usize];
-            let Some(segment) = endpoint.next_data(connection, flow, now_ns) else {
-                break;
-            };
-            queued |= self.send(&segment, now_ns);
-            sent = true;
-        }
-        if let Some(segment) = self.endpoints[connection as usize].last_ack(connection) {
-            queued |= self.send(&segment, now_ns);
-            sent = true;
-        }
-        if queued {
+        if sent.queued {
             self.run(now_ns);
         }
-        if sent {
+        if sent.any {
             self.watch(now_ns);
         }
-    }
-
-    #[inline]
-    fn watch_timer(&mut self, connection: u32, now_ns: u64) {
-        if let Some(at_ns) = self.endpoints[connection as usize].watch_timer() {
+        if let Some(at_ns) = look_ns {
             self.schedule_look(connection, at_ns, now_ns);
         }
     }

@@ -29,18 +29,19 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         loop {
             let (arrival_ns, nic_ns) = (self.arrivals.first_ns(), self.nic_ns);
             let agenda_ns = self.agenda.not_before_ns();
-            let now_ns = arrival_ns.min(nic_ns).min(agenda_ns);
+            let (now_ns, source) = if arrival_ns < nic_ns && arrival_ns < agenda_ns {
+                (arrival_ns, Some(Source::Arrival))
+            } else if nic_ns < arrival_ns && nic_ns < agenda_ns {
+                (nic_ns, Some(Source::Nic))
+            } else if agenda_ns < arrival_ns && agenda_ns < nic_ns {
+                (agenda_ns, Some(Source::Agenda))
+            } else {
+                (arrival_ns.min(nic_ns).min(agenda_ns), None)
+            };
             if now_ns >= end_ns || self.fault.is_some() {
                 return;
             }
-            let (arrival, nic) = (arrival_ns == now_ns, nic_ns == now_ns);
-            let agenda = agenda_ns == now_ns;
-            let source = match (arrival, nic, agenda) {
-                (true, false, false) => Source::Arrival,
-                (false, true, false) => Source::Nic,
-                (false, false, _) => Source::Agenda,
-                _ => self.first_of_tie(now_ns),
-            };
+            let source = source.unwrap_or_else(|| self.first_of_tie(now_ns));
             match source {
                 Source::Arrival => self.on_arrival(now_ns),
                 Source::Nic => self.on_nic(now_ns, to),

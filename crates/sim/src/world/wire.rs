@@ -67,7 +67,6 @@ impl Flight {
         self.at_ns - u64::from(self.under_way_ns)
     }
 
-    #[inline]
     pub fn ack(&self) -> Ack {
         Ack {
             cumulative: self.cumulative,
@@ -135,10 +134,18 @@ impl Wire {
     #[inline]
     pub fn pop(&mut self) -> Option<Flight> {
         let first = *self.get(0)?;
-        self.head = (self.head + 1) & (self.ring.len() - 1);
-        self.len -= 1;
-        self.first_ns = self.get(0).map_or(NEVER_NS, |first| first.at_ns);
+        self.drop_first();
         Some(first)
+    }
+
+    /// Takes the first away, if there is one.
+    #[inline]
+    pub fn drop_first(&mut self) {
+        if self.len > 0 {
+            self.head = (self.head + 1) & (self.ring.len() - 1);
+            self.len -= 1;
+            self.first_ns = self.get(0).map_or(NEVER_NS, |first| first.at_ns);
+        }
     }
 
     #[cold]

@@ -1,0 +1,67 @@
+//! The way from a host's sockets to its discipline.
+
+use taut_path::limit::Limit;
+use taut_path::{Probe, Qdisc};
+
+use super::connection::Endpoint;
+use super::host::HostQueue;
+use super::segments::{Segment, Segments};
+use super::small_queues::HostBudgets;
+use super::worker::{Task, Worker};
+
+/// What is below a host's sockets, for as long as one of them sends.
+pub(super) struct WayDown<'a, P, L, Q: Qdisc> {
+    pub segments: &'a mut Segments,
+    pub budgets: Option<&'a HostBudgets>,
+    pub worker: &'a mut Worker,
+    /// What the core takes for a packet, in ns.
+    pub packet_ns: u64,
+    pub queue: &'a mut HostQueue<P, L, Q>,
+}
+
+/// What an endpoint sent.
+#[derive(Clone, Copy)]
+pub(super) struct Sent {
+    /// Anything.
+    pub any: bool,
+    /// Something that the discipline has already: run the queue.
+    pub queued: bool,
+}
+
+impl<P: Probe, L: Limit, Q: Qdisc> WayDown<'_, P, L, Q> {
+    /// Sends what an endpoint's TCP has.
+    #[inline(always)]
+    pub fn send_all(&mut self, endpoint: &mut Endpoint, connection: u32, now_ns: u64) -> Sent {
+        let mut sent = Sent {
+            any: false,
+            queued: false,
+        };
+        let flow = self.budgets.map(|budgets| budgets.flow(connection));
+        while let Some(segment) = endpoint.next_data(connection, flow, now_ns) {
+            self.send(&segment, &mut sent, now_ns);
+        }
+        if let Some(segment) = endpoint.last_ack(connection) {
+            self.send(&segment, &mut sent, now_ns);
+        }
+        sent
+    }
+
+    /// Hands a segment to the discipline, once the core has seen to it.
+    #[inline(always)]
+    fn send(&mut self, segment: &Segment, sent: &mut Sent, now_ns: u64) {
+        let mut packet = self.segments.packet(segment);
+        // An acknowledgement alone is not held back, and not charged.
+        if segment.payload_bytes > 0
+            && let Some(budgets) = self.budgets
+        {
+            budgets.flow(segment.connection).charge(&mut packet);
+        }
+        sent.any = true;
+        if self.packet_ns > 0 {
+            self.worker.follow(self.packet_ns, Task::Send(packet));
+        } else {
+            self.queue.enqueue(packet, now_ns, self.segments);
+            sent.queued = true;
+        }
+    }
+}
