@@ -6,6 +6,7 @@
 //! and the sender is refused by nothing but its limit.
 
 mod book;
+mod fixed;
 mod intervals;
 mod random;
 mod run;

@@ -2,8 +2,8 @@
 
 use taut_path::limit::Fixed;
 
-use super::Pattern;
 use super::run::{Detail, observe};
+use super::{Pattern, fixed};
 use crate::error::TestbedError;
 use crate::least::least_multiple;
 
@@ -31,6 +31,9 @@ pub fn least_fixed(pattern: &Pattern) -> Result<Option<u32>, TestbedError> {
 }
 
 fn is_enough(pattern: &Pattern, limit_bytes: u32) -> Result<bool, TestbedError> {
+    if let Some(utilisation) = fixed::utilisation(pattern, limit_bytes) {
+        return Ok(utilisation.is_some_and(|it| it >= pattern.utilisation));
+    }
     let measured_ns = pattern.end_ns.saturating_sub(pattern.warm_ns) as f64;
     let seen = observe(
         pattern,

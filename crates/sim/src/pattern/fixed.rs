@@ -1,0 +1,287 @@
+//! A fixed limit on the simplest patterns, from interrupt to interrupt instead of from object to
+//! object: the search for the least limit is made of such runs.
+
+use super::{Interval, Pattern};
+
+const NS_PER_S: u128 = 1_000_000_000;
+
+/// The share of the time in which the wire is busy under a fixed limit, as a run through the queue
+/// would find it; nothing where it is certain that it is below the promise. `None` where the pattern
+/// is not simple: one queue, objects of one size, a sender that always has something to send.
+pub(super) fn utilisation(pattern: &Pattern, limit_bytes: u32) -> Option<Option<f64>> {
+    let ([queue], [size], []) = (&*pattern.queues, &*pattern.sizes, &*pattern.bursts) else {
+        return None;
+    };
+    let &(from_ns, bytes_per_s) = pattern.rates.first()?;
+    if from_ns > 0 || *size == 0 || pattern.rates.iter().any(|rate| rate.1 == 0) {
+        return None;
+    }
+    let mut run = Run {
+        pattern,
+        // A limit is exceeded by a part of an object.
+        allowed: u64::from(limit_bytes / size) + 1,
+        in_flight: 0,
+        stopped: false,
+        wire: Wire {
+            work: u128::from(*size) * NS_PER_S,
+            bytes_per_s: bytes_per_s.into(),
+            ends_ns: None,
+            owed: 0,
+            waiting: 0,
+            sent: 0,
+            free_ns: 0,
+        },
+        dry_ns: 0,
+        delay_ns: 0,
+        poll_ns: None,
+        back_ns: Some(0),
+    };
+    Some(run.utilisation(queue.iter()))
+}
+
+struct Run<'p> {
+    pattern: &'p Pattern,
+    /// Objects that may be in flight, and how many are.
+    allowed: u64,
+    in_flight: u64,
+    /// The sender was refused and nobody has told it to come back.
+    stopped: bool,
+    wire: Wire,
+    dry_ns: u64,
+    /// How late the sender comes back after the last interrupt.
+    delay_ns: u64,
+    poll_ns: Option<u64>,
+    back_ns: Option<u64>,
+}
+
+/// Objects of one size on the wire.
+struct Wire {
+    /// What an object takes, in ns times bytes/s.
+    work: u128,
+    bytes_per_s: u128,
+    /// When the object on the wire has left, if there is one, and what is owed then.
+    ends_ns: Option<u64>,
+    owed: u128,
+    /// Behind it.
+    waiting: u64,
+    /// Sent and not reported.
+    sent: u64,
+    /// When the last one left.
+    free_ns: u64,
+}
+
+/// What can be due, in the order in which it happens at one time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Rate,
+    Interrupt,
+    Poll,
+    Back,
+}
+
+impl Run<'_> {
+    fn utilisation(&mut self, mut intervals: impl Iterator<Item = Interval>) -> Option<f64> {
+        let pattern = self.pattern;
+        let measured_ns = pattern.end_ns.saturating_sub(pattern.warm_ns);
+        // Beyond this the promise is lost.
+        let most_dry_ns = ((1.0 - pattern.utilisation) * measured_ns as f64) as u64 + 1;
+        let mut rates = pattern.rates[1..].iter().peekable();
+        let mut next = intervals.next();
+        let mut interrupt_ns = next.map(|it| it.gap_ns);
+        loop {
+            let due = [
+                (rates.peek().map(|rate| rate.0), Due::Rate),
+                (interrupt_ns, Due::Interrupt),
+                (self.poll_ns, Due::Poll),
+                (self.back_ns, Due::Back),
+            ];
+            let due = due
+                .into_iter()
+                .filter_map(|(at_ns, due)| Some((at_ns?, due)));
+            let Some((now_ns, due)) = due.min().filter(|&(at_ns, _)| at_ns < pattern.end_ns) else {
+                break;
+            };
+            self.wire.advance(now_ns);
+            match due {
+                Due::Rate => {
+                    if let Some(&&(_, bytes_per_s)) = rates.peek() {
+                        self.wire.set_rate(bytes_per_s.into(), now_ns);
+                    }
+                    rates.next();
+                }
+                Due::Interrupt => {
+                    self.delay_ns = next.map_or(0, |it| it.delay_ns);
+                    next = intervals.next();
+                    interrupt_ns = next.and_then(|it| now_ns.checked_add(it.gap_ns));
+                    // While rounds go on, interrupts are masked.
+                    if self.poll_ns.is_none() {
+                        self.complete(now_ns);
+                    }
+                }
+                Due::Poll => self.complete(now_ns),
+                Due::Back => self.send(now_ns),
+            }
+            if self.dry_ns > most_dry_ns {
+                return None;
+            }
+        }
+        self.wire.advance(pattern.end_ns);
+        if self.wire.ends_ns.is_none() {
+            self.count_dry(pattern.end_ns);
+        }
+        // The wire is busy whenever it is not dry: something is always to be sent.
+        let busy_ns = measured_ns - self.dry_ns;
+        Some(busy_ns as f64 / measured_ns.max(1) as f64)
+    }
+
+    fn complete(&mut self, now_ns: u64) {
+        let budget = match self.pattern.budget {
+            0 => u64::MAX,
+            budget => budget.into(),
+        };
+        let reported = self.wire.sent.min(budget);
+        self.wire.sent -= reported;
+        self.in_flight -= reported;
+        self.poll_ns = if self.wire.sent > 0 {
+            now_ns.checked_add(self.pattern.poll_ns)
+        } else {
+            None
+        };
+        if self.stopped && reported > 0 {
+            self.stopped = false;
+            match self.delay_ns {
+                0 => self.send(now_ns),
+                delay_ns => self.back_ns = now_ns.checked_add(delay_ns),
+            }
+        }
+    }
+
+    fn send(&mut self, now_ns: u64) {
+        self.back_ns = None;
+        self.stopped = true;
+        let objects = self.allowed - self.in_flight;
+        if objects == 0 {
+            return;
+        }
+        self.in_flight += objects;
+        if self.wire.ends_ns.is_none() {
+            self.count_dry(now_ns);
+        }
+        self.wire.add(objects, now_ns);
+    }
+
+    fn count_dry(&mut self, now_ns: u64) {
+        let from_ns = self.wire.free_ns.max(self.pattern.warm_ns);
+        self.dry_ns += now_ns.min(self.pattern.end_ns).saturating_sub(from_ns);
+    }
+}
+
+impl Wire {
+    fn add(&mut self, objects: u64, now_ns: u64) {
+        self.waiting += objects;
+        if self.ends_ns.is_none() {
+            self.owed = 0;
+            self.start(1, now_ns);
+        }
+    }
+
+    /// Puts the last of the next `objects` on the wire, which is free for the first at `now_ns`.
+    fn start(&mut self, objects: u64, now_ns: u64) {
+        let work = self.work * u128::from(objects) + self.owed;
+        self.owed = work % self.bytes_per_s;
+        let took_ns = (work / self.bytes_per_s).min(u64::MAX.into()) as u64;
+        self.ends_ns = Some(now_ns.saturating_add(took_ns));
+        self.waiting -= objects;
+        self.sent += objects - 1;
+    }
+
+    /// Sends what has left by `now_ns`.
+    fn advance(&mut self, now_ns: u64) {
+        let Some(ends_ns) = self.ends_ns.filter(|&ends_ns| ends_ns <= now_ns) else {
+            return;
+        };
+        self.sent += 1;
+        // So many more have left: the whole ns that the last of them took are not above these.
+        let left = u128::from(now_ns - ends_ns + 1) * self.bytes_per_s - 1 - self.owed;
+        let more = (left / self.work).min(self.waiting.into()) as u64;
+        if more < self.waiting {
+            self.start(more + 1, ends_ns);
+            return;
+        }
+        self.free_ns = ends_ns;
+        self.ends_ns = None;
+        if more > 0 {
+            self.start(more, ends_ns);
+            self.free_ns = self.ends_ns.take().unwrap_or(ends_ns);
+            self.sent += 1;
+        }
+    }
+
+    /// What is left of the object on the wire goes at the new rate.
+    fn set_rate(&mut self, bytes_per_s: u128, now_ns: u64) {
+        if let Some(ends_ns) = &mut self.ends_ns {
+            let left = u128::from(ends_ns.saturating_sub(now_ns));
+            let left_ns = (left * self.bytes_per_s / bytes_per_s).min(u64::MAX.into());
+            *ends_ns = now_ns.saturating_add(left_ns as u64);
+        }
+        self.bytes_per_s = bytes_per_s;
+        self.owed = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::run::{Detail, observe};
+    use super::super::{Intervals, Pattern};
+    use super::*;
+    use taut_path::limit::Fixed;
+
+    fn pattern() -> impl Strategy<Value = Pattern> {
+        let interval = (1_000_u64..400_000, prop_oneof![Just(0), 0_u64..300_000]);
+        let rate = prop_oneof![Just(125_000_000_u64), 1_000_000_u64..999_999_999];
+        (
+            proptest::collection::vec(interval, 100..400),
+            proptest::collection::vec(rate, 1..4),
+            60_u32..3_000,
+            prop_oneof![Just(0_u32), 1_u32..40],
+            1_000_u64..20_000,
+        )
+            .prop_map(|(intervals, rates, size, budget, poll_ns)| {
+                let mut queue = Intervals::new();
+                for (gap_ns, delay_ns) in intervals {
+                    queue.push(Interval { gap_ns, delay_ns });
+                }
+                let end_ns = queue.total_ns();
+                let step_ns = end_ns / rates.len() as u64;
+                let rates = (0..).map(|step| step * step_ns).zip(rates);
+                Pattern {
+                    id: "drawn".to_owned(),
+                    rates: rates.collect(),
+                    sizes: vec![size],
+                    budget,
+                    poll_ns,
+                    bursts: Vec::new(),
+                    warm_ns: end_ns / 5,
+                    end_ns,
+                    // So that no run is given up.
+                    utilisation: 1e-9,
+                    changes_ns: Vec::new(),
+                    queues: vec![queue],
+                }
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn it_finds_what_the_run_through_the_queue_finds(
+            pattern in pattern(),
+            limit_bytes in prop_oneof![Just(0_u32), 0_u32..100_000],
+        ) {
+            let seen = observe(&pattern, Fixed::bytes(limit_bytes), Detail::FULL).expect("a run");
+            let found = utilisation(&pattern, limit_bytes).expect("a simple pattern");
+            prop_assert_eq!(found, Some(seen.utilisation));
+        }
+    }
+}
