@@ -163,7 +163,7 @@ if [ -n "$check" ]; then
             [ "$verdict" = ok ] || high=$((high + 1))
         done
     done
-    for variant in uncut whole pieces; do
+    for variant in uncut whole pieces alone; do
         was=$(sed -n "s/.*\"split-$variant\": \([0-9.]*\).*/\1/p" docs/cost.json)
         is=$(split_instructions "$variant")
         verdict=$(awk -v was="$was" -v is="$is" 'BEGIN { print (is > was * 1.03) ? "too high" : "ok" }')
@@ -203,11 +203,13 @@ for batch in 1 8 64; do
 done
 echo
 echo "super-packets, for an object (owned, dql, 16 a round). plain: packets, nothing would be cut; uncut:"
-echo "packets where super-packets would be; whole: super-packets that go whole; pieces: pieces of them"
+echo "packets where super-packets would be; whole: super-packets that go whole; pieces: pieces of them;"
+echo "alone: pieces under a limit of one object, so that each goes and comes back by itself; plain-alone:"
+echo "packets under that limit"
 split=
-for variant in plain uncut whole pieces; do
+for variant in plain uncut whole pieces plain-alone alone; do
     count=$(split_instructions "$variant")
-    printf '%8s %8s\n' "$variant" "$count"
+    printf '%11s %8s\n' "$variant" "$count"
     split="$split\"split-$variant\": $count, "
 done
 in_simulator=$(simulator_instructions)

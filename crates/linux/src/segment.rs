@@ -88,6 +88,7 @@ pub struct Cut {
     payload_bytes: u32,
     /// What kind of segments, as a virtio-net header says it.
     gso_type: u8,
+    has_accurate_ecn: bool,
 }
 
 /// Some segments of a super-packet as a packet of their own: its headers, and where in the frame its
@@ -123,7 +124,19 @@ impl Cut {
             // An IP packet is shorter than 2^17 bytes.
             payload_bytes: payload as u32,
             gso_type: header.gso_type,
+            has_accurate_ecn: false,
         })
+    }
+
+    /// The same of a sender whose TCP speaks accurate ECN: there CWR is a bit of a counter, which every
+    /// segment repeats, and no event, which only the first says. No virtio-net header tells the two
+    /// apart: only who knows the sender can say it. A piece of several segments is cut once more by
+    /// others, who do not know it.
+    pub const fn with_accurate_ecn(self) -> Self {
+        Self {
+            has_accurate_ecn: true,
+            ..self
+        }
     }
 
     /// The same for a frame at the start of `space`, whose length is the one that its headers say.
@@ -255,7 +268,7 @@ impl Cut {
                 let first = u32::from(get(transport, 4)) << 16 | u32::from(get(transport, 6));
                 let sequence = first.wrapping_add(numbers.start);
                 transport[4..8].copy_from_slice(&sequence.to_be_bytes());
-                if numbers.index > 0 {
+                if numbers.index > 0 && !self.has_accurate_ecn {
                     transport[13] &= !TCP_CWR;
                 }
                 if !numbers.is_last {

@@ -20,6 +20,7 @@ const SUPER_BYTES: u32 = 65_536 + 14 + 2 * 4;
 pub struct SuperFrames {
     plain: FramePool,
     supers: Option<FramePool>,
+    has_accurate_ecn: bool,
 }
 
 impl SuperFrames {
@@ -35,6 +36,15 @@ impl SuperFrames {
             plain: FramePool::new(frames, frame_bytes),
             supers: (supers > 0)
                 .then(|| FramePool::new(supers.min(Self::MOST_SUPERS), super_bytes)),
+            has_accurate_ecn: false,
+        }
+    }
+
+    /// The same, for senders whose TCP speaks accurate ECN; see [`Cut::with_accurate_ecn`].
+    pub fn with_accurate_ecn(self) -> Self {
+        Self {
+            has_accurate_ecn: true,
+            ..self
         }
     }
 
@@ -136,6 +146,10 @@ impl FrameSource for SuperFrames {
         let written = pool.with(&frame, |space| {
             let (header, space) = VirtioNetHeader::split(space)?;
             let cut = Cut::within(header, space).ok()?;
+            let cut = match self.has_accurate_ecn {
+                true => cut.with_accurate_ecn(),
+                false => cut,
+            };
             let frame = space.get(..cut.frame_bytes())?;
             cut.write(frame, index, out)
         });

@@ -22,7 +22,8 @@ const IP_LIMIT_BYTES: usize = 65_535;
 pub struct TapConfig {
     /// The kernel leaves checksums open and trusts what we write to be good or open.
     pub checksum_offload: bool,
-    /// The kernel hands over TCP super-packets of up to 64 KB. Needs `checksum_offload`.
+    /// The kernel hands over super-packets of up to 64 KB: TCP, and since Linux 6.2 UDP datagrams of one
+    /// size. Needs `checksum_offload`.
     pub segmentation_offload: bool,
     /// Hardware address of the kernel's side; random if `None`.
     pub mac: Option<MacAddress>,
@@ -78,6 +79,7 @@ pub struct Tap {
     file: File,
     name: String,
     read_limit_bytes: usize,
+    has_udp_segmentation: bool,
 }
 
 impl Tap {
@@ -89,7 +91,7 @@ impl Tap {
     /// device of this name exists.
     pub fn open(ns: &NetNs, name: &str, config: TapConfig) -> io::Result<Self> {
         link::check_name(name)?;
-        let offloads = offloads(config)?;
+        let wanted = Offloads::of(config)?;
         // The device is made in the namespace in which the file was opened.
         let file = ns.run(open_device)??;
         let named = |call| move |cause| failed(call, name, cause);
@@ -97,7 +99,7 @@ impl Tap {
         sys::tun::attach(file.as_fd(), name, flags).map_err(named("TUNSETIFF"))?;
         sys::tun::set_vnet_header_bytes(file.as_fd(), VirtioNetHeader::BYTES as libc::c_int)
             .map_err(named("TUNSETVNETHDRSZ"))?;
-        sys::tun::set_offload(file.as_fd(), offloads).map_err(named("TUNSETOFFLOAD"))?;
+        let has_udp_segmentation = wanted.set(file.as_fd()).map_err(named("TUNSETOFFLOAD"))?;
         if let Some(mac) = config.mac {
             link::set_mac(ns, name, mac)?;
         }
@@ -113,7 +115,13 @@ impl Tap {
             file,
             name: name.to_owned(),
             read_limit_bytes,
+            has_udp_segmentation,
         })
+    }
+
+    /// Whether the kernel hands over super-packets of UDP, too.
+    pub fn has_udp_segmentation(&self) -> bool {
+        self.has_udp_segmentation
     }
 
     /// The device's name.
@@ -201,15 +209,42 @@ fn open_device() -> io::Result<File> {
         .map_err(|cause| failed("open", DEVICE, cause))
 }
 
-fn offloads(config: TapConfig) -> io::Result<libc::c_uint> {
-    let segmentation = libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
-    match (config.checksum_offload, config.segmentation_offload) {
-        (false, false) => Ok(0),
-        (true, false) => Ok(libc::TUN_F_CSUM),
-        (true, true) => Ok(libc::TUN_F_CSUM | segmentation),
-        (false, true) => Err(invalid(
-            "segmentation offload needs checksum offload".to_owned(),
-        )),
+/// What the kernel may leave to whoever reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Offloads {
+    always: libc::c_uint,
+    /// What older kernels do not know.
+    if_known: libc::c_uint,
+}
+
+impl Offloads {
+    fn of(config: TapConfig) -> io::Result<Self> {
+        let (always, if_known) = match (config.checksum_offload, config.segmentation_offload) {
+            (false, false) => (0, 0),
+            (true, false) => (libc::TUN_F_CSUM, 0),
+            (true, true) => (
+                libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN,
+                libc::TUN_F_USO4 | libc::TUN_F_USO6,
+            ),
+            (false, true) => {
+                let what = "segmentation offload needs checksum offload";
+                return Err(invalid(what.to_owned()));
+            }
+        };
+        Ok(Self { always, if_known })
+    }
+
+    /// Says it to the kernel. Returns whether it knows all of it, and something of it is new.
+    fn set(self, device: BorrowedFd<'_>) -> io::Result<bool> {
+        if self.if_known != 0 {
+            match sys::tun::set_offload(device, self.always | self.if_known) {
+                Ok(()) => return Ok(true),
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        sys::tun::set_offload(device, self.always)?;
+        Ok(false)
     }
 }
 
@@ -220,18 +255,19 @@ mod tests {
     #[test]
     fn segments_need_checksums() {
         let config = TapConfig::default();
-        assert_eq!(offloads(config).expect("default"), libc::TUN_F_CSUM);
+        let always = |config| Offloads::of(config).map(|offloads| offloads.always);
+        assert_eq!(always(config).expect("default"), libc::TUN_F_CSUM);
         let neither = TapConfig {
             checksum_offload: false,
             ..config
         };
-        assert_eq!(offloads(neither).expect("neither"), 0);
+        assert_eq!(always(neither).expect("neither"), 0);
         let wrong = TapConfig {
             segmentation_offload: true,
             ..neither
         };
         assert_eq!(
-            offloads(wrong).expect_err("refused").kind(),
+            always(wrong).expect_err("refused").kind(),
             io::ErrorKind::InvalidInput
         );
     }

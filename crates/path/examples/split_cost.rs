@@ -1,5 +1,5 @@
 //! One case of what super-packets cost a queue, for counting instructions:
-//! `split_cost plain|uncut|whole|pieces PACKETS`.
+//! `split_cost plain|uncut|whole|pieces|plain-alone|alone PACKETS`.
 //!
 //! 16 packets at a time are enqueued, run, and completed in one round, again and again, through a queue
 //! with Linux's rule on one thread over a ring that does nothing. `scripts/cost.sh` counts two runs of
@@ -7,7 +7,9 @@
 //!
 //! `plain`: packets of 1,514 bytes, and super-packets would go whole. `uncut`: the same packets where
 //! super-packets would be cut. `whole`: super-packets of two segments, which the limit lets go whole.
-//! `pieces`: one super-packet of 16 segments, each a piece of its own; PACKETS are pieces.
+//! `pieces`: one super-packet of 16 segments, each a piece of its own; PACKETS are pieces. `alone`: the same
+//! where the limit lets one object go at a time, so that each piece is planned and comes back alone;
+//! `plain-alone`: packets under that limit.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -132,6 +134,8 @@ fn main() {
             ("plain", Ok(objects)) => run(Dynamic::default(), Split::Off, objects, 1, 1),
             ("uncut", Ok(objects)) => run(Dynamic::default(), Split::Auto, objects, 1, 1),
             ("whole", Ok(objects)) => run(Fixed::bytes(FIXED_BYTES), Split::Auto, objects, 2, 1),
+            ("plain-alone", Ok(objects)) => run(Fixed::packets(1), Split::Off, objects, 1, 1),
+            ("alone", Ok(objects)) => run(Fixed::packets(1), Split::All, objects, BATCH, BATCH),
             ("pieces", Ok(objects)) => run(Dynamic::default(), Split::All, objects, BATCH, BATCH),
             _ => return usage(),
         },
@@ -141,6 +145,6 @@ fn main() {
 }
 
 fn usage() {
-    eprintln!("usage: split_cost plain|uncut|whole|pieces PACKETS");
+    eprintln!("usage: split_cost plain|uncut|whole|pieces|plain-alone|alone PACKETS");
     std::process::exit(2);
 }

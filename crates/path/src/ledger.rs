@@ -164,12 +164,14 @@ impl SenderLedger {
     /// Whether one more object may be queued. The completer may change it at any time.
     #[inline]
     pub fn has_room<M: Sharing>(&self, ledger: &Ledger<M>) -> bool {
-        let room = ledger
-            .completer
-            .allowed
-            .load()
-            .wrapping_sub(self.num_queued);
-        room as i32 >= 0
+        self.room(ledger) >= 0
+    }
+
+    /// How far the limit is above what is in flight. The completer may change it at any time.
+    #[inline]
+    pub fn room<M: Sharing>(&self, ledger: &Ledger<M>) -> i32 {
+        let allowed = ledger.completer.allowed.load();
+        allowed.wrapping_sub(self.num_queued) as i32
     }
 
     /// The limit. Of two moments where a completer runs beside, and then wrong by what it finishes in
@@ -191,6 +193,22 @@ impl SenderLedger {
         units: u32,
         now_ns: u64,
     ) -> Result<(), Error> {
+        self.queued_together(ledger, units, units, now_ns)
+    }
+
+    /// Counts objects of so many units together, the last of which has `last`, before the device can see
+    /// the first. To a completer it is as if the device had them already.
+    ///
+    /// # Errors
+    /// If they cannot be counted, or are together more than one object may be; nothing is counted.
+    #[inline]
+    pub fn queued_together<M: Sharing>(
+        &mut self,
+        ledger: &Ledger<M>,
+        units: u32,
+        last: u32,
+        now_ns: u64,
+    ) -> Result<(), Error> {
         let in_flight = self.in_flight(ledger);
         if in_flight == 0 {
             ledger.sender.busy_since_ns.store(now_ns);
@@ -201,7 +219,7 @@ impl SenderLedger {
             self.answer(ledger, asked, now_ns);
         }
         self.num_queued = self.num_queued.wrapping_add(units);
-        ledger.sender.last_object.store(units);
+        ledger.sender.last_object.store(last);
         // Release: whoever sees this total sees its object, or a later one, and the answer.
         ledger.sender.num_queued.store_release(self.num_queued);
         Ok(())
@@ -216,8 +234,8 @@ impl SenderLedger {
         ledger.sender.answered.store_release(asked);
     }
 
-    /// Takes back the object that was queued last, which the device has not seen and never will.
-    /// A completer that read the larger total takes it for an object that is still in flight.
+    /// Takes back the objects that were queued last, which the device has not seen and never will.
+    /// A completer that read the larger total takes it for objects that are still in flight.
     pub fn unqueue<M: Sharing>(&mut self, ledger: &Ledger<M>, units: u32) {
         self.num_queued = self.num_queued.wrapping_sub(units);
         ledger.sender.num_queued.store_release(self.num_queued);

@@ -290,6 +290,23 @@ fn a_udp_checksum_that_would_be_none_is_all_ones() {
 }
 
 #[test]
+fn cwr_is_said_once_and_with_accurate_ecn_by_each() {
+    let made = plain();
+    let (frame, header) = (made.frame(), made.header());
+    let once = Cut::of(header, &frame).expect("cuts");
+    for (cut, cwr) in [(once, 0), (once.with_accurate_ecn(), 0x80)] {
+        let (mut slot, mut headers) = (vec![0; frame.len()], [0; 200]);
+        for (index, flags) in [0x90, 0x10 | cwr, 0x19 | cwr].into_iter().enumerate() {
+            cut.write(&frame, index as u32, &mut slot).expect("fits");
+            assert_eq!(slot[47], flags, "segment {index}");
+            cut.piece(&frame, index as u32, 1, &mut headers)
+                .expect("is there");
+            assert_eq!(headers[47], flags, "piece {index}");
+        }
+    }
+}
+
+#[test]
 fn what_is_not_cut_says_why() {
     let made = plain();
     let (frame, header) = (made.frame(), made.header());

@@ -24,6 +24,8 @@ struct Shape {
     network_options: usize,
     tcp_options: usize,
     flags: u8,
+    /// The virtio-net header tells of ECN.
+    tells_ecn: bool,
     each_bytes: u16,
     payload_bytes: usize,
 }
@@ -36,6 +38,7 @@ const PLAIN: Shape = Shape {
     network_options: 0,
     tcp_options: 0,
     flags: 0x99,
+    tells_ecn: true,
     each_bytes: 1400,
     payload_bytes: 20_000,
 };
@@ -109,8 +112,10 @@ fn super_packet(shape: &Shape) -> SuperPacket {
         flags: 1,
         gso_type: match (shape.is_udp, shape.is_v6) {
             (true, _) => 5,
-            (false, false) => 0x81,
-            (false, true) => 0x84,
+            (false, is_v6) => {
+                let kind = if is_v6 { 4 } else { 1 };
+                kind | if shape.tells_ecn { 0x80 } else { 0 }
+            }
         },
         header_bytes: (start + transport) as u16,
         segment_payload_bytes: shape.each_bytes,
@@ -124,10 +129,10 @@ fn super_packet(shape: &Shape) -> SuperPacket {
 fn cut_by_packet_ring(
     ns: &NetNs,
     tap: &Tap,
+    mut frames: SuperFrames,
     packet: &SuperPacket,
     segments: usize,
 ) -> Vec<Vec<u8>> {
-    let mut frames = SuperFrames::new(8, 1514, 2);
     let (tx, completions) = AfPacket::open_with(ns, tap.name(), 16, frames.clone()).expect("ring");
     let mut queue = Queue::builder(tx, completions).build(0).expect("queue");
     let kept = frames.super_packet(packet.header, &packet.frame);
@@ -162,6 +167,11 @@ fn cut_by_packet_ring(
         assert!(frames.super_packet(packet.header, &packet.frame).is_some());
     }
     sent
+}
+
+/// Frames for two super-packets.
+fn frames() -> SuperFrames {
+    SuperFrames::new(8, 1514, 2)
 }
 
 /// The segments of `packet` that have come out.
@@ -265,6 +275,13 @@ fn shapes() -> Vec<(&'static str, Shape)> {
             },
         ),
         (
+            "with a header that does not tell of ECN",
+            Shape {
+                tells_ecn: false,
+                ..PLAIN
+            },
+        ),
+        (
             "TCP over IPv6",
             Shape {
                 is_v6: true,
@@ -309,19 +326,105 @@ fn shapes() -> Vec<(&'static str, Shape)> {
     ]
 }
 
+/// A TAP with a deep queue, up.
+fn open(ns: &NetNs, name: &str, offloads: bool) -> Tap {
+    let config = TapConfig {
+        checksum_offload: offloads,
+        segmentation_offload: offloads,
+        tx_queue_packets: 10_000,
+        ..TapConfig::default()
+    };
+    let tap = Tap::open(ns, name, config).expect("tap");
+    link::set_up(ns, name).expect("up");
+    tap
+}
+
+/// Major and minor number of the kernel.
+fn kernel() -> (u32, u32) {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("there is one");
+    let mut numbers = release
+        .split(|letter: char| !letter.is_ascii_digit())
+        .map(|number| number.parse().expect("a number"));
+    let mut next = || numbers.next().expect("two at least");
+    (next(), next())
+}
+
+/// What the kernel hands to a TAP that offloads all.
+fn handed_over(ns: &NetNs, tap: &Tap, packet: &SuperPacket) -> SuperPacket {
+    let sender = PacketSender::open(ns, tap.name()).expect("sender");
+    let bytes = [&packet.header.to_bytes()[..], &packet.frame].concat();
+    sender.send(&bytes).expect("the kernel takes it");
+    let mut buffer = vec![0; tap.read_limit_bytes()];
+    let patience_ns = sched::monotonic_ns() + PATIENCE.as_nanos() as u64;
+    loop {
+        let ready = poll::wait(&[tap.as_fd()], Some(patience_ns)).expect("poll");
+        assert!(ready.any(), "nothing came");
+        while let Some(bytes) = tap.read(&mut buffer).expect("reads") {
+            let (header, frame) = VirtioNetHeader::split(&buffer[..bytes]).expect("header");
+            if frame[..12] == packet.frame[..12] {
+                let frame = frame.to_vec();
+                return SuperPacket { header, frame };
+            }
+        }
+    }
+}
+
+#[test]
+fn a_tap_with_segmentation_offload_hands_super_packets_over_whole_udp_s_too() {
+    if !allowed() {
+        return;
+    }
+    let ns = NetNs::new().expect("namespace");
+    let (whole, plain) = (open(&ns, "tap0", true), open(&ns, "tap1", false));
+    assert!(!plain.has_udp_segmentation());
+    assert_eq!(whole.has_udp_segmentation(), kernel() >= (6, 2));
+    for (name, shape) in shapes() {
+        if shape.is_udp && !whole.has_udp_segmentation() {
+            eprintln!("skipped: {name}: this kernel cuts UDP for a TAP");
+            continue;
+        }
+        let packet = super_packet(&shape);
+        // Longer with its headers, the kernel cuts it for every device.
+        if packet.frame.len() > 65_536 {
+            continue;
+        }
+        let came = handed_over(&ns, &whole, &packet);
+        assert_eq!(came.frame.len(), packet.frame.len(), "{name}");
+        let cut = Cut::of(came.header, &came.frame).expect(name);
+        let by_kernel = cut_by_kernel(&ns, &plain, &packet, cut.segments() as usize);
+        let mut slot = vec![0; 2048];
+        for (index, segment) in by_kernel.iter().enumerate() {
+            let bytes = cut.write(&came.frame, index as u32, &mut slot);
+            let bytes = bytes.expect(name);
+            assert!(slot[..bytes] == **segment, "{name}: segment {index}");
+        }
+    }
+}
+
+/// Which the kernel cannot be asked for: no virtio-net header tells.
+#[test]
+fn a_packet_ring_repeats_cwr_where_its_senders_speak_accurate_ecn() {
+    if !allowed() {
+        return;
+    }
+    let ns = NetNs::new().expect("namespace");
+    let tap = open(&ns, "tap0", false);
+    let packet = super_packet(&PLAIN);
+    for (frames, cwr) in [(frames(), 0), (frames().with_accurate_ecn(), 0x80)] {
+        let segments = cut_by_packet_ring(&ns, &tap, frames, &packet, 15);
+        let flags: Vec<u8> = segments.iter().map(|segment| segment[47]).collect();
+        assert_eq!((flags[0], flags[14]), (0x90, 0x19 | cwr));
+        assert!(flags[1..14].iter().all(|&flags| flags == 0x10 | cwr));
+    }
+}
+
 #[test]
 fn the_kernel_cuts_a_super_packet_into_the_same_segments() {
     if !allowed() {
         return;
     }
     let ns = NetNs::new().expect("namespace");
-    let config = TapConfig {
-        checksum_offload: false,
-        tx_queue_packets: 10_000,
-        ..TapConfig::default()
-    };
-    let tap = Tap::open(&ns, "tap0", config).expect("tap");
-    link::set_up(&ns, "tap0").expect("up");
+    let tap = open(&ns, "tap0", false);
     for (name, shape) in shapes() {
         let packet = super_packet(&shape);
         let cut = Cut::of(packet.header, &packet.frame).expect(name);
@@ -333,7 +436,7 @@ fn the_kernel_cuts_a_super_packet_into_the_same_segments() {
                 .expect(name);
             assert!(slot[..bytes] == **segment, "{name}: segment {index}");
         }
-        let by_ring = cut_by_packet_ring(&ns, &tap, &packet, by_kernel.len());
+        let by_ring = cut_by_packet_ring(&ns, &tap, frames(), &packet, by_kernel.len());
         assert!(by_ring == by_kernel, "{name}: from a packet ring");
         for each in [1, 2, 5] {
             let by_kernel = cut_in_pieces(&ns, &tap, &packet, &cut, each);
@@ -355,12 +458,7 @@ fn the_kernel_writes_all_ones_for_a_udp_checksum_of_0_too() {
         return;
     }
     let ns = NetNs::new().expect("namespace");
-    let config = TapConfig {
-        checksum_offload: false,
-        ..TapConfig::default()
-    };
-    let tap = Tap::open(&ns, "tap0", config).expect("tap");
-    link::set_up(&ns, "tap0").expect("up");
+    let tap = open(&ns, "tap0", false);
     let mut packet = super_packet(&Shape {
         is_udp: true,
         each_bytes: 100,
@@ -375,6 +473,9 @@ fn the_kernel_writes_all_ones_for_a_udp_checksum_of_0_too() {
     let by_kernel = cut_by_kernel(&ns, &tap, &packet, 2);
     cut.write(&packet.frame, 0, &mut slot).expect("fits");
     assert_eq!(by_kernel[0][40..42], [0xff, 0xff]);
-    assert_eq!(cut_by_packet_ring(&ns, &tap, &packet, 2), by_kernel);
+    assert_eq!(
+        cut_by_packet_ring(&ns, &tap, frames(), &packet, 2),
+        by_kernel
+    );
     assert_eq!(slot[..142], by_kernel[0]);
 }

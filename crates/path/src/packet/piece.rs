@@ -64,6 +64,12 @@ impl Packet {
         self.ecn & IS_PIECE != 0
     }
 
+    /// Whether a super-packet ends with this piece.
+    #[inline]
+    pub(crate) const fn is_last_piece(&self) -> bool {
+        self.charge_bytes & IS_LAST != 0
+    }
+
     /// The number of the cut packet that this is a piece of.
     #[inline]
     pub(crate) const fn cut_number(&self) -> u32 {
@@ -82,9 +88,9 @@ impl Packet {
         self.rest_number().is_some()
     }
 
-    /// Says that the charge was given back when the piece was submitted.
-    pub(crate) const fn let_go(&mut self) {
-        self.charge_bytes |= LETS_GO;
+    /// Says that the super-packet ends with this piece, and whether the charge is given back with it.
+    pub(crate) const fn become_last(&mut self, lets_go: bool) {
+        self.charge_bytes |= IS_LAST | if lets_go { LETS_GO } else { 0 };
     }
 
     /// Whether the budget of the super-packet came back while this piece of it was in the device.
@@ -92,47 +98,37 @@ impl Packet {
         self.is_piece() && self.charge_bytes & LETS_GO != 0
     }
 
-    /// Length of its first so many segments as one object; all of it if it has no more.
+    /// A piece, `bytes` long, whose first segment is `first_segment` of packet `number`, to be sent with
+    /// `mark`; not the last. The frame is then in two descriptors: only [`split`](crate::split) calls this.
     #[inline]
-    pub(crate) fn bytes_of(&self, segments: u32) -> u32 {
-        let Some(cut) = self.segmentation else {
-            return self.wire_bytes.get();
-        };
-        let payload = segments.saturating_mul(cut.payload_bytes.get().into());
-        let bytes = payload.saturating_add(cut.header_bytes.into());
-        bytes.min(self.wire_bytes.get())
-    }
-
-    /// Its first segments, `bytes` long, as a piece whose first segment is `first_segment` of packet
-    /// `number`. The frame is then in two descriptors: only [`split`](crate::split) calls this.
-    #[inline]
-    pub(crate) fn piece_of(
+    pub(crate) const fn piece_of(
         &self,
         number: u32,
         first_segment: u32,
         bytes: u32,
-        is_last: bool,
+        mark: SentMark,
     ) -> Self {
-        let last = if is_last { IS_LAST } else { 0 };
         Self {
-            wire_bytes: NonZeroU32::new(bytes).unwrap_or(NonZeroU32::MIN),
+            wire_bytes: match NonZeroU32::new(bytes) {
+                Some(bytes) => bytes,
+                None => NonZeroU32::MIN,
+            },
             frame: Frame(self.frame.0),
-            charge_bytes: number | last | first_segment << FIRST_SHIFT,
+            charge_bytes: number | first_segment << FIRST_SHIFT,
             flow: self.flow,
             segmentation: self.segmentation,
-            sent: SentMark::NEVER,
+            sent: mark,
             priority: self.priority,
             ecn: self.ecn | IS_PIECE,
             account: None,
         }
     }
 
-    /// Makes it the rest of packet `number`, by `bytes` of payload shorter.
+    /// Makes it the rest of packet `number`, `bytes` long.
     #[inline]
     pub(crate) fn become_rest(&mut self, number: u32, bytes: u32) {
         self.sent = SentMark::of_rest(number);
-        let left = self.wire_bytes.get().saturating_sub(bytes);
-        self.wire_bytes = NonZeroU32::new(left).unwrap_or(NonZeroU32::MIN);
+        self.wire_bytes = NonZeroU32::new(bytes).unwrap_or(NonZeroU32::MIN);
     }
 
     /// Makes a rest, of whose packet the first so many segments were sent, that packet again.

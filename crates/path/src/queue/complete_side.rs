@@ -168,6 +168,7 @@ impl<L: Limit> CompleteSide<L> {
             *more.as_ref().unwrap_or(&false),
             at.now_ns,
             at.probe,
+            sink,
         );
         self.schedule_owed |= self.restart(shared, completions);
         if M::OBSERVED {
@@ -246,20 +247,22 @@ impl<L: Limit> CompleteSide<L> {
 
     /// Accounts for what was handed back. Says also how many packets were not ours.
     #[inline]
-    fn account<M: Sharing, P: Probe>(
+    fn account<M: Sharing, P: Probe, S: PacketSink + ?Sized>(
         &mut self,
         shared: &Shared<M>,
         more: bool,
         now_ns: u64,
         probe: &mut P,
+        sink: &mut S,
     ) -> (Completed, u32) {
         let mut completed = Completed {
             more,
             ..Completed::default()
         };
         let mut stray_packets = 0;
-        if self.reaped.is_odd {
-            stray_packets = self.account_odd(shared, &mut completed, now_ns, probe);
+        // One branch for both.
+        if self.reaped.is_odd | self.reaped.has_pieces {
+            stray_packets = self.account_odd(shared, &mut completed, now_ns, probe, sink);
         }
         let count = core::mem::take(&mut self.reaped.done);
         let counters = &shared.published.completer;
@@ -273,13 +276,23 @@ impl<L: Limit> CompleteSide<L> {
 
     /// What came back and does not simply count. Returns how much of it was not ours.
     #[cold]
-    fn account_odd<M: Sharing, P: Probe>(
+    fn account_odd<M: Sharing, P: Probe, S: PacketSink + ?Sized>(
         &mut self,
         shared: &Shared<M>,
         completed: &mut Completed,
         now_ns: u64,
         probe: &mut P,
+        sink: &mut S,
     ) -> u32 {
+        // Before the sink, which may panic.
+        if core::mem::take(&mut self.reaped.has_pieces)
+            && let Some(pieces) = &mut self.pieces
+        {
+            pieces.join(sink);
+        }
+        if !self.reaped.is_odd {
+            return 0;
+        }
         // Whoever sees a packet of a later epoch sees that it has begun.
         self.finish_reset(shared, now_ns, probe);
         let counters = &shared.published.completer;

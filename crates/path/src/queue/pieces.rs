@@ -10,6 +10,9 @@ use crate::split::{Joiner, Split};
 /// What the completer does for super-packets that go in pieces.
 pub(super) struct Pieces {
     joiner: Joiner,
+    /// Pieces of one packet that came back and were not joined yet, and its number.
+    back: u32,
+    number: u32,
     /// What a piece may take, in ns, if that is a time.
     time_ns: Option<u64>,
     /// A piece came back: the rate is wanted. Where nothing is cut, nothing is measured.
@@ -34,6 +37,8 @@ impl Pieces {
     pub fn new(joiner: Joiner, split: Split) -> Self {
         Self {
             joiner,
+            back: 0,
+            number: 0,
             time_ns: match split {
                 Split::Time(ns) => Some(ns),
                 Split::Off | Split::Auto | Split::Share(_) | Split::All => None,
@@ -45,12 +50,32 @@ impl Pieces {
         }
     }
 
-    /// A piece came back: ends its packet if that was all of it.
+    /// A piece came back. Its packet ends now or, if pieces did not come back in order, with the next
+    /// [`join`](Self::join).
     #[inline]
-    fn end<S: PacketSink + ?Sized>(&mut self, piece: &Packet, sink: &mut S) {
-        self.met = true;
+    pub fn back<S: PacketSink + ?Sized>(&mut self, piece: &Packet, sink: &mut S) {
+        let number = piece.cut_number();
+        if number != self.number {
+            self.join(sink);
+            self.number = number;
+        }
+        // Before the sink, which may panic.
+        self.back += 1;
         sink.piece_freed(piece);
-        let Some(ended) = self.joiner.join(piece) else {
+        if piece.is_last_piece() {
+            self.join(sink);
+        }
+    }
+
+    /// Counts the pieces that came back: one access to what two threads share for a row of them.
+    #[inline(never)]
+    pub fn join<S: PacketSink + ?Sized>(&mut self, sink: &mut S) {
+        let pieces = core::mem::take(&mut self.back);
+        if pieces == 0 {
+            return;
+        }
+        self.met = true;
+        let Some(ended) = self.joiner.join(self.number, pieces) else {
             return;
         };
         match ended.reason {
@@ -111,9 +136,12 @@ pub(super) fn end_odd<S: PacketSink + ?Sized>(
     pieces: &mut Option<Pieces>,
     sink: &mut S,
 ) {
-    let is_ours = reaped.count_odd(&packet, mark, newest);
+    let is_ours = reaped.count_piece(&packet, mark) || reaped.count_odd(&packet, mark, newest);
     match pieces {
-        Some(pieces) if is_ours && packet.is_piece() => pieces.end(&packet, sink),
+        Some(pieces) if is_ours && packet.is_piece() => {
+            reaped.has_pieces = true;
+            pieces.back(&packet, sink);
+        }
         _ if is_ours => sink.freed(packet),
         _ => sink.stray(packet),
     }

@@ -19,6 +19,8 @@ pub(super) struct Reaped {
     pub other_slice: Count,
     /// Any of these five.
     pub is_odd: bool,
+    /// Pieces, whose packets may end.
+    pub has_pieces: bool,
 }
 
 /// Packets and their bytes, of which a round can have more than a limit in bytes lets through.
@@ -68,6 +70,7 @@ impl Reaped {
         orphaned_packets: 0,
         other_slice: Count::NOTHING,
         is_odd: false,
+        has_pieces: false,
     };
 
     /// A new epoch: what was sent in another does not count any more.
@@ -104,7 +107,17 @@ impl Reaped {
         is_plain
     }
 
-    /// Counts one that [`count`](Self::count) did not, and says whether it is of this queue. `newest` is
+    /// The same for a piece.
+    #[inline]
+    pub fn count_piece(&mut self, packet: &Packet, mark: SentMark) -> bool {
+        let is_plain = packet.sent == mark.of_piece() && packet.is_piece() && !packet.was_let_go();
+        if is_plain {
+            self.done.add(packet.wire_bytes());
+        }
+        is_plain
+    }
+
+    /// Counts one that these two did not, and says whether it is of this queue. `newest` is
     /// the mark of the epoch that the sender began last.
     #[inline]
     pub fn count_odd(
@@ -114,10 +127,6 @@ impl Reaped {
         newest: impl FnOnce() -> SentMark,
     ) -> bool {
         let (sent, bytes) = (packet.sent.plain(), packet.wire_bytes());
-        if packet.is_piece() && sent == mark && !packet.was_let_go() {
-            self.done.add(bytes);
-            return true;
-        }
         let newest = newest();
         self.is_odd = true;
         let was_orphaned = !packet.is_piece() && packet.sent.is_orphaned();

@@ -13,8 +13,8 @@ use crate::limit::Unit;
 use crate::packet::{DropReason, Packet, PacketSink, SentMark};
 use crate::probe::{Event, Probe};
 use crate::qdisc::{Burst, Qdisc};
-use crate::sharing::Sharing;
-use crate::split::Cutter;
+use crate::sharing::{Number, Sharing};
+use crate::split::{Cutter, Plan, Uncut};
 
 /// The sender's own part of a queue.
 pub(crate) struct SendSide<Q: Qdisc> {
@@ -33,9 +33,9 @@ pub(crate) struct SendSide<Q: Qdisc> {
     pub(super) budget: Option<Member>,
     /// What cuts super-packets, if they go in pieces.
     pub(super) cutter: Option<Cutter>,
-    /// A super-packet that left the discipline and is to be sent next. Only within a run.
-    pub(super) stash: Option<Packet>,
-    /// Objects of super-packets since the last doorbell.
+    /// A super-packet that left the discipline and is to be sent next, in pieces. Only within a run.
+    pub(super) stash: Option<(Packet, Plan)>,
+    /// Pieces since the last doorbell.
     pub(super) supers: u32,
     /// Where what waits goes when the queue is dropped.
     drop_sink: Option<Box<dyn PacketSink + Send>>,
@@ -83,6 +83,11 @@ impl UnitOf {
     pub(super) const fn of(self, bytes: u32) -> u32 {
         bytes & self.kept_bits | self.set_bits
     }
+
+    /// What so many packets of so many bytes together count for.
+    pub(super) const fn of_many(self, packets: u32, bytes: u32) -> u32 {
+        if self.set_bits == 0 { bytes } else { packets }
+    }
 }
 
 /// Why a burst ended.
@@ -92,7 +97,7 @@ enum BurstEnd {
     NoRoom,
     NoSlots,
     Empty,
-    /// A super-packet is next: it is stashed.
+    /// A super-packet that is cut is next: it is stashed.
     Super,
 }
 
@@ -412,6 +417,18 @@ fn has_room<M: Sharing>(
     }
 }
 
+/// How long a piece may be, in bytes.
+pub(super) fn most_bytes<M: Sharing>(
+    cutter: &Cutter,
+    ledger: &SenderLedger,
+    shared: &Shared<M>,
+) -> u32 {
+    match cutter.pieces_in_limit {
+        Some(pieces) => ledger.limit(&shared.ledger) / pieces,
+        None => shared.piece_bytes.load(),
+    }
+}
+
 /// A burst on its way from the discipline into the ring.
 struct Sending<'a, 'b, M: Sharing, R, S: ?Sized, P> {
     shared: &'a Shared<M>,
@@ -419,7 +436,7 @@ struct Sending<'a, 'b, M: Sharing, R, S: ?Sized, P> {
     kick_owed: &'a mut bool,
     budget: Option<&'a Member>,
     cutter: &'a mut Option<Cutter>,
-    stash: &'a mut Option<Packet>,
+    stash: &'a mut Option<(Packet, Plan)>,
     unit: UnitOf,
     mark: SentMark,
     burst_packets: u32,
@@ -446,6 +463,14 @@ impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Sending<'_, '_, M,
             return true;
         };
         false
+    }
+
+    /// How a super-packet is cut, unless it goes whole.
+    #[cold]
+    #[inline(never)]
+    fn plan(&self, packet: Uncut) -> Option<Plan> {
+        let cutter = self.cutter.as_ref()?;
+        cutter.plan(packet, most_bytes(cutter, self.ledger, self.shared))
     }
 
     /// Accounts for a packet, before the device can see it.
@@ -483,10 +508,17 @@ impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burst
         let now_ns = self.at.now_ns;
         self.at.probe.event(now_ns, Event::Dequeued(&packet));
         // Out of the way of all others: what is done for it needs more than a burst has at hand.
-        if packet.segmentation.is_some() {
-            *self.stash = Some(packet);
-            self.end = BurstEnd::Super;
-            return false;
+        if let Some(cut) = packet.segmentation {
+            let uncut = Uncut {
+                bytes: packet.wire_bytes(),
+                cut,
+                rest_number: packet.rest_number(),
+            };
+            if let Some(plan) = self.plan(uncut) {
+                *self.stash = Some((packet, plan));
+                self.end = BurstEnd::Super;
+                return false;
+            }
         }
         let bytes = packet.wire_bytes();
         let units = self.unit.of(bytes);

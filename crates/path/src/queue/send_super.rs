@@ -1,18 +1,19 @@
-//! Sending super-packets, whole or in pieces.
+//! Sending super-packets in pieces.
 
 use super::counters::add;
-use super::send_side::{Context, SendSide, dropped};
+use super::send_side::{Context, SendSide, dropped, most_bytes};
 use super::shared::Shared;
 use crate::driver::TxRing;
 use crate::packet::{DropReason, Packet, PacketSink};
 use crate::probe::{Event, Probe};
 use crate::qdisc::Qdisc;
-use crate::sharing::{Number, Sharing};
-use crate::split::{Ended, Plan};
+use crate::sharing::Sharing;
+use crate::split::{Ended, Plan, Uncut};
+use taut_dql::MAX_OBJECT;
 
 impl<Q: Qdisc> SendSide<Q> {
-    /// Sends the super-packet that was stashed, or as much of it as may go at once; the discipline has
-    /// the rest back. Returns whether more may follow behind the same doorbell.
+    /// Sends as much of the super-packet that was stashed as may go at once; the discipline has the rest
+    /// back. Returns whether more may follow behind the same doorbell.
     #[cold]
     #[inline(never)]
     pub(super) fn send_super<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
@@ -22,18 +23,17 @@ impl<Q: Qdisc> SendSide<Q> {
         at: &mut Context<'_, S, P>,
     ) -> bool {
         let mut next = self.stash.take();
-        while let Some(packet) = next {
-            next = self.send_object(shared, ring, packet, at);
-            self.supers += 1;
-            let Some(rest) = next.take() else {
+        while let Some((packet, plan)) = next.take() {
+            let Some(rest) = self.send_pieces(shared, ring, packet, plan, at) else {
                 break;
             };
-            at.probe.event(at.now_ns, Event::HandedBack(&rest));
-            if self.goes_on(shared, ring) {
-                at.probe.event(at.now_ns, Event::Dequeued(&rest));
-                next = Some(rest);
-            } else {
-                self.hand_back(rest, at.now_ns);
+            if !self.goes_on(shared, ring) {
+                self.hand_back(rest, at);
+                break;
+            }
+            match self.plan_of_rest(shared, &rest) {
+                Some(plan) => next = Some((rest, plan)),
+                None => self.hand_back(rest, at),
             }
         }
         if self.supers < self.burst_packets {
@@ -43,86 +43,151 @@ impl<Q: Qdisc> SendSide<Q> {
         false
     }
 
-    /// Whether the next piece of a rest may go at once. With a budget the discipline has it first: others
-    /// may wait for the room.
+    fn plan_of_rest<M: Sharing>(&self, shared: &Shared<M>, rest: &Packet) -> Option<Plan> {
+        let rest = Uncut {
+            bytes: rest.wire_bytes(),
+            cut: rest.segmentation?,
+            rest_number: rest.rest_number(),
+        };
+        let cutter = self.cutter.as_ref()?;
+        cutter.plan(rest, most_bytes(cutter, &self.ledger, shared))
+    }
+
+    /// Whether more of a rest may go at once.
     fn goes_on<M: Sharing, R: TxRing>(&self, shared: &Shared<M>, ring: &R) -> bool {
-        self.discipline.rest_is_next()
+        self.keeps_rest::<M>()
             && self.supers < self.burst_packets
-            && self.budget::<M>().is_none()
             && self.ledger.has_room(&shared.ledger)
             && ring.slots_free() >= ring.slots_of_largest()
     }
 
-    /// Sends a packet, or a piece of it. Returns the rest.
-    fn send_object<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
+    /// Whether a rest stays in hand while more of it may go. With a budget the discipline has it first:
+    /// others may wait for the room.
+    fn keeps_rest<M: Sharing>(&self) -> bool {
+        self.discipline.rest_is_next() && self.budget::<M>().is_none()
+    }
+
+    /// Sends pieces of a packet, as many as may go at once. Returns the rest.
+    fn send_pieces<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,
         shared: &Shared<M>,
         ring: &mut R,
-        packet: Packet,
+        mut packet: Packet,
+        mut plan: Plan,
         at: &mut Context<'_, S, P>,
     ) -> Option<Packet> {
-        let plan = self.cutter.as_ref().and_then(|cutter| {
-            let most_bytes = match cutter.pieces_in_limit {
-                Some(pieces) => self.ledger.limit(&shared.ledger) / pieces,
-                None => shared.piece_bytes.load(),
-            };
-            cutter.plan(&packet, most_bytes)
-        });
-        let bytes = plan.map_or(packet.wire_bytes(), |plan| plan.bytes);
         let counters = &shared.published.sender;
-        if !self.count_object(shared, bytes, at.now_ns) {
-            let reason = DropReason::Uncountable;
-            dropped(packet, reason, counters, &mut self.cutter, at);
+        let Some(pieces) = self.count_pieces(shared, ring, &plan, at.now_ns) else {
+            dropped(
+                packet,
+                DropReason::Uncountable,
+                counters,
+                &mut self.cutter,
+                at,
+            );
             return None;
+        };
+        let (all_bytes, is_first) = (plan.bytes_of(pieces), plan.is_first());
+        let is_all = pieces == plan.pieces();
+        let mark = self.mark.of_piece();
+        let cutter = self.cutter.as_mut()?;
+        cutter.begin(&plan);
+        let (mut sent, mut refused) = (0, None);
+        while sent < pieces - u32::from(is_all) {
+            let piece = plan.piece(&packet, mark);
+            at.probe.event(at.now_ns, Event::Sent(&piece));
+            if let Err(piece) = ring.submit(piece, at.now_ns) {
+                refused = Some(piece);
+                break;
+            }
+            plan.advance();
+            sent += 1;
         }
-        let (object, rest) = self.object(packet, plan, ring.lets_go());
-        if let Some(plan) = plan {
-            add(&counters.cut_packets, u64::from(plan.is_first()));
-            add(&counters.pieces, 1);
+        let mut sent_bytes = plan.bytes * sent;
+        cutter.went(&plan, &mut packet, sent);
+        let mut rest = Some(packet);
+        if is_all
+            && refused.is_none()
+            && let Some(packet) = rest.take()
+        {
+            let piece = cutter.last(&plan, packet, mark, ring.lets_go());
+            let bytes = piece.wire_bytes();
+            at.probe.event(at.now_ns, Event::Sent(&piece));
+            match ring.submit(piece, at.now_ns) {
+                Err(piece) => refused = Some(piece),
+                Ok(()) => {
+                    sent += 1;
+                    sent_bytes += bytes;
+                }
+            }
         }
-        at.probe.event(at.now_ns, Event::Sent(&object));
-        match ring.submit(object, at.now_ns) {
-            Err(object) => {
-                self.refuse_object(shared, object, rest, at);
+        let tried = sent + u32::from(refused.is_some());
+        self.kick_owed |= sent > 0;
+        self.supers += tried;
+        add(&counters.cut_packets, u64::from(is_first));
+        add(&counters.pieces, u64::from(tried));
+        add(&counters.sent_packets, sent.into());
+        add(&counters.sent_bytes, sent_bytes.into());
+        match refused {
+            None => rest,
+            Some(object) => {
+                self.uncount(shared, all_bytes - sent_bytes, pieces - sent);
+                self.refuse(shared, &object, rest, at);
                 None
             }
-            Ok(()) => {
-                self.kick_owed = true;
-                add(&counters.sent_packets, 1);
-                add(&counters.sent_bytes, bytes.into());
-                rest
-            }
         }
     }
 
-    /// What goes of a packet, marked as sent, and what is left of it.
-    fn object(
+    /// Accounts for pieces, before the device can see them: as many as may go at once. `None` if not one
+    /// can be counted.
+    fn count_pieces<M: Sharing, R: TxRing>(
         &mut self,
-        mut packet: Packet,
-        plan: Option<Plan>,
-        lets_go: bool,
-    ) -> (Packet, Option<Packet>) {
-        match (plan, &mut self.cutter) {
-            (Some(plan), Some(cutter)) => {
-                let (mut piece, rest) = cutter.cut(plan, packet, lets_go);
-                piece.sent = self.mark.of_piece();
-                (piece, rest)
-            }
-            _ => {
-                packet.sent = self.mark;
-                (packet, None)
-            }
+        shared: &Shared<M>,
+        ring: &R,
+        plan: &Plan,
+        now_ns: u64,
+    ) -> Option<u32> {
+        let mut pieces = 1;
+        if self.keeps_rest::<M>() {
+            let room = self.ledger.room(&shared.ledger).max(0) as u32;
+            // The limit lets one more object go while it is not passed.
+            let by_limit = room / self.unit.of(plan.bytes) + 1;
+            let by_slots = ring.slots_free() / ring.slots_of_largest().max(1);
+            let left = self.burst_packets.saturating_sub(self.supers);
+            let most = by_limit.min(by_slots).min(left).min(plan.pieces());
+            pieces = most.max(1);
         }
+        if self.count(shared, plan, pieces, now_ns) {
+            return Some(pieces);
+        }
+        // Too much together, perhaps.
+        (pieces > 1 && self.count(shared, plan, 1, now_ns)).then_some(1)
     }
 
-    /// Accounts for an object, before the device can see it.
-    fn count_object<M: Sharing>(&mut self, shared: &Shared<M>, bytes: u32, now_ns: u64) -> bool {
+    fn count<M: Sharing>(
+        &mut self,
+        shared: &Shared<M>,
+        plan: &Plan,
+        pieces: u32,
+        now_ns: u64,
+    ) -> bool {
+        let bytes = plan.bytes_of(pieces);
+        let last = bytes - plan.bytes_of(pieces - 1);
         let budget = self.budget.as_ref().filter(|_| M::OBSERVED);
         if budget.is_some_and(|budget| !budget.can_count(bytes)) {
             return false;
         }
-        let units = self.unit.of(bytes);
-        if self.ledger.queued(&shared.ledger, units, now_ns).is_err() {
+        // Also where packets are counted: their bytes are summed up too.
+        if pieces > 1 && bytes > MAX_OBJECT {
+            return false;
+        }
+        let units = self.unit.of_many(pieces, bytes);
+        let (ledger, last) = (&shared.ledger, self.unit.of(last));
+        if self
+            .ledger
+            .queued_together(ledger, units, last, now_ns)
+            .is_err()
+        {
             return false;
         }
         if let Some(budget) = budget {
@@ -131,38 +196,41 @@ impl<Q: Qdisc> SendSide<Q> {
         true
     }
 
-    fn hand_back(&mut self, rest: Packet, now_ns: u64) {
-        let header_bytes = rest.segmentation.map_or(0, |cut| cut.header_bytes.into());
-        let unsent_bytes = rest.wire_bytes().saturating_sub(header_bytes);
-        self.discipline.hand_back(rest, unsent_bytes, now_ns);
-    }
-
-    /// The device does not take an object: as if it had never been sent. What is left of its packet is
-    /// not sent either.
-    fn refuse_object<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
-        &mut self,
-        shared: &Shared<M>,
-        object: Packet,
-        rest: Option<Packet>,
-        at: &mut Context<'_, S, P>,
-    ) {
-        let (bytes, reason) = (object.wire_bytes(), DropReason::DeviceRefused);
-        self.ledger.unqueue(&shared.ledger, self.unit.of(bytes));
+    /// Takes back so many objects, the last that were counted: as if they had never been sent.
+    fn uncount<M: Sharing>(&mut self, shared: &Shared<M>, bytes: u32, pieces: u32) {
+        let units = self.unit.of_many(pieces, bytes);
+        self.ledger.unqueue(&shared.ledger, units);
         if let Some(budget) = self.budget.as_ref().filter(|_| M::OBSERVED) {
             budget.uncharge(bytes);
         }
-        let counters = &shared.published.sender;
-        if !object.is_piece() {
-            return dropped(object, reason, counters, &mut self.cutter, at);
-        }
-        for of in [Some(&object), rest.as_ref()].into_iter().flatten() {
-            add(&counters.dropped_segments, of.segments().into());
-            at.sink.segments_dropped(of, reason);
-        }
+    }
+
+    fn hand_back<S: ?Sized, P: Probe>(&mut self, rest: Packet, at: &mut Context<'_, S, P>) {
+        at.probe.event(at.now_ns, Event::HandedBack(&rest));
+        let header_bytes = rest.segmentation.map_or(0, |cut| cut.header_bytes.into());
+        let unsent_bytes = rest.wire_bytes().saturating_sub(header_bytes);
+        self.discipline.hand_back(rest, unsent_bytes, at.now_ns);
+    }
+
+    /// The device does not take a piece. What is left of its packet, the piece included if it is not the
+    /// last, is not sent either.
+    fn refuse<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        object: &Packet,
+        rest: Option<Packet>,
+        at: &mut Context<'_, S, P>,
+    ) {
+        let (counters, reason) = (&shared.published.sender, DropReason::DeviceRefused);
+        let unsent = rest.as_ref().unwrap_or(object);
+        add(&counters.dropped_segments, unsent.segments().into());
         counters.dropped(reason);
-        at.probe.event(at.now_ns, Event::Dropped(&object, reason));
-        let cutter = self.cutter.as_mut();
-        let ended = cutter.and_then(|cutter| cutter.refused(&object, rest));
+        at.probe.event(at.now_ns, Event::Dropped(object, reason));
+        at.sink.segments_dropped(unsent, reason);
+        let ended = self.cutter.as_mut().and_then(|cutter| match rest {
+            Some(rest) => cutter.dropped(rest, reason),
+            None => cutter.last_refused(object),
+        });
         if let Some(Ended { whole, .. }) = ended {
             at.sink.dropped(whole, reason);
         }

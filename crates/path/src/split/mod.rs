@@ -20,7 +20,7 @@ use crate::driver::Pieces;
 use crate::limit::Unit;
 use crate::units::{parse_time_ns, write_time};
 
-pub(crate) use table::{Cutter, Ended, Joiner, Plan, table};
+pub(crate) use table::{Cutter, Ended, Joiner, Plan, Uncut, table};
 
 /// How long the pieces of a super-packet may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

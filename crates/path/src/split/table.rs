@@ -1,8 +1,9 @@
 //! The packets that are cut at the moment, and how the two halves of a queue agree on their ends.
 //!
-//! The sender holds the rest of each. When it gives up the last of it, it leaves the whole packet here;
-//! whoever finds then that no piece is left takes it and ends it. A piece is counted before the device
-//! can see it, so that the count never is too low.
+//! The sender holds the rest of each, and counts its pieces for itself. When it gives up the last of it, it
+//! leaves the whole packet here and says how many pieces there were; the completer says how many came
+//! back. Whoever finds then that no piece is left takes the packet and ends it. The last piece is counted
+//! before the device can see it, so that the sender ends none but those whose rest is dropped.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -11,14 +12,14 @@ use core::num::NonZeroU32;
 use concurrent_queue::ConcurrentQueue;
 use taut_dql::sync::{AtomicU32, Ordering};
 
-use crate::packet::{DropReason, MOST_SEGMENTS, Packet, SentMark};
+use crate::packet::{DropReason, MOST_SEGMENTS, Packet, Segmentation, SentMark};
 
 /// What is known of a packet that is cut; this if the place is free.
 const FREE: u32 = 0;
-/// Pieces that the device has.
-const PIECES: u32 = MOST_SEGMENTS - 1;
-/// There is a rest, or there was one.
-const TAKEN: u32 = 1 << 17;
+/// There is a rest: as if more pieces were in the device than there can be, less those that came back.
+const OPEN: u32 = MOST_SEGMENTS;
+/// Pieces that the device has, once there is no rest.
+const PIECES: u32 = 2 * MOST_SEGMENTS - 1;
 /// There is no rest any more: the packet is left here.
 const CLOSED: u32 = 1 << 18;
 /// Why the rest was dropped, if it was: one more than the index of the reason.
@@ -53,14 +54,29 @@ impl Place {
         })
     }
 
-    /// One piece less. Returns the packet if that was all of it.
+    /// So many pieces less. Returns the packet if that was all of it.
     #[inline]
-    fn piece_ended(&self) -> Option<Ended> {
-        let was = self.state.fetch_sub(1, Ordering::AcqRel);
-        if was & (CLOSED | PIECES) != CLOSED | 1 {
+    fn pieces_ended(&self, pieces: u32) -> Option<Ended> {
+        let was = self.state.fetch_sub(pieces, Ordering::AcqRel);
+        if was & (CLOSED | PIECES) != CLOSED | pieces {
             return None;
         }
         self.end(was)
+    }
+
+    /// There is no rest any more: `whole` went in so many pieces, with which it ends. Returns it if all of
+    /// them came back.
+    fn close(&self, whole: Packet, pieces: u32, reason: Option<DropReason>) -> Option<Ended> {
+        // There is room: the place is this packet's alone.
+        let _ = self.whole.push(whole);
+        let closed = CLOSED | reason_bits(reason);
+        let change = closed.wrapping_add(pieces).wrapping_sub(OPEN);
+        let is = self.state.fetch_add(change, Ordering::AcqRel);
+        let is = is.wrapping_add(change);
+        if is & PIECES != 0 {
+            return None;
+        }
+        self.end(is)
     }
 }
 
@@ -73,7 +89,7 @@ pub(crate) fn table(pieces_in_limit: Option<NonZeroU32>) -> (Cutter, Joiner) {
         })
         .collect();
     let cutter = Cutter {
-        next_segments: places.iter().map(|_| 0).collect(),
+        sent: places.iter().map(|_| Sent::default()).collect(),
         next: 0,
         places: places.clone(),
         pieces_in_limit,
@@ -84,57 +100,114 @@ pub(crate) fn table(pieces_in_limit: Option<NonZeroU32>) -> (Cutter, Joiner) {
 /// The sender's end.
 pub(crate) struct Cutter {
     places: Arc<[Place]>,
-    /// The first segment of each rest.
-    next_segments: Box<[u32]>,
+    /// What was sent of each packet.
+    sent: Box<[Sent]>,
     /// Where to look for a free place first.
     next: u32,
     /// How many pieces a limit has, where that says how long they are.
     pub pieces_in_limit: Option<NonZeroU32>,
 }
 
-/// How a packet is about to be cut.
+/// What was sent of a packet.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sent {
+    segments: u32,
+    pieces: u32,
+}
+
+/// A packet that may be cut, or what is left of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Uncut {
+    pub bytes: u32,
+    pub cut: Segmentation,
+    /// Which rest it is, if it is one.
+    pub rest_number: Option<u32>,
+}
+
+/// How a packet is being cut: which of its segments are next, and how long its pieces are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     number: u32,
     first_segment: u32,
+    /// Segments of a piece, and their length as one object; only the last may be shorter.
     segments: u32,
-    /// Length of the piece.
     pub bytes: u32,
-    is_last: bool,
+    header_bytes: u32,
+    /// What was not sent, headers once.
+    left_bytes: u32,
 }
 
 impl Plan {
-    /// Whether nothing of the packet was sent before.
+    /// Whether nothing of the packet was sent.
     pub const fn is_first(&self) -> bool {
         self.first_segment == 0
+    }
+
+    const fn payload_bytes(&self) -> u32 {
+        self.bytes - self.header_bytes
+    }
+
+    /// Pieces that what is left makes, at least 1.
+    pub const fn pieces(&self) -> u32 {
+        (self.left_bytes - self.header_bytes).div_ceil(self.payload_bytes())
+    }
+
+    /// Length of the next so many pieces together.
+    pub const fn bytes_of(&self, pieces: u32) -> u32 {
+        let payload = pieces.saturating_mul(self.payload_bytes());
+        let left = self.left_bytes - self.header_bytes;
+        let payload = if payload < left { payload } else { left };
+        payload.saturating_add(pieces.saturating_mul(self.header_bytes))
+    }
+
+    /// The next piece, which is not the last.
+    #[inline]
+    pub const fn piece(&self, packet: &Packet, mark: SentMark) -> Packet {
+        packet.piece_of(self.number, self.first_segment, self.bytes, mark)
+    }
+
+    /// The next piece was sent, and was not the last.
+    #[inline]
+    pub const fn advance(&mut self) {
+        self.first_segment += self.segments;
+        self.left_bytes -= self.payload_bytes();
     }
 }
 
 impl Cutter {
-    /// How much of `packet` goes now, if no more than `most_bytes` should; `None` if it goes whole.
+    /// How `packet` is cut, if no piece should be longer than `most_bytes`; `None` if it goes whole.
     /// Nothing changes.
     #[inline]
-    pub fn plan(&self, packet: &Packet, most_bytes: u32) -> Option<Plan> {
-        let number = packet.rest_number();
-        if number.is_none() && packet.wire_bytes() <= most_bytes {
+    pub fn plan(&self, packet: Uncut, most_bytes: u32) -> Option<Plan> {
+        if packet.rest_number.is_none() && packet.bytes <= most_bytes {
             return None;
         }
-        let cut = packet.segmentation?;
-        let (all, each) = (packet.segments(), u32::from(cut.payload_bytes.get()));
-        let fit = most_bytes.saturating_sub(cut.header_bytes.into()) / each;
-        let segments = fit.clamp(1, all);
-        let is_last = segments == all;
-        let (number, first_segment) = match number {
-            Some(number) => (number, self.next_segments[number as usize]),
-            None if is_last || all >= MOST_SEGMENTS => return None,
+        self.plan_cut(packet, most_bytes)
+    }
+
+    #[inline(never)]
+    fn plan_cut(&self, packet: Uncut, most_bytes: u32) -> Option<Plan> {
+        let header_bytes = u32::from(packet.cut.header_bytes);
+        let each_bytes = u32::from(packet.cut.payload_bytes.get());
+        let payload_bytes = packet.bytes.saturating_sub(header_bytes);
+        let fit = most_bytes.saturating_sub(header_bytes) / each_bytes;
+        let segments = fit.max(1);
+        let (number, first_segment) = match packet.rest_number {
+            Some(number) => (number, self.sent(number).segments),
+            None if payload_bytes.div_ceil(segments.saturating_mul(each_bytes)) <= 1 => {
+                return None;
+            }
+            None if payload_bytes.div_ceil(each_bytes) >= MOST_SEGMENTS => return None,
             None => (self.free()?, 0),
         };
         Some(Plan {
             number,
             first_segment,
             segments,
-            bytes: packet.bytes_of(segments),
-            is_last,
+            // A rest may be shorter than one piece.
+            bytes: header_bytes + segments.saturating_mul(each_bytes).min(payload_bytes),
+            header_bytes,
+            left_bytes: packet.bytes,
         })
     }
 
@@ -144,86 +217,71 @@ impl Cutter {
         let places = self.places.len() as u32;
         (0..places)
             .map(|tried| (self.next + tried) % places)
-            .find(|&number| self.state(number).load(Ordering::Acquire) == FREE)
+            .find(|&number| self.place(number).state.load(Ordering::Acquire) == FREE)
     }
 
-    fn state(&self, number: u32) -> &AtomicU32 {
-        &self.places[number as usize].state
+    fn place(&self, number: u32) -> &Place {
+        &self.places[number as usize]
     }
 
-    /// Cuts `packet` as planned: gives the piece, which counts as in the device, and the rest if there
-    /// is one; if there is none, the packet is left in the table, without its charge if the driver
-    /// `lets_go` of that.
-    #[inline]
-    pub fn cut(
-        &mut self,
-        plan: Plan,
-        mut packet: Packet,
-        lets_go: bool,
-    ) -> (Packet, Option<Packet>) {
-        let number = plan.number;
-        let mut piece = packet.piece_of(number, plan.first_segment, plan.bytes, plan.is_last);
-        if plan.is_last {
-            if lets_go && packet.take_charge().is_some() {
-                piece.let_go();
-            }
-            // Counted first: nobody ends it before it is there.
-            self.state(number).fetch_add(1, Ordering::AcqRel);
-            self.leave(packet, None);
-            return (piece, None);
-        }
+    fn sent(&self, number: u32) -> Sent {
+        self.sent[number as usize]
+    }
+
+    /// Before the first piece of a packet is sent.
+    pub fn begin(&mut self, plan: &Plan) {
         if plan.is_first() {
-            self.state(number).store(TAKEN | 1, Ordering::Release);
-            self.next = number + 1;
-        } else {
-            self.state(number).fetch_add(1, Ordering::AcqRel);
+            self.place(plan.number).state.store(OPEN, Ordering::Release);
+            self.sent[plan.number as usize] = Sent::default();
+            self.next = plan.number + 1;
         }
-        self.next_segments[number as usize] = plan.first_segment + plan.segments;
-        packet.become_rest(number, plan.bytes - header_bytes(&packet));
-        (piece, Some(packet))
     }
 
-    /// The device did not take `piece`, behind which `rest` was left. Returns the packet if nothing of
-    /// it is in the device.
-    pub fn refused(&mut self, piece: &Packet, rest: Option<Packet>) -> Option<Ended> {
-        let number = piece.cut_number();
-        let reason = DropReason::DeviceRefused;
-        match rest {
-            Some(rest) => self.leave(rest, Some(reason)),
-            // The refused piece still counts, so that nobody ended it.
-            None => {
-                let bits = reason_bits(Some(reason));
-                self.state(number).fetch_or(bits, Ordering::AcqRel);
-            }
-        }
-        self.places[number as usize].piece_ended()
+    /// So many pieces of `packet` were sent, up to where `plan` is now: makes it the rest.
+    pub fn went(&mut self, plan: &Plan, packet: &mut Packet, pieces: u32) {
+        let sent = &mut self.sent[plan.number as usize];
+        sent.pieces += pieces;
+        sent.segments = plan.first_segment;
+        packet.become_rest(plan.number, plan.left_bytes);
+    }
+
+    /// The last piece of what `plan` has left of `packet`, about to be sent. The packet is left in the
+    /// table, without its charge if the driver `lets_go` of that.
+    pub fn last(
+        &mut self,
+        plan: &Plan,
+        mut packet: Packet,
+        mark: SentMark,
+        lets_go: bool,
+    ) -> Packet {
+        let (number, first_segment) = (plan.number, plan.first_segment);
+        let mut piece = packet.piece_of(number, first_segment, plan.left_bytes, mark);
+        piece.become_last(lets_go && packet.take_charge().is_some());
+        packet.become_whole(first_segment);
+        let pieces = self.sent(number).pieces + 1;
+        // One at least is not back: it was not sent yet.
+        let _ = self.place(number).close(packet, pieces, None);
+        piece
+    }
+
+    /// The device did not take `piece`, the last of its packet. Returns the packet if nothing of it is in
+    /// the device.
+    pub fn last_refused(&mut self, piece: &Packet) -> Option<Ended> {
+        let place = self.place(piece.cut_number());
+        let bits = reason_bits(Some(DropReason::DeviceRefused));
+        // The refused piece still counts, so that nobody ended it.
+        place.state.fetch_or(bits, Ordering::AcqRel);
+        place.pieces_ended(1)
     }
 
     /// Drops a rest. Returns the packet if nothing of it is in the device; else it ends with the last
     /// piece.
-    pub fn dropped(&mut self, rest: Packet, reason: DropReason) -> Option<Ended> {
+    pub fn dropped(&mut self, mut rest: Packet, reason: DropReason) -> Option<Ended> {
         let number = rest.rest_number()?;
-        // As if one more piece were there, until the packet is.
-        self.state(number).fetch_add(1, Ordering::AcqRel);
-        self.leave(rest, Some(reason));
-        self.places[number as usize].piece_ended()
+        let sent = self.sent(number);
+        rest.become_whole(sent.segments);
+        self.place(number).close(rest, sent.pieces, Some(reason))
     }
-
-    /// Leaves the packet of a rest for whoever ends the last piece. One piece at least counts.
-    fn leave(&mut self, mut rest: Packet, reason: Option<DropReason>) {
-        let Some(number) = rest.rest_number() else {
-            return;
-        };
-        rest.become_whole(self.next_segments[number as usize]);
-        // There is room: the place is this packet's alone.
-        let _ = self.places[number as usize].whole.push(rest);
-        let bits = CLOSED | reason_bits(reason);
-        self.state(number).fetch_or(bits, Ordering::AcqRel);
-    }
-}
-
-fn header_bytes(packet: &Packet) -> u32 {
-    packet.segmentation.map_or(0, |cut| cut.header_bytes.into())
 }
 
 fn reason_bits(reason: Option<DropReason>) -> u32 {
@@ -239,9 +297,8 @@ pub(crate) struct Joiner {
 }
 
 impl Joiner {
-    /// A piece came back. Returns its packet if that was all of it.
-    #[inline]
-    pub fn join(&self, piece: &Packet) -> Option<Ended> {
-        self.places.get(piece.cut_number() as usize)?.piece_ended()
+    /// So many pieces of packet `number` came back. Returns it if that was all of it.
+    pub fn join(&self, number: u32, pieces: u32) -> Option<Ended> {
+        self.places.get(number as usize)?.pieces_ended(pieces)
     }
 }

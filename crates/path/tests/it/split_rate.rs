@@ -28,13 +28,15 @@ impl PacketSink for Nowhere {
 struct Saturated {
     queue: Queue<Wire>,
     now_ns: u64,
+    /// The most that was in flight in the last quarter of a run.
+    most_bytes: u32,
 }
 
 impl Saturated {
-    fn new(limit: &str, bytes_per_s: u64) -> Self {
+    fn new(limit: &str, split: Split, bytes_per_s: u64) -> Self {
         let wire = Wire::new(bytes_per_s, 256);
         let config = QueueConfig {
-            split: Split::Time(PIECE_NS),
+            split,
             ..QueueConfig::default()
         };
         let limit: AnyLimit = limit.parse().expect("a limit");
@@ -45,6 +47,7 @@ impl Saturated {
         Self {
             queue: queue.expect("valid"),
             now_ns: 0,
+            most_bytes: 0,
         }
     }
 
@@ -59,11 +62,13 @@ impl Saturated {
                 self.queue.enqueue(packet, self.now_ns, &mut Nowhere);
             }
             let _ = self.queue.run(self.now_ns, &mut Nowhere);
+            self.most_bytes = self.most_bytes.max(self.queue.in_flight());
             self.now_ns += ROUND_NS;
             let round = self.queue.complete(self.now_ns, &mut Nowhere);
             assert!(round.is_ok());
             if began.is_none() && self.now_ns > start_ns + length_ns / 4 * 3 {
                 self.queue.device_mut().longest_bytes = 0;
+                self.most_bytes = 0;
                 began = Some((self.now_ns, self.queue.device().busy_ns));
             }
         }
@@ -89,7 +94,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 #[test]
 fn pieces_follow_a_link_that_becomes_ten_times_slower_and_ten_times_faster() {
     for limit in ["dql", "taut", "taut:5ms", "64k", "40p", "off"] {
-        let mut run = Saturated::new(limit, 12_500_000);
+        let mut run = Saturated::new(limit, Split::Time(PIECE_NS), 12_500_000);
         for rate in [
             12_500_000,
             1_250_000,
@@ -112,9 +117,36 @@ fn pieces_follow_a_link_that_becomes_ten_times_slower_and_ten_times_faster() {
     }
 }
 
+/// The cap counts pieces: what is in flight is never longer than it by more than one of them.
+#[test]
+fn a_cap_in_time_holds_pieces_to_its_time_on_a_link_ten_times_slower_and_ten_times_faster() {
+    for rule in ["dql", "taut"] {
+        for split in [Split::All, Split::Auto, Split::Time(PIECE_NS)] {
+            let mut run = Saturated::new(&format!("{rule}:2ms"), split, 12_500_000);
+            for rate in [12_500_000, 1_250_000, 12_500_000, 125_000_000] {
+                run.queue.device_mut().bytes_per_s = rate;
+                let (longest_bytes, busy_percent) = run.run(4 * SECOND_NS);
+                let cap_bytes = (rate / 500) as u32;
+                let most_bytes = cap_bytes / 4 * 5 + longest_bytes;
+                let what = format!("{rule}, {split}, at {rate}");
+                assert!(
+                    run.most_bytes <= most_bytes,
+                    "{what}: {} in flight",
+                    run.most_bytes
+                );
+                assert!(
+                    longest_bytes <= cap_bytes.max(1_500),
+                    "{what}: {longest_bytes}"
+                );
+                assert!(busy_percent >= 97, "{what}: {busy_percent} %");
+            }
+        }
+    }
+}
+
 #[test]
 fn until_the_rate_is_known_a_piece_is_one_segment() {
-    let mut run = Saturated::new("dql", 1_250_000_000);
+    let mut run = Saturated::new("dql", Split::Time(PIECE_NS), 1_250_000_000);
     let mut packet = Packet::new(Frame::new(0), HEADER_BYTES + 40 * EACH_BYTES);
     packet.segmentation = Segmentation::new(HEADER_BYTES as u16, EACH_BYTES as u16);
     run.queue.enqueue(packet, 0, &mut Nowhere);

@@ -10,7 +10,7 @@ use crate::support::SharedRing;
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{Completer, Sender};
-use taut_path::{DropReason, Frame, Packet, PacketSink, Queue, Stop};
+use taut_path::{DropReason, Frame, Packet, PacketSink, Queue, Segmentation, Split, Stop};
 
 const PACKETS: u64 = 1_000_000;
 const PACKET_BYTES: u32 = 1_514;
@@ -28,12 +28,19 @@ impl Wake for Unpark {
     }
 }
 
-struct Count(u64);
+/// Whole packets that ended, and pieces.
+#[derive(Default)]
+struct Count(u64, u64);
 
 impl PacketSink for Count {
     fn freed(&mut self, packet: Packet) {
+        assert_eq!(packet.wire_bytes(), PACKET_BYTES);
         drop(packet.into_frame());
         self.0 += 1;
+    }
+
+    fn piece_freed(&mut self, _piece: &Packet) {
+        self.1 += 1;
     }
 
     fn dropped(&mut self, _packet: Packet, reason: DropReason) {
@@ -42,12 +49,13 @@ impl PacketSink for Count {
 }
 
 /// Sends all packets, asleep while there is no room. Returns how often it slept.
-fn send_all(sender: &mut Sender<SharedRing, Fifo>) -> u64 {
+fn send_all(sender: &mut Sender<SharedRing, Fifo>, cut: Option<Segmentation>) -> u64 {
     let (mut offered, mut sleeps) = (0, 0);
-    let sink = &mut Count(0);
+    let sink = &mut Count::default();
     while offered < PACKETS || sender.backlog().packets > 0 {
         while offered < PACKETS {
-            let packet = Packet::new(Frame::new(offered as u32), PACKET_BYTES);
+            let mut packet = Packet::new(Frame::new(offered as u32), PACKET_BYTES);
+            packet.segmentation = cut;
             match sender.offer(packet, 0, sink) {
                 Ok(()) => offered += 1,
                 Err(_) => break,
@@ -67,9 +75,12 @@ fn send_all(sender: &mut Sender<SharedRing, Fifo>) -> u64 {
     sleeps
 }
 
-/// Reaps everything; the sum of what the device finished.
-fn complete_all<L: Limit>(completer: &mut Completer<SharedRing, L>, ring: &SharedRing) -> u64 {
-    let (mut sink, mut now_ns) = (Count(0), 0);
+/// Reaps everything; the packets that the device finished, and the pieces.
+fn complete_all<L: Limit>(
+    completer: &mut Completer<SharedRing, L>,
+    ring: &SharedRing,
+) -> (u64, u64) {
+    let (mut sink, mut now_ns) = (Count::default(), 0);
     while sink.0 < PACKETS {
         // A clock of rounds: the limit's window needs one that goes on.
         now_ns += 1_000;
@@ -78,10 +89,10 @@ fn complete_all<L: Limit>(completer: &mut Completer<SharedRing, L>, ring: &Share
         assert_eq!(round.expect("nothing is broken").late_packets, 0);
         thread::yield_now();
     }
-    sink.0
+    (sink.0, sink.1)
 }
 
-fn pass_a_million<L: Limit + Send>(limit: L) {
+fn pass_a_million<L: Limit + Send>(limit: L, cut: Option<Segmentation>) {
     let done = Arc::new(AtomicBool::new(false));
     hang_guard(done.clone());
     let ring = SharedRing::new(SLOTS);
@@ -89,17 +100,24 @@ fn pass_a_million<L: Limit + Send>(limit: L) {
         .with_limit(limit)
         .with_qdisc(Fifo::new(64))
         .waker(Waker::from(Arc::new(Unpark(thread::current()))))
+        .split(Split::All)
         .build(0)
         .expect("valid settings");
     let (mut sender, mut completer, watch) = queue.split();
-    let (sleeps, freed) = thread::scope(|scope| {
+    let (sleeps, (freed, pieces)) = thread::scope(|scope| {
         let completing = scope.spawn(|| complete_all(&mut completer, &ring));
-        let sleeps = send_all(&mut sender);
+        let sleeps = send_all(&mut sender, cut);
         (sleeps, completing.join().expect("it does not panic"))
     });
     done.store(true, Ordering::Relaxed);
     assert_eq!(freed, PACKETS);
-    assert_eq!(sender.counters().sent_packets, PACKETS);
+    let counters = sender.counters();
+    assert_eq!(pieces, counters.pieces);
+    let whole = PACKETS - counters.cut_packets;
+    assert_eq!(counters.sent_packets, whole + pieces);
+    if cut.is_some() {
+        assert!(pieces >= PACKETS, "{pieces} pieces");
+    }
     assert_eq!(completer.snapshot().in_flight, 0);
     assert!(sleeps > 0, "it never had to wait");
     let wakeups = u64::from(completer.wakeups());
@@ -124,15 +142,21 @@ fn hang_guard(done: Arc<AtomicBool>) {
 
 #[test]
 fn a_million_packets_pass_a_full_ring_without_a_lost_wake_up() {
-    pass_a_million(Fixed::off());
+    pass_a_million(Fixed::off(), None);
 }
 
 #[test]
 fn a_million_packets_pass_a_limit_without_a_lost_wake_up() {
-    pass_a_million(Fixed::packets(128));
+    pass_a_million(Fixed::packets(128), None);
 }
 
 #[test]
 fn a_million_packets_pass_the_dynamic_limit_without_a_lost_wake_up() {
-    pass_a_million(Dynamic::default());
+    pass_a_million(Dynamic::default(), None);
+}
+
+#[test]
+fn a_million_super_packets_pass_in_pieces_and_each_ends_once() {
+    // Three segments; more packets wait than can be cut at a time, so that some may go whole.
+    pass_a_million(Fixed::bytes(100_000), Segmentation::new(14, 500));
 }

@@ -11,7 +11,8 @@ use std::thread;
 use bench::{Bench, LEFT, RIGHT, allowed, frame, of, total};
 use serde_json::Value;
 use taut_linux::link::{self, OffloadControl, RootQdisc};
-use taut_linux::{NetNs, VirtioNetHeader};
+use taut_linux::segment::Cut;
+use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, Written};
 
 /// Frames of all kinds: name, and what follows the addresses.
 fn kinds() -> Vec<(&'static str, Vec<u8>)> {
@@ -185,6 +186,57 @@ fn a_super_packet_of_datagrams_arrives(split: &str) {
     );
     assert_eq!(cut, (1, 10), "{document}");
     assert_eq!(of(&document, 0, "sent_packets"), 10);
+    assert_eq!(total(&document, "unaccounted_packets"), 0);
+}
+
+/// A TAP is the network card of a guest: what the guest leaves uncut comes out of it as a super-packet.
+#[test]
+fn super_packets_of_a_tap_are_cut_behind_it_and_those_for_it_before_it() {
+    if !allowed() {
+        return;
+    }
+    let bench = Bench::new();
+    let config = TapConfig {
+        checksum_offload: false,
+        ..TapConfig::default()
+    };
+    let guest = Tap::open(&bench.between, "t0", config).expect("tap");
+    link::set_up(&bench.between, "t0").expect("up");
+    let forward = bench.start_between("t0", "b0", "");
+    let receiver = bench.receiver(RIGHT);
+    let (header, bytes) = bench::udp_super_packet(100, 1000);
+    let cut = Cut::of(header, &bytes).expect("cuts");
+    let segments = (0..10).map(|index| {
+        let mut segment = vec![0; 142];
+        assert_eq!(cut.write(&bytes, index, &mut segment), Some(142));
+        segment
+    });
+    let segments: Vec<_> = segments.collect();
+
+    let sent = guest.write(&[&header.to_bytes()[..], &bytes].concat());
+    assert_eq!(sent.expect("writes"), Written::Taken);
+    for segment in &segments {
+        assert_eq!(&receiver.next(&bytes[..12]), segment);
+    }
+    bench.send(RIGHT, header, &bytes);
+    let mut came = Vec::new();
+    let mut buffer = vec![0; guest.read_limit_bytes()];
+    bench::until("all segments are at the guest", || {
+        while let Some(bytes_read) = guest.read(&mut buffer).expect("reads") {
+            let (header, frame) = VirtioNetHeader::split(&buffer[..bytes_read]).expect("header");
+            if frame[..12] == bytes[..12] {
+                assert!(!header.is_segmented() && !header.needs_checksum());
+                came.push(frame.to_vec());
+            }
+        }
+        came.len() == 10
+    });
+    assert_eq!(came, segments);
+    let document = forward.end();
+    for direction in 0..2 {
+        assert_eq!(of(&document, direction, "super_packets"), 1, "{document}");
+        assert!(of(&document, direction, "sent_packets") >= 10, "{document}");
+    }
     assert_eq!(total(&document, "unaccounted_packets"), 0);
 }
 

@@ -148,7 +148,12 @@ impl Bench {
 
     /// Starts a forwarder between the hosts, and waits until it forwards.
     pub fn start(&self, arguments: &str) -> Forwarder {
-        let mut command = self.command(&format!("a0 b0 -j {arguments}"));
+        self.start_between("a0", "b0", arguments)
+    }
+
+    /// The same between two devices in the box.
+    pub fn start_between(&self, one: &str, other: &str, arguments: &str) -> Forwarder {
+        let mut command = self.command(&format!("{one} {other} -j {arguments}"));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = self.between.run(move || command.spawn());
         let mut child = child.expect("enters").expect("starts");
@@ -164,7 +169,7 @@ impl Bench {
             lines,
             said: RefCell::default(),
         };
-        forwarder.hears("forwarding between a0 and b0");
+        forwarder.hears(&format!("forwarding between {one} and {other}"));
         forwarder
     }
 }
