@@ -6,6 +6,7 @@ use crate::prelude::*;
 use crate::single_queue::{law_bytes, limit_at, saturated, series};
 use taut_sim::lane::{LaneConfig, Observed, Rule, observe};
 use taut_sim::nic::{InterruptRule, WireCounters};
+use taut_sim::settle::settle_once;
 
 /// The rules that are compared: each has the same change of the rate to follow.
 fn rules() -> [Rule; 2] {
@@ -39,24 +40,10 @@ struct Phase {
 }
 
 impl Phase {
-    /// From its start until 90 % of the way from the old limit to the new one are done for good,
-    /// in ns.
+    /// From its start until the limit had settled, in ns; 0 if it had nothing to settle.
     fn settling_ns(&self, seen: &Observed) -> u64 {
-        let (from, to) = self.limits(seen);
-        let near = 0.1 * (from - to).abs();
-        let within = |limit: f64| (limit - to).abs() <= near;
-        let mut away = !within(from);
-        let mut settled_ns = self.starts_ns;
-        for &(at_ns, limit) in &seen.course.limit_bytes {
-            if !(self.starts_ns..=self.ends_ns).contains(&at_ns) {
-                continue;
-            }
-            let was_away = std::mem::replace(&mut away, !within(limit.into()));
-            if was_away && !away {
-                settled_ns = at_ns;
-            }
-        }
-        settled_ns - self.starts_ns
+        let settled = settle_once(&seen.course.limit_bytes, self.starts_ns, self.ends_ns);
+        settled.up_ns.or(settled.down_ns).unwrap_or(0)
     }
 
     /// The limit just before, and at the end.
@@ -135,6 +122,18 @@ impl Settings {
 
 impl Scenario for Settings {
     const ABOUT: &'static str = "the link speed changes and nothing is told to the limit (E9)";
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        (
+            "law_bytes",
+            "twice what the link takes in one interval; the least that is enough is half of it, in whole \
+             packets",
+        ),
+        (
+            "settling_ms",
+            "from the change until the limit is first within 1.25 times of where it ends up, its median \
+             over the second half",
+        ),
+    ];
 
     type Case = Rule;
     type Outcome = Found;

@@ -19,6 +19,7 @@ pub mod queue;
 pub mod replay;
 mod ring;
 pub mod s1;
+pub mod settle;
 mod sink;
 mod source;
 mod store;

@@ -81,7 +81,7 @@ impl Sizer for WindowedMaximum {
         self.limit_bytes = older.fold(self.newest_bytes, u32::max);
     }
 
-    fn rate_is(&mut self, _bytes_per_ms: u64) {}
+    fn rate_is(&mut self, _bytes_per_ms: u64, _now_ns: u64) {}
 
     fn limit_bytes(&self) -> u32 {
         self.limit_bytes

@@ -19,6 +19,7 @@ pub struct Case {
 
 /// What came of it: what each rule did that could be run.
 pub struct Outcome {
+    promise: f64,
     of_rules: Vec<Option<OfSeed>>,
     /// Only of the first seed.
     shown: Option<Shown>,
@@ -65,7 +66,11 @@ impl Case {
             }
             of_rules.push(seen.map(|seen| OfSeed::new(ground, &seen, fixed.as_ref())));
         }
-        Ok(Outcome { of_rules, shown })
+        Ok(Outcome {
+            promise: ground.promise(),
+            of_rules,
+            shown,
+        })
     }
 }
 
@@ -77,7 +82,8 @@ impl Compared {
             let of_rule = seeds
                 .iter()
                 .filter_map(|(_, it)| it.of_rules[index].clone());
-            Row::new(first.subject.name(), rule, &of_rule.collect::<Vec<_>>())
+            let of_rule: Vec<_> = of_rule.collect();
+            Row::new(first.subject.name(), rule, outcome.promise, &of_rule)
         };
         Self {
             rows: rules.iter().enumerate().filter_map(row).collect(),

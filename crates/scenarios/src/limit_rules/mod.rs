@@ -1,5 +1,6 @@
 //! Limit rules side by side, on completion patterns that are plain data.
 
+mod broken;
 mod compare;
 mod ground;
 mod row;
@@ -250,8 +251,14 @@ impl Scenario for Settings {
             "link time lost before the measured time",
         ),
         (
+            "loss_over_allowed (loss), at_s",
+            "at its worst moment from 1 s on: link time lost since the start, a mean over the seeds, over \
+             what the promise allows by then",
+        ),
+        (
             "settle_up, settle_down",
-            "the longest time to settle after a change, in ms",
+            "the longest time after a change until the limit is first within 1.25 times of where it ends \
+             up, its median over the second half of the time until the next change, in ms",
         ),
     ];
 

@@ -3,8 +3,10 @@
 use serde::Serialize;
 
 use super::RuleName;
+use super::broken::{Broken, most_broken};
 use super::ground::Ground;
-use taut_sim::pattern::{Seen, SettleTimes, settle_times};
+use taut_sim::pattern::Seen;
+use taut_sim::settle::{SettleTimes, settle_times};
 
 /// One seed.
 #[derive(Debug, Clone)]
@@ -68,6 +70,11 @@ pub struct Row {
     pub limit_bytes: f64,
     /// Link time lost before the measured time, while the rule learned.
     pub learning_loss_us: f64,
+    /// The most of what was lost since the start, a mean over the seeds, over what the promise allows by then: at any
+    /// time from 1 s on. Nothing where that is not seen.
+    pub loss_over_allowed: Option<f64>,
+    /// When that was, in s.
+    pub loss_over_allowed_at_s: Option<f64>,
     /// The longest time that the limit took to rise after a change.
     pub settle_up_ms: Option<f64>,
     /// The longest time that it took to fall.
@@ -76,12 +83,18 @@ pub struct Row {
 
 impl Row {
     /// Nothing if there are no outcomes.
-    pub(super) fn new(pattern: &str, rule: &RuleName, outcomes: &[OfSeed]) -> Option<Self> {
+    pub(super) fn new(
+        pattern: &str,
+        rule: &RuleName,
+        promise: f64,
+        outcomes: &[OfSeed],
+    ) -> Option<Self> {
         let all = |value: fn(&OfSeed) -> f64| -> Vec<f64> { outcomes.iter().map(value).collect() };
         let some = |value: fn(&OfSeed) -> Option<f64>| -> Option<Vec<f64>> {
             outcomes.iter().map(value).collect()
         };
         let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
+        let broken = most_broken(outcomes.iter().map(|it| &it.seen.losses), promise);
         let utilisations = all(|it| it.seen.utilisation);
         let ratios = some(|it| it.ratio);
         Some(Self {
@@ -101,6 +114,8 @@ impl Row {
             in_flight_mean_bytes: mean(&all(|it| it.seen.in_flight_mean_bytes))?,
             limit_bytes: mean(&all(|it| it.seen.limit_bytes as f64))?,
             learning_loss_us: mean(&all(|it| it.seen.learning_dry_ns as f64 / 1e3))?,
+            loss_over_allowed: broken.map(|Broken { over_allowed, .. }| over_allowed),
+            loss_over_allowed_at_s: broken.map(|Broken { at_s, .. }| at_s),
             settle_up_ms: longest(outcomes.iter().map(|it| ms(it.settle.up_ns))),
             settle_down_ms: longest(outcomes.iter().map(|it| ms(it.settle.down_ns))),
         })

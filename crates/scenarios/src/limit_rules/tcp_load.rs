@@ -21,7 +21,7 @@ use taut_sim::lane::Rule;
 use taut_sim::least::least_multiple;
 use taut_sim::meter::histogram;
 use taut_sim::nic::{InterruptRule, NicConfig};
-use taut_sim::pattern::{Seen, SplitMix};
+use taut_sim::pattern::{Losses, Seen, SplitMix};
 use taut_sim::tcp::SuperPacket;
 use taut_sim::world::{App, CLIENT, World};
 
@@ -201,6 +201,8 @@ impl Ran {
             urgent_delay_p99_ns: delay_ns(0.99),
             limit_bytes: watch.course.last().map_or(0, |&(_, bytes)| bytes.into()),
             starved_rounds: completions.starved,
+            // Looks at moments say nothing of steps.
+            losses: Losses::default(),
             course: watch.course.clone(),
             sent_packets: watch.sent_packets,
             freed_packets: completions.completed_packets,

@@ -1,9 +1,10 @@
 //! The books of a run: how long bytes were where, and how long the wire was busy or dry.
 
+use super::losses::Losses;
 use crate::nic::WireWatch;
 
 /// Sums over the measured time.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Book {
     pub(super) from_ns: u64,
     pub(super) to_ns: u64,
@@ -18,12 +19,14 @@ pub(super) struct Book {
     pub(super) dry_ns: u64,
     /// That, before the measured time.
     pub(super) dry_before_ns: u64,
+    /// Step by step, if that is kept.
+    pub(super) losses: Option<Losses>,
     /// Since when something waited for room, if anything does.
     waiting_since_ns: Option<u64>,
 }
 
 impl Book {
-    pub(super) const fn new(from_ns: u64, to_ns: u64) -> Self {
+    pub(super) fn new(from_ns: u64, to_ns: u64, keeps_losses: bool) -> Self {
         Self {
             from_ns,
             to_ns,
@@ -32,6 +35,7 @@ impl Book {
             busy_ns: 0,
             dry_ns: 0,
             dry_before_ns: 0,
+            losses: keeps_losses.then(Losses::default),
             waiting_since_ns: None,
         }
     }
@@ -56,6 +60,9 @@ impl WireWatch for Book {
     #[inline]
     fn sent(&mut self, bytes: u32, submitted_ns: u64, starts_ns: u64, ends_ns: u64) {
         self.busy_ns += self.measured_ns(starts_ns, ends_ns);
+        if let Some(losses) = &mut self.losses {
+            losses.sent(starts_ns, ends_ns);
+        }
         let in_ring_ns = self.measured_ns(submitted_ns, ends_ns);
         self.unsent_byte_ns += u128::from(bytes) * u128::from(in_ring_ns);
     }
@@ -72,6 +79,9 @@ impl WireWatch for Book {
             let since_ns = since_ns.max(waiting_ns);
             self.dry_ns += self.measured_ns(since_ns, until_ns);
             self.dry_before_ns += until_ns.min(self.from_ns).saturating_sub(since_ns);
+            if let Some(losses) = &mut self.losses {
+                losses.dry(since_ns, until_ns);
+            }
         }
     }
 }

@@ -8,18 +8,18 @@
 mod book;
 mod fixed;
 mod intervals;
+mod losses;
 mod random;
 mod run;
 mod seen;
-mod settle;
 mod source;
 mod yardstick;
 
 pub use intervals::{Interval, Intervals};
+pub use losses::{LOSS_STEP_NS, Losses};
 pub use random::SplitMix;
 pub use run::{Detail, RING_SLOTS_OFF, observe};
-pub use seen::{Seen, SettleTimes};
-pub use settle::settle_times;
+pub use seen::Seen;
 pub use yardstick::{GRID_BYTES, least_fixed};
 
 /// So many objects at once, again and again.

@@ -34,7 +34,7 @@ pub struct Detail {
     pub cadence_ns: u64,
     /// One look at the queue in each such time, at a random moment of it, in ns; 0 never looks.
     pub sample_ns: u64,
-    /// Whether each change of the limit is kept.
+    /// Whether each change of the limit is kept, and what was lost step by step.
     pub course: bool,
     /// The run ends early once the wire was dry for longer than this in the measured time, in ns.
     pub give_up_dry_ns: u64,
@@ -164,7 +164,7 @@ fn prepared<L: Limit + Clone>(
     if pattern.sizes.is_empty() || pattern.queues.is_empty() {
         return Err(TestbedError::Missing("the pattern has no size or queue"));
     }
-    let book = Book::new(pattern.warm_ns, pattern.end_ns);
+    let book = Book::new(pattern.warm_ns, pattern.end_ns, detail.course);
     // The pattern says when somebody asks.
     let nic = NicConfig::plain(bytes_per_s.saturating_mul(8), detail.slots);
     let wire = MultiNic::without_interrupts(&nic, pattern.queues.len(), book);
@@ -392,7 +392,8 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
 
     fn seen(mut self) -> Seen {
         let queues = || self.lines.iter().map(|line| &line.queue);
-        let wire = self.wire.borrow();
+        let mut wire = self.wire.borrow_mut();
+        let losses = wire.watch.losses.take().unwrap_or_default();
         let measured_ns = self.pattern.end_ns.saturating_sub(self.pattern.warm_ns);
         let mut seen = Seen {
             sent_packets: queues().map(|it| it.sender_counters().sent_packets).sum(),
@@ -400,6 +401,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
             in_ring_packets: wire.packets_in_rings(),
             limit_bytes: queues().map(|it| u64::from(it.snapshot().limit)).sum(),
             starved_rounds: queues().map(|it| it.completer_counters().starved).sum(),
+            losses,
             ..Seen::new(&wire.watch, measured_ns, self.samples)
         };
         if let Some(first) = self.lines.first_mut() {

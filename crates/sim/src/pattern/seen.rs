@@ -3,16 +3,8 @@
 use hdrhistogram::Histogram;
 
 use super::book::Book;
+use super::losses::Losses;
 use crate::meter::histogram;
-
-/// How long a limit took to follow a pattern that changed, in ns; nothing where it did not change.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SettleTimes {
-    /// The longest way up.
-    pub up_ns: Option<u64>,
-    /// The longest way down.
-    pub down_ns: Option<u64>,
-}
 
 /// Looks at the queue at random moments.
 pub(super) struct Samples {
@@ -77,6 +69,8 @@ pub struct Seen {
     pub limit_bytes: u64,
     /// Rounds after which nothing was in flight while the limit held the sender back.
     pub starved_rounds: u64,
+    /// What was lost and what was sent since the start, for runs that keep the course.
+    pub losses: Losses,
     /// The first queue's limit: (ns, bytes), each change.
     pub course: Vec<(u64, u32)>,
     /// Packets given to the device,

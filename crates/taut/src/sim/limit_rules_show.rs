@@ -86,7 +86,7 @@ fn push_head(out: &mut String, row: &Row) {
 type Cell = fn(&Row) -> String;
 
 fn columns(rows: &[Row]) -> Vec<Vec<String>> {
-    const CELLS: [(&str, Cell); 12] = [
+    const CELLS: [(&str, Cell); 14] = [
         ("  rule", |row| format!("  {}", row.rule)),
         ("ratio", ratio),
         ("busy %", |row| format!("{:.4}", row.utilisation * 100.0)),
@@ -99,6 +99,11 @@ fn columns(rows: &[Row]) -> Vec<Vec<String>> {
         ("p99 B", |row| format!("{:.0}", row.p99_bytes)),
         ("limit B", limit),
         ("lost us", |row| format!("{:.0}", row.learning_loss_us)),
+        ("loss", |row| {
+            row.loss_over_allowed
+                .map_or("-".to_owned(), |loss| format!("{loss:.2}"))
+        }),
+        ("at s", |row| ms(row.loss_over_allowed_at_s)),
         ("up ms", |row| ms(row.settle_up_ms)),
         ("down ms", |row| ms(row.settle_down_ms)),
     ];

@@ -14,25 +14,53 @@ const HOPELESS: u64 = 64;
 
 /// A need that stayed away for so many times its longest wait is over. By chance, with waits
 /// around a mean, that happens once in e^8, some 3,000, waits at most.
-const OVER: u64 = 8;
+const OVER: u32 = 8;
+
+/// No more debt than that is borne or remembered: 10 s of what 400 Gbit/s pay at 99.9 %. So all amounts fit
+/// in 32 bits.
+const MOST_BYTES: u32 = 1 << 29;
 
 /// What all rungs have in common at one moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
-    /// Paid so far, in bytes: by this much has every debt fallen since the reset.
-    pub paid: u64,
+    /// Paid so far, in bytes, wrapping: by this much has every debt fallen since the reset.
+    paid: u32,
     /// The most that is tolerated, and that is remembered beyond it, whatever the exceedance.
-    pub most_bytes: u64,
+    most_bytes: u32,
+    /// Paid since the reset, in bytes; no more than 32 bits hold.
+    paid_in_all: u32,
+}
+
+impl Terms {
+    /// Nothing paid.
+    pub const fn new() -> Self {
+        Self {
+            paid: 0,
+            most_bytes: MOST_BYTES,
+            paid_in_all: 0,
+        }
+    }
+
+    /// Pays so much of every debt; whoever pays 2^30 in all calls [`Account::settle`] on each account meanwhile.
+    pub fn pay(&mut self, bytes: u32) {
+        self.paid = self.paid.wrapping_add(bytes);
+        self.paid_in_all = self.paid_in_all.saturating_add(bytes);
+    }
+
+    /// Tolerates and remembers no more than that.
+    pub fn set_most(&mut self, bytes: u64) {
+        self.most_bytes = u32::try_from(bytes).map_or(MOST_BYTES, |bytes| bytes.min(MOST_BYTES));
+    }
 }
 
 /// The account of one rung; all in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Account {
     /// The debt is what this is above what was paid: one sum pays all debts at once.
-    due: u64,
+    due: u32,
     /// The largest exceedance, slowly forgotten.
     exceedance: u32,
-    /// What had been paid at the last exceedance, wrapping.
+    /// What had been paid at the last exceedance.
     last: u32,
     /// The longest wait from one exceedance to the next, in what was paid meanwhile, slowly
     /// forgotten; at most the price of one.
@@ -40,6 +68,23 @@ pub struct Account {
 }
 
 impl Account {
+    /// Of a rung that was never exceeded, or not for long.
+    pub fn new(terms: &Terms) -> Self {
+        let not_for = terms.paid_in_all.min(1 << 31);
+        Self {
+            due: terms.paid,
+            exceedance: 0,
+            last: terms.paid.wrapping_sub(not_for),
+            wait: 0,
+        }
+    }
+
+    /// Of a rung that owed nothing, from now on.
+    pub fn open(&mut self, terms: &Terms) {
+        self.exceedance = 0;
+        self.owe(0, terms);
+    }
+
     /// As deep in debt as can be for a rung of `rung_bytes`, as if it had just been given up like
     /// the one `above` it. The needs seen last were not far above: an eighth, one rung.
     pub fn given_up(rung_bytes: u32, above: &Self, terms: &Terms) -> Self {
@@ -47,13 +92,22 @@ impl Account {
             exceedance: (rung_bytes >> 3) + 1,
             ..*above
         };
-        account.due = terms.paid + account.tolerated(terms) + account.remembered(terms);
+        account.owe(account.tolerated(terms) + account.remembered(terms), terms);
         account
     }
 
-    /// What is not paid yet.
-    pub fn debt(&self, terms: &Terms) -> u64 {
-        self.due.saturating_sub(terms.paid)
+    /// What is not paid yet, at most 2^30.
+    pub fn debt(&self, terms: &Terms) -> u32 {
+        (self.due.wrapping_sub(terms.paid) as i32).max(0) as u32
+    }
+
+    fn owe(&mut self, bytes: u32, terms: &Terms) {
+        self.due = terms.paid.wrapping_add(bytes);
+    }
+
+    /// Forgets how long ago a debt was paid.
+    pub fn settle(&mut self, terms: &Terms) {
+        self.owe(self.debt(terms), terms);
     }
 
     /// The largest exceedance of late.
@@ -66,9 +120,12 @@ impl Account {
         self.debt(terms) > self.tolerated(terms)
     }
 
-    /// Forgets the exceedances of a rung that owes nothing.
-    pub fn close(&mut self) {
-        self.exceedance = 0;
+    /// The device has become so much slower, as a share over 2^16: a debt is worth link time, and so is fewer
+    /// bytes now.
+    pub fn slow_down(&mut self, share: u32, terms: &Terms) {
+        let slower = |bytes: u32| ((u64::from(bytes) * u64::from(share)) >> 16) as u32;
+        self.owe(slower(self.debt(terms)), terms);
+        self.wait = slower(self.wait);
     }
 
     /// The rung was exceeded by `excess`, at least 1, which counts `weight` times.
@@ -83,16 +140,15 @@ impl Account {
         };
         let debt = self.debt(terms);
         let most = (self.tolerated(terms) + self.remembered(terms)).max(debt);
-        let charged = debt + u64::from(excess) * u64::from(weight);
-        self.due = terms.paid + charged.min(most);
+        let charged = debt.saturating_add(excess.saturating_mul(weight));
+        self.owe(charged.min(most), terms);
         debug_assert!(self.debt(terms) <= most, "the memory is bounded");
     }
 
     /// Notes how long the exceedance took to come. Returns whether that was hopelessly short.
     fn waited(&mut self, excess: u32, terms: &Terms) -> bool {
-        let now = terms.paid as u32;
-        let waited = now.wrapping_sub(self.last);
-        self.last = now;
+        let waited = terms.paid.wrapping_sub(self.last);
+        self.last = terms.paid;
         // A long wait is remembered for about eight times the price of an exceedance, however
         // short those after it are: forgetting a need costs that price, and so can happen for at
         // most an eighth of the allowance.
@@ -103,21 +159,20 @@ impl Account {
         u64::from(waited) * HOPELESS < u64::from(excess)
     }
 
-    /// So many bytes of debt are borne: [`TOLERATED`] exceedances, but never more than could have
-    /// been paid since the reset. So a new queue finds its limit at once, and the promise holds
-    /// from the first second.
-    fn tolerated(&self, terms: &Terms) -> u64 {
-        let bytes = u64::from(TOLERATED) * u64::from(self.exceedance);
-        bytes.min(terms.most_bytes).min(terms.paid)
+    /// So many bytes of debt are borne: [`TOLERATED`] exceedances, but never more than was
+    /// paid since the reset. So a new queue finds its limit at once.
+    fn tolerated(&self, terms: &Terms) -> u32 {
+        let bytes = self.exceedance.saturating_mul(TOLERATED);
+        bytes.min(terms.most_bytes).min(terms.paid_in_all)
     }
 
     /// So many bytes of debt are remembered beyond those that are borne: as long as it takes to be
     /// sure that the need is over, no longer than [`REMEMBERED`] exceedances are worth, and no
     /// shorter than an eighth of one, or a rung could never be too deep.
-    fn remembered(&self, terms: &Terms) -> u64 {
-        let least = u64::from(self.exceedance >> 3) + 1;
-        let worth = u64::from(REMEMBERED) * u64::from(self.exceedance);
-        let sure = OVER * u64::from(self.wait);
+    fn remembered(&self, terms: &Terms) -> u32 {
+        let least = (self.exceedance >> 3) + 1;
+        let worth = self.exceedance.saturating_mul(REMEMBERED);
+        let sure = self.wait.saturating_mul(OVER);
         sure.max(least).min(worth).min(terms.most_bytes)
     }
 }
@@ -128,17 +183,20 @@ mod tests {
 
     const PRICE: u32 = 100_000;
 
+    /// Long after the reset.
     fn at(paid: u64) -> Terms {
         Terms {
-            paid,
-            most_bytes: u64::MAX,
+            paid: paid as u32,
+            most_bytes: MOST_BYTES,
+            paid_in_all: u32::MAX,
         }
     }
 
     /// Exceedances so far apart, in what is paid meanwhile. Returns how many it takes until the
     /// rung is given up, long after the reset.
     fn given_up_after(wait: u64) -> Option<u64> {
-        let (mut account, start) = (Account::default(), 100 * u64::from(PRICE));
+        let start = 100 * u64::from(PRICE);
+        let mut account = Account::new(&at(start));
         (0..1_000)
             .find(|count| {
                 let terms = at(start + count * wait);
@@ -166,8 +224,8 @@ mod tests {
     #[test]
     fn nothing_is_borne_before_anything_was_paid() {
         let mut account = Account::default();
-        account.charge(PRICE, 1, &at(0));
-        assert!(account.is_too_deep(&at(0)));
+        account.charge(PRICE, 1, &Terms::new());
+        assert!(account.is_too_deep(&Terms::new()));
     }
 
     /// How much must be paid until a rung is good again that was exceeded `wait` apart for long.
@@ -197,7 +255,7 @@ mod tests {
         account.charge(PRICE, 1, &at(paid));
         paid += wait;
         account.charge(PRICE, 1, &at(paid));
-        let remembered = |account: &Account, paid| account.remembered(&at(paid)) / OVER;
+        let remembered = |account: &Account, paid| u64::from(account.remembered(&at(paid)) / OVER);
         assert_eq!(remembered(&account, paid), wait);
         for _ in 0..8_000 {
             paid += 100;
@@ -210,19 +268,28 @@ mod tests {
 
     #[test]
     fn no_amounts_overflow() {
-        let terms = Terms {
-            paid: u64::MAX / 2,
-            most_bytes: u64::MAX,
-        };
-        let mut account = Account::default();
+        let terms = at(u64::from(u32::MAX));
+        let mut account = Account::new(&terms);
         for _ in 0..100 {
             account.charge(i32::MAX as u32, u32::MAX, &terms);
         }
-        assert!(account.debt(&terms) <= 16 * i32::MAX as u64);
+        assert_eq!(account.debt(&terms), 2 * MOST_BYTES);
         let below = Account::given_up(1 << 30, &account, &terms);
-        assert!(!below.is_too_deep(&Terms {
-            paid: u64::MAX - 1,
-            ..terms
-        }));
+        assert!(below.is_too_deep(&terms));
+        // What was paid wraps.
+        assert!(!below.is_too_deep(&at(u64::from(u32::MAX) + (1 << 30))));
+    }
+
+    #[test]
+    fn a_device_ten_times_slower_owes_a_tenth() {
+        let mut account = Account::new(&at(0));
+        account.charge(PRICE, 1, &at(0));
+        account.slow_down((1 << 16) / 10, &at(0));
+        assert!(account.debt(&at(0)).abs_diff(PRICE / 10) < 20);
+        assert_eq!(
+            account.exceedance(),
+            PRICE,
+            "the need was as large as it was"
+        );
     }
 }

@@ -21,11 +21,12 @@
 //!     11k   half an octave below the limit is watched; what is below that is not kept
 //! ```
 //!
-//! Three things make it quick without making it restless:
+//! Four things make it quick without making it restless:
 //! - Nothing is borne that could not have been paid since the start, so a new queue learns its
 //!   limit from the first exceedances.
 //! - Exceedances that come 64 times faster than they can be paid are no chance: a rung is given up
 //!   at the second one.
+//! - A debt is worth link time: when the device has become slower for good, all debts are worth fewer bytes.
 //! - A rung whose exceedances came often is forgiven soon after they stop, one with long waits
 //!   between them is not.
 
@@ -54,7 +55,7 @@ pub struct Ladder {
 impl Ladder {
     /// The rule that promises so much of the link's time while a sender has something to send.
     pub fn new(utilisation: Utilisation) -> Self {
-        let debts = Debts::new(utilisation.allowance(FRACTION_BITS));
+        let debts = Debts::new(utilisation.allowance(FRACTION_BITS) as u32);
         Self {
             rule: SizedByNeed::new(debts, Config::default()),
             utilisation,

@@ -1,24 +1,23 @@
 //! The candidates for a limit: eight to the octave, so that the next one is at most 12.5 % more.
 
 /// Rungs up to 2^31.
-pub const RUNGS: usize = 232;
+#[cfg(test)]
+const RUNGS: u32 = 232;
 
 /// The highest rung that is not above `bytes`, for `bytes` below 2^31.
-pub fn index(bytes: u32) -> usize {
+pub fn index(bytes: u32) -> u32 {
     debug_assert!(bytes <= i32::MAX as u32);
     if bytes < 8 {
-        return bytes as usize;
+        return bytes;
     }
     // The octave, and the three bits after the leading one.
     let octave = bytes.ilog2();
     let eighth = (bytes >> (octave - 3)) & 7;
-    (((octave - 2) << 3) + eighth) as usize
+    ((octave - 2) << 3) + eighth
 }
 
 /// The bytes of a rung, and 2^31 for the one after the last.
-pub fn bytes(rung: usize) -> u32 {
-    debug_assert!(rung <= RUNGS);
-    let rung = rung as u32;
+pub fn bytes(rung: u32) -> u32 {
     if rung < 8 {
         return rung;
     }

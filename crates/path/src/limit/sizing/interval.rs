@@ -37,6 +37,13 @@ pub struct Sample {
     pub weight: u32,
 }
 
+impl Sample {
+    /// The device ran dry and nobody knows how early, so the true need may be far above.
+    pub fn is_blind(&self) -> bool {
+        self.weight > 1
+    }
+}
+
 /// What an interval was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measured {

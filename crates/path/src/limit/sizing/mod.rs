@@ -25,6 +25,7 @@
 
 mod chain;
 mod interval;
+mod lift;
 mod rate;
 mod rounds;
 
@@ -33,6 +34,7 @@ use taut_dql::{Config, Error, MAX_LIMIT};
 use super::{Limit, Round};
 use chain::Chain;
 use interval::{Interval, Intervals, Measured, Sample};
+use lift::Lift;
 use rounds::{Finished, Rounds};
 
 /// The largest object is forgotten by a 64th each round: the last one queued is the one that crossed
@@ -49,10 +51,10 @@ pub trait Sizer {
     fn needed(&mut self, need_bytes: u32, weight: u32, now_ns: u64);
 
     /// The device works at this rate.
-    fn rate_is(&mut self, bytes_per_ms: u64);
+    fn rate_is(&mut self, bytes_per_ms: u64, now_ns: u64);
 
     /// The share that may be lost, over 2^20; 0 for none.
-    fn lost(&self) -> u64 {
+    fn may_lose(&self) -> u64 {
         0
     }
 
@@ -85,6 +87,7 @@ pub struct SizedByNeed<S> {
     asks_return: bool,
     /// The largest object of late.
     object_bytes: u32,
+    lift: Lift,
 }
 
 impl<S: Sizer> SizedByNeed<S> {
@@ -103,12 +106,14 @@ impl<S: Sizer> SizedByNeed<S> {
             refusals_heard: 0,
             asks_return: false,
             object_bytes: 0,
+            lift: Lift::new(),
         }
     }
 
     fn bounded_limit_bytes(&self) -> u32 {
         self.sizer
             .limit_bytes()
+            .max(self.lift.bytes())
             .min(self.rounds.most_bytes())
             .max(self.config.min_limit)
             .min(self.config.max_limit)
@@ -124,7 +129,7 @@ impl<S: Sizer> SizedByNeed<S> {
             refused: false,
         };
         let on_trial = self.rounds.on_trial();
-        let lost = self.sizer.lost();
+        let lost = self.sizer.may_lose();
         if lost > 0 {
             let finished = Finished {
                 came_back_ns: chain.came_back_ns(),
@@ -147,6 +152,7 @@ impl<S: Sizer> SizedByNeed<S> {
             self.size(sample, now_ns);
         }
         let (measured, rate_is_new) = self.intervals.measure(&interval, latency_ns);
+        self.lift.measured(&measured, chain.finished_bytes());
         match measured {
             Measured::Unrefused => self.sizer.unrefused(chain.finished_bytes()),
             Measured::Pending => {}
@@ -154,7 +160,7 @@ impl<S: Sizer> SizedByNeed<S> {
         }
         if rate_is_new {
             let bytes_per_ms = self.intervals.rate().bytes(1_000_000);
-            self.sizer.rate_is(bytes_per_ms);
+            self.sizer.rate_is(bytes_per_ms, now_ns);
         }
         let limit_bytes = self.bounded_limit_bytes();
         self.asks_return = self.intervals.end(&interval, limit_bytes);
@@ -175,6 +181,7 @@ impl<S: Sizer> Limit for SizedByNeed<S> {
     fn begin(&mut self, now_ns: u64) {
         self.intervals = Intervals::new(now_ns);
         self.rounds = Rounds::default();
+        self.lift = Lift::new();
         self.sizer.reset(now_ns);
     }
 

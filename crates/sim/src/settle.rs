@@ -1,12 +1,23 @@
-//! How long a limit takes to follow a pattern that changes.
-
-use super::seen::SettleTimes;
+//! How long a limit takes to follow what changes: the one definition behind every figure of that.
+//!
+//! A limit has **settled** when it is first within 1.25 times of where it ends up, and that is its
+//! median over the second half of the time until the next change. A limit that began within 1.25
+//! times of it has nothing to settle.
 
 /// Within this factor of where it ends up, a limit has settled.
 const NEAR: f64 = 1.25;
 
-/// How long the limit of `course` took after each of `changes_ns` (and after time 0) to come near
-/// the median of the second half of the time until the next change, in ns.
+/// How long a limit took to follow what changed, in ns; nothing where it began near its end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SettleTimes {
+    /// The longest way up.
+    pub up_ns: Option<u64>,
+    /// The longest way down.
+    pub down_ns: Option<u64>,
+}
+
+/// How long the limit of `course`, (ns, bytes) for each change of it, took to settle after each of `changes_ns` and
+/// after time 0.
 pub fn settle_times(course: &[(u64, u32)], changes_ns: &[u64], end_ns: u64) -> SettleTimes {
     let mut starts: Vec<u64> = changes_ns
         .iter()
@@ -19,12 +30,16 @@ pub fn settle_times(course: &[(u64, u32)], changes_ns: &[u64], end_ns: u64) -> S
     let mut found = SettleTimes::default();
     for (at, &start_ns) in starts.iter().enumerate() {
         let until_ns = starts.get(at + 1).copied().unwrap_or(end_ns);
-        settle_once(course, start_ns, until_ns, &mut found);
+        let once = settle_once(course, start_ns, until_ns);
+        found.up_ns = found.up_ns.max(once.up_ns);
+        found.down_ns = found.down_ns.max(once.down_ns);
     }
     found
 }
 
-fn settle_once(course: &[(u64, u32)], start_ns: u64, until_ns: u64, found: &mut SettleTimes) {
+/// How long it took to settle after a change at `start_ns`, with nothing that changes before `until_ns`: one
+/// way, or none.
+pub fn settle_once(course: &[(u64, u32)], start_ns: u64, until_ns: u64) -> SettleTimes {
     let middle_ns = start_ns + (until_ns - start_ns) / 2;
     let steady = f64::from(median(course, middle_ns, until_ns));
     let began = f64::from(limit_at(course, start_ns));
@@ -33,17 +48,13 @@ fn settle_once(course: &[(u64, u32)], start_ns: u64, until_ns: u64, found: &mut 
         let near = course[later..].iter().find(|it| is_near(f64::from(it.1)));
         near.map_or(until_ns, |it| it.0) - start_ns
     };
+    let mut found = SettleTimes::default();
     if began * NEAR < steady {
-        let took_ns = first(&|limit| limit * NEAR >= steady);
-        found.up_ns = Some(found.up_ns.map_or(took_ns, |most_ns| most_ns.max(took_ns)));
+        found.up_ns = Some(first(&|limit| limit * NEAR >= steady));
     } else if began > steady * NEAR {
-        let took_ns = first(&|limit| limit <= steady * NEAR);
-        found.down_ns = Some(
-            found
-                .down_ns
-                .map_or(took_ns, |most_ns| most_ns.max(took_ns)),
-        );
+        found.down_ns = Some(first(&|limit| limit <= steady * NEAR));
     }
+    found
 }
 
 fn limit_at(course: &[(u64, u32)], at_ns: u64) -> u32 {
