@@ -3,6 +3,8 @@
 mod names;
 mod row;
 
+use std::fmt;
+
 use crate::prelude::*;
 use taut_sim::consumer::{ConsumerConfig, Core, FixedLimits, Seen, observe};
 
@@ -62,10 +64,42 @@ settings! {
 }
 
 /// One consumer, told in one way: a row for each limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Case {
-    consumer: Consumer,
-    core: OnCore,
-    told: When,
+    /// How fast it is.
+    pub consumer: Consumer,
+    /// Where it runs.
+    pub core: OnCore,
+    /// When the queue is told of completions.
+    pub told: When,
+}
+
+impl Case {
+    /// Every consumer on every core with every way of telling.
+    pub fn all(consumers: &[Consumer], cores: &[OnCore], told: &[When]) -> Vec<Self> {
+        let mut cases = Vec::new();
+        for &consumer in consumers {
+            for &core in cores {
+                cases.extend(told.iter().map(|&told| Self {
+                    consumer,
+                    core,
+                    told,
+                }));
+            }
+        }
+        cases
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            consumer,
+            core,
+            told,
+        } = self;
+        write!(f, "{consumer}, {core} core, told {told}")
+    }
 }
 
 /// What came of it.
@@ -140,21 +174,11 @@ impl Scenario for Settings {
     type Outcome = Outcome;
 
     fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
-        let mut cases = Vec::new();
-        for &consumer in &self.consumers {
-            for &core in &self.cores {
-                cases.extend(self.told.iter().map(|&told| Case {
-                    consumer,
-                    core,
-                    told,
-                }));
-            }
-        }
-        Ok(cases)
+        Ok(Case::all(&self.consumers, &self.cores, &self.told))
     }
 
     fn name(&self, case: &Case) -> String {
-        format!("{}, {} core, told {}", case.consumer, case.core, case.told)
+        case.to_string()
     }
 
     fn run(&self, case: &Case, seed: u64) -> Result<Outcome, ScenarioError> {

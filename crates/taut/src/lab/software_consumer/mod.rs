@@ -1,8 +1,8 @@
 //! A limit where the device is a program, live: a sender and a polling thread over a ring in memory, on one
 //! core or on two.
 
-mod case;
 mod consumer;
+mod hold;
 mod options;
 mod results;
 mod ring;
@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use taut_linux::sched;
 use taut_scenarios::quantity::Time;
+use taut_scenarios::software_consumer::Case;
 use taut_sim::consumer::{ConsumerConfig, Told};
 
 pub use options::SoftwareConsumer;
@@ -26,7 +27,7 @@ use crate::report::text;
 use crate::stdout;
 use crate::talk::{ChangingLine, say};
 use crate::trace_file::Tapes;
-use case::{Case, Hold};
+use hold::Hold;
 use rows::{Figures, Found};
 use run::{Place, Ran};
 

@@ -6,10 +6,9 @@ use clap::Args;
 use taut_path::units;
 use taut_scenarios::quantity::Time;
 use taut_scenarios::registry::DEFAULT_SEED;
-use taut_scenarios::software_consumer::{Consumer, LimitName, OnCore, When};
+use taut_scenarios::software_consumer::{Case, Consumer, LimitName, OnCore, When};
 use taut_sim::consumer::{ConsumerConfig, Core};
 
-use super::case::Case;
 use crate::rr::experiment::count_in;
 use crate::trace_file::TraceFile;
 
@@ -114,19 +113,9 @@ pub struct SoftwareConsumer {
 }
 
 impl SoftwareConsumer {
-    /// Every consumer with every way of telling.
+    /// Every consumer on every core with every way of telling.
     pub fn cases(&self) -> Vec<Case> {
-        let mut cases = Vec::new();
-        for &consumer in &self.consumers {
-            for &core in &self.cores {
-                cases.extend(self.told.iter().map(|&told| Case {
-                    consumer,
-                    core,
-                    told,
-                }));
-            }
-        }
-        cases
+        Case::all(&self.consumers, &self.cores, &self.told)
     }
 
     /// What the two do in `case`, with a limit of which a packet is so many units, after `warm_up`.

@@ -1,8 +1,8 @@
 //! The rounds of a case, their medians, and the least fixed limit among them.
 
-use taut_scenarios::software_consumer::LimitName;
+use taut_scenarios::software_consumer::{Case, LimitName};
 
-use super::case::{Case, Hold};
+use super::hold::Hold;
 use super::run::Ran;
 
 /// What a run showed.

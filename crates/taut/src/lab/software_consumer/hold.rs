@@ -1,32 +1,13 @@
-//! What is run: a consumer, a way of telling, and what holds the queue back.
+//! What holds the queue back in a run.
 
 use std::fmt;
 
-use taut_scenarios::software_consumer::{Consumer, LimitName, OnCore, When};
+use taut_scenarios::software_consumer::LimitName;
 
 use super::options::SoftwareConsumer;
 
 /// Fixed limits that are tried, in packets, below the ring: no two are more than a half apart.
 const DEPTHS: [u32; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
-
-/// One consumer, told in one way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Case {
-    pub consumer: Consumer,
-    pub core: OnCore,
-    pub told: When,
-}
-
-impl fmt::Display for Case {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            consumer,
-            core,
-            told,
-        } = self;
-        write!(f, "{consumer}, {core} core, told {told}")
-    }
-}
 
 /// What holds the queue back in a run.
 #[derive(Debug, Clone, PartialEq)]
