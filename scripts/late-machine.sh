@@ -22,28 +22,9 @@ results=${RESULTS:-target/late-machine}
 cargo build --quiet --release --locked -p taut
 taut=${CARGO_TARGET_DIR:-target}/release/taut
 mkdir -p "$results"
-loops=
-# Only what was started here, by its number.
-stop_loops() {
-    for pid in $loops; do
-        kill "$pid" 2>/dev/null || true
-        wait "$pid" 2>/dev/null || true
-    done
-    loops=
-}
+. scripts/busy-loops.sh
 trap stop_loops EXIT
 trap 'exit 1' HUP INT TERM
-
-# start_loops COUNT: so many busy loops, at ordinary priority.
-start_loops() {
-    stop_loops
-    left=$1
-    while [ "$left" -gt 0 ]; do
-        sh -c 'while :; do :; done' &
-        loops="$loops $!"
-        left=$((left - 1))
-    done
-}
 
 # live NAME LOOPS OPTION..: one run of the rows.
 live() {

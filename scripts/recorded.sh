@@ -20,14 +20,7 @@ taut=${CARGO_TARGET_DIR:-target}/release/taut
 recorded=docs/live/recorded
 mkdir -p "$recorded"
 new=$(mktemp -d)
-loops=
-stop_loops() {
-    for pid in $loops; do
-        kill "$pid" 2>/dev/null || true
-        wait "$pid" 2>/dev/null || true
-    done
-    loops=
-}
+. scripts/busy-loops.sh
 trap 'stop_loops; rm -rf "$new"' EXIT
 trap 'exit 1' HUP INT TERM
 
@@ -36,13 +29,8 @@ record() {
     file=$recorded/$1.pattern
     [ ! -e "$file" ] || return 0
     name=$1
-    left=$2
+    start_loops "$2"
     shift 2
-    while [ "$left" -gt 0 ]; do
-        sh -c 'while :; do :; done' &
-        loops="$loops $!"
-        left=$((left - 1))
-    done
     "$taut" lab "$@" --duration 5s --trace "$new/a.trace" --trace-most 1g >/dev/null
     stop_loops
     # What ran dry says nothing; the others are worth having.
