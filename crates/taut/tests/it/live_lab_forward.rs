@@ -5,8 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// What the command exits with where it cannot run.
-const CANNOT_RUN_HERE: i32 = 77;
+use crate::live::{self, number};
 
 /// The rows of the lab; `None` where it cannot run and need not.
 fn rows(arguments: &str) -> Option<Vec<Value>> {
@@ -16,27 +15,12 @@ fn rows(arguments: &str) -> Option<Vec<Value>> {
         .stdin(Stdio::null())
         .output()
         .expect("runs");
-    let talk = String::from_utf8_lossy(&output.stderr);
-    if output.status.code() == Some(CANNOT_RUN_HERE) {
-        let ci = std::env::var("CI");
-        assert_ne!(ci.as_deref(), Ok("true"), "must run in CI: {talk}");
-        eprintln!("skipped: {talk}");
+    if !live::ran(&output) {
         return None;
     }
-    assert!(output.status.success(), "{}: {talk}", output.status);
-    let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
-    assert_eq!(
-        (&document["version"], &document["scenario"]),
-        (&1.into(), &"forward".into())
-    );
-    let rows = document["rows"].as_array().expect("rows").clone();
+    let rows = live::rows(&live::document("forward", &output)).clone();
     rows.iter().for_each(|row| println!("{row}"));
     Some(rows)
-}
-
-fn number(row: &Value, path: &str) -> f64 {
-    let value = row.pointer(path).and_then(Value::as_f64);
-    value.unwrap_or_else(|| panic!("{path} in {row}"))
 }
 
 /// Of that of another row.

@@ -8,8 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// What the command exits with where it cannot run.
-const CANNOT_RUN_HERE: i32 = 77;
+use crate::live::{self, number};
 
 fn lab(arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
@@ -20,25 +19,7 @@ fn lab(arguments: &str) -> Command {
 
 /// The document of a run; `None` where it cannot run and need not.
 fn document(output: &Output, code: i32) -> Option<Value> {
-    let talk = String::from_utf8_lossy(&output.stderr);
-    if output.status.code() == Some(CANNOT_RUN_HERE) {
-        let ci = std::env::var("CI");
-        assert_ne!(ci.as_deref(), Ok("true"), "must run in CI: {talk}");
-        eprintln!("skipped: {talk}");
-        return None;
-    }
-    assert_eq!(output.status.code(), Some(code), "{talk}");
-    let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
-    assert_eq!(
-        (&document["version"], &document["scenario"]),
-        (&1.into(), &"quic".into())
-    );
-    Some(document)
-}
-
-fn number(row: &Value, path: &str) -> f64 {
-    let value = row.pointer(path).and_then(Value::as_f64);
-    value.unwrap_or_else(|| panic!("{path} in {row}"))
+    live::ended_with(code, output).then(|| live::document("quic", output))
 }
 
 /// Rows of plain and taut, each on one connection and on two. Promised is a tenth, and 99 %; as ratios
@@ -48,7 +29,7 @@ fn a_request_is_answered_sooner_and_as_much_passes(arguments: &str) {
     let Some(document) = document(&output, 0) else {
         return;
     };
-    let rows = document["rows"].as_array().expect("rows");
+    let rows = live::rows(&document);
     let what = |row: &Value| format!("{} {}", row["variant"], row["connections"]);
     assert_eq!(
         rows.iter().map(what).collect::<Vec<_>>(),
@@ -113,6 +94,6 @@ fn an_interrupt_ends_a_row_and_keeps_those_before() {
         return;
     };
     assert_eq!(document["interrupted"], true);
-    let rows = document["rows"].as_array().expect("rows").len();
+    let rows = live::rows(&document).len();
     assert!((1..4).contains(&rows), "{rows}");
 }

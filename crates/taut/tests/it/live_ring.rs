@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::live::{self, number};
 use crate::send_world::allowed;
 
 fn rows(arguments: &str) -> Vec<Value> {
@@ -16,15 +17,9 @@ fn rows(arguments: &str) -> Vec<Value> {
         .expect("runs");
     let talk = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {talk}", output.status);
-    let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
-    assert_eq!(document["version"], 1);
+    let document = live::document("ring", &output);
     println!("{document:#}");
-    document["rows"].as_array().expect("rows").clone()
-}
-
-fn number(row: &Value, path: &str) -> f64 {
-    let number = row.pointer(path).and_then(Value::as_f64);
-    number.unwrap_or_else(|| panic!("{path} in {row}"))
+    live::rows(&document).clone()
 }
 
 #[test]

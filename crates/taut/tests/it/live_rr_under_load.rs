@@ -4,16 +4,15 @@
 //! Gated on bytes, which follow from link rate and cadence, and on ratios with wide margins: on a
 //! busy machine transactions take what time they take.
 
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::live::{self, number};
+
 /// A space within an argument.
 const SPACE: char = '\u{a0}';
-
-/// What the command exits with where it cannot run.
-const CANNOT_RUN_HERE: i32 = 77;
 
 fn lab(arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
@@ -26,36 +25,15 @@ fn lab(arguments: &str) -> Command {
 
 /// Runs the lab and reads its document; `None` where it cannot run and need not.
 fn run(arguments: &str) -> Option<Value> {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = lab(arguments).arg("-j").output().expect("runs");
-    let talk = String::from_utf8_lossy(&stderr);
-    if status.code() == Some(CANNOT_RUN_HERE) {
-        assert_ne!(
-            std::env::var("CI").as_deref(),
-            Ok("true"),
-            "must run in CI: {talk}"
-        );
-        eprintln!("skipped: {talk}");
-        return None;
-    }
-    assert!(status.success(), "{status}: {talk}");
-    Some(serde_json::from_slice(&stdout).expect("one JSON document"))
+    let output = lab(arguments).arg("-j").output().expect("runs");
+    live::ran(&output).then(|| live::document("rr-under-load", &output))
 }
 
 fn row(document: &Value, bql: bool, tso: bool) -> &Value {
-    let rows = document["rows"].as_array().expect("rows");
-    rows.iter()
+    live::rows(document)
+        .iter()
         .find(|row| row["bql"] == bql && row["tso"] == tso)
         .expect("the row was run")
-}
-
-fn number(row: &Value, path: &str) -> f64 {
-    row.pointer(path)
-        .and_then(Value::as_f64)
-        .unwrap_or_else(|| panic!("{path} in {row}"))
 }
 
 #[test]
@@ -64,8 +42,6 @@ fn with_the_limit_the_ring_is_just_full_enough_and_requests_are_fast() {
     let Some(document) = run("--duration 3s --seed 7") else {
         return;
     };
-    assert_eq!(document["version"], 1);
-    assert_eq!(document["scenario"], "rr-under-load");
     assert_eq!(document["seed"], 7);
     let (off_tso, on_tso) = (row(&document, false, true), row(&document, true, true));
     let (off, on) = (row(&document, false, false), row(&document, true, false));

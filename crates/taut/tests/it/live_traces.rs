@@ -1,29 +1,14 @@
 //! Traces of live queues, and how far their replays can be trusted. Run on its own:
 //! `cargo test --release -p taut --test it -- live_traces --ignored --test-threads 1`.
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::live::{self, ran};
 use crate::sim_command::{Scratch, stdout, taut};
-
-/// What the command exits with where it cannot run.
-const CANNOT_RUN_HERE: i32 = 77;
-
-/// Whether the lab did what it was told, and could.
-fn ran(Output { status, stderr, .. }: &Output) -> bool {
-    let talk = String::from_utf8_lossy(stderr);
-    if status.code() == Some(CANNOT_RUN_HERE) {
-        let ci = std::env::var("CI");
-        assert_ne!(ci.as_deref(), Ok("true"), "must run in CI: {talk}");
-        eprintln!("skipped: {talk}");
-        return false;
-    }
-    assert!(status.success(), "{status}: {talk}");
-    true
-}
 
 /// Each of four live runs, replayed under the limits of the three that have one: the bytes in flight are within
 /// 15 % of what they were there. Between TAPs the device is ours and tells at nominal times, so that a
@@ -43,12 +28,12 @@ fn a_live_run_replayed_under_another_limit_has_the_bytes_of_a_live_run_under_it(
     if !ran(&lab) {
         return;
     }
-    let lab: Value = serde_json::from_slice(&lab.stdout).expect("one JSON document");
-    let live = lab["rows"].as_array().expect("rows");
+    let lab = live::document("rr-under-load", &lab);
+    let live = live::rows(&lab);
     assert_eq!(live.len(), 4, "{lab}");
     let text = stdout(&format!("replay {} {limits} -j", trace.display()));
     let document: Value = serde_json::from_str(&text).expect("one JSON document");
-    let rows = document["rows"].as_array().expect("rows");
+    let rows = live::rows(&document);
     assert_eq!(rows.len(), 12, "{document}");
     for row in rows {
         let there = live.iter().find(|it| it["limit"] == row["rule"]);

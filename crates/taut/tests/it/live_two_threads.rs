@@ -2,40 +2,27 @@
 //! `TAUT_SECONDS=60` for longer. Run on its own:
 //! `cargo test --release -p taut --test it -- live_two_threads --ignored --test-threads 1`.
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// What the command exits with where it cannot run.
-const CANNOT_RUN_HERE: i32 = 77;
+use crate::live;
 
 /// Runs the lab, which fails if a packet or a wake-up is lost, and gives its row; `None` where it
 /// cannot run and need not.
 fn run(arguments: &str) -> Option<Value> {
     let seconds = std::env::var("TAUT_SECONDS").unwrap_or_else(|_| "2".to_owned());
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = Command::new(env!("CARGO_BIN_EXE_taut"))
+    let output = Command::new(env!("CARGO_BIN_EXE_taut"))
         .args(["lab", "two-threads", "-j", "--duration"])
         .arg(format!("{seconds}s"))
         .args(arguments.split_ascii_whitespace())
         .stdin(Stdio::null())
         .output()
         .expect("runs");
-    let talk = String::from_utf8_lossy(&stderr);
-    if status.code() == Some(CANNOT_RUN_HERE) {
-        let ci = std::env::var("CI");
-        assert_ne!(ci.as_deref(), Ok("true"), "must run in CI: {talk}");
-        eprintln!("skipped: {talk}");
+    if !live::ran(&output) {
         return None;
     }
-    assert!(status.success(), "{status}: {talk}");
-    let document: Value = serde_json::from_slice(&stdout).expect("one JSON document");
-    assert_eq!(document["version"], 1);
-    assert_eq!(document["scenario"], "two-threads");
-    let row = document["rows"][0].clone();
+    let row = live::document("two-threads", &output)["rows"][0].clone();
     println!("{arguments}: {row}");
     Some(row)
 }

@@ -2,6 +2,7 @@
 
 mod first_use;
 mod lab_dry_run;
+mod live;
 mod live_forward;
 mod live_forward_xdp;
 mod live_lab_forward;

@@ -1,0 +1,46 @@
+//! What the tests of live labs have in common.
+
+use std::process::Output;
+
+use serde_json::Value;
+
+/// What the command exits with where it cannot run.
+const CANNOT_RUN_HERE: i32 = 77;
+
+/// Whether the lab could run and need not have been left out; it ended with `code`.
+pub fn ended_with(code: i32, Output { status, stderr, .. }: &Output) -> bool {
+    let talk = String::from_utf8_lossy(stderr);
+    if status.code() == Some(CANNOT_RUN_HERE) {
+        let ci = std::env::var("CI");
+        assert_ne!(ci.as_deref(), Ok("true"), "must run in CI: {talk}");
+        eprintln!("skipped: {talk}");
+        return false;
+    }
+    assert_eq!(status.code(), Some(code), "{status}: {talk}");
+    true
+}
+
+/// Whether the lab did what it was told, and could.
+pub fn ran(output: &Output) -> bool {
+    ended_with(0, output)
+}
+
+/// What the lab of `scenario` printed.
+pub fn document(scenario: &str, output: &Output) -> Value {
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    assert_eq!(
+        (&document["version"], &document["scenario"]),
+        (&1.into(), &scenario.into())
+    );
+    document
+}
+
+pub fn rows(document: &Value) -> &Vec<Value> {
+    document["rows"].as_array().expect("rows")
+}
+
+/// At a JSON pointer.
+pub fn number(row: &Value, path: &str) -> f64 {
+    let value = row.pointer(path).and_then(Value::as_f64);
+    value.unwrap_or_else(|| panic!("{path} in {row}"))
+}
