@@ -10,8 +10,9 @@
 //! example's ring, sink and packet alone, `bare` the floor: the same packets through an `rtrb` ring
 //! and nothing else. `path_cost time` prints nanoseconds of all of them, in interleaved rounds.
 
+mod device;
+
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::hint::black_box;
 use std::rc::Rc;
@@ -21,71 +22,14 @@ use taut_path::limit::{AnyLimit, Dynamic, Fixed, Limit};
 use taut_path::qdisc::{AnyQdisc, Fifo, Qdisc};
 use taut_path::{Completions, DropReason, Frame, Packet, PacketSink, Queue, TxRing};
 
-const SLOTS: u32 = 1024;
-const PACKET_BYTES: u32 = 1514;
+use device::{SLOTS, STEP_NS};
 
-/// Between two rounds, in ns: the time of a packet at 1 Gbit/s.
-const STEP_NS: u64 = 12_304;
+const PACKET_BYTES: u32 = 1514;
 
 /// The whole ring is the limit's to give: what is counted is its bookkeeping, not its stops.
 const FIXED_BYTES: u32 = SLOTS * PACKET_BYTES;
 
-/// A device that finishes a packet as soon as it is submitted.
-struct Instant(VecDeque<Packet>);
-
-impl Instant {
-    fn new() -> Self {
-        Self(VecDeque::with_capacity(SLOTS as usize))
-    }
-
-    fn free(&self) -> u32 {
-        SLOTS - self.0.len() as u32
-    }
-}
-
-impl TxRing for Instant {
-    type Error = Infallible;
-
-    fn capacity_slots(&self) -> u32 {
-        SLOTS
-    }
-
-    fn slots_free(&self) -> u32 {
-        self.free()
-    }
-
-    fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
-        self.0.push_back(packet);
-        Ok(())
-    }
-
-    fn kick(&mut self, _now_ns: u64) -> Result<(), Infallible> {
-        Ok(())
-    }
-}
-
-impl Completions for Instant {
-    type Error = Infallible;
-
-    fn slots_free(&self) -> u32 {
-        self.free()
-    }
-
-    fn reap(
-        &mut self,
-        _now_ns: u64,
-        budget_packets: u32,
-        freed: &mut dyn FnMut(Packet),
-    ) -> Result<bool, Infallible> {
-        for _ in 0..budget_packets {
-            match self.0.pop_front() {
-                Some(packet) => freed(packet),
-                None => break,
-            }
-        }
-        Ok(!self.0.is_empty())
-    }
-}
+type Instant = device::Instant<false>;
 
 /// Counts what comes back.
 #[derive(Default)]

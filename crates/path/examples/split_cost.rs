@@ -11,75 +11,19 @@
 //! where the limit lets one object go at a time, so that each piece is planned and comes back alone;
 //! `plain-alone`: packets under that limit.
 
-use std::collections::VecDeque;
-use std::convert::Infallible;
+mod device;
 
-use taut_path::driver::Pieces;
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::Fifo;
-use taut_path::{
-    Completions, DropReason, Frame, Packet, PacketSink, Queue, Segmentation, Split, TxRing,
-};
+use taut_path::{DropReason, Frame, Packet, PacketSink, Queue, Segmentation, Split};
 
-const SLOTS: u32 = 1024;
+use device::{Instant, SLOTS, STEP_NS};
+
 const BATCH: u32 = 16;
 const HEADER_BYTES: u16 = 66;
 const EACH_BYTES: u16 = 1448;
-/// Between two rounds, in ns: the time of a packet at 1 Gbit/s.
-const STEP_NS: u64 = 12_304;
 /// The whole ring is the limit's to give, and a twelfth of it is longer than two segments.
 const FIXED_BYTES: u32 = SLOTS * 1514;
-
-/// A device that finishes a packet as soon as it is submitted.
-struct Instant(VecDeque<Packet>);
-
-impl TxRing for Instant {
-    type Error = Infallible;
-
-    fn capacity_slots(&self) -> u32 {
-        SLOTS
-    }
-
-    fn slots_free(&self) -> u32 {
-        SLOTS - self.0.len() as u32
-    }
-
-    fn pieces(&self) -> Pieces {
-        Pieces::Any
-    }
-
-    fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
-        self.0.push_back(packet);
-        Ok(())
-    }
-
-    fn kick(&mut self, _now_ns: u64) -> Result<(), Infallible> {
-        Ok(())
-    }
-}
-
-impl Completions for Instant {
-    type Error = Infallible;
-
-    fn slots_free(&self) -> u32 {
-        SLOTS - self.0.len() as u32
-    }
-
-    fn reap(
-        &mut self,
-        _now_ns: u64,
-        budget_packets: u32,
-        freed: &mut dyn FnMut(Packet),
-    ) -> Result<bool, Infallible> {
-        for _ in 0..budget_packets {
-            match self.0.pop_front() {
-                Some(packet) => freed(packet),
-                None => break,
-            }
-        }
-        Ok(!self.0.is_empty())
-    }
-}
 
 /// Gives frames back, and counts nothing.
 struct Nowhere;
@@ -106,7 +50,7 @@ fn packet(index: u32, segments: u32) -> Packet {
 
 /// Objects that were completed.
 fn run<L: Limit>(limit: L, split: Split, objects: u32, segments: u32, each: u32) -> u64 {
-    let builder = Queue::builder_for(Instant(VecDeque::with_capacity(SLOTS as usize)));
+    let builder = Queue::builder_for(Instant::<true>::new());
     let builder = builder.with_qdisc(Fifo::new(SLOTS)).with_limit(limit);
     let mut queue = builder.split(split).build(0).expect("valid");
     let mut now_ns = 0;
