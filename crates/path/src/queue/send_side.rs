@@ -509,11 +509,7 @@ impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burst
         self.at.probe.event(now_ns, Event::Dequeued(&packet));
         // Out of the way of all others: what is done for it needs more than a burst has at hand.
         if let Some(cut) = packet.segmentation {
-            let uncut = Uncut {
-                bytes: packet.wire_bytes(),
-                cut,
-                rest_number: packet.rest_number(),
-            };
+            let uncut = Uncut::of(&packet, cut);
             if let Some(plan) = self.plan(uncut) {
                 *self.stash = Some((packet, plan));
                 self.end = BurstEnd::Super;

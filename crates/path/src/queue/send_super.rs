@@ -44,11 +44,7 @@ impl<Q: Qdisc> SendSide<Q> {
     }
 
     fn plan_of_rest<M: Sharing>(&self, shared: &Shared<M>, rest: &Packet) -> Option<Plan> {
-        let rest = Uncut {
-            bytes: rest.wire_bytes(),
-            cut: rest.segmentation?,
-            rest_number: rest.rest_number(),
-        };
+        let rest = Uncut::of(rest, rest.segmentation?);
         let cutter = self.cutter.as_ref()?;
         cutter.plan(rest, most_bytes(cutter, &self.ledger, shared))
     }

@@ -118,10 +118,22 @@ struct Sent {
 /// A packet that may be cut, or what is left of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Uncut {
-    pub bytes: u32,
-    pub cut: Segmentation,
+    bytes: u32,
+    cut: Segmentation,
     /// Which rest it is, if it is one.
-    pub rest_number: Option<u32>,
+    rest_number: Option<u32>,
+}
+
+impl Uncut {
+    /// `packet`, which is cut as `cut` says. What is no super-packet has no way here: it pays for nothing.
+    #[inline(always)]
+    pub fn of(packet: &Packet, cut: Segmentation) -> Self {
+        Self {
+            bytes: packet.wire_bytes(),
+            cut,
+            rest_number: packet.rest_number(),
+        }
+    }
 }
 
 /// How a packet is being cut: which of its segments are next, and how long its pieces are.
