@@ -104,7 +104,8 @@ fn a_trace_is_written_whole_or_not_at_all() {
         talk.contains("minimal: dql; minimal: taut; minimal, first ramp-up: dql"),
         "{talk}"
     );
-    assert!(failed("sim never-worse --trace /tmp/x", 2).contains("cannot be traced"));
+    let untraceable = format!("sim never-worse --trace {}", path.display());
+    assert!(failed(&untraceable, 2).contains("cannot be traced"));
     assert!(failed(&format!("{run} --trace-row x"), 2).contains("--trace"));
     assert!(failed(&format!("{run} --trace /nowhere/x"), 1).contains("the trace /nowhere/x"));
     // What cannot be written whole leaves the file that was there, and the table is printed.
