@@ -119,7 +119,7 @@ impl<E> Later<E> {
 }
 
 /// Where an event is.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 enum From {
     Lane(usize),
     Bucket,
@@ -132,6 +132,8 @@ pub(super) struct Agenda<E, const LANES: usize> {
     next_number: u64,
     /// Nothing is due before this.
     not_before_ns: u64,
+    /// What is first apart from what is far ahead, and when it is due, while that is known.
+    first: Option<(u64, From)>,
     heap: BinaryHeap<Reverse<Scheduled<E>>>,
     /// What was taken out of the last bucket, the first at the end.
     bucket: Vec<Scheduled<E>>,
@@ -145,6 +147,7 @@ impl<E, const LANES: usize> Agenda<E, LANES> {
         Self {
             next_number: 0,
             not_before_ns: NEVER_NS,
+            first: None,
             heap: BinaryHeap::new(),
             bucket: Vec::new(),
             later: Later::new(),
@@ -202,6 +205,7 @@ impl<E, const LANES: usize> Agenda<E, LANES> {
     /// and changes its mind about when.
     pub fn reschedule_lane(&mut self, lane: usize, now_ns: u64, at_ns: u64, event: E) {
         self.lanes[lane].clear();
+        self.first = None;
         let scheduled = self.turn(now_ns, at_ns, event);
         self.lanes[lane].push_back(scheduled);
     }
@@ -231,7 +235,7 @@ impl<E, const LANES: usize> Agenda<E, LANES> {
     /// When the first event by `until_ns` is due, and where it is. With none, finds out when to look
     /// again.
     fn first_by(&mut self, until_ns: u64) -> Option<(u64, From)> {
-        let mut first = self.first();
+        let mut first = self.first.or_else(|| self.find_first());
         while self
             .later
             .is_due_by(first.map_or(until_ns, |(at_ns, _)| at_ns.min(until_ns)))
@@ -240,7 +244,7 @@ impl<E, const LANES: usize> Agenda<E, LANES> {
             self.later.take_first(&mut self.bucket);
             self.bucket
                 .sort_unstable_by_key(|event| Reverse(event.key()));
-            first = self.first();
+            first = self.find_first();
         }
         let due = first.filter(|&(at_ns, _)| at_ns <= until_ns);
         if due.is_none() {
@@ -250,7 +254,7 @@ impl<E, const LANES: usize> Agenda<E, LANES> {
     }
 
     /// When the first event is due, apart from those far ahead, and where it is.
-    fn first(&self) -> Option<(u64, From)> {
+    fn find_first(&self) -> Option<(u64, From)> {
         let heap = self.heap.peek().map(|Reverse(event)| (event, From::Heap));
         let bucket = self.bucket.last().map(|event| (event, From::Bucket));
         let lanes = self.lanes.iter().enumerate();
@@ -262,7 +266,8 @@ impl<E, const LANES: usize> Agenda<E, LANES> {
     }
 
     fn find_next(&mut self) {
-        let first_ns = self.first().map_or(NEVER_NS, |(at_ns, _)| at_ns);
+        self.first = self.find_first();
+        let first_ns = self.first.map_or(NEVER_NS, |(at_ns, _)| at_ns);
         self.not_before_ns = first_ns.min(self.later.not_before_ns());
     }
 
@@ -270,6 +275,10 @@ impl<E, const LANES: usize> Agenda<E, LANES> {
         let turn = self.take_turn(now_ns);
         let at_ns = at_ns.max(now_ns);
         self.not_before_ns = self.not_before_ns.min(at_ns);
+        // At the same time, what was scheduled before is first.
+        if self.first.is_some_and(|(first_ns, _)| at_ns < first_ns) {
+            self.first = None;
+        }
         Scheduled { at_ns, turn, event }
     }
 }

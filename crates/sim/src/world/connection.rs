@@ -136,12 +136,16 @@ impl Endpoint {
         self.ack_due |= self.receiver.on_timer(now_ns).is_some();
     }
 
+    pub fn look_is_scheduled(&mut self) {
+        self.timer.look_is_scheduled();
+    }
+
     /// A scheduled look at its timer.
     pub fn look_at_timer(&mut self, now_ns: u64) -> Look {
         self.timer.look(now_ns)
     }
 
-    /// Says when to look at its timer, if no look is scheduled by then.
+    /// Says when to look at its timer, if no look is scheduled by then: see [`Timer::set`].
     #[inline]
     pub fn watch_timer(&mut self) -> Option<u64> {
         let sender_ns = self.sender.next_timer_ns().unwrap_or(NEVER_NS);

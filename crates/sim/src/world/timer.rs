@@ -6,7 +6,7 @@ use super::agenda::NEVER_NS;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timer {
     due_ns: u64,
-    /// When the next look is scheduled; never later than `due_ns`.
+    /// When the next look is scheduled; never later than `due_ns`, unless that is set again before.
     look_ns: u64,
 }
 
@@ -28,14 +28,20 @@ impl Timer {
         look_ns: NEVER_NS,
     };
 
-    /// Sets when it is due. Returns when to look, if no look is scheduled by then.
+    /// Sets when it is due. Returns when to look, if no look is scheduled by then: schedule it and say so, or
+    /// set the timer again before.
     #[inline]
     pub fn set(&mut self, due_ns: u64) -> Option<u64> {
         self.due_ns = due_ns;
-        self.look_again()
+        (due_ns < self.look_ns).then_some(due_ns)
     }
 
-    /// A scheduled look at `now_ns`.
+    /// A look is scheduled for the time that was returned last.
+    pub fn look_is_scheduled(&mut self) {
+        self.look_ns = self.due_ns;
+    }
+
+    /// A scheduled look at `now_ns`. As after [`set`](Self::set), another one may be needed.
     pub fn look(&mut self, now_ns: u64) -> Look {
         if self.look_ns <= now_ns {
             self.look_ns = NEVER_NS;
@@ -43,16 +49,11 @@ impl Timer {
         if self.due_ns <= now_ns {
             return Look::Due;
         }
-        self.look_again().map_or(Look::Nothing, Look::At)
-    }
-
-    #[inline]
-    fn look_again(&mut self) -> Option<u64> {
-        if self.due_ns >= self.look_ns {
-            return None;
+        if self.due_ns < self.look_ns {
+            Look::At(self.due_ns)
+        } else {
+            Look::Nothing
         }
-        self.look_ns = self.due_ns;
-        Some(self.look_ns)
     }
 }
 
@@ -64,13 +65,24 @@ mod tests {
     fn a_timer_that_moves_on_is_looked_at_once_for_each_time_it_was_set_earlier() {
         let mut timer = Timer::NEVER;
         assert_eq!(timer.set(40), Some(40));
+        timer.look_is_scheduled();
         assert_eq!(timer.set(90), None, "a look at 40 is scheduled");
         assert_eq!(timer.set(20), Some(20), "an earlier one is needed");
+        timer.look_is_scheduled();
         assert_eq!(timer.set(90), None);
         assert_eq!(timer.look(20), Look::At(90));
+        timer.look_is_scheduled();
         assert_eq!(timer.look(40), Look::Nothing, "the look at 90 is scheduled");
         assert_eq!(timer.look(90), Look::Due);
         assert_eq!(timer.set(NEVER_NS), None);
         assert_eq!(timer.look(95), Look::Nothing);
+    }
+
+    #[test]
+    fn a_look_that_was_not_scheduled_is_asked_for_again() {
+        let mut timer = Timer::NEVER;
+        assert_eq!(timer.set(40), Some(40));
+        assert_eq!(timer.set(50), Some(50));
+        assert_eq!(timer.set(NEVER_NS), None, "it was not needed");
     }
 }
