@@ -1,7 +1,7 @@
 #!/bin/sh
 # Limit rules on patterns that no generator made: records live rings, saturated with the limit off, turns the traces
-# into patterns (scripts/trace_to_pattern.py) in docs/live/recorded, and writes docs/recorded.md: every rule on each,
-# beside the least fixed limit. A pattern that is there is not recorded again; with no argument only the table is made
+# into patterns (scripts/trace_to_pattern.py) in docs/live/recorded, and writes the table of them in
+# docs/limit-rules.md: every rule on each, beside the least fixed limit. A pattern that is there is not recorded again; with no argument only the table is made
 # of what is there.
 # Recording needs root and two minutes.
 # usage: scripts/recorded.sh [record]
@@ -59,8 +59,6 @@ done
 # shellcheck disable=SC2086
 "$taut" sim limit-rules $patterns --rule fixed --rule dql --rule need --rule taut --csv >"$new/rows.csv"
 {
-    cat scripts/recorded-head.md
-    echo
     echo "| pattern | dql | need | taut |"
     echo "|---|--:|--:|--:|"
     awk -F, '
@@ -74,5 +72,11 @@ done
     END { for (at = 1; at <= count; at++) { it = order[at]; printf "| %s | %s | %s | %s |\n", it, cell[it, "dql"], cell[it, "need"], cell[it, "taut"] }
         printf "\nBusy for 99.9 %%: dql on %d of %d, need on %d, taut on %d.\n", kept["dql"], count, kept["need"], kept["taut"]
     }' "$new/rows.csv"
-} >"$new/recorded.md"
-mv "$new/recorded.md" docs/recorded.md
+} >"$new/table.md"
+# In place of what stands between the marks.
+awk -v table="$new/table.md" '
+/^<!-- recorded patterns: end -->$/ { inside = 0 }
+!inside { print }
+/^<!-- recorded patterns: / && !/ end -->$/ { inside = 1; print ""; while ((getline line <table) > 0) print line; print "" }
+' docs/limit-rules.md >"$new/page.md"
+mv "$new/page.md" docs/limit-rules.md
