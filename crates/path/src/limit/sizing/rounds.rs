@@ -9,8 +9,9 @@
 //! interrupts takes as long for little as for much, so its F is nearly all of a round and the bound is far
 //! above any need.
 
-/// Octaves of sizes.
-const OCTAVES: usize = 32;
+/// Octaves of sizes that are kept at a time: trials are at most three below the largest round, and sizes so
+/// many octaves apart share a place. The one seen last has it.
+const OCTAVES: usize = 16;
 
 /// Rounds of a size until it is believed.
 const ENOUGH: u32 = 8;
@@ -65,6 +66,14 @@ impl Octave {
         self.spread_ns += ((span_ns - expected as i64).abs() - self.spread_ns) / part;
         self.bytes += (bytes - self.bytes) / part;
         self.span_ns += (span_ns - self.span_ns) / part;
+    }
+
+    /// Which it is. A mean of its sizes is one of them.
+    fn number(&self) -> u32 {
+        self.bytes
+            .checked_ilog2()
+            .unwrap_or(0)
+            .saturating_sub(FRACTION_BITS)
     }
 
     /// How far its mean may be off, in ns with fraction bits.
@@ -193,7 +202,12 @@ impl Rounds {
         let bytes = self.finished_bytes;
         if refused && bytes > 0 && span_ns >> 32 == 0 && bytes >> 32 == 0 {
             if self.left_bytes == 0 {
-                self.octaves[bytes.ilog2() as usize].add(bytes, span_ns, self.number);
+                let octave = bytes.ilog2();
+                let kept = &mut self.octaves[octave as usize % OCTAVES];
+                if kept.number() != octave {
+                    *kept = Octave::default();
+                }
+                kept.add(bytes, span_ns, self.number);
             } else {
                 self.full_round(bytes, span_ns);
             }
@@ -272,8 +286,8 @@ impl Rounds {
         let is_fresh =
             |it: &&Octave| it.rounds >= least_rounds && number.wrapping_sub(it.last) < FRESH;
         let mut fresh = self.octaves.iter().filter(is_fresh);
-        let small = fresh.next()?;
-        let large = fresh.next_back()?;
+        let small = fresh.clone().min_by_key(|it| it.bytes)?;
+        let large = fresh.clone().max_by_key(|it| it.bytes)?;
         let (bytes, span_ns) = (large.bytes - small.bytes, large.span_ns - small.span_ns);
         if bytes < 2 * small.bytes || span_ns <= 0 {
             return None;
