@@ -178,3 +178,29 @@ fn bounded<L: Limit>(limit: L, pattern: &Pattern) -> Result<(), TestCaseError> {
     }
     Ok(())
 }
+
+/// Rounds of two that go on for 16 ms, while no rate is known: what finished in all of them is not what one
+/// refill has to last for.
+#[test]
+fn a_long_chain_of_rounds_does_not_raise_the_limit_to_all_that_finished_in_it() {
+    let gaps_us = [5, 5, 5, 5, 5, 5, 5, 5, 5, 63, 251];
+    let back_us = 35_413;
+    let late_us = |gap_us: u64| if gap_us == 251 { back_us } else { 0 };
+    let late = gaps_us.map(|gap_us| (gap_us * US, late_us(gap_us) * US));
+    let later = [(1_500 * US, 0); 33];
+    let pattern = Pattern {
+        budget: 2,
+        object_bytes: vec![193],
+        ..Pattern::saturated([&late[..], &later[..]].concat(), 0)
+    };
+    slowly_raised(Need::default(), &pattern);
+    slowly_raised(Ladder::default(), &pattern);
+}
+
+fn slowly_raised<L: Limit>(limit: L, pattern: &Pattern) {
+    let played = play(pattern, limit);
+    let limits = played.limits.iter().map(|&(_, limit_bytes)| limit_bytes);
+    // What one refill of then is done with in half a ms; all that finished in the last chain is 2 MB.
+    let most = limits.max().expect("rounds");
+    assert!((50_000..500_000).contains(&most), "{most}");
+}

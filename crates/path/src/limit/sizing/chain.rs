@@ -16,6 +16,10 @@
 use super::rate::Rate;
 use crate::limit::Round;
 
+/// A window is not believed to have needed more than so many times what there was: no more than that can have
+/// finished in it, and what finished later is not told apart from it while no rate is known.
+const MOST_TIMES: u64 = 4;
+
 /// Time between two refills, in which the device lived on the first of them.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
@@ -126,11 +130,13 @@ impl Chain {
         let before_end_ns = end_ns.saturating_sub(window.until_ns);
         // An object counts when it is done, and so may be one that was all but done.
         let later_bytes = believed(rate, before_end_ns).saturating_sub(object_bytes.into());
+        let had_bytes = window.queued_bytes - window.made_up_bytes;
         Some(Needed {
             bytes: (self.finished_bytes)
                 .saturating_sub(later_bytes)
-                .saturating_sub(window.made_up_bytes),
-            had_bytes: window.queued_bytes - window.made_up_bytes,
+                .saturating_sub(window.made_up_bytes)
+                .min(had_bytes.saturating_mul(MOST_TIMES)),
+            had_bytes,
             made_up_bytes: window.made_up_bytes,
             before_end_ns,
         })
