@@ -6,11 +6,11 @@ use crate::trace::{Pattern, Played, optimum, play};
 use taut_dql::Config;
 use taut_path::limit::{Dynamic, Ladder, Limit, Need};
 
-const US: u64 = 1_000;
-const SECOND_NS: u64 = 1_000_000_000;
+pub const US: u64 = 1_000;
+pub const SECOND_NS: u64 = 1_000_000_000;
 
 /// Interrupts for `seconds`, `gap_ns` apart, each with a sender that is late by `delay_ns`.
-fn interrupts(
+pub fn interrupts(
     seconds: u64,
     mut gap_ns: impl FnMut() -> u64,
     mut delay_ns: impl FnMut() -> u64,
@@ -186,7 +186,8 @@ fn change(before_ns: u64, after_ns: u64) -> Pattern {
     Pattern::saturated(all, 2_999_000_000)
 }
 
-fn lost_ns(pattern: &Pattern, played: &Played) -> f64 {
+/// Link time lost in the measured time.
+pub fn lost_ns(pattern: &Pattern, played: &Played) -> f64 {
     let total_ns: u64 = pattern.interrupts.iter().map(|&(gap_ns, _)| gap_ns).sum();
     (total_ns - pattern.warm_ns) as f64 * (1.0 - played.utilisation)
 }
@@ -225,7 +226,7 @@ fn a_new_queue_loses_at_most_twice_what_it_loses_under_linux_rule() {
 }
 
 /// When the limit was above `bytes` last, in ns.
-fn last_above(played: &Played, bytes: u32) -> u64 {
+pub fn last_above(played: &Played, bytes: u32) -> u64 {
     let mut limits = played.limits.iter().rev();
     let last = limits.find(|&&(_, limit_bytes)| limit_bytes > bytes);
     last.map_or(0, |&(at_ns, _)| at_ns)

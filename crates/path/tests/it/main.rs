@@ -21,6 +21,7 @@ mod limit_counted;
 mod limit_front;
 mod limit_names;
 mod limit_rules;
+mod limit_rules_change;
 mod limit_rules_properties;
 mod limit_seam;
 mod marks;

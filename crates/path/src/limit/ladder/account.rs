@@ -16,6 +16,14 @@ const HOPELESS: u64 = 64;
 /// around a mean, that happens once in e^8, some 3,000, waits at most.
 const OVER: u32 = 8;
 
+/// A young queue bears such a part of what was paid, 2^-3: what it learns by losing is then little beside what
+/// no rule can know before.
+const YOUNG_BEARS_SHIFT: u32 = 3;
+
+/// It is young for such a part of the longest memory: 1.25 s, and then bears whatever is paid later. A promise holds
+/// from 1 s on.
+const YOUNG_SHIFT: u32 = 3;
+
 /// No more debt than that is borne or remembered: 10 s of what 400 Gbit/s pay at 99.9 %. So all amounts fit
 /// in 32 bits.
 const MOST_BYTES: u32 = 1 << 29;
@@ -45,6 +53,14 @@ impl Terms {
     pub fn pay(&mut self, bytes: u32) {
         self.paid = self.paid.wrapping_add(bytes);
         self.paid_in_all = self.paid_in_all.saturating_add(bytes);
+    }
+
+    /// What may be borne without having lost more than was paid, for any exceedance.
+    fn bearable(&self) -> u32 {
+        let later = self
+            .paid_in_all
+            .saturating_sub(self.most_bytes >> YOUNG_SHIFT);
+        later.max(self.paid_in_all >> YOUNG_BEARS_SHIFT)
     }
 
     /// Tolerates and remembers no more than that.
@@ -159,11 +175,11 @@ impl Account {
         u64::from(waited) * HOPELESS < u64::from(excess)
     }
 
-    /// So many bytes of debt are borne: [`TOLERATED`] exceedances, but never more than was
-    /// paid since the reset. So a new queue finds its limit at once.
+    /// So many bytes of debt are borne: [`TOLERATED`] exceedances, but never more than a queue of this age
+    /// can. So a new queue finds its limit at once.
     fn tolerated(&self, terms: &Terms) -> u32 {
         let bytes = self.exceedance.saturating_mul(TOLERATED);
-        bytes.min(terms.most_bytes).min(terms.paid_in_all)
+        bytes.min(terms.most_bytes).min(terms.bearable())
     }
 
     /// So many bytes of debt are remembered beyond those that are borne: as long as it takes to be
@@ -226,6 +242,20 @@ mod tests {
         let mut account = Account::default();
         account.charge(PRICE, 1, &Terms::new());
         assert!(account.is_too_deep(&Terms::new()));
+    }
+
+    #[test]
+    fn a_young_queue_bears_an_eighth_of_what_was_paid_and_an_older_one_all_that_was_paid_later() {
+        let bearable = |paid_in_all| {
+            let terms = Terms {
+                most_bytes: 80_000,
+                paid_in_all,
+                ..Terms::new()
+            };
+            terms.bearable()
+        };
+        assert_eq!([0, 8_000, 11_000].map(bearable), [0, 1_000, 1_375]);
+        assert_eq!([20_000, 90_000].map(bearable), [10_000, 80_000]);
     }
 
     /// How much must be paid until a rung is good again that was exceeded `wait` apart for long.
