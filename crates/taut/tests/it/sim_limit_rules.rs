@@ -23,6 +23,42 @@ fn document(arguments: &str) -> Value {
     serde_json::from_str(&stdout(arguments)).unwrap()
 }
 
+/// 1 Gbit/s and an interrupt each 100 us for 4 s, but for one pause of 20 ms from 2 s on. Objects of 1,250 bytes take
+/// 10 us each.
+fn write_pause(path: &std::path::Path) {
+    let mut text =
+        String::from("{\"rate_bytes_per_us\": 125.0, \"sizes\": [1250], \"end_ns\": 4000000000}\n");
+    for number in 0..39_801 {
+        let gap_ns = if number == 20_000 {
+            20_000_000
+        } else {
+            100_000
+        };
+        writeln!(text, "{gap_ns} 0").unwrap();
+    }
+    fs::write(path, text).unwrap();
+}
+
+/// With 100 objects in flight the pause is bridged for 1 ms, so 19 ms are lost until 2.02 s: seen at the end of the step
+/// of 10 ms that begins then, by when 2.03 ms may be lost.
+#[test]
+fn the_worst_moment_of_a_promise_is_that_of_a_pause() {
+    let scratch = Scratch::new("pause");
+    let file = scratch.file("pause.txt");
+    write_pause(&file);
+    let line = format!(
+        "sim limit-rules --pattern {} --rule 100p -j",
+        file.display()
+    );
+    let found = document(&line);
+    let row = &found["rows"][0];
+    let number = |key: &str| row[key].as_f64().unwrap();
+    let expected = 19.0 / 2.03;
+    let loss = number("loss_over_allowed");
+    assert!((loss - expected).abs() < 0.001, "{loss}, not {expected}");
+    assert_eq!(number("loss_over_allowed_at_s"), 2.03);
+}
+
 #[test]
 fn files_are_compared_rule_by_rule() {
     let scratch = Scratch::new("files");
