@@ -3,7 +3,7 @@
 # docs/software-consumer.md and the documents in docs/live. A case that was measured is kept in RESULTS and
 # not measured again, so it can be stopped and started; take the directory away to begin anew.
 # Needs root for real-time priority (--no-real-time is what others have), two processors, and a machine that
-# does nothing else: ROUNDS=10 (the default) takes 45 minutes, ROUNDS=3 15.
+# does nothing else: ROUNDS=10 (the default) takes 30 minutes, ROUNDS=3 11; longer if runs are disturbed.
 # usage: [ROUNDS=10] [DURATION=500ms] [RESULTS=target/software-consumer] scripts/software-consumer.sh
 # Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
 set -eu

@@ -113,8 +113,8 @@ fn the_plan_of_software_consumer_names_each_case_and_a_bad_value_is_bad_usage() 
     assert!(plan.status.success());
     let plan = String::from_utf8_lossy(&plan.stdout).into_owned();
     for part in [
-        "would run slow, own core, told 50us: 2 limits, 3 times, 12 s together",
-        "would run fast, own core, told 50us: 2 limits, 3 times, 12 s together",
+        "would run slow, own core, told 50us: 2 limits, 3 times, about 6 s together",
+        "would run fast, own core, told 50us: 2 limits, 3 times, about 6 s together",
     ] {
         assert!(plan.contains(part), "{plan}");
     }

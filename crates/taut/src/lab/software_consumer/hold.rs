@@ -28,6 +28,14 @@ impl fmt::Display for Hold {
 }
 
 impl Hold {
+    /// Whether it is what it is from the start: it learns nothing.
+    pub fn is_fixed(&self) -> bool {
+        match self {
+            Self::Rule(LimitName::Rule { limit, .. }) => limit.is_off(),
+            Self::Rule(LimitName::Fixed(_)) | Self::Depth(_) => true,
+        }
+    }
+
     /// Everything that must be run for the rows of `options`: no limit first, which all are compared with.
     pub fn all(options: &SoftwareConsumer) -> Vec<Self> {
         let off = LimitName::Rule {

@@ -4,6 +4,7 @@
 mod consumer;
 mod hold;
 mod options;
+mod rest;
 mod results;
 mod ring;
 mod rows;
@@ -31,7 +32,7 @@ use hold::Hold;
 use rows::{Figures, Found};
 use run::{Place, Ran};
 
-/// A fixed limit is there at once: what is left are caches and the first switches.
+/// What does not learn is there at once: what is left are caches and the first switches.
 const WARM_UP_FIXED: Time = Time::ms(20);
 
 /// The sender always has packets, so one is finished in about what it costs the two and what is waited before the
@@ -130,16 +131,17 @@ impl<'a> Lab<'a> {
             if !self.line.is_live() {
                 say!("case {} of {}: {case}", at + 1, cases.len());
             }
-            let mut rounds = Vec::new();
+            let mut found = Found::new(*case, holds);
             for round in 1..=self.options.rounds {
                 let shown = format!("[{}/{}] {case}, round {round}", at + 1, cases.len());
-                match self.round(case, holds, place, round, &shown)? {
-                    Some(figures) => rounds.push(figures),
+                let wanted = found.next_round(&self.options.fixed_shares());
+                match self.round(case, &wanted, place, round, &shown)? {
+                    Some(figures) => found.add(figures),
                     None => break,
                 }
             }
-            if !rounds.is_empty() {
-                self.found.push(Found::new(*case, holds, &rounds));
+            if found.rounds > 0 {
+                self.found.push(found);
             }
             if interrupt::noted().is_some() {
                 break;
@@ -149,7 +151,7 @@ impl<'a> Lab<'a> {
         Ok(self)
     }
 
-    /// One run under each; `None` if it was interrupted.
+    /// One run under each of `holds`; `None` if it was interrupted.
     fn round(
         &mut self,
         case: &Case,
@@ -157,8 +159,8 @@ impl<'a> Lab<'a> {
         place: Place,
         round: u32,
         shown: &str,
-    ) -> anyhow::Result<Option<Vec<Figures>>> {
-        let mut figures: Vec<Figures> = Vec::with_capacity(holds.len());
+    ) -> anyhow::Result<Option<Vec<(Hold, Figures)>>> {
+        let mut figures: Vec<(Hold, Figures)> = Vec::with_capacity(holds.len());
         for hold in holds {
             self.line.show(&format!("{shown}: {hold}"));
             let Some(ran) = self.one(case, hold, place, round)? else {
@@ -167,8 +169,8 @@ impl<'a> Lab<'a> {
             // No limit is the first.
             let off_per_s = figures
                 .first()
-                .map_or(ran.packets_per_s, |off| off.packets_per_s);
-            figures.push(Figures::of(&ran, off_per_s));
+                .map_or(ran.packets_per_s, |(_, off)| off.packets_per_s);
+            figures.push((hold.clone(), Figures::of(&ran, off_per_s)));
         }
         Ok(Some(figures))
     }
@@ -182,11 +184,11 @@ impl<'a> Lab<'a> {
     ) -> anyhow::Result<Option<Ran>> {
         let options = self.options;
         let seed = options.seed.wrapping_add(round.into());
-        let (limit, units, warm_up) = match hold {
-            Hold::Rule(name) => (options.limit(name), options.units(name), options.warm_up),
-            Hold::Depth(packets) => (taut_path::AnyLimit::bytes(*packets), 1, WARM_UP_FIXED),
+        let (limit, units) = match hold {
+            Hold::Rule(name) => (options.limit(name), options.units(name)),
+            Hold::Depth(packets) => (taut_path::AnyLimit::bytes(*packets), 1),
         };
-        let config = options.config(case, units, warm_up, seed);
+        let config = options.config(case, units, warm_up(options, hold), seed);
         let named = limit.to_string();
         let most_events = self.tapes.left_events();
         // At ordinary priority a break is nothing unusual.
@@ -219,6 +221,14 @@ impl<'a> Lab<'a> {
     }
 }
 
+/// How long `hold` has to settle.
+fn warm_up(options: &SoftwareConsumer, hold: &Hold) -> Time {
+    if hold.is_fixed() {
+        return WARM_UP_FIXED;
+    }
+    options.warm_up
+}
+
 /// Whether a run of `config` was disturbed.
 fn is_disturbed(ran: &Ran, config: &ConsumerConfig) -> bool {
     let told_ns = match config.told {
@@ -236,11 +246,9 @@ fn may_be_real_time() -> bool {
 
 /// What a run would do, for `--dry-run`.
 fn plan(options: &SoftwareConsumer, cases: &[Case], holds: &[Hold]) -> String {
-    let warm_ns = holds.iter().map(|hold| match hold {
-        Hold::Rule(_) => options.warm_up.0,
-        Hold::Depth(_) => WARM_UP_FIXED.0,
-    });
-    let case_ns: u64 = warm_ns.map(|warm_ns| warm_ns + options.duration.0).sum();
+    let before_ns = rest::BEFORE.as_nanos() as u64;
+    let run_ns = |hold| before_ns + warm_up(options, hold).0 + options.duration.0;
+    let case_ns: u64 = holds.iter().map(run_ns).sum();
     let mut text = format!(
         "software-consumer: a sender and a consumer over a ring of {}, polls of {}, two threads of this \
          process\n",
@@ -248,7 +256,7 @@ fn plan(options: &SoftwareConsumer, cases: &[Case], holds: &[Hold]) -> String {
     );
     for case in cases {
         text += &format!(
-            "would run {case}: {} limits, {} times, {} s together\n",
+            "would run {case}: {} limits, {} times, about {} s together\n",
             holds.len(),
             options.rounds,
             case_ns * u64::from(options.rounds) / 1_000_000_000

@@ -9,13 +9,16 @@ use taut_scenarios::registry::DEFAULT_SEED;
 use taut_scenarios::software_consumer::{Case, Consumer, LimitName, OnCore, When};
 use taut_sim::consumer::{ConsumerConfig, Core};
 
+use super::rest::MOST_MEASURED_NS;
 use crate::rr::experiment::count_in;
 use crate::trace_file::TraceFile;
 
 /// A queue's times are told apart by its clock; nobody waits a second for a packet.
 const COSTS: RangeInclusive<Time> = Time(1)..=Time::ms(100);
-/// Hundreds of polls of the slowest are wanted, and an hour is enough.
-const LENGTHS: RangeInclusive<Time> = Time::ms(10)..=Time::ms(3_600_000);
+/// An hour is enough for anything to settle.
+const WARM_UPS: RangeInclusive<Time> = Time::ms(10)..=Time::ms(3_600_000);
+/// No rest may lie in what is measured; more rounds say more than a longer one.
+const LENGTHS: RangeInclusive<Time> = Time::ms(10)..=Time(MOST_MEASURED_NS);
 const RINGS: RangeInclusive<u32> = 2..=4_096;
 /// Where a limit counts bytes.
 const PACKET_BYTES: u32 = 1_514;
@@ -84,12 +87,13 @@ pub struct SoftwareConsumer {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in(1..=99))]
     pub rounds: u32,
 
-    /// How long each row is measured (10ms to 3600s)
-    #[arg(long, value_name = "TIME", default_value_t = Time::ms(1_000), value_parser = parse_length)]
+    /// How long each row is measured (10ms to 800ms)
+    #[arg(long, value_name = "TIME", default_value_t = Time::ms(500), value_parser = parse_length)]
     pub duration: Time,
 
-    /// How long a limit has to settle before that; a fixed one is given 20 ms
-    #[arg(long, value_name = "TIME", default_value_t = Time::ms(1_000), value_parser = parse_length)]
+    /// How long a limit has to settle before that, with the rests of threads at real-time priority; one that does not
+    /// learn is given 20 ms (10ms to 3600s)
+    #[arg(long, value_name = "TIME", default_value_t = Time::ms(800), value_parser = parse_warm_up)]
     pub warm_up: Time,
 
     /// Leave the two threads at ordinary priority, as they are without privilege: they may be interrupted then
@@ -146,6 +150,15 @@ impl SoftwareConsumer {
         }
     }
 
+    /// What the least fixed limits of the rows must give of the best one.
+    pub fn fixed_shares(&self) -> Vec<f64> {
+        let share = |limit: &LimitName| match limit {
+            LimitName::Fixed(share) => Some(f64::from(share.ppm()) / 1e6),
+            LimitName::Rule { .. } => None,
+        };
+        self.limits.iter().filter_map(share).collect()
+    }
+
     /// What a packet counts for in `limit`, which is no fixed one.
     pub fn units(&self, limit: &LimitName) -> u32 {
         limit.units(PACKET_BYTES)
@@ -163,6 +176,10 @@ fn parse_cost(text: &str) -> Result<Time, String> {
 
 fn parse_length(text: &str) -> Result<Time, String> {
     parse_within(text, LENGTHS)
+}
+
+fn parse_warm_up(text: &str) -> Result<Time, String> {
+    parse_within(text, WARM_UPS)
 }
 
 fn parse_within(text: &str, allowed: RangeInclusive<Time>) -> Result<Time, String> {
@@ -219,7 +236,9 @@ mod tests {
             ("--told never", "each, poll, or a time"),
             ("--limit x", "allowed are off"),
             ("--slow-packet 1s", "1ns to 100ms"),
-            ("--duration 1ms", "10ms to 3600s"),
+            ("--duration 1ms", "10ms to 800ms"),
+            ("--duration 1s", "10ms to 800ms"),
+            ("--warm-up 1ms", "10ms to 3600s"),
             ("--ring 1", "2..=4096"),
         ] {
             let error = parse(line).map(|_| ()).unwrap_err();

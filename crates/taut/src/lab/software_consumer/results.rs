@@ -6,11 +6,7 @@ use taut_scenarios::results::{DOCUMENT_VERSION, Document, Summary, one_decimal};
 use taut_scenarios::software_consumer::LimitName;
 
 use super::options::SoftwareConsumer;
-use super::rows::{Figures, Found};
-
-/// The fixed limit that the others are compared with gives so much of what the best one gives: what `taut`
-/// promises.
-const ENOUGH: f64 = 0.999;
+use super::rows::{ENOUGH, Figures, Found};
 
 /// What is wanted of a limit: packets over those of no limit, and p99 of the ping over that of the least
 /// fixed limit.
@@ -104,7 +100,9 @@ fn row(found: &Found, limit: &LimitName) -> Option<Value> {
     let us = |ns: f64| one_decimal(ns / 1e3);
     let over = |of: fn(&Figures) -> f64| {
         let least = found.least(ENOUGH)?;
-        Some(thousandths(of(figures) / of(least).max(f64::MIN_POSITIVE)))
+        Some(thousandths(
+            of(&figures) / of(&least).max(f64::MIN_POSITIVE),
+        ))
     };
     Some(json!({
         "consumer": found.case.consumer.to_string(),

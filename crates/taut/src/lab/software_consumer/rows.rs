@@ -5,6 +5,13 @@ use taut_scenarios::software_consumer::{Case, LimitName};
 use super::hold::Hold;
 use super::run::Ran;
 
+/// The fixed limit that the others are compared with gives so much of what the best one gives: what `taut`
+/// promises.
+pub const ENOUGH: f64 = 0.999;
+
+/// So many fixed limits on each side of a least one are run again: the first round may be wrong by that.
+const ABOUT: usize = 2;
+
 /// What a run showed.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Figures {
@@ -56,61 +63,91 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// A case, as often as it was run under everything.
+/// A case, as often as it was run.
 pub struct Found {
     pub case: Case,
     pub rounds: usize,
-    /// The medians.
-    holds: Vec<(Hold, Figures)>,
+    /// Each with a figure a round in which it was run.
+    runs: Vec<(Hold, Vec<Figures>)>,
 }
 
 impl Found {
-    /// Of the figures of each round, in the order of `holds`.
-    pub fn new(case: Case, holds: &[Hold], rounds: &[Vec<Figures>]) -> Self {
-        let median = |at: usize| {
-            let figures: Vec<_> = rounds.iter().map(|round| round[at]).collect();
-            Figures::median(&figures)
-        };
-        let holds = holds.iter().cloned().enumerate();
+    /// Nothing of `holds` yet: no limit first, and the fixed ones in order.
+    pub fn new(case: Case, holds: &[Hold]) -> Self {
         Self {
             case,
-            rounds: rounds.len(),
-            holds: holds.map(|(at, hold)| (hold, median(at))).collect(),
+            rounds: 0,
+            runs: holds.iter().map(|hold| (hold.clone(), vec![])).collect(),
         }
     }
 
-    fn depths(&self) -> impl Iterator<Item = &Figures> {
-        let depths = self.holds.iter();
-        depths.filter_map(|(hold, figures)| matches!(hold, Hold::Depth(_)).then_some(figures))
+    /// What the next round runs: everything in the first, and of the fixed limits then the best, and those about the
+    /// least ones that give `shares` of what the best one gives.
+    pub fn next_round(&self, shares: &[f64]) -> Vec<Hold> {
+        let depths: Vec<_> = self.depths().collect();
+        let best = self.best_of_off();
+        let least = |share: f64| depths.iter().position(|it| it.1.of_off >= best * share);
+        let leasts: Vec<_> = [ENOUGH]
+            .iter()
+            .chain(shares)
+            .copied()
+            .filter_map(least)
+            .collect();
+        let is_wanted = |depth: &Hold| {
+            let Some(at) = depths.iter().position(|it| it.0 == depth) else {
+                return self.rounds == 0;
+            };
+            depths[at].1.of_off >= best || leasts.iter().any(|least| least.abs_diff(at) <= ABOUT)
+        };
+        let holds = self.runs.iter().map(|(hold, _)| hold);
+        let wanted = holds.filter(|hold| !matches!(hold, Hold::Depth(_)) || is_wanted(hold));
+        wanted.cloned().collect()
+    }
+
+    /// A round of `figures`.
+    pub fn add(&mut self, figures: Vec<(Hold, Figures)>) {
+        self.rounds += 1;
+        for (hold, figures) in figures {
+            let runs = self.runs.iter_mut().find(|(it, _)| *it == hold);
+            runs.into_iter().for_each(|(_, runs)| runs.push(figures));
+        }
+    }
+
+    /// The fixed limits that were run in more than half of the rounds, with the medians: one run says too little.
+    fn depths(&self) -> impl Iterator<Item = (&Hold, Figures)> {
+        let depths = self
+            .runs
+            .iter()
+            .filter(|(hold, runs)| matches!(hold, Hold::Depth(_)) && runs.len() * 2 > self.rounds);
+        depths.map(|(hold, runs)| (hold, Figures::median(runs)))
     }
 
     /// What the best fixed limit gives over no limit; of no limit if none was tried.
     pub fn best_of_off(&self) -> f64 {
-        self.depths()
-            .map(|it| it.of_off)
-            .reduce(f64::max)
-            .unwrap_or(1.0)
+        let best = self.depths().map(|it| it.1.of_off).reduce(f64::max);
+        best.unwrap_or(1.0)
     }
 
     /// The least fixed limit that gives `share` of what the best one gives.
-    pub fn least(&self, share: f64) -> Option<&Figures> {
+    pub fn least(&self, share: f64) -> Option<Figures> {
         let enough = self.best_of_off() * share;
-        self.depths().find(|it| it.of_off >= enough)
+        let mut figures = self.depths().map(|(_, figures)| figures);
+        figures.find(|it| it.of_off >= enough)
     }
 
     /// What `limit` showed.
-    pub fn figures(&self, limit: &LimitName) -> Option<&Figures> {
+    pub fn figures(&self, limit: &LimitName) -> Option<Figures> {
         if let LimitName::Fixed(share) = limit {
             return self.least(f64::from(share.ppm()) / 1e6);
         }
-        let mut holds = self.holds.iter();
-        let found = holds.find(|(hold, _)| matches!(hold, Hold::Rule(name) if name == limit));
-        found.map(|(_, figures)| figures)
+        let mut runs = self.runs.iter();
+        let found = runs.find(|(hold, _)| matches!(hold, Hold::Rule(name) if name == limit));
+        found.map(|(_, runs)| Figures::median(runs))
     }
 
     /// The limits other than the fixed ones, no limit first.
     pub fn rules(&self) -> impl Iterator<Item = &LimitName> {
-        self.holds.iter().filter_map(|(hold, _)| match hold {
+        self.runs.iter().filter_map(|(hold, _)| match hold {
             Hold::Rule(name) => Some(name),
             Hold::Depth(_) => None,
         })
@@ -144,7 +181,10 @@ mod tests {
             // One round that was disturbed.
             round([1.50, 0.10, 0.90]),
         ];
-        let found = Found::new(case, &holds, &rounds);
+        let mut found = Found::new(case, &holds);
+        for round in rounds {
+            found.add(holds.iter().cloned().zip(round).collect());
+        }
         assert_eq!(found.best_of_off(), 1.0);
         assert_eq!(found.least(0.985).unwrap().of_off, 0.99);
         assert_eq!(found.least(0.999).unwrap().of_off, 1.0);
@@ -156,6 +196,39 @@ mod tests {
                 .of_off,
             1.0
         );
+    }
+
+    #[test]
+    fn after_the_first_round_the_best_and_those_about_the_least_are_run_and_one_run_decides_nothing()
+     {
+        let case = Case {
+            consumer: "slow".parse().unwrap(),
+            core: "own".parse().unwrap(),
+            told: "each".parse().unwrap(),
+        };
+        let off: Hold = Hold::Rule("off".parse().unwrap());
+        let depths = (0..10).map(Hold::Depth);
+        let holds: Vec<_> = std::iter::once(off).chain(depths).collect();
+        let mut found = Found::new(case, &holds);
+        assert_eq!(found.next_round(&[0.98]), holds);
+        // The third limit is the first that gives 99.9 % of the best, and by luck.
+        let shares = [1.0, 0.5, 0.6, 1.0, 0.99, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0005];
+        let round = holds.iter().cloned().zip(shares.map(|it| figures(it, it)));
+        found.add(round.collect());
+        assert_eq!(found.least(0.999).unwrap().of_off, 1.0);
+        let wanted = found.next_round(&[0.59]);
+        let names: Vec<_> = wanted.iter().map(Hold::to_string).collect();
+        let about = ["fixed 0", "fixed 1", "fixed 2", "fixed 3", "fixed 4"];
+        assert_eq!(names, [&["off"], &about[..], &["fixed 9"]].concat());
+        let again = wanted.into_iter().map(|hold| {
+            let share = if hold == Hold::Depth(2) { 0.9 } else { 0.98 };
+            (hold, figures(share, share))
+        });
+        found.add(again.collect());
+        // The others were run once.
+        assert_eq!(found.depths().count(), 6);
+        assert_eq!(found.best_of_off(), f64::midpoint(1.0005, 0.98));
+        assert_eq!(found.least(0.999).unwrap().of_off, 0.99);
     }
 
     #[test]

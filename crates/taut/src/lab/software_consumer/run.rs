@@ -14,6 +14,7 @@ use taut_sim::consumer::{ConsumerConfig, Core};
 use taut_sim::trace::Tape;
 
 use super::consumer::{Consumed, Consumer, Work};
+use super::rest;
 use super::ring::{Measured, Pings, ring};
 use super::seat::Seat;
 use super::sender::{DISCIPLINE_PACKETS, Flood, Sent, send};
@@ -52,6 +53,9 @@ pub fn run(
     place: Place,
     most_events: Option<usize>,
 ) -> anyhow::Result<Option<Ran>> {
+    if place.real_time {
+        thread::sleep(rest::BEFORE);
+    }
     let start_ns = monotonic_ns();
     let measured = Measured {
         from_ns: start_ns + config.warm_ns,
@@ -77,6 +81,7 @@ pub fn run(
         packet_ns: config.sender_ns,
         units: config.units,
         measured,
+        rests: place.real_time,
     };
     let work = Work {
         core: config.core,

@@ -6,6 +6,7 @@ use taut_path::queue::Sender;
 use taut_path::{DropReason, Frame, Packet, PacketSink, Stop};
 use taut_sim::trace::Tape;
 
+use super::rest::rest_until;
 use super::ring::{Measured, RingTx};
 use super::seat::Seat;
 use crate::interrupt;
@@ -23,6 +24,8 @@ pub struct Flood {
     /// What a packet counts for.
     pub units: u32,
     pub measured: Measured,
+    /// It stands still at times: see [`rest_until`].
+    pub rests: bool,
 }
 
 /// What it saw.
@@ -41,6 +44,9 @@ pub fn send(half: &mut SendingHalf, flood: &Flood, seat: &Seat) -> Sent {
     let mut now_ns = monotonic_ns();
     while now_ns < flood.measured.to_ns && interrupt::noted().is_none() {
         if half.backlog().packets == 0 {
+            if flood.rests {
+                now_ns = rest(now_ns, flood.measured.to_ns, seat);
+            }
             now_ns = spin_until(now_ns + flood.packet_ns);
             // Frames have no bytes here: any number will do.
             let packet = Packet::new(Frame::new(0), flood.units);
@@ -68,6 +74,17 @@ pub fn send(half: &mut SendingHalf, flood: &Flood, seat: &Seat) -> Sent {
     sent.packets = half.ring().submitted();
     sent.dropped_packets = ends.dropped_packets;
     sent
+}
+
+/// Stands still if it is time for that, and says what time it is then.
+fn rest(mut now_ns: u64, end_ns: u64, seat: &Seat) -> u64 {
+    if let Some(until_ns) = rest_until(now_ns, end_ns) {
+        while now_ns < until_ns && interrupt::noted().is_none() {
+            seat.sleep(Some(until_ns), || false);
+            now_ns = monotonic_ns();
+        }
+    }
+    now_ns
 }
 
 /// Works until `at_ns`, and says what time it is then.
