@@ -575,8 +575,8 @@ taut_status taut_stall_watch_read(const struct taut_stall_watch *watch,
 taut_status taut_stall_watch_reset(struct taut_stall_watch *watch);
 
 // Bytes that the limit with this name needs; 0 if there is none of that name. Names are "off", "dql",
-// "need", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p", each with a cap in time behind
-// it if wanted ("dql:2ms"). Any thread may call it.
+// "need", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p"; "dql:packets" learns a number of
+// packets, and so can need and taut; each with a cap in time behind it if wanted ("dql:2ms"). Any thread may call it.
 size_t taut_limit_size(const char *words);
 
 // What the memory of a limit must be aligned to, in bytes: what `malloc` gives is. Any thread may call it.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use taut_path::units;
-use taut_scenarios::replay::{Replay, Settings, parse_rule};
+use taut_sim::lane::ParseRuleError;
+use taut_scenarios::replay::{Replay, Settings};
 use taut_scenarios::run::AnyRun;
 
 use crate::document::Document;
@@ -37,7 +38,7 @@ pub fn replay(
         None => Settings::default_rules(),
         Some(limits) => {
             let rule = |text: &String| {
-                parse_rule(text).map_err(|error| {
+                text.parse().map_err(|error: ParseRuleError| {
                     ScenarioError::new_err(format!("limit cannot be {text:?}: {error}"))
                 })
             };

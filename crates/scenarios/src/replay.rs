@@ -5,8 +5,6 @@ use std::io::BufRead;
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
-use taut_path::limit::ParseLimitError;
-use taut_path::units;
 use taut_sim::lane::Rule;
 use taut_sim::replay::{Replayed, Traffic, TrafficError, read, replay};
 use taut_sim::trace::ReadError;
@@ -275,52 +273,5 @@ impl std::error::Error for ReplayError {}
 impl From<TrafficError> for ReplayError {
     fn from(error: TrafficError) -> Self {
         Self::Trace(error)
-    }
-}
-
-/// A rule with its cadence, as `dql every 1ms` has it.
-///
-/// # Errors
-/// Says what is allowed.
-pub fn parse_rule(text: &str) -> Result<Rule, String> {
-    let (limit, cadence) = match text.split_once(" every ") {
-        Some((limit, cadence)) => (limit, Some(cadence)),
-        None => (text, None),
-    };
-    let limit = limit
-        .parse()
-        .map_err(|error: ParseLimitError| error.to_string())?;
-    let cadence_ns = match cadence {
-        Some(text) => units::parse_time_ns(text).map_err(|error| error.to_string())?,
-        None => 0,
-    };
-    Ok(Rule { limit, cadence_ns })
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn rules_are_spelled_as_a_trace_spells_them() {
-        for text in ["dql", "off", "40k", "taut:99.5%", "dql every 100000ns"] {
-            assert_eq!(parse_rule(text).unwrap().to_string(), text);
-        }
-        assert!(
-            parse_rule("dql every 5")
-                .unwrap_err()
-                .contains("a unit is missing")
-        );
-        assert!(parse_rule("what").is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn any_rule_is_read_without_panic(text in "\\PC{0,20}") {
-            let _ = parse_rule(&text);
-            let _ = parse_rule(&format!("dql every {text}"));
-        }
     }
 }

@@ -4,7 +4,7 @@ use core::ffi::{c_char, c_void};
 
 use taut_path::Limit as _;
 use taut_path::limit::{
-    Counted, Dynamic, Fixed, InTime, Ladder, NamedRule, Need, ParseLimitError, Unit,
+    Counted, Dynamic, Fixed, InPackets, InTime, Ladder, NamedRule, Need, ParseLimitError, Unit,
 };
 use taut_path::with_rule;
 
@@ -80,6 +80,12 @@ kinds! {
     5 => InTime<Dynamic>,
     6 => InTime<Need>,
     7 => InTime<Ladder>,
+    8 => InPackets<Dynamic>,
+    9 => InPackets<Need>,
+    10 => InPackets<Ladder>,
+    11 => InTime<InPackets<Dynamic>>,
+    12 => InTime<InPackets<Need>>,
+    13 => InTime<InPackets<Ladder>>,
 }
 
 fn kind_at(at: *mut Limit) -> Result<u32, Status> {
@@ -134,8 +140,8 @@ fn parse(words: &str) -> Result<NamedRule, ParseLimitError> {
 }
 
 /// Bytes that the limit with this name needs; 0 if there is none of that name. Names are "off", "dql",
-/// "need", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p", each with a cap in time behind
-/// it if wanted ("dql:2ms"). Any thread may call it.
+/// "need", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p"; "dql:packets" learns a number of
+/// packets, and so can need and taut; each with a cap in time behind it if wanted ("dql:2ms"). Any thread may call it.
 ///
 /// # Safety
 /// `words` is null or a string.

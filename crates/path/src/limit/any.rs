@@ -7,6 +7,7 @@ use core::str::FromStr;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
+use super::in_packets::{InPackets, SUFFIX};
 use super::ladder::ParseUtilisationError;
 use super::{CAP_NS, Dynamic, Fixed, InTime, Ladder, Limit, Need, Round, Unit};
 use crate::units::{self, ParseUnitError};
@@ -20,6 +21,9 @@ macro_rules! with_rule {
             $crate::limit::Rule::Dql($rule) => $do,
             $crate::limit::Rule::Need($rule) => $do,
             $crate::limit::Rule::Taut($rule) => $do,
+            $crate::limit::Rule::DqlInPackets($rule) => $do,
+            $crate::limit::Rule::NeedInPackets($rule) => $do,
+            $crate::limit::Rule::TautInPackets($rule) => $do,
         }
     };
 }
@@ -74,6 +78,7 @@ pub fn rules_help() -> alloc::string::String {
         text += &alloc::format!("  {:<13} {}\n", rule.usage, rule.help);
     }
     text + "  40k, 1500     a fixed number of bytes\n  32p           a fixed number of packets\n  \
+            RULE:packets  dql, need or taut, counting packets in place of bytes (dql:packets)\n  \
             RULE:TIME     any of them, and never more than the link sends in a time (dql:2ms)"
 }
 
@@ -111,7 +116,9 @@ impl<L: NamedLimit + Clone + 'static> CloneNamed for L {
 /// assert_eq!("40960".parse::<AnyLimit>()?.to_string(), "40k");
 /// # Ok::<(), taut_path::limit::ParseLimitError>(())
 /// ```
-/// [`RULES`] lists the names; each may have a cap in time behind it, as in `dql:2ms`, see [`InTime`]. A rule of another crate goes in through [`new`](Self::new).
+/// [`RULES`] lists the names; those that learn may count packets, as in `dql:packets`, see [`InPackets`], and each may
+/// have a cap in time behind all that, as in `dql:2ms`, see [`InTime`]. A rule of another crate goes in through
+/// [`new`](Self::new).
 #[derive(Debug)]
 pub struct AnyLimit(Box<dyn NamedLimit>);
 
@@ -229,8 +236,12 @@ pub enum ParseLimitError {
     Unknown(ParseUnitError),
     /// The number is outside of 1 to [`MAX_LIMIT`].
     OutOfRange,
-    /// Something follows the name of a rule that can be told nothing but a cap in time.
+    /// Something follows the name of a rule that can be told nothing but what it counts and a cap in time.
     NoArgument,
+    /// Packets are to be counted by a limit that does not learn.
+    NotInPackets,
+    /// What is counted is said behind the cap in time.
+    AfterCap,
     /// What is promised is no share, or outside of what can be.
     Utilisation(ParseUtilisationError),
     /// The time of a cap is outside of [`CAP_NS`].
@@ -243,8 +254,16 @@ impl fmt::Display for ParseLimitError {
             Self::Unknown(error) if error.is_no_number() => f.write_str("unknown limit; ")?,
             Self::Unknown(error) => write!(f, "{error}; or ")?,
             Self::NoArgument => f.write_str(
-                "this rule takes nothing after its name but a cap in time (1us to 10s, such as in dql:2ms); ",
+                "this rule takes nothing after its name but :packets and a cap in time (1us to 10s, such as in dql:2ms); ",
             )?,
+            Self::NotInPackets => {
+                return f.write_str(
+                    "only dql, need and taut can count packets; a fixed number of them is spelled 32p",
+                );
+            }
+            Self::AfterCap => {
+                return f.write_str("a cap in time stands last, such as in dql:packets:2ms");
+            }
             Self::OutOfRange => f.write_str("out of range; ")?,
             Self::CapOutOfRange => {
                 return f.write_str("a cap in time is 1us to 10s, such as in dql:2ms");
@@ -282,10 +301,6 @@ impl FromStr for AnyLimit {
 
 /// A rule of this crate by its name, without memory of its own: what [`AnyLimit`] makes its box of.
 #[derive(Debug, Clone)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a box is what it is there to avoid"
-)]
 pub enum Rule {
     /// A fixed amount, or none.
     Fixed(Fixed),
@@ -295,6 +310,24 @@ pub enum Rule {
     Need(Need),
     /// The rule of this project.
     Taut(Ladder),
+    /// Linux's rule, counting packets.
+    DqlInPackets(InPackets<Dynamic>),
+    /// The most packets that were needed lately.
+    NeedInPackets(InPackets<Need>),
+    /// The rule of this project, counting packets.
+    TautInPackets(InPackets<Ladder>),
+}
+
+impl Rule {
+    /// The same, counting packets.
+    fn in_packets(self) -> Result<Self, ParseLimitError> {
+        match self {
+            Self::Dql(rule) => Ok(Self::DqlInPackets(InPackets::new(rule))),
+            Self::Need(rule) => Ok(Self::NeedInPackets(InPackets::new(rule))),
+            Self::Taut(rule) => Ok(Self::TautInPackets(InPackets::new(rule))),
+            _ => Err(ParseLimitError::NotInPackets),
+        }
+    }
 }
 
 /// The same, with what may stand behind the name.
@@ -328,6 +361,12 @@ impl FromStr for Rule {
     type Err = ParseLimitError;
 
     fn from_str(text: &str) -> Result<Self, ParseLimitError> {
+        if let Some(rule) = text.strip_suffix(SUFFIX) {
+            return match rule.parse()? {
+                NamedRule::Plain(rule) => rule.in_packets(),
+                NamedRule::InTime(..) => Err(ParseLimitError::AfterCap),
+            };
+        }
         let (name, argument) = match text.split_once(':') {
             Some((name, argument)) => (name, Some(argument)),
             None => (text, None),

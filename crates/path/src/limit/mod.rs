@@ -7,6 +7,7 @@ mod any;
 mod counted;
 mod dynamic;
 mod fixed;
+mod in_packets;
 mod in_time;
 mod ladder;
 mod need;
@@ -22,6 +23,7 @@ pub use any::{
 pub use counted::Counted;
 pub use dynamic::Dynamic;
 pub use fixed::Fixed;
+pub use in_packets::InPackets;
 pub use in_time::{CAP_NS, InTime};
 pub use ladder::{Ladder, ParseUtilisationError, Utilisation};
 pub use need::Need;

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use taut_path::AnyLimit;
 use taut_path::limit::{
-    Dynamic, Fixed, Ladder, Limit, Need, ParseLimitError, RULES, Unit, Utilisation,
+    Dynamic, Fixed, InPackets, InTime, Ladder, Limit, Need, ParseLimitError, RULES, Unit,
+    Utilisation,
 };
 
 fn read(text: &str) -> AnyLimit {
@@ -22,6 +23,17 @@ fn limits_are_read_by_their_names() {
         ("taut", AnyLimit::taut()),
         ("taut:99.9%", AnyLimit::taut()),
         ("taut:99.5%", AnyLimit::new(Ladder::new(utilisation))),
+        (
+            "dql:packets",
+            AnyLimit::new(InPackets::new(Dynamic::default())),
+        ),
+        (
+            "taut:99.5%:packets:2ms",
+            AnyLimit::new(InTime::new(
+                InPackets::new(Ladder::new(utilisation)),
+                2_000_000,
+            )),
+        ),
         ("40k", AnyLimit::bytes(40_960)),
         ("1514", AnyLimit::bytes(1_514)),
         ("32p", AnyLimit::packets(32)),
@@ -37,6 +49,10 @@ fn limits_are_read_by_their_names() {
 fn a_limit_that_is_read_is_the_rule_that_it_names() {
     assert_eq!(read("40k").limit(), 40_960);
     assert_eq!(read("32p").unit(), Unit::Packets);
+    for text in ["dql:packets", "need:packets:1ms", "taut:99.5%:packets"] {
+        assert_eq!(read(text).unit(), Unit::Packets, "{text}");
+    }
+    assert_eq!(read("dql:2ms").unit(), Unit::Bytes);
     // A depth counts whole packets, and a limit lets one more through.
     assert_eq!((read("32p").limit(), read("32p").config().limit), (31, 32));
     assert_eq!(read("dql").limit(), 0);
@@ -93,7 +109,18 @@ fn limits_that_are_out_of_range_or_unknown_are_refused() {
         assert!(matches!(error, ParseLimitError::Utilisation(_)), "{text}");
         assert!(error.to_string().contains("50% to 99.999%"), "{error}");
     }
-    for text in ["off:", "dql:99%", "need:1"] {
+    for (text, why) in [
+        ("off:packets", ParseLimitError::NotInPackets),
+        ("40k:packets", ParseLimitError::NotInPackets),
+        ("32p:packets", ParseLimitError::NotInPackets),
+        ("dql:packets:packets", ParseLimitError::NotInPackets),
+        ("dql:2ms:packets", ParseLimitError::AfterCap),
+        ("dql:packets:0us", ParseLimitError::CapOutOfRange),
+    ] {
+        assert_eq!(text.parse::<AnyLimit>(), Err(why), "{text}");
+        assert!(why.to_string().contains("such as in dql:") || why.to_string().contains("32p"));
+    }
+    for text in ["off:", "dql:99%", "need:1", "dql:packets:1", "need:packet"] {
         let error = text.parse::<AnyLimit>().unwrap_err();
         assert_eq!(error, ParseLimitError::NoArgument, "{text}");
         assert!(error.to_string().contains("takes nothing"), "{error}");
@@ -131,7 +158,33 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics_and_what_is_understood_is_written_alike(text in "(\\PC|[0-9.kpofdql]){0,20}|dql|need|taut(:[0-9]{1,3}(.[0-9]{1,5})?%?)?") {
+    fn a_rule_with_all_that_may_follow_its_name_survives_being_written_and_read(
+        name in prop_oneof![
+            Just("dql".to_owned()),
+            Just("need".to_owned()),
+            Just("taut".to_owned()),
+            (50_000u32..=99_999).prop_map(|share| format!("taut:{}.{:03}%", share / 1_000, share % 1_000)),
+        ],
+        packets: bool,
+        cap_us in proptest::option::of(1u64..=10_000_000),
+    ) {
+        let mut text = name;
+        if packets {
+            text += ":packets";
+        }
+        if let Some(us) = cap_us {
+            text += &format!(":{us}us");
+        }
+        let limit = read(&text);
+        prop_assert_eq!(limit.unit() == Unit::Packets, packets);
+        prop_assert_eq!(limit.asks_rate(), cap_us.is_some());
+        let again = read(&limit.to_string());
+        prop_assert_eq!(again.unit(), limit.unit());
+        prop_assert_eq!(again.to_string(), limit.to_string());
+    }
+
+    #[test]
+    fn no_text_panics_and_what_is_understood_is_written_alike(text in "(\\PC|[0-9.kpofdql]){0,20}|dql|need|taut(:[0-9]{1,3}(.[0-9]{1,5})?%?)?(:packets)?(:[0-9]{1,3}[mu]s)?") {
         if let Ok(limit) = text.parse::<AnyLimit>() {
             prop_assert_eq!(limit.to_string().parse(), Ok(limit));
         }

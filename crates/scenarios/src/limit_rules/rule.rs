@@ -4,13 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use taut_path::AnyLimit;
 use taut_path::limit::{Ladder, Utilisation};
-use taut_path::{AnyLimit, units};
 
 use super::ground::Ground;
 use crate::error::ScenarioError;
-use crate::quantity::Time;
-use taut_sim::lane::Rule;
+use taut_sim::lane::{ParseRuleError, Rule};
 use taut_sim::pattern::Seen;
 
 /// A rule, as it is spelled.
@@ -18,13 +17,9 @@ use taut_sim::pattern::Seen;
 pub enum RuleName {
     /// `fixed`: the least fixed limit that keeps the pattern's promise.
     Fixed,
-    /// `dql every 1ms`: Linux's rule, which hears of completions only that often.
-    DynamicEvery(Time),
-    /// Whatever else can be chosen as a limit.
-    Limit(AnyLimit),
+    /// A limit, which may hear of completions only so often: `dql every 1ms`.
+    Rule(Rule),
 }
-
-const EVERY: &str = "dql every ";
 
 impl RuleName {
     /// Runs `ground` with it; `fixed_bytes` is the yardstick.
@@ -33,17 +28,18 @@ impl RuleName {
         ground: &impl Ground,
         fixed_bytes: Option<u32>,
     ) -> Result<Option<Seen>, ScenarioError> {
-        let rule = match self {
+        let mut rule = match self {
             Self::Fixed => match fixed_bytes {
                 Some(bytes) => Rule::bytes(bytes),
                 None => return Ok(None),
             },
-            Self::DynamicEvery(period) => Rule::dql_every(period.0),
-            Self::Limit(limit) if limit.is_off() => return ground.observe_off().map(Some),
-            // The ground says what is wanted of it, unless the rule was told.
-            Self::Limit(limit) if *limit == AnyLimit::taut() => promising(ground.promise()).into(),
-            Self::Limit(limit) => limit.clone().into(),
+            Self::Rule(rule) if rule.limit.is_off() => return ground.observe_off().map(Some),
+            Self::Rule(rule) => rule.clone(),
         };
+        // The ground says what is wanted of it, unless the rule was told.
+        if rule.limit == AnyLimit::taut() {
+            rule.limit = promising(ground.promise());
+        }
         ground.observe(&rule).map(Some)
     }
 }
@@ -60,8 +56,7 @@ impl fmt::Display for RuleName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed => f.write_str("fixed"),
-            Self::DynamicEvery(period) => write!(f, "{EVERY}{period}"),
-            Self::Limit(limit) => limit.fmt(f),
+            Self::Rule(rule) => rule.fmt(f),
         }
     }
 }
@@ -73,12 +68,8 @@ impl FromStr for RuleName {
         if text == "fixed" {
             return Ok(Self::Fixed);
         }
-        if let Some(period) = text.strip_prefix(EVERY) {
-            let period = units::parse_time_ns(period).map_err(|error| error.to_string())?;
-            return Ok(Self::DynamicEvery(Time(period)));
-        }
-        let spec = text.parse().map(Self::Limit);
-        spec.map_err(|error: taut_path::limit::ParseLimitError| {
+        let rule = text.parse().map(Self::Rule);
+        rule.map_err(|error: ParseRuleError| {
             format!("{error}; or fixed, the least fixed limit, or dql every 1ms")
         })
     }

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use taut_path::limit::{Dynamic, Utilisation};
+use taut_dql::Config;
+use taut_path::limit::{Limit, Unit, Utilisation};
 use taut_path::{AnyLimit, units};
 use taut_sim::consumer::{Core, Told};
 
@@ -100,8 +101,6 @@ pub enum LimitName {
     Rule {
         /// The limit.
         limit: AnyLimit,
-        /// `:packets`: it counts packets, not bytes.
-        packets: bool,
         /// `dql:min-8`: never below so many packets.
         min_packets: Option<u32>,
     },
@@ -111,8 +110,11 @@ impl LimitName {
     /// What a packet of `size_bytes` counts for.
     pub fn units(&self, size_bytes: u32) -> u32 {
         match self {
-            Self::Fixed(_) | Self::Rule { packets: true, .. } => 1,
-            Self::Rule { packets: false, .. } => size_bytes,
+            Self::Fixed(_) => 1,
+            Self::Rule { limit, .. } => match limit.unit() {
+                Unit::Packets => 1,
+                Unit::Bytes => size_bytes,
+            },
         }
     }
 
@@ -120,18 +122,18 @@ impl LimitName {
     pub fn limit(&self, size_bytes: u32, fixed_packets: u32) -> AnyLimit {
         match self {
             Self::Fixed(_) => AnyLimit::bytes(fixed_packets),
-            Self::Rule {
-                min_packets: Some(min_packets),
-                ..
-            } => {
-                let min_limit = min_packets * self.units(size_bytes);
-                let config = taut_dql::Config {
-                    min_limit,
-                    ..taut_dql::Config::default()
-                };
-                Dynamic::new(config).map_or_else(|_| AnyLimit::dql(), AnyLimit::new)
+            Self::Rule { limit, min_packets } => {
+                let mut limit = limit.clone();
+                if let Some(min_packets) = min_packets {
+                    let min_limit = min_packets.saturating_mul(self.units(size_bytes));
+                    // More than any limit may be: the rule stays as it was.
+                    let _ = limit.set_config(Config {
+                        min_limit,
+                        ..limit.config()
+                    });
+                }
+                limit
             }
-            Self::Rule { limit, .. } => limit.clone(),
         }
     }
 }
@@ -140,13 +142,8 @@ impl fmt::Display for LimitName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed(share) => write!(f, "fixed:{share}"),
-            Self::Rule {
-                limit,
-                packets,
-                min_packets,
-            } => {
-                let packets = if *packets { ":packets" } else { "" };
-                write!(f, "{limit}{packets}")?;
+            Self::Rule { limit, min_packets } => {
+                limit.fmt(f)?;
                 min_packets.map_or(Ok(()), |min| write!(f, ":min-{min}"))
             }
         }
@@ -173,19 +170,11 @@ impl FromStr for LimitName {
             }
             None => (text, None),
         };
-        let (rest, packets) = match rest.strip_suffix(":packets") {
-            Some(rest) => (rest, true),
-            None => (rest, false),
-        };
         let limit: AnyLimit = rest.parse().map_err(|error| format!("{error}"))?;
-        if min_packets.is_some() && limit != AnyLimit::dql() {
+        if min_packets.is_some() && !["dql", "dql:packets"].contains(&rest) {
             return Err("only dql has a least limit here, such as dql:min-8".to_owned());
         }
-        Ok(Self::Rule {
-            limit,
-            packets,
-            min_packets,
-        })
+        Ok(Self::Rule { limit, min_packets })
     }
 }
 
@@ -203,7 +192,7 @@ mod tests {
             "dql:packets:min-8",
             "dql:min-8",
             "taut:99.5%:packets",
-            "taut:2ms:packets",
+            "taut:packets:2ms",
         ] {
             let name: LimitName = text.parse().unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(name.to_string(), text);
@@ -215,6 +204,7 @@ mod tests {
             "dql:min-0",
             "dql:min-x",
             "x:packets",
+            "taut:2ms:packets",
         ] {
             assert!(text.parse::<LimitName>().is_err(), "{text}");
         }

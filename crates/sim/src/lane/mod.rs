@@ -19,7 +19,7 @@ use crate::error::TestbedError;
 use crate::meter::Quantiles;
 use crate::nic::{NicConfig, WireCounters};
 pub use crate::source::WhenFull;
-pub use rule::Rule;
+pub use rule::{ParseRuleError, Rule};
 
 /// Headers that each segment of a super-packet carries: 14 link, 20 network, 32 transport bytes.
 const HEADER_BYTES: u16 = 66;

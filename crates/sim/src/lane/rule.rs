@@ -1,11 +1,16 @@
 //! What holds a queue back.
 
 use std::fmt;
+use std::str::FromStr;
 
 use taut_path::AnyLimit;
-use taut_path::limit::Need;
+use taut_path::limit::{Need, ParseLimitError};
+use taut_path::units::{self, ParseUnitError};
 
-/// A limit, and how often it hears of completions.
+/// Between a limit and its cadence.
+const EVERY: &str = " every ";
+
+/// A limit, and how often it hears of completions: `dql every 1ms`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// The limit.
@@ -63,7 +68,87 @@ impl fmt::Display for Rule {
         self.limit.fmt(f)?;
         match self.cadence_ns {
             0 => Ok(()),
-            cadence_ns => write!(f, " every {cadence_ns}ns"),
+            cadence_ns => {
+                f.write_str(EVERY)?;
+                units::write_time(f, cadence_ns)
+            }
+        }
+    }
+}
+
+impl FromStr for Rule {
+    type Err = ParseRuleError;
+
+    fn from_str(text: &str) -> Result<Self, ParseRuleError> {
+        let (limit, cadence) = match text.split_once(EVERY) {
+            Some((limit, cadence)) => (limit, Some(cadence)),
+            None => (text, None),
+        };
+        let limit = limit.parse().map_err(ParseRuleError::Limit)?;
+        let cadence_ns = match cadence {
+            Some(time) => units::parse_time_ns(time).map_err(ParseRuleError::Cadence)?,
+            None => 0,
+        };
+        Ok(Self { limit, cadence_ns })
+    }
+}
+
+/// Why a rule was not understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParseRuleError {
+    /// The limit.
+    Limit(ParseLimitError),
+    /// How often it hears of completions.
+    Cadence(ParseUnitError),
+}
+
+impl fmt::Display for ParseRuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Limit(error) => error.fmt(f),
+            Self::Cadence(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ParseRuleError {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Rule, String> {
+        text.parse()
+            .map_err(|error: ParseRuleError| error.to_string())
+    }
+
+    #[test]
+    fn rules_are_spelled_as_a_trace_spells_them() {
+        for text in [
+            "dql",
+            "off",
+            "40k",
+            "taut:99.5%",
+            "dql every 100us",
+            "taut:packets:2ms every 1ms",
+        ] {
+            assert_eq!(read(text).unwrap().to_string(), text);
+        }
+        assert!(
+            read("dql every 5")
+                .unwrap_err()
+                .contains("a unit is missing")
+        );
+        assert!(read("what").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_rule_is_read_without_panic(text in "\\PC{0,20}") {
+            let _ = read(&text);
+            let _ = read(&format!("dql every {text}"));
         }
     }
 }

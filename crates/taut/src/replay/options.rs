@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use taut_path::limit::rules_help;
 use taut_path::units;
-use taut_scenarios::replay::{Settings, parse_rule};
+use taut_scenarios::replay::Settings;
 use taut_sim::lane::Rule;
 
 use crate::rr::command::quoted;
@@ -25,7 +25,7 @@ pub struct Replay {
     /// A rule, and so on for more [default: off, dql, need and taut]
     ///
     /// `RULE every TIME` hands completions on at a fixed period.
-    #[arg(short, long = "limit", value_name = "RULE", value_parser = parse_rule)]
+    #[arg(short, long = "limit", value_name = "RULE")]
     pub limits: Vec<Rule>,
 
     /// Only queues that have this in their names

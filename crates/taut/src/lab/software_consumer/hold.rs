@@ -40,7 +40,6 @@ impl Hold {
     pub fn all(options: &SoftwareConsumer) -> Vec<Self> {
         let off = LimitName::Rule {
             limit: taut_path::AnyLimit::off(),
-            packets: false,
             min_packets: None,
         };
         let is_fixed = |limit: &&LimitName| matches!(limit, LimitName::Fixed(_));
