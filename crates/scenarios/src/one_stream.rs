@@ -7,7 +7,7 @@ use taut_path::qdisc::{BandLimit, PfifoFast};
 use taut_path::tsq::memory_bytes;
 use taut_path::{AnyLimit, Event, Packet, Probe, Segmentation};
 use taut_sim::meter::{Level, Quantiles, Since};
-use taut_sim::nic::Framing;
+use taut_sim::nic::{Framing, link_ns};
 use taut_sim::tcp::SuperPacket;
 use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
 
@@ -243,10 +243,7 @@ impl Below {
 
     /// The time that the link takes for what is below.
     fn backlog_ns(&self, rate_bits_per_s: u64) -> Quantiles {
-        let ns = |bytes: u64| {
-            let ns = u128::from(bytes) * 8_000_000_000 / u128::from(rate_bits_per_s.max(1));
-            u64::try_from(ns).unwrap_or(u64::MAX)
-        };
+        let ns = |bytes| link_ns(bytes, rate_bits_per_s);
         let Quantiles { p10, p50, p90, max } = self.time_bytes.quantiles();
         Quantiles {
             p10: ns(p10),

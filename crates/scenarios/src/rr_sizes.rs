@@ -14,6 +14,7 @@ use crate::two_hosts::{
     SUPER_PACKET_BYTES, TwoHosts, bands_of, card, dql_or_off, request_response, stream, think_ns,
 };
 use taut_sim::meter::{Meter, Since};
+use taut_sim::nic::link_ns;
 use taut_sim::tcp::SuperPacket;
 use taut_sim::trace::{Recorder, Tracer};
 use taut_sim::world::{CLIENT, World};
@@ -146,9 +147,7 @@ impl Settings {
     /// the hosts take if that is longer. All at once, requests would go in one direction while the
     /// other is idle, and responses after them, for ever.
     fn spread_ns(&self, size: Size) -> u64 {
-        let bits = u64::from(self.streams) * size.0 * 8;
-        let link_ns = u128::from(bits) * 1_000_000_000 / u128::from(self.rate.0.max(1));
-        u64::try_from(link_ns).unwrap_or(u64::MAX).max(self.hosts.0)
+        link_ns(u64::from(self.streams) * size.0, self.rate.0).max(self.hosts.0)
     }
 }
 

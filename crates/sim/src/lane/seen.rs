@@ -4,7 +4,7 @@ use taut_path::Probe;
 
 use super::run::{Before, Lane};
 use super::{Ledger, Observed};
-use crate::nic::WireCounters;
+use crate::nic::{WireCounters, link_ns};
 
 impl<T: Probe> Lane<'_, T> {
     pub(super) fn plan_sample(&mut self) {
@@ -30,12 +30,11 @@ impl<T: Probe> Lane<'_, T> {
     pub(super) fn admit_urgent(&mut self, now_ns: u64) {
         let nic = self.queue.device();
         let submitted = self.queue.probe().submitted_time_bytes;
-        let ahead = u128::from(submitted.saturating_sub(nic.counters().time_bytes));
-        let ahead_ns = ahead * 8_000_000_000 / u128::from(nic.rate_bits_per_s());
+        let ahead = submitted.saturating_sub(nic.counters().time_bytes);
+        let ahead_ns = link_ns(ahead, nic.rate_bits_per_s());
         for came_ns in self.urgent_ns.drain(..) {
-            self.urgent_delay_ns.saturating_record(
-                now_ns - came_ns + ahead_ns.min(u64::from(u32::MAX).into()) as u64,
-            );
+            self.urgent_delay_ns
+                .saturating_record(now_ns - came_ns + ahead_ns.min(u32::MAX.into()));
         }
     }
 

@@ -21,7 +21,7 @@ use interrupt::Periods;
 pub use interrupt::{InterruptRule, RareGap};
 pub use multi::{MultiEvent, MultiNic, RingOf, WireWatch};
 use wire::Clock;
-pub use wire::{Framing, WireTime};
+pub use wire::{Framing, WireTime, link_ns};
 
 use crate::ring::{Ring, Vacant};
 
@@ -227,12 +227,6 @@ impl EmulatedNic {
         planned(self.frame_ns.min(self.interrupt_ns))
     }
 
-    /// When it next tells of a frame, in ns.
-    #[inline]
-    pub fn next_frame_ns(&self) -> Option<u64> {
-        planned(self.frame_ns)
-    }
-
     /// When it next interrupts for what is finished already, in ns. What an interrupt has told of
     /// and nobody reaped does not interrupt again: whoever stops at a budget comes back by himself.
     #[inline]
@@ -270,19 +264,15 @@ impl EmulatedNic {
     /// # Errors
     /// If the rate is 0; nothing changes.
     pub fn set_rate(&mut self, rate_bits_per_s: u64, now_ns: u64) -> Result<(), NicConfigError> {
-        let clock = Clock::new(rate_bits_per_s).ok_or(NicConfigError::RateZero)?;
         // A frame that had left by then does not leave again.
-        if let Some(frame) = &mut self.on_wire
-            && frame.ends_ns > now_ns
-        {
-            let from_ns = frame.starts_ns.max(now_ns);
-            let left_ns = u128::from(frame.ends_ns - from_ns);
-            let stretched = left_ns * u128::from(self.clock.rate_bits_per_s);
-            let left_ns = (stretched / u128::from(rate_bits_per_s)).min(u64::MAX.into()) as u64;
+        let frame = self.on_wire.as_mut().filter(|it| it.ends_ns > now_ns);
+        let from_ns = frame.as_ref().map_or(0, |it| it.starts_ns.max(now_ns));
+        let left_ns = frame.as_ref().map_or(0, |it| it.ends_ns - from_ns);
+        let left_ns = self.clock.set_rate(rate_bits_per_s, left_ns)?;
+        if let Some(frame) = frame {
             frame.ends_ns = from_ns.saturating_add(left_ns);
             self.frame_ns = told_ns(frame, self.finished_at);
         }
-        self.clock = clock;
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use taut_path::{Completions, InRing, Packet, TxRing};
 
 use super::descriptors::DescriptorRing;
 use super::interrupt::Periods;
-use super::wire::{Clock, WireTime};
+use super::wire::{Clock, WireTime, link_ns};
 use super::{Framing, NicConfig, NicConfigError, WireCounters};
 
 /// Something the NIC did.
@@ -214,14 +214,12 @@ impl<W: WireWatch> MultiNic<W> {
     /// # Errors
     /// If the rate is 0; nothing changes.
     pub fn set_rate(&mut self, rate_bits_per_s: u64, now_ns: u64) -> Result<(), NicConfigError> {
-        let clock = Clock::new(rate_bits_per_s).ok_or(NicConfigError::RateZero)?;
+        let ends_ns = self.on_wire.map_or(now_ns, |packet| packet.ends_ns);
+        let left_ns = ends_ns.saturating_sub(now_ns);
+        let left_ns = self.clock.set_rate(rate_bits_per_s, left_ns)?;
         if let Some(packet) = &mut self.on_wire {
-            let left_ns = u128::from(packet.ends_ns.saturating_sub(now_ns));
-            let stretched = left_ns * u128::from(self.clock.rate_bits_per_s);
-            let left_ns = stretched / u128::from(rate_bits_per_s);
-            packet.ends_ns = now_ns.saturating_add(left_ns.min(u64::MAX.into()) as u64);
+            packet.ends_ns = now_ns.saturating_add(left_ns);
         }
-        self.clock = clock;
         Ok(())
     }
 
@@ -237,9 +235,8 @@ impl<W: WireWatch> MultiNic<W> {
         };
         let others = (0..self.rings.len()).filter(|&at| at != ring);
         let others: u64 = others.map(|at| behind(at).min(behind(ring))).sum();
-        let bit_ns = u128::from(behind(ring) + others) * 8_000_000_000;
-        let ns = bit_ns / u128::from(self.clock.rate_bits_per_s);
-        (ns.min(u64::MAX.into()) as u64).saturating_add(on_wire.ends_ns.saturating_sub(now_ns))
+        let ns = link_ns(behind(ring) + others, self.clock.rate_bits_per_s);
+        ns.saturating_add(on_wire.ends_ns.saturating_sub(now_ns))
     }
 
     /// Bytes in all rings that the wire has not sent.

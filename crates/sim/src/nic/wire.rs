@@ -1,6 +1,10 @@
 //! What frames cost on the wire.
 
+use core::mem::replace;
+
 use taut_path::{Packet, Segmentation};
+
+use super::NicConfigError;
 
 /// What a link adds to each frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +27,13 @@ pub struct WireTime {
 /// Bits in a byte, times the nanoseconds of a second: link time is this over bit/s.
 const BIT_NS_PER_BYTE: u64 = 8 * 1_000_000_000;
 
-/// How long bytes take at a rate.
+/// How long so many bytes of link time take at a rate, rounded down, in ns.
+pub fn link_ns(bytes: u64, rate_bits_per_s: u64) -> u64 {
+    let bit_ns = u128::from(bytes) * u128::from(BIT_NS_PER_BYTE);
+    (bit_ns / u128::from(rate_bits_per_s.max(1))).min(u64::MAX.into()) as u64
+}
+
+/// How long frames take that follow each other at a rate.
 #[derive(Debug)]
 pub(super) struct Clock {
     pub(super) rate_bits_per_s: u64,
@@ -44,6 +54,19 @@ impl Clock {
                 .then(|| BIT_NS_PER_BYTE / rate_bits_per_s),
             owed: 0,
         })
+    }
+
+    /// Goes at another rate from now on, and says how long what had `left_ns` of the wire at the old one has
+    /// it at the new one. A rate of 0 changes nothing.
+    pub(super) fn set_rate(
+        &mut self,
+        rate_bits_per_s: u64,
+        left_ns: u64,
+    ) -> Result<u64, NicConfigError> {
+        let clock = Self::new(rate_bits_per_s).ok_or(NicConfigError::RateZero)?;
+        let before = replace(self, clock);
+        let stretched = u128::from(left_ns) * u128::from(before.rate_bits_per_s);
+        Ok((stretched / u128::from(rate_bits_per_s)).min(u64::MAX.into()) as u64)
     }
 
     /// The wire was idle: nothing is owed.

@@ -5,6 +5,8 @@ use std::convert::Infallible;
 
 use taut_path::{Completions, Packet, TxRing};
 
+use crate::nic::link_ns;
+
 /// A ring of so many slots over a link.
 pub(super) struct Device {
     rate_bits_per_s: u64,
@@ -64,8 +66,7 @@ impl TxRing for Device {
             self.dry_ns += now_ns.saturating_sub(idle_ns);
         }
         let bytes = u64::from(packet.wire_bytes());
-        let ns = u128::from(bytes) * 8 * 1_000_000_000 / u128::from(self.rate_bits_per_s.max(1));
-        let ns = u64::try_from(ns).unwrap_or(u64::MAX);
+        let ns = link_ns(bytes, self.rate_bits_per_s);
         self.busy_until_ns = self.busy_until_ns.max(now_ns).saturating_add(ns);
         self.sent_bytes += bytes;
         self.ring.push_back((packet, self.busy_until_ns));

@@ -6,6 +6,7 @@ use std::io::BufRead;
 
 use taut_path::DropReason;
 
+use crate::nic::link_ns;
 use crate::trace::{self, Event, Line, Mention, ReadError};
 
 /// Rounds over which the rate of the device is taken: so long that a round more or less is a thousandth. A
@@ -220,11 +221,7 @@ impl Queue {
     /// When the device had finished the first packet of each round, at the latest: it sent all others of
     /// the round after that one, and it could begin with that one at the round before.
     fn find_finished(&mut self) {
-        let rate_bits_per_s = u128::from(self.traffic.rate_bits_per_s.max(1));
-        let sending_ns = |bytes: u64| {
-            let ns = u128::from(bytes) * 8 * 1_000_000_000 / rate_bits_per_s;
-            u64::try_from(ns).unwrap_or(u64::MAX)
-        };
+        let sending_ns = |bytes| link_ns(bytes, self.traffic.rate_bits_per_s);
         let (mut sent, mut before_ns) = (self.sent.iter(), 0);
         for (round, &packets) in self.traffic.rounds.iter_mut().zip(&self.back_packets) {
             let mut back = sent.by_ref().take(packets as usize);
