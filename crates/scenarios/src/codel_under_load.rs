@@ -6,7 +6,6 @@ mod kernel;
 
 use serde_json::{Value, json};
 use taut_path::qdisc::by_name;
-use taut_path::{Event, Probe};
 
 use crate::prelude::*;
 use crate::results::on_off;
@@ -110,35 +109,6 @@ impl Case {
     }
 }
 
-/// A meter that also counts what waits in the discipline.
-struct Waiting {
-    meter: Meter<Since>,
-    from_ns: u64,
-    packets: u64,
-    since_ns: u64,
-    packet_ns: u128,
-}
-
-impl Waiting {
-    fn change(&mut self, by: i64, now_ns: u64) {
-        let held_ns = now_ns.saturating_sub(self.since_ns.max(self.from_ns));
-        self.packet_ns += u128::from(self.packets) * u128::from(held_ns);
-        self.packets = self.packets.saturating_add_signed(by);
-        self.since_ns = now_ns;
-    }
-}
-
-impl Probe for Waiting {
-    fn event(&mut self, now_ns: u64, event: Event<'_>) {
-        match event {
-            Event::Enqueued(_) | Event::HandedBack(_) => self.change(1, now_ns),
-            // No super-packet is too large for a limit: what is dropped waited in the discipline.
-            Event::Dequeued(_) | Event::Dropped(..) => self.change(-1, now_ns),
-            event => self.meter.event(now_ns, event),
-        }
-    }
-}
-
 /// What is counted over the measured time only.
 struct Counted {
     drops: u64,
@@ -170,22 +140,16 @@ impl Settings {
         self.warm_up.0 + self.duration.0
     }
 
-    fn world(&self, case: &Case, seed: u64) -> Result<World<Waiting>, ScenarioError> {
+    fn world(&self, case: &Case, seed: u64) -> Result<World<Meter<Since>>, ScenarioError> {
         let spelled = spelled(&case.discipline, case.ecn);
         let discipline = || case.kernel.discipline(&spelled, case.ecn);
-        let watch = |_| Waiting {
-            meter: Meter::new(Since(self.warm_up.0), 0, self.end_ns()),
-            from_ns: self.warm_up.0,
-            packets: 0,
-            since_ns: 0,
-            packet_ns: 0,
-        };
+        let meter = |_| Meter::new(Since(self.warm_up.0), 0, self.end_ns());
         let card = NicConfig {
             rule: DescriptorRule::WholePages,
             ..card(self.rate, self.ring, self.cadence, seed)
         };
         let hosts = TwoHosts::new(card, self.warm_up.0);
-        let mut world = hosts.world(&dql_or_off(case.limited), discipline, watch)?;
+        let mut world = hosts.world(&dql_or_off(case.limited), discipline, meter)?;
         if self.budget.0 > 0 {
             let used = world.use_small_queues(&self.small_queues());
             used.map_err(|error| ScenarioError::Setting(error.to_string()))?;
@@ -208,7 +172,7 @@ impl Settings {
     }
 
     /// Streams that start at random, and the request/response after them.
-    fn connect(&self, world: &mut World<Waiting>, case: &Case, seed: u64) {
+    fn connect(&self, world: &mut World<Meter<Since>>, case: &Case, seed: u64) {
         let mut stream = stream(SuperPacket::Fixed(self.super_packet.0 as u32));
         stream.tcp.ecn = case.ecn;
         stream.tcp.receive_buffer_bytes = self.receive_buffer.0 as u32;
@@ -221,7 +185,7 @@ impl Settings {
         world.connect(&stream, client, server, START_NS);
     }
 
-    fn counted(&self, world: &World<Waiting>) -> Counted {
+    fn counted(&self, world: &World<Meter<Since>>) -> Counted {
         let both = |of: &dyn Fn(usize) -> u64| of(CLIENT) + of(SERVER);
         // The last connection is the request/response.
         let ends = (0..=self.streams).flat_map(|number| [(number, CLIENT), (number, SERVER)]);
@@ -235,10 +199,16 @@ impl Settings {
         }
     }
 
-    fn row(&self, case: &Case, world: &World<Waiting>, before: &Counted, after: &Counted) -> Value {
+    fn row(
+        &self,
+        case: &Case,
+        world: &World<Meter<Since>>,
+        before: &Counted,
+        after: &Counted,
+    ) -> Value {
         let latency_ns = world.transactions().latency_ns();
         let latency_us = |quantile| latency_ns.value_at_quantile(quantile) as f64 / 1e3;
-        let watch = world.probe(CLIENT);
+        let meter = world.probe(CLIENT);
         let arrived_bytes = after.arrived_bytes - before.arrived_bytes;
         json!({
             "kernel": case.kernel,
@@ -246,9 +216,9 @@ impl Settings {
             "limit": dql_or_off(case.limited).to_string(),
             "signal": if case.ecn { "marks" } else { "drops" },
             "rate_tps": per_second(latency_ns.len(), self.duration.0),
-            "waiting_mean_packets": watch.packet_ns as f64 / self.duration.0 as f64,
-            "in_flight_mean_bytes": watch.meter.in_flight_mean_bytes(),
-            "in_flight_p10_bytes": watch.meter.in_flight_bytes().p10,
+            "waiting_mean_packets": meter.waiting_packet_ns() as f64 / self.duration.0 as f64,
+            "in_flight_mean_bytes": meter.in_flight_mean_bytes(),
+            "in_flight_p10_bytes": meter.in_flight_bytes().p10,
             "latency_p50_us": latency_us(0.5),
             "latency_p99_us": latency_us(0.99),
             "latency_max_us": latency_us(1.0),

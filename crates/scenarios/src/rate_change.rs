@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::prelude::*;
-use crate::single_queue::{law_bytes, limit_at, saturated, series};
+use crate::single_queue::{law_bytes, saturated, series};
 use taut_sim::lane::{LaneConfig, Observed, Rule, observe};
 use taut_sim::nic::{InterruptRule, WireCounters};
-use taut_sim::settle::settle_once;
+use taut_sim::settle::{limit_at, settle_once};
 
 /// The rules that are compared: each has the same change of the rate to follow.
 fn rules() -> [Rule; 2] {
@@ -49,7 +49,8 @@ impl Phase {
     /// The limit just before, and at the end.
     fn limits(&self, seen: &Observed) -> (f64, f64) {
         let before_ns = self.starts_ns.saturating_sub(1);
-        let limits = [before_ns, self.ends_ns].map(|at_ns| limit_at(&seen.course, at_ns));
+        let limits =
+            [before_ns, self.ends_ns].map(|at_ns| limit_at(&seen.course.limit_bytes, at_ns));
         (limits[0].into(), limits[1].into())
     }
 

@@ -59,10 +59,3 @@ pub(super) fn series(row: &str, course: &Course, from_ns: u64) -> [Series; 2] {
         Series::bytes(row, "in flight", in_flight.filter(late)),
     ]
 }
-
-/// The limit that held at `at_ns`, in bytes.
-pub(super) fn limit_at(course: &Course, at_ns: u64) -> u32 {
-    let changes = &course.limit_bytes;
-    let after = changes.partition_point(|&(change_ns, _)| change_ns <= at_ns);
-    changes[..after].last().map_or(0, |&(_, limit)| limit)
-}

@@ -57,13 +57,14 @@ pub fn settle_once(course: &[(u64, u32)], start_ns: u64, until_ns: u64) -> Settl
     found
 }
 
-fn limit_at(course: &[(u64, u32)], at_ns: u64) -> u32 {
+/// The limit of `course` that held at `at_ns`; 0 before the first.
+pub fn limit_at(course: &[(u64, u32)], at_ns: u64) -> u32 {
     let after = course.partition_point(|&(change_ns, _)| change_ns <= at_ns);
     course[..after].last().map_or(0, |it| it.1)
 }
 
 /// The limit that was not exceeded for half of the time.
-fn median(course: &[(u64, u32)], from_ns: u64, until_ns: u64) -> u32 {
+pub(crate) fn median(course: &[(u64, u32)], from_ns: u64, until_ns: u64) -> u32 {
     let mut held: Vec<(u32, u64)> = Vec::new();
     let (mut since_ns, mut limit) = (from_ns, limit_at(course, from_ns));
     let first = course.partition_point(|&(at_ns, _)| at_ns <= from_ns);

@@ -5,7 +5,7 @@
 //! sender that answers to what the queue does.
 
 use hdrhistogram::Histogram;
-use taut_path::{DropReason, Event, Probe, Split};
+use taut_path::{Event, Probe, Split};
 
 use super::ground::Ground;
 use super::show::Points;
@@ -19,7 +19,7 @@ use taut_sim::course::note_change;
 use taut_sim::error::TestbedError;
 use taut_sim::lane::Rule;
 use taut_sim::least::least_multiple;
-use taut_sim::meter::histogram;
+use taut_sim::meter::{Meter, Since, histogram};
 use taut_sim::nic::{InterruptRule, NicConfig};
 use taut_sim::pattern::{Losses, Seen, SplitMix};
 use taut_sim::tcp::SuperPacket;
@@ -130,7 +130,12 @@ impl TcpLoad {
             split: Split::Off,
         };
         let discipline = bands_of(DISCIPLINE_PACKETS);
-        let mut world = hosts.world(&rule.limit, discipline, |_| Watch::default())?;
+        let watch = |_| Watch {
+            meter: Meter::new(Since(self.times.warm_ns), 0, self.times.end_ns),
+            sent_packets: 0,
+            course: Vec::new(),
+        };
+        let mut world = hosts.world(&rule.limit, discipline, watch)?;
         world.set_cadence_ns(rule.cadence_ns);
         let bulk = stream(SuperPacket::Auto);
         for _ in 0..STREAMS {
@@ -245,38 +250,30 @@ fn look(
         world.run_until(at_ns)?;
         let unsent_bytes = world.nic(CLIENT).bytes_to_send();
         let watch = world.probe(CLIENT);
+        let in_flight_bytes = watch.meter.in_flight_now_bytes();
         looks.count += 1;
-        looks.dry += u64::from(unsent_bytes == 0 && watch.waiting_packets > 0);
+        looks.dry += u64::from(unsent_bytes == 0 && watch.meter.waiting_now_packets() > 0);
         looks.unsent_bytes.saturating_record(unsent_bytes);
         looks.unsent_sum_bytes += unsent_bytes;
-        (looks.in_flight_bytes).saturating_record(watch.in_flight_bytes);
-        looks.in_flight_sum_bytes += watch.in_flight_bytes;
+        looks.in_flight_bytes.saturating_record(in_flight_bytes);
+        looks.in_flight_sum_bytes += in_flight_bytes;
     }
     world.run_until(until_ns)?;
     Ok(looks)
 }
 
 /// What a look sees of a queue, and the course of its limit.
-#[derive(Default)]
 struct Watch {
-    waiting_packets: u64,
-    in_flight_bytes: u64,
+    meter: Meter<Since>,
     sent_packets: u64,
     course: Vec<(u64, u32)>,
 }
 
 impl Probe for Watch {
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        self.meter.event(now_ns, event);
         match event {
-            Event::Enqueued(_) | Event::HandedBack(_) => self.waiting_packets += 1,
-            // It was found to be so after it left the discipline.
-            Event::Dropped(_, DropReason::Uncountable) => {}
-            Event::Dequeued(_) | Event::Dropped(..) => self.waiting_packets -= 1,
-            Event::Sent(packet) => {
-                self.sent_packets += 1;
-                self.in_flight_bytes += u64::from(packet.wire_bytes());
-            }
-            Event::Completed(done) => self.in_flight_bytes -= u64::from(done.bytes),
+            Event::Sent(_) => self.sent_packets += 1,
             Event::Limit(limit) => note_change(&mut self.course, now_ns, limit),
             _ => {}
         }

@@ -1,32 +1,32 @@
 //! The limit with what is measured of it.
 
-use std::collections::BTreeMap;
-
 use taut_dql::Error;
 use taut_path::AnyLimit;
 use taut_path::limit::Counted;
+
+use crate::course::note_change;
+use crate::meter::{Level, Since};
+use crate::settle::median;
 
 /// A limit whose packets all count alike, and its averages over the measured time.
 pub(super) struct Ledger {
     counted: Counted<AnyLimit>,
     units: u32,
     warm_ns: u64,
-    in_flight_since_ns: u64,
-    in_flight_ns: u128,
-    limit_since_ns: u64,
-    limit_held_ns: BTreeMap<u32, u64>,
+    in_flight: Level,
+    /// The limit after each change of it: (ns, value).
+    limits: Vec<(u64, u32)>,
 }
 
 impl Ledger {
     pub(super) fn new(limit: AnyLimit, units: u32, warm_ns: u64) -> Self {
+        let counted = Counted::new(limit, 0);
         Self {
-            counted: Counted::new(limit, 0),
+            limits: vec![(0, counted.limit())],
+            counted,
             units,
             warm_ns,
-            in_flight_since_ns: warm_ns,
-            in_flight_ns: 0,
-            limit_since_ns: warm_ns,
-            limit_held_ns: BTreeMap::new(),
+            in_flight: Level::new(0),
         }
     }
 
@@ -44,54 +44,33 @@ impl Ledger {
     }
 
     pub(super) fn queued(&mut self, now_ns: u64) -> Result<(), Error> {
-        self.count_in_flight(now_ns);
-        self.counted.queued(self.units, now_ns)
-    }
-
-    pub(super) fn told(&mut self, packets: u32, now_ns: u64) -> Result<(), Error> {
-        self.count_in_flight(now_ns);
-        let before = self.counted.limit();
-        self.counted
-            .completed(packets * self.units, false, now_ns)?;
-        if self.counted.limit() != before {
-            self.count_limit(before, now_ns);
-        }
+        self.counted.queued(self.units, now_ns)?;
+        self.count(now_ns);
         Ok(())
     }
 
-    fn count_in_flight(&mut self, now_ns: u64) {
-        let held_ns = now_ns.saturating_sub(self.in_flight_since_ns);
-        if held_ns > 0 {
-            self.in_flight_ns += u128::from(held_ns) * u128::from(self.counted.in_flight());
-            self.in_flight_since_ns = now_ns;
-        }
+    pub(super) fn told(&mut self, packets: u32, now_ns: u64) -> Result<(), Error> {
+        self.counted
+            .completed(packets * self.units, false, now_ns)?;
+        self.count(now_ns);
+        note_change(&mut self.limits, now_ns, self.counted.limit());
+        Ok(())
     }
 
-    fn count_limit(&mut self, limit: u32, now_ns: u64) {
-        let held_ns = now_ns.saturating_sub(self.limit_since_ns);
-        if held_ns > 0 {
-            *self.limit_held_ns.entry(limit).or_default() += held_ns;
-            self.limit_since_ns = now_ns;
-        }
+    fn count(&mut self, now_ns: u64) {
+        let in_flight = self.counted.in_flight().into();
+        self.in_flight
+            .change(in_flight, now_ns, &Since(self.warm_ns));
     }
 
     /// Mean in flight and median limit up to `end_ns`, in packets.
     pub(super) fn close(&mut self, end_ns: u64) -> (f64, f64) {
-        self.count_in_flight(end_ns);
-        self.count_limit(self.counted.limit(), end_ns);
+        self.count(end_ns);
         let measured_ns = end_ns.saturating_sub(self.warm_ns).max(1);
         let units = f64::from(self.units);
-        let mean = self.in_flight_ns as f64 / measured_ns as f64 / units;
-        let mut left_ns = measured_ns.div_ceil(2);
-        let median = self.limit_held_ns.iter().find(|&(_, &held_ns)| {
-            let found = held_ns >= left_ns;
-            left_ns = left_ns.saturating_sub(held_ns);
-            found
-        });
-        (
-            mean,
-            median.map_or(0.0, |(&limit, _)| f64::from(limit)) / units,
-        )
+        let mean = self.in_flight.sum() as f64 / measured_ns as f64 / units;
+        let median = median(&self.limits, self.warm_ns, end_ns.max(self.warm_ns));
+        (mean, f64::from(median) / units)
     }
 }
 

@@ -114,6 +114,11 @@ impl Level {
         }
     }
 
+    /// Each value times the measured time for which it held, in ns.
+    pub fn sum(&self) -> u128 {
+        self.held.sum
+    }
+
     /// Its mean over the measured time, rounded down.
     pub fn mean(&self) -> u64 {
         (self.held.sum / u128::from(self.held.all_ns().max(1))) as u64

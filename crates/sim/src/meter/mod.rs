@@ -58,6 +58,21 @@ impl<W: Window> Meter<W> {
         self.waiting_packets.quantiles()
     }
 
+    /// Packets waiting in the discipline, now.
+    pub fn waiting_now_packets(&self) -> u64 {
+        self.waiting_packets.now
+    }
+
+    /// Packets waiting in the discipline times the measured time for which they did.
+    pub fn waiting_packet_ns(&self) -> u128 {
+        self.waiting_packets.sum()
+    }
+
+    /// Bytes in the ring now.
+    pub fn in_flight_now_bytes(&self) -> u64 {
+        self.in_flight_bytes.now
+    }
+
     /// The least number of bytes that were not exceeded for `share` (0 to 1) of the measured time.
     pub fn in_flight_at_bytes(&self, share: f64) -> u64 {
         self.in_flight_bytes.at_share(share)
