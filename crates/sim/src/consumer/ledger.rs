@@ -78,19 +78,27 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_median_of_the_limit_is_the_one_that_was_held_longest_here() {
-        let mut ledger = Ledger::new(AnyLimit::dql(), 1, 0);
+    /// The limit after each of two rounds, at 100 and at 1,000 ns, and the median up to 1,100 ns.
+    fn limits_and_median(warm_ns: u64) -> ([f64; 2], f64) {
+        let mut ledger = Ledger::new(AnyLimit::dql(), 1, warm_ns);
         let mut round = |packets: u32, at_ns: u64| {
             for _ in 0..packets {
                 ledger.queued(at_ns).expect("counted");
             }
             ledger.told(packets, at_ns + 10).expect("in flight");
-            ledger.counted.limit()
+            f64::from(ledger.counted.limit())
         };
-        let (first, second) = (round(4, 90), round(40, 990));
+        let limits = [round(4, 90), round(40, 990)];
+        (limits, ledger.close(1_100).1)
+    }
+
+    #[test]
+    fn the_median_of_the_limit_is_the_one_that_was_held_longest_here() {
+        let ([first, second], median) = limits_and_median(0);
         assert!(first < second, "{first}, {second}");
         // In packets: the limit that lasted 900 of 1,100 ns.
-        assert_eq!(ledger.close(1_100).1, f64::from(first));
+        assert_eq!(median, first);
+        // What was before the measured time does not count: 50 of 150 ns.
+        assert_eq!(limits_and_median(950).1, second);
     }
 }

@@ -179,3 +179,24 @@ impl<W: Window> Probe for Meter<W> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use taut_path::{Frame, Packet};
+
+    use super::*;
+
+    #[test]
+    fn what_waits_counts_for_the_measured_time_that_it_waits() {
+        let mut meter = Meter::new(Since(100), 0, 1_000);
+        let packet = Packet::new(Frame::new(0), 1_000);
+        for at_ns in [40, 150] {
+            meter.event(at_ns, Event::Enqueued(&packet));
+        }
+        assert_eq!(meter.waiting_now_packets(), 2);
+        meter.event(180, Event::Dequeued(&packet));
+        let _ = packet.into_frame();
+        // One for 50 ns, then two for 30.
+        assert_eq!(meter.waiting_packet_ns(), 110);
+    }
+}
