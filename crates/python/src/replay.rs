@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use taut_path::units;
-use taut_sim::lane::ParseRuleError;
 use taut_scenarios::replay::{Replay, Settings};
 use taut_scenarios::run::AnyRun;
+use taut_sim::lane::ParseRuleError;
 
 use crate::document::Document;
 use crate::error::{ScenarioError, of_replay};
