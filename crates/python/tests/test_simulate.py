@@ -154,7 +154,7 @@ class Traces(unittest.TestCase):
                 taut.replay(path, "fast")
             with self.assertRaisesRegex(taut.ScenarioError, "a ring of 0 slots; allowed: 1 to"):
                 taut.replay(path, ring=0)
-        self.assertEqual([row["rule"] for row in found.rows], ["off", "dql", "dql every 1000000ns"])
+        self.assertEqual([row["rule"] for row in found.rows], ["off", "dql", "dql every 1ms"])
         mean = [row["in_flight_bytes"]["mean"] for row in found.rows]
         self.assertGreater(mean[0], 2 * mean[1])
         self.assertTrue(any("Open-loop" in note for note in found.notes))
