@@ -1,8 +1,8 @@
 #!/bin/sh
-# Limit rules on patterns that no generator made: records live rings, saturated with the limit off, turns the traces
-# into patterns (scripts/trace_to_pattern.py) in docs/live/recorded, and writes the table of them in
-# docs/limit-rules.md: every rule on each, beside the least fixed limit. A pattern that is there is not recorded again; with no argument only the table is made
-# of what is there.
+# Limit rules on patterns that no generator made: records live rings, saturated with the limit off,
+# turns the traces into patterns (scripts/trace_to_pattern.py) in docs/live/recorded, and writes the
+# table of them in docs/limit-rules.md: every rule on each, beside the least fixed limit. A pattern
+# that is there is not recorded again; with no argument only the table is made of what is there.
 # Recording needs root and two minutes.
 # usage: scripts/recorded.sh [record]
 # Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.

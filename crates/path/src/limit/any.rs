@@ -5,11 +5,12 @@ use alloc::string::ToString;
 use core::fmt;
 use core::str::FromStr;
 
-use taut_dql::{Config, Error, MAX_LIMIT};
+use taut_dql::MAX_LIMIT;
 
+use super::forward::forward_limit;
 use super::in_packets::{InPackets, SUFFIX};
 use super::ladder::ParseUtilisationError;
-use super::{CAP_NS, Dynamic, Fixed, InTime, Ladder, Limit, Need, Round, Unit};
+use super::{CAP_NS, Dynamic, Fixed, InTime, Ladder, Limit, Need, Unit};
 use crate::units::{self, ParseUnitError};
 
 /// Does the same with a [`Rule`](crate::limit::Rule), whichever it is, as a value of its own type.
@@ -195,37 +196,7 @@ impl Limit for AnyLimit {
         self.0.unit()
     }
 
-    fn begin(&mut self, now_ns: u64) {
-        self.0.begin(now_ns);
-    }
-
-    fn limit(&self) -> u32 {
-        self.0.limit()
-    }
-
-    fn completed(&mut self, round: &Round) -> u32 {
-        self.0.completed(round)
-    }
-
-    fn asks_return(&self) -> bool {
-        self.0.asks_return()
-    }
-
-    fn asks_rate(&self) -> bool {
-        self.0.asks_rate()
-    }
-
-    fn reset(&mut self, now_ns: u64) {
-        self.0.reset(now_ns);
-    }
-
-    fn config(&self) -> Config {
-        self.0.config()
-    }
-
-    fn set_config(&mut self, config: Config) -> Result<(), Error> {
-        self.0.set_config(config)
-    }
+    forward_limit!(self => self.0);
 }
 
 /// Why a limit was not understood.

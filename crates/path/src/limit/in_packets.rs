@@ -2,9 +2,8 @@
 
 use core::fmt;
 
-use taut_dql::{Config, Error};
-
-use super::{Limit, NamedLimit, Round, Unit};
+use super::forward::forward_limit;
+use super::{Limit, NamedLimit, Unit};
 
 /// A rule that learns how many packets may be in flight: for a device to which each packet is the same work,
 /// however long it is. Rules know amounts only, so nothing else of it changes; its settings are in packets.
@@ -23,37 +22,7 @@ impl<L: Limit> Limit for InPackets<L> {
         Unit::Packets
     }
 
-    fn begin(&mut self, now_ns: u64) {
-        self.0.begin(now_ns);
-    }
-
-    fn limit(&self) -> u32 {
-        self.0.limit()
-    }
-
-    fn completed(&mut self, round: &Round) -> u32 {
-        self.0.completed(round)
-    }
-
-    fn asks_return(&self) -> bool {
-        self.0.asks_return()
-    }
-
-    fn asks_rate(&self) -> bool {
-        self.0.asks_rate()
-    }
-
-    fn reset(&mut self, now_ns: u64) {
-        self.0.reset(now_ns);
-    }
-
-    fn config(&self) -> Config {
-        self.0.config()
-    }
-
-    fn set_config(&mut self, config: Config) -> Result<(), Error> {
-        self.0.set_config(config)
-    }
+    forward_limit!(self => self.0);
 }
 
 /// What makes a rule count packets, behind its name.

@@ -7,6 +7,7 @@ mod any;
 mod counted;
 mod dynamic;
 mod fixed;
+mod forward;
 mod in_packets;
 mod in_time;
 mod ladder;
@@ -15,6 +16,7 @@ mod sizing;
 
 use alloc::boxed::Box;
 
+use forward::forward_limit;
 use taut_dql::{Config, Error};
 
 pub use any::{
@@ -122,37 +124,7 @@ macro_rules! behind_a_pointer {
                 (**self).unit()
             }
 
-            fn begin(&mut self, now_ns: u64) {
-                (**self).begin(now_ns);
-            }
-
-            fn limit(&self) -> u32 {
-                (**self).limit()
-            }
-
-            fn completed(&mut self, round: &Round) -> u32 {
-                (**self).completed(round)
-            }
-
-            fn asks_return(&self) -> bool {
-                (**self).asks_return()
-            }
-
-            fn asks_rate(&self) -> bool {
-                (**self).asks_rate()
-            }
-
-            fn reset(&mut self, now_ns: u64) {
-                (**self).reset(now_ns);
-            }
-
-            fn config(&self) -> Config {
-                (**self).config()
-            }
-
-            fn set_config(&mut self, config: Config) -> Result<(), Error> {
-                (**self).set_config(config)
-            }
+            forward_limit!(self => (**self));
         }
     )*};
 }

@@ -4,7 +4,8 @@ use core::fmt;
 
 use taut_dql::Config;
 
-use super::sizing::{SizedByNeed, Sizer, forward_limit};
+use super::forward::forward_limit;
+use super::sizing::{SizedByNeed, Sizer};
 use super::{Limit, NamedLimit};
 
 /// Parts of the window that are forgotten one at a time.
@@ -31,7 +32,7 @@ impl Default for Need {
 }
 
 impl Limit for Need {
-    forward_limit!();
+    forward_limit!(self => self.rule);
 }
 
 impl fmt::Display for Need {

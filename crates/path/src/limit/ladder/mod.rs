@@ -39,7 +39,8 @@ use core::fmt;
 
 use taut_dql::Config;
 
-use super::sizing::{SizedByNeed, forward_limit};
+use super::forward::forward_limit;
+use super::sizing::SizedByNeed;
 use super::{Limit, NamedLimit};
 use debts::{Debts, FRACTION_BITS};
 
@@ -75,7 +76,7 @@ impl Default for Ladder {
 }
 
 impl Limit for Ladder {
-    forward_limit!();
+    forward_limit!(self => self.rule);
 }
 
 impl fmt::Display for Ladder {

@@ -239,38 +239,3 @@ impl<S: Sizer> Limit for SizedByNeed<S> {
         Ok(())
     }
 }
-
-/// The methods of a rule, each handed on to the [`SizedByNeed`] in its field `rule`.
-macro_rules! forward_limit {
-    () => {
-        fn begin(&mut self, now_ns: u64) {
-            self.rule.begin(now_ns);
-        }
-
-        fn limit(&self) -> u32 {
-            self.rule.limit()
-        }
-
-        fn completed(&mut self, round: &$crate::limit::Round) -> u32 {
-            self.rule.completed(round)
-        }
-
-        fn asks_return(&self) -> bool {
-            self.rule.asks_return()
-        }
-
-        fn reset(&mut self, now_ns: u64) {
-            self.rule.reset(now_ns);
-        }
-
-        fn config(&self) -> taut_dql::Config {
-            self.rule.config()
-        }
-
-        fn set_config(&mut self, config: taut_dql::Config) -> Result<(), taut_dql::Error> {
-            self.rule.set_config(config)
-        }
-    };
-}
-
-pub(super) use forward_limit;
