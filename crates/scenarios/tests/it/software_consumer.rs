@@ -49,3 +49,34 @@ fn the_published_limits_and_losses_come_out() {
         }
     }
 }
+
+/// What is asked of the rule of this project: 99.9 % of the packets, for at most 1.25 times what waits under the least
+/// fixed limit that gives them, in bytes and in packets, however the queue is told.
+fn taut_is_near_the_least(consumer: &str, warm_up: &str, duration: &str) {
+    let found = run_with(
+        "software-consumer",
+        &[
+            ("consumers", &format!("[\"{consumer}\"]")),
+            ("limits", "[\"taut\", \"taut:packets\"]"),
+            ("warm_up", warm_up),
+            ("duration", duration),
+        ],
+    );
+    show(&found);
+    assert_eq!(found.rows.len(), 12);
+    for row in &found.rows {
+        assert!(number(row, "of_best") >= 0.999, "{row}");
+        assert!(number(row, "over_least") <= 1.25, "{row}");
+        assert!(number(row, "ping_over_least") <= 1.25, "{row}");
+    }
+}
+
+#[test]
+fn a_slow_consumer_is_given_what_it_needs_wherever_it_runs_and_however_it_tells() {
+    taut_is_near_the_least("slow", "\"10s\"", "\"60s\"");
+}
+
+#[test]
+fn a_fast_consumer_is_given_what_it_needs_wherever_it_runs_and_however_it_tells() {
+    taut_is_near_the_least("fast", "\"1s\"", "\"1s\"");
+}

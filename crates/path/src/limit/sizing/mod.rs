@@ -141,14 +141,17 @@ impl<S: Sizer> SizedByNeed<S> {
             let limit_bytes = self.sizer.limit_bytes();
             self.rounds.finished(&finished, limit_bytes, lost);
         }
-        self.muted = on_trial || self.rounds.on_trial();
+        let was_muted = core::mem::replace(&mut self.muted, on_trial || self.rounds.on_trial());
         if self.intervals.sender_is_away(&interval) {
             return;
         }
         let heard = core::mem::replace(&mut self.refusals_heard, round.refusals);
         interval.refused = heard != round.refusals || self.intervals.still_refused();
         let latency_ns = self.intervals.latency_ns(&interval);
-        if let Some(sample) = self.intervals.settle(latency_ns) {
+        // What is settled was measured in the interval before.
+        if let Some(sample) = self.intervals.settle(latency_ns)
+            && !was_muted
+        {
             self.size(sample, now_ns);
         }
         let (measured, rate_is_new) = self.intervals.measure(&interval, latency_ns);

@@ -111,6 +111,9 @@ pub struct Rounds {
     returned: Option<(u64, u32)>,
     finished_bytes: u64,
     left_bytes: u32,
+    /// Something was left when the sender came back last, and may have been worked off before without having
+    /// been told.
+    left_before: bool,
     /// The longest rounds that left something: as much as it takes at a time.
     full: Octave,
     object_bytes: u32,
@@ -128,6 +131,8 @@ enum Trial {
     No,
     /// The next refill is held to so much.
     Next(u32),
+    /// The one after it, too, since something was left before it.
+    Again(u32),
     /// It is at work.
     Now,
 }
@@ -140,6 +145,7 @@ impl Default for Rounds {
             returned: None,
             finished_bytes: 0,
             left_bytes: 0,
+            left_before: false,
             full: Octave::default(),
             object_bytes: 0,
             enough_bytes: u32::MAX,
@@ -169,7 +175,7 @@ impl Rounds {
     /// What to hold at most.
     pub fn most_bytes(&self) -> u32 {
         match self.trial {
-            Trial::Next(bytes) => bytes,
+            Trial::Next(bytes) | Trial::Again(bytes) => bytes,
             Trial::No | Trial::Now => self.enough_bytes,
         }
     }
@@ -182,13 +188,18 @@ impl Rounds {
     /// Something finished; `limit_bytes` is what would be held without this, and `lost` the share that
     /// may be lost, as a numerator over 2^20.
     pub fn finished(&mut self, finished: &Finished, limit_bytes: u32, lost: u64) {
-        if let Some(at_ns) = finished.came_back_ns {
+        if let Some(at_ns) = finished.came_back_ns
+            && self
+                .returned
+                .is_none_or(|(before_ns, _)| before_ns != at_ns)
+        {
             let before = self.returned.replace((at_ns, finished.refusals));
             if let Some((before_ns, refusals)) = before
                 && at_ns > before_ns
             {
                 let refused = refusals != finished.refusals;
                 self.round(at_ns - before_ns, refused, limit_bytes, lost);
+                self.left_before = self.left_bytes > 0;
                 (self.finished_bytes, self.left_bytes) = (0, 0);
             }
         }
@@ -201,19 +212,15 @@ impl Rounds {
         self.number = self.number.wrapping_add(1);
         let bytes = self.finished_bytes;
         if refused && bytes > 0 && span_ns >> 32 == 0 && bytes >> 32 == 0 {
-            if self.left_bytes == 0 {
-                let octave = bytes.ilog2();
-                let kept = &mut self.octaves[octave as usize % OCTAVES];
-                if kept.number() != octave {
-                    *kept = Octave::default();
-                }
-                kept.add(bytes, span_ns, self.number);
-            } else {
-                self.full_round(bytes, span_ns);
+            match (self.left_before, self.left_bytes > 0) {
+                (false, false) => self.whole_round(bytes, span_ns),
+                (true, false) => {}
+                (_, true) => self.full_round(bytes, span_ns),
             }
         }
         self.trial = match self.trial {
-            Trial::Next(_) => Trial::Now,
+            Trial::Next(bytes) if self.left_bytes > 0 => Trial::Again(bytes),
+            Trial::Next(_) | Trial::Again(_) => Trial::Now,
             Trial::Now => {
                 self.find(lost);
                 Trial::No
@@ -227,6 +234,15 @@ impl Rounds {
                 }
             }
         };
+    }
+
+    fn whole_round(&mut self, bytes: u64, span_ns: u64) {
+        let octave = bytes.ilog2();
+        let kept = &mut self.octaves[octave as usize % OCTAVES];
+        if kept.number() != octave {
+            *kept = Octave::default();
+        }
+        kept.add(bytes, span_ns, self.number);
     }
 
     fn full_round(&mut self, bytes: u64, span_ns: u64) {
@@ -246,8 +262,7 @@ impl Rounds {
             Some(_) => BETWEEN_TRIALS,
             None => BETWEEN_FIRST_TRIALS,
         };
-        let costs = known.or_else(|| self.costs(1));
-        if !costs.is_some_and(|it| it.are_small()) {
+        if !known.map_or_else(|| self.may_be_program(), |it| it.are_small()) {
             self.enough_bytes = u32::MAX;
             return Trial::No;
         }
@@ -280,31 +295,62 @@ impl Rounds {
         self.enough_bytes = u32::try_from(enough.max(1)).unwrap_or(u32::MAX);
     }
 
-    /// The line through the smallest and the largest rounds of late, of those seen so often.
+    /// Whether trials are worth while: rounds that were seen only once say so, the smallest of which may be
+    /// anything, as the first ones of a process are.
+    fn may_be_program(&self) -> bool {
+        let mut above_bytes = 0;
+        loop {
+            let fresh = self.fresh(1, above_bytes);
+            let Some(smallest) = fresh.clone().min_by_key(|it| it.bytes) else {
+                return false;
+            };
+            if let Some(costs) = line(fresh) {
+                return costs.are_small();
+            }
+            above_bytes = smallest.bytes;
+        }
+    }
+
+    /// The costs that rounds of all sizes of late agree on, of those seen so often.
     fn costs(&self, least_rounds: u32) -> Option<Costs> {
+        line(self.fresh(least_rounds, 0))
+    }
+
+    /// Sizes above one that were seen so often, and lately.
+    fn fresh(
+        &self,
+        least_rounds: u32,
+        above_bytes: i64,
+    ) -> impl Iterator<Item = &Octave> + Clone + '_ {
         let number = self.number;
-        let is_fresh =
-            |it: &&Octave| it.rounds >= least_rounds && number.wrapping_sub(it.last) < FRESH;
-        let mut fresh = self.octaves.iter().filter(is_fresh);
-        let small = fresh.clone().min_by_key(|it| it.bytes)?;
-        let large = fresh.clone().max_by_key(|it| it.bytes)?;
-        let (bytes, span_ns) = (large.bytes - small.bytes, large.span_ns - small.span_ns);
-        if bytes < 2 * small.bytes || span_ns <= 0 {
-            return None;
-        }
-        let at = |size: i64| {
-            let above = i128::from(span_ns) * i128::from(size - small.bytes) / i128::from(bytes);
-            small.span_ns + above as i64
-        };
-        let is_off = |it: &Octave| (it.span_ns - at(it.bytes)).abs() > it.span_ns >> SMALL_SHIFT;
-        if fresh.any(is_off) {
-            return None;
-        }
-        Some(Costs {
-            round_ns: at(0),
-            doubt_ns: small.doubt_ns() + large.doubt_ns() / 2,
-            bytes,
-            span_ns,
+        self.octaves.iter().filter(move |it| {
+            it.rounds >= least_rounds
+                && number.wrapping_sub(it.last) < FRESH
+                && it.bytes > above_bytes
         })
     }
+}
+
+/// The line through the smallest and the largest, if all lie on it.
+fn line<'a>(mut sizes: impl Iterator<Item = &'a Octave> + Clone) -> Option<Costs> {
+    let small = sizes.clone().min_by_key(|it| it.bytes)?;
+    let large = sizes.clone().max_by_key(|it| it.bytes)?;
+    let (bytes, span_ns) = (large.bytes - small.bytes, large.span_ns - small.span_ns);
+    if bytes < 2 * small.bytes || span_ns <= 0 {
+        return None;
+    }
+    let part = |of: i64, size: i64| (i128::from(of) * i128::from(size) / i128::from(bytes)) as i64;
+    let at = |size: i64| small.span_ns + part(span_ns, size - small.bytes);
+    let is_off = |it: &Octave| (it.span_ns - at(it.bytes)).abs() > it.span_ns >> SMALL_SHIFT;
+    if sizes.any(is_off) {
+        return None;
+    }
+    // Where the line begins, both ends weigh by their distance from there.
+    let doubt_ns = part(small.doubt_ns(), large.bytes) + part(large.doubt_ns(), small.bytes);
+    Some(Costs {
+        round_ns: at(0),
+        doubt_ns,
+        bytes,
+        span_ns,
+    })
 }
