@@ -1,12 +1,11 @@
 //! What one host will do besides taking in frames and sending them: virtual time in integer
 //! nanoseconds, ties in order of scheduling.
 //!
-//! Timers of one length come in order: those have a *lane*, where scheduling costs no more than a push
-//! to a queue. What is far ahead waits in buckets, each of which is sorted when it is due. What is near
-//! goes through a heap. All are one order.
+//! What is far ahead waits in buckets, each of which is sorted when it is due; what has moved on by then goes to
+//! a later one, unsorted. What is near goes through a heap. All are one order.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 /// The time of what is never due.
 pub(super) const NEVER_NS: u64 = u64::MAX;
@@ -95,7 +94,8 @@ impl<E> Later<E> {
     /// Keeps an event, or gives it back if it is too near or too far.
     fn keep(&mut self, scheduled: Scheduled<E>, now_ns: u64) -> Result<(), Scheduled<E>> {
         if self.events == 0 {
-            self.first = (now_ns >> BUCKET_NS_LOG2) + 1;
+            // Never back: what was taken out is earlier than all that is here.
+            self.first = self.first.max((now_ns >> BUCKET_NS_LOG2) + 1);
         }
         let bucket = scheduled.at_ns >> BUCKET_NS_LOG2;
         if !(self.first..self.first + BUCKETS).contains(&bucket) {
@@ -121,14 +121,14 @@ impl<E> Later<E> {
 /// Where an event is.
 #[derive(Debug, Clone, Copy)]
 enum From {
-    Lane(usize),
+    Only,
     Bucket,
     Heap,
 }
 
 /// Events in order of time; those of one time in order of scheduling.
 #[derive(Debug)]
-pub(super) struct Agenda<E, const LANES: usize> {
+pub(super) struct Agenda<E> {
     next_number: u64,
     /// Nothing is due before this.
     not_before_ns: u64,
@@ -138,10 +138,11 @@ pub(super) struct Agenda<E, const LANES: usize> {
     /// What was taken out of the last bucket, the first at the end.
     bucket: Vec<Scheduled<E>>,
     later: Later<E>,
-    lanes: [VecDeque<Scheduled<E>>; LANES],
+    /// The next event of a source that has one at a time.
+    only: Option<Scheduled<E>>,
 }
 
-impl<E, const LANES: usize> Agenda<E, LANES> {
+impl<E: Copy> Agenda<E> {
     /// Nothing scheduled, at time 0.
     pub fn new() -> Self {
         Self {
@@ -151,7 +152,7 @@ impl<E, const LANES: usize> Agenda<E, LANES> {
             heap: BinaryHeap::new(),
             bucket: Vec::new(),
             later: Later::new(),
-            lanes: std::array::from_fn(|_| VecDeque::new()),
+            only: None,
         }
     }
 
@@ -159,14 +160,6 @@ impl<E, const LANES: usize> Agenda<E, LANES> {
     #[inline]
     pub const fn not_before_ns(&self) -> u64 {
         self.not_before_ns
-    }
-
-    /// What is first in a lane, and what is second of the bucket that is being emptied: one of them is
-    /// often next but one.
-    pub fn candidates(&self, lane: usize) -> [Option<&E>; 2] {
-        let in_lane = self.lanes[lane].front();
-        let in_bucket = self.bucket.iter().rev().nth(1);
-        [in_lane, in_bucket].map(|found| found.map(|found| &found.event))
     }
 
     /// The turn of something that is scheduled at `now_ns` elsewhere.
@@ -188,33 +181,48 @@ impl<E, const LANES: usize> Agenda<E, LANES> {
         }
     }
 
-    /// Schedules `event` in a lane if it is not earlier than what is there, else in the heap: for
-    /// events that mostly come in order. One far ahead of the others sends them to the heap.
-    #[inline]
-    pub fn schedule_in_lane_or_heap(&mut self, lane: usize, now_ns: u64, at_ns: u64, event: E) {
-        match self.lanes[lane].back() {
-            Some(last) if last.at_ns > at_ns => self.schedule(now_ns, at_ns, event),
-            _ => {
-                let scheduled = self.turn(now_ns, at_ns, event);
-                self.lanes[lane].push_back(scheduled);
-            }
-        }
+    /// Schedules the `event` of a source that has one at a time, instead of the one before: it changes its
+    /// mind about when.
+    pub fn schedule_only(&mut self, now_ns: u64, at_ns: u64, event: E) {
+        self.only = None;
+        self.first = None;
+        self.only = Some(self.turn(now_ns, at_ns, event));
     }
 
-    /// Replaces all that a lane has scheduled by one `event`: for a source that has one next event
-    /// and changes its mind about when.
-    pub fn reschedule_lane(&mut self, lane: usize, now_ns: u64, at_ns: u64, event: E) {
-        self.lanes[lane].clear();
-        self.first = None;
-        let scheduled = self.turn(now_ns, at_ns, event);
-        self.lanes[lane].push_back(scheduled);
+    /// Opens the buckets that are due by `now_ns`. `move_on` hears of each event in them, when it is due and when
+    /// its bucket ends, and says when it is due instead, if that is later: [`NEVER_NS`] for never. `announce`
+    /// hears of all of a bucket before. Both are told `of`.
+    #[inline]
+    pub fn open_buckets<T>(
+        &mut self,
+        now_ns: u64,
+        of: &mut T,
+        announce: impl Fn(&T, &E),
+        move_on: impl Fn(&mut T, &E, u64, u64) -> Option<u64>,
+    ) {
+        while self.later.is_due_by(now_ns) && self.take_bucket(now_ns) {
+            let end_ns = self.later.first << BUCKET_NS_LOG2;
+            let mut opened = std::mem::take(&mut self.bucket);
+            for scheduled in &opened {
+                announce(of, &scheduled.event);
+            }
+            opened.retain(|scheduled| {
+                let to_ns = move_on(of, &scheduled.event, scheduled.at_ns, end_ns);
+                if let Some(at_ns) = to_ns.filter(|&at_ns| at_ns != NEVER_NS) {
+                    self.schedule(now_ns, at_ns, scheduled.event);
+                }
+                to_ns.is_none()
+            });
+            self.bucket = opened;
+            self.sort_bucket();
+        }
     }
 
     /// Takes the next event that is due by `until_ns`.
     pub fn next(&mut self, until_ns: u64) -> Option<(u64, E)> {
         let (at_ns, from) = self.first_by(until_ns)?;
         let taken = match from {
-            From::Lane(lane) => self.lanes[lane].pop_front(),
+            From::Only => self.only.take(),
             From::Heap => self.heap.pop().map(|Reverse(event)| event),
             From::Bucket => self.bucket.pop(),
         };
@@ -226,7 +234,7 @@ impl<E, const LANES: usize> Agenda<E, LANES> {
     pub fn first_turn(&mut self, until_ns: u64) -> Option<Turn> {
         let (_, from) = self.first_by(until_ns)?;
         match from {
-            From::Lane(lane) => self.lanes[lane].front().map(|event| event.turn),
+            From::Only => self.only.map(|event| event.turn),
             From::Heap => self.heap.peek().map(|Reverse(event)| event.turn),
             From::Bucket => self.bucket.last().map(|event| event.turn),
         }
@@ -235,17 +243,10 @@ impl<E, const LANES: usize> Agenda<E, LANES> {
     /// When the first event by `until_ns` is due, and where it is. With none, finds out when to look
     /// again.
     fn first_by(&mut self, until_ns: u64) -> Option<(u64, From)> {
-        let mut first = self.first.or_else(|| self.find_first());
-        while self
-            .later
-            .is_due_by(first.map_or(until_ns, |(at_ns, _)| at_ns.min(until_ns)))
-        {
-            // A bucket is due when all of the one before was taken.
-            self.later.take_first(&mut self.bucket);
-            self.bucket
-                .sort_unstable_by_key(|event| Reverse(event.key()));
-            first = self.find_first();
+        while self.take_bucket(until_ns) {
+            self.sort_bucket();
         }
+        let first = self.first.or_else(|| self.find_first());
         let due = first.filter(|&(at_ns, _)| at_ns <= until_ns);
         if due.is_none() {
             self.find_next();
@@ -253,14 +254,29 @@ impl<E, const LANES: usize> Agenda<E, LANES> {
         due
     }
 
+    /// Takes the events of the next bucket, if it is due by `until_ns`: if all of the one before was taken, too.
+    fn take_bucket(&mut self, until_ns: u64) -> bool {
+        let first = self.first.or_else(|| self.find_first());
+        let until_ns = first.map_or(until_ns, |(at_ns, _)| at_ns.min(until_ns));
+        let is_due = self.later.is_due_by(until_ns);
+        if is_due {
+            self.later.take_first(&mut self.bucket);
+            self.first = None;
+        }
+        is_due
+    }
+
+    fn sort_bucket(&mut self) {
+        self.bucket
+            .sort_unstable_by_key(|event| Reverse(event.key()));
+    }
+
     /// When the first event is due, apart from those far ahead, and where it is.
     fn find_first(&self) -> Option<(u64, From)> {
         let heap = self.heap.peek().map(|Reverse(event)| (event, From::Heap));
         let bucket = self.bucket.last().map(|event| (event, From::Bucket));
-        let lanes = self.lanes.iter().enumerate();
-        let lanes = lanes
-            .filter_map(|(lane, events)| events.front().map(|event| (event, From::Lane(lane))));
-        let all = lanes.chain(bucket).chain(heap);
+        let only = self.only.as_ref().map(|event| (event, From::Only));
+        let all = [only, bucket, heap].into_iter().flatten();
         all.min_by_key(|(event, _)| event.key())
             .map(|(event, from)| (event.at_ns, from))
     }
@@ -288,13 +304,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_decides_and_then_the_order_of_scheduling_whatever_the_lane() {
-        let mut agenda = Agenda::<char, 2>::new();
+    fn time_decides_and_then_the_order_of_scheduling_wherever_an_event_waits() {
+        let mut agenda = Agenda::new();
         agenda.schedule(0, 20, 'd');
-        agenda.schedule_in_lane_or_heap(1, 0, 10, 'a');
+        agenda.schedule_only(0, 10, 'a');
         agenda.schedule(0, 10, 'b');
-        agenda.schedule_in_lane_or_heap(0, 0, 10, 'c');
-        agenda.schedule_in_lane_or_heap(1, 0, 20, 'e');
+        agenda.schedule(0, 10, 'c');
+        agenda.schedule(0, 20, 'e');
         let mut order = String::new();
         while let Some((_, event)) = agenda.next(u64::MAX) {
             order.push(event);
@@ -304,18 +320,36 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_the_order_of_a_lane_goes_through_the_heap() {
-        let mut agenda = Agenda::<u8, 1>::new();
-        for (at_ns, event) in [(5, 1), (9, 2), (7, 3), (9, 4)] {
-            agenda.schedule_in_lane_or_heap(0, 0, at_ns, event);
+    fn what_moved_on_before_its_bucket_is_due_is_due_then() {
+        let of = |bucket: u64| (bucket << BUCKET_NS_LOG2) + 7;
+        let mut agenda = Agenda::new();
+        for (at_ns, event) in [(of(3), 'a'), (of(3), 'b'), (of(3), 'c'), (of(4), 'd')] {
+            agenda.schedule(0, at_ns, event);
         }
+        let start_ns = agenda.not_before_ns();
+        assert!(start_ns <= of(3));
+        let announced = std::cell::RefCell::new(String::new());
+        agenda.open_buckets(
+            of(3) - 7,
+            &mut (of(3), of(4) - 7),
+            |_, event| announced.borrow_mut().push(*event),
+            |known, event, at_ns, end_ns| {
+                assert_eq!((at_ns, end_ns), *known, "{event}");
+                match event {
+                    'a' => Some(of(4) + 1),
+                    'b' => Some(NEVER_NS),
+                    _ => None,
+                }
+            },
+        );
+        assert_eq!(announced.take(), "abc");
         let order: Vec<_> = std::iter::from_fn(|| agenda.next(u64::MAX)).collect();
-        assert_eq!(order, [(5, 1), (7, 3), (9, 2), (9, 4)]);
+        assert_eq!(order, [(of(3), 'c'), (of(4), 'd'), (of(4) + 1, 'a')]);
     }
 
     #[test]
     fn however_far_ahead_an_event_is_its_time_and_number_decide() {
-        let mut agenda = Agenda::<u64, 1>::new();
+        let mut agenda = Agenda::<u64>::new();
         let mut due = Vec::new();
         let mut taken = Vec::new();
         let mut now_ns = 0;
@@ -328,11 +362,7 @@ mod tests {
             let ahead_ns = (random >> 40 & 0xff) << (random >> 59);
             let at_ns = now_ns + ahead_ns;
             due.push((at_ns, number));
-            if number % 5 == 0 {
-                agenda.schedule_in_lane_or_heap(0, now_ns, at_ns, number);
-            } else {
-                agenda.schedule(now_ns, at_ns, number);
-            }
+            agenda.schedule(now_ns, at_ns, number);
             if number % 3 == 0
                 && let Some(next) = agenda.next(now_ns + (1 << 20))
             {
@@ -351,9 +381,9 @@ mod tests {
     #[test]
     fn an_event_at_the_very_start_of_a_bucket_is_due_then() {
         let start_ns = 1 << BUCKET_NS_LOG2;
-        let mut agenda = Agenda::<u8, 1>::new();
+        let mut agenda = Agenda::<u8>::new();
         agenda.schedule(0, start_ns, 1);
-        agenda.schedule_in_lane_or_heap(0, 0, start_ns, 2);
+        agenda.schedule_only(0, start_ns, 2);
         assert_eq!(agenda.next(start_ns - 1), None);
         assert_eq!(agenda.not_before_ns(), start_ns);
         assert_eq!(agenda.next(start_ns), Some((start_ns, 1)));
@@ -361,10 +391,10 @@ mod tests {
     }
 
     #[test]
-    fn a_rescheduled_lane_forgets_what_it_had() {
-        let mut agenda = Agenda::<u8, 1>::new();
-        agenda.schedule_in_lane_or_heap(0, 0, 5, 1);
-        agenda.reschedule_lane(0, 0, 9, 2);
+    fn a_source_with_one_event_at_a_time_forgets_what_it_had() {
+        let mut agenda = Agenda::<u8>::new();
+        agenda.schedule_only(0, 5, 1);
+        agenda.schedule_only(0, 9, 2);
         assert_eq!(agenda.next(8), None);
         assert_eq!(agenda.not_before_ns(), 9);
         assert_eq!(agenda.next(u64::MAX), Some((9, 2)));
@@ -373,8 +403,8 @@ mod tests {
 
     #[test]
     fn nothing_later_than_asked_for_is_taken() {
-        let mut agenda = Agenda::<u8, 1>::new();
-        agenda.schedule_in_lane_or_heap(0, 0, 5, 1);
+        let mut agenda = Agenda::<u8>::new();
+        agenda.schedule_only(0, 5, 1);
         agenda.schedule(0, 6, 2);
         assert_eq!(agenda.next(4), None);
         assert_eq!(agenda.next(5), Some((5, 1)));
@@ -383,7 +413,7 @@ mod tests {
 
     #[test]
     fn the_turn_of_what_is_due_is_compared_with_what_is_scheduled_elsewhere() {
-        let mut agenda = Agenda::<u8, 1>::new();
+        let mut agenda = Agenda::<u8>::new();
         let before = agenda.take_turn(1);
         agenda.schedule(2, 1 << 40, 1);
         let after = agenda.take_turn(2);
@@ -395,11 +425,11 @@ mod tests {
 
     #[test]
     fn what_is_scheduled_for_the_past_happens_now() {
-        let mut agenda = Agenda::<u8, 1>::new();
+        let mut agenda = Agenda::<u8>::new();
         agenda.schedule(0, 9, 1);
         assert_eq!(agenda.next(9), Some((9, 1)));
         agenda.schedule(9, 3, 2);
-        agenda.schedule_in_lane_or_heap(0, 9, 4, 3);
+        agenda.schedule_only(9, 4, 3);
         assert_eq!(agenda.next(u64::MAX), Some((9, 2)));
         assert_eq!(agenda.next(u64::MAX), Some((9, 3)));
     }

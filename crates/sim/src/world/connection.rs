@@ -71,6 +71,11 @@ impl Endpoint {
         }
     }
 
+    /// A look at its timer that is scheduled for `look_ns` is not needed before `end_ns`: says when it is.
+    pub fn move_timer_on(&mut self, look_ns: u64, end_ns: u64) -> Option<u64> {
+        self.timer.move_on(look_ns, end_ns)
+    }
+
     /// The part that a look at its timer needs.
     pub fn timer(&self) -> &Timer {
         &self.timer

@@ -26,12 +26,6 @@ use crate::queue::{QueueFault, queue_config};
 use crate::source::Note;
 use crate::tcp::TcpSettings;
 
-/// Lanes of a host's agenda: its timers, most of which are equally long (delayed acknowledgements at
-/// one host, retransmissions at the other) and so in order, and its core.
-const LANES: usize = 2;
-pub(super) const TIMER_LANE: usize = 0;
-const CORE_LANE: usize = 1;
-
 /// What a host does besides taking in frames and sending them.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Event {
@@ -58,7 +52,7 @@ pub(super) struct Host<P, L, Q: Qdisc> {
     /// When its NIC does something next, in ns, and the turn of that.
     pub nic_ns: u64,
     pub nic_turn: Turn,
-    pub agenda: Agenda<Event, LANES>,
+    pub agenda: Agenda<Event>,
     /// What went wrong first, if anything did.
     pub fault: Option<QueueFault>,
     /// What it did so far, in steps.
@@ -159,13 +153,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
 
     /// Its sockets, its agenda, and what is below the sockets.
     #[inline(always)]
-    pub fn parts(
-        &mut self,
-    ) -> (
-        &mut [Endpoint],
-        &mut Agenda<Event, LANES>,
-        WayDown<'_, P, L, Q>,
-    ) {
+    pub fn parts(&mut self) -> (&mut [Endpoint], &mut Agenda<Event>, WayDown<'_, P, L, Q>) {
         let way_down = WayDown {
             segments: &mut self.segments,
             budgets: self.budgets.as_deref(),
@@ -283,8 +271,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     #[cold]
     fn watch_more(&mut self, now_ns: u64) {
         if let Some(at_ns) = self.worker.is_due_anew(now_ns) {
-            self.agenda
-                .reschedule_lane(CORE_LANE, now_ns, at_ns, Event::Core);
+            self.agenda.schedule_only(now_ns, at_ns, Event::Core);
         }
         if let Some(budgets) = &mut self.budgets
             && let Some(at_ns) = budgets.run_is_due_anew(now_ns)

@@ -4,7 +4,7 @@ use taut_path::limit::Limit;
 use taut_path::{Probe, Qdisc};
 
 use super::agenda::NEVER_NS;
-use super::host::{Event, Host, TIMER_LANE};
+use super::host::{Event, Host};
 use super::timer::Look;
 use super::wire::Says;
 use super::worker::{HostCost, Task};
@@ -49,17 +49,24 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         }
     }
 
-    /// Fetches the timer that is looked at next.
-    fn fetch_next_timer(&self) {
-        if self.endpoints.len() > CACHED_ENDPOINTS {
-            for next in self.agenda.candidates(TIMER_LANE) {
-                if let Some(&Event::Timer(connection)) = next
-                    && let Some(endpoint) = self.endpoints.get(connection as usize)
-                {
-                    fetch(endpoint.timer());
+    /// Timers that have moved on since a look was scheduled need none yet: this is known of many at a time.
+    #[inline]
+    pub fn move_timers_on(&mut self, now_ns: u64) {
+        self.agenda.open_buckets(
+            now_ns,
+            &mut self.endpoints,
+            |endpoints, event| {
+                if let Event::Timer(connection) = *event {
+                    fetch(endpoints[connection as usize].timer());
                 }
-            }
-        }
+            },
+            |endpoints, event, look_ns, end_ns| match *event {
+                Event::Timer(connection) => {
+                    endpoints[connection as usize].move_timer_on(look_ns, end_ns)
+                }
+                _ => None,
+            },
+        );
     }
 
     /// The core has come to the first of the frames that arrived.
@@ -86,7 +93,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     }
 
     pub fn on_timer(&mut self, connection: u32, now_ns: u64) {
-        self.fetch_next_timer();
         match self.endpoints[connection as usize].look_at_timer(now_ns) {
             Look::Due if self.must_wait(0, Task::Timer(connection), now_ns) => {}
             Look::Due => self.time_out(connection, now_ns),
@@ -178,7 +184,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         }
         self.endpoints[connection as usize].look_is_scheduled();
         let look = Event::Timer(connection);
-        self.agenda
-            .schedule_in_lane_or_heap(TIMER_LANE, now_ns, at_ns, look);
+        self.agenda.schedule(now_ns, at_ns, look);
     }
 }

@@ -41,6 +41,17 @@ impl Timer {
         self.look_ns = self.due_ns;
     }
 
+    /// A look that is scheduled for `look_ns` may be scheduled again, if the timer is not due before `end_ns`:
+    /// says for when, and counts on that.
+    pub fn move_on(&mut self, look_ns: u64, end_ns: u64) -> Option<u64> {
+        // Of several scheduled looks, the others may be what an earlier time of the timer needs.
+        let moves = self.look_ns == look_ns && self.due_ns >= end_ns;
+        moves.then(|| {
+            self.look_ns = self.due_ns;
+            self.due_ns
+        })
+    }
+
     /// A scheduled look at `now_ns`. As after [`set`](Self::set), another one may be needed.
     pub fn look(&mut self, now_ns: u64) -> Look {
         if self.look_ns <= now_ns {
@@ -76,6 +87,23 @@ mod tests {
         assert_eq!(timer.look(90), Look::Due);
         assert_eq!(timer.set(NEVER_NS), None);
         assert_eq!(timer.look(95), Look::Nothing);
+    }
+
+    #[test]
+    fn a_look_moves_on_with_its_timer() {
+        let mut timer = Timer::NEVER;
+        assert_eq!(timer.set(40), Some(40));
+        timer.look_is_scheduled();
+        assert_eq!(timer.move_on(40, 50), None, "it is due before");
+        assert_eq!(timer.set(50), None);
+        assert_eq!(timer.move_on(30, 50), None, "another look");
+        assert_eq!(timer.move_on(40, 50), Some(50));
+        assert_eq!(timer.set(60), None, "a look at 50 is scheduled");
+        assert_eq!(timer.set(45), Some(45), "an earlier one is needed");
+        timer.look_is_scheduled();
+        assert_eq!(timer.set(NEVER_NS), None);
+        assert_eq!(timer.move_on(45, 50), Some(NEVER_NS), "none is needed");
+        assert_eq!(timer.set(70), Some(70));
     }
 
     #[test]

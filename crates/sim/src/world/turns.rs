@@ -73,6 +73,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     }
 
     fn on_agenda(&mut self, now_ns: u64) {
+        self.move_timers_on(now_ns);
         match self.agenda.next(now_ns) {
             // It was known too early: now it knows when.
             None => self.events -= 1,
