@@ -245,7 +245,10 @@ impl fmt::Display for ParseLimitError {
         for rule in RULES {
             write!(f, "{}, ", rule.usage)?;
         }
-        write!(f, "{NUMBERS} (1 to {MAX_LIMIT})")
+        write!(
+            f,
+            "{NUMBERS} (1 to {MAX_LIMIT}); behind dql, need and taut :packets, and behind any a cap such as :2ms"
+        )
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use taut_dql::Config;
+use taut_dql::{Config, MAX_LIMIT};
 use taut_path::limit::{Limit, Unit, Utilisation};
 use taut_path::{AnyLimit, units};
 use taut_sim::consumer::{Core, Told};
@@ -125,8 +125,9 @@ impl LimitName {
             Self::Rule { limit, min_packets } => {
                 let mut limit = limit.clone();
                 if let Some(min_packets) = min_packets {
-                    let min_limit = min_packets.saturating_mul(self.units(size_bytes));
-                    // More than any limit may be: the rule stays as it was.
+                    let least = min_packets.saturating_mul(self.units(size_bytes));
+                    let min_limit = least.min(MAX_LIMIT);
+                    // Within what a limit may be, so it is taken.
                     let _ = limit.set_config(Config {
                         min_limit,
                         ..limit.config()
