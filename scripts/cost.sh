@@ -155,7 +155,7 @@ if [ -n "$check" ]; then
     high=0
     for batch in 1 8 64; do
         row=$(grep "\"batch_packets\": $batch," docs/cost.json)
-        for variant in owned shared; do
+        for variant in owned any shared; do
             was=$(echo "$row" | sed "s/.*\"$variant\": \([0-9.]*\).*/\1/")
             is=$(path_instructions dql "$batch" "$variant")
             verdict=$(awk -v was="$was" -v is="$is" 'BEGIN { print (is > was * 1.03) ? "too high" : "ok" }')
