@@ -37,6 +37,8 @@ pub struct Terms {
     most_bytes: u32,
     /// Paid since the reset, in bytes; no more than 32 bits hold.
     paid_in_all: u32,
+    /// The most that is tolerated at this age: found once, for all rungs.
+    borne_bytes: u32,
 }
 
 impl Terms {
@@ -46,6 +48,7 @@ impl Terms {
             paid: 0,
             most_bytes: MOST_BYTES,
             paid_in_all: 0,
+            borne_bytes: 0,
         }
     }
 
@@ -53,19 +56,22 @@ impl Terms {
     pub fn pay(&mut self, bytes: u32) {
         self.paid = self.paid.wrapping_add(bytes);
         self.paid_in_all = self.paid_in_all.saturating_add(bytes);
+        self.find_borne();
     }
 
-    /// What may be borne without having lost more than was paid, for any exceedance.
-    fn bearable(&self) -> u32 {
+    /// Finds what may be borne without having lost more than was paid, for any exceedance.
+    fn find_borne(&mut self) {
         let later = self
             .paid_in_all
             .saturating_sub(self.most_bytes >> YOUNG_SHIFT);
-        later.max(self.paid_in_all >> YOUNG_BEARS_SHIFT)
+        let bearable = later.max(self.paid_in_all >> YOUNG_BEARS_SHIFT);
+        self.borne_bytes = bearable.min(self.most_bytes);
     }
 
     /// Tolerates and remembers no more than that.
     pub fn set_most(&mut self, bytes: u64) {
         self.most_bytes = u32::try_from(bytes).map_or(MOST_BYTES, |bytes| bytes.min(MOST_BYTES));
+        self.find_borne();
     }
 }
 
@@ -156,8 +162,8 @@ impl Account {
         };
         let debt = self.debt(terms);
         let most = (self.tolerated(terms) + self.remembered(terms)).max(debt);
-        let charged = debt.saturating_add(excess.saturating_mul(weight));
-        self.owe(charged.min(most), terms);
+        let charged = u64::from(debt) + u64::from(excess) * u64::from(weight);
+        self.owe(charged.min(most.into()) as u32, terms);
         debug_assert!(self.debt(terms) <= most, "the memory is bounded");
     }
 
@@ -178,18 +184,19 @@ impl Account {
     /// So many bytes of debt are borne: [`TOLERATED`] exceedances, but never more than a queue of this age
     /// can. So a new queue finds its limit at once.
     fn tolerated(&self, terms: &Terms) -> u32 {
-        let bytes = self.exceedance.saturating_mul(TOLERATED);
-        bytes.min(terms.most_bytes).min(terms.bearable())
+        let bytes = u64::from(self.exceedance) * u64::from(TOLERATED);
+        bytes.min(terms.borne_bytes.into()) as u32
     }
 
     /// So many bytes of debt are remembered beyond those that are borne: as long as it takes to be
     /// sure that the need is over, no longer than [`REMEMBERED`] exceedances are worth, and no
     /// shorter than an eighth of one, or a rung could never be too deep.
     fn remembered(&self, terms: &Terms) -> u32 {
-        let least = (self.exceedance >> 3) + 1;
-        let worth = self.exceedance.saturating_mul(REMEMBERED);
-        let sure = self.wait.saturating_mul(OVER);
-        sure.max(least).min(worth).min(terms.most_bytes)
+        let exceedance = u64::from(self.exceedance);
+        let least = (exceedance >> 3) + 1;
+        let worth = exceedance * u64::from(REMEMBERED);
+        let sure = u64::from(self.wait) * u64::from(OVER);
+        sure.max(least).min(worth).min(terms.most_bytes.into()) as u32
     }
 }
 
@@ -201,11 +208,14 @@ mod tests {
 
     /// Long after the reset.
     fn at(paid: u64) -> Terms {
-        Terms {
+        let mut terms = Terms {
             paid: paid as u32,
             most_bytes: MOST_BYTES,
             paid_in_all: u32::MAX,
-        }
+            borne_bytes: 0,
+        };
+        terms.find_borne();
+        terms
     }
 
     /// Exceedances so far apart, in what is paid meanwhile. Returns how many it takes until the
@@ -247,12 +257,10 @@ mod tests {
     #[test]
     fn a_young_queue_bears_an_eighth_of_what_was_paid_and_an_older_one_all_that_was_paid_later() {
         let bearable = |paid_in_all| {
-            let terms = Terms {
-                most_bytes: 80_000,
-                paid_in_all,
-                ..Terms::new()
-            };
-            terms.bearable()
+            let mut terms = Terms::new();
+            terms.set_most(80_000);
+            terms.pay(paid_in_all);
+            terms.borne_bytes
         };
         assert_eq!([0, 8_000, 11_000].map(bearable), [0, 1_000, 1_375]);
         assert_eq!([20_000, 90_000].map(bearable), [10_000, 80_000]);

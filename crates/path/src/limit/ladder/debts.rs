@@ -125,7 +125,7 @@ impl Debts {
             return;
         };
         let terms = self.terms;
-        for rung in self.low..=highest {
+        for rung in self.low..highest + 1 {
             let excess = need_bytes - rung::bytes(rung);
             self.account(rung).charge(excess, weight, &terms);
         }
