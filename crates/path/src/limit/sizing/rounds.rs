@@ -48,6 +48,8 @@ struct Octave {
 }
 
 impl Octave {
+    // Not inlined, nor are trials: what `finished` does in most rounds stays small.
+    #[inline(never)]
     fn add(&mut self, bytes: u64, span_ns: u64, number: u32) {
         // Below 2^52: a size is below 2^32, and longer rounds are not looked at.
         let (bytes, span_ns) = (
@@ -187,6 +189,7 @@ impl Rounds {
 
     /// Something finished; `limit_bytes` is what would be held without this, and `lost` the share that
     /// may be lost, as a numerator over 2^20.
+    #[inline]
     pub fn finished(&mut self, finished: &Finished, limit_bytes: u32, lost: u64) {
         if let Some(at_ns) = finished.came_back_ns
             && self
@@ -256,6 +259,7 @@ impl Rounds {
     }
 
     /// Begins a trial, if rounds look like those of a program.
+    #[cold]
     fn begin(&mut self, limit_bytes: u32) -> Trial {
         let known = self.costs(ENOUGH);
         self.until_trial = match known {
@@ -272,6 +276,7 @@ impl Rounds {
     }
 
     /// Finds what is enough.
+    #[cold]
     fn find(&mut self, lost: u64) {
         self.enough_bytes = u32::MAX;
         let Some(costs) = self.costs(ENOUGH).filter(Costs::are_small) else {
