@@ -46,7 +46,7 @@ impl Lift {
         }
     }
 
-    /// To be held at least.
+    /// To be held at least; 0 when no interval is left.
     pub const fn bytes(&self) -> u32 {
         self.bytes
     }
@@ -77,9 +77,11 @@ impl Lift {
 
     fn pass(&mut self) {
         self.was_blind = false;
-        self.intervals_left = self.intervals_left.saturating_sub(1);
-        if self.intervals_left == 0 {
-            self.bytes = 0;
+        if self.bytes > 0 {
+            self.intervals_left -= 1;
+            if self.intervals_left == 0 {
+                self.bytes = 0;
+            }
         }
     }
 

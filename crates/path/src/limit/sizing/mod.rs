@@ -119,8 +119,8 @@ impl<S: Sizer> SizedByNeed<S> {
             .min(self.config.max_limit)
     }
 
-    /// The end of an interval: from needs to a limit.
-    fn close(&mut self, chain: Chain, round: &Round) {
+    /// The end of an interval: from needs to a limit, which it returns.
+    fn close(&mut self, chain: &Chain, round: &Round) -> u32 {
         let now_ns = round.now_ns;
         let mut interval = Interval {
             now_ns,
@@ -143,7 +143,7 @@ impl<S: Sizer> SizedByNeed<S> {
         }
         let was_muted = core::mem::replace(&mut self.muted, on_trial || self.rounds.on_trial());
         if self.intervals.sender_is_away(&interval) {
-            return;
+            return self.bounded_limit_bytes();
         }
         let heard = core::mem::replace(&mut self.refusals_heard, round.refusals);
         interval.refused = heard != round.refusals || self.intervals.still_refused();
@@ -167,6 +167,7 @@ impl<S: Sizer> SizedByNeed<S> {
         }
         let limit_bytes = self.bounded_limit_bytes();
         self.asks_return = self.intervals.end(&interval, limit_bytes);
+        limit_bytes
     }
 
     fn size(&mut self, sample: Sample, now_ns: u64) {
@@ -174,9 +175,8 @@ impl<S: Sizer> SizedByNeed<S> {
             return;
         }
         // No limit above it can be set, so a larger need asks for nothing more.
-        let need_bytes = u32::try_from(sample.need_bytes).unwrap_or(MAX_LIMIT);
-        self.sizer
-            .needed(need_bytes.min(MAX_LIMIT), sample.weight, now_ns);
+        let need_bytes = sample.need_bytes.min(MAX_LIMIT.into()) as u32;
+        self.sizer.needed(need_bytes, sample.weight, now_ns);
     }
 }
 
@@ -200,18 +200,22 @@ impl<S: Sizer> Limit for SizedByNeed<S> {
         }
         let faded_bytes = self.object_bytes - (self.object_bytes >> OBJECT_FADES_SHIFT);
         self.object_bytes = faded_bytes.max(round.last_object);
-        let mut chain = self.chain.take().unwrap_or_else(|| Chain::new(round));
+        let mut chain = match &self.chain {
+            Some(chain) => *chain,
+            None => Chain::new(round),
+        };
         chain.round(round, self.config.limit, self.intervals.rate());
-        if round.more {
-            self.chain = Some(chain);
+        self.chain = round.more.then_some(chain);
+        let limit_bytes = if round.more {
             let limit_bytes = self.bounded_limit_bytes();
             let left_bytes = chain.left_bytes();
             self.intervals.round(round.now_ns, left_bytes, limit_bytes);
+            limit_bytes
         } else {
-            self.close(chain, round);
-        }
-        self.config.limit = self.bounded_limit_bytes();
-        self.config.limit
+            self.close(&chain, round)
+        };
+        self.config.limit = limit_bytes;
+        limit_bytes
     }
 
     fn asks_return(&self) -> bool {
