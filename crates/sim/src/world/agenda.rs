@@ -348,6 +348,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_of_an_opened_bucket_is_not_opened_with_an_earlier_one() {
+        let of = |bucket: u64| (bucket << BUCKET_NS_LOG2) + 7;
+        let mut agenda = Agenda::new();
+        agenda.schedule(0, of(5), 'a');
+        assert_eq!(agenda.next(of(5) - 1), None);
+        agenda.schedule(of(2), of(3), 'b');
+        agenda.schedule(of(2), of(5), 'c');
+        agenda.open_buckets(
+            of(3),
+            &mut (),
+            |(), _| {},
+            |(), event, at_ns, end_ns| {
+                assert!(at_ns < end_ns, "{event} is of another bucket");
+                None
+            },
+        );
+        let order: String = std::iter::from_fn(|| agenda.next(u64::MAX))
+            .map(|(_, event)| event)
+            .collect();
+        assert_eq!(order, "bac");
+    }
+
+    #[test]
     fn however_far_ahead_an_event_is_its_time_and_number_decide() {
         let mut agenda = Agenda::<u64>::new();
         let mut due = Vec::new();
