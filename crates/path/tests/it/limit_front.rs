@@ -315,8 +315,7 @@ mod program {
             }
             clocked.ruled.refused();
             let packets = clocked.ruled.in_flight().min(64);
-            // The first one of a process is cold.
-            clocked.now_ns += round_ns + if round == 0 { PACKET_NS / 2 } else { 0 };
+            clocked.now_ns += round_ns;
             worked_ns += u64::from(packets) * PACKET_NS;
             if each {
                 (0..packets).for_each(|_| clocked.complete(PACKET_NS, 1, false));

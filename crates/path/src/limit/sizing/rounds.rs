@@ -266,7 +266,8 @@ impl Rounds {
             Some(_) => BETWEEN_TRIALS,
             None => BETWEEN_FIRST_TRIALS,
         };
-        if !known.map_or_else(|| self.may_be_program(), |it| it.are_small()) {
+        let costs = known.or_else(|| self.costs(1));
+        if !costs.is_some_and(|it| it.are_small()) {
             self.enough_bytes = u32::MAX;
             return Trial::No;
         }
@@ -300,39 +301,12 @@ impl Rounds {
         self.enough_bytes = u32::try_from(enough.max(1)).unwrap_or(u32::MAX);
     }
 
-    /// Whether trials are worth while: rounds that were seen only once say so, the smallest of which may be
-    /// anything, as the first ones of a process are.
-    fn may_be_program(&self) -> bool {
-        let mut above_bytes = 0;
-        loop {
-            let fresh = self.fresh(1, above_bytes);
-            let Some(smallest) = fresh.clone().min_by_key(|it| it.bytes) else {
-                return false;
-            };
-            if let Some(costs) = line(fresh) {
-                return costs.are_small();
-            }
-            above_bytes = smallest.bytes;
-        }
-    }
-
     /// The costs that rounds of all sizes of late agree on, of those seen so often.
     fn costs(&self, least_rounds: u32) -> Option<Costs> {
-        line(self.fresh(least_rounds, 0))
-    }
-
-    /// Sizes above one that were seen so often, and lately.
-    fn fresh(
-        &self,
-        least_rounds: u32,
-        above_bytes: i64,
-    ) -> impl Iterator<Item = &Octave> + Clone + '_ {
         let number = self.number;
-        self.octaves.iter().filter(move |it| {
-            it.rounds >= least_rounds
-                && number.wrapping_sub(it.last) < FRESH
-                && it.bytes > above_bytes
-        })
+        let is_fresh =
+            |it: &&Octave| it.rounds >= least_rounds && number.wrapping_sub(it.last) < FRESH;
+        line(self.octaves.iter().filter(is_fresh))
     }
 }
 
