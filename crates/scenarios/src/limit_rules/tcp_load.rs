@@ -50,6 +50,12 @@ const INTERRUPT: InterruptRule = InterruptRule {
     rare_gap: None,
 };
 
+/// What one super-packet takes of the wire at most.
+const LARGEST_BYTES: u64 = 70_000;
+
+/// How often it is seen whether a limit can still be enough: often enough that little is run in vain.
+const GLANCE_NS: u64 = 10_000_000;
+
 /// One look at the ring in each such time, at a random moment of it, as with the patterns.
 const LOOK_NS: u64 = 100_000;
 
@@ -67,10 +73,17 @@ const REQUEST_WIRE_BYTES: u64 = HEADER_BYTES as u64 + 1 + 24;
 const IDLE_LATENCY_NS: u64 = 2 * (DELAY_NS + REQUEST_WIRE_BYTES * 8 * 1_000_000_000 / RATE.0);
 
 /// One seed of the load.
-pub(super) struct TcpLoad {
+#[derive(Clone, Copy)]
+struct Load {
     seed: u64,
     times: Times,
-    /// Link time in bytes that the wire was busy for without a limit, in the measured time.
+}
+
+/// One seed, and what was seen of it without a limit.
+pub(super) struct TcpLoad {
+    load: Load,
+    off: Seen,
+    /// Link time in bytes that the wire was busy for then, in the measured time.
     off_wire_bytes: u64,
 }
 
@@ -87,20 +100,41 @@ struct Ran {
 
 impl TcpLoad {
     pub fn new(seed: u64, times: Times) -> Result<Self, ScenarioError> {
-        let mut load = Self {
-            seed,
-            times,
-            off_wire_bytes: 0,
-        };
-        load.off_wire_bytes = load.run(&Rule::off())?.wire_bytes;
-        Ok(load)
+        let load = Load { seed, times };
+        let ran = load.run(&Rule::off())?;
+        Ok(Self {
+            load,
+            off: ran.seen(1.0),
+            off_wire_bytes: ran.wire_bytes,
+        })
     }
 
     /// What was carried, as a share of what is carried without a limit.
-    fn utilisation(&self, ran: &Ran) -> f64 {
-        ran.wire_bytes as f64 / self.off_wire_bytes.max(1) as f64
+    fn utilisation(&self, wire_bytes: u64) -> f64 {
+        wire_bytes as f64 / self.off_wire_bytes.max(1) as f64
     }
 
+    /// Whether a limit of so much keeps the promise. A run in which it is lost is not run to its end.
+    fn is_enough(&self, limit_bytes: u32) -> Result<bool, ScenarioError> {
+        let Times { warm_ns, end_ns } = self.load.times;
+        let mut world = self.load.world(&Rule::bytes(limit_bytes))?;
+        world.run_until(warm_ns)?;
+        let before_bytes = world.wire(CLIENT).time_bytes;
+        let (mut at_ns, mut carried_bytes) = (warm_ns, 0);
+        while at_ns < end_ns {
+            at_ns = end_ns.min(at_ns + GLANCE_NS);
+            world.run_until(at_ns)?;
+            carried_bytes = world.wire(CLIENT).time_bytes - before_bytes;
+            let rest_bytes = RATE.0 / 8 * (end_ns - at_ns) / 1_000_000_000 + LARGEST_BYTES;
+            if self.utilisation(carried_bytes + rest_bytes) < UTILISATION {
+                return Ok(false);
+            }
+        }
+        Ok(self.utilisation(carried_bytes) >= UTILISATION)
+    }
+}
+
+impl Load {
     fn run(&self, rule: &Rule) -> Result<Ran, ScenarioError> {
         let mut world = self.world(rule)?;
         let Times { warm_ns, end_ns } = self.times;
@@ -150,19 +184,16 @@ impl TcpLoad {
 
 impl Ground for TcpLoad {
     fn observe(&self, rule: &Rule) -> Result<Seen, ScenarioError> {
-        let ran = self.run(rule)?;
-        Ok(ran.seen(self.utilisation(&ran)))
+        let ran = self.load.run(rule)?;
+        Ok(ran.seen(self.utilisation(ran.wire_bytes)))
     }
 
     fn observe_off(&self) -> Result<Seen, ScenarioError> {
-        self.observe(&Rule::off())
+        Ok(self.off.clone())
     }
 
     fn least_fixed(&self) -> Result<Option<u32>, ScenarioError> {
-        least_multiple(STEP_BYTES, |bytes| {
-            let ran = self.run(&Rule::bytes(bytes))?;
-            Ok(self.utilisation(&ran) >= UTILISATION)
-        })
+        least_multiple(STEP_BYTES, |bytes| self.is_enough(bytes))
     }
 
     fn promise(&self) -> f64 {
@@ -179,7 +210,7 @@ impl Ground for TcpLoad {
     }
 
     fn end_ns(&self) -> u64 {
-        self.times.end_ns
+        self.load.times.end_ns
     }
 }
 
@@ -288,9 +319,6 @@ mod tests {
     /// The longest time between two interrupts.
     const LONGEST_NS: u64 = 250_000;
     const BYTES_PER_US: u64 = 125;
-    /// What one super-packet takes of the wire at most.
-    const LARGEST_BYTES: u64 = 70_000;
-
     fn load(seed: u64) -> TcpLoad {
         let times = Times {
             // The first overrun costs timeouts of 200 ms; they are over by then.
@@ -303,7 +331,7 @@ mod tests {
     #[test]
     fn what_is_sent_is_conserved_and_the_streams_lose() {
         let load = load(3);
-        let ran = load.run(&Rule::dql()).unwrap();
+        let ran = load.load.run(&Rule::dql()).unwrap();
         let seen = ran.seen(1.0);
         assert_eq!(seen.sent_packets, seen.freed_packets + seen.in_ring_packets);
         let drops = ran.world.dropped_packets(CLIENT);
@@ -316,7 +344,7 @@ mod tests {
         let wire = ran.world.wire(CLIENT);
         let arrived_bytes = ran.world.arrived_bytes(SERVER);
         assert!(arrived_bytes * 1_538 <= wire.time_bytes * 1_448);
-        let most_bytes = load.times.end_ns / 1_000 * BYTES_PER_US;
+        let most_bytes = load.load.times.end_ns / 1_000 * BYTES_PER_US;
         assert!(wire.time_bytes <= most_bytes);
         // All that waits is in the ring; what has left and is not reaped is counted apart.
         assert!(seen.mean_bytes < seen.in_flight_mean_bytes);
@@ -340,6 +368,12 @@ mod tests {
         assert!(fixed.utilisation >= UTILISATION, "{}", fixed.utilisation);
         let off = load.observe_off().unwrap();
         assert_eq!(off.utilisation, 1.0);
+        // A run that ends early says what one to the end says.
+        for bytes in [0, fixed_bytes - STEP_BYTES, fixed_bytes, 2 * fixed_bytes] {
+            let seen = load.observe(&Rule::bytes(bytes)).unwrap();
+            let is_enough = seen.utilisation >= UTILISATION;
+            assert_eq!(load.is_enough(bytes), Ok(is_enough), "{bytes}");
+        }
         assert!(off.mean_bytes > 2.0 * fixed.mean_bytes);
         for rule in [Rule::dql(), Rule::taut()] {
             let seen = load.observe(&rule).unwrap();

@@ -7,7 +7,6 @@
 
 use core::cell::RefCell;
 use core::convert::Infallible;
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use taut_path::{Completions, InRing, Packet, TxRing};
@@ -15,7 +14,8 @@ use taut_path::{Completions, InRing, Packet, TxRing};
 use super::descriptors::DescriptorRing;
 use super::interrupt::Periods;
 use super::wire::{Clock, WireTime, link_ns};
-use super::{Framing, NicConfig, NicConfigError, WireCounters};
+use super::{Framing, NO_PACKET, NicConfig, NicConfigError, WireCounters};
+use crate::ring::{Ring as Packets, Vacant};
 
 /// Something the NIC did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,7 @@ pub enum MultiEvent {
 /// Hears of the wire.
 pub trait WireWatch {
     /// A packet of `bytes`, in its ring since `submitted_ns`, had the wire.
+    #[inline]
     fn sent(&mut self, _bytes: u32, _submitted_ns: u64, _starts_ns: u64, _ends_ns: u64) {}
 
     /// One was handed back.
@@ -59,6 +60,7 @@ struct OnWire {
     ring: usize,
     bytes: u32,
     time: WireTime,
+    submitted_ns: u64,
     starts_ns: u64,
     ends_ns: u64,
 }
@@ -69,10 +71,18 @@ struct Slot {
     submitted_ns: u64,
 }
 
+impl Vacant for Slot {
+    const VACANT: Self = Self {
+        packet: NO_PACKET,
+        slots: 0,
+        submitted_ns: 0,
+    };
+}
+
 struct Ring {
     slots: DescriptorRing,
     /// First what is sent and not reaped, then what is not sent, oldest first.
-    packets: VecDeque<Slot>,
+    packets: Packets<Slot>,
     sent: usize,
     /// How many of `packets` the NIC knows.
     visible: usize,
@@ -271,19 +281,19 @@ impl<W: WireWatch> MultiNic<W> {
     }
 
     /// Takes the packet off the wire and starts what follows.
+    // Always, as what it calls: in the loop that sends until a time, what it needs stays in registers.
+    #[inline(always)]
     fn finish(&mut self, packet: OnWire) {
         let OnWire {
             ring,
             bytes,
             time,
+            submitted_ns,
             starts_ns,
             ends_ns,
         } = packet;
+        self.watch.sent(bytes, submitted_ns, starts_ns, ends_ns);
         let from = &mut self.rings[ring];
-        if let Some(sent) = from.packets.get(from.sent) {
-            self.watch
-                .sent(bytes, sent.submitted_ns, starts_ns, ends_ns);
-        }
         from.sent += 1;
         from.unsent_bytes -= u64::from(bytes);
         from.counters.packets += 1;
@@ -300,6 +310,7 @@ impl<W: WireWatch> MultiNic<W> {
     }
 
     /// Puts the next packet on the idle wire, from the ring whose turn it is.
+    #[inline(always)]
     fn start(&mut self, now_ns: u64) {
         let mut ring = self.next_ring;
         for _ in 0..self.rings.len() {
@@ -310,13 +321,15 @@ impl<W: WireWatch> MultiNic<W> {
             };
             let from = &self.rings[ring];
             if from.sent < from.visible
-                && let Some(Slot { packet, .. }) = from.packets.get(from.sent)
+                && let Some(next) = from.packets.get(from.sent)
             {
+                let packet = &next.packet;
                 let time = self.framing.packet_time(packet);
                 self.on_wire = Some(OnWire {
                     ring,
                     bytes: packet.wire_bytes(),
                     time,
+                    submitted_ns: next.submitted_ns,
                     starts_ns: now_ns,
                     ends_ns: now_ns.saturating_add(self.clock.hold_ns(time.bytes)),
                 });
@@ -332,7 +345,7 @@ impl Ring {
     fn new(slots: DescriptorRing, interrupts: Option<Interrupts>) -> Self {
         Self {
             slots,
-            packets: VecDeque::new(),
+            packets: Packets::new(),
             sent: 0,
             visible: 0,
             unsent_bytes: 0,
@@ -355,13 +368,14 @@ impl Ring {
         }
     }
 
-    #[inline]
+    // Always: a packet that was just taken is written where it waits, and not twice.
+    #[inline(always)]
     fn submit(&mut self, packet: Packet, submitted_ns: u64) {
         let bytes = u64::from(packet.wire_bytes());
         self.unsent_bytes += bytes;
         self.in_flight_bytes += bytes;
         let slots = self.slots.take(&packet);
-        self.packets.push_back(Slot {
+        self.packets.push(Slot {
             packet,
             slots,
             submitted_ns,
@@ -374,7 +388,7 @@ impl Ring {
         if self.sent == 0 {
             return None;
         }
-        let done = self.packets.pop_front()?;
+        let done = self.packets.pop()?;
         self.sent -= 1;
         self.visible -= 1;
         self.in_flight_bytes -= u64::from(done.packet.wire_bytes());
@@ -389,7 +403,7 @@ impl<W> RingOf<W> {
         self.ring
     }
 
-    #[inline]
+    #[inline(always)]
     fn with<T>(&self, use_ring: impl FnOnce(&mut Ring) -> T) -> T {
         use_ring(&mut self.nic.borrow_mut().rings[self.ring])
     }
@@ -411,7 +425,7 @@ impl<W: WireWatch> TxRing for RingOf<W> {
         self.with(|ring| ring.slots.slots_of_largest())
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
         self.with(|ring| ring.submit(packet, now_ns));
         Ok(())

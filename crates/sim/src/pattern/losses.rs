@@ -8,6 +8,8 @@ pub const LOSS_STEP_NS: u64 = 10_000_000;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Losses {
     steps: Vec<Step>,
+    /// When the last of them ends.
+    end_ns: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,22 +19,35 @@ struct Step {
 }
 
 impl Losses {
-    fn at(&mut self, at_ns: u64) -> &mut Step {
-        let step = (at_ns / LOSS_STEP_NS) as usize;
-        if self.steps.len() <= step {
-            self.steps.resize(step + 1, Step::default());
+    /// The last step, which is that of `at_ns`: time goes on.
+    #[inline]
+    fn at(&mut self, at_ns: u64) -> Option<&mut Step> {
+        if at_ns >= self.end_ns {
+            self.begin(at_ns);
         }
-        &mut self.steps[step]
+        self.steps.last_mut()
+    }
+
+    #[cold]
+    fn begin(&mut self, at_ns: u64) {
+        let step = at_ns / LOSS_STEP_NS;
+        self.steps.resize(step as usize + 1, Step::default());
+        self.end_ns = (step + 1) * LOSS_STEP_NS;
     }
 
     /// The wire sent; all of it counts when it ends.
+    #[inline]
     pub(super) fn sent(&mut self, starts_ns: u64, ends_ns: u64) {
-        self.at(ends_ns).busy_ns += ends_ns - starts_ns;
+        if let Some(step) = self.at(ends_ns) {
+            step.busy_ns += ends_ns - starts_ns;
+        }
     }
 
     /// It was dry while something waited; all of that counts when it ends.
     pub(super) fn dry(&mut self, since_ns: u64, until_ns: u64) {
-        self.at(until_ns).dry_ns += until_ns.saturating_sub(since_ns);
+        if let Some(step) = self.at(until_ns) {
+            step.dry_ns += until_ns.saturating_sub(since_ns);
+        }
     }
 
     /// What was dry, and what could have been sent, from the start to the end of each step, in ns.
