@@ -117,7 +117,7 @@ impl TcpLoad {
     /// Whether a limit of so much keeps the promise. A run in which it is lost is not run to its end.
     fn is_enough(&self, limit_bytes: u32) -> Result<bool, ScenarioError> {
         let Times { warm_ns, end_ns } = self.load.times;
-        let mut world = self.load.world(&Rule::bytes(limit_bytes))?;
+        let mut world = self.load.world(&Rule::bytes(limit_bytes), |_| ())?;
         world.run_until(warm_ns)?;
         let before_bytes = world.wire(CLIENT).time_bytes;
         let (mut at_ns, mut carried_bytes) = (warm_ns, 0);
@@ -136,7 +136,11 @@ impl TcpLoad {
 
 impl Load {
     fn run(&self, rule: &Rule) -> Result<Ran, ScenarioError> {
-        let mut world = self.world(rule)?;
+        let mut world = self.world(rule, |_| Watch {
+            meter: Meter::new(Since(self.times.warm_ns), 0, self.times.end_ns),
+            sent_packets: 0,
+            course: Vec::new(),
+        })?;
         let Times { warm_ns, end_ns } = self.times;
         // Moments to look at; any seed will do, and one seed looks at every rule alike.
         let mut random = SplitMix::new(1);
@@ -151,7 +155,11 @@ impl Load {
         })
     }
 
-    fn world(&self, rule: &Rule) -> Result<World<Watch>, TestbedError> {
+    fn world<P: Probe>(
+        &self,
+        rule: &Rule,
+        probe: impl FnMut(usize) -> P,
+    ) -> Result<World<P>, TestbedError> {
         let mut random = SplitMix::new(self.seed);
         let nic = NicConfig {
             interrupt: INTERRUPT,
@@ -164,12 +172,7 @@ impl Load {
             split: Split::Off,
         };
         let discipline = bands_of(DISCIPLINE_PACKETS);
-        let watch = |_| Watch {
-            meter: Meter::new(Since(self.times.warm_ns), 0, self.times.end_ns),
-            sent_packets: 0,
-            course: Vec::new(),
-        };
-        let mut world = hosts.world(&rule.limit, discipline, watch)?;
+        let mut world = hosts.world(&rule.limit, discipline, probe)?;
         world.set_cadence_ns(rule.cadence_ns);
         let bulk = stream(SuperPacket::Auto);
         for _ in 0..STREAMS {

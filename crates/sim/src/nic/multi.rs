@@ -7,6 +7,7 @@
 
 use core::cell::RefCell;
 use core::convert::Infallible;
+use core::mem::replace;
 use std::rc::Rc;
 
 use taut_path::{Completions, InRing, Packet, TxRing};
@@ -49,7 +50,7 @@ pub struct MultiNic<W = ()> {
     on_wire: Option<OnWire>,
     /// The ring that is asked first for the next packet.
     next_ring: usize,
-    /// When the last packet's last bit left.
+    /// When the last packet's last bit left, or the watch was last told of an idle wire.
     free_ns: u64,
     pub(crate) watch: W,
 }
@@ -263,18 +264,26 @@ impl<W: WireWatch> MultiNic<W> {
         self.rings.iter().map(|it| it.packets.len() as u64).sum()
     }
 
-    /// Tells the watch of what is still in the rings, and of the time of which it has not heard.
-    pub(crate) fn close(&mut self, now_ns: u64) {
-        match self.on_wire {
-            Some(packet) => self.watch.sent(0, now_ns, packet.starts_ns, now_ns),
-            None => self.watch.was_idle(self.free_ns, now_ns),
+    /// Tells the watch of all until `now_ns`, by which what has left [was sent](Self::send_until): of what is
+    /// still in the rings, and of the time of which it has not heard. What it hears later is from then on.
+    pub(crate) fn tell_until(&mut self, now_ns: u64) {
+        match &mut self.on_wire {
+            Some(packet) => {
+                self.watch.sent(0, now_ns, packet.starts_ns, now_ns);
+                (packet.starts_ns, packet.submitted_ns) = (now_ns, now_ns);
+            }
+            None => self.watch.was_idle(replace(&mut self.free_ns, now_ns), now_ns),
         }
-        for ring in &self.rings {
-            for (at, it) in ring.packets.iter().enumerate() {
+        for ring in &mut self.rings {
+            for at in 0..ring.packets.len() {
+                let Some(it) = ring.packets.get_mut(at) else {
+                    break;
+                };
                 let bytes = it.packet.wire_bytes();
-                self.watch.reported(bytes, it.submitted_ns, now_ns);
+                let submitted_ns = replace(&mut it.submitted_ns, now_ns);
+                self.watch.reported(bytes, submitted_ns, now_ns);
                 if at >= ring.sent {
-                    self.watch.sent(bytes, it.submitted_ns, now_ns, now_ns);
+                    self.watch.sent(bytes, submitted_ns, now_ns, now_ns);
                 }
             }
         }

@@ -164,7 +164,7 @@ fn prepared<L: Limit + Clone>(
     if pattern.sizes.is_empty() || pattern.queues.is_empty() {
         return Err(TestbedError::Missing("the pattern has no size or queue"));
     }
-    let book = Book::new(pattern.warm_ns, pattern.end_ns, detail.course);
+    let book = Book::new(detail.course);
     // The pattern says when somebody asks.
     let nic = NicConfig::plain(bytes_per_s.saturating_mul(8), detail.slots);
     let wire = MultiNic::without_interrupts(&nic, pattern.queues.len(), book);
@@ -238,10 +238,16 @@ fn line<L: Limit, I: Iterator<Item = Interval>>(
 
 impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
     fn run_to_end(&mut self) -> Result<(), TestbedError> {
-        let end_ns = self.pattern.end_ns;
+        self.run_until(self.pattern.warm_ns.min(self.pattern.end_ns), u64::MAX)?;
+        self.wire.borrow_mut().watch.begin();
+        self.run_until(self.pattern.end_ns, self.detail.give_up_dry_ns)
+    }
+
+    /// Does all that is due before `until_ns`, and gives up once the wire was dry for longer than is said.
+    fn run_until(&mut self, until_ns: u64, give_up_dry_ns: u64) -> Result<(), TestbedError> {
         while let Some((now_ns, due)) = self.next_due()
-            && now_ns < end_ns
-            && self.wire.borrow().watch.dry_ns <= self.detail.give_up_dry_ns
+            && now_ns < until_ns
+            && self.wire.borrow().watch.dry_ns <= give_up_dry_ns
         {
             self.wire.borrow_mut().send_until(now_ns);
             match due {
@@ -254,8 +260,9 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
                 Due::Sample => self.on_sample(now_ns),
             }
         }
-        self.wire.borrow_mut().send_until(end_ns);
-        self.wire.borrow_mut().close(end_ns);
+        let mut wire = self.wire.borrow_mut();
+        wire.send_until(until_ns);
+        wire.tell_until(until_ns);
         Ok(())
     }
 
