@@ -247,7 +247,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
     fn run_until(&mut self, until_ns: u64, give_up_dry_ns: u64) -> Result<(), TestbedError> {
         while let Some((now_ns, due)) = self.next_due()
             && now_ns < until_ns
-            && self.wire.borrow().watch.dry_ns <= give_up_dry_ns
+            && self.wire.borrow().watch.dry_ns() <= give_up_dry_ns
         {
             self.wire.borrow_mut().send_until(now_ns);
             match due {
@@ -400,7 +400,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
     fn seen(mut self) -> Seen {
         let queues = || self.lines.iter().map(|line| &line.queue);
         let mut wire = self.wire.borrow_mut();
-        let losses = wire.watch.losses.take().unwrap_or_default();
+        let losses = wire.watch.take_losses();
         let measured_ns = self.pattern.end_ns.saturating_sub(self.pattern.warm_ns);
         let mut seen = Seen {
             sent_packets: queues().map(|it| it.sender_counters().sent_packets).sum(),

@@ -84,21 +84,22 @@ pub struct Seen {
 impl Seen {
     pub(super) fn new(book: &Book, measured_ns: u64, samples: Samples) -> Self {
         let mean = |byte_ns: u128| byte_ns as f64 / measured_ns.max(1) as f64;
-        let wanted_ns = book.busy_ns + book.dry_ns;
+        let (unsent_byte_ns, in_flight_byte_ns) = book.byte_ns();
+        let wanted_ns = book.busy_ns() + book.dry_ns();
         Self {
-            mean_bytes: mean(book.unsent_byte_ns),
+            mean_bytes: mean(unsent_byte_ns),
             p50_bytes: samples.unsent_bytes.value_at_quantile(0.5),
             p99_bytes: samples.unsent_bytes.value_at_quantile(0.99),
-            in_flight_mean_bytes: mean(book.in_flight_byte_ns),
+            in_flight_mean_bytes: mean(in_flight_byte_ns),
             in_flight_p99_bytes: samples.in_flight_bytes.value_at_quantile(0.99),
             // Nothing to send is nothing lost.
             utilisation: if wanted_ns == 0 {
                 1.0
             } else {
-                book.busy_ns as f64 / wanted_ns as f64
+                book.busy_ns() as f64 / wanted_ns as f64
             },
-            dry_ns: book.dry_ns,
-            learning_dry_ns: book.dry_before_ns,
+            dry_ns: book.dry_ns(),
+            learning_dry_ns: book.dry_before_ns(),
             urgent_delay_p50_ns: samples.urgent_delay_ns.value_at_quantile(0.5),
             urgent_delay_p99_ns: samples.urgent_delay_ns.value_at_quantile(0.99),
             ..Self::default()
