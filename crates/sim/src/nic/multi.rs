@@ -197,7 +197,7 @@ impl<W: WireWatch> MultiNic<W> {
         let at_ns = self.next_event_ns()?;
         // At the same instant the packet leaves first, so that an interrupt reports it.
         if let Some(packet) = self.on_wire.filter(|packet| packet.ends_ns == at_ns) {
-            self.finish(packet);
+            self.on_wire = self.after(packet);
             return Some((at_ns, MultiEvent::Sent(packet.ring)));
         }
         let due = |ring: &Ring| ring.next_interrupt_ns() == Some(at_ns);
@@ -208,11 +208,13 @@ impl<W: WireWatch> MultiNic<W> {
 
     /// Sends what has left by `now_ns`. Call it before anything else of that time.
     pub(crate) fn send_until(&mut self, now_ns: u64) {
-        while let Some(packet) = self.on_wire
+        let mut on_wire = self.on_wire;
+        while let Some(packet) = on_wire
             && packet.ends_ns <= now_ns
         {
-            self.finish(packet);
+            on_wire = self.after(packet);
         }
+        self.on_wire = on_wire;
     }
 
     /// What the wire carried from `ring` so far.
@@ -289,10 +291,10 @@ impl<W: WireWatch> MultiNic<W> {
         }
     }
 
-    /// Takes the packet off the wire and starts what follows.
+    /// The packet has left. Returns what follows it on the wire.
     // Always, as what it calls: in the loop that sends until a time, what it needs stays in registers.
     #[inline(always)]
-    fn finish(&mut self, packet: OnWire) {
+    fn after(&mut self, packet: OnWire) -> Option<OnWire> {
         let OnWire {
             ring,
             bytes,
@@ -313,14 +315,13 @@ impl<W: WireWatch> MultiNic<W> {
             // An interrupt tells of what has left by then.
             interrupts.quiet_until_ns = interrupts.quiet_until_ns.max(ends_ns);
         }
-        self.on_wire = None;
         self.free_ns = ends_ns;
-        self.start(ends_ns);
+        self.next_packet(ends_ns)
     }
 
-    /// Puts the next packet on the idle wire, from the ring whose turn it is.
+    /// The packet that has the wire from `now_ns` on, from the ring whose turn it is.
     #[inline(always)]
-    fn start(&mut self, now_ns: u64) {
+    fn next_packet(&mut self, now_ns: u64) -> Option<OnWire> {
         let mut ring = self.next_ring;
         for _ in 0..self.rings.len() {
             let after = if ring + 1 == self.rings.len() {
@@ -334,7 +335,8 @@ impl<W: WireWatch> MultiNic<W> {
             {
                 let packet = &next.packet;
                 let time = self.framing.packet_time(packet);
-                self.on_wire = Some(OnWire {
+                self.next_ring = after;
+                return Some(OnWire {
                     ring,
                     bytes: packet.wire_bytes(),
                     time,
@@ -342,11 +344,10 @@ impl<W: WireWatch> MultiNic<W> {
                     starts_ns: now_ns,
                     ends_ns: now_ns.saturating_add(self.clock.hold_ns(time.bytes)),
                 });
-                self.next_ring = after;
-                return;
             }
             ring = after;
         }
+        None
     }
 }
 
@@ -447,7 +448,7 @@ impl<W: WireWatch> TxRing for RingOf<W> {
         if nic.on_wire.is_none() {
             nic.watch.was_idle(nic.free_ns, now_ns);
             nic.clock.forget_rest();
-            nic.start(now_ns);
+            nic.on_wire = nic.next_packet(now_ns);
         }
         Ok(())
     }

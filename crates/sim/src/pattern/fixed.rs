@@ -5,6 +5,9 @@ use super::{Interval, Pattern};
 
 const NS_PER_S: u128 = 1_000_000_000;
 
+/// The time of what is not due.
+const NEVER_NS: u64 = u64::MAX;
+
 /// The share of the time in which the wire is busy under a fixed limit, as a run through the queue
 /// would find it; nothing where it is certain that it is below the promise. `None` where the pattern
 /// is not simple: one queue, objects of one size, a sender that always has something to send.
@@ -33,8 +36,8 @@ pub(super) fn utilisation(pattern: &Pattern, limit_bytes: u32) -> Option<Option<
         },
         dry_ns: 0,
         delay_ns: 0,
-        poll_ns: None,
-        back_ns: Some(0),
+        poll_ns: NEVER_NS,
+        back_ns: 0,
     };
     Some(run.utilisation(queue.iter()))
 }
@@ -50,8 +53,8 @@ struct Run<'p> {
     dry_ns: u64,
     /// How late the sender comes back after the last interrupt.
     delay_ns: u64,
-    poll_ns: Option<u64>,
-    back_ns: Option<u64>,
+    poll_ns: u64,
+    back_ns: u64,
 }
 
 /// Objects of one size on the wire.
@@ -70,15 +73,6 @@ struct Wire {
     free_ns: u64,
 }
 
-/// What can be due, in the order in which it happens at one time.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
-    Rate,
-    Interrupt,
-    Poll,
-    Back,
-}
-
 impl Run<'_> {
     fn utilisation(&mut self, mut intervals: impl Iterator<Item = Interval>) -> Option<f64> {
         let pattern = self.pattern;
@@ -87,39 +81,34 @@ impl Run<'_> {
         let most_dry_ns = ((1.0 - pattern.utilisation) * measured_ns as f64) as u64 + 1;
         let mut rates = pattern.rates[1..].iter().peekable();
         let mut next = intervals.next();
-        let mut interrupt_ns = next.map(|it| it.gap_ns);
+        let after = |next: Option<Interval>, now_ns: u64| {
+            next.map_or(NEVER_NS, |it| now_ns.saturating_add(it.gap_ns))
+        };
+        let mut interrupt_ns = after(next, 0);
         loop {
-            let due = [
-                (rates.peek().map(|rate| rate.0), Due::Rate),
-                (interrupt_ns, Due::Interrupt),
-                (self.poll_ns, Due::Poll),
-                (self.back_ns, Due::Back),
-            ];
-            let due = due
-                .into_iter()
-                .filter_map(|(at_ns, due)| Some((at_ns?, due)));
-            let Some((now_ns, due)) = due.min().filter(|&(at_ns, _)| at_ns < pattern.end_ns) else {
+            let rate_ns = rates.peek().map_or(NEVER_NS, |rate| rate.0);
+            let now_ns = (rate_ns.min(interrupt_ns)).min(self.poll_ns.min(self.back_ns));
+            if now_ns >= pattern.end_ns {
                 break;
-            };
+            }
             self.wire.advance(now_ns);
-            match due {
-                Due::Rate => {
-                    if let Some(&&(_, bytes_per_s)) = rates.peek() {
-                        self.wire.set_rate(bytes_per_s.into(), now_ns);
-                    }
-                    rates.next();
+            // What is due at one time happens in this order.
+            if now_ns == rate_ns {
+                if let Some(&(_, bytes_per_s)) = rates.next() {
+                    self.wire.set_rate(bytes_per_s.into(), now_ns);
                 }
-                Due::Interrupt => {
-                    self.delay_ns = next.map_or(0, |it| it.delay_ns);
-                    next = intervals.next();
-                    interrupt_ns = next.and_then(|it| now_ns.checked_add(it.gap_ns));
-                    // While rounds go on, interrupts are masked.
-                    if self.poll_ns.is_none() {
-                        self.complete(now_ns);
-                    }
+            } else if now_ns == interrupt_ns {
+                self.delay_ns = next.map_or(0, |it| it.delay_ns);
+                next = intervals.next();
+                interrupt_ns = after(next, now_ns);
+                // While rounds go on, interrupts are masked.
+                if self.poll_ns == NEVER_NS {
+                    self.complete(now_ns);
                 }
-                Due::Poll => self.complete(now_ns),
-                Due::Back => self.send(now_ns),
+            } else if now_ns == self.poll_ns {
+                self.complete(now_ns);
+            } else {
+                self.send(now_ns);
             }
             if self.dry_ns > most_dry_ns {
                 return None;
@@ -143,21 +132,21 @@ impl Run<'_> {
         self.wire.sent -= reported;
         self.in_flight -= reported;
         self.poll_ns = if self.wire.sent > 0 {
-            now_ns.checked_add(self.pattern.poll_ns)
+            now_ns.saturating_add(self.pattern.poll_ns)
         } else {
-            None
+            NEVER_NS
         };
         if self.stopped && reported > 0 {
             self.stopped = false;
             match self.delay_ns {
                 0 => self.send(now_ns),
-                delay_ns => self.back_ns = now_ns.checked_add(delay_ns),
+                delay_ns => self.back_ns = now_ns.saturating_add(delay_ns),
             }
         }
     }
 
     fn send(&mut self, now_ns: u64) {
-        self.back_ns = None;
+        self.back_ns = NEVER_NS;
         self.stopped = true;
         let objects = self.allowed - self.in_flight;
         if objects == 0 {
