@@ -392,18 +392,21 @@ impl Ring {
         });
     }
 
-    /// The oldest packet that was sent, if there is one.
+    /// The oldest packet that was sent, if there is one, and since when it was in the ring.
     #[inline]
-    fn reap(&mut self) -> Option<Slot> {
+    fn reap(&mut self) -> Option<(Packet, u64)> {
         if self.sent == 0 {
             return None;
         }
-        let done = self.packets.pop()?;
+        let done = self.packets.get_mut(0)?;
+        let (packet, slots) = (replace(&mut done.packet, NO_PACKET), done.slots);
+        let submitted_ns = done.submitted_ns;
+        self.packets.drop_first();
         self.sent -= 1;
         self.visible -= 1;
-        self.in_flight_bytes -= u64::from(done.packet.wire_bytes());
-        self.slots.give_back(done.slots);
-        Some(done)
+        self.in_flight_bytes -= u64::from(packet.wire_bytes());
+        self.slots.give_back(slots);
+        Some((packet, submitted_ns))
     }
 }
 
@@ -473,12 +476,12 @@ impl<W: WireWatch> Completions for RingOf<W> {
         }
         for _ in 0..budget_packets {
             let nic = &mut *self.nic.borrow_mut();
-            let Some(done) = nic.rings[self.ring].reap() else {
+            let Some((packet, submitted_ns)) = nic.rings[self.ring].reap() else {
                 break;
             };
-            let bytes = done.packet.wire_bytes();
-            nic.watch.reported(bytes, done.submitted_ns, now_ns);
-            freed(done.packet);
+            let bytes = packet.wire_bytes();
+            nic.watch.reported(bytes, submitted_ns, now_ns);
+            freed(packet);
         }
         Ok(self.with(|ring| {
             let is_empty = ring.sent == 0;

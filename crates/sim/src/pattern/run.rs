@@ -74,8 +74,11 @@ impl Probe for Course {
     }
 }
 
-/// What can be due, in the order in which it happens at one time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// The time of what is not due.
+const NEVER_NS: u64 = u64::MAX;
+
+/// What can be due.
+#[derive(Debug, Clone, Copy)]
 enum Due {
     Rate,
     Burst(usize),
@@ -91,12 +94,12 @@ struct Line<L, I> {
     queue: Queue<RingOf<Book>, L, Source, Course>,
     waiting: Waiting,
     intervals: I,
-    interrupt_ns: Option<u64>,
+    interrupt_ns: u64,
     /// How late the sender comes back after the interrupt that is next, and after the last.
     next_delay_ns: u64,
     delay_ns: u64,
-    poll_ns: Option<u64>,
-    back_ns: Option<u64>,
+    poll_ns: u64,
+    back_ns: u64,
     /// Packets of high priority that wait for room: when each came.
     urgent_ns: Vec<u64>,
 }
@@ -104,25 +107,18 @@ struct Line<L, I> {
 impl<L: Limit, I: Iterator<Item = Interval>> Line<L, I> {
     fn plan_interrupt(&mut self, after_ns: u64) {
         let next = self.intervals.next();
-        self.interrupt_ns = next.and_then(|it| after_ns.checked_add(it.gap_ns));
+        self.interrupt_ns = next.map_or(NEVER_NS, |it| after_ns.saturating_add(it.gap_ns));
         self.next_delay_ns = next.map_or(0, |it| it.delay_ns);
     }
 
-    fn next_due(&self, at: usize) -> Option<(u64, Due)> {
-        let mut first = self.interrupt_ns.map(|ns| (ns, Due::Interrupt(at)));
-        let rare = [
-            (self.poll_ns, Due::Poll(at)),
-            (self.queue.next_wakeup(), Due::Tick(at)),
-            (self.back_ns, Due::Back(at)),
-        ];
-        for (at_ns, due) in rare {
-            if let Some(at_ns) = at_ns
-                && first.is_none_or(|first| (at_ns, due) < first)
-            {
-                first = Some((at_ns, due));
-            }
-        }
-        first
+    /// The limit's own timer.
+    fn tick_ns(&self) -> u64 {
+        self.queue.next_wakeup().unwrap_or(NEVER_NS)
+    }
+
+    fn next_ns(&self) -> u64 {
+        let rare_ns = self.tick_ns().min(self.back_ns);
+        self.interrupt_ns.min(self.poll_ns).min(rare_ns)
     }
 }
 
@@ -135,7 +131,7 @@ struct Run<'p, L, I> {
     rate_at: usize,
     bursts_ns: Vec<u64>,
     samples: Samples,
-    sample_ns: Option<u64>,
+    sample_ns: u64,
     random: SplitMix,
 }
 
@@ -181,7 +177,7 @@ fn prepared<L: Limit + Clone>(
         rate_at: 1,
         bursts_ns: vec![0; pattern.bursts.len()],
         samples: Samples::default(),
-        sample_ns: None,
+        sample_ns: NEVER_NS,
         // Moments to look at; any seed will do, and one seed looks at every rule alike.
         random: SplitMix::new(1),
     };
@@ -224,12 +220,16 @@ fn line<L: Limit, I: Iterator<Item = Interval>>(
         queue,
         waiting,
         intervals,
-        interrupt_ns: None,
+        interrupt_ns: NEVER_NS,
         next_delay_ns: 0,
         delay_ns: 0,
-        poll_ns: None,
+        poll_ns: NEVER_NS,
         // A sender that has something to send does so at once.
-        back_ns: pattern.bursts.is_empty().then_some(0),
+        back_ns: if pattern.bursts.is_empty() {
+            0
+        } else {
+            NEVER_NS
+        },
         urgent_ns: Vec::new(),
     };
     line.plan_interrupt(0);
@@ -245,12 +245,13 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
 
     /// Does all that is due before `until_ns`, and gives up once the wire was dry for longer than is said.
     fn run_until(&mut self, until_ns: u64, give_up_dry_ns: u64) -> Result<(), TestbedError> {
-        while let Some((now_ns, due)) = self.next_due()
-            && now_ns < until_ns
-            && self.wire.borrow().watch.dry_ns() <= give_up_dry_ns
-        {
+        loop {
+            let now_ns = self.next_ns();
+            if now_ns >= until_ns || self.wire.borrow().watch.dry_ns() > give_up_dry_ns {
+                break;
+            }
             self.wire.borrow_mut().send_until(now_ns);
-            match due {
+            match self.due(now_ns) {
                 Due::Rate => self.change_rate(now_ns)?,
                 Due::Burst(at) => self.on_burst(at, now_ns)?,
                 Due::Interrupt(at) => self.on_interrupt(at, now_ns)?,
@@ -266,25 +267,40 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
         Ok(())
     }
 
-    fn next_due(&self) -> Option<(u64, Due)> {
-        let mut first: Option<(u64, Due)> = None;
-        let mut consider = |next: Option<(u64, Due)>| {
-            if let Some(next) = next
-                && first.is_none_or(|first| next < first)
-            {
-                first = Some(next);
-            }
-        };
-        for (at, line) in self.lines.iter().enumerate() {
-            consider(line.next_due(at));
-        }
-        for (at, &at_ns) in self.bursts_ns.iter().enumerate() {
-            consider(Some((at_ns, Due::Burst(at))));
-        }
+    fn rate_ns(&self) -> u64 {
         let rate = self.pattern.rates.get(self.rate_at);
-        consider(rate.map(|&(at_ns, _)| (at_ns, Due::Rate)));
-        consider(self.sample_ns.map(|at_ns| (at_ns, Due::Sample)));
-        first
+        rate.map_or(NEVER_NS, |rate| rate.0)
+    }
+
+    /// When something is next due.
+    fn next_ns(&self) -> u64 {
+        let lines = self.lines.iter().map(Line::next_ns);
+        let bursts = self.bursts_ns.iter().copied();
+        let others_ns = self.rate_ns().min(self.sample_ns);
+        lines.chain(bursts).fold(others_ns, u64::min)
+    }
+
+    /// What of all that is due now is first.
+    fn due(&self, now_ns: u64) -> Due {
+        let line = |is_due: fn(&Line<L, I>) -> u64| {
+            let mut lines = self.lines.iter();
+            lines.position(|line| is_due(line) == now_ns)
+        };
+        if self.rate_ns() == now_ns {
+            Due::Rate
+        } else if let Some(burst) = self.bursts_ns.iter().position(|&at_ns| at_ns == now_ns) {
+            Due::Burst(burst)
+        } else if let Some(at) = line(|it| it.interrupt_ns) {
+            Due::Interrupt(at)
+        } else if let Some(at) = line(|it| it.poll_ns) {
+            Due::Poll(at)
+        } else if let Some(at) = line(Line::tick_ns) {
+            Due::Tick(at)
+        } else if let Some(at) = line(|it| it.back_ns) {
+            Due::Back(at)
+        } else {
+            Due::Sample
+        }
     }
 
     fn change_rate(&mut self, now_ns: u64) -> Result<(), NicConfigError> {
@@ -304,7 +320,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
             // A sender that was refused, or is on its way back, sends what is new with the rest.
             let line = &self.lines[at];
             self.wire.borrow_mut().watch.set_waiting(true, now_ns);
-            if line.back_ns.is_none() && !line.queue.stopped_by_stack() {
+            if line.back_ns == NEVER_NS && !line.queue.stopped_by_stack() {
                 self.send(at, now_ns)?;
             }
         }
@@ -316,7 +332,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
         line.delay_ns = line.next_delay_ns;
         line.plan_interrupt(now_ns);
         // While rounds go on, interrupts are masked.
-        if line.poll_ns.is_none() {
+        if line.poll_ns == NEVER_NS {
             self.complete(at, now_ns)?;
         }
         Ok(())
@@ -324,11 +340,11 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
 
     fn complete(&mut self, at: usize, now_ns: u64) -> Result<(), QueueFault> {
         let line = &mut self.lines[at];
-        line.poll_ns = None;
+        line.poll_ns = NEVER_NS;
         let done = line.queue.complete(now_ns, &mut self.sink);
         let done = QueueFault::of_round(done, at, now_ns)?;
         if done.more {
-            line.poll_ns = now_ns.checked_add(self.pattern.poll_ns);
+            line.poll_ns = now_ns.saturating_add(self.pattern.poll_ns);
         }
         self.restart(at, done.schedule, now_ns)
     }
@@ -351,14 +367,14 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
         let line = &mut self.lines[at];
         match line.delay_ns {
             0 => self.send(at, now_ns)?,
-            delay_ns => line.back_ns = now_ns.checked_add(delay_ns),
+            delay_ns => line.back_ns = now_ns.saturating_add(delay_ns),
         }
         Ok(())
     }
 
     fn send(&mut self, at: usize, now_ns: u64) -> Result<(), QueueFault> {
         let line = &mut self.lines[at];
-        line.back_ns = None;
+        line.back_ns = NEVER_NS;
         let ahead_ns = self.wire.borrow().ahead_ns(at, now_ns);
         for came_ns in line.urgent_ns.drain(..) {
             self.samples.delay(now_ns - came_ns, ahead_ns);
@@ -377,7 +393,10 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
 
     fn plan_sample(&mut self, from_ns: u64) {
         let period_ns = self.detail.sample_ns;
-        self.sample_ns = (period_ns > 0).then(|| from_ns + self.random.next() % period_ns);
+        self.sample_ns = match period_ns {
+            0 => NEVER_NS,
+            period_ns => from_ns + self.random.next() % period_ns,
+        };
     }
 
     /// A packet of high priority would come now.
