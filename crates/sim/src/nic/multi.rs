@@ -274,7 +274,9 @@ impl<W: WireWatch> MultiNic<W> {
                 self.watch.sent(0, now_ns, packet.starts_ns, now_ns);
                 (packet.starts_ns, packet.submitted_ns) = (now_ns, now_ns);
             }
-            None => self.watch.was_idle(replace(&mut self.free_ns, now_ns), now_ns),
+            None => self
+                .watch
+                .was_idle(replace(&mut self.free_ns, now_ns), now_ns),
         }
         for ring in &mut self.rings {
             for at in 0..ring.packets.len() {
