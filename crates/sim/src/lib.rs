@@ -30,6 +30,9 @@ pub mod trace;
 pub mod world;
 mod written;
 
+/// The time of what is not planned, in ns.
+pub(crate) const NEVER_NS: u64 = u64::MAX;
+
 /// The examples of the README are run with the tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -8,6 +8,7 @@
 mod descriptors;
 mod interrupt;
 mod multi;
+mod ring_of;
 mod wire;
 
 use core::convert::Infallible;
@@ -19,10 +20,12 @@ use taut_path::{Completions, Frame, InRing, Packet, TxRing};
 pub use descriptors::{DescriptorRing, DescriptorRule, RingTooSmall};
 use interrupt::Periods;
 pub use interrupt::{InterruptRule, RareGap};
-pub use multi::{MultiEvent, MultiNic, RingOf, WireWatch};
+pub use multi::{MultiEvent, MultiNic, WireWatch};
+pub use ring_of::RingOf;
 use wire::Clock;
 pub use wire::{Framing, WireTime, link_ns};
 
+use crate::NEVER_NS;
 use crate::ring::{Ring, Vacant};
 
 /// When a packet counts as finished.
@@ -159,9 +162,6 @@ struct OnWire {
     starts_ns: u64,
     ends_ns: u64,
 }
-
-/// The time of what is not planned.
-const NEVER_NS: u64 = u64::MAX;
 
 /// A NIC with one transmit ring.
 pub struct EmulatedNic {

@@ -6,17 +6,16 @@
 //! period), or not at all: then whoever drives the NIC says when the ring is reaped.
 
 use core::cell::RefCell;
-use core::convert::Infallible;
 use core::mem::replace;
 use std::rc::Rc;
 
-use taut_path::{Completions, InRing, Packet, TxRing};
+use taut_path::Packet;
 
 use super::descriptors::DescriptorRing;
 use super::interrupt::Periods;
+use super::ring_of::{Interrupts, Ring, RingOf};
 use super::wire::{Clock, WireTime, link_ns};
-use super::{Framing, NO_PACKET, NicConfig, NicConfigError, WireCounters};
-use crate::ring::{Ring as Packets, Vacant};
+use super::{Framing, NicConfig, NicConfigError, WireCounters};
 
 /// Something the NIC did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,63 +65,8 @@ struct OnWire {
     ends_ns: u64,
 }
 
-struct Slot {
-    packet: Packet,
-    slots: u32,
-    submitted_ns: u64,
-}
-
-impl Vacant for Slot {
-    const VACANT: Self = Self {
-        packet: NO_PACKET,
-        slots: 0,
-        submitted_ns: 0,
-    };
-}
-
-struct Ring {
-    slots: DescriptorRing,
-    /// First what is sent and not reaped, then what is not sent, oldest first.
-    packets: Packets<Slot>,
-    sent: usize,
-    /// How many of `packets` the NIC knows.
-    visible: usize,
-    unsent_bytes: u64,
-    in_flight_bytes: u64,
-    interrupts: Option<Interrupts>,
-    counters: WireCounters,
-}
-
-/// The interrupts of a ring by rule.
-struct Interrupts {
-    periods: Periods,
-    /// Something is sent of which no interrupt told.
-    untold: bool,
-    quiet_until_ns: u64,
-}
-
 /// A NIC, and the driver of each of its rings.
 type WithRings<W> = (Rc<RefCell<MultiNic<W>>>, Vec<RingOf<W>>);
-
-/// One ring of a [`MultiNic`]: the driver of one queue. A clone is a handle to the same ring, so one
-/// of two can be the ring of a queue and the other its completions.
-pub struct RingOf<W = ()> {
-    nic: Rc<RefCell<MultiNic<W>>>,
-    ring: usize,
-    /// Nobody asks the device: it hands nothing back.
-    pub(crate) silent: bool,
-}
-
-// By hand, for the watch need not be cloned.
-impl<W> Clone for RingOf<W> {
-    fn clone(&self) -> Self {
-        Self {
-            nic: self.nic.clone(),
-            ring: self.ring,
-            silent: self.silent,
-        }
-    }
-}
 
 impl MultiNic {
     /// An idle NIC with `rings` rings, each as `config` says, and their drivers. Packets finish at
@@ -293,6 +237,31 @@ impl<W: WireWatch> MultiNic<W> {
         }
     }
 
+    #[inline(always)]
+    pub(super) fn ring(&mut self, ring: usize) -> &mut Ring {
+        &mut self.rings[ring]
+    }
+
+    /// What is in `ring` may be sent.
+    pub(super) fn kick(&mut self, ring: usize, now_ns: u64) {
+        let ring = &mut self.rings[ring];
+        ring.visible = ring.packets.len();
+        if self.on_wire.is_none() {
+            self.watch.was_idle(self.free_ns, now_ns);
+            self.clock.forget_rest();
+            self.on_wire = self.next_packet(now_ns);
+        }
+    }
+
+    /// Hands the oldest packet of `ring` back, if it was sent.
+    #[inline]
+    pub(super) fn reap(&mut self, ring: usize, now_ns: u64) -> Option<Packet> {
+        let (packet, submitted_ns) = self.rings[ring].reap()?;
+        let bytes = packet.wire_bytes();
+        self.watch.reported(bytes, submitted_ns, now_ns);
+        Some(packet)
+    }
+
     /// The packet has left. Returns what follows it on the wire.
     // Always, as what it calls: in the loop that sends until a time, what it needs stays in registers.
     #[inline(always)]
@@ -350,154 +319,5 @@ impl<W: WireWatch> MultiNic<W> {
             ring = after;
         }
         None
-    }
-}
-
-impl Ring {
-    fn new(slots: DescriptorRing, interrupts: Option<Interrupts>) -> Self {
-        Self {
-            slots,
-            packets: Packets::new(),
-            sent: 0,
-            visible: 0,
-            unsent_bytes: 0,
-            in_flight_bytes: 0,
-            interrupts,
-            counters: WireCounters::default(),
-        }
-    }
-
-    fn next_interrupt_ns(&self) -> Option<u64> {
-        let interrupts = self.interrupts.as_ref().filter(|it| it.untold)?;
-        Some(interrupts.quiet_until_ns)
-    }
-
-    fn interrupt(&mut self, now_ns: u64) {
-        if let Some(interrupts) = &mut self.interrupts {
-            interrupts.untold = false;
-            interrupts.quiet_until_ns = now_ns.saturating_add(interrupts.periods.next_ns());
-            self.counters.interrupts += 1;
-        }
-    }
-
-    // Always: a packet that was just taken is written where it waits, and not twice.
-    #[inline(always)]
-    fn submit(&mut self, packet: Packet, submitted_ns: u64) {
-        let bytes = u64::from(packet.wire_bytes());
-        self.unsent_bytes += bytes;
-        self.in_flight_bytes += bytes;
-        let slots = self.slots.take(&packet);
-        self.packets.push(Slot {
-            packet,
-            slots,
-            submitted_ns,
-        });
-    }
-
-    /// The oldest packet that was sent, if there is one, and since when it was in the ring.
-    #[inline]
-    fn reap(&mut self) -> Option<(Packet, u64)> {
-        if self.sent == 0 {
-            return None;
-        }
-        let done = self.packets.get_mut(0)?;
-        let (packet, slots) = (replace(&mut done.packet, NO_PACKET), done.slots);
-        let submitted_ns = done.submitted_ns;
-        self.packets.drop_first();
-        self.sent -= 1;
-        self.visible -= 1;
-        self.in_flight_bytes -= u64::from(packet.wire_bytes());
-        self.slots.give_back(slots);
-        Some((packet, submitted_ns))
-    }
-}
-
-impl<W> RingOf<W> {
-    /// The ring's number.
-    pub fn ring(&self) -> usize {
-        self.ring
-    }
-
-    #[inline(always)]
-    fn with<T>(&self, use_ring: impl FnOnce(&mut Ring) -> T) -> T {
-        use_ring(&mut self.nic.borrow_mut().rings[self.ring])
-    }
-}
-
-impl<W: WireWatch> TxRing for RingOf<W> {
-    type Error = Infallible;
-
-    fn capacity_slots(&self) -> u32 {
-        self.with(|ring| ring.slots.slots())
-    }
-
-    #[inline]
-    fn slots_free(&self) -> u32 {
-        self.with(|ring| ring.slots.slots_free())
-    }
-
-    fn slots_of_largest(&self) -> u32 {
-        self.with(|ring| ring.slots.slots_of_largest())
-    }
-
-    #[inline(always)]
-    fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
-        self.with(|ring| ring.submit(packet, now_ns));
-        Ok(())
-    }
-
-    fn kick(&mut self, now_ns: u64) -> Result<(), Infallible> {
-        let nic = &mut *self.nic.borrow_mut();
-        let ring = &mut nic.rings[self.ring];
-        ring.visible = ring.packets.len();
-        if nic.on_wire.is_none() {
-            nic.watch.was_idle(nic.free_ns, now_ns);
-            nic.clock.forget_rest();
-            nic.on_wire = nic.next_packet(now_ns);
-        }
-        Ok(())
-    }
-}
-
-impl<W: WireWatch> Completions for RingOf<W> {
-    type Error = Infallible;
-
-    fn slots_free(&self) -> u32 {
-        TxRing::slots_free(self)
-    }
-
-    #[inline]
-    fn reap(
-        &mut self,
-        now_ns: u64,
-        budget_packets: u32,
-        freed: &mut dyn FnMut(Packet),
-    ) -> Result<bool, Infallible> {
-        if self.silent {
-            return Ok(false);
-        }
-        for _ in 0..budget_packets {
-            let nic = &mut *self.nic.borrow_mut();
-            let Some((packet, submitted_ns)) = nic.rings[self.ring].reap() else {
-                break;
-            };
-            let bytes = packet.wire_bytes();
-            nic.watch.reported(bytes, submitted_ns, now_ns);
-            freed(packet);
-        }
-        Ok(self.with(|ring| {
-            let is_empty = ring.sent == 0;
-            if let Some(interrupts) = &mut ring.interrupts {
-                interrupts.untold &= !is_empty;
-            }
-            !is_empty
-        }))
-    }
-
-    fn in_ring(&self) -> Option<InRing> {
-        Some(self.with(|ring| InRing {
-            packets: ring.packets.len() as u32,
-            bytes: u32::try_from(ring.in_flight_bytes).unwrap_or(u32::MAX),
-        }))
     }
 }

@@ -2,11 +2,9 @@
 //! object: the search for the least limit is made of such runs.
 
 use super::{Interval, Pattern};
+use crate::NEVER_NS;
 
 const NS_PER_S: u128 = 1_000_000_000;
-
-/// The time of what is not due.
-const NEVER_NS: u64 = u64::MAX;
 
 /// The share of the time in which the wire is busy under a fixed limit, as a run through the queue
 /// would find it; nothing where it is certain that it is below the promise. `None` where the pattern
@@ -222,7 +220,7 @@ impl Wire {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::run::{Detail, observe};
+    use super::super::{Detail, observe};
     use super::super::{Intervals, Pattern};
     use super::*;
     use taut_path::limit::Fixed;

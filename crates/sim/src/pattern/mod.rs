@@ -6,8 +6,10 @@
 //! and the sender is refused by nothing but its limit.
 
 mod book;
+mod detail;
 mod fixed;
 mod intervals;
+mod line;
 mod losses;
 mod random;
 mod run;
@@ -15,10 +17,11 @@ mod seen;
 mod source;
 mod yardstick;
 
+pub use detail::{Detail, RING_SLOTS_OFF};
 pub use intervals::{Interval, Intervals};
 pub use losses::{LOSS_STEP_NS, Losses};
 pub use random::SplitMix;
-pub use run::{Detail, RING_SLOTS_OFF, observe};
+pub use run::observe;
 pub use seen::Seen;
 pub use yardstick::{GRID_BYTES, least_fixed};
 

@@ -2,80 +2,20 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::task::Waker;
 
 use taut_path::limit::Limit;
-use taut_path::{Event, Probe, Queue, QueueConfig};
 
 use super::book::Book;
+use super::detail::Detail;
+use super::line::Line;
 use super::random::SplitMix;
 use super::seen::{Samples, Seen};
-use super::source::{Source, Waiting};
 use super::{Interval, Pattern};
-use crate::course::note_change;
+use crate::NEVER_NS;
 use crate::error::TestbedError;
-use crate::nic::{MultiNic, NicConfig, NicConfigError, RingOf};
-use crate::queue::{QueueFault, queue_config};
+use crate::nic::{MultiNic, NicConfig, NicConfigError};
+use crate::queue::QueueFault;
 use crate::sink::Sink;
-
-/// Slots of the ring where nothing else holds the queue back: that of the two 10G cards of the
-/// published experiments.
-pub const RING_SLOTS_OFF: u32 = 4_096;
-
-/// Slots that no limit of the estimator's range fills with packets of a usual size.
-const RING_SLOTS_LIMITED: u32 = 1 << 30;
-
-/// How a queue is set up, and how closely the run is watched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Detail {
-    /// Slots of each ring.
-    pub slots: u32,
-    /// How far apart completions are handed on to the limit, in ns; 0 hands on each round at once.
-    pub cadence_ns: u64,
-    /// One look at the queue in each such time, at a random moment of it, in ns; 0 never looks.
-    pub sample_ns: u64,
-    /// Whether each change of the limit is kept, and what was lost step by step.
-    pub course: bool,
-    /// The run ends early once the wire was dry for longer than this in the measured time, in ns.
-    pub give_up_dry_ns: u64,
-}
-
-impl Detail {
-    /// Everything, with a sample in each 100 us, as often as an interrupt as a rule.
-    pub const FULL: Self = Self {
-        slots: RING_SLOTS_LIMITED,
-        cadence_ns: 0,
-        sample_ns: 100_000,
-        course: true,
-        give_up_dry_ns: u64::MAX,
-    };
-
-    /// Everything, where only the ring holds the queue back.
-    pub const OFF: Self = Self {
-        slots: RING_SLOTS_OFF,
-        ..Self::FULL
-    };
-}
-
-/// Keeps the changes of a limit.
-#[derive(Default)]
-struct Course {
-    keep: bool,
-    changes: Vec<(u64, u32)>,
-}
-
-impl Probe for Course {
-    fn event(&mut self, now_ns: u64, event: Event<'_>) {
-        if let Event::Limit(limit) = event
-            && self.keep
-        {
-            note_change(&mut self.changes, now_ns, limit);
-        }
-    }
-}
-
-/// The time of what is not due.
-const NEVER_NS: u64 = u64::MAX;
 
 /// What can be due.
 #[derive(Debug, Clone, Copy)]
@@ -87,39 +27,6 @@ enum Due {
     Tick(usize),
     Back(usize),
     Sample,
-}
-
-/// One queue, and when it does what.
-struct Line<L, I> {
-    queue: Queue<RingOf<Book>, L, Source, Course>,
-    waiting: Waiting,
-    intervals: I,
-    interrupt_ns: u64,
-    /// How late the sender comes back after the interrupt that is next, and after the last.
-    next_delay_ns: u64,
-    delay_ns: u64,
-    poll_ns: u64,
-    back_ns: u64,
-    /// Packets of high priority that wait for room: when each came.
-    urgent_ns: Vec<u64>,
-}
-
-impl<L: Limit, I: Iterator<Item = Interval>> Line<L, I> {
-    fn plan_interrupt(&mut self, after_ns: u64) {
-        let next = self.intervals.next();
-        self.interrupt_ns = next.map_or(NEVER_NS, |it| after_ns.saturating_add(it.gap_ns));
-        self.next_delay_ns = next.map_or(0, |it| it.delay_ns);
-    }
-
-    /// The limit's own timer.
-    fn tick_ns(&self) -> u64 {
-        self.queue.next_wakeup().unwrap_or(NEVER_NS)
-    }
-
-    fn next_ns(&self) -> u64 {
-        let rare_ns = self.tick_ns().min(self.back_ns);
-        self.interrupt_ns.min(self.poll_ns).min(rare_ns)
-    }
 }
 
 struct Run<'p, L, I> {
@@ -166,7 +73,8 @@ fn prepared<L: Limit + Clone>(
     let wire = MultiNic::without_interrupts(&nic, pattern.queues.len(), book);
     let (wire, rings) = wire?;
     let lines = rings.into_iter().zip(&pattern.queues);
-    let lines = lines.map(|(ring, queue)| line(pattern, limit.clone(), detail, ring, queue.iter()));
+    let lines =
+        lines.map(|(ring, queue)| Line::new(pattern, limit.clone(), detail, ring, queue.iter()));
     let lines = lines.collect::<Result<_, _>>()?;
     let mut run = Run {
         pattern,
@@ -183,57 +91,6 @@ fn prepared<L: Limit + Clone>(
     };
     run.plan_sample(pattern.warm_ns);
     Ok(run)
-}
-
-fn line<L: Limit, I: Iterator<Item = Interval>>(
-    pattern: &Pattern,
-    limit: L,
-    detail: Detail,
-    ring: RingOf<Book>,
-    intervals: I,
-) -> Result<Line<L, I>, TestbedError> {
-    let waiting = if pattern.bursts.is_empty() {
-        Waiting::always()
-    } else {
-        Waiting::nothing()
-    };
-    let budget = match pattern.budget {
-        0 => u32::MAX,
-        budget => budget,
-    };
-    let config = QueueConfig {
-        reap_budget_packets: budget,
-        cadence_ns: detail.cadence_ns,
-        ..queue_config(None, Waker::noop().clone())
-    };
-    let course = Course {
-        keep: detail.course,
-        changes: Vec::new(),
-    };
-    let queue = Queue::builder_for(ring)
-        .with_limit(limit)
-        .with_qdisc(Source::new(waiting.clone(), pattern.sizes.clone()))
-        .probe(course)
-        .config(config)
-        .build(0)?;
-    let mut line = Line {
-        queue,
-        waiting,
-        intervals,
-        interrupt_ns: NEVER_NS,
-        next_delay_ns: 0,
-        delay_ns: 0,
-        poll_ns: NEVER_NS,
-        // A sender that has something to send does so at once.
-        back_ns: if pattern.bursts.is_empty() {
-            0
-        } else {
-            NEVER_NS
-        },
-        urgent_ns: Vec::new(),
-    };
-    line.plan_interrupt(0);
-    Ok(line)
 }
 
 impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
@@ -329,7 +186,6 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
 
     fn on_interrupt(&mut self, at: usize, now_ns: u64) -> Result<(), QueueFault> {
         let line = &mut self.lines[at];
-        line.delay_ns = line.next_delay_ns;
         line.plan_interrupt(now_ns);
         // While rounds go on, interrupts are masked.
         if line.poll_ns == NEVER_NS {

@@ -2,7 +2,8 @@
 
 use taut_path::limit::Fixed;
 
-use super::run::{Detail, observe};
+use super::detail::Detail;
+use super::run::observe;
 use super::{Pattern, fixed};
 use crate::error::TestbedError;
 use crate::least::least_multiple;

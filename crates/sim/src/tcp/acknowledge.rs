@@ -5,7 +5,8 @@ use super::congestion::{CongestionControl, Window};
 use super::rest::Rest;
 use super::scoreboard::DUP_THRESH;
 use super::segment::{Ack, SackBlocks};
-use super::sender::{NEVER_NS, Phase, TcpSender};
+use super::sender::{Phase, TcpSender};
+use crate::NEVER_NS;
 
 impl TcpSender {
     /// An acknowledgement arrives. Then call [`next_segment`](Self::next_segment) until it says

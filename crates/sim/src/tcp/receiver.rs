@@ -3,8 +3,7 @@
 use super::config::{TcpConfig, TcpSettings};
 use super::reassembly::Reassembly;
 use super::segment::{Ack, SackBlocks};
-
-const NEVER_NS: u64 = u64::MAX;
+use crate::NEVER_NS;
 
 /// The receiving half of one end of a connection. Its application reads at once what is in order, so
 /// that the window it offers is always the whole buffer.

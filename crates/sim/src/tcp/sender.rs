@@ -8,8 +8,7 @@ use super::rest::Rest;
 use super::round_trip::RoundTrip;
 use super::scoreboard::LossEdge;
 use super::segment::Segment;
-
-pub(super) const NEVER_NS: u64 = u64::MAX;
+use crate::NEVER_NS;
 
 /// How often things happened since the connection began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

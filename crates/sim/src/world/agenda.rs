@@ -7,8 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The time of what is never due.
-pub(super) const NEVER_NS: u64 = u64::MAX;
+use crate::NEVER_NS;
 
 /// When something was scheduled: decides which of two events of one time is first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,6 +1,6 @@
 //! What the ends of a connection do with it.
 
-use super::agenda::NEVER_NS;
+use crate::NEVER_NS;
 use crate::source::{is_on, next_on_ns};
 use crate::tcp::TcpSender;
 

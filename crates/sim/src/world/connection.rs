@@ -1,12 +1,12 @@
 //! One end of a connection: its TCP, its application, its timer.
 
-use super::agenda::NEVER_NS;
 use super::app::{App, Desk, Done};
 use super::segments::Segment;
 use super::timer::{Look, Timer};
 use super::wire::{Flight, Says};
 use taut_path::tsq::{Ask, Flow};
 
+use crate::NEVER_NS;
 use crate::tcp::{TcpConfig, TcpReceiver, TcpSender, TcpSettings, TcpStats};
 
 /// How a connection is made.

@@ -10,7 +10,7 @@ use taut_path::queue::NoRoom;
 use taut_path::{Completed, Packet, Probe, Qdisc, Queue, Split};
 
 use super::WorldConfig;
-use super::agenda::{Agenda, NEVER_NS, Turn};
+use super::agenda::{Agenda, Turn};
 use super::app::App;
 use super::blind::Blind;
 use super::connection::{ConnectionConfig, Endpoint};
@@ -20,6 +20,7 @@ use super::way_down::WayDown;
 use super::wire::Flight;
 use super::wire::Wire;
 use super::worker::{HostCost, Task, Worker};
+use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{EmulatedNic, NicConfig, NicEvent};
 use crate::queue::{QueueFault, queue_config};

@@ -3,11 +3,11 @@
 use taut_path::limit::Limit;
 use taut_path::{Probe, Qdisc};
 
-use super::agenda::NEVER_NS;
 use super::host::{Event, Host};
 use super::timer::Look;
 use super::wire::Says;
 use super::worker::{HostCost, Task};
+use crate::NEVER_NS;
 use crate::sys::fetch;
 
 /// Endpoints that surely fit into a second-level cache of 512 KiB, beside the rest.

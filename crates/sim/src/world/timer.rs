@@ -1,6 +1,6 @@
 //! When an endpoint's timer is due. It moves on with each packet, and most looks at it come too early.
 
-use super::agenda::NEVER_NS;
+use crate::NEVER_NS;
 
 /// The first of an endpoint's timers.
 #[derive(Debug, Clone, Copy)]

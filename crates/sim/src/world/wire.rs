@@ -1,6 +1,6 @@
 //! The frames that are under way to a host.
 
-use super::agenda::NEVER_NS;
+use crate::NEVER_NS;
 use crate::tcp::{Ack, SackBlocks};
 
 /// One frame under way, and what it carries. One line of the cache.
