@@ -57,6 +57,28 @@ fn late_sender() -> Pattern {
     Pattern::saturated(interrupts(4, || 100 * US, delay_ns), SECOND_NS)
 }
 
+/// A sender that comes back when most of an interval is over: what was left then is finished at the next interrupt,
+/// however early the device was done with it.
+fn back_before_the_next() -> Pattern {
+    Pattern::saturated(interrupts(3, || 30 * US, || 24 * US), SECOND_NS)
+}
+
+/// A sender that is away for a third of an interval.
+fn away_for_a_third() -> Pattern {
+    let (mut random, mut other) = (Random(9), Random(10));
+    let gap_ns = || 24_000 + random.below(12_001);
+    let delay_ns = || 7_200 + other.below(3_601);
+    Pattern::saturated(interrupts(3, gap_ns, delay_ns), SECOND_NS)
+}
+
+/// A sender that is away for a tenth of an interval.
+fn away_for_a_tenth() -> Pattern {
+    let (mut random, mut other) = (Random(11), Random(12));
+    let gap_ns = || 196_000 + random.below(8_001);
+    let delay_ns = || 19_600 + other.below(801);
+    Pattern::saturated(interrupts(3, gap_ns, delay_ns), SECOND_NS)
+}
+
 /// Reaps of at most four packets, one after another.
 fn partial_reaps() -> Pattern {
     let mut random = Random(5);
@@ -110,7 +132,10 @@ fn rows() -> Vec<Row> {
         row("jitter", jitter(), 1.05),
         row("one gap in a hundred", one_gap_in_a_hundred(), 1.05),
         row("rounds", rounds(), 1.05),
-        row("late sender", late_sender(), 1.15),
+        row("late sender", late_sender(), 1.16),
+        row("back before the next", back_before_the_next(), 1.1),
+        row("away for a third", away_for_a_third(), 1.1),
+        row("away for a tenth", away_for_a_tenth(), 1.1),
         row("partial reaps", partial_reaps(), 1.15),
         row("super-packets", super_packets_in_partial_reaps(), 1.05),
         row("refilled rounds", refilled_rounds(), 1.3),

@@ -11,6 +11,9 @@ pub const LONGEST_LATENCY_NS: u64 = 10_000_000;
 /// is stalled, and what it would have done meanwhile is no measure of what it needs.
 const LONGEST_PAUSE_NS: u64 = 100_000_000;
 
+/// An absence of no more than such a part of an interval costs next to nothing, whatever the device does in it.
+const BRIEF_SHIFT: u32 = 5;
+
 /// How much a sample counts that was taken when the device ran dry in an interval that its rate
 /// cannot explain: the true need lies higher by an unknown amount, and must be found soon.
 const BLIND_WEIGHT: u32 = 4;
@@ -113,6 +116,15 @@ impl Intervals {
         &self.rate
     }
 
+    /// Whether it should be tried out how fast the device is. Says so once.
+    pub fn rate_is_to_be_tried(&mut self) -> bool {
+        let is_stale = self.rate.is_stale();
+        if is_stale {
+            self.rate.try_out();
+        }
+        is_stale
+    }
+
     /// Whether a sender that was refused before this interval still has no room: nobody told it
     /// to try again, so nobody hears a second refusal.
     pub fn still_refused(&self) -> bool {
@@ -154,10 +166,17 @@ impl Intervals {
     }
 
     /// The sample that waited for the latency of the refill after it.
-    pub fn settle(&mut self, latency_ns: u64) -> Option<Sample> {
+    pub fn settle(&mut self, interval: &Interval, latency_ns: u64) -> Option<Sample> {
         let carried_bytes = core::mem::take(&mut self.carried_bytes);
         let pending = self.pending.take()?;
         let mut absence_bytes = self.rate.bytes_and_margin(latency_ns);
+        let span_ns = self.span_ns(interval);
+        let matters = latency_ns > span_ns >> BRIEF_SHIFT && latency_ns < span_ns / 2;
+        if matters && carried_bytes == 0 && self.rate.is_known() {
+            // An object that is all but sent counts as if none of it were: half of one as a rule.
+            let half_object = u64::from(interval.object_bytes / 2);
+            absence_bytes = absence_bytes.max(self.rate.bytes(latency_ns) + half_object);
+        }
         // Else no more than that: no latency is longer.
         if carried_bytes > 0 {
             absence_bytes = absence_bytes.saturating_add(carried_bytes);
@@ -203,11 +222,17 @@ impl Intervals {
             least_bytes: early.map_or(0, |it| it.bytes),
         };
         let mut rate_is_new = false;
-        if self.was_slow(latency_ns) {
+        let sure = !self.may_have_paused(interval, latency_ns);
+        let was_slow = self.was_slow(latency_ns);
+        if self.last.refused && (!sure || was_slow) {
+            if !sure {
+                self.rate.age();
+            }
             let possible_bytes = self.possible_bytes(finished_bytes, span_ns);
             pending.bytes = last_bytes.max(possible_bytes.saturating_sub(made_up_bytes));
-        } else if self.last.refused && finished_bytes > 0 {
-            rate_is_new = self.rate.busy(finished_bytes, span_ns);
+        }
+        if self.last.refused && finished_bytes > 0 && !was_slow {
+            rate_is_new = self.rate.busy(finished_bytes, span_ns, sure);
         }
         self.pending = Some(pending);
         (Measured::Pending, rate_is_new)
@@ -225,6 +250,20 @@ impl Intervals {
             None => last_ns,
         };
         interval.now_ns.saturating_sub(start_ns).max(1)
+    }
+
+    fn span_ns(&self, interval: &Interval) -> u64 {
+        interval.now_ns.saturating_sub(self.last.at_ns)
+    }
+
+    /// Whether the device may have had nothing to do before the sender came back: all that was left then is
+    /// finished by now, and nobody knows since when. A sender that is away for nearly all of an interval is away
+    /// because of what the device does, as on the core of a program.
+    fn may_have_paused(&self, interval: &Interval, latency_ns: u64) -> bool {
+        let span_ns = self.span_ns(interval);
+        latency_ns > span_ns >> BRIEF_SHIFT
+            && latency_ns < span_ns - (span_ns >> 3)
+            && interval.chain.finished_bytes() >= u64::from(self.last.left_bytes)
     }
 
     /// Whether the device had finished what was left before the sender came back.

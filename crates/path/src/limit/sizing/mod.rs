@@ -149,13 +149,16 @@ impl<S: Sizer> SizedByNeed<S> {
         interval.refused = heard != round.refusals || self.intervals.still_refused();
         let latency_ns = self.intervals.latency_ns(&interval);
         // What is settled was measured in the interval before.
-        if let Some(sample) = self.intervals.settle(latency_ns)
+        if let Some(sample) = self.intervals.settle(&interval, latency_ns)
             && !was_muted
         {
             self.size(sample, now_ns);
         }
         let (measured, rate_is_new) = self.intervals.measure(&interval, latency_ns);
         self.lift.measured(&measured, chain.finished_bytes());
+        if self.intervals.rate_is_to_be_tried() {
+            self.lift.try_out(self.config.limit);
+        }
         match measured {
             Measured::Unrefused => self.sizer.unrefused(chain.finished_bytes()),
             Measured::Pending => {}

@@ -13,6 +13,16 @@ const LONGEST_SPAN_NS: u64 = 4_000_000_000;
 /// Intervals that make one estimate: the bytes of one are uncertain by a packet at both ends.
 const INTERVALS: u32 = 8;
 
+/// How far an estimate may be above another by chance: by a packet at both ends of so many intervals.
+const CHANCE_SHIFT: u32 = 4;
+
+/// Intervals without a sure estimate until the rate should be tried out: more of the device in flight for a few
+/// of so many is not seen in a 99th percentile.
+const STALE: u32 = 4_096;
+
+/// The same before the first estimate that was sure, and after one that was far above what was known.
+const STALE_FIRST: u32 = 64;
+
 /// The rate at which the device works, in bytes per ns with 24 fraction bits; 0 is not known.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rate {
@@ -20,12 +30,20 @@ pub struct Rate {
     bytes: u64,
     span_ns: u64,
     intervals: u32,
+    /// The device may have paused in one of them.
+    unsure: bool,
+    /// Intervals until the rate is stale, once there were any.
+    fresh: Option<u32>,
 }
 
 impl Rate {
-    /// An interval in which the device was busy from end to end. Returns whether the estimate is
-    /// new.
-    pub fn busy(&mut self, bytes: u64, span_ns: u64) -> bool {
+    /// An interval in which the device was busy from end to end: surely, or as far as the rate says that is
+    /// known. Returns whether the estimate is new.
+    pub fn busy(&mut self, bytes: u64, span_ns: u64, sure: bool) -> bool {
+        if sure && self.unsure {
+            (self.bytes, self.span_ns, self.intervals) = (0, 0, 0);
+        }
+        self.unsure = !sure;
         // Bounded so that eight of them can be shifted.
         self.bytes += bytes.min(u64::from(u32::MAX));
         self.span_ns = self.span_ns.saturating_add(span_ns);
@@ -34,15 +52,42 @@ impl Rate {
             return false;
         }
         let seen = ((self.bytes << FRACTION_BITS) / self.span_ns.max(1)).min(FASTEST);
-        let bytes_per_ns = match self.bytes_per_ns {
+        let (known, unsure) = (self.bytes_per_ns, self.unsure);
+        let is_far_above = seen > known + (known >> CHANCE_SHIFT);
+        *self = Self {
+            bytes_per_ns: known,
+            fresh: self.fresh,
+            ..Self::default()
+        };
+        if !unsure {
+            let next = if is_far_above { STALE_FIRST } else { STALE };
+            self.fresh = Some(next);
+        }
+        // A device that paused seems slower than it is: then what it is fed is taken for what it can do, and
+        // is all that it is fed. So what is not sure never makes the rate lower.
+        if unsure && !is_far_above {
+            return false;
+        }
+        self.bytes_per_ns = match known {
             0 => seen,
             known => known.midpoint(seen),
         };
-        *self = Self {
-            bytes_per_ns,
-            ..Self::default()
-        };
         true
+    }
+
+    /// An interval in which the device may have paused.
+    pub fn age(&mut self) {
+        self.fresh = Some(self.fresh.unwrap_or(STALE_FIRST).saturating_sub(1));
+    }
+
+    /// Whether it should be tried out how fast the device is: it is long since that was sure.
+    pub fn is_stale(&self) -> bool {
+        self.fresh == Some(0)
+    }
+
+    /// It is being tried out.
+    pub fn try_out(&mut self) {
+        self.fresh = Some(STALE);
     }
 
     /// Whether there is an estimate.
@@ -68,7 +113,8 @@ mod tests {
 
     fn rate_of(bytes: u64, span_ns: u64) -> Rate {
         let mut rate = Rate::default();
-        let new: [bool; INTERVALS as usize] = core::array::from_fn(|_| rate.busy(bytes, span_ns));
+        let new: [bool; INTERVALS as usize] =
+            core::array::from_fn(|_| rate.busy(bytes, span_ns, true));
         assert_eq!(new, [false, false, false, false, false, false, false, true]);
         rate
     }
@@ -81,7 +127,7 @@ mod tests {
             (125_000, 11)
         );
         for _ in 0..INTERVALS {
-            rate.busy(125_000, 100_000);
+            rate.busy(125_000, 100_000, true);
         }
         assert_eq!(rate.bytes(1_000_000), 687_500);
     }
