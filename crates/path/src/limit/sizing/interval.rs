@@ -117,6 +117,7 @@ impl Intervals {
     }
 
     /// Whether it should be tried out how fast the device is. Says so once.
+    #[inline]
     pub fn rate_is_to_be_tried(&mut self) -> bool {
         let is_stale = self.rate.is_stale();
         if is_stale {

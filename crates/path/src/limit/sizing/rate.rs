@@ -24,7 +24,7 @@ const STALE: u32 = 4_096;
 const STALE_FIRST: u32 = 64;
 
 /// The rate at which the device works, in bytes per ns with 24 fraction bits; 0 is not known.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Rate {
     bytes_per_ns: u64,
     bytes: u64,
@@ -32,13 +32,27 @@ pub struct Rate {
     intervals: u32,
     /// The device may have paused in one of them.
     unsure: bool,
-    /// Intervals until the rate is stale, once there were any.
-    fresh: Option<u32>,
+    /// Intervals until the rate is stale.
+    fresh: u32,
+}
+
+impl Default for Rate {
+    fn default() -> Self {
+        Self {
+            bytes_per_ns: 0,
+            bytes: 0,
+            span_ns: 0,
+            intervals: 0,
+            unsure: false,
+            fresh: STALE_FIRST,
+        }
+    }
 }
 
 impl Rate {
     /// An interval in which the device was busy from end to end: surely, or as far as the rate says that is
     /// known. Returns whether the estimate is new.
+    #[inline]
     pub fn busy(&mut self, bytes: u64, span_ns: u64, sure: bool) -> bool {
         if sure && self.unsure {
             (self.bytes, self.span_ns, self.intervals) = (0, 0, 0);
@@ -48,9 +62,12 @@ impl Rate {
         self.bytes += bytes.min(u64::from(u32::MAX));
         self.span_ns = self.span_ns.saturating_add(span_ns);
         self.intervals += 1;
-        if self.intervals < INTERVALS {
-            return false;
-        }
+        self.intervals == INTERVALS && self.estimate()
+    }
+
+    // Not inlined: what is done in most rounds stays small.
+    #[inline(never)]
+    fn estimate(&mut self) -> bool {
         let seen = ((self.bytes << FRACTION_BITS) / self.span_ns.max(1)).min(FASTEST);
         let (known, unsure) = (self.bytes_per_ns, self.unsure);
         let is_far_above = seen > known + (known >> CHANCE_SHIFT);
@@ -60,8 +77,7 @@ impl Rate {
             ..Self::default()
         };
         if !unsure {
-            let next = if is_far_above { STALE_FIRST } else { STALE };
-            self.fresh = Some(next);
+            self.fresh = if is_far_above { STALE_FIRST } else { STALE };
         }
         // A device that paused seems slower than it is: then what it is fed is taken for what it can do, and
         // is all that it is fed. So what is not sure never makes the rate lower.
@@ -77,17 +93,17 @@ impl Rate {
 
     /// An interval in which the device may have paused.
     pub fn age(&mut self) {
-        self.fresh = Some(self.fresh.unwrap_or(STALE_FIRST).saturating_sub(1));
+        self.fresh = self.fresh.saturating_sub(1);
     }
 
     /// Whether it should be tried out how fast the device is: it is long since that was sure.
     pub fn is_stale(&self) -> bool {
-        self.fresh == Some(0)
+        self.fresh == 0
     }
 
     /// It is being tried out.
     pub fn try_out(&mut self) {
-        self.fresh = Some(STALE);
+        self.fresh = STALE;
     }
 
     /// Whether there is an estimate.

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Limits where a refused sender is late in each interval: 144 patterns at 1 Gbit/s, full frames, an interrupt each 30 to
+200 us, a sender that comes back 0.1 to 1.5 of that later, both drawn up to 2 or 20 % longer or shorter, or not.
+Prints, for each rule, on how many of them less than 99.9 % and 99 % of the link are used, the worst, and on how many the
+bytes in the ring are above 1.25 times those of the least fixed limit that is enough. A minute of one core.
+
+usage: scripts/late_sender.py [TAUT]
+TAUT is the command (target/release/taut).
+Exit codes: 0 ok, 1 failed, 2 usage.
+"""
+
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+GAPS_US = (30, 50, 100, 200)
+DELAYS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5)
+SPREADS = (0, 0.02, 0.2)
+END_NS = 5_000_000_000
+RULES = ("fixed", "dql", "need", "taut")
+
+
+def write(path, gap_us, delay, spread):
+    """A pattern: the same numbers everywhere, since the seed is its name."""
+    draw = random.Random(path.stem)
+    header = {"id": path.stem, "rate_bytes_per_us": 125, "warm_ns": 1_000_000_000, "end_ns": END_NS}
+    at_ns, lines = 0, [json.dumps(header)]
+    while at_ns < END_NS:
+        gap_ns = int(gap_us * 1_000 * (1 + draw.uniform(-spread, spread)))
+        delay_ns = int(gap_us * delay * 1_000 * (1 + draw.uniform(-spread, spread)))
+        lines.append(f"{gap_ns} {delay_ns}")
+        at_ns += gap_ns
+    path.write_text("\n".join(lines) + "\n")
+
+
+def show(what, rows):
+    print(f"{what}: {len(rows) // len(RULES)} patterns")
+    for rule in RULES[1:]:
+        of_rule = [row for row in rows if row["rule"] == rule]
+        busy = [100 * row["utilisation"] for row in of_rule]
+        above = sum((row["ratio"] or 0) > 1.25 for row in of_rule)
+        below = [sum(share < least for share in busy) for least in (99.9, 99)]
+        print(f"  {rule:5} below 99.9 %: {below[0]:3}, 99 %: {below[1]:3}, least {min(busy):6.2f} %, ratio above 1.25: {above:3}")
+
+
+def main(args):
+    if len(args) > 1 or args[:1] in (["-h"], ["--help"]):
+        print(__doc__, file=sys.stderr)
+        return 2
+    taut = args[0] if args else "target/release/taut"
+    with tempfile.TemporaryDirectory() as directory:
+        command = [taut, "sim", "limit-rules", "-j"]
+        for rule in RULES:
+            command += ["--rule", rule]
+        for gap_us in GAPS_US:
+            for delay in DELAYS:
+                for spread in SPREADS:
+                    path = Path(directory) / f"{gap_us}us-{delay}-{spread}.pattern"
+                    write(path, gap_us, delay, spread)
+                    command += ["--pattern", str(path)]
+        done = subprocess.run(command, stdout=subprocess.PIPE)
+    if done.returncode != 0:
+        return 1
+    rows = json.loads(done.stdout)["rows"]
+    is_brief = lambda row: float(row["pattern"].split("-")[1]) < 1
+    show("back before the next interrupt", [row for row in rows if is_brief(row)])
+    show("later", [row for row in rows if not is_brief(row)])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
