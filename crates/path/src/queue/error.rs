@@ -22,7 +22,8 @@ pub enum CompleteError<E> {
     /// The device could not be asked.
     Driver(E),
     /// The driver handed back packets that this queue had never sent: made anew, completed twice,
-    /// or of another queue. They count for nothing.
+    /// or of another queue. They count for nothing. A queue is told from the 62 that were made before and after
+    /// it in this process; a packet of one farther away may pass for its own.
     Stray {
         /// How many of them in this round.
         packets: u32,

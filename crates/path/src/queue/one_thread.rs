@@ -116,7 +116,8 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
 
     /// **The way back**, whatever went wrong: forgets everything in flight, begins a new epoch and
     /// starts the queue again, after the driver has flushed or remade its ring. Packets of before
-    /// that come back later still end in the sink, are counted as late and never reach the limit.
+    /// that come back later still end in the sink, are counted as late and never reach the limit, unless
+    /// 256 resets later: epochs are told apart by eight bits.
     pub fn reset(&mut self, now_ns: u64) {
         self.shared.resets_asked.add(1);
         self.send.begin_reset(&self.shared);
