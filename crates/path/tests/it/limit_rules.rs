@@ -132,7 +132,7 @@ fn rows() -> Vec<Row> {
         row("jitter", jitter(), 1.05),
         row("one gap in a hundred", one_gap_in_a_hundred(), 1.05),
         row("rounds", rounds(), 1.05),
-        row("late sender", late_sender(), 1.16),
+        row("late sender", late_sender(), 1.15),
         row("back before the next", back_before_the_next(), 1.1),
         row("away for a third", away_for_a_third(), 1.1),
         row("away for a tenth", away_for_a_tenth(), 1.1),

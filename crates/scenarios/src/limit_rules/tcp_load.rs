@@ -322,6 +322,7 @@ mod tests {
     /// The longest time between two interrupts.
     const LONGEST_NS: u64 = 250_000;
     const BYTES_PER_US: u64 = 125;
+
     fn load(seed: u64) -> TcpLoad {
         let times = Times {
             // The first overrun costs timeouts of 200 ms; they are over by then.

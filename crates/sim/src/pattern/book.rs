@@ -3,11 +3,12 @@
 use std::mem::take;
 
 use super::losses::{Losses, Total};
+use crate::NEVER_NS;
 use crate::nic::WireWatch;
 
 /// Sums over time.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Sums {
+struct Sums {
     /// Bytes not sent times the time that they were in the ring. A packet counts whole until its
     /// last bit has left.
     unsent_byte_ns: u128,
@@ -37,7 +38,7 @@ impl Book {
             now: Sums::default(),
             before: Sums::default(),
             losses: Losses::default(),
-            step_ends_ns: if keeps_losses { 0 } else { u64::MAX },
+            step_ends_ns: if keeps_losses { 0 } else { NEVER_NS },
             waiting_since_ns: None,
         }
     }
@@ -89,7 +90,7 @@ impl Book {
     /// The losses until now, if they are kept.
     pub(super) fn take_losses(&mut self) -> Losses {
         let mut losses = take(&mut self.losses);
-        if self.step_ends_ns < u64::MAX {
+        if self.step_ends_ns < NEVER_NS {
             losses.end(self.now.wire);
         }
         losses
