@@ -61,13 +61,17 @@ def main(args):
                     path = Path(directory) / f"{gap_us}us-{delay}-{spread}.pattern"
                     write(path, gap_us, delay, spread)
                     command += ["--pattern", str(path)]
-        done = subprocess.run(command, stdout=subprocess.PIPE)
+        try:
+            done = subprocess.run(command, stdout=subprocess.PIPE)
+        except OSError as error:
+            print(f"scripts/late_sender.py: cannot run {taut}: {error.strerror}; build it: cargo build --release -p taut", file=sys.stderr)
+            return 1
     if done.returncode != 0:
         return 1
     rows = json.loads(done.stdout)["rows"]
-    is_brief = lambda row: float(row["pattern"].split("-")[1]) < 1
-    show("back before the next interrupt", [row for row in rows if is_brief(row)])
-    show("later", [row for row in rows if not is_brief(row)])
+    later = [float(row["pattern"].split("-")[1]) >= 1 for row in rows]
+    show("back before the next interrupt", [row for row, is_later in zip(rows, later) if not is_later])
+    show("later", [row for row, is_later in zip(rows, later) if is_later])
     return 0
 
 
