@@ -10,7 +10,7 @@ use taut_dql::MAX_LIMIT;
 use super::forward::forward_limit;
 use super::in_packets::{InPackets, SUFFIX};
 use super::ladder::ParseUtilisationError;
-use super::{CAP_NS, Dynamic, Fixed, InTime, Ladder, Limit, Need, Unit};
+use super::{CAP_NS, Dynamic, Fixed, InTime, Ladder, Limit, Need, Unit, Utilisation};
 use crate::units::{self, ParseUnitError};
 
 /// Does the same with a [`Rule`](crate::limit::Rule), whichever it is, as a value of its own type.
@@ -67,7 +67,9 @@ pub const RULES: &[RuleName] = &[
         make: |argument| {
             let utilisation = argument.map(str::parse).transpose();
             let utilisation = utilisation.map_err(ParseLimitError::Utilisation)?;
-            Ok(Rule::Taut(Ladder::new(utilisation.unwrap_or_default())))
+            Ok(Rule::Taut(
+                utilisation.map_or_else(Ladder::default, Ladder::new),
+            ))
         },
     },
 ];
@@ -94,7 +96,11 @@ fn plain(argument: Option<&str>, make: fn() -> Rule) -> Result<Rule, ParseLimitE
 }
 
 /// A rule that can tell its name: as [`AnyLimit`] reads it, for rules of this crate.
-pub trait NamedLimit: Limit + fmt::Display + fmt::Debug + CloneNamed + Send + Sync {}
+pub trait NamedLimit: Limit + fmt::Display + fmt::Debug + CloneNamed + Send + Sync {
+    /// A rule that promises a share of the link's time, and was not told which, promises this one and begins afresh.
+    /// Any other rule stays as it is.
+    fn promise_unless_told(&mut self, _utilisation: Utilisation) {}
+}
 
 /// What every rule that can be cloned has.
 pub trait CloneNamed {
@@ -161,7 +167,11 @@ impl AnyLimit {
 }
 
 /// Any rule may stand under a cap in time.
-impl NamedLimit for AnyLimit {}
+impl NamedLimit for AnyLimit {
+    fn promise_unless_told(&mut self, utilisation: Utilisation) {
+        self.0.promise_unless_told(utilisation);
+    }
+}
 
 impl Default for AnyLimit {
     /// Linux's rule, which everybody knows.

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::forward::forward_limit;
-use super::{Limit, NamedLimit, Unit};
+use super::{Limit, NamedLimit, Unit, Utilisation};
 
 /// A rule that learns how many packets may be in flight: for a device to which each packet is the same work,
 /// however long it is. Rules know amounts only, so nothing else of it changes; its settings are in packets.
@@ -34,4 +34,8 @@ impl<L: fmt::Display> fmt::Display for InPackets<L> {
     }
 }
 
-impl<L: NamedLimit + Clone + 'static> NamedLimit for InPackets<L> {}
+impl<L: NamedLimit + Clone + 'static> NamedLimit for InPackets<L> {
+    fn promise_unless_told(&mut self, utilisation: Utilisation) {
+        self.0.promise_unless_told(utilisation);
+    }
+}

@@ -8,7 +8,7 @@ use core::fmt;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
-use super::{Limit, NamedLimit, Round, Unit};
+use super::{Limit, NamedLimit, Round, Unit, Utilisation};
 use crate::units::write_time;
 
 /// The shortest and the longest cap: an object at 10 Gbit/s takes 1.2 us, and nobody waits for longer
@@ -153,4 +153,8 @@ impl<L: fmt::Display> fmt::Display for InTime<L> {
     }
 }
 
-impl<L: NamedLimit + Clone + 'static> NamedLimit for InTime<L> {}
+impl<L: NamedLimit + Clone + 'static> NamedLimit for InTime<L> {
+    fn promise_unless_told(&mut self, utilisation: Utilisation) {
+        self.rule.promise_unless_told(utilisation);
+    }
+}

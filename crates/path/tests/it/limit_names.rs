@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use taut_path::AnyLimit;
 use taut_path::limit::{
-    Dynamic, Fixed, InPackets, InTime, Ladder, Limit, Need, ParseLimitError, RULES, Unit,
-    Utilisation,
+    Dynamic, Fixed, InPackets, InTime, Ladder, Limit, NamedLimit, Need, ParseLimitError, RULES,
+    Unit, Utilisation,
 };
 
 fn read(text: &str) -> AnyLimit {
@@ -21,7 +21,10 @@ fn limits_are_read_by_their_names() {
         ("dql", AnyLimit::new(Dynamic::default())),
         ("need", AnyLimit::new(Need::default())),
         ("taut", AnyLimit::taut()),
-        ("taut:99.9%", AnyLimit::taut()),
+        (
+            "taut:99.9%",
+            AnyLimit::new(Ladder::new(Utilisation::DEFAULT)),
+        ),
         ("taut:99.5%", AnyLimit::new(Ladder::new(utilisation))),
         (
             "dql:packets",
@@ -43,6 +46,28 @@ fn limits_are_read_by_their_names() {
     }
     assert_eq!(AnyLimit::taut().to_string(), "taut", "and written by them");
     assert_eq!(AnyLimit::default(), AnyLimit::dql());
+}
+
+#[test]
+fn a_rule_that_was_told_its_promise_keeps_it_and_any_other_takes_what_it_is_given() {
+    let wanted = Utilisation::from_ppm(980_000).expect("in range");
+    for (text, promises) in [
+        ("taut", "taut:98%"),
+        ("taut:packets", "taut:98%:packets"),
+        ("taut:2ms", "taut:98%:2ms"),
+        ("taut:packets:2ms", "taut:98%:packets:2ms"),
+        ("taut:99.9%", "taut:99.9%"),
+        ("taut:99.9%:packets:2ms", "taut:99.9%:packets:2ms"),
+        ("taut:99.5%:2ms", "taut:99.5%:2ms"),
+        ("dql:2ms", "dql:2ms"),
+        ("need:packets", "need:packets"),
+        ("40k:2ms", "40k:2ms"),
+    ] {
+        let mut limit = read(text);
+        assert_eq!(limit.to_string(), text, "as it was spelled");
+        limit.promise_unless_told(wanted);
+        assert_eq!(limit.to_string(), promises);
+    }
 }
 
 #[test]

@@ -4,8 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use taut_path::AnyLimit;
-use taut_path::limit::{Ladder, Utilisation};
+use taut_path::limit::{NamedLimit, Utilisation};
 
 use super::ground::Ground;
 use crate::error::ScenarioError;
@@ -36,20 +35,17 @@ impl RuleName {
             Self::Rule(rule) if rule.limit.is_off() => return ground.observe_off().map(Some),
             Self::Rule(rule) => rule.clone(),
         };
-        // The ground says what is wanted of it, unless the rule was told.
-        if rule.limit == AnyLimit::taut() {
-            rule.limit = promising(ground.promise());
-        }
+        let wanted = wanted(ground.promise());
+        rule.limit.promise_unless_told(wanted);
         ground.observe(&rule).map(Some)
     }
 }
 
-/// The rule that promises so much of the link's time, or what comes nearest.
-fn promising(utilisation: f64) -> AnyLimit {
+/// What a rule promises that is to keep so much of the link's time busy, or what comes nearest.
+fn wanted(utilisation: f64) -> Utilisation {
     let ppm = libm::round(utilisation * 1e6) as u32;
     let ppm = ppm.clamp(Utilisation::LEAST_PPM, Utilisation::MOST_PPM);
-    let wanted = Utilisation::from_ppm(ppm).unwrap_or_default();
-    AnyLimit::new(Ladder::new(wanted))
+    Utilisation::from_ppm(ppm).unwrap_or_default()
 }
 
 impl fmt::Display for RuleName {

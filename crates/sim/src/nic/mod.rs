@@ -84,6 +84,8 @@ pub enum NicConfigError {
     RateZero,
     /// The ring cannot hold what it must.
     Ring(RingTooSmall),
+    /// This field says what only a NIC with one ring can do.
+    OneRing(&'static str),
 }
 
 impl fmt::Display for NicConfigError {
@@ -91,6 +93,11 @@ impl fmt::Display for NicConfigError {
         match self {
             Self::RateZero => f.write_str("the link rate is 0; it must be at least 1 bit/s"),
             Self::Ring(error) => error.fmt(f),
+            Self::OneRing(field) => write!(
+                f,
+                "{field}: a NIC with several rings cannot do that; allowed there are packets that finish at their end, \
+                 all segments together, and interrupts by time"
+            ),
         }
     }
 }

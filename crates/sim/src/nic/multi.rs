@@ -15,7 +15,7 @@ use super::descriptors::DescriptorRing;
 use super::interrupt::Periods;
 use super::ring_of::{Interrupts, Ring, RingOf};
 use super::wire::{Clock, WireTime, link_ns};
-use super::{Framing, NicConfig, NicConfigError, WireCounters};
+use super::{FinishedAt, Framing, NicConfig, NicConfigError, WireCounters};
 
 /// Something the NIC did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,17 +73,31 @@ impl MultiNic {
     /// their end, all segments together, and interrupt by time only.
     ///
     /// # Errors
-    /// As for a NIC with one ring.
+    /// As for a NIC with one ring, and if `config` says otherwise.
     pub fn new(
         config: &NicConfig,
         rings: usize,
     ) -> Result<(Rc<RefCell<Self>>, Vec<RingOf>), NicConfigError> {
+        refuse_for_one_ring(config)?;
         let interrupts = |ring: u64| Interrupts {
             periods: Periods::new(config.interrupt, config.seed.wrapping_add(ring)),
             untold: false,
             quiet_until_ns: config.interrupt.period_ns / rings as u64 * ring,
         };
         Self::with(config, rings, (), |ring| Some(interrupts(ring)))
+    }
+}
+
+/// Refuses what would not be done.
+fn refuse_for_one_ring(config: &NicConfig) -> Result<(), NicConfigError> {
+    let fields = [
+        ("finished_at", config.finished_at != FinishedAt::End),
+        ("segments_apart", config.segments_apart),
+        ("interrupt.packets", config.interrupt.packets.is_some()),
+    ];
+    match fields.into_iter().find(|(_, said)| *said) {
+        Some((field, _)) => Err(NicConfigError::OneRing(field)),
+        None => Ok(()),
     }
 }
 

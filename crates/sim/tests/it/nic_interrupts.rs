@@ -296,3 +296,21 @@ fn a_ring_of_several_says_what_it_holds_itself() {
     assert_eq!(completions.in_ring(), Some(held));
     assert_eq!(rings[0].in_ring(), Some(InRing::default()));
 }
+
+#[test]
+fn what_only_one_ring_can_do_is_refused_of_several() {
+    let config = NicConfig::plain(1_000_000_000, 16);
+    let mut refused = [config; 3];
+    refused[0].finished_at = FinishedAt::Start;
+    refused[1].segments_apart = true;
+    refused[2].interrupt.packets = Some(4);
+    for (config, field) in
+        refused
+            .iter()
+            .zip(["finished_at", "segments_apart", "interrupt.packets"])
+    {
+        let error = MultiNic::new(config, 2).err();
+        assert_eq!(error, Some(NicConfigError::OneRing(field)));
+    }
+    assert!(MultiNic::new(&config, 2).is_ok());
+}

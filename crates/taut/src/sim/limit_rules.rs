@@ -43,6 +43,9 @@ pub struct Options {
 
     /// Compare this rule only: off, fixed, dql, need, taut, 40k, 32p, or dql every 1ms; may
     /// be given again
+    ///
+    /// taut promises what the pattern wants (its utilisation) unless it is told a share itself, as in
+    /// taut:99.5%; also behind :packets or a cap in time.
     #[arg(long, value_name = "RULE")]
     pub rule: Vec<RuleName>,
 

@@ -208,3 +208,25 @@ fn what_a_header_says_in_vain_is_told() {
     let table = String::from_utf8(output.stdout).unwrap();
     assert!(table.starts_with("odd\n"), "{table}");
 }
+
+#[test]
+fn a_rule_takes_the_promise_of_the_pattern_unless_it_was_told_its_own() {
+    let scratch = Scratch::new("promise");
+    let file = scratch.file("gaps.txt");
+    write_pattern(&file, "gaps");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen('{', "{\"utilisation\": 0.9, ", 1)).unwrap();
+    let limit = |rule: &str| {
+        let line = format!(
+            "sim limit-rules --pattern {} --rule {rule} -j",
+            file.display()
+        );
+        document(&line)["rows"][0]["limit_bytes"].as_f64().unwrap()
+    };
+    for unit in ["", ":packets", ":1s"] {
+        let of_pattern = limit(&format!("taut{unit}"));
+        assert_eq!(of_pattern, limit(&format!("taut:90%{unit}")), "{unit}");
+        let told = limit(&format!("taut:99.9%{unit}"));
+        assert!(told > of_pattern, "{unit}: {told} and {of_pattern}");
+    }
+}

@@ -51,15 +51,22 @@ pub use utilisation::{ParseUtilisationError, Utilisation};
 pub struct Ladder {
     rule: SizedByNeed<Debts>,
     utilisation: Utilisation,
+    /// Whether its user said what it promises.
+    told: bool,
 }
 
 impl Ladder {
     /// The rule that promises so much of the link's time while a sender has something to send.
     pub fn new(utilisation: Utilisation) -> Self {
+        Self::with(utilisation, true)
+    }
+
+    fn with(utilisation: Utilisation, told: bool) -> Self {
         let debts = Debts::new(utilisation.allowance(FRACTION_BITS) as u32);
         Self {
             rule: SizedByNeed::new(debts, Config::default()),
             utilisation,
+            told,
         }
     }
 
@@ -70,8 +77,9 @@ impl Ladder {
 }
 
 impl Default for Ladder {
+    /// It promises [`Utilisation::DEFAULT`], and was not told so.
     fn default() -> Self {
-        Self::new(Utilisation::DEFAULT)
+        Self::with(Utilisation::DEFAULT, false)
     }
 }
 
@@ -81,12 +89,18 @@ impl Limit for Ladder {
 
 impl fmt::Display for Ladder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.utilisation == Utilisation::DEFAULT {
-            f.write_str("taut")
-        } else {
+        if self.told || self.utilisation != Utilisation::DEFAULT {
             write!(f, "taut:{}", self.utilisation)
+        } else {
+            f.write_str("taut")
         }
     }
 }
 
-impl NamedLimit for Ladder {}
+impl NamedLimit for Ladder {
+    fn promise_unless_told(&mut self, utilisation: Utilisation) {
+        if !self.told {
+            *self = Self::with(utilisation, false);
+        }
+    }
+}
