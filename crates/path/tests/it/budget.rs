@@ -396,3 +396,16 @@ fn a_rule_that_panics_is_told_again_the_next_time() {
     device.complete(0, 1);
     assert_eq!(device.budget.limit_bytes(), 1_002);
 }
+
+#[test]
+fn what_the_device_refuses_gives_its_room_in_the_budget_back() {
+    let mut device = ten_packets_for(2);
+    device.queues[0].ring.get().longest_bytes = BYTES - 1;
+    device.enqueue(0, 5);
+    assert_eq!(device.run(0), Stop::Idle);
+    assert_eq!(device.books.dropped.len(), 5);
+    assert_eq!(device.budget.in_flight_bytes(), 0);
+    device.enqueue(1, 50);
+    assert_eq!(device.run(1), Stop::Limit);
+    assert_eq!(device.in_flight(1), 11 * BYTES, "all of the budget");
+}

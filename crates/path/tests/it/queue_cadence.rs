@@ -105,3 +105,18 @@ fn a_device_that_runs_dry_does_not_wait_for_the_cadence() {
     assert_eq!(bench.queue.completer_counters().starved, 1);
     assert_eq!(bench.queue.probe().starved, [bench.now_ns]);
 }
+
+#[test]
+fn what_the_cadence_holds_back_is_not_taken_for_lost() {
+    let mut bench = Bench::with(at_most_5_000(), FakeRing::new(64), config(), ());
+    // Twice the stall threshold of a second, in which everything is finished within 1 ms.
+    for _ in 0..3_000 {
+        bench.enqueue(3, 1_000);
+        bench.run();
+        bench.now_ns += 700_000;
+        assert_eq!(bench.complete(2).stalled, None, "at {} ns", bench.now_ns);
+        bench.run();
+        assert_eq!(bench.complete(5).stalled, None, "at {} ns", bench.now_ns);
+    }
+    assert_eq!(bench.queue.completer_counters().stalls, 0);
+}

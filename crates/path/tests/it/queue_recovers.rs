@@ -793,3 +793,52 @@ fn a_queue_that_loses_nothing_is_never_said_to_stand_still() {
         assert_eq!(queue.completer_counters().stalls, 0);
     }
 }
+
+#[test]
+fn a_repair_keeps_the_limit_that_a_rule_has_learnt() {
+    for rule in ["dql", "need", "taut", "dql:packets", "taut:packets"] {
+        let limit: AnyLimit = rule.parse().expect(rule);
+        let ring = FakeRing::new(1_024);
+        let mut bench = Bench::with(limit, ring, QueueConfig::default(), ());
+        // 40 packets between two interrupts.
+        for _ in 0..200 {
+            bench.enqueue(40, 1_000);
+            bench.run();
+            bench.now_ns += 400_000;
+            bench.complete(40);
+        }
+        bench.enqueue(2_000, 1_000);
+        bench.run();
+        let before = bench.queue.snapshot();
+        assert!(before.limit > 2, "{rule} learnt {}", before.limit);
+        let full = bench.in_ring();
+        bench.queue.device_mut().in_device.clear();
+        assert!(bench.queue.repair(bench.now_ns).is_ok(), "{rule}");
+        assert_eq!(bench.queue.snapshot().limit, before.limit, "{rule}");
+        bench.complete(0);
+        bench.run();
+        assert_eq!(bench.in_ring(), full, "{rule}");
+    }
+}
+
+#[test]
+fn a_stall_is_told_as_soon_as_its_time_is_over_whenever_one_looked_before() {
+    let mut bench = bench();
+    bench.enqueue(1, 1_000);
+    bench.run();
+    bench.now_ns = SECOND_NS - 10_000;
+    assert_eq!(bench.complete(0).stalled, None);
+    bench.now_ns = SECOND_NS;
+    assert!(bench.complete(0).stalled.is_some());
+}
+
+#[test]
+fn a_stall_that_lasts_wakes_its_owner_once_in_a_threshold() {
+    let mut bench = bench();
+    bench.enqueue(8, 1_000);
+    bench.run();
+    let heard_ns = first_stall_ns(&mut bench);
+    assert_eq!(bench.queue.next_wakeup(), Some(heard_ns + SECOND_NS));
+    // Whoever looks earlier is told all the same.
+    assert!(bench.complete(0).stalled.is_some());
+}

@@ -87,3 +87,34 @@ fn a_queue_says_when_the_shaper_lets_the_next_one_go() {
     assert_eq!(queue.run(7 * MS, &mut books), Stop::Idle);
     assert_eq!(queue.sender_counters().sent_packets, 3);
 }
+
+#[test]
+fn what_the_shaper_holds_back_was_not_refused_by_the_limit() {
+    use crate::support::FakeRing;
+    use taut_path::{Event, Probe};
+
+    #[derive(Default)]
+    struct Refusals(u32);
+    impl Probe for Refusals {
+        fn event(&mut self, _now_ns: u64, event: Event<'_>) {
+            self.0 += u32::from(matches!(event, Event::Refused));
+        }
+    }
+
+    // A packet each ms, and one in flight.
+    let mut queue = taut_path::Queue::builder_for(FakeRing::new(16))
+        .with_limit(Fixed::packets(1))
+        .with_qdisc(Shaped::new(Fifo::new(10), 8_000_000, 0))
+        .probe(Refusals::default())
+        .build(0)
+        .expect("valid settings");
+    let mut books = Books::default();
+    for frame in 0..2 {
+        queue.enqueue(packet(frame, 1_000), 0, &mut books);
+    }
+    assert_eq!(queue.run(0, &mut books), Stop::Limit);
+    assert_eq!(queue.run(MS - 1, &mut books), Stop::Limit);
+    assert_eq!(queue.probe().0, 0, "the shaper would not let it go either");
+    assert_eq!(queue.run(MS, &mut books), Stop::Limit);
+    assert_eq!(queue.probe().0, 1, "now only the limit holds it");
+}

@@ -58,6 +58,8 @@ pub struct FakeRing {
     pub failed_kicks: u32,
     /// The next reaping hands out what is finished and then fails.
     pub failing_reap: bool,
+    /// Reaping says that more comes, whether anything is finished or not.
+    pub says_more: bool,
     /// Packets longer than this are not for this device.
     pub longest_bytes: u32,
     /// The device finishes packets before `kick` returns.
@@ -78,6 +80,7 @@ impl FakeRing {
             failing_kicks: 0,
             failed_kicks: 0,
             failing_reap: false,
+            says_more: false,
             longest_bytes: u32::MAX,
             instant: false,
             most_used: 0,
@@ -168,7 +171,7 @@ impl Completions for FakeRing {
         if std::mem::take(&mut self.failing_reap) {
             return Err(Broken);
         }
-        Ok(!self.finished.is_empty())
+        Ok(self.says_more || !self.finished.is_empty())
     }
 
     fn in_ring(&self) -> Option<InRing> {
