@@ -1,7 +1,7 @@
 //! The first line of a pattern file: what is sent, and how fast.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use taut_sim::pattern::{Burst, Pattern};
 
@@ -13,7 +13,14 @@ pub(super) const MOST_NS: u64 = 86_400_000_000_000;
 /// A super-packet is far smaller.
 const MOST_SIZE: u64 = 1 << 24;
 const MOST_SIZES: usize = 1 << 20;
-const MOST_OBJECTS: u64 = 1 << 32;
+/// A limit may be larger than all of a burst, which is held in memory then.
+const MOST_OBJECTS: u64 = 1 << 20;
+/// Objects or bursts of a run: an hour's work or so.
+const MOST_WORK: u128 = 10_000_000_000;
+/// Between two rounds, if the file does not say.
+const POLL_NS: u64 = 3_000;
+/// What is promised, if the file does not say.
+const UTILISATION: f64 = 0.999;
 
 /// The keys that mean something; others are named in a warning and skipped.
 const KEYS: [&str; 10] = [
@@ -29,43 +36,6 @@ const KEYS: [&str; 10] = [
     "utilisation",
 ];
 
-#[derive(Deserialize)]
-struct Raw {
-    id: Option<String>,
-    rate_bytes_per_us: Option<f64>,
-    rates: Option<Vec<(u64, f64)>>,
-    #[serde(default = "full_segments")]
-    sizes: Vec<u64>,
-    #[serde(default)]
-    budget: u32,
-    #[serde(default = "poll_ns")]
-    poll_ns: u64,
-    burst: Option<RawBurst>,
-    #[serde(default)]
-    warm_ns: u64,
-    end_ns: u64,
-    #[serde(default = "utilisation")]
-    utilisation: f64,
-}
-
-#[derive(Deserialize)]
-struct RawBurst {
-    period_ns: u64,
-    objects: u64,
-}
-
-fn full_segments() -> Vec<u64> {
-    vec![super::published::FULL_BYTES.into()]
-}
-
-const fn poll_ns() -> u64 {
-    3_000
-}
-
-const fn utilisation() -> f64 {
-    0.999
-}
-
 /// The pattern of a header, without intervals, and the keys that mean nothing.
 pub(super) fn read(line: &str, otherwise_id: &str) -> Result<(Pattern, Vec<String>), String> {
     let value: Value = serde_json::from_str(line).map_err(|error| {
@@ -76,46 +46,102 @@ pub(super) fn read(line: &str, otherwise_id: &str) -> Result<(Pattern, Vec<Strin
     };
     let unknown = keys.keys().filter(|key| !KEYS.contains(&key.as_str()));
     let unknown = unknown.cloned().collect();
-    let raw: Raw = serde_json::from_value(value).map_err(|error| error.to_string())?;
-    Ok((pattern(raw, otherwise_id)?, unknown))
+    Ok((pattern(keys, otherwise_id)?, unknown))
 }
 
-fn pattern(raw: Raw, otherwise_id: &str) -> Result<Pattern, String> {
-    check("end_ns", raw.end_ns, 1, MOST_NS)?;
-    check("warm_ns", raw.warm_ns, 0, raw.end_ns - 1)?;
-    check("poll_ns", raw.poll_ns, 1, MOST_NS)?;
-    check("sizes, their number", raw.sizes.len(), 1, MOST_SIZES)?;
-    for &size in &raw.sizes {
-        check("sizes", size, 1, MOST_SIZE)?;
+/// What `key` says; `null` says nothing. `within` is the key of the object that it stands in, with a dot.
+fn said<'k, T: Deserialize<'k>>(
+    keys: &'k Map<String, Value>,
+    within: &str,
+    key: &str,
+) -> Result<Option<T>, String> {
+    match keys.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => T::deserialize(value)
+            .map(Some)
+            .map_err(|error| format!("{within}{key}: {error}")),
     }
-    if !(raw.utilisation > 0.0 && raw.utilisation <= 1.0) {
-        let utilisation = raw.utilisation;
+}
+
+/// What must be said: a time or a number from 1 on.
+fn needed(keys: &Map<String, Value>, within: &str, key: &str, most: u64) -> Result<u64, String> {
+    let value = said(keys, within, key)?;
+    let value = value.ok_or_else(|| format!("{within}{key} is missing; allowed: 1 to {most}"))?;
+    check(&format!("{within}{key}"), value, 1, most)?;
+    Ok(value)
+}
+
+fn pattern(keys: &Map<String, Value>, otherwise_id: &str) -> Result<Pattern, String> {
+    let end_ns = needed(keys, "", "end_ns", MOST_NS)?;
+    let warm_ns = said(keys, "", "warm_ns")?.unwrap_or(0);
+    check("warm_ns", warm_ns, 0, end_ns - 1)?;
+    let poll_ns = said(keys, "", "poll_ns")?.unwrap_or(POLL_NS);
+    check("poll_ns", poll_ns, 1, MOST_NS)?;
+    let utilisation = said(keys, "", "utilisation")?.unwrap_or(UTILISATION);
+    if !(utilisation > 0.0 && utilisation <= 1.0) {
         return Err(format!(
             "utilisation is {utilisation}; allowed: above 0, at most 1"
         ));
     }
-    let bursts = raw.burst.map_or_else(|| Ok(Vec::new()), burst)?;
-    Ok(Pattern {
-        id: raw.id.unwrap_or_else(|| otherwise_id.to_owned()),
-        changes_ns: changes(raw.rates.as_deref()),
-        rates: rates(raw.rates, raw.rate_bytes_per_us)?,
-        sizes: raw.sizes.iter().map(|&size| size as u32).collect(),
-        budget: raw.budget,
-        poll_ns: raw.poll_ns,
-        bursts,
-        warm_ns: raw.warm_ns,
-        end_ns: raw.end_ns,
-        utilisation: raw.utilisation,
+    let steps: Option<Vec<(u64, f64)>> = said(keys, "", "rates")?;
+    let pattern = Pattern {
+        id: said(keys, "", "id")?.unwrap_or_else(|| otherwise_id.to_owned()),
+        changes_ns: changes(steps.as_deref()),
+        rates: rates(steps, said(keys, "", "rate_bytes_per_us")?)?,
+        sizes: sizes(said(keys, "", "sizes")?)?,
+        budget: said(keys, "", "budget")?.unwrap_or(0),
+        poll_ns,
+        bursts: said(keys, "", "burst")?.map_or_else(|| Ok(Vec::new()), burst)?,
+        warm_ns,
+        end_ns,
+        utilisation,
         queues: Vec::new(),
-    })
+    };
+    check_work(&pattern)?;
+    Ok(pattern)
 }
 
-fn burst(burst: RawBurst) -> Result<Vec<Burst>, String> {
-    check("burst.period_ns", burst.period_ns, 1, MOST_NS)?;
-    check("burst.objects", burst.objects, 1, MOST_OBJECTS)?;
+fn sizes(said: Option<Vec<u64>>) -> Result<Vec<u32>, String> {
+    let Some(sizes) = said else {
+        return Ok(vec![super::published::FULL_BYTES]);
+    };
+    check("sizes, their number", sizes.len(), 1, MOST_SIZES)?;
+    let size = |&size: &u64| check("sizes", size, 1, MOST_SIZE).map(|()| size as u32);
+    sizes.iter().map(size).collect()
+}
+
+/// Refuses what a run could not end in hours.
+fn check_work(pattern: &Pattern) -> Result<(), String> {
+    let ends = pattern.rates.iter().skip(1).map(|rate| rate.0);
+    let ends = ends.chain([pattern.end_ns]);
+    let bytes = |(&(from_ns, bytes_per_s), to_ns): (&(u64, u64), u64)| {
+        let ns = to_ns.min(pattern.end_ns).saturating_sub(from_ns);
+        u128::from(ns) * u128::from(bytes_per_s) / 1_000_000_000
+    };
+    let bytes: u128 = pattern.rates.iter().zip(ends).map(bytes).sum();
+    let in_turn: u64 = pattern.sizes.iter().copied().map(u64::from).sum();
+    let objects = bytes * pattern.sizes.len() as u128 / u128::from(in_turn);
+    if objects > MOST_WORK {
+        return Err(format!(
+            "the link can send {objects} objects until end_ns; allowed: at most {MOST_WORK}"
+        ));
+    }
+    let bursts = pattern
+        .bursts
+        .iter()
+        .map(|it| pattern.end_ns / it.period_ns);
+    match bursts.max() {
+        Some(bursts) if u128::from(bursts) > MOST_WORK => Err(format!(
+            "burst.period_ns makes {bursts} bursts until end_ns; allowed: at most {MOST_WORK}"
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn burst(keys: Map<String, Value>) -> Result<Vec<Burst>, String> {
     Ok(vec![Burst {
-        period_ns: burst.period_ns,
-        objects: burst.objects,
+        period_ns: needed(&keys, "burst.", "period_ns", MOST_NS)?,
+        objects: needed(&keys, "burst.", "objects", MOST_OBJECTS)?,
     }])
 }
 
@@ -138,7 +164,11 @@ fn rates(
     let rates = match (rates, rate_bytes_per_us) {
         (Some(rates), _) => rates,
         (None, Some(rate)) => vec![(0, rate)],
-        (None, None) => return Err("neither rate_bytes_per_us nor rates is given".to_owned()),
+        (None, None) => {
+            return Err(format!(
+                "neither rate_bytes_per_us nor rates is given; allowed: 0.000001 to {MOST_RATE}"
+            ));
+        }
     };
     if rates.first().map(|first| first.0) != Some(0) {
         return Err("rates must begin with one at 0 ns".to_owned());

@@ -58,7 +58,8 @@ pub struct PatternFile {
 pub fn read(mut file: impl BufRead, otherwise_id: &str) -> Result<PatternFile, ReadError> {
     let mut line = Vec::new();
     next_line(&mut file, &mut line, 1, MOST_HEADER_BYTES)?;
-    let header = text(&line, 1)?;
+    // Editors of another world begin a text with a mark.
+    let header = text(&line, 1)?.trim_start_matches('\u{feff}');
     let (mut pattern, unknown_keys) =
         header::read(header, otherwise_id).map_err(|message| at(1, message))?;
     let mut intervals = Intervals::new();

@@ -57,6 +57,12 @@ fn what_is_not_said_has_the_formats_defaults() {
 }
 
 #[test]
+fn a_mark_at_the_start_of_the_text_is_no_part_of_it() {
+    let found = pattern(&format!("\u{feff}{HEADER}\r\n300 0\r\n")).expect("a pattern");
+    assert_eq!(found.end_ns, 300);
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_its_line_and_what_is_allowed() {
     let header = |keys: &str| format!("{{{keys}}}\n300 0\n");
     let line = |line: &str| format!("{HEADER}\n100 0\n{line}\n300 0\n");
@@ -73,10 +79,43 @@ fn what_cannot_be_is_refused_with_its_line_and_what_is_allowed() {
             "[1]\n".to_owned(),
             "line 1: the first line is JSON, but no object",
         ),
-        (header(""), "line 1: missing field `end_ns`"),
+        (
+            header(""),
+            "line 1: end_ns is missing; allowed: 1 to 86400000000000",
+        ),
+        (
+            header(r#""end_ns": "soon""#),
+            "line 1: end_ns: invalid type: string \"soon\", expected u64",
+        ),
+        (
+            header(r#""end_ns": 300, "rate_bytes_per_us": 1, "burst": {"objects": 3}"#),
+            "line 1: burst.period_ns is missing; allowed: 1 to",
+        ),
+        (
+            header(
+                r#""end_ns": 300, "rate_bytes_per_us": 1, "burst": {"period_ns": 5, "objects": 4294967296}"#,
+            ),
+            "line 1: burst.objects is 4294967296; allowed: 1 to 1048576",
+        ),
+        (
+            header(r#""end_ns": 80000000000000, "rate_bytes_per_us": 50000, "sizes": [60]"#),
+            "line 1: the link can send 66666666666666 objects until end_ns; allowed: at most 10000000000",
+        ),
+        (
+            header(
+                r#""end_ns": 80000000000000, "rates": [[0, 1], [70000000000000, 50000]], "sizes": [60, 140]"#,
+            ),
+            "line 1: the link can send 5000700000000 objects",
+        ),
+        (
+            header(
+                r#""end_ns": 80000000000000, "rate_bytes_per_us": 1, "burst": {"period_ns": 1, "objects": 1}"#,
+            ),
+            "line 1: burst.period_ns makes 80000000000000 bursts until end_ns; allowed",
+        ),
         (
             header(r#""end_ns": 300"#),
-            "line 1: neither rate_bytes_per_us nor rates",
+            "line 1: neither rate_bytes_per_us nor rates is given; allowed: 0.000001 to 50000",
         ),
         (
             header(r#""end_ns": 0, "rate_bytes_per_us": 1"#),
@@ -116,7 +155,7 @@ fn what_cannot_be_is_refused_with_its_line_and_what_is_allowed() {
         ),
         (
             header(r#""end_ns": 300, "rate_bytes_per_us": 1, "budget": -1"#),
-            "line 1: invalid value: integer `-1`",
+            "line 1: budget: invalid value: integer `-1`",
         ),
         (
             header(

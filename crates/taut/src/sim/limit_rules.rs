@@ -32,7 +32,8 @@ pub struct Options {
     ///
     /// The first line is a JSON object: rate_bytes_per_us or rates ([[t_ns, bytes_per_us], ...]),
     /// end_ns, and as wanted id, sizes, budget, poll_ns, burst ({period_ns, objects}), warm_ns,
-    /// utilisation. Each other line is an interrupt: gap_ns delay_ns.
+    /// utilisation. Each other line is an interrupt: gap_ns delay_ns. docs/pattern-format.md says what
+    /// each means, with an example.
     #[arg(long, value_name = "FILE")]
     pub pattern: Vec<PathBuf>,
 
