@@ -335,3 +335,27 @@ impl<W: WireWatch> MultiNic<W> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use taut_path::{Frame, TxRing};
+
+    use super::*;
+
+    #[test]
+    fn what_comes_last_waits_for_as_much_of_other_rings_as_of_its_own() {
+        // A byte a ns.
+        let config = NicConfig::plain(8_000_000_000, 64);
+        let (nic, mut rings) = MultiNic::new(&config, 2).expect("the settings are valid");
+        for (ring, packets) in [(0, 10), (1, 1)] {
+            for frame in 0..packets {
+                let packet = Packet::new(Frame::new(frame), 1_000);
+                assert!(rings[ring].submit(packet, 0).is_ok());
+            }
+            let Ok(()) = rings[ring].kick(0);
+        }
+        // The rest of what is on the wire, its own packet, and one more of the other.
+        assert_eq!(nic.borrow().ahead_ns(1, 400), 600 + 1_000 + 1_000);
+        assert_eq!(nic.borrow().ahead_ns(0, 400), 600 + 9_000 + 1_000);
+    }
+}

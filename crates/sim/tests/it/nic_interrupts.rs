@@ -1,10 +1,13 @@
 //! When the emulated NIC interrupts, and what can be reaped then.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use crate::support::{Freed, nic, packet};
 use taut_path::{Completions, InRing, PacketSink, TxRing};
 use taut_sim::nic::{
-    DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, MultiNic, NicConfig,
-    NicConfigError, NicEvent, RareGap,
+    DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, MultiEvent, MultiNic,
+    NicConfig, NicConfigError, NicEvent, RareGap, RingOf,
 };
 
 /// Link time of a minimal frame at 1 Gbit/s.
@@ -313,4 +316,113 @@ fn what_only_one_ring_can_do_is_refused_of_several() {
         assert_eq!(error, Some(NicConfigError::OneRing(field)));
     }
     assert!(MultiNic::new(&config, 2).is_ok());
+}
+
+#[test]
+fn a_poll_that_leaves_nothing_takes_the_interrupt_back() {
+    let mut nic = loaded(3, InterruptRule::every(1_000_000));
+    while nic.packets_to_send() > 0 {
+        nic.advance(u64::MAX);
+    }
+    assert_eq!(nic.next_event_ns(), Some(FRAME_NS + 1_000_000));
+    let mut freed = Freed::default();
+    let Ok(_) = nic.reap(3 * FRAME_NS, u32::MAX, &mut |packet| freed.freed(packet));
+    assert_eq!(nic.next_event_ns(), None);
+}
+
+/// `count` minimal frames at 1 Gbit/s in each of `rings` rings, and the doorbells rung in order.
+fn loaded_rings(
+    rings: usize,
+    count: u32,
+    interrupt: InterruptRule,
+) -> (Rc<RefCell<MultiNic>>, Vec<RingOf>) {
+    let config = NicConfig {
+        framing: Framing::ETHERNET,
+        interrupt,
+        ..NicConfig::plain(1_000_000_000, 1_024)
+    };
+    let (nic, mut rings) = MultiNic::new(&config, rings).expect("the settings are valid");
+    for ring in &mut rings {
+        for frame in 0..count {
+            ring.submit(packet(frame, 60), 0)
+                .expect("it takes every packet");
+        }
+        let Ok(()) = ring.kick(0);
+    }
+    (nic, rings)
+}
+
+/// What a NIC of several rings does, while nobody reaps.
+fn events(nic: &Rc<RefCell<MultiNic>>) -> Vec<(u64, MultiEvent)> {
+    core::iter::from_fn(|| nic.borrow_mut().advance()).collect()
+}
+
+#[test]
+fn rings_take_turns_on_their_wire_a_packet_each() {
+    let (nic, _rings) = loaded_rings(3, 3, InterruptRule::every(1_000_000));
+    let sent = events(&nic)
+        .into_iter()
+        .filter_map(|(_, event)| match event {
+            MultiEvent::Sent(ring) => Some(ring),
+            MultiEvent::Interrupt(_) => None,
+        });
+    assert_eq!(sent.collect::<Vec<_>>(), [0, 1, 2, 0, 1, 2, 0, 1, 2]);
+}
+
+#[test]
+fn the_first_interrupts_of_rings_are_spread_over_a_period() {
+    let (nic, _rings) = loaded_rings(4, 1, InterruptRule::every(100_000));
+    let interrupts = events(&nic)
+        .into_iter()
+        .filter(|(_, event)| matches!(event, MultiEvent::Interrupt(_)));
+    let at = |ring: u64| {
+        let sent_ns = (ring + 1) * FRAME_NS;
+        (
+            sent_ns.max(25_000 * ring),
+            MultiEvent::Interrupt(ring as usize),
+        )
+    };
+    assert_eq!(interrupts.collect::<Vec<_>>(), [at(0), at(1), at(2), at(3)]);
+}
+
+#[test]
+fn rings_have_their_own_dice() {
+    let mut rule = InterruptRule::every(100_000);
+    rule.jitter_ns = 50_000;
+    let (nic, _rings) = loaded_rings(2, 2_000, rule);
+    let seen = events(&nic);
+    let gaps = |ring| {
+        let at = |&(at_ns, event): &(u64, MultiEvent)| {
+            (event == MultiEvent::Interrupt(ring)).then_some(at_ns)
+        };
+        gaps(&seen.iter().filter_map(at).collect::<Vec<_>>())
+    };
+    let (first, second) = (gaps(0), gaps(1));
+    assert!(first.len() > 20 && second.len() > 20);
+    let alike = first.iter().zip(&second).filter(|(a, b)| a == b).count();
+    assert!(alike < 3, "{alike} gaps are alike");
+}
+
+#[test]
+fn a_poll_that_leaves_nothing_takes_the_interrupt_of_its_ring_back() {
+    let (nic, mut rings) = loaded_rings(2, 1, InterruptRule::every(1_000_000));
+    for _ in 0..2 {
+        let event = nic.borrow_mut().advance().map(|(_, event)| event);
+        assert!(matches!(
+            event,
+            Some(MultiEvent::Sent(_) | MultiEvent::Interrupt(0))
+        ));
+    }
+    let mut sent = nic.borrow().counters(1).packets;
+    while sent == 0 {
+        nic.borrow_mut().advance();
+        sent = nic.borrow().counters(1).packets;
+    }
+    for ring in &mut rings {
+        let Ok(more) = ring.reap(2 * FRAME_NS, u32::MAX, &mut |packet| {
+            drop(packet.into_frame())
+        });
+        assert!(!more);
+    }
+    assert_eq!(nic.borrow().next_event_ns(), None);
 }

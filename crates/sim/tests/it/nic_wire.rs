@@ -246,3 +246,51 @@ fn a_packet_finished_at_its_start_leaves_the_ring_before_the_wire() {
         [(12_304, 12_304, true)]
     );
 }
+
+#[test]
+fn a_change_of_rate_moves_no_start_of_a_frame_that_waits_for_the_wire() {
+    let config = NicConfig {
+        framing: Framing::ETHERNET,
+        finished_at: FinishedAt::Start,
+        ..NicConfig::plain(1_000_000_000, 16)
+    };
+    let mut nic = EmulatedNic::new(config).expect("the settings are valid");
+    for frame in 0..2 {
+        nic.submit(packet(frame, 60), 0)
+            .expect("it takes every packet");
+    }
+    let Ok(()) = nic.kick(0);
+    let mut ends = Vec::new();
+    while let Some((at_ns, event)) = nic.advance(u64::MAX) {
+        if let NicEvent::Frame(frame) = event {
+            ends.push((at_ns, frame.ends_ns));
+            nic.set_rate(100_000_000, 100).expect("it is a rate");
+        }
+    }
+    // The first goes at the old rate, the second from its end on at the new one.
+    assert_eq!(ends, [(0, 672), (672, 672 + 6_720)]);
+}
+
+#[test]
+fn what_rounding_left_over_is_forgotten_while_the_wire_is_idle() {
+    // 672 bits take 610.9 ns.
+    let mut nic = EmulatedNic::new(NicConfig {
+        framing: Framing::ETHERNET,
+        ..NicConfig::plain(1_100_000_000, 1_024)
+    })
+    .expect("the settings are valid");
+    let mut times = Vec::new();
+    for number in 0..20_u64 {
+        let start_ns = number * 10_000;
+        nic.submit(packet(number as u32, 60), start_ns)
+            .expect("it takes every packet");
+        let Ok(()) = nic.kick(start_ns);
+        while let Some((at_ns, event)) = nic.advance(start_ns + 9_999) {
+            if matches!(event, NicEvent::Frame(_)) {
+                times.push(at_ns - start_ns);
+            }
+        }
+    }
+    assert_eq!(times, [times[0]; 20]);
+    assert!((610..=611).contains(&times[0]));
+}

@@ -2,7 +2,8 @@
 
 use taut_path::limit::{Dynamic, Fixed, Ladder, Limit, Need};
 use taut_sim::pattern::{
-    Burst, Detail, GRID_BYTES, Interval, Intervals, Pattern, Seen, least_fixed, observe,
+    Burst, Detail, GRID_BYTES, Interval, Intervals, LOSS_STEP_NS, Pattern, Seen, SplitMix,
+    least_fixed, observe,
 };
 
 const SIZE: u32 = 1_514;
@@ -209,4 +210,153 @@ fn a_pattern_without_anything_is_refused() {
     assert!(none(|it| it.rates.clear()).contains("no rate"));
     assert!(none(|it| it.sizes.clear()).contains("no size or queue"));
     assert!(none(|it| it.queues.clear()).contains("no size or queue"));
+}
+
+/// Interrupts at these times, each with how late the sender comes back.
+fn at_times(times: &[(u64, u64)]) -> Intervals {
+    let (mut intervals, mut before_ns) = (Intervals::new(), 0);
+    for &(at_ns, delay_ns) in times {
+        let gap_ns = at_ns - before_ns;
+        intervals.push(Interval { gap_ns, delay_ns });
+        before_ns = at_ns;
+    }
+    intervals
+}
+
+/// `objects` at time 0 and each `period_ns`, until `end_ns`, all of it measured.
+fn bursts(queues: Vec<Intervals>, objects: u64, period_ns: u64, end_ns: u64) -> Pattern {
+    Pattern {
+        bursts: vec![Burst { period_ns, objects }],
+        warm_ns: 0,
+        end_ns,
+        queues,
+        ..periodic(100_000, 0)
+    }
+}
+
+#[test]
+fn the_wire_is_missed_while_any_queue_has_something_to_send() {
+    let queues = vec![
+        at_times(&[(500_000, 0), (S, 0)]),
+        at_times(&[(100_000, 0), (S, 0)]),
+    ];
+    // Each sends two of three. The second goes on at 100 us, the first at 500 us.
+    let seen = run(&bursts(queues, 3, S, 512_000), Fixed::bytes(SIZE));
+    let until_second_ns = 100_000 - 4 * PACKET_NS;
+    let until_first_ns = 400_000 - PACKET_NS;
+    assert_eq!(seen.dry_ns, until_second_ns + until_first_ns);
+}
+
+#[test]
+fn a_burst_does_not_bring_a_sender_back_that_is_on_its_way() {
+    let queue = at_times(&[(100_000, 50_000), (S, 0)]);
+    let seen = run(
+        &bursts(vec![queue], 3, 120_000, 160_000),
+        Fixed::bytes(SIZE),
+    );
+    assert_eq!(seen.dry_ns, 150_000 - 2 * PACKET_NS);
+}
+
+#[test]
+fn the_limits_timer_asks_no_device() {
+    // Four packets of 1 ms each in flight. The first is told at once, the second by the timer at 3.3 ms; the third is
+    // finished by then, and nobody asks.
+    let mut pattern = pattern(4_000_000, |_| S, 0);
+    pattern.sizes = vec![1_000];
+    pattern.rates = vec![(0, 1_000_000)];
+    pattern.queues = vec![at_times(&[(1_500_000, 0), (2_200_000, 0), (S, 0)])];
+    pattern.warm_ns = 0;
+    pattern.end_ns = 3_900_000;
+    let detail = Detail {
+        cadence_ns: 1_800_000,
+        ..Detail::FULL
+    };
+    let seen = observe(&pattern, Fixed::bytes(3_000), detail).expect("runs");
+    assert_eq!(seen.sent_packets, 6, "the timer gave the room of one");
+    assert_eq!(seen.freed_packets, 2);
+}
+
+#[test]
+fn a_packet_that_is_on_the_wire_all_the_time_is_in_the_ring_all_the_time() {
+    let mut pattern = periodic(100_000, 0);
+    // A packet takes 15 s.
+    pattern.rates = vec![(0, 100)];
+    let seen = run(&pattern, Fixed::bytes(1));
+    near(seen.mean_bytes, SIZE.into(), 1e-9);
+    near(seen.in_flight_mean_bytes, SIZE.into(), 1e-9);
+}
+
+#[test]
+fn what_was_lost_is_told_step_by_step() {
+    // In each 100 us the wire sends one packet and waits for the rest.
+    let mut pattern = periodic(100_000, 0);
+    pattern.warm_ns = 0;
+    let seen = run(&pattern, Fixed::bytes(1));
+    let totals: Vec<_> = seen.losses.totals_ns().collect();
+    let whole_steps = (2 * S / LOSS_STEP_NS) as usize;
+    for (step, &(dry_ns, _)) in totals[..whole_steps].iter().enumerate() {
+        let rounds = (step as u64 + 1) * LOSS_STEP_NS / 100_000;
+        let off_ns = dry_ns.abs_diff(rounds * (100_000 - PACKET_NS));
+        assert!(off_ns <= 100_000, "step {step}: {dry_ns} ns");
+    }
+}
+
+#[test]
+fn the_yardstick_may_lose_all_that_the_promise_allows_at_once() {
+    // One gap of 850 us at the start of the measured second, of which a limit for 100 us loses 750: the promise
+    // allows 1,000.
+    let gap_ns = |count: u64| if count == 10_000 { 850_000 } else { 100_000 };
+    let mut two = pattern(2 * S, gap_ns, 0);
+    two.queues = vec![two.queues[0].clone(); 2];
+    let mut steady = periodic(100_000, 0);
+    steady.queues = vec![steady.queues[0].clone(); 2];
+    let least = |pattern| least_fixed(pattern).expect("runs").expect("one is enough");
+    assert_eq!(least(&two), least(&steady));
+}
+
+/// The closed forms, each to within five of its standard errors.
+#[test]
+fn random_numbers_have_the_moments_of_their_distributions() {
+    let mut random = SplitMix::new(7);
+    let count = 400_000;
+    let mut mean = |draw: &mut dyn FnMut(&mut SplitMix) -> f64| {
+        let sum: f64 = (0..count).map(|_| draw(&mut random)).sum();
+        sum / f64::from(count)
+    };
+    let mut check = |expected: f64, variance: f64, draw: &mut dyn FnMut(&mut SplitMix) -> f64| {
+        let found = mean(draw);
+        let error = (variance / f64::from(count)).sqrt();
+        assert!(
+            (found - expected).abs() < 5.0 * error,
+            "{found}, not {expected}"
+        );
+    };
+    check(0.0, 1.0, &mut |it| it.normal());
+    check(1.0, 2.0, &mut |it| it.normal().powi(2));
+    check(3.0, 96.0, &mut |it| it.normal().powi(4));
+    check(10.0, 100.0, &mut |it| it.exponential(10.0));
+    // Gamma(1 + 1/shape), and its variance.
+    check(2.0, 20.0, &mut |it| it.weibull(0.5, 1.0));
+    check(3.0 * 0.886_227, 9.0 * 0.214_602, &mut |it| {
+        it.weibull(2.0, 3.0)
+    });
+    check(0.25, 0.1875, &mut |it| {
+        f64::from(u8::from(it.happens(0.25)))
+    });
+}
+
+/// From an implementation in another language.
+#[test]
+fn random_numbers_are_the_same_on_any_machine() {
+    let mut random = SplitMix::new(1);
+    let found = [(); 4].map(|()| random.normal());
+    let expected = [
+        -0.012_118_634_813_324_461,
+        -1.662_815_480_317_395_1,
+        0.126_256_147_610_958_35,
+        0.604_469_746_113_770_6,
+    ];
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");
+    }
 }
