@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use taut_path::qdisc::{BandLimit, PfifoFast};
 use taut_path::tsq::memory_bytes;
 use taut_path::{AnyLimit, Event, Packet, Probe, Segmentation};
+use taut_sim::HEADER_BYTES;
 use taut_sim::meter::{Level, Quantiles, Since};
 use taut_sim::nic::{Framing, link_ns};
 use taut_sim::tcp::SuperPacket;
@@ -15,8 +16,8 @@ use crate::budget::Budget;
 use crate::error::ScenarioError;
 use crate::quantity::{Rate, Time};
 use crate::two_hosts::{
-    FIRST_BAND_PRIORITY, FRAME_TIME_BYTES, HEADER_BYTES, MSS_BYTES, SEND_BUFFER_BYTES,
-    SUPER_PACKET_BYTES, TwoHosts, card, first_band, request_response, stream,
+    FIRST_BAND_PRIORITY, FRAME_TIME_BYTES, MSS_BYTES, SEND_BUFFER_BYTES, SUPER_PACKET_BYTES,
+    TwoHosts, card, first_band, request_response, stream,
 };
 
 /// `pfifo_fast` holds so many packets in all.

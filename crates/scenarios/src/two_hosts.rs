@@ -2,15 +2,13 @@
 
 use taut_path::qdisc::{BandLimit, PfifoFast};
 use taut_path::{AnyLimit, Probe, Qdisc, Split};
+use taut_sim::HEADER_BYTES;
 use taut_sim::error::TestbedError;
 use taut_sim::nic::{DescriptorRule, Framing, InterruptRule, NicConfig};
 use taut_sim::tcp::{SuperPacket, TcpConfig};
 use taut_sim::world::{App, ConnectionConfig, HostCost, World, WorldConfig};
 
 use crate::quantity::{Rate, Time};
-
-/// 14 bytes of Ethernet, 20 of IPv4, 32 of TCP with timestamps.
-pub(crate) const HEADER_BYTES: u16 = 66;
 
 /// The first band of `pfifo_fast`.
 pub(crate) const FIRST_BAND_PRIORITY: u8 = 6;

@@ -5,6 +5,11 @@ use taut_path::{Event, Packet, Probe};
 /// Steps of a course: finer than a plot is wide.
 const STEPS: u64 = 2_000;
 
+/// How long a step of a course over `span_ns` is, in ns.
+pub(crate) fn step_ns(span_ns: u64) -> u64 {
+    (span_ns / STEPS).max(1)
+}
+
 /// Keeps `value` in a list of changes, (ns, value), if it is another than the last.
 pub fn note_change(changes: &mut Vec<(u64, u32)>, now_ns: u64, value: u32) {
     if changes.last().is_none_or(|&(_, last)| last != value) {
@@ -47,7 +52,7 @@ impl CourseWatch {
     pub fn new(end_ns: u64) -> Self {
         Self {
             course: Course {
-                step_ns: (end_ns / STEPS).max(1),
+                step_ns: step_ns(end_ns),
                 ..Course::default()
             },
             in_flight_bytes: 0,

@@ -14,16 +14,13 @@ use taut_path::qdisc::Fifo;
 use taut_path::queue::{Completer, Sender};
 use taut_path::{AnyLimit, Event, Probe, Queue};
 
-use crate::course::note_change;
+use crate::course::{note_change, step_ns};
 use crate::error::TestbedError;
 use crate::lane::object;
 use crate::nic::{MultiEvent, MultiNic, NicConfig, RingOf};
 use crate::queue::{QueueFault, queue_config};
 use crate::sink::Sink;
 use crate::source::Note;
-
-/// Steps of a course: finer than a plot is wide.
-const STEPS: u64 = 2_000;
 
 /// What holds the sum of all queues.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -241,7 +238,7 @@ impl<'a> Device<'a> {
         let mut watch = self.watch.borrow_mut();
         watch.mark_bytes = u64::from(limits.iter().copied().max().unwrap_or(0)) + others;
         watch.from_ns = Some(now_ns);
-        watch.step_ns = (self.config.together_ns / STEPS).max(1);
+        watch.step_ns = step_ns(self.config.together_ns);
         watch.seen.limits_bytes = limits;
     }
 

@@ -30,6 +30,9 @@ pub mod trace;
 pub mod world;
 mod written;
 
+/// Headers of a TCP segment: 14 bytes of Ethernet, 20 of IPv4, 32 of TCP with timestamps.
+pub const HEADER_BYTES: u16 = 66;
+
 /// The time of what is not planned, in ns.
 pub(crate) const NEVER_NS: u64 = u64::MAX;
 

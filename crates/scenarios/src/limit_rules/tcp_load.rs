@@ -13,8 +13,9 @@ use crate::error::ScenarioError;
 use crate::pattern::families::Times;
 use crate::quantity::{Rate, Time};
 use crate::two_hosts::{
-    BULK, HEADER_BYTES, START_NS, TwoHosts, bands_of, card, first_band, request_response, stream,
+    BULK, START_NS, TwoHosts, bands_of, card, first_band, request_response, stream,
 };
+use taut_sim::HEADER_BYTES;
 use taut_sim::course::note_change;
 use taut_sim::error::TestbedError;
 use taut_sim::lane::Rule;

@@ -14,6 +14,7 @@ mod watch;
 use hdrhistogram::Histogram;
 use taut_path::{Frame, Packet, Probe, Segmentation};
 
+use crate::HEADER_BYTES;
 pub use crate::course::{Course, Step};
 use crate::error::TestbedError;
 use crate::meter::Quantiles;
@@ -21,8 +22,6 @@ use crate::nic::{NicConfig, WireCounters};
 pub use crate::source::WhenFull;
 pub use rule::{ParseRuleError, Rule};
 
-/// Headers that each segment of a super-packet carries: 14 link, 20 network, 32 transport bytes.
-const HEADER_BYTES: u16 = 66;
 /// The largest plain packet; a longer object is a super-packet.
 const LARGEST_FRAME_BYTES: u32 = 1_514;
 

@@ -2,6 +2,8 @@
 
 use taut_path::{Packet, Segmentation};
 
+use crate::HEADER_BYTES;
+
 /// How many descriptors a device needs for one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DescriptorRule {
@@ -18,9 +20,6 @@ pub enum DescriptorRule {
 
 /// Memory page by which the e1000 rule cuts payload, in bytes.
 const PAGE_BYTES: u32 = 4096;
-
-/// Headers of a plain TCP segment with timestamps: 14 link, 20 network, 32 transport bytes.
-const PLAIN_HEADER_BYTES: u32 = 66;
 
 impl DescriptorRule {
     /// The most descriptors that one packet can take.
@@ -162,8 +161,8 @@ impl DescriptorRing {
 
 fn payload_bytes(packet: &Packet) -> u32 {
     let header_bytes = match packet.segmentation {
-        Some(Segmentation { header_bytes, .. }) => u32::from(header_bytes),
-        None => PLAIN_HEADER_BYTES,
+        Some(Segmentation { header_bytes, .. }) => header_bytes,
+        None => HEADER_BYTES,
     };
-    packet.wire_bytes().saturating_sub(header_bytes)
+    packet.wire_bytes().saturating_sub(header_bytes.into())
 }

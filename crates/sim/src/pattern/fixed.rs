@@ -74,9 +74,7 @@ struct Wire {
 impl Run<'_> {
     fn utilisation(&mut self, mut intervals: impl Iterator<Item = Interval>) -> Option<f64> {
         let pattern = self.pattern;
-        let measured_ns = pattern.end_ns.saturating_sub(pattern.warm_ns);
-        // Beyond this the promise is lost.
-        let most_dry_ns = ((1.0 - pattern.utilisation) * measured_ns as f64) as u64 + 1;
+        let (measured_ns, most_dry_ns) = (pattern.measured_ns(), pattern.most_dry_ns());
         let mut rates = pattern.rates[1..].iter().peekable();
         let mut next = intervals.next();
         let after = |next: Option<Interval>, now_ns: u64| {

@@ -60,3 +60,15 @@ pub struct Pattern {
     /// The interrupts of each queue; queues take turns on the wire.
     pub queues: Vec<Intervals>,
 }
+
+impl Pattern {
+    /// What is measured, in ns.
+    fn measured_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.warm_ns)
+    }
+
+    /// Dry time beyond which the promise is lost: busy and dry time together are at most what is measured.
+    fn most_dry_ns(&self) -> u64 {
+        ((1.0 - self.utilisation) * self.measured_ns() as f64) as u64 + 1
+    }
+}

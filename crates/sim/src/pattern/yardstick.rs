@@ -35,15 +35,13 @@ fn is_enough(pattern: &Pattern, limit_bytes: u32) -> Result<bool, TestbedError> 
     if let Some(utilisation) = fixed::utilisation(pattern, limit_bytes) {
         return Ok(utilisation.is_some_and(|it| it >= pattern.utilisation));
     }
-    let measured_ns = pattern.end_ns.saturating_sub(pattern.warm_ns) as f64;
     let seen = observe(
         pattern,
         Fixed::bytes(limit_bytes),
         Detail {
             sample_ns: 0,
             course: false,
-            // Busy and dry time together are at most the measured time: beyond this it is lost.
-            give_up_dry_ns: ((1.0 - pattern.utilisation) * measured_ns) as u64 + 1,
+            give_up_dry_ns: pattern.most_dry_ns(),
             ..Detail::FULL
         },
     )?;

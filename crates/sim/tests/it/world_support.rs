@@ -9,8 +9,7 @@ use taut_sim::world::{App, ConnectionConfig, HostCost, World, WorldConfig};
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000 * MS;
 
-/// 14 bytes of Ethernet, 20 of IPv4, 32 of TCP with timestamps.
-pub const HEADER_BYTES: u16 = 66;
+pub use taut_sim::HEADER_BYTES;
 
 /// A link without padding and gaps, a card that interrupts for each packet, and no cost.
 pub fn config(rate_bits_per_s: u64, delay_ns: u64) -> WorldConfig {
