@@ -1,8 +1,10 @@
 //! Pattern files: what is accepted, what is refused and with which words, and that no bytes panic.
 
 use proptest::prelude::*;
+use serde_json::json;
+use taut_path::AnyLimit;
 use taut_scenarios::pattern::read::read;
-use taut_sim::pattern::{Burst, Interval, Pattern};
+use taut_sim::pattern::{Burst, Detail, Interval, Pattern, observe};
 
 const HEADER: &str = r#"{"id": "x", "rate_bytes_per_us": 125.0, "end_ns": 300}"#;
 
@@ -209,6 +211,32 @@ proptest! {
     fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _ = read(&bytes[..], "");
         let _ = read(&[HEADER.as_bytes(), b"\n", &bytes].concat()[..], "");
+    }
+
+    /// Any file that is accepted runs to its end, and its books are in order.
+    #[test]
+    fn what_is_accepted_runs(
+        rate in 0.001f64..200.0,
+        later in 0.001f64..200.0,
+        sizes in proptest::collection::vec(60u32..70_000, 1..4),
+        burst in proptest::option::of((1_000u64..1_000_000, 1u64..100)),
+        (budget, poll_ns) in (0u32..5, 1u64..100_000),
+        gaps in proptest::collection::vec((1u64..300_000, 0u64..200_000), 1..9),
+        limit in proptest::sample::select(vec!["dql", "taut", "3000"]),
+    ) {
+        let burst = burst.map(|(period_ns, objects)| json!({"period_ns": period_ns, "objects": objects}));
+        let header = json!({
+            "rates": [[0, rate], [500_000, later]], "sizes": sizes, "burst": burst, "budget": budget,
+            "poll_ns": poll_ns, "warm_ns": 1_000, "end_ns": 1_000_000,
+        });
+        let lines: String = gaps.iter().map(|(gap, delay)| format!("{gap} {delay}\n")).collect();
+        let pattern = pattern(&format!("{header}\n{lines}1000000 0\n"));
+        let pattern = pattern.map_err(TestCaseError::fail)?;
+        let limit: AnyLimit = limit.parse().map_err(|_| TestCaseError::fail("no such limit"))?;
+        let seen = observe(&pattern, limit, Detail::FULL).map_err(|it| TestCaseError::fail(it.to_string()))?;
+        prop_assert!((0.0..=1.0).contains(&seen.utilisation));
+        prop_assert!(seen.dry_ns <= 999_000);
+        prop_assert_eq!(seen.sent_packets, seen.freed_packets + seen.in_ring_packets);
     }
 
     /// A valid file in which something was cut out and something else put in.
