@@ -114,13 +114,13 @@ pub enum LabScenario {
 const AFTER_HELP: &str = "\
 Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
 Needs root, or a kernel that lets users make user namespaces and open /dev/net/tun.
-After Ctrl-C or SIGTERM the finished rows are shown; a second one ends at once.
+After Ctrl-C or SIGTERM the finished rows are shown; one half a second later ends at once.
 Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.";
 
 const AFTER_HELP_TWO_THREADS: &str = "\
 Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
 Needs root, or a kernel that lets users make user namespaces.
-After Ctrl-C or SIGTERM what was measured by then is shown; a second one ends at once.
+After Ctrl-C or SIGTERM what was measured by then is shown; one half a second later ends at once.
 Exit codes: 0 done, 1 failed, 2 bad usage, 3 a packet or a wake-up was lost,
 77 cannot run here, 130 or 143 interrupted.";
 
@@ -128,13 +128,13 @@ const AFTER_HELP_SOFTWARE_CONSUMER: &str = "\
 Times need a unit (250us).
 Needs nothing; a consumer on a core of its own needs two. Keep the machine idle: what else runs is measured too.
 The same, simulated: taut sim software-consumer.
-After Ctrl-C or SIGTERM the finished cases are shown; a second one ends at once.
+After Ctrl-C or SIGTERM the finished cases are shown; one half a second later ends at once.
 Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.";
 
 const AFTER_HELP_LAB_FORWARD: &str = "\
 Rates as tc reads them (1gbit); times need a unit (5s).
 Needs root, or a kernel that lets users make user namespaces.
-After Ctrl-C or SIGTERM the finished rows are shown; a second one ends at once.
+After Ctrl-C or SIGTERM the finished rows are shown; one half a second later ends at once.
 Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.";
 
 const AFTER_HELP_FORWARD: &str = "\
@@ -151,5 +151,5 @@ Exit codes: 0 done, also after Ctrl-C; 1 failed, 2 bad usage, 3 a frame is unacc
 const AFTER_HELP_RING: &str = "\
 Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
 Needs root; a card also a peer that does not mind: see docs/hardware/README.md.
-After Ctrl-C or SIGTERM the finished rows are shown; a second one ends at once.
+After Ctrl-C or SIGTERM the finished rows are shown; one half a second later ends at once.
 Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.";

@@ -245,7 +245,8 @@ impl Scenario for Settings {
             "mean, p50, p99 bytes",
             "bytes in the ring that the wire has not sent yet",
         ),
-        ("limit_bytes", "the limit at the end"),
+        ("limit", "the limit at the end, in bytes; 10p is 10 packets"),
+        ("promise", "the utilisation that the pattern wants"),
         (
             "learning_loss_us (lost)",
             "link time lost before the measured time",

@@ -48,6 +48,8 @@ pub struct Row {
     pub ratio: Option<f64>,
     /// Its confidence interval; nothing from a single seed.
     pub ratio_ci95: Option<Interval95>,
+    /// What the pattern wants of it.
+    pub promise: f64,
     /// Share of the time with something to send in which the wire was busy.
     pub utilisation: f64,
     /// Its confidence interval.
@@ -67,7 +69,9 @@ pub struct Row {
     /// Mean of queued minus reported.
     pub in_flight_mean_bytes: f64,
     /// The limit at the end.
-    pub limit_bytes: f64,
+    pub limit: f64,
+    /// What it counts: `bytes` or `packets`.
+    pub limit_unit: &'static str,
     /// Link time lost before the measured time, while the rule learned.
     pub learning_loss_us: f64,
     /// The most of what was lost since the start, a mean over the seeds, over what the promise allows by then: at any
@@ -103,6 +107,7 @@ impl Row {
             seeds: outcomes.len(),
             ratio_ci95: ratios.as_deref().and_then(interval95),
             ratio: ratios.and_then(|ratios| mean(&ratios)),
+            promise,
             utilisation: mean(&utilisations)?,
             utilisation_ci95: interval95(&utilisations),
             utilisation_least: utilisations.iter().copied().fold(1.0, f64::min),
@@ -112,7 +117,8 @@ impl Row {
             p50_bytes: mean(&all(|it| it.seen.p50_bytes as f64))?,
             p99_bytes: mean(&all(|it| it.seen.p99_bytes as f64))?,
             in_flight_mean_bytes: mean(&all(|it| it.seen.in_flight_mean_bytes))?,
-            limit_bytes: mean(&all(|it| it.seen.limit_bytes as f64))?,
+            limit: mean(&all(|it| it.seen.limit_bytes as f64))?,
+            limit_unit: rule.unit_name(),
             learning_loss_us: mean(&all(|it| it.seen.learning_dry_ns as f64 / 1e3))?,
             loss_over_allowed: broken.map(|Broken { over_allowed, .. }| over_allowed),
             loss_over_allowed_at_s: broken.map(|Broken { at_s, .. }| at_s),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use taut_path::limit::{NamedLimit, Utilisation};
+use taut_path::limit::{Limit, NamedLimit, Unit, Utilisation};
 
 use super::ground::Ground;
 use crate::error::ScenarioError;
@@ -38,6 +38,16 @@ impl RuleName {
         let wanted = wanted(ground.promise());
         rule.limit.promise_unless_told(wanted);
         ground.observe(&rule).map(Some)
+    }
+}
+
+impl RuleName {
+    /// What its limit counts.
+    pub(super) fn unit_name(&self) -> &'static str {
+        match self {
+            Self::Rule(rule) if rule.limit.unit() == Unit::Packets => "packets",
+            Self::Fixed | Self::Rule(_) => "bytes",
+        }
     }
 }
 

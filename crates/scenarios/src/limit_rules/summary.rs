@@ -15,7 +15,8 @@ pub(super) fn of(rows: &[Value]) -> Option<Summary> {
         of_one(rule, &of_rule)
     };
     Some(Summary {
-        title: "Over all patterns (ratio_mean: geometric; _at: the pattern of the extreme)",
+        title: "Over all patterns (ratio_mean: geometric; _at: the pattern of the extreme; broken: on how many of them \
+                the promise was not kept, where a small ratio is no merit)",
         rows: rules.iter().map(row).collect(),
     })
 }
@@ -43,8 +44,16 @@ fn of_one(rule: &str, rows: &[&Value]) -> Value {
         found.map(|(value, row)| (value * sign, row["pattern"].clone()))
     };
     let (worst, least) = (extreme("ratio", 1.0), extreme("utilisation", -1.0));
+    let is_broken = |row: &&&Value| {
+        let (found, promise) = (row["utilisation"].as_f64(), row["promise"].as_f64());
+        found
+            .zip(promise)
+            .is_some_and(|(found, promise)| found < promise)
+    };
+    let broken = rows.iter().filter(is_broken).count();
     json!({
         "rule": rule,
+        "broken": format!("{broken} of {}", rows.len()),
         "ratio_mean": mean,
         "ratio_most": worst.as_ref().map(|it| it.0),
         "ratio_most_at": worst.map(|it| it.1),
@@ -58,7 +67,9 @@ mod tests {
     use super::*;
 
     fn row(pattern: &str, rule: &str, ratio: Option<f64>, utilisation: f64) -> Value {
-        json!({"pattern": pattern, "rule": rule, "ratio": ratio, "utilisation": utilisation})
+        json!({
+            "pattern": pattern, "rule": rule, "ratio": ratio, "utilisation": utilisation, "promise": 0.999
+        })
     }
 
     #[test]
@@ -75,6 +86,10 @@ mod tests {
         assert_eq!(
             (&rows[0]["ratio_most"], &rows[0]["ratio_most_at"]),
             (&json!(8.0), &json!("b"))
+        );
+        assert_eq!(
+            (&rows[0]["broken"], &rows[1]["broken"]),
+            (&json!("1 of 2"), &json!("2 of 2"))
         );
         assert_eq!(rows[0]["busy_least_%"], 75.0);
         assert_eq!(rows[0]["busy_least_at"], "b");

@@ -86,7 +86,10 @@ impl FromStr for Rule {
         };
         let limit = limit.parse().map_err(ParseRuleError::Limit)?;
         let cadence_ns = match cadence {
-            Some(time) => units::parse_time_ns(time).map_err(ParseRuleError::Cadence)?,
+            Some(time) => match units::parse_time_ns(time).map_err(ParseRuleError::Cadence)? {
+                0 => return Err(ParseRuleError::CadenceZero),
+                cadence_ns => cadence_ns,
+            },
             None => 0,
         };
         Ok(Self { limit, cadence_ns })
@@ -100,6 +103,8 @@ pub enum ParseRuleError {
     Limit(ParseLimitError),
     /// How often it hears of completions.
     Cadence(ParseUnitError),
+    /// It would hear of them each 0 ns.
+    CadenceZero,
 }
 
 impl fmt::Display for ParseRuleError {
@@ -107,6 +112,9 @@ impl fmt::Display for ParseRuleError {
         match self {
             Self::Limit(error) => error.fmt(f),
             Self::Cadence(error) => error.fmt(f),
+            Self::CadenceZero => f.write_str(
+                "every 0 is no pace; allowed: a time above 0, or nothing for each round at once",
+            ),
         }
     }
 }
@@ -141,6 +149,7 @@ mod tests {
                 .unwrap_err()
                 .contains("a unit is missing")
         );
+        assert!(read("dql every 0ms").unwrap_err().contains("above 0"));
         assert!(read("what").is_err());
     }
 

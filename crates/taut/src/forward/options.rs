@@ -72,7 +72,7 @@ pub struct PathOptions {
     pub qdisc: String,
 
     /// What holds the queue back: off, dql, taut, need, bytes (40k) or packets (32p)
-    #[arg(long, value_name = "LIMIT", default_value_t = AnyLimit::dql(), value_parser = parse_limit,
+    #[arg(long, value_name = "LIMIT", allow_hyphen_values = true, default_value_t = AnyLimit::dql(), value_parser = parse_limit,
           long_help = limit_help())]
     pub limit: AnyLimit,
 

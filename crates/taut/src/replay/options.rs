@@ -25,7 +25,7 @@ pub struct Replay {
     /// A rule, and so on for more [default: off, dql, need and taut]
     ///
     /// `RULE every TIME` hands completions on at a fixed period.
-    #[arg(short, long = "limit", value_name = "RULE")]
+    #[arg(short, long = "limit", value_name = "RULE", allow_hyphen_values = true)]
     pub limits: Vec<Rule>,
 
     /// Only queues that have this in their names

@@ -41,7 +41,7 @@ pub struct Experiment {
 
     /// A limit beside the rows without one: dql, taut, need, bytes (40k), packets (32p), or off for
     /// those alone; said again, further rows [default: dql, simulated also taut]
-    #[arg(long = "limit", value_name = "LIMIT", value_parser = parse_limit,
+    #[arg(long = "limit", value_name = "LIMIT", allow_hyphen_values = true, value_parser = parse_limit,
           long_help = limit_help())]
     pub limits: Vec<AnyLimit>,
 

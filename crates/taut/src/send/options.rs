@@ -46,7 +46,7 @@ pub struct Send {
     pub qdisc: String,
 
     /// How much may be in flight: dql, taut, need, bytes (40k), packets (64p) or off
-    #[arg(long, value_name = "LIMIT", default_value_t = AnyLimit::dql(), value_parser = parse_limit,
+    #[arg(long, value_name = "LIMIT", allow_hyphen_values = true, default_value_t = AnyLimit::dql(), value_parser = parse_limit,
           long_help = limit_help())]
     pub limit: AnyLimit,
 

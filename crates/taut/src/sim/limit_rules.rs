@@ -47,7 +47,7 @@ pub struct Options {
     ///
     /// taut promises what the pattern wants (its utilisation) unless it is told a share itself, as in
     /// taut:99.5%; also behind :packets or a cap in time.
-    #[arg(long, value_name = "RULE")]
+    #[arg(long, value_name = "RULE", allow_hyphen_values = true)]
     pub rule: Vec<RuleName>,
 
     /// Seeds of each built-in pattern, counted from --seed

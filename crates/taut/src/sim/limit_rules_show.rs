@@ -97,7 +97,7 @@ fn columns(rows: &[Row]) -> Vec<Vec<String>> {
         ("p99 us", |row| format!("{:.0}", row.hp_delay_us_p99)),
         ("mean B", |row| format!("{:.0}", row.mean_bytes)),
         ("p99 B", |row| format!("{:.0}", row.p99_bytes)),
-        ("limit B", limit),
+        ("limit", limit),
         ("lost us", |row| format!("{:.0}", row.learning_loss_us)),
         ("loss", |row| {
             row.loss_over_allowed
@@ -137,7 +137,8 @@ fn limit(row: &Row) -> String {
     if row.rule == "off" {
         return "-".to_owned();
     }
-    format!("{:.0}", row.limit_bytes)
+    let unit = if row.limit_unit == "packets" { "p" } else { "" };
+    format!("{:.0}{unit}", row.limit)
 }
 
 fn ms(ms: Option<f64>) -> String {

@@ -10,7 +10,8 @@ use serde_json::Value;
 /// Runs so long that it never ends by itself, and finds a first row within a moment.
 const ENDLESS: &str = "scenario = \"never-worse\"\ncases = 1000000\n";
 
-/// Starts `arguments`, sends `signal` after `wait`, and gives what came of it.
+/// Starts `arguments`, sends `signal` after `wait`, twice at once as a terminal and `timeout` may, and gives what came of
+/// it.
 fn interrupted(arguments: &str, signal: &str, wait: Duration) -> Output {
     let mut command = taut(arguments);
     let child = command
@@ -19,9 +20,8 @@ fn interrupted(arguments: &str, signal: &str, wait: Duration) -> Output {
         .spawn()
         .expect("starts");
     thread::sleep(wait);
-    let sent = Command::new("kill")
-        .args([signal, &child.id().to_string()])
-        .status();
+    let id = child.id().to_string();
+    let sent = Command::new("kill").args([signal, &id, &id]).status();
     assert!(sent.expect("kill").success());
     child.wait_with_output().expect("ends")
 }

@@ -103,7 +103,7 @@ fn files_are_compared_rule_by_rule() {
             "hp_delay_us_p99",
             "mean_bytes",
             "p99_bytes",
-            "limit_bytes",
+            "limit",
             "learning_loss_us",
         ] {
             assert!(row[key].is_number(), "{key}: {row}");
@@ -221,7 +221,7 @@ fn a_rule_takes_the_promise_of_the_pattern_unless_it_was_told_its_own() {
             "sim limit-rules --pattern {} --rule {rule} -j",
             file.display()
         );
-        document(&line)["rows"][0]["limit_bytes"].as_f64().unwrap()
+        document(&line)["rows"][0]["limit"].as_f64().unwrap()
     };
     for unit in ["", ":packets", ":1s"] {
         let of_pattern = limit(&format!("taut{unit}"));

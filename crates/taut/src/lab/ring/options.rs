@@ -29,7 +29,7 @@ pub struct RingSweep {
     pub depths: Vec<u32>,
 
     /// Limits beside them: dql, taut, need, bytes (40k); said again, more [default: dql and taut]
-    #[arg(long = "limit", value_name = "LIMIT", value_parser = parse_limit)]
+    #[arg(long = "limit", value_name = "LIMIT", allow_hyphen_values = true, value_parser = parse_limit)]
     pub limits: Vec<AnyLimit>,
 
     /// Time between two looks for completions, with a unit

@@ -60,7 +60,7 @@ pub struct SoftwareConsumer {
 
     /// What holds the queue back; said again, this too. `:packets` counts packets, `:min-8` is never
     /// below 8, and fixed:99.9% is the least fixed limit that gives so much of what the best fixed one gives
-    #[arg(long = "limit", value_name = "LIMIT", default_values = LIMITS)]
+    #[arg(long = "limit", value_name = "LIMIT", allow_hyphen_values = true, default_values = LIMITS)]
     pub limits: Vec<LimitName>,
 
     /// What a packet costs a slow consumer (1ns to 100ms)

@@ -40,7 +40,7 @@ pub struct TwoThreads {
     pub cadence: Time,
 
     /// The limit: off, dql, need, taut, bytes (40k) or packets (32p)
-    #[arg(long, value_name = "LIMIT", default_value_t = AnyLimit::dql(),
+    #[arg(long, value_name = "LIMIT", allow_hyphen_values = true, default_value_t = AnyLimit::dql(),
           value_parser = parse_limit)]
     pub limit: AnyLimit,
 
