@@ -109,7 +109,7 @@ pub struct Send {
 const AFTER_HELP: &str = "\
 Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
 Needs CAP_NET_RAW; another namespace (-n) needs CAP_SYS_ADMIN too. Root has both.
-Ctrl-C or SIGTERM takes in no more and waits for what was taken in; a second one ends at once.
+Ctrl-C or SIGTERM takes in no more and waits for what was taken in; one half a second later ends at once.
 Exit codes: 0 every packet is accounted for, 1 failed (also: the device is gone, or stands still),
 2 bad usage, 3 a packet is unaccounted for, 77 cannot run here, 130 or 143 interrupted.";
 
