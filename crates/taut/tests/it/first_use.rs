@@ -1,5 +1,7 @@
 //! What somebody meets who uses the command for the first time: Ctrl-C, pipes that close, names.
 
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 use std::{fs, thread};
@@ -94,6 +96,46 @@ fn a_run_interrupted_before_its_first_row_says_so_and_leaves_no_report() {
     let talk = String::from_utf8(output.stderr).unwrap();
     assert_eq!(talk, "taut: interrupted before any row was finished\n");
     assert_eq!(scratch.names().len(), 0);
+}
+
+/// What a pipe of Linux holds, if nobody changed it.
+const PIPE_BYTES: usize = 65_536;
+
+#[test]
+fn a_second_wish_to_end_ends_a_run_that_cannot_say_what_it_found() {
+    let scratch = Scratch::new("second-wish");
+    let file = scratch.file("endless.toml");
+    fs::write(&file, ENDLESS).unwrap();
+    let send_int = |id: &str| {
+        let sent = Command::new("kill").args(["-INT", id]).status();
+        assert!(sent.expect("kill").success());
+    };
+    let mut wait = Duration::from_millis(500);
+    loop {
+        // Full, and nobody reads it: the run stands still when it shows its rows.
+        let (_reader, mut writer) = std::io::pipe().unwrap();
+        writer.write_all(&[0; PIPE_BYTES]).unwrap();
+        let mut child = taut(&format!("sim run {} -j", file.display()))
+            .stdout(writer)
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("starts");
+        let id = child.id().to_string();
+        thread::sleep(wait);
+        send_int(&id);
+        // Longer than what counts as the same wish.
+        thread::sleep(Duration::from_millis(1_000));
+        let early = child.try_wait().expect("ours");
+        if early.is_none() {
+            send_int(&id);
+            let ended = child.wait().expect("ends");
+            assert_eq!(ended.signal(), Some(2), "{ended}");
+            return;
+        }
+        // It was not listening yet, or had found nothing to show.
+        wait *= 2;
+        assert!(wait < Duration::from_secs(60), "{early:?}");
+    }
 }
 
 #[test]
