@@ -31,7 +31,7 @@ impl Interrupt {
 /// What `sigaction` fails with.
 pub fn note() -> io::Result<()> {
     for number in [libc::SIGINT, libc::SIGTERM] {
-        signal::note_once(number).map_err(|cause| failed("sigaction", "own process", cause))?;
+        signal::note_first(number).map_err(|cause| failed("sigaction", "own process", cause))?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 use taut_dql::Error;
-use taut_path::limit::{AnyLimit, Counted, Dynamic, Fixed, Limit, NamedRule, Round, Unit};
+use taut_path::limit::{AnyLimit, Counted, Dynamic, Fixed, Limit, NamedRule, Unit};
 
 use crate::support::Bench;
 
@@ -167,32 +167,4 @@ fn a_rule_by_its_name_needs_no_heap() {
     }
     let off = Counted::new(Fixed::off(), 0);
     assert!(off.has_room());
-}
-
-#[test]
-fn a_sender_whose_clock_is_ahead_came_back_when_the_round_was() {
-    /// Hears when the sender was back.
-    #[derive(Default)]
-    struct Heard(Option<u64>);
-    impl Limit for Heard {
-        fn begin(&mut self, _now_ns: u64) {}
-        fn limit(&self) -> u32 {
-            1_000
-        }
-        fn completed(&mut self, round: &Round) -> u32 {
-            self.0 = round.returned_ns;
-            1_000
-        }
-        fn reset(&mut self, _now_ns: u64) {}
-        fn config(&self) -> taut_dql::Config {
-            taut_dql::Config::default()
-        }
-        fn set_config(&mut self, _config: taut_dql::Config) -> Result<(), Error> {
-            Ok(())
-        }
-    }
-    let mut limit = Counted::new(Heard::default(), 0);
-    limit.queued(1_000, 5_000).expect("counts");
-    limit.completed(1_000, false, 4_000).expect("in flight");
-    assert_eq!(limit.rule().0, Some(4_000));
 }

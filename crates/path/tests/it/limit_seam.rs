@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::support::{Bench, Books, FakeRing, packet};
 use taut_dql::{Config, Error};
-use taut_path::limit::{Fixed, Limit, Round, Unit};
+use taut_path::limit::{Counted, Fixed, Limit, Round, Unit};
 use taut_path::qdisc::{Backlog, Fifo, Qdisc};
 use taut_path::queue::QueueConfig;
 use taut_path::{Packet, PacketSink, Queue, Stop};
@@ -271,4 +271,49 @@ fn packets_that_are_not_ready_stop_the_queue_until_they_are_and_are_not_refused(
     );
     let round = taken(&log)[0];
     assert_eq!((round.refusals, round.returned_ns), (1, Some(500)));
+}
+
+#[test]
+fn a_round_of_nothing_ends_a_chain_whatever_the_driver_says() {
+    let (limit, log) = listening(Fixed::bytes(10_000));
+    let mut bench = Bench::new(limit, 64);
+    bench.enqueue(2, 1_000);
+    bench.run();
+    bench.queue.device_mut().says_more = true;
+    bench.complete(1);
+    for _ in 0..3 {
+        bench.complete(0);
+    }
+    let rounds = taken(&log).into_iter();
+    let rounds: Vec<_> = rounds.map(|it| (it.units, it.more)).collect();
+    assert_eq!(rounds, [(1_000, true), (0, false)]);
+}
+
+#[test]
+fn a_sender_whose_clock_is_ahead_came_back_when_the_round_was() {
+    let back_at_4_us = |log: &Log| {
+        let heard = Heard {
+            units: 1_000,
+            in_flight: 1_000,
+            more: false,
+            refusals: 0,
+            returned_ns: Some(4_000),
+        };
+        assert_eq!(taken(log), [heard]);
+    };
+    let (limit, log) = listening(Fixed::bytes(10_000));
+    let mut bench = Bench::new(limit, 64);
+    bench.now_ns = 5_000;
+    bench.enqueue(1, 1_000);
+    bench.run();
+    bench.now_ns = 3_000;
+    bench.complete(1);
+    assert_eq!(bench.now_ns, 4_000);
+    back_at_4_us(&log);
+
+    let (limit, log) = listening(Fixed::bytes(10_000));
+    let mut limit = Counted::new(limit, 0);
+    limit.queued(1_000, 5_000).expect("counts");
+    limit.completed(1_000, false, 4_000).expect("in flight");
+    back_at_4_us(&log);
 }

@@ -3,7 +3,7 @@
 use crate::support::{Bench, FakeRing};
 use taut_path::limit::{Dynamic, Fixed};
 use taut_path::queue::{QueueConfig, StopReason};
-use taut_path::{AnyLimit, Event, Probe, Stop};
+use taut_path::{Event, Probe, Stop};
 
 #[test]
 fn a_limit_in_bytes_is_exceeded_by_one_packet_at_most() {
@@ -203,49 +203,4 @@ fn the_stop_reasons_are_told_once_each() {
     bench.run();
     bench.run();
     assert_eq!(bench.queue.probe().0, [StopReason::RingFull]);
-}
-
-/// What a rule was told: when, how many units, whether more comes, and when the sender was back.
-#[derive(Default)]
-struct Rounds(Vec<(u64, u32, bool, Option<u64>)>);
-
-impl Probe for Rounds {
-    fn event(&mut self, now_ns: u64, event: Event<'_>) {
-        if let Event::Round(round) = event {
-            self.0
-                .push((now_ns, round.units, round.more, round.returned_ns));
-        }
-    }
-}
-
-fn told() -> Bench<AnyLimit, Rounds> {
-    let config = QueueConfig::default();
-    let rounds = Rounds::default();
-    Bench::with(AnyLimit::taut(), FakeRing::new(64), config, rounds)
-}
-
-#[test]
-fn a_round_of_nothing_ends_a_chain_whatever_the_driver_says() {
-    let mut bench = told();
-    bench.enqueue(2, 1_000);
-    bench.run();
-    bench.queue.device_mut().says_more = true;
-    bench.complete(1);
-    for _ in 0..3 {
-        bench.complete(0);
-    }
-    let rounds = bench.queue.probe().0.iter();
-    let rounds: Vec<_> = rounds.map(|&(_, units, more, _)| (units, more)).collect();
-    assert_eq!(rounds, [(1_000, true), (0, false)]);
-}
-
-#[test]
-fn a_sender_whose_clock_is_ahead_came_back_when_the_round_was() {
-    let mut bench = told();
-    bench.now_ns = 5_000;
-    bench.enqueue(1, 1_000);
-    bench.run();
-    bench.now_ns = 3_000;
-    bench.complete(1);
-    assert_eq!(bench.queue.probe().0, [(4_000, 1_000, false, Some(4_000))]);
 }

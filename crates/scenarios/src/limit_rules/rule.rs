@@ -35,13 +35,11 @@ impl RuleName {
             Self::Rule(rule) if rule.limit.is_off() => return ground.observe_off().map(Some),
             Self::Rule(rule) => rule.clone(),
         };
-        let wanted = wanted(ground.promise());
-        rule.limit.promise_unless_told(wanted);
+        // The ground says what is wanted of it, unless the rule was told.
+        rule.limit.promise_unless_told(wanted(ground.promise()));
         ground.observe(&rule).map(Some)
     }
-}
 
-impl RuleName {
     /// What its limit counts.
     pub(super) fn unit_name(&self) -> &'static str {
         match self {

@@ -126,16 +126,15 @@ fn check_work(pattern: &Pattern) -> Result<(), String> {
             "the link can send {objects} objects until end_ns; allowed: at most {MOST_WORK}"
         ));
     }
-    let bursts = pattern
-        .bursts
-        .iter()
-        .map(|it| pattern.end_ns / it.period_ns);
-    match bursts.max() {
-        Some(bursts) if u128::from(bursts) > MOST_WORK => Err(format!(
-            "burst.period_ns makes {bursts} bursts until end_ns; allowed: at most {MOST_WORK}"
-        )),
-        _ => Ok(()),
+    for burst in &pattern.bursts {
+        let bursts = pattern.end_ns / burst.period_ns;
+        if u128::from(bursts) > MOST_WORK {
+            return Err(format!(
+                "burst.period_ns makes {bursts} bursts until end_ns; allowed: at most {MOST_WORK}"
+            ));
+        }
     }
+    Ok(())
 }
 
 fn burst(keys: Map<String, Value>) -> Result<Vec<Burst>, String> {

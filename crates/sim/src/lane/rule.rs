@@ -85,14 +85,15 @@ impl FromStr for Rule {
             None => (text, None),
         };
         let limit = limit.parse().map_err(ParseRuleError::Limit)?;
-        let cadence_ns = match cadence {
-            Some(time) => match units::parse_time_ns(time).map_err(ParseRuleError::Cadence)? {
-                0 => return Err(ParseRuleError::CadenceZero),
-                cadence_ns => cadence_ns,
-            },
-            None => 0,
-        };
+        let cadence_ns = cadence.map_or(Ok(0), parse_cadence_ns)?;
         Ok(Self { limit, cadence_ns })
+    }
+}
+
+fn parse_cadence_ns(time: &str) -> Result<u64, ParseRuleError> {
+    match units::parse_time_ns(time).map_err(ParseRuleError::Cadence)? {
+        0 => Err(ParseRuleError::CadenceZero),
+        cadence_ns => Ok(cadence_ns),
     }
 }
 

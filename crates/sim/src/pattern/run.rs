@@ -276,7 +276,6 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
         let queues = || self.lines.iter().map(|line| &line.queue);
         let mut wire = self.wire.borrow_mut();
         let losses = wire.watch.take_losses();
-        let measured_ns = self.pattern.end_ns.saturating_sub(self.pattern.warm_ns);
         let mut seen = Seen {
             sent_packets: queues().map(|it| it.sender_counters().sent_packets).sum(),
             freed_packets: self.sink.freed,
@@ -284,7 +283,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
             limit_bytes: queues().map(|it| u64::from(it.snapshot().limit)).sum(),
             starved_rounds: queues().map(|it| it.completer_counters().starved).sum(),
             losses,
-            ..Seen::new(&wire.watch, measured_ns, self.samples)
+            ..Seen::new(&wire.watch, self.pattern.measured_ns(), self.samples)
         };
         if let Some(first) = self.lines.first_mut() {
             seen.course = std::mem::take(&mut first.queue.probe_mut().changes);

@@ -117,7 +117,7 @@ mod tests {
             connection: 0,
             start: 0,
             payload_bytes: 2_500,
-            header_bytes: 66,
+            header_bytes: crate::HEADER_BYTES,
             mss_bytes: 1_000,
             priority: 0,
             says: Says::CWR | Says::ECN_CAPABLE,

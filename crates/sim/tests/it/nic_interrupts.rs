@@ -413,10 +413,8 @@ fn a_poll_that_leaves_nothing_takes_the_interrupt_of_its_ring_back() {
             Some(MultiEvent::Sent(_) | MultiEvent::Interrupt(0))
         ));
     }
-    let mut sent = nic.borrow().counters(1).packets;
-    while sent == 0 {
+    while nic.borrow().counters(1).packets == 0 {
         nic.borrow_mut().advance();
-        sent = nic.borrow().counters(1).packets;
     }
     for ring in &mut rings {
         let Ok(more) = ring.reap(2 * FRAME_NS, u32::MAX, &mut |packet| {
