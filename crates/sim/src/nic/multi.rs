@@ -11,29 +11,34 @@ use std::rc::Rc;
 
 use taut_path::Packet;
 
-use super::descriptors::DescriptorRing;
-use super::interrupt::Periods;
-use super::ring_of::{Interrupts, Ring, RingOf};
-use super::wire::{Clock, WireTime, link_ns};
-use super::{FinishedAt, Framing, NicConfig, NicConfigError, WireCounters};
+use super::ring::Ring;
+use super::ring_of::RingOf;
+use super::wire::{OnWire, Wire, link_ns};
+use super::{NicConfig, NicConfigError, WireCounters, planned};
+use crate::NEVER_NS;
 
 /// Something the NIC did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MultiEvent {
-    /// A packet of this ring left.
+    /// A packet of this ring left, or a frame of one where each is told of.
     Sent(usize),
     /// This ring interrupts: call its queue's `complete` with the event's time.
     Interrupt(usize),
 }
 
-/// Hears of the wire.
+/// Hears of the rings and of the wire.
 pub trait WireWatch {
-    /// A packet of `bytes`, in its ring since `submitted_ns`, had the wire.
+    /// A packet of `bytes` went into a ring.
     #[inline]
-    fn sent(&mut self, _bytes: u32, _submitted_ns: u64, _starts_ns: u64, _ends_ns: u64) {}
+    fn submitted(&mut self, _bytes: u32, _now_ns: u64) {}
 
-    /// One was handed back.
-    fn reported(&mut self, _bytes: u32, _submitted_ns: u64, _now_ns: u64) {}
+    /// A frame had the wire, and with it the last of so many bytes of a ring.
+    #[inline]
+    fn sent(&mut self, _bytes: u32, _starts_ns: u64, _ends_ns: u64) {}
+
+    /// A packet was handed back.
+    #[inline]
+    fn reported(&mut self, _bytes: u32, _now_ns: u64) {}
 
     /// The wire had nothing to send.
     fn was_idle(&mut self, _since_ns: u64, _until_ns: u64) {}
@@ -43,61 +48,32 @@ impl WireWatch for () {}
 
 /// A NIC with several rings, in the hands of whoever drives it and of its [`RingOf`]s.
 pub struct MultiNic<W = ()> {
-    framing: Framing,
-    clock: Clock,
+    wire: Wire,
     rings: Vec<Ring>,
-    on_wire: Option<OnWire>,
+    /// Whether rings interrupt.
+    interrupts: bool,
+    /// The ring of which a frame is on the wire.
+    on_ring: usize,
     /// The ring that is asked first for the next packet.
     next_ring: usize,
-    /// When the last packet's last bit left, or the watch was last told of an idle wire.
-    free_ns: u64,
+    /// Until when the watch was told of an idle wire, in ns.
+    told_ns: u64,
     pub(crate) watch: W,
-}
-
-/// The packet that has the wire.
-#[derive(Clone, Copy)]
-struct OnWire {
-    ring: usize,
-    bytes: u32,
-    time: WireTime,
-    submitted_ns: u64,
-    starts_ns: u64,
-    ends_ns: u64,
 }
 
 /// A NIC, and the driver of each of its rings.
 type WithRings<W> = (Rc<RefCell<MultiNic<W>>>, Vec<RingOf<W>>);
 
 impl MultiNic {
-    /// An idle NIC with `rings` rings, each as `config` says, and their drivers. Packets finish at
-    /// their end, all segments together, and interrupt by time only.
+    /// An idle NIC with `rings` rings, each as `config` says, and their drivers.
     ///
     /// # Errors
-    /// As for a NIC with one ring, and if `config` says otherwise.
+    /// As for a NIC with one ring.
     pub fn new(
         config: &NicConfig,
         rings: usize,
     ) -> Result<(Rc<RefCell<Self>>, Vec<RingOf>), NicConfigError> {
-        refuse_for_one_ring(config)?;
-        let interrupts = |ring: u64| Interrupts {
-            periods: Periods::new(config.interrupt, config.seed.wrapping_add(ring)),
-            untold: false,
-            quiet_until_ns: config.interrupt.period_ns / rings as u64 * ring,
-        };
-        Self::with(config, rings, (), |ring| Some(interrupts(ring)))
-    }
-}
-
-/// Refuses what would not be done.
-fn refuse_for_one_ring(config: &NicConfig) -> Result<(), NicConfigError> {
-    let fields = [
-        ("finished_at", config.finished_at != FinishedAt::End),
-        ("segments_apart", config.segments_apart),
-        ("interrupt.packets", config.interrupt.packets.is_some()),
-    ];
-    match fields.into_iter().find(|(_, said)| *said) {
-        Some((field, _)) => Err(NicConfigError::OneRing(field)),
-        None => Ok(()),
+        Self::with(config, rings, (), true)
     }
 }
 
@@ -108,30 +84,27 @@ impl<W: WireWatch> MultiNic<W> {
         rings: usize,
         watch: W,
     ) -> Result<WithRings<W>, NicConfigError> {
-        Self::with(config, rings, watch, |_| None)
+        Self::with(config, rings, watch, false)
     }
 
     fn with(
         config: &NicConfig,
         rings: usize,
         watch: W,
-        interrupts: impl Fn(u64) -> Option<Interrupts>,
+        interrupts: bool,
     ) -> Result<WithRings<W>, NicConfigError> {
-        let clock = Clock::new(config.rate_bits_per_s).ok_or(NicConfigError::RateZero)?;
-        let ring = |number| {
-            let slots = DescriptorRing::new(config.slots, config.rule);
-            Ok(Ring::new(
-                slots.map_err(NicConfigError::Ring)?,
-                interrupts(number),
-            ))
+        let ring = |number: u64| {
+            let mut ring = Ring::new(config, config.seed.wrapping_add(number))?;
+            ring.quiet_until_ns = config.interrupt.period_ns / rings as u64 * number;
+            Ok(ring)
         };
         let nic = Rc::new(RefCell::new(Self {
-            framing: config.framing,
-            clock,
+            wire: Wire::new(config)?,
             rings: (0..rings as u64).map(ring).collect::<Result<_, _>>()?,
-            on_wire: None,
+            interrupts,
+            on_ring: 0,
             next_ring: 0,
-            free_ns: 0,
+            told_ns: 0,
             watch,
         }));
         let driver = |ring| RingOf {
@@ -145,20 +118,24 @@ impl<W: WireWatch> MultiNic<W> {
 
     /// When the NIC next does something, in ns; `None` while it is idle.
     pub fn next_event_ns(&self) -> Option<u64> {
-        let wire = self.on_wire.map(|packet| packet.ends_ns);
-        let interrupts = self.rings.iter().filter_map(Ring::next_interrupt_ns);
-        interrupts.chain(wire).min()
+        planned(self.next_interrupt_ns().min(self.wire.frame_ns))
+    }
+
+    fn next_interrupt_ns(&self) -> u64 {
+        let rings = self.rings.iter().map(|ring| ring.interrupt_ns);
+        rings.min().unwrap_or(NEVER_NS)
     }
 
     /// Does the next thing, if there is one, and says when it nominally happened.
     pub fn advance(&mut self) -> Option<(u64, MultiEvent)> {
         let at_ns = self.next_event_ns()?;
         // At the same instant the packet leaves first, so that an interrupt reports it.
-        if let Some(packet) = self.on_wire.filter(|packet| packet.ends_ns == at_ns) {
-            self.on_wire = self.after(packet);
-            return Some((at_ns, MultiEvent::Sent(packet.ring)));
+        if self.wire.frame_ns == at_ns {
+            let ring = self.on_ring;
+            self.finish_frame(at_ns);
+            return Some((at_ns, MultiEvent::Sent(ring)));
         }
-        let due = |ring: &Ring| ring.next_interrupt_ns() == Some(at_ns);
+        let due = |ring: &Ring| ring.interrupt_ns == at_ns;
         let ring = self.rings.iter().position(due)?;
         self.rings[ring].interrupt(at_ns);
         Some((at_ns, MultiEvent::Interrupt(ring)))
@@ -166,13 +143,9 @@ impl<W: WireWatch> MultiNic<W> {
 
     /// Sends what has left by `now_ns`. Call it before anything else of that time.
     pub(crate) fn send_until(&mut self, now_ns: u64) {
-        let mut on_wire = self.on_wire;
-        while let Some(packet) = on_wire
-            && packet.ends_ns <= now_ns
-        {
-            on_wire = self.after(packet);
+        while self.wire.frame_ns <= now_ns && self.wire.frame_ns != NEVER_NS {
+            self.finish_frame(self.wire.frame_ns);
         }
-        self.on_wire = on_wire;
     }
 
     /// What the wire carried from `ring` so far.
@@ -185,70 +158,48 @@ impl<W: WireWatch> MultiNic<W> {
     /// # Errors
     /// If the rate is 0; nothing changes.
     pub fn set_rate(&mut self, rate_bits_per_s: u64, now_ns: u64) -> Result<(), NicConfigError> {
-        let ends_ns = self.on_wire.map_or(now_ns, |packet| packet.ends_ns);
-        let left_ns = ends_ns.saturating_sub(now_ns);
-        let left_ns = self.clock.set_rate(rate_bits_per_s, left_ns)?;
-        if let Some(packet) = &mut self.on_wire {
-            packet.ends_ns = now_ns.saturating_add(left_ns);
-        }
-        Ok(())
+        self.wire.set_rate(rate_bits_per_s, now_ns)
     }
 
     /// How long what is in the ring holds the wire from `now_ns` on, what the other rings send in
     /// their turns meanwhile included, in ns.
     pub(crate) fn ahead_ns(&self, ring: usize, now_ns: u64) -> u64 {
-        let Some(on_wire) = self.on_wire else {
+        let Some(on_wire) = self.wire.on_wire else {
             return 0;
         };
         let behind = |at: usize| {
-            let on_wire_bytes = if at == on_wire.ring { on_wire.bytes } else { 0 };
-            self.rings[at].unsent_bytes - u64::from(on_wire_bytes)
+            let waiting_bytes = self.rings[at].waiting_bytes();
+            let next = self.rings[at].next().filter(|_| at == self.on_ring);
+            waiting_bytes - next.map_or(0, |packet| packet.wire_bytes().into())
         };
         let others = (0..self.rings.len()).filter(|&at| at != ring);
         let others: u64 = others.map(|at| behind(at).min(behind(ring))).sum();
-        let ns = link_ns(behind(ring) + others, self.clock.rate_bits_per_s);
+        let ns = link_ns(behind(ring) + others, self.wire.rate_bits_per_s());
         ns.saturating_add(on_wire.ends_ns.saturating_sub(now_ns))
     }
 
-    /// Bytes in all rings that the wire has not sent.
-    pub(crate) fn unsent_bytes(&self) -> u64 {
-        self.rings.iter().map(|ring| ring.unsent_bytes).sum()
-    }
-
-    /// Bytes in all rings, sent or not.
-    pub(crate) fn in_flight_bytes(&self) -> u64 {
-        self.rings.iter().map(|ring| ring.in_flight_bytes).sum()
-    }
-
     pub(crate) fn packets_in_rings(&self) -> u64 {
-        self.rings.iter().map(|it| it.packets.len() as u64).sum()
+        self.rings.iter().map(|it| it.len() as u64).sum()
     }
 
-    /// Tells the watch of all until `now_ns`, by which what has left [was sent](Self::send_until): of what is
-    /// still in the rings, and of the time of which it has not heard. What it hears later is from then on.
+    /// Tells the watch of the wire until `now_ns`, by which what has left [was sent](Self::send_until). What it
+    /// hears later is from then on.
     pub(crate) fn tell_until(&mut self, now_ns: u64) {
-        match &mut self.on_wire {
-            Some(packet) => {
-                self.watch.sent(0, now_ns, packet.starts_ns, now_ns);
-                (packet.starts_ns, packet.submitted_ns) = (now_ns, now_ns);
+        match &mut self.wire.on_wire {
+            Some(frame) => {
+                let starts_ns = replace(&mut frame.starts_ns, now_ns);
+                self.watch.sent(0, starts_ns, now_ns);
             }
-            None => self
-                .watch
-                .was_idle(replace(&mut self.free_ns, now_ns), now_ns),
-        }
-        for ring in &mut self.rings {
-            for at in 0..ring.packets.len() {
-                let Some(it) = ring.packets.get_mut(at) else {
-                    break;
-                };
-                let bytes = it.packet.wire_bytes();
-                let submitted_ns = replace(&mut it.submitted_ns, now_ns);
-                self.watch.reported(bytes, submitted_ns, now_ns);
-                if at >= ring.sent {
-                    self.watch.sent(bytes, submitted_ns, now_ns, now_ns);
-                }
+            None => {
+                let since_ns = self.idle_since_ns();
+                self.watch.was_idle(since_ns, now_ns);
+                self.told_ns = now_ns;
             }
         }
+    }
+
+    fn idle_since_ns(&self) -> u64 {
+        self.wire.free_ns.max(self.told_ns)
     }
 
     #[inline(always)]
@@ -256,57 +207,59 @@ impl<W: WireWatch> MultiNic<W> {
         &mut self.rings[ring]
     }
 
+    #[inline(always)]
+    pub(super) fn submit(&mut self, ring: usize, packet: Packet, now_ns: u64) {
+        self.watch.submitted(packet.wire_bytes(), now_ns);
+        self.rings[ring].submit(packet);
+    }
+
     /// What is in `ring` may be sent.
     pub(super) fn kick(&mut self, ring: usize, now_ns: u64) {
-        let ring = &mut self.rings[ring];
-        ring.visible = ring.packets.len();
-        if self.on_wire.is_none() {
-            self.watch.was_idle(self.free_ns, now_ns);
-            self.clock.forget_rest();
-            self.on_wire = self.next_packet(now_ns);
+        self.rings[ring].kick();
+        if self.wire.on_wire.is_none() {
+            let since_ns = self.idle_since_ns();
+            self.watch.was_idle(since_ns, now_ns);
+            self.start_packet(now_ns);
         }
     }
 
     /// Hands the oldest packet of `ring` back, if it was sent.
     #[inline]
-    pub(super) fn reap(&mut self, ring: usize, now_ns: u64) -> Option<Packet> {
-        let (packet, submitted_ns) = self.rings[ring].reap()?;
-        let bytes = packet.wire_bytes();
-        self.watch.reported(bytes, submitted_ns, now_ns);
+    pub(super) fn reap_one(&mut self, ring: usize, now_ns: u64) -> Option<Packet> {
+        let packet = self.rings[ring].reap_one()?;
+        self.watch.reported(packet.wire_bytes(), now_ns);
         Some(packet)
     }
 
-    /// The packet has left. Returns what follows it on the wire.
-    // Always, as what it calls: in the loop that sends until a time, what it needs stays in registers.
+    /// The frame on the wire is finished, and the next one goes.
     #[inline(always)]
-    fn after(&mut self, packet: OnWire) -> Option<OnWire> {
+    fn finish_frame(&mut self, at_ns: u64) {
+        let Some(frame) = self.wire.take() else {
+            return;
+        };
         let OnWire {
-            ring,
-            bytes,
-            time,
-            submitted_ns,
-            starts_ns,
-            ends_ns,
-        } = packet;
-        self.watch.sent(bytes, submitted_ns, starts_ns, ends_ns);
-        let from = &mut self.rings[ring];
-        from.sent += 1;
-        from.unsent_bytes -= u64::from(bytes);
-        from.counters.packets += 1;
-        from.counters.frames += time.frames;
-        from.counters.time_bytes += time.bytes;
-        if let Some(interrupts) = &mut from.interrupts {
-            interrupts.untold = true;
-            // An interrupt tells of what has left by then.
-            interrupts.quiet_until_ns = interrupts.quiet_until_ns.max(ends_ns);
+            starts_ns, ends_ns, ..
+        } = frame;
+        let ring = &mut self.rings[self.on_ring];
+        let at = ring.left(&frame);
+        if !frame.last {
+            self.watch.sent(0, starts_ns, ends_ns);
+            return self.wire.start(ring.next(), frame.index + 1, at_ns);
         }
-        self.free_ns = ends_ns;
-        self.next_packet(ends_ns)
+        let packet = ring.sent_at(at, at_ns);
+        let bytes = packet.map_or(0, Packet::wire_bytes);
+        self.watch.sent(bytes, starts_ns, ends_ns);
+        if self.interrupts {
+            ring.plan_interrupt_after(at_ns);
+        } else {
+            ring.tell_nobody();
+        }
+        self.start_packet(at_ns);
     }
 
-    /// The packet that has the wire from `now_ns` on, from the ring whose turn it is.
+    /// Puts the next packet on the wire, from the ring whose turn it is.
     #[inline(always)]
-    fn next_packet(&mut self, now_ns: u64) -> Option<OnWire> {
+    fn start_packet(&mut self, now_ns: u64) {
         let mut ring = self.next_ring;
         for _ in 0..self.rings.len() {
             let after = if ring + 1 == self.rings.len() {
@@ -314,25 +267,14 @@ impl<W: WireWatch> MultiNic<W> {
             } else {
                 ring + 1
             };
-            let from = &self.rings[ring];
-            if from.sent < from.visible
-                && let Some(next) = from.packets.get(from.sent)
-            {
-                let packet = &next.packet;
-                let time = self.framing.packet_time(packet);
-                self.next_ring = after;
-                return Some(OnWire {
-                    ring,
-                    bytes: packet.wire_bytes(),
-                    time,
-                    submitted_ns: next.submitted_ns,
-                    starts_ns: now_ns,
-                    ends_ns: now_ns.saturating_add(self.clock.hold_ns(time.bytes)),
-                });
+            let packet = self.rings[ring].next();
+            if packet.is_some() {
+                (self.on_ring, self.next_ring) = (ring, after);
+                return self.wire.start(packet, 0, now_ns);
             }
             ring = after;
         }
-        None
+        self.wire.start(None, 0, now_ns);
     }
 }
 

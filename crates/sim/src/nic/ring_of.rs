@@ -1,54 +1,13 @@
-//! One ring of a NIC that has several: what it holds, and the driver of a queue above it.
+//! One ring of a NIC that has several: the driver of a queue above it.
 
 use core::cell::RefCell;
 use core::convert::Infallible;
-use core::mem::replace;
 use std::rc::Rc;
 
 use taut_path::{Completions, InRing, Packet, TxRing};
 
-use super::descriptors::DescriptorRing;
-use super::interrupt::Periods;
 use super::multi::{MultiNic, WireWatch};
-use super::{NO_PACKET, WireCounters};
-use crate::ring::{Ring as Packets, Vacant};
-
-/// A packet in a ring.
-pub(super) struct Slot {
-    pub(super) packet: Packet,
-    slots: u32,
-    pub(super) submitted_ns: u64,
-}
-
-impl Vacant for Slot {
-    const VACANT: Self = Self {
-        packet: NO_PACKET,
-        slots: 0,
-        submitted_ns: 0,
-    };
-}
-
-/// What a ring holds.
-pub(super) struct Ring {
-    slots: DescriptorRing,
-    /// First what is sent and not reaped, then what is not sent, oldest first.
-    pub(super) packets: Packets<Slot>,
-    pub(super) sent: usize,
-    /// How many of `packets` the NIC knows.
-    pub(super) visible: usize,
-    pub(super) unsent_bytes: u64,
-    pub(super) in_flight_bytes: u64,
-    pub(super) interrupts: Option<Interrupts>,
-    pub(super) counters: WireCounters,
-}
-
-/// The interrupts of a ring by rule.
-pub(super) struct Interrupts {
-    pub(super) periods: Periods,
-    /// Something is sent of which no interrupt told.
-    pub(super) untold: bool,
-    pub(super) quiet_until_ns: u64,
-}
+use super::ring::Ring;
 
 /// One ring of a [`MultiNic`]: the driver of one queue. A clone is a handle to the same ring, so one
 /// of two can be the ring of a queue and the other its completions.
@@ -70,74 +29,10 @@ impl<W> Clone for RingOf<W> {
     }
 }
 
-impl Ring {
-    pub(super) fn new(slots: DescriptorRing, interrupts: Option<Interrupts>) -> Self {
-        Self {
-            slots,
-            packets: Packets::new(),
-            sent: 0,
-            visible: 0,
-            unsent_bytes: 0,
-            in_flight_bytes: 0,
-            interrupts,
-            counters: WireCounters::default(),
-        }
-    }
-
-    pub(super) fn next_interrupt_ns(&self) -> Option<u64> {
-        let interrupts = self.interrupts.as_ref().filter(|it| it.untold)?;
-        Some(interrupts.quiet_until_ns)
-    }
-
-    pub(super) fn interrupt(&mut self, now_ns: u64) {
-        if let Some(interrupts) = &mut self.interrupts {
-            interrupts.untold = false;
-            interrupts.quiet_until_ns = now_ns.saturating_add(interrupts.periods.next_ns());
-            self.counters.interrupts += 1;
-        }
-    }
-
-    // Always: a packet that was just taken is written where it waits, and not twice.
-    #[inline(always)]
-    fn submit(&mut self, packet: Packet, submitted_ns: u64) {
-        let bytes = u64::from(packet.wire_bytes());
-        self.unsent_bytes += bytes;
-        self.in_flight_bytes += bytes;
-        let slots = self.slots.take(&packet);
-        self.packets.push(Slot {
-            packet,
-            slots,
-            submitted_ns,
-        });
-    }
-
-    /// The oldest packet that was sent, if there is one, and since when it was in the ring.
-    #[inline]
-    pub(super) fn reap(&mut self) -> Option<(Packet, u64)> {
-        if self.sent == 0 {
-            return None;
-        }
-        let done = self.packets.get_mut(0)?;
-        let (packet, slots) = (replace(&mut done.packet, NO_PACKET), done.slots);
-        let submitted_ns = done.submitted_ns;
-        self.packets.drop_first();
-        self.sent -= 1;
-        self.visible -= 1;
-        self.in_flight_bytes -= u64::from(packet.wire_bytes());
-        self.slots.give_back(slots);
-        Some((packet, submitted_ns))
-    }
-}
-
 impl<W: WireWatch> RingOf<W> {
-    /// The ring's number.
-    pub fn ring(&self) -> usize {
-        self.ring
-    }
-
     #[inline(always)]
-    fn with<T>(&self, use_ring: impl FnOnce(&mut Ring) -> T) -> T {
-        use_ring(self.nic.borrow_mut().ring(self.ring))
+    fn with<T>(&self, ask: impl FnOnce(&mut Ring) -> T) -> T {
+        ask(self.nic.borrow_mut().ring(self.ring))
     }
 }
 
@@ -145,21 +40,22 @@ impl<W: WireWatch> TxRing for RingOf<W> {
     type Error = Infallible;
 
     fn capacity_slots(&self) -> u32 {
-        self.with(|ring| ring.slots.slots())
+        self.with(|ring| ring.descriptors.slots())
     }
 
     #[inline]
     fn slots_free(&self) -> u32 {
-        self.with(|ring| ring.slots.slots_free())
+        self.with(|ring| ring.descriptors.slots_free())
     }
 
+    #[inline]
     fn slots_of_largest(&self) -> u32 {
-        self.with(|ring| ring.slots.slots_of_largest())
+        self.with(|ring| ring.descriptors.slots_of_largest())
     }
 
     #[inline(always)]
     fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
-        self.with(|ring| ring.submit(packet, now_ns));
+        self.nic.borrow_mut().submit(self.ring, packet, now_ns);
         Ok(())
     }
 
@@ -188,24 +84,18 @@ impl<W: WireWatch> Completions for RingOf<W> {
         }
         for _ in 0..budget_packets {
             // Not borrowed while the packet goes on.
-            let Some(packet) = self.nic.borrow_mut().reap(self.ring, now_ns) else {
+            let Some(packet) = self.nic.borrow_mut().reap_one(self.ring, now_ns) else {
                 break;
             };
             freed(packet);
         }
         Ok(self.with(|ring| {
-            let is_empty = ring.sent == 0;
-            if let Some(interrupts) = &mut ring.interrupts {
-                interrupts.untold &= !is_empty;
-            }
-            !is_empty
+            ring.reaped();
+            ring.has_sent()
         }))
     }
 
     fn in_ring(&self) -> Option<InRing> {
-        Some(self.with(|ring| InRing {
-            packets: ring.packets.len() as u32,
-            bytes: u32::try_from(ring.in_flight_bytes).unwrap_or(u32::MAX),
-        }))
+        Some(self.with(|ring| ring.in_ring()))
     }
 }

@@ -6,14 +6,34 @@ use super::losses::{Losses, Total};
 use crate::NEVER_NS;
 use crate::nic::WireWatch;
 
+/// Bytes of all rings, and the sum of them over time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Level {
+    bytes: u64,
+    byte_ns: u128,
+    since_ns: u64,
+}
+
+impl Level {
+    /// They were there until `now_ns`.
+    #[inline]
+    fn hold_until(&mut self, now_ns: u64) {
+        // A round tells of many packets at one time.
+        if now_ns != self.since_ns {
+            let held_ns = now_ns - self.since_ns;
+            self.byte_ns += u128::from(self.bytes) * u128::from(held_ns);
+            self.since_ns = now_ns;
+        }
+    }
+}
+
 /// Sums over time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
-    /// Bytes not sent times the time that they were in the ring. A packet counts whole until its
-    /// last bit has left.
-    unsent_byte_ns: u128,
-    /// The same until they were reported: queued minus reported.
-    in_flight_byte_ns: u128,
+    /// What is not sent. A packet counts whole until its last bit has left.
+    unsent: Level,
+    /// What is not reported: queued minus reported.
+    in_flight: Level,
     /// The wire was sending; it was not, and something waited.
     wire: Total,
 }
@@ -43,9 +63,20 @@ impl Book {
         }
     }
 
+    /// All rings hold until `now_ns` what they hold.
+    pub(super) fn hold_until(&mut self, now_ns: u64) {
+        self.now.unsent.hold_until(now_ns);
+        self.now.in_flight.hold_until(now_ns);
+    }
+
     /// From here on it is measured: all until now is in the books.
     pub(super) fn begin(&mut self) {
         self.before = self.now;
+    }
+
+    /// Bytes that the wire has not sent, and bytes that were not reported.
+    pub(super) fn bytes(&self) -> (u64, u64) {
+        (self.now.unsent.bytes, self.now.in_flight.bytes)
     }
 
     /// Something waits from now on, or nothing does.
@@ -82,8 +113,8 @@ impl Book {
     /// Bytes not sent, and bytes not reported, times the measured time.
     pub(super) fn byte_ns(&self) -> (u128, u128) {
         (
-            self.now.unsent_byte_ns - self.before.unsent_byte_ns,
-            self.now.in_flight_byte_ns - self.before.in_flight_byte_ns,
+            self.now.unsent.byte_ns - self.before.unsent.byte_ns,
+            self.now.in_flight.byte_ns - self.before.in_flight.byte_ns,
         )
     }
 
@@ -99,15 +130,25 @@ impl Book {
 
 impl WireWatch for Book {
     #[inline]
-    fn sent(&mut self, bytes: u32, submitted_ns: u64, starts_ns: u64, ends_ns: u64) {
-        self.reach(ends_ns);
-        self.now.wire.busy_ns += ends_ns - starts_ns;
-        self.now.unsent_byte_ns += u128::from(bytes) * u128::from(ends_ns - submitted_ns);
+    fn submitted(&mut self, bytes: u32, now_ns: u64) {
+        for level in [&mut self.now.unsent, &mut self.now.in_flight] {
+            level.hold_until(now_ns);
+            level.bytes += u64::from(bytes);
+        }
     }
 
     #[inline]
-    fn reported(&mut self, bytes: u32, submitted_ns: u64, now_ns: u64) {
-        self.now.in_flight_byte_ns += u128::from(bytes) * u128::from(now_ns - submitted_ns);
+    fn sent(&mut self, bytes: u32, starts_ns: u64, ends_ns: u64) {
+        self.reach(ends_ns);
+        self.now.wire.busy_ns += ends_ns - starts_ns;
+        self.now.unsent.hold_until(ends_ns);
+        self.now.unsent.bytes -= u64::from(bytes);
+    }
+
+    #[inline]
+    fn reported(&mut self, bytes: u32, now_ns: u64) {
+        self.now.in_flight.hold_until(now_ns);
+        self.now.in_flight.bytes -= u64::from(bytes);
     }
 
     /// That is dry only while something waited.

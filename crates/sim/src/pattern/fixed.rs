@@ -165,7 +165,9 @@ impl Wire {
     fn add(&mut self, objects: u64, now_ns: u64) {
         self.waiting += objects;
         if self.ends_ns.is_none() {
-            self.owed = 0;
+            if now_ns > self.free_ns {
+                self.owed = 0;
+            }
             self.start(1, now_ns);
         }
     }

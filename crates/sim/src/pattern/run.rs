@@ -121,6 +121,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
         let mut wire = self.wire.borrow_mut();
         wire.send_until(until_ns);
         wire.tell_until(until_ns);
+        wire.watch.hold_until(until_ns);
         Ok(())
     }
 
@@ -259,8 +260,8 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
     fn on_sample(&mut self, now_ns: u64) {
         let at = (self.samples.count() % self.lines.len() as u64) as usize;
         let wire = self.wire.borrow();
-        self.samples
-            .look(wire.unsent_bytes(), wire.in_flight_bytes());
+        let (unsent_bytes, in_flight_bytes) = wire.watch.bytes();
+        self.samples.look(unsent_bytes, in_flight_bytes);
         let line = &mut self.lines[at];
         if line.queue.stopped_by_stack() || line.queue.stopped_by_driver() {
             line.urgent_ns.push(now_ns);

@@ -1,13 +1,16 @@
 //! When the emulated NIC interrupts, and what can be reaped then.
 
 use std::cell::RefCell;
+use std::convert::Infallible;
 use std::rc::Rc;
 
 use crate::support::{Freed, nic, packet};
+use proptest::prelude::*;
 use taut_path::{Completions, InRing, PacketSink, TxRing};
+use taut_sim::lane::object;
 use taut_sim::nic::{
     DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, MultiEvent, MultiNic,
-    NicConfig, NicConfigError, NicEvent, RareGap, RingOf,
+    NicConfig, NicConfigError, NicEvent, RareGap, RingOf, WireCounters,
 };
 
 /// Link time of a minimal frame at 1 Gbit/s.
@@ -301,24 +304,6 @@ fn a_ring_of_several_says_what_it_holds_itself() {
 }
 
 #[test]
-fn what_only_one_ring_can_do_is_refused_of_several() {
-    let config = NicConfig::plain(1_000_000_000, 16);
-    let mut refused = [config; 3];
-    refused[0].finished_at = FinishedAt::Start;
-    refused[1].segments_apart = true;
-    refused[2].interrupt.packets = Some(4);
-    for (config, field) in
-        refused
-            .iter()
-            .zip(["finished_at", "segments_apart", "interrupt.packets"])
-    {
-        let error = MultiNic::new(config, 2).err();
-        assert_eq!(error, Some(NicConfigError::OneRing(field)));
-    }
-    assert!(MultiNic::new(&config, 2).is_ok());
-}
-
-#[test]
 fn a_poll_that_leaves_nothing_takes_the_interrupt_back() {
     let mut nic = loaded(3, InterruptRule::every(1_000_000));
     while nic.packets_to_send() > 0 {
@@ -423,4 +408,88 @@ fn a_poll_that_leaves_nothing_takes_the_interrupt_of_its_ring_back() {
         assert!(!more);
     }
     assert_eq!(nic.borrow().next_event_ns(), None);
+}
+
+/// What a NIC does: when, and whether it interrupts.
+type Told = Vec<(u64, bool)>;
+
+/// Submits `bursts`, one each 20 us, and reaps up to `budget` packets at each interrupt.
+fn one_ring(config: NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Told, WireCounters) {
+    let mut nic = EmulatedNic::new(config).expect("the settings are valid");
+    let mut told = Vec::new();
+    let mut until = |nic: &mut EmulatedNic, until_ns| {
+        while let Some((at_ns, event)) = nic.advance(until_ns) {
+            let interrupts = event == NicEvent::Interrupt;
+            told.push((at_ns, interrupts));
+            if interrupts {
+                let Ok(_) = nic.reap(at_ns, budget, &mut |it| drop(it.into_frame()));
+            }
+        }
+    };
+    for (now_ns, burst) in (0..).step_by(20_000).zip(bursts) {
+        until(&mut nic, now_ns);
+        submit_all(&mut nic, burst, now_ns);
+    }
+    until(&mut nic, u64::MAX);
+    let counters = nic.counters();
+    (told, counters)
+}
+
+/// The same with the one ring of a NIC that could have several.
+fn one_of_several(config: &NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Told, WireCounters) {
+    let (nic, mut rings) = MultiNic::new(config, 1).expect("the settings are valid");
+    let ring = &mut rings[0];
+    let mut told = Vec::new();
+    let mut until = |ring: &mut RingOf, until_ns| {
+        let is_due = || {
+            nic.borrow()
+                .next_event_ns()
+                .is_some_and(|it| it <= until_ns)
+        };
+        while is_due()
+            && let Some((at_ns, event)) = { nic.borrow_mut().advance() }
+        {
+            let interrupts = event == MultiEvent::Interrupt(0);
+            told.push((at_ns, interrupts));
+            if interrupts {
+                let Ok(_) = ring.reap(at_ns, budget, &mut |it| drop(it.into_frame()));
+            }
+        }
+    };
+    for (now_ns, burst) in (0..).step_by(20_000).zip(bursts) {
+        until(ring, now_ns);
+        submit_all(ring, burst, now_ns);
+    }
+    until(ring, u64::MAX);
+    let counters = nic.borrow().counters(0);
+    (told, counters)
+}
+
+fn submit_all(ring: &mut impl TxRing<Error = Infallible>, sizes: &[u32], now_ns: u64) {
+    for &bytes in sizes {
+        let Ok(()) = ring.submit(object(0, bytes), now_ns) else {
+            panic!("it takes every packet")
+        };
+    }
+    let Ok(()) = ring.kick(now_ns);
+}
+
+proptest! {
+    #[test]
+    fn a_nic_of_several_rings_does_with_one_what_a_nic_of_one_does(
+        bursts in proptest::collection::vec(proptest::collection::vec(60_u32..20_000, 0..8), 1..20),
+        rate_bits_per_s in 1_000_000_000_u64..11_000_000_000,
+        (period_ns, jitter_ns) in (0_u64..60_000, 0_u64..10_000),
+        packets in proptest::option::of(1_u32..6),
+        (at_start, segments_apart, budget) in (any::<bool>(), any::<bool>(), 1_u32..10),
+    ) {
+        let config = NicConfig {
+            framing: Framing::ETHERNET,
+            interrupt: InterruptRule { packets, jitter_ns, ..InterruptRule::every(period_ns) },
+            finished_at: if at_start { FinishedAt::Start } else { FinishedAt::End },
+            segments_apart,
+            ..NicConfig::plain(rate_bits_per_s, 1_024)
+        };
+        prop_assert_eq!(one_of_several(&config, &bursts, budget), one_ring(config, &bursts, budget));
+    }
 }
