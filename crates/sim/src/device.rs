@@ -253,7 +253,7 @@ impl<'a> Device<'a> {
             if next_ns.is_none_or(|at_ns| at_ns > until_ns) {
                 return Ok(());
             }
-            let event = self.nic.borrow_mut().advance();
+            let event = self.nic.borrow_mut().advance(until_ns);
             if let Some((at_ns, MultiEvent::Interrupt(queue))) = event {
                 let completer = &mut self.queues[queue].completer;
                 let round = completer.complete(at_ns, &mut self.sink);

@@ -26,6 +26,7 @@ mod store;
 #[allow(unsafe_code)]
 mod sys;
 pub mod tcp;
+mod testbed;
 pub mod trace;
 pub mod world;
 mod written;

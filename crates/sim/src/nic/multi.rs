@@ -58,6 +58,8 @@ pub struct MultiNic<W = ()> {
     next_ring: usize,
     /// Until when the watch was told of an idle wire, in ns.
     told_ns: u64,
+    /// Nobody asks the device: it hands nothing back.
+    pub(crate) silent: bool,
     pub(crate) watch: W,
 }
 
@@ -73,21 +75,13 @@ impl MultiNic {
         config: &NicConfig,
         rings: usize,
     ) -> Result<(Rc<RefCell<Self>>, Vec<RingOf>), NicConfigError> {
-        Self::with(config, rings, (), true)
+        Self::watched(config, rings, (), true)
     }
 }
 
 impl<W: WireWatch> MultiNic<W> {
-    /// The same without interrupts, and watched.
-    pub(crate) fn without_interrupts(
-        config: &NicConfig,
-        rings: usize,
-        watch: W,
-    ) -> Result<WithRings<W>, NicConfigError> {
-        Self::with(config, rings, watch, false)
-    }
-
-    fn with(
+    /// The same, watched, with or without interrupts.
+    pub(crate) fn watched(
         config: &NicConfig,
         rings: usize,
         watch: W,
@@ -105,12 +99,12 @@ impl<W: WireWatch> MultiNic<W> {
             on_ring: 0,
             next_ring: 0,
             told_ns: 0,
+            silent: false,
             watch,
         }));
         let driver = |ring| RingOf {
             nic: nic.clone(),
             ring,
-            silent: false,
         };
         let drivers = (0..rings).map(driver).collect();
         Ok((nic, drivers))
@@ -126,9 +120,9 @@ impl<W: WireWatch> MultiNic<W> {
         rings.min().unwrap_or(NEVER_NS)
     }
 
-    /// Does the next thing, if there is one, and says when it nominally happened.
-    pub fn advance(&mut self) -> Option<(u64, MultiEvent)> {
-        let at_ns = self.next_event_ns()?;
+    /// Does the next thing that is due by `until_ns`, and says when it nominally happened.
+    pub fn advance(&mut self, until_ns: u64) -> Option<(u64, MultiEvent)> {
+        let at_ns = self.next_event_ns().filter(|&at_ns| at_ns <= until_ns)?;
         // At the same instant the packet leaves first, so that an interrupt reports it.
         if self.wire.frame_ns == at_ns {
             let ring = self.on_ring;
@@ -139,6 +133,23 @@ impl<W: WireWatch> MultiNic<W> {
         let ring = self.rings.iter().position(due)?;
         self.rings[ring].interrupt(at_ns);
         Some((at_ns, MultiEvent::Interrupt(ring)))
+    }
+
+    /// Sends what has left by `until_ns`, or by an interrupt before that, and says when that is and of which
+    /// ring.
+    pub(crate) fn next_interrupt(&mut self, until_ns: u64) -> Option<(u64, usize)> {
+        loop {
+            if let (at_ns, MultiEvent::Interrupt(ring)) = self.advance(until_ns)? {
+                return Some((at_ns, ring));
+            }
+        }
+    }
+
+    /// When the oldest packet of `ring` was or will be sent, as it looks now, in ns.
+    pub(crate) fn oldest_ns(&self, ring: usize) -> Option<u64> {
+        let sent_ns = self.rings[ring].oldest_sent_ns();
+        let on_wire = self.wire.on_wire.filter(|_| self.on_ring == ring);
+        sent_ns.or(on_wire.map(|frame| frame.ends_ns))
     }
 
     /// Sends what has left by `now_ns`. Call it before anything else of that time.
@@ -176,6 +187,11 @@ impl<W: WireWatch> MultiNic<W> {
         let others: u64 = others.map(|at| behind(at).min(behind(ring))).sum();
         let ns = link_ns(behind(ring) + others, self.wire.rate_bits_per_s());
         ns.saturating_add(on_wire.ends_ns.saturating_sub(now_ns))
+    }
+
+    /// Link rate now, in bit/s.
+    pub(crate) fn rate_bits_per_s(&self) -> u64 {
+        self.wire.rate_bits_per_s()
     }
 
     pub(crate) fn packets_in_rings(&self) -> u64 {

@@ -78,6 +78,12 @@ impl Ring {
         self.sent > 0
     }
 
+    /// When the oldest of those was.
+    pub(super) fn oldest_sent_ns(&self) -> Option<u64> {
+        let oldest = self.packets.get(0).filter(|_| self.has_sent())?;
+        Some(oldest.sent_ns)
+    }
+
     /// Packets that wait.
     pub(super) fn waiting(&self) -> usize {
         self.packets.len() - self.sent

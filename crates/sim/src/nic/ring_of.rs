@@ -14,8 +14,6 @@ use super::ring::Ring;
 pub struct RingOf<W = ()> {
     pub(super) nic: Rc<RefCell<MultiNic<W>>>,
     pub(super) ring: usize,
-    /// Nobody asks the device: it hands nothing back.
-    pub(crate) silent: bool,
 }
 
 // By hand, for the watch need not be cloned.
@@ -24,7 +22,6 @@ impl<W> Clone for RingOf<W> {
         Self {
             nic: self.nic.clone(),
             ring: self.ring,
-            silent: self.silent,
         }
     }
 }
@@ -79,7 +76,7 @@ impl<W: WireWatch> Completions for RingOf<W> {
         budget_packets: u32,
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, Infallible> {
-        if self.silent {
+        if self.nic.borrow().silent {
             return Ok(false);
         }
         for _ in 0..budget_packets {

@@ -5,21 +5,19 @@
 //! rule meets exactly what a device would do to it: completions become visible only at interrupts,
 //! and the sender is refused by nothing but its limit.
 
-mod book;
 mod detail;
 mod fixed;
 mod intervals;
-mod line;
-mod losses;
 mod random;
 mod run;
+mod script;
 mod seen;
 mod source;
 mod yardstick;
 
+pub use crate::testbed::{LOSS_STEP_NS, Losses};
 pub use detail::{Detail, RING_SLOTS_OFF};
 pub use intervals::{Interval, Intervals};
-pub use losses::{LOSS_STEP_NS, Losses};
 pub use random::SplitMix;
 pub use run::observe;
 pub use seen::Seen;

@@ -1,46 +1,33 @@
-//! The loop of a run: takes the earliest of what is due, until the end.
+//! A pattern on a testbed: what is offered, when the device is asked, and how late a sender comes back.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
+use taut_path::Completed;
 use taut_path::limit::Limit;
 
-use super::book::Book;
 use super::detail::Detail;
-use super::line::Line;
 use super::random::SplitMix;
+use super::script::{PatternQueue, Script, queue};
 use super::seen::{Samples, Seen};
 use super::{Interval, Pattern};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
-use crate::nic::{MultiNic, NicConfig, NicConfigError};
+use crate::meter::histogram;
+use crate::nic::{MultiNic, NicConfig};
 use crate::queue::QueueFault;
-use crate::sink::Sink;
-
-/// What can be due.
-#[derive(Debug, Clone, Copy)]
-enum Due {
-    Rate,
-    Burst(usize),
-    Interrupt(usize),
-    Poll(usize),
-    Tick(usize),
-    Back(usize),
-    Sample,
-}
+use crate::testbed::{Book, Experiment, Own, Setup, Testbed};
 
 struct Run<'p, L, I> {
     pattern: &'p Pattern,
-    detail: Detail,
-    lines: Vec<Line<L, I>>,
-    wire: Rc<RefCell<MultiNic<Book>>>,
-    sink: Sink,
-    rate_at: usize,
+    sample_period_ns: u64,
+    scripts: Vec<Script<I>>,
     bursts_ns: Vec<u64>,
     samples: Samples,
     sample_ns: u64,
     random: SplitMix,
+    give_up_dry_ns: u64,
+    limit: std::marker::PhantomData<L>,
 }
+
+type Bed<'p, L, I> = Testbed<Run<'p, L, I>>;
 
 /// Runs `pattern` with `limit` on each of its queues.
 ///
@@ -51,245 +38,224 @@ pub fn observe<L: Limit + Clone>(
     limit: L,
     detail: Detail,
 ) -> Result<Seen, TestbedError> {
-    let mut run = prepared(pattern, limit, detail)?;
-    run.run_to_end()?;
-    Ok(run.seen())
+    let (mut bed, mut run) = prepared(pattern, limit, detail)?;
+    run.run_to_end(&mut bed, detail.give_up_dry_ns)?;
+    Ok(run.seen(bed))
 }
+
+type Prepared<'p, L, I> = (Bed<'p, L, I>, Run<'p, L, I>);
 
 fn prepared<L: Limit + Clone>(
     pattern: &Pattern,
     limit: L,
     detail: Detail,
-) -> Result<Run<'_, L, impl Iterator<Item = Interval>>, TestbedError> {
-    let Some(&(_, bytes_per_s)) = pattern.rates.first() else {
+) -> Result<Prepared<'_, L, impl Iterator<Item = Interval>>, TestbedError> {
+    let rates = pattern.rates.iter();
+    let mut rates = rates.map(|&(at_ns, bytes_per_s)| (at_ns, bytes_per_s.saturating_mul(8)));
+    let Some((_, rate_bits_per_s)) = rates.next() else {
         return Err(TestbedError::Missing("the pattern has no rate"));
     };
     if pattern.sizes.is_empty() || pattern.queues.is_empty() {
         return Err(TestbedError::Missing("the pattern has no size or queue"));
     }
-    let book = Book::new(detail.course);
+    let nic = NicConfig::plain(rate_bits_per_s, detail.slots);
     // The pattern says when somebody asks.
-    let nic = NicConfig::plain(bytes_per_s.saturating_mul(8), detail.slots);
-    let wire = MultiNic::without_interrupts(&nic, pattern.queues.len(), book);
-    let (wire, rings) = wire?;
-    let lines = rings.into_iter().zip(&pattern.queues);
-    let lines =
-        lines.map(|(ring, queue)| Line::new(pattern, limit.clone(), detail, ring, queue.iter()));
-    let lines = lines.collect::<Result<_, _>>()?;
+    let book = Book::new(detail.course);
+    let (nic, rings) = MultiNic::watched(&nic, pattern.queues.len(), book, false)?;
+    let queues = pattern.queues.iter();
+    let scripts: Vec<_> = queues.map(|it| Script::new(pattern, it.iter())).collect();
+    let queues = rings.into_iter().zip(&scripts);
+    let queues = queues
+        .map(|(ring, script)| queue(pattern, limit.clone(), detail, ring, script.waiting.clone()));
+    let queues: Vec<_> = queues.collect::<Result<_, _>>()?;
+    let setup = Setup {
+        rates: rates.collect(),
+        round_ns: pattern.poll_ns,
+        ..Setup::default()
+    };
     let mut run = Run {
         pattern,
-        detail,
-        wire,
-        lines,
-        sink: Sink::default(),
-        rate_at: 1,
+        sample_period_ns: detail.sample_ns,
+        scripts,
         bursts_ns: vec![0; pattern.bursts.len()],
         samples: Samples::default(),
         sample_ns: NEVER_NS,
         // Moments to look at; any seed will do, and one seed looks at every rule alike.
         random: SplitMix::new(1),
+        give_up_dry_ns: u64::MAX,
+        limit: std::marker::PhantomData,
     };
     run.plan_sample(pattern.warm_ns);
-    Ok(run)
+    Ok((Testbed::new(nic, queues, setup), run))
 }
 
-impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
-    fn run_to_end(&mut self) -> Result<(), TestbedError> {
-        self.run_until(self.pattern.warm_ns.min(self.pattern.end_ns), u64::MAX)?;
-        self.wire.borrow_mut().watch.begin();
-        self.run_until(self.pattern.end_ns, self.detail.give_up_dry_ns)
+impl<'p, L: Limit, I: Iterator<Item = Interval>> Run<'p, L, I> {
+    fn run_to_end(
+        &mut self,
+        bed: &mut Bed<'p, L, I>,
+        give_up_dry_ns: u64,
+    ) -> Result<(), TestbedError> {
+        let Pattern {
+            warm_ns, end_ns, ..
+        } = *self.pattern;
+        self.run_until(bed, warm_ns.min(end_ns))?;
+        bed.nic.borrow_mut().watch.begin();
+        self.give_up_dry_ns = give_up_dry_ns;
+        self.run_until(bed, end_ns)
     }
 
-    /// Does all that is due before `until_ns`, and gives up once the wire was dry for longer than is said.
-    fn run_until(&mut self, until_ns: u64, give_up_dry_ns: u64) -> Result<(), TestbedError> {
-        loop {
-            let now_ns = self.next_ns();
-            if now_ns >= until_ns || self.wire.borrow().watch.dry_ns() > give_up_dry_ns {
-                break;
-            }
-            self.wire.borrow_mut().send_until(now_ns);
-            match self.due(now_ns) {
-                Due::Rate => self.change_rate(now_ns)?,
-                Due::Burst(at) => self.on_burst(at, now_ns)?,
-                Due::Interrupt(at) => self.on_interrupt(at, now_ns)?,
-                Due::Poll(at) => self.complete(at, now_ns)?,
-                Due::Tick(at) => self.on_tick(at, now_ns)?,
-                Due::Back(at) => self.send(at, now_ns)?,
-                Due::Sample => self.on_sample(now_ns),
-            }
-        }
-        let mut wire = self.wire.borrow_mut();
-        wire.send_until(until_ns);
-        wire.tell_until(until_ns);
-        wire.watch.hold_until(until_ns);
+    /// Does all that is due before `until_ns`, until which all is in the books then.
+    fn run_until(&mut self, bed: &mut Bed<'p, L, I>, until_ns: u64) -> Result<(), TestbedError> {
+        bed.run_until(self, until_ns)?;
+        let mut nic = bed.nic.borrow_mut();
+        nic.send_until(until_ns);
+        nic.tell_until(until_ns);
+        nic.watch.hold_until(until_ns);
         Ok(())
     }
 
-    fn rate_ns(&self) -> u64 {
-        let rate = self.pattern.rates.get(self.rate_at);
-        rate.map_or(NEVER_NS, |rate| rate.0)
-    }
-
-    /// When something is next due.
-    fn next_ns(&self) -> u64 {
-        let lines = self.lines.iter().map(Line::next_ns);
-        let bursts = self.bursts_ns.iter().copied();
-        let others_ns = self.rate_ns().min(self.sample_ns);
-        lines.chain(bursts).fold(others_ns, u64::min)
-    }
-
-    /// What of all that is due now is first.
-    fn due(&self, now_ns: u64) -> Due {
-        let line = |is_due: fn(&Line<L, I>) -> u64| {
-            let mut lines = self.lines.iter();
-            lines.position(|line| is_due(line) == now_ns)
+    fn on_burst(&mut self, bed: &mut Bed<'p, L, I>, now_ns: u64) -> Result<(), QueueFault> {
+        let due = self.bursts_ns.iter().position(|&at_ns| at_ns == now_ns);
+        let Some(burst) = due else {
+            return Ok(());
         };
-        if self.rate_ns() == now_ns {
-            Due::Rate
-        } else if let Some(burst) = self.bursts_ns.iter().position(|&at_ns| at_ns == now_ns) {
-            Due::Burst(burst)
-        } else if let Some(at) = line(|it| it.interrupt_ns) {
-            Due::Interrupt(at)
-        } else if let Some(at) = line(|it| it.poll_ns) {
-            Due::Poll(at)
-        } else if let Some(at) = line(Line::tick_ns) {
-            Due::Tick(at)
-        } else if let Some(at) = line(|it| it.back_ns) {
-            Due::Back(at)
-        } else {
-            Due::Sample
-        }
-    }
-
-    fn change_rate(&mut self, now_ns: u64) -> Result<(), NicConfigError> {
-        let rate = self.pattern.rates.get(self.rate_at);
-        self.rate_at += 1;
-        rate.map_or(Ok(()), |&(_, bytes_per_s)| {
-            let rate_bits_per_s = bytes_per_s.saturating_mul(8);
-            self.wire.borrow_mut().set_rate(rate_bits_per_s, now_ns)
-        })
-    }
-
-    fn on_burst(&mut self, burst: usize, now_ns: u64) -> Result<(), QueueFault> {
         let burst_of = &self.pattern.bursts[burst];
         self.bursts_ns[burst] = now_ns.saturating_add(burst_of.period_ns);
-        for at in 0..self.lines.len() {
-            self.lines[at].waiting.add(burst_of.objects);
+        for at in 0..self.scripts.len() {
+            let script = &self.scripts[at];
+            script.waiting.add(burst_of.objects);
+            bed.nic.borrow_mut().watch.set_waiting(true, now_ns);
             // A sender that was refused, or is on its way back, sends what is new with the rest.
-            let line = &self.lines[at];
-            self.wire.borrow_mut().watch.set_waiting(true, now_ns);
-            if line.back_ns == NEVER_NS && !line.queue.stopped_by_stack() {
-                self.send(at, now_ns)?;
+            if script.back_ns == NEVER_NS && !bed.queue(at).stopped_by_stack() {
+                self.send(bed, at, now_ns)?;
             }
         }
         Ok(())
     }
 
-    fn on_interrupt(&mut self, at: usize, now_ns: u64) -> Result<(), QueueFault> {
-        let line = &mut self.lines[at];
-        line.plan_interrupt(now_ns);
-        // While rounds go on, interrupts are masked.
-        if line.poll_ns == NEVER_NS {
-            self.complete(at, now_ns)?;
-        }
-        Ok(())
-    }
-
-    fn complete(&mut self, at: usize, now_ns: u64) -> Result<(), QueueFault> {
-        let line = &mut self.lines[at];
-        line.poll_ns = NEVER_NS;
-        let done = line.queue.complete(now_ns, &mut self.sink);
-        let done = QueueFault::of_round(done, at, now_ns)?;
-        if done.more {
-            line.poll_ns = now_ns.saturating_add(self.pattern.poll_ns);
-        }
-        self.restart(at, done.schedule, now_ns)
-    }
-
-    /// The limit's own timer.
-    fn on_tick(&mut self, at: usize, now_ns: u64) -> Result<(), QueueFault> {
-        let queue = &mut self.lines[at].queue;
-        queue.device_mut().silent = true;
-        let done = queue.complete(now_ns, &mut self.sink);
-        queue.device_mut().silent = false;
-        let done = QueueFault::of_round(done, at, now_ns)?;
-        self.restart(at, done.schedule, now_ns)
-    }
-
-    /// A sender that was refused comes back, late or at once.
-    fn restart(&mut self, at: usize, schedule: bool, now_ns: u64) -> Result<(), QueueFault> {
-        if !schedule {
+    fn send(&mut self, bed: &mut Bed<'p, L, I>, at: usize, now_ns: u64) -> Result<(), QueueFault> {
+        let script = &mut self.scripts[at];
+        script.back_ns = NEVER_NS;
+        let ahead_ns = bed.nic.borrow().ahead_ns(at, now_ns);
+        script.urgent.goes(now_ns, ahead_ns);
+        if script.waiting.is_empty() {
             return Ok(());
         }
-        let line = &mut self.lines[at];
-        match line.delay_ns {
-            0 => self.send(at, now_ns)?,
-            delay_ns => line.back_ns = now_ns.saturating_add(delay_ns),
-        }
-        Ok(())
-    }
-
-    fn send(&mut self, at: usize, now_ns: u64) -> Result<(), QueueFault> {
-        let line = &mut self.lines[at];
-        line.back_ns = NEVER_NS;
-        let ahead_ns = self.wire.borrow().ahead_ns(at, now_ns);
-        for came_ns in line.urgent_ns.drain(..) {
-            self.samples.delay(now_ns - came_ns, ahead_ns);
-        }
-        if line.waiting.is_empty() {
-            return Ok(());
-        }
-        self.wire.borrow_mut().watch.set_waiting(true, now_ns);
+        bed.nic.borrow_mut().watch.set_waiting(true, now_ns);
         // Whatever stops the run, a round of completions tells when to go on.
-        let stop = line.queue.run(now_ns, &mut self.sink);
+        let stop = bed.lines[at].queue.run(now_ns, &mut bed.sink);
         QueueFault::of_run(stop, at, now_ns)?;
-        let waiting = self.lines.iter().any(|line| !line.waiting.is_empty());
-        self.wire.borrow_mut().watch.set_waiting(waiting, now_ns);
+        let waiting = self.scripts.iter().any(|script| !script.waiting.is_empty());
+        bed.nic.borrow_mut().watch.set_waiting(waiting, now_ns);
         Ok(())
     }
 
     fn plan_sample(&mut self, from_ns: u64) {
-        let period_ns = self.detail.sample_ns;
-        self.sample_ns = match period_ns {
+        self.sample_ns = match self.sample_period_ns {
             0 => NEVER_NS,
             period_ns => from_ns + self.random.next() % period_ns,
         };
     }
 
     /// A packet of high priority would come now.
-    fn on_sample(&mut self, now_ns: u64) {
-        let at = (self.samples.count() % self.lines.len() as u64) as usize;
-        let wire = self.wire.borrow();
-        let (unsent_bytes, in_flight_bytes) = wire.watch.bytes();
+    fn on_sample(&mut self, bed: &mut Bed<'p, L, I>, now_ns: u64) {
+        let at = (self.samples.count() % self.scripts.len() as u64) as usize;
+        let (unsent_bytes, in_flight_bytes) = bed.nic.borrow().watch.bytes();
         self.samples.look(unsent_bytes, in_flight_bytes);
-        let line = &mut self.lines[at];
-        if line.queue.stopped_by_stack() || line.queue.stopped_by_driver() {
-            line.urgent_ns.push(now_ns);
+        let queue = bed.queue(at);
+        let urgent = &mut self.scripts[at].urgent;
+        if queue.stopped_by_stack() || queue.stopped_by_driver() {
+            urgent.comes(now_ns);
         } else {
-            self.samples.delay(0, wire.ahead_ns(at, now_ns));
+            urgent.passes(bed.nic.borrow().ahead_ns(at, now_ns));
         }
-        drop(wire);
-        let period_ns = self.detail.sample_ns;
+        let period_ns = self.sample_period_ns;
         self.plan_sample((now_ns / period_ns + 1) * period_ns);
     }
 
-    fn seen(mut self) -> Seen {
-        let queues = || self.lines.iter().map(|line| &line.queue);
-        let mut wire = self.wire.borrow_mut();
-        let losses = wire.watch.take_losses();
+    fn seen(self, mut bed: Bed<'p, L, I>) -> Seen {
+        let queues = || bed.lines.iter().map(|line| &line.queue);
+        let mut urgent_delay_ns = histogram();
+        for script in &self.scripts {
+            // All are made alike, so one has room for what is in another.
+            let _ = urgent_delay_ns.add(script.urgent.delay_ns());
+        }
+        let mut nic = bed.nic.borrow_mut();
+        let losses = nic.watch.take_losses();
+        let measured_ns = self.pattern.measured_ns();
         let mut seen = Seen {
             sent_packets: queues().map(|it| it.sender_counters().sent_packets).sum(),
-            freed_packets: self.sink.freed,
-            in_ring_packets: wire.packets_in_rings(),
+            freed_packets: bed.sink.freed,
+            in_ring_packets: nic.packets_in_rings(),
             limit_bytes: queues().map(|it| u64::from(it.snapshot().limit)).sum(),
             starved_rounds: queues().map(|it| it.completer_counters().starved).sum(),
             losses,
-            ..Seen::new(&wire.watch, self.pattern.measured_ns(), self.samples)
+            ..Seen::new(&nic.watch, measured_ns, &self.samples, &urgent_delay_ns)
         };
-        if let Some(first) = self.lines.first_mut() {
+        drop(nic);
+        if let Some(first) = bed.lines.first_mut() {
             seen.course = std::mem::take(&mut first.queue.probe_mut().changes);
         }
         seen
+    }
+}
+
+impl<'p, L: Limit, I: Iterator<Item = Interval>> Experiment for Run<'p, L, I> {
+    type Queue = PatternQueue<L>;
+    type Watch = Book;
+
+    fn next_ns(&self, own: Own) -> u64 {
+        let scripts = self.scripts.iter();
+        match own {
+            Own::Offer => self.bursts_ns.iter().copied().fold(NEVER_NS, u64::min),
+            Own::GoOn => scripts.fold(NEVER_NS, |least_ns, it| least_ns.min(it.back_ns)),
+            Own::Look => self.sample_ns,
+        }
+    }
+
+    fn act(&mut self, own: Own, bed: &mut Bed<'p, L, I>, now_ns: u64) -> Result<(), QueueFault> {
+        match own {
+            Own::Offer => self.on_burst(bed, now_ns)?,
+            Own::GoOn => {
+                let back = self.scripts.iter().position(|it| it.back_ns == now_ns);
+                back.map_or(Ok(()), |at| self.send(bed, at, now_ns))?;
+            }
+            Own::Look => self.on_sample(bed, now_ns),
+        }
+        Ok(())
+    }
+
+    /// A sender that was refused comes back, late or at once.
+    fn told(
+        &mut self,
+        bed: &mut Bed<'p, L, I>,
+        at: usize,
+        done: Completed,
+        now_ns: u64,
+    ) -> Result<(), QueueFault> {
+        match self.scripts[at].delay_ns {
+            _ if !done.schedule => Ok(()),
+            0 => self.send(bed, at, now_ns),
+            delay_ns => {
+                self.scripts[at].back_ns = now_ns.saturating_add(delay_ns);
+                Ok(())
+            }
+        }
+    }
+
+    fn next_interrupt(&mut self, bed: &Bed<'p, L, I>, until_ns: u64) -> Option<(u64, usize)> {
+        let times = self.scripts.iter().map(|it| it.interrupt_ns).enumerate();
+        let (at, at_ns) = times.min_by_key(|&(_, at_ns)| at_ns)?;
+        if at_ns > until_ns {
+            return None;
+        }
+        bed.nic.borrow_mut().send_until(at_ns);
+        self.scripts[at].plan_interrupt(at_ns);
+        Some((at_ns, at))
+    }
+
+    fn is_over(&self, bed: &Bed<'p, L, I>) -> bool {
+        bed.nic.borrow().watch.dry_ns() > self.give_up_dry_ns
     }
 }
 
@@ -325,9 +291,10 @@ mod tests {
             queues: vec![intervals.clone(), intervals],
         };
         let run = || prepared(&pattern, Fixed::bytes(3_000), Detail::FULL).expect("valid");
-        assert_eq!(run().run_to_end(), Ok(()));
-        let mut run = run();
-        let port = run.lines[1].queue.device_mut();
+        let (mut bed, mut of_pattern) = run();
+        assert_eq!(of_pattern.run_to_end(&mut bed, u64::MAX), Ok(()));
+        let (mut bed, mut of_pattern) = run();
+        let port = bed.queue(1).device_mut();
         let stray = Packet::new(Frame::new(0), 1_000);
         port.submit(stray, 0).expect("there is room");
         let fault = QueueFault {
@@ -335,6 +302,6 @@ mod tests {
             at_ns: 5_000,
             fault: Fault::Stray { packets: 1 },
         };
-        assert_eq!(run.run_to_end(), Err(fault.into()));
+        assert_eq!(of_pattern.run_to_end(&mut bed, u64::MAX), Err(fault.into()));
     }
 }

@@ -2,15 +2,13 @@
 
 use hdrhistogram::Histogram;
 
-use super::book::Book;
-use super::losses::Losses;
 use crate::meter::histogram;
+use crate::testbed::{Book, Losses};
 
 /// Looks at the queue at random moments.
 pub(super) struct Samples {
     unsent_bytes: Histogram<u64>,
     in_flight_bytes: Histogram<u64>,
-    urgent_delay_ns: Histogram<u64>,
     count: u64,
 }
 
@@ -19,7 +17,6 @@ impl Default for Samples {
         Self {
             unsent_bytes: histogram(),
             in_flight_bytes: histogram(),
-            urgent_delay_ns: histogram(),
             count: 0,
         }
     }
@@ -34,11 +31,6 @@ impl Samples {
         self.count += 1;
         self.unsent_bytes.saturating_record(unsent_bytes);
         self.in_flight_bytes.saturating_record(in_flight_bytes);
-    }
-
-    pub(super) fn delay(&mut self, waited_ns: u64, ahead_ns: u64) {
-        let delay_ns = waited_ns.saturating_add(ahead_ns);
-        self.urgent_delay_ns.saturating_record(delay_ns);
     }
 }
 
@@ -82,7 +74,12 @@ pub struct Seen {
 }
 
 impl Seen {
-    pub(super) fn new(book: &Book, measured_ns: u64, samples: Samples) -> Self {
+    pub(super) fn new(
+        book: &Book,
+        measured_ns: u64,
+        samples: &Samples,
+        urgent_delay_ns: &Histogram<u64>,
+    ) -> Self {
         let mean = |byte_ns: u128| byte_ns as f64 / measured_ns.max(1) as f64;
         let (unsent_byte_ns, in_flight_byte_ns) = book.byte_ns();
         let wanted_ns = book.busy_ns() + book.dry_ns();
@@ -100,8 +97,8 @@ impl Seen {
             },
             dry_ns: book.dry_ns(),
             learning_dry_ns: book.dry_before_ns(),
-            urgent_delay_p50_ns: samples.urgent_delay_ns.value_at_quantile(0.5),
-            urgent_delay_p99_ns: samples.urgent_delay_ns.value_at_quantile(0.99),
+            urgent_delay_p50_ns: urgent_delay_ns.value_at_quantile(0.5),
+            urgent_delay_p99_ns: urgent_delay_ns.value_at_quantile(0.99),
             ..Self::default()
         }
     }

@@ -40,7 +40,7 @@ struct Sums {
 
 /// What is kept of a run.
 #[derive(Debug, Clone)]
-pub(super) struct Book {
+pub(crate) struct Book {
     /// Since the start,
     now: Sums,
     /// and when the measured time began.
@@ -53,7 +53,7 @@ pub(super) struct Book {
 }
 
 impl Book {
-    pub(super) fn new(keeps_losses: bool) -> Self {
+    pub(crate) fn new(keeps_losses: bool) -> Self {
         Self {
             now: Sums::default(),
             before: Sums::default(),
@@ -64,23 +64,23 @@ impl Book {
     }
 
     /// All rings hold until `now_ns` what they hold.
-    pub(super) fn hold_until(&mut self, now_ns: u64) {
+    pub(crate) fn hold_until(&mut self, now_ns: u64) {
         self.now.unsent.hold_until(now_ns);
         self.now.in_flight.hold_until(now_ns);
     }
 
     /// From here on it is measured: all until now is in the books.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.before = self.now;
     }
 
     /// Bytes that the wire has not sent, and bytes that were not reported.
-    pub(super) fn bytes(&self) -> (u64, u64) {
+    pub(crate) fn bytes(&self) -> (u64, u64) {
         (self.now.unsent.bytes, self.now.in_flight.bytes)
     }
 
     /// Something waits from now on, or nothing does.
-    pub(super) fn set_waiting(&mut self, waiting: bool, now_ns: u64) {
+    pub(crate) fn set_waiting(&mut self, waiting: bool, now_ns: u64) {
         self.waiting_since_ns = match self.waiting_since_ns {
             Some(since_ns) if waiting => Some(since_ns),
             _ => waiting.then_some(now_ns),
@@ -96,22 +96,22 @@ impl Book {
     }
 
     /// How long the wire was dry in the measured time, in ns.
-    pub(super) fn dry_ns(&self) -> u64 {
+    pub(crate) fn dry_ns(&self) -> u64 {
         self.now.wire.dry_ns - self.before.wire.dry_ns
     }
 
     /// The same before it.
-    pub(super) fn dry_before_ns(&self) -> u64 {
+    pub(crate) fn dry_before_ns(&self) -> u64 {
         self.before.wire.dry_ns
     }
 
     /// How long the wire was sending in the measured time, in ns.
-    pub(super) fn busy_ns(&self) -> u64 {
+    pub(crate) fn busy_ns(&self) -> u64 {
         self.now.wire.busy_ns - self.before.wire.busy_ns
     }
 
     /// Bytes not sent, and bytes not reported, times the measured time.
-    pub(super) fn byte_ns(&self) -> (u128, u128) {
+    pub(crate) fn byte_ns(&self) -> (u128, u128) {
         (
             self.now.unsent.byte_ns - self.before.unsent.byte_ns,
             self.now.in_flight.byte_ns - self.before.in_flight.byte_ns,
@@ -119,7 +119,7 @@ impl Book {
     }
 
     /// The losses until now, if they are kept.
-    pub(super) fn take_losses(&mut self) -> Losses {
+    pub(crate) fn take_losses(&mut self) -> Losses {
         let mut losses = take(&mut self.losses);
         if self.step_ends_ns < NEVER_NS {
             losses.end(self.now.wire);

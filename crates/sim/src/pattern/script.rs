@@ -1,0 +1,106 @@
+//! What a pattern says of one queue: who sends, and when the device is asked.
+
+use std::mem::replace;
+use std::task::Waker;
+
+use taut_path::limit::Limit;
+use taut_path::queue::QueueConfigError;
+use taut_path::{Event, Probe, Queue, QueueConfig};
+
+use super::detail::Detail;
+use super::source::{Source, Waiting};
+use super::{Interval, Pattern};
+use crate::NEVER_NS;
+use crate::course::note_change;
+use crate::nic::RingOf;
+use crate::queue::queue_config;
+use crate::testbed::{Book, Urgent};
+
+/// Keeps the changes of a limit.
+#[derive(Default)]
+pub(super) struct Course {
+    keep: bool,
+    pub(super) changes: Vec<(u64, u32)>,
+}
+
+impl Probe for Course {
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        if let Event::Limit(limit) = event
+            && self.keep
+        {
+            note_change(&mut self.changes, now_ns, limit);
+        }
+    }
+}
+
+/// One queue of a pattern.
+pub(super) type PatternQueue<L> = Queue<RingOf<Book>, L, Source, Course>;
+
+/// The queue of `pattern` above `ring`, to which `waiting` is offered.
+pub(super) fn queue<L: Limit>(
+    pattern: &Pattern,
+    limit: L,
+    detail: Detail,
+    ring: RingOf<Book>,
+    waiting: Waiting,
+) -> Result<PatternQueue<L>, QueueConfigError> {
+    let config = QueueConfig {
+        reap_budget_packets: match pattern.budget {
+            0 => u32::MAX,
+            budget => budget,
+        },
+        cadence_ns: detail.cadence_ns,
+        ..queue_config(None, Waker::noop().clone())
+    };
+    let course = Course {
+        keep: detail.course,
+        changes: Vec::new(),
+    };
+    Queue::builder_for(ring)
+        .with_limit(limit)
+        .with_qdisc(Source::new(waiting, pattern.sizes.clone()))
+        .probe(course)
+        .config(config)
+        .build(0)
+}
+
+/// The sender of one queue, and the interrupts of its device.
+pub(super) struct Script<I> {
+    pub(super) waiting: Waiting,
+    intervals: I,
+    pub(super) interrupt_ns: u64,
+    /// How late the sender comes back after the interrupt that is next, and after the last.
+    next_delay_ns: u64,
+    pub(super) delay_ns: u64,
+    /// When it comes back.
+    pub(super) back_ns: u64,
+    pub(super) urgent: Urgent,
+}
+
+impl<I: Iterator<Item = Interval>> Script<I> {
+    pub(super) fn new(pattern: &Pattern, intervals: I) -> Self {
+        // A sender that has something to send does so at once.
+        let (waiting, back_ns) = if pattern.bursts.is_empty() {
+            (Waiting::always(), 0)
+        } else {
+            (Waiting::nothing(), NEVER_NS)
+        };
+        let mut script = Self {
+            waiting,
+            intervals,
+            interrupt_ns: NEVER_NS,
+            next_delay_ns: 0,
+            delay_ns: 0,
+            back_ns,
+            urgent: Urgent::default(),
+        };
+        script.plan_interrupt(0);
+        script
+    }
+
+    pub(super) fn plan_interrupt(&mut self, after_ns: u64) {
+        let next = self.intervals.next();
+        self.interrupt_ns = next.map_or(NEVER_NS, |it| after_ns.saturating_add(it.gap_ns));
+        self.delay_ns = replace(&mut self.next_delay_ns, next.map_or(0, |it| it.delay_ns));
+    }
+}
