@@ -1,6 +1,7 @@
 //! What a lane's sender does next.
 
 use super::{Cost, LaneConfig, Source};
+use crate::NEVER_NS;
 use crate::dice::Dice;
 use crate::source::{is_on, next_on_ns};
 
@@ -8,10 +9,10 @@ use crate::source::{is_on, next_on_ns};
 pub(super) struct Feed {
     pub(super) source: Source,
     pub(super) cost: Cost,
-    /// When the sender next does something by itself.
-    pub(super) next_ns: Option<u64>,
-    /// When the packet that is being made is ready.
-    pub(super) made_ns: Option<u64>,
+    /// When the sender next does something by itself,
+    pub(super) next_ns: u64,
+    /// and when the packet that is being made is ready.
+    pub(super) made_ns: u64,
     /// Packets that are wanted and not made.
     pub(super) wanted: u64,
     /// A packet was wanted and there was no room for it in the discipline.
@@ -28,8 +29,8 @@ impl Feed {
         Self {
             source: config.source,
             cost: config.cost,
-            next_ns: Some(0),
-            made_ns: None,
+            next_ns: 0,
+            made_ns: NEVER_NS,
             wanted: 0,
             asleep: false,
             failed_sends: 0,
@@ -58,10 +59,12 @@ impl Feed {
     }
 
     /// The start of the next cycle of an on-off sender, or of the next burst.
-    pub(super) fn next_cycle_ns(&mut self, now_ns: u64) -> Option<u64> {
+    pub(super) fn next_cycle_ns(&mut self, now_ns: u64) -> u64 {
         match self.source {
-            Source::Saturating | Source::Blind(_) => None,
-            Source::OnOff { on_ns, off_ns } => next_on_ns(on_ns, off_ns, now_ns),
+            Source::Saturating | Source::Blind(_) => NEVER_NS,
+            Source::OnOff { on_ns, off_ns } => {
+                next_on_ns(on_ns, off_ns, now_ns).unwrap_or(NEVER_NS)
+            }
             Source::Bursts {
                 every_ns,
                 jitter_ns,
@@ -71,7 +74,7 @@ impl Feed {
                     .dice
                     .below(jitter_ns.saturating_mul(2).saturating_add(1));
                 let gap_ns = every_ns.saturating_add(spread_ns).saturating_sub(jitter_ns);
-                now_ns.checked_add(gap_ns.max(1))
+                now_ns.saturating_add(gap_ns.max(1))
             }
         }
     }

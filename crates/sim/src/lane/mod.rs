@@ -200,7 +200,8 @@ pub fn observe_with(
     rule: &Rule,
     probe: impl Probe,
 ) -> Result<Observed, TestbedError> {
-    run::Lane::new(config, rule, probe)?.run()
+    let (bed, lane) = run::Lane::new(config, rule, probe)?;
+    lane.run(bed)
 }
 
 /// An object of `bytes`, cut into full segments on the wire if it is longer than one.

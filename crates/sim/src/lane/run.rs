@@ -1,63 +1,36 @@
-//! The loop of a lane: takes the earliest of what is due, until the end.
+//! A lane on a testbed: one queue, whose sender shares the core with the interrupts.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 
-use hdrhistogram::Histogram;
 use taut_path::qdisc::Fifo;
-use taut_path::{AnyLimit, Probe, Queue, QueueConfig};
+use taut_path::{AnyLimit, Completed, Probe, Queue, QueueConfig};
 
 use super::feed::Feed;
-use super::watch::Watch;
+use super::watch::{Left, Watch};
 use super::{LaneConfig, Observed, Rule};
-use crate::cpu::Core;
+use crate::NEVER_NS;
 use crate::error::TestbedError;
-use crate::meter::histogram;
-use crate::nic::{EmulatedNic, NicEvent, WireCounters};
+use crate::nic::{MultiNic, RingOf, WireCounters};
 use crate::queue::{QueueFault, queue_config};
-use crate::sink::Sink;
 use crate::source::Note;
-
-/// What can be due. What is due at one time happens in this order: the wire first, since what
-/// leaves can be reaped at once; then what reaps; then what sends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
-    Nic,
-    /// The core is through with an interrupt.
-    Served,
-    /// The next round of a reap that stopped at its budget.
-    Round,
-    /// The limit put something off until now.
-    Tick,
-    RateChange,
-    Made,
-    Sender,
-    Sample,
-}
+use crate::testbed::{Experiment, Own, Setup, Testbed, Urgent};
 
 /// A lane has one queue.
 pub(super) const QUEUE: usize = 0;
 
 pub(super) struct Lane<'a, T> {
     pub(super) config: &'a LaneConfig,
-    pub(super) queue: Queue<EmulatedNic, AnyLimit, Fifo, Watch<T>>,
-    pub(super) sink: Sink,
     pub(super) feed: Feed,
-    pub(super) core: Core,
     pub(super) note: Arc<Note>,
-    /// When the core is through with each interrupt that it has not served.
-    pub(super) served_ns: VecDeque<u64>,
-    pub(super) round_ns: Option<u64>,
-    pub(super) rate_changes: usize,
-    pub(super) marks: Vec<(u64, WireCounters)>,
-    pub(super) sample_ns: Option<u64>,
+    pub(super) sample_ns: u64,
     pub(super) samples: u64,
-    /// Packets of high priority that wait for room: when each came.
-    pub(super) urgent_ns: Vec<u64>,
-    pub(super) urgent_delay_ns: Histogram<u64>,
+    pub(super) urgent: Urgent,
     pub(super) frames: u32,
+    probe: std::marker::PhantomData<T>,
 }
+
+pub(super) type Bed<'a, T> = Testbed<Lane<'a, T>>;
 
 /// What is counted over the measured time only: the counters at its start.
 pub(super) struct Before {
@@ -68,13 +41,18 @@ pub(super) struct Before {
 }
 
 impl<'a, T: Probe> Lane<'a, T> {
-    pub(super) fn new(config: &'a LaneConfig, rule: &Rule, probe: T) -> Result<Self, TestbedError> {
+    pub(super) fn new(
+        config: &'a LaneConfig,
+        rule: &Rule,
+        probe: T,
+    ) -> Result<(Bed<'a, T>, Self), TestbedError> {
         if config.object_bytes.is_empty() {
             return Err(TestbedError::Missing("no sizes to send"));
         }
-        let nic = EmulatedNic::new(config.nic)?;
+        let (nic, mut rings) = MultiNic::watched(&config.nic, 1, Left::default(), true)?;
         let note = Arc::new(Note::default());
-        let restart_slots = config.restart_slots.unwrap_or(nic.restart_slots());
+        let own_slots = config.nic.rule.restart_slots(config.nic.slots);
+        let restart_slots = config.restart_slots.unwrap_or(own_slots);
         let queue_config = QueueConfig {
             reap_budget_packets: config.reap.budget_packets,
             cadence_ns: rule.cadence_ns,
@@ -82,127 +60,91 @@ impl<'a, T: Probe> Lane<'a, T> {
         };
         let (from_ns, end_ns) = (config.measure_from_ns, config.end_ns);
         let watch = Watch::new(config.nic.framing, from_ns, end_ns, probe);
-        let queue = Queue::builder_for(nic)
+        let queue = Queue::builder_for(rings.remove(QUEUE))
             .limit(rule.limit.clone())
             .with_qdisc(Fifo::new(config.backlog_packets.max(1)))
             .probe(watch)
             .config(queue_config)
             .build(0)?;
+        let setup = Setup {
+            rates: config.rate_changes.clone(),
+            round_ns: config.reap.round_ns,
+            interrupt_ns: config.cost.interrupt_ns,
+            wakeup_reaps: true,
+        };
         let mut lane = Self {
             config,
-            queue,
-            sink: Sink::default(),
             feed: Feed::new(config),
-            core: Core::default(),
             note,
-            served_ns: VecDeque::new(),
-            round_ns: None,
-            rate_changes: 0,
-            marks: vec![(0, WireCounters::default())],
-            sample_ns: None,
+            sample_ns: NEVER_NS,
             samples: 0,
-            urgent_ns: Vec::new(),
-            urgent_delay_ns: histogram(),
+            urgent: Urgent::default(),
             frames: 0,
+            probe: std::marker::PhantomData,
         };
         lane.plan_sample();
-        Ok(lane)
+        Ok((Testbed::new(nic, [queue], setup), lane))
     }
 
-    pub(super) fn run(mut self) -> Result<Observed, TestbedError> {
-        self.advance(self.config.measure_from_ns)?;
+    pub(super) fn run(mut self, mut bed: Bed<'a, T>) -> Result<Observed, TestbedError> {
+        // What happens at an end belongs to what is before it.
+        let from_ns = self.config.measure_from_ns.saturating_add(1);
+        let end_ns = self.config.end_ns.saturating_add(1);
+        bed.run_until(&mut self, from_ns)?;
         let before = Before {
-            wire: self.queue.device().counters(),
-            busy_ns: self.core.busy_ns,
+            wire: bed.nic.borrow().counters(QUEUE),
+            busy_ns: bed.core.busy_ns,
             failed_sends: self.feed.failed_sends,
             wakeups: self.feed.wakeups,
         };
-        self.advance(self.config.end_ns)?;
-        Ok(self.observed(&before))
+        bed.run_until(&mut self, end_ns)?;
+        Ok(self.observed(bed, &before))
+    }
+}
+
+impl<'a, T: Probe> Experiment for Lane<'a, T> {
+    type Queue = Queue<RingOf<Left>, AnyLimit, Fifo, Watch<T>>;
+    type Watch = Left;
+
+    fn next_ns(&self, own: Own) -> u64 {
+        match own {
+            Own::Offer => NEVER_NS,
+            Own::GoOn => self.feed.made_ns.min(self.feed.next_ns),
+            Own::Look => self.sample_ns,
+        }
     }
 
-    fn advance(&mut self, until_ns: u64) -> Result<(), TestbedError> {
-        while let Some((now_ns, due)) = self.next_due().filter(|&(at_ns, _)| at_ns <= until_ns) {
-            match due {
-                Due::Nic => self.on_nic(now_ns)?,
-                Due::Served => {
-                    self.served_ns.pop_front();
-                    self.complete(now_ns)?;
-                }
-                Due::Round => {
-                    self.round_ns = None;
-                    self.complete(now_ns)?;
-                }
-                Due::Tick => self.complete(now_ns)?,
-                Due::RateChange => self.change_rate(now_ns)?,
-                Due::Made => self.on_made(now_ns)?,
-                Due::Sender => self.on_sender(now_ns)?,
-                Due::Sample => self.on_sample(now_ns),
+    fn act(&mut self, own: Own, bed: &mut Bed<'a, T>, now_ns: u64) -> Result<(), QueueFault> {
+        match own {
+            Own::Offer => Ok(()),
+            Own::GoOn if self.feed.made_ns == now_ns => self.on_made(bed, now_ns),
+            Own::GoOn => self.on_sender(bed, now_ns),
+            Own::Look => {
+                self.on_sample(bed, now_ns);
+                Ok(())
             }
         }
-        Ok(())
     }
 
-    fn next_due(&self) -> Option<(u64, Due)> {
-        let change = self.config.rate_changes.get(self.rate_changes);
-        [
-            (self.queue.device().next_event_ns(), Due::Nic),
-            (self.served_ns.front().copied(), Due::Served),
-            (self.round_ns, Due::Round),
-            (self.queue.next_wakeup(), Due::Tick),
-            (change.map(|&(at_ns, _)| at_ns), Due::RateChange),
-            (self.feed.made_ns, Due::Made),
-            (self.feed.next_ns, Due::Sender),
-            (self.sample_ns, Due::Sample),
-        ]
-        .into_iter()
-        .filter_map(|(at_ns, due)| Some((at_ns?, due)))
-        .min()
-    }
-
-    fn on_nic(&mut self, now_ns: u64) -> Result<(), QueueFault> {
-        match self.queue.device_mut().advance(now_ns) {
-            None => {}
-            Some((_, NicEvent::Frame(frame))) if !frame.last => {}
-            Some((_, NicEvent::Frame(_))) => self.queue.probe_mut().on_left(now_ns),
-            Some((_, NicEvent::Interrupt)) => {
-                let cost_ns = self.feed.cost.interrupt_ns;
-                if cost_ns == 0 {
-                    self.complete(now_ns)?;
-                } else {
-                    // None is masked: one that finds nothing left to reap costs the same.
-                    let served_ns = self.core.work(now_ns, cost_ns);
-                    self.served_ns.push_back(served_ns);
-                }
-            }
+    fn told(
+        &mut self,
+        bed: &mut Bed<'a, T>,
+        _at: usize,
+        done: Completed,
+        now_ns: u64,
+    ) -> Result<(), QueueFault> {
+        for _ in 0..done.done.packets {
+            let left_ns = bed.nic.borrow_mut().watch.oldest_ns.pop_front();
+            let watch = bed.queue(QUEUE).probe_mut();
+            left_ns.map(|left_ns| watch.on_reaped(left_ns, now_ns));
         }
-        Ok(())
-    }
-
-    fn complete(&mut self, now_ns: u64) -> Result<(), QueueFault> {
-        let round = self.queue.complete(now_ns, &mut self.sink);
-        let round = QueueFault::of_round(round, QUEUE, now_ns)?;
-        self.queue.probe_mut().on_reaped(round.done.packets, now_ns);
-        if round.more {
-            self.round_ns = Some(now_ns.saturating_add(self.config.reap.round_ns));
-        }
-        if round.schedule {
-            self.admit_urgent(now_ns);
-            self.send(now_ns)?;
+        if done.schedule {
+            self.admit_urgent(bed, now_ns);
+            self.send(bed, now_ns)?;
         }
         if self.note.take() {
             self.feed.wakeups += 1;
-            self.feed.next_ns = Some(now_ns);
-        }
-        Ok(())
-    }
-
-    fn change_rate(&mut self, now_ns: u64) -> Result<(), TestbedError> {
-        if let Some(&(_, rate_bits_per_s)) = self.config.rate_changes.get(self.rate_changes) {
-            self.rate_changes += 1;
-            self.marks.push((now_ns, self.queue.device().counters()));
-            let nic = self.queue.device_mut();
-            nic.set_rate(rate_bits_per_s, now_ns)?;
+            self.feed.next_ns = now_ns;
         }
         Ok(())
     }
@@ -224,16 +166,17 @@ mod tests {
             ..LaneConfig::saturated(NicConfig::plain(8_000_000_000, 64), 1_000)
         };
         let lane = || Lane::new(&config, &Rule::dql(), ()).expect("valid settings");
-        assert!(lane().run().is_ok());
-        let mut lane = lane();
-        let nic = lane.queue.device_mut();
-        nic.submit(object(7, 1_000), 0).expect("there is room");
-        let Ok(()) = nic.kick(0);
+        let (bed, good) = lane();
+        assert!(good.run(bed).is_ok());
+        let (mut bed, lane) = lane();
+        let ring = bed.queue(QUEUE).device_mut();
+        ring.submit(object(7, 1_000), 0).expect("there is room");
+        let Ok(()) = ring.kick(0);
         let fault = QueueFault {
             queue: QUEUE,
             at_ns: 1_000,
             fault: Fault::Stray { packets: 1 },
         };
-        assert_eq!(lane.run().unwrap_err(), TestbedError::Fault(fault));
+        assert_eq!(lane.run(bed).unwrap_err(), TestbedError::Fault(fault));
     }
 }

@@ -1,50 +1,56 @@
 //! What is asked of a lane while it runs, and told at its end.
 
+use std::mem::take;
+
 use taut_path::Probe;
 
-use super::run::{Before, Lane};
+use super::run::{Bed, Before, Lane, QUEUE};
 use super::{Ledger, Observed};
 use crate::nic::{WireCounters, link_ns};
 
-impl<T: Probe> Lane<'_, T> {
+impl<'a, T: Probe> Lane<'a, T> {
     pub(super) fn plan_sample(&mut self) {
         let period_ns = self.config.sample_ns;
-        self.sample_ns = (period_ns > 0).then(|| {
-            let from_ns = self.samples.saturating_mul(period_ns);
-            (self.config.measure_from_ns.saturating_add(from_ns))
-                .saturating_add(self.feed.dice.below(period_ns))
-        });
+        if period_ns == 0 {
+            return;
+        }
+        let from_ns = self.samples.saturating_mul(period_ns);
+        self.sample_ns = (self.config.measure_from_ns.saturating_add(from_ns))
+            .saturating_add(self.feed.dice.below(period_ns));
         self.samples += 1;
     }
 
     /// A packet of high priority would come now.
-    pub(super) fn on_sample(&mut self, now_ns: u64) {
-        self.urgent_ns.push(now_ns);
-        if !self.queue.stopped_by_stack() && !self.queue.stopped_by_driver() {
-            self.admit_urgent(now_ns);
+    pub(super) fn on_sample(&mut self, bed: &mut Bed<'a, T>, now_ns: u64) {
+        self.urgent.comes(now_ns);
+        let queue = bed.queue(QUEUE);
+        if !queue.stopped_by_stack() && !queue.stopped_by_driver() {
+            self.admit_urgent(bed, now_ns);
         }
         self.plan_sample();
     }
 
     /// There is room: what waited for it goes now, behind what the NIC has not sent.
-    pub(super) fn admit_urgent(&mut self, now_ns: u64) {
-        let nic = self.queue.device();
-        let submitted = self.queue.probe().submitted_time_bytes;
-        let ahead = submitted.saturating_sub(nic.counters().time_bytes);
-        let ahead_ns = link_ns(ahead, nic.rate_bits_per_s());
-        for came_ns in self.urgent_ns.drain(..) {
-            self.urgent_delay_ns
-                .saturating_record(now_ns - came_ns + ahead_ns.min(u32::MAX.into()));
-        }
+    pub(super) fn admit_urgent(&mut self, bed: &mut Bed<'a, T>, now_ns: u64) {
+        let submitted = bed.queue(QUEUE).probe().submitted_time_bytes;
+        let nic = bed.nic.borrow();
+        let ahead = submitted.saturating_sub(nic.counters(QUEUE).time_bytes);
+        self.urgent
+            .goes(now_ns, link_ns(ahead, nic.rate_bits_per_s()));
     }
 
-    pub(super) fn observed(mut self, before: &Before) -> Observed {
+    pub(super) fn observed(self, mut bed: Bed<'a, T>, before: &Before) -> Observed {
         let end_ns = self.config.end_ns;
-        let waiting = self.queue.backlog().packets;
-        let in_ring = self.queue.device().packets_in_ring() as u64;
-        self.queue.probe_mut().course.count_until(end_ns);
-        let now = self.queue.device().counters();
-        self.marks.push((end_ns, now));
+        let mut nic = bed.nic.borrow_mut();
+        let now = nic.counters(QUEUE);
+        let marks = [(0, WireCounters::default())].into_iter();
+        let marks = marks.chain(take(&mut bed.marks)).chain([(end_ns, now)]);
+        let queue = &mut bed.lines[QUEUE].queue;
+        let watch = queue.probe_mut();
+        for left_ns in nic.watch.oldest_ns.drain(..) {
+            watch.on_left(left_ns);
+        }
+        watch.course.count_until(end_ns);
         let wire = WireCounters {
             packets: now.packets - before.wire.packets,
             frames: now.frames - before.wire.frames,
@@ -52,30 +58,30 @@ impl<T: Probe> Lane<'_, T> {
             interrupts: now.interrupts - before.wire.interrupts,
         };
         let measured_ns = end_ns.saturating_sub(self.config.measure_from_ns).max(1) as f64;
-        let rate_bits_per_s = self.queue.device().rate_bits_per_s() as f64;
-        let watch = self.queue.probe();
+        let rate_bits_per_s = nic.rate_bits_per_s() as f64;
+        let watch = queue.probe();
         Observed {
             in_flight_bytes: watch.meter.in_flight_bytes(),
             in_flight_p99_bytes: watch.meter.in_flight_at_bytes(0.99),
             in_flight_mean_bytes: watch.meter.in_flight_mean_bytes(),
-            limit_bytes: self.queue.snapshot().limit,
+            limit_bytes: queue.snapshot().limit,
             course: watch.course.course().clone(),
             wire,
             utilisation: wire.time_bytes as f64 * 8e9 / rate_bits_per_s / measured_ns,
-            marks: self.marks,
-            starved: self.queue.completer_counters().starved,
-            urgent_delay_ns: self.urgent_delay_ns,
+            marks: marks.collect(),
+            starved: queue.completer_counters().starved,
+            urgent_delay_ns: self.urgent.delay_ns().clone(),
             latency_ns: watch.latency_ns.clone(),
             held_ns: watch.held_ns.clone(),
-            core_share: (self.core.busy_ns - before.busy_ns) as f64 / measured_ns,
+            core_share: (bed.core.busy_ns - before.busy_ns) as f64 / measured_ns,
             failed_sends: self.feed.failed_sends - before.failed_sends,
             wakeups: self.feed.wakeups - before.wakeups,
             drops: watch.drops,
             ledger: Ledger {
-                entered: self.queue.sender_counters().enqueued_packets,
-                freed: self.sink.freed,
-                waiting,
-                in_ring,
+                entered: queue.sender_counters().enqueued_packets,
+                freed: bed.sink.freed,
+                waiting: queue.backlog().packets,
+                in_ring: nic.packets_in_rings(),
             },
         }
     }

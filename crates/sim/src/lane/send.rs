@@ -2,42 +2,45 @@
 
 use taut_path::{Packet, Probe};
 
-use super::run::{Lane, QUEUE};
+use super::run::{Bed, Lane, QUEUE};
 use super::{Source, WhenFull, object};
+use crate::NEVER_NS;
 use crate::queue::QueueFault;
 use crate::source::Refused;
 
-impl<T: Probe> Lane<'_, T> {
+impl<'a, T: Probe> Lane<'a, T> {
     /// Sends what there is, and has more made.
-    pub(super) fn send(&mut self, now_ns: u64) -> Result<(), QueueFault> {
+    pub(super) fn send(&mut self, bed: &mut Bed<'a, T>, now_ns: u64) -> Result<(), QueueFault> {
         if self.feed.cost.packet_ns > 0 || !self.feed.is_saturating(now_ns) {
-            self.run_queue(now_ns)?;
-            self.make_next(now_ns);
+            Self::run_queue(bed, now_ns)?;
+            self.make_next(bed, now_ns);
             return Ok(());
         }
         loop {
-            while self.has_backlog_room() {
-                self.enqueue(now_ns);
+            while self.has_backlog_room(bed) {
+                self.enqueue(bed, now_ns);
             }
-            if !self.run_queue(now_ns)? {
+            if !Self::run_queue(bed, now_ns)? {
                 return Ok(());
             }
         }
     }
 
     /// Returns whether it sent all that waited.
-    fn run_queue(&mut self, now_ns: u64) -> Result<bool, QueueFault> {
-        let stop = self.queue.run(now_ns, &mut self.sink);
+    fn run_queue(bed: &mut Bed<'a, T>, now_ns: u64) -> Result<bool, QueueFault> {
+        let stop = bed.lines[QUEUE].queue.run(now_ns, &mut bed.sink);
         QueueFault::of_run(stop, QUEUE, now_ns)
     }
 
-    fn has_backlog_room(&self) -> bool {
-        self.queue.backlog().packets < u64::from(self.config.backlog_packets.max(1))
+    fn has_backlog_room(&self, bed: &Bed<'a, T>) -> bool {
+        bed.lines[QUEUE].queue.backlog().packets < u64::from(self.config.backlog_packets.max(1))
     }
 
-    fn enqueue(&mut self, now_ns: u64) {
+    fn enqueue(&mut self, bed: &mut Bed<'a, T>, now_ns: u64) {
         let packet = self.next_packet();
-        self.queue.enqueue(packet, now_ns, &mut self.sink);
+        bed.lines[QUEUE]
+            .queue
+            .enqueue(packet, now_ns, &mut bed.sink);
     }
 
     fn next_packet(&mut self) -> Packet {
@@ -47,12 +50,12 @@ impl<T: Probe> Lane<'_, T> {
 
     /// Has the core make the next packet, if one is wanted, there is a place for it and none is
     /// being made.
-    fn make_next(&mut self, now_ns: u64) {
+    fn make_next(&mut self, bed: &mut Bed<'a, T>, now_ns: u64) {
         let wanted = self.feed.wanted > 0 || self.feed.is_saturating(now_ns);
-        if !wanted || self.feed.made_ns.is_some() {
+        if !wanted || self.feed.made_ns != NEVER_NS {
             return;
         }
-        if !self.has_backlog_room() {
+        if !self.has_backlog_room(bed) {
             self.feed.asleep = true;
             return;
         }
@@ -61,66 +64,75 @@ impl<T: Probe> Lane<'_, T> {
             self.feed.wakeups += 1;
             cost_ns = cost_ns.saturating_add(self.feed.cost.wakeup_ns);
         }
-        self.feed.made_ns = Some(self.core.work(now_ns, cost_ns));
+        self.feed.made_ns = bed.core.work(now_ns, cost_ns);
     }
 
-    pub(super) fn on_made(&mut self, now_ns: u64) -> Result<(), QueueFault> {
-        self.feed.made_ns = None;
+    pub(super) fn on_made(&mut self, bed: &mut Bed<'a, T>, now_ns: u64) -> Result<(), QueueFault> {
+        self.feed.made_ns = NEVER_NS;
         self.feed.wanted = self.feed.wanted.saturating_sub(1);
-        self.enqueue(now_ns);
-        self.send(now_ns)
+        self.enqueue(bed, now_ns);
+        self.send(bed, now_ns)
     }
 
-    pub(super) fn on_sender(&mut self, now_ns: u64) -> Result<(), QueueFault> {
+    pub(super) fn on_sender(
+        &mut self,
+        bed: &mut Bed<'a, T>,
+        now_ns: u64,
+    ) -> Result<(), QueueFault> {
         self.feed.next_ns = self.feed.next_cycle_ns(now_ns);
         match self.feed.source {
-            Source::Saturating | Source::OnOff { .. } => self.send(now_ns),
+            Source::Saturating | Source::OnOff { .. } => self.send(bed, now_ns),
             Source::Bursts { packets, .. } if self.feed.cost.packet_ns > 0 => {
                 self.feed.wanted += u64::from(packets);
-                self.make_next(now_ns);
+                self.make_next(bed, now_ns);
                 Ok(())
             }
             Source::Bursts { packets, .. } => {
                 for _ in 0..packets {
-                    self.enqueue(now_ns);
+                    self.enqueue(bed, now_ns);
                 }
-                self.send(now_ns)
+                self.send(bed, now_ns)
             }
-            Source::Blind(when_full) => self.on_blind(when_full, now_ns),
+            Source::Blind(when_full) => self.on_blind(bed, when_full, now_ns),
         }
     }
 
     /// One call of a blind sender, or all calls of one instant if they cost nothing.
-    fn on_blind(&mut self, when_full: WhenFull, now_ns: u64) -> Result<(), QueueFault> {
+    fn on_blind(
+        &mut self,
+        bed: &mut Bed<'a, T>,
+        when_full: WhenFull,
+        now_ns: u64,
+    ) -> Result<(), QueueFault> {
         let call_ns = self.feed.cost.packet_ns;
         loop {
             let packet = self.next_packet();
-            if let Err(refused) = self.queue.offer(packet, now_ns, &mut self.sink) {
+            if let Err(refused) = bed.lines[QUEUE].queue.offer(packet, now_ns, &mut bed.sink) {
                 let _ = refused.0.into_frame();
-                self.on_refused(when_full, now_ns);
+                self.on_refused(bed, when_full, now_ns);
                 return Ok(());
             }
-            self.run_queue(now_ns)?;
+            Self::run_queue(bed, now_ns)?;
             if call_ns > 0 {
-                self.feed.next_ns = Some(self.core.work(now_ns, call_ns));
+                self.feed.next_ns = bed.core.work(now_ns, call_ns);
                 return Ok(());
             }
         }
     }
 
-    fn on_refused(&mut self, when_full: WhenFull, now_ns: u64) {
+    fn on_refused(&mut self, bed: &mut Bed<'a, T>, when_full: WhenFull, now_ns: u64) {
         match when_full.refused(now_ns) {
             Refused::SleepUntil(at_ns) => {
                 self.feed.failed_sends += 1;
                 self.feed.wakeups += 1;
-                self.feed.next_ns = Some(at_ns);
+                self.feed.next_ns = at_ns;
             }
             Refused::Spin(cost_ns) => {
                 self.feed.failed_sends += 1;
-                self.feed.next_ns = Some(self.core.work(now_ns, cost_ns));
+                self.feed.next_ns = bed.core.work(now_ns, cost_ns);
             }
-            Refused::Wait if self.queue.must_wait() => self.feed.next_ns = None,
-            Refused::Wait => self.feed.next_ns = Some(now_ns.saturating_add(1)),
+            Refused::Wait if bed.queue(QUEUE).must_wait() => self.feed.next_ns = NEVER_NS,
+            Refused::Wait => self.feed.next_ns = now_ns.saturating_add(1),
         }
     }
 }

@@ -7,7 +7,7 @@ use taut_path::{Event, Probe};
 
 use crate::course::CourseWatch;
 use crate::meter::{Meter, Since, histogram};
-use crate::nic::Framing;
+use crate::nic::{Framing, WireWatch};
 
 /// Watches a lane.
 pub(super) struct Watch<T> {
@@ -22,10 +22,8 @@ pub(super) struct Watch<T> {
     also: T,
     framing: Framing,
     measure_from_ns: u64,
-    /// When each packet between the discipline and the wire entered.
+    /// When each packet entered the discipline that is not reaped.
     entered_ns: VecDeque<u64>,
-    /// When each packet between the wire and the reap had left.
-    left_ns: VecDeque<u64>,
 }
 
 impl<T> Watch<T> {
@@ -41,31 +39,39 @@ impl<T> Watch<T> {
             framing,
             measure_from_ns,
             entered_ns: VecDeque::new(),
-            left_ns: VecDeque::new(),
         }
     }
 
-    /// A packet's last bit left.
-    pub(super) fn on_left(&mut self, now_ns: u64) {
+    /// The oldest packet that had not left has.
+    pub(super) fn on_left(&mut self, left_ns: u64) {
         if let Some(entered_ns) = self.entered_ns.pop_front()
-            && now_ns >= self.measure_from_ns
+            && left_ns >= self.measure_from_ns
         {
             self.latency_ns
-                .saturating_record(now_ns.saturating_sub(entered_ns));
+                .saturating_record(left_ns.saturating_sub(entered_ns));
         }
-        self.left_ns.push_back(now_ns);
     }
 
-    /// Packets were reaped, oldest first.
-    pub(super) fn on_reaped(&mut self, packets: u32, now_ns: u64) {
-        for _ in 0..packets {
-            let Some(left_ns) = self.left_ns.pop_front() else {
-                return;
-            };
-            if now_ns >= self.measure_from_ns {
-                self.held_ns
-                    .saturating_record(now_ns.saturating_sub(left_ns));
-            }
+    /// The same, and it was reaped.
+    pub(super) fn on_reaped(&mut self, left_ns: u64, now_ns: u64) {
+        self.on_left(left_ns);
+        if now_ns >= self.measure_from_ns {
+            self.held_ns.saturating_record(now_ns - left_ns);
+        }
+    }
+}
+
+/// When each packet left that is not reaped, oldest first.
+#[derive(Default)]
+pub(super) struct Left {
+    pub(super) oldest_ns: VecDeque<u64>,
+}
+
+impl WireWatch for Left {
+    fn sent(&mut self, bytes: u32, _starts_ns: u64, ends_ns: u64) {
+        // Its last frame.
+        if bytes > 0 {
+            self.oldest_ns.push_back(ends_ns);
         }
     }
 }
