@@ -4,6 +4,8 @@
 //! pause all together, and tells what was in flight then.
 
 use std::cell::RefCell;
+use std::convert::Infallible;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
@@ -11,16 +13,18 @@ use std::task::Waker;
 use taut_path::budget::{self, Budget};
 use taut_path::limit::Dynamic;
 use taut_path::qdisc::Fifo;
-use taut_path::queue::{Completer, Sender};
-use taut_path::{AnyLimit, Event, Probe, Queue};
+use taut_path::queue::{CompleteError, Completer, Sender};
+use taut_path::{AnyLimit, Completed, Event, Probe, Queue};
 
+use crate::NEVER_NS;
 use crate::course::{note_change, step_ns};
 use crate::error::TestbedError;
 use crate::lane::object;
-use crate::nic::{MultiEvent, MultiNic, NicConfig, RingOf};
+use crate::nic::{MultiNic, NicConfig, RingOf};
 use crate::queue::{QueueFault, queue_config};
 use crate::sink::Sink;
 use crate::source::Note;
+use crate::testbed::{Experiment, Own, Setup, TestQueue, Testbed};
 
 /// What holds the sum of all queues.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +83,8 @@ pub struct Seen {
 /// # Errors
 /// If its settings contradict each other, or a queue goes wrong.
 pub fn observe(config: &DeviceConfig, shared: SharedBudget) -> Result<Seen, TestbedError> {
-    Ok(Device::new(config, shared)?.run()?)
+    let (bed, device) = Device::new(config, shared)?;
+    device.run(bed)
 }
 
 /// Watches all queues together.
@@ -148,19 +153,37 @@ struct Halves {
     completer: Completer<RingOf, Dynamic, Eye>,
 }
 
+impl TestQueue for Halves {
+    fn complete(
+        &mut self,
+        now_ns: u64,
+        sink: &mut Sink,
+    ) -> Result<Completed, CompleteError<Infallible>> {
+        self.completer.complete(now_ns, sink)
+    }
+
+    fn wakeup_ns(&self) -> Option<u64> {
+        self.completer.next_wakeup()
+    }
+}
+
 struct Device<'a> {
     config: &'a DeviceConfig,
-    nic: Rc<RefCell<MultiNic>>,
-    queues: Vec<Halves>,
+    /// Those that always have something to send.
+    senders: Range<usize>,
     notes: Vec<Arc<Note>>,
     watch: Rc<RefCell<Watch>>,
     budget: Option<Budget>,
     frames: u32,
-    sink: Sink,
 }
 
+type Bed<'a> = Testbed<Device<'a>>;
+
 impl<'a> Device<'a> {
-    fn new(config: &'a DeviceConfig, shared: SharedBudget) -> Result<Self, TestbedError> {
+    fn new(
+        config: &'a DeviceConfig,
+        shared: SharedBudget,
+    ) -> Result<(Bed<'a>, Self), TestbedError> {
         let (nic, rings) = MultiNic::new(&config.nic, config.queues)?;
         let notes: Vec<Arc<Note>> = rings.iter().map(|_| Arc::default()).collect();
         let watch = Rc::new(RefCell::new(Watch::default()));
@@ -183,36 +206,33 @@ impl<'a> Device<'a> {
             }
         };
         let halves = halves.into_iter();
-        Ok(Self {
+        let halves = halves.map(|(sender, completer, _)| Halves { sender, completer });
+        let device = Self {
             config,
-            nic,
-            queues: halves
-                .map(|(sender, completer, _)| Halves { sender, completer })
-                .collect(),
+            senders: 0..0,
             notes,
             watch,
             budget,
             frames: 0,
-            sink: Sink::default(),
-        })
+        };
+        Ok((Testbed::new(nic, halves, Setup::default()), device))
     }
 
-    fn run(mut self) -> Result<Seen, QueueFault> {
+    fn run(mut self, mut bed: Bed<'a>) -> Result<Seen, TestbedError> {
         let queues = self.config.queues;
         let mut now_ns = 0;
         for queue in 0..queues {
             let until_ns = now_ns + self.config.alone_ns;
-            self.phase(&[queue], now_ns, until_ns)?;
+            self.phase(&mut bed, queue..queue + 1, now_ns, until_ns)?;
             now_ns = until_ns;
         }
-        self.phase(&[], now_ns, now_ns + self.config.pause_ns)?;
+        self.phase(&mut bed, 0..0, now_ns, now_ns + self.config.pause_ns)?;
         now_ns += self.config.pause_ns;
-        let before = self.time_bytes();
-        self.begin(now_ns);
-        let all: Vec<usize> = (0..queues).collect();
+        let before = self.time_bytes(&bed);
+        self.begin(&bed, now_ns);
         let end_ns = now_ns + self.config.together_ns;
-        self.phase(&all, now_ns, end_ns)?;
-        let after = self.time_bytes();
+        self.phase(&mut bed, 0..queues, now_ns, end_ns)?;
+        let after = self.time_bytes(&bed);
         let mut watch = self.watch.take();
         watch.change(end_ns, |bytes| bytes);
         let got = after
@@ -223,16 +243,16 @@ impl<'a> Device<'a> {
         Ok(watch.seen)
     }
 
-    fn time_bytes(&self) -> Vec<u64> {
-        let nic = self.nic.borrow();
+    fn time_bytes(&self, bed: &Bed<'a>) -> Vec<u64> {
+        let nic = bed.nic.borrow();
         let queues = 0..self.config.queues;
         queues.map(|ring| nic.counters(ring).time_bytes).collect()
     }
 
     /// From here on it is measured.
-    fn begin(&mut self, now_ns: u64) {
-        let limits = self.queues.iter();
-        let limits = limits.map(|queue| queue.completer.snapshot().limit);
+    fn begin(&mut self, bed: &Bed<'a>, now_ns: u64) {
+        let limits = bed.lines.iter();
+        let limits = limits.map(|line| line.queue.completer.snapshot().limit);
         let limits: Vec<u32> = limits.collect();
         let others = self.config.queues as u64 * u64::from(self.config.object_bytes);
         let mut watch = self.watch.borrow_mut();
@@ -242,54 +262,46 @@ impl<'a> Device<'a> {
         watch.seen.limits_bytes = limits;
     }
 
-    /// Those of `senders` always have something to send, until `until_ns`.
-    fn phase(&mut self, senders: &[usize], now_ns: u64, until_ns: u64) -> Result<(), QueueFault> {
-        for &queue in senders {
-            self.send(queue, now_ns, senders)?;
+    /// These always have something to send, until `until_ns`.
+    fn phase(
+        &mut self,
+        bed: &mut Bed<'a>,
+        senders: Range<usize>,
+        now_ns: u64,
+        until_ns: u64,
+    ) -> Result<(), TestbedError> {
+        self.senders = senders.clone();
+        for queue in senders {
+            self.send(bed, queue, now_ns)?;
         }
-        self.send_woken(now_ns, senders)?;
-        loop {
-            let next_ns = self.nic.borrow().next_event_ns();
-            if next_ns.is_none_or(|at_ns| at_ns > until_ns) {
-                return Ok(());
-            }
-            let event = self.nic.borrow_mut().advance(until_ns);
-            if let Some((at_ns, MultiEvent::Interrupt(queue))) = event {
-                let completer = &mut self.queues[queue].completer;
-                let round = completer.complete(at_ns, &mut self.sink);
-                if QueueFault::of_round(round, queue, at_ns)?.schedule {
-                    self.send(queue, at_ns, senders)?;
-                }
-                self.send_woken(at_ns, senders)?;
-                self.note_budget(at_ns);
-            }
-        }
+        self.send_woken(bed, now_ns)?;
+        // What happens at the end is of this phase.
+        bed.run_until(self, until_ns.saturating_add(1))
     }
 
-    fn send_woken(&mut self, now_ns: u64, senders: &[usize]) -> Result<(), QueueFault> {
+    fn send_woken(&mut self, bed: &mut Bed<'a>, now_ns: u64) -> Result<(), QueueFault> {
         while let Some(queue) = self.notes.iter().position(|note| note.take()) {
-            self.send(queue, now_ns, senders)?;
+            self.send(bed, queue, now_ns)?;
         }
         Ok(())
     }
 
     /// Fills up what waits, and runs the queue until it is stopped or has nothing left.
-    fn send(&mut self, queue: usize, now_ns: u64, senders: &[usize]) -> Result<(), QueueFault> {
-        let own = &mut self.queues[queue].sender;
+    fn send(&mut self, bed: &mut Bed<'a>, queue: usize, now_ns: u64) -> Result<(), QueueFault> {
+        let own = &mut bed.lines[queue].queue.sender;
+        let is_sender = self.senders.contains(&queue);
         loop {
-            while senders.contains(&queue)
-                && own.backlog().packets < self.config.backlog_packets.into()
-            {
+            while is_sender && own.backlog().packets < self.config.backlog_packets.into() {
                 let packet = object(self.frames, self.config.object_bytes);
                 self.frames = self.frames.wrapping_add(1);
-                own.enqueue(packet, now_ns, &mut self.sink);
+                own.enqueue(packet, now_ns, &mut bed.sink);
             }
-            let stop = own.run(now_ns, &mut self.sink);
+            let stop = own.run(now_ns, &mut bed.sink);
             let is_idle = QueueFault::of_run(stop, queue, now_ns)?;
             if !is_idle && own.must_wait() {
                 return Ok(());
             }
-            if own.backlog().packets == 0 && !senders.contains(&queue) {
+            if own.backlog().packets == 0 && !is_sender {
                 return Ok(());
             }
         }
@@ -301,6 +313,35 @@ impl<'a> Device<'a> {
             let limit_bytes = budget.limit_bytes();
             note_change(&mut watch.seen.budget, now_ns - from_ns, limit_bytes);
         }
+    }
+}
+
+impl<'a> Experiment for Device<'a> {
+    type Queue = Halves;
+    type Watch = ();
+
+    /// Its senders always have something.
+    fn next_ns(&self, _own: Own) -> u64 {
+        NEVER_NS
+    }
+
+    fn act(&mut self, _own: Own, _bed: &mut Bed<'a>, _now_ns: u64) -> Result<(), QueueFault> {
+        Ok(())
+    }
+
+    fn told(
+        &mut self,
+        bed: &mut Bed<'a>,
+        at: usize,
+        done: Completed,
+        now_ns: u64,
+    ) -> Result<(), QueueFault> {
+        if done.schedule {
+            self.send(bed, at, now_ns)?;
+        }
+        self.send_woken(bed, now_ns)?;
+        self.note_budget(now_ns);
+        Ok(())
     }
 }
 
@@ -328,9 +369,10 @@ mod tests {
         };
         for shared in [SharedBudget::None, budget] {
             let device = || Device::new(&config, shared.clone()).expect("valid settings");
-            assert!(device().run().is_ok());
-            let mut device = device();
-            let ring = device.queues[1].sender.ring_mut();
+            let (bed, good) = device();
+            assert!(good.run(bed).is_ok());
+            let (mut bed, device) = device();
+            let ring = bed.queue(1).sender.ring_mut();
             ring.submit(object(7, 1_000), 0).expect("there is room");
             let Ok(()) = ring.kick(0);
             let fault = QueueFault {
@@ -338,7 +380,7 @@ mod tests {
                 at_ns: 1_000,
                 fault: Fault::Stray { packets: 1 },
             };
-            assert_eq!(device.run().err(), Some(fault), "{shared:?}");
+            assert_eq!(device.run(bed).err(), Some(fault.into()), "{shared:?}");
         }
     }
 }

@@ -5,7 +5,6 @@
 //! the rule changes, so bytes in the ring can be compared, and throughput or latency at the senders
 //! cannot.
 
-mod device;
 mod run;
 mod traffic;
 

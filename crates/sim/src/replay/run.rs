@@ -3,15 +3,16 @@
 use std::task::Waker;
 
 use taut_path::qdisc::Fifo;
-use taut_path::queue::QueueConfigError;
-use taut_path::{AnyLimit, Frame, Packet, Queue, QueueConfig};
+use taut_path::{AnyLimit, Completed, Frame, Packet, Queue, QueueConfig};
 
-use super::device::Device;
-use super::{Round, Traffic};
+use super::{Arrival, Round, Traffic};
+use crate::NEVER_NS;
+use crate::error::TestbedError;
 use crate::lane::Rule;
 use crate::meter::{CURVE_POINTS, Curve, Meter, Quantiles, Since};
-use crate::queue::queue_config;
-use crate::sink::Sink;
+use crate::nic::{MultiNic, NicConfig, RingOf};
+use crate::queue::{QueueFault, queue_config};
+use crate::testbed::{Book, Experiment, Own, Setup, Testbed};
 
 /// What a rule made of the traffic.
 #[derive(Debug, Clone)]
@@ -38,22 +39,22 @@ pub struct Replayed {
     pub step_ns: u64,
 }
 
-type Replaying = Queue<Device, AnyLimit, Fifo, Meter<Since>>;
+/// A trace has one queue.
+const QUEUE: usize = 0;
 
-/// Gives `traffic` to a queue with `rule`, over a link of `rate_bits_per_s` (at least 1) behind a ring
-/// of `slots`.
+/// Gives `traffic` to a queue with `rule`, over a link of `rate_bits_per_s` behind a ring of `slots`.
 ///
 /// The device tells at the times of the trace: while it had finished something there and nobody asked it,
 /// nobody asks it here. Where nobody could have been told, it tells as often as it did in the median.
 ///
 /// # Errors
-/// If the queue cannot be made, for the ring is too small.
+/// If the rate is 0 or the ring is too small.
 pub fn replay(
     traffic: &Traffic,
     rule: &Rule,
     rate_bits_per_s: u64,
     slots: u32,
-) -> Result<Replayed, QueueConfigError> {
+) -> Result<Replayed, TestbedError> {
     let last_ns = traffic.arrivals.last().map_or(0, |it| it.at_ns);
     let length_ns = last_ns.max(traffic.rounds.last().map_or(0, |it| it.at_ns));
     let packets = u32::try_from(traffic.arrivals.len()).unwrap_or(u32::MAX);
@@ -61,122 +62,139 @@ pub fn replay(
         cadence_ns: rule.cadence_ns,
         ..queue_config(None, Waker::noop().clone())
     };
-    let queue = Queue::builder_for(Device::new(rate_bits_per_s, slots))
+    let nic = NicConfig::plain(rate_bits_per_s, slots);
+    let (nic, mut rings) = MultiNic::watched(&nic, 1, Book::new(false), false)?;
+    let queue = Queue::builder_for(rings.remove(QUEUE))
         .with_qdisc(Fifo::new(packets.max(1)))
         .limit(rule.limit.clone())
         .probe(Meter::new(Since(0), 0, length_ns))
         .config(config)
         .build(0)?;
+    let setup = Setup {
+        wakeup_reaps: true,
+        ..Setup::default()
+    };
+    let mut bed = Testbed::new(nic, [queue], setup);
     let mut run = Run {
-        queue,
+        arrivals: &traffic.arrivals,
         rounds: &traffic.rounds,
         clock: Clock::of(&traffic.rounds),
         last_round_ns: 0,
         now_ns: 0,
-        sink: Sink::default(),
     };
-    for arrival in &traffic.arrivals {
-        run.rounds_until(arrival.at_ns);
-        run.arrive(arrival.at_ns, arrival.bytes);
-    }
-    run.rounds_until(u64::MAX);
-    Ok(run.outcome(length_ns))
+    bed.run_until(&mut run, NEVER_NS)?;
+    Ok(run.outcome(&bed, length_ns))
 }
 
 struct Run<'t> {
-    queue: Replaying,
-    /// Rounds of the trace that have not been.
+    /// What has not come, and the rounds of the trace that have not been.
+    arrivals: &'t [Arrival],
     rounds: &'t [Round],
     clock: Clock,
     last_round_ns: u64,
     now_ns: u64,
-    sink: Sink,
 }
 
-impl Run<'_> {
-    fn arrive(&mut self, at_ns: u64, bytes: u32) {
-        self.now_ns = self.now_ns.max(at_ns);
-        self.queue.enqueue(
-            Packet::new(Frame::new(0), bytes),
-            self.now_ns,
-            &mut self.sink,
-        );
-        self.send();
-    }
-
-    fn send(&mut self) {
+impl<'t> Run<'t> {
+    fn send(&mut self, bed: &mut Testbed<Self>, now_ns: u64) -> Result<(), QueueFault> {
+        self.now_ns = now_ns;
         // Every reason to stop is waited for: a round comes while anything is in the ring.
-        let _ = self.queue.run(self.now_ns, &mut self.sink);
-        let waits = self.queue.backlog().packets > 0;
-        let now_ns = self.now_ns;
-        let since_ns = &mut self.queue.device_mut().waiting_since_ns;
-        *since_ns = waits.then(|| since_ns.unwrap_or(now_ns));
-    }
-
-    /// All rounds before `until_ns`.
-    fn rounds_until(&mut self, until_ns: u64) {
-        while let Some(at_ns) = self.next_round_ns().filter(|&at_ns| at_ns < until_ns) {
-            let passed = self.rounds.partition_point(|it| it.at_ns <= at_ns);
-            self.rounds = &self.rounds[passed..];
-            self.now_ns = self.now_ns.max(at_ns);
-            self.last_round_ns = self.now_ns;
-            // The device hands back what it was given, and cannot fail.
-            let _ = self.queue.complete(self.now_ns, &mut self.sink);
-            self.send();
-        }
+        let stop = bed.lines[QUEUE].queue.run(now_ns, &mut bed.sink);
+        let is_idle = QueueFault::of_run(stop, QUEUE, now_ns)?;
+        bed.nic.borrow_mut().watch.set_waiting(!is_idle, now_ns);
+        Ok(())
     }
 
     /// The next round of the trace that has something to tell, or the one that its device would have
-    /// made had it had something; the limit's own wake-up, for a cadence.
-    fn next_round_ns(&self) -> Option<u64> {
+    /// made had it had something.
+    fn next_round_ns(&self, oldest_ns: u64) -> u64 {
         let Clock {
             period_ns,
             slack_ns,
         } = self.clock;
-        let oldest_ns = self.queue.device().oldest_ns();
-        let own_ns = oldest_ns.map(|oldest_ns| {
-            let of_period = oldest_ns.max(self.last_round_ns.saturating_add(period_ns));
-            let of_trace = self.rounds.partition_point(|it| it.at_ns < oldest_ns);
-            let Some(round) = self.rounds.get(of_trace) else {
-                return of_period;
-            };
-            let before_ns = self.rounds[..of_trace]
-                .last()
-                .map_or(self.last_round_ns, |it| it.at_ns);
-            let clock_ns = before_ns.saturating_add(period_ns);
-            let due_ns = round.finished_ns.max(clock_ns);
-            let most_ns = of_period.saturating_add(slack_ns);
-            // A round of the trace that is close, and for which nothing had to be finished first, is the
-            // device's own; one that was late there is late here.
-            let is_own = round.finished_ns <= clock_ns && round.at_ns <= most_ns;
-            let was_late = round.at_ns > due_ns.saturating_add(slack_ns);
-            if is_own || was_late && due_ns <= most_ns {
-                round.at_ns
-            } else {
-                of_period
-            }
-        });
-        let wakeup_ns = self
-            .queue
-            .next_wakeup()
-            .map(|at_ns| at_ns.max(self.now_ns + 1));
-        own_ns.into_iter().chain(wakeup_ns).min()
+        let of_period = oldest_ns.max(self.last_round_ns.saturating_add(period_ns));
+        let of_trace = self.rounds.partition_point(|it| it.at_ns < oldest_ns);
+        let Some(round) = self.rounds.get(of_trace) else {
+            return of_period;
+        };
+        let before_ns = self.rounds[..of_trace]
+            .last()
+            .map_or(self.last_round_ns, |it| it.at_ns);
+        let clock_ns = before_ns.saturating_add(period_ns);
+        let due_ns = round.finished_ns.max(clock_ns);
+        let most_ns = of_period.saturating_add(slack_ns);
+        // A round of the trace that is close, and for which nothing had to be finished first, is the
+        // device's own; one that was late there is late here.
+        let is_own = round.finished_ns <= clock_ns && round.at_ns <= most_ns;
+        let was_late = round.at_ns > due_ns.saturating_add(slack_ns);
+        if is_own || was_late && due_ns <= most_ns {
+            round.at_ns
+        } else {
+            of_period
+        }
     }
 
-    fn outcome(self, length_ns: u64) -> Replayed {
-        let (meter, device) = (self.queue.probe(), self.queue.device());
+    fn outcome(self, bed: &Testbed<Self>, length_ns: u64) -> Replayed {
+        let (queue, nic) = (&bed.lines[QUEUE].queue, bed.nic.borrow());
+        let meter = queue.probe();
         Replayed {
             in_flight_bytes: meter.in_flight_bytes(),
             in_flight_mean_bytes: meter.in_flight_mean_bytes(),
             limit_p50: meter.limit_p50(),
             waiting_packets: meter.waiting_packets(),
-            dry_ns: device.dry_ns,
-            starved: self.queue.completer_counters().starved,
+            dry_ns: nic.watch.dry_ns(),
+            starved: queue.completer_counters().starved,
             end_ns: self.now_ns,
-            sent_bytes: device.sent_bytes,
+            sent_bytes: nic.counters(QUEUE).time_bytes,
             curve: meter.curve().clone(),
             step_ns: (length_ns / CURVE_POINTS as u64).max(1),
         }
+    }
+}
+
+impl<'t> Experiment for Run<'t> {
+    type Queue = Queue<RingOf<Book>, AnyLimit, Fifo, Meter<Since>>;
+    type Watch = Book;
+
+    fn next_ns(&self, own: Own) -> u64 {
+        match (own, self.arrivals.first()) {
+            (Own::Offer, Some(next)) => next.at_ns,
+            _ => NEVER_NS,
+        }
+    }
+
+    fn act(&mut self, _own: Own, bed: &mut Testbed<Self>, now_ns: u64) -> Result<(), QueueFault> {
+        let Some((next, later)) = self.arrivals.split_first() else {
+            return Ok(());
+        };
+        self.arrivals = later;
+        let packet = Packet::new(Frame::new(0), next.bytes);
+        let queue = &mut bed.lines[QUEUE].queue;
+        queue.enqueue(packet, now_ns, &mut bed.sink);
+        self.send(bed, now_ns)
+    }
+
+    fn told(
+        &mut self,
+        bed: &mut Testbed<Self>,
+        _at: usize,
+        _done: Completed,
+        now_ns: u64,
+    ) -> Result<(), QueueFault> {
+        let passed = self.rounds.partition_point(|it| it.at_ns <= now_ns);
+        self.rounds = &self.rounds[passed..];
+        self.last_round_ns = now_ns;
+        self.send(bed, now_ns)
+    }
+
+    fn next_interrupt(&mut self, bed: &Testbed<Self>, until_ns: u64) -> Option<(u64, usize)> {
+        let mut nic = bed.nic.borrow_mut();
+        let at_ns = self.next_round_ns(nic.oldest_ns(QUEUE)?).max(self.now_ns);
+        if at_ns > until_ns {
+            return None;
+        }
+        nic.send_until(at_ns);
+        Some((at_ns, QUEUE))
     }
 }
 
