@@ -16,7 +16,6 @@ use taut_path::qdisc::Fifo;
 use taut_path::queue::{CompleteError, Completer, Sender};
 use taut_path::{AnyLimit, Completed, Event, Probe, Queue};
 
-use crate::NEVER_NS;
 use crate::course::{note_change, step_ns};
 use crate::error::TestbedError;
 use crate::lane::object;
@@ -24,7 +23,7 @@ use crate::nic::{MultiNic, NicConfig, RingOf};
 use crate::queue::{QueueFault, queue_config};
 use crate::sink::Sink;
 use crate::source::Note;
-use crate::testbed::{Experiment, Own, Setup, TestQueue, Testbed};
+use crate::testbed::{Experiment, Setup, TestQueue, Testbed};
 
 /// What holds the sum of all queues.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,6 +168,7 @@ impl TestQueue for Halves {
 
 struct Device<'a> {
     config: &'a DeviceConfig,
+    queues: Vec<Halves>,
     /// Those that always have something to send.
     senders: Range<usize>,
     notes: Vec<Arc<Note>>,
@@ -177,13 +177,10 @@ struct Device<'a> {
     frames: u32,
 }
 
-type Bed<'a> = Testbed<Device<'a>>;
+type Bed = Testbed<()>;
 
 impl<'a> Device<'a> {
-    fn new(
-        config: &'a DeviceConfig,
-        shared: SharedBudget,
-    ) -> Result<(Bed<'a>, Self), TestbedError> {
+    fn new(config: &'a DeviceConfig, shared: SharedBudget) -> Result<(Bed, Self), TestbedError> {
         let (nic, rings) = MultiNic::new(&config.nic, config.queues)?;
         let notes: Vec<Arc<Note>> = rings.iter().map(|_| Arc::default()).collect();
         let watch = Rc::new(RefCell::new(Watch::default()));
@@ -209,16 +206,17 @@ impl<'a> Device<'a> {
         let halves = halves.map(|(sender, completer, _)| Halves { sender, completer });
         let device = Self {
             config,
+            queues: halves.collect(),
             senders: 0..0,
             notes,
             watch,
             budget,
             frames: 0,
         };
-        Ok((Testbed::new(nic, halves, Setup::default()), device))
+        Ok((Testbed::new(nic, Setup::default()), device))
     }
 
-    fn run(mut self, mut bed: Bed<'a>) -> Result<Seen, TestbedError> {
+    fn run(mut self, mut bed: Bed) -> Result<Seen, TestbedError> {
         let queues = self.config.queues;
         let mut now_ns = 0;
         for queue in 0..queues {
@@ -229,7 +227,7 @@ impl<'a> Device<'a> {
         self.phase(&mut bed, 0..0, now_ns, now_ns + self.config.pause_ns)?;
         now_ns += self.config.pause_ns;
         let before = self.time_bytes(&bed);
-        self.begin(&bed, now_ns);
+        self.begin(now_ns);
         let end_ns = now_ns + self.config.together_ns;
         self.phase(&mut bed, 0..queues, now_ns, end_ns)?;
         let after = self.time_bytes(&bed);
@@ -243,16 +241,16 @@ impl<'a> Device<'a> {
         Ok(watch.seen)
     }
 
-    fn time_bytes(&self, bed: &Bed<'a>) -> Vec<u64> {
+    fn time_bytes(&self, bed: &Bed) -> Vec<u64> {
         let nic = bed.nic.borrow();
         let queues = 0..self.config.queues;
         queues.map(|ring| nic.counters(ring).time_bytes).collect()
     }
 
     /// From here on it is measured.
-    fn begin(&mut self, bed: &Bed<'a>, now_ns: u64) {
-        let limits = bed.lines.iter();
-        let limits = limits.map(|line| line.queue.completer.snapshot().limit);
+    fn begin(&mut self, now_ns: u64) {
+        let limits = self.queues.iter();
+        let limits = limits.map(|queue| queue.completer.snapshot().limit);
         let limits: Vec<u32> = limits.collect();
         let others = self.config.queues as u64 * u64::from(self.config.object_bytes);
         let mut watch = self.watch.borrow_mut();
@@ -265,7 +263,7 @@ impl<'a> Device<'a> {
     /// These always have something to send, until `until_ns`.
     fn phase(
         &mut self,
-        bed: &mut Bed<'a>,
+        bed: &mut Bed,
         senders: Range<usize>,
         now_ns: u64,
         until_ns: u64,
@@ -279,7 +277,7 @@ impl<'a> Device<'a> {
         bed.run_until(self, until_ns.saturating_add(1))
     }
 
-    fn send_woken(&mut self, bed: &mut Bed<'a>, now_ns: u64) -> Result<(), QueueFault> {
+    fn send_woken(&mut self, bed: &mut Bed, now_ns: u64) -> Result<(), QueueFault> {
         while let Some(queue) = self.notes.iter().position(|note| note.take()) {
             self.send(bed, queue, now_ns)?;
         }
@@ -287,8 +285,8 @@ impl<'a> Device<'a> {
     }
 
     /// Fills up what waits, and runs the queue until it is stopped or has nothing left.
-    fn send(&mut self, bed: &mut Bed<'a>, queue: usize, now_ns: u64) -> Result<(), QueueFault> {
-        let own = &mut bed.lines[queue].queue.sender;
+    fn send(&mut self, bed: &mut Bed, queue: usize, now_ns: u64) -> Result<(), QueueFault> {
+        let own = &mut self.queues[queue].sender;
         let is_sender = self.senders.contains(&queue);
         loop {
             while is_sender && own.backlog().packets < self.config.backlog_packets.into() {
@@ -316,22 +314,17 @@ impl<'a> Device<'a> {
     }
 }
 
-impl<'a> Experiment for Device<'a> {
+impl Experiment for Device<'_> {
     type Queue = Halves;
     type Watch = ();
 
-    /// Its senders always have something.
-    fn next_ns(&self, _own: Own) -> u64 {
-        NEVER_NS
-    }
-
-    fn act(&mut self, _own: Own, _bed: &mut Bed<'a>, _now_ns: u64) -> Result<(), QueueFault> {
-        Ok(())
+    fn queues(&mut self) -> &mut [Halves] {
+        &mut self.queues
     }
 
     fn told(
         &mut self,
-        bed: &mut Bed<'a>,
+        bed: &mut Bed,
         at: usize,
         done: Completed,
         now_ns: u64,
@@ -371,8 +364,8 @@ mod tests {
             let device = || Device::new(&config, shared.clone()).expect("valid settings");
             let (bed, good) = device();
             assert!(good.run(bed).is_ok());
-            let (mut bed, device) = device();
-            let ring = bed.queue(1).sender.ring_mut();
+            let (bed, mut device) = device();
+            let ring = device.queues[1].sender.ring_mut();
             ring.submit(object(7, 1_000), 0).expect("there is room");
             let Ok(()) = ring.kick(0);
             let fault = QueueFault {

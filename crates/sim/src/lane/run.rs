@@ -1,5 +1,6 @@
 //! A lane on a testbed: one queue, whose sender shares the core with the interrupts.
 
+use std::slice::from_mut;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -21,16 +22,16 @@ pub(super) const QUEUE: usize = 0;
 
 pub(super) struct Lane<'a, T> {
     pub(super) config: &'a LaneConfig,
+    pub(super) queue: Queue<RingOf<Left>, AnyLimit, Fifo, Watch<T>>,
     pub(super) feed: Feed,
     pub(super) note: Arc<Note>,
     pub(super) sample_ns: u64,
     pub(super) samples: u64,
     pub(super) urgent: Urgent,
     pub(super) frames: u32,
-    probe: std::marker::PhantomData<T>,
 }
 
-pub(super) type Bed<'a, T> = Testbed<Lane<'a, T>>;
+pub(super) type Bed = Testbed<Left>;
 
 /// What is counted over the measured time only: the counters at its start.
 pub(super) struct Before {
@@ -45,7 +46,7 @@ impl<'a, T: Probe> Lane<'a, T> {
         config: &'a LaneConfig,
         rule: &Rule,
         probe: T,
-    ) -> Result<(Bed<'a, T>, Self), TestbedError> {
+    ) -> Result<(Bed, Self), TestbedError> {
         if config.object_bytes.is_empty() {
             return Err(TestbedError::Missing("no sizes to send"));
         }
@@ -74,19 +75,19 @@ impl<'a, T: Probe> Lane<'a, T> {
         };
         let mut lane = Self {
             config,
+            queue,
             feed: Feed::new(config),
             note,
             sample_ns: NEVER_NS,
             samples: 0,
             urgent: Urgent::default(),
             frames: 0,
-            probe: std::marker::PhantomData,
         };
         lane.plan_sample();
-        Ok((Testbed::new(nic, [queue], setup), lane))
+        Ok((Testbed::new(nic, setup), lane))
     }
 
-    pub(super) fn run(mut self, mut bed: Bed<'a, T>) -> Result<Observed, TestbedError> {
+    pub(super) fn run(mut self, mut bed: Bed) -> Result<Observed, TestbedError> {
         // What happens at an end belongs to what is before it.
         let from_ns = self.config.measure_from_ns.saturating_add(1);
         let end_ns = self.config.end_ns.saturating_add(1);
@@ -102,9 +103,13 @@ impl<'a, T: Probe> Lane<'a, T> {
     }
 }
 
-impl<'a, T: Probe> Experiment for Lane<'a, T> {
+impl<T: Probe> Experiment for Lane<'_, T> {
     type Queue = Queue<RingOf<Left>, AnyLimit, Fifo, Watch<T>>;
     type Watch = Left;
+
+    fn queues(&mut self) -> &mut [Self::Queue] {
+        from_mut(&mut self.queue)
+    }
 
     fn next_ns(&self, own: Own) -> u64 {
         match own {
@@ -114,7 +119,7 @@ impl<'a, T: Probe> Experiment for Lane<'a, T> {
         }
     }
 
-    fn act(&mut self, own: Own, bed: &mut Bed<'a, T>, now_ns: u64) -> Result<(), QueueFault> {
+    fn act(&mut self, own: Own, bed: &mut Bed, now_ns: u64) -> Result<(), QueueFault> {
         match own {
             Own::Offer => Ok(()),
             Own::GoOn if self.feed.made_ns == now_ns => self.on_made(bed, now_ns),
@@ -128,15 +133,15 @@ impl<'a, T: Probe> Experiment for Lane<'a, T> {
 
     fn told(
         &mut self,
-        bed: &mut Bed<'a, T>,
+        bed: &mut Bed,
         _at: usize,
         done: Completed,
         now_ns: u64,
     ) -> Result<(), QueueFault> {
         for _ in 0..done.done.packets {
-            let left_ns = bed.nic.borrow_mut().watch.oldest_ns.pop_front();
-            let watch = bed.queue(QUEUE).probe_mut();
-            left_ns.map(|left_ns| watch.on_reaped(left_ns, now_ns));
+            if let Some(left_ns) = bed.nic.borrow_mut().watch.oldest_ns.pop_front() {
+                self.queue.probe_mut().on_reaped(left_ns, now_ns);
+            }
         }
         if done.schedule {
             self.admit_urgent(bed, now_ns);
@@ -168,8 +173,8 @@ mod tests {
         let lane = || Lane::new(&config, &Rule::dql(), ()).expect("valid settings");
         let (bed, good) = lane();
         assert!(good.run(bed).is_ok());
-        let (mut bed, lane) = lane();
-        let ring = bed.queue(QUEUE).device_mut();
+        let (bed, mut lane) = lane();
+        let ring = lane.queue.device_mut();
         ring.submit(object(7, 1_000), 0).expect("there is room");
         let Ok(()) = ring.kick(0);
         let fault = QueueFault {

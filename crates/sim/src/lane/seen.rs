@@ -8,7 +8,7 @@ use super::run::{Bed, Before, Lane, QUEUE};
 use super::{Ledger, Observed};
 use crate::nic::{WireCounters, link_ns};
 
-impl<'a, T: Probe> Lane<'a, T> {
+impl<T: Probe> Lane<'_, T> {
     pub(super) fn plan_sample(&mut self) {
         let period_ns = self.config.sample_ns;
         if period_ns == 0 {
@@ -21,31 +21,30 @@ impl<'a, T: Probe> Lane<'a, T> {
     }
 
     /// A packet of high priority would come now.
-    pub(super) fn on_sample(&mut self, bed: &mut Bed<'a, T>, now_ns: u64) {
+    pub(super) fn on_sample(&mut self, bed: &mut Bed, now_ns: u64) {
         self.urgent.comes(now_ns);
-        let queue = bed.queue(QUEUE);
-        if !queue.stopped_by_stack() && !queue.stopped_by_driver() {
+        if !self.queue.stopped_by_stack() && !self.queue.stopped_by_driver() {
             self.admit_urgent(bed, now_ns);
         }
         self.plan_sample();
     }
 
     /// There is room: what waited for it goes now, behind what the NIC has not sent.
-    pub(super) fn admit_urgent(&mut self, bed: &mut Bed<'a, T>, now_ns: u64) {
-        let submitted = bed.queue(QUEUE).probe().submitted_time_bytes;
+    pub(super) fn admit_urgent(&mut self, bed: &mut Bed, now_ns: u64) {
+        let submitted = self.queue.probe().submitted_time_bytes;
         let nic = bed.nic.borrow();
         let ahead = submitted.saturating_sub(nic.counters(QUEUE).time_bytes);
         self.urgent
             .goes(now_ns, link_ns(ahead, nic.rate_bits_per_s()));
     }
 
-    pub(super) fn observed(self, mut bed: Bed<'a, T>, before: &Before) -> Observed {
+    pub(super) fn observed(mut self, mut bed: Bed, before: &Before) -> Observed {
         let end_ns = self.config.end_ns;
         let mut nic = bed.nic.borrow_mut();
         let now = nic.counters(QUEUE);
         let marks = [(0, WireCounters::default())].into_iter();
         let marks = marks.chain(take(&mut bed.marks)).chain([(end_ns, now)]);
-        let queue = &mut bed.lines[QUEUE].queue;
+        let queue = &mut self.queue;
         let watch = queue.probe_mut();
         for left_ns in nic.watch.oldest_ns.drain(..) {
             watch.on_left(left_ns);

@@ -8,39 +8,37 @@ use crate::NEVER_NS;
 use crate::queue::QueueFault;
 use crate::source::Refused;
 
-impl<'a, T: Probe> Lane<'a, T> {
+impl<T: Probe> Lane<'_, T> {
     /// Sends what there is, and has more made.
-    pub(super) fn send(&mut self, bed: &mut Bed<'a, T>, now_ns: u64) -> Result<(), QueueFault> {
+    pub(super) fn send(&mut self, bed: &mut Bed, now_ns: u64) -> Result<(), QueueFault> {
         if self.feed.cost.packet_ns > 0 || !self.feed.is_saturating(now_ns) {
-            Self::run_queue(bed, now_ns)?;
+            self.run_queue(bed, now_ns)?;
             self.make_next(bed, now_ns);
             return Ok(());
         }
         loop {
-            while self.has_backlog_room(bed) {
+            while self.has_backlog_room() {
                 self.enqueue(bed, now_ns);
             }
-            if !Self::run_queue(bed, now_ns)? {
+            if !self.run_queue(bed, now_ns)? {
                 return Ok(());
             }
         }
     }
 
     /// Returns whether it sent all that waited.
-    fn run_queue(bed: &mut Bed<'a, T>, now_ns: u64) -> Result<bool, QueueFault> {
-        let stop = bed.lines[QUEUE].queue.run(now_ns, &mut bed.sink);
+    fn run_queue(&mut self, bed: &mut Bed, now_ns: u64) -> Result<bool, QueueFault> {
+        let stop = self.queue.run(now_ns, &mut bed.sink);
         QueueFault::of_run(stop, QUEUE, now_ns)
     }
 
-    fn has_backlog_room(&self, bed: &Bed<'a, T>) -> bool {
-        bed.lines[QUEUE].queue.backlog().packets < u64::from(self.config.backlog_packets.max(1))
+    fn has_backlog_room(&self) -> bool {
+        self.queue.backlog().packets < u64::from(self.config.backlog_packets.max(1))
     }
 
-    fn enqueue(&mut self, bed: &mut Bed<'a, T>, now_ns: u64) {
+    fn enqueue(&mut self, bed: &mut Bed, now_ns: u64) {
         let packet = self.next_packet();
-        bed.lines[QUEUE]
-            .queue
-            .enqueue(packet, now_ns, &mut bed.sink);
+        self.queue.enqueue(packet, now_ns, &mut bed.sink);
     }
 
     fn next_packet(&mut self) -> Packet {
@@ -50,12 +48,12 @@ impl<'a, T: Probe> Lane<'a, T> {
 
     /// Has the core make the next packet, if one is wanted, there is a place for it and none is
     /// being made.
-    fn make_next(&mut self, bed: &mut Bed<'a, T>, now_ns: u64) {
+    fn make_next(&mut self, bed: &mut Bed, now_ns: u64) {
         let wanted = self.feed.wanted > 0 || self.feed.is_saturating(now_ns);
         if !wanted || self.feed.made_ns != NEVER_NS {
             return;
         }
-        if !self.has_backlog_room(bed) {
+        if !self.has_backlog_room() {
             self.feed.asleep = true;
             return;
         }
@@ -67,18 +65,14 @@ impl<'a, T: Probe> Lane<'a, T> {
         self.feed.made_ns = bed.core.work(now_ns, cost_ns);
     }
 
-    pub(super) fn on_made(&mut self, bed: &mut Bed<'a, T>, now_ns: u64) -> Result<(), QueueFault> {
+    pub(super) fn on_made(&mut self, bed: &mut Bed, now_ns: u64) -> Result<(), QueueFault> {
         self.feed.made_ns = NEVER_NS;
         self.feed.wanted = self.feed.wanted.saturating_sub(1);
         self.enqueue(bed, now_ns);
         self.send(bed, now_ns)
     }
 
-    pub(super) fn on_sender(
-        &mut self,
-        bed: &mut Bed<'a, T>,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
+    pub(super) fn on_sender(&mut self, bed: &mut Bed, now_ns: u64) -> Result<(), QueueFault> {
         self.feed.next_ns = self.feed.next_cycle_ns(now_ns);
         match self.feed.source {
             Source::Saturating | Source::OnOff { .. } => self.send(bed, now_ns),
@@ -100,19 +94,19 @@ impl<'a, T: Probe> Lane<'a, T> {
     /// One call of a blind sender, or all calls of one instant if they cost nothing.
     fn on_blind(
         &mut self,
-        bed: &mut Bed<'a, T>,
+        bed: &mut Bed,
         when_full: WhenFull,
         now_ns: u64,
     ) -> Result<(), QueueFault> {
         let call_ns = self.feed.cost.packet_ns;
         loop {
             let packet = self.next_packet();
-            if let Err(refused) = bed.lines[QUEUE].queue.offer(packet, now_ns, &mut bed.sink) {
+            if let Err(refused) = self.queue.offer(packet, now_ns, &mut bed.sink) {
                 let _ = refused.0.into_frame();
                 self.on_refused(bed, when_full, now_ns);
                 return Ok(());
             }
-            Self::run_queue(bed, now_ns)?;
+            self.run_queue(bed, now_ns)?;
             if call_ns > 0 {
                 self.feed.next_ns = bed.core.work(now_ns, call_ns);
                 return Ok(());
@@ -120,7 +114,7 @@ impl<'a, T: Probe> Lane<'a, T> {
         }
     }
 
-    fn on_refused(&mut self, bed: &mut Bed<'a, T>, when_full: WhenFull, now_ns: u64) {
+    fn on_refused(&mut self, bed: &mut Bed, when_full: WhenFull, now_ns: u64) {
         match when_full.refused(now_ns) {
             Refused::SleepUntil(at_ns) => {
                 self.feed.failed_sends += 1;
@@ -131,7 +125,7 @@ impl<'a, T: Probe> Lane<'a, T> {
                 self.feed.failed_sends += 1;
                 self.feed.next_ns = bed.core.work(now_ns, cost_ns);
             }
-            Refused::Wait if bed.queue(QUEUE).must_wait() => self.feed.next_ns = NEVER_NS,
+            Refused::Wait if self.queue.must_wait() => self.feed.next_ns = NEVER_NS,
             Refused::Wait => self.feed.next_ns = now_ns.saturating_add(1),
         }
     }

@@ -189,6 +189,11 @@ impl<W: WireWatch> MultiNic<W> {
         ns.saturating_add(on_wire.ends_ns.saturating_sub(now_ns))
     }
 
+    /// How many it has.
+    pub(crate) fn rings(&self) -> usize {
+        self.rings.len()
+    }
+
     /// Link rate now, in bit/s.
     pub(crate) fn rate_bits_per_s(&self) -> u64 {
         self.wire.rate_bits_per_s()

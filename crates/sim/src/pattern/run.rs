@@ -17,6 +17,7 @@ use crate::testbed::{Book, Experiment, Own, Setup, Testbed};
 
 struct Run<'p, L, I> {
     pattern: &'p Pattern,
+    queues: Vec<PatternQueue<L>>,
     sample_period_ns: u64,
     scripts: Vec<Script<I>>,
     bursts_ns: Vec<u64>,
@@ -24,10 +25,7 @@ struct Run<'p, L, I> {
     sample_ns: u64,
     random: SplitMix,
     give_up_dry_ns: u64,
-    limit: std::marker::PhantomData<L>,
 }
-
-type Bed<'p, L, I> = Testbed<Run<'p, L, I>>;
 
 /// Runs `pattern` with `limit` on each of its queues.
 ///
@@ -43,7 +41,7 @@ pub fn observe<L: Limit + Clone>(
     Ok(run.seen(bed))
 }
 
-type Prepared<'p, L, I> = (Bed<'p, L, I>, Run<'p, L, I>);
+type Prepared<'p, L, I> = (Testbed<Book>, Run<'p, L, I>);
 
 fn prepared<L: Limit + Clone>(
     pattern: &Pattern,
@@ -67,7 +65,7 @@ fn prepared<L: Limit + Clone>(
     let queues = rings.into_iter().zip(&scripts);
     let queues = queues
         .map(|(ring, script)| queue(pattern, limit.clone(), detail, ring, script.waiting.clone()));
-    let queues: Vec<_> = queues.collect::<Result<_, _>>()?;
+    let queues = queues.collect::<Result<_, _>>()?;
     let setup = Setup {
         rates: rates.collect(),
         round_ns: pattern.poll_ns,
@@ -75,6 +73,7 @@ fn prepared<L: Limit + Clone>(
     };
     let mut run = Run {
         pattern,
+        queues,
         sample_period_ns: detail.sample_ns,
         scripts,
         bursts_ns: vec![0; pattern.bursts.len()],
@@ -83,16 +82,15 @@ fn prepared<L: Limit + Clone>(
         // Moments to look at; any seed will do, and one seed looks at every rule alike.
         random: SplitMix::new(1),
         give_up_dry_ns: u64::MAX,
-        limit: std::marker::PhantomData,
     };
     run.plan_sample(pattern.warm_ns);
-    Ok((Testbed::new(nic, queues, setup), run))
+    Ok((Testbed::new(nic, setup), run))
 }
 
-impl<'p, L: Limit, I: Iterator<Item = Interval>> Run<'p, L, I> {
+impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
     fn run_to_end(
         &mut self,
-        bed: &mut Bed<'p, L, I>,
+        bed: &mut Testbed<Book>,
         give_up_dry_ns: u64,
     ) -> Result<(), TestbedError> {
         let Pattern {
@@ -105,7 +103,7 @@ impl<'p, L: Limit, I: Iterator<Item = Interval>> Run<'p, L, I> {
     }
 
     /// Does all that is due before `until_ns`, until which all is in the books then.
-    fn run_until(&mut self, bed: &mut Bed<'p, L, I>, until_ns: u64) -> Result<(), TestbedError> {
+    fn run_until(&mut self, bed: &mut Testbed<Book>, until_ns: u64) -> Result<(), TestbedError> {
         bed.run_until(self, until_ns)?;
         let mut nic = bed.nic.borrow_mut();
         nic.send_until(until_ns);
@@ -114,7 +112,7 @@ impl<'p, L: Limit, I: Iterator<Item = Interval>> Run<'p, L, I> {
         Ok(())
     }
 
-    fn on_burst(&mut self, bed: &mut Bed<'p, L, I>, now_ns: u64) -> Result<(), QueueFault> {
+    fn on_burst(&mut self, bed: &mut Testbed<Book>, now_ns: u64) -> Result<(), QueueFault> {
         let due = self.bursts_ns.iter().position(|&at_ns| at_ns == now_ns);
         let Some(burst) = due else {
             return Ok(());
@@ -126,14 +124,14 @@ impl<'p, L: Limit, I: Iterator<Item = Interval>> Run<'p, L, I> {
             script.waiting.add(burst_of.objects);
             bed.nic.borrow_mut().watch.set_waiting(true, now_ns);
             // A sender that was refused, or is on its way back, sends what is new with the rest.
-            if script.back_ns == NEVER_NS && !bed.queue(at).stopped_by_stack() {
+            if script.back_ns == NEVER_NS && !self.queues[at].stopped_by_stack() {
                 self.send(bed, at, now_ns)?;
             }
         }
         Ok(())
     }
 
-    fn send(&mut self, bed: &mut Bed<'p, L, I>, at: usize, now_ns: u64) -> Result<(), QueueFault> {
+    fn send(&mut self, bed: &mut Testbed<Book>, at: usize, now_ns: u64) -> Result<(), QueueFault> {
         let script = &mut self.scripts[at];
         script.back_ns = NEVER_NS;
         let ahead_ns = bed.nic.borrow().ahead_ns(at, now_ns);
@@ -143,7 +141,7 @@ impl<'p, L: Limit, I: Iterator<Item = Interval>> Run<'p, L, I> {
         }
         bed.nic.borrow_mut().watch.set_waiting(true, now_ns);
         // Whatever stops the run, a round of completions tells when to go on.
-        let stop = bed.lines[at].queue.run(now_ns, &mut bed.sink);
+        let stop = self.queues[at].run(now_ns, &mut bed.sink);
         QueueFault::of_run(stop, at, now_ns)?;
         let waiting = self.scripts.iter().any(|script| !script.waiting.is_empty());
         bed.nic.borrow_mut().watch.set_waiting(waiting, now_ns);
@@ -158,11 +156,11 @@ impl<'p, L: Limit, I: Iterator<Item = Interval>> Run<'p, L, I> {
     }
 
     /// A packet of high priority would come now.
-    fn on_sample(&mut self, bed: &mut Bed<'p, L, I>, now_ns: u64) {
+    fn on_sample(&mut self, bed: &mut Testbed<Book>, now_ns: u64) {
         let at = (self.samples.count() % self.scripts.len() as u64) as usize;
         let (unsent_bytes, in_flight_bytes) = bed.nic.borrow().watch.bytes();
         self.samples.look(unsent_bytes, in_flight_bytes);
-        let queue = bed.queue(at);
+        let queue = &self.queues[at];
         let urgent = &mut self.scripts[at].urgent;
         if queue.stopped_by_stack() || queue.stopped_by_driver() {
             urgent.comes(now_ns);
@@ -173,8 +171,8 @@ impl<'p, L: Limit, I: Iterator<Item = Interval>> Run<'p, L, I> {
         self.plan_sample((now_ns / period_ns + 1) * period_ns);
     }
 
-    fn seen(self, mut bed: Bed<'p, L, I>) -> Seen {
-        let queues = || bed.lines.iter().map(|line| &line.queue);
+    fn seen(mut self, bed: Testbed<Book>) -> Seen {
+        let queues = || self.queues.iter();
         let mut urgent_delay_ns = histogram();
         for script in &self.scripts {
             // All are made alike, so one has room for what is in another.
@@ -192,17 +190,20 @@ impl<'p, L: Limit, I: Iterator<Item = Interval>> Run<'p, L, I> {
             losses,
             ..Seen::new(&nic.watch, measured_ns, &self.samples, &urgent_delay_ns)
         };
-        drop(nic);
-        if let Some(first) = bed.lines.first_mut() {
-            seen.course = std::mem::take(&mut first.queue.probe_mut().changes);
+        if let Some(first) = self.queues.first_mut() {
+            seen.course = std::mem::take(&mut first.probe_mut().changes);
         }
         seen
     }
 }
 
-impl<'p, L: Limit, I: Iterator<Item = Interval>> Experiment for Run<'p, L, I> {
+impl<L: Limit, I: Iterator<Item = Interval>> Experiment for Run<'_, L, I> {
     type Queue = PatternQueue<L>;
     type Watch = Book;
+
+    fn queues(&mut self) -> &mut [Self::Queue] {
+        &mut self.queues
+    }
 
     fn next_ns(&self, own: Own) -> u64 {
         let scripts = self.scripts.iter();
@@ -213,7 +214,7 @@ impl<'p, L: Limit, I: Iterator<Item = Interval>> Experiment for Run<'p, L, I> {
         }
     }
 
-    fn act(&mut self, own: Own, bed: &mut Bed<'p, L, I>, now_ns: u64) -> Result<(), QueueFault> {
+    fn act(&mut self, own: Own, bed: &mut Testbed<Book>, now_ns: u64) -> Result<(), QueueFault> {
         match own {
             Own::Offer => self.on_burst(bed, now_ns)?,
             Own::GoOn => {
@@ -228,7 +229,7 @@ impl<'p, L: Limit, I: Iterator<Item = Interval>> Experiment for Run<'p, L, I> {
     /// A sender that was refused comes back, late or at once.
     fn told(
         &mut self,
-        bed: &mut Bed<'p, L, I>,
+        bed: &mut Testbed<Book>,
         at: usize,
         done: Completed,
         now_ns: u64,
@@ -243,18 +244,18 @@ impl<'p, L: Limit, I: Iterator<Item = Interval>> Experiment for Run<'p, L, I> {
         }
     }
 
-    fn next_interrupt(&mut self, bed: &Bed<'p, L, I>, until_ns: u64) -> Option<(u64, usize)> {
+    fn next_interrupt(&mut self, nic: &mut MultiNic<Book>, until_ns: u64) -> Option<(u64, usize)> {
         let times = self.scripts.iter().map(|it| it.interrupt_ns).enumerate();
         let (at, at_ns) = times.min_by_key(|&(_, at_ns)| at_ns)?;
         if at_ns > until_ns {
             return None;
         }
-        bed.nic.borrow_mut().send_until(at_ns);
+        nic.send_until(at_ns);
         self.scripts[at].plan_interrupt(at_ns);
         Some((at_ns, at))
     }
 
-    fn is_over(&self, bed: &Bed<'p, L, I>) -> bool {
+    fn is_over(&self, bed: &Testbed<Book>) -> bool {
         bed.nic.borrow().watch.dry_ns() > self.give_up_dry_ns
     }
 }
@@ -294,7 +295,7 @@ mod tests {
         let (mut bed, mut of_pattern) = run();
         assert_eq!(of_pattern.run_to_end(&mut bed, u64::MAX), Ok(()));
         let (mut bed, mut of_pattern) = run();
-        let port = bed.queue(1).device_mut();
+        let port = of_pattern.queues[1].device_mut();
         let stray = Packet::new(Frame::new(0), 1_000);
         port.submit(stray, 0).expect("there is room");
         let fault = QueueFault {

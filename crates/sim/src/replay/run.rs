@@ -1,5 +1,6 @@
 //! The traffic through a transmit queue, from arrival to arrival and from round to round.
 
+use std::slice::from_mut;
 use std::task::Waker;
 
 use taut_path::qdisc::Fifo;
@@ -74,8 +75,9 @@ pub fn replay(
         wakeup_reaps: true,
         ..Setup::default()
     };
-    let mut bed = Testbed::new(nic, [queue], setup);
+    let mut bed = Testbed::new(nic, setup);
     let mut run = Run {
+        queue,
         arrivals: &traffic.arrivals,
         rounds: &traffic.rounds,
         clock: Clock::of(&traffic.rounds),
@@ -87,6 +89,7 @@ pub fn replay(
 }
 
 struct Run<'t> {
+    queue: Queue<RingOf<Book>, AnyLimit, Fifo, Meter<Since>>,
     /// What has not come, and the rounds of the trace that have not been.
     arrivals: &'t [Arrival],
     rounds: &'t [Round],
@@ -95,11 +98,11 @@ struct Run<'t> {
     now_ns: u64,
 }
 
-impl<'t> Run<'t> {
-    fn send(&mut self, bed: &mut Testbed<Self>, now_ns: u64) -> Result<(), QueueFault> {
+impl Run<'_> {
+    fn send(&mut self, bed: &mut Testbed<Book>, now_ns: u64) -> Result<(), QueueFault> {
         self.now_ns = now_ns;
         // Every reason to stop is waited for: a round comes while anything is in the ring.
-        let stop = bed.lines[QUEUE].queue.run(now_ns, &mut bed.sink);
+        let stop = self.queue.run(now_ns, &mut bed.sink);
         let is_idle = QueueFault::of_run(stop, QUEUE, now_ns)?;
         bed.nic.borrow_mut().watch.set_waiting(!is_idle, now_ns);
         Ok(())
@@ -134,16 +137,15 @@ impl<'t> Run<'t> {
         }
     }
 
-    fn outcome(self, bed: &Testbed<Self>, length_ns: u64) -> Replayed {
-        let (queue, nic) = (&bed.lines[QUEUE].queue, bed.nic.borrow());
-        let meter = queue.probe();
+    fn outcome(self, bed: &Testbed<Book>, length_ns: u64) -> Replayed {
+        let (meter, nic) = (self.queue.probe(), bed.nic.borrow());
         Replayed {
             in_flight_bytes: meter.in_flight_bytes(),
             in_flight_mean_bytes: meter.in_flight_mean_bytes(),
             limit_p50: meter.limit_p50(),
             waiting_packets: meter.waiting_packets(),
             dry_ns: nic.watch.dry_ns(),
-            starved: queue.completer_counters().starved,
+            starved: self.queue.completer_counters().starved,
             end_ns: self.now_ns,
             sent_bytes: nic.counters(QUEUE).time_bytes,
             curve: meter.curve().clone(),
@@ -152,9 +154,13 @@ impl<'t> Run<'t> {
     }
 }
 
-impl<'t> Experiment for Run<'t> {
+impl Experiment for Run<'_> {
     type Queue = Queue<RingOf<Book>, AnyLimit, Fifo, Meter<Since>>;
     type Watch = Book;
+
+    fn queues(&mut self) -> &mut [Self::Queue] {
+        from_mut(&mut self.queue)
+    }
 
     fn next_ns(&self, own: Own) -> u64 {
         match (own, self.arrivals.first()) {
@@ -163,20 +169,19 @@ impl<'t> Experiment for Run<'t> {
         }
     }
 
-    fn act(&mut self, _own: Own, bed: &mut Testbed<Self>, now_ns: u64) -> Result<(), QueueFault> {
+    fn act(&mut self, _own: Own, bed: &mut Testbed<Book>, now_ns: u64) -> Result<(), QueueFault> {
         let Some((next, later)) = self.arrivals.split_first() else {
             return Ok(());
         };
         self.arrivals = later;
         let packet = Packet::new(Frame::new(0), next.bytes);
-        let queue = &mut bed.lines[QUEUE].queue;
-        queue.enqueue(packet, now_ns, &mut bed.sink);
+        self.queue.enqueue(packet, now_ns, &mut bed.sink);
         self.send(bed, now_ns)
     }
 
     fn told(
         &mut self,
-        bed: &mut Testbed<Self>,
+        bed: &mut Testbed<Book>,
         _at: usize,
         _done: Completed,
         now_ns: u64,
@@ -187,8 +192,7 @@ impl<'t> Experiment for Run<'t> {
         self.send(bed, now_ns)
     }
 
-    fn next_interrupt(&mut self, bed: &Testbed<Self>, until_ns: u64) -> Option<(u64, usize)> {
-        let mut nic = bed.nic.borrow_mut();
+    fn next_interrupt(&mut self, nic: &mut MultiNic<Book>, until_ns: u64) -> Option<(u64, usize)> {
         let at_ns = self.next_round_ns(nic.oldest_ns(QUEUE)?).max(self.now_ns);
         if at_ns > until_ns {
             return None;

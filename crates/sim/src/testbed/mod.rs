@@ -39,23 +39,35 @@ pub(crate) enum Own {
     Look,
 }
 
-/// What is sent on a testbed, who asks the device, and what is measured.
-pub(crate) trait Experiment: Sized {
-    /// The queues,
+/// Queues on a testbed: what is sent, who asks the device, and what is measured.
+pub(crate) trait Experiment {
+    /// A queue,
     type Queue: TestQueue;
     /// and who watches the wire.
     type Watch: WireWatch;
 
+    /// One for each ring.
+    fn queues(&mut self) -> &mut [Self::Queue];
+
     /// When it next does this, in ns.
-    fn next_ns(&self, own: Own) -> u64;
+    fn next_ns(&self, _own: Own) -> u64 {
+        NEVER_NS
+    }
 
     /// Does this, which is due.
-    fn act(&mut self, own: Own, bed: &mut Testbed<Self>, now_ns: u64) -> Result<(), QueueFault>;
+    fn act(
+        &mut self,
+        _own: Own,
+        _bed: &mut Testbed<Self::Watch>,
+        _now_ns: u64,
+    ) -> Result<(), QueueFault> {
+        Ok(())
+    }
 
     /// A round of queue `at` told of `done`.
     fn told(
         &mut self,
-        bed: &mut Testbed<Self>,
+        bed: &mut Testbed<Self::Watch>,
         at: usize,
         done: Completed,
         now_ns: u64,
@@ -63,12 +75,16 @@ pub(crate) trait Experiment: Sized {
 
     /// The next interrupt by `until_ns`, if there is one: when, and which queue is to be asked. What leaves
     /// the wire by then has left. By the rule of the NIC, unless said otherwise.
-    fn next_interrupt(&mut self, bed: &Testbed<Self>, until_ns: u64) -> Option<(u64, usize)> {
-        bed.nic.borrow_mut().next_interrupt(until_ns)
+    fn next_interrupt(
+        &mut self,
+        nic: &mut MultiNic<Self::Watch>,
+        until_ns: u64,
+    ) -> Option<(u64, usize)> {
+        nic.next_interrupt(until_ns)
     }
 
     /// Whether the rest would show nothing new.
-    fn is_over(&self, _bed: &Testbed<Self>) -> bool {
+    fn is_over(&self, _bed: &Testbed<Self::Watch>) -> bool {
         false
     }
 }
@@ -100,18 +116,6 @@ impl<W: WireWatch, L: Limit, Q: Qdisc, P: Probe> TestQueue for Queue<RingOf<W>, 
     }
 }
 
-/// One queue, and when its round goes on.
-pub(crate) struct Line<Q> {
-    pub(crate) queue: Q,
-    round_ns: u64,
-}
-
-impl<Q: TestQueue> Line<Q> {
-    fn tick_ns(&self) -> u64 {
-        self.queue.wakeup_ns().unwrap_or(NEVER_NS)
-    }
-}
-
 /// What a testbed is made of, beside its queues.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Setup {
@@ -125,56 +129,51 @@ pub(crate) struct Setup {
     pub(crate) wakeup_reaps: bool,
 }
 
-/// Queues above one NIC.
-pub(crate) struct Testbed<E: Experiment> {
-    pub(crate) nic: Rc<RefCell<MultiNic<E::Watch>>>,
-    pub(crate) lines: Vec<Line<E::Queue>>,
+/// A NIC, and when what happens to the queues above it.
+pub(crate) struct Testbed<W> {
+    pub(crate) nic: Rc<RefCell<MultiNic<W>>>,
     pub(crate) sink: Sink,
     pub(crate) core: Core,
-    /// What the wire of queue 0 had carried at each change of the rate: (ns, counters).
+    /// What the wire of ring 0 had carried at each change of the rate: (ns, counters).
     pub(crate) marks: Vec<(u64, WireCounters)>,
     setup: Setup,
     /// How many rates are past.
     rates: usize,
     /// When the core is through with each interrupt that it has not served, and whose it is.
     served: VecDeque<(u64, usize)>,
+    /// When the round of each queue goes on.
+    rounds_ns: Vec<u64>,
 }
 
-impl<E: Experiment> Testbed<E> {
-    pub(crate) fn new(
-        nic: Rc<RefCell<MultiNic<E::Watch>>>,
-        queues: impl IntoIterator<Item = E::Queue>,
-        setup: Setup,
-    ) -> Self {
-        let line = |queue| Line {
-            queue,
-            round_ns: NEVER_NS,
-        };
+impl<W: WireWatch> Testbed<W> {
+    pub(crate) fn new(nic: Rc<RefCell<MultiNic<W>>>, setup: Setup) -> Self {
+        let rings = nic.borrow().rings();
         Self {
             nic,
-            lines: queues.into_iter().map(line).collect(),
             sink: Sink::default(),
             core: Core::default(),
             marks: Vec::new(),
             setup,
             rates: 0,
             served: VecDeque::new(),
+            rounds_ns: vec![NEVER_NS; rings],
         }
     }
 
-    pub(crate) fn queue(&mut self, at: usize) -> &mut E::Queue {
-        &mut self.lines[at].queue
-    }
-
     /// Does all that is due before `end_ns`.
-    pub(crate) fn run_until(&mut self, own: &mut E, end_ns: u64) -> Result<(), TestbedError> {
+    pub(crate) fn run_until<E: Experiment<Watch = W>>(
+        &mut self,
+        own: &mut E,
+        end_ns: u64,
+    ) -> Result<(), TestbedError> {
         while !own.is_over(self) {
             let first_ns = self.rate_ns().min(own.next_ns(Own::Offer));
             let then_ns = self.then_ns(own);
             // At one time an interrupt comes after what is first, and before the rest.
             let ask_ns = first_ns.min(end_ns).saturating_sub(1).min(then_ns);
-            if let Some((at_ns, line)) = own.next_interrupt(self, ask_ns) {
-                self.interrupt(own, line, at_ns)?;
+            let interrupt = own.next_interrupt(&mut self.nic.borrow_mut(), ask_ns);
+            if let Some((at_ns, at)) = interrupt {
+                self.interrupt(own, at, at_ns)?;
                 continue;
             }
             let now_ns = first_ns.min(then_ns);
@@ -192,38 +191,37 @@ impl<E: Experiment> Testbed<E> {
         rate.map_or(NEVER_NS, |rate| rate.0)
     }
 
-    fn served_ns(&self) -> u64 {
-        self.served.front().map_or(NEVER_NS, |served| served.0)
-    }
-
     /// When something is due that gives way to interrupts.
-    fn then_ns(&self, own: &E) -> u64 {
-        let lines = self.lines.iter();
-        let lines = lines.map(|line| line.round_ns.min(line.tick_ns()));
+    fn then_ns(&self, own: &mut impl Experiment<Watch = W>) -> u64 {
         let own_ns = own.next_ns(Own::GoOn).min(own.next_ns(Own::Look));
-        lines.fold(own_ns.min(self.served_ns()), u64::min)
+        let served_ns = self.served.front().map_or(NEVER_NS, |served| served.0);
+        let rounds_ns = self.rounds_ns.iter().copied();
+        let wakeups_ns = own.queues().iter().filter_map(TestQueue::wakeup_ns);
+        let queues_ns = rounds_ns.chain(wakeups_ns);
+        queues_ns.fold(own_ns.min(served_ns), u64::min)
     }
 
     /// Does what is first of all that is due now.
-    fn act(&mut self, own: &mut E, now_ns: u64) -> Result<(), TestbedError> {
+    fn act<E: Experiment<Watch = W>>(
+        &mut self,
+        own: &mut E,
+        now_ns: u64,
+    ) -> Result<(), TestbedError> {
         if self.rate_ns() == now_ns {
             return self.change_rate(now_ns);
         }
         if own.next_ns(Own::Offer) == now_ns {
             return Ok(own.act(Own::Offer, self, now_ns)?);
         }
-        if let Some(&(_, line)) = self.served.front().filter(|served| served.0 == now_ns) {
+        if let Some(&(_, at)) = self.served.front().filter(|served| served.0 == now_ns) {
             self.served.pop_front();
-            return Ok(self.complete(own, line, now_ns)?);
+            return Ok(self.complete(own, at, now_ns)?);
         }
-        let line = |is_due: fn(&Line<E::Queue>) -> u64| {
-            let mut lines = self.lines.iter();
-            lines.position(|line| is_due(line) == now_ns)
-        };
-        if let Some(at) = line(|line| line.round_ns) {
+        let wakes = |queue: &E::Queue| queue.wakeup_ns() == Some(now_ns);
+        if let Some(at) = self.rounds_ns.iter().position(|&it| it == now_ns) {
             self.complete(own, at, now_ns)?;
-        } else if let Some(at) = line(Line::tick_ns) {
-            self.tick(own, at, now_ns)?;
+        } else if let Some(at) = own.queues().iter().position(wakes) {
+            self.wake(own, at, now_ns)?;
         } else if own.next_ns(Own::GoOn) == now_ns {
             own.act(Own::GoOn, self, now_ns)?;
         } else {
@@ -240,9 +238,14 @@ impl<E: Experiment> Testbed<E> {
         Ok(nic.set_rate(rate_bits_per_s, now_ns)?)
     }
 
-    fn interrupt(&mut self, own: &mut E, at: usize, now_ns: u64) -> Result<(), QueueFault> {
+    fn interrupt(
+        &mut self,
+        own: &mut impl Experiment<Watch = W>,
+        at: usize,
+        now_ns: u64,
+    ) -> Result<(), QueueFault> {
         // While rounds go on, interrupts are masked.
-        if self.lines[at].round_ns != NEVER_NS {
+        if self.rounds_ns[at] != NEVER_NS {
             return Ok(());
         }
         if self.setup.interrupt_ns == 0 {
@@ -254,11 +257,16 @@ impl<E: Experiment> Testbed<E> {
         Ok(())
     }
 
-    fn complete(&mut self, own: &mut E, at: usize, now_ns: u64) -> Result<(), QueueFault> {
-        let line = &mut self.lines[at];
-        let done = line.queue.complete(now_ns, &mut self.sink);
+    /// The device is asked.
+    fn complete(
+        &mut self,
+        own: &mut impl Experiment<Watch = W>,
+        at: usize,
+        now_ns: u64,
+    ) -> Result<(), QueueFault> {
+        let done = own.queues()[at].complete(now_ns, &mut self.sink);
         let done = QueueFault::of_round(done, at, now_ns)?;
-        line.round_ns = if done.more {
+        self.rounds_ns[at] = if done.more {
             now_ns.saturating_add(self.setup.round_ns)
         } else {
             NEVER_NS
@@ -267,12 +275,17 @@ impl<E: Experiment> Testbed<E> {
     }
 
     /// A limit does what it put off.
-    fn tick(&mut self, own: &mut E, at: usize, now_ns: u64) -> Result<(), QueueFault> {
+    fn wake(
+        &mut self,
+        own: &mut impl Experiment<Watch = W>,
+        at: usize,
+        now_ns: u64,
+    ) -> Result<(), QueueFault> {
         if self.setup.wakeup_reaps {
             return self.complete(own, at, now_ns);
         }
         self.nic.borrow_mut().silent = true;
-        let done = self.lines[at].queue.complete(now_ns, &mut self.sink);
+        let done = own.queues()[at].complete(now_ns, &mut self.sink);
         self.nic.borrow_mut().silent = false;
         let done = QueueFault::of_round(done, at, now_ns)?;
         own.told(self, at, done, now_ns)

@@ -339,7 +339,7 @@ fn loaded_rings(
 
 /// What a NIC of several rings does, while nobody reaps.
 fn events(nic: &Rc<RefCell<MultiNic>>) -> Vec<(u64, MultiEvent)> {
-    core::iter::from_fn(|| nic.borrow_mut().advance()).collect()
+    core::iter::from_fn(|| nic.borrow_mut().advance(u64::MAX)).collect()
 }
 
 #[test]
@@ -392,14 +392,14 @@ fn rings_have_their_own_dice() {
 fn a_poll_that_leaves_nothing_takes_the_interrupt_of_its_ring_back() {
     let (nic, mut rings) = loaded_rings(2, 1, InterruptRule::every(1_000_000));
     for _ in 0..2 {
-        let event = nic.borrow_mut().advance().map(|(_, event)| event);
+        let event = nic.borrow_mut().advance(u64::MAX).map(|(_, event)| event);
         assert!(matches!(
             event,
             Some(MultiEvent::Sent(_) | MultiEvent::Interrupt(0))
         ));
     }
     while nic.borrow().counters(1).packets == 0 {
-        nic.borrow_mut().advance();
+        nic.borrow_mut().advance(u64::MAX);
     }
     for ring in &mut rings {
         let Ok(more) = ring.reap(2 * FRAME_NS, u32::MAX, &mut |packet| {
@@ -447,7 +447,7 @@ fn one_of_several(config: &NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Told
                 .is_some_and(|it| it <= until_ns)
         };
         while is_due()
-            && let Some((at_ns, event)) = { nic.borrow_mut().advance() }
+            && let Some((at_ns, event)) = { nic.borrow_mut().advance(until_ns) }
         {
             let interrupts = event == MultiEvent::Interrupt(0);
             told.push((at_ns, interrupts));
