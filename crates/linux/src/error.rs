@@ -46,7 +46,11 @@ pub fn errno(error: &io::Error) -> Option<i32> {
         .or_else(|| error.get_ref()?.downcast_ref::<CallFailed>()?.errno())
 }
 
-/// Wraps what `call` on `object` failed with. The kind stays, but for a device that is not there.
+/// The request that locks the memory of an AF_XDP socket.
+pub(crate) const XDP_UMEM_REG: &str = "XDP_UMEM_REG";
+
+/// Wraps what `call` on `object` failed with. The kind stays, but for a device that is not there, and for memory
+/// that may not be locked, of which the kernel says that there are no buffers.
 pub(crate) fn failed(call: &'static str, object: &str, cause: io::Error) -> io::Error {
     wrap(call, object, cause, None)
 }
@@ -64,6 +68,7 @@ pub(crate) fn failed_with(
 fn wrap(call: &'static str, object: &str, cause: io::Error, detail: Option<String>) -> io::Error {
     let kind = match cause.raw_os_error() {
         Some(libc::ENODEV | libc::ENXIO) => io::ErrorKind::NotFound,
+        Some(libc::ENOBUFS) if call == XDP_UMEM_REG => io::ErrorKind::PermissionDenied,
         _ => cause.kind(),
     };
     let object = object.to_owned();
@@ -100,5 +105,14 @@ mod tests {
         );
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
         assert_eq!(errno(&error), Some(libc::EPERM));
+    }
+
+    #[test]
+    fn memory_that_may_not_be_locked_is_not_allowed_and_a_full_queue_is_full() {
+        let of = |call| failed(call, "veth0", io::Error::from_raw_os_error(libc::ENOBUFS));
+        let kinds = [XDP_UMEM_REG, "sendto"].map(|call| of(call).kind());
+        let full = io::Error::from_raw_os_error(libc::ENOBUFS).kind();
+        assert_eq!(kinds, [io::ErrorKind::PermissionDenied, full]);
+        assert_eq!(errno(&of(XDP_UMEM_REG)), Some(libc::ENOBUFS));
     }
 }

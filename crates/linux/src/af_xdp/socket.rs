@@ -9,7 +9,7 @@ use super::bind::{Attempt, bind};
 use super::config::XdpConfig;
 use super::line::{CompletionEnd, Kernel, TxEnd, ends};
 use super::umem::UmemFrames;
-use crate::error::{failed, failed_with};
+use crate::error::{XDP_UMEM_REG, failed, failed_with};
 use crate::frames::Frames;
 use crate::link;
 use crate::netns::NetNs;
@@ -101,7 +101,7 @@ impl Place {
         if shared.is_none() {
             sys::xdp::register_umem(fd.as_fd(), self.frames.umem(), config.metadata_bytes())
                 .map_err(|cause| {
-                    failed_with("XDP_UMEM_REG", &self.device, cause, || self.memory())
+                    failed_with(XDP_UMEM_REG, &self.device, cause, || self.memory())
                 })?;
         }
         let (slots, fill_slots) = (config.ring_slots(), config.fill_slots());

@@ -5,6 +5,8 @@
 
 mod book;
 mod losses;
+#[cfg(test)]
+mod tests;
 mod urgent;
 
 use std::cell::RefCell;
