@@ -146,6 +146,21 @@ fn loaded(count: u32, rule: InterruptRule) -> EmulatedNic {
 }
 
 #[test]
+fn what_nobody_reaped_is_not_counted_for_the_next_interrupt() {
+    let rule = InterruptRule {
+        packets: Some(2),
+        ..InterruptRule::every(1_000_000)
+    };
+    let mut nic = loaded(2, rule);
+    nic.advance(u64::MAX);
+    let interrupt = nic.advance(u64::MAX);
+    assert_eq!(interrupt, Some((FRAME_NS, NicEvent::Interrupt)));
+    // The second is one of two, and waits for the period.
+    nic.advance(u64::MAX);
+    assert_eq!(nic.next_interrupt_ns(), Some(FRAME_NS + 1_000_000));
+}
+
+#[test]
 fn what_nobody_reaps_does_not_interrupt_again() {
     let mut nic = loaded(10, InterruptRule::every(0));
     let mut interrupts = 0;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use clap::Args;
@@ -30,6 +31,9 @@ pub struct Many {
     sweep: Vec<Swept>,
 
     /// Keep finished runs in this file, and take from there what was finished before
+    ///
+    /// A run is one combination of the swept values, with all its rows: more and shorter runs lose less when they are
+    /// interrupted (--sweep seed=1,2,3 rather than --seeds 3).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["report", "trace", "pcap"])]
     resume: Option<PathBuf>,
 }
@@ -74,10 +78,13 @@ fn run_all(file: &str, seed: u64, many: &Many) -> Result<Finished, ExitCode> {
         })?;
         book = Some(opened);
     }
+    let (runs, left) = (plan.parts().len(), plan.left());
+    let whole = Arc::new(AtomicUsize::new(runs - left.len()));
     let unwritten = Arc::new(OnceLock::new());
     let interrupt = {
-        let (runs, unwritten) = (plan.left(), unwritten.clone());
-        super::run_cases(runs, many.jobs(), move |run| {
+        let (unwritten, whole) = (unwritten.clone(), whole.clone());
+        super::run_cases(left, many.jobs(), move |run| {
+            whole.fetch_add(1, Ordering::Relaxed);
             if let Some(book) = &mut book
                 && let Err(error) = book.add(&finished_line(&run.document()))
             {
@@ -85,8 +92,16 @@ fn run_all(file: &str, seed: u64, many: &Many) -> Result<Finished, ExitCode> {
             }
         })?
     };
-    if let (Some(error), Some(path)) = (unwritten.get(), &many.resume) {
-        say!("taut: cannot keep runs in {}: {error}", path.display());
+    if let Some(path) = &many.resume {
+        let path = path.display();
+        if let Some(error) = unwritten.get() {
+            say!("taut: cannot keep runs in {path}: {error}");
+        } else if interrupt.is_some() {
+            let whole = whole.load(Ordering::Relaxed);
+            say!(
+                "taut: {path} keeps {whole} of {runs} runs; a run is kept when all its rows are finished"
+            );
+        }
     }
     Ok((plan.document(interrupt.is_some()), interrupt))
 }

@@ -74,6 +74,17 @@ fn an_interrupted_run_shows_the_rows_that_were_finished() {
 }
 
 #[test]
+fn an_interrupted_run_that_keeps_runs_says_how_many_it_kept() {
+    let scratch = Scratch::new("kept");
+    let (file, kept) = (scratch.file("endless.toml"), scratch.file("runs"));
+    fs::write(&file, ENDLESS).unwrap();
+    let run = format!("sim run {} --resume {}", file.display(), kept.display());
+    let output = interrupted_with_rows(&run, "-INT");
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(talk.contains(" keeps 0 of 1 runs; "), "{talk}");
+}
+
+#[test]
 fn a_run_interrupted_before_its_first_row_says_so_and_leaves_no_report() {
     let scratch = Scratch::new("no-row");
     let page = scratch.file("out.html");
