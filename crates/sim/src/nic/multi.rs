@@ -301,7 +301,7 @@ impl<W: WireWatch> MultiNic<W> {
 
 #[cfg(test)]
 mod tests {
-    use taut_path::{Frame, TxRing};
+    use taut_path::{Completions, Frame, TxRing};
 
     use super::*;
 
@@ -320,5 +320,22 @@ mod tests {
         // The rest of what is on the wire, its own packet, and one more of the other.
         assert_eq!(nic.borrow().ahead_ns(1, 400), 600 + 1_000 + 1_000);
         assert_eq!(nic.borrow().ahead_ns(0, 400), 600 + 9_000 + 1_000);
+    }
+
+    #[test]
+    fn without_interrupts_there_is_none_however_much_was_reaped() {
+        let config = NicConfig::plain(8_000_000_000, 64);
+        let (nic, mut rings) = MultiNic::watched(&config, 1, (), false).expect("valid");
+        for frame in 0..3 {
+            let packet = Packet::new(Frame::new(frame), 1_000);
+            assert!(rings[0].submit(packet, 0).is_ok());
+        }
+        let Ok(()) = rings[0].kick(0);
+        nic.borrow_mut().send_until(2_000);
+        let Ok(_) = rings[0].reap(2_000, 1, &mut |packet| drop(packet.into_frame()));
+        // The third packet, and nothing after it.
+        assert_eq!(nic.borrow().next_event_ns(), Some(3_000));
+        nic.borrow_mut().send_until(3_000);
+        assert_eq!(nic.borrow().next_event_ns(), None);
     }
 }
