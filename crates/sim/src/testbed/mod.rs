@@ -266,8 +266,7 @@ impl<W: WireWatch> Testbed<W> {
         at: usize,
         now_ns: u64,
     ) -> Result<(), QueueFault> {
-        let done = own.queues()[at].complete(now_ns, &mut self.sink);
-        let done = QueueFault::of_round(done, at, now_ns)?;
+        let done = self.round(own, at, now_ns)?;
         self.rounds_ns[at] = if done.more {
             now_ns.saturating_add(self.setup.round_ns)
         } else {
@@ -287,9 +286,18 @@ impl<W: WireWatch> Testbed<W> {
             return self.complete(own, at, now_ns);
         }
         self.nic.borrow_mut().silent = true;
-        let done = own.queues()[at].complete(now_ns, &mut self.sink);
+        let done = self.round(own, at, now_ns);
         self.nic.borrow_mut().silent = false;
-        let done = QueueFault::of_round(done, at, now_ns)?;
-        own.told(self, at, done, now_ns)
+        own.told(self, at, done?, now_ns)
+    }
+
+    fn round(
+        &mut self,
+        own: &mut impl Experiment<Watch = W>,
+        at: usize,
+        now_ns: u64,
+    ) -> Result<Completed, QueueFault> {
+        let done = own.queues()[at].complete(now_ns, &mut self.sink);
+        QueueFault::of_round(done, at, now_ns)
     }
 }
