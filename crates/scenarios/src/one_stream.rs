@@ -214,10 +214,11 @@ struct Below {
 
 impl Below {
     fn new(from_ns: u64) -> Self {
+        let from = Since(from_ns);
         Self {
-            from: Since(from_ns),
-            bytes: Level::new(0),
-            time_bytes: Level::new(0),
+            bytes: Level::new(0, &from),
+            time_bytes: Level::new(0, &from),
+            from,
             in_ring: VecDeque::new(),
             stream_packets: 0,
             stream_bytes: 0,

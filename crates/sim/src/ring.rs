@@ -70,6 +70,21 @@ impl<T: Vacant> Ring<T> {
         self.slots.get_mut(slot)
     }
 
+    /// The one behind so many others, which there must be.
+    #[inline(always)]
+    pub(crate) fn at(&self, index: usize) -> &T {
+        debug_assert!(index < self.len, "there is one");
+        &self.slots[self.slot(index)]
+    }
+
+    /// The one behind so many others, which there must be.
+    #[inline(always)]
+    pub(crate) fn at_mut(&mut self, index: usize) -> &mut T {
+        debug_assert!(index < self.len, "there is one");
+        let slot = self.slot(index);
+        &mut self.slots[slot]
+    }
+
     #[inline(always)]
     pub(crate) fn push(&mut self, thing: T) {
         if self.len == self.slots.len() {

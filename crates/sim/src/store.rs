@@ -48,6 +48,11 @@ impl<T: Copy> Store<T> {
         &self.things[packet.frame().index() as usize]
     }
 
+    /// The same, to be changed.
+    pub fn of_mut(&mut self, packet: &Packet) -> &mut T {
+        &mut self.things[packet.frame().index() as usize]
+    }
+
     /// Fetches where the next thing is put down, if there is much.
     #[inline]
     fn fetch_next_free(&self) {

@@ -50,11 +50,10 @@ const PAGE_BYTES: u32 = 4096;
 /// its pages, a buffer for its headers and the descriptor.
 pub fn memory_bytes(wire_bytes: u32, segmentation: Option<Segmentation>) -> u32 {
     let data_bytes = match segmentation {
-        None => {
-            // The next power of two, less one: for less than the least it need not be looked at.
-            let below = u32::MAX >> (wire_bytes.max(LEAST_BUFFER_BYTES) - 1).leading_zeros();
-            below.checked_add(1).unwrap_or(wire_bytes)
-        }
+        // Most are: an acknowledgement, or a full frame of Ethernet.
+        None if wire_bytes <= LEAST_BUFFER_BYTES => LEAST_BUFFER_BYTES,
+        None if wire_bytes > 1_024 && wire_bytes <= 2_048 => 2_048,
+        None => wire_bytes.checked_next_power_of_two().unwrap_or(wire_bytes),
         Some(cut) => wire_bytes
             .saturating_sub(cut.header_bytes.into())
             .div_ceil(PAGE_BYTES)

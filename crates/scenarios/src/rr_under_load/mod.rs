@@ -63,7 +63,7 @@ impl Settings {
             in_flight_bytes: meter.in_flight_bytes(),
             waiting_packets: meter.waiting_packets(),
             limit_p50: meter.limit_p50(),
-            curve: meter.curve().clone(),
+            curve: meter.curve(),
             latency_ns: world.transactions().latency_ns().clone(),
             delivered_bytes: world.arrived_bytes(SERVER) - before,
             drops: world.dropped_packets(CLIENT) + world.dropped_packets(SERVER),

@@ -26,7 +26,7 @@ impl Ledger {
             counted,
             units,
             warm_ns,
-            in_flight: Level::new(0),
+            in_flight: Level::new(0, &Since(warm_ns)),
         }
     }
 

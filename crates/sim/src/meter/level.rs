@@ -19,13 +19,20 @@ const STEPS_LOG2: u32 = 10;
 
 /// Which part of the time is measured.
 pub trait Window {
-    /// What is measured depends on the time alone: of two spans that follow each other it is as much as of
-    /// both in one.
+    /// All is measured from [`begins_ns`](Self::begins_ns) on: of two spans that follow each other as much
+    /// as of both in one.
     const STEADY: bool = false;
 
-    /// How much of the time from `since_ns` to `now_ns`, which is not before, is measured, in ns; at most
-    /// all of it.
-    fn measured_ns(&self, since_ns: u64, now_ns: u64) -> u64;
+    /// Nothing before this time is measured, in ns.
+    fn begins_ns(&self) -> u64 {
+        0
+    }
+
+    /// How much of the time from `since_ns` to `now_ns` is measured, in ns; at most all of it. Neither is
+    /// before it begins, and the second is not before the first.
+    fn measured_ns(&self, since_ns: u64, now_ns: u64) -> u64 {
+        now_ns - since_ns
+    }
 
     /// Hears the bytes in the ring whenever they change.
     fn in_flight_changed(&mut self, _bytes: u64) {}
@@ -35,23 +42,11 @@ pub trait Window {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Since(pub u64);
 
-impl Since {
-    // Apart: it is so before it begins, and once when it does.
-    #[cold]
-    fn first_measured_ns(self, now_ns: u64) -> u64 {
-        now_ns.saturating_sub(self.0)
-    }
-}
-
 impl Window for Since {
     const STEADY: bool = true;
 
-    #[inline]
-    fn measured_ns(&self, since_ns: u64, now_ns: u64) -> u64 {
-        if since_ns >= self.0 {
-            return now_ns - since_ns;
-        }
-        self.first_measured_ns(now_ns)
+    fn begins_ns(&self) -> u64 {
+        self.0
     }
 }
 
@@ -78,11 +73,11 @@ pub struct Level {
 }
 
 impl Level {
-    /// 0 from `now_ns` on.
-    pub fn new(now_ns: u64) -> Self {
+    /// 0 from `now_ns` on, or from when the window begins.
+    pub fn new(now_ns: u64, window: &impl Window) -> Self {
         Self {
             now: 0,
-            since_ns: now_ns,
+            since_ns: now_ns.max(window.begins_ns()),
             held: Held::default(),
         }
     }
@@ -90,7 +85,7 @@ impl Level {
     /// Counts the time until `now_ns` for the value that held, and changes it.
     #[inline(always)]
     pub fn change(&mut self, to: u64, now_ns: u64, window: &impl Window) {
-        // Much happens in one instant.
+        // Much happens in one instant, and before anything is measured.
         if now_ns > self.since_ns {
             let held_ns = window.measured_ns(self.since_ns, now_ns);
             self.held.add(self.now, held_ns);
@@ -201,7 +196,7 @@ mod tests {
             steps in prop::collection::vec((0..34_u32, any::<u32>(), 0..5_000_u64), 1..60),
             share in 0.0..1.0_f64,
         ) {
-            let mut level = Level::new(0);
+            let mut level = Level::new(0, &Since(100));
             let mut known = histogram();
             let (mut now_ns, mut held, mut sum, mut all_ns) = (0, 0, 0_u128, 0);
             for (bits, value, for_ns) in steps {
@@ -225,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_value_that_is_told_again_holds_on() {
-        let mut level = Level::new(0);
+        let mut level = Level::new(0, &Since(0));
         for now_ns in [10, 20, 30] {
             level.change(7, now_ns, &Since(0));
         }

@@ -31,20 +31,24 @@ pub struct Meter<W> {
     step_ns: u64,
     /// When the step of the curve ends that is being drawn, in ns.
     step_ends_ns: u64,
+    /// The largest value of bytes in the ring in that step.
+    step_peak_bytes: u64,
 }
 
 impl<W: Window> Meter<W> {
     /// A meter for a queue that starts at `start_ns` and is watched for `length_ns`.
     pub fn new(window: W, start_ns: u64, length_ns: u64) -> Self {
+        let level = || Level::new(start_ns, &window);
         Self {
-            window,
-            in_flight_bytes: Level::new(start_ns),
-            waiting_packets: Level::new(start_ns),
-            limit: Level::new(start_ns),
+            in_flight_bytes: level(),
+            waiting_packets: level(),
+            limit: level(),
             limit_stood_ns: start_ns,
             curve: Curve::default(),
             step_ns: (length_ns / CURVE_POINTS as u64).max(1),
             step_ends_ns: start_ns,
+            step_peak_bytes: 0,
+            window,
         }
     }
 
@@ -91,8 +95,12 @@ impl<W: Window> Meter<W> {
     }
 
     /// The course of both.
-    pub fn curve(&self) -> &Curve {
-        &self.curve
+    pub fn curve(&self) -> Curve {
+        let mut curve = self.curve.clone();
+        if let Some(point) = curve.in_flight_bytes.last_mut() {
+            *point = self.step_peak_bytes;
+        }
+        curve
     }
 
     #[inline]
@@ -104,12 +112,9 @@ impl<W: Window> Meter<W> {
     fn raise_in_flight(&mut self, by_bytes: u64, now_ns: u64) {
         let bytes = self.in_flight_bytes.now + by_bytes;
         self.set_in_flight(bytes, now_ns);
-        if let Some(point) = self.curve.in_flight_bytes.last_mut() {
-            *point = bytes.max(*point);
-        }
+        self.step_peak_bytes = self.step_peak_bytes.max(bytes);
     }
 
-    /// The point of this step is not below what was in the ring.
     #[inline]
     fn lower_in_flight(&mut self, by_bytes: u64, now_ns: u64) {
         let bytes = self.in_flight_bytes.now.saturating_sub(by_bytes);
@@ -134,13 +139,15 @@ impl<W: Window> Meter<W> {
                 self.step_ends_ns = u64::MAX;
                 break;
             }
+            if let Some(point) = self.curve.in_flight_bytes.last_mut() {
+                *point = self.step_peak_bytes;
+            }
             self.curve.in_flight_bytes.push(0);
+            self.step_peak_bytes = 0;
             self.curve.limit.push(self.limit.now);
             self.step_ends_ns = self.step_ends_ns.saturating_add(self.step_ns);
         }
-        if let Some(point) = self.curve.in_flight_bytes.last_mut() {
-            *point = self.in_flight_bytes.now.max(*point);
-        }
+        self.step_peak_bytes = self.step_peak_bytes.max(self.in_flight_bytes.now);
     }
 
     #[inline]

@@ -233,9 +233,9 @@ impl EmulatedNic {
         self.wire.start(self.ring.next(), next, at_ns);
         let packet = if frame.last {
             self.ring.plan_interrupt_after(at_ns);
-            self.ring.sent_at(at, at_ns)?
+            self.ring.sent_at(at, at_ns)
         } else {
-            self.ring.packet(at)?
+            self.ring.packet(at)
         };
         Some(WireFrame {
             packet,

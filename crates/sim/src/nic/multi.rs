@@ -267,8 +267,7 @@ impl<W: WireWatch> MultiNic<W> {
             self.watch.sent(0, starts_ns, ends_ns);
             return self.wire.start(ring.next(), frame.index + 1, at_ns);
         }
-        let packet = ring.sent_at(at, at_ns);
-        let bytes = packet.map_or(0, Packet::wire_bytes);
+        let bytes = ring.sent_at(at, at_ns).wire_bytes();
         self.watch.sent(bytes, starts_ns, ends_ns);
         if self.interrupts {
             ring.plan_interrupt_after(at_ns);

@@ -115,10 +115,7 @@ impl Ring {
     /// The first that waits, if it may be sent.
     #[inline(always)]
     pub(super) fn next(&self) -> Option<&Packet> {
-        if self.visible == 0 {
-            return None;
-        }
-        self.packets.get(self.sent).map(|slot| &slot.packet)
+        (self.visible > 0).then(|| &self.packets.at(self.sent).packet)
     }
 
     /// This frame of the first that waits has left. Returns where that packet is now.
@@ -138,25 +135,24 @@ impl Ring {
 
     /// The packet at `at` was sent whole at `at_ns`, the last of them.
     #[inline(always)]
-    pub(super) fn sent_at(&mut self, at: usize, at_ns: u64) -> Option<&Packet> {
-        let slot = self.packets.get_mut(at)?;
+    pub(super) fn sent_at(&mut self, at: usize, at_ns: u64) -> &Packet {
+        let slot = self.packets.at_mut(at);
         slot.sent_ns = at_ns;
         self.waiting_bytes -= u64::from(slot.packet.wire_bytes());
-        Some(&slot.packet)
+        &slot.packet
     }
 
-    pub(super) fn packet(&self, at: usize) -> Option<&Packet> {
-        self.packets.get(at).map(|slot| &slot.packet)
+    pub(super) fn packet(&self, at: usize) -> &Packet {
+        &self.packets.at(at).packet
     }
 
     /// Hands up to so many that were sent back, oldest first. Returns whether more were sent.
     #[inline]
     pub(super) fn reap(&mut self, budget_packets: u32, freed: &mut dyn FnMut(Packet)) -> bool {
-        for _ in 0..budget_packets {
-            let Some(packet) = self.reap_one() else {
-                break;
-            };
-            freed(packet);
+        let mut left_packets = budget_packets;
+        while left_packets > 0 && self.sent > 0 {
+            left_packets -= 1;
+            freed(self.take_first());
         }
         self.reaped();
         self.has_sent()
@@ -165,16 +161,18 @@ impl Ring {
     /// The oldest that was sent, if there is one. [`reaped`](Self::reaped) comes after the last.
     #[inline(always)]
     pub(super) fn reap_one(&mut self) -> Option<Packet> {
-        if self.sent == 0 {
-            return None;
-        }
-        let done = self.packets.get_mut(0)?;
+        self.has_sent().then(|| self.take_first())
+    }
+
+    #[inline(always)]
+    fn take_first(&mut self) -> Packet {
+        let done = self.packets.at_mut(0);
         // Only the packet is taken out of its slot: what is moved whole is moved several times.
         let (packet, slots) = (replace(&mut done.packet, NO_PACKET), done.slots);
         self.packets.drop_first();
         self.sent -= 1;
         self.descriptors.give_back(slots);
-        Some(packet)
+        packet
     }
 
     /// No interrupt tells of what was sent until now.

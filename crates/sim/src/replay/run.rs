@@ -148,7 +148,7 @@ impl Run<'_> {
             starved: self.queue.completer_counters().starved,
             end_ns: self.now_ns,
             sent_bytes: nic.counters(QUEUE).time_bytes,
-            curve: meter.curve().clone(),
+            curve: meter.curve(),
             step_ns: (length_ns / CURVE_POINTS as u64).max(1),
         }
     }

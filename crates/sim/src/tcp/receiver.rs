@@ -110,18 +110,28 @@ impl TcpReceiver {
     /// one that went with the original is lost too.
     #[inline]
     pub fn current_ack(&self) -> Ack {
-        let mut ack = Ack {
+        Ack {
+            sack: self.blocks().unwrap_or_default(),
+            ..self.plain_ack()
+        }
+    }
+
+    /// The same without the ranges that are held out of order, which are [`blocks`](Self::blocks).
+    #[inline]
+    pub(crate) fn plain_ack(&self) -> Ack {
+        Ack {
             cumulative: self.next,
             window_bytes: self.config.receive_buffer_bytes,
             sack: SackBlocks::default(),
             ece: self.ece,
-        };
-        if let Some(held) = &self.out_of_order
-            && !held.is_empty()
-        {
-            ack.sack = held.blocks(self.next);
         }
-        ack
+    }
+
+    /// The ranges that are held out of order, if there are any.
+    #[inline(always)]
+    pub(crate) fn blocks(&self) -> Option<SackBlocks> {
+        let held = self.out_of_order.as_ref().filter(|held| !held.is_empty())?;
+        Some(held.blocks(self.next))
     }
 
     /// Whether it gets the segments of a super-packet as one.

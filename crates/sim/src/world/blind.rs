@@ -55,8 +55,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// Adds a blind sender, which starts at `start_ns` and never ends. Returns its number at this
     /// host.
     pub fn send_blindly(&mut self, config: &BlindConfig, now_ns: u64, start_ns: u64) -> u32 {
-        let number = self.blind.len() as u32;
-        self.blind.push(Blind {
+        let number = self.add_blind(Blind {
             config: *config,
             waits: false,
             report: BlindReport::default(),

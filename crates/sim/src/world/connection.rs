@@ -7,7 +7,7 @@ use super::wire::{Flight, Says};
 use taut_path::tsq::{Ask, Flow};
 
 use crate::NEVER_NS;
-use crate::tcp::{TcpConfig, TcpReceiver, TcpSender, TcpSettings, TcpStats};
+use crate::tcp::{SackBlocks, TcpConfig, TcpReceiver, TcpSender, TcpSettings, TcpStats};
 
 /// How a connection is made.
 #[derive(Debug, Clone, Copy)]
@@ -158,8 +158,8 @@ impl Endpoint {
         self.timer.set(sender_ns.min(receiver_ns))
     }
 
-    /// The data to send now, with an acknowledgement if one is owed. `flow` may hold it back. Then
-    /// [`last_ack`](Self::last_ack).
+    /// The data to send now, with an acknowledgement if one is owed, and without what
+    /// [`blocks`](Self::blocks) says. `flow` may hold it back. Then [`last_ack`](Self::last_ack).
     #[inline(always)]
     pub fn next_data(
         &mut self,
@@ -233,10 +233,16 @@ impl Endpoint {
         }
     }
 
-    /// A segment without data.
+    /// What each of its acknowledgements says of data that came out of order, if there is such.
+    #[inline(always)]
+    pub fn blocks(&self) -> Option<SackBlocks> {
+        self.receiver.blocks()
+    }
+
+    /// A segment without data, and without [`blocks`](Self::blocks).
     #[inline(always)]
     fn segment(&self, connection: u32, says: u8) -> Segment {
-        let ack = self.receiver.current_ack();
+        let ack = self.receiver.plain_ack();
         Segment {
             connection,
             start: 0,

@@ -64,6 +64,9 @@ pub(super) struct Host<P, L, Q: Qdisc> {
     pub endpoints: Vec<Endpoint>,
     /// What its sockets may have below them, if they are held back.
     pub budgets: Option<Box<HostBudgets>>,
+    /// Nothing in it takes time, nothing is held back, and nobody is blind: what is there for those alone is
+    /// not even asked.
+    is_plain: bool,
     pub worker: Worker,
     pub cost: HostCost,
     /// Time that a bit takes to the other host, in ns.
@@ -118,6 +121,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             segments: Segments::new(),
             endpoints: Vec::new(),
             budgets: None,
+            is_plain: config.cost == HostCost::default(),
             worker: Worker::default(),
             cost: config.cost,
             delay_ns: config.delay_ns,
@@ -131,6 +135,20 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             index,
             watched_ns: NEVER_NS,
         })
+    }
+
+    /// Its sockets are held back.
+    pub fn hold_back(&mut self, budgets: HostBudgets) {
+        self.budgets = Some(Box::new(budgets));
+        self.is_plain = false;
+    }
+
+    /// Adds a blind sender, and returns its number.
+    pub fn add_blind(&mut self, blind: Blind) -> u32 {
+        let number = self.blind.len() as u32;
+        self.blind.push(blind);
+        self.is_plain = false;
+        number
     }
 
     /// Adds this end of an established connection, whose application starts at `start_ns`. Returns its
@@ -204,7 +222,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
                 }
                 NicEvent::Interrupt => {
                     let cost_ns = self.cost.interrupt_ns;
-                    if !self.worker.must_wait(cost_ns, Task::Interrupt) {
+                    if self.is_plain || !self.worker.must_wait(cost_ns, Task::Interrupt) {
                         self.complete(at_ns);
                     }
                 }
@@ -251,26 +269,21 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     }
 
     /// Schedules what the NIC, the core and the deferred list do next, and wakes who waits for room.
-    #[inline]
+    #[inline(always)]
     pub fn watch(&mut self, now_ns: u64) {
-        let more = self.blind_waits || self.worker.is_busy() || self.budgets.is_some();
-        if more && self.blind_waits && self.room.take() {
-            self.wake_blind(now_ns);
-        }
-        let next_ns = self.queue.device().driver.next_event_ns();
-        let next_ns = next_ns.unwrap_or(NEVER_NS);
-        if next_ns != self.watched_ns {
-            self.watched_ns = next_ns;
-            self.nic_ns = next_ns.max(now_ns);
-            self.nic_turn = self.agenda.take_turn(now_ns);
-        }
-        if more {
-            self.watch_more(now_ns);
+        if self.is_plain {
+            self.watch_nic(now_ns);
+        } else {
+            self.watch_all(now_ns);
         }
     }
 
-    #[cold]
-    fn watch_more(&mut self, now_ns: u64) {
+    #[inline(never)]
+    fn watch_all(&mut self, now_ns: u64) {
+        if self.blind_waits && self.room.take() {
+            self.wake_blind(now_ns);
+        }
+        self.watch_nic(now_ns);
         if let Some(at_ns) = self.worker.is_due_anew(now_ns) {
             self.agenda.schedule_only(now_ns, at_ns, Event::Core);
         }
@@ -281,11 +294,22 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         }
     }
 
+    #[inline(always)]
+    fn watch_nic(&mut self, now_ns: u64) {
+        let next_ns = self.queue.device().driver.next_event_ns();
+        let next_ns = next_ns.unwrap_or(NEVER_NS);
+        if next_ns != self.watched_ns {
+            self.watched_ns = next_ns;
+            self.nic_ns = next_ns.max(now_ns);
+            self.nic_turn = self.agenda.take_turn(now_ns);
+        }
+    }
+
     /// Whether a task must wait for the core; if so, it is seen to when the core is free.
     // Always: else a task is made and dropped for each packet of a host that takes no time.
     #[inline(always)]
     pub fn must_wait(&mut self, cost_ns: u64, task: Task, now_ns: u64) -> bool {
-        let must_wait = self.worker.must_wait(cost_ns, task);
+        let must_wait = !self.is_plain && self.worker.must_wait(cost_ns, task);
         if must_wait {
             self.watch(now_ns);
         }

@@ -130,7 +130,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     /// If the settings cannot be.
     pub fn use_small_queues(&mut self, config: &SmallQueues) -> Result<(), tsq::BudgetsError> {
         for host in &mut self.hosts {
-            host.budgets = Some(Box::new(HostBudgets::new(config)?));
+            host.hold_back(HostBudgets::new(config)?);
             host.queue.device_mut().orphans = config.orphans;
         }
         Ok(())

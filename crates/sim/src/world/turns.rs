@@ -25,6 +25,9 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// Does all that is due before `end_ns`, if nothing that the other host does meanwhile can
     /// arrive before. What leaves is under way `to` the other host.
     pub fn run_before(&mut self, end_ns: u64, to: &mut Wire) {
+        if self.fault.is_some() {
+            return;
+        }
         self.fetch_arrivals();
         loop {
             let (arrival_ns, nic_ns) = (self.arrivals.first_ns(), self.nic_ns);
@@ -38,7 +41,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             } else {
                 (arrival_ns.min(nic_ns).min(agenda_ns), None)
             };
-            if now_ns >= end_ns || self.fault.is_some() {
+            if now_ns >= end_ns {
                 return;
             }
             let source = source.unwrap_or_else(|| self.first_of_tie(now_ns));

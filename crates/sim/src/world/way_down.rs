@@ -38,18 +38,22 @@ impl<P: Probe, L: Limit, Q: Qdisc> WayDown<'_, P, L, Q> {
         };
         let flow = self.budgets.map(|budgets| budgets.flow(connection));
         while let Some(segment) = endpoint.next_data(connection, flow, now_ns) {
-            self.send(&segment, &mut sent, now_ns);
+            self.send(&segment, endpoint, &mut sent, now_ns);
         }
         if let Some(segment) = endpoint.last_ack(connection) {
-            self.send(&segment, &mut sent, now_ns);
+            self.send(&segment, endpoint, &mut sent, now_ns);
         }
         sent
     }
 
     /// Hands a segment to the discipline, once the core has seen to it.
     #[inline(always)]
-    fn send(&mut self, segment: &Segment, sent: &mut Sent, now_ns: u64) {
+    fn send(&mut self, segment: &Segment, from: &Endpoint, sent: &mut Sent, now_ns: u64) {
         let mut packet = self.segments.packet(segment);
+        // Rare, and long: written where it waits, not handed about with each segment.
+        if let Some(blocks) = from.blocks() {
+            self.segments.of_mut(&packet).ack.sack = blocks;
+        }
         // An acknowledgement alone is not held back, and not charged.
         if segment.payload_bytes > 0
             && let Some(budgets) = self.budgets

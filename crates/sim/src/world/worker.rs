@@ -80,12 +80,6 @@ impl Worker {
         self.waiting.push_back((cost_ns, task));
     }
 
-    /// It does something, or something waits.
-    #[inline]
-    pub fn is_busy(&self) -> bool {
-        self.is_busy
-    }
-
     /// Queues what comes of the task that is being done, before everything else.
     pub fn follow(&mut self, cost_ns: u64, task: Task) {
         self.is_busy = true;

@@ -80,7 +80,7 @@ impl TapSource {
             in_flight_bytes: meter.in_flight_bytes(),
             waiting_packets: meter.waiting_packets(),
             limit_p50: meter.limit_p50(),
-            curve: meter.curve().clone(),
+            curve: meter.curve(),
             drops: by_tap + self.no_frame_packets + counters.drops.total() + lost_packets,
             marks: counters.marked_packets,
             stalls: completer.stalls,

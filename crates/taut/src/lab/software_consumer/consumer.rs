@@ -60,7 +60,7 @@ impl Window for Measured {
 impl<'a> Consumer<'a> {
     pub fn new(half: &'a mut CompletingHalf, work: &'a Work) -> Self {
         let now_ns = monotonic_ns();
-        let mut limit = Level::new(now_ns);
+        let mut limit = Level::new(now_ns, &work.measured);
         limit.change(half.snapshot().limit.into(), now_ns, &work.measured);
         Self {
             half,
