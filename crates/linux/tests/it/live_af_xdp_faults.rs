@@ -5,7 +5,7 @@ use std::io;
 
 use taut_linux::af_packet::PacketReceiver;
 use taut_linux::af_xdp::{AfXdp, AfXdpCompletions, AfXdpTx, UmemFrames, XdpConfig, XdpMode};
-use taut_linux::link::{self, RootQdisc};
+use taut_linux::link::{self, Condition, LinkWatch, RootQdisc};
 use taut_linux::{Frames, NetNs, Port, errno, sched};
 use taut_path::driver::Truth;
 use taut_path::knobs::Setting;
@@ -72,6 +72,16 @@ impl Bridged {
             collect(&self.receiver, &mut arrived);
             arrived.contains(&sent)
         });
+    }
+
+    /// The kernel sees some time later that a carrier is back; until then a bridge drops what it gets.
+    fn wait_until_ports_run(&self) {
+        for port in ["port", "out"] {
+            until("a port runs", || {
+                let watch = LinkWatch::open(&self.near, port).expect("is there");
+                watch.condition() == Condition::Running
+            });
+        }
     }
 
     /// The device that the socket is bound to.
@@ -246,10 +256,12 @@ fn a_link_that_goes_down_and_up_costs_what_was_in_flight_at_most() {
     assert!(told.starts_with("sendto near: "), "{told}");
     assert_eq!(errno(&sender.errors[0]), Some(libc::ENETDOWN));
     link::set_up(&wire.near, "near").expect("up");
+    wire.wait_until_ports_run();
     // The one before the wire: what waits there is purged, and completed without a trace.
     let before = sender.completed();
     link::set_down(&wire.near, "out").expect("down");
     link::set_up(&wire.near, "out").expect("up");
+    wire.wait_until_ports_run();
     sender.finish();
     let in_doubt = 256;
     let sent = u64::from(sender.numbers);

@@ -149,9 +149,7 @@ impl Ring {
     /// Hands up to so many that were sent back, oldest first. Returns whether more were sent.
     #[inline]
     pub(super) fn reap(&mut self, budget_packets: u32, freed: &mut dyn FnMut(Packet)) -> bool {
-        let mut left_packets = budget_packets;
-        while left_packets > 0 && self.sent > 0 {
-            left_packets -= 1;
+        for _ in 0..self.sent.min(budget_packets as usize) {
             freed(self.take_first());
         }
         self.reaped();
