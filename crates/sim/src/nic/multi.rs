@@ -36,9 +36,9 @@ pub trait WireWatch {
     #[inline]
     fn sent(&mut self, _bytes: u32, _starts_ns: u64, _ends_ns: u64) {}
 
-    /// A packet was handed back.
+    /// Packets of so many bytes together were handed back.
     #[inline]
-    fn reported(&mut self, _bytes: u32, _now_ns: u64) {}
+    fn reported(&mut self, _bytes: u64, _now_ns: u64) {}
 
     /// The wire had nothing to send.
     fn was_idle(&mut self, _since_ns: u64, _until_ns: u64) {}
@@ -244,14 +244,6 @@ impl<W: WireWatch> MultiNic<W> {
         }
     }
 
-    /// Hands the oldest packet of `ring` back, if it was sent.
-    #[inline]
-    pub(super) fn reap_one(&mut self, ring: usize, now_ns: u64) -> Option<Packet> {
-        let packet = self.rings[ring].reap_one()?;
-        self.watch.reported(packet.wire_bytes(), now_ns);
-        Some(packet)
-    }
-
     /// The frame on the wire is finished, and the next one goes.
     #[inline(always)]
     fn finish_frame(&mut self, at_ns: u64) {
@@ -280,19 +272,18 @@ impl<W: WireWatch> MultiNic<W> {
     /// Puts the next packet on the wire, from the ring whose turn it is.
     #[inline(always)]
     fn start_packet(&mut self, now_ns: u64) {
-        let mut ring = self.next_ring;
-        for _ in 0..self.rings.len() {
-            let after = if ring + 1 == self.rings.len() {
-                0
-            } else {
-                ring + 1
-            };
+        let in_turn = (self.next_ring..self.rings.len()).chain(0..self.next_ring);
+        for ring in in_turn {
             let packet = self.rings[ring].next();
             if packet.is_some() {
-                (self.on_ring, self.next_ring) = (ring, after);
+                self.on_ring = ring;
+                self.next_ring = if ring + 1 == self.rings.len() {
+                    0
+                } else {
+                    ring + 1
+                };
                 return self.wire.start(packet, 0, now_ns);
             }
-            ring = after;
         }
         self.wire.start(None, 0, now_ns);
     }

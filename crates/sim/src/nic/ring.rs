@@ -156,14 +156,14 @@ impl Ring {
         self.has_sent()
     }
 
-    /// The oldest that was sent, if there is one. [`reaped`](Self::reaped) comes after the last.
-    #[inline(always)]
-    pub(super) fn reap_one(&mut self) -> Option<Packet> {
-        self.has_sent().then(|| self.take_first())
+    /// How many are sent.
+    pub(super) fn sent(&self) -> usize {
+        self.sent
     }
 
+    /// The oldest, which is sent. [`reaped`](Self::reaped) comes after the last.
     #[inline(always)]
-    fn take_first(&mut self) -> Packet {
+    pub(super) fn take_first(&mut self) -> Packet {
         let done = self.packets.at_mut(0);
         // Only the packet is taken out of its slot: what is moved whole is moved several times.
         let (packet, slots) = (replace(&mut done.packet, NO_PACKET), done.slots);

@@ -79,17 +79,19 @@ impl<W: WireWatch> Completions for RingOf<W> {
         if self.nic.borrow().silent {
             return Ok(false);
         }
-        for _ in 0..budget_packets {
+        let sent = self.with(|ring| ring.sent());
+        let mut bytes = 0;
+        for _ in 0..sent.min(budget_packets as usize) {
             // Not borrowed while the packet goes on.
-            let Some(packet) = self.nic.borrow_mut().reap_one(self.ring, now_ns) else {
-                break;
-            };
+            let packet = self.with(Ring::take_first);
+            bytes += u64::from(packet.wire_bytes());
             freed(packet);
         }
-        Ok(self.with(|ring| {
-            ring.reaped();
-            ring.has_sent()
-        }))
+        let mut nic = self.nic.borrow_mut();
+        nic.watch.reported(bytes, now_ns);
+        let ring = nic.ring(self.ring);
+        ring.reaped();
+        Ok(ring.has_sent())
     }
 
     fn in_ring(&self) -> Option<InRing> {

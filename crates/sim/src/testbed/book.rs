@@ -146,9 +146,9 @@ impl WireWatch for Book {
     }
 
     #[inline]
-    fn reported(&mut self, bytes: u32, now_ns: u64) {
+    fn reported(&mut self, bytes: u64, now_ns: u64) {
         self.now.in_flight.hold_until(now_ns);
-        self.now.in_flight.bytes -= u64::from(bytes);
+        self.now.in_flight.bytes -= bytes;
     }
 
     /// That is dry only while something waited.
