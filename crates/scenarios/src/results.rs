@@ -45,11 +45,17 @@ impl Document {
         let line = |row: &Value| {
             let mut row = row.clone();
             row["scenario"] = self.scenario.into();
-            row["seed"] = self.seed.into();
+            row["seed"] = self.seed_of(&row).into();
             row["taut_version"] = self.taut_version.into();
             format!("{row}\n")
         };
         self.rows.iter().map(line).collect()
+    }
+
+    /// The seed of a row: its own where seeds are swept.
+    pub fn seed_of(&self, row: &Value) -> u64 {
+        let own = row["sweep"]["seed"].as_str();
+        own.and_then(|seed| seed.parse().ok()).unwrap_or(self.seed)
     }
 }
 

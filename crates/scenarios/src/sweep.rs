@@ -297,6 +297,11 @@ impl Book {
     pub fn open(path: &Path, plan: &mut Plan) -> io::Result<Self> {
         let mut file = OpenOptions::new();
         let file = file.read(true).append(true).create(true).open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other(
+                "it is no regular file, and would keep nothing",
+            ));
+        }
         let mut whole_bytes = 0;
         let mut lines = BufReader::new(&file);
         for number in 1_u64.. {

@@ -68,9 +68,28 @@ fn write_report(path: &Path, html: &str) -> Result<(), ExitCode> {
 /// Fails before the run if a file's directory cannot be.
 pub fn check(what: &str, path: Option<&Path>) -> Result<(), ExitCode> {
     match path {
-        Some(path) => file::check(path).map_err(|error| write_failed(what, path, &error)),
+        Some(path) => file::check_early(path).map_err(|error| write_failed(what, path, &error)),
         None => Ok(()),
     }
+}
+
+/// Fails if one of the `inputs` would be written over.
+pub fn check_spared<'a>(
+    outputs: impl Iterator<Item = &'a Path>,
+    inputs: &[impl AsRef<Path>],
+) -> Result<(), ExitCode> {
+    for output in outputs {
+        let same = |input: &Path| match (output.canonicalize(), input.canonicalize()) {
+            (Ok(output), Ok(input)) => output == input,
+            _ => false,
+        };
+        if inputs.iter().any(|input| same(input.as_ref())) {
+            let file = output.display();
+            say!("taut: {file} is read, and would be written over; name another file");
+            return Err(ExitCode::from(exit::USAGE));
+        }
+    }
+    Ok(())
 }
 
 /// Says what could not be written.

@@ -25,7 +25,10 @@ pub fn run(options: &Replay) -> ExitCode {
         Ok(run) => Arc::new(run),
         Err(code) => return code,
     };
-    if let Err(code) = output::check("report", options.report.as_deref()) {
+    let report = options.report.as_deref();
+    let checked = output::check("report", report);
+    let spared = output::check_spared(report.into_iter(), &[&options.file]);
+    if let Err(code) = checked.and(spared) {
         return code;
     }
     let interrupt = match sim::run_cases(vec![run.clone()], all_cores(), |_| {}) {

@@ -13,16 +13,16 @@ const ORIGIN: [&str; 3] = ["scenario", "seed", "taut_version"];
 /// that is not there is an empty field, an empty text is a quoted one.
 pub fn csv(document: &Document) -> String {
     let flat = flatten(&document.rows);
-    let origin = [
-        quoted(document.scenario),
-        document.seed.to_string(),
-        quoted(document.taut_version),
-    ];
     let mut out = String::new();
     let names = flat.columns.iter().map(|name| quoted(name));
     push_line(&mut out, names.chain(ORIGIN.map(str::to_owned)));
-    for row in &flat.rows {
-        push_line(&mut out, row.iter().map(field).chain(origin.clone()));
+    for (row, fields) in document.rows.iter().zip(&flat.rows) {
+        let origin = [
+            quoted(document.scenario),
+            document.seed_of(row).to_string(),
+            quoted(document.taut_version),
+        ];
+        push_line(&mut out, fields.iter().map(field).chain(origin));
     }
     out
 }

@@ -10,8 +10,26 @@ pub fn replace(path: &Path, content: &str) -> io::Result<()> {
     replace_with(path, |file| file.write_all(content.as_bytes()))
 }
 
-/// Says early what would fail late: a directory that is not there.
-pub fn check(path: &Path) -> io::Result<()> {
+/// Says early what would fail late: a directory that is not there, or in which nothing may be made.
+pub fn check_early(path: &Path) -> io::Result<()> {
+    check(path)?;
+    match fs::metadata(path) {
+        // A device or a pipe: opening it may wait for somebody.
+        Ok(found) if !found.is_file() => Ok(()),
+        Ok(_) => try_out(&temporary_beside(&fs::canonicalize(path)?)),
+        Err(_) => try_out(&temporary_beside(path)),
+    }
+}
+
+fn try_out(temporary: &Path) -> io::Result<()> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(temporary)?;
+    fs::remove_file(temporary)
+}
+
+fn check(path: &Path) -> io::Result<()> {
     if path.file_name().is_none() || path.is_dir() {
         return Err(io::Error::from(io::ErrorKind::IsADirectory));
     }
@@ -39,11 +57,7 @@ fn through_temporary(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
-    // In the same directory, for only within a file system is renaming at once.
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = directory(path).join(name);
+    let temporary = temporary_beside(path);
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -56,6 +70,14 @@ fn through_temporary(
         let _ = fs::remove_file(&temporary);
     }
     done
+}
+
+/// In the same directory, for only within a file system is renaming at once.
+fn temporary_beside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.tmp", std::process::id()));
+    directory(path).join(name)
 }
 
 fn directory(path: &Path) -> PathBuf {

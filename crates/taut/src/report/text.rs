@@ -56,12 +56,13 @@ pub fn closing(document: &Document, width: Option<usize>) -> String {
         );
         out += &fold(line.trim_end_matches(" ()"), 4, width);
     }
+    let seed = if document.parameters["sweep"]["seed"].is_null() {
+        format!("seed {}, ", document.seed)
+    } else {
+        String::new()
+    };
     // Writing to a String cannot fail.
-    let _ = writeln!(
-        out,
-        "seed {}, taut {}",
-        document.seed, document.taut_version
-    );
+    let _ = writeln!(out, "{seed}taut {}", document.taut_version);
     out
 }
 

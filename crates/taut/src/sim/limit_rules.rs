@@ -132,6 +132,9 @@ impl Options {
 /// `taut sim limit-rules`.
 pub fn run(options: &Options) -> ExitCode {
     let Common { seed, json, output } = &options.common;
+    if let Err(refused) = output.spares(&options.pattern) {
+        return refused;
+    }
     let settings = options.settings();
     match settings.and_then(|settings| settings.validate().map(|()| settings)) {
         Ok(settings) => run_settings(

@@ -39,6 +39,8 @@ pub enum Scenario {
 #[derive(Debug, Clone, Args)]
 pub struct Common {
     /// Seed of everything drawn at random [default: 1]
+    ///
+    /// Scenarios that draw nothing (no jitter, no loss, no pattern of chance) give the same for every seed.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 

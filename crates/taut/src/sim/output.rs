@@ -1,7 +1,7 @@
 //! What is wanted of a simulation besides its table.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -92,6 +92,16 @@ pub trait Traceable {
 }
 
 impl Output {
+    /// Fails if one of these files, which are read, would be written over.
+    pub fn spares(&self, inputs: &[impl AsRef<Path>]) -> Result<(), ExitCode> {
+        let resume = self.many.resume();
+        let outputs = [self.report.as_deref(), self.trace.path.as_deref()];
+        let outputs = outputs
+            .into_iter()
+            .chain([self.pcap.path.as_deref(), resume]);
+        output::check_spared(outputs.flatten(), inputs)
+    }
+
     /// Fails before the run if a file's directory cannot be, or there is nothing to trace.
     pub fn check(&self, traceable: &dyn Traceable) -> Result<(), ExitCode> {
         let files = [&self.report, &self.trace.path, &self.pcap.path];

@@ -34,12 +34,18 @@ pub fn run_named(entry: &Entry, options: &Common) -> ExitCode {
 pub fn run_file(path: &Path, options: &Common) -> ExitCode {
     match read(path) {
         Ok(text) => {
+            if let Err(refused) = options.output.spares(&[path]) {
+                return refused;
+            }
             let command = format!("taut sim run {}", quoted(&path.display().to_string()));
             run(&text, &command, options)
         }
         Err(error) => {
             say!("taut: cannot read {}: {error}", path.display());
-            ExitCode::from(exit::FAILED)
+            ExitCode::from(match error.kind() {
+                std::io::ErrorKind::InvalidData => exit::USAGE,
+                _ => exit::FAILED,
+            })
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Every combination of the values of some settings, and runs that need not be run again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use clap::Args;
+use taut_scenarios::registry::DEFAULT_SEED;
 use taut_scenarios::results::Document;
 use taut_scenarios::run::all_cores;
 use taut_scenarios::sweep::{Book, Plan, Swept, finished_line};
@@ -44,6 +45,11 @@ impl Many {
         self.jobs.map_or_else(all_cores, usize::from)
     }
 
+    /// The file of finished runs.
+    pub fn resume(&self) -> Option<&Path> {
+        self.resume.as_deref()
+    }
+
     /// Whether there is more than one run, or some may be finished.
     pub fn is_wanted(&self) -> bool {
         !self.sweep.is_empty() || self.resume.is_some()
@@ -53,6 +59,10 @@ impl Many {
 /// Runs `file` with every combination of `many`, and prints the rows of all.
 pub fn run(file: &str, seed: u64, output: &Output, form: Form) -> ExitCode {
     let many = &output.many;
+    if seed != DEFAULT_SEED && many.sweep.iter().any(|it| it.key == "seed") {
+        let message = format!("--seed {seed} and --sweep seed: name all seeds in the second");
+        return failed(exit::USAGE, &message);
+    }
     match run_all(file, seed, many) {
         Ok((document, interrupt)) => {
             let whole = || text(&document, stdout::columns());

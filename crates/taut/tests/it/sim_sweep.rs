@@ -63,11 +63,48 @@ fn a_sweep_finds_what_the_runs_find_alone() {
     let alone = stdout(&format!("sim run {} --seed 4 --json-lines", path.display()));
     let alone = lines(&alone);
     assert_eq!(alone.len(), fourth.len());
+    assert_eq!(
+        (&third[0]["seed"], &fourth[0]["seed"]),
+        (&3.into(), &4.into())
+    );
     for (alone, swept) in alone.iter().zip(fourth) {
         assert_eq!(alone["in_flight_mean_bytes"], swept["in_flight_mean_bytes"]);
         assert_eq!(alone["urgent_delay_p99_us"], swept["urgent_delay_p99_us"]);
     }
     assert_ne!(third, fourth);
+}
+
+#[test]
+fn a_row_says_its_own_seed_where_seeds_are_swept() {
+    let csv = stdout("sim rate-change --sweep seed=5,6 --csv");
+    let rows = read_csv(&csv);
+    let at = |name| rows[0].iter().position(|it| it == name).expect("a column");
+    let (swept, seed) = (at("sweep.seed"), at("seed"));
+    assert!(rows[1..].iter().all(|row| row[swept] == row[seed]), "{csv}");
+    assert!(!stdout("sim rate-change --sweep seed=5,6").contains("seed 1"));
+}
+
+#[test]
+fn what_is_read_is_not_written_over() {
+    let scratch = Scratch::new("spared");
+    let (scenario, pattern) = (scratch.file("a.toml"), scratch.file("a.pattern"));
+    fs::write(&scenario, "scenario = \"rate-change\"").expect("a file");
+    fs::write(&pattern, "not read").expect("a file");
+    let (scenario, pattern) = (scenario.display(), pattern.display());
+    for line in [
+        format!("sim run {scenario} --report {scenario}"),
+        format!("sim run {scenario} --resume {scenario}"),
+        format!("sim limit-rules --pattern {pattern} --report {pattern}"),
+    ] {
+        let says = failed(&line, 2);
+        assert!(says.contains("would be written over"), "{says}");
+    }
+    let kept = fs::read_to_string(scratch.file("a.toml")).expect("the file");
+    assert_eq!(kept, "scenario = \"rate-change\"");
+    assert_eq!(
+        fs::read_to_string(scratch.file("a.pattern")).expect("the file"),
+        "not read"
+    );
 }
 
 #[test]
@@ -144,12 +181,13 @@ fn what_cannot_be_swept_is_refused() {
         ("sim rate-change --jobs 0", 2, "--jobs"),
         ("sim rate-change --json-lines -j", 2, "cannot be used with"),
         (bad_file.as_str(), 1, "line 1"),
-        (
-            "sim rate-change --resume /dev/zero",
-            1,
-            "line 1: longer than",
-        ),
+        ("sim rate-change --resume /dev/zero", 1, "no regular file"),
         ("sim rate-change --sweep ring=64,64", 2, "ring has 64 twice"),
+        (
+            "sim rate-change --seed 3 --sweep seed=1,2",
+            2,
+            "name all seeds in the second",
+        ),
     ] {
         let talk = failed(line, code);
         assert!(talk.contains(what), "{line}: {talk}");
