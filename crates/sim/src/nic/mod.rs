@@ -5,6 +5,7 @@
 //! a driver that refills the ring at the nominal time of each interrupt keeps the wire busy, so
 //! being preempted does not look like starvation.
 
+mod config;
 mod descriptors;
 mod interrupt;
 mod multi;
@@ -13,88 +14,20 @@ mod ring_of;
 mod wire;
 
 use core::convert::Infallible;
-use core::fmt;
 use taut_path::driver::Pieces;
 use taut_path::{Completions, InRing, Packet, TxRing};
 
+pub use config::{FinishedAt, Framing, NicConfig, NicConfigError};
 pub use descriptors::{DescriptorRing, DescriptorRule, RingTooSmall};
 pub use interrupt::{InterruptRule, RareGap};
 pub use multi::{MultiEvent, MultiNic, WireWatch};
 use ring::Ring;
+pub use ring::WireCounters;
 pub use ring_of::RingOf;
 use wire::Wire;
-pub use wire::{Framing, WireTime, link_ns};
+pub use wire::{WireTime, link_ns};
 
 use crate::NEVER_NS;
-
-/// When a packet counts as finished.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FinishedAt {
-    /// When its last bit has left.
-    #[default]
-    End,
-    /// When its last frame goes on the wire: what is on the wire is no longer in the device queue.
-    Start,
-}
-
-/// How a NIC is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NicConfig {
-    /// Link rate, in bit/s; at least 1.
-    pub rate_bits_per_s: u64,
-    /// What the link adds to each frame.
-    pub framing: Framing,
-    /// Descriptors of the ring.
-    pub slots: u32,
-    /// How many of them a packet takes.
-    pub rule: DescriptorRule,
-    /// When it interrupts.
-    pub interrupt: InterruptRule,
-    /// When a packet counts as finished.
-    pub finished_at: FinishedAt,
-    /// Whether each segment of a super-packet is a frame event of its own, rather than all together
-    /// with the last.
-    pub segments_apart: bool,
-    /// Seed of jitter and rare gaps.
-    pub seed: u64,
-}
-
-impl NicConfig {
-    /// A card on a link that adds nothing to a frame: a descriptor for each packet, and an interrupt as soon
-    /// as it has left. What differs is said with `..`.
-    pub const fn plain(rate_bits_per_s: u64, slots: u32) -> Self {
-        Self {
-            rate_bits_per_s,
-            framing: Framing::BARE,
-            slots,
-            rule: DescriptorRule::OnePerPacket,
-            interrupt: InterruptRule::every(0),
-            finished_at: FinishedAt::End,
-            segments_apart: false,
-            seed: 1,
-        }
-    }
-}
-
-/// Why a NIC could not be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NicConfigError {
-    /// A link of 0 bit/s sends nothing.
-    RateZero,
-    /// The ring cannot hold what it must.
-    Ring(RingTooSmall),
-}
-
-impl fmt::Display for NicConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::RateZero => f.write_str("the link rate is 0; it must be at least 1 bit/s"),
-            Self::Ring(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for NicConfigError {}
 
 /// Something the NIC did.
 #[derive(Debug, PartialEq, Eq)]
@@ -117,19 +50,6 @@ pub struct WireFrame<'a> {
     pub last: bool,
     /// When its last bit leaves, in ns.
     pub ends_ns: u64,
-}
-
-/// What the wire carried so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct WireCounters {
-    /// Packets sent; a super-packet is one.
-    pub packets: u64,
-    /// Frames on the wire.
-    pub frames: u64,
-    /// Bytes of link time, padding and gaps included.
-    pub time_bytes: u64,
-    /// Interrupts fired.
-    pub interrupts: u64,
 }
 
 /// A NIC with one transmit ring.

@@ -5,16 +5,14 @@
 //! for itself, as with a vector for each queue (the first interrupts are spread evenly over a
 //! period), or not at all: then whoever drives the NIC says when the ring is reaped.
 
-use core::cell::RefCell;
 use core::mem::replace;
-use std::rc::Rc;
 
 use taut_path::Packet;
 
-use super::ring::Ring;
-use super::ring_of::RingOf;
+use super::config::{NicConfig, NicConfigError};
+use super::planned;
+use super::ring::{Ring, WireCounters};
 use super::wire::{OnWire, Wire, link_ns};
-use super::{NicConfig, NicConfigError, WireCounters, planned};
 use crate::NEVER_NS;
 
 /// Something the NIC did.
@@ -46,7 +44,7 @@ pub trait WireWatch {
 
 impl WireWatch for () {}
 
-/// A NIC with several rings, in the hands of whoever drives it and of its [`RingOf`]s.
+/// A NIC with several rings, in the hands of whoever drives it and of its rings' drivers.
 pub struct MultiNic<W = ()> {
     wire: Wire,
     rings: Vec<Ring>,
@@ -63,36 +61,20 @@ pub struct MultiNic<W = ()> {
     pub(crate) watch: W,
 }
 
-/// A NIC, and the driver of each of its rings.
-type WithRings<W> = (Rc<RefCell<MultiNic<W>>>, Vec<RingOf<W>>);
-
-impl MultiNic {
-    /// An idle NIC with `rings` rings, each as `config` says, and their drivers.
-    ///
-    /// # Errors
-    /// As for a NIC with one ring.
-    pub fn new(
-        config: &NicConfig,
-        rings: usize,
-    ) -> Result<(Rc<RefCell<Self>>, Vec<RingOf>), NicConfigError> {
-        Self::watched(config, rings, (), true)
-    }
-}
-
 impl<W: WireWatch> MultiNic<W> {
-    /// The same, watched, with or without interrupts.
-    pub(crate) fn watched(
+    /// An idle NIC.
+    pub(super) fn idle(
         config: &NicConfig,
         rings: usize,
         watch: W,
         interrupts: bool,
-    ) -> Result<WithRings<W>, NicConfigError> {
+    ) -> Result<Self, NicConfigError> {
         let ring = |number: u64| {
             let mut ring = Ring::new(config, config.seed.wrapping_add(number))?;
             ring.quiet_until_ns = config.interrupt.period_ns / rings as u64 * number;
             Ok(ring)
         };
-        let nic = Rc::new(RefCell::new(Self {
+        Ok(Self {
             wire: Wire::new(config)?,
             rings: (0..rings as u64).map(ring).collect::<Result<_, _>>()?,
             interrupts,
@@ -101,13 +83,7 @@ impl<W: WireWatch> MultiNic<W> {
             told_ns: 0,
             silent: false,
             watch,
-        }));
-        let driver = |ring| RingOf {
-            nic: nic.clone(),
-            ring,
-        };
-        let drivers = (0..rings).map(driver).collect();
-        Ok((nic, drivers))
+        })
     }
 
     /// When the NIC next does something, in ns; `None` while it is idle.

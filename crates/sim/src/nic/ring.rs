@@ -4,12 +4,25 @@ use core::mem::replace;
 
 use taut_path::{Frame, InRing, Packet};
 
+use super::config::{NicConfig, NicConfigError};
 use super::descriptors::DescriptorRing;
 use super::interrupt::Periods;
 use super::wire::OnWire;
-use super::{NicConfig, NicConfigError, WireCounters};
 use crate::NEVER_NS;
 use crate::ring::{Ring as Packets, Vacant};
+
+/// What the wire carried so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WireCounters {
+    /// Packets sent; a super-packet is one.
+    pub packets: u64,
+    /// Frames on the wire.
+    pub frames: u64,
+    /// Bytes of link time, padding and gaps included.
+    pub time_bytes: u64,
+    /// Interrupts fired.
+    pub interrupts: u64,
+}
 
 /// A packet in a ring.
 struct Slot {

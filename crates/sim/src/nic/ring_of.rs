@@ -1,4 +1,4 @@
-//! One ring of a NIC that has several: the driver of a queue above it.
+//! One ring of a NIC that has several: the driver of a queue above it. A NIC comes with all of them.
 
 use core::cell::RefCell;
 use core::convert::Infallible;
@@ -6,14 +6,15 @@ use std::rc::Rc;
 
 use taut_path::{Completions, InRing, Packet, TxRing};
 
+use super::config::{NicConfig, NicConfigError};
 use super::multi::{MultiNic, WireWatch};
 use super::ring::Ring;
 
 /// One ring of a [`MultiNic`]: the driver of one queue. A clone is a handle to the same ring, so one
 /// of two can be the ring of a queue and the other its completions.
 pub struct RingOf<W = ()> {
-    pub(super) nic: Rc<RefCell<MultiNic<W>>>,
-    pub(super) ring: usize,
+    nic: Rc<RefCell<MultiNic<W>>>,
+    ring: usize,
 }
 
 // By hand, for the watch need not be cloned.
@@ -23,6 +24,41 @@ impl<W> Clone for RingOf<W> {
             nic: self.nic.clone(),
             ring: self.ring,
         }
+    }
+}
+
+/// A NIC, and the driver of each of its rings.
+type WithRings<W> = (Rc<RefCell<MultiNic<W>>>, Vec<RingOf<W>>);
+
+impl MultiNic {
+    /// An idle NIC with `rings` rings, each as `config` says, and their drivers.
+    ///
+    /// # Errors
+    /// As for a NIC with one ring.
+    pub fn new(
+        config: &NicConfig,
+        rings: usize,
+    ) -> Result<(Rc<RefCell<Self>>, Vec<RingOf>), NicConfigError> {
+        Self::watched(config, rings, (), true)
+    }
+}
+
+impl<W: WireWatch> MultiNic<W> {
+    /// The same, watched, with or without interrupts.
+    pub(crate) fn watched(
+        config: &NicConfig,
+        rings: usize,
+        watch: W,
+        interrupts: bool,
+    ) -> Result<WithRings<W>, NicConfigError> {
+        let nic = MultiNic::idle(config, rings, watch, interrupts)?;
+        let nic = Rc::new(RefCell::new(nic));
+        let driver = |ring| RingOf {
+            nic: nic.clone(),
+            ring,
+        };
+        let drivers = (0..rings).map(driver).collect();
+        Ok((nic, drivers))
     }
 }
 

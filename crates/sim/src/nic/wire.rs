@@ -4,17 +4,8 @@ use core::mem::replace;
 
 use taut_path::{Packet, Segmentation};
 
-use super::{FinishedAt, NicConfig, NicConfigError};
+use super::config::{FinishedAt, Framing, NicConfig, NicConfigError};
 use crate::NEVER_NS;
-
-/// What a link adds to each frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Framing {
-    /// A frame is padded to this many bytes.
-    pub min_frame_bytes: u32,
-    /// Link time of each frame beyond its bytes, in bytes.
-    pub overhead_bytes: u32,
-}
 
 /// How long a packet, or a part of it, holds the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,29 +189,6 @@ impl Clock {
 }
 
 impl Framing {
-    /// Ethernet: padded to 60 bytes; check sequence 4, preamble and start delimiter 8, gap 12.
-    pub const ETHERNET: Self = Self {
-        min_frame_bytes: 60,
-        overhead_bytes: 24,
-    };
-
-    /// A link on which a frame takes its own bytes and nothing else.
-    pub const BARE: Self = Self {
-        min_frame_bytes: 0,
-        overhead_bytes: 0,
-    };
-
-    /// Bytes of link time that one frame of `frame_bytes` holds the wire for.
-    pub const fn frame_time_bytes(self, frame_bytes: u64) -> u64 {
-        let min_frame_bytes = self.min_frame_bytes as u64;
-        let padded = if frame_bytes < min_frame_bytes {
-            min_frame_bytes
-        } else {
-            frame_bytes
-        };
-        padded + self.overhead_bytes as u64
-    }
-
     /// Link time of a packet, all its frames together. A super-packet is cut into segments that
     /// each carry the headers again.
     pub fn packet_time(self, packet: &Packet) -> WireTime {

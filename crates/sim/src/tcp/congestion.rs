@@ -1,8 +1,6 @@
-//! The congestion window, and the seam behind which each rule that moves it is a file of its own.
+//! The congestion window, and what a rule that moves it is asked.
 
-use super::config::{Congestion, TcpConfig};
-use super::cubic::Cubic;
-use super::reno::Reno;
+use super::config::TcpConfig;
 
 /// RFC 7323, 2.3: no window is larger than 1 GiB. Products of two windows stay inside a `u64`.
 const MOST_BYTES: u64 = 1 << 30;
@@ -100,7 +98,7 @@ impl Window {
     }
 }
 
-/// A rule that moves the window after slow start, which is the same for all. To add one: a file, a variant here and one of [`Congestion`].
+/// A rule that moves the window after slow start, which is the same for all.
 pub(super) trait CongestionControl {
     /// `acked_bytes` (at least 1) are new, the window was full, and slow start is over: it may grow.
     fn on_ack(&mut self, window: &mut Window, acked_bytes: u64, srtt_ns: u64, now_ns: u64);
@@ -114,50 +112,4 @@ pub(super) trait CongestionControl {
     /// The retransmission timer ran out for the first time for this segment. The caller sets the
     /// window itself to one segment.
     fn on_timeout(&mut self, window: &mut Window, flight_bytes: u64);
-}
-
-/// Any of the rules.
-#[derive(Debug)]
-pub(super) enum Rule {
-    Cubic(Cubic),
-    Reno(Reno),
-}
-
-impl Rule {
-    pub fn new(congestion: Congestion) -> Self {
-        match congestion {
-            Congestion::Cubic => Self::Cubic(Cubic::default()),
-            Congestion::Reno => Self::Reno(Reno::default()),
-        }
-    }
-}
-
-impl CongestionControl for Rule {
-    fn on_ack(&mut self, window: &mut Window, acked_bytes: u64, srtt_ns: u64, now_ns: u64) {
-        match self {
-            Self::Cubic(rule) => rule.on_ack(window, acked_bytes, srtt_ns, now_ns),
-            Self::Reno(rule) => rule.on_ack(window, acked_bytes, srtt_ns, now_ns),
-        }
-    }
-
-    fn on_unused(&mut self, now_ns: u64) {
-        match self {
-            Self::Cubic(rule) => rule.on_unused(now_ns),
-            Self::Reno(rule) => rule.on_unused(now_ns),
-        }
-    }
-
-    fn on_congestion(&mut self, window: &mut Window, flight_bytes: u64) {
-        match self {
-            Self::Cubic(rule) => rule.on_congestion(window, flight_bytes),
-            Self::Reno(rule) => rule.on_congestion(window, flight_bytes),
-        }
-    }
-
-    fn on_timeout(&mut self, window: &mut Window, flight_bytes: u64) {
-        match self {
-            Self::Cubic(rule) => rule.on_timeout(window, flight_bytes),
-            Self::Reno(rule) => rule.on_timeout(window, flight_bytes),
-        }
-    }
 }

@@ -36,6 +36,7 @@ mod receiver;
 mod reno;
 mod rest;
 mod round_trip;
+mod rule;
 mod scoreboard;
 #[cfg(test)]
 mod scoreboard_tests;

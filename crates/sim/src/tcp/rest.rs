@@ -2,7 +2,7 @@
 //! so that a connection on which all is well takes two lines of the cache.
 
 use super::config::TcpConfig;
-use super::congestion::Rule;
+use super::rule::Rule;
 use super::scoreboard::Scoreboard;
 
 /// The rest of a sender's state. Without it the window has never been reduced.

@@ -1,13 +1,8 @@
 //! Senders of datagrams, blind to what is lost: all that holds them back is "no buffer space".
 
-use taut_path::limit::Limit;
-use taut_path::{Probe, Qdisc};
-
-use super::host::{Event, Host};
 use super::segments::Segment;
 use super::wire::Says;
-use super::worker::Task;
-use crate::source::{Refused, WhenFull};
+use crate::source::WhenFull;
 use crate::tcp::{Ack, SackBlocks};
 
 /// How a blind sender sends.
@@ -38,119 +33,44 @@ pub struct BlindReport {
 
 #[derive(Debug)]
 pub(super) struct Blind {
-    config: BlindConfig,
+    pub config: BlindConfig,
     /// It asked to be woken when there is room.
-    waits: bool,
+    pub waits: bool,
     pub report: BlindReport,
 }
 
 impl Blind {
+    pub fn new(config: BlindConfig) -> Self {
+        Self {
+            config,
+            waits: false,
+            report: BlindReport::default(),
+        }
+    }
+
     /// Length of its packets' headers, in bytes, and their priority.
     pub fn headers(&self) -> (u16, u8) {
         (self.config.header_bytes, self.config.priority)
     }
-}
 
-impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
-    /// Adds a blind sender, which starts at `start_ns` and never ends. Returns its number at this
-    /// host.
-    pub fn send_blindly(&mut self, config: &BlindConfig, now_ns: u64, start_ns: u64) -> u32 {
-        let number = self.add_blind(Blind {
-            config: *config,
-            waits: false,
-            report: BlindReport::default(),
-        });
-        self.agenda.schedule(now_ns, start_ns, Event::Blind(number));
-        number
-    }
-
-    pub fn on_blind(&mut self, number: u32, now_ns: u64) {
-        if !self.must_wait(0, Task::Blind(number), now_ns) {
-            self.call_blind(number, now_ns);
+    /// Its datagrams, all alike; `number` is its own at its host.
+    pub fn datagram(&self, number: u32) -> Segment {
+        let config = &self.config;
+        let payload_bytes = config.payload_bytes.max(1);
+        Segment {
+            connection: number,
+            start: 0,
+            payload_bytes: payload_bytes.into(),
+            header_bytes: config.header_bytes,
+            mss_bytes: payload_bytes,
+            priority: config.priority,
+            ack: Ack {
+                cumulative: 0,
+                window_bytes: 0,
+                sack: SackBlocks::default(),
+                ece: false,
+            },
+            says: Says::DATAGRAM,
         }
-    }
-
-    /// One call of a blind sender, or all calls of one instant if they cost nothing.
-    pub fn call_blind(&mut self, number: u32, now_ns: u64) {
-        let call_ns = self.cost.packet_ns;
-        let segment = datagram(number, &self.blind[number as usize].config);
-        loop {
-            if !self.offer(&segment, now_ns) {
-                self.refuse_blind(number, now_ns);
-                break;
-            }
-            self.blind[number as usize].report.sent_packets += 1;
-            self.run(now_ns);
-            if call_ns > 0 && self.worker.must_wait(call_ns, Task::Blind(number)) {
-                break;
-            }
-        }
-        self.watch(now_ns);
-    }
-
-    fn refuse_blind(&mut self, number: u32, now_ns: u64) {
-        let sender = &mut self.blind[number as usize];
-        match sender.config.when_full.refused(now_ns) {
-            Refused::SleepUntil(at_ns) => {
-                sender.report.failed_sends += 1;
-                sender.report.wakeups += 1;
-                self.agenda.schedule(now_ns, at_ns, Event::Blind(number));
-            }
-            Refused::Spin(cost_ns) => {
-                sender.report.failed_sends += 1;
-                self.worker.must_wait(cost_ns, Task::Blind(number));
-            }
-            Refused::Wait => {
-                sender.waits = self.queue.must_wait();
-                self.blind_waits |= sender.waits;
-                if !sender.waits {
-                    let at_ns = now_ns.saturating_add(1);
-                    self.agenda.schedule(now_ns, at_ns, Event::Blind(number));
-                }
-            }
-        }
-    }
-
-    /// There is room again: wakes who waits for it.
-    #[cold]
-    pub fn wake_blind(&mut self, now_ns: u64) {
-        self.blind_waits = false;
-        let at_ns = now_ns.saturating_add(self.cost.reaction_ns);
-        for (number, sender) in self.blind.iter_mut().enumerate() {
-            if std::mem::take(&mut sender.waits) {
-                sender.report.wakeups += 1;
-                self.agenda
-                    .schedule(now_ns, at_ns, Event::Blind(number as u32));
-            }
-        }
-    }
-
-    /// A datagram of the other host's sender `number` arrives.
-    #[cold]
-    pub fn on_datagram(&mut self, number: u32) {
-        let number = number as usize;
-        if self.datagrams.len() <= number {
-            self.datagrams.resize(number + 1, 0);
-        }
-        self.datagrams[number] += 1;
-    }
-}
-
-fn datagram(number: u32, config: &BlindConfig) -> Segment {
-    let payload_bytes = config.payload_bytes.max(1);
-    Segment {
-        connection: number,
-        start: 0,
-        payload_bytes: payload_bytes.into(),
-        header_bytes: config.header_bytes,
-        mss_bytes: payload_bytes,
-        priority: config.priority,
-        ack: Ack {
-            cumulative: 0,
-            window_bytes: 0,
-            sack: SackBlocks::default(),
-            ece: false,
-        },
-        says: Says::DATAGRAM,
     }
 }

@@ -9,16 +9,16 @@ use taut_path::limit::Limit;
 use taut_path::queue::NoRoom;
 use taut_path::{Completed, Packet, Probe, Qdisc, Queue, Split};
 
-use super::WorldConfig;
 use super::agenda::{Agenda, Turn};
 use super::app::App;
 use super::blind::Blind;
+use super::config::WorldConfig;
 use super::connection::{ConnectionConfig, Endpoint};
+use super::event::Event;
 use super::segments::{Segment, Segments};
 use super::small_queues::HostBudgets;
-use super::way_down::WayDown;
-use super::wire::Flight;
-use super::wire::Wire;
+use super::way_down::{HostQueue, WayDown};
+use super::wire::{Flight, Wire};
 use super::worker::{HostCost, Task, Worker};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
@@ -26,26 +26,6 @@ use crate::nic::{EmulatedNic, NicConfig, NicEvent};
 use crate::queue::{QueueFault, queue_config};
 use crate::source::Note;
 use crate::tcp::TcpSettings;
-
-/// What a host does besides taking in frames and sending them.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Event {
-    /// A timer of an endpoint may be due.
-    Timer(u32),
-    /// An application starts, or goes on after a pause.
-    App(u32),
-    /// A blind sender starts, or tries again.
-    Blind(u32),
-    /// The core is done with something.
-    Core,
-    /// The deferred list of the small queues is run.
-    Deferred,
-    /// An application lets go of its socket.
-    LetGo(u32),
-}
-
-/// The product's own queue, with an emulated NIC below.
-pub(super) type HostQueue<P, L, Q> = Queue<Orphaning<EmulatedNic>, L, Q, P>;
 
 pub(super) struct Host<P, L, Q: Qdisc> {
     /// Frames under way to it, in order.

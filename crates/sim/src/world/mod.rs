@@ -9,7 +9,11 @@
 mod agenda;
 mod app;
 mod blind;
+mod blind_sending;
+mod config;
 mod connection;
+mod event;
+mod held_back;
 mod host;
 pub mod network;
 mod seen;
@@ -29,41 +33,26 @@ use taut_path::tsq;
 use taut_path::{AnyLimit, Probe, Qdisc, Split};
 
 use crate::error::TestbedError;
-use crate::nic::{EmulatedNic, NicConfig};
+use crate::nic::EmulatedNic;
 use crate::tcp::TcpSettings;
 
 pub use app::App;
 pub use blind::{BlindConfig, BlindReport};
+pub use config::WorldConfig;
 use connection::Endpoint;
 pub use connection::{ConnectionConfig, EndpointReport};
 use host::Host;
-use seen::AfterWindow;
 pub use seen::{Header, WireFrame};
 use small_queues::HostBudgets;
 pub use small_queues::SmallQueues;
 pub use transactions::Transactions;
+use turns::AfterWindow;
 pub use worker::HostCost;
 
 /// The host that connections are opened from; the other is 1.
 pub const CLIENT: usize = 0;
 /// The host that connections are opened to.
 pub const SERVER: usize = 1;
-
-/// How the hosts and the link are made. The same on both sides.
-#[derive(Debug, Clone, Copy)]
-pub struct WorldConfig {
-    /// Link rate, ring, interrupts.
-    pub nic: NicConfig,
-    /// Free slots at which a queue that stopped for a full ring starts again; the NIC's own if
-    /// `None`.
-    pub restart_slots: Option<u32>,
-    /// Time that a bit takes from one end of the link to the other, in ns.
-    pub delay_ns: u64,
-    /// What things cost the hosts.
-    pub cost: HostCost,
-    /// Transactions that end before this do not count, in ns.
-    pub record_from_ns: u64,
-}
 
 /// The two hosts and what is between them.
 pub struct World<P, L = AnyLimit, Q: Qdisc = Box<dyn Qdisc + Send>> {

@@ -7,7 +7,7 @@ use taut_path::{Probe, Qdisc};
 
 use super::World;
 use super::host::Host;
-use super::wire::{Flight, Says, Wire};
+use super::wire::{Flight, Says};
 use crate::error::TestbedError;
 use crate::tcp::Ack;
 
@@ -144,16 +144,4 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             },
         }
     }
-}
-
-/// Hears, after a host ran alone: from when on it did, the host, its index, the wire that its frames are
-/// on, and how many were there before.
-pub(super) trait AfterWindow<P, L, Q: Qdisc>:
-    FnMut(u64, &Host<P, L, Q>, usize, &Wire, usize)
-{
-}
-
-impl<P, L, Q: Qdisc, F: FnMut(u64, &Host<P, L, Q>, usize, &Wire, usize)> AfterWindow<P, L, Q>
-    for F
-{
 }

@@ -2,12 +2,7 @@
 
 use std::task::Waker;
 
-use taut_path::limit::Limit;
 use taut_path::tsq::{Budgets, BudgetsError, Flow, Settings, Totals};
-use taut_path::{Probe, Qdisc};
-
-use super::host::{Event, Host};
-use super::worker::Task;
 
 /// How small queues are used. The same at both hosts.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +21,7 @@ pub struct SmallQueues {
 }
 
 /// One host has one sending thread, hence one deferred list.
-const LIST: u32 = 0;
+pub(super) const LIST: u32 = 0;
 
 /// The budgets of one host.
 pub(super) struct HostBudgets {
@@ -34,7 +29,8 @@ pub(super) struct HostBudgets {
     /// By connection.
     flows: Vec<Flow>,
     deferred_delay_ns: u64,
-    hold_ns: u64,
+    /// For how long an application that wakes up holds its socket, in ns.
+    pub hold_ns: u64,
     /// A run of the deferred list is scheduled.
     run_scheduled: bool,
 }
@@ -76,78 +72,10 @@ impl HostBudgets {
         self.run_scheduled |= due;
         due.then(|| now_ns.saturating_add(self.deferred_delay_ns))
     }
-}
 
-impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
-    /// What holds a connection back, if anything does.
-    #[inline]
-    pub fn flow(&self, connection: u32) -> Option<&Flow> {
-        Some(self.budgets.as_ref()?.flow(connection))
-    }
-
-    /// Whether an application that acts takes its socket for a while. It lets go by itself.
-    pub fn holds(&mut self, connection: u32, now_ns: u64) -> bool {
-        let Some(budgets) = &self.budgets else {
-            return false;
-        };
-        let holds = budgets.hold_ns > 0 && budgets.flow(connection).take_or_note();
-        if holds {
-            let at_ns = now_ns.saturating_add(budgets.hold_ns);
-            self.agenda
-                .schedule(now_ns, at_ns, Event::LetGo(connection));
-        }
-        holds
-    }
-
-    /// Lets an endpoint work, unless its socket is held: then it works when that is let go.
-    #[inline]
-    pub fn pump(&mut self, connection: u32, woken: bool, now_ns: u64) {
-        if self.budgets.is_none() {
-            return self.work(connection, woken, now_ns);
-        }
-        self.pump_held_back(connection, woken, now_ns);
-    }
-
-    #[cold]
-    fn pump_held_back(&mut self, connection: u32, woken: bool, now_ns: u64) {
-        if self.flow(connection).is_some_and(Flow::take_or_note) {
-            self.work(connection, woken, now_ns);
-            self.let_go(connection, now_ns);
-        }
-    }
-
-    pub fn on_let_go(&mut self, connection: u32, now_ns: u64) {
-        if !self.must_wait(0, Task::LetGo(connection), now_ns) {
-            self.let_go(connection, now_ns);
-        }
-    }
-
-    /// Does what was noted while a socket was held, and lets go of it.
-    pub fn let_go(&mut self, connection: u32, now_ns: u64) {
-        while let Some(flow) = self.flow(connection)
-            && !flow.let_go()
-        {
-            self.work(connection, true, now_ns);
-        }
-    }
-
-    pub fn on_deferred(&mut self, now_ns: u64) {
-        if !self.must_wait(0, Task::Deferred, now_ns) {
-            self.run_deferred(now_ns);
-        }
-    }
-
-    /// Those whose small queues have room again send on.
-    pub fn run_deferred(&mut self, now_ns: u64) {
-        let Some(budgets) = &mut self.budgets else {
-            return;
-        };
-        budgets.run_scheduled = false;
-        // The same table: this one can be run while the host works.
-        let table = budgets.budgets.clone();
-        table.run_deferred(LIST, |connection| {
-            self.work(connection, false, now_ns);
-        });
-        self.watch(now_ns);
+    /// The deferred list is run now. Of the same table: this one can be run while the host works.
+    pub fn begin_run(&mut self) -> Budgets {
+        self.run_scheduled = false;
+        self.budgets.clone()
     }
 }

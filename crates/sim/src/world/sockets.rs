@@ -3,7 +3,8 @@
 use taut_path::limit::Limit;
 use taut_path::{Probe, Qdisc};
 
-use super::host::{Event, Host};
+use super::event::Event;
+use super::host::Host;
 use super::timer::Look;
 use super::wire::Says;
 use super::worker::{HostCost, Task};

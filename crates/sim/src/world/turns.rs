@@ -4,7 +4,8 @@
 use taut_path::limit::Limit;
 use taut_path::{Probe, Qdisc};
 
-use super::host::{Event, Host};
+use super::event::Event;
+use super::host::Host;
 use super::wire::Wire;
 
 /// What is next.
@@ -13,6 +14,18 @@ enum Source {
     Arrival,
     Nic,
     Agenda,
+}
+
+/// Hears, after a host ran alone: from when on it did, the host, its index, the wire that its frames are
+/// on, and how many were there before.
+pub(super) trait AfterWindow<P, L, Q: Qdisc>:
+    FnMut(u64, &Host<P, L, Q>, usize, &Wire, usize)
+{
+}
+
+impl<P, L, Q: Qdisc, F: FnMut(u64, &Host<P, L, Q>, usize, &Wire, usize)> AfterWindow<P, L, Q>
+    for F
+{
 }
 
 impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {

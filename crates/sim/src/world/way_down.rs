@@ -1,13 +1,17 @@
 //! The way from a host's sockets to its discipline.
 
+use taut_path::driver::Orphaning;
 use taut_path::limit::Limit;
-use taut_path::{Probe, Qdisc};
+use taut_path::{Probe, Qdisc, Queue};
 
 use super::connection::Endpoint;
-use super::host::HostQueue;
 use super::segments::{Segment, Segments};
 use super::small_queues::HostBudgets;
 use super::worker::{Task, Worker};
+use crate::nic::EmulatedNic;
+
+/// The product's own queue, with an emulated NIC below.
+pub(super) type HostQueue<P, L, Q> = Queue<Orphaning<EmulatedNic>, L, Q, P>;
 
 /// What is below a host's sockets, for as long as one of them sends.
 pub(super) struct WayDown<'a, P, L, Q: Qdisc> {

@@ -7,109 +7,25 @@
 //! As with two hosts, what a host or a switch does reaches the next after the delay of the link, and not
 //! before: so each runs alone for as long as the shortest of these, one after the other.
 
+mod parts;
 mod port;
 mod switch;
 
 use std::fmt;
 
-use taut_path::{AnyLimit, Probe, Qdisc, Split};
+use taut_path::{AnyLimit, Probe, Split};
 
 use super::wire::{Flight, Wire};
 use super::{App, ConnectionConfig, EndpointReport, Host, Transactions};
 use super::{CLIENT, SERVER, WorldConfig};
 use crate::error::TestbedError;
-use crate::nic::NicConfig;
 use crate::queue::QueueFault;
 use crate::tcp::TcpSettings;
 
+use parts::{AnyQueue, End, Hosts, Line, Station};
+pub use parts::{MOST_HOSTS, NetworkConfig, Side, Trunk};
 pub use port::TrunkReport;
 use switch::Switch;
-
-/// Most hosts: their number is a byte of each frame.
-pub const MOST_HOSTS: usize = 256;
-
-/// How the parts of a network are made.
-#[derive(Debug, Clone, Copy)]
-pub struct NetworkConfig {
-    /// Each host and its link to its switch, whose delay is that of each host.
-    pub host: WorldConfig,
-    /// The sending card of a switch at each end of a trunk.
-    pub trunk: NicConfig,
-    /// Time that a bit takes from one switch to the next, in ns.
-    pub trunk_delay_ns: u64,
-}
-
-/// One direction of a trunk, from a switch to a neighbour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Trunk {
-    /// The switch whose queue it is, from 0.
-    pub from: usize,
-    /// Where it leads.
-    pub to: Side,
-}
-
-/// The neighbours of a switch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// The one before it.
-    Left,
-    /// The one after it.
-    Right,
-}
-
-/// A discipline of any kind.
-type AnyQueue = Box<dyn Qdisc + Send>;
-
-/// A host at its switch.
-struct Station {
-    host: Host<(), AnyLimit, AnyQueue>,
-    at: usize,
-    /// Its input there.
-    input: usize,
-    delay_ns: u64,
-    /// The network's numbers of its connections, by its own.
-    connections: Vec<u32>,
-}
-
-/// All hosts, and when each of them has something to do next.
-#[derive(Default)]
-struct Hosts {
-    stations: Vec<Station>,
-    /// By host, in ns: in one piece of memory, since it is looked through each time.
-    due_ns: Vec<u64>,
-}
-
-impl Hosts {
-    /// A frame for a host has reached its switch.
-    fn deliver(&mut self, host: usize, flight: Flight, now_ns: u64) {
-        let station = &mut self.stations[host];
-        let arrives_ns = now_ns.saturating_add(station.delay_ns);
-        let arrivals = &mut station.host.arrivals;
-        arrivals.push(flight.arriving(arrives_ns, now_ns));
-        self.look(host);
-    }
-
-    /// Something was planned or done at a host.
-    fn look(&mut self, host: usize) {
-        self.due_ns[host] = self.stations[host].host.next_ns();
-    }
-}
-
-/// One end of a connection.
-#[derive(Debug, Clone, Copy)]
-struct End {
-    host: usize,
-    /// Its number there.
-    number: u32,
-}
-
-/// A connection, as the network sees it.
-#[derive(Debug)]
-struct Line {
-    ends: [End; 2],
-    header_bytes: u16,
-    priority: u8,
-}
 
 /// Hosts, switches, and what is under way between them.
 pub struct Network<P> {

@@ -5,7 +5,7 @@ use std::task::Waker;
 use taut_path::tsq::memory_bytes;
 use taut_path::{AnyLimit, Ecn, Packet, Probe, Queue};
 
-use super::{AnyQueue, Line, NetworkConfig};
+use super::parts::{AnyQueue, Line, NetworkConfig};
 use crate::error::TestbedError;
 use crate::nic::{EmulatedNic, NicConfig, NicEvent, WireCounters};
 use crate::queue::{QueueFault, queue_config};

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use taut_path::{AnyLimit, Probe};
 
+use super::parts::{AnyQueue, Hosts, Line, MOST_HOSTS, NetworkConfig, Side, Trunk};
 use super::port::Port;
-use super::{AnyQueue, Hosts, Line, MOST_HOSTS, NetworkConfig, Side, Trunk};
 use crate::error::TestbedError;
 use crate::queue::QueueFault;
 use crate::world::wire::{Flight, Wire};

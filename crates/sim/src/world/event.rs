@@ -1,0 +1,18 @@
+//! What is on a host's agenda.
+
+/// What a host does besides taking in frames and sending them.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Event {
+    /// A timer of an endpoint may be due.
+    Timer(u32),
+    /// An application starts, or goes on after a pause.
+    App(u32),
+    /// A blind sender starts, or tries again.
+    Blind(u32),
+    /// The core is done with something.
+    Core,
+    /// The deferred list of the small queues is run.
+    Deferred,
+    /// An application lets go of its socket.
+    LetGo(u32),
+}
