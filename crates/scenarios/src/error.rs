@@ -6,15 +6,18 @@ use taut_sim::error::TestbedError;
 use taut_sim::queue::QueueFault;
 use taut_sim::world::network::NetworkError;
 
-use crate::registry::ALL;
-
 /// Why a scenario could not be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScenarioError {
     /// The file is not understood; says line and column.
     Syntax(String),
     /// There is no scenario of that name.
-    UnknownName(String),
+    UnknownName {
+        /// What was asked for.
+        name: String,
+        /// The names that there are.
+        known: Vec<&'static str>,
+    },
     /// A setting is out of its range; names key, value and range.
     Setting(String),
     /// A queue went wrong: a bug, of which nothing that was found is to be trusted.
@@ -26,9 +29,8 @@ impl fmt::Display for ScenarioError {
         match self {
             // toml ends its messages with a line break.
             Self::Syntax(message) => f.write_str(message.trim_end()),
-            Self::UnknownName(name) => {
-                let names: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
-                write!(f, "no scenario {name:?}; there are {}", names.join(", "))
+            Self::UnknownName { name, known } => {
+                write!(f, "no scenario {name:?}; there are {}", known.join(", "))
             }
             Self::Setting(message) => f.write_str(message),
             Self::Fault(fault) => fault.fmt(f),

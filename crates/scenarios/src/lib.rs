@@ -37,6 +37,7 @@ pub mod split;
 pub mod stated;
 pub mod sweep;
 pub mod switches;
+pub mod trace_row;
 pub mod tracing;
 mod two_hosts;
 pub mod watermarks;

@@ -1,8 +1,8 @@
 //! E5: the limit and what is in flight over time, on one queue.
 
+mod seen;
 mod tcp_stream;
 
-use serde_json::{Value, json};
 use taut_path::AnyLimit;
 use taut_path::units::parse_size_bytes;
 
@@ -10,8 +10,10 @@ use crate::prelude::*;
 use crate::single_queue::{
     MINIMAL_COUNTED_BYTES, MINIMAL_FRAME_BYTES, counted_with, saturated, series,
 };
-use taut_sim::lane::{Course, LaneConfig, Observed, Rule, Source, observe};
-use taut_sim::nic::InterruptRule;
+use crate::two_hosts::card;
+use seen::Seen;
+use taut_sim::lane::{LaneConfig, Rule, Source, observe};
+use taut_sim::nic::{DescriptorRule, InterruptRule, NicConfig};
 use taut_sim::tcp::SuperPacket;
 
 /// The rules that are watched, each with all of the traffic.
@@ -79,6 +81,14 @@ impl Settings {
             ("idle with noise", noise),
         ]
     }
+
+    /// That of the TCP stream, at the rate of the maximal packets.
+    fn tcp_card(&self, seed: u64) -> NicConfig {
+        NicConfig {
+            rule: DescriptorRule::OnePerPacket,
+            ..card(self.maximal_rate, self.ring, self.cadence, seed)
+        }
+    }
 }
 
 /// A kind of traffic under a rule.
@@ -97,58 +107,6 @@ impl Case {
     fn name(&self) -> String {
         format!("{}: {}", self.traffic, self.rule)
     }
-}
-
-/// What one queue showed.
-struct Seen {
-    course: Course,
-    limit_bytes: u32,
-    largest_object_bytes: u64,
-    utilisation: f64,
-}
-
-impl Seen {
-    fn of_lane(lane: &LaneConfig, seen: Observed) -> Self {
-        Self {
-            course: seen.course,
-            limit_bytes: seen.limit_bytes,
-            largest_object_bytes: lane.object_bytes.iter().max().map_or(0, |&it| it.into()),
-            utilisation: seen.utilisation,
-        }
-    }
-
-    fn row(&self, traffic: &str, rule: &str) -> Value {
-        let course = &self.course;
-        let steps = || {
-            let changes = course.limit_bytes.windows(2);
-            changes.map(|two| (two[0].1, two[1].1))
-        };
-        let growths = steps().filter(|(before, after)| after > before);
-        // From 0, no growth is a factor.
-        let factors = growths.clone().filter(|&(before, _)| before > 0);
-        let factors = factors.map(|(before, after)| f64::from(after) / f64::from(before));
-        json!({
-            "traffic": traffic,
-            "rule": rule,
-            "limit_bytes": self.limit_bytes,
-            "limit_max_bytes": course.limit_bytes.iter().map(|&(_, limit)| limit).max(),
-            "overshoot_bytes": course.overshoot_bytes,
-            "largest_object_bytes": self.largest_object_bytes,
-            "to_90_percent_us": ramp_ns(course, self.limit_bytes).map(|ns| ns as f64 / 1e3),
-            "increases": growths.count(),
-            "decreases": steps().filter(|(before, after)| after < before).count(),
-            "largest_growth_factor": factors.fold(1.0, f64::max),
-            "utilisation": self.utilisation,
-        })
-    }
-}
-
-/// When the limit first reached 90 % of what it was in the end, in ns.
-fn ramp_ns(course: &Course, final_bytes: u32) -> Option<u64> {
-    let enough = 0.9 * f64::from(final_bytes);
-    let mut changes = course.limit_bytes.iter();
-    let reached = changes.find(|&&(_, limit)| f64::from(limit) >= enough);
-    reached.map(|&(at_ns, _)| at_ns)
 }
 
 impl Scenario for Settings {
@@ -183,7 +141,10 @@ impl Scenario for Settings {
     fn run(&self, case: &Case, seed: u64) -> Result<Found, ScenarioError> {
         let seen = match &case.on {
             On::Lane(lane) => Seen::of_lane(lane, observe(lane, &case.rule.clone().into())?),
-            On::Tcp(super_packet) => tcp_stream::run(self, *super_packet, &case.rule, seed)?,
+            On::Tcp(super_packet) => {
+                let card = self.tcp_card(seed);
+                tcp_stream::run(card, *super_packet, &case.rule, self.tcp_duration.0)?
+            }
         };
         Ok(Found {
             series: series(&case.name(), &seen.course, 0).into(),

@@ -6,4 +6,4 @@ pub(crate) use crate::quantity::{Rate, Size, Time};
 pub(crate) use crate::results::{Figure, Series, Summary, per_second};
 pub(crate) use crate::scenario::{Found, Scenario};
 pub(crate) use crate::stated::settings;
-pub(crate) use crate::tracing::TraceRow;
+pub(crate) use crate::trace_row::TraceRow;

@@ -91,9 +91,13 @@ pub fn find(text: &str) -> Result<&'static Entry, ScenarioError> {
     struct Head {
         scenario: String,
     }
-    let Head { scenario } = toml::from_str(text)?;
-    let entry = ALL.iter().find(|entry| entry.name == scenario);
-    entry.ok_or(ScenarioError::UnknownName(scenario))
+    let Head { scenario: name } = toml::from_str(text)?;
+    let entry = ALL.iter().find(|entry| entry.name == name);
+    let known = || ALL.iter().map(|entry| entry.name).collect();
+    entry.ok_or_else(|| ScenarioError::UnknownName {
+        name,
+        known: known(),
+    })
 }
 
 /// Whether a file can be run, without running it.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::error::ScenarioError;
 use crate::results::{Figure, Series, Summary};
 use crate::stated::Stated;
-use crate::tracing::TraceRow;
+use crate::trace_row::TraceRow;
 
 /// A scenario: what is run with its settings, and what that shows.
 pub trait Scenario: Stated {

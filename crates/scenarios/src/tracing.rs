@@ -6,69 +6,9 @@ use std::io::{self, Write};
 use crate::error::ScenarioError;
 use crate::run::Progress;
 use crate::scenario::Scenario;
-use taut_sim::lane::{LaneConfig, Rule, observe_with};
+use crate::trace_row::TraceRow;
 use taut_sim::pcap::Capture;
-use taut_sim::trace::{Head, Recorder, Tracer};
-use taut_sim::world::WireFrame;
-
-type Trace<'a> = Box<dyn FnOnce(&mut Recorder<'_>) -> Result<(), ScenarioError> + 'a>;
-
-/// Runs a row, and hears of each frame on its wire.
-type Look<'a> = Box<dyn FnOnce(&mut dyn FnMut(&WireFrame)) -> Result<(), ScenarioError> + 'a>;
-
-struct Wire<'a> {
-    rate_bits_per_s: u64,
-    look: Look<'a>,
-}
-
-/// A row whose queue can be traced: it is run again, with a recorder.
-pub struct TraceRow<'a> {
-    name: String,
-    limit: String,
-    trace: Trace<'a>,
-    wire: Option<Wire<'a>>,
-}
-
-impl<'a> TraceRow<'a> {
-    /// A row, what holds its queue back, and how it is run.
-    pub fn new(
-        name: impl Into<String>,
-        limit: impl Into<String>,
-        trace: impl FnOnce(&mut Recorder<'_>) -> Result<(), ScenarioError> + 'a,
-    ) -> Self {
-        Self {
-            name: name.into(),
-            limit: limit.into(),
-            trace: Box::new(trace),
-            wire: None,
-        }
-    }
-
-    /// With the wire between two hosts, which can be looked at.
-    pub fn with_wire(
-        mut self,
-        rate_bits_per_s: u64,
-        look: impl FnOnce(&mut dyn FnMut(&WireFrame)) -> Result<(), ScenarioError> + 'a,
-    ) -> Self {
-        self.wire = Some(Wire {
-            rate_bits_per_s,
-            look: Box::new(look),
-        });
-        self
-    }
-
-    /// A row that is one lane.
-    pub fn lane(name: impl Into<String>, lane: LaneConfig, rule: Rule) -> Self {
-        Self::new(
-            name,
-            rule.to_string(),
-            move |recorder: &mut Recorder<'_>| {
-                observe_with(&lane, &rule, Tracer(Some(recorder)))?;
-                Ok(())
-            },
-        )
-    }
-}
+use taut_sim::trace::{Head, Recorder};
 
 /// Why rows could not be traced.
 #[derive(Debug)]

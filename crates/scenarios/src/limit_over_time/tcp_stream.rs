@@ -2,13 +2,13 @@
 
 use taut_path::{AnyLimit, Event, Probe};
 use taut_sim::course::CourseWatch;
-use taut_sim::nic::{DescriptorRule, NicConfig};
+use taut_sim::nic::NicConfig;
 use taut_sim::tcp::SuperPacket;
 use taut_sim::world::{App, CLIENT};
 
-use super::{Seen, Settings};
+use super::seen::Seen;
 use crate::error::ScenarioError;
-use crate::two_hosts::{BULK, TwoHosts, bands_of, card, stream};
+use crate::two_hosts::{BULK, TwoHosts, bands_of, stream};
 
 /// Packets that the discipline holds: more than the send buffer, so that nothing is lost.
 const BACKLOG_PACKETS: u32 = 10_000;
@@ -29,18 +29,13 @@ impl Probe for Watch {
     }
 }
 
-/// Runs one stream with the settings' card at the rate of the maximal packets.
+/// Runs one stream until `end_ns`.
 pub(super) fn run(
-    settings: &Settings,
+    card: NicConfig,
     super_packet: SuperPacket,
     rule: &AnyLimit,
-    seed: u64,
+    end_ns: u64,
 ) -> Result<Seen, ScenarioError> {
-    let end_ns = settings.tcp_duration.0;
-    let card = NicConfig {
-        rule: DescriptorRule::OnePerPacket,
-        ..card(settings.maximal_rate, settings.ring, settings.cadence, seed)
-    };
     let watch = |_| Watch {
         course: CourseWatch::new(end_ns),
         largest_object_bytes: 0,
@@ -51,7 +46,7 @@ pub(super) fn run(
     let watch = world.probe(CLIENT);
     let course = watch.course.course().clone();
     let link_bits = world.wire(CLIENT).time_bytes as f64 * 8.0;
-    let rate_bits_per_s = settings.maximal_rate.0 as f64;
+    let rate_bits_per_s = card.rate_bits_per_s as f64;
     Ok(Seen {
         limit_bytes: course.limit_bytes.last().map_or(0, |&(_, limit)| limit),
         largest_object_bytes: watch.largest_object_bytes,

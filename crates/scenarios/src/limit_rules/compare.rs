@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use super::ground::{AnyGround, Ground};
+use super::ground::Ground;
+use super::points::Points;
 use super::row::{OfSeed, Row};
-use super::show::{NEED, Points, Shown};
-use super::{RuleName, Subject};
+use super::rule::RuleName;
+use super::show::{NEED, Shown};
+use super::subject::{AnyGround, Subject};
 use crate::error::ScenarioError;
 use crate::results::Series;
 
@@ -54,7 +56,8 @@ impl Case {
     fn run_on(&self, ground: &impl Ground, rules: &[RuleName]) -> Result<Outcome, ScenarioError> {
         let fixed_bytes = ground.least_fixed()?;
         let fixed = RuleName::Fixed.observe(ground, fixed_bytes)?;
-        let mut shown = (self.number == 0).then(|| Shown::new(ground, fixed_bytes));
+        let mut shown = (self.number == 0)
+            .then(|| Shown::new(ground.need_over_time(), fixed_bytes, ground.end_ns()));
         let mut of_rules = Vec::new();
         for rule in rules {
             let seen = match rule {

@@ -1,9 +1,8 @@
-//! What the rules run on: a subject of one seed.
+//! What the rules run on.
 
 use taut_path::limit::Fixed;
 
-use super::show::{Points, need_over_time};
-use super::tcp_load::TcpLoad;
+use super::points::{Points, need_over_time};
 use crate::error::ScenarioError;
 use taut_sim::lane::Rule;
 use taut_sim::pattern::{self, Detail, Pattern, Seen};
@@ -30,14 +29,6 @@ pub(super) trait Ground {
 
     /// The end, in ns.
     fn end_ns(&self) -> u64;
-}
-
-/// Any of them.
-pub(super) enum AnyGround {
-    /// A completion pattern.
-    Pattern(Pattern),
-    /// TCP between two hosts.
-    Tcp(TcpLoad),
 }
 
 impl Ground for Pattern {

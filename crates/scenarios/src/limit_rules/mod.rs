@@ -3,9 +3,11 @@
 mod broken;
 mod compare;
 mod ground;
+mod points;
 mod row;
 mod rule;
 mod show;
+mod subject;
 mod summary;
 mod tcp_load;
 
@@ -16,18 +18,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::allowed::{MAX_DURATION, Verdict};
-use crate::pattern::families::{self, Times};
-use crate::pattern::published;
+use crate::pattern::families::Times;
 use crate::pattern::read::{ReadError, read};
 use crate::prelude::*;
-use taut_sim::pattern::Pattern;
 
 pub use compare::{Case, Compared, Outcome};
-use ground::AnyGround;
 pub use row::{Interval95, Row};
 pub use rule::RuleName;
-pub use show::{NEED, need_over_time};
-use tcp_load::TcpLoad;
+pub use show::NEED;
+use subject::find;
+pub use subject::{Subject, names};
 
 const MAX_SEEDS: u32 = 31;
 
@@ -46,60 +46,6 @@ settings! {
         warm_up: Time => allowed::within(Time(0)..=MAX_DURATION),
         /// What is measured of it.
         duration: Time => allowed::within(Time::ms(100)..=MAX_DURATION),
-    }
-}
-
-/// Every pattern that has a name.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    let families = families::ALL.iter().map(|family| family.name);
-    let names = published::NAMES.into_iter().chain(families);
-    names.chain([tcp_load::NAME])
-}
-
-/// A pattern, or how to make it from a seed.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Subject {
-    /// From a file.
-    File(Box<Pattern>),
-    /// By name.
-    Named(&'static str, Times),
-    /// TCP between two hosts, with loss.
-    Tcp(Times),
-}
-
-impl Subject {
-    /// Its name.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::File(pattern) => &pattern.id,
-            Self::Named(name, _) => name,
-            Self::Tcp(_) => tcp_load::NAME,
-        }
-    }
-
-    /// What the rules run on with a seed. Seed 1 gives the published six as they are published.
-    fn ground(&self, seed: u64) -> Result<AnyGround, ScenarioError> {
-        let pattern = match self {
-            Self::Tcp(times) => return TcpLoad::new(seed, *times).map(AnyGround::Tcp),
-            Self::File(pattern) => (**pattern).clone(),
-            Self::Named(name, times) => {
-                let family = families::ALL.iter().find(|family| family.name == *name);
-                let published = || published::make(name, seed.wrapping_sub(1));
-                let family = || family.map(|family| family.pattern(seed, *times));
-                published()
-                    .or_else(family)
-                    .unwrap_or_else(|| unreachable!("a subject is made from a name of the table"))
-            }
-        };
-        Ok(AnyGround::Pattern(pattern))
-    }
-
-    /// How many of `seeds` are different.
-    pub const fn seeds(&self, seeds: u32) -> u32 {
-        match self {
-            Self::File(_) => 1,
-            Self::Named(..) | Self::Tcp(_) => seeds,
-        }
     }
 }
 
@@ -140,11 +86,7 @@ impl Settings {
             end_ns: self.warm_up.0 + self.duration.0,
         };
         let named = self.patterns.iter().filter_map(|name| find(name));
-        let subject = |name| match name {
-            tcp_load::NAME => Subject::Tcp(times),
-            name => Subject::Named(name, times),
-        };
-        let mut subjects: Vec<Subject> = named.map(subject).collect();
+        let mut subjects: Vec<Subject> = named.map(|name| Subject::named(name, times)).collect();
         for path in &self.files {
             let error = |error| FileError {
                 path: path.clone(),
@@ -204,10 +146,6 @@ fn known_beside(files: &[PathBuf]) -> impl Fn(&str, &[String]) -> Verdict {
             names.join(", ")
         ))
     }
-}
-
-fn find(name: &str) -> Option<&'static str> {
-    names().find(|known| *known == name)
 }
 
 fn read_file(path: &Path) -> Result<crate::pattern::read::PatternFile, ReadError> {

@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use taut_path::{Event, Probe, Split};
 
 use super::ground::Ground;
-use super::show::Points;
+use super::points::Points;
 use crate::error::ScenarioError;
 use crate::pattern::families::Times;
 use crate::quantity::{Rate, Time};

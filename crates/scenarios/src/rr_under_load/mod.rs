@@ -3,108 +3,107 @@
 mod case;
 mod published;
 mod row;
+mod run;
 mod settings;
 
-use hdrhistogram::Histogram;
-use taut_path::{Probe, qdisc};
-use taut_sim::meter::{Curve, Meter, Quantiles, Since};
-use taut_sim::tcp::SuperPacket;
-use taut_sim::world::{CLIENT, SERVER, World};
+use taut_sim::trace::{Recorder, Tracer};
 
-use crate::error::ScenarioError;
-use crate::two_hosts::{
-    SUPER_PACKET_BYTES, TwoHosts, card, connect_bulk_and_requests, first_band, stream, think_ns,
-};
+use crate::prelude::*;
+use crate::results::one_decimal;
 
 pub use case::{Case, Only, ParseOnlyError};
 pub use published::{Published, figures, is_published};
 pub use row::{Latency, Lateness, Row};
+pub use run::Outcome;
 pub use settings::{
     CADENCES, DURATIONS, MOST_LIMITS, RATES, RINGS, STREAMS, Settings, WARM_UPS, check_limits,
     check_splits,
 };
 
-/// What one case showed.
-#[derive(Debug)]
-pub struct Outcome {
-    /// Bytes in the bulk senders' ring, over time.
-    pub in_flight_bytes: Quantiles,
-    /// Packets waiting in the bulk senders' discipline, over time.
-    pub waiting_packets: Quantiles,
-    /// Median of the limit over time, in the limit's units.
-    pub limit_p50: u64,
-    /// The course of both, from the start.
-    pub curve: Curve,
-    /// Latencies of the transactions, in ns.
-    pub latency_ns: Histogram<u64>,
-    /// Payload bytes that arrived for the bulk streams, those out of order included.
-    pub delivered_bytes: u64,
-    /// Packets that the disciplines dropped, both ways, over all of the time.
-    pub drops: u64,
-    /// Packets that they marked, likewise.
-    pub marks: u64,
-    /// Packets that the senders sent again, likewise.
-    pub retransmits: u64,
+impl Settings {
+    /// The rows of what was run, as the lab prints its own.
+    pub fn rows_of(&self, ran: &[(&Case, &Outcome)]) -> Vec<Row> {
+        let row = |&(case, outcome): &(&Case, &Outcome)| self.row(case, outcome);
+        ran.iter().map(row).collect()
+    }
+
+    fn row(&self, case: &Case, outcome: &Outcome) -> Row {
+        let latency_ns = &outcome.latency_ns;
+        Row {
+            limit: case.limit.clone(),
+            bql: case.bql(),
+            tso: case.tso,
+            split: case.split,
+            inflight_bytes: outcome.in_flight_bytes,
+            waiting_packets: outcome.waiting_packets,
+            limit_bytes_p50: case.limits_bytes().then_some(outcome.limit_p50),
+            rr_tps: one_decimal(per_second(latency_ns.len(), self.duration.0)),
+            rr_latency_us: Latency::of(latency_ns),
+            goodput_bps: per_second(outcome.delivered_bytes * 8, self.duration.0) as u64,
+            cpu_percent: None,
+            drops: outcome.drops,
+            marks: outcome.marks,
+            retransmits: outcome.retransmits,
+            stalls: None,
+            timers_late_us: None,
+            curve: outcome.curve.clone(),
+        }
+    }
 }
 
-impl Settings {
-    /// Runs one case of valid settings.
-    ///
-    /// # Errors
-    /// If a setting cannot be, or a queue goes wrong.
-    pub fn run_case(&self, case: &Case, seed: u64) -> Result<Outcome, ScenarioError> {
-        let meter = |_| Meter::new(Since(self.warm_up.0), 0, self.end_ns());
-        let mut world = self.world(case, seed, meter)?;
-        world.run_until(self.warm_up.0)?;
-        let before = world.arrived_bytes(SERVER);
-        world.run_until(self.end_ns())?;
-        let meter = world.probe(CLIENT);
-        Ok(Outcome {
-            in_flight_bytes: meter.in_flight_bytes(),
-            waiting_packets: meter.waiting_packets(),
-            limit_p50: meter.limit_p50(),
-            curve: meter.curve(),
-            latency_ns: world.transactions().latency_ns().clone(),
-            delivered_bytes: world.arrived_bytes(SERVER) - before,
-            drops: world.dropped_packets(CLIENT) + world.dropped_packets(SERVER),
-            marks: world.marked_packets(CLIENT) + world.marked_packets(SERVER),
-            retransmits: self.retransmits(&world),
-        })
+impl Scenario for Settings {
+    const ABOUT: &'static str =
+        "bulk TCP streams saturate a link while one request/response runs at high priority (E1)";
+    const HAS_FIGURES: bool = true;
+
+    type Case = Case;
+    type Outcome = Outcome;
+
+    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
+        Ok(self.rows.cases(&self.limits, &self.splits))
     }
 
-    /// The bulk streams and the one of requests, both ends.
-    fn retransmits(&self, world: &World<Meter<Since>>) -> u64 {
-        let both = |connection| {
-            let of = |host| world.report(connection, host).tcp.retransmissions;
-            of(CLIENT) + of(SERVER)
-        };
-        (0..=self.streams).map(both).sum()
+    fn name(&self, case: &Case) -> String {
+        case.to_string()
     }
 
-    fn world<P: Probe>(
-        &self,
-        case: &Case,
-        seed: u64,
-        probe: impl FnMut(usize) -> P,
-    ) -> Result<World<P>, ScenarioError> {
-        let by_name = || qdisc::by_name(&self.qdisc);
-        by_name().map_err(|error| ScenarioError::Setting(error.to_string()))?;
-        let card = card(self.rate, self.ring, self.cadence, seed);
-        let hosts = TwoHosts {
-            split: case.split,
-            ..TwoHosts::new(card, self.warm_up.0)
+    fn run(&self, case: &Case, seed: u64) -> Result<Outcome, ScenarioError> {
+        self.run_case(case, seed)
+    }
+
+    /// The curves are drawn from the outcomes, not from series.
+    fn found(&self, ran: &[(&Case, &Outcome)]) -> Found {
+        let rows = self.rows_of(ran);
+        let value = |row: &Row| serde_json::to_value(row).unwrap_or_default();
+        Found {
+            figures: if self.is_published() {
+                figures(&rows, &["cadence"], &["cadence", "hosts"])
+            } else {
+                Vec::new()
+            },
+            rows: rows.iter().map(value).collect(),
+            ..Found::default()
+        }
+    }
+
+    fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
+        let row = |case: Case| {
+            let (name, limit) = (case.to_string(), case.limit.to_string());
+            let case_of_wire = case.clone();
+            let trace = move |recorder: &mut Recorder<'_>| {
+                let mut world = self.world(&case, seed, Tracer::of_client(recorder))?;
+                Ok(world.run_until(self.end_ns())?)
+            };
+            let case = case_of_wire;
+            TraceRow::new(name, limit, trace).with_wire(self.rate.0, move |seen| {
+                let mut world = self.world(&case, seed, |_| ())?;
+                Ok(world.run_until_seen(self.end_ns(), seen)?)
+            })
         };
-        // Understood a moment ago.
-        let discipline = || by_name().expect("the same text");
-        let mut world = hosts.world(&case.limit, discipline, probe)?;
-        let mut bulk = stream(if case.tso {
-            SuperPacket::Fixed(SUPER_PACKET_BYTES)
-        } else {
-            SuperPacket::Off
-        });
-        bulk.tcp.ecn = qdisc::marks(&self.qdisc);
-        let (requests, think_ns) = (first_band(bulk), think_ns(self.hosts));
-        connect_bulk_and_requests(&mut world, self.streams, &bulk, &requests, think_ns);
-        Ok(world)
+        self.rows
+            .cases(&self.limits, &self.splits)
+            .into_iter()
+            .map(row)
+            .collect()
     }
 }

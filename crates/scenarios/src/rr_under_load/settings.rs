@@ -1,16 +1,15 @@
-//! The experiment as a scenario: its settings, its rows, its figures.
+//! The settings.
 
 use std::ops::RangeInclusive;
 
 use taut_path::{AnyLimit, Split, qdisc};
 
-use super::{Case, Latency, Only, Outcome, Row, figures, is_published};
+use super::case::Only;
+use super::published::is_published;
 use crate::allowed::Verdict;
 use crate::prelude::*;
 use crate::quantity::{as_text, as_texts};
-use crate::results::one_decimal;
 use crate::two_hosts::DELAY_NS;
-use taut_sim::trace::{Recorder, Tracer};
 
 /// Most streams: live, two sockets each, in one process with the usual hard limit of descriptors.
 pub const STREAMS: RangeInclusive<u32> = 1..=4_000;
@@ -64,12 +63,6 @@ settings! {
 }
 
 impl Settings {
-    /// The rows of what was run, as the lab prints its own.
-    pub fn rows_of(&self, ran: &[(&Case, &Outcome)]) -> Vec<Row> {
-        let row = |&(case, outcome): &(&Case, &Outcome)| self.row(case, outcome);
-        ran.iter().map(row).collect()
-    }
-
     /// Whether the published figures are of this experiment.
     pub fn is_published(&self) -> bool {
         is_published(self.streams, self.rate.0, self.ring)
@@ -78,29 +71,6 @@ impl Settings {
     /// When a row ends, in ns of virtual time: the warm-up is part of it.
     pub fn end_ns(&self) -> u64 {
         self.warm_up.0 + self.duration.0
-    }
-
-    fn row(&self, case: &Case, outcome: &Outcome) -> Row {
-        let latency_ns = &outcome.latency_ns;
-        Row {
-            limit: case.limit.clone(),
-            bql: case.bql(),
-            tso: case.tso,
-            split: case.split,
-            inflight_bytes: outcome.in_flight_bytes,
-            waiting_packets: outcome.waiting_packets,
-            limit_bytes_p50: case.limits_bytes().then_some(outcome.limit_p50),
-            rr_tps: one_decimal(per_second(latency_ns.len(), self.duration.0)),
-            rr_latency_us: Latency::of(latency_ns),
-            goodput_bps: per_second(outcome.delivered_bytes * 8, self.duration.0) as u64,
-            cpu_percent: None,
-            drops: outcome.drops,
-            marks: outcome.marks,
-            retransmits: outcome.retransmits,
-            stalls: None,
-            timers_late_us: None,
-            curve: outcome.curve.clone(),
-        }
     }
 }
 
@@ -136,61 +106,4 @@ fn leaving_any(limits: &[AnyLimit]) -> impl Fn(&str, &Only) -> Verdict {
 fn discipline(key: &str, spelled: &String) -> Verdict {
     let found = qdisc::by_name(spelled).map(drop);
     found.map_err(|error| format!("{key} is {spelled:?}: {error}"))
-}
-
-impl Scenario for Settings {
-    const ABOUT: &'static str =
-        "bulk TCP streams saturate a link while one request/response runs at high priority (E1)";
-    const HAS_FIGURES: bool = true;
-
-    type Case = Case;
-    type Outcome = Outcome;
-
-    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
-        Ok(self.rows.cases(&self.limits, &self.splits))
-    }
-
-    fn name(&self, case: &Case) -> String {
-        case.to_string()
-    }
-
-    fn run(&self, case: &Case, seed: u64) -> Result<Outcome, ScenarioError> {
-        self.run_case(case, seed)
-    }
-
-    /// The curves are drawn from the outcomes, not from series.
-    fn found(&self, ran: &[(&Case, &Outcome)]) -> Found {
-        let rows = self.rows_of(ran);
-        let value = |row: &Row| serde_json::to_value(row).unwrap_or_default();
-        Found {
-            figures: if self.is_published() {
-                figures(&rows, &["cadence"], &["cadence", "hosts"])
-            } else {
-                Vec::new()
-            },
-            rows: rows.iter().map(value).collect(),
-            ..Found::default()
-        }
-    }
-
-    fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
-        let row = |case: Case| {
-            let (name, limit) = (case.to_string(), case.limit.to_string());
-            let case_of_wire = case.clone();
-            let trace = move |recorder: &mut Recorder<'_>| {
-                let mut world = self.world(&case, seed, Tracer::of_client(recorder))?;
-                Ok(world.run_until(self.end_ns())?)
-            };
-            let case = case_of_wire;
-            TraceRow::new(name, limit, trace).with_wire(self.rate.0, move |seen| {
-                let mut world = self.world(&case, seed, |_| ())?;
-                Ok(world.run_until_seen(self.end_ns(), seen)?)
-            })
-        };
-        self.rows
-            .cases(&self.limits, &self.splits)
-            .into_iter()
-            .map(row)
-            .collect()
-    }
 }

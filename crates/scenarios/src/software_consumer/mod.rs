@@ -1,15 +1,15 @@
 //! E12: the device is a polling thread, on the sender's core or on its own.
 
+mod case;
 mod names;
 mod row;
 
-use std::fmt;
-
 use crate::prelude::*;
-use taut_sim::consumer::{ConsumerConfig, Core, FixedLimits, Seen, observe};
+use taut_sim::consumer::{ConsumerConfig, Core, FixedLimits, observe};
 
 use crate::quantity::as_texts;
 
+pub use case::{Case, Outcome};
 pub use names::{Consumer, LimitName, OnCore, When};
 
 const MAX_COST: Time = Time(1_000_000_000);
@@ -61,54 +61,6 @@ settings! {
         /// What is measured of each row.
         duration: Time => allowed::duration,
     }
-}
-
-/// One consumer, told in one way: a row for each limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Case {
-    /// How fast it is.
-    pub consumer: Consumer,
-    /// Where it runs.
-    pub core: OnCore,
-    /// When the queue is told of completions.
-    pub told: When,
-}
-
-impl Case {
-    /// Every consumer on every core with every way of telling.
-    pub fn all(consumers: &[Consumer], cores: &[OnCore], told: &[When]) -> Vec<Self> {
-        let mut cases = Vec::new();
-        for &consumer in consumers {
-            for &core in cores {
-                cases.extend(told.iter().map(|&told| Self {
-                    consumer,
-                    core,
-                    told,
-                }));
-            }
-        }
-        cases
-    }
-}
-
-impl fmt::Display for Case {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            consumer,
-            core,
-            told,
-        } = self;
-        write!(f, "{consumer}, {core} core, told {told}")
-    }
-}
-
-/// What came of it.
-pub struct Outcome {
-    fixed: FixedLimits,
-    /// With the least fixed limit that is enough.
-    least: Seen,
-    /// With each limit.
-    seen: Vec<Seen>,
 }
 
 impl Settings {

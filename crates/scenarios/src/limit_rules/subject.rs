@@ -1,0 +1,82 @@
+//! What is compared on: files, patterns of the table, and a load.
+
+use super::tcp_load::{self, TcpLoad};
+use crate::error::ScenarioError;
+use crate::pattern::families::{self, Times};
+use crate::pattern::published;
+use taut_sim::pattern::Pattern;
+
+/// Every pattern that has a name.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let families = families::ALL.iter().map(|family| family.name);
+    let names = published::NAMES.into_iter().chain(families);
+    names.chain([tcp_load::NAME])
+}
+
+/// The name as it stands in the table.
+pub(super) fn find(name: &str) -> Option<&'static str> {
+    names().find(|known| *known == name)
+}
+
+/// A pattern, or how to make it from a seed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Subject {
+    /// From a file.
+    File(Box<Pattern>),
+    /// By name.
+    Named(&'static str, Times),
+    /// TCP between two hosts, with loss.
+    Tcp(Times),
+}
+
+impl Subject {
+    /// What is called so in the table.
+    pub(super) fn named(name: &'static str, times: Times) -> Self {
+        match name {
+            tcp_load::NAME => Self::Tcp(times),
+            name => Self::Named(name, times),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::File(pattern) => &pattern.id,
+            Self::Named(name, _) => name,
+            Self::Tcp(_) => tcp_load::NAME,
+        }
+    }
+
+    /// What the rules run on with a seed. Seed 1 gives the published six as they are published.
+    pub(super) fn ground(&self, seed: u64) -> Result<AnyGround, ScenarioError> {
+        let pattern = match self {
+            Self::Tcp(times) => return TcpLoad::new(seed, *times).map(AnyGround::Tcp),
+            Self::File(pattern) => (**pattern).clone(),
+            Self::Named(name, times) => {
+                let family = families::ALL.iter().find(|family| family.name == *name);
+                let published = || published::make(name, seed.wrapping_sub(1));
+                let family = || family.map(|family| family.pattern(seed, *times));
+                published()
+                    .or_else(family)
+                    .unwrap_or_else(|| unreachable!("a subject is made from a name of the table"))
+            }
+        };
+        Ok(AnyGround::Pattern(pattern))
+    }
+
+    /// How many of `seeds` are different.
+    pub const fn seeds(&self, seeds: u32) -> u32 {
+        match self {
+            Self::File(_) => 1,
+            Self::Named(..) | Self::Tcp(_) => seeds,
+        }
+    }
+}
+
+/// A subject of one seed.
+pub(super) enum AnyGround {
+    /// A completion pattern.
+    Pattern(Pattern),
+    /// TCP between two hosts.
+    Tcp(TcpLoad),
+}

@@ -1,0 +1,99 @@
+//! One case, run.
+
+use hdrhistogram::Histogram;
+use taut_path::{Probe, qdisc};
+use taut_sim::meter::{Curve, Meter, Quantiles, Since};
+use taut_sim::tcp::SuperPacket;
+use taut_sim::world::{CLIENT, SERVER, World};
+
+use super::case::Case;
+use super::settings::Settings;
+use crate::error::ScenarioError;
+use crate::two_hosts::{
+    SUPER_PACKET_BYTES, TwoHosts, card, connect_bulk_and_requests, first_band, stream, think_ns,
+};
+
+/// What one case showed.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Bytes in the bulk senders' ring, over time.
+    pub in_flight_bytes: Quantiles,
+    /// Packets waiting in the bulk senders' discipline, over time.
+    pub waiting_packets: Quantiles,
+    /// Median of the limit over time, in the limit's units.
+    pub limit_p50: u64,
+    /// The course of both, from the start.
+    pub curve: Curve,
+    /// Latencies of the transactions, in ns.
+    pub latency_ns: Histogram<u64>,
+    /// Payload bytes that arrived for the bulk streams, those out of order included.
+    pub delivered_bytes: u64,
+    /// Packets that the disciplines dropped, both ways, over all of the time.
+    pub drops: u64,
+    /// Packets that they marked, likewise.
+    pub marks: u64,
+    /// Packets that the senders sent again, likewise.
+    pub retransmits: u64,
+}
+
+impl Settings {
+    /// Runs one case of valid settings.
+    ///
+    /// # Errors
+    /// If a setting cannot be, or a queue goes wrong.
+    pub fn run_case(&self, case: &Case, seed: u64) -> Result<Outcome, ScenarioError> {
+        let meter = |_| Meter::new(Since(self.warm_up.0), 0, self.end_ns());
+        let mut world = self.world(case, seed, meter)?;
+        world.run_until(self.warm_up.0)?;
+        let before = world.arrived_bytes(SERVER);
+        world.run_until(self.end_ns())?;
+        let meter = world.probe(CLIENT);
+        Ok(Outcome {
+            in_flight_bytes: meter.in_flight_bytes(),
+            waiting_packets: meter.waiting_packets(),
+            limit_p50: meter.limit_p50(),
+            curve: meter.curve(),
+            latency_ns: world.transactions().latency_ns().clone(),
+            delivered_bytes: world.arrived_bytes(SERVER) - before,
+            drops: world.dropped_packets(CLIENT) + world.dropped_packets(SERVER),
+            marks: world.marked_packets(CLIENT) + world.marked_packets(SERVER),
+            retransmits: self.retransmits(&world),
+        })
+    }
+
+    /// The bulk streams and the one of requests, both ends.
+    fn retransmits(&self, world: &World<Meter<Since>>) -> u64 {
+        let both = |connection| {
+            let of = |host| world.report(connection, host).tcp.retransmissions;
+            of(CLIENT) + of(SERVER)
+        };
+        (0..=self.streams).map(both).sum()
+    }
+
+    pub(super) fn world<P: Probe>(
+        &self,
+        case: &Case,
+        seed: u64,
+        probe: impl FnMut(usize) -> P,
+    ) -> Result<World<P>, ScenarioError> {
+        let by_name = || qdisc::by_name(&self.qdisc);
+        by_name().map_err(|error| ScenarioError::Setting(error.to_string()))?;
+        let card = card(self.rate, self.ring, self.cadence, seed);
+        let hosts = TwoHosts {
+            split: case.split,
+            ..TwoHosts::new(card, self.warm_up.0)
+        };
+        // Understood a moment ago.
+        let discipline = || by_name().expect("the same text");
+        let mut world = hosts.world(&case.limit, discipline, probe)?;
+        let mut bulk = stream(if case.tso {
+            SuperPacket::Fixed(SUPER_PACKET_BYTES)
+        } else {
+            SuperPacket::Off
+        });
+        bulk.tcp.ecn = qdisc::marks(&self.qdisc);
+        let (requests, think_ns) = (first_band(bulk), think_ns(self.hosts));
+        connect_bulk_and_requests(&mut world, self.streams, &bulk, &requests, think_ns);
+        Ok(world)
+    }
+}

@@ -1,0 +1,55 @@
+//! What is run, and what came of it.
+
+use std::fmt;
+
+use taut_sim::consumer::{FixedLimits, Seen};
+
+use super::names::{Consumer, OnCore, When};
+
+/// One consumer, told in one way: a row for each limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Case {
+    /// How fast it is.
+    pub consumer: Consumer,
+    /// Where it runs.
+    pub core: OnCore,
+    /// When the queue is told of completions.
+    pub told: When,
+}
+
+impl Case {
+    /// Every consumer on every core with every way of telling.
+    pub fn all(consumers: &[Consumer], cores: &[OnCore], told: &[When]) -> Vec<Self> {
+        let mut cases = Vec::new();
+        for &consumer in consumers {
+            for &core in cores {
+                cases.extend(told.iter().map(|&told| Self {
+                    consumer,
+                    core,
+                    told,
+                }));
+            }
+        }
+        cases
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            consumer,
+            core,
+            told,
+        } = self;
+        write!(f, "{consumer}, {core} core, told {told}")
+    }
+}
+
+/// What came of it.
+pub struct Outcome {
+    pub(super) fixed: FixedLimits,
+    /// With the least fixed limit that is enough.
+    pub(super) least: Seen,
+    /// With each limit.
+    pub(super) seen: Vec<Seen>,
+}
