@@ -4,6 +4,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
+use taut_path::{AnyLimit, Split};
 use taut_sim::nic::DescriptorRule;
 
 use crate::quantity::{Rate, Size, Time};
@@ -18,6 +19,29 @@ const MAX_RING: u32 = 1 << 16;
 pub(crate) const MAX_DURATION: Time = Time(3_600_000_000_000);
 /// A super-packet is no larger than this.
 const MAX_OBJECT: Size = Size(65_536);
+
+// Of TCP streams on one link, simulated or live.
+
+/// Most streams: live, two sockets each, in one process with the usual hard limit of descriptors.
+pub const STREAMS: RangeInclusive<u32> = 1..=4_000;
+
+/// Below, TCP's timers outlast the run; above, two cores cannot keep up live by far.
+pub const RATES: RangeInclusive<Rate> = Rate(1_000_000)..=Rate(100_000_000_000);
+
+/// Below, no super-packet fits in.
+pub const RINGS: RangeInclusive<u32> = 32..=65_536;
+
+/// From what a timer can do live to what TCP takes for a lost link.
+pub const CADENCES: RangeInclusive<Time> = Time(1_000)..=Time(100_000_000);
+
+/// Long enough for some transactions in every row, and short enough to end.
+pub const DURATIONS: RangeInclusive<Time> = Time(500_000_000)..=Time(3_600_000_000_000);
+
+/// What is not measured of it at first.
+pub const WARM_UPS: RangeInclusive<Time> = Time(0)..=*DURATIONS.end();
+
+/// More rows than this are not read side by side.
+const MOST_LIMITS: usize = 20;
 
 /// Whether a value is neither less nor more than is allowed.
 ///
@@ -99,4 +123,17 @@ pub(crate) fn size(key: &str, size: &Size) -> Verdict {
 /// Time that is run.
 pub(crate) fn duration(key: &str, duration: &Time) -> Verdict {
     within(Time(1)..=MAX_DURATION)(key, duration)
+}
+
+/// At least so many limits, each a row of its own.
+pub fn limits(least: usize) -> impl Fn(&str, &[AnyLimit]) -> Verdict {
+    each_once(least..=MOST_LIMITS, "limit")
+}
+
+/// Whether there is a way for super-packets, and each of `splits`, which `key` names, is a row of its own.
+///
+/// # Errors
+/// The first that is not, and what is allowed.
+pub fn splits(key: &str, splits: &[Split]) -> Verdict {
+    each_once(1..=MOST_LIMITS, "way")(key, splits)
 }

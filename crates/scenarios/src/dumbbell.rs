@@ -1,11 +1,7 @@
 //! Pairs of hosts at two switches with a slow trunk between them: disciplines and limits side by side.
 
-use taut_path::AnyLimit;
-
 use crate::prelude::*;
-use crate::quantity::as_texts;
-use crate::rr_under_load::{CADENCES, DURATIONS, MOST_LIMITS, RATES, WARM_UPS};
-use crate::switches::{self, Case, SwitchRow};
+use crate::switches::{self, Case, switch_settings};
 
 /// From one switch to the other.
 const TRUNK_DELAY_NS: u64 = 10_000;
@@ -13,67 +9,26 @@ const TRUNK_DELAY_NS: u64 = 10_000;
 /// Four links of hosts and the trunk twice.
 const LEAST_ROUND_TRIP: Time = Time(4 * TRUNK_DELAY_NS);
 
-settings! {
+switch_settings! {
     "dumbbell" {
         /// Pairs of hosts with bulk streams; with one more, which asks and answers, 64 hosts.
         pairs: u32 => allowed::within(1..=31),
-        /// Bulk streams of each pair.
-        streams: u32 => allowed::within(1..=1_000),
-        /// Of the trunk.
-        rate: Rate => allowed::within(RATES),
-        /// Of each host's link.
-        host_rate: Rate where allowed::within(*rate..=*RATES.end()),
+    } {
         /// Round trips without any waiting, which pairs have in turn; that of requests is the first.
         round_trips: Vec<Time> => allowed::each(1..=31, allowed::within(LEAST_ROUND_TRIP..=Time::ms(2_000))),
-        /// Explicit congestion notification.
-        ecn: bool,
-        /// Descriptors at each end of the trunk.
-        ring: u32 => allowed::ring,
-        /// From interrupt to interrupt.
-        cadence: Time => allowed::within(Time(0)..=*CADENCES.end()),
-        /// The disciplines, as `tc` spells them.
-        qdiscs: Vec<String> => switches::disciplines,
-        /// Each of them with each of these limits.
-        #[serde(with = "as_texts")]
-        limits: Vec<AnyLimit> => allowed::each_once(1..=MOST_LIMITS, "limit"),
-        /// What is not measured at the start of each row.
-        warm_up: Time => allowed::within(WARM_UPS),
-        /// What is measured of each row.
-        duration: Time => allowed::within(DURATIONS),
-    }
-}
-
-impl Settings {
-    fn switches(&self, seed: u64) -> SwitchRow {
-        SwitchRow {
-            switches: 2,
-            rate: self.rate,
-            host_rate: self.host_rate,
-            ring: self.ring,
-            cadence: self.cadence,
-            trunk_delay_ns: TRUNK_DELAY_NS,
-            ecn: self.ecn,
-            warm_up: self.warm_up,
-            duration: self.duration,
-            seed,
-        }
     }
 }
 
 impl Scenario for Settings {
     const ABOUT: &'static str =
         "pairs of hosts share a trunk: disciplines with limits side by side";
-    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+    const COLUMNS: &'static [(&'static str, &'static str)] = &switches::columns([
         (
             "fairness",
             "Jain's index of what the pairs received: 1 if all is equal",
         ),
         ("least_bps", "of the pair that received least"),
-        switches::COLUMNS[0],
-        switches::COLUMNS[1],
-        switches::COLUMNS[2],
-        switches::COLUMNS[3],
-    ];
+    ]);
 
     type Case = Case;
     type Outcome = Found;
@@ -87,7 +42,7 @@ impl Scenario for Settings {
     }
 
     fn run(&self, case: &Case, seed: u64) -> Result<Found, ScenarioError> {
-        let switches = self.switches(seed);
+        let switches = self.row_of(2, TRUNK_DELAY_NS, seed);
         let mut pairs = switches.pairs(case)?;
         let delay_ns = |round_trip: &Time| (round_trip.0 - 2 * TRUNK_DELAY_NS) / 4;
         let in_turn = self.round_trips.iter().map(delay_ns).cycle();

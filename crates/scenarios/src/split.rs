@@ -9,31 +9,29 @@ use taut_path::{AnyLimit, Split};
 use crate::prelude::*;
 use crate::quantity::as_texts;
 use crate::results::one_decimal;
-use crate::rr_under_load::{
-    self, CADENCES, DURATIONS, MOST_LIMITS, RATES, RINGS, STREAMS, WARM_UPS, check_splits,
-};
+use crate::rr_under_load;
 use crate::stated::Stated;
 
 settings! {
     "split" {
         /// Bulk streams.
-        streams: u32 => allowed::within(STREAMS),
+        streams: u32 => allowed::within(allowed::STREAMS),
         /// Link rates.
-        rates: Vec<Rate> => allowed::each(1..=20, allowed::within(RATES)),
+        rates: Vec<Rate> => allowed::each(1..=20, allowed::within(allowed::RATES)),
         /// Descriptors of the ring.
-        ring: u32 => allowed::within(RINGS),
+        ring: u32 => allowed::within(allowed::RINGS),
         /// From interrupt to interrupt.
-        cadence: Time => allowed::within(CADENCES),
+        cadence: Time => allowed::within(allowed::CADENCES),
         /// The limits.
         #[serde(with = "as_texts")]
-        limits: Vec<AnyLimit> => allowed::each_once(1..=MOST_LIMITS, "limit"),
+        limits: Vec<AnyLimit> => allowed::limits(1),
         /// How super-packets go to the device; rows without super-packets stand beside them.
         #[serde(with = "as_texts")]
-        splits: Vec<Split> => check_splits,
+        splits: Vec<Split> => allowed::splits,
         /// What is not measured at the start of each row.
-        warm_up: Time => allowed::within(WARM_UPS),
+        warm_up: Time => allowed::within(allowed::WARM_UPS),
         /// What is measured of each row.
-        duration: Time => allowed::within(DURATIONS),
+        duration: Time => allowed::within(allowed::DURATIONS),
     }
 }
 

@@ -21,6 +21,58 @@ const HOST_QUEUE_PACKETS: u32 = 100_000;
 /// Of a host's card: more is in its discipline.
 const HOST_RING: u32 = 256;
 
+/// `settings!` of a row of switches: those that all have, around those that one has, in front and in the middle.
+macro_rules! switch_settings {
+    ($name:literal { $($first:tt)* } { $($middle:tt)* }) => {
+        settings! {
+            $name {
+                $($first)*
+                /// Bulk streams of each pair of hosts.
+                streams: u32 => allowed::within(1..=1_000),
+                /// Of each trunk.
+                rate: Rate => allowed::within(allowed::RATES),
+                /// Of each host's link.
+                host_rate: Rate where allowed::within(*rate..=*allowed::RATES.end()),
+                $($middle)*
+                /// Explicit congestion notification.
+                ecn: bool,
+                /// Descriptors at each end of a trunk.
+                ring: u32 => allowed::ring,
+                /// From interrupt to interrupt.
+                cadence: Time => allowed::within(Time(0)..=*allowed::CADENCES.end()),
+                /// The disciplines, as `tc` spells them.
+                qdiscs: Vec<String> => $crate::switches::disciplines,
+                /// Each of them with each of these limits.
+                #[serde(with = "crate::quantity::as_texts")]
+                limits: Vec<taut_path::AnyLimit> => allowed::limits(1),
+                /// What is not measured at the start of each row.
+                warm_up: Time => allowed::within(allowed::WARM_UPS),
+                /// What is measured of each row.
+                duration: Time => allowed::within(allowed::DURATIONS),
+            }
+        }
+
+        impl Settings {
+            fn row_of(&self, switches: usize, trunk_delay_ns: u64, seed: u64) -> $crate::switches::SwitchRow {
+                $crate::switches::SwitchRow {
+                    switches,
+                    trunk_delay_ns,
+                    rate: self.rate,
+                    host_rate: self.host_rate,
+                    ring: self.ring,
+                    cadence: self.cadence,
+                    ecn: self.ecn,
+                    warm_up: self.warm_up,
+                    duration: self.duration,
+                    seed,
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use switch_settings;
+
 /// A row of switches, before there are hosts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SwitchRow {
@@ -243,19 +295,26 @@ impl Ran {
     }
 }
 
-/// The columns that every scenario of this kind has.
-pub(crate) const COLUMNS: [(&str, &str); 4] = [
-    (
-        "request_p50_us",
-        "a byte asked and a byte answered across the whole row",
-    ),
-    (
-        "waiting_p50_packets",
-        "median over time of what waits in the discipline of the first trunk",
-    ),
-    (
-        "in_flight_p50_bytes",
-        "median over time of what is in its ring",
-    ),
-    ("drops", "at all trunks, from left to right; so are marks"),
-];
+/// A column and what it means.
+type Column = (&'static str, &'static str);
+
+/// The columns that one scenario of this kind has, and those that every one has.
+pub(crate) const fn columns([first, second]: [Column; 2]) -> [Column; 6] {
+    [
+        first,
+        second,
+        (
+            "request_p50_us",
+            "a byte asked and a byte answered across the whole row",
+        ),
+        (
+            "waiting_p50_packets",
+            "median over time of what waits in the discipline of the first trunk",
+        ),
+        (
+            "in_flight_p50_bytes",
+            "median over time of what is in its ring",
+        ),
+        ("drops", "at all trunks, from left to right; so are marks"),
+    ]
+}

@@ -15,10 +15,7 @@ pub use case::{Case, Only, ParseOnlyError};
 pub use published::{Published, figures, is_published};
 pub use row::{Latency, Lateness, Row};
 pub use run::Outcome;
-pub use settings::{
-    CADENCES, DURATIONS, MOST_LIMITS, RATES, RINGS, STREAMS, Settings, WARM_UPS, check_limits,
-    check_splits,
-};
+pub use settings::Settings;
 
 impl Settings {
     /// The rows of what was run, as the lab prints its own.

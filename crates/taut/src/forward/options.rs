@@ -5,8 +5,8 @@ use std::fmt;
 use clap::Args;
 use taut_linux::SuperFrames;
 use taut_path::{AnyLimit, Split};
+use taut_scenarios::allowed::RINGS;
 use taut_scenarios::quantity::{Rate, Time};
-use taut_scenarios::rr_under_load::RINGS;
 
 use crate::drivers::Driver;
 use crate::rr::experiment::{

@@ -7,8 +7,9 @@ use taut_path::AnyLimit;
 
 use crate::rr::experiment::Experiment;
 use crate::trace_file::TraceFile;
+use taut_scenarios::allowed;
 use taut_scenarios::quantity::Rate;
-use taut_scenarios::rr_under_load::{Case, Settings, check_limits, check_splits};
+use taut_scenarios::rr_under_load::{Case, Settings};
 use taut_scenarios::stated::Stated;
 
 /// Options of `taut lab rr-under-load`.
@@ -95,8 +96,8 @@ impl RrUnderLoad {
     /// If nothing is left to run, or a limit is said twice.
     pub fn cases(&self) -> Result<Vec<Case>, String> {
         let (limits, splits) = (self.limits(), self.experiment.splits());
-        check_limits("--limit", &limits)?;
-        check_splits("--split", &splits)?;
+        allowed::limits(0)("--limit", &limits)?;
+        allowed::splits("--split", &splits)?;
         let mut cases = self.experiment.only.cases(&limits, &splits);
         cases.retain(|case| self.driver == DriverKind::Emulated || !case.tso);
         if cases.is_empty() {

@@ -7,9 +7,10 @@ use clap::Args;
 use clap::builder::RangedI64ValueParser;
 use taut_path::limit::ParseLimitError;
 use taut_path::{AnyLimit, Split, qdisc, units};
+use taut_scenarios::allowed::{CADENCES, DURATIONS, RATES, RINGS, STREAMS};
 use taut_scenarios::quantity::{Rate, Time};
 use taut_scenarios::registry::DEFAULT_SEED;
-use taut_scenarios::rr_under_load::{CADENCES, DURATIONS, Only, RATES, RINGS, STREAMS, Settings};
+use taut_scenarios::rr_under_load::{Only, Settings};
 use taut_scenarios::stated::Stated;
 
 /// Bulk streams saturate a link while one request/response runs at high priority.

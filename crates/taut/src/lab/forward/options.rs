@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use taut_scenarios::allowed::STREAMS;
 use taut_scenarios::quantity::{Rate, Time};
 use taut_scenarios::registry::DEFAULT_SEED;
-use taut_scenarios::rr_under_load::STREAMS;
 
 use super::case::{Case, Forwarder};
 use crate::rr::experiment::{count_in, parse_duration, parse_rate};

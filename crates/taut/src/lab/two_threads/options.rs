@@ -7,9 +7,10 @@ use clap::Args;
 use taut_linux::publish::About;
 use taut_path::limit::Unit;
 use taut_path::{AnyLimit, Limit};
+use taut_scenarios::allowed::RINGS;
 use taut_scenarios::quantity::{Rate, Time};
 use taut_scenarios::registry::DEFAULT_SEED;
-use taut_scenarios::rr_under_load::{RINGS, Settings};
+use taut_scenarios::rr_under_load::Settings;
 use taut_scenarios::stated::Stated;
 
 use super::super::world::SHAPED_DEVICE;
