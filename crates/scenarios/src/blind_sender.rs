@@ -34,8 +34,8 @@ settings! {
     }
 }
 
-/// What is not measured at the start: longer than any sleep with its tick.
-const WARM_UP_NS: u64 = 100_000_000;
+/// What is not measured at the start is no shorter than this.
+const LEAST_WARM_UP_NS: u64 = 100_000_000;
 
 /// One sender.
 pub struct Case {
@@ -49,36 +49,45 @@ pub struct Case {
     published_sleep_ms: Option<f64>,
 }
 
+/// How long it is asleep that sleeps so long to the next of such ticks, in ns. It falls asleep just after a tick,
+/// since a tick woke it: so it always gets the worst, the next tick after the sleep is over.
+fn asleep_ns(sleep: Time, tick: Time) -> u64 {
+    match tick.0 {
+        0 => sleep.0,
+        tick_ns => (sleep.0 / tick_ns + 1) * tick_ns,
+    }
+}
+
 impl Settings {
+    /// Each sleep with each tick.
+    fn sleeps(&self) -> impl Iterator<Item = (Time, Time)> {
+        let sleeps = [self.long_sleep, self.short_sleep].into_iter();
+        sleeps.flat_map(|sleep| self.ticks.iter().map(move |&tick| (sleep, tick)))
+    }
+
+    /// What is not measured at the start: no shorter than any sleep to its tick, so that each has begun again.
+    fn warm_up_ns(&self) -> u64 {
+        let asleep_ns = self.sleeps().map(|(sleep, tick)| asleep_ns(sleep, tick));
+        asleep_ns.fold(LEAST_WARM_UP_NS, u64::max)
+    }
+
     fn senders(&self) -> Vec<Case> {
-        let mut cases = Vec::new();
-        for sleep in [self.long_sleep, self.short_sleep] {
-            for &tick in &self.ticks {
-                cases.push(self.sleeper(sleep, tick));
-            }
-        }
-        for (what, when_full) in [
+        let sleepers = self.sleeps().map(|(sleep, tick)| self.sleeper(sleep, tick));
+        let others = [
             ("spin", WhenFull::Spin(self.retry.0)),
             ("wait for room", WhenFull::Wait),
-        ] {
-            cases.push(Case {
-                what: what.to_owned(),
-                when_full,
-                closed_per_s: None,
-                published: None,
-                published_sleep_ms: None,
-            });
-        }
-        cases
+        ];
+        let others = others.map(|(what, when_full)| Case {
+            what: what.to_owned(),
+            when_full,
+            closed_per_s: None,
+            published: None,
+            published_sleep_ms: None,
+        });
+        sleepers.chain(others).collect()
     }
 
     fn sleeper(&self, sleep: Time, tick: Time) -> Case {
-        // It falls asleep just after a tick, since a tick woke it: so it always gets the worst,
-        // the next tick after the sleep is over.
-        let asleep_ns = match tick.0 {
-            0 => sleep.0,
-            tick_ns => (sleep.0 / tick_ns + 1) * tick_ns,
-        };
         let held_packets = f64::from(self.ring) + f64::from(self.queue_packets);
         let published = match (sleep, tick) {
             (Time(18_000_000), Time(0)) => Some(56.8),
@@ -99,7 +108,7 @@ impl Settings {
                 sleep_ns: sleep.0,
                 tick_ns: tick.0,
             },
-            closed_per_s: Some(held_packets * 1e9 / asleep_ns as f64),
+            closed_per_s: Some(held_packets * 1e9 / asleep_ns(sleep, tick) as f64),
             published,
             published_sleep_ms,
         }
@@ -115,8 +124,8 @@ impl Settings {
                 packet_ns: self.call.0,
                 wakeup_ns: 0,
             },
-            measure_from_ns: WARM_UP_NS,
-            end_ns: WARM_UP_NS + self.duration.0,
+            measure_from_ns: self.warm_up_ns(),
+            end_ns: self.warm_up_ns() + self.duration.0,
             ..saturated(self.rate, self.ring, self.size.0 as u32, interrupt, seed)
         }
     }

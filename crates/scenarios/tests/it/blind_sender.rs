@@ -79,3 +79,19 @@ fn calls_that_cost_let_the_ring_drain_meanwhile_and_more_is_sent() {
         "{waits}"
     );
 }
+
+#[test]
+fn a_sleep_as_long_as_what_is_measured_ends_in_it() {
+    let found = run_with(
+        "blind-sender",
+        &[
+            ("long_sleep", "\"400ms\""),
+            ("ticks", "[\"300ms\"]"),
+            ("duration", "\"400ms\""),
+        ],
+    );
+    let slept = row(&found, &[("when_full", "sleep 400ms, tick 300ms")]);
+    // It wakes after 600 ms, and what it sends then is sent once in the 400 ms that are measured.
+    let sent = number(slept, "rate_kpps") * 400.0;
+    assert!((sent - 1_023.0).abs() < 1e-6, "{slept}");
+}
