@@ -1,9 +1,12 @@
 //! E6: completions that are not periodic, and what a fixed period does about them.
 
+mod summary;
+
 use serde_json::{Value, json};
 
 use crate::prelude::*;
 use crate::single_queue::saturated;
+use summary::LEAST_FIXED;
 use taut_sim::error::TestbedError;
 use taut_sim::lane::{LaneConfig, Observed, Reap, Rule, Source, observe};
 use taut_sim::least::least_above;
@@ -46,9 +49,6 @@ settings! {
         duration: Time => allowed::duration,
     }
 }
-
-/// The yardstick's name among the rules.
-const LEAST_FIXED: &str = "least fixed";
 
 /// A fixed limit that carries this share of what no limit carries is enough.
 const ENOUGH: f64 = 0.999;
@@ -153,48 +153,10 @@ fn row(pattern: &str, (name, rule): (&str, &Rule), seen: &Observed, off: &Observ
     })
 }
 
-/// Each rule over all patterns, against the least fixed limit of each.
-fn summary(rows: &[Value]) -> Option<Summary> {
-    let of_pattern = |pattern: &Value, rule: &str| {
-        rows.iter()
-            .find(|row| row["pattern"] == *pattern && row["rule"] == rule)
-    };
-    let first = rows.first()?["pattern"].clone();
-    let rules = rows.iter().take_while(|row| row["pattern"] == first);
-    let summary = rules.map(|of_first| {
-        let rule = of_first["rule"].as_str().unwrap_or_default();
-        let of_rule: Vec<&Value> = rows.iter().filter(|row| row["rule"] == rule).collect();
-        let ratio = |row: &&&Value| {
-            let least = of_pattern(&row["pattern"], LEAST_FIXED)?;
-            let least_bytes = least["in_flight_mean_bytes"].as_f64()?;
-            Some(row["in_flight_mean_bytes"].as_f64()? / least_bytes.max(1.0))
-        };
-        let ratios: Vec<f64> = of_rule.iter().filter_map(|row| ratio(&row)).collect();
-        let all = |key: &str| -> Vec<f64> {
-            of_rule.iter().filter_map(|row| row[key].as_f64()).collect()
-        };
-        let most = |values: &[f64]| values.iter().copied().reduce(f64::max);
-        json!({
-            "rule": rule,
-            "of_least_fixed_best": ratios.iter().copied().reduce(f64::min),
-            "of_least_fixed_worst": most(&ratios),
-            "of_off_worst": all("of_off").into_iter().reduce(f64::min),
-            "urgent_delay_p99_us_worst": most(&all("urgent_delay_p99_us")),
-        })
-    });
-    Some(Summary {
-        title: "Over all patterns (of_least_fixed: bytes in flight over those of the least fixed \
-                limit)",
-        rows: summary.collect(),
-    })
-}
-
 impl Scenario for Settings {
     const ABOUT: &'static str =
         "completions that are not periodic, and what handing them on at a fixed period does (E6)";
 
-    type Case = Pattern;
-    type Outcome = Found;
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         (
             "rule",
@@ -218,9 +180,8 @@ impl Scenario for Settings {
         ),
     ];
 
-    fn summary(rows: &[Value]) -> Option<Summary> {
-        summary(rows)
-    }
+    type Case = Pattern;
+    type Outcome = Found;
 
     fn cases(&self, seed: u64) -> Result<Vec<Pattern>, ScenarioError> {
         Ok(self.patterns(seed))
@@ -237,21 +198,20 @@ impl Scenario for Settings {
         let least = least_fixed(lane, off.wire.packets, most_bytes, 4)?;
         let mut rules = self.rules();
         rules.push((LEAST_FIXED.to_owned(), Rule::bytes(least)));
-        let row = |(name, rule): &(String, Rule)| {
+        let mut found = Found::default();
+        for (name, rule) in &rules {
             let seen = observe(lane, rule)?;
-            Ok(row(pattern, (name, rule), &seen, &off))
-        };
-        Ok(Found {
-            rows: rules
-                .iter()
-                .map(row)
-                .collect::<Result<_, ScenarioError>>()?,
-            ..Found::default()
-        })
+            found.rows.push(row(pattern, (name, rule), &seen, &off));
+        }
+        Ok(found)
     }
 
     fn found(&self, ran: &[(&Pattern, &Found)]) -> Found {
         Found::of(ran)
+    }
+
+    fn summary(rows: &[Value]) -> Option<Summary> {
+        summary::of(rows)
     }
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {

@@ -1,24 +1,27 @@
 //! E7: bulk streams against one request/response in one shared CoDel, with and without the limit,
 //! with drops and with marks; with a correct kernel, and with that of 2012.
 
+mod case;
 mod codel_2012;
 mod kernel;
+mod published;
 
+use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 use taut_path::qdisc::by_name;
 
+use crate::budget::Budget;
 use crate::prelude::*;
-use crate::results::on_off;
 use crate::two_hosts::{
-    BULK, START_NS, TwoHosts, card, dql_or_off, request_response, stream, think_ns,
+    BULK, Done, START_NS, TwoHosts, card, dql_or_off, request_response, stream, think_ns,
 };
+pub use case::Case;
 use kernel::Kernel;
-use taut_path::tsq;
 use taut_sim::dice::Dice;
 use taut_sim::meter::{Meter, Since};
 use taut_sim::nic::{DescriptorRule, NicConfig};
 use taut_sim::tcp::SuperPacket;
-use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
+use taut_sim::world::{App, CLIENT, SmallQueues, World};
 
 settings! {
     "codel-under-load" {
@@ -54,27 +57,6 @@ settings! {
 /// Points of a latency distribution.
 const CDF_POINTS: u32 = 200;
 
-/// Published of CoDel: limit, marks, transactions/s, packets in the discipline. Without the limit,
-/// drops and marks gave the same.
-const PUBLISHED: [(bool, bool, f64, f64); 4] = [
-    (false, false, 94.0, 28.0),
-    (false, true, 94.0, 28.0),
-    (true, false, 140.0, 113.0),
-    (true, true, 749.0, 82.0),
-];
-
-/// Chosen to meet the figures, the last one for the reconstruction only.
-const FITTED: [&str; 8] = [
-    "rate",
-    "cadence",
-    "descriptors",
-    "budget",
-    "hosts",
-    "super_packet",
-    "growth_segments",
-    "kernel",
-];
-
 /// A discipline, with drops and with marks.
 fn discipline(key: &str, name: &str) -> Result<(), String> {
     let both = [false, true].map(|ecn| spelled(name, ecn));
@@ -87,34 +69,6 @@ fn discipline(key: &str, name: &str) -> Result<(), String> {
 fn spelled(discipline: &str, ecn: bool) -> String {
     let signal = if ecn { "ecn" } else { "noecn" };
     format!("{discipline} {signal}")
-}
-
-/// One row.
-pub struct Case {
-    kernel: Kernel,
-    discipline: String,
-    limited: bool,
-    ecn: bool,
-}
-
-impl Case {
-    fn name(&self) -> String {
-        let limit = on_off(self.limited);
-        let signal = if self.ecn { "marks" } else { "drops" };
-        let of = match self.kernel {
-            Kernel::Correct => "",
-            Kernel::Of2012 => " of 2012",
-        };
-        format!("{}{of}, limit {limit}, {signal}", self.discipline)
-    }
-}
-
-/// What is counted over the measured time only.
-struct Counted {
-    drops: u64,
-    marks: u64,
-    retransmissions: u64,
-    arrived_bytes: u64,
 }
 
 impl Settings {
@@ -136,6 +90,11 @@ impl Settings {
         cases
     }
 
+    /// The last of them is the request/response.
+    fn connections(&self) -> u32 {
+        self.streams + 1
+    }
+
     fn end_ns(&self) -> u64 {
         self.warm_up.0 + self.duration.0
     }
@@ -151,8 +110,7 @@ impl Settings {
         let hosts = TwoHosts::new(card, self.warm_up.0);
         let mut world = hosts.world(&dql_or_off(case.limited), discipline, meter)?;
         if self.budget.0 > 0 {
-            let used = world.use_small_queues(&self.small_queues());
-            used.map_err(|error| ScenarioError::Setting(error.to_string()))?;
+            world.use_small_queues(&self.small_queues())?;
         }
         self.connect(&mut world, case, seed);
         Ok(world)
@@ -160,11 +118,8 @@ impl Settings {
 
     fn small_queues(&self) -> SmallQueues {
         SmallQueues {
-            settings: tsq::Settings {
-                rule: tsq::Rule::Fixed,
-                limit_bytes: self.budget.0 as u32,
-            },
-            connections: self.streams + 1,
+            settings: Budget::Bytes(self.budget.0 as u32).settings(),
+            connections: self.connections(),
             deferred_delay_ns: 0,
             hold_ns: 0,
             orphans: false,
@@ -185,36 +140,15 @@ impl Settings {
         world.connect(&stream, client, server, START_NS);
     }
 
-    fn counted(&self, world: &World<Meter<Since>>) -> Counted {
-        let both = |of: &dyn Fn(usize) -> u64| of(CLIENT) + of(SERVER);
-        // The last connection is the request/response.
-        let ends = (0..=self.streams).flat_map(|number| [(number, CLIENT), (number, SERVER)]);
-        Counted {
-            drops: both(&|host| world.dropped_packets(host)),
-            marks: both(&|host| world.marked_packets(host)),
-            retransmissions: ends
-                .map(|(number, host)| world.report(number, host).tcp.retransmissions)
-                .sum(),
-            arrived_bytes: world.arrived_bytes(SERVER),
-        }
-    }
-
-    fn row(
-        &self,
-        case: &Case,
-        world: &World<Meter<Since>>,
-        before: &Counted,
-        after: &Counted,
-    ) -> Value {
+    fn row(&self, case: &Case, world: &World<Meter<Since>>, done: Done) -> Value {
         let latency_ns = world.transactions().latency_ns();
         let latency_us = |quantile| latency_ns.value_at_quantile(quantile) as f64 / 1e3;
         let meter = world.probe(CLIENT);
-        let arrived_bytes = after.arrived_bytes - before.arrived_bytes;
         json!({
             "kernel": case.kernel,
             "discipline": case.discipline,
             "limit": dql_or_off(case.limited).to_string(),
-            "signal": if case.ecn { "marks" } else { "drops" },
+            "signal": case.signal(),
             "rate_tps": per_second(latency_ns.len(), self.duration.0),
             "waiting_mean_packets": meter.waiting_packet_ns() as f64 / self.duration.0 as f64,
             "in_flight_mean_bytes": meter.in_flight_mean_bytes(),
@@ -222,37 +156,26 @@ impl Settings {
             "latency_p50_us": latency_us(0.5),
             "latency_p99_us": latency_us(0.99),
             "latency_max_us": latency_us(1.0),
-            "dropped_packets": after.drops - before.drops,
-            "marked_packets": after.marks - before.marks,
-            "retransmissions": after.retransmissions - before.retransmissions,
-            "goodput_bits_per_s": per_second(arrived_bytes * 8, self.duration.0),
+            "dropped_packets": done.drops,
+            "marked_packets": done.marks,
+            "retransmissions": done.retransmits,
+            "goodput_bits_per_s": per_second(done.arrived_bytes * 8, self.duration.0),
         })
     }
 }
 
-/// What was published of CoDel, beside what was found.
-fn figures(case: &Case, row: &Value) -> Vec<Figure> {
-    let is_it = |it: &&(bool, bool, f64, f64)| (it.0, it.1) == (case.limited, case.ecn);
-    let Some((_, _, tps, packets)) = PUBLISHED.iter().find(is_it) else {
-        return Vec::new();
-    };
-    if case.discipline != "codel" {
-        return Vec::new();
+/// How the latencies of the transactions are distributed.
+fn distribution(case: &Case, latency_ns: &Histogram<u64>) -> Series {
+    let points = (0..=CDF_POINTS).map(|point| {
+        let share = f64::from(point) / f64::from(CDF_POINTS);
+        (latency_ns.value_at_quantile(share), share)
+    });
+    Series {
+        row: case.name(),
+        name: "latency at most",
+        unit: "share of transactions",
+        points: points.collect(),
     }
-    let (claim, fitted) = match case.kernel {
-        Kernel::Correct => ("prediction", &FITTED[..FITTED.len() - 1]),
-        Kernel::Of2012 => ("reconstruction", &FITTED[..]),
-    };
-    let figure = |what, published, key: &str, unit| {
-        let value = row[key].as_f64().unwrap_or(0.0);
-        let id = format!("E7, {claim}, {}, {what}", case.name());
-        Figure::new(id, &[published], value, unit, fitted)
-    };
-    let waiting = "waiting_mean_packets";
-    vec![
-        figure("rate", *tps, "rate_tps", "transactions/s"),
-        figure("in the discipline", *packets, waiting, "packets"),
-    ]
 }
 
 impl Scenario for Settings {
@@ -282,24 +205,13 @@ impl Scenario for Settings {
     fn run(&self, case: &Case, seed: u64) -> Result<Found, ScenarioError> {
         let mut world = self.world(case, seed)?;
         world.run_until(self.warm_up.0)?;
-        let before = self.counted(&world);
+        let before = Done::of(&world, self.connections());
         world.run_until(self.end_ns())?;
-        let after = self.counted(&world);
-        let row = self.row(case, &world, &before, &after);
-        let latency_ns = world.transactions().latency_ns();
-        let points = (0..=CDF_POINTS).map(|point| {
-            let share = f64::from(point) / f64::from(CDF_POINTS);
-            (latency_ns.value_at_quantile(share), share)
-        });
-        let latency = Series {
-            row: case.name(),
-            name: "latency at most",
-            unit: "share of transactions",
-            points: points.collect(),
-        };
+        let done = Done::of(&world, self.connections()).since(before);
+        let row = self.row(case, &world, done);
         Ok(Found {
-            figures: figures(case, &row),
-            series: vec![latency],
+            figures: published::figures(case, &row),
+            series: vec![distribution(case, world.transactions().latency_ns())],
             ..Found::row(row)
         })
     }

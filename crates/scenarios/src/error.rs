@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use taut_path::tsq::BudgetsError;
 use taut_sim::error::TestbedError;
 use taut_sim::queue::QueueFault;
 use taut_sim::world::network::NetworkError;
@@ -62,5 +63,11 @@ impl From<NetworkError> for ScenarioError {
             NetworkError::World(error) => error.into(),
             error => Self::Setting(error.to_string()),
         }
+    }
+}
+
+impl From<BudgetsError> for ScenarioError {
+    fn from(error: BudgetsError) -> Self {
+        Self::Setting(error.to_string())
     }
 }

@@ -128,8 +128,7 @@ impl Settings {
             hold_ns: self.visit.0,
             orphans: false,
         };
-        let used = world.use_small_queues(&small_queues);
-        used.map_err(|error| ScenarioError::Setting(error.to_string()))?;
+        world.use_small_queues(&small_queues)?;
         let stream = stream(SuperPacket::Fixed(SUPER_PACKET_BYTES));
         let visitor = App::Visitor {
             period_ns: case.period_ns,

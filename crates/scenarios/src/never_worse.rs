@@ -46,7 +46,8 @@ const SIZES: [&[u32]; 7] = [
     &[65_226, 66, 1_514],
 ];
 const PATTERNS: [&str; 5] = ["steady", "jitter", "long gaps", "short gaps", "rounds"];
-const LOADS: [&str; 3] = ["saturated", "bursts", "long bursts"];
+const SATURATED: &str = "saturated";
+const LOADS: [&str; 3] = [SATURATED, "bursts", "long bursts"];
 
 impl Settings {
     fn draw(&self, number: u32, dice: &mut Dice) -> Case {
@@ -54,60 +55,21 @@ impl Settings {
         let (ring, sizes) = (dice.of(&RINGS), dice.of(&SIZES));
         let cadence = Time::us(dice.of(&CADENCES_US));
         let (pattern, load) = (dice.of(&PATTERNS), dice.of(&LOADS));
-        let mut interrupt = InterruptRule::every(cadence.0);
-        let odd = |gap_ns| {
-            Some(RareGap {
-                one_in: 100,
-                gap_ns,
-            })
-        };
-        let mut reap = Reap::ALL;
-        match pattern {
-            "jitter" => interrupt.jitter_ns = cadence.0 / 2,
-            "long gaps" => interrupt.rare_gap = odd(10 * cadence.0),
-            "short gaps" => interrupt.rare_gap = odd(cadence.0 / 10),
-            "rounds" => {
-                reap = Reap {
-                    budget_packets: 64,
-                    round_ns: cadence.0 / 20,
-                }
-            }
-            _ => {}
-        }
-        // Of an object, on the wire; headers and gaps of segments are 1538 of 1448 bytes.
-        let bytes: u64 = sizes
-            .iter()
-            .map(|&bytes| u64::from(bytes.max(60)) + 90)
-            .sum();
-        let object_ns = bytes * 8_000_000_000 / rate.0 / sizes.len() as u64;
+        let (interrupt, reap) = completions(pattern, cadence);
+        let object_ns = object_ns(sizes, rate);
         let end_ns = (u64::from(self.packets) * object_ns)
             .max(200 * cadence.0)
             .max(1);
-        // A sender that is silent between its bursts offers the same whatever holds it back. One
-        // that stops by the clock would offer more to a deeper ring, which is no comparison.
-        let burst = match load {
-            "long bursts" => 500 + dice.below(2_000),
-            _ => 1 + dice.below(200),
-        };
-        let source = match load {
-            "saturated" => Source::Saturating,
-            _ => Source::Bursts {
-                packets: burst as u32,
-                // From a tenth of the link to nearly all of it.
-                every_ns: burst * object_ns * 100 / (10 + dice.below(80)),
-                jitter_ns: object_ns,
-            },
-        };
-        let base = saturated(rate, ring, 0, interrupt, dice.bits());
+        let source = source(load, object_ns, dice);
         let lane = LaneConfig {
             reap,
             object_bytes: sizes.to_vec(),
-            source,
             // Bursts are never dropped, so that both runs carry the same.
-            backlog_packets: if load == "saturated" { 100 } else { u32::MAX },
+            backlog_packets: if load == SATURATED { 100 } else { u32::MAX },
+            source,
             measure_from_ns: end_ns / WARM_UP_SHARE,
             end_ns,
-            ..base
+            ..saturated(rate, ring, 0, interrupt, dice.bits())
         };
         Case {
             number,
@@ -116,6 +78,54 @@ impl Settings {
             lane,
             cadence,
         }
+    }
+}
+
+/// When the card of a pattern interrupts, and how what it tells of is reaped.
+fn completions(pattern: &str, cadence: Time) -> (InterruptRule, Reap) {
+    let (mut interrupt, mut reap) = (InterruptRule::every(cadence.0), Reap::ALL);
+    let odd = |gap_ns| {
+        Some(RareGap {
+            one_in: 100,
+            gap_ns,
+        })
+    };
+    match pattern {
+        "jitter" => interrupt.jitter_ns = cadence.0 / 2,
+        "long gaps" => interrupt.rare_gap = odd(10 * cadence.0),
+        "short gaps" => interrupt.rare_gap = odd(cadence.0 / 10),
+        "rounds" => {
+            reap = Reap {
+                budget_packets: 64,
+                round_ns: cadence.0 / 20,
+            }
+        }
+        _ => {}
+    }
+    (interrupt, reap)
+}
+
+/// What an object takes of the wire on average, in ns; headers and gaps of segments are 1538 of 1448 bytes.
+fn object_ns(sizes: &[u32], rate: Rate) -> u64 {
+    let on_wire = sizes.iter().map(|&bytes| u64::from(bytes.max(60)) + 90);
+    on_wire.sum::<u64>() * 8_000_000_000 / rate.0 / sizes.len() as u64
+}
+
+/// A sender that is silent between its bursts offers the same whatever holds it back. One that stops by the clock
+/// would offer more to a deeper ring, which is no comparison.
+fn source(load: &str, object_ns: u64, dice: &mut Dice) -> Source {
+    let burst = match load {
+        "long bursts" => 500 + dice.below(2_000),
+        _ => 1 + dice.below(200),
+    };
+    match load {
+        SATURATED => Source::Saturating,
+        _ => Source::Bursts {
+            packets: burst as u32,
+            // From a tenth of the link to nearly all of it.
+            every_ns: burst * object_ns * 100 / (10 + dice.below(80)),
+            jitter_ns: object_ns,
+        },
     }
 }
 

@@ -144,8 +144,7 @@ impl OneStream {
             hold_ns: 0,
             orphans: self.orphans,
         };
-        let used = world.use_small_queues(&small_queues);
-        used.map_err(|error| ScenarioError::Setting(error.to_string()))?;
+        world.use_small_queues(&small_queues)?;
         self.connect(&mut world);
         Ok(world)
     }

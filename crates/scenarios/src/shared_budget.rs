@@ -1,14 +1,16 @@
 //! Several queues on one link, each with a limit that it grew alone, and a budget over all of them.
 
+mod least;
+
 use serde_json::{Value, json};
 use taut_path::AnyLimit;
 use taut_path::limit::Need;
 
 use crate::prelude::*;
 use crate::single_queue::{law_bytes, saturated};
+use least::Least;
 use taut_sim::device::{DeviceConfig, Seen, SharedBudget, observe};
 use taut_sim::lane::LaneConfig;
-use taut_sim::least::least_above;
 use taut_sim::nic::InterruptRule;
 
 /// More queues than a NIC has for as many cores.
@@ -16,9 +18,6 @@ const MAX_QUEUES: u32 = 256;
 
 /// More than a second of the fastest link is no budget, and no limit counts it.
 const MAX_BUDGET: Size = Size(1 << 30);
-
-/// The part of the link's time that a budget must let the queues use to be enough.
-const ENOUGH: f64 = 0.999;
 
 /// Bytes in flight together without a budget, as it was found for eight queues at 1 Gbit/s.
 const KNOWN_BYTES: f64 = 206_000.0;
@@ -51,6 +50,30 @@ settings! {
     }
 }
 
+/// What is run.
+pub enum Case {
+    /// The search for the least fixed budget that is enough.
+    LeastFixed,
+    /// A budget, by name.
+    Budget(&'static str, SharedBudget),
+}
+
+/// What came of it.
+pub enum Outcome {
+    /// What was searched.
+    LeastFixed(Least),
+    /// What was seen.
+    Budget(Seen),
+}
+
+/// A budget of so many bytes.
+fn fixed(bytes: u32) -> SharedBudget {
+    SharedBudget::Rule {
+        limit: AnyLimit::bytes(bytes),
+        interval_ns: 0,
+    }
+}
+
 impl Settings {
     fn lane(&self, seed: u64) -> LaneConfig {
         let interrupt = InterruptRule::every(self.cadence.0);
@@ -73,6 +96,26 @@ impl Settings {
     /// What one queue needs that has the link to itself, in bytes.
     fn law_bytes(&self) -> f64 {
         law_bytes(&self.lane(0), self.cadence.0)
+    }
+
+    fn utilisation(&self, seen: &Seen) -> f64 {
+        let link_bytes = self.rate.0 as f64 * self.together.0 as f64 / 8e9;
+        seen.time_bytes.iter().sum::<u64>() as f64 / link_bytes
+    }
+
+    fn mean_bytes(&self, seen: &Seen) -> f64 {
+        seen.byte_ns as f64 / self.together.0 as f64
+    }
+
+    /// In steps of a quarter of a packet.
+    fn least_fixed(&self, device: &DeviceConfig) -> Result<Least, ScenarioError> {
+        let step_bytes = (self.size.0 as u32 / 4).max(1);
+        // The sum of what all queues need alone is enough, if anything is.
+        let most_bytes = (self.law_bytes() * f64::from(self.queues)).min(MAX_BUDGET.0 as f64);
+        Least::find(step_bytes, most_bytes as u32, |bytes| {
+            let seen = observe(device, fixed(bytes))?;
+            Ok((self.utilisation(&seen), self.mean_bytes(&seen)))
+        })
     }
 
     fn row(&self, budget: &str, seen: &Seen, least: &Least) -> Value {
@@ -106,6 +149,20 @@ fn full_until_ns(seen: &Seen) -> u64 {
     let full = |&&(_, bytes): &&(u64, u64)| bytes * 10 >= own_limits_bytes(seen) * 9;
     let last = seen.course.iter().rfind(full);
     last.map_or(0, |&(at_ns, _)| at_ns)
+}
+
+/// What is known of the device without a budget.
+fn figures(seen: &Seen) -> Vec<Figure> {
+    let figure = |what: &str, published, value, unit| {
+        let id = format!("eight queues without a budget, {what}");
+        Figure::new(id, &[published], value, unit, &["cadence"])
+    };
+    let peak_bytes = seen.peak_bytes as f64;
+    let for_s = full_until_ns(seen) as f64 / 1e9;
+    vec![
+        figure("in flight, peak", KNOWN_BYTES, peak_bytes, "bytes"),
+        figure("for", KNOWN_S, for_s, "s"),
+    ]
 }
 
 fn series(row: &str, seen: &Seen) -> Vec<Series> {
@@ -168,88 +225,10 @@ impl Scenario for Settings {
                 found.rows.push(self.row(name, seen, least));
                 found.series.extend(series(name, seen));
                 if *budget == SharedBudget::None {
-                    found.figures.extend(self.figures(seen));
+                    found.figures.extend(figures(seen));
                 }
             }
         }
         found
-    }
-}
-
-/// What is run.
-pub enum Case {
-    /// The search for the least fixed budget that is enough.
-    LeastFixed,
-    /// A budget, by name.
-    Budget(&'static str, SharedBudget),
-}
-
-/// What came of it.
-pub enum Outcome {
-    /// What was searched.
-    LeastFixed(Least),
-    /// What was seen.
-    Budget(Seen),
-}
-
-/// The least fixed budget that is enough, and what was in flight with it on average.
-pub struct Least {
-    bytes: Option<u32>,
-    mean_bytes: f64,
-}
-
-impl Settings {
-    /// In steps of a quarter of a packet: a larger budget never wastes more.
-    fn least_fixed(&self, device: &DeviceConfig) -> Result<Least, ScenarioError> {
-        let step = (self.size.0 as u32 / 4).max(1);
-        // The sum of what all queues need alone is enough, if anything is.
-        let most_bytes = (self.law_bytes() * f64::from(self.queues)).min(MAX_BUDGET.0 as f64);
-        let most = most_bytes as u32 / step + 1;
-        let mut mean_bytes = 0.0;
-        let steps = least_above(0, most + 1, 1, |steps| {
-            let seen = observe(device, fixed(steps * step))?;
-            let is_enough = self.utilisation(&seen) >= ENOUGH;
-            if is_enough {
-                mean_bytes = self.mean_bytes(&seen);
-            }
-            Ok::<_, ScenarioError>(is_enough)
-        })?;
-        Ok(Least {
-            bytes: (steps <= most).then_some(steps * step),
-            mean_bytes,
-        })
-    }
-
-    fn utilisation(&self, seen: &Seen) -> f64 {
-        let link_bytes = self.rate.0 as f64 * self.together.0 as f64 / 8e9;
-        seen.time_bytes.iter().sum::<u64>() as f64 / link_bytes
-    }
-
-    fn mean_bytes(&self, seen: &Seen) -> f64 {
-        seen.byte_ns as f64 / self.together.0 as f64
-    }
-}
-
-/// A budget of so many bytes.
-fn fixed(bytes: u32) -> SharedBudget {
-    SharedBudget::Rule {
-        limit: AnyLimit::bytes(bytes),
-        interval_ns: 0,
-    }
-}
-
-impl Settings {
-    /// What is known of the device without a budget.
-    fn figures(&self, seen: &Seen) -> Vec<Figure> {
-        let figure = |what: &str, published, value, unit| {
-            let id = format!("eight queues without a budget, {what}");
-            Figure::new(id, &[published], value, unit, &["cadence"])
-        };
-        let peak_bytes = seen.peak_bytes as f64;
-        let for_s = full_until_ns(seen) as f64 / 1e9;
-        vec![
-            figure("in flight, peak", KNOWN_BYTES, peak_bytes, "bytes"),
-            figure("for", KNOWN_S, for_s, "s"),
-        ]
     }
 }

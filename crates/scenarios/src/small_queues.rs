@@ -52,7 +52,14 @@ const ORPHANED_BUDGET: Budget = Budget::Bytes(taut_path::tsq::LIMIT_2012_BYTES);
 
 impl Settings {
     fn parts(&self, seed: u64) -> Vec<Case> {
-        let stream = |rate: Rate, tso, budget| OneStream {
+        let streams = self.streams(seed).into_iter().map(|run| (STREAM, run));
+        let knee = self.knee(seed).into_iter().map(|run| (KNEE, run));
+        let orphans = self.orphans(seed).map(|run| (ORPHANS, run));
+        streams.chain(knee).chain(orphans).collect()
+    }
+
+    fn stream(&self, rate: Rate, tso: bool, budget: Budget, seed: u64) -> OneStream {
+        OneStream {
             rate,
             tso,
             budget,
@@ -65,42 +72,52 @@ impl Settings {
             warm_up_ns: self.warm_up.0,
             duration_ns: self.duration.0,
             seed,
-        };
-        let mut parts = Vec::new();
+        }
+    }
+
+    /// Each rate with super-packets and without, under each budget.
+    fn streams(&self, seed: u64) -> Vec<OneStream> {
+        let mut runs = Vec::new();
         for &rate in &self.rates {
             for tso in [true, false] {
-                let runs = self.budgets.iter().map(|&budget| stream(rate, tso, budget));
-                parts.extend(runs.map(|run| (STREAM, run)));
+                let budgets = self.budgets.iter();
+                runs.extend(budgets.map(|&budget| self.stream(rate, tso, budget, seed)));
             }
         }
+        runs
+    }
+
+    /// The stream alone, over rates and budgets.
+    fn knee(&self, seed: u64) -> Vec<OneStream> {
+        let mut runs = Vec::new();
         for &cadence in &self.knee_cadences {
             for &rate in &self.knee_rates {
-                parts.extend(self.knee_budgets.iter().map(|&budget| {
-                    let run = OneStream {
-                        ring: self.knee_ring,
-                        cadence,
-                        requests_every_ns: None,
-                        warm_up_ns: self.knee_warm_up.0,
-                        duration_ns: self.knee_duration.0,
-                        ..stream(rate, true, budget)
-                    };
-                    (KNEE, run)
+                runs.extend(self.knee_budgets.iter().map(|&budget| OneStream {
+                    ring: self.knee_ring,
+                    cadence,
+                    requests_every_ns: None,
+                    warm_up_ns: self.knee_warm_up.0,
+                    duration_ns: self.knee_duration.0,
+                    ..self.stream(rate, true, budget, seed)
                 }));
             }
         }
-        for (orphans, limit) in [
+        runs
+    }
+
+    /// A driver that orphans its packets, with a limit and without, and one that does not.
+    fn orphans(&self, seed: u64) -> [OneStream; 3] {
+        let run = |(orphans, limit)| OneStream {
+            limit,
+            orphans,
+            ..self.stream(self.rates[0], false, ORPHANED_BUDGET, seed)
+        };
+        [
             (false, AnyLimit::off()),
             (true, AnyLimit::off()),
             (true, AnyLimit::dql()),
-        ] {
-            let run = OneStream {
-                limit,
-                orphans,
-                ..stream(self.rates[0], false, ORPHANED_BUDGET)
-            };
-            parts.push((ORPHANS, run));
-        }
-        parts
+        ]
+        .map(run)
     }
 }
 

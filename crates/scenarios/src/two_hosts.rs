@@ -6,7 +6,7 @@ use taut_sim::HEADER_BYTES;
 use taut_sim::error::TestbedError;
 use taut_sim::nic::{DescriptorRule, Framing, InterruptRule, NicConfig};
 use taut_sim::tcp::{SuperPacket, TcpConfig};
-use taut_sim::world::{App, ConnectionConfig, HostCost, World, WorldConfig};
+use taut_sim::world::{App, CLIENT, ConnectionConfig, HostCost, SERVER, World, WorldConfig};
 
 use crate::quantity::{Rate, Time};
 
@@ -164,4 +164,44 @@ pub(crate) fn connect_bulk_and_requests<P: Probe>(
     }
     let (client, server) = request_response(1, think_ns);
     world.connect(requests, client, server, START_NS);
+}
+
+/// What both hosts did so far.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Done {
+    /// Packets that the disciplines dropped.
+    pub drops: u64,
+    /// Packets that they marked.
+    pub marks: u64,
+    /// Packets that the senders sent again.
+    pub retransmits: u64,
+    /// Payload bytes that arrived at the server, those out of order included.
+    pub arrived_bytes: u64,
+}
+
+impl Done {
+    /// In a world of so many connections.
+    pub fn of<P: Probe>(world: &World<P>, connections: u32) -> Self {
+        let both = |of: &dyn Fn(usize) -> u64| of(CLIENT) + of(SERVER);
+        let sent_again = |host| {
+            let reports = (0..connections).map(|number| world.report(number, host));
+            reports.map(|report| report.tcp.retransmissions).sum()
+        };
+        Self {
+            drops: both(&|host| world.dropped_packets(host)),
+            marks: both(&|host| world.marked_packets(host)),
+            retransmits: both(&sent_again),
+            arrived_bytes: world.arrived_bytes(SERVER),
+        }
+    }
+
+    /// What of it was not yet done before.
+    pub const fn since(self, before: Self) -> Self {
+        Self {
+            drops: self.drops - before.drops,
+            marks: self.marks - before.marks,
+            retransmits: self.retransmits - before.retransmits,
+            arrived_bytes: self.arrived_bytes - before.arrived_bytes,
+        }
+    }
 }

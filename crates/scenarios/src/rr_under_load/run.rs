@@ -10,7 +10,8 @@ use super::case::Case;
 use super::settings::Settings;
 use crate::error::ScenarioError;
 use crate::two_hosts::{
-    SUPER_PACKET_BYTES, TwoHosts, card, connect_bulk_and_requests, first_band, stream, think_ns,
+    Done, SUPER_PACKET_BYTES, TwoHosts, card, connect_bulk_and_requests, first_band, stream,
+    think_ns,
 };
 
 /// What one case showed.
@@ -47,6 +48,7 @@ impl Settings {
         world.run_until(self.warm_up.0)?;
         let before = world.arrived_bytes(SERVER);
         world.run_until(self.end_ns())?;
+        let done = Done::of(&world, self.streams + 1);
         let meter = world.probe(CLIENT);
         Ok(Outcome {
             in_flight_bytes: meter.in_flight_bytes(),
@@ -54,20 +56,11 @@ impl Settings {
             limit_p50: meter.limit_p50(),
             curve: meter.curve(),
             latency_ns: world.transactions().latency_ns().clone(),
-            delivered_bytes: world.arrived_bytes(SERVER) - before,
-            drops: world.dropped_packets(CLIENT) + world.dropped_packets(SERVER),
-            marks: world.marked_packets(CLIENT) + world.marked_packets(SERVER),
-            retransmits: self.retransmits(&world),
+            delivered_bytes: done.arrived_bytes - before,
+            drops: done.drops,
+            marks: done.marks,
+            retransmits: done.retransmits,
         })
-    }
-
-    /// The bulk streams and the one of requests, both ends.
-    fn retransmits(&self, world: &World<Meter<Since>>) -> u64 {
-        let both = |connection| {
-            let of = |host| world.report(connection, host).tcp.retransmissions;
-            of(CLIENT) + of(SERVER)
-        };
-        (0..=self.streams).map(both).sum()
     }
 
     pub(super) fn world<P: Probe>(

@@ -1,0 +1,27 @@
+//! The rows.
+
+use super::kernel::Kernel;
+use crate::results::on_off;
+
+/// One row.
+pub struct Case {
+    pub(super) kernel: Kernel,
+    pub(super) discipline: String,
+    pub(super) limited: bool,
+    pub(super) ecn: bool,
+}
+
+impl Case {
+    pub(super) fn signal(&self) -> &'static str {
+        if self.ecn { "marks" } else { "drops" }
+    }
+
+    pub(super) fn name(&self) -> String {
+        let (limit, signal) = (on_off(self.limited), self.signal());
+        let of = match self.kernel {
+            Kernel::Correct => "",
+            Kernel::Of2012 => " of 2012",
+        };
+        format!("{}{of}, limit {limit}, {signal}", self.discipline)
+    }
+}
