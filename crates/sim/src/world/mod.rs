@@ -85,7 +85,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     ///
     /// # Errors
     /// As for [`new`](World::new).
-    pub fn with_disciplines(
+    pub(crate) fn with_disciplines(
         config: &WorldConfig,
         parts: impl FnMut(usize) -> (Q, L, P),
     ) -> Result<Self, TestbedError> {

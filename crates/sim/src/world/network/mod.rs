@@ -22,8 +22,8 @@ use crate::error::TestbedError;
 use crate::queue::QueueFault;
 use crate::tcp::TcpSettings;
 
-use parts::{AnyQueue, End, Hosts, Line, Station};
-pub use parts::{MOST_HOSTS, NetworkConfig, Side, Trunk};
+use parts::{AnyQueue, End, Hosts, Line, MOST_HOSTS, Station};
+pub use parts::{NetworkConfig, Side, Trunk};
 pub use port::TrunkReport;
 use switch::Switch;
 
@@ -72,7 +72,7 @@ impl<P: Probe> Network<P> {
     /// Adds a host at the switch `at`, `delay_ns` away from it. Returns its number.
     ///
     /// # Errors
-    /// If there is no such switch, or there are [`MOST_HOSTS`], or the card or the limit cannot be.
+    /// If there is no such switch, or there are as many hosts as there can be, or the card or the limit cannot be.
     pub fn add_host(
         &mut self,
         at: usize,
@@ -267,7 +267,7 @@ pub enum NetworkError {
         /// How many there are.
         switches: usize,
     },
-    /// There are [`MOST_HOSTS`] already.
+    /// There are as many as there can be already.
     TooManyHosts,
     /// There is no such host.
     NoHost {
@@ -281,7 +281,7 @@ pub enum NetworkError {
         /// Which.
         host: usize,
     },
-    /// A part could not be made, or went wrong. The queues of switches count after [`MOST_HOSTS`], the
+    /// A part could not be made, or went wrong. The queues of switches count after all hosts that there can be, the
     /// left one of each before the right one.
     World(TestbedError),
 }

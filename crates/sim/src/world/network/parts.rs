@@ -8,7 +8,7 @@ use crate::world::host::Host;
 use crate::world::wire::Flight;
 
 /// Most hosts: their number is a byte of each frame.
-pub const MOST_HOSTS: usize = 256;
+pub(super) const MOST_HOSTS: usize = 256;
 
 /// How the parts of a network are made.
 #[derive(Debug, Clone, Copy)]
