@@ -156,7 +156,6 @@ fn row(pattern: &str, (name, rule): (&str, &Rule), seen: &Observed, off: &Observ
 impl Scenario for Settings {
     const ABOUT: &'static str =
         "completions that are not periodic, and what handing them on at a fixed period does (E6)";
-
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         (
             "rule",

@@ -182,7 +182,6 @@ impl Scenario for Settings {
     const ABOUT: &'static str =
         "bulk streams and a request/response in one CoDel, with drops and with marks (E7)";
     const HAS_FIGURES: bool = true;
-
     const REMARK: &'static str = "Small queues leave two super-packets of each stream below its socket, 256 in all, and the ring takes 226 of \
         them: 30 wait in the discipline without the limit, so CoDel never signals, and drops equal marks. With the \
         limit, drops hold what waits at CoDel's 5 ms. The rate with marks is an oscillation that a correct kernel \
