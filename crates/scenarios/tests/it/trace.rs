@@ -209,6 +209,12 @@ fn what_is_not_understood_is_told_with_its_line_and_what_is_allowed() {
             "PRIORITY (0 to 15)",
         ),
         (format!("{head}5\tsent\t4294967296\t0\t0\n"), 2, "BYTES"),
+        (format!("{head}5\tsent\t0\t0\t0\n"), 2, "at least 1"),
+        (
+            format!("{head}5\tdrop\t0\t0\t0\tflushed\n"),
+            2,
+            "at least 1",
+        ),
         (
             format!("{head}5\tdrop\t1\t0\t0\tbad_luck\n"),
             2,
@@ -258,7 +264,7 @@ fn what_is_not_understood_is_told_with_its_line_and_what_is_allowed() {
 }
 
 fn mention() -> impl Strategy<Value = Mention> {
-    (any::<u32>(), any::<u32>(), 0u8..16).prop_map(|(bytes, flow, priority)| Mention {
+    (1..=u32::MAX, any::<u32>(), 0u8..16).prop_map(|(bytes, flow, priority)| Mention {
         bytes,
         flow,
         priority,

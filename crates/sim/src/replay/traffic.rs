@@ -18,7 +18,7 @@ const RATE_ROUNDS: usize = 1024;
 pub struct Arrival {
     /// When the discipline was handed it, in ns.
     pub at_ns: u64,
-    /// Its length as one object.
+    /// Its length as one object; at least 1.
     pub bytes: u32,
 }
 

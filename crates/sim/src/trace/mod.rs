@@ -56,7 +56,7 @@ pub enum Line {
 /// What a trace says of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Mention {
-    /// Length as one object: what a limit in bytes counts.
+    /// Length as one object: what a limit in bytes counts; at least 1.
     pub bytes: u32,
     /// Hash of its flow.
     pub flow: u32,

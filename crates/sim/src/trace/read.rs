@@ -56,8 +56,8 @@ const HEAD: &str = "taut-trace, 2, scenario=NAME, seed=N, taut=VERSION and, if i
 const LINE: &str = "row, NAME, LIMIT, or TIME_NS, KIND and its values, with a tab between";
 const KIND: &str = "enqueue, dequeue, sent, mark, drop, refused, completed, round, limit, stopped, \
                     starved, stall, reset; inflight in a sampled trace";
-const PACKET: &str = "BYTES, FLOW, PRIORITY (0 to 15)";
-const DROP: &str = "BYTES, FLOW, PRIORITY (0 to 15) and the name of a reason";
+const PACKET: &str = "BYTES (at least 1), FLOW, PRIORITY (0 to 15)";
+const DROP: &str = "BYTES (at least 1), FLOW, PRIORITY (0 to 15) and the name of a reason";
 const COMPLETED: &str = "BYTES, PACKETS";
 const ROUND: &str = "UNITS, more or last, REFUSALS, and RETURNED_NS or -";
 const LIMIT: &str = "UNITS";
@@ -222,7 +222,8 @@ fn packet(values: &[&str]) -> Option<Mention> {
         return None;
     };
     Some(Mention {
-        bytes: number(Some(bytes))?,
+        // A packet counts for at least 1 wherever it is: 0 was never written.
+        bytes: number(Some(bytes)).filter(|&bytes| bytes > 0)?,
         flow: number(Some(flow))?,
         priority: number(Some(priority)).filter(|&priority| priority <= 15)?,
     })
