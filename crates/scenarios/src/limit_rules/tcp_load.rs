@@ -20,7 +20,7 @@ use taut_sim::course::note_change;
 use taut_sim::error::TestbedError;
 use taut_sim::lane::Rule;
 use taut_sim::least::least_multiple;
-use taut_sim::meter::{Meter, Since, histogram};
+use taut_sim::meter::{Meter, Since, histogram_bytes};
 use taut_sim::nic::{InterruptRule, NicConfig};
 use taut_sim::pattern::{Losses, Seen, SplitMix};
 use taut_sim::tcp::SuperPacket;
@@ -272,9 +272,9 @@ fn look(
     let mut looks = Looks {
         count: 0,
         dry: 0,
-        unsent_bytes: histogram(),
+        unsent_bytes: histogram_bytes(),
         unsent_sum_bytes: 0,
-        in_flight_bytes: histogram(),
+        in_flight_bytes: histogram_bytes(),
         in_flight_sum_bytes: 0,
     };
     for start_ns in (from_ns..until_ns).step_by(LOOK_NS as usize) {

@@ -8,7 +8,7 @@ use taut_path::AnyLimit;
 
 use super::ledger::Ledger;
 use super::{ConsumerConfig, Core, Seen, Told};
-use crate::meter::histogram;
+use crate::meter::histogram_ns;
 use crate::pattern::SplitMix;
 
 /// What can be due, in the order in which it happens at one time.
@@ -236,7 +236,7 @@ impl Pings {
             warm_ns: config.warm_ns,
             next_ns: 0,
             in_ring: VecDeque::new(),
-            delays_ns: histogram(),
+            delays_ns: histogram_ns(),
         };
         pings.plan();
         pings

@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use taut_path::{Event, Probe};
 
 use crate::course::CourseWatch;
-use crate::meter::{Meter, Since, histogram};
+use crate::meter::{Meter, Since, histogram_ns};
 use crate::nic::{Framing, WireWatch};
 
 /// Watches a lane.
@@ -32,8 +32,8 @@ impl<T> Watch<T> {
             also,
             meter: Meter::new(Since(measure_from_ns), 0, end_ns),
             course: CourseWatch::new(end_ns),
-            latency_ns: histogram(),
-            held_ns: histogram(),
+            latency_ns: histogram_ns(),
+            held_ns: histogram_ns(),
             submitted_time_bytes: 0,
             drops: 0,
             framing,

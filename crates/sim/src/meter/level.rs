@@ -5,16 +5,28 @@ use hdrhistogram::Histogram;
 /// Values are exact to a thousandth.
 const DIGITS: u8 = 3;
 
-/// Larger values count as this one: more bytes than a limit can hold, and 2.1 s in ns.
+/// More bytes count as this: more than a limit can hold.
 const LARGEST: u64 = u32::MAX as u64 / 2;
 
-/// An empty histogram for bytes or nanoseconds.
-pub fn histogram() -> Histogram<u64> {
-    Histogram::new_with_max(LARGEST, DIGITS).expect("constants that are allowed")
+/// Longer times count as this: an hour, which nothing waits in a run of minutes.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// An empty histogram for bytes, or for anything else that a limit counts.
+pub fn histogram_bytes() -> Histogram<u64> {
+    histogram(LARGEST)
+}
+
+/// An empty histogram for times, in ns. Its buckets are those of the other, and more above them.
+pub fn histogram_ns() -> Histogram<u64> {
+    histogram(LONGEST_NS)
+}
+
+fn histogram(largest: u64) -> Histogram<u64> {
+    Histogram::new_with_max(largest, DIGITS).expect("constants that are allowed")
 }
 
 /// Values up to twice this are exact, larger ones to a thousandth: the buckets of
-/// [`histogram`], so that both give the same figures.
+/// [`histogram_bytes`], so that both give the same figures.
 const STEPS_LOG2: u32 = 10;
 
 /// Which part of the time is measured.
@@ -197,7 +209,7 @@ mod tests {
             share in 0.0..1.0_f64,
         ) {
             let mut level = Level::new(0, &Since(100));
-            let mut known = histogram();
+            let mut known = histogram_bytes();
             let (mut now_ns, mut held, mut sum, mut all_ns) = (0, 0, 0_u128, 0);
             for (bits, value, for_ns) in steps {
                 now_ns += for_ns;
@@ -216,6 +228,20 @@ mod tests {
                 prop_assert_eq!(level.at_share(share), known.value_at_quantile(share));
             }
         }
+    }
+
+    #[test]
+    fn a_time_of_seconds_is_as_exact_as_a_short_one() {
+        let mut times_ns = histogram_ns();
+        for time_ns in [5_000, 2_500_000_000, 3_599_000_000_000] {
+            times_ns.saturating_record(time_ns);
+            let off_ns = times_ns.max() - time_ns;
+            assert!(off_ns <= time_ns / 1_000, "{time_ns} ns: {off_ns} off");
+        }
+        assert_eq!(times_ns.value_at_quantile(0.3), 5_003);
+        let mut bytes = histogram_bytes();
+        bytes.saturating_record(5_000);
+        assert_eq!(bytes.value_at_quantile(0.3), 5_003, "the same buckets");
     }
 
     #[test]

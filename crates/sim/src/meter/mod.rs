@@ -5,7 +5,7 @@ mod level;
 
 use taut_path::{DropReason, Event, Probe};
 
-pub use level::{Level, Quantiles, Since, Window, histogram};
+pub use level::{Level, Quantiles, Since, Window, histogram_bytes, histogram_ns};
 
 /// Points of a row's curve: the width of a terminal, less its label.
 pub const CURVE_POINTS: usize = 64;

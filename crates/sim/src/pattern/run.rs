@@ -10,7 +10,7 @@ use super::seen::{Samples, Seen};
 use super::{Interval, Pattern};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
-use crate::meter::histogram;
+use crate::meter::histogram_ns;
 use crate::nic::{MultiNic, NicConfig};
 use crate::queue::QueueFault;
 use crate::testbed::{Book, Experiment, Own, Setup, Testbed};
@@ -173,7 +173,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
 
     fn seen(mut self, bed: Testbed<Book>) -> Seen {
         let queues = || self.queues.iter();
-        let mut urgent_delay_ns = histogram();
+        let mut urgent_delay_ns = histogram_ns();
         for script in &self.scripts {
             // All are made alike, so one has room for what is in another.
             let _ = urgent_delay_ns.add(script.urgent.delay_ns());

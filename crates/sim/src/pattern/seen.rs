@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 
-use crate::meter::histogram;
+use crate::meter::histogram_bytes;
 use crate::testbed::{Book, Losses};
 
 /// Looks at the queue at random moments.
@@ -15,8 +15,8 @@ pub(super) struct Samples {
 impl Default for Samples {
     fn default() -> Self {
         Self {
-            unsent_bytes: histogram(),
-            in_flight_bytes: histogram(),
+            unsent_bytes: histogram_bytes(),
+            in_flight_bytes: histogram_bytes(),
             count: 0,
         }
     }

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 
-use crate::meter::histogram;
+use crate::meter::histogram_ns;
 
 /// Packets that nobody sends: each would go past all that waits in the discipline.
 pub(crate) struct Urgent {
@@ -15,7 +15,7 @@ impl Default for Urgent {
     fn default() -> Self {
         Self {
             came_ns: Vec::new(),
-            delay_ns: histogram(),
+            delay_ns: histogram_ns(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 
-use crate::meter::histogram;
+use crate::meter::histogram_ns;
 
 /// The transactions of all clients of a world.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct Transactions {
 impl Transactions {
     pub(super) fn new() -> Self {
         Self {
-            latency_ns: histogram(),
+            latency_ns: histogram_ns(),
         }
     }
 

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use hdrhistogram::Histogram;
 use taut_linux::poll::{self, Ready};
 use taut_linux::sched;
-use taut_sim::meter::{Curve, Quantiles, histogram};
+use taut_sim::meter::{Curve, Quantiles, histogram_ns};
 use taut_sim::trace::Tape;
 
 use super::control::{Control, StopOnDrop};
@@ -76,7 +76,7 @@ pub fn route(
         let _ = sched::realtime_priority(PRIORITY);
     }
     let mut readable = vec![false; directions.len()];
-    let mut late_ns = histogram();
+    let mut late_ns = histogram_ns();
     let mut due_ns = None::<u64>;
     while !control.is_stopped() {
         let now_ns = sched::monotonic_ns();

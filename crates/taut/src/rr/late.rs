@@ -34,7 +34,7 @@ pub fn note(rows: &[Row], cadence_ns: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use taut_scenarios::rr_under_load::{Latency, Lateness};
-    use taut_sim::meter::{Curve, Quantiles, histogram};
+    use taut_sim::meter::{Curve, Quantiles, histogram_ns};
 
     use super::*;
 
@@ -48,7 +48,7 @@ mod tests {
             waiting_packets: Quantiles::default(),
             limit_bytes_p50: None,
             rr_tps: 0.0,
-            rr_latency_us: Latency::of(&histogram()),
+            rr_latency_us: Latency::of(&histogram_ns()),
             goodput_bps: 0,
             cpu_percent: None,
             drops: 0,

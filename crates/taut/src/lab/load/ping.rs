@@ -10,7 +10,7 @@ use taut_linux::{NetNs, sched};
 
 use super::{LOOK_AROUND, Requests};
 use crate::lab::control::Control;
-use taut_sim::meter::histogram;
+use taut_sim::meter::histogram_ns;
 
 /// Port of the echo.
 const PORT: u16 = 5003;
@@ -44,9 +44,9 @@ pub fn sockets(
 pub fn ask(socket: &UdpSocket, control: &Control) -> anyhow::Result<Requests> {
     let mut requests = Requests {
         transactions: 0,
-        latency_ns: histogram(),
+        latency_ns: histogram_ns(),
         lost: 0,
-        late_ns: histogram(),
+        late_ns: histogram_ns(),
     };
     // When each was sent, the oldest first; those that are answered are `None`.
     let mut sent: VecDeque<Option<u64>> = VecDeque::new();

@@ -8,7 +8,7 @@ use taut_linux::sched;
 
 use super::LOOK_AROUND;
 use crate::lab::control::Control;
-use taut_sim::meter::histogram;
+use taut_sim::meter::histogram_ns;
 
 /// What the requests measured while the row was recorded.
 #[derive(Debug)]
@@ -27,9 +27,9 @@ pub fn ask(mut socket: TcpStream, control: &Control) -> anyhow::Result<Requests>
     socket.set_read_timeout(Some(LOOK_AROUND))?;
     let mut requests = Requests {
         transactions: 0,
-        latency_ns: histogram(),
+        latency_ns: histogram_ns(),
         lost: 0,
-        late_ns: histogram(),
+        late_ns: histogram_ns(),
     };
     let mut byte = [1];
     while !control.is_stopped() {

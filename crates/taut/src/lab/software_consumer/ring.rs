@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hdrhistogram::Histogram;
 use taut_path::in_flight::{self, InFlightCompleter, InFlightSender};
 use taut_path::{Completions, Packet, TxRing};
-use taut_sim::meter::histogram;
+use taut_sim::meter::histogram_ns;
 use taut_sim::pattern::SplitMix;
 
 use super::seat::Seat;
@@ -105,7 +105,7 @@ pub fn ring(slots: u32, seat: Arc<Seat>, pings: Pings, measured: Measured) -> (R
         told: 0,
         measured,
         seen: Seen {
-            ping_ns: histogram(),
+            ping_ns: histogram_ns(),
             stays_ns: 0,
             finished_packets: 0,
         },

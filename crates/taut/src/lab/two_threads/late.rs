@@ -7,14 +7,14 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use taut_linux::sched::monotonic_ns;
 use taut_scenarios::rr_under_load::Lateness;
-use taut_sim::meter::histogram;
+use taut_sim::meter::histogram_ns;
 
 /// How late the sleeps of a thread ended.
 pub struct Late(Mutex<Histogram<u64>>);
 
 impl Late {
     pub fn new() -> Self {
-        Self(Mutex::new(histogram()))
+        Self(Mutex::new(histogram_ns()))
     }
 
     /// Sleeps so long, and notes how much longer that took.

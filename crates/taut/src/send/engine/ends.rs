@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use taut_linux::Frames;
 use taut_path::queue::Drops;
 use taut_path::{DropReason, Event, Packet, PacketSink, Probe};
-use taut_sim::meter::histogram;
+use taut_sim::meter::{histogram_bytes, histogram_ns};
 
 /// When the packet in each frame was sent, in ns: told by the queue, read where it ends.
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ impl<F: Frames> Ends<F> {
             freed_packets: 0,
             stray_packets: 0,
             drops: Drops::default(),
-            latency_ns: histogram(),
+            latency_ns: histogram_ns(),
             recent_latency_ns: 0,
             recent_packets: 0,
         }
@@ -93,7 +93,7 @@ impl Held {
         Self {
             level: 0,
             since_ns: now_ns,
-            times_ns: histogram(),
+            times_ns: histogram_bytes(),
         }
     }
 
