@@ -9,6 +9,8 @@ mod rule;
 mod run;
 mod seen;
 mod send;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use hdrhistogram::Histogram;
@@ -156,7 +158,7 @@ pub struct Observed {
     pub urgent_delay_ns: Histogram<u64>,
     /// From the discipline to the last bit on the wire, in ns.
     pub latency_ns: Histogram<u64>,
-    /// From the last bit on the wire to the reap, in ns.
+    /// From the last bit on the wire to the reap, in ns; 0 for what is reaped before.
     pub held_ns: Histogram<u64>,
     /// Share of the measured time in which the core was busy.
     pub core_share: f64,

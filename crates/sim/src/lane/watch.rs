@@ -56,7 +56,9 @@ impl<T> Watch<T> {
     pub(super) fn on_reaped(&mut self, left_ns: u64, now_ns: u64) {
         self.on_left(left_ns);
         if now_ns >= self.measure_from_ns {
-            self.held_ns.saturating_record(now_ns - left_ns);
+            // One that is finished at its start can be reaped before its last bit has left.
+            let held_ns = now_ns.saturating_sub(left_ns);
+            self.held_ns.saturating_record(held_ns);
         }
     }
 }

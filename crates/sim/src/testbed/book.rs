@@ -1,4 +1,5 @@
-//! The books of a run: how long bytes were where, and how long the wire was busy or dry.
+//! The books of a run: how long bytes were where, and how long the wire was busy or dry. For a NIC whose packets
+//! are finished at their end: of what is told at its start, the end would be in the books too early.
 
 use std::mem::take;
 
