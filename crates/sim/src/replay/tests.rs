@@ -148,8 +148,50 @@ fn a_sampled_trace_is_refused() {
     assert!(matches!(read(&bytes[..]), Err(TrafficError::Sampled)));
 }
 
+/// One of the events that a replay takes from a trace.
+fn event() -> impl Strategy<Value = String> {
+    let bytes = 1u32..70_000;
+    prop_oneof![
+        bytes
+            .clone()
+            .prop_map(|bytes| format!("enqueue\t{bytes}\t0\t0")),
+        bytes
+            .clone()
+            .prop_map(|bytes| format!("sent\t{bytes}\t0\t0")),
+        bytes.prop_map(|bytes| format!("drop\t{bytes}\t0\t0\tdevice_refused")),
+        any::<(u32, u32)>().prop_map(|(bytes, packets)| format!("completed\t{bytes}\t{packets}")),
+    ]
+}
+
+/// Time 0 and the last that there is are drawn often: their sums are what overflows.
+fn wild_ns() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), Just(u64::MAX), any::<u64>(), 0u64..2_000_000]
+}
+
+#[test]
+fn a_time_that_goes_back_counts_as_none() {
+    let times = [0, u64::MAX, 0, u64::MAX, 0, u64::MAX];
+    let lines = times.map(|at_ns| format!("{at_ns}\tsent\t1000\t0\t0\n{at_ns}\tcompleted\t1\t1\n"));
+    let text = format!("{}\nrow\ta\tdql\n{}", head(), lines.concat());
+    let traffic = read(text.as_bytes()).unwrap().pop().unwrap();
+    assert_eq!((traffic.arrivals.len(), traffic.rounds.len()), (6, 2));
+    assert_eq!(traffic.rate_bits_per_s, 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn a_trace_of_any_times_is_read_and_replayed(
+        events in prop::collection::vec((wild_ns(), event()), 0..60),
+        limit in 0u32..100_000,
+    ) {
+        let lines: String = events.iter().map(|(at_ns, event)| format!("{at_ns}\t{event}\n")).collect();
+        let text = format!("{}\nrow\ta\tdql\n{lines}", head());
+        let traffic = read(text.as_bytes()).unwrap().pop().unwrap();
+        let rate = traffic.rate_bits_per_s.max(1_000);
+        prop_assert!(replay(&traffic, &Rule::bytes(limit), rate, 8).is_ok());
+    }
+
     #[test]
     fn any_traffic_is_replayed_to_its_end(
         packets in prop::collection::vec((0u64..2_000_000, 1u32..70_000), 0..60),

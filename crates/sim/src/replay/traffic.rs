@@ -250,9 +250,10 @@ impl Queue {
         let windows = runs.iter().flat_map(|run| run.windows(number));
         let rate = |window: &[Span]| {
             let bytes: u64 = window.iter().map(|span| span.bytes).sum();
-            let length_ns: u64 = window.iter().map(|span| span.length_ns).sum();
+            // Times of a broken trace go back, and then their sum has no end.
+            let length_ns: u128 = window.iter().map(|span| u128::from(span.length_ns)).sum();
             let bits = u128::from(bytes) * 8 * 1_000_000_000;
-            u64::try_from(bits.checked_div(length_ns.into()).unwrap_or(0)).unwrap_or(u64::MAX)
+            u64::try_from(bits.checked_div(length_ns).unwrap_or(0)).unwrap_or(u64::MAX)
         };
         windows.map(rate).max().unwrap_or(0)
     }
