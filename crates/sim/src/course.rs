@@ -63,7 +63,8 @@ impl CourseWatch {
     /// Counts the time until `now_ns` for what was in flight.
     pub fn count_until(&mut self, now_ns: u64) {
         while self.since_ns < now_ns {
-            let step_end_ns = (self.since_ns / self.course.step_ns + 1) * self.course.step_ns;
+            let in_step_ns = self.since_ns % self.course.step_ns;
+            let step_end_ns = (self.since_ns - in_step_ns).saturating_add(self.course.step_ns);
             let until_ns = now_ns.min(step_end_ns);
             let held_ns = u128::from(until_ns - self.since_ns);
             let (since_ns, in_flight_bytes) = (self.since_ns, self.in_flight_bytes);

@@ -11,7 +11,7 @@ pub(crate) struct Core {
 impl Core {
     /// Works for `cost_ns`, from `now_ns` or when it is done with the rest; says when it is done.
     pub(crate) fn work(&mut self, now_ns: u64, cost_ns: u64) -> u64 {
-        self.busy_ns += cost_ns;
+        self.busy_ns = self.busy_ns.saturating_add(cost_ns);
         self.busy_until_ns = self.busy_until_ns.max(now_ns).saturating_add(cost_ns);
         self.busy_until_ns
     }

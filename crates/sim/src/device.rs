@@ -16,11 +16,12 @@ use taut_path::qdisc::Fifo;
 use taut_path::queue::{CompleteError, Completer, Sender};
 use taut_path::{AnyLimit, Completed, Event, Probe, Queue};
 
+use crate::NEVER_NS;
 use crate::course::{note_change, step_ns};
-use crate::error::TestbedError;
+use crate::error::{TestbedError, demand, demand_countable};
 use crate::lane::object;
 use crate::nic::{MultiNic, NicConfig, RingOf};
-use crate::queue::{QueueFault, queue_config};
+use crate::queue::{MOST_BACKLOG_PACKETS, QueueFault, queue_config};
 use crate::sink::Sink;
 use crate::source::Note;
 use crate::testbed::{Experiment, Setup, TestQueue, Testbed};
@@ -44,11 +45,11 @@ pub enum SharedBudget {
 pub struct DeviceConfig {
     /// Link rate, each ring, interrupts, seed.
     pub nic: NicConfig,
-    /// Queues.
+    /// Queues; at least 1.
     pub queues: usize,
-    /// Size of every object, in bytes.
+    /// Size of every object, in bytes; at most [`MAX_OBJECT`](taut_dql::MAX_OBJECT).
     pub object_bytes: u32,
-    /// Packets that wait above each queue while it sends.
+    /// Packets that wait above each queue while it sends; 1 to a million.
     pub backlog_packets: u32,
     /// How long each queue has the link to itself, in ns.
     pub alone_ns: u64,
@@ -56,6 +57,38 @@ pub struct DeviceConfig {
     pub pause_ns: u64,
     /// How long all send together, in ns.
     pub together_ns: u64,
+}
+
+impl DeviceConfig {
+    /// Whether a device can be run with this; NIC and queues look at their settings when they are made.
+    ///
+    /// # Errors
+    /// If it has no queue, nothing waits above them or more than can, no limit can count an object, or time ends
+    /// before the run.
+    pub fn check(&self) -> Result<(), TestbedError> {
+        if self.queues == 0 {
+            return Err(TestbedError::Missing("the device has no queue"));
+        }
+        let backlog_packets = 1..=MOST_BACKLOG_PACKETS;
+        demand(
+            backlog_packets.contains(&self.backlog_packets),
+            "backlog_packets",
+            "1 to 1000000",
+        )?;
+        demand_countable([self.object_bytes].into_iter(), "object_bytes")?;
+        demand(
+            self.end_ns().is_some_and(|end_ns| end_ns < NEVER_NS),
+            "alone_ns for each queue, pause_ns and together_ns",
+            "less than 18446744073709551615 ns together",
+        )
+    }
+
+    /// When the run ends, if time does not before.
+    fn end_ns(&self) -> Option<u64> {
+        let alone_ns = self.alone_ns.checked_mul(self.queues as u64)?;
+        let begin_ns = alone_ns.checked_add(self.pause_ns)?;
+        begin_ns.checked_add(self.together_ns)
+    }
 }
 
 /// What was seen while all sent together.
@@ -80,8 +113,9 @@ pub struct Seen {
 /// Runs the device. Time above one queue's limit, and an object for each of the others, is counted.
 ///
 /// # Errors
-/// If its settings contradict each other, or a queue goes wrong.
+/// As [`DeviceConfig::check`]; if NIC, queues or budget cannot be made of their settings; if a queue goes wrong.
 pub fn observe(config: &DeviceConfig, shared: SharedBudget) -> Result<Seen, TestbedError> {
+    config.check()?;
     let (bed, device) = Device::new(config, shared)?;
     device.run(bed)
 }

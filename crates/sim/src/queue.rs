@@ -7,6 +7,9 @@ use std::task::Waker;
 use taut_path::queue::CompleteError;
 use taut_path::{Completed, QueueConfig, Split, Stop};
 
+/// Packets that a first-in first-out holds at most, whatever it is asked for: who fills it further does so for ever.
+pub(crate) const MOST_BACKLOG_PACKETS: u32 = 1_000_000;
+
 /// The settings of a queue whose low watermark is `restart_slots`; half of the ring if `None`.
 pub(crate) fn queue_config(restart_slots: Option<u32>, waker: Waker) -> QueueConfig {
     QueueConfig {
@@ -111,6 +114,18 @@ mod tests {
         let fault = QueueFault::of_run(Stop::NotReady(99), 0, 5).unwrap_err();
         let told = fault.to_string();
         assert!(told.starts_with("queue 0 at 5 ns: ") && told.contains("until 99 ns"));
+    }
+
+    #[test]
+    fn a_discipline_holds_as_much_as_is_said_here() {
+        use taut_path::{Frame, Packet, Qdisc, qdisc::Fifo};
+        let mut discipline = Fifo::new(u32::MAX);
+        let mut sink = crate::sink::Sink::default();
+        for frame in 0..MOST_BACKLOG_PACKETS + 1 {
+            discipline.enqueue(Packet::new(Frame::new(frame), 1), 0, &mut sink);
+        }
+        assert_eq!(discipline.backlog().packets, MOST_BACKLOG_PACKETS.into());
+        discipline.drain(&mut |packet| drop(packet.into_frame()));
     }
 
     #[test]

@@ -135,8 +135,7 @@ impl Scenario for Settings {
 
     fn run(&self, case: &Case, seed: u64) -> Result<Outcome, ScenarioError> {
         let config = self.config(case, seed);
-        let wrong = |error: taut_dql::Error| ScenarioError::Setting(error.to_string());
-        let fixed = FixedLimits::new(&config).map_err(wrong)?;
+        let fixed = FixedLimits::new(&config)?;
         let of_limit = |name: &LimitName| {
             let size_bytes = self.size.0 as u32;
             let packets = match name {
@@ -147,11 +146,11 @@ impl Scenario for Settings {
                 units: name.units(size_bytes),
                 ..config
             };
-            observe(&config, name.limit(size_bytes, packets)).map_err(wrong)
+            observe(&config, name.limit(size_bytes, packets))
         };
         let least = taut_path::AnyLimit::bytes(fixed.least(ENOUGH));
         Ok(Outcome {
-            least: observe(&config, least).map_err(wrong)?,
+            least: observe(&config, least)?,
             seen: self.limits.iter().map(of_limit).collect::<Result<_, _>>()?,
             fixed,
         })

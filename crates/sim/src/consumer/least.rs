@@ -1,9 +1,9 @@
 //! The least fixed limit that is nearly as good as the best one.
 
-use taut_dql::Error;
 use taut_path::AnyLimit;
 
 use super::{ConsumerConfig, observe};
+use crate::error::TestbedError;
 
 /// Packets of a run that finds what one limit gives: hundreds of polls. All rounds are alike but where the
 /// two run side by side, so whole rounds say it to a ten-thousandth.
@@ -20,7 +20,8 @@ impl FixedLimits {
     ///
     /// # Errors
     /// As [`observe`].
-    pub fn new(config: &ConsumerConfig) -> Result<Self, Error> {
+    pub fn new(config: &ConsumerConfig) -> Result<Self, TestbedError> {
+        config.check()?;
         let of_limit = |limit: u32| {
             // With a limit of 0 each packet takes all of that.
             let longest_ns = config.consumer_ns
@@ -36,7 +37,8 @@ impl FixedLimits {
             };
             Ok(observe(&config, AnyLimit::bytes(limit))?.packets_per_s)
         };
-        let packets_per_s = (0..config.ring).map(of_limit).collect::<Result<_, _>>()?;
+        let packets_per_s = (0..config.ring).map(of_limit);
+        let packets_per_s = packets_per_s.collect::<Result<_, TestbedError>>()?;
         Ok(Self { packets_per_s })
     }
 

@@ -11,6 +11,9 @@ pub use least::FixedLimits;
 pub use run::observe;
 
 use hdrhistogram::Histogram;
+use taut_dql::MAX_OBJECT;
+
+use crate::error::{TestbedError, demand};
 
 /// Where the consumer runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +45,13 @@ impl Told {
     }
 }
 
-/// A ring, who fills it and who empties it. Times are in ns.
+/// An hour: so long may each cost be.
+const LONGEST_COST_NS: u64 = 3_600_000_000_000;
+
+/// Half of all there are: nothing that is added to it is lost.
+const LATEST_END_NS: u64 = u64::MAX / 2;
+
+/// A ring, who fills it and who empties it. Times are in ns; what costs, at most an hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConsumerConfig {
     /// Where the consumer runs.
@@ -61,7 +70,7 @@ pub struct ConsumerConfig {
     pub poll: u32,
     /// When the queue is told.
     pub told: Told,
-    /// What a packet counts for, at least 1: 1 where the limit counts packets.
+    /// What a packet counts for, at least 1 and at most [`MAX_OBJECT`]: 1 where the limit counts packets.
     pub units: u32,
     /// Mean time from one ping to the next; 0 sends none.
     pub ping_ns: u64,
@@ -69,8 +78,41 @@ pub struct ConsumerConfig {
     pub seed: u64,
     /// What is not measured at the start.
     pub warm_ns: u64,
-    /// The end of the run.
+    /// The end of the run, at most half of all ns that there are.
     pub end_ns: u64,
+}
+
+impl ConsumerConfig {
+    /// Whether the two can be run with this.
+    ///
+    /// # Errors
+    /// If a number is out of its range; says which.
+    pub fn check(&self) -> Result<(), TestbedError> {
+        let numbers = [
+            (self.ring, u32::MAX, "ring", "at least 1"),
+            (self.poll, u32::MAX, "poll", "at least 1"),
+            (self.units, MAX_OBJECT, "units", "1 to 268435455"),
+        ];
+        for (number, most, what, allowed) in numbers {
+            demand((1..=most).contains(&number), what, allowed)?;
+        }
+        let costs = [
+            (self.consumer_ns, 1, "consumer_ns", "1 ns to an hour"),
+            (self.sender_ns, 1, "sender_ns", "1 ns to an hour"),
+            (self.switch_ns, 0, "switch_ns", "at most an hour"),
+            (self.wake_ns, 0, "wake_ns", "at most an hour"),
+            (self.told.longest_ns(), 0, "told", "at most an hour"),
+        ];
+        for (cost_ns, least_ns, what, allowed) in costs {
+            let range_ns = least_ns..=LONGEST_COST_NS;
+            demand(range_ns.contains(&cost_ns), what, allowed)?;
+        }
+        demand(
+            self.end_ns <= LATEST_END_NS,
+            "end_ns",
+            "at most 9223372036854775807 ns",
+        )
+    }
 }
 
 /// What was seen of a run.

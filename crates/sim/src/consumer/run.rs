@@ -8,6 +8,7 @@ use taut_path::AnyLimit;
 
 use super::ledger::Ledger;
 use super::{ConsumerConfig, Core, Seen, Told};
+use crate::error::TestbedError;
 use crate::meter::histogram_ns;
 use crate::pattern::SplitMix;
 
@@ -42,8 +43,9 @@ struct Run {
 /// Runs the two of `config` with `limit`.
 ///
 /// # Errors
-/// If more is in flight than can be counted, which no ring of a usual size leads to.
-pub fn observe(config: &ConsumerConfig, limit: AnyLimit) -> Result<Seen, Error> {
+/// As [`ConsumerConfig::check`]; if more is in flight than can be counted, which no ring of a usual size leads to.
+pub fn observe(config: &ConsumerConfig, limit: AnyLimit) -> Result<Seen, TestbedError> {
+    config.check()?;
     let mut run = Run {
         config: *config,
         ledger: Ledger::new(limit, config.units, config.warm_ns),

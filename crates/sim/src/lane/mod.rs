@@ -18,7 +18,7 @@ use taut_path::{Frame, Packet, Probe, Segmentation};
 
 use crate::HEADER_BYTES;
 pub use crate::course::{Course, Step};
-use crate::error::TestbedError;
+use crate::error::{TestbedError, demand_countable, demand_order};
 use crate::meter::Quantiles;
 use crate::nic::{NicConfig, WireCounters};
 pub use crate::source::WhenFull;
@@ -90,10 +90,11 @@ pub struct LaneConfig {
     pub restart_slots: Option<u32>,
     /// How completions are reaped.
     pub reap: Reap,
-    /// Packets that the discipline, a first-in first-out, can hold; at least 1.
+    /// Packets that the discipline, a first-in first-out, can hold; 0 counts as 1, and more than a million as
+    /// a million.
     pub backlog_packets: u32,
     /// Sizes of what is sent, in bytes with one set of headers, used in turn. More than 1,514 is a
-    /// super-packet.
+    /// super-packet; at most [`MAX_OBJECT`](taut_dql::MAX_OBJECT).
     pub object_bytes: Vec<u32>,
     /// What sends.
     pub source: Source,
@@ -129,6 +130,19 @@ impl LaneConfig {
             end_ns: 0,
             sample_ns: 0,
         }
+    }
+
+    /// Whether a lane can be run with this; NIC and queue look at theirs when they are made.
+    ///
+    /// # Errors
+    /// If there is nothing to send, an object that no limit can count, or a rate that comes before the one that
+    /// it follows.
+    pub fn check(&self) -> Result<(), TestbedError> {
+        if self.object_bytes.is_empty() {
+            return Err(TestbedError::Missing("no sizes to send"));
+        }
+        demand_countable(self.object_bytes.iter().copied(), "object_bytes")?;
+        demand_order(self.rate_changes.iter().map(|it| it.0), "rate_changes")
     }
 }
 
@@ -188,7 +202,7 @@ pub struct Ledger {
 /// Runs a lane from time 0 to its end.
 ///
 /// # Errors
-/// If its settings contradict each other, or the queue goes wrong.
+/// As [`LaneConfig::check`]; if NIC or queue cannot be made of their settings; if the queue goes wrong.
 pub fn observe(config: &LaneConfig, rule: &Rule) -> Result<Observed, TestbedError> {
     observe_with(config, rule, ())
 }
@@ -196,12 +210,13 @@ pub fn observe(config: &LaneConfig, rule: &Rule) -> Result<Observed, TestbedErro
 /// The same while `probe` hears everything that happens at the queue.
 ///
 /// # Errors
-/// If its settings contradict each other, or the queue goes wrong.
+/// As [`observe`].
 pub fn observe_with(
     config: &LaneConfig,
     rule: &Rule,
     probe: impl Probe,
 ) -> Result<Observed, TestbedError> {
+    config.check()?;
     let (bed, lane) = run::Lane::new(config, rule, probe)?;
     lane.run(bed)
 }

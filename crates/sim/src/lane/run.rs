@@ -13,7 +13,7 @@ use super::{LaneConfig, Observed, Rule};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{MultiNic, RingOf, WireCounters};
-use crate::queue::{QueueFault, queue_config};
+use crate::queue::{MOST_BACKLOG_PACKETS, QueueFault, queue_config};
 use crate::source::Note;
 use crate::testbed::{Experiment, Own, Setup, Testbed, Urgent};
 
@@ -29,6 +29,8 @@ pub(super) struct Lane<'a, T> {
     pub(super) samples: u64,
     pub(super) urgent: Urgent,
     pub(super) frames: u32,
+    /// What the discipline can hold.
+    pub(super) backlog_packets: u64,
 }
 
 pub(super) type Bed = Testbed<Left>;
@@ -47,9 +49,6 @@ impl<'a, T: Probe> Lane<'a, T> {
         rule: &Rule,
         probe: T,
     ) -> Result<(Bed, Self), TestbedError> {
-        if config.object_bytes.is_empty() {
-            return Err(TestbedError::Missing("no sizes to send"));
-        }
         let (nic, mut rings) = MultiNic::watched(&config.nic, 1, Left::default(), true)?;
         let note = Arc::new(Note::default());
         let own_slots = config.nic.rule.restart_slots(config.nic.slots);
@@ -60,10 +59,11 @@ impl<'a, T: Probe> Lane<'a, T> {
             ..queue_config(Some(restart_slots), Waker::from(note.clone()))
         };
         let (from_ns, end_ns) = (config.measure_from_ns, config.end_ns);
+        let backlog_packets = config.backlog_packets.clamp(1, MOST_BACKLOG_PACKETS);
         let watch = Watch::new(config.nic.framing, from_ns, end_ns, probe);
         let queue = Queue::builder_for(rings.remove(QUEUE))
             .limit(rule.limit.clone())
-            .with_qdisc(Fifo::new(config.backlog_packets.max(1)))
+            .with_qdisc(Fifo::new(backlog_packets))
             .probe(watch)
             .config(queue_config)
             .build(0)?;
@@ -82,6 +82,7 @@ impl<'a, T: Probe> Lane<'a, T> {
             samples: 0,
             urgent: Urgent::default(),
             frames: 0,
+            backlog_packets: backlog_packets.into(),
         };
         lane.plan_sample();
         Ok((Testbed::new(nic, setup), lane))

@@ -33,7 +33,7 @@ impl<T: Probe> Lane<'_, T> {
     }
 
     fn has_backlog_room(&self) -> bool {
-        self.queue.backlog().packets < u64::from(self.config.backlog_packets.max(1))
+        self.queue.backlog().packets < self.backlog_packets
     }
 
     fn enqueue(&mut self, bed: &mut Bed, now_ns: u64) {

@@ -189,7 +189,7 @@ impl Wire {
         };
         self.sent += 1;
         // So many more have left: the whole ns that the last of them took are not above these.
-        let left = u128::from(now_ns - ends_ns + 1) * self.bytes_per_s - 1 - self.owed;
+        let left = (u128::from(now_ns - ends_ns) + 1) * self.bytes_per_s - 1 - self.owed;
         let more = (left / self.work).min(self.waiting.into()) as u64;
         if more < self.waiting {
             self.start(more + 1, ends_ns);

@@ -15,6 +15,8 @@ mod seen;
 mod source;
 mod yardstick;
 
+use crate::NEVER_NS;
+use crate::error::{TestbedError, demand, demand_countable, demand_order};
 pub use crate::testbed::{LOSS_STEP_NS, Losses};
 pub use detail::{Detail, RING_SLOTS_OFF};
 pub use intervals::{Interval, Intervals};
@@ -39,7 +41,7 @@ pub struct Pattern {
     pub id: String,
     /// The wire's rate from a time on: (ns, bytes/s), in order of time, the first at 0.
     pub rates: Vec<(u64, u64)>,
-    /// Sizes of what is sent, in bytes, used in turn.
+    /// Sizes of what is sent, in bytes, used in turn; at most [`MAX_OBJECT`](taut_dql::MAX_OBJECT).
     pub sizes: Vec<u32>,
     /// Most objects of one reap; 0 takes all.
     pub budget: u32,
@@ -49,7 +51,7 @@ pub struct Pattern {
     pub bursts: Vec<Burst>,
     /// What is not measured at the start, in ns.
     pub warm_ns: u64,
-    /// The end, in ns.
+    /// The end, in ns; at most a day where the course is kept.
     pub end_ns: u64,
     /// The promise: share of the time with something to send in which the wire is to be busy.
     pub utilisation: f64,
@@ -59,7 +61,37 @@ pub struct Pattern {
     pub queues: Vec<Intervals>,
 }
 
+/// A day: a step of what was lost is kept for each 10 ms.
+const LONGEST_COURSE_NS: u64 = 86_400_000_000_000;
+
 impl Pattern {
+    /// Whether a pattern can be run, watched as closely as `detail` says; NIC and queue look at their settings
+    /// when they are made.
+    ///
+    /// # Errors
+    /// If it has no rate, no size or no queue; rates that are not in order of time, with the first at 0; a size that
+    /// no limit can count; bursts 0 ns apart; an end that never is, or after a day of which the course is kept.
+    pub fn check(&self, detail: Detail) -> Result<(), TestbedError> {
+        let Some(first) = self.rates.first() else {
+            return Err(TestbedError::Missing("the pattern has no rate"));
+        };
+        if self.sizes.is_empty() || self.queues.is_empty() {
+            return Err(TestbedError::Missing("the pattern has no size or queue"));
+        }
+        demand(first.0 == 0, "the first of the rates", "time 0")?;
+        demand_order(self.rates.iter().map(|it| it.0), "the rates")?;
+        demand_countable(self.sizes.iter().copied(), "sizes")?;
+        let apart = self.bursts.iter().all(|it| it.period_ns > 0);
+        demand(apart, "period_ns of a burst", "at least 1 ns")?;
+        demand(
+            self.end_ns < NEVER_NS,
+            "end_ns",
+            "less than 18446744073709551615 ns",
+        )?;
+        let is_short = !detail.course || self.end_ns <= LONGEST_COURSE_NS;
+        demand(is_short, "end_ns with a course", "at most a day")
+    }
+
     /// What is measured, in ns.
     fn measured_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.warm_ns)
@@ -67,6 +99,7 @@ impl Pattern {
 
     /// Dry time beyond which the promise is lost: busy and dry time together are at most what is measured.
     fn most_dry_ns(&self) -> u64 {
-        ((1.0 - self.utilisation) * self.measured_ns() as f64) as u64 + 1
+        let most_ns = (1.0 - self.utilisation) * self.measured_ns() as f64;
+        (most_ns as u64).saturating_add(1)
     }
 }

@@ -30,12 +30,13 @@ struct Run<'p, L, I> {
 /// Runs `pattern` with `limit` on each of its queues.
 ///
 /// # Errors
-/// If the pattern has no rate, no size or no queue, or if a queue goes wrong.
+/// As [`Pattern::check`]; if NIC or queues cannot be made of their settings; if a queue goes wrong.
 pub fn observe<L: Limit + Clone>(
     pattern: &Pattern,
     limit: L,
     detail: Detail,
 ) -> Result<Seen, TestbedError> {
+    pattern.check(detail)?;
     let (mut bed, mut run) = prepared(pattern, limit, detail)?;
     run.run_to_end(&mut bed, detail.give_up_dry_ns)?;
     Ok(run.seen(bed))
@@ -53,9 +54,6 @@ fn prepared<L: Limit + Clone>(
     let Some((_, rate_bits_per_s)) = rates.next() else {
         return Err(TestbedError::Missing("the pattern has no rate"));
     };
-    if pattern.sizes.is_empty() || pattern.queues.is_empty() {
-        return Err(TestbedError::Missing("the pattern has no size or queue"));
-    }
     let nic = NicConfig::plain(rate_bits_per_s, detail.slots);
     // The pattern says when somebody asks.
     let book = Book::new(detail.course);
@@ -151,7 +149,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
     fn plan_sample(&mut self, from_ns: u64) {
         self.sample_ns = match self.sample_period_ns {
             0 => NEVER_NS,
-            period_ns => from_ns + self.random.next() % period_ns,
+            period_ns => from_ns.saturating_add(self.random.next() % period_ns),
         };
     }
 
@@ -168,7 +166,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
             urgent.passes(bed.nic.borrow().ahead_ns(at, now_ns));
         }
         let period_ns = self.sample_period_ns;
-        self.plan_sample((now_ns / period_ns + 1) * period_ns);
+        self.plan_sample((now_ns - now_ns % period_ns).saturating_add(period_ns));
     }
 
     fn seen(mut self, bed: Testbed<Book>) -> Seen {

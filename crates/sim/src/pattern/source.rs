@@ -80,7 +80,7 @@ impl Qdisc for Source {
     /// Nothing that it gives is cut.
     fn hand_back(&mut self, rest: Packet, _unsent_bytes: u32, _now_ns: u64) {
         let _ = rest.into_frame();
-        self.waiting.0.set(self.waiting.0.get() + 1);
+        self.waiting.add(1);
     }
 
     /// What waits is a number: there is no packet to hand over.

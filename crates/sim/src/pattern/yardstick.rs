@@ -17,6 +17,7 @@ pub const GRID_BYTES: u32 = 64;
 /// # Errors
 /// As [`observe`].
 pub fn least_fixed(pattern: &Pattern) -> Result<Option<u32>, TestbedError> {
+    pattern.check(detail(pattern))?;
     // With objects of one size, limits differ only by the whole objects that fit in.
     let (first, rest) = pattern
         .sizes
@@ -35,15 +36,16 @@ fn is_enough(pattern: &Pattern, limit_bytes: u32) -> Result<bool, TestbedError> 
     if let Some(utilisation) = fixed::utilisation(pattern, limit_bytes) {
         return Ok(utilisation.is_some_and(|it| it >= pattern.utilisation));
     }
-    let seen = observe(
-        pattern,
-        Fixed::bytes(limit_bytes),
-        Detail {
-            sample_ns: 0,
-            course: false,
-            give_up_dry_ns: pattern.most_dry_ns(),
-            ..Detail::FULL
-        },
-    )?;
+    let seen = observe(pattern, Fixed::bytes(limit_bytes), detail(pattern))?;
     Ok(seen.utilisation >= pattern.utilisation)
+}
+
+/// Nothing but the share, and not longer than it can still be enough.
+fn detail(pattern: &Pattern) -> Detail {
+    Detail {
+        sample_ns: 0,
+        course: false,
+        give_up_dry_ns: pattern.most_dry_ns(),
+        ..Detail::FULL
+    }
 }

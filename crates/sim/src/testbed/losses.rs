@@ -22,7 +22,7 @@ impl Losses {
     pub(super) fn end_steps(&mut self, at_ns: u64, total: Total) -> u64 {
         let step = at_ns / LOSS_STEP_NS;
         self.steps.resize(step as usize, total);
-        (step + 1) * LOSS_STEP_NS
+        (step + 1).saturating_mul(LOSS_STEP_NS)
     }
 
     /// The run ends within a step.

@@ -9,6 +9,7 @@ mod nic_wire;
 mod pattern_runs;
 mod s1;
 mod saturated;
+mod settings;
 mod support;
 mod tcp_closed_forms;
 mod tcp_delivery;

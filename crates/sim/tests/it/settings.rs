@@ -1,0 +1,256 @@
+//! Settings that would never end, or count past the end of numbers, are refused; the last that are allowed run.
+
+use taut_dql::MAX_OBJECT;
+use taut_path::AnyLimit;
+use taut_path::limit::Fixed;
+use taut_sim::consumer::{self, ConsumerConfig, Core, FixedLimits, Told};
+use taut_sim::device::{self, DeviceConfig, SharedBudget};
+use taut_sim::error::TestbedError;
+use taut_sim::lane::{self, Cost, LaneConfig, Rule, Source};
+use taut_sim::nic::NicConfig;
+use taut_sim::pattern::{self, Burst, Detail, Interval, Intervals, Pattern, least_fixed};
+
+/// Whether it is refused for `what`.
+fn refuses<T>(result: Result<T, TestbedError>, what: &str) -> bool {
+    let text = result.err().map(|error| error.to_string());
+    text.is_some_and(|text| text.starts_with(what) && text.contains("allowed: "))
+}
+
+/// A byte takes a ns.
+fn nic() -> NicConfig {
+    NicConfig::plain(8_000_000_000, 64)
+}
+
+fn device() -> DeviceConfig {
+    DeviceConfig {
+        nic: nic(),
+        queues: 2,
+        object_bytes: 1_000,
+        backlog_packets: 10,
+        alone_ns: 10_000,
+        pause_ns: 10_000,
+        together_ns: 10_000,
+    }
+}
+
+#[test]
+fn a_device_that_would_never_end_is_refused() {
+    let run = |config: &DeviceConfig| device::observe(config, SharedBudget::None);
+    for backlog_packets in [0, 1_000_001, u32::MAX] {
+        let config = DeviceConfig {
+            backlog_packets,
+            ..device()
+        };
+        assert!(refuses(run(&config), "backlog_packets"));
+    }
+    let large = DeviceConfig {
+        object_bytes: MAX_OBJECT + 1,
+        ..device()
+    };
+    assert!(refuses(run(&large), "object_bytes"));
+    let none = DeviceConfig {
+        queues: 0,
+        ..device()
+    };
+    assert!(matches!(run(&none), Err(TestbedError::Missing(_))));
+    for at in 0..3 {
+        let mut long = device();
+        let times = [
+            &mut long.alone_ns,
+            &mut long.pause_ns,
+            &mut long.together_ns,
+        ];
+        *times.into_iter().nth(at).expect("three times") = u64::MAX;
+        assert!(refuses(run(&long), "alone_ns"), "{at}");
+    }
+}
+
+#[test]
+fn a_device_with_the_largest_objects_ends() {
+    let config = DeviceConfig {
+        object_bytes: MAX_OBJECT,
+        ..device()
+    };
+    let budget = SharedBudget::Rule {
+        limit: AnyLimit::off(),
+        interval_ns: 0,
+    };
+    for shared in [SharedBudget::None, budget] {
+        assert!(device::observe(&config, shared).is_ok());
+    }
+}
+
+fn lane() -> LaneConfig {
+    LaneConfig {
+        end_ns: 100_000,
+        ..LaneConfig::saturated(nic(), 1_000)
+    }
+}
+
+#[test]
+fn a_lane_that_would_never_end_is_refused() {
+    let run = |config: &LaneConfig| lane::observe(config, &Rule::off());
+    let mut config = lane();
+    config.object_bytes.push(MAX_OBJECT + 1);
+    assert!(refuses(run(&config), "object_bytes"));
+    config.object_bytes = vec![MAX_OBJECT];
+    assert!(run(&config).is_ok());
+    let mut config = lane();
+    config.rate_changes = vec![(50_000, 1_000_000_000), (40_000, 8_000_000_000)];
+    assert!(refuses(run(&config), "rate_changes"));
+}
+
+#[test]
+fn a_lane_whose_discipline_holds_no_more_ends() {
+    // What the ring has taken does not wait.
+    for (backlog_packets, waiting) in [(0, 0), (u32::MAX, 1_000_000 - 64)] {
+        let config = LaneConfig {
+            backlog_packets,
+            end_ns: 0,
+            ..lane()
+        };
+        let seen = lane::observe(&config, &Rule::off()).expect("it ends");
+        assert_eq!((seen.ledger.waiting, seen.drops), (waiting, 0));
+    }
+}
+
+#[test]
+fn a_core_that_is_asked_for_more_than_all_time_is_no_overflow() {
+    let config = LaneConfig {
+        source: Source::Bursts {
+            packets: 3,
+            every_ns: 10_000,
+            jitter_ns: 0,
+        },
+        cost: Cost {
+            interrupt_ns: u64::MAX,
+            packet_ns: 1,
+            wakeup_ns: 0,
+        },
+        ..lane()
+    };
+    assert!(lane::observe(&config, &Rule::off()).is_ok());
+}
+
+fn pattern() -> Pattern {
+    let mut intervals = Intervals::new();
+    (0..20).for_each(|_| {
+        intervals.push(Interval {
+            gap_ns: 5_000,
+            delay_ns: 0,
+        });
+    });
+    Pattern {
+        id: "test".to_owned(),
+        rates: vec![(0, 1_000_000_000)],
+        sizes: vec![1_000],
+        budget: 0,
+        poll_ns: 0,
+        bursts: Vec::new(),
+        warm_ns: 0,
+        end_ns: 100_000,
+        utilisation: 0.999,
+        changes_ns: Vec::new(),
+        queues: vec![intervals],
+    }
+}
+
+fn run(pattern: &Pattern) -> Result<pattern::Seen, TestbedError> {
+    pattern::observe(pattern, Fixed::bytes(3_000), Detail::FULL)
+}
+
+#[test]
+fn a_pattern_that_would_never_end_is_refused() {
+    let mut endless = pattern();
+    endless.bursts.push(Burst {
+        period_ns: 0,
+        objects: 1,
+    });
+    assert!(refuses(run(&endless), "period_ns"));
+    let mut large = pattern();
+    large.sizes.push(MAX_OBJECT + 1);
+    assert!(refuses(run(&large), "sizes"));
+    assert!(refuses(least_fixed(&large), "sizes"));
+    let mut back = pattern();
+    back.rates.extend([(9_000, 1), (8_000, 1)]);
+    assert!(refuses(run(&back), "the rates"));
+    assert!(refuses(least_fixed(&back), "the rates"));
+    back.rates = vec![(1, 1)];
+    assert!(refuses(run(&back), "the first of the rates"));
+}
+
+#[test]
+fn a_pattern_as_long_as_time_is_run_without_a_course_and_no_longer_than_a_day_with_one() {
+    let mut long = pattern();
+    long.end_ns = 86_400_000_000_001;
+    assert!(refuses(run(&long), "end_ns"));
+    let blind = Detail {
+        course: false,
+        ..Detail::FULL
+    };
+    let run = |pattern: &Pattern| pattern::observe(pattern, Fixed::bytes(3_000), blind);
+    long.end_ns = u64::MAX;
+    assert!(refuses(run(&long), "end_ns"));
+    (long.warm_ns, long.end_ns) = (u64::MAX, u64::MAX - 1);
+    assert!(run(&long).is_ok());
+    long.utilisation = f64::NEG_INFINITY;
+    assert!(least_fixed(&long).is_ok());
+}
+
+fn polled() -> ConsumerConfig {
+    ConsumerConfig {
+        core: Core::Shared,
+        consumer_ns: 1_000,
+        sender_ns: 1_000,
+        switch_ns: 500,
+        wake_ns: 300,
+        ring: 4,
+        poll: 2,
+        told: Told::Each,
+        units: 1,
+        ping_ns: 0,
+        seed: 1,
+        warm_ns: 0,
+        end_ns: 100_000,
+    }
+}
+
+#[test]
+fn a_consumer_that_would_never_end_is_refused() {
+    let refused = |what: &str, change: &dyn Fn(&mut ConsumerConfig)| {
+        let mut config = polled();
+        change(&mut config);
+        let run = consumer::observe(&config, AnyLimit::bytes(2));
+        assert!(refuses(run, what), "{what}");
+        assert!(refuses(FixedLimits::new(&config), what), "{what}");
+    };
+    refused("consumer_ns", &|it| it.consumer_ns = 0);
+    refused("sender_ns", &|it| it.sender_ns = 0);
+    refused("switch_ns", &|it| it.switch_ns = u64::MAX);
+    refused("wake_ns", &|it| it.wake_ns = u64::MAX);
+    refused("told", &|it| it.told = Told::After(u64::MAX));
+    refused("ring", &|it| it.ring = 0);
+    refused("poll", &|it| it.poll = 0);
+    refused("units", &|it| it.units = MAX_OBJECT + 1);
+    refused("end_ns", &|it| it.end_ns = u64::MAX);
+}
+
+#[test]
+fn a_consumer_with_the_longest_costs_ends() {
+    let hour_ns = 3_600_000_000_000;
+    for core in [Core::Shared, Core::Own] {
+        let config = ConsumerConfig {
+            core,
+            consumer_ns: hour_ns,
+            sender_ns: hour_ns,
+            switch_ns: hour_ns,
+            wake_ns: hour_ns,
+            ring: 2,
+            told: Told::After(hour_ns),
+            end_ns: u64::MAX / 2,
+            ..polled()
+        };
+        assert!(consumer::observe(&config, AnyLimit::bytes(2)).is_ok());
+        assert!(FixedLimits::new(&config).is_ok());
+    }
+}
