@@ -8,11 +8,11 @@ use taut_path::{AnyLimit, Completed, Frame, Packet, Queue, QueueConfig};
 
 use super::{Arrival, Round, Traffic};
 use crate::NEVER_NS;
-use crate::error::TestbedError;
+use crate::error::{TestbedError, demand};
 use crate::lane::Rule;
 use crate::meter::{CURVE_POINTS, Curve, Meter, Quantiles, Since};
 use crate::nic::{MultiNic, NicConfig, RingOf};
-use crate::queue::{QueueFault, queue_config};
+use crate::queue::{MOST_BACKLOG_PACKETS, QueueFault, queue_config};
 use crate::testbed::{Book, Experiment, Own, Setup, Testbed};
 
 /// What a rule made of the traffic.
@@ -49,13 +49,15 @@ const QUEUE: usize = 0;
 /// nobody asks it here. Where nobody could have been told, it tells as often as it did in the median.
 ///
 /// # Errors
-/// If the rate is 0 or the ring is too small.
+/// As [`Traffic::check`]; if the rate is 0 or the ring is too small; if more packets wait at one time than the
+/// discipline can hold: what is dropped is not replayed.
 pub fn replay(
     traffic: &Traffic,
     rule: &Rule,
     rate_bits_per_s: u64,
     slots: u32,
 ) -> Result<Replayed, TestbedError> {
+    traffic.check()?;
     let last_ns = traffic.arrivals.last().map_or(0, |it| it.at_ns);
     let length_ns = last_ns.max(traffic.rounds.last().map_or(0, |it| it.at_ns));
     let packets = u32::try_from(traffic.arrivals.len()).unwrap_or(u32::MAX);
@@ -66,7 +68,7 @@ pub fn replay(
     let nic = NicConfig::plain(rate_bits_per_s, slots);
     let (nic, mut rings) = MultiNic::watched(&nic, 1, Book::new(false), false)?;
     let queue = Queue::builder_for(rings.remove(QUEUE))
-        .with_qdisc(Fifo::new(packets.max(1)))
+        .with_qdisc(Fifo::new(packets.clamp(1, MOST_BACKLOG_PACKETS)))
         .limit(rule.limit.clone())
         .probe(Meter::new(Since(0), 0, length_ns))
         .config(config)
@@ -85,6 +87,12 @@ pub fn replay(
         now_ns: 0,
     };
     bed.run_until(&mut run, NEVER_NS)?;
+    let dropped_packets = run.queue.sender_counters().drops.total();
+    demand(
+        dropped_packets == 0,
+        "packets that wait at one time",
+        "at most 1000000",
+    )?;
     Ok(run.outcome(&bed, length_ns))
 }
 

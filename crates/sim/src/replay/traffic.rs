@@ -6,6 +6,7 @@ use std::io::BufRead;
 
 use taut_path::DropReason;
 
+use crate::error::{TestbedError, demand_countable, demand_order};
 use crate::nic::link_ns;
 use crate::trace::{self, Event, Line, Mention, ReadError};
 
@@ -18,7 +19,7 @@ const RATE_ROUNDS: usize = 1024;
 pub struct Arrival {
     /// When the discipline was handed it, in ns.
     pub at_ns: u64,
-    /// Its length as one object; at least 1.
+    /// Its length as one object; 0 counts as 1. At most [`MAX_OBJECT`](taut_dql::MAX_OBJECT).
     pub bytes: u32,
 }
 
@@ -46,6 +47,18 @@ pub struct Traffic {
     pub in_flight_mean_bytes: u64,
     /// The device's rate: the most that it finished in a while. 0 if too little was finished.
     pub rate_bits_per_s: u64,
+}
+
+impl Traffic {
+    /// Whether it can be replayed. What was read can, but for an object that no limit can count.
+    ///
+    /// # Errors
+    /// If arrivals or rounds are not in order of time, or for such an object.
+    pub fn check(&self) -> Result<(), TestbedError> {
+        demand_order(self.arrivals.iter().map(|it| it.at_ns), "arrivals")?;
+        demand_order(self.rounds.iter().map(|it| it.at_ns), "rounds")?;
+        demand_countable(self.arrivals.iter().map(|it| it.bytes), "an arrival")
+    }
 }
 
 /// Why a trace cannot be replayed.

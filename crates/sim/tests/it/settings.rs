@@ -9,6 +9,7 @@ use taut_sim::error::TestbedError;
 use taut_sim::lane::{self, Cost, LaneConfig, Rule, Source};
 use taut_sim::nic::NicConfig;
 use taut_sim::pattern::{self, Burst, Detail, Interval, Intervals, Pattern, least_fixed};
+use taut_sim::replay::{Arrival, Round, Traffic, replay};
 
 /// Whether it is refused for `what`.
 fn refuses<T>(result: Result<T, TestbedError>, what: &str) -> bool {
@@ -253,4 +254,33 @@ fn a_consumer_with_the_longest_costs_ends() {
         assert!(consumer::observe(&config, AnyLimit::bytes(2)).is_ok());
         assert!(FixedLimits::new(&config).is_ok());
     }
+}
+
+#[test]
+fn what_cannot_be_replayed_is_refused_instead_of_dropped() {
+    let arrival = |at_ns, bytes| Arrival { at_ns, bytes };
+    let round = |at_ns| Round {
+        at_ns,
+        finished_ns: 0,
+    };
+    let run = |arrivals: Vec<Arrival>, rounds: Vec<Round>| {
+        let traffic = Traffic {
+            arrivals,
+            rounds,
+            ..Traffic::default()
+        };
+        replay(&traffic, &Rule::off(), 8_000_000_000, 64)
+    };
+    assert!(refuses(
+        run(vec![arrival(9, 1), arrival(8, 1)], Vec::new()),
+        "arrivals"
+    ));
+    assert!(refuses(run(Vec::new(), vec![round(9), round(8)]), "rounds"));
+    assert!(refuses(
+        run(vec![arrival(0, MAX_OBJECT + 1)], Vec::new()),
+        "an arrival"
+    ));
+    assert!(run(vec![arrival(0, MAX_OBJECT)], Vec::new()).is_ok());
+    let many = vec![arrival(0, 1); 1_000_070];
+    assert!(refuses(run(many, Vec::new()), "packets that wait"));
 }
