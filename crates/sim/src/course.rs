@@ -6,7 +6,7 @@ use taut_path::{Event, Packet, Probe};
 const STEPS: u64 = 2_000;
 
 /// How long a step of a course over `span_ns` is, in ns.
-pub(crate) fn step_ns(span_ns: u64) -> u64 {
+fn step_ns(span_ns: u64) -> u64 {
     (span_ns / STEPS).max(1)
 }
 
@@ -89,9 +89,15 @@ impl CourseWatch {
         &mut self.course.in_flight[index]
     }
 
-    fn sent(&mut self, now_ns: u64, packet: &Packet) {
+    /// So much is in flight from `now_ns` on.
+    pub(crate) fn change(&mut self, to_bytes: u64, now_ns: u64) {
         self.count_until(now_ns);
-        self.in_flight_bytes += u64::from(packet.wire_bytes());
+        self.in_flight_bytes = to_bytes;
+    }
+
+    fn sent(&mut self, now_ns: u64, packet: &Packet) {
+        let bytes = u64::from(packet.wire_bytes());
+        self.change(self.in_flight_bytes + bytes, now_ns);
         let limit = self.course.limit_bytes.last();
         let limit = limit.map_or(0, |&(_, limit)| u64::from(limit));
         let over = self.in_flight_bytes.saturating_sub(limit);
@@ -104,8 +110,8 @@ impl Probe for CourseWatch {
         match event {
             Event::Sent(packet) => self.sent(now_ns, packet),
             Event::Completed(done) => {
-                self.count_until(now_ns);
-                self.in_flight_bytes = self.in_flight_bytes.saturating_sub(done.bytes.into());
+                let left_bytes = self.in_flight_bytes.saturating_sub(done.bytes.into());
+                self.change(left_bytes, now_ns);
             }
             Event::Limit(limit) => note_change(&mut self.course.limit_bytes, now_ns, limit),
             _ => {}

@@ -1,7 +1,4 @@
-//! Several transmit queues of one NIC, in virtual time, with or without a budget that they share.
-//!
-//! [`observe`] lets each queue have the link to itself for a time, one after the other, and after a
-//! pause all together, and tells what was in flight then.
+//! A device on a testbed: its queues, one after the other and then all together.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -14,174 +11,20 @@ use taut_path::budget::{self, Budget};
 use taut_path::limit::Dynamic;
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{CompleteError, Completer, Sender};
-use taut_path::{AnyLimit, Completed, Event, Probe, Queue};
+use taut_path::{Completed, Queue};
 
-use crate::NEVER_NS;
-use crate::course::{note_change, step_ns};
-use crate::error::{TestbedError, demand, demand_countable};
+use super::watch::{Eye, Watch};
+use super::{DeviceConfig, Seen, SharedBudget};
+use crate::error::TestbedError;
 use crate::lane::object;
-use crate::nic::{MultiNic, NicConfig, RingOf};
-use crate::queue::{MOST_BACKLOG_PACKETS, QueueFault, queue_config};
+use crate::nic::{MultiNic, RingOf};
+use crate::queue::{QueueFault, queue_config};
 use crate::sink::Sink;
 use crate::source::Note;
 use crate::testbed::{Experiment, Setup, TestQueue, Testbed};
 
-/// What holds the sum of all queues.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SharedBudget {
-    /// Nothing: each queue has its own limit and no more.
-    None,
-    /// A rule over all queues together.
-    Rule {
-        /// Which; it must count bytes.
-        limit: AnyLimit,
-        /// How often it is told, in ns.
-        interval_ns: u64,
-    },
-}
-
-/// The device, and how it is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeviceConfig {
-    /// Link rate, each ring, interrupts, seed.
-    pub nic: NicConfig,
-    /// Queues; at least 1.
-    pub queues: usize,
-    /// Size of every object, in bytes; at most [`MAX_OBJECT`](taut_dql::MAX_OBJECT).
-    pub object_bytes: u32,
-    /// Packets that wait above each queue while it sends; 1 to a million.
-    pub backlog_packets: u32,
-    /// How long each queue has the link to itself, in ns.
-    pub alone_ns: u64,
-    /// How long none sends then, in ns.
-    pub pause_ns: u64,
-    /// How long all send together, in ns.
-    pub together_ns: u64,
-}
-
-impl DeviceConfig {
-    /// Whether a device can be run with this; NIC and queues look at their settings when they are made.
-    ///
-    /// # Errors
-    /// If it has no queue, nothing waits above them or more than can, no limit can count an object, or time ends
-    /// before the run.
-    pub fn check(&self) -> Result<(), TestbedError> {
-        if self.queues == 0 {
-            return Err(TestbedError::Missing("the device has no queue"));
-        }
-        let backlog_packets = 1..=MOST_BACKLOG_PACKETS;
-        demand(
-            backlog_packets.contains(&self.backlog_packets),
-            "backlog_packets",
-            "1 to 1000000",
-        )?;
-        demand_countable([self.object_bytes].into_iter(), "object_bytes")?;
-        demand(
-            self.end_ns().is_some_and(|end_ns| end_ns < NEVER_NS),
-            "alone_ns for each queue, pause_ns and together_ns",
-            "less than 18446744073709551615 ns together",
-        )
-    }
-
-    /// When the run ends, if time does not before.
-    fn end_ns(&self) -> Option<u64> {
-        let alone_ns = self.alone_ns.checked_mul(self.queues as u64)?;
-        let begin_ns = alone_ns.checked_add(self.pause_ns)?;
-        begin_ns.checked_add(self.together_ns)
-    }
-}
-
-/// What was seen while all sent together.
-#[derive(Debug, Clone, Default)]
-pub struct Seen {
-    /// The own limit of each queue when that began, in bytes.
-    pub limits_bytes: Vec<u32>,
-    /// What was in flight in all queues together: most, in bytes.
-    pub peak_bytes: u64,
-    /// The same, times the ns for which it was.
-    pub byte_ns: u128,
-    /// Time for which it was above the mark that was asked about, in ns.
-    pub above_ns: u64,
-    /// The most in each step of time: (ns from the beginning, bytes).
-    pub course: Vec<(u64, u64)>,
-    /// The budget's limit over time, in bytes.
-    pub budget: Vec<(u64, u32)>,
-    /// Link time that each queue got, in bytes.
-    pub time_bytes: Vec<u64>,
-}
-
-/// Runs the device. Time above one queue's limit, and an object for each of the others, is counted.
-///
-/// # Errors
-/// As [`DeviceConfig::check`]; if NIC, queues or budget cannot be made of their settings; if a queue goes wrong.
-pub fn observe(config: &DeviceConfig, shared: SharedBudget) -> Result<Seen, TestbedError> {
-    config.check()?;
-    let (bed, device) = Device::new(config, shared)?;
-    device.run(bed)
-}
-
-/// Watches all queues together.
-#[derive(Default)]
-struct Watch {
-    seen: Seen,
-    /// From when on it is measured, if it is.
-    from_ns: Option<u64>,
-    step_ns: u64,
-    mark_bytes: u64,
-    in_flight_bytes: u64,
-    since_ns: u64,
-}
-
-impl Watch {
-    fn change(&mut self, now_ns: u64, change: impl FnOnce(u64) -> u64) {
-        let before_bytes = self.in_flight_bytes;
-        let since_ns = std::mem::replace(&mut self.since_ns, now_ns);
-        self.in_flight_bytes = change(before_bytes);
-        let Some(from_ns) = self.from_ns else {
-            return;
-        };
-        let held_ns = now_ns - since_ns.max(from_ns);
-        self.seen.byte_ns += u128::from(before_bytes) * u128::from(held_ns);
-        if before_bytes > self.mark_bytes && held_ns > 0 {
-            self.seen.above_ns += held_ns;
-        }
-        self.seen.peak_bytes = self.seen.peak_bytes.max(self.in_flight_bytes);
-        self.step(now_ns - from_ns);
-    }
-
-    fn step(&mut self, at_ns: u64) {
-        let start_ns = at_ns / self.step_ns * self.step_ns;
-        match self.seen.course.last_mut() {
-            Some((step_ns, most)) if *step_ns == start_ns => {
-                *most = self.in_flight_bytes.max(*most);
-            }
-            _ => self.seen.course.push((start_ns, self.in_flight_bytes)),
-        }
-    }
-}
-
-/// One queue's probe on the [`Watch`].
-#[derive(Clone)]
-struct Eye(Rc<RefCell<Watch>>);
-
-impl Probe for Eye {
-    fn event(&mut self, now_ns: u64, event: Event<'_>) {
-        let mut watch = self.0.borrow_mut();
-        match event {
-            Event::Sent(packet) => {
-                let bytes = u64::from(packet.wire_bytes());
-                watch.change(now_ns, |before| before + bytes);
-            }
-            Event::Completed(done) => {
-                watch.change(now_ns, |before| before.saturating_sub(done.bytes.into()));
-            }
-            _ => {}
-        }
-    }
-}
-
 /// A queue under a budget has two halves, also where one thread has both.
-struct Halves {
+pub(super) struct Halves {
     sender: Sender<RingOf, Fifo, Eye>,
     completer: Completer<RingOf, Dynamic, Eye>,
 }
@@ -200,7 +43,7 @@ impl TestQueue for Halves {
     }
 }
 
-struct Device<'a> {
+pub(super) struct Device<'a> {
     config: &'a DeviceConfig,
     queues: Vec<Halves>,
     /// Those that always have something to send.
@@ -211,10 +54,13 @@ struct Device<'a> {
     frames: u32,
 }
 
-type Bed = Testbed<()>;
+pub(super) type Bed = Testbed<()>;
 
 impl<'a> Device<'a> {
-    fn new(config: &'a DeviceConfig, shared: SharedBudget) -> Result<(Bed, Self), TestbedError> {
+    pub(super) fn new(
+        config: &'a DeviceConfig,
+        shared: SharedBudget,
+    ) -> Result<(Bed, Self), TestbedError> {
         let (nic, rings) = MultiNic::new(&config.nic, config.queues)?;
         let notes: Vec<Arc<Note>> = rings.iter().map(|_| Arc::default()).collect();
         let watch = Rc::new(RefCell::new(Watch::default()));
@@ -250,7 +96,7 @@ impl<'a> Device<'a> {
         Ok((Testbed::new(nic, Setup::default()), device))
     }
 
-    fn run(mut self, mut bed: Bed) -> Result<Seen, TestbedError> {
+    pub(super) fn run(mut self, mut bed: Bed) -> Result<Seen, TestbedError> {
         let queues = self.config.queues;
         let mut now_ns = 0;
         for queue in 0..queues {
@@ -265,14 +111,15 @@ impl<'a> Device<'a> {
         let end_ns = now_ns + self.config.together_ns;
         self.phase(&mut bed, 0..queues, now_ns, end_ns)?;
         let after = self.time_bytes(&bed);
-        let mut watch = self.watch.take();
-        watch.change(end_ns, |bytes| bytes);
+        let seen = self.watch.borrow_mut().end(end_ns);
         let got = after
             .iter()
             .zip(before)
             .map(|(after, before)| after - before);
-        watch.seen.time_bytes = got.collect();
-        Ok(watch.seen)
+        Ok(Seen {
+            time_bytes: got.collect(),
+            ..seen
+        })
     }
 
     fn time_bytes(&self, bed: &Bed) -> Vec<u64> {
@@ -286,12 +133,11 @@ impl<'a> Device<'a> {
         let limits = self.queues.iter();
         let limits = limits.map(|queue| queue.completer.snapshot().limit);
         let limits: Vec<u32> = limits.collect();
-        let others = self.config.queues as u64 * u64::from(self.config.object_bytes);
+        // What a queue sends last may be an object above its limit.
+        let above_bytes = self.config.queues as u64 * u64::from(self.config.object_bytes);
+        let mark_bytes = u64::from(limits.iter().copied().max().unwrap_or(0)) + above_bytes;
         let mut watch = self.watch.borrow_mut();
-        watch.mark_bytes = u64::from(limits.iter().copied().max().unwrap_or(0)) + others;
-        watch.from_ns = Some(now_ns);
-        watch.step_ns = step_ns(self.config.together_ns);
-        watch.seen.limits_bytes = limits;
+        watch.begin(now_ns, self.config.together_ns, mark_bytes, limits);
     }
 
     /// These always have something to send, until `until_ns`.
@@ -340,10 +186,9 @@ impl<'a> Device<'a> {
     }
 
     fn note_budget(&mut self, now_ns: u64) {
-        let mut watch = self.watch.borrow_mut();
-        if let (Some(budget), Some(from_ns)) = (&self.budget, watch.from_ns) {
-            let limit_bytes = budget.limit_bytes();
-            note_change(&mut watch.seen.budget, now_ns - from_ns, limit_bytes);
+        if let Some(budget) = &self.budget {
+            let mut watch = self.watch.borrow_mut();
+            watch.note_budget(budget.limit_bytes(), now_ns);
         }
     }
 }
@@ -374,14 +219,15 @@ impl Experiment for Device<'_> {
 
 #[cfg(test)]
 mod tests {
-    use taut_path::TxRing;
+    use taut_path::{AnyLimit, TxRing};
 
     use super::*;
+    use crate::nic::NicConfig;
     use crate::queue::Fault;
 
-    #[test]
-    fn a_ring_that_makes_a_packet_up_ends_the_device_with_a_report() {
-        let config = DeviceConfig {
+    /// A byte takes a ns.
+    fn config() -> DeviceConfig {
+        DeviceConfig {
             nic: NicConfig::plain(8_000_000_000, 64),
             queues: 2,
             object_bytes: 1_000,
@@ -389,11 +235,58 @@ mod tests {
             alone_ns: 10_000,
             pause_ns: 10_000,
             together_ns: 10_000,
-        };
-        let budget = SharedBudget::Rule {
+        }
+    }
+
+    fn dql() -> SharedBudget {
+        SharedBudget::Rule {
             limit: AnyLimit::dql(),
             interval_ns: 0,
+        }
+    }
+
+    fn run(config: &DeviceConfig, shared: SharedBudget) -> Seen {
+        let (bed, device) = Device::new(config, shared).expect("valid settings");
+        device.run(bed).expect("nothing is wrong")
+    }
+
+    #[test]
+    fn an_object_above_a_soft_limit_is_not_above_the_mark_and_the_limit_of_another_queue_is() {
+        for (queues, above_ns) in [(1, 0), (2, 10_000)] {
+            let config = DeviceConfig { queues, ..config() };
+            let seen = run(&config, SharedBudget::None);
+            let limit_bytes = u64::from(seen.limits_bytes[0]);
+            assert_eq!(seen.peak_bytes, queues as u64 * (limit_bytes + 1_000));
+            assert_eq!(seen.above_ns, above_ns, "{queues}");
+        }
+    }
+
+    #[test]
+    fn queues_send_nothing_new_in_the_pause() {
+        let config = DeviceConfig {
+            pause_ns: 1_000_000,
+            ..config()
         };
+        let (bed, device) = Device::new(&config, SharedBudget::None).expect("valid settings");
+        let nic = bed.nic.clone();
+        device.run(bed).expect("nothing is wrong");
+        let sent = |ring| nic.borrow().counters(ring).packets;
+        // In 10 us each; what waited in each queue; 10 us together.
+        let most = 2 * 10 + 2 * 20 + 10;
+        assert!((20..=most).contains(&(sent(0) + sent(1))));
+    }
+
+    #[test]
+    fn the_limit_of_a_budget_is_told_where_there_is_one() {
+        assert_eq!(run(&config(), SharedBudget::None).budget, []);
+        let told = run(&config(), dql()).budget;
+        assert!(told.first().is_some_and(|&(at_ns, _)| at_ns <= 10_000));
+        assert!(told.windows(2).all(|it| it[0].1 != it[1].1), "{told:?}");
+    }
+
+    #[test]
+    fn a_ring_that_makes_a_packet_up_ends_the_device_with_a_report() {
+        let (config, budget) = (config(), dql());
         for shared in [SharedBudget::None, budget] {
             let device = || Device::new(&config, shared.clone()).expect("valid settings");
             let (bed, good) = device();

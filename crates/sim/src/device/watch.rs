@@ -1,0 +1,154 @@
+//! What is seen of a device: all queues together.
+
+use std::cell::RefCell;
+use std::mem::replace;
+use std::rc::Rc;
+
+use taut_path::{Event, Probe};
+
+use super::Seen;
+use crate::course::{CourseWatch, note_change};
+
+/// Watches all queues together.
+#[derive(Default)]
+pub(super) struct Watch {
+    in_flight_bytes: u64,
+    /// Once it is measured.
+    measured: Option<Measured>,
+}
+
+/// What is seen of the measured time.
+struct Measured {
+    from_ns: u64,
+    /// Time above so many bytes is counted.
+    mark_bytes: u64,
+    since_ns: u64,
+    course: CourseWatch,
+    seen: Seen,
+}
+
+impl Watch {
+    /// From here on it is measured, for `length_ns`.
+    pub(super) fn begin(
+        &mut self,
+        now_ns: u64,
+        length_ns: u64,
+        mark_bytes: u64,
+        limits_bytes: Vec<u32>,
+    ) {
+        let mut course = CourseWatch::new(length_ns);
+        course.change(self.in_flight_bytes, 0);
+        self.measured = Some(Measured {
+            from_ns: now_ns,
+            mark_bytes,
+            since_ns: now_ns,
+            course,
+            seen: Seen {
+                limits_bytes,
+                peak_bytes: self.in_flight_bytes,
+                ..Seen::default()
+            },
+        });
+    }
+
+    fn change(&mut self, to_bytes: u64, now_ns: u64) {
+        let before_bytes = replace(&mut self.in_flight_bytes, to_bytes);
+        if let Some(measured) = &mut self.measured {
+            measured.hold_until(now_ns, before_bytes);
+            measured.course.change(to_bytes, now_ns - measured.from_ns);
+            measured.seen.peak_bytes = measured.seen.peak_bytes.max(to_bytes);
+        }
+    }
+
+    /// The limit of the budget now.
+    pub(super) fn note_budget(&mut self, limit_bytes: u32, now_ns: u64) {
+        if let Some(Measured { from_ns, seen, .. }) = &mut self.measured {
+            note_change(&mut seen.budget, now_ns - *from_ns, limit_bytes);
+        }
+    }
+
+    /// What was seen until now.
+    pub(super) fn end(&mut self, now_ns: u64) -> Seen {
+        self.change(self.in_flight_bytes, now_ns);
+        self.measured
+            .take()
+            .map_or_else(Seen::default, Measured::seen)
+    }
+}
+
+impl Measured {
+    fn hold_until(&mut self, now_ns: u64, bytes: u64) {
+        let held_ns = now_ns - replace(&mut self.since_ns, now_ns);
+        if bytes > self.mark_bytes {
+            self.seen.above_ns += held_ns;
+        }
+    }
+
+    fn seen(self) -> Seen {
+        let course = self.course.course();
+        let steps = course.in_flight.iter();
+        let at_ns = (0..).map(|step| step * course.step_ns);
+        Seen {
+            byte_ns: steps.clone().map(|step| step.byte_ns).sum(),
+            course: at_ns.zip(steps.map(|step| step.peak_bytes)).collect(),
+            ..self.seen
+        }
+    }
+}
+
+/// One queue's probe on the [`Watch`].
+#[derive(Clone)]
+pub(super) struct Eye(pub(super) Rc<RefCell<Watch>>);
+
+impl Probe for Eye {
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        let mut watch = self.0.borrow_mut();
+        let before_bytes = watch.in_flight_bytes;
+        match event {
+            Event::Sent(packet) => {
+                watch.change(before_bytes + u64::from(packet.wire_bytes()), now_ns);
+            }
+            Event::Completed(done) => {
+                watch.change(before_bytes.saturating_sub(done.bytes.into()), now_ns);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_flight_counts_for_as_long_as_it_is_also_in_steps_in_which_nothing_changes() {
+        let mut watch = Watch::default();
+        watch.change(900, 40);
+        // In steps of 1 ns.
+        watch.begin(100, 2_000, 1_000, vec![7]);
+        for (at_ns, bytes) in [(102, 1_000), (103, 1_001), (105, 0)] {
+            watch.change(bytes, at_ns);
+        }
+        watch.note_budget(50, 104);
+        watch.note_budget(50, 105);
+        let seen = watch.end(107);
+        let peaks = [900, 900, 1_000, 1_001, 1_001, 0, 0];
+        assert_eq!(seen.course, Vec::from_iter((0..).zip(peaks)));
+        assert_eq!(seen.byte_ns, 900 * 2 + 1_000 + 1_001 * 2);
+        assert_eq!(
+            (seen.peak_bytes, seen.above_ns),
+            (1_001, 2),
+            "at the mark is not above"
+        );
+        assert_eq!((seen.limits_bytes, seen.budget), (vec![7], vec![(4, 50)]));
+    }
+
+    #[test]
+    fn what_is_in_flight_when_it_begins_is_the_most_if_no_more_comes() {
+        let mut watch = Watch::default();
+        watch.change(900, 40);
+        watch.begin(100, 2_000, 1_000, Vec::new());
+        watch.change(0, 102);
+        assert_eq!(watch.end(107).peak_bytes, 900);
+    }
+}
