@@ -174,7 +174,8 @@ pub struct Observed {
     pub latency_ns: Histogram<u64>,
     /// From the last bit on the wire to the reap, in ns; 0 for what is reaped before.
     pub held_ns: Histogram<u64>,
-    /// Share of the measured time in which the core was busy.
+    /// What the core was asked to do in the measured time, as a share of it. Counted when it is asked for, not when
+    /// it is done: above 1 where more is asked for than can be done, and off by what is left at either end.
     pub core_share: f64,
     /// Sends refused with "no buffer space", over the measured time.
     pub failed_sends: u64,
