@@ -79,3 +79,34 @@ impl Feed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nic::NicConfig;
+
+    #[test]
+    fn bursts_come_as_much_too_early_as_too_late() {
+        let config = LaneConfig {
+            source: Source::Bursts {
+                packets: 1,
+                every_ns: 1_000,
+                jitter_ns: 400,
+            },
+            ..LaneConfig::saturated(NicConfig::plain(1, 64), 1)
+        };
+        let mut feed = Feed::new(&config);
+        let gaps_ns: Vec<u64> = (0..1_000).map(|_| feed.next_cycle_ns(7) - 7).collect();
+        let (least_ns, most_ns) = (gaps_ns.iter().min(), gaps_ns.iter().max());
+        assert!(
+            least_ns.is_some_and(|ns| (600..620).contains(ns)),
+            "{least_ns:?}"
+        );
+        assert!(
+            most_ns.is_some_and(|ns| (1_380..=1_400).contains(ns)),
+            "{most_ns:?}"
+        );
+        let mean_ns = gaps_ns.iter().sum::<u64>() / 1_000;
+        assert!((970..1_030).contains(&mean_ns), "{mean_ns}");
+    }
+}

@@ -34,3 +34,95 @@ fn what_is_finished_at_its_start_is_not_held_and_leaves_at_its_end() {
         (1_000, 1_000)
     );
 }
+
+#[test]
+fn only_what_is_reaped_in_the_measured_time_is_held_in_it() {
+    let config = LaneConfig {
+        measure_from_ns: 50_000,
+        ..light()
+    };
+    let seen = run(&config, &Rule::off());
+    assert_eq!((seen.held_ns.len(), seen.latency_ns.len()), (5, 5));
+}
+
+#[test]
+fn what_is_dropped_is_what_came_last() {
+    // One is sent, two wait, and two of three that come find no room.
+    let config = LaneConfig {
+        source: Source::Bursts {
+            packets: 1,
+            every_ns: 300,
+            jitter_ns: 0,
+        },
+        backlog_packets: 2,
+        measure_from_ns: 10_000,
+        ..light()
+    };
+    let seen = run(&config, &Rule::bytes(0));
+    assert!(seen.drops > 200, "{}", seen.drops);
+    // Who gets in comes within 300 ns of a place, and waits for the two that are before it.
+    let latencies_ns = (seen.latency_ns.min(), seen.latency_ns.max());
+    assert!(
+        latencies_ns.0 >= 2_690 && latencies_ns.1 <= 3_010,
+        "{latencies_ns:?}"
+    );
+}
+
+#[test]
+fn waking_the_sender_costs_the_core() {
+    // Of three objects, one is sent and one waits; the sender sleeps with the third.
+    let config = LaneConfig {
+        source: Source::Bursts {
+            packets: 3,
+            every_ns: 10_000,
+            jitter_ns: 0,
+        },
+        backlog_packets: 1,
+        cost: Cost {
+            packet_ns: 100,
+            wakeup_ns: 700,
+            interrupt_ns: 0,
+        },
+        // Between two bursts.
+        measure_from_ns: 5_000,
+        ..light()
+    };
+    let seen = run(&config, &Rule::bytes(0));
+    let busy_ns = seen.core_share * (config.end_ns - config.measure_from_ns) as f64;
+    assert_eq!((seen.wakeups, busy_ns.round()), (9, 9.0 * 1_000.0));
+}
+
+#[test]
+fn sends_that_fail_before_the_measured_time_do_not_count() {
+    let failed = |measure_from_ns, end_ns| {
+        let config = LaneConfig {
+            source: Source::Blind(WhenFull::Spin(70)),
+            backlog_packets: 2,
+            measure_from_ns,
+            end_ns,
+            ..light()
+        };
+        run(&config, &Rule::bytes(0)).failed_sends
+    };
+    // What fails at time 0 is before any measured time.
+    let (first, later) = (failed(0, 50_000), failed(50_000, 100_000));
+    assert!(first > 500 && later > 500, "{first}, {later}");
+    assert_eq!(first + later, failed(0, 100_000));
+}
+
+#[test]
+fn an_urgent_packet_waits_for_what_the_wire_has_not_sent() {
+    let config = LaneConfig {
+        source: Source::Bursts {
+            packets: 10,
+            every_ns: 1_000_000,
+            jitter_ns: 0,
+        },
+        sample_ns: 1_000,
+        ..light()
+    };
+    let seen = run(&config, &Rule::off());
+    let delays_ns = seen.urgent_delay_ns.iter_recorded();
+    let delays_ns: Vec<u64> = delays_ns.map(|it| it.value_iterated_to() / 1_000).collect();
+    assert_eq!(delays_ns, Vec::from_iter(0..=10), "in objects");
+}

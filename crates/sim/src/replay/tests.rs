@@ -53,6 +53,20 @@ fn the_rate_of_the_device_is_found() {
     assert!(off < RATE / 50, "{}", traffic.rate_bits_per_s);
 }
 
+#[test]
+fn the_rate_is_that_of_the_time_in_which_most_was_finished() {
+    // An object each 2 us, then one each 1 us, then one each 4 us; another is always in flight.
+    let gaps_ns = [2_000, 1_000, 4_000].map(|gap_ns| [gap_ns; 1_100]);
+    let mut text = format!("{}\nrow\ta\tdql\n0\tsent\t1000\t0\t0\n", head());
+    let mut at_ns = 0;
+    for gap_ns in gaps_ns.as_flattened() {
+        at_ns += gap_ns;
+        text += &format!("{at_ns}\tsent\t1000\t0\t0\n{at_ns}\tcompleted\t1000\t1\n");
+    }
+    let traffic = read(text.as_bytes()).unwrap().pop().unwrap();
+    assert_eq!(traffic.rate_bits_per_s, 8_000_000_000);
+}
+
 /// Open-loop, and yet the same bytes: the sender of the lane is always there.
 #[test]
 fn a_rule_has_the_same_bytes_in_flight_as_where_it_was_run_itself() {

@@ -83,6 +83,19 @@ fn an_urgent_packet_waits_for_what_is_ahead_or_for_the_interrupt() {
 }
 
 #[test]
+fn urgent_packets_come_to_all_queues_in_turn() {
+    // One that is asked each 100 us, and one each 10 ms: there, who finds no room waits for half of that.
+    let mut both = periodic(100_000, 0);
+    both.queues.extend(periodic(10_000_000, 0).queues);
+    let seen = run(&both, Fixed::bytes(0));
+    near(seen.urgent_delay_p99_ns as f64, 9_800_000.0, 0.02);
+    both.queues.reverse();
+    let seen = run(&both, Fixed::bytes(0));
+    near(seen.urgent_delay_p99_ns as f64, 9_800_000.0, 0.02);
+    assert!(seen.urgent_delay_p50_ns < 1_000_000);
+}
+
+#[test]
 fn the_yardstick_is_the_least_that_is_enough() {
     let mut odd = 0_u64;
     let jitter = move |_| {
