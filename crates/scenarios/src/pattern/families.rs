@@ -4,7 +4,7 @@
 
 use core::f64::consts::TAU;
 
-use super::published::{BYTES_PER_S, FULL_BYTES};
+use super::{BYTES_PER_S, FULL_BYTES};
 use taut_sim::pattern::SplitMix;
 use taut_sim::pattern::{Burst, Interval, Intervals, Pattern};
 

@@ -1,6 +1,9 @@
 //! The first line of a pattern file: what is sent, and how fast.
 
-use serde::Deserialize;
+use core::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use taut_sim::pattern::{Burst, Pattern};
@@ -36,17 +39,59 @@ const KEYS: [&str; 10] = [
     "utilisation",
 ];
 
+const BURST_KEYS: [&str; 2] = ["period_ns", "objects"];
+
 /// The pattern of a header, without intervals, and the keys that mean nothing.
 pub(super) fn read(line: &str, otherwise_id: &str) -> Result<(Pattern, Vec<String>), String> {
-    let value: Value = serde_json::from_str(line).map_err(|error| {
+    let Keys { keys, twice } = serde_json::from_str(line).map_err(|error| {
         format!("the first line must be a JSON object such as {{\"id\": \"name\", \"rate_bytes_per_us\": 125.0, \"end_ns\": 30000000000}}: {error}")
     })?;
-    let Value::Object(keys) = &value else {
-        return Err("the first line is JSON, but no object of keys and values".to_owned());
-    };
+    if let Some(key) = twice {
+        return Err(format!("{key} is said twice"));
+    }
+    Ok((pattern(&keys, otherwise_id)?, unknown(&keys)))
+}
+
+fn unknown(keys: &Map<String, Value>) -> Vec<String> {
     let unknown = keys.keys().filter(|key| !KEYS.contains(&key.as_str()));
-    let unknown = unknown.cloned().collect();
-    Ok((pattern(keys, otherwise_id)?, unknown))
+    let of_burst = keys.get("burst").and_then(Value::as_object);
+    let of_burst = of_burst.into_iter().flat_map(Map::keys);
+    let of_burst = of_burst.filter(|key| !BURST_KEYS.contains(&key.as_str()));
+    let of_burst = of_burst.map(|key| format!("burst.{key}"));
+    unknown.cloned().chain(of_burst).collect()
+}
+
+/// An object, and a key that is said twice in it: of two values somebody meant the other.
+#[derive(Default)]
+struct Keys {
+    keys: Map<String, Value>,
+    twice: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Keys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(KeysVisitor)
+    }
+}
+
+struct KeysVisitor;
+
+impl<'de> Visitor<'de> for KeysVisitor {
+    type Value = Keys;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of keys and values")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Keys, A::Error> {
+        let mut said = Keys::default();
+        while let Some((key, value)) = entries.next_entry::<String, Value>()? {
+            if said.keys.insert(key.clone(), value).is_some() {
+                said.twice = Some(key);
+            }
+        }
+        Ok(said)
+    }
 }
 
 /// What `key` says; `null` says nothing. `within` is the key of the object that it stands in, with a dot.
@@ -103,7 +148,7 @@ fn pattern(keys: &Map<String, Value>, otherwise_id: &str) -> Result<Pattern, Str
 
 fn sizes(said: Option<Vec<u64>>) -> Result<Vec<u32>, String> {
     let Some(sizes) = said else {
-        return Ok(vec![super::published::FULL_BYTES]);
+        return Ok(vec![super::FULL_BYTES]);
     };
     check("sizes, their number", sizes.len(), 1, MOST_SIZES)?;
     let size = |&size: &u64| check("sizes", size, 1, MOST_SIZE).map(|()| size as u32);

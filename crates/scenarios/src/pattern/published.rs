@@ -1,16 +1,11 @@
 //! The six patterns that the ladder's page was tried on, made by the same arithmetic.
 
 use super::families::{Gaps, Times};
+use super::{BYTES_PER_S, FULL_BYTES};
 use taut_sim::pattern::SplitMix;
 use taut_sim::pattern::{Burst, Pattern};
 
 const NS_PER_S: u64 = 1_000_000_000;
-
-/// 1 Gbit/s.
-pub(super) const BYTES_PER_S: u64 = 125_000_000;
-
-/// A full segment as it is counted.
-pub(super) const FULL_BYTES: u32 = 1_514;
 
 /// Their names.
 pub const NAMES: [&str; 6] = [

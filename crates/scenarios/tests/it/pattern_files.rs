@@ -20,12 +20,12 @@ fn a_file_is_read_whole() {
     let text = concat!(
         r#"{"id": "p", "rate_bytes_per_us": 1.0, "rates": [[0, 125.0], [200, 12.5]], "#,
         r#""sizes": [66, 1514], "budget": 4, "poll_ns": 7, "#,
-        r#""burst": {"period_ns": 50, "objects": 3}, "warm_ns": 100, "end_ns": 300, "#,
+        r#""burst": {"period_ns": 50, "objects": 3, "x": 1}, "warm_ns": 100, "end_ns": 300, "#,
         r#""utilisation": 0.99, "colour": "red"}"#,
         "\n100 0\r\n\n  200\t17\n"
     );
     let found = read(text.as_bytes(), "file name").expect("a pattern");
-    assert_eq!(found.unknown_keys, ["colour"]);
+    assert_eq!(found.unknown_keys, ["colour", "burst.x"]);
     let pattern = found.pattern;
     assert_eq!(pattern.id, "p");
     assert_eq!(pattern.rates, [(0, 125_000_000), (200, 12_500_000)]);
@@ -78,8 +78,12 @@ fn what_cannot_be_is_refused_with_its_line_and_what_is_allowed() {
             "line 1: the first line must be a JSON object",
         ),
         (
+            header(r#""rate_bytes_per_us": 125, "end_ns": 300, "end_ns": 5"#),
+            "line 1: end_ns is said twice",
+        ),
+        (
             "[1]\n".to_owned(),
-            "line 1: the first line is JSON, but no object",
+            "line 1: the first line must be a JSON object",
         ),
         (
             header(""),

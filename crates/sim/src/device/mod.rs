@@ -8,6 +8,8 @@ mod watch;
 
 use taut_path::AnyLimit;
 
+pub use run::observe;
+
 use crate::NEVER_NS;
 use crate::error::{TestbedError, demand, demand_countable};
 use crate::nic::NicConfig;
@@ -95,15 +97,4 @@ pub struct Seen {
     pub budget: Vec<(u64, u32)>,
     /// Link time that each queue got, in bytes.
     pub time_bytes: Vec<u64>,
-}
-
-/// Runs the device. Time is counted for which more is in flight than the largest limit of a queue and an object for
-/// each queue: what every one of them may have above its own.
-///
-/// # Errors
-/// As [`DeviceConfig::check`]; if NIC, queues or budget cannot be made of their settings; if a queue goes wrong.
-pub fn observe(config: &DeviceConfig, shared: SharedBudget) -> Result<Seen, TestbedError> {
-    config.check()?;
-    let (bed, device) = run::Device::new(config, shared)?;
-    device.run(bed)
 }

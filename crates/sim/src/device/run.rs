@@ -23,6 +23,17 @@ use crate::sink::Sink;
 use crate::source::Note;
 use crate::testbed::{Experiment, Setup, TestQueue, Testbed};
 
+/// Runs the device. Time is counted for which more is in flight than the largest limit of a queue and an object for
+/// each queue: what every one of them may have above its own.
+///
+/// # Errors
+/// As [`DeviceConfig::check`]; if NIC, queues or budget cannot be made of their settings; if a queue goes wrong.
+pub fn observe(config: &DeviceConfig, shared: SharedBudget) -> Result<Seen, TestbedError> {
+    config.check()?;
+    let (bed, device) = Device::new(config, shared)?;
+    device.run(bed)
+}
+
 /// A queue under a budget has two halves, also where one thread has both.
 pub(super) struct Halves {
     sender: Sender<RingOf, Fifo, Eye>,

@@ -14,7 +14,7 @@ mod tests;
 mod watch;
 
 use hdrhistogram::Histogram;
-use taut_path::{Frame, Packet, Probe, Segmentation};
+use taut_path::{Frame, Packet, Segmentation};
 
 use crate::HEADER_BYTES;
 pub use crate::course::{Course, Step};
@@ -23,6 +23,7 @@ use crate::meter::Quantiles;
 use crate::nic::{NicConfig, WireCounters};
 pub use crate::source::WhenFull;
 pub use rule::{ParseRuleError, Rule};
+pub use run::{observe, observe_with};
 
 /// The largest plain packet; a longer object is a super-packet.
 const LARGEST_FRAME_BYTES: u32 = 1_514;
@@ -198,28 +199,6 @@ pub struct Ledger {
     pub waiting: u64,
     /// Are in the ring.
     pub in_ring: u64,
-}
-
-/// Runs a lane from time 0 to its end.
-///
-/// # Errors
-/// As [`LaneConfig::check`]; if NIC or queue cannot be made of their settings; if the queue goes wrong.
-pub fn observe(config: &LaneConfig, rule: &Rule) -> Result<Observed, TestbedError> {
-    observe_with(config, rule, ())
-}
-
-/// The same while `probe` hears everything that happens at the queue.
-///
-/// # Errors
-/// As [`observe`].
-pub fn observe_with(
-    config: &LaneConfig,
-    rule: &Rule,
-    probe: impl Probe,
-) -> Result<Observed, TestbedError> {
-    config.check()?;
-    let (bed, lane) = run::Lane::new(config, rule, probe)?;
-    lane.run(bed)
 }
 
 /// An object of `bytes`, cut into full segments on the wire if it is longer than one.

@@ -17,6 +17,28 @@ use crate::queue::{MOST_BACKLOG_PACKETS, QueueFault, queue_config};
 use crate::source::Note;
 use crate::testbed::{Experiment, Own, Setup, Testbed, Urgent};
 
+/// Runs a lane from time 0 to its end.
+///
+/// # Errors
+/// As [`LaneConfig::check`]; if NIC or queue cannot be made of their settings; if the queue goes wrong.
+pub fn observe(config: &LaneConfig, rule: &Rule) -> Result<Observed, TestbedError> {
+    observe_with(config, rule, ())
+}
+
+/// The same while `probe` hears everything that happens at the queue.
+///
+/// # Errors
+/// As [`observe`].
+pub fn observe_with(
+    config: &LaneConfig,
+    rule: &Rule,
+    probe: impl Probe,
+) -> Result<Observed, TestbedError> {
+    config.check()?;
+    let (bed, lane) = Lane::new(config, rule, probe)?;
+    lane.run(bed)
+}
+
 /// A lane has one queue.
 pub(super) const QUEUE: usize = 0;
 
