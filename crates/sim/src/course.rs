@@ -118,3 +118,19 @@ impl Probe for CourseWatch {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_course_as_long_as_time_ends() {
+        let mut watch = CourseWatch::new(u64::MAX);
+        watch.change(7, 5);
+        watch.count_until(u64::MAX);
+        let steps = &watch.course().in_flight;
+        let byte_ns: u128 = steps.iter().map(|step| step.byte_ns).sum();
+        assert_eq!(byte_ns, 7 * u128::from(u64::MAX - 5));
+        assert_eq!(steps.len() as u64, STEPS + 1, "and a rest");
+    }
+}

@@ -194,7 +194,7 @@ fn a_pattern_as_long_as_time_is_run_without_a_course_and_no_longer_than_a_day_wi
     assert!(refuses(run(&long), "end_ns"));
     (long.warm_ns, long.end_ns) = (u64::MAX, u64::MAX - 1);
     assert!(run(&long).is_ok());
-    long.utilisation = f64::NEG_INFINITY;
+    (long.warm_ns, long.utilisation) = (0, f64::NEG_INFINITY);
     assert!(least_fixed(&long).is_ok());
 }
 
