@@ -31,13 +31,6 @@ impl Fifo {
         self.packets.is_empty()
     }
 
-    /// Puts a packet at the end. The caller knows that there is room.
-    #[inline(always)]
-    pub(super) fn take_in(&mut self, packet: Packet) {
-        self.bytes += u64::from(packet.wire_bytes());
-        self.packets.push(packet);
-    }
-
     /// Takes the first of those that wait, of which there is one.
     #[inline(always)]
     pub(super) fn take_first(&mut self) -> Packet {
@@ -53,7 +46,8 @@ impl Qdisc for Fifo {
         if !self.accepts(&packet) {
             return sink.dropped(packet, DropReason::QueueFull);
         }
-        self.take_in(packet);
+        self.bytes += u64::from(packet.wire_bytes());
+        self.packets.push(packet);
     }
 
     #[inline]

@@ -49,11 +49,11 @@ impl PfifoFast {
 impl Qdisc for PfifoFast {
     // Always: a packet that was just made is written where it waits, and not twice.
     #[inline(always)]
-    fn enqueue(&mut self, packet: Packet, _now_ns: u64, sink: &mut dyn PacketSink) {
-        if !self.accepts(&packet) {
+    fn enqueue(&mut self, packet: Packet, now_ns: u64, sink: &mut dyn PacketSink) {
+        if self.scope == BandLimit::Total && !self.accepts(&packet) {
             return sink.dropped(packet, DropReason::QueueFull);
         }
-        self.bands[Self::band_of(&packet)].take_in(packet);
+        self.bands[Self::band_of(&packet)].enqueue(packet, now_ns, sink);
     }
 
     fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
