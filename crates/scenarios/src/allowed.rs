@@ -35,7 +35,7 @@ pub const RINGS: RangeInclusive<u32> = 32..=65_536;
 pub const CADENCES: RangeInclusive<Time> = Time(1_000)..=Time(100_000_000);
 
 /// Long enough for some transactions in every row, and short enough to end.
-pub const DURATIONS: RangeInclusive<Time> = Time(500_000_000)..=Time(3_600_000_000_000);
+pub const DURATIONS: RangeInclusive<Time> = Time(500_000_000)..=MAX_DURATION;
 
 /// What is not measured of it at first.
 pub const WARM_UPS: RangeInclusive<Time> = Time(0)..=*DURATIONS.end();

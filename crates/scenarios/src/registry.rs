@@ -93,10 +93,9 @@ pub fn find(text: &str) -> Result<&'static Entry, ScenarioError> {
     }
     let Head { scenario: name } = toml::from_str(text)?;
     let entry = ALL.iter().find(|entry| entry.name == name);
-    let known = || ALL.iter().map(|entry| entry.name).collect();
     entry.ok_or_else(|| ScenarioError::UnknownName {
         name,
-        known: known(),
+        known: ALL.iter().map(|entry| entry.name).collect(),
     })
 }
 

@@ -35,7 +35,7 @@ pub fn observe(config: &DeviceConfig, shared: SharedBudget) -> Result<Seen, Test
 }
 
 /// A queue under a budget has two halves, also where one thread has both.
-pub(super) struct Halves {
+struct Halves {
     sender: Sender<RingOf, Fifo, Eye>,
     completer: Completer<RingOf, Dynamic, Eye>,
 }
@@ -54,7 +54,7 @@ impl TestQueue for Halves {
     }
 }
 
-pub(super) struct Device<'a> {
+struct Device<'a> {
     config: &'a DeviceConfig,
     queues: Vec<Halves>,
     /// Those that always have something to send.
@@ -65,13 +65,10 @@ pub(super) struct Device<'a> {
     frames: u32,
 }
 
-pub(super) type Bed = Testbed<()>;
+type Bed = Testbed<()>;
 
 impl<'a> Device<'a> {
-    pub(super) fn new(
-        config: &'a DeviceConfig,
-        shared: SharedBudget,
-    ) -> Result<(Bed, Self), TestbedError> {
+    fn new(config: &'a DeviceConfig, shared: SharedBudget) -> Result<(Bed, Self), TestbedError> {
         let (nic, rings) = MultiNic::new(&config.nic, config.queues)?;
         let notes: Vec<Arc<Note>> = rings.iter().map(|_| Arc::default()).collect();
         let watch = Rc::new(RefCell::new(Watch::default()));
@@ -107,7 +104,7 @@ impl<'a> Device<'a> {
         Ok((Testbed::new(nic, Setup::default()), device))
     }
 
-    pub(super) fn run(mut self, mut bed: Bed) -> Result<Seen, TestbedError> {
+    fn run(mut self, mut bed: Bed) -> Result<Seen, TestbedError> {
         let queues = self.config.queues;
         let mut now_ns = 0;
         for queue in 0..queues {
@@ -257,8 +254,7 @@ mod tests {
     }
 
     fn run(config: &DeviceConfig, shared: SharedBudget) -> Seen {
-        let (bed, device) = Device::new(config, shared).expect("valid settings");
-        device.run(bed).expect("nothing is wrong")
+        observe(config, shared).expect("nothing is wrong")
     }
 
     #[test]

@@ -66,11 +66,7 @@ pub(super) struct Before {
 }
 
 impl<'a, T: Probe> Lane<'a, T> {
-    pub(super) fn new(
-        config: &'a LaneConfig,
-        rule: &Rule,
-        probe: T,
-    ) -> Result<(Bed, Self), TestbedError> {
+    fn new(config: &'a LaneConfig, rule: &Rule, probe: T) -> Result<(Bed, Self), TestbedError> {
         let (nic, mut rings) = MultiNic::watched(&config.nic, 1, Left::default(), true)?;
         let note = Arc::new(Note::default());
         let own_slots = config.nic.rule.restart_slots(config.nic.slots);
@@ -110,7 +106,7 @@ impl<'a, T: Probe> Lane<'a, T> {
         Ok((Testbed::new(nic, setup), lane))
     }
 
-    pub(super) fn run(mut self, mut bed: Bed) -> Result<Observed, TestbedError> {
+    fn run(mut self, mut bed: Bed) -> Result<Observed, TestbedError> {
         // What happens at an end belongs to what is before it.
         let from_ns = self.config.measure_from_ns.saturating_add(1);
         let end_ns = self.config.end_ns.saturating_add(1);

@@ -72,13 +72,11 @@ impl Pattern {
     /// If it has no rate, no size or no queue; rates that are not in order of time, with the first at 0; a size that
     /// no limit can count; bursts 0 ns apart; an end that never is, or after a day of which the course is kept.
     pub fn check(&self, detail: Detail) -> Result<(), TestbedError> {
-        let Some(first) = self.rates.first() else {
-            return Err(TestbedError::Missing("the pattern has no rate"));
-        };
+        let (first_ns, _) = self.first_rate()?;
         if self.sizes.is_empty() || self.queues.is_empty() {
             return Err(TestbedError::Missing("the pattern has no size or queue"));
         }
-        demand(first.0 == 0, "the first of the rates", "time 0")?;
+        demand(first_ns == 0, "the first of the rates", "time 0")?;
         demand_order(self.rates.iter().map(|it| it.0), "the rates")?;
         demand_countable(self.sizes.iter().copied(), "sizes")?;
         let apart = self.bursts.iter().all(|it| it.period_ns > 0);
@@ -90,6 +88,12 @@ impl Pattern {
         )?;
         let is_short = !detail.course || self.end_ns <= LONGEST_COURSE_NS;
         demand(is_short, "end_ns with a course", "at most a day")
+    }
+
+    /// The rate that it begins with: (ns, bytes/s).
+    fn first_rate(&self) -> Result<(u64, u64), TestbedError> {
+        let first = self.rates.first().copied();
+        first.ok_or(TestbedError::Missing("the pattern has no rate"))
     }
 
     /// What is measured, in ns.

@@ -49,11 +49,9 @@ fn prepared<L: Limit + Clone>(
     limit: L,
     detail: Detail,
 ) -> Result<Prepared<'_, L, impl Iterator<Item = Interval>>, TestbedError> {
-    let rates = pattern.rates.iter();
-    let mut rates = rates.map(|&(at_ns, bytes_per_s)| (at_ns, bytes_per_s.saturating_mul(8)));
-    let Some((_, rate_bits_per_s)) = rates.next() else {
-        return Err(TestbedError::Missing("the pattern has no rate"));
-    };
+    let in_bits = |(at_ns, bytes_per_s): (u64, u64)| (at_ns, bytes_per_s.saturating_mul(8));
+    let (_, rate_bits_per_s) = in_bits(pattern.first_rate()?);
+    let later = pattern.rates.iter().skip(1).copied().map(in_bits);
     let nic = NicConfig::plain(rate_bits_per_s, detail.slots);
     // The pattern says when somebody asks.
     let book = Book::new(detail.course);
@@ -65,7 +63,7 @@ fn prepared<L: Limit + Clone>(
         .map(|(ring, script)| queue(pattern, limit.clone(), detail, ring, script.waiting.clone()));
     let queues = queues.collect::<Result<_, _>>()?;
     let setup = Setup {
-        rates: rates.collect(),
+        rates: later.collect(),
         round_ns: pattern.poll_ns,
         ..Setup::default()
     };

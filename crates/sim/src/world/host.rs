@@ -46,7 +46,7 @@ pub(super) struct Host<P, L, Q: Qdisc> {
     pub budgets: Option<Box<HostBudgets>>,
     /// Nothing in it takes time, nothing is held back, and nobody is blind: what is there for those alone is
     /// not even asked.
-    is_plain: bool,
+    pub is_plain: bool,
     pub worker: Worker,
     pub cost: HostCost,
     /// Time that a bit takes to the other host, in ns.

@@ -7,7 +7,7 @@ use super::event::Event;
 use super::host::Host;
 use super::timer::Look;
 use super::wire::Says;
-use super::worker::{HostCost, Task};
+use super::worker::Task;
 use crate::NEVER_NS;
 use crate::sys::fetch;
 
@@ -169,8 +169,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
                 if next.connection == connection
                     && self.endpoints.len() > CACHED_ENDPOINTS
                     && !next.says(Says::DATAGRAM)
-                    && self.cost == HostCost::default()
-                    && self.budgets.is_none() =>
+                    && self.is_plain =>
             {
                 next.at_ns
             }

@@ -132,9 +132,6 @@ impl Options {
 /// `taut sim limit-rules`.
 pub fn run(options: &Options) -> ExitCode {
     let Common { seed, json, output } = &options.common;
-    if let Err(refused) = output.spares(&options.pattern) {
-        return refused;
-    }
     let settings = options.settings();
     match settings.and_then(|settings| settings.validate().map(|()| settings)) {
         Ok(settings) => run_settings(
@@ -160,7 +157,8 @@ pub fn run_settings(
         settings: &settings,
         seed,
     };
-    if let Err(failed) = output.check(&traced) {
+    let checked = output.spares(&settings.files);
+    if let Err(failed) = checked.and_then(|()| output.check(&traced)) {
         return failed;
     }
     if output.many.is_wanted() {

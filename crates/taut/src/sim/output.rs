@@ -94,18 +94,18 @@ pub trait Traceable {
 impl Output {
     /// Fails if one of these files, which are read, would be written over.
     pub fn spares(&self, inputs: &[impl AsRef<Path>]) -> Result<(), ExitCode> {
-        let resume = self.many.resume();
-        let outputs = [self.report.as_deref(), self.trace.path.as_deref()];
-        let outputs = outputs
-            .into_iter()
-            .chain([self.pcap.path.as_deref(), resume]);
-        output::check_spared(outputs.flatten(), inputs)
+        output::check_spared(self.files().chain(self.many.resume()), inputs)
+    }
+
+    /// Those that are written when all is done.
+    fn files(&self) -> impl Iterator<Item = &Path> {
+        let files = [&self.report, &self.trace.path, &self.pcap.path];
+        files.into_iter().filter_map(|file| file.as_deref())
     }
 
     /// Fails before the run if a file's directory cannot be, or there is nothing to trace.
     pub fn check(&self, traceable: &dyn Traceable) -> Result<(), ExitCode> {
-        let files = [&self.report, &self.trace.path, &self.pcap.path];
-        let files: Vec<&PathBuf> = files.into_iter().flatten().collect();
+        let files: Vec<&Path> = self.files().collect();
         if let Some(twice) = (1..files.len()).find(|&at| files[..at].contains(&files[at])) {
             let file = files[twice].display();
             say!("taut: {file} would be written twice; name a file of its own for each");

@@ -90,11 +90,15 @@ fn what_is_read_is_not_written_over() {
     let (scenario, pattern) = (scratch.file("a.toml"), scratch.file("a.pattern"));
     fs::write(&scenario, "scenario = \"rate-change\"").expect("a file");
     fs::write(&pattern, "not read").expect("a file");
-    let (scenario, pattern) = (scenario.display(), pattern.display());
+    let rules = scratch.file("rules.toml");
+    let files = format!("scenario = \"limit-rules\"\npatterns = []\nfiles = [{pattern:?}]");
+    fs::write(&rules, files).expect("a file");
+    let (scenario, pattern, rules) = (scenario.display(), pattern.display(), rules.display());
     for line in [
         format!("sim run {scenario} --report {scenario}"),
         format!("sim run {scenario} --resume {scenario}"),
         format!("sim limit-rules --pattern {pattern} --report {pattern}"),
+        format!("sim run {rules} --report {pattern}"),
     ] {
         let says = failed(&line, 2);
         assert!(says.contains("would be written over"), "{says}");

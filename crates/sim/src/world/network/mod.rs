@@ -72,7 +72,7 @@ impl<P: Probe> Network<P> {
     /// Adds a host at the switch `at`, `delay_ns` away from it. Returns its number.
     ///
     /// # Errors
-    /// If there is no such switch, or there are as many hosts as there can be, or the card or the limit cannot be.
+    /// If there is no such switch, or there are 256 hosts, or the card or the limit cannot be.
     pub fn add_host(
         &mut self,
         at: usize,
@@ -267,7 +267,7 @@ pub enum NetworkError {
         /// How many there are.
         switches: usize,
     },
-    /// There are as many as there can be already.
+    /// There are 256 already.
     TooManyHosts,
     /// There is no such host.
     NoHost {
@@ -281,7 +281,7 @@ pub enum NetworkError {
         /// Which.
         host: usize,
     },
-    /// A part could not be made, or went wrong. The queues of switches count after all hosts that there can be, the
+    /// A part could not be made, or went wrong. The queues of switches count from 256 on, the
     /// left one of each before the right one.
     World(TestbedError),
 }
