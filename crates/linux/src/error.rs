@@ -51,18 +51,26 @@ pub(crate) const XDP_UMEM_REG: &str = "XDP_UMEM_REG";
 
 /// Wraps what `call` on `object` failed with. The kind stays, but for a device that is not there, and for memory
 /// that may not be locked, of which the kernel says that there are no buffers.
-pub(crate) fn failed(call: &'static str, object: &str, cause: io::Error) -> io::Error {
-    wrap(call, object, cause, None)
+pub(crate) fn failed(call: &'static str, object: &str, cause: impl Into<io::Error>) -> io::Error {
+    wrap(call, object, cause.into(), None)
+}
+
+/// [`failed`] as the argument of `map_err`.
+pub(crate) fn naming<E: Into<io::Error>>(
+    call: &'static str,
+    object: &str,
+) -> impl FnOnce(E) -> io::Error {
+    move |cause| failed(call, object, cause)
 }
 
 /// As [`failed`], with what was asked for.
 pub(crate) fn failed_with(
     call: &'static str,
     object: &str,
-    cause: io::Error,
+    cause: impl Into<io::Error>,
     detail: impl FnOnce() -> String,
 ) -> io::Error {
-    wrap(call, object, cause, Some(detail()))
+    wrap(call, object, cause.into(), Some(detail()))
 }
 
 fn wrap(call: &'static str, object: &str, cause: io::Error, detail: Option<String>) -> io::Error {

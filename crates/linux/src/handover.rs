@@ -12,7 +12,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 #[derive(Debug)]
-struct Shared<T> {
+struct HandoverState<T> {
     /// Times that the end was asked for.
     asked: AtomicU32,
     /// How often it was let go, up to which asking.
@@ -26,7 +26,7 @@ struct Shared<T> {
 /// The half that renews.
 #[derive(Debug)]
 pub(crate) struct Giver<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<HandoverState<T>>,
     /// The other half has an end, or one that it may take.
     other_has_end: bool,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Giver<T> {
 /// The half whose end is renewed.
 #[derive(Debug)]
 pub(crate) struct Taker<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<HandoverState<T>>,
     /// The asking of which the present end is.
     epoch: u32,
 }
@@ -51,7 +51,7 @@ pub(crate) enum Asked {
 }
 
 pub(crate) fn handover<T>() -> (Giver<T>, Taker<T>) {
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(HandoverState {
         asked: AtomicU32::new(0),
         left: AtomicU32::new(0),
         ready: AtomicU32::new(0),

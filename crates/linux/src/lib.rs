@@ -17,6 +17,7 @@ pub mod link;
 #[cfg(all(test, loom))]
 mod models;
 mod netns;
+mod new_netns;
 pub mod observe;
 pub mod poll;
 mod port;

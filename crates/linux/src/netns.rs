@@ -1,6 +1,6 @@
 //! Network namespaces that vanish with their holder.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -9,10 +9,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
 use crate::error::failed;
+use crate::link::RouteSocket;
 use crate::link::message::Message;
-use crate::link::{self, RouteSocket};
-use crate::sys;
 
 /// The calling thread's own namespace, which is not the process's once the thread has moved.
 const THREADS_NAMESPACE: &str = "/proc/thread-self/ns/net";
@@ -23,34 +24,15 @@ const THREADS_NAMESPACE: &str = "/proc/thread-self/ns/net";
 /// kernel takes it down, with all devices in it, when the last descriptor, socket and thread in it
 /// are gone. Cloning is cheap and gives the same namespace.
 #[derive(Debug, Clone)]
-pub struct NetNs(Arc<Held>);
+pub struct NetNs(Arc<NamespaceHandles>);
 
 #[derive(Debug)]
-struct Held {
+struct NamespaceHandles {
     namespace: OwnedFd,
     route: Mutex<RouteSocket>,
 }
 
 impl NetNs {
-    /// Makes an empty namespace with its loopback up and IPv6 off.
-    ///
-    /// IPv6 is off because its unasked packets (neighbour and router solicitations) would stand
-    /// in the queues that are measured. A kernel without it, or a `/proc/sys` that is mounted
-    /// read-only, is let pass.
-    ///
-    /// # Errors
-    /// `PermissionDenied` without CAP_SYS_ADMIN; see [`ensure_privilege`](crate::ensure_privilege).
-    pub fn new() -> io::Result<Self> {
-        let made = in_short_thread(|| {
-            sys::namespace::unshare_network()
-                .map_err(|cause| failed("unshare", "network namespace", cause))?;
-            turn_off_ipv6();
-            Self::current()
-        })??;
-        link::set_up(&made, "lo")?;
-        Ok(made)
-    }
-
     /// The calling thread's namespace.
     ///
     /// # Errors
@@ -58,7 +40,7 @@ impl NetNs {
     pub fn current() -> io::Result<Self> {
         let namespace = open_namespace(Path::new(THREADS_NAMESPACE))?;
         let route = Mutex::new(RouteSocket::open()?);
-        Ok(Self(Arc::new(Held { namespace, route })))
+        Ok(Self(Arc::new(NamespaceHandles { namespace, route })))
     }
 
     /// An existing namespace: `/proc/PID/ns/net`, or `/run/netns/NAME` of one that was named.
@@ -72,7 +54,7 @@ impl NetNs {
             enter(namespace.as_fd())?;
             RouteSocket::open()
         })??;
-        Ok(Self(Arc::new(Held {
+        Ok(Self(Arc::new(NamespaceHandles {
             namespace,
             route: Mutex::new(route),
         })))
@@ -151,7 +133,7 @@ fn enter(namespace: BorrowedFd<'_>) -> io::Result<()> {
     if is_in(namespace) {
         return Ok(());
     }
-    sys::namespace::enter_network(namespace)
+    move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))
         .map_err(|cause| failed("setns", "network namespace", cause))
 }
 
@@ -167,7 +149,7 @@ fn is_in(namespace: BorrowedFd<'_>) -> bool {
 }
 
 /// Runs `work` in a thread of its own, so that the namespace of the caller never changes.
-fn in_short_thread<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+pub(crate) fn in_short_thread<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let thread = thread::Builder::new()
             .name("taut-netns".to_owned())
@@ -175,16 +157,6 @@ fn in_short_thread<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
             .map_err(|cause| failed("clone", "thread for a namespace", cause))?;
         Ok(thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
     })
-}
-
-fn turn_off_ipv6() {
-    for of in ["all", "default"] {
-        let path = format!("/proc/sys/net/ipv6/conf/{of}/disable_ipv6");
-        // Best effort, see `NetNs::new`. Opened without `create`, or a missing file would be made.
-        if let Ok(mut file) = OpenOptions::new().write(true).open(&path) {
-            let _ = io::Write::write_all(&mut file, b"1");
-        }
-    }
 }
 
 /// What identifies the namespace that the calling thread is in.
@@ -196,6 +168,7 @@ fn identity() -> io::Result<std::path::PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link;
 
     #[test]
     fn current_is_the_threads_own() {

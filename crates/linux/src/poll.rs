@@ -1,15 +1,19 @@
 //! Waiting for descriptors until a point in time.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use crate::error::{failed, invalid};
 use crate::sched::monotonic_ns;
-use crate::sys;
 
 /// Descriptors that one call waits for: what a set of bits holds.
 pub const FDS_LIMIT: usize = 64;
+/// Longest wait of one call: 68 years, which every `time_t` can hold.
+const MAX_SECONDS: u64 = i32::MAX as u64;
 
 /// Which of the descriptors have something to say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,27 +44,27 @@ pub fn wait(fds: &[BorrowedFd<'_>], deadline_ns: Option<u64>) -> io::Result<Read
             fds.len()
         )));
     }
-    let mut waiting = [libc::pollfd {
-        fd: -1,
-        events: 0,
-        revents: 0,
-    }; FDS_LIMIT];
-    let waiting = &mut waiting[..fds.len()];
-    for (entry, fd) in waiting.iter_mut().zip(fds) {
-        entry.fd = fd.as_raw_fd();
-        entry.events = libc::POLLIN;
-    }
+    // Places beyond `fds` repeat its first, and the kernel does not read them.
+    let mut places = fds.first().map(|first| {
+        std::array::from_fn::<_, FDS_LIMIT, _>(|position| {
+            let fd = *fds.get(position).unwrap_or(first);
+            PollFd::from_borrowed_fd(fd, PollFlags::IN)
+        })
+    });
+    let waiting = match &mut places {
+        Some(places) => &mut places[..fds.len()],
+        None => &mut [],
+    };
     loop {
-        let left = deadline_ns.map(|end| Duration::from_nanos(end.saturating_sub(monotonic_ns())));
-        match sys::poll::poll(waiting, left) {
+        match poll(waiting, deadline_ns.map(time_until).as_ref()) {
             Ok(_) => break,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(Errno::INTR) => {}
             Err(error) => return Err(failed("ppoll", "descriptors", error)),
         }
     }
     // An error or a hang-up counts as well: the reader then finds out which.
-    let bit = |(position, entry): (usize, &libc::pollfd)| {
-        if entry.revents == 0 { 0 } else { 1 << position }
+    let bit = |(position, entry): (usize, &PollFd<'_>)| {
+        u64::from(!entry.revents().is_empty()) << position
     };
     Ok(Ready(
         waiting
@@ -69,6 +73,14 @@ pub fn wait(fds: &[BorrowedFd<'_>], deadline_ns: Option<u64>) -> io::Result<Read
             .map(bit)
             .fold(0, std::ops::BitOr::bitor),
     ))
+}
+
+fn time_until(deadline_ns: u64) -> Timespec {
+    let left = Duration::from_nanos(deadline_ns.saturating_sub(monotonic_ns()));
+    Timespec {
+        tv_sec: left.as_secs().min(MAX_SECONDS) as _,
+        tv_nsec: left.subsec_nanos().into(),
+    }
 }
 
 #[cfg(test)]

@@ -6,14 +6,17 @@ use std::os::unix::fs::MetadataExt;
 use std::thread;
 use std::time::Duration;
 
-use crate::error::{failed, invalid};
+use rustix::io::Errno;
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, UnshareFlags, capabilities, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
+};
+
+use crate::error::{failed, invalid, naming};
 use crate::sys;
 
-/// Numbers of the capabilities in `/proc/PID/status`, from capabilities(7).
-const CAP_NET_ADMIN: u32 = 12;
-const CAP_NET_RAW: u32 = 13;
-const CAP_IPC_LOCK: u32 = 14;
-const CAP_SYS_ADMIN: u32 = 21;
+/// The object of errors about capabilities.
+const OWN_PROCESS: &str = "own process";
 
 /// A capability that a program may keep, see [`keep_only`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,21 +30,20 @@ pub enum Capability {
 }
 
 impl Capability {
-    const fn number(self) -> u32 {
+    const fn bit(self) -> CapabilitySet {
         match self {
-            Self::NetAdmin => CAP_NET_ADMIN,
-            Self::NetRaw => CAP_NET_RAW,
-            Self::IpcLock => CAP_IPC_LOCK,
+            Self::NetAdmin => CapabilitySet::NET_ADMIN,
+            Self::NetRaw => CapabilitySet::NET_RAW,
+            Self::IpcLock => CapabilitySet::IPC_LOCK,
         }
     }
 
     /// Whether the calling thread has it now.
     ///
     /// # Errors
-    /// What reading `/proc/thread-self/status` fails with.
+    /// What `capget` fails with.
     pub fn is_held(self) -> io::Result<bool> {
-        let status = read_status()?;
-        Ok(effective(&status) & 1 << self.number() != 0)
+        Ok(effective()?.contains(self.bit()))
     }
 }
 
@@ -63,24 +65,32 @@ pub fn keep_only(kept: &[Capability]) -> io::Result<()> {
         }
         thread::sleep(Duration::from_millis(1));
     }
-    let named = |call| move |cause| failed(call, "own process", cause);
-    let bits = |kept: &[Capability]| kept.iter().fold(0, |bits, it| bits | 1 << it.number());
+    limit_bounding_set().map_err(naming("PR_CAPBSET_DROP", OWN_PROCESS))?;
+    set_no_new_privs(true).map_err(naming("PR_SET_NO_NEW_PRIVS", OWN_PROCESS))?;
+    clear_ambient_capability_set().map_err(naming("PR_CAP_AMBIENT", OWN_PROCESS))?;
+    let bits = CapabilitySet::from_iter(kept.iter().map(|it| it.bit()));
+    let sets = CapabilitySets {
+        effective: bits,
+        permitted: bits,
+        inheritable: CapabilitySet::empty(),
+    };
+    set_capabilities(None, sets).map_err(naming("capset", OWN_PROCESS))
+}
+
+/// Takes every capability from the set that programs started later can have.
+fn limit_bounding_set() -> rustix::io::Result<()> {
     for number in 0..u64::BITS {
-        match sys::capability::drop_from_bounding_set(number) {
+        match remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << number)) {
             Ok(()) => {}
-            Err(error) => match error.raw_os_error() {
-                // The kernel knows no more of them.
-                Some(libc::EINVAL) => break,
-                // Without CAP_SETPCAP it stays as it is: what is started gets nothing from it, for
-                // there are no new privileges.
-                Some(libc::EPERM) => break,
-                _ => return Err(named("PR_CAPBSET_DROP")(error)),
-            },
+            // The kernel has no further capabilities.
+            Err(Errno::INVAL) => break,
+            // Without CAP_SETPCAP the set stays. A started program gains nothing from it, because
+            // there are no new privileges.
+            Err(Errno::PERM) => break,
+            Err(error) => return Err(error),
         }
     }
-    sys::capability::no_new_privileges().map_err(named("PR_SET_NO_NEW_PRIVS"))?;
-    sys::capability::clear_ambient().map_err(named("PR_CAP_AMBIENT"))?;
-    sys::capability::set(bits(kept)).map_err(named("capset"))
+    Ok(())
 }
 
 /// A thread that was joined is still there for a moment: how often to look again, a millisecond apart.
@@ -136,14 +146,13 @@ impl From<Unprivileged> for io::Error {
 /// # Errors
 /// If one of the two capabilities is missing.
 pub fn privilege() -> Result<Privilege, Unprivileged> {
-    let status = read_status().map_err(|cause| Unprivileged { cause })?;
-    if has_capabilities(&status) {
-        Ok(Privilege::Capabilities)
-    } else {
-        let cause = io::Error::from_raw_os_error(libc::EPERM);
-        Err(Unprivileged {
-            cause: failed("capget", "own process", cause),
-        })
+    let needed = CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN;
+    match effective() {
+        Ok(held) if held.contains(needed) => Ok(Privilege::Capabilities),
+        Ok(_) => Err(Unprivileged {
+            cause: failed("capget", OWN_PROCESS, Errno::PERM),
+        }),
+        Err(cause) => Err(Unprivileged { cause }),
     }
 }
 
@@ -167,7 +176,7 @@ fn enter_user_namespace() -> io::Result<()> {
     // The files of `/proc/self` belong to the effective user. Must be asked before the move.
     let me = fs::metadata("/proc/self").map_err(|cause| failed("stat", "/proc/self", cause))?;
     let (user, group) = (me.uid(), me.gid());
-    sys::namespace::unshare_user().map_err(|cause| failed("unshare", "user namespace", cause))?;
+    sys::namespace::unshare(UnshareFlags::NEWUSER).map_err(naming("unshare", "user namespace"))?;
     // An unprivileged process may map its group only after giving up setgroups(2).
     write_file("/proc/self/setgroups", "deny")?;
     write_file("/proc/self/uid_map", &format!("0 {user} 1"))?;
@@ -178,36 +187,8 @@ fn write_file(path: &str, text: &str) -> io::Result<()> {
     fs::write(path, text).map_err(|cause| failed("write", path, cause))
 }
 
-fn read_status() -> io::Result<String> {
-    const STATUS: &str = "/proc/thread-self/status";
-    fs::read_to_string(STATUS).map_err(|cause| failed("read", STATUS, cause))
-}
-
-fn has_capabilities(status: &str) -> bool {
-    let needed = 1 << CAP_NET_ADMIN | 1 << CAP_SYS_ADMIN;
-    effective(status) & needed == needed
-}
-
-/// The capabilities in force, as bits.
-fn effective(status: &str) -> u64 {
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("CapEff:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn both_capabilities_are_needed() {
-        assert!(has_capabilities("Name:\tx\nCapEff:\t000001fffeffffff\n"));
-        assert!(has_capabilities("CapEff:\t0000000000201000"));
-        assert!(!has_capabilities("CapEff:\t0000000000200000"));
-        assert!(!has_capabilities("CapEff:\t0000000000001000"));
-        assert!(!has_capabilities("CapPrm:\t000001fffeffffff\n"));
-        assert!(!has_capabilities("CapEff:\tnonsense"));
-    }
+/// The effective capabilities of the calling thread.
+fn effective() -> io::Result<CapabilitySet> {
+    let sets = capabilities(None).map_err(naming("capget", OWN_PROCESS))?;
+    Ok(sets.effective)
 }

@@ -1,12 +1,15 @@
 //! Being on time: clocks, timers and priority.
 
 use std::io;
+use std::num::NonZeroU64;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
 use crate::error::{failed, invalid};
 use crate::sys;
 
-/// The least the kernel takes; 0 would mean the default of 50 us.
-const LEAST_SLACK_NS: u64 = 1;
+/// The minimum; the kernel takes 0 as the default of 50 us.
+const MIN_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 
 /// Makes the timers of the calling thread as exact as the kernel can: by default it may bundle
 /// them and be 50 us late.
@@ -14,7 +17,7 @@ const LEAST_SLACK_NS: u64 = 1;
 /// # Errors
 /// What `prctl` fails with.
 pub fn precise_timers() -> io::Result<()> {
-    sys::sched::set_timer_slack(LEAST_SLACK_NS as libc::c_ulong)
+    set_current_timer_slack(Some(MIN_SLACK_NS))
         .map_err(|cause| failed("PR_SET_TIMERSLACK", "own thread", cause))
 }
 
@@ -37,7 +40,11 @@ pub fn realtime_priority(priority: u8) -> io::Result<()> {
 /// # Errors
 /// What `sched_getaffinity` fails with.
 pub fn allowed_processors() -> io::Result<Vec<usize>> {
-    sys::sched::affinity().map_err(|cause| failed("sched_getaffinity", "own thread", cause))
+    let allowed = sched_getaffinity(None)
+        .map_err(|cause| failed("sched_getaffinity", "own thread", cause))?;
+    Ok((0..CpuSet::MAX_CPU)
+        .filter(|&number| allowed.is_set(number))
+        .collect())
 }
 
 /// Keeps the calling thread on one processor, one of [`allowed_processors`].
@@ -45,8 +52,12 @@ pub fn allowed_processors() -> io::Result<Vec<usize>> {
 /// # Errors
 /// `InvalidInput` for a processor that there is not, or that the thread may not run on.
 pub fn keep_to_processor(number: usize) -> io::Result<()> {
-    sys::sched::set_affinity(number)
-        .map_err(|cause| failed("sched_setaffinity", "own thread", cause))
+    // The kernel rejects an empty set, and one of processors that do not exist.
+    let mut only = CpuSet::new();
+    if number < CpuSet::MAX_CPU {
+        only.set(number);
+    }
+    sched_setaffinity(None, &only).map_err(|cause| failed("sched_setaffinity", "own thread", cause))
 }
 
 /// Nanoseconds of the clock that only goes forward (`CLOCK_MONOTONIC`).

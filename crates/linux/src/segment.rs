@@ -29,10 +29,10 @@
 //! # Ok::<(), taut_linux::segment::NotCut>(())
 //! ```
 
+mod error;
 mod headers;
 mod open_checksum;
 
-use std::fmt;
 use std::ops::Range;
 
 use taut_path::Segmentation;
@@ -41,33 +41,8 @@ use crate::checksum::{finish_checksum, fold, sum};
 use crate::vnet_header::VirtioNetHeader;
 use headers::{Headers, Network, Transport};
 
+pub use error::NotCut;
 pub use open_checksum::finish_open_checksum;
-
-/// Why a super-packet is not cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum NotCut {
-    /// It is no super-packet.
-    Plain,
-    /// The packet that is to be cut is inside another one, or behind headers that change with it.
-    Tunnel,
-    /// A kind of segmentation other than TCP over IPv4 or IPv6, or UDP datagrams of one size.
-    Kind,
-    /// The lengths in its headers are not those of the frame.
-    Malformed,
-}
-
-impl fmt::Display for NotCut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Plain => "no super-packet",
-            Self::Tunnel => "a super-packet inside a tunnel",
-            Self::Kind => "an unknown kind of segmentation",
-            Self::Malformed => "a super-packet whose lengths do not agree",
-        })
-    }
-}
-
-impl std::error::Error for NotCut {}
 
 /// Bits of the TCP flags, in the byte behind the data offset.
 const TCP_FIN: u8 = 0x01;

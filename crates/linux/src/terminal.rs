@@ -1,13 +1,12 @@
 //! What is known of a terminal.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 
-use crate::sys;
+use rustix::termios::tcgetwinsize;
 
 /// Columns of the terminal behind `fd`; `None` where there is none, or it does not say.
 pub fn columns(fd: &impl AsFd) -> Option<usize> {
-    let fd: BorrowedFd<'_> = fd.as_fd();
-    let columns = sys::terminal::columns(fd).ok()?;
+    let columns = tcgetwinsize(fd).ok()?.ws_col;
     Some(usize::from(columns)).filter(|&columns| columns > 0)
 }
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Wake;
 
+use rustix::event::{EventfdFlags, eventfd};
+
 use crate::error::failed;
 use crate::poll;
-use crate::sys;
 
 /// Wakes a thread that waits in [`poll::wait`]: `Waker::from(Arc<EventWaker>)` for whoever calls,
 /// the descriptor for whoever waits.
@@ -28,7 +29,8 @@ impl EventWaker {
     /// # Errors
     /// What `eventfd` fails with: too many open files.
     pub fn new() -> io::Result<Self> {
-        let counter = sys::eventfd::open().map_err(|cause| failed("eventfd", "waker", cause))?;
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let counter = eventfd(0, flags).map_err(|cause| failed("eventfd", "waker", cause))?;
         Ok(Self {
             counter: counter.into(),
             woken: AtomicBool::new(false),

@@ -9,7 +9,7 @@ use taut_path::driver::Truth;
 use taut_path::{Completions, InRing, Packet};
 
 use super::doorbell::By;
-use super::ring::{Opened, Place, Shared};
+use super::target::{OpenedRing, RingTarget, SharedRing};
 use crate::handover::Giver;
 
 /// The kernel has the slot while one of these is set.
@@ -21,7 +21,7 @@ const IN_USE: u32 = libc::TP_STATUS_SEND_REQUEST | libc::TP_STATUS_SENDING;
 /// another order holds back those behind the oldest.
 #[derive(Debug)]
 pub struct AfPacketCompletions {
-    shared: Arc<Shared>,
+    shared: Arc<SharedRing>,
     /// The number of the next packet.
     next: u64,
     malformed_packets: u64,
@@ -29,15 +29,19 @@ pub struct AfPacketCompletions {
     is_given_up: bool,
     /// What was in a ring that was given up, oldest first: handed back before all others.
     given_up: VecDeque<Packet>,
-    place: Place,
-    giver: Giver<Opened>,
+    place: RingTarget,
+    giver: Giver<OpenedRing>,
     /// A new ring was asked for, and is made as soon as the other half has let go.
     is_asked: bool,
     reopened: u64,
 }
 
 impl AfPacketCompletions {
-    pub(super) fn new(shared: Arc<Shared>, place: Place, giver: Giver<Opened>) -> Self {
+    pub(super) fn new(
+        shared: Arc<SharedRing>,
+        place: RingTarget,
+        giver: Giver<OpenedRing>,
+    ) -> Self {
         Self {
             shared,
             next: 0,
@@ -86,7 +90,7 @@ impl AfPacketCompletions {
     /// never counts as complete.
     fn give_up(&mut self) {
         self.is_given_up = true;
-        while self.next < self.shared.submitted() {
+        while self.next < self.shared.state.submitted() {
             let is_done = self.next_is_done();
             if let Some(mut packet) = self.take_next() {
                 if !is_done {
@@ -113,7 +117,7 @@ impl AfPacketCompletions {
 
     /// Packets that the device is not done with.
     pub fn packets_in_ring(&self) -> u32 {
-        self.shared.packets_in_ring()
+        self.shared.state.packets_in_ring()
     }
 
     /// The device's name.
@@ -123,19 +127,25 @@ impl AfPacketCompletions {
 
     /// Whether the device is done with the next packet.
     fn next_is_done(&self) -> bool {
-        self.next < self.shared.submitted()
-            && self.shared.reader.status(self.shared.slot(self.next)) & IN_USE == 0
+        self.next < self.shared.state.submitted()
+            && self
+                .shared
+                .state
+                .reader
+                .status(self.shared.state.slot(self.next))
+                & IN_USE
+                == 0
     }
 
     fn take_next(&mut self) -> Option<Packet> {
-        let slot = self.shared.slot(self.next);
-        if self.shared.reader.status(slot) & libc::TP_STATUS_WRONG_FORMAT != 0 {
+        let slot = self.shared.state.slot(self.next);
+        if self.shared.state.reader.status(slot) & libc::TP_STATUS_WRONG_FORMAT != 0 {
             self.malformed_packets += 1;
-            self.shared.reader.recover(slot);
+            self.shared.state.reader.recover(slot);
         }
-        let packet = self.shared.pick_up(self.next);
+        let packet = self.shared.state.pick_up(self.next);
         self.next += 1;
-        self.shared.free(self.next);
+        self.shared.state.free(self.next);
         packet
     }
 }
@@ -147,12 +157,12 @@ impl Completions for AfPacketCompletions {
         if self.is_given_up {
             return 0;
         }
-        self.shared.slots_free()
+        self.shared.state.slots_free()
     }
 
     /// The bytes are those that the queue counted. Exact while nobody submits.
     fn in_ring(&self) -> Option<InRing> {
-        Some(self.shared.in_ring())
+        Some(self.shared.state.in_ring())
     }
 
     /// Also rings again for packets that the kernel did not take before, and makes a new ring where
@@ -182,7 +192,9 @@ impl Completions for AfPacketCompletions {
         }
         renewed?;
         if self.shared.doorbell.left_something() && !self.is_given_up {
-            self.shared.doorbell.ring(&self.shared, By::Completer)?;
+            self.shared
+                .doorbell
+                .ring(&self.shared.state, By::Completer)?;
         }
         Ok(!self.given_up.is_empty() || self.next_is_done())
     }

@@ -1,15 +1,16 @@
 //! Ringing the kernel, and finding out what it took.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
 use taut_path::driver::{Truth, TruthJudge};
 
-use super::ring::Shared;
+use super::state::RingState;
 use crate::error::failed;
-use crate::sys;
 use crate::sys::packet_ring::SlotReader;
 
 /// What did not go the plain way. All count since the ring was opened.
@@ -114,19 +115,19 @@ impl Doorbell {
     ///
     /// A full send buffer or discipline is no error while frames of ours are on their way: when
     /// they are gone there is room, and the completion half rings again.
-    pub(super) fn ring(&self, shared: &Shared, by: By) -> io::Result<()> {
+    pub(super) fn ring(&self, state: &RingState, by: By) -> io::Result<()> {
         let mut taken = self.lock();
-        let sent = sys::socket::send(self.fd.as_fd(), &[], libc::MSG_DONTWAIT);
-        self.look(&mut taken, shared);
+        let sent = send(&self.fd, &[], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+        self.look(&mut taken, state);
         self.left
-            .store(taken.packets < shared.submitted(), Ordering::Relaxed);
+            .store(taken.packets < state.submitted(), Ordering::Relaxed);
         self.count_skipped(&mut taken, sent.as_ref().ok().copied(), by);
         match sent {
             Ok(_) => {
                 taken.refusals = 0;
                 Ok(())
             }
-            Err(error) => self.judge(&mut taken, shared, error),
+            Err(error) => self.judge(&mut taken, state, error),
         }
     }
 
@@ -151,18 +152,18 @@ impl Doorbell {
     }
 
     /// Finds up to which packet the kernel took them, and whether it still has the last of them.
-    fn look(&self, taken: &mut Taken, shared: &Shared) {
+    fn look(&self, taken: &mut Taken, state: &RingState) {
         let before = taken.packets;
-        self.count_taken(taken, shared);
+        self.count_taken(taken, state);
         let newly = u32::try_from(taken.packets - before).unwrap_or(u32::MAX);
-        let held = u32::from(newly > 0 && self.on_their_way(taken, shared));
+        let held = u32::from(newly > 0 && self.on_their_way(taken, state));
         let truth = taken.judge.after_doorbell(newly, held);
         self.doubted.store(!truth.holds(), Ordering::Relaxed);
     }
 
-    fn count_taken(&self, taken: &mut Taken, shared: &Shared) {
-        for number in taken.packets..shared.submitted() {
-            let slot = shared.slot(number);
+    fn count_taken(&self, taken: &mut Taken, state: &RingState) {
+        for number in taken.packets..state.submitted() {
+            let slot = state.slot(number);
             if self.reader.status(slot) == libc::TP_STATUS_SEND_REQUEST {
                 return;
             }
@@ -188,16 +189,16 @@ impl Doorbell {
     }
 
     /// Tells back-pressure from failure.
-    fn judge(&self, taken: &mut Taken, shared: &Shared, error: io::Error) -> io::Result<()> {
-        let alone = !self.on_their_way(taken, shared);
+    fn judge(&self, taken: &mut Taken, state: &RingState, error: Errno) -> io::Result<()> {
+        let alone = !self.on_their_way(taken, state);
         taken.refusals = if alone { taken.refusals + 1 } else { 0 };
-        match error.raw_os_error() {
-            Some(libc::EINTR) => Ok(()),
-            Some(libc::EAGAIN) => {
+        match error {
+            Errno::INTR => Ok(()),
+            Errno::AGAIN => {
                 self.send_buffer_full.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
-            Some(libc::ENOBUFS) if taken.refusals < REFUSALS_LIMIT => {
+            Errno::NOBUFS if taken.refusals < REFUSALS_LIMIT => {
                 self.discipline_full.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
@@ -206,10 +207,10 @@ impl Doorbell {
     }
 
     /// Whether the kernel still has a frame of ours: the one it took last.
-    fn on_their_way(&self, taken: &Taken, shared: &Shared) -> bool {
+    fn on_their_way(&self, taken: &Taken, state: &RingState) -> bool {
         let last = taken.packets.checked_sub(1);
         last.is_some_and(|number| {
-            self.reader.status(shared.slot(number)) & libc::TP_STATUS_SENDING != 0
+            self.reader.status(state.slot(number)) & libc::TP_STATUS_SENDING != 0
         })
     }
 }

@@ -21,14 +21,17 @@ mod promiscuous;
 mod receiver;
 mod ring;
 mod sender;
+mod state;
+mod target;
 mod tx;
 
 use std::io;
 use std::os::fd::OwnedFd;
 
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
 use crate::error::failed;
 use crate::netns::NetNs;
-use crate::sys;
 
 pub use completions::AfPacketCompletions;
 pub use doorbell::TxCounters;
@@ -43,7 +46,8 @@ const ETHERNET_HEADER_BYTES: u32 = 14;
 
 /// A packet socket in `ns`, meant for `device`, with `flags` of its type. Until it is bound it is of
 /// protocol 0, so that nothing of other devices comes in.
-fn open_socket(ns: &NetNs, device: &str, flags: libc::c_int) -> io::Result<OwnedFd> {
-    ns.run(|| sys::socket::open(libc::AF_PACKET, libc::SOCK_RAW | flags, 0))?
+fn open_socket(ns: &NetNs, device: &str, flags: SocketFlags) -> io::Result<OwnedFd> {
+    let flags = flags | SocketFlags::CLOEXEC;
+    ns.run(|| socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None))?
         .map_err(|cause| failed("socket AF_PACKET", device, cause))
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::net::SocketFlags;
+
 use crate::error::failed;
 use crate::link;
 use crate::netns::NetNs;
@@ -23,7 +25,7 @@ impl Promiscuous {
     /// `NotFound` if there is no such device; `PermissionDenied` without CAP_NET_RAW.
     pub fn open(ns: &NetNs, device: &str) -> io::Result<Self> {
         let index = link::index(ns, device)?;
-        let fd = super::open_socket(ns, device, 0)?;
+        let fd = super::open_socket(ns, device, SocketFlags::empty())?;
         sys::packet::add_promiscuous(fd.as_fd(), index)
             .map_err(|cause| failed("PACKET_ADD_MEMBERSHIP", device, cause))?;
         Ok(Self { _fd: fd })

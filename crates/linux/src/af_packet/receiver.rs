@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::net::SocketFlags;
+
 use crate::error::{failed, invalid};
 use crate::link::{self, MacAddress};
 use crate::netns::NetNs;
@@ -40,7 +42,7 @@ impl PacketReceiver {
     pub fn open(ns: &NetNs, device: &str) -> io::Result<Self> {
         let index = link::index(ns, device)?;
         let named = |call| move |cause| failed(call, device, cause);
-        let fd = super::open_socket(ns, device, libc::SOCK_NONBLOCK)?;
+        let fd = super::open_socket(ns, device, SocketFlags::NONBLOCK)?;
         for (call, option) in [
             ("PACKET_VNET_HDR", libc::PACKET_VNET_HDR),
             ("PACKET_IGNORE_OUTGOING", libc::PACKET_IGNORE_OUTGOING),
@@ -109,11 +111,7 @@ impl PacketReceiver {
             };
             return match restored {
                 Some(bytes) => Ok(Some(bytes)),
-                None => Err(failed(
-                    "recvmsg",
-                    &self.device,
-                    io::ErrorKind::InvalidData.into(),
-                )),
+                None => Err(failed("recvmsg", &self.device, io::ErrorKind::InvalidData)),
             };
         }
     }

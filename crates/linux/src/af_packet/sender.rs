@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::net::{SendFlags, SocketFlags, send};
+
 use crate::error::failed;
 use crate::link;
 use crate::netns::NetNs;
@@ -26,7 +28,7 @@ impl PacketSender {
     pub fn open(ns: &NetNs, device: &str) -> io::Result<Self> {
         let index = link::index(ns, device)?;
         let named = |call| move |cause| failed(call, device, cause);
-        let fd = super::open_socket(ns, device, 0)?;
+        let fd = super::open_socket(ns, device, SocketFlags::empty())?;
         sys::socket::set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)
             .map_err(named("PACKET_VNET_HDR"))?;
         sys::packet::bind(fd.as_fd(), index, 0).map_err(named("bind"))?;
@@ -42,7 +44,7 @@ impl PacketSender {
     /// What `send` fails with: `InvalidInput` for a header that does not fit the frame,
     /// `EMSGSIZE` for a frame that the device cannot carry, `NetworkDown`.
     pub fn send(&self, header_and_frame: &[u8]) -> io::Result<()> {
-        sys::socket::send(self.fd.as_fd(), header_and_frame, 0)
+        send(&self.fd, header_and_frame, SendFlags::NOSIGNAL)
             .map(drop)
             .map_err(|cause| failed("send", &self.device, cause))
     }

@@ -10,7 +10,7 @@ use taut_path::{Ecn, Packet, TxRing};
 
 use super::ETHERNET_HEADER_BYTES;
 use super::doorbell::{By, TxCounters};
-use super::ring::Opened;
+use super::target::OpenedRing;
 use crate::frame_source::FrameSource;
 use crate::handover::{Asked, Taker};
 use crate::vlan;
@@ -22,22 +22,22 @@ use crate::vlan;
 pub struct AfPacketTx<F = FramePool> {
     device: String,
     capacity_slots: u32,
-    ends: RefCell<Ends>,
+    ends: RefCell<RenewableRing>,
     source: F,
 }
 
 /// The ring, and where the next one comes from.
 #[derive(Debug)]
-struct Ends {
+struct RenewableRing {
     /// `None` while the ring is being renewed.
-    ring: Option<Opened>,
-    next: Taker<Opened>,
+    ring: Option<OpenedRing>,
+    next: Taker<OpenedRing>,
 }
 
-impl Ends {
+impl RenewableRing {
     /// Does what the other half asked for, if anything.
     #[inline]
-    fn heed(&mut self) -> Option<&mut Opened> {
+    fn heed(&mut self) -> Option<&mut OpenedRing> {
         match self.next.asked() {
             Asked::Nothing => {}
             Asked::Leave => {
@@ -55,12 +55,12 @@ impl<F: FrameSource> AfPacketTx<F> {
         device: &str,
         capacity_slots: u32,
         source: F,
-        (ring, next): (Opened, Taker<Opened>),
+        (ring, next): (OpenedRing, Taker<OpenedRing>),
     ) -> Self {
         Self {
             device: device.to_owned(),
             capacity_slots,
-            ends: RefCell::new(Ends {
+            ends: RefCell::new(RenewableRing {
                 ring: Some(ring),
                 next,
             }),
@@ -70,7 +70,7 @@ impl<F: FrameSource> AfPacketTx<F> {
 }
 
 impl<F> AfPacketTx<F> {
-    fn of_ring<R>(&self, ask: impl FnOnce(&Opened) -> R) -> Option<R> {
+    fn of_ring<R>(&self, ask: impl FnOnce(&OpenedRing) -> R) -> Option<R> {
         self.ends.borrow_mut().heed().map(|ring| ask(ring))
     }
 
@@ -109,7 +109,8 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
     /// 0 while the ring is being renewed.
     #[inline]
     fn slots_free(&self) -> u32 {
-        self.of_ring(|ring| ring.shared.slots_free()).unwrap_or(0)
+        self.of_ring(|ring| ring.shared.state.slots_free())
+            .unwrap_or(0)
     }
 
     /// A segment is finished in its slot. With a source that cuts none, a super-packet is refused.
@@ -129,9 +130,9 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
         let Some(ring) = &mut self.ends.get_mut().ring else {
             return Err(packet);
         };
-        let number = ring.shared.submitted();
+        let number = ring.shared.state.submitted();
         let (source, limit) = (&self.source, ring.frame_limit_bytes);
-        let filled = ring.writer.fill(ring.shared.slot(number), |bytes| {
+        let filled = ring.writer.fill(ring.shared.state.slot(number), |bytes| {
             let length = match packet.piece() {
                 None => source.copy_to(&packet, bytes),
                 Some(_) => source.write_segment(&packet, bytes)?,
@@ -150,7 +151,7 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
         if !filled {
             return Err(packet);
         }
-        ring.shared.put(number, packet);
+        ring.shared.state.put(number, packet);
         Ok(())
     }
 
@@ -162,7 +163,7 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
     /// with one that is longer than it is deep.
     fn kick(&mut self, _now_ns: u64) -> io::Result<()> {
         match self.ends.get_mut().heed() {
-            Some(ring) => ring.shared.doorbell.ring(&ring.shared, By::Sender),
+            Some(ring) => ring.shared.doorbell.ring(&ring.shared.state, By::Sender),
             // Nothing was submitted to none.
             None => Ok(()),
         }

@@ -11,12 +11,12 @@ use taut_path::in_flight::InFlightCompleter;
 use taut_path::{Completions, InRing, Packet};
 
 use super::line::{Common, CompletionEnd, Kernel, TxEnd, TxGiver, XdpCounters};
-use super::socket::Socket;
+use super::socket::XdpSocket;
 use super::umem::UmemFrames;
 use crate::frames::Frames;
 
 /// Both ends of a new socket.
-pub type Ends<K> = (TxEnd<K>, CompletionEnd<K>);
+pub type SocketEnds<K> = (TxEnd<K>, CompletionEnd<K>);
 
 /// Makes sockets, and knows who else has their rings.
 pub trait Opener<K: Kernel>: Send {
@@ -30,7 +30,7 @@ pub trait Opener<K: Kernel>: Send {
     fn has_left(&mut self) -> bool;
 
     /// Makes a socket with its rings. What fails names the call and the device.
-    fn open(&mut self) -> io::Result<Ends<K>>;
+    fn open(&mut self) -> io::Result<SocketEnds<K>>;
 }
 
 /// What becomes of the frames of packets that are given up.
@@ -49,7 +49,7 @@ enum Renewal {
 
 /// The completion half of an AF_XDP socket. May be on another thread than the
 /// [sending half](super::AfXdpTx).
-pub struct AfXdpCompletions<K: Kernel = Socket> {
+pub struct AfXdpCompletions<K: Kernel = XdpSocket> {
     common: Arc<Common>,
     frames: UmemFrames,
     in_flight: InFlightCompleter,
@@ -186,7 +186,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
     }
 
     /// Goes on with a new socket.
-    pub(super) fn begin(&mut self, (tx, completion): Ends<K>) {
+    pub(super) fn begin(&mut self, (tx, completion): SocketEnds<K>) {
         let reopened = &self.common.counters.reopened;
         reopened.fetch_add(1, Ordering::Relaxed);
         self.is_zero_copy = completion.line.kernel.is_zero_copy();

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::completions::{AfXdpCompletions, Ends, Opener};
+use super::completions::{AfXdpCompletions, Opener, SocketEnds};
 use super::line::{Kernel, ends};
 use crate::shared_ring::Memory;
 use crate::sys::xdp_ring::Descriptor;
@@ -161,7 +161,7 @@ impl MockSocket {
         ring.producer.store(at.wrapping_add(1), Ordering::Release);
     }
 
-    fn ends(&self) -> Ends<Self> {
+    fn ends(&self) -> SocketEnds<Self> {
         ends(
             self.clone(),
             1514,
@@ -205,7 +205,7 @@ impl Opener<MockSocket> for MockOpener {
         true
     }
 
-    fn open(&mut self) -> io::Result<Ends<MockSocket>> {
+    fn open(&mut self) -> io::Result<SocketEnds<MockSocket>> {
         let prepared = &mut self.0;
         if prepared.is_empty() {
             return Err(io::Error::from_raw_os_error(libc::ENODEV));

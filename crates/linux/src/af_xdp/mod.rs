@@ -34,6 +34,12 @@ mod tests;
 mod tx;
 mod umem;
 
+use std::io;
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+
+use crate::error::naming;
+
 pub use completions::AfXdpCompletions;
 pub use config::{Redirect, XdpConfig, XdpMode};
 pub use line::XdpCounters;
@@ -48,9 +54,12 @@ pub use umem::{ChecksumRefused, UmemFrames};
 /// # Errors
 /// `PermissionDenied` without CAP_SYS_RESOURCE, where the limit is not that high already. Then
 /// CAP_IPC_LOCK is what a socket with many frames needs each time that it is opened.
-pub fn raise_locked_memory() -> std::io::Result<()> {
-    crate::sys::xdp::raise_locked_memory()
-        .map_err(|cause| crate::error::failed("setrlimit", "RLIMIT_MEMLOCK", cause))
+pub fn raise_locked_memory() -> io::Result<()> {
+    let unlimited = Rlimit {
+        current: None,
+        maximum: None,
+    };
+    setrlimit(Resource::Memlock, unlimited).map_err(naming("setrlimit", "RLIMIT_MEMLOCK"))
 }
 
 /// The Ethernet header, the least that is a frame.

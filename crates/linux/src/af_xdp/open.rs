@@ -14,7 +14,7 @@ use super::line::Common;
 use super::opener::{Group, Role, SocketOpener};
 use super::program::Program;
 use super::receiver::{AfXdpReceiver, ReceiveEnd};
-use super::socket::Place;
+use super::socket::SocketTarget;
 use super::tx::AfXdpTx;
 use super::umem::UmemFrames;
 use crate::error::invalid;
@@ -131,10 +131,10 @@ impl AfXdp {
 }
 
 /// Where sockets will be, with frames for them.
-fn place(ns: &NetNs, device: &str, config: &XdpConfig) -> io::Result<Place> {
+fn place(ns: &NetNs, device: &str, config: &XdpConfig) -> io::Result<SocketTarget> {
     config.validate()?;
     let own_start = (config.metadata_bytes()).next_multiple_of(config::START_ALIGNMENT_BYTES);
-    Ok(Place {
+    Ok(SocketTarget {
         ns: ns.clone(),
         device: device.to_owned(),
         config: *config,
@@ -142,7 +142,7 @@ fn place(ns: &NetNs, device: &str, config: &XdpConfig) -> io::Result<Place> {
     })
 }
 
-fn sender(place: Place, group: &Group) -> io::Result<Halves> {
+fn sender(place: SocketTarget, group: &Group) -> io::Result<Halves> {
     let role = Role::send(&place.frames, place.config.fill_frames);
     let (tx, completions, _) = driver(place, role, group)?;
     Ok((tx, completions))
@@ -150,7 +150,7 @@ fn sender(place: Place, group: &Group) -> io::Result<Halves> {
 
 /// Both halves of a new socket, and what a receiver of it needs.
 fn driver(
-    place: Place,
+    place: SocketTarget,
     role: Role,
     group: &Group,
 ) -> io::Result<(AfXdpTx, AfXdpCompletions, Option<ReceiveEnd>)> {

@@ -4,11 +4,11 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::completions::{Ends, Opener};
+use super::completions::{Opener, SocketEnds};
 use super::line::Line;
 use super::program::Program;
 use super::receiver::ReceiveEnd;
-use super::socket::{Place, ReceiveRings, Socket};
+use super::socket::{ReceiveRings, SocketTarget, XdpSocket};
 use super::umem::UmemFrames;
 use crate::frames::Frames;
 use crate::handover::Giver;
@@ -19,16 +19,16 @@ use crate::link;
 pub(super) struct Group(Arc<Mutex<Vec<Bound>>>);
 
 /// A socket, and the index of its device.
-type Bound = (u32, Weak<Line<Socket>>);
+type Bound = (u32, Weak<Line<XdpSocket>>);
 
 impl Group {
-    fn any_on(&self, index: u32) -> Option<Arc<Line<Socket>>> {
+    fn any_on(&self, index: u32) -> Option<Arc<Line<XdpSocket>>> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut bound = lines.iter().filter(|(at, _)| *at == index);
         bound.find_map(|(_, line)| line.upgrade())
     }
 
-    fn add(&self, index: u32, line: &Arc<Line<Socket>>) {
+    fn add(&self, index: u32, line: &Arc<Line<XdpSocket>>) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.retain(|(_, line)| line.strong_count() > 0);
         lines.push((index, Arc::downgrade(line)));
@@ -65,7 +65,7 @@ impl Role {
 }
 
 pub(super) struct SocketOpener {
-    place: Place,
+    place: SocketTarget,
     role: Role,
     group: Group,
     /// The index of the device that it is bound to.
@@ -73,7 +73,7 @@ pub(super) struct SocketOpener {
 }
 
 impl SocketOpener {
-    pub(super) fn new(place: Place, role: Role, group: Group) -> Self {
+    pub(super) fn new(place: SocketTarget, role: Role, group: Group) -> Self {
         Self {
             place,
             role,
@@ -83,8 +83,8 @@ impl SocketOpener {
     }
 
     /// A new socket, and what a receiver needs of it.
-    pub(super) fn open_one(&mut self) -> io::Result<(Ends<Socket>, Option<ReceiveEnd>)> {
-        let Place {
+    pub(super) fn open_one(&mut self) -> io::Result<(SocketEnds<XdpSocket>, Option<ReceiveEnd>)> {
+        let SocketTarget {
             ns, device, config, ..
         } = &self.place;
         self.index = link::index(ns, device)?;
@@ -118,7 +118,7 @@ impl SocketOpener {
     }
 }
 
-impl Opener<Socket> for SocketOpener {
+impl Opener<XdpSocket> for SocketOpener {
     fn is_current(&self) -> bool {
         let index = link::index(&self.place.ns, &self.place.device);
         index.is_ok_and(|index| index == self.index)
@@ -138,7 +138,7 @@ impl Opener<Socket> for SocketOpener {
         }
     }
 
-    fn open(&mut self) -> io::Result<Ends<Socket>> {
+    fn open(&mut self) -> io::Result<SocketEnds<XdpSocket>> {
         let (ends, receive) = self.open_one()?;
         if let (Role::Receive { giver, .. }, Some(end)) = (&mut self.role, receive) {
             giver.give(end);

@@ -4,22 +4,24 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use rustix::io::Errno;
+use rustix::net::sockopt::xdp_statistics;
+use rustix::net::{RecvFlags, recv};
 use taut_path::{Frame, Packet};
 
 use super::config::Redirect;
 use super::line::{Common, Line};
-use super::socket::{ReceiveRings, Socket};
+use super::socket::{ReceiveRings, XdpSocket};
 use super::umem::UmemFrames;
 use crate::error::failed;
 use crate::frames::Frames;
 use crate::handover::{Asked, Taker};
 use crate::shared_ring::{Memory, Word};
-use crate::sys;
 
 /// What the receiver has of a socket.
 pub(super) struct ReceiveEnd {
     pub(super) rings: ReceiveRings,
-    pub(super) line: Arc<Line<Socket>>,
+    pub(super) line: Arc<Line<XdpSocket>>,
     pub(super) redirect: Redirect,
 }
 
@@ -164,12 +166,13 @@ impl AfXdpReceiver {
         if flags & libc::XDP_RING_NEED_WAKEUP == 0 {
             return Ok(());
         }
-        match sys::socket::receive(end.line.kernel.as_fd(), &mut [], libc::MSG_DONTWAIT) {
-            Ok(_) => Ok(()),
-            Err(error) => match error.raw_os_error() {
-                Some(libc::EAGAIN | libc::EBUSY | libc::EINTR | libc::ENOBUFS) => Ok(()),
-                _ => Err(failed("recvfrom", &self.common.device, error)),
-            },
+        match recv(
+            end.line.kernel.as_fd(),
+            &mut [0; 0][..],
+            RecvFlags::DONTWAIT,
+        ) {
+            Ok(_) | Err(Errno::AGAIN | Errno::BUSY | Errno::INTR | Errno::NOBUFS) => Ok(()),
+            Err(error) => Err(failed("recvfrom", &self.common.device, error)),
         }
     }
 
@@ -185,11 +188,11 @@ impl AfXdpReceiver {
     /// What `getsockopt` fails with; `NotConnected` while the socket is being renewed.
     pub fn counters(&self) -> io::Result<ReceiveCounters> {
         let fd = self.fd().ok_or(io::ErrorKind::NotConnected)?;
-        let counted = sys::xdp::statistics(fd)
+        let counted = xdp_statistics(fd)
             .map_err(|cause| failed("XDP_STATISTICS", &self.common.device, cause))?;
         Ok(ReceiveCounters {
-            lost_packets: counted.rx_dropped + counted.rx_ring_full,
-            without_frame: counted.rx_fill_ring_empty_descs,
+            lost_packets: counted.rx_dropped + counted.rx_ring_full.unwrap_or(0),
+            without_frame: counted.rx_fill_ring_empty_descs.unwrap_or(0),
         })
     }
 

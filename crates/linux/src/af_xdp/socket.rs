@@ -4,12 +4,24 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread;
 
+use rustix::io::Errno;
+use rustix::net::sockopt::{
+    set_xdp_rx_ring_size, set_xdp_tx_ring_size, set_xdp_umem_completion_ring_size,
+    set_xdp_umem_fill_ring_size, set_xdp_umem_reg, xdp_mmap_offsets, xdp_options,
+};
+use rustix::net::xdp::{
+    SocketAddrXdp, SocketAddrXdpFlags, SocketAddrXdpWithSharedUmem, XdpOptionsFlags, XdpUmemReg,
+    XdpUmemRegFlags,
+};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
+
 use super::ETHERNET_HEADER_BYTES;
 use super::bind::{Attempt, bind};
 use super::config::XdpConfig;
 use super::line::{CompletionEnd, Kernel, TxEnd, ends};
+use super::raise_locked_memory;
 use super::umem::UmemFrames;
-use crate::error::{XDP_UMEM_REG, failed, failed_with};
+use crate::error::{XDP_UMEM_REG, failed, failed_with, naming};
 use crate::frames::Frames;
 use crate::link;
 use crate::netns::NetNs;
@@ -21,19 +33,23 @@ use crate::sys::xdp_ring::{AddressSlot, DescriptorSlot, MappedRing};
 /// default buffer stops at about 93 frames of 1514 bytes.
 const CHARGE_OVERHEAD_BYTES: u32 = 1024;
 
+/// Frames that one send may move (`XDP_MAX_TX_SKB_BUDGET`, Linux 6.18; unknown to libc).
+const MAX_TX_SKB_BUDGET: libc::c_int = 9;
+
 /// A bound socket.
 #[derive(Debug)]
-pub struct Socket {
+pub struct XdpSocket {
     fd: OwnedFd,
     is_zero_copy: bool,
 }
 
-impl Kernel for Socket {
+impl Kernel for XdpSocket {
     type Tx = MappedRing<DescriptorSlot>;
     type Completion = MappedRing<AddressSlot>;
 
     fn wake(&self) -> io::Result<()> {
-        sys::socket::send(self.fd.as_fd(), &[], libc::MSG_DONTWAIT).map(drop)
+        send(&self.fd, &[], SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?;
+        Ok(())
     }
 
     fn is_zero_copy(&self) -> bool {
@@ -41,7 +57,7 @@ impl Kernel for Socket {
     }
 }
 
-impl AsFd for Socket {
+impl AsFd for XdpSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -54,28 +70,39 @@ pub(super) struct ReceiveRings {
     pub(super) rx: Consumer<MappedRing<DescriptorSlot>>,
 }
 
+/// The mapped TX and COMPLETION rings, and those of a receiver.
+type MappedRings = (
+    MappedRing<DescriptorSlot>,
+    MappedRing<AddressSlot>,
+    ReceiveRings,
+);
+
 /// A socket that was just bound.
-pub(super) struct Opened {
-    pub(super) tx: TxEnd<Socket>,
-    pub(super) completion: CompletionEnd<Socket>,
+pub(super) struct OpenedSocket {
+    pub(super) tx: TxEnd<XdpSocket>,
+    pub(super) completion: CompletionEnd<XdpSocket>,
     pub(super) receive: ReceiveRings,
 }
 
 /// Where a socket belongs, to open it again and again.
 #[derive(Clone)]
-pub(super) struct Place {
+pub(super) struct SocketTarget {
     pub(super) ns: NetNs,
     pub(super) device: String,
     pub(super) config: XdpConfig,
     pub(super) frames: UmemFrames,
 }
 
-impl Place {
+impl SocketTarget {
     /// Opens a socket and binds it to the device `index`, with what the configuration allows. `shared` is a bound socket of the
     /// same umem, if there is one.
-    pub(super) fn open(&self, index: u32, shared: Option<BorrowedFd<'_>>) -> io::Result<Opened> {
+    pub(super) fn open(
+        &self,
+        index: u32,
+        shared: Option<BorrowedFd<'_>>,
+    ) -> io::Result<OpenedSocket> {
         // Where it may not be raised, the default may suffice all the same.
-        let _ = sys::xdp::raise_locked_memory();
+        let _ = raise_locked_memory();
         let mtu_bytes = link::read_link(&self.ns, &self.device)?.mtu_bytes;
         let frame_limit_bytes = mtu_bytes
             .saturating_add(ETHERNET_HEADER_BYTES)
@@ -92,72 +119,117 @@ impl Place {
         (index, frame_limit_bytes): (u32, u32),
         attempt: Attempt,
         shared: Option<BorrowedFd<'_>>,
-    ) -> io::Result<Opened> {
-        let named = |call| move |cause| failed(call, &self.device, cause);
+    ) -> io::Result<OpenedSocket> {
         let fd = (self.ns)
-            .run(|| sys::socket::open(libc::AF_XDP, libc::SOCK_RAW, 0))?
-            .map_err(named("socket AF_XDP"))?;
-        let config = &self.config;
+            .run(|| {
+                let flags = SocketFlags::CLOEXEC;
+                socket_with(AddressFamily::XDP, SocketType::RAW, flags, None)
+            })?
+            .map_err(naming("socket AF_XDP", &self.device))?;
         if shared.is_none() {
-            sys::xdp::register_umem(fd.as_fd(), self.frames.umem(), config.metadata_bytes())
-                .map_err(|cause| {
-                    failed_with(XDP_UMEM_REG, &self.device, cause, || self.memory())
-                })?;
+            set_xdp_umem_reg(&fd, self.umem_registration()).map_err(|cause| {
+                failed_with(XDP_UMEM_REG, &self.device, cause, || self.memory())
+            })?;
         }
-        let (slots, fill_slots) = (config.ring_slots(), config.fill_slots());
-        let wanted = [
-            ("XDP_UMEM_FILL_RING", libc::XDP_UMEM_FILL_RING, fill_slots),
-            (
-                "XDP_UMEM_COMPLETION_RING",
-                libc::XDP_UMEM_COMPLETION_RING,
-                slots,
-            ),
-            ("XDP_RX_RING", libc::XDP_RX_RING, fill_slots),
-            ("XDP_TX_RING", libc::XDP_TX_RING, slots),
-        ];
-        for (call, option, slots) in wanted {
-            sys::socket::set_option(fd.as_fd(), libc::SOL_XDP, option, slots as libc::c_int)
-                .map_err(named(call))?;
-        }
+        self.set_ring_sizes(fd.as_fd())?;
         self.widen(fd.as_fd());
-        let at = sys::xdp::layouts(fd.as_fd()).map_err(named("XDP_MMAP_OFFSETS"))?;
-        let mmap = named("mmap AF_XDP ring");
-        let (fill_at, completion_at) = (
-            libc::XDP_UMEM_PGOFF_FILL_RING as i64,
-            libc::XDP_UMEM_PGOFF_COMPLETION_RING as i64,
-        );
-        let receive = ReceiveRings {
-            fill: Producer::new(
-                MappedRing::map(fd.as_fd(), fill_at, at.fill, fill_slots).map_err(mmap)?,
-            ),
-            rx: Consumer::new(
-                MappedRing::map(fd.as_fd(), libc::XDP_PGOFF_RX_RING, at.rx, fill_slots)
-                    .map_err(mmap)?,
-            ),
-        };
-        let tx =
-            MappedRing::map(fd.as_fd(), libc::XDP_PGOFF_TX_RING, at.tx, slots).map_err(mmap)?;
-        let completion =
-            MappedRing::map(fd.as_fd(), completion_at, at.completion, slots).map_err(mmap)?;
-        let flags = match (shared, attempt) {
-            (Some(_), _) => libc::XDP_SHARED_UMEM,
-            (None, Attempt::ZeroCopy) => libc::XDP_ZEROCOPY | libc::XDP_USE_NEED_WAKEUP,
-            (None, Attempt::Copy) => libc::XDP_COPY | libc::XDP_USE_NEED_WAKEUP,
-        };
-        sys::xdp::bind(fd.as_fd(), index, config.queue, flags, shared)
+        let (tx, completion, receive) = self.map_rings(fd.as_fd())?;
+        self.bind(fd.as_fd(), index, attempt, shared)
             .map_err(|cause| failed_with("bind", &self.device, cause, || self.which_queue()))?;
-        let is_zero_copy = sys::xdp::is_zero_copy(fd.as_fd()).map_err(named("XDP_OPTIONS"))?;
+        let options = xdp_options(&fd).map_err(naming("XDP_OPTIONS", &self.device))?;
+        let is_zero_copy = options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY);
         let (tx, completion) = ends(
-            Socket { fd, is_zero_copy },
+            XdpSocket { fd, is_zero_copy },
             frame_limit_bytes,
             tx,
             completion,
         );
-        Ok(Opened {
+        Ok(OpenedSocket {
             tx,
             completion,
             receive,
         })
+    }
+
+    /// The frames, and how many bytes before each the kernel reads as instructions for it. The
+    /// kernel holds the pages itself from then on; the states of the umem separate its writes from
+    /// ours.
+    fn umem_registration(&self) -> XdpUmemReg {
+        let umem = self.frames.umem();
+        let metadata_bytes = self.config.metadata_bytes();
+        let flags = if metadata_bytes > 0 {
+            libc::XDP_UMEM_TX_METADATA_LEN | libc::XDP_UMEM_TX_SW_CSUM
+        } else {
+            0
+        };
+        XdpUmemReg {
+            addr: umem.address(),
+            len: umem.bytes(),
+            chunk_size: umem.frame_bytes(),
+            headroom: 0,
+            flags: XdpUmemRegFlags::from_bits_retain(flags),
+            tx_metadata_len: metadata_bytes,
+        }
+    }
+
+    fn set_ring_sizes(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        let (slots, fill_slots) = (self.config.ring_slots(), self.config.fill_slots());
+        let named = |call| move |cause: Errno| failed(call, &self.device, cause);
+        set_xdp_umem_fill_ring_size(fd, fill_slots).map_err(named("XDP_UMEM_FILL_RING"))?;
+        set_xdp_umem_completion_ring_size(fd, slots).map_err(named("XDP_UMEM_COMPLETION_RING"))?;
+        set_xdp_rx_ring_size(fd, fill_slots).map_err(named("XDP_RX_RING"))?;
+        set_xdp_tx_ring_size(fd, slots).map_err(named("XDP_TX_RING"))
+    }
+
+    fn map_rings(&self, fd: BorrowedFd<'_>) -> io::Result<MappedRings> {
+        let (slots, fill_slots) = (self.config.ring_slots(), self.config.fill_slots());
+        let at = xdp_mmap_offsets(fd).map_err(naming("XDP_MMAP_OFFSETS", &self.device))?;
+        let named = |cause| failed("mmap AF_XDP ring", &self.device, cause);
+        let (rx_at, tx_at) = (libc::XDP_PGOFF_RX_RING, libc::XDP_PGOFF_TX_RING);
+        let (fill_at, completion_at) = (
+            libc::XDP_UMEM_PGOFF_FILL_RING,
+            libc::XDP_UMEM_PGOFF_COMPLETION_RING,
+        );
+        let fill = MappedRing::map(fd, fill_at, at.fr, fill_slots).map_err(named)?;
+        let rx = MappedRing::map(fd, rx_at as u64, at.rx, fill_slots).map_err(named)?;
+        let tx = MappedRing::map(fd, tx_at as u64, at.tx, slots).map_err(named)?;
+        let completion = MappedRing::map(fd, completion_at, at.cr, slots).map_err(named)?;
+        let receive = ReceiveRings {
+            fill: Producer::new(fill),
+            rx: Consumer::new(rx),
+        };
+        Ok((tx, completion, receive))
+    }
+
+    /// Binds the socket to its queue of the device `index`; `shared` is a bound socket whose frames
+    /// it uses.
+    fn bind(
+        &self,
+        fd: BorrowedFd<'_>,
+        index: u32,
+        attempt: Attempt,
+        shared: Option<BorrowedFd<'_>>,
+    ) -> rustix::io::Result<()> {
+        let flags = match (shared, attempt) {
+            (Some(_), _) => SocketAddrXdpFlags::XDP_SHARED_UMEM,
+            (None, Attempt::ZeroCopy) => {
+                SocketAddrXdpFlags::XDP_ZEROCOPY | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP
+            }
+            (None, Attempt::Copy) => {
+                SocketAddrXdpFlags::XDP_COPY | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP
+            }
+        };
+        let addr = SocketAddrXdp::new(flags, index, self.config.queue);
+        match shared {
+            Some(shared_umem_fd) => {
+                let addr = SocketAddrXdpWithSharedUmem {
+                    addr,
+                    shared_umem_fd,
+                };
+                rustix::net::bind(fd, &addr)
+            }
+            None => rustix::net::bind(fd, &addr),
+        }
     }
 
     /// What a refused umem may be too large for.
@@ -179,12 +251,8 @@ impl Place {
         let config = &self.config;
         // Unknown before Linux 6.18: the doorbell is rung more often then.
         let budget = config.budget_packets.clamp(1, config.ring_slots());
-        let _ = sys::socket::set_option(
-            fd,
-            libc::SOL_XDP,
-            sys::xdp::MAX_TX_SKB_BUDGET,
-            budget as libc::c_int,
-        );
+        let _ =
+            sys::socket::set_option(fd, libc::SOL_XDP, MAX_TX_SKB_BUDGET, budget as libc::c_int);
         let needed = config
             .ring_slots()
             .saturating_mul(config.frame_bytes + CHARGE_OVERHEAD_BYTES);

@@ -11,7 +11,7 @@ use taut_path::{Ecn, Packet, TxRing};
 
 use super::ETHERNET_HEADER_BYTES;
 use super::line::{Common, Kernel, TxEnd, TxTaker, XdpCounters};
-use super::socket::Socket;
+use super::socket::XdpSocket;
 use super::umem::UmemFrames;
 use crate::frames::Frames;
 use crate::handover::Asked;
@@ -21,24 +21,24 @@ use crate::vlan;
 /// The sending half of an AF_XDP socket: the packets' frames are the umem's, and nothing is copied
 /// here. May be on another thread than the [completion half](super::AfXdpCompletions).
 #[derive(Debug)]
-pub struct AfXdpTx<K: Kernel = Socket> {
+pub struct AfXdpTx<K: Kernel = XdpSocket> {
     common: Arc<Common>,
     frames: UmemFrames,
     in_flight: InFlightSender,
     capacity_slots: u32,
-    ends: RefCell<Ends<K>>,
+    ends: RefCell<RenewableEnd<K>>,
     judge: TruthJudge,
 }
 
 /// The end of the socket's ring, and where the next one comes from.
 #[derive(Debug)]
-struct Ends<K: Kernel> {
+struct RenewableEnd<K: Kernel> {
     /// `None` while the socket is being renewed.
     end: Option<TxEnd<K>>,
     next: TxTaker<K>,
 }
 
-impl<K: Kernel> Ends<K> {
+impl<K: Kernel> RenewableEnd<K> {
     /// Does what the other half asked for, if anything.
     #[inline]
     fn heed(&mut self) {
@@ -72,7 +72,7 @@ impl<K: Kernel> AfXdpTx<K> {
             frames,
             in_flight,
             capacity_slots,
-            ends: RefCell::new(Ends {
+            ends: RefCell::new(RenewableEnd {
                 end: Some(end),
                 next,
             }),

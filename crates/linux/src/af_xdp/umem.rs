@@ -25,10 +25,10 @@ const HAS_METADATA: u32 = 1 << 31;
 /// used again as late as can be. The frame of a stray packet is not given back, as with
 /// [`FramePool`](taut_path::pool::FramePool).
 #[derive(Debug, Clone)]
-pub struct UmemFrames(Arc<Shared>);
+pub struct UmemFrames(Arc<UmemState>);
 
 #[derive(Debug)]
-struct Shared {
+struct UmemState {
     umem: Umem,
     free: ConcurrentQueue<u32>,
     /// Where in its frame a packet starts, in bytes, and [`HAS_METADATA`].
@@ -56,7 +56,7 @@ impl UmemFrames {
             // There is room for all.
             let _ = free.push(index);
         }
-        Ok(Self(Arc::new(Shared {
+        Ok(Self(Arc::new(UmemState {
             umem,
             free,
             starts: (0..frames).map(|_| AtomicU32::new(own_start)).collect(),

@@ -35,6 +35,7 @@ pub use statistics::{LinkStatistics, statistics};
 pub use veth::{add_veth_pair, add_veth_pair_with_queues};
 pub use watch::{LinkWatch, Tally};
 
+pub(crate) use offload::control_socket;
 pub(crate) use route_socket::RouteSocket;
 pub(crate) use statistics::read_link;
 

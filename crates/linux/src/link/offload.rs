@@ -5,6 +5,8 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
 use super::check_name;
 use crate::error::{errno, failed};
 use crate::netns::NetNs;
@@ -157,10 +159,13 @@ pub fn receive_queues(ns: &NetNs, device: &str) -> io::Result<u32> {
     }
 }
 
-/// A socket to ask with.
-fn control_socket(ns: &NetNs) -> io::Result<OwnedFd> {
-    ns.run(|| sys::socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0))?
-        .map_err(|cause| failed("socket", "AF_INET", cause))
+/// A socket for the ioctls of the namespace's devices.
+pub(crate) fn control_socket(ns: &NetNs) -> io::Result<OwnedFd> {
+    ns.run(|| {
+        let flags = SocketFlags::CLOEXEC;
+        socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)
+    })?
+    .map_err(|cause| failed("socket", "AF_INET", cause))
 }
 
 /// The block of a feature, and its bit in it.

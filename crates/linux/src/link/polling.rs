@@ -3,8 +3,11 @@
 use std::fs;
 use std::io;
 
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::thread::UnshareFlags;
+
 use super::check_name;
-use crate::error::failed;
+use crate::error::naming;
 use crate::netns::NetNs;
 use crate::sys;
 
@@ -17,12 +20,20 @@ use crate::sys;
 /// poll.
 pub fn set_threaded_polling(ns: &NetNs, device: &str, threaded: bool) -> io::Result<()> {
     check_name(device)?;
-    let named = |call| move |cause| failed(call, device, cause);
     ns.run(|| {
-        // /sys shows the devices of the namespace in which it was mounted.
-        sys::namespace::unshare_mounts().map_err(named("unshare mounts"))?;
-        sys::namespace::mount_sysfs().map_err(named("mount sysfs"))?;
+        mount_own_sysfs().map_err(naming("mount sysfs", device))?;
         let path = format!("/sys/class/net/{device}/threaded");
-        fs::write(path, if threaded { "1" } else { "0" }).map_err(named("write threaded"))
+        fs::write(path, if threaded { "1" } else { "0" }).map_err(naming("write threaded", device))
     })?
+}
+
+/// Mounts the sysfs of the calling thread's network namespace over `/sys`, for this thread alone: a
+/// sysfs shows the devices of the namespace in which it was mounted.
+fn mount_own_sysfs() -> rustix::io::Result<()> {
+    sys::namespace::unshare(UnshareFlags::NEWNS | UnshareFlags::FS)?;
+    mount_change(
+        "/",
+        MountPropagationFlags::REC | MountPropagationFlags::PRIVATE,
+    )?;
+    mount("sysfs", "/sys", "sysfs", MountFlags::empty(), None)
 }

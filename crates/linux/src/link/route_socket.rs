@@ -3,8 +3,13 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+};
+
 use super::message::{Answer, HEADER_BYTES, Message, answers, attributes, u32_at};
-use crate::error::failed;
+use crate::error::naming;
 use crate::sys;
 
 /// Larger than any answer about one link (about 2 KiB); rtnetlink never sends more than 32 KiB.
@@ -22,16 +27,23 @@ pub(crate) struct RouteSocket {
 impl RouteSocket {
     /// Opens one in the calling thread's namespace.
     pub(crate) fn open() -> io::Result<Self> {
-        Self::open_for(libc::NETLINK_ROUTE)
+        Self::open_for(None)
     }
 
-    /// The same for another `protocol` of netlink, which has the same forms.
-    pub(crate) fn open_for(protocol: libc::c_int) -> io::Result<Self> {
-        let named = |cause| failed("socket", "AF_NETLINK", cause);
-        let fd = sys::socket::open(libc::AF_NETLINK, libc::SOCK_RAW, protocol).map_err(named)?;
+    /// The same for another `protocol` of netlink with the same message format; `None` is the route
+    /// protocol, whose number is 0.
+    pub(crate) fn open_for(protocol: Option<Protocol>) -> io::Result<Self> {
+        let fd = socket_with(
+            AddressFamily::NETLINK,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            protocol,
+        )
+        .map_err(naming("socket", "AF_NETLINK"))?;
         // Errors come with the kernel's own sentence, and without a copy of the request.
         for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
-            sys::socket::set_option(fd.as_fd(), libc::SOL_NETLINK, option, 1).map_err(named)?;
+            sys::socket::set_option(fd.as_fd(), libc::SOL_NETLINK, option, 1)
+                .map_err(naming("socket", "AF_NETLINK"))?;
         }
         Ok(Self { fd, sequence: 0 })
     }
@@ -44,12 +56,13 @@ impl RouteSocket {
         mut take: impl FnMut(u16, &[u8]),
     ) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
-        sys::socket::send(self.fd.as_fd(), &request.finish(self.sequence), 0)?;
+        let request = request.finish(self.sequence);
+        send(&self.fd, &request, SendFlags::NOSIGNAL)?;
         let mut buffer = vec![0; ANSWER_BYTES];
         loop {
-            let length = match sys::socket::receive(self.fd.as_fd(), &mut buffer, 0) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                length => length?,
+            let (length, _) = match recv(&self.fd, &mut buffer[..], RecvFlags::empty()) {
+                Err(Errno::INTR) => continue,
+                received => received?,
             };
             // An answer to a question that was given up earlier is not ours.
             let ours = answers(&buffer[..length]).filter(|a| a.sequence == self.sequence);

@@ -22,6 +22,10 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
+
 use super::check_name;
 use super::condition::{Condition, Known, LinkLook, Notice};
 use super::message::answers;
@@ -57,11 +61,12 @@ impl LinkWatch {
     pub fn open(ns: &NetNs, device: &str) -> io::Result<Self> {
         check_name(device)?;
         let named = |call| move |cause| failed(call, device, cause);
-        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        // Protocol 0 is `NETLINK_ROUTE`.
         let fd = ns
-            .run(|| sys::socket::open(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE))?
+            .run(|| socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None))?
             .map_err(named("socket AF_NETLINK"))?;
-        sys::link::listen(fd.as_fd(), LINK_GROUPS).map_err(named("bind AF_NETLINK"))?;
+        bind(&fd, &SocketAddrNetlink::new(0, LINK_GROUPS)).map_err(named("bind AF_NETLINK"))?;
         let mut watch = Self {
             ns: ns.clone(),
             device: device.to_owned(),
@@ -125,18 +130,18 @@ impl LinkWatch {
     /// Reads all notices that wait.
     fn hear(&mut self) -> io::Result<()> {
         loop {
-            match sys::socket::receive(self.fd.as_fd(), &mut self.buffer, 0) {
-                Ok(length) => {
+            match recv(&self.fd, &mut self.buffer[..], RecvFlags::empty()) {
+                Ok((length, _)) => {
                     for message in answers(&self.buffer[..length]) {
                         if let Some(notice) = Notice::parse(message.kind, message.payload) {
                             self.known.notice(notice);
                         }
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // There were more than it holds: what they said, the kernel says again.
-                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
+                Err(Errno::WOULDBLOCK) => return Ok(()),
+                Err(Errno::INTR) => {}
+                // The kernel dropped notices: ask for the present state instead.
+                Err(Errno::NOBUFS) => {
                     self.known.missed_notices();
                     self.ask_again()?;
                 }

@@ -5,7 +5,9 @@ use std::io;
 use std::path::Path;
 
 use super::number;
-use super::sysfs::ENTRIES;
+
+/// Entries that are read of a directory, devices or queues: far more than any machine has.
+pub(super) const ENTRIES: usize = 16_384;
 
 /// A device as sysfs shows it at one moment; each figure is true, the set is not atomic.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

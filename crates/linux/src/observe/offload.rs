@@ -3,11 +3,9 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use crate::error::failed;
 use crate::link::{self, check_name};
 use crate::netns::NetNs;
 use crate::sys::ethtool::{self, Question};
-use crate::sys::socket;
 
 /// Where the current number of transmit descriptors is in the answer about rings.
 const TX_PENDING: usize = 7;
@@ -29,9 +27,7 @@ pub struct Offload {
 /// `NotFound` if there is no such device; what making a socket fails with.
 pub fn offload(ns: &NetNs, device: &str) -> io::Result<Offload> {
     check_name(device)?;
-    let fd = ns
-        .run(|| socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0))?
-        .map_err(|cause| failed("socket", "AF_INET", cause))?;
+    let fd = link::control_socket(ns)?;
     let link = link::read_link(ns, device)?;
     let tso = ethtool::ask::<1>(fd.as_fd(), device, Question::Tso);
     let ring = ethtool::ask::<8>(fd.as_fd(), device, Question::Ring);

@@ -5,14 +5,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::device::{self, Device};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+
+use super::device::{self, Device, ENTRIES};
 use crate::error::failed;
 use crate::link::check_name;
 use crate::netns::NetNs;
-use crate::sys;
-
-/// Devices that are looked at, and queues of each: far more than any machine has.
-pub(super) const ENTRIES: usize = 16_384;
 
 /// A tree as the kernel shows it under `/sys`.
 #[derive(Debug, Clone)]
@@ -42,7 +40,7 @@ impl Sysfs {
     /// `PermissionDenied` without CAP_SYS_ADMIN; what fsopen(2) (Linux 5.2) and its kin fail with.
     pub fn of_netns(namespace: &NetNs) -> io::Result<Self> {
         let mount = namespace
-            .run(|| sys::mount::detached(c"sysfs"))?
+            .run(detached_sysfs)?
             .map_err(|cause| failed("fsopen", "sysfs of a network namespace", cause))?;
         Ok(Self {
             root: format!("/proc/self/fd/{}", mount.as_raw_fd()).into(),
@@ -94,6 +92,16 @@ impl Sysfs {
         let queue = format!("queues/tx-{queue}/byte_queue_limits");
         Ok(self.directory_of(device)?.join(queue))
     }
+}
+
+/// Mounts a sysfs at no path: it is reached through the descriptor only.
+fn detached_sysfs() -> rustix::io::Result<OwnedFd> {
+    let harmless = MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    let context = fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&context)?;
+    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, harmless)
 }
 
 fn no_device(name: &str) -> io::Error {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use taut_path::queue::WatchSnapshot;
 
-use super::About;
+use super::about::About;
 
 /// The first word: who sees it in the wrong byte order sees another one.
 const MAGIC: u64 = u64::from_be_bytes(*b"tautqueu");

@@ -15,45 +15,35 @@
 //! nobody holds is ignored, and removed by whoever reads or publishes next: what `kill -9` leaves behind
 //! harms nobody and does not grow.
 
+mod about;
 mod layout;
 mod reader;
 
 use std::env;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use rustix::fs::{AtFlags, CWD, FlockOperation, flock, linkat};
+use rustix::process::geteuid;
 use taut_path::queue::{Watch, WatchSnapshot};
 
-use crate::error::{failed, invalid};
+use crate::error::{failed, invalid, naming};
 use crate::sched::monotonic_ns;
-use crate::sys::shared_file::{self, Words};
+use crate::sys::shared_file::Words;
 use layout::{FILE_WORDS, HEAD_WORDS, SLOT_WORDS, SLOTS};
 
+pub use about::About;
 pub use layout::Figures;
 pub use reader::{Published, PublishedQueue, read};
 
 /// Queues that one publisher can have.
 pub const QUEUES: usize = SLOTS;
-
-/// What does not change about a queue.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct About<'a> {
-    /// The device that it sends to, or a name of its own: at most 63 bytes are kept.
-    pub device: &'a str,
-    /// Its number there.
-    pub queue: u32,
-    /// The rule that sets its limit, as `--limit` spells it: at most 31 bytes are kept.
-    pub limit: &'a str,
-    /// Whether the limit counts packets, not bytes.
-    pub in_packets: bool,
-    /// The speed of its link in bit/s; `None` if it is not known.
-    pub rate_bits_per_s: Option<u64>,
-}
 
 /// Where files are published, the first that can be had by this process first: `$TAUT_RUNTIME_DIR`
 /// if that is set; else, for root, `/run/taut`; else `taut` in `$XDG_RUNTIME_DIR`.
@@ -66,7 +56,7 @@ pub fn directories() -> Vec<PathBuf> {
     if let Some(directory) = set("TAUT_RUNTIME_DIR") {
         return vec![directory];
     }
-    let of_root = (shared_file::user() == 0).then(|| PathBuf::from("/run/taut"));
+    let of_root = geteuid().is_root().then(|| PathBuf::from("/run/taut"));
     // Root of a user namespace of its own may not write to the first.
     let of_user = set("XDG_RUNTIME_DIR").map(|it| it.join("taut"));
     of_root.into_iter().chain(of_user).collect()
@@ -74,11 +64,11 @@ pub fn directories() -> Vec<PathBuf> {
 
 /// The queues of this program, for others to see until it is dropped.
 #[derive(Debug, Clone)]
-pub struct Publisher(Arc<Held>);
+pub struct Publisher(Arc<SharedFile>);
 
 /// A publisher that ends with its last queue: it keeps none of itself.
 #[derive(Debug, Clone, Default)]
-pub struct WeakPublisher(Weak<Held>);
+pub struct WeakPublisher(Weak<SharedFile>);
 
 impl WeakPublisher {
     /// The publisher, while somebody has it or a queue of it.
@@ -88,7 +78,7 @@ impl WeakPublisher {
 }
 
 #[derive(Debug)]
-struct Held {
+struct SharedFile {
     words: Words,
     path: PathBuf,
     /// Slots that are free.
@@ -141,7 +131,8 @@ impl Publisher {
             .custom_flags(libc::O_TMPFILE)
             .open(directory)
             .map_err(named("open"))?;
-        shared_file::lock_alone(&file).map_err(named("flock"))?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(naming("flock", &directory.to_string_lossy()))?;
         let words = Words::map(&file, FILE_WORDS).map_err(named("mmap"))?;
         layout::write_head(words.all(), program);
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
@@ -149,8 +140,10 @@ impl Publisher {
         // A process number comes again, the time does not.
         let name = format!("{}-{}-{number}", std::process::id(), monotonic_ns());
         let path = directory.join(name);
-        shared_file::name(&file, &path).map_err(named("linkat"))?;
-        Ok(Self(Arc::new(Held {
+        let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+        linkat(CWD, unnamed, CWD, &path, AtFlags::SYMLINK_FOLLOW)
+            .map_err(naming("linkat", &directory.to_string_lossy()))?;
+        Ok(Self(Arc::new(SharedFile {
             words,
             path,
             free: Mutex::new((0..SLOTS).rev().collect()),
@@ -231,7 +224,7 @@ impl Drop for Following {
     }
 }
 
-impl Drop for Held {
+impl Drop for SharedFile {
     fn drop(&mut self) {
         // If it cannot be removed, the next reader does.
         let _ = std::fs::remove_file(&self.path);
@@ -241,7 +234,7 @@ impl Drop for Held {
 /// The slot of one queue.
 #[derive(Debug)]
 pub struct QueueSlot {
-    held: Arc<Held>,
+    held: Arc<SharedFile>,
     slot: usize,
 }
 

@@ -8,11 +8,14 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{Ordering, fence};
 
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
 use super::layout::{
     FILE_WORDS, Figures, HEAD_WORDS, SLOT_WORDS, SLOTS, Slot, read_head, read_slot,
 };
 use crate::sched::monotonic_ns;
-use crate::sys::shared_file;
 
 /// Files that are looked at in a directory.
 const FILES: usize = 1024;
@@ -85,7 +88,7 @@ pub fn read(directories: &[PathBuf]) -> Published {
 /// and the user's own.
 fn is_own(directory: &Path) -> bool {
     let found = fs::symlink_metadata(directory);
-    found.is_ok_and(|it| it.is_dir() && it.uid() == shared_file::user())
+    found.is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw())
 }
 
 fn read_file(path: &Path, may_remove: bool, queues: &mut Vec<PublishedQueue>) -> io::Result<()> {
@@ -112,7 +115,7 @@ fn read_file(path: &Path, may_remove: bool, queues: &mut Vec<PublishedQueue>) ->
             return Err(io::Error::new(io::ErrorKind::Unsupported, text));
         }
     };
-    if !shared_file::is_locked(&file)? {
+    if !is_locked(&file)? {
         // A program that ended without removing it.
         if may_remove {
             let _ = fs::remove_file(path);
@@ -135,6 +138,15 @@ fn read_file(path: &Path, may_remove: bool, queues: &mut Vec<PublishedQueue>) ->
         }
     }
     Ok(())
+}
+
+/// Whether a publisher holds the exclusive lock of `file`.
+fn is_locked(file: &File) -> io::Result<bool> {
+    match flock(file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Ok(false),
+        Err(Errno::WOULDBLOCK) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// A slot, read as a whole; `None` if it is free, or its writer stopped in the middle.

@@ -1,6 +1,6 @@
 //! Where the headers of a super-packet are.
 
-use super::NotCut;
+use super::error::NotCut;
 use crate::vnet_header::{Segments, VirtioNetHeader};
 
 /// The fixed header of IPv6.

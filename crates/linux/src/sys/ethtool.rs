@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use super::check;
+use super::{check, ifreq};
 
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
 const ETHTOOL_GSSET_INFO: u32 = 0x37;
@@ -35,12 +35,7 @@ pub(crate) struct Block {
 /// # Safety
 /// `words` must have the length that the command, in its first word, reads and writes.
 unsafe fn call(fd: BorrowedFd<'_>, device: &str, words: &mut [u32]) -> io::Result<libc::c_int> {
-    // SAFETY: `ifreq` is plain old data for which all zeroes is valid.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    let name = request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1);
-    for (to, from) in name.zip(device.bytes()) {
-        *to = from as libc::c_char;
-    }
+    let mut request = ifreq::for_device(device);
     request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
     // SAFETY: SIOCETHTOOL reads one `ifreq`, which `request` is; what it points to is as long as
     // the command needs, which is the caller's promise.

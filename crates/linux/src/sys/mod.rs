@@ -1,25 +1,22 @@
 //! The kernel's interfaces, a file for each: the only place with `unsafe`.
 //!
 //! Every function here is safe to call with any arguments; the kernel answers with an error.
+//! Calls that `rustix` wraps safely are made where they are needed.
 
 pub(crate) mod bpf;
-pub(crate) mod capability;
 pub(crate) mod ethtool;
-pub(crate) mod eventfd;
+mod ifreq;
 pub(crate) mod link;
-pub(crate) mod mount;
+mod mapping;
 pub(crate) mod namespace;
 pub(crate) mod packet;
 pub(crate) mod packet_ring;
-pub(crate) mod poll;
 pub(crate) mod sched;
 pub(crate) mod shared_file;
 pub(crate) mod signal;
 pub(crate) mod socket;
-pub(crate) mod terminal;
 pub(crate) mod tun;
 pub(crate) mod umem;
-pub(crate) mod xdp;
 pub(crate) mod xdp_ring;
 
 use std::io;

@@ -7,11 +7,13 @@
 use std::io;
 use std::mem::offset_of;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::mm::MapFlags;
+
 use super::check;
+use super::mapping::Mapping;
 
 /// Where a frame starts in its slot: where `PACKET_TX_HAS_OFF` is not set, the header's aligned
 /// length (`TPACKET2_HDRLEN` less a `sockaddr_ll`).
@@ -47,19 +49,15 @@ impl Geometry {
     }
 }
 
+/// The mapped ring. Two threads access the same words, as atomics; only the one `SlotWriter`
+/// accesses bytes.
 #[derive(Debug)]
-struct Mapping {
-    start: NonNull<u8>,
+struct RingMemory {
+    mapping: Mapping,
     geometry: Geometry,
 }
 
-// SAFETY: the mapping belongs to the process, not to a thread; all words that two threads touch
-// are accessed as atomics, and bytes only by the one `SlotWriter`.
-unsafe impl Send for Mapping {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
+impl RingMemory {
     /// A word of a slot's header. Any slot number is taken modulo the ring.
     fn word(&self, slot: u32, offset: usize) -> &AtomicU32 {
         let at = self.slot_start(slot) + offset;
@@ -67,7 +65,7 @@ impl Mapping {
         // that of a 32-bit field of the header, so the word is inside and aligned (a slot starts
         // at a power of two of at least 64). The mapping lives as long as `self`. From our side
         // it is only ever accessed as an atomic.
-        unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(at).cast()) }
+        unsafe { AtomicU32::from_ptr(self.mapping.start().as_ptr().add(at).cast()) }
     }
 
     fn slot_start(&self, slot: u32) -> usize {
@@ -75,21 +73,13 @@ impl Mapping {
     }
 }
 
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: these are the start and length that mmap gave, and no borrow outlives `self`.
-        // It cannot fail with them.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.geometry.bytes()) };
-    }
-}
-
 /// The one half that fills slots.
 #[derive(Debug)]
-pub(crate) struct SlotWriter(Arc<Mapping>);
+pub(crate) struct SlotWriter(Arc<RingMemory>);
 
 /// Looks at slots.
 #[derive(Debug, Clone)]
-pub(crate) struct SlotReader(Arc<Mapping>);
+pub(crate) struct SlotReader(Arc<RingMemory>);
 
 /// Gives the packet socket `fd` a transmit ring and maps it.
 pub(crate) fn open(fd: BorrowedFd<'_>, ring: Geometry) -> io::Result<(SlotWriter, SlotReader)> {
@@ -112,26 +102,12 @@ pub(crate) fn open(fd: BorrowedFd<'_>, ring: Geometry) -> io::Result<(SlotWriter
             size_of::<libc::tpacket_req>() as libc::socklen_t,
         )
     })?;
-    // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
-    let start = unsafe {
-        libc::mmap(
-            null_mut(),
-            ring.bytes(),
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED,
-            fd.as_raw_fd(),
-            0,
-        )
-    };
-    if start == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::InvalidData)?;
-    let mapping = Arc::new(Mapping {
-        start,
+    let mapping = Mapping::shared(fd, 0, ring.bytes(), MapFlags::empty())?;
+    let memory = Arc::new(RingMemory {
+        mapping,
         geometry: ring,
     });
-    Ok((SlotWriter(Arc::clone(&mapping)), SlotReader(mapping)))
+    Ok((SlotWriter(Arc::clone(&memory)), SlotReader(memory)))
 }
 
 impl SlotWriter {
@@ -149,7 +125,8 @@ impl SlotWriter {
         let bytes = unsafe {
             let start = self
                 .0
-                .start
+                .mapping
+                .start()
                 .as_ptr()
                 .add(self.0.slot_start(slot) + FRAME_OFFSET);
             std::slice::from_raw_parts_mut(start, length_bytes)
@@ -194,11 +171,4 @@ impl SlotReader {
                 Ordering::Relaxed,
             );
     }
-}
-
-/// Bytes of a page, the least that the kernel allocates for a ring.
-pub(crate) fn page_bytes() -> usize {
-    // SAFETY: no pointers.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).unwrap_or(4096)
 }

@@ -1,22 +1,9 @@
-//! Sockets and their options.
+//! Socket options that are integers.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
-use super::{check, check_bytes};
-
-/// Opens a close-on-exec socket in the calling thread's network namespace. `kind` may have
-/// `SOCK_NONBLOCK`.
-pub(crate) fn open(
-    family: libc::c_int,
-    kind: libc::c_int,
-    protocol: libc::c_int,
-) -> io::Result<OwnedFd> {
-    // SAFETY: no pointers.
-    let fd = check(unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) })?;
-    // SAFETY: the kernel just gave us this descriptor and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
+use super::check;
 
 /// Sets an option that is an `int`.
 pub(crate) fn set_option(
@@ -57,28 +44,4 @@ pub(crate) fn option<const WORDS: usize>(
         )
     })?;
     Ok(value)
-}
-
-/// Sends a datagram over a connected socket; an empty one is a packet ring's doorbell.
-pub(crate) fn send(fd: BorrowedFd<'_>, data: &[u8], flags: libc::c_int) -> io::Result<usize> {
-    // SAFETY: pointer and length describe `data`, which the call only reads.
-    check_bytes(unsafe {
-        libc::send(
-            fd.as_raw_fd(),
-            data.as_ptr().cast(),
-            data.len(),
-            flags | libc::MSG_NOSIGNAL,
-        )
-    })
-}
-
-/// Receives one datagram and answers its length: with `MSG_TRUNC` its own, even if longer than
-/// `into`.
-pub(crate) fn receive(
-    fd: BorrowedFd<'_>,
-    into: &mut [u8],
-    flags: libc::c_int,
-) -> io::Result<usize> {
-    // SAFETY: pointer and length describe `into`, which we hold exclusively.
-    check_bytes(unsafe { libc::recv(fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), flags) })
 }

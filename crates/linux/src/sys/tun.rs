@@ -3,22 +3,13 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use super::check;
+use super::{check, ifreq};
 
 /// Attaches an open `/dev/net/tun` to the device `name`, which is made if it does not exist.
 ///
 /// `name` is cut to what the kernel's field holds (15 bytes and a zero).
 pub(crate) fn attach(fd: BorrowedFd<'_>, name: &str, flags: libc::c_int) -> io::Result<()> {
-    // SAFETY: `ifreq` is plain old data for which all zeroes is valid.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request
-        .ifr_name
-        .iter_mut()
-        .take(libc::IFNAMSIZ - 1)
-        .zip(name.bytes())
-    {
-        *to = from as libc::c_char;
-    }
+    let mut request = ifreq::for_device(name);
     request.ifr_ifru.ifru_flags = flags as libc::c_short;
     // SAFETY: TUNSETIFF reads and writes one `ifreq`, which `request` is.
     check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) }).map(drop)

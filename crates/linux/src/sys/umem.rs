@@ -4,8 +4,9 @@
 //! of one frame) makes two of us, or us and the kernel, work on the same bytes.
 
 use std::io;
-use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::mapping::Mapping;
 
 /// Nobody's.
 const FREE: u32 = 0;
@@ -31,16 +32,10 @@ pub(crate) enum Freed {
 }
 
 pub(crate) struct Umem {
-    start: NonNull<u8>,
+    mapping: Mapping,
     frame_bytes: usize,
     states: Box<[AtomicU32]>,
 }
-
-// SAFETY: the memory belongs to the process, not to a thread, and the states see to it that one at
-// a time has the bytes of a frame.
-unsafe impl Send for Umem {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for Umem {}
 
 impl Umem {
     /// Allocates zeroed memory for `frames` free frames (at least 1) of `frame_bytes` each.
@@ -50,22 +45,8 @@ impl Umem {
             .checked_mul(frame_bytes)
             .filter(|&bytes| bytes > 0)
             .ok_or(io::ErrorKind::InvalidInput)?;
-        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
-        let start = unsafe {
-            libc::mmap(
-                null_mut(),
-                length,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
-                -1,
-                0,
-            )
-        };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
         Ok(Self {
-            start: NonNull::new(start.cast()).ok_or(io::ErrorKind::InvalidData)?,
+            mapping: Mapping::anonymous(length)?,
             frame_bytes,
             states: (0..frames).map(|_| AtomicU32::new(FREE)).collect(),
         })
@@ -73,7 +54,7 @@ impl Umem {
 
     /// Where it starts, for the kernel.
     pub(crate) fn address(&self) -> u64 {
-        self.start.as_ptr() as u64
+        self.mapping.start().as_ptr() as u64
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -161,7 +142,11 @@ impl Umem {
         // does not have it, and is lent now, so that nobody else here works on it until `_lent` is
         // dropped, which is after `bytes`. The memory was zeroed by the kernel.
         let bytes = unsafe {
-            let start = self.start.as_ptr().add(index as usize * self.frame_bytes);
+            let start = self
+                .mapping
+                .start()
+                .as_ptr()
+                .add(index as usize * self.frame_bytes);
             std::slice::from_raw_parts_mut(start, self.frame_bytes)
         };
         Some(work(bytes))
@@ -175,14 +160,6 @@ impl Drop for Lent<'_> {
     #[inline]
     fn drop(&mut self) {
         self.0.store(TAKEN, Ordering::Release);
-    }
-}
-
-impl Drop for Umem {
-    fn drop(&mut self) {
-        // SAFETY: these are the start and length that mmap gave, and no borrow outlives `self`. The
-        // kernel holds its own reference of the pages. It cannot fail with them.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes() as usize) };
     }
 }
 

@@ -1,10 +1,14 @@
 //! The memory of one ring of an AF_XDP socket, shared with the kernel.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
-use std::ptr::{NonNull, null_mut};
+use std::os::fd::BorrowedFd;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use rustix::mm::MapFlags;
+use rustix::net::xdp::XdpRingOffset;
+
+use super::mapping::Mapping;
 use crate::shared_ring::{Memory, Word};
 
 impl Word for AtomicU32 {
@@ -25,7 +29,7 @@ impl Word for AtomicU32 {
 }
 
 /// What a slot holds, as the kernel lays it out. Accessed as atomics, for the kernel may look.
-pub trait Slot {
+pub trait RingSlot {
     type Entry: Copy;
     fn get(&self) -> Self::Entry;
     fn set(&self, entry: Self::Entry);
@@ -35,7 +39,7 @@ pub trait Slot {
 #[repr(C)]
 pub struct AddressSlot(AtomicU64);
 
-impl Slot for AddressSlot {
+impl RingSlot for AddressSlot {
     type Entry = u64;
 
     #[inline]
@@ -66,7 +70,7 @@ pub struct Descriptor {
     pub(crate) options: u32,
 }
 
-impl Slot for DescriptorSlot {
+impl RingSlot for DescriptorSlot {
     type Entry = Descriptor;
 
     #[inline]
@@ -87,19 +91,9 @@ impl Slot for DescriptorSlot {
     }
 }
 
-/// Where the parts of a ring are in its mapping, in bytes; `struct xdp_ring_offset`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Layout {
-    pub(crate) producer: usize,
-    pub(crate) consumer: usize,
-    pub(crate) flags: usize,
-    pub(crate) slots: usize,
-}
-
 /// A ring that the kernel allocated and we mapped.
 pub struct MappedRing<S> {
-    mapping: NonNull<u8>,
-    mapping_bytes: usize,
+    _mapping: Mapping,
     producer: NonNull<AtomicU32>,
     consumer: NonNull<AtomicU32>,
     flags: NonNull<AtomicU32>,
@@ -112,51 +106,40 @@ unsafe impl<S> Send for MappedRing<S> {}
 // SAFETY: as for `Send`.
 unsafe impl<S> Sync for MappedRing<S> {}
 
-impl<S: Slot> MappedRing<S> {
+impl<S: RingSlot> MappedRing<S> {
     /// Maps the ring of `slots` slots (a power of two) that `fd` has at `page_offset`.
     pub(crate) fn map(
         fd: BorrowedFd<'_>,
-        page_offset: i64,
-        layout: Layout,
+        page_offset: u64,
+        layout: XdpRingOffset,
         slots: u32,
     ) -> io::Result<Self> {
+        // Before Linux 5.4 there were no flags.
+        let flags = layout.flags.ok_or(io::ErrorKind::Unsupported)?;
+        let words = [layout.producer, layout.consumer, flags].map(|at| at as usize);
+        let first_slot = layout.desc as usize;
         let slots_bytes = slots as usize * size_of::<S>();
-        let mapping_bytes = layout.slots + slots_bytes;
-        let words = [layout.producer, layout.consumer, layout.flags];
+        let mapping_bytes = first_slot + slots_bytes;
         let inside = words
             .iter()
-            .all(|&at| at.is_multiple_of(4) && at + 4 <= layout.slots);
-        if !slots.is_power_of_two() || !inside || !layout.slots.is_multiple_of(align_of::<S>()) {
+            .all(|&at| at.is_multiple_of(4) && at + 4 <= first_slot);
+        if !slots.is_power_of_two() || !inside || !first_slot.is_multiple_of(align_of::<S>()) {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
-        let start = unsafe {
-            libc::mmap(
-                null_mut(),
-                mapping_bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_POPULATE,
-                fd.as_raw_fd(),
-                page_offset,
-            )
-        };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let mapping = NonNull::new(start.cast::<u8>()).ok_or(io::ErrorKind::InvalidData)?;
+        let mapping = Mapping::shared(fd, page_offset, mapping_bytes, MapFlags::POPULATE)?;
+        let start = mapping.start();
         // SAFETY: all four are inside the mapping, as was checked above: words before the slots,
         // aligned; the slots up to its end, and a mapping starts at a page.
         let (producer, consumer, flags, first_slot) = unsafe {
             (
-                mapping.add(layout.producer).cast(),
-                mapping.add(layout.consumer).cast(),
-                mapping.add(layout.flags).cast(),
-                mapping.add(layout.slots).cast(),
+                start.add(words[0]).cast(),
+                start.add(words[1]).cast(),
+                start.add(words[2]).cast(),
+                start.add(first_slot).cast(),
             )
         };
         Ok(Self {
-            mapping,
-            mapping_bytes,
+            _mapping: mapping,
             producer,
             consumer,
             flags,
@@ -175,7 +158,7 @@ impl<S: Slot> MappedRing<S> {
     }
 }
 
-impl<S: Slot> Memory for MappedRing<S> {
+impl<S: RingSlot> Memory for MappedRing<S> {
     type Word = AtomicU32;
     type Entry = S::Entry;
 
@@ -210,14 +193,6 @@ impl<S: Slot> Memory for MappedRing<S> {
     #[inline]
     fn write(&self, position: u32, entry: S::Entry) {
         self.slot(position).set(entry);
-    }
-}
-
-impl<S> Drop for MappedRing<S> {
-    fn drop(&mut self) {
-        // SAFETY: these are the start and length that mmap gave, and no borrow outlives `self`.
-        // It cannot fail with them.
-        unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.mapping_bytes) };
     }
 }
 

@@ -1,0 +1,146 @@
+//! Opening the transmit ring of a packet socket on a device, again and again.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::net::SocketFlags;
+use rustix::param::page_size;
+use taut_path::driver::TruthJudge;
+
+use super::doorbell::Doorbell;
+use super::state::RingState;
+use super::{ETHERNET_HEADER_BYTES, open_socket};
+use crate::error::{failed, invalid};
+use crate::link;
+use crate::netns::NetNs;
+use crate::sys;
+use crate::sys::packet_ring::{FRAME_OFFSET, Geometry, SlotWriter};
+use crate::vlan;
+
+/// The most slots of a ring; more frames than any hardware ring has.
+const SLOTS_LIMIT: u32 = 1 << 16;
+/// What the kernel charges the send buffer for a frame beyond its bytes, with room to spare
+/// (measured: 790 for 1514 bytes).
+const CHARGE_OVERHEAD_BYTES: usize = 1024;
+
+/// Where a ring is opened, again and again.
+#[derive(Debug)]
+pub(super) struct RingTarget {
+    ns: NetNs,
+    pub(super) device: String,
+    pub(super) slots: u32,
+}
+
+/// The parts of a ring that both halves use.
+#[derive(Debug)]
+pub(super) struct SharedRing {
+    pub(super) doorbell: Doorbell,
+    pub(super) state: RingState,
+}
+
+/// What an opening gave.
+#[derive(Debug)]
+pub(super) struct OpenedRing {
+    pub(super) shared: Arc<SharedRing>,
+    pub(super) writer: SlotWriter,
+    pub(super) frame_limit_bytes: u32,
+    pub(super) send_buffer_suffices: bool,
+}
+
+impl RingTarget {
+    pub(super) fn new(ns: &NetNs, device: &str, slots: u32) -> Self {
+        Self {
+            ns: ns.clone(),
+            device: device.to_owned(),
+            slots,
+        }
+    }
+
+    /// Opens a ring on the device that has the name now; `judge` goes on from what it knows.
+    pub(super) fn open(&self, judge: TruthJudge) -> io::Result<OpenedRing> {
+        let device = self.device.as_str();
+        let at = link::read_link(&self.ns, device)?;
+        let frame_limit_bytes = at.mtu_bytes.saturating_add(ETHERNET_HEADER_BYTES);
+        let geometry = geometry(self.slots, frame_limit_bytes)?;
+        let named = |call| move |cause| failed(call, device, cause);
+        let fd = open_socket(&self.ns, device, SocketFlags::NONBLOCK)?;
+        let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
+        for (call, option, value) in [
+            ("PACKET_VERSION", libc::PACKET_VERSION, version),
+            ("PACKET_LOSS", libc::PACKET_LOSS, 1),
+        ] {
+            sys::socket::set_option(fd.as_fd(), libc::SOL_PACKET, option, value)
+                .map_err(named(call))?;
+        }
+        let send_buffer_suffices = widen_send_buffer(&fd, geometry).map_err(named("SO_SNDBUF"))?;
+        let (writer, reader) =
+            sys::packet_ring::open(fd.as_fd(), geometry).map_err(named("PACKET_TX_RING"))?;
+        sys::packet::bind(fd.as_fd(), at.index, 0).map_err(named("bind"))?;
+        let shared = Arc::new(SharedRing {
+            doorbell: Doorbell::new(fd, device, reader.clone(), judge),
+            state: RingState::new(reader, geometry.slots, self.slots),
+        });
+        Ok(OpenedRing {
+            shared,
+            writer,
+            frame_limit_bytes,
+            send_buffer_suffices,
+        })
+    }
+}
+
+fn geometry(ring_slots: u32, frame_limit_bytes: u32) -> io::Result<Geometry> {
+    if !(1..=SLOTS_LIMIT).contains(&ring_slots) {
+        return Err(invalid(format!(
+            "ring of {ring_slots} slots: 1 to {SLOTS_LIMIT}"
+        )));
+    }
+    let frame_bytes = frame_limit_bytes as usize + vlan::TAG_BYTES as usize;
+    let slot_bytes = (FRAME_OFFSET + frame_bytes).next_power_of_two();
+    let block_bytes = slot_bytes.max(page_size());
+    // Whole blocks, of which all sizes are powers of two.
+    let slots = (ring_slots as usize)
+        .next_power_of_two()
+        .max(block_bytes / slot_bytes);
+    Ok(Geometry {
+        slot_bytes,
+        slots,
+        block_bytes,
+    })
+}
+
+/// Makes the send buffer as large as a full ring is charged, as far as allowed, and says whether
+/// it is.
+///
+/// The default (212,992 bytes) takes 93 frames of 1514 bytes. With one that is too small nothing is
+/// lost, but what lies beyond it waits in the ring, where the device does not see it.
+fn widen_send_buffer(fd: &OwnedFd, ring: Geometry) -> io::Result<bool> {
+    let needed = ring.slots * (ring.slot_bytes + CHARGE_OVERHEAD_BYTES);
+    let asked = libc::c_int::try_from(needed).unwrap_or(libc::c_int::MAX);
+    let set = |option| sys::socket::set_option(fd.as_fd(), libc::SOL_SOCKET, option, asked);
+    // The first goes beyond `net.core.wmem_max`, but not from within a user namespace.
+    set(libc::SO_SNDBUFFORCE).or_else(|_| set(libc::SO_SNDBUF))?;
+    // The kernel doubles what is asked for and shows the double.
+    let [has] = sys::socket::option::<1>(fd.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF)?;
+    Ok(has as usize >= needed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_are_whole_blocks_of_powers_of_two() {
+        let page = page_size();
+        let ring = geometry(1000, 1514).expect("fits");
+        assert_eq!((ring.slot_bytes, ring.slots), (2048, 1024));
+        assert_eq!(ring.block_bytes, page.max(2048));
+        let small = geometry(1, 82).expect("fits");
+        assert_eq!((small.slot_bytes, small.slots), (128, page / 128));
+        let jumbo = geometry(3, 65_550).expect("fits");
+        assert_eq!((jumbo.slot_bytes, jumbo.slots), (131_072, 4));
+        assert!(geometry(0, 1514).is_err());
+        assert!(geometry(SLOTS_LIMIT + 1, 1514).is_err());
+    }
+}

@@ -1,0 +1,29 @@
+//! Why a frame is not segmented.
+
+use std::fmt;
+
+/// Why a super-packet is not cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NotCut {
+    /// It is no super-packet.
+    Plain,
+    /// The packet that is to be cut is inside another one, or behind headers that change with it.
+    Tunnel,
+    /// A kind of segmentation other than TCP over IPv4 or IPv6, or UDP datagrams of one size.
+    Kind,
+    /// The lengths in its headers are not those of the frame.
+    Malformed,
+}
+
+impl fmt::Display for NotCut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plain => "no super-packet",
+            Self::Tunnel => "a super-packet inside a tunnel",
+            Self::Kind => "an unknown kind of segmentation",
+            Self::Malformed => "a super-packet whose lengths do not agree",
+        })
+    }
+}
+
+impl std::error::Error for NotCut {}
