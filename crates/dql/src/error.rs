@@ -65,6 +65,8 @@ pub enum Error {
         /// The upper bound that was asked for, or that is in force.
         max_limit: u32,
     },
+    /// The limit has no settings.
+    NotSettable,
     /// This [`Shared`](crate::Shared) already has its two halves: a second sender or completer
     /// would break the one-writer rule.
     AlreadySplit,
@@ -125,6 +127,7 @@ impl fmt::Display for Error {
                 "min_limit {min_limit} with max_limit {max_limit}: \
                  min_limit must not be above max_limit"
             ),
+            Error::NotSettable => f.write_str("the limit has no settings"),
             Error::AlreadySplit => {
                 f.write_str("the queue is already split: it has one sender and one completer")
             }

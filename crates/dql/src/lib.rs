@@ -22,8 +22,8 @@
 //!
 //! # Which variant
 //! [`Dql`] when one thread (or one lock) queues and completes. [`split`] a [`Shared`] when one
-//! thread queues and another completes: same rule, same snapshot. [`Estimator`] is the rule alone,
-//! for a ledger of the caller's.
+//! thread queues and another completes: same rule, same snapshot. [`Dynamic`] is the rule alone, and
+//! [`ledger`] the totals alone. [`control::Control`] applies any other [`limit::Limit`] to a ledger.
 //!
 //! # Which method when
 //! | What happened | Call |
@@ -82,19 +82,27 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+#[cfg(feature = "alloc")]
+extern crate alloc;
 #[cfg(any(test, loom, feature = "tasks"))]
 extern crate std;
 
 mod cadence;
 mod config;
+pub mod control;
 mod counter;
+mod dql;
+mod dynamic;
 mod error;
-mod estimator;
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
 mod halves;
-mod owned;
+pub mod ledger;
+pub mod limit;
+pub mod rate;
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
 mod shared;
+pub mod sharing;
+mod side;
 mod snapshot;
 mod stall;
 #[doc(hidden)]
@@ -105,11 +113,12 @@ pub mod tasks;
 pub use cadence::Cadence;
 pub use config::Config;
 pub use counter::{MAX_IN_FLIGHT, MAX_LIMIT, MAX_OBJECT, check_object};
+pub use dql::Dql;
+pub use dynamic::Dynamic;
 pub use error::Error;
-pub use estimator::{Estimator, Queued};
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
 pub use halves::{Completer, Sender, repair, reset, split};
-pub use owned::Dql;
+
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
 pub use shared::Shared;
 pub use snapshot::Snapshot;

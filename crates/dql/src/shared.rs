@@ -1,45 +1,29 @@
-use crate::counter;
-use crate::estimator::{Estimator, Queued};
-use crate::sync::{AtomicBool, AtomicU32, Ordering, Written64};
+//! What the two threads of one queue share.
+
+use crate::ledger::Ledger;
+use crate::limit::Limit;
+use crate::sharing::{CacheAligned, Threads};
+use crate::side::CompletingSide;
+use crate::sync::{AtomicBool, AtomicU32, Ordering, SingleWriterU64};
 use crate::{Config, Snapshot};
 
 /// What the two threads of one queue share; [`split`](crate::split) makes the halves.
 ///
-/// Each field has one writer. What the sender writes and what the completer writes stand on
-/// cache lines of their own, so that neither thread's stores take the other's line away between
-/// its own. Any third thread may look at it with [`snapshot`](Shared::snapshot).
+/// Each field has one writer. What the sender writes and what the completer writes are on cache
+/// lines of their own, so that neither thread's stores take the other's line away between its own.
+/// Any third thread can read it with [`snapshot`](Shared::snapshot).
 #[derive(Debug)]
 pub struct Shared {
-    pub(crate) sender: SenderLine,
-    pub(crate) completer: CompleterLine,
-    pub(crate) report: Report,
-}
-
-// 128 and not 64 bytes: x86 fetches lines in adjacent pairs, and some arm64 lines have 128 bytes.
-/// Written by the sender only.
-#[derive(Debug)]
-#[repr(align(128))]
-pub(crate) struct SenderLine {
-    pub num_queued: AtomicU32,
-    pub last_object: AtomicU32,
-}
-
-/// Written by the completer only; the sender reads all of it for each object.
-#[derive(Debug)]
-#[repr(align(128))]
-pub(crate) struct CompleterLine {
-    pub adj_limit: AtomicU32,
-    pub num_completed: AtomicU32,
-    pub epoch: AtomicU32,
+    pub(crate) ledger: Ledger<Threads>,
+    report: CacheAligned<Report>,
     split: AtomicBool,
 }
 
-/// Written by the completer only, for observers: neither half reads it.
+/// Written by the completer only, for observers: neither half reads it in its hot path.
 #[derive(Debug)]
-#[repr(align(128))]
-pub(crate) struct Report {
-    window_start_ns: Written64,
-    hold_time_ns: Written64,
+struct Report {
+    window_start_ns: SingleWriterU64,
+    hold_time_ns: SingleWriterU64,
     limit: AtomicU32,
     lowest_slack: AtomicU32,
     prev_over_limit: AtomicU32,
@@ -47,24 +31,18 @@ pub(crate) struct Report {
     prev_last_object: AtomicU32,
     min_limit: AtomicU32,
     max_limit: AtomicU32,
+    /// Totals of the ledger at the last reset.
+    base: AtomicU32,
+    epoch: AtomicU32,
 }
 
 macro_rules! new_shared {
-    () => {
+    ($ledger:expr) => {
         Shared {
-            sender: SenderLine {
-                num_queued: AtomicU32::new(0),
-                last_object: AtomicU32::new(0),
-            },
-            completer: CompleterLine {
-                adj_limit: AtomicU32::new(0),
-                num_completed: AtomicU32::new(0),
-                epoch: AtomicU32::new(0),
-                split: AtomicBool::new(false),
-            },
-            report: Report {
-                window_start_ns: Written64::new(0),
-                hold_time_ns: Written64::new(Config::DEFAULT.hold_time_ns),
+            ledger: $ledger(Config::DEFAULT.limit),
+            report: CacheAligned(Report {
+                window_start_ns: SingleWriterU64::new(0),
+                hold_time_ns: SingleWriterU64::new(Config::DEFAULT.hold_time_ns),
                 limit: AtomicU32::new(Config::DEFAULT.limit),
                 lowest_slack: AtomicU32::new(u32::MAX),
                 prev_over_limit: AtomicU32::new(0),
@@ -72,119 +50,105 @@ macro_rules! new_shared {
                 prev_last_object: AtomicU32::new(0),
                 min_limit: AtomicU32::new(Config::DEFAULT.min_limit),
                 max_limit: AtomicU32::new(Config::DEFAULT.max_limit),
-            },
+                base: AtomicU32::new(0),
+                epoch: AtomicU32::new(0),
+            }),
+            split: AtomicBool::new(false),
         }
     };
 }
 
 impl Shared {
-    /// The shared part of a queue that is not split yet. It can stand in a `static`.
+    /// The shared part of a queue that is not split yet. It can be a `static`.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
-        new_shared!()
+        new_shared!(Ledger::threads)
     }
 
     /// The shared part of a queue that is not split yet (loom's atomics cannot be `const`).
     #[cfg(loom)]
     pub fn new() -> Self {
-        new_shared!()
+        new_shared!(Ledger::new)
     }
 
-    /// True for the first caller only.
+    /// Returns `true` for the first caller only.
     pub(crate) fn claim(&self) -> bool {
-        !self.completer.split.swap(true, Ordering::AcqRel)
+        !self.split.swap(true, Ordering::AcqRel)
     }
 
-    /// What anyone may see at any time: each field true, the set not atomic, since both threads
-    /// go on while it is taken. `in_flight` is never negative, but may mix a total queued of now
-    /// with a total completed of a moment ago; across a reset it may read 0.
+    /// Totals of the ledger at the last reset.
+    pub(crate) fn base(&self) -> u32 {
+        self.report.base.load(Ordering::Relaxed)
+    }
+
+    /// Resets so far, wrapping.
+    pub(crate) fn epoch(&self) -> u32 {
+        self.report.epoch.load(Ordering::Relaxed)
+    }
+
+    /// What any thread can see at any time: each field is true, the set is not atomic, because both
+    /// halves continue while it is taken. `in_flight` is never negative, but might combine a current
+    /// total queued with an older total completed. Across a reset it might read 0.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let relaxed = Ordering::Relaxed;
-        let num_completed = self.completer.num_completed.load(Ordering::Acquire);
+        let report = &*self.report;
+        let base = self.base();
+        let num_completed = self.ledger.num_completed().wrapping_sub(base);
         // After num_completed, whose Release store came after the completer saw these objects.
-        let num_queued = self.sender.num_queued.load(Ordering::Acquire);
-        let adj_limit = self.completer.adj_limit.load(relaxed);
+        let num_queued = self.ledger.num_queued().wrapping_sub(base);
+        let adj_limit = self.ledger.allowed().wrapping_sub(base);
         Snapshot {
-            limit: self.report.limit.load(relaxed),
+            limit: report.limit.load(relaxed),
             adj_limit,
             num_queued,
             num_completed,
-            room: counter::room(adj_limit, num_queued),
-            window_start_ns: self.report.window_start_ns.load(),
-            lowest_slack: self.report.lowest_slack.load(relaxed),
-            prev_over_limit: self.report.prev_over_limit.load(relaxed),
-            prev_num_queued: self.report.prev_num_queued.load(relaxed),
-            prev_last_object: self.report.prev_last_object.load(relaxed),
-            last_object: self.sender.last_object.load(relaxed),
-            min_limit: self.report.min_limit.load(relaxed),
-            max_limit: self.report.max_limit.load(relaxed),
-            hold_time_ns: self.report.hold_time_ns.load(),
-            epoch: self.completer.epoch.load(relaxed),
-            in_flight: counter::positive_difference(num_queued, num_completed),
+            room: adj_limit.wrapping_sub(num_queued) as i32,
+            window_start_ns: report.window_start_ns.load(),
+            lowest_slack: report.lowest_slack.load(relaxed),
+            prev_over_limit: report.prev_over_limit.load(relaxed),
+            prev_num_queued: report.prev_num_queued.load(relaxed).wrapping_sub(base),
+            prev_last_object: report.prev_last_object.load(relaxed),
+            last_object: self.ledger.last_object(),
+            min_limit: report.min_limit.load(relaxed),
+            max_limit: report.max_limit.load(relaxed),
+            hold_time_ns: report.hold_time_ns.load(),
+            epoch: self.epoch(),
+            in_flight: crate::counter::positive_difference(num_queued, num_completed),
         }
+    }
+
+    /// For the completer: publishes what a completion changed.
+    #[inline]
+    pub(crate) fn publish(&self, side: &CompletingSide) {
+        let (report, rule) = (&*self.report, &side.rule);
+        let relaxed = Ordering::Relaxed;
+        report.limit.store(rule.limit(), relaxed);
+        report.window_start_ns.store(rule.window_start_ns);
+        report.lowest_slack.store(rule.lowest_slack, relaxed);
+        report.prev_over_limit.store(rule.prev_over_limit, relaxed);
+        let prev_num_queued = self.ledger.num_completed().wrapping_add(rule.prev_left);
+        report.prev_num_queued.store(prev_num_queued, relaxed);
+        report
+            .prev_last_object
+            .store(rule.prev_last_object, relaxed);
+    }
+
+    /// For the completer: publishes everything.
+    pub(crate) fn publish_all(&self, side: &CompletingSide) {
+        let (report, config) = (&*self.report, side.rule.config());
+        let relaxed = Ordering::Relaxed;
+        report.min_limit.store(config.min_limit, relaxed);
+        report.max_limit.store(config.max_limit, relaxed);
+        report.hold_time_ns.store(config.hold_time_ns);
+        report.base.store(side.base, relaxed);
+        report.epoch.store(side.epoch, relaxed);
+        self.publish(side);
     }
 }
 
 impl Default for Shared {
     fn default() -> Self {
         Shared::new()
-    }
-}
-
-impl SenderLine {
-    /// Publishes one more object.
-    #[inline]
-    pub fn publish(&self, queued: Queued) {
-        self.last_object
-            .store(queued.last_object, Ordering::Relaxed);
-        // Release: whoever sees this total sees its object, or a later one.
-        self.num_queued.store(queued.num_queued, Ordering::Release);
-    }
-
-    /// What the sender wrote; `last_object` may already be that of a later object.
-    #[inline]
-    pub fn read(&self) -> Queued {
-        let num_queued = self.num_queued.load(Ordering::Acquire);
-        Queued {
-            num_queued,
-            last_object: self.last_object.load(Ordering::Relaxed),
-        }
-    }
-}
-
-impl CompleterLine {
-    /// Lets the sender see a completion.
-    #[inline]
-    pub fn publish(&self, adj_limit: u32, num_completed: u32) {
-        self.adj_limit.store(adj_limit, Ordering::Relaxed);
-        // Release: an observer that sees this total also sees that so much was queued.
-        self.num_completed.store(num_completed, Ordering::Release);
-    }
-}
-
-impl Report {
-    /// Lets observers see what a completion changed.
-    #[inline]
-    pub fn publish(&self, estimator: &Estimator) {
-        let relaxed = Ordering::Relaxed;
-        self.limit.store(estimator.limit, relaxed);
-        self.window_start_ns.store(estimator.window_start_ns);
-        self.lowest_slack.store(estimator.lowest_slack, relaxed);
-        self.prev_over_limit
-            .store(estimator.prev_over_limit, relaxed);
-        self.prev_num_queued
-            .store(estimator.prev_num_queued, relaxed);
-        self.prev_last_object
-            .store(estimator.prev_last_object, relaxed);
-    }
-
-    /// Lets observers see the settings.
-    pub fn publish_config(&self, config: Config) {
-        let relaxed = Ordering::Relaxed;
-        self.limit.store(config.limit, relaxed);
-        self.min_limit.store(config.min_limit, relaxed);
-        self.max_limit.store(config.max_limit, relaxed);
-        self.hold_time_ns.store(config.hold_time_ns);
     }
 }

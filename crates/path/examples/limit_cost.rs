@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use taut_dql::{Config, Error};
 use taut_path::AnyLimit;
-use taut_path::limit::{Dynamic, Fixed, Ladder, Limit, Need, Round};
+use taut_path::limit::{CompletionBatch, Dynamic, Fixed, Ladder, Limit, Need};
 
 const PACKET_BYTES: u32 = 1514;
 /// 1 Gbit/s.
@@ -28,7 +28,7 @@ impl Limit for Nothing {
         taut_dql::MAX_LIMIT
     }
 
-    fn completed(&mut self, round: &Round) -> u32 {
+    fn completed(&mut self, round: &CompletionBatch) -> u32 {
         black_box(round);
         self.limit()
     }
@@ -78,18 +78,17 @@ fn tell<L: Limit + ?Sized>(rounds: &[u32], rule: &mut L) -> u32 {
         let returned_ns = now_ns;
         now_ns += u64::from(units) * NS_PER_BYTE;
         if before > 0 {
-            limit = rule.completed(&Round {
+            limit = rule.completed(&CompletionBatch {
                 now_ns,
                 units,
                 in_flight: num_queued.wrapping_sub(num_completed),
-                num_queued,
                 last_object: PACKET_BYTES,
-                more: false,
-                returned_ns: back_ns,
-                refusals,
+                more_pending: false,
+                sender_returned_ns: back_ns,
+                times_blocked: refusals,
                 rate_per_s: 0,
             });
-            if rule.asks_return() {
+            if rule.needs().return_time {
                 back_ns = Some(returned_ns);
             }
             num_completed = num_completed.wrapping_add(units);

@@ -9,7 +9,7 @@ use std::error::Error;
 
 use taut_dql::Config;
 use taut_path::driver::mock;
-use taut_path::limit::{Limit, Round};
+use taut_path::limit::{CompletionBatch, Limit};
 use taut_path::pool::FramePool;
 use taut_path::qdisc::{Backlog, Qdisc};
 use taut_path::{DropReason, Event, Packet, PacketSink, Probe, Queue, Stop};
@@ -38,11 +38,11 @@ impl Limit for RateTimesDelay {
         self.config.limit
     }
 
-    fn completed(&mut self, round: &Round) -> u32 {
-        if round.now_ns > self.last_ns {
-            let seen = f64::from(round.units) * 1e6 / (round.now_ns - self.last_ns) as f64;
+    fn completed(&mut self, batch: &CompletionBatch) -> u32 {
+        if batch.now_ns > self.last_ns {
+            let seen = f64::from(batch.units) * 1e6 / (batch.now_ns - self.last_ns) as f64;
             self.bytes_per_ms += (seen - self.bytes_per_ms) / 8.0;
-            self.last_ns = round.now_ns;
+            self.last_ns = batch.now_ns;
         }
         let limit = (self.bytes_per_ms * TARGET_NS as f64 / 1e6) as u32;
         self.config.limit = limit.clamp(self.config.min_limit, self.config.max_limit);

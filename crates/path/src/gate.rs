@@ -11,7 +11,7 @@ use crate::sharing::{Flag, Sharing, Threads};
 ///
 /// Used for all four: stack stop (no room below the limit), driver stop (ring full), the waker of
 /// a sender that waits, and the throttle of a small queue. Where one thread has both sides (`M` is
-/// [`Owned`](crate::sharing::Owned)) there is no fence and no atomic.
+/// [`Local`](crate::sharing::Local)) there is no fence and no atomic.
 #[derive(Debug)]
 pub struct Gate<M: Sharing = Threads> {
     closed: M::Flag,

@@ -87,7 +87,7 @@ use taut_dql::sync::AtomicU32;
 
 use crate::driver::InRing;
 use crate::packet::{Packet, PacketWords};
-use crate::sharing::Number;
+use crate::sharing::Word;
 
 /// What both halves see.
 struct Store {
@@ -116,21 +116,21 @@ const CHARGED: u32 = 2;
 impl Place {
     fn new() -> Self {
         Self {
-            state: Number::new(EMPTY),
-            words: core::array::from_fn(|_| Number::new(0)),
+            state: Word::new(EMPTY),
+            words: core::array::from_fn(|_| Word::new(0)),
         }
     }
 
     #[inline]
     fn write(&self, words: PacketWords) {
         for (place, word) in self.words.iter().zip(words) {
-            Number::store(place, word);
+            Word::store(place, word);
         }
     }
 
     #[inline]
     fn read(&self) -> PacketWords {
-        core::array::from_fn(|index| Number::load(&self.words[index]))
+        core::array::from_fn(|index| Word::load(&self.words[index]))
     }
 }
 
@@ -144,8 +144,8 @@ struct Totals {
 impl Totals {
     fn new() -> Self {
         Self {
-            packets: Number::new(0),
-            bytes: Number::new(0),
+            packets: Word::new(0),
+            bytes: Word::new(0),
         }
     }
 

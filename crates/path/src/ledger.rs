@@ -6,7 +6,7 @@
 
 use taut_dql::{Error, check_object};
 
-use crate::sharing::{Number, Sharing, Wide};
+use crate::sharing::{Sharing, Wide, Word};
 
 /// Both sides' numbers. 128 and not 64 bytes apart: x86 fetches lines in adjacent pairs, and some
 /// arm64 lines have 128 bytes.
@@ -20,23 +20,23 @@ pub struct Ledger<M: Sharing> {
 #[derive(Debug)]
 #[repr(align(128))]
 struct SenderLine<M: Sharing> {
-    num_queued: M::Number,
-    last_object: M::Number,
+    num_queued: M::Word,
+    last_object: M::Word,
     /// When the queue was last empty while something was queued, in ns.
     busy_since_ns: M::Wide,
     /// When the sender queued first after the question that it answered last, in ns.
     returned_ns: M::Wide,
     /// The question that this answers.
-    answered: M::Number,
+    answered: M::Word,
     /// Times that there was something to send and no room.
-    refusals: M::Number,
+    refusals: M::Word,
     /// Slices of time that were begun, what had been queued before the last of them, and when that
     /// was, in ns.
-    slices: M::Number,
-    slice_boundary: M::Number,
+    slices: M::Word,
+    slice_boundary: M::Word,
     slice_at_ns: M::Wide,
     /// The reset that the sender began last.
-    reset_begun: M::Number,
+    reset_begun: M::Word,
     /// The reset that it begins (upper half), and what it has queued by then (lower half). Written
     /// before `reset_begun`, and in one piece, so that a boundary is never taken for another's.
     reset_boundary: M::Wide,
@@ -47,18 +47,18 @@ struct SenderLine<M: Sharing> {
 #[repr(align(128))]
 struct CompleterLine<M: Sharing> {
     /// The total up to which may be queued: the limit and `num_completed`.
-    allowed: M::Number,
-    num_completed: M::Number,
+    allowed: M::Word,
+    num_completed: M::Word,
     /// Questions so far for the time of the next object.
-    asked: M::Number,
+    asked: M::Word,
     /// The slice before which everything is complete.
-    slices_done: M::Number,
+    slices_done: M::Word,
 }
 
 impl<M: Sharing> Ledger<M> {
     /// Nothing queued, under `limit`.
     pub fn new(limit: u32, now_ns: u64) -> Self {
-        let number = M::Number::new;
+        let number = M::Word::new;
         Self {
             sender: SenderLine {
                 num_queued: number(0),
@@ -85,7 +85,7 @@ impl<M: Sharing> Ledger<M> {
 
     /// The same numbers, shared in another way.
     pub fn convert<N: Sharing>(&self) -> Ledger<N> {
-        let number = |from: &M::Number| N::Number::new(from.load());
+        let number = |from: &M::Word| N::Word::new(from.load());
         let wide = |from: &M::Wide| N::Wide::new(from.load());
         Ledger {
             sender: SenderLine {

@@ -183,10 +183,10 @@ pub mod pool;
 mod probe;
 pub mod qdisc;
 pub mod queue;
-pub mod rate;
+
 pub mod room;
 #[doc(hidden)]
-pub mod sharing;
+pub use taut_dql::{rate, sharing};
 pub mod split;
 pub mod tsq;
 pub mod units;

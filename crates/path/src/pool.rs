@@ -33,7 +33,7 @@ use taut_dql::sync::{AtomicBool, AtomicU32, Ordering};
 
 use crate::packet::{DropReason, Frame, Packet, PacketSink};
 use crate::queue::Drops;
-use crate::sharing::Number;
+use crate::sharing::Word;
 
 /// A fixed number of frames of one size, for any thread. A clone is the same pool.
 ///
@@ -257,12 +257,12 @@ impl FramePool {
     /// What came back so far, and how.
     pub fn counters(&self) -> PoolCounters {
         let counts = &self.shared.counts;
-        let drops = core::array::from_fn(|reason| u64::from(Number::load(&counts.drops[reason])));
+        let drops = core::array::from_fn(|reason| u64::from(Word::load(&counts.drops[reason])));
         PoolCounters {
-            freed_packets: Number::load(&counts.freed),
+            freed_packets: Word::load(&counts.freed),
             drops: Drops::by_reason(drops),
-            stray_packets: Number::load(&counts.strays),
-            refused_frames: Number::load(&counts.refused),
+            stray_packets: Word::load(&counts.strays),
+            refused_frames: Word::load(&counts.refused),
         }
     }
 
@@ -289,10 +289,10 @@ impl Shared {
             free,
             frame_bytes,
             counts: Counts {
-                freed: Number::new(0),
-                drops: core::array::from_fn(|_| Number::new(0)),
-                strays: Number::new(0),
-                refused: Number::new(0),
+                freed: Word::new(0),
+                drops: core::array::from_fn(|_| Word::new(0)),
+                strays: Word::new(0),
+                refused: Word::new(0),
             },
             #[cfg(loom)]
             looks_before_it_writes: false,

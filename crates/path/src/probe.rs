@@ -1,6 +1,6 @@
 //! The seam to whoever watches a queue.
 
-use crate::limit::{Done, Round};
+use crate::limit::{CompletionBatch, Done};
 use crate::packet::{DropReason, Packet};
 use crate::queue::{Repair, StopReason};
 use taut_dql::Stall;
@@ -26,7 +26,7 @@ pub enum Event<'a> {
     /// The device finished packets, which count for the limit.
     Completed(Done),
     /// The limit's rule is told of a round of completions, all that it hears of it.
-    Round(&'a Round),
+    Round(&'a CompletionBatch),
     /// The limit at the start, and after each completion round, in its own units.
     Limit(u32),
     /// Whether completions mean that packets left the device, when that changes: while they do

@@ -3,7 +3,7 @@
 use core::task::Waker;
 
 use crate::gate::Gate;
-use crate::sharing::{Number, Sharing, Threads};
+use crate::sharing::{Sharing, Threads, Word};
 
 /// Lets a sender that found no room sleep until there is some.
 ///
@@ -13,7 +13,7 @@ use crate::sharing::{Number, Sharing, Threads};
 pub struct RoomWaker<M: Sharing = Threads> {
     waiting: Gate<M>,
     waker: Waker,
-    wakeups: M::Number,
+    wakeups: M::Word,
 }
 
 impl<M: Sharing> RoomWaker<M> {
@@ -22,7 +22,7 @@ impl<M: Sharing> RoomWaker<M> {
         Self {
             waiting: Gate::new(),
             waker,
-            wakeups: M::Number::new(0),
+            wakeups: M::Word::new(0),
         }
     }
 

@@ -2,14 +2,14 @@
 
 use pyo3::prelude::*;
 use taut_path::AnyLimit;
-use taut_path::limit::{Counted, Limit as _, ParseLimitError, RULES, Unit};
+use taut_path::limit::{StandaloneLimit, Limit as _, ParseLimitError, RULES, Unit};
 
 use crate::error::{ScenarioError, of_ledger};
 use crate::number::{Units, Whole};
 
 /// A limit by its words, with its ledger. For one thread, or one lock.
 #[pyclass(module = "taut")]
-pub struct Limit(Counted<AnyLimit>);
+pub struct Limit(StandaloneLimit<AnyLimit>);
 
 #[pymethods]
 impl Limit {
@@ -19,7 +19,7 @@ impl Limit {
         let rule: AnyLimit = words.parse().map_err(|error: ParseLimitError| {
             ScenarioError::new_err(format!("limit {words:?}: {error}"))
         })?;
-        Ok(Self(Counted::new(rule, now_ns.0)))
+        Ok(Self(StandaloneLimit::new(rule, now_ns.0)))
     }
 
     /// Counts one object as handed to the device; call it before the device can see it.
@@ -34,7 +34,7 @@ impl Limit {
 
     /// Says that there is something to send and no room: without it most rules learn nothing.
     fn refused(&mut self) {
-        self.0.refused();
+        self.0.blocked();
     }
 
     /// Counts what the device finished, once a round; `more` says that the round goes on.

@@ -4,7 +4,8 @@ use core::ffi::{c_char, c_void};
 
 use taut_path::Limit as _;
 use taut_path::limit::{
-    Counted, Dynamic, Fixed, InPackets, InTime, Ladder, NamedRule, Need, ParseLimitError, Unit,
+    Dynamic, Fixed, InPackets, InTime, Ladder, NamedRule, Need, ParseLimitError, StandaloneLimit,
+    Unit,
 };
 use taut_path::with_rule;
 
@@ -32,7 +33,7 @@ struct Placed<L> {
     mark: u64,
     /// The place of `L` in [`KINDS`](with_limit).
     kind: u32,
-    counted: Counted<L>,
+    counted: StandaloneLimit<L>,
 }
 
 /// A rule that may stand in memory, and its number there.
@@ -125,7 +126,7 @@ unsafe fn place<L: Kind>(memory: *mut c_void, bytes: usize, rule: L, now_ns: u64
         at.write(Placed {
             mark: MARK,
             kind: L::NUMBER,
-            counted: Counted::new(rule, now_ns),
+            counted: StandaloneLimit::new(rule, now_ns),
         });
     }
     Status::Ok
@@ -241,7 +242,7 @@ pub unsafe extern "C" fn taut_limit_room(limit: *mut Limit) -> i64 {
 /// `limit` points to a `taut_limit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_limit_refused(limit: *mut Limit) -> Status {
-    with_limit!(limit, it => it.refused()).into()
+    with_limit!(limit, it => it.blocked()).into()
 }
 
 /// Counts what the device finished since the last call, and moves the limit: once for each round. `more` says

@@ -1,10 +1,12 @@
+//! The half of a queue that completes.
+
 use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ops::Deref;
 
-use crate::estimator::{Estimator, Queued};
-use crate::sync::Ordering;
-use crate::{Config, Error, Shared, Snapshot, counter};
+use crate::limit::Limit;
+use crate::side::CompletingSide;
+use crate::{Config, Error, Shared, Snapshot};
 
 /// The half of the thread that reaps what the device finished, and the only one that moves the
 /// limit. It can move to another thread, but two threads cannot use it at the same time:
@@ -20,8 +22,7 @@ use crate::{Config, Error, Shared, Snapshot, counter};
 #[derive(Debug)]
 pub struct Completer<S> {
     pub(super) shared: S,
-    pub(super) adj_limit: u32,
-    pub(super) estimator: Estimator,
+    pub(super) side: CompletingSide,
     pub(super) not_sync: PhantomData<Cell<()>>,
 }
 
@@ -36,13 +37,8 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// [`Error::OverCompletion`] for more than is in flight.
     #[inline]
     pub fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
-        self.completed_of(self.shared.sender.read(), units, now_ns)
-    }
-
-    #[inline]
-    fn completed_of(&mut self, queued: Queued, units: u32, now_ns: u64) -> Result<(), Error> {
-        self.adj_limit = self.estimator.completed(queued, units, now_ns)?;
-        self.publish();
+        self.side.completed(&self.shared.ledger, units, now_ns)?;
+        self.shared.publish(&self.side);
         Ok(())
     }
 
@@ -61,38 +57,11 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// # Errors
     /// [`Error::ObservedTooMuch`] for more than is in flight.
     pub fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, Error> {
-        let queued = self.shared.sender.read();
-        let in_flight = counter::positive_difference(queued.num_queued, self.num_completed());
-        let done = counter::check_observed(in_flight, units)?;
+        let done = self.shared.ledger.completed_by_level(units)?;
         if done > 0 {
-            self.completed_of(queued, done, now_ns)?;
+            self.completed(done, now_ns)?;
         }
         Ok(done)
-    }
-
-    /// Counts what the device finished under a limit that the caller's own rule chose, brought
-    /// between the bounds in force: the ledger of this crate without its rule.
-    ///
-    /// # Errors
-    /// [`Error::OverCompletion`] for more than is in flight.
-    #[inline]
-    pub fn completed_under(&mut self, limit: u32, units: u32) -> Result<(), Error> {
-        let queued = self.shared.sender.read();
-        self.adj_limit = self.estimator.completed_under(limit, queued, units)?;
-        self.publish();
-        Ok(())
-    }
-
-    #[inline]
-    pub(super) fn publish(&self) {
-        self.shared
-            .completer
-            .publish(self.adj_limit, self.estimator.num_completed);
-        self.shared.report.publish(&self.estimator);
-    }
-
-    pub(super) fn publish_config(&self) {
-        self.shared.report.publish_config(self.estimator.config());
     }
 
     /// Units left below the limit, with the sender's total read again; the sender may lower it
@@ -100,7 +69,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     #[must_use]
     #[inline]
     pub fn room(&self) -> i32 {
-        counter::room(self.adj_limit, self.num_queued())
+        self.shared.ledger.room()
     }
 
     /// Whether one more object may be queued, with the sender's total read again.
@@ -114,19 +83,20 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     #[must_use]
     #[inline]
     pub fn in_flight(&self) -> u32 {
-        counter::positive_difference(self.num_queued(), self.estimator.num_completed)
+        self.shared.ledger.in_flight()
     }
 
     /// Total units queued since the last reset, wrapping; the sender may raise it at any time.
     #[inline]
     pub fn num_queued(&self) -> u32 {
-        self.shared.sender.num_queued.load(Ordering::Acquire)
+        self.shared.ledger.num_queued().wrapping_sub(self.side.base)
     }
 
     /// Total units completed since the last reset, wrapping.
     #[inline]
     pub fn num_completed(&self) -> u32 {
-        self.estimator.num_completed
+        let total = self.shared.ledger.num_completed();
+        total.wrapping_sub(self.side.base)
     }
 
     /// The limit, in units. A limit set by hand is shown at once and in force from the next
@@ -134,14 +104,14 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     #[must_use]
     #[inline]
     pub fn limit(&self) -> u32 {
-        self.estimator.limit
+        self.side.rule.limit()
     }
 
     /// How many resets there have been, wrapping; only [`reset`](crate::reset()) changes it.
     #[must_use]
     #[inline]
     pub fn epoch(&self) -> u32 {
-        self.shared.completer.epoch.load(Ordering::Relaxed)
+        self.side.epoch
     }
 
     /// Sets the limit by hand, in units; the sender sees it at the next completion, which also
@@ -150,9 +120,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// # Errors
     /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT).
     pub fn set_limit(&mut self, limit: u32) -> Result<(), Error> {
-        self.estimator.set_limit(limit)?;
-        self.publish_config();
-        Ok(())
+        self.set(|config| config.limit = limit)
     }
 
     /// Sets the lower bound of the limit, in units, from the next completion on.
@@ -161,9 +129,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT), [`Error::MinAboveMax`]
     /// above the upper bound in force.
     pub fn set_min_limit(&mut self, min_limit: u32) -> Result<(), Error> {
-        self.estimator.set_min_limit(min_limit)?;
-        self.publish_config();
-        Ok(())
+        self.set(|config| config.min_limit = min_limit)
     }
 
     /// Sets the upper bound of the limit, in units, from the next completion on.
@@ -172,27 +138,30 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT), [`Error::MinAboveMax`]
     /// below the lower bound in force.
     pub fn set_max_limit(&mut self, max_limit: u32) -> Result<(), Error> {
-        self.estimator.set_max_limit(max_limit)?;
-        self.publish_config();
-        Ok(())
+        self.set(|config| config.max_limit = max_limit)
     }
 
     /// Sets how long slack is observed before the limit is cut.
     pub fn set_hold_time_ns(&mut self, hold_time_ns: u64) {
-        self.estimator.set_hold_time_ns(hold_time_ns);
-        self.publish_config();
+        let set = self.set(|config| config.hold_time_ns = hold_time_ns);
+        debug_assert!(set.is_ok(), "every hold time is valid");
     }
 
     /// The settings in force; `limit` is the limit of now.
     pub fn config(&self) -> Config {
-        self.estimator.config()
+        self.side.rule.config()
     }
 
     /// Everything at this moment; the sender may change its side (`num_queued`, `last_object`
     /// and what follows from them) at any time.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        self.estimator
-            .snapshot(self.shared.sender.read(), self.adj_limit, self.epoch())
+        self.side.snapshot(&self.shared.ledger)
+    }
+
+    fn set(&mut self, change: impl FnOnce(&mut Config)) -> Result<(), Error> {
+        self.side.set(change)?;
+        self.shared.publish_all(&self.side);
+        Ok(())
     }
 }

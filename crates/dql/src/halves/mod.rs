@@ -6,9 +6,7 @@ mod sender;
 use core::marker::PhantomData;
 use core::ops::Deref;
 
-use crate::counter;
-use crate::estimator::{Estimator, Queued};
-use crate::sync::Ordering;
+use crate::side::CompletingSide;
 use crate::{Config, Error, Shared};
 
 pub use completer::Completer;
@@ -33,24 +31,17 @@ where
     if !shared.claim() {
         return Err(Error::AlreadySplit);
     }
-    let estimator = Estimator::from_valid(config, now_ns);
-    let adj_limit = config.limit;
+    let side = CompletingSide::from_valid(config, now_ns);
+    shared.ledger.completed(0, config.limit);
+    shared.publish_all(&side);
+    let not_sync = PhantomData;
+    let sender = Sender { shared, not_sync };
     let completer = Completer {
         shared: other,
-        adj_limit,
-        estimator,
-        not_sync: PhantomData,
+        side,
+        not_sync,
     };
-    completer.publish();
-    completer.publish_config();
-    Ok((
-        Sender {
-            shared,
-            num_queued: 0,
-            not_sync: PhantomData,
-        },
-        completer,
-    ))
+    Ok((sender, completer))
 }
 
 /// Forgets what is in flight and starts again from the lower bound of the limit, with the settings
@@ -67,22 +58,9 @@ pub fn reset<S>(
 where
     S: Deref<Target = Shared>,
 {
-    let shared: &Shared = &sender.shared;
-    if !core::ptr::eq(shared, &*completer.shared) {
-        return Err(Error::NotTheSameQueue);
-    }
-    completer.adj_limit = completer.estimator.reset(now_ns);
-    completer.publish();
-    shared.sender.publish(Queued {
-        num_queued: 0,
-        last_object: 0,
-    });
-    let epoch = shared.completer.epoch.load(Ordering::Relaxed);
-    shared
-        .completer
-        .epoch
-        .store(epoch.wrapping_add(1), Ordering::Relaxed);
-    sender.num_queued = 0;
+    check_same_queue(sender, completer)?;
+    completer.side.reset(&completer.shared.ledger, now_ns);
+    completer.shared.publish_all(&completer.side);
     Ok(())
 }
 
@@ -104,15 +82,20 @@ pub fn repair<S>(
 where
     S: Deref<Target = Shared>,
 {
-    if !core::ptr::eq::<Shared>(&*sender.shared, &*completer.shared) {
-        return Err(Error::NotTheSameQueue);
+    check_same_queue(sender, completer)?;
+    let Completer { shared, side, .. } = completer;
+    let excess = side.repair(&shared.ledger, in_flight, now_ns)?;
+    shared.publish(side);
+    Ok(excess)
+}
+
+fn check_same_queue<S>(sender: &Sender<S>, completer: &Completer<S>) -> Result<(), Error>
+where
+    S: Deref<Target = Shared>,
+{
+    if core::ptr::eq::<Shared>(&*sender.shared, &*completer.shared) {
+        Ok(())
+    } else {
+        Err(Error::NotTheSameQueue)
     }
-    let known = sender.unsigned_in_flight() as i32;
-    let (missing, too_much) = counter::check_repair(known, in_flight)?;
-    sender.num_queued = sender.num_queued.wrapping_add(missing);
-    sender.publish_last(0);
-    let queued = completer.shared.sender.read();
-    completer.adj_limit = completer.estimator.repair(queued, in_flight, now_ns);
-    completer.publish();
-    Ok(too_much)
 }

@@ -1,10 +1,10 @@
+//! The half of a queue that sends.
+
 use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ops::Deref;
 
-use crate::estimator::Queued;
-use crate::sync::Ordering;
-use crate::{Error, Shared, counter};
+use crate::{Error, Shared};
 
 /// The half of the thread that queues. It can move to another thread, but two threads cannot use
 /// it at the same time, not even to look:
@@ -27,8 +27,6 @@ use crate::{Error, Shared, counter};
 #[derive(Debug)]
 pub struct Sender<S> {
     pub(super) shared: S,
-    // The sender is its only writer, so its own copy is always current.
-    pub(super) num_queued: u32,
     pub(super) not_sync: PhantomData<Cell<()>>,
 }
 
@@ -46,10 +44,7 @@ impl<S: Deref<Target = Shared>> Sender<S> {
     /// thread can see: a completion of this very moment may not count yet.
     #[inline]
     pub fn queued(&mut self, units: u32) -> Result<(), Error> {
-        counter::check_object(self.unsigned_in_flight(), units)?;
-        self.num_queued = self.num_queued.wrapping_add(units);
-        self.publish_last(units);
-        Ok(())
+        self.shared.ledger.queued(units)
     }
 
     /// Takes back the object queued last, because it could not be handed to the device after all: a
@@ -72,19 +67,7 @@ impl<S: Deref<Target = Shared>> Sender<S> {
     /// second time for one object; [`Error::AlreadyCompleted`] when it was reported completed, as far
     /// as this thread can see.
     pub fn unqueue(&mut self, units: u32) -> Result<(), Error> {
-        let last_object = self.shared.sender.read().last_object;
-        counter::check_unqueue(self.in_flight(), last_object, units)?;
-        self.num_queued = self.num_queued.wrapping_sub(units);
-        self.publish_last(0);
-        Ok(())
-    }
-
-    #[inline]
-    pub(super) fn publish_last(&self, last_object: u32) {
-        self.shared.sender.publish(Queued {
-            num_queued: self.num_queued,
-            last_object,
-        });
+        self.shared.ledger.unqueue_last(units)
     }
 
     /// Units left below the limit; one more object may be queued while it is `>= 0`. The completer
@@ -92,43 +75,34 @@ impl<S: Deref<Target = Shared>> Sender<S> {
     #[must_use]
     #[inline]
     pub fn room(&self) -> i32 {
-        counter::room(
-            self.shared.completer.adj_limit.load(Ordering::Relaxed),
-            self.num_queued,
-        )
+        self.shared.ledger.room()
     }
 
     /// Whether one more object may be queued.
     #[must_use]
     #[inline]
     pub fn has_room(&self) -> bool {
-        self.room() >= 0
+        self.shared.ledger.has_room()
     }
 
     /// Units queued and not yet completed, below 2^31; the completer may lower it at any time.
     #[must_use]
     #[inline]
     pub fn in_flight(&self) -> u32 {
-        counter::positive_difference(self.unsigned_in_flight(), 0)
-    }
-
-    /// Below 0 (so above the largest amount) while more is completed than was queued.
-    #[inline]
-    pub(super) fn unsigned_in_flight(&self) -> u32 {
-        self.num_queued
-            .wrapping_sub(self.shared.completer.num_completed.load(Ordering::Relaxed))
+        self.shared.ledger.in_flight()
     }
 
     /// Total units queued since the last reset, wrapping.
     #[inline]
     pub fn num_queued(&self) -> u32 {
-        self.num_queued
+        let total = self.shared.ledger.num_queued();
+        total.wrapping_sub(self.shared.base())
     }
 
     /// How many resets there have been, wrapping; only [`reset`](crate::reset()) changes it.
     #[must_use]
     #[inline]
     pub fn epoch(&self) -> u32 {
-        self.shared.completer.epoch.load(Ordering::Relaxed)
+        self.shared.epoch()
     }
 }

@@ -22,9 +22,9 @@ pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Orde
 
 // The models of what stands on it use the plain one; the other has models of its own.
 #[cfg(any(loom, target_has_atomic = "64"))]
-pub use one_word::Written64;
+pub use one_word::SingleWriterU64;
 #[cfg(all(not(loom), target_has_atomic = "32", not(target_has_atomic = "64")))]
-pub use two_slots::Written64;
+pub use two_slots::SingleWriterU64;
 
 #[cfg(loom)]
-pub use two_slots::Written64 as Written64InTwoSlots;
+pub use two_slots::SingleWriterU64 as SingleWriterU64InTwoSlots;

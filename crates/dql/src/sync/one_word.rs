@@ -2,17 +2,17 @@ use super::{AtomicU64, Ordering};
 
 /// A `u64` with one writer and any number of readers: a single atomic where the target has one.
 #[derive(Debug)]
-pub struct Written64(AtomicU64);
+pub struct SingleWriterU64(AtomicU64);
 
-impl Written64 {
+impl SingleWriterU64 {
     #[cfg(not(loom))]
     pub const fn new(value: u64) -> Self {
-        Written64(AtomicU64::new(value))
+        SingleWriterU64(AtomicU64::new(value))
     }
 
     #[cfg(loom)]
     pub fn new(value: u64) -> Self {
-        Written64(AtomicU64::new(value))
+        SingleWriterU64(AtomicU64::new(value))
     }
 
     /// Acquire, with the Release of `store`: whoever sees a value sees all that its writer wrote

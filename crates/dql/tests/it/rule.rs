@@ -1,7 +1,11 @@
-//! The rule without its ledger, under a ledger of the caller's.
+//! The rule and the ledger, each without the other half of `Dql`.
 
 use proptest::prelude::*;
-use taut_dql::{Config, Dql, Error, Estimator, MAX_IN_FLIGHT, MAX_OBJECT, Queued, check_object};
+use taut_dql::control::Control;
+use taut_dql::ledger::Ledger;
+use taut_dql::limit::{CompletionBatch, Limit};
+use taut_dql::sharing::{Local, Sharing, Threads};
+use taut_dql::{Config, Dql, Dynamic, Error, MAX_IN_FLIGHT, MAX_OBJECT, check_object};
 
 #[test]
 fn a_bad_configuration_is_refused() {
@@ -14,26 +18,29 @@ fn a_bad_configuration_is_refused() {
         min_limit: 2,
         max_limit: 1,
     };
-    assert_eq!(Estimator::new(config, 0).err(), Some(error));
+    assert_eq!(Dynamic::new(config).err(), Some(error));
+}
+
+fn ledger_below_zero_is_rejected_until_repaired<M: Sharing>() {
+    let ledger = Ledger::<M>::new(10);
+    ledger.queued(10).expect("an object");
+    ledger.completed(10, 10);
+    // The driver completed an object that the sender then removed.
+    ledger.unqueue(5);
+    for units in [0, 1, 1000] {
+        let in_flight = 0;
+        let error = Error::OverCompletion { units, in_flight };
+        assert_eq!(ledger.batch(units, false, 2), Err(error));
+    }
+    assert_eq!((ledger.in_flight(), ledger.set_in_flight(2, 10)), (0, -7));
+    assert_eq!(ledger.batch(2, false, 4).map(|it| it.in_flight), Ok(2));
+    assert_eq!((ledger.in_flight(), ledger.room()), (2, 8));
 }
 
 #[test]
-fn totals_that_are_behind_what_is_completed_are_refused() {
-    let mut estimator = Estimator::new(Config::default(), 0).expect("the defaults");
-    let queued = |num_queued| Queued {
-        num_queued,
-        last_object: 10,
-    };
-    assert_eq!(estimator.completed(queued(10), 10, 1), Ok(20));
-    for units in [0, 1, 1000] {
-        let error = Error::OverCompletion {
-            units,
-            in_flight: 0,
-        };
-        assert_eq!(estimator.completed(queued(5), units, 2), Err(error));
-    }
-    assert_eq!(estimator.repair(queued(12), 2, 3), 20);
-    assert_eq!(estimator.completed(queued(12), 2, 4), Ok(22));
+fn ledger_below_zero_is_rejected_until_repaired_in_both_variants() {
+    ledger_below_zero_is_rejected_until_repaired::<Local>();
+    ledger_below_zero_is_rejected_until_repaired::<Threads>();
 }
 
 #[test]
@@ -52,36 +59,90 @@ fn check_object_adds_or_says_why_not() {
     }
 }
 
+/// A rule with nothing but what every rule has.
+#[derive(Debug)]
+struct Half(u32);
+
+impl Limit for Half {
+    fn limit(&self) -> u32 {
+        self.0
+    }
+
+    fn completed(&mut self, batch: &CompletionBatch) -> u32 {
+        self.0 = batch.units / 2;
+        self.0
+    }
+
+    fn reset(&mut self, _now_ns: u64) {
+        self.0 = 0;
+    }
+}
+
+#[test]
+fn a_rule_needs_three_methods() {
+    let ledger = Ledger::<Local>::new(0);
+    let mut control = Control::new(Half(0), 0);
+    assert_eq!(
+        control.set_config(Config::default()),
+        Err(Error::NotSettable)
+    );
+    ledger.queued(1_000).expect("an object");
+    ledger.note_blocked();
+    let batch = ledger.batch(1_000, false, 1).expect("in flight");
+    let told =
+        |batch: &CompletionBatch| assert_eq!((batch.times_blocked, batch.rate_per_s), (0, 0));
+    assert_eq!(control.completed(&ledger, batch, false, told), 500);
+    assert_eq!((ledger.room(), control.rule().config().limit), (500, 500));
+    control.reset(&ledger, 0, 2);
+    assert_eq!((ledger.room(), ledger.in_flight()), (0, 0));
+}
+
+#[test]
+fn a_disabled_limit_still_learns() {
+    let ledger = Ledger::<Local>::new(0);
+    let mut control = Control::new(Half(0), 0);
+    control.set_disabled(&ledger, true);
+    ledger.queued(1_000).expect("an object");
+    assert!(ledger.has_room());
+    let batch = ledger.batch(1_000, false, 1).expect("in flight");
+    control.completed(&ledger, batch, false, |_| ());
+    control.set_disabled(&ledger, false);
+    assert_eq!(ledger.room(), 500);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn under_another_ledger_it_decides_as_in_dql(
+    fn under_a_control_it_decides_as_in_dql(
         hold_time_ns in 0..1000_u64,
         rounds in prop::collection::vec((0..4_u32, 0..3000_u32, 0..=16_u64, 0..200_u64), 1..200),
     ) {
         let config = Config { hold_time_ns, ..Config::default() };
         let mut dql = Dql::with_config(config, 0).expect("a valid configuration");
-        let mut estimator = Estimator::new(config, 0).expect("a valid configuration");
-        let (mut queued, mut in_flight, mut now_ns) = (Queued::default(), 0, 0);
+        let rule = Dynamic::new(config).expect("a valid configuration");
+        let ledger = Ledger::<Threads>::new(rule.limit());
+        let mut control = Control::new(rule, 0);
+        let mut now_ns = 0;
         for (objects, size, share, wait_ns) in rounds {
             for _ in 0..objects {
                 dql.queued(size).expect("an object");
-                in_flight = check_object(in_flight, size).expect("an object");
-                queued.num_queued = queued.num_queued.wrapping_add(size);
-                queued.last_object = size;
+                ledger.queued(size).expect("an object");
             }
             now_ns += wait_ns;
-            let units = (u64::from(in_flight) * share / 16) as u32;
-            dql.completed(units, now_ns).expect("what was in flight");
-            in_flight -= units;
-            let adj_limit = estimator.completed(queued, units, now_ns);
-            prop_assert_eq!(adj_limit, Ok(dql.snapshot().adj_limit));
-            prop_assert_eq!(estimator.limit(), dql.limit());
-            prop_assert_eq!(estimator.num_completed(), dql.snapshot().num_completed);
+            let units = (u64::from(ledger.in_flight()) * share / 16) as u32;
+            if units > 0 {
+                dql.completed(units, now_ns).expect("what was in flight");
+                let batch = ledger.batch(units, false, now_ns).expect("what was in flight");
+                control.completed(&ledger, batch, true, |_| ());
+            }
+            prop_assert_eq!(ledger.allowed(), dql.snapshot().adj_limit);
+            prop_assert_eq!(control.limit(), dql.limit());
+            prop_assert_eq!(control.num_completed(&ledger), dql.snapshot().num_completed);
         }
-        prop_assert_eq!(estimator.reset(now_ns), 0);
+        control.reset(&ledger, 0, now_ns);
         dql.reset(now_ns);
-        prop_assert_eq!(estimator.config(), config);
+        prop_assert_eq!(control.rule().config(), config);
+        prop_assert_eq!((ledger.room(), ledger.in_flight()), (dql.room(), dql.in_flight()));
     }
 }

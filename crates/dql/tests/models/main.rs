@@ -6,7 +6,7 @@
 #![cfg(loom)]
 
 mod halves;
-mod written64;
+mod single_writer_u64;
 
 fn check(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();

@@ -1,11 +1,11 @@
 //! The rule that moves a budget, told by whoever completes, one at a time.
 
 use concurrent_queue::ConcurrentQueue;
-use taut_dql::sync::Written64;
+use taut_dql::sync::SingleWriterU64;
 
 use super::waiters::{Totals, Waiters};
-use crate::limit::{AnyLimit, Limit, Round};
-use crate::rate::{RateMeter, RateRound};
+use crate::limit::{AnyLimit, CompletionBatch, Limit};
+use crate::rate::{RateMeter, RateSample};
 
 /// Has the rule, and lends it to one completer at a time. One that comes while it is lent goes on:
 /// its bytes came back already, and the rule hears of them the next time.
@@ -14,7 +14,7 @@ pub(super) struct SharedRule {
     rule: ConcurrentQueue<Rule>,
     interval_ns: u64,
     /// When the rule is told next. Written by whoever has the rule.
-    due_ns: Written64,
+    due_ns: SingleWriterU64,
 }
 
 /// The rule, and what it was told.
@@ -37,11 +37,11 @@ impl SharedRule {
         let rule = Self {
             rule: ConcurrentQueue::bounded(1),
             interval_ns,
-            due_ns: Written64::new(now_ns),
+            due_ns: SingleWriterU64::new(now_ns),
         };
         // There is room for one.
         let _ = rule.rule.push(Rule {
-            rate: limit.asks_rate().then(RateMeter::new),
+            rate: limit.needs().rate.then(RateMeter::new),
             limit,
             completed_bytes: 0,
             queued_bytes: 0,
@@ -106,7 +106,7 @@ impl Rule {
         if units > 0 {
             let in_flight = self.queued_bytes.wrapping_sub(self.completed_bytes);
             let rate_per_s = self.rate.as_mut().map_or(0, |rate| {
-                rate.round(RateRound {
+                rate.record(RateSample {
                     now_ns: self.now_ns,
                     units,
                     left: in_flight.saturating_sub(units),
@@ -114,19 +114,18 @@ impl Rule {
                 });
                 rate.units_per_s()
             });
-            let limit = self.limit.completed(&Round {
+            let limit = self.limit.completed(&CompletionBatch {
                 now_ns: self.now_ns,
                 units,
                 in_flight,
-                num_queued: totals.queued_bytes,
                 last_object: totals.last_object_bytes,
-                more: false,
-                returned_ns: self.returned_ns,
-                refusals: totals.refusals,
+                more_pending: false,
+                sender_returned_ns: self.returned_ns,
+                times_blocked: totals.refusals,
                 rate_per_s,
             });
             self.completed_bytes = totals.completed_bytes;
-            if self.limit.asks_return() {
+            if self.limit.needs().return_time {
                 self.returned_ns = None;
             }
             return limit;

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 use taut_dql::MAX_OBJECT;
-use taut_dql::sync::{AtomicU32, Ordering, Written64, fence};
+use taut_dql::sync::{AtomicU32, Ordering, SingleWriterU64, fence};
 
 use crate::queue::shared::Shared;
 use crate::sharing::Threads;
@@ -53,7 +53,7 @@ pub(super) struct Waiter {
     /// What that was at the last reset. Written by its sender.
     reset_bytes: AtomicU32,
     /// When it sent first since the rule was told so often. Written by its sender.
-    first_sent_ns: Written64,
+    first_sent_ns: SingleWriterU64,
     first_sent_after: AtomicU32,
     /// Written by its completer.
     completed_bytes: AtomicU32,
@@ -66,7 +66,7 @@ impl Waiter {
             ticket: AtomicU32::new(NO_TICKET),
             queued_bytes: AtomicU32::new(0),
             reset_bytes: AtomicU32::new(0),
-            first_sent_ns: Written64::new(0),
+            first_sent_ns: SingleWriterU64::new(0),
             first_sent_after: AtomicU32::new(u32::MAX),
             completed_bytes: AtomicU32::new(0),
         }

@@ -7,11 +7,11 @@ use core::str::FromStr;
 
 use taut_dql::MAX_LIMIT;
 
-use super::forward::forward_limit;
 use super::in_packets::{InPackets, SUFFIX};
 use super::ladder::ParseUtilisationError;
 use super::{CAP_NS, Dynamic, Fixed, InTime, Ladder, Limit, Need, Unit, Utilisation};
 use crate::units::{self, ParseUnitError};
+use taut_dql::forward_limit;
 
 /// Does the same with a [`Rule`](crate::limit::Rule), whichever it is, as a value of its own type.
 #[macro_export]

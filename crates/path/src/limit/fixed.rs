@@ -4,7 +4,7 @@ use core::fmt;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
-use super::{Limit, NamedLimit, Round, Unit};
+use super::{CompletionBatch, Limit, NamedLimit, Unit};
 use crate::units;
 
 /// A limit that stays where it was put.
@@ -67,7 +67,7 @@ impl Limit for Fixed {
     }
 
     #[inline]
-    fn completed(&mut self, _round: &Round) -> u32 {
+    fn completed(&mut self, _round: &CompletionBatch) -> u32 {
         self.limit()
     }
 

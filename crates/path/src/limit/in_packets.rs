@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use super::forward::forward_limit;
 use super::{Limit, NamedLimit, Unit, Utilisation};
+use taut_dql::forward_limit;
 
 /// A rule that learns how many packets may be in flight: for a device to which each packet is the same work,
 /// however long it is. Rules know amounts only, so nothing else of it changes; its settings are in packets.

@@ -8,7 +8,7 @@ use core::fmt;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
-use super::{Limit, NamedLimit, Round, Unit, Utilisation};
+use super::{CompletionBatch, Limit, NamedLimit, Needs, Unit, Utilisation};
 use crate::units::write_time;
 
 /// The shortest and the longest cap: an object at 10 Gbit/s takes 1.2 us, and nobody waits for longer
@@ -66,8 +66,9 @@ impl<L: Limit> InTime<L> {
     }
 
     /// Whether to lift the cap for an interval: it held the sender back, and the device ran dry.
-    fn must_probe(&mut self, round: &Round) -> bool {
-        let refused = core::mem::replace(&mut self.refusals, round.refusals) != round.refusals;
+    fn must_probe(&mut self, round: &CompletionBatch) -> bool {
+        let refused =
+            core::mem::replace(&mut self.refusals, round.times_blocked) != round.times_blocked;
         let ran_dry = round.units >= round.in_flight;
         let is_capped = self.rule.limit() > self.cap;
         if !(refused && ran_dry && is_capped) {
@@ -100,7 +101,7 @@ impl<L: Limit> Limit for InTime<L> {
         }
     }
 
-    fn completed(&mut self, round: &Round) -> u32 {
+    fn completed(&mut self, round: &CompletionBatch) -> u32 {
         self.rule.completed(round);
         if round.rate_per_s > 0 {
             let cap = u128::from(round.rate_per_s) * u128::from(self.cap_ns) / 1_000_000_000;
@@ -111,12 +112,12 @@ impl<L: Limit> Limit for InTime<L> {
         self.limit()
     }
 
-    fn asks_return(&self) -> bool {
-        self.rule.asks_return()
-    }
-
-    fn asks_rate(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs {
+            sender: true,
+            rate: true,
+            ..self.rule.needs()
+        }
     }
 
     fn reset(&mut self, now_ns: u64) {

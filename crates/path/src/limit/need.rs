@@ -4,9 +4,9 @@ use core::fmt;
 
 use taut_dql::Config;
 
-use super::forward::forward_limit;
 use super::sizing::{SizedByNeed, Sizer};
 use super::{Limit, NamedLimit};
+use taut_dql::forward_limit;
 
 /// Parts of the window that are forgotten one at a time.
 const BUCKETS: usize = 4;

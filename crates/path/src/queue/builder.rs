@@ -16,7 +16,7 @@ use crate::limit::{AnyLimit, Limit};
 use crate::packet::{PacketSink, SentMark};
 use crate::probe::{Event, Probe};
 use crate::qdisc::{AnyQdisc, Qdisc};
-use crate::sharing::{Number, Owned};
+use crate::sharing::{Local, Word};
 use crate::split::{Split, table};
 
 /// How a queue is set up, besides its parts.
@@ -229,7 +229,7 @@ where
             drop_sink,
         );
         let complete = CompleteSide::new(limit, mark, restart_slots, &config, joiner);
-        let shared = Shared::<Owned>::new(ledger, config.waker, config.completer_waker);
+        let shared = Shared::<Local>::new(ledger, config.waker, config.completer_waker);
         shared.piece_bytes.store(piece_bytes);
         Ok(Queue::of(send, complete, shared, device, probe))
     }

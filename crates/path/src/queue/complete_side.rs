@@ -14,10 +14,10 @@ use crate::budget::Member;
 use crate::driver::{Completions, InRing};
 use crate::knobs::{Knob, KnobError, NS_PER_MS, Setting};
 use crate::ledger::CompleterLedger;
-use crate::limit::{Done, Limit, Round, Unit};
+use crate::limit::{CompletionBatch, Done, Limit, Unit};
 use crate::packet::{PacketSink, SentMark};
 use crate::probe::{Event, Probe};
-use crate::rate::{RateMeter, RateRound};
+use crate::rate::{RateMeter, RateSample};
 use crate::sharing::{Sharing, Wide};
 use crate::split::Joiner;
 
@@ -102,7 +102,7 @@ impl<L: Limit> CompleteSide<L> {
         config: &QueueConfig,
         joiner: Option<Joiner>,
     ) -> Self {
-        let rate = rule.asks_rate().then(RateMeter::new);
+        let rate = rule.needs().rate.then(RateMeter::new);
         let cadence = (config.cadence_ns > 0).then(|| Cadence::new(config.cadence_ns));
         Self {
             ledger: CompleterLedger::new(rule.limit().min(MAX_LIMIT)),
@@ -144,7 +144,7 @@ impl<L: Limit> CompleteSide<L> {
         completions: &mut C,
         at: Context<'_, S, P>,
     ) -> Result<Completed, CompleteError<C::Error>> {
-        if M::OBSERVED {
+        if M::SHARED {
             self.finish_reset(shared, at.now_ns, at.probe);
         }
         let (reaped, ledger, mark) = (&mut self.reaped, &self.ledger, self.mark);
@@ -171,7 +171,7 @@ impl<L: Limit> CompleteSide<L> {
             sink,
         );
         self.schedule_owed |= self.restart(shared, completions);
-        if M::OBSERVED {
+        if M::SHARED {
             self.hear(shared);
         }
         let failed = match more {
@@ -433,7 +433,7 @@ impl<L: Limit> CompleteSide<L> {
         let units = units.min(side.in_flight);
         let last_object = self.ledger.last_object(ledger);
         let left = side.in_flight - units;
-        let measured = RateRound {
+        let measured = RateSample {
             now_ns,
             units,
             left,
@@ -442,7 +442,7 @@ impl<L: Limit> CompleteSide<L> {
         let rate_per_s = match &mut self.rate {
             None => 0,
             Some(rate) => {
-                rate.round(measured);
+                rate.record(measured);
                 rate.units_per_s()
             }
         };
@@ -456,19 +456,18 @@ impl<L: Limit> CompleteSide<L> {
             };
             pieces.round(shared, units);
         }
-        let round = Round {
+        let round = CompletionBatch {
             now_ns,
             units,
             in_flight: side.in_flight,
-            num_queued: side.num_queued,
             last_object,
-            more,
+            more_pending: more,
             // The other half may have read its clock later than this one.
-            returned_ns: self
+            sender_returned_ns: self
                 .ledger
                 .returned_ns(ledger)
                 .map(|at_ns| at_ns.min(now_ns)),
-            refusals: self.ledger.refusals(ledger),
+            times_blocked: self.ledger.refusals(ledger),
             rate_per_s,
         };
         probe.event(now_ns, Event::Round(&round));
@@ -476,11 +475,11 @@ impl<L: Limit> CompleteSide<L> {
         // hearing of rounds that mean nothing, for they may come to mean something.
         let ruled = self.rule.completed(&round).min(MAX_LIMIT);
         let limit = if self.trusted { ruled } else { MAX_LIMIT };
-        if self.rule.asks_return() {
+        if self.rule.needs().return_time {
             self.ledger.ask(ledger);
         }
         self.ledger.completed(ledger, units, limit);
-        if M::OBSERVED {
+        if M::SHARED {
             shared.published.limit(ruled.wrapping_add(self.shown_above));
         }
         self.chain_is_open = more;
@@ -491,7 +490,7 @@ impl<L: Limit> CompleteSide<L> {
     /// The budget, which only a queue can have that others may start.
     #[inline]
     fn budget<M: Sharing>(&self) -> Option<&Member> {
-        if M::OBSERVED {
+        if M::SHARED {
             self.budget.as_ref()
         } else {
             None
@@ -502,7 +501,7 @@ impl<L: Limit> CompleteSide<L> {
     #[inline]
     fn restart<M: Sharing, C: Completions>(&self, shared: &Shared<M>, completions: &C) -> bool {
         M::full_fence();
-        let asked = M::OBSERVED && shared.reset_asked() != self.reset;
+        let asked = M::SHARED && shared.reset_asked() != self.reset;
         if shared.is_open() && !asked {
             return self.budget::<M>().is_some_and(Member::starts_itself);
         }
@@ -606,7 +605,7 @@ impl<L: Limit> CompleteSide<L> {
             };
             // While it stands still, once in a threshold is enough.
             oldest_ns.max(self.stall_due_ns).max(self.stalled_until_ns)
-        } else if M::OBSERVED || shared.driver.is_closed() {
+        } else if M::SHARED || shared.driver.is_closed() {
             // Another thread may send at any time, and what it sends be lost; or the ring is full of
             // what nobody counts.
             self.completed_ns.saturating_add(threshold_ns)

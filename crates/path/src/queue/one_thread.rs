@@ -20,14 +20,14 @@ use crate::limit::{AnyLimit, Limit};
 use crate::packet::{Packet, PacketSink};
 use crate::probe::Probe;
 use crate::qdisc::{AnyQdisc, Backlog, Qdisc};
-use crate::sharing::{Number, Owned};
+use crate::sharing::{Local, Word};
 
 /// A transmit queue whose two halves, device and probe live on one thread. It can move to another;
 /// [`split`](Self::split) divides it for two.
 pub struct Queue<D, L = AnyLimit, Q: Qdisc = AnyQdisc, P = ()> {
     pub(super) send: SendSide<Q>,
     pub(super) complete: CompleteSide<L>,
-    shared: Shared<Owned>,
+    shared: Shared<Local>,
     device: D,
     probe: P,
 }
@@ -50,7 +50,7 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
     pub(super) fn of(
         send: SendSide<Q>,
         complete: CompleteSide<L>,
-        shared: Shared<Owned>,
+        shared: Shared<Local>,
         device: D,
         probe: P,
     ) -> Self {

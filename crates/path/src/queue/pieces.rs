@@ -3,8 +3,8 @@
 use super::reaped::Reaped;
 use super::shared::Shared;
 use crate::packet::{Packet, PacketSink, SentMark};
-use crate::rate::{RateMeter, RateRound};
-use crate::sharing::{Number, Sharing, Wide};
+use crate::rate::{RateMeter, RateSample};
+use crate::sharing::{Sharing, Wide, Word};
 use crate::split::{Joiner, Split};
 
 /// What the completer does for super-packets that go in pieces.
@@ -27,7 +27,7 @@ pub(super) struct Pieces {
 /// What a round says of the rate, in units of the limit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Units {
-    pub round: RateRound,
+    pub round: RateSample,
     /// The rate in bytes a second, where the queue measures it already.
     pub bytes_per_s: Option<u64>,
     pub are_packets: bool,
@@ -107,14 +107,14 @@ impl Pieces {
         if units.are_packets {
             // What is left is taken for as long as what finished.
             let each = bytes / round.units.max(1);
-            round = RateRound {
+            round = RateSample {
                 units: bytes,
                 left: round.left.saturating_mul(each),
                 object: each,
                 ..round
             };
         }
-        self.meter.round(round);
+        self.meter.record(round);
         self.meter.units_per_s()
     }
 

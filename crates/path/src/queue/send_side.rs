@@ -13,7 +13,7 @@ use crate::limit::Unit;
 use crate::packet::{DropReason, Packet, PacketSink, SentMark};
 use crate::probe::{Event, Probe};
 use crate::qdisc::{Burst, Qdisc};
-use crate::sharing::{Number, Sharing};
+use crate::sharing::{Sharing, Word};
 use crate::split::{Cutter, Plan, Uncut};
 
 /// The sender's own part of a queue.
@@ -170,7 +170,7 @@ impl<Q: Qdisc> SendSide<Q> {
         ring: &mut R,
         mut at: Context<'_, S, P>,
     ) -> Stop<R::Error> {
-        if M::OBSERVED {
+        if M::SHARED {
             self.begin_reset(shared);
         }
         if at.now_ns >= self.slice_due_ns {
@@ -186,7 +186,7 @@ impl<Q: Qdisc> SendSide<Q> {
     /// The budget, which only a queue can have that others may start.
     #[inline]
     pub(super) fn budget<M: Sharing>(&self) -> Option<&Member> {
-        if M::OBSERVED {
+        if M::SHARED {
             self.budget.as_ref()
         } else {
             None
@@ -270,7 +270,7 @@ impl<Q: Qdisc> SendSide<Q> {
             shared,
             ledger: &mut self.ledger,
             kick_owed: &mut self.kick_owed,
-            budget: if M::OBSERVED {
+            budget: if M::SHARED {
                 self.budget.as_ref()
             } else {
                 None
@@ -412,7 +412,7 @@ fn has_room<M: Sharing>(
 ) -> bool {
     let has_room = ledger.has_room(&shared.ledger);
     match budget {
-        Some(budget) if M::OBSERVED => budget.acquire(has_room),
+        Some(budget) if M::SHARED => budget.acquire(has_room),
         _ => has_room,
     }
 }
@@ -477,7 +477,7 @@ impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Sending<'_, '_, M,
     #[inline]
     fn count(&mut self, units: u32, bytes: u32) -> bool {
         let (ledger, now_ns) = (&self.shared.ledger, self.at.now_ns);
-        let Some(budget) = self.budget.filter(|_| M::OBSERVED) else {
+        let Some(budget) = self.budget.filter(|_| M::SHARED) else {
             return self.ledger.queued(ledger, units, now_ns).is_ok();
         };
         let counted = budget.can_count(bytes) && self.ledger.queued(ledger, units, now_ns).is_ok();

@@ -169,7 +169,7 @@ impl<Q: Qdisc> SendSide<Q> {
     ) -> bool {
         let bytes = plan.bytes_of(pieces);
         let last = bytes - plan.bytes_of(pieces - 1);
-        let budget = self.budget.as_ref().filter(|_| M::OBSERVED);
+        let budget = self.budget.as_ref().filter(|_| M::SHARED);
         if budget.is_some_and(|budget| !budget.can_count(bytes)) {
             return false;
         }
@@ -196,7 +196,7 @@ impl<Q: Qdisc> SendSide<Q> {
     fn uncount<M: Sharing>(&mut self, shared: &Shared<M>, bytes: u32, pieces: u32) {
         let units = self.unit.of_many(pieces, bytes);
         self.ledger.unqueue(&shared.ledger, units);
-        if let Some(budget) = self.budget.as_ref().filter(|_| M::OBSERVED) {
+        if let Some(budget) = self.budget.as_ref().filter(|_| M::SHARED) {
             budget.uncharge(bytes);
         }
     }

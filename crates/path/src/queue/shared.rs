@@ -6,7 +6,7 @@ use super::watch::Published;
 use crate::gate::Gate;
 use crate::ledger::Ledger;
 use crate::room::RoomWaker;
-use crate::sharing::{Flag, Number, Sharing};
+use crate::sharing::{Flag, Sharing, Word};
 
 /// The gates between the halves, the ledger, and what observers see and ask for.
 #[derive(Debug)]
@@ -20,9 +20,9 @@ pub(crate) struct Shared<M: Sharing> {
     /// One half is gone.
     closed: M::Flag,
     /// Resets that were asked for so far; anybody may ask.
-    pub(super) resets_asked: M::Number,
+    pub(super) resets_asked: M::Word,
     /// How long a piece of a super-packet may be, in bytes. Written by the completer only.
-    pub(super) piece_bytes: M::Number,
+    pub(super) piece_bytes: M::Word,
     pub(super) published: Published<M>,
 }
 
@@ -35,8 +35,8 @@ impl<M: Sharing> Shared<M> {
             completer_waker,
             ledger,
             closed: M::Flag::new(false),
-            resets_asked: M::Number::new(0),
-            piece_bytes: M::Number::new(u32::MAX),
+            resets_asked: M::Word::new(0),
+            piece_bytes: M::Word::new(u32::MAX),
             published: Published::new(),
         }
     }

@@ -9,7 +9,7 @@ use super::Snapshot;
 use super::counters::{CompleterCells, CompleterCounters, SenderCells, SenderCounters};
 use super::shared::Shared;
 use crate::knobs::{Knob, KnobError, Setting};
-use crate::sharing::{Number, Sharing, Threads, Wide};
+use crate::sharing::{Sharing, Threads, Wide, Word};
 
 /// What each half counts, and what others asked for.
 #[derive(Debug)]
@@ -24,12 +24,12 @@ pub(crate) struct Published<M: Sharing> {
 #[derive(Debug)]
 #[repr(align(128))]
 struct ConfigCells<M: Sharing> {
-    limit: M::Number,
-    min_limit: M::Number,
-    max_limit: M::Number,
+    limit: M::Word,
+    min_limit: M::Word,
+    max_limit: M::Word,
     hold_time_ns: M::Wide,
     /// Not 0 while the device's completions mean nothing.
-    distrusted: M::Number,
+    distrusted: M::Word,
 }
 
 /// Written by whoever asks.
@@ -37,9 +37,9 @@ struct ConfigCells<M: Sharing> {
 #[repr(align(128))]
 struct Asked<M: Sharing> {
     /// Settings asked for so far, of any kind.
-    total: M::Number,
-    values: [M::Number; Setting::KINDS],
-    times: [M::Number; Setting::KINDS],
+    total: M::Word,
+    values: [M::Word; Setting::KINDS],
+    times: [M::Word; Setting::KINDS],
 }
 
 /// What the completer knows of what was asked.
@@ -51,7 +51,7 @@ pub(super) struct Heard {
 
 impl<M: Sharing> Published<M> {
     pub(super) fn new() -> Self {
-        let number = || M::Number::new(0);
+        let number = || M::Word::new(0);
         Self {
             sender: SenderCells::new(),
             completer: CompleterCells::new(),

@@ -8,7 +8,7 @@ use std::task::Waker;
 use crate::support::{Books, Broken, SharedRing, Wakes, packet};
 use taut_dql::Config;
 use taut_path::budget::{self, Budget};
-use taut_path::limit::{Dynamic, Fixed, Limit, NamedLimit, Round};
+use taut_path::limit::{CompletionBatch, Dynamic, Fixed, Limit, NamedLimit};
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{Completer, QueueConfigError, Sender};
 use taut_path::{AnyLimit, Queue, Stop};
@@ -367,7 +367,7 @@ impl Limit for PanicsOnce {
         1_000 + self.rounds
     }
 
-    fn completed(&mut self, _round: &Round) -> u32 {
+    fn completed(&mut self, _round: &CompletionBatch) -> u32 {
         self.rounds += 1;
         assert!(self.rounds > 1, "the first round");
         self.limit()

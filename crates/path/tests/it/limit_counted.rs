@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 use taut_dql::Error;
-use taut_path::limit::{AnyLimit, Counted, Dynamic, Fixed, Limit, NamedRule, Unit};
+use taut_path::limit::{AnyLimit, Dynamic, Fixed, Limit, NamedRule, StandaloneLimit, Unit};
 
 use crate::support::Bench;
 
@@ -47,7 +47,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// Plays the part of the queue with a ledger alone.
 struct Mirror {
-    limit: Counted<AnyLimit>,
+    limit: StandaloneLimit<AnyLimit>,
     waiting: VecDeque<u32>,
     in_device: VecDeque<u32>,
 }
@@ -61,7 +61,7 @@ impl Mirror {
             self.in_device.push_back(units);
         }
         if !self.waiting.is_empty() {
-            self.limit.refused();
+            self.limit.blocked();
         }
     }
 
@@ -83,7 +83,7 @@ proptest! {
         let in_packets = rule.unit() == Unit::Packets;
         let mut bench = Bench::new(rule.clone(), 10_000);
         let mut mirror = Mirror {
-            limit: Counted::new(rule, 0),
+            limit: StandaloneLimit::new(rule, 0),
             waiting: VecDeque::new(),
             in_device: VecDeque::new(),
         };
@@ -121,7 +121,7 @@ proptest! {
 
 #[test]
 fn what_cannot_be_counted_is_refused_and_changes_nothing() {
-    let mut limit = Counted::new(Dynamic::default(), 0);
+    let mut limit = StandaloneLimit::new(Dynamic::default(), 0);
     limit.queued(1_000, 0).expect("counts");
     let too_much = Error::OverCompletion {
         units: 1_001,
@@ -138,7 +138,7 @@ fn what_cannot_be_counted_is_refused_and_changes_nothing() {
 
 #[test]
 fn a_round_of_nothing_is_no_round() {
-    let mut limit = Counted::new(Dynamic::default(), 0);
+    let mut limit = StandaloneLimit::new(Dynamic::default(), 0);
     for round in 1..=50 {
         for _ in 0..10 {
             limit.queued(1_000, round * 1_000_000).expect("counts");
@@ -165,6 +165,6 @@ fn a_rule_by_its_name_needs_no_heap() {
         });
         assert_eq!(made.count_total, 0, "{name}");
     }
-    let off = Counted::new(Fixed::off(), 0);
+    let off = StandaloneLimit::new(Fixed::off(), 0);
     assert!(off.has_room());
 }

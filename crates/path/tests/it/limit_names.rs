@@ -202,7 +202,7 @@ proptest! {
         }
         let limit = read(&text);
         prop_assert_eq!(limit.unit() == Unit::Packets, packets);
-        prop_assert_eq!(limit.asks_rate(), cap_us.is_some());
+        prop_assert_eq!(limit.needs().rate, cap_us.is_some());
         let again = read(&limit.to_string());
         prop_assert_eq!(again.unit(), limit.unit());
         prop_assert_eq!(again.to_string(), limit.to_string());

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::support::{Bench, Books, FakeRing, packet};
 use taut_dql::{Config, Error};
-use taut_path::limit::{Counted, Fixed, Limit, Round, Unit};
+use taut_path::limit::{CompletionBatch, Fixed, Limit, Needs, StandaloneLimit, Unit};
 use taut_path::qdisc::{Backlog, Fifo, Qdisc};
 use taut_path::queue::QueueConfig;
 use taut_path::{Packet, PacketSink, Queue, Stop};
@@ -43,19 +43,23 @@ impl Limit for Listening {
         self.inner.limit()
     }
 
-    fn completed(&mut self, round: &Round) -> u32 {
+    fn completed(&mut self, round: &CompletionBatch) -> u32 {
         self.log.borrow_mut().push(Heard {
             units: round.units,
             in_flight: round.in_flight,
-            more: round.more,
-            refusals: round.refusals,
-            returned_ns: round.returned_ns,
+            more: round.more_pending,
+            refusals: round.times_blocked,
+            returned_ns: round.sender_returned_ns,
         });
         self.inner.completed(round)
     }
 
-    fn asks_return(&self) -> bool {
-        self.asks
+    fn needs(&self) -> Needs {
+        Needs {
+            sender: true,
+            return_time: self.asks,
+            rate: false,
+        }
     }
 
     fn reset(&mut self, now_ns: u64) {
@@ -312,7 +316,7 @@ fn a_sender_whose_clock_is_ahead_came_back_when_the_round_was() {
     back_at_4_us(&log);
 
     let (limit, log) = listening(Fixed::bytes(10_000));
-    let mut limit = Counted::new(limit, 0);
+    let mut limit = StandaloneLimit::new(limit, 0);
     limit.queued(1_000, 5_000).expect("counts");
     limit.completed(1_000, false, 4_000).expect("in flight");
     back_at_4_us(&log);

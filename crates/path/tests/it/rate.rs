@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use taut_dql::Config;
-use taut_path::limit::{AnyLimit, InTime, ParseLimitError, Round};
+use taut_path::limit::{AnyLimit, CompletionBatch, InTime, ParseLimitError};
 use taut_path::pool::FramePool;
-use taut_path::rate::{RateMeter, RateRound};
+use taut_path::rate::{RateMeter, RateSample};
 use taut_path::{Limit, Packet, Queue};
 
 use crate::support::wire::Wire;
@@ -160,7 +160,7 @@ fn the_rate_is_kept_while_idle_and_a_slow_link_is_not_starved() {
     let mut meter = RateMeter::new();
     for round in 0..100 {
         let now_ns = round * 1_000_000;
-        meter.round(RateRound {
+        meter.record(RateSample {
             now_ns,
             units: 1_000,
             left: 1_000,
@@ -171,7 +171,7 @@ fn the_rate_is_kept_while_idle_and_a_slow_link_is_not_starved() {
     // An hour later, packet by packet.
     for round in 0..100 {
         let now_ns = 3_600_000_000_000 + round * 1_000_000_000;
-        meter.round(RateRound {
+        meter.record(RateSample {
             now_ns,
             units: 100,
             left: 0,
@@ -188,29 +188,29 @@ fn the_rate_is_kept_while_idle_and_a_slow_link_is_not_starved() {
 fn a_device_that_was_never_busy_has_no_rate_and_is_known_to_be_at_least_so_fast() {
     let mut meter = RateMeter::new();
     let round = |meter: &mut RateMeter, at: u64, left| {
-        meter.round(RateRound {
+        meter.record(RateSample {
             now_ns: at * 100_000,
             units: 1_000,
             left,
             object: 1_000,
         });
     };
-    assert_eq!(meter.at_least_units_per_s(), 0);
+    assert_eq!(meter.min_units_per_s(), 0);
     for at in 0..200 {
         round(&mut meter, at, 0);
     }
     assert_eq!(meter.units_per_s(), 0);
     // One object of each sample was perhaps on its way before.
-    let least = meter.at_least_units_per_s();
+    let least = meter.min_units_per_s();
     assert!((9_000_000..=10_000_000).contains(&least), "{least}");
     meter.reset();
-    assert_eq!(meter.at_least_units_per_s(), least);
+    assert_eq!(meter.min_units_per_s(), least);
     // It is busy, and slower than it was: what is known counts.
     for at in 200..400 {
         round(&mut meter, at * 10, 5_000);
     }
     assert_eq!(meter.units_per_s(), 1_000_000);
-    assert_eq!(meter.at_least_units_per_s(), 1_000_000);
+    assert_eq!(meter.min_units_per_s(), 1_000_000);
 }
 
 /// A setting is put by reading all of them and changing one: the rule below must not take the cap for its own.
@@ -222,15 +222,14 @@ fn a_setting_under_a_cap_leaves_the_rule_as_it_is() {
         let mut round = |limit: &mut AnyLimit, rate_per_s| {
             told += 1;
             let now_ns = u64::from(told) * 100_000;
-            limit.completed(&Round {
+            limit.completed(&CompletionBatch {
                 now_ns,
                 units: 100_000,
                 in_flight: 1_000_000,
-                num_queued: 1_000_000 + told * 100_000,
                 last_object: 1_000,
-                more: false,
-                returned_ns: Some(now_ns - 100_000),
-                refusals: told,
+                more_pending: false,
+                sender_returned_ns: Some(now_ns - 100_000),
+                times_blocked: told,
                 rate_per_s,
             })
         };
@@ -262,15 +261,14 @@ fn a_cap_leaves_what_it_was_told_to_leave() {
     let capped = |rule: u32| {
         let mut limit = InTime::new(AnyLimit::bytes(rule), 1_000_000).but_at_least(12_000);
         for now_ns in 1..10 {
-            limit.completed(&Round {
+            limit.completed(&CompletionBatch {
                 now_ns: now_ns * 1_000_000,
                 units: 1_000,
                 in_flight: 2_000,
-                num_queued: now_ns as u32 * 1_000,
                 last_object: 100,
-                more: false,
-                returned_ns: None,
-                refusals: 0,
+                more_pending: false,
+                sender_returned_ns: None,
+                times_blocked: 0,
                 rate_per_s: 1_000_000,
             });
         }
@@ -283,15 +281,14 @@ fn a_cap_leaves_what_it_was_told_to_leave() {
 #[test]
 fn a_reset_forgets_the_cap_until_the_rate_is_told_again() {
     let mut limit: AnyLimit = "40k:2ms".parse().expect("a rule");
-    let round = |rate_per_s| Round {
+    let round = |rate_per_s| CompletionBatch {
         now_ns: 1_000_000,
         units: 1_000,
         in_flight: 2_000,
-        num_queued: 2_000,
         last_object: 1_000,
-        more: false,
-        returned_ns: None,
-        refusals: 0,
+        more_pending: false,
+        sender_returned_ns: None,
+        times_blocked: 0,
         rate_per_s,
     };
     assert_eq!(limit.completed(&round(1_000_000)), 2_000);

@@ -8,7 +8,7 @@ use loom::thread;
 use crate::support::{Counts, Nothing, PACKET_BYTES, Reap, Submit, pair, send_until_asleep};
 use taut_dql::{Config, Error};
 use taut_path::budget;
-use taut_path::limit::{Fixed, Limit, NamedLimit, Round};
+use taut_path::limit::{CompletionBatch, Fixed, Limit, NamedLimit, Needs};
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{Completer, Sender};
 use taut_path::{AnyLimit, Frame, Packet};
@@ -157,8 +157,8 @@ impl Limit for Strict {
         self.0.limit()
     }
 
-    fn completed(&mut self, round: &Round) -> u32 {
-        if let Some(returned_ns) = round.returned_ns {
+    fn completed(&mut self, round: &CompletionBatch) -> u32 {
+        if let Some(returned_ns) = round.sender_returned_ns {
             assert!(returned_ns <= round.now_ns, "told of the future");
             assert!(returned_ns >= SENT_NS, "told of a time before all");
         }
@@ -166,8 +166,12 @@ impl Limit for Strict {
         self.0.completed(round)
     }
 
-    fn asks_return(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs {
+            sender: true,
+            return_time: true,
+            rate: false,
+        }
     }
 
     fn reset(&mut self, now_ns: u64) {

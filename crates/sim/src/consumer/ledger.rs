@@ -2,7 +2,7 @@
 
 use taut_dql::Error;
 use taut_path::AnyLimit;
-use taut_path::limit::Counted;
+use taut_path::limit::StandaloneLimit;
 
 use crate::course::note_change;
 use crate::meter::{Level, Since};
@@ -10,7 +10,7 @@ use crate::settle::median;
 
 /// A limit whose packets all count alike, and its averages over the measured time.
 pub(super) struct Ledger {
-    counted: Counted<AnyLimit>,
+    counted: StandaloneLimit<AnyLimit>,
     units: u32,
     warm_ns: u64,
     in_flight: Level,
@@ -20,7 +20,7 @@ pub(super) struct Ledger {
 
 impl Ledger {
     pub(super) fn new(limit: AnyLimit, units: u32, warm_ns: u64) -> Self {
-        let counted = Counted::new(limit, 0);
+        let counted = StandaloneLimit::new(limit, 0);
         Self {
             limits: vec![(0, counted.limit())],
             counted,
@@ -35,7 +35,7 @@ impl Ledger {
     }
 
     pub(super) fn refused(&mut self) {
-        self.counted.refused();
+        self.counted.blocked();
     }
 
     /// Whether so many packets are more than the limit.

@@ -6,7 +6,7 @@ mod write;
 
 use std::fmt;
 
-use taut_path::limit::{Done, Round};
+use taut_path::limit::{CompletionBatch, Done};
 use taut_path::queue::StopReason;
 use taut_path::{DropReason, Packet};
 
@@ -88,12 +88,12 @@ pub struct Told {
 }
 
 impl Told {
-    fn of(round: &Round) -> Self {
+    fn of(round: &CompletionBatch) -> Self {
         Self {
             units: round.units,
-            more: round.more,
-            refusals: round.refusals,
-            returned_ns: round.returned_ns,
+            more: round.more_pending,
+            refusals: round.times_blocked,
+            returned_ns: round.sender_returned_ns,
         }
     }
 }

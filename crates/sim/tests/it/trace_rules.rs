@@ -1,7 +1,7 @@
 //! A trace says all that a rule was told: any rule gives the limits of the trace again, from it alone.
 
-use taut_path::limit::{Limit, Round, Unit};
-use taut_path::rate::{RateMeter, RateRound};
+use taut_path::limit::{CompletionBatch, Limit, Unit};
+use taut_path::rate::{RateMeter, RateSample};
 use taut_path::{AnyLimit, DropReason};
 use taut_sim::lane::{Cost, LaneConfig, Reap, Rule, Source, observe_with};
 use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
@@ -69,7 +69,6 @@ fn traced(rule: &str) -> Vec<(u64, Event)> {
 struct Player {
     rule: AnyLimit,
     rate: RateMeter,
-    queued: u32,
     in_flight: u32,
     last_object: u32,
 }
@@ -84,7 +83,6 @@ impl Player {
 
     fn sent(&mut self, packet: Mention) {
         self.last_object = self.units(packet);
-        self.queued = self.queued.wrapping_add(self.last_object);
         self.in_flight += self.last_object;
     }
 
@@ -92,21 +90,20 @@ impl Player {
         let (in_flight, units, object) = (self.in_flight, told.units, self.last_object);
         self.in_flight -= units;
         let left = self.in_flight;
-        self.rate.round(RateRound {
+        self.rate.record(RateSample {
             now_ns,
             units,
             left,
             object,
         });
-        self.rule.completed(&Round {
+        self.rule.completed(&CompletionBatch {
             now_ns,
             units,
             in_flight,
-            num_queued: self.queued,
             last_object: object,
-            more: told.more,
-            returned_ns: told.returned_ns,
-            refusals: told.refusals,
+            more_pending: told.more,
+            sender_returned_ns: told.returned_ns,
+            times_blocked: told.refusals,
             rate_per_s: self.rate.units_per_s(),
         });
     }
@@ -117,7 +114,6 @@ fn play(rule: &str, events: &[(u64, Event)]) -> (u64, u64) {
     let mut player = Player {
         rule: rule.parse().expect("a rule"),
         rate: RateMeter::new(),
-        queued: 0,
         in_flight: 0,
         last_object: 0,
     };

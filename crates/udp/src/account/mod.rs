@@ -12,9 +12,12 @@ mod memory;
 mod settings;
 mod told;
 
-use taut_dql::{MAX_LIMIT, Stall, StallWatch};
-use taut_path::limit::{Done, InTime, Round, Unit};
-use taut_path::rate::{RateMeter, RateRound};
+use taut_dql::control::Control;
+use taut_dql::ledger::Ledger;
+use taut_dql::sharing::Local;
+use taut_dql::{Config, Error, Stall, StallWatch};
+use taut_path::limit::{CompletionBatch, Done, InTime, Needs, Unit};
+use taut_path::rate::RateMeter;
 use taut_path::{AnyLimit, Limit};
 
 use crate::signal::Signal;
@@ -59,22 +62,15 @@ struct Standing {
 #[derive(Debug)]
 pub struct Account {
     source: Source,
-    limit: AnyLimit,
+    ledger: Ledger<Local>,
+    control: Control<Rated>,
     unit: Unit,
     objects: InFlight,
     memory: Memory,
-    rate: RateMeter,
     judge: Judge,
     stall_threshold_ns: u64,
     poll_ns: u64,
-    // Totals of the limit, in its units, wrapping.
-    num_queued: u32,
-    num_completed: u32,
-    last_object: u32,
-    refusals: u32,
     refused_since_round: bool,
-    /// When something was queued first since the rule asked.
-    returned_ns: Option<u64>,
     bytes_in_flight: u32,
     memory_in_flight: u64,
     overtaken: Option<Overtaken>,
@@ -114,24 +110,20 @@ struct OpenRound {
 impl Account {
     /// Nothing sent yet.
     pub fn new(settings: &Settings, now_ns: u64) -> Self {
-        let mut limit = under_cap(settings.limit.clone(), settings.cap_ns);
-        limit.begin(now_ns);
+        let limit = under_cap(settings.limit.clone(), settings.cap_ns);
+        let unit = limit.unit();
+        let control = Control::new(Rated(limit), now_ns);
         Self {
             source: settings.source,
-            unit: limit.unit(),
-            limit,
+            ledger: Ledger::new(control.limit()),
+            control,
+            unit,
             objects: InFlight::starting_at(settings.first_id),
             memory: Memory::new(),
-            rate: RateMeter::new(),
             judge: Judge::new(settings.source.if_true(), Completions::Unknown),
             stall_threshold_ns: settings.stall_threshold_ns,
             poll_ns: settings.poll_ns,
-            num_queued: 0,
-            num_completed: 0,
-            last_object: 0,
-            refusals: 0,
             refused_since_round: false,
-            returned_ns: None,
             bytes_in_flight: 0,
             memory_in_flight: 0,
             overtaken: None,
@@ -148,7 +140,7 @@ impl Account {
     /// Units left below the limit; one more object may go while it is at least 0. Units are those of
     /// the limit: bytes, or packets.
     pub fn room(&self) -> i64 {
-        i64::from(self.limit()) - i64::from(self.in_flight())
+        self.ledger.room().into()
     }
 
     /// Whether one more object may be sent at `now_ns`.
@@ -160,17 +152,17 @@ impl Account {
 
     /// The limit in force, in its units, under the cap.
     pub fn limit(&self) -> u32 {
-        self.limit.limit().min(MAX_LIMIT)
+        self.control.limit()
     }
 
     /// The rule.
     pub fn rule(&self) -> &AnyLimit {
-        &self.limit
+        &self.control.rule().0
     }
 
     /// Units in flight.
     pub fn in_flight(&self) -> u32 {
-        self.num_queued.wrapping_sub(self.num_completed)
+        self.ledger.in_flight()
     }
 
     /// Bytes in flight, on the wire.
@@ -207,12 +199,12 @@ impl Account {
 
     /// Units in a second that the path moved while it was busy; 0 while that is not known.
     pub fn rate(&self) -> u64 {
-        self.rate.units_per_s()
+        self.control.rate().map_or(0, RateMeter::units_per_s)
     }
 
     /// Units in a second that the path moves at least; 0 before anything is known.
     pub fn rate_at_least(&self) -> u64 {
-        self.rate.at_least_units_per_s()
+        self.control.rate().map_or(0, RateMeter::min_units_per_s)
     }
 
     /// Totals since the start.
@@ -234,7 +226,7 @@ impl Account {
     /// There still is, for somebody who was counted when he began to wait.
     pub fn still_refused(&mut self) {
         self.judge.held_back();
-        self.refusals = self.refusals.wrapping_add(1);
+        self.ledger.note_blocked();
         self.refused_since_round = true;
     }
 
@@ -247,9 +239,9 @@ impl Account {
         if let Some(standing) = &mut self.stalled {
             standing.try_at_ns = now_ns.saturating_add(self.stall_threshold_ns);
         }
-        self.returned_ns.get_or_insert(now_ns);
-        self.num_queued = self.num_queued.wrapping_add(units);
-        self.last_object = units;
+        self.ledger.answer(now_ns);
+        let counted = self.ledger.queued(units);
+        debug_assert!(counted.is_ok(), "{counted:?}");
         let memory_bytes = match self.source {
             Source::Polled => self.memory.of(bytes),
             _ => 0,
@@ -278,7 +270,10 @@ impl Account {
         let most = match self.verdict() {
             Completions::None => return MOST_IN_GROUP,
             Completions::Unknown => return 1,
-            _ => self.rate.units_in(GROUP_NS).unwrap_or(0),
+            _ => {
+                let rate = self.control.rate();
+                rate.and_then(|rate| rate.units_in(GROUP_NS)).unwrap_or(0)
+            }
         };
         let datagrams = match self.unit {
             Unit::Bytes => most / bytes.max(1),
@@ -302,7 +297,7 @@ impl Account {
                 return;
             };
             let units = self.units(object.bytes, object.datagrams);
-            self.num_queued = self.num_queued.wrapping_sub(units);
+            self.ledger.unqueue(units);
             self.bytes_in_flight -= object.bytes;
             self.memory_in_flight -= u64::from(object.memory_bytes);
             self.totals.sent_objects -= 1;
@@ -373,7 +368,7 @@ impl Account {
         self.judge = Judge::new(source.if_true(), verdict);
         self.memory = Memory::new();
         self.losses = Losses::default();
-        self.rate = RateMeter::new();
+        self.control.forget_rate();
         self.forget_rule(now_ns);
     }
 
@@ -590,7 +585,7 @@ impl Account {
     fn lose(&mut self, object: &Object) {
         self.losses.lost();
         let units = self.gone(object);
-        self.num_queued = self.num_queued.wrapping_sub(units);
+        self.ledger.unqueue(units);
     }
 
     /// It is not in flight any more. Returns its units.
@@ -615,22 +610,12 @@ impl Account {
     pub fn end_round(&mut self, now_ns: u64, told: &mut dyn FnMut(Departure)) -> Completed {
         self.give_up_overtaken(now_ns, told);
         let round = std::mem::take(&mut self.round);
-        let in_flight = self.in_flight();
-        self.num_completed = self.num_completed.wrapping_add(round.units);
         if round.done.packets > 0 {
             self.news_ns = now_ns;
         }
-        if round.units > 0 {
-            self.rate.round(RateRound {
-                now_ns,
-                units: round.units,
-                left: self.in_flight(),
-                object: self.last_object,
-            });
-        }
+        self.count(round.units, now_ns);
         let starved = self.in_flight() == 0 && round.units > 0 && self.refused_since_round;
         if round.units > 0 {
-            self.tell_rule(round.units, in_flight, now_ns);
             self.refused_since_round = false;
         }
         if round.verdict_changed {
@@ -649,34 +634,24 @@ impl Account {
         }
     }
 
-    fn tell_rule(&mut self, units: u32, in_flight: u32, now_ns: u64) {
-        if self.limits_nothing() {
+    /// Counts what completed. While completions are meaningless, the rule does not learn from them.
+    fn count(&mut self, units: u32, now_ns: u64) {
+        if units == 0 {
             return;
         }
-        self.limit.completed(&Round {
-            now_ns,
-            units,
-            in_flight,
-            num_queued: self.num_queued,
-            last_object: self.last_object,
-            more: false,
-            returned_ns: self.returned_ns,
-            refusals: self.refusals,
-            rate_per_s: self.rate.units_per_s(),
-        });
-        if self.limit.asks_return() && self.returned_ns.is_some() {
-            self.returned_ns = None;
+        let batch = self.ledger.batch(units, false, now_ns);
+        debug_assert!(batch.is_ok(), "{batch:?}");
+        let Ok(batch) = batch else { return };
+        if self.limits_nothing() {
+            self.control.completed_unruled(&self.ledger, &batch);
+        } else {
+            self.control.completed(&self.ledger, batch, false, |_| ());
         }
     }
 
-    /// The rule counts from nothing queued after a reset: so do the totals, and what is in flight
-    /// then counts as queued since.
+    /// What the rule learned is meaningless; what is in flight stays.
     fn forget_rule(&mut self, now_ns: u64) {
-        self.limit.reset(now_ns);
-        self.num_queued = self.in_flight();
-        self.num_completed = 0;
-        self.refusals = 0;
-        self.returned_ns = None;
+        self.control.reset(&self.ledger, self.in_flight(), now_ns);
     }
 
     /// Stamps are lost when the error queue has no room, and notifications when somebody else reads
@@ -786,4 +761,45 @@ fn under_cap(limit: AnyLimit, cap_ns: u64) -> AnyLimit {
         Unit::Packets => CAP_LEAST_DATAGRAMS,
     };
     AnyLimit::new(InTime::new(limit, cap_ns).but_at_least(least))
+}
+
+/// The rule of a socket. The rate is also needed to group datagrams, so it is always measured.
+#[derive(Debug)]
+struct Rated(AnyLimit);
+
+impl Limit for Rated {
+    fn unit(&self) -> Unit {
+        self.0.unit()
+    }
+
+    fn begin(&mut self, now_ns: u64) {
+        self.0.begin(now_ns);
+    }
+
+    fn limit(&self) -> u32 {
+        self.0.limit()
+    }
+
+    fn completed(&mut self, batch: &CompletionBatch) -> u32 {
+        self.0.completed(batch)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            rate: true,
+            ..self.0.needs()
+        }
+    }
+
+    fn reset(&mut self, now_ns: u64) {
+        self.0.reset(now_ns);
+    }
+
+    fn config(&self) -> Config {
+        self.0.config()
+    }
+
+    fn set_config(&mut self, config: Config) -> Result<(), Error> {
+        self.0.set_config(config)
+    }
 }

@@ -39,10 +39,10 @@ use core::fmt;
 
 use taut_dql::Config;
 
-use super::forward::forward_limit;
 use super::sizing::SizedByNeed;
 use super::{Limit, NamedLimit};
 use debts::{Debts, FRACTION_BITS};
+use taut_dql::forward_limit;
 
 pub use utilisation::{ParseUtilisationError, Utilisation};
 

@@ -14,7 +14,7 @@
 //! much of that came after the refill.
 
 use super::rate::Rate;
-use crate::limit::Round;
+use crate::limit::CompletionBatch;
 
 /// A window is not believed to have needed more than so many times what there was: no more than that can have
 /// finished in it, and what finished later is not told apart from it while no rate is known.
@@ -58,7 +58,7 @@ pub struct Chain {
 
 impl Chain {
     /// Begins with a round, of which nothing is counted yet.
-    pub fn new(round: &Round) -> Self {
+    pub fn new(round: &CompletionBatch) -> Self {
         Self {
             finished_bytes: 0,
             left_bytes: round.in_flight,
@@ -70,18 +70,18 @@ impl Chain {
     }
 
     /// Counts the next round, under the limit that held until now.
-    pub fn round(&mut self, round: &Round, limit_bytes: u32, rate: &Rate) {
+    pub fn round(&mut self, round: &CompletionBatch, limit_bytes: u32, rate: &Rate) {
         if round.in_flight > self.left_bytes {
             self.refilled(round, limit_bytes, rate);
         }
-        self.came_back_ns = self.came_back_ns.or(round.returned_ns);
+        self.came_back_ns = self.came_back_ns.or(round.sender_returned_ns);
         self.finished_bytes = self.finished_bytes.saturating_add(round.units.into());
         self.left_bytes = round.in_flight - round.units;
-        self.emptied |= round.more && self.left_bytes == 0;
+        self.emptied |= round.more_pending && self.left_bytes == 0;
     }
 
     /// Somebody queued since the last round.
-    fn refilled(&mut self, round: &Round, limit_bytes: u32, rate: &Rate) {
+    fn refilled(&mut self, round: &CompletionBatch, limit_bytes: u32, rate: &Rate) {
         // What is missing to the limit was not made up for.
         let missing_bytes = u64::from(limit_bytes.saturating_sub(round.in_flight));
         let made_up_bytes = self.finished_bytes.saturating_sub(missing_bytes);
@@ -89,7 +89,7 @@ impl Chain {
             return;
         }
         let window = Window {
-            until_ns: round.returned_ns.unwrap_or(round.now_ns),
+            until_ns: round.sender_returned_ns.unwrap_or(round.now_ns),
             made_up_bytes: self.made_up_bytes,
             queued_bytes: self.finished_bytes + u64::from(self.left_bytes),
         };

@@ -31,7 +31,7 @@ mod rounds;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
-use super::{Limit, Round};
+use super::{CompletionBatch, Limit, Needs};
 use chain::Chain;
 use interval::{Interval, Intervals, Measured, Sample};
 use lift::Lift;
@@ -84,7 +84,7 @@ pub struct SizedByNeed<S> {
     /// A trial says nothing of what is needed.
     muted: bool,
     refusals_heard: u32,
-    asks_return: bool,
+    needs_return_time: bool,
     /// The largest object of late.
     object_bytes: u32,
     lift: Lift,
@@ -104,7 +104,7 @@ impl<S: Sizer> SizedByNeed<S> {
             rounds: Rounds::default(),
             muted: false,
             refusals_heard: 0,
-            asks_return: false,
+            needs_return_time: false,
             object_bytes: 0,
             lift: Lift::new(),
         }
@@ -120,7 +120,7 @@ impl<S: Sizer> SizedByNeed<S> {
     }
 
     /// The end of an interval: from needs to a limit, which it returns.
-    fn close(&mut self, chain: &Chain, round: &Round) -> u32 {
+    fn close(&mut self, chain: &Chain, round: &CompletionBatch) -> u32 {
         let now_ns = round.now_ns;
         let mut interval = Interval {
             now_ns,
@@ -133,7 +133,7 @@ impl<S: Sizer> SizedByNeed<S> {
         if lost > 0 {
             let finished = Finished {
                 came_back_ns: chain.came_back_ns(),
-                refusals: round.refusals,
+                refusals: round.times_blocked,
                 bytes: chain.finished_bytes(),
                 left_bytes: chain.left_bytes(),
                 object_bytes: self.object_bytes,
@@ -145,8 +145,8 @@ impl<S: Sizer> SizedByNeed<S> {
         if self.intervals.sender_is_away(&interval) {
             return self.bounded_limit_bytes();
         }
-        let heard = core::mem::replace(&mut self.refusals_heard, round.refusals);
-        interval.refused = heard != round.refusals || self.intervals.still_refused();
+        let heard = core::mem::replace(&mut self.refusals_heard, round.times_blocked);
+        interval.refused = heard != round.times_blocked || self.intervals.still_refused();
         let latency_ns = self.intervals.latency_ns(&interval);
         // What is settled was measured in the interval before.
         if let Some(sample) = self.intervals.settle(&interval, latency_ns)
@@ -169,7 +169,7 @@ impl<S: Sizer> SizedByNeed<S> {
             self.sizer.rate_is(bytes_per_ms, now_ns);
         }
         let limit_bytes = self.bounded_limit_bytes();
-        self.asks_return = self.intervals.end(&interval, limit_bytes);
+        self.needs_return_time = self.intervals.end(&interval, limit_bytes);
         limit_bytes
     }
 
@@ -195,9 +195,9 @@ impl<S: Sizer> Limit for SizedByNeed<S> {
         self.config.limit
     }
 
-    fn completed(&mut self, round: &Round) -> u32 {
+    fn completed(&mut self, round: &CompletionBatch) -> u32 {
         // The first refill after each round ends a window.
-        self.asks_return = round.more;
+        self.needs_return_time = round.more_pending;
         if round.units == 0 && self.chain.is_none() {
             return self.config.limit;
         }
@@ -208,8 +208,8 @@ impl<S: Sizer> Limit for SizedByNeed<S> {
             None => Chain::new(round),
         };
         chain.round(round, self.config.limit, self.intervals.rate());
-        self.chain = round.more.then_some(chain);
-        let limit_bytes = if round.more {
+        self.chain = round.more_pending.then_some(chain);
+        let limit_bytes = if round.more_pending {
             let limit_bytes = self.bounded_limit_bytes();
             let left_bytes = chain.left_bytes();
             self.intervals.round(round.now_ns, left_bytes, limit_bytes);
@@ -221,15 +221,19 @@ impl<S: Sizer> Limit for SizedByNeed<S> {
         limit_bytes
     }
 
-    fn asks_return(&self) -> bool {
-        self.asks_return
+    fn needs(&self) -> Needs {
+        Needs {
+            sender: true,
+            return_time: self.needs_return_time,
+            rate: false,
+        }
     }
 
     fn reset(&mut self, now_ns: u64) {
         self.config.limit = self.config.min_limit;
         self.chain = None;
         self.refusals_heard = 0;
-        self.asks_return = false;
+        self.needs_return_time = false;
         self.begin(now_ns);
     }
 

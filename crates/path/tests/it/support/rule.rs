@@ -1,7 +1,7 @@
 //! A rule and the books that a queue keeps for it, without a queue.
 
 use taut_dql::{Error, check_object};
-use taut_path::limit::{Limit, Round};
+use taut_path::limit::{CompletionBatch, Limit};
 
 /// What a queue does for its rule: counts what is queued and complete, and passes on what the rule
 /// asked for.
@@ -64,20 +64,19 @@ impl<L: Limit> Ruled<L> {
             return;
         }
         let more = more && units > 0;
-        self.rule.completed(&Round {
+        self.rule.completed(&CompletionBatch {
             now_ns,
             units,
             in_flight: self.in_flight(),
-            num_queued: self.num_queued,
             last_object: self.last_object,
-            more,
-            returned_ns: self.returned_ns,
-            refusals: self.refusals,
+            more_pending: more,
+            sender_returned_ns: self.returned_ns,
+            times_blocked: self.refusals,
             rate_per_s: 0,
         });
         self.num_completed = self.num_completed.wrapping_add(units);
         self.chain_is_open = more;
-        if self.rule.asks_return() && self.returned_ns.take().is_some() {
+        if self.rule.needs().return_time && self.returned_ns.take().is_some() {
             self.asked = true;
         }
     }

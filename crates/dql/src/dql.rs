@@ -1,5 +1,9 @@
-use crate::counter;
-use crate::estimator::{Estimator, Queued};
+//! The limit for one thread.
+
+use crate::ledger::Ledger;
+use crate::limit::Limit;
+use crate::sharing::Local;
+use crate::side::CompletingSide;
 use crate::{Config, Error, Snapshot};
 
 /// A queue limit that one thread (or one lock) owns: no atomics, works on every target.
@@ -8,14 +12,8 @@ use crate::{Config, Error, Snapshot};
 /// does not go backwards. See the [crate] for an example.
 #[derive(Clone, Debug)]
 pub struct Dql {
-    // The sender's total less num_completed, and adj_limit less num_completed, which is the limit
-    // as of the last completion: both only change together with num_completed here, and so save
-    // the hot calls two subtractions.
-    in_flight: u32,
-    limit_in_force: u32,
-    last_object: u32,
-    epoch: u32,
-    estimator: Estimator,
+    ledger: Ledger<Local>,
+    side: CompletingSide,
 }
 
 impl Dql {
@@ -32,11 +30,8 @@ impl Dql {
 
     const fn from_valid(config: Config, now_ns: u64) -> Self {
         Dql {
-            in_flight: 0,
-            limit_in_force: config.limit,
-            last_object: 0,
-            epoch: 0,
-            estimator: Estimator::from_valid(config, now_ns),
+            ledger: Ledger::local(config.limit),
+            side: CompletingSide::from_valid(config, now_ns),
         }
     }
 
@@ -51,9 +46,7 @@ impl Dql {
     /// [`Error::TooMuchInFlight`] when 2^31 units or more would be in flight.
     #[inline]
     pub fn queued(&mut self, units: u32) -> Result<(), Error> {
-        self.in_flight = counter::check_object(self.in_flight, units)?;
-        self.last_object = units;
-        Ok(())
+        self.ledger.queued(units)
     }
 
     /// Takes back the object queued last, because it could not be handed to the device after all: a
@@ -64,9 +57,7 @@ impl Dql {
     /// [`Error::NotQueuedLast`] when `units` is not the size of the object queued last, and the
     /// second time for one object; [`Error::AlreadyCompleted`] when it was reported completed.
     pub fn unqueue(&mut self, units: u32) -> Result<(), Error> {
-        self.in_flight = counter::check_unqueue(self.in_flight, self.last_object, units)?;
-        self.last_object = 0;
-        Ok(())
+        self.ledger.unqueue_last(units)
     }
 
     /// Units left below the limit; one more object may be queued while it is `>= 0`, so a limit
@@ -74,14 +65,14 @@ impl Dql {
     #[must_use]
     #[inline]
     pub fn room(&self) -> i32 {
-        counter::room(self.limit_in_force, self.in_flight)
+        self.ledger.room()
     }
 
     /// Whether one more object may be queued.
     #[must_use]
     #[inline]
     pub fn has_room(&self) -> bool {
-        self.in_flight <= self.limit_in_force
+        self.ledger.has_room()
     }
 
     /// Counts what the device finished since the last call, and moves the limit. Call it once for
@@ -94,11 +85,7 @@ impl Dql {
     /// [`Error::OverCompletion`] for more than is in flight.
     #[inline]
     pub fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
-        self.estimator
-            .completed(self.sender_side(), units, now_ns)?;
-        self.in_flight -= units;
-        self.limit_in_force = self.estimator.limit;
-        Ok(())
+        self.side.completed(&self.ledger, units, now_ns)
     }
 
     /// Counts what the device finished when it says how much is still outstanding: a level, and not
@@ -108,7 +95,7 @@ impl Dql {
     /// # Errors
     /// [`Error::ObservedTooMuch`] for more than is in flight.
     pub fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, Error> {
-        let done = counter::check_observed(self.in_flight, units)?;
+        let done = self.ledger.completed_by_level(units)?;
         if done > 0 {
             self.completed(done, now_ns)?;
         }
@@ -123,46 +110,34 @@ impl Dql {
     /// # Errors
     /// [`Error::InFlightTooLarge`] above [`MAX_IN_FLIGHT`](crate::MAX_IN_FLIGHT).
     pub fn repair(&mut self, in_flight: u32, now_ns: u64) -> Result<i64, Error> {
-        let (missing, too_much) = counter::check_repair(self.in_flight as i32, in_flight)?;
-        let mut queued = self.sender_side();
-        queued.num_queued = queued.num_queued.wrapping_add(missing);
-        queued.last_object = 0;
-        self.estimator.repair(queued, in_flight, now_ns);
-        self.in_flight = in_flight;
-        self.last_object = 0;
-        self.limit_in_force = self.estimator.limit;
-        Ok(too_much)
+        self.side.repair(&self.ledger, in_flight, now_ns)
     }
 
     /// Forgets what is in flight and starts again from the lower bound of the limit, with the
     /// settings kept; for when the device was flushed. The room is right at once.
     pub fn reset(&mut self, now_ns: u64) {
-        self.in_flight = 0;
-        self.last_object = 0;
-        self.estimator.reset(now_ns);
-        self.limit_in_force = self.estimator.limit;
-        self.epoch = self.epoch.wrapping_add(1);
+        self.side.reset(&self.ledger, now_ns);
     }
 
     /// How many resets there have been, wrapping. An object that remembers the epoch in which it
     /// was queued can be told from those of after a reset.
     #[must_use]
     pub fn epoch(&self) -> u32 {
-        self.epoch
+        self.side.epoch
     }
 
     /// Units queued and not yet completed, below 2^31.
     #[must_use]
     #[inline]
     pub fn in_flight(&self) -> u32 {
-        self.in_flight
+        self.ledger.completer_in_flight()
     }
 
     /// The limit, in units. A limit set by hand is shown at once and in force from the next
     /// completion on.
     #[must_use]
     pub fn limit(&self) -> u32 {
-        self.estimator.limit
+        self.side.rule.limit()
     }
 
     /// Sets the limit by hand, in units; the room changes with the next completion, which also
@@ -171,7 +146,7 @@ impl Dql {
     /// # Errors
     /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT).
     pub fn set_limit(&mut self, limit: u32) -> Result<(), Error> {
-        self.estimator.set_limit(limit)
+        self.side.set(|config| config.limit = limit)
     }
 
     /// Sets the lower bound of the limit, in units, from the next completion on.
@@ -180,7 +155,7 @@ impl Dql {
     /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT), [`Error::MinAboveMax`]
     /// above the upper bound in force.
     pub fn set_min_limit(&mut self, min_limit: u32) -> Result<(), Error> {
-        self.estimator.set_min_limit(min_limit)
+        self.side.set(|config| config.min_limit = min_limit)
     }
 
     /// Sets the upper bound of the limit, in units, from the next completion on.
@@ -189,30 +164,18 @@ impl Dql {
     /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT), [`Error::MinAboveMax`]
     /// below the lower bound in force.
     pub fn set_max_limit(&mut self, max_limit: u32) -> Result<(), Error> {
-        self.estimator.set_max_limit(max_limit)
+        self.side.set(|config| config.max_limit = max_limit)
     }
 
     /// Sets how long slack is observed before the limit is cut.
     pub fn set_hold_time_ns(&mut self, hold_time_ns: u64) {
-        self.estimator.set_hold_time_ns(hold_time_ns);
+        let set = self.side.set(|config| config.hold_time_ns = hold_time_ns);
+        debug_assert!(set.is_ok(), "every hold time is valid");
     }
 
     /// Everything at this moment.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let adj_limit = self
-            .limit_in_force
-            .wrapping_add(self.estimator.num_completed);
-        self.estimator
-            .snapshot(self.sender_side(), adj_limit, self.epoch)
-    }
-
-    #[inline]
-    fn sender_side(&self) -> Queued {
-        let num_queued = self.estimator.num_completed.wrapping_add(self.in_flight);
-        Queued {
-            num_queued,
-            last_object: self.last_object,
-        }
+        self.side.snapshot(&self.ledger)
     }
 }

@@ -2,7 +2,7 @@
 
 use loom::sync::Arc;
 use loom::thread;
-use taut_dql::sync::{AtomicU32, Ordering, Written64InTwoSlots as Written64};
+use taut_dql::sync::{AtomicU32, Ordering, SingleWriterU64InTwoSlots as SingleWriterU64};
 
 use crate::check;
 
@@ -16,9 +16,9 @@ fn is_whole(value: u64) -> bool {
 }
 
 /// A reader during three stores: both slots are filled again while it may be reading them.
-fn read_while_written(load: fn(&Written64) -> u64) {
+fn read_while_written(load: fn(&SingleWriterU64) -> u64) {
     check(move || {
-        let written = Arc::new(Written64::new(value(7)));
+        let written = Arc::new(SingleWriterU64::new(value(7)));
         let writer = {
             let written = written.clone();
             thread::spawn(move || (8..11).for_each(|store| written.store(value(store))))
@@ -35,19 +35,19 @@ fn read_while_written(load: fn(&Written64) -> u64) {
 
 #[test]
 fn a_load_is_one_of_the_stores_and_never_goes_back() {
-    read_while_written(Written64::load);
+    read_while_written(SingleWriterU64::load);
 }
 
 #[test]
 #[should_panic(expected = "half a store")]
 fn without_a_second_look_half_a_store_is_read() {
-    read_while_written(Written64::load_with_one_look);
+    read_while_written(SingleWriterU64::load_with_one_look);
 }
 
 #[test]
 fn whoever_sees_a_value_sees_what_was_written_before_it() {
     check(|| {
-        let shared = Arc::new((AtomicU32::new(0), Written64::new(0)));
+        let shared = Arc::new((AtomicU32::new(0), SingleWriterU64::new(0)));
         let writer = {
             let shared = shared.clone();
             thread::spawn(move || {

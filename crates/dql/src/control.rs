@@ -1,0 +1,193 @@
+//! A limit rule over the completer's side of a ledger.
+
+use crate::ledger::Ledger;
+use crate::limit::{CompletionBatch, Limit};
+use crate::rate::{RateMeter, RateSample};
+use crate::sharing::Sharing;
+use crate::{Config, Error, MAX_LIMIT};
+
+/// A rule and everything that it needs of the completing side: the rate of the device, reaps that
+/// are not finished, and whether the limit is disabled. What a batch does to a ledger and its rule is
+/// here, for every limit.
+#[derive(Clone, Debug)]
+pub struct Control<L> {
+    rule: L,
+    rate: Option<RateMeter>,
+    /// By how much the limit that an operator reads exceeds the one that the ledger applies: a depth
+    /// in packets admits one packet less than a soft limit.
+    shown_above: u32,
+    /// Totals of the ledger at the last reset.
+    base: u32,
+    blocked_base: u32,
+    /// The last batch had more completions pending.
+    more_pending: bool,
+    /// Completions do not mean that the device is done with an object, so the limit is not applied.
+    disabled: bool,
+}
+
+impl<L: Limit> Control<L> {
+    /// Starts `rule` at `now_ns`, for a new ledger. The rate is measured if the rule needs it.
+    pub fn new(mut rule: L, now_ns: u64) -> Self {
+        rule.begin(now_ns);
+        Self {
+            rate: rule.needs().rate.then(RateMeter::new),
+            shown_above: rule.config().limit.wrapping_sub(rule.limit()),
+            rule,
+            base: 0,
+            blocked_base: 0,
+            more_pending: false,
+            disabled: false,
+        }
+    }
+
+    /// The limit that the ledger applies, in units.
+    #[inline]
+    pub fn limit(&self) -> u32 {
+        if self.disabled {
+            MAX_LIMIT
+        } else {
+            self.rule.limit().min(MAX_LIMIT)
+        }
+    }
+
+    /// A limit of the rule as an operator reads it.
+    #[inline]
+    pub fn shown(&self, limit: u32) -> u32 {
+        limit.wrapping_add(self.shown_above)
+    }
+
+    /// Returns `true` if a batch of `units` must be passed on: one of 0 units only closes a reap.
+    #[inline]
+    pub fn expects(&self, units: u32) -> bool {
+        units > 0 || self.more_pending
+    }
+
+    /// Counts the units of a batch of `ledger`, moves the limit and publishes the room. `on_batch`
+    /// receives the record; `is_observed` fills also those of its fields that the rule does not need,
+    /// except the rate. Returns the limit of the rule.
+    #[inline]
+    pub fn completed<M: Sharing>(
+        &mut self,
+        ledger: &Ledger<M>,
+        mut batch: CompletionBatch,
+        is_observed: bool,
+        on_batch: impl FnOnce(&CompletionBatch),
+    ) -> u32 {
+        let needs = self.rule.needs();
+        if needs.sender || is_observed {
+            // The other half might have read its clock later than this one.
+            let returned_ns = ledger.returned_ns();
+            batch.sender_returned_ns = returned_ns.map(|at_ns| at_ns.min(batch.now_ns));
+            batch.times_blocked = ledger.times_blocked().wrapping_sub(self.blocked_base);
+        }
+        if needs.rate
+            && let Some(rate) = &mut self.rate
+        {
+            batch.rate_per_s = measure(rate, &batch);
+        }
+        on_batch(&batch);
+        let limit = self.rule.completed(&batch).min(MAX_LIMIT);
+        if needs.sender && self.rule.needs().return_time {
+            ledger.request_return_time();
+        }
+        let applied = if self.disabled { MAX_LIMIT } else { limit };
+        ledger.completed(batch.units, applied);
+        self.more_pending = batch.more_pending;
+        limit
+    }
+
+    /// Counts the units of a batch of `ledger` without the rule, which must not learn from them.
+    pub fn completed_unruled<M: Sharing>(&mut self, ledger: &Ledger<M>, batch: &CompletionBatch) {
+        if let Some(rate) = &mut self.rate {
+            measure(rate, batch);
+        }
+        ledger.completed(batch.units, self.limit());
+    }
+
+    /// Units completed since the last reset, wrapping.
+    pub fn num_completed<M: Sharing>(&self, ledger: &Ledger<M>) -> u32 {
+        ledger.num_completed().wrapping_sub(self.base)
+    }
+
+    /// Units queued since the last reset, wrapping.
+    pub fn num_queued<M: Sharing>(&self, ledger: &Ledger<M>) -> u32 {
+        ledger.num_queued().wrapping_sub(self.base)
+    }
+
+    /// Resets the rule, and corrects the ledger to `in_flight` units, which is 0 after the device
+    /// was flushed. Nothing may be queued at the same time.
+    pub fn reset<M: Sharing>(&mut self, ledger: &Ledger<M>, in_flight: u32, now_ns: u64) {
+        self.rule.reset(now_ns);
+        self.restart(ledger, in_flight);
+    }
+
+    /// Corrects the ledger to `in_flight` units and begins a new interval. The limit stays. Nothing
+    /// may be queued at the same time.
+    pub fn repair<M: Sharing>(&mut self, ledger: &Ledger<M>, in_flight: u32, now_ns: u64) {
+        self.rule.repair(in_flight, now_ns);
+        self.restart(ledger, in_flight);
+    }
+
+    fn restart<M: Sharing>(&mut self, ledger: &Ledger<M>, in_flight: u32) {
+        if let Some(rate) = &mut self.rate {
+            rate.reset();
+        }
+        self.more_pending = false;
+        ledger.request_return_time();
+        ledger.set_in_flight(in_flight, self.limit());
+        self.blocked_base = ledger.times_blocked();
+        self.base = ledger.num_completed();
+    }
+
+    /// Disables the limit, or applies it again. The rule continues to receive batches.
+    pub fn set_disabled<M: Sharing>(&mut self, ledger: &Ledger<M>, disabled: bool) {
+        self.disabled = disabled;
+        self.publish(ledger);
+    }
+
+    /// Returns `true` if the limit is disabled.
+    #[inline]
+    pub fn is_disabled(&self) -> bool {
+        self.disabled
+    }
+
+    /// Publishes the room below the current limit before the next completion does.
+    pub fn publish<M: Sharing>(&self, ledger: &Ledger<M>) {
+        ledger.completed(0, self.limit());
+    }
+
+    /// The rule.
+    #[inline]
+    pub fn rule(&self) -> &L {
+        &self.rule
+    }
+
+    /// The rate meter, if the rate is measured.
+    pub fn rate(&self) -> Option<&RateMeter> {
+        self.rate.as_ref()
+    }
+
+    /// Forgets the rate of the device, because another device follows.
+    pub fn forget_rate(&mut self) {
+        self.rate = self.rate.is_some().then(RateMeter::new);
+    }
+
+    /// Changes the settings of the rule. A limit takes effect at the next completion.
+    ///
+    /// # Errors
+    /// Those of [`Limit::set_config`]; nothing changes.
+    pub fn set_config(&mut self, config: Config) -> Result<(), Error> {
+        self.rule.set_config(config)
+    }
+}
+
+/// Records the batch. Returns the rate.
+fn measure(rate: &mut RateMeter, batch: &CompletionBatch) -> u64 {
+    rate.record(RateSample {
+        now_ns: batch.now_ns,
+        units: batch.units,
+        left: batch.in_flight - batch.units,
+        object: batch.last_object,
+    });
+    rate.units_per_s()
+}

@@ -1,0 +1,184 @@
+//! The seam to the rules that decide how much may be in flight.
+//!
+//! A rule receives a record of each completion batch and returns the limit from then on. A rule
+//! counts nothing itself: the [`Ledger`](crate::ledger::Ledger) does, for all rules.
+
+#[cfg(feature = "alloc")]
+use alloc::boxed::Box;
+
+use crate::{Config, Error};
+
+/// What a limit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes; a packet without any counts as one.
+    Bytes,
+    /// Packets.
+    Packets,
+}
+
+/// A completion batch, as passed to a limit rule. Units are those of [`Limit::unit`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompletionBatch {
+    /// The time of the batch, in ns.
+    pub now_ns: u64,
+    /// Units completed: at most `in_flight`, and 0 only to close a reap, see `more_pending`.
+    pub units: u32,
+    /// Units in flight before the batch.
+    pub in_flight: u32,
+    /// Units of the object that was queued last.
+    pub last_object: u32,
+    /// The reap stopped at its budget with completions pending. If the next reap finds nothing, a
+    /// batch of 0 units without this flag closes it.
+    pub more_pending: bool,
+    /// When the sender queued first after the last request for it, in ns; `None` if it has not
+    /// yet. It is requested at the start, after a reset, and when [`Needs::return_time`] is set. For
+    /// a rule without [`Needs::sender`] it is always `None`.
+    pub sender_returned_ns: Option<u64>,
+    /// Times that something was to be sent and the limit had no room, since the last reset,
+    /// wrapping. For a rule without [`Needs::sender`] it is always 0.
+    pub times_blocked: u32,
+    /// The rate of the device in units per second; 0 while it is unknown, and for a rule without
+    /// [`Needs::rate`]. See [`RateMeter`](crate::rate::RateMeter).
+    pub rate_per_s: u64,
+}
+
+/// The parts of a completion batch that a rule needs beyond those that every rule does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Needs {
+    /// [`CompletionBatch::sender_returned_ns`] and [`CompletionBatch::times_blocked`]. It never
+    /// changes.
+    pub sender: bool,
+    /// A new request for the time of the sender's next object. It is read after each batch, and only
+    /// if `sender` is set.
+    pub return_time: bool,
+    /// [`CompletionBatch::rate_per_s`]. It never changes.
+    pub rate: bool,
+}
+
+impl Needs {
+    /// The rule needs nothing more.
+    pub const NOTHING: Self = Self {
+        sender: false,
+        return_time: false,
+        rate: false,
+    };
+}
+
+/// A rule: how much may be in flight.
+///
+/// The limit is soft: a queue may exceed it by one object, so a limit of 0 still lets one through.
+/// A rule without settings implements [`limit`](Self::limit), [`completed`](Self::completed) and
+/// [`reset`](Self::reset).
+pub trait Limit {
+    /// What the limit counts.
+    fn unit(&self) -> Unit {
+        Unit::Bytes
+    }
+
+    /// Starts at `now_ns`, with nothing in flight.
+    fn begin(&mut self, now_ns: u64) {
+        let _ = now_ns;
+    }
+
+    /// The current limit in units, for the queue. More than [`MAX_LIMIT`](crate::MAX_LIMIT) counts
+    /// as that.
+    fn limit(&self) -> u32;
+
+    /// Processes a completion batch. Returns the limit from now on, as [`limit`](Self::limit) does.
+    fn completed(&mut self, batch: &CompletionBatch) -> u32;
+
+    /// The parts of a batch that this rule needs.
+    fn needs(&self) -> Needs {
+        Needs::NOTHING
+    }
+
+    /// Forgets all history except the settings: nothing is in flight any more.
+    fn reset(&mut self, now_ns: u64);
+
+    /// Begins a new interval with `in_flight` units in flight, because completions were lost or
+    /// counted twice. The limit stays.
+    fn repair(&mut self, in_flight: u32, now_ns: u64) {
+        let _ = in_flight;
+        let config = self.config();
+        self.reset(now_ns);
+        // Cannot fail: these were the current settings. A rule without settings starts again.
+        let _ = self.set_config(config);
+    }
+
+    /// The settings as an operator reads them; `limit` is the current limit.
+    fn config(&self) -> Config {
+        Config {
+            limit: self.limit(),
+            ..Config::default()
+        }
+    }
+
+    /// Changes the settings. An explicitly set limit is effective until the rule changes it.
+    ///
+    /// # Errors
+    /// If the settings contradict each other or are outside of what the rule allows; nothing
+    /// changes. [`Error::NotSettable`] for a rule without settings.
+    fn set_config(&mut self, config: Config) -> Result<(), Error> {
+        let _ = config;
+        Err(Error::NotSettable)
+    }
+}
+
+/// Implements all methods of [`Limit`] except [`Limit::unit`] by those of another rule, inside an
+/// `impl Limit` block: `forward_limit!(self => self.rule)`.
+#[macro_export]
+macro_rules! forward_limit {
+    ($self:ident => $rule:expr) => {
+        fn begin(&mut $self, now_ns: u64) {
+            $crate::limit::Limit::begin(&mut $rule, now_ns);
+        }
+
+        #[inline]
+        fn limit(&$self) -> u32 {
+            $crate::limit::Limit::limit(&$rule)
+        }
+
+        #[inline]
+        fn completed(&mut $self, batch: &$crate::limit::CompletionBatch) -> u32 {
+            $crate::limit::Limit::completed(&mut $rule, batch)
+        }
+
+        #[inline]
+        fn needs(&$self) -> $crate::limit::Needs {
+            $crate::limit::Limit::needs(&$rule)
+        }
+
+        fn reset(&mut $self, now_ns: u64) {
+            $crate::limit::Limit::reset(&mut $rule, now_ns);
+        }
+
+        fn repair(&mut $self, in_flight: u32, now_ns: u64) {
+            $crate::limit::Limit::repair(&mut $rule, in_flight, now_ns);
+        }
+
+        fn config(&$self) -> $crate::Config {
+            $crate::limit::Limit::config(&$rule)
+        }
+
+        fn set_config(&mut $self, config: $crate::Config) -> Result<(), $crate::Error> {
+            $crate::limit::Limit::set_config(&mut $rule, config)
+        }
+    };
+}
+
+macro_rules! behind_a_pointer {
+    ($($pointer:ty),*) => {$(
+        impl<L: Limit + ?Sized> Limit for $pointer {
+            fn unit(&self) -> Unit {
+                (**self).unit()
+            }
+
+            forward_limit!(self => **self);
+        }
+    )*};
+}
+
+behind_a_pointer!(&mut L);
+#[cfg(feature = "alloc")]
+behind_a_pointer!(Box<L>);

@@ -1,0 +1,293 @@
+//! How the two halves of a queue share numbers: plain cells on one thread, atomics on two. One
+//! source for both variants of everything that is generic over [`Sharing`].
+
+use core::cell::Cell;
+use core::fmt::Debug;
+use core::ops::Deref;
+
+#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
+use crate::sync::{AtomicBool, AtomicU32, Ordering, SingleWriterU64, fence};
+
+/// One way of sharing.
+pub trait Sharing: Debug + Sized + 'static {
+    /// A number with one writer, unless a method says otherwise.
+    type Word: Word;
+    /// A time in ns, or a counter, with one writer.
+    type Wide: Wide;
+    /// A flag that both halves write.
+    type Flag: Flag;
+    /// The numbers that one half writes: a cache line of its own if another thread reads them.
+    type Line<T>: Deref<Target = T> + From<T>;
+    /// Whether another thread can see or change the queue.
+    const SHARED: bool;
+
+    /// Orders every earlier write before every later read, also as another thread sees them.
+    fn full_fence();
+}
+
+/// A number of 32 bits.
+pub trait Word: Debug {
+    /// A word that holds `value`.
+    fn new(value: u32) -> Self;
+    /// Returns the value, which may be an old one.
+    fn load(&self) -> u32;
+    /// Returns the value. Everything that its writer wrote before it is visible afterwards.
+    fn load_acquire(&self) -> u32;
+    /// Stores the value.
+    fn store(&self, value: u32);
+    /// Stores the value after everything that this thread wrote before.
+    fn store_release(&self, value: u32);
+    /// Adds to the value, wrapping. Any thread can call it.
+    fn add(&self, value: u32);
+    /// Sets bits of the value. Any thread can call it.
+    fn set_bits(&self, bits: u32);
+    /// Returns the value and stores 0. Any thread can call it.
+    fn take(&self) -> u32;
+}
+
+/// A number of 64 bits with one writer.
+pub trait Wide: Debug {
+    /// A number that holds `value`.
+    fn new(value: u64) -> Self;
+    /// Returns the value.
+    fn load(&self) -> u64;
+    /// Stores the value.
+    fn store(&self, value: u64);
+}
+
+/// A flag that any thread can write.
+pub trait Flag: Debug {
+    /// A flag that holds `value`.
+    fn new(value: bool) -> Self;
+    /// Returns the value. Everything that its writer wrote before it is visible afterwards.
+    fn load(&self) -> bool;
+    /// Stores the value after everything that this thread wrote before.
+    fn store(&self, value: bool);
+    /// Stores the value and returns the previous one.
+    fn swap(&self, value: bool) -> bool;
+}
+
+/// One thread, or one lock, owns both halves.
+#[derive(Clone, Copy, Debug)]
+pub struct Local;
+
+/// Each half can be on a thread of its own.
+#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
+#[derive(Clone, Copy, Debug)]
+pub struct Threads;
+
+/// A value without alignment of its own.
+#[derive(Clone, Debug)]
+pub struct Packed<T>(pub(crate) T);
+
+/// A value on cache lines of its own. 128 and not 64 bytes: x86 fetches lines in adjacent pairs,
+/// and some arm64 lines have 128 bytes.
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct CacheAligned<T>(pub(crate) T);
+
+macro_rules! line {
+    ($($line:ident),*) => {$(
+        impl<T> From<T> for $line<T> {
+            #[inline]
+            fn from(value: T) -> Self {
+                Self(value)
+            }
+        }
+
+        impl<T> Deref for $line<T> {
+            type Target = T;
+
+            #[inline]
+            fn deref(&self) -> &T {
+                &self.0
+            }
+        }
+    )*};
+}
+
+line!(Packed, CacheAligned);
+
+impl Sharing for Local {
+    type Word = Cell<u32>;
+    type Wide = Cell<u64>;
+    type Flag = Cell<bool>;
+    type Line<T> = Packed<T>;
+    const SHARED: bool = false;
+
+    #[inline]
+    fn full_fence() {}
+}
+
+#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
+impl Sharing for Threads {
+    type Word = AtomicU32;
+    type Wide = SingleWriterU64;
+    type Flag = AtomicBool;
+    type Line<T> = CacheAligned<T>;
+    const SHARED: bool = true;
+
+    #[inline]
+    fn full_fence() {
+        fence(Ordering::SeqCst);
+    }
+}
+
+impl Word for Cell<u32> {
+    fn new(value: u32) -> Self {
+        Cell::new(value)
+    }
+
+    #[inline]
+    fn load(&self) -> u32 {
+        self.get()
+    }
+
+    #[inline]
+    fn load_acquire(&self) -> u32 {
+        self.get()
+    }
+
+    #[inline]
+    fn store(&self, value: u32) {
+        self.set(value);
+    }
+
+    #[inline]
+    fn store_release(&self, value: u32) {
+        self.set(value);
+    }
+
+    #[inline]
+    fn add(&self, value: u32) {
+        self.set(self.get().wrapping_add(value));
+    }
+
+    #[inline]
+    fn set_bits(&self, bits: u32) {
+        self.set(self.get() | bits);
+    }
+
+    #[inline]
+    fn take(&self) -> u32 {
+        self.replace(0)
+    }
+}
+
+#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
+impl Word for AtomicU32 {
+    fn new(value: u32) -> Self {
+        AtomicU32::new(value)
+    }
+
+    #[inline]
+    fn load(&self) -> u32 {
+        AtomicU32::load(self, Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn load_acquire(&self) -> u32 {
+        AtomicU32::load(self, Ordering::Acquire)
+    }
+
+    #[inline]
+    fn store(&self, value: u32) {
+        AtomicU32::store(self, value, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn store_release(&self, value: u32) {
+        AtomicU32::store(self, value, Ordering::Release);
+    }
+
+    #[inline]
+    fn add(&self, value: u32) {
+        self.fetch_add(value, Ordering::AcqRel);
+    }
+
+    #[inline]
+    fn set_bits(&self, bits: u32) {
+        self.fetch_or(bits, Ordering::AcqRel);
+    }
+
+    #[inline]
+    fn take(&self) -> u32 {
+        AtomicU32::swap(self, 0, Ordering::AcqRel)
+    }
+}
+
+impl Wide for Cell<u64> {
+    fn new(value: u64) -> Self {
+        Cell::new(value)
+    }
+
+    #[inline]
+    fn load(&self) -> u64 {
+        self.get()
+    }
+
+    #[inline]
+    fn store(&self, value: u64) {
+        self.set(value);
+    }
+}
+
+#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
+impl Wide for SingleWriterU64 {
+    fn new(value: u64) -> Self {
+        SingleWriterU64::new(value)
+    }
+
+    #[inline]
+    fn load(&self) -> u64 {
+        SingleWriterU64::load(self)
+    }
+
+    #[inline]
+    fn store(&self, value: u64) {
+        SingleWriterU64::store(self, value);
+    }
+}
+
+impl Flag for Cell<bool> {
+    fn new(value: bool) -> Self {
+        Cell::new(value)
+    }
+
+    #[inline]
+    fn load(&self) -> bool {
+        self.get()
+    }
+
+    #[inline]
+    fn store(&self, value: bool) {
+        self.set(value);
+    }
+
+    #[inline]
+    fn swap(&self, value: bool) -> bool {
+        self.replace(value)
+    }
+}
+
+#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
+impl Flag for AtomicBool {
+    fn new(value: bool) -> Self {
+        AtomicBool::new(value)
+    }
+
+    #[inline]
+    fn load(&self) -> bool {
+        AtomicBool::load(self, Ordering::Acquire)
+    }
+
+    #[inline]
+    fn store(&self, value: bool) {
+        AtomicBool::store(self, value, Ordering::Release);
+    }
+
+    #[inline]
+    fn swap(&self, value: bool) -> bool {
+        AtomicBool::swap(self, value, Ordering::AcqRel)
+    }
+}
