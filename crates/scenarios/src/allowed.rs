@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use taut_path::{AnyLimit, Split};
 use taut_sim::nic::DescriptorRule;
 
-use crate::quantity::{Rate, Size, Time};
+use taut_path::units::{Rate, Size, Time};
 
 /// What a rule says; an error is the text for the user.
 pub type Verdict = Result<(), String>;

@@ -14,11 +14,11 @@ use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
 
 use crate::budget::Budget;
 use crate::error::ScenarioError;
-use crate::quantity::{Rate, Time};
 use crate::two_hosts::{
     FIRST_BAND_PRIORITY, FRAME_TIME_BYTES, MSS_BYTES, SEND_BUFFER_BYTES, SUPER_PACKET_BYTES,
     TwoHosts, card, first_band, request_response, stream,
 };
+use taut_path::units::{Rate, Time};
 
 /// `pfifo_fast` holds so many packets in all.
 const QDISC_PACKETS: u32 = 1_000;

@@ -7,9 +7,9 @@ use serde_json::json;
 use taut_path::{AnyLimit, Split};
 
 use crate::prelude::*;
-use crate::quantity::as_texts;
 use crate::results::one_decimal;
 use crate::rr_under_load;
+use crate::serde_text::as_texts;
 use crate::stated::Stated;
 
 settings! {

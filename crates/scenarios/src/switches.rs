@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use crate::allowed::{self, Verdict};
 use crate::error::ScenarioError;
-use crate::quantity::{Rate, Time};
 use crate::results::per_second;
 use crate::two_hosts::{BULK, START_NS, card, request_response, stream};
+use taut_path::units::{Rate, Time};
 
 /// So that none of a host's own packets is lost there.
 const HOST_QUEUE_PACKETS: u32 = 100_000;
@@ -43,7 +43,7 @@ macro_rules! switch_settings {
                 /// The disciplines, as `tc` spells them.
                 qdiscs: Vec<String> => $crate::switches::disciplines,
                 /// Each of them with each of these limits.
-                #[serde(with = "crate::quantity::as_texts")]
+                #[serde(with = "crate::serde_text::as_texts")]
                 limits: Vec<taut_path::AnyLimit> => allowed::limits(1),
                 /// What is not measured at the start of each row.
                 warm_up: Time => allowed::within(allowed::WARM_UPS),

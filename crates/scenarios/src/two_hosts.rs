@@ -8,7 +8,7 @@ use taut_sim::nic::{DescriptorRule, Framing, InterruptRule, NicConfig};
 use taut_sim::tcp::{SuperPacket, TcpConfig};
 use taut_sim::world::{App, CLIENT, ConnectionConfig, HostCost, SERVER, World, WorldConfig};
 
-use crate::quantity::{Rate, Time};
+use taut_path::units::{Rate, Time};
 
 /// The first band of `pfifo_fast`.
 pub(crate) const FIRST_BAND_PRIORITY: u8 = 6;

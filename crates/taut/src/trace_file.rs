@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use taut_path::units;
-use taut_scenarios::quantity::Size;
+use taut_path::units::Size;
 use taut_sim::trace::{Head, Recorder, Tape};
 
 use crate::output::{self, write_failed};

@@ -11,10 +11,10 @@ use super::ground::Ground;
 use super::points::Points;
 use crate::error::ScenarioError;
 use crate::pattern::families::Times;
-use crate::quantity::{Rate, Time};
 use crate::two_hosts::{
     BULK, START_NS, TwoHosts, bands_of, card, first_band, request_response, stream,
 };
+use taut_path::units::{Rate, Time};
 use taut_sim::HEADER_BYTES;
 use taut_sim::course::note_change;
 use taut_sim::error::TestbedError;

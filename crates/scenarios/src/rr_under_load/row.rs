@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use taut_path::{AnyLimit, Split};
 
 use super::Case;
-use crate::quantity::as_text;
+use crate::serde_text::as_text;
 use taut_sim::meter::{Curve, Quantiles};
 
 /// One combination of limit and TSO.

@@ -6,7 +6,7 @@ use super::case::Only;
 use super::published::is_published;
 use crate::allowed::Verdict;
 use crate::prelude::*;
-use crate::quantity::{as_text, as_texts};
+use crate::serde_text::{as_text, as_texts};
 use crate::two_hosts::DELAY_NS;
 
 settings! {

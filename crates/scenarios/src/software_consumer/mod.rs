@@ -7,7 +7,7 @@ mod row;
 use crate::prelude::*;
 use taut_sim::consumer::{ConsumerConfig, Core, FixedLimits, observe};
 
-use crate::quantity::as_texts;
+use crate::serde_text::as_texts;
 
 pub use case::{Case, Outcome};
 pub use names::{Consumer, LimitName, OnCore, When};

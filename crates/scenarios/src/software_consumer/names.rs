@@ -72,7 +72,7 @@ impl fmt::Display for When {
         match self.0 {
             Told::Each => f.write_str("each"),
             Told::Poll => f.write_str("poll"),
-            Told::After(ns) => crate::quantity::Time(ns).fmt(f),
+            Told::After(ns) => taut_path::units::Time(ns).fmt(f),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! E1 in virtual time: the published bytes are met with one cadence given for the card, and the
 //! published rates with one constant for the hosts.
 
+use taut_path::units::{Rate, Time};
 use taut_path::{AnyLimit, Split};
-use taut_scenarios::quantity::{Rate, Time};
 use taut_scenarios::rr_under_load::{Case, Outcome, Settings};
 use taut_scenarios::stated::Stated;
 

@@ -4,9 +4,9 @@ use std::fmt;
 
 use clap::Args;
 use taut_linux::SuperFrames;
+use taut_path::units::{Rate, Time};
 use taut_path::{AnyLimit, Split};
 use taut_scenarios::allowed::RINGS;
-use taut_scenarios::quantity::{Rate, Time};
 
 use crate::drivers::Driver;
 use crate::rr::experiment::{

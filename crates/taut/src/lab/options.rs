@@ -7,8 +7,8 @@ use taut_path::AnyLimit;
 
 use crate::rr::experiment::Experiment;
 use crate::trace_file::TraceFile;
+use taut_path::units::Rate;
 use taut_scenarios::allowed;
-use taut_scenarios::quantity::Rate;
 use taut_scenarios::rr_under_load::{Case, Settings};
 use taut_scenarios::stated::Stated;
 

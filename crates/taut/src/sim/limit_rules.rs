@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use taut_path::units;
+use taut_path::units::Time;
 use taut_scenarios::limit_rules::{Compared, RuleName, Settings, names};
-use taut_scenarios::quantity::Time;
 use taut_scenarios::registry::{DEFAULT_SEED, file};
 use taut_scenarios::results::Document;
 use taut_scenarios::run::{AnyRun, Run};

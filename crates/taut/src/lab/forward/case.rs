@@ -3,7 +3,7 @@
 use std::fmt;
 
 use taut_path::AnyLimit;
-use taut_scenarios::quantity::Rate;
+use taut_path::units::Rate;
 
 /// One row.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! What is drawn of the rows.
 
-use taut_scenarios::quantity::Rate;
+use taut_path::units::Rate;
 
 use super::case::Forwarder;
 use super::row::Ran;

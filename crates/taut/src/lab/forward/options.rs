@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use taut_path::units::{Rate, Time};
 use taut_scenarios::allowed::STREAMS;
-use taut_scenarios::quantity::{Rate, Time};
 use taut_scenarios::registry::DEFAULT_SEED;
 
 use super::case::{Case, Forwarder};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use taut_scenarios::quantity::{Rate, Time};
+use taut_path::units::{Rate, Time};
 
 use taut_path::units;
 

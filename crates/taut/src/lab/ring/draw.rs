@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use taut_scenarios::quantity::Rate;
+use taut_path::units::Rate;
 
 use super::rows::Row;
 

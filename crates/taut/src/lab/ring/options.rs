@@ -6,7 +6,7 @@ use clap::Args;
 use taut_linux::link::MacAddress;
 use taut_path::AnyLimit;
 use taut_path::limit::ParseLimitError;
-use taut_scenarios::quantity::{Rate, Time};
+use taut_path::units::{Rate, Time};
 use taut_scenarios::registry::DEFAULT_SEED;
 
 use crate::drivers::Driver;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde::Serialize;
-use taut_scenarios::quantity::Rate;
+use taut_path::units::Rate;
 
 use super::measure::{Case, Ran};
 use super::options::{RingSweep, USUAL_DEPTH};

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use taut_linux::sched;
-use taut_scenarios::quantity::Time;
+use taut_path::units::Time;
 use taut_scenarios::software_consumer::Case;
 use taut_sim::consumer::{ConsumerConfig, Told};
 

@@ -1,8 +1,4 @@
-//! Rates, sizes and times as `tc` reads them.
-//!
-//! A bare rate is bit/s, `k` in a size is 1024, suffixes ignore case, and decimals are exact. `ns`,
-//! `KiB`, `MiB` and `GiB` are understood too. A bare time is refused: `tc` reads it as
-//! microseconds, which nobody expects.
+//! The parser of rates, sizes and times, and the errors that it returns.
 
 use core::fmt;
 
