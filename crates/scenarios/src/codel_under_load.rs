@@ -17,8 +17,8 @@ use crate::two_hosts::{
 };
 pub use case::Case;
 use kernel::Kernel;
+use taut_measure::meter::{Meter, Since};
 use taut_sim::dice::Dice;
-use taut_sim::meter::{Meter, Since};
 use taut_sim::nic::{DescriptorRule, NicConfig};
 use taut_sim::tcp::SuperPacket;
 use taut_sim::world::{App, CLIENT, SmallQueues, World};

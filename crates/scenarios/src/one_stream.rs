@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
+use taut_measure::meter::{Level, Quantiles, Since};
 use taut_path::qdisc::{BandLimit, PfifoFast};
 use taut_path::tsq::memory_bytes;
 use taut_path::{AnyLimit, Event, Packet, Probe, Segmentation};
 use taut_sim::HEADER_BYTES;
-use taut_sim::meter::{Level, Quantiles, Since};
 use taut_sim::nic::{Framing, link_ns};
 use taut_sim::tcp::SuperPacket;
 use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};

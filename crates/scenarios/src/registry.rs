@@ -17,8 +17,7 @@ use crate::{
     small_queues, software_consumer, split, watermarks,
 };
 
-/// The seed if none is given.
-pub const DEFAULT_SEED: u64 = 1;
+pub use taut_measure::DEFAULT_SEED;
 
 /// Every scenario.
 pub const ALL: &[Entry] = &[

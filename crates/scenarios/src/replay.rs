@@ -5,9 +5,9 @@ use std::io::BufRead;
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
+use taut_measure::trace::ReadError;
 use taut_sim::lane::Rule;
 use taut_sim::replay::{Replayed, Traffic, TrafficError, read, replay};
-use taut_sim::trace::ReadError;
 
 use crate::error::ScenarioError;
 use crate::results::{DOCUMENT_VERSION, Document, Series};

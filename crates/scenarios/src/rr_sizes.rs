@@ -13,10 +13,10 @@ use crate::results::on_off;
 use crate::two_hosts::{
     SUPER_PACKET_BYTES, TwoHosts, bands_of, card, dql_or_off, request_response, stream, think_ns,
 };
-use taut_sim::meter::{Meter, Since};
+use taut_measure::meter::{Meter, Since};
+use taut_measure::trace::{Recorder, Tracer};
 use taut_sim::nic::link_ns;
 use taut_sim::tcp::SuperPacket;
-use taut_sim::trace::{Recorder, Tracer};
 use taut_sim::world::{CLIENT, World};
 
 settings! {
@@ -203,7 +203,7 @@ impl Scenario for Settings {
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
         let row = |case: Case| {
             let trace = move |recorder: &mut Recorder<'_>| {
-                let mut world = self.world(&case, seed, Tracer::of_client(recorder))?;
+                let mut world = self.world(&case, seed, Tracer::of_queue(recorder, CLIENT))?;
                 Ok(world.run_until(self.end_ns())?)
             };
             let row = TraceRow::new(case.name(), dql_or_off(case.limited).to_string(), trace);

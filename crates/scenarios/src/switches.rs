@@ -1,8 +1,8 @@
 //! Hosts at a row of switches: what a dumbbell and a chain have in common.
 
+use taut_measure::meter::{Meter, Since};
 use taut_path::AnyLimit;
 use taut_path::qdisc::{Fifo, by_name};
-use taut_sim::meter::{Meter, Since};
 use taut_sim::nic::{DescriptorRule, NicConfig};
 use taut_sim::tcp::{SuperPacket, TcpConfig};
 use taut_sim::world::network::{Network, NetworkConfig, Side, Trunk, TrunkReport};

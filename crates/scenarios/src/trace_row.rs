@@ -1,8 +1,8 @@
 //! Rows of a scenario that can be traced.
 
 use crate::error::ScenarioError;
+use taut_measure::trace::{Recorder, Tracer};
 use taut_sim::lane::{LaneConfig, Rule, observe_with};
-use taut_sim::trace::{Recorder, Tracer};
 use taut_sim::world::WireFrame;
 
 type Trace<'a> = Box<dyn FnOnce(&mut Recorder<'_>) -> Result<(), ScenarioError> + 'a>;

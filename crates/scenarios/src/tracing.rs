@@ -7,8 +7,8 @@ use crate::error::ScenarioError;
 use crate::run::Progress;
 use crate::scenario::Scenario;
 use crate::trace_row::TraceRow;
+use taut_measure::trace::{Head, Recorder};
 use taut_sim::pcap::Capture;
-use taut_sim::trace::{Head, Recorder};
 
 /// Why rows could not be traced.
 #[derive(Debug)]

@@ -11,7 +11,6 @@ pub mod dice;
 pub mod error;
 pub mod lane;
 pub mod least;
-pub mod meter;
 pub mod nic;
 pub mod pattern;
 pub mod pcap;
@@ -27,9 +26,7 @@ mod store;
 mod sys;
 pub mod tcp;
 mod testbed;
-pub mod trace;
 pub mod world;
-mod written;
 
 /// Headers of a TCP segment: 14 bytes of Ethernet, 20 of IPv4, 32 of TCP with timestamps.
 pub const HEADER_BYTES: u16 = 66;

@@ -5,10 +5,10 @@ use taut_path::limit::Limit;
 use taut_path::qdisc::{BandLimit, PfifoFast};
 
 use crate::error::TestbedError;
-use crate::meter::{Meter, Since};
 use crate::nic::{FinishedAt, NicConfig};
 use crate::tcp::TcpConfig;
 use crate::world::{App, CLIENT, ConnectionConfig, HostCost, SERVER, World, WorldConfig};
+use taut_measure::meter::{Meter, Since};
 
 const END_NS: u64 = 10_000_000_000;
 const RECORD_FROM_NS: u64 = 2_000_000_000;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use taut_measure::trace::{Head, Recorder, Tape};
 use taut_path::units;
 use taut_path::units::Size;
-use taut_sim::trace::{Head, Recorder, Tape};
 
 use crate::output::{self, write_failed};
 use crate::report::file;

@@ -14,13 +14,13 @@ use crate::pattern::families::Times;
 use crate::two_hosts::{
     BULK, START_NS, TwoHosts, bands_of, card, first_band, request_response, stream,
 };
+use taut_measure::meter::{Meter, Since, histogram_bytes};
 use taut_path::units::{Rate, Time};
 use taut_sim::HEADER_BYTES;
 use taut_sim::course::note_change;
 use taut_sim::error::TestbedError;
 use taut_sim::lane::Rule;
 use taut_sim::least::least_multiple;
-use taut_sim::meter::{Meter, Since, histogram_bytes};
 use taut_sim::nic::{InterruptRule, NicConfig};
 use taut_sim::pattern::{Losses, Seen, SplitMix};
 use taut_sim::tcp::SuperPacket;

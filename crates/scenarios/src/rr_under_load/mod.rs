@@ -6,7 +6,8 @@ mod row;
 mod run;
 mod settings;
 
-use taut_sim::trace::{Recorder, Tracer};
+use taut_measure::trace::{Recorder, Tracer};
+use taut_sim::world::CLIENT;
 
 use crate::prelude::*;
 use crate::results::one_decimal;
@@ -88,7 +89,7 @@ impl Scenario for Settings {
             let (name, limit) = (case.to_string(), case.limit.to_string());
             let case_of_wire = case.clone();
             let trace = move |recorder: &mut Recorder<'_>| {
-                let mut world = self.world(&case, seed, Tracer::of_client(recorder))?;
+                let mut world = self.world(&case, seed, Tracer::of_queue(recorder, CLIENT))?;
                 Ok(world.run_until(self.end_ns())?)
             };
             let case = case_of_wire;

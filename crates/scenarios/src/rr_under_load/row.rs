@@ -6,7 +6,7 @@ use taut_path::{AnyLimit, Split};
 
 use super::Case;
 use crate::serde_text::as_text;
-use taut_sim::meter::{Curve, Quantiles};
+use taut_measure::meter::{Curve, Quantiles};
 
 /// One combination of limit and TSO.
 #[derive(Debug, Clone, Serialize)]

@@ -1,8 +1,8 @@
 //! One case, run.
 
 use hdrhistogram::Histogram;
+use taut_measure::meter::{Curve, Meter, Quantiles, Since};
 use taut_path::{Probe, qdisc};
-use taut_sim::meter::{Curve, Meter, Quantiles, Since};
 use taut_sim::tcp::SuperPacket;
 use taut_sim::world::{CLIENT, SERVER, World};
 

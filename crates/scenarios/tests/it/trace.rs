@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use crate::support::file_with;
 use proptest::prelude::*;
 use taut_dql::Dql;
+use taut_measure::trace::{Event, Head, Line, Mention, ReadError, Recorder, Told, read};
 use taut_path::DropReason;
 use taut_path::limit::Done;
 use taut_path::queue::StopReason;
 use taut_scenarios::registry;
 use taut_scenarios::tracing::{Tap, TraceRowsError};
-use taut_sim::trace::{Event, Head, Line, Mention, ReadError, Recorder, Told, read};
 
 /// A short run of a scenario, traced.
 fn traced(name: &str, replaced: &[(&str, &str)], rows: &str) -> Result<Vec<u8>, TraceRowsError> {

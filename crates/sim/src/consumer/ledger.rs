@@ -5,8 +5,8 @@ use taut_path::AnyLimit;
 use taut_path::limit::StandaloneLimit;
 
 use crate::course::note_change;
-use crate::meter::{Level, Since};
 use crate::settle::median;
+use taut_measure::meter::{Level, Since};
 
 /// A limit whose packets all count alike, and its averages over the measured time.
 pub(super) struct Ledger {

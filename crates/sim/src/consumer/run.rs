@@ -9,8 +9,8 @@ use taut_path::AnyLimit;
 use super::ledger::Ledger;
 use super::{ConsumerConfig, Core, Seen, Told};
 use crate::error::TestbedError;
-use crate::meter::histogram_ns;
 use crate::pattern::SplitMix;
+use taut_measure::meter::histogram_ns;
 
 /// What can be due, in the order in which it happens at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

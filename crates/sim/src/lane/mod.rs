@@ -19,11 +19,11 @@ use taut_path::{Frame, Packet, Segmentation};
 use crate::HEADER_BYTES;
 pub use crate::course::{Course, Step};
 use crate::error::{TestbedError, demand_countable, demand_order};
-use crate::meter::Quantiles;
 use crate::nic::{NicConfig, WireCounters};
 pub use crate::source::WhenFull;
 pub use rule::{ParseRuleError, Rule};
 pub use run::{observe, observe_with};
+use taut_measure::meter::Quantiles;
 
 /// The largest plain packet; a longer object is a super-packet.
 const LARGEST_FRAME_BYTES: u32 = 1_514;

@@ -6,8 +6,8 @@ use hdrhistogram::Histogram;
 use taut_path::{Event, Probe};
 
 use crate::course::CourseWatch;
-use crate::meter::{Meter, Since, histogram_ns};
 use crate::nic::{Framing, WireWatch};
+use taut_measure::meter::{Meter, Since, histogram_ns};
 
 /// Watches a lane.
 pub(super) struct Watch<T> {

@@ -10,10 +10,10 @@ use super::seen::{Samples, Seen};
 use super::{Interval, Pattern};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
-use crate::meter::histogram_ns;
 use crate::nic::{MultiNic, NicConfig};
 use crate::queue::QueueFault;
 use crate::testbed::{Book, Experiment, Own, Setup, Testbed};
+use taut_measure::meter::histogram_ns;
 
 struct Run<'p, L, I> {
     pattern: &'p Pattern,

@@ -2,8 +2,8 @@
 
 use hdrhistogram::Histogram;
 
-use crate::meter::histogram_bytes;
 use crate::testbed::{Book, Losses};
+use taut_measure::meter::histogram_bytes;
 
 /// Looks at the queue at random moments.
 pub(super) struct Samples {

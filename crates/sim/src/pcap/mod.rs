@@ -9,8 +9,9 @@ mod headers;
 
 use std::io::{self, Write};
 
+use taut_measure::counted_writer::CountedWriter;
+
 use crate::world::WireFrame;
-use crate::written::Written;
 
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
@@ -27,7 +28,7 @@ mod option {
 
 /// Writes a capture. What cannot be written is told at the end.
 pub struct Capture<'w> {
-    file: Written<'w>,
+    file: CountedWriter<'w>,
     /// Interfaces so far: one for each row.
     rows: u32,
 }
@@ -79,7 +80,7 @@ impl<'w> Capture<'w> {
     /// Begins a capture, which `comment` says something of; `out` should be buffered.
     pub fn new(out: &'w mut dyn Write, comment: &str) -> Self {
         let mut capture = Self {
-            file: Written::new(out),
+            file: CountedWriter::new(out),
             rows: 0,
         };
         let section = Block::new(SECTION)

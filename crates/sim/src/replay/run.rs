@@ -10,10 +10,10 @@ use super::{Arrival, Round, Traffic};
 use crate::NEVER_NS;
 use crate::error::{TestbedError, demand};
 use crate::lane::Rule;
-use crate::meter::{CURVE_POINTS, Curve, Meter, Quantiles, Since};
 use crate::nic::{MultiNic, NicConfig, RingOf};
 use crate::queue::{MOST_BACKLOG_PACKETS, QueueFault, queue_config};
 use crate::testbed::{Book, Experiment, Own, Setup, Testbed};
+use taut_measure::meter::{CURVE_POINTS, Curve, Meter, Quantiles, Since};
 
 /// What a rule made of the traffic.
 #[derive(Debug, Clone)]

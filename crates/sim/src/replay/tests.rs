@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::lane::{LaneConfig, Rule, observe_with};
 use crate::nic::{InterruptRule, NicConfig, RareGap};
-use crate::trace::{Head, Recorder, Tracer};
+use taut_measure::trace::{Head, Recorder, Tracer};
 
 const RATE: u64 = 1_000_000_000;
 

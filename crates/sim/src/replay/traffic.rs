@@ -8,7 +8,7 @@ use taut_path::DropReason;
 
 use crate::error::{TestbedError, demand_countable, demand_order};
 use crate::nic::link_ns;
-use crate::trace::{self, Event, Line, Mention, ReadError};
+use taut_measure::trace::{self, Event, Line, Mention, ReadError};
 
 /// Rounds over which the rate of the device is taken: so long that a round more or less is a thousandth. A
 /// rate that is too high by more would work off, in a replay, what waited all the time.

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 
-use crate::meter::histogram_ns;
+use taut_measure::meter::histogram_ns;
 
 /// Packets that nobody sends: each would go past all that waits in the discipline.
 pub(crate) struct Urgent {

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 
-use crate::meter::histogram_ns;
+use taut_measure::meter::histogram_ns;
 
 /// The transactions of all clients of a world.
 #[derive(Debug)]

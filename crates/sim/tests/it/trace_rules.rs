@@ -1,11 +1,11 @@
 //! A trace says all that a rule was told: any rule gives the limits of the trace again, from it alone.
 
+use taut_measure::trace::{Event, Head, Line, Mention, Recorder, Tape, Told, Tracer, read};
 use taut_path::limit::{CompletionBatch, Limit, Unit};
 use taut_path::rate::{RateMeter, RateSample};
 use taut_path::{AnyLimit, DropReason};
 use taut_sim::lane::{Cost, LaneConfig, Reap, Rule, Source, observe_with};
 use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
-use taut_sim::trace::{Event, Head, Line, Mention, Recorder, Tape, Told, Tracer, read};
 
 /// Bursts that come faster than the link sends, with time between them in which it is idle, reaped
 /// eight at a time: the sender is refused, goes away and comes back, and reaps go on.

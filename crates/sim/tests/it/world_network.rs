@@ -1,7 +1,7 @@
 //! Several hosts at a row of switches.
 
+use taut_measure::meter::{Meter, Since};
 use taut_path::{AnyLimit, qdisc};
-use taut_sim::meter::{Meter, Since};
 use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
 use taut_sim::tcp::{Congestion, TcpConfig};
 use taut_sim::world::network::{Network, NetworkConfig, NetworkError, Side, Trunk};

@@ -1,12 +1,12 @@
 //! Options of `taut forward`.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use clap::Args;
 use taut_linux::SuperFrames;
 use taut_path::units::{Rate, Time};
 use taut_path::{AnyLimit, Split};
-use taut_scenarios::allowed::RINGS;
 
 use crate::drivers::Driver;
 use crate::rr::experiment::{
@@ -15,6 +15,8 @@ use crate::rr::experiment::{
 
 const DEFAULT_QDISC: &str = "fq_codel ecn";
 const DEFAULT_RING: u32 = 1024;
+/// The smallest ring holds the largest super-packet.
+const RINGS: RangeInclusive<u32> = 32..=65_536;
 const DEFAULT_CADENCE: Time = Time::us(250);
 
 const DRIVER_HELP: &str = "\

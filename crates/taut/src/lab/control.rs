@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use taut_sim::meter::Window;
+use taut_measure::meter::Window;
 
 /// A figure that one thread writes and others look at.
 #[derive(Debug, Default)]

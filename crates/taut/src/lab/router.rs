@@ -6,8 +6,8 @@ use std::os::fd::BorrowedFd;
 use hdrhistogram::Histogram;
 use taut_linux::poll::{self, Ready};
 use taut_linux::sched;
-use taut_sim::meter::{Curve, Quantiles, histogram_ns};
-use taut_sim::trace::Tape;
+use taut_measure::meter::{Curve, Quantiles, histogram_ns};
+use taut_measure::trace::Tape;
 
 use super::control::{Control, StopOnDrop};
 

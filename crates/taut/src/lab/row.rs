@@ -18,11 +18,11 @@ use super::router::{self, Routed};
 use super::tell_stall;
 use super::world::World;
 use crate::interrupt;
+use taut_measure::trace::Tape;
 use taut_scenarios::results::{one_decimal, per_second};
 use taut_scenarios::rr_under_load::Case;
 use taut_scenarios::rr_under_load::{Latency, Lateness, Row, Settings};
 use taut_scenarios::stated::Stated;
-use taut_sim::trace::Tape;
 
 /// A row, and the latencies that are drawn of it.
 pub struct Ran {

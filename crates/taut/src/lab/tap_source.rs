@@ -5,9 +5,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use taut_linux::{NetNs, Tap, link};
+use taut_measure::meter::Meter;
+use taut_measure::trace::Tape;
 use taut_path::{AnyLimit, AnyQdisc, Completions, Queue, TxRing};
-use taut_sim::meter::Meter;
-use taut_sim::trace::Tape;
 
 use super::control::Watch;
 use super::frames::{Arrival, Frames};

@@ -10,12 +10,12 @@ use taut_linux::af_packet::{AfPacket, PacketReceiver};
 use taut_linux::link::{self, MacAddress, RootQdisc};
 use taut_linux::publish::About;
 use taut_linux::{NetNs, Tap, TapConfig, sched};
+use taut_measure::meter::Meter;
+use taut_measure::trace::Tape;
 use taut_path::limit::Unit;
 use taut_path::queue::Builder;
 use taut_path::{AnyLimit, Completions, Limit, Queue, QueueConfig, Split, TxRing, qdisc};
-use taut_sim::meter::Meter;
 use taut_sim::nic::{DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig};
-use taut_sim::trace::Tape;
 
 use super::control::{Control, Watch};
 use super::emulated::EmulatedDirection;

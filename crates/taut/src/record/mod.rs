@@ -6,7 +6,7 @@ mod sampled;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
-use taut_sim::trace::{Head, Recorder};
+use taut_measure::trace::{Head, Recorder};
 
 use crate::observe::gather::{Asked, gather};
 use crate::report::file;

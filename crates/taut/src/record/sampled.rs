@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use taut_linux::observe::{QueueSampler, Sample, Sysfs};
 use taut_linux::sched::{monotonic_ns, precise_timers};
-use taut_sim::trace::{Event, Recorder};
+use taut_measure::trace::{Event, Recorder};
 
 use super::options::Record;
 use crate::interrupt;

@@ -1,9 +1,9 @@
 //! What is drawn of the experiment of a request/response under load.
 
 use hdrhistogram::Histogram;
+use taut_measure::meter::Curve;
 use taut_path::Split;
 use taut_scenarios::rr_under_load::{Case, Outcome};
-use taut_sim::meter::Curve;
 
 use crate::report::axis::Axis;
 use crate::report::chart::{Chart, Line, Stroke};

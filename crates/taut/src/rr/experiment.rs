@@ -5,11 +5,11 @@ use std::ops::RangeInclusive;
 
 use clap::Args;
 use clap::builder::RangedI64ValueParser;
+use taut_measure::DEFAULT_SEED;
 use taut_path::limit::ParseLimitError;
 use taut_path::units::{Rate, Time};
 use taut_path::{AnyLimit, Split, qdisc, units};
 use taut_scenarios::allowed::{CADENCES, DURATIONS, RATES, RINGS, STREAMS};
-use taut_scenarios::registry::DEFAULT_SEED;
 use taut_scenarios::rr_under_load::{Only, Settings};
 use taut_scenarios::stated::Stated;
 

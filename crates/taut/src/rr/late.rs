@@ -33,8 +33,8 @@ pub fn note(rows: &[Row], cadence_ns: u64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use taut_measure::meter::{Curve, Quantiles, histogram_ns};
     use taut_scenarios::rr_under_load::{Latency, Lateness};
-    use taut_sim::meter::{Curve, Quantiles, histogram_ns};
 
     use super::*;
 

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
+use taut_measure::meter::Curve;
 use taut_path::Split;
 use taut_scenarios::results::Document;
 use taut_scenarios::rr_under_load::{Published, Row};
-use taut_sim::meter::Curve;
 
 use crate::report::layout::{Separator, side_by_side};
 use crate::report::text::closing;

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use taut_linux::link::MacAddress;
+use taut_measure::DEFAULT_SEED;
 use taut_path::limit::ParseLimitError;
 use taut_path::units::{Rate, Time};
 use taut_path::{AnyLimit, qdisc, units};
-use taut_scenarios::registry::DEFAULT_SEED;
 
 use super::source::LEAST_BYTES;
 use crate::drivers::Driver;

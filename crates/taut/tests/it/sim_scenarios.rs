@@ -92,7 +92,7 @@ fn a_trace_is_written_whole_or_not_at_all() {
         talk.contains(&format!("a trace of {} bytes", text.len())),
         "{talk}"
     );
-    let (head, lines) = taut_sim::trace::read(text.as_bytes()).unwrap();
+    let (head, lines) = taut_measure::trace::read(text.as_bytes()).unwrap();
     assert_eq!((head.scenario.as_str(), head.seed), ("limit-over-time", 6));
     assert!(lines.map(Result::unwrap).count() > 1_000);
     assert_eq!(String::from_utf8(output.stdout).unwrap(), stdout(&run));

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use taut_measure::DEFAULT_SEED;
 use taut_path::units::{Rate, Time};
 use taut_scenarios::allowed::STREAMS;
-use taut_scenarios::registry::DEFAULT_SEED;
 
 use super::case::{Case, Forwarder};
 use crate::rr::experiment::{count_in, parse_duration, parse_rate};

@@ -10,7 +10,7 @@ use taut_linux::{NetNs, sched};
 
 use super::{LOOK_AROUND, Requests};
 use crate::lab::control::Control;
-use taut_sim::meter::histogram_ns;
+use taut_measure::meter::histogram_ns;
 
 /// Port of the echo.
 const PORT: u16 = 5003;

@@ -8,7 +8,7 @@ use taut_linux::sched;
 
 use super::LOOK_AROUND;
 use crate::lab::control::Control;
-use taut_sim::meter::histogram_ns;
+use taut_measure::meter::histogram_ns;
 
 /// What the requests measured while the row was recorded.
 #[derive(Debug)]

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use taut_linux::link::MacAddress;
+use taut_measure::DEFAULT_SEED;
 use taut_path::AnyLimit;
 use taut_path::limit::ParseLimitError;
 use taut_path::units::{Rate, Time};
-use taut_scenarios::registry::DEFAULT_SEED;
 
 use crate::drivers::Driver;
 use crate::rr::experiment::{count_in, parse_cadence, parse_duration, parse_rate};

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use taut_linux::sched::monotonic_ns;
+use taut_measure::meter::{Level, Window};
+use taut_measure::trace::Tape;
 use taut_path::AnyLimit;
 use taut_path::queue::Completer;
 use taut_sim::consumer::{Core, Told};
-use taut_sim::meter::{Level, Window};
-use taut_sim::trace::Tape;
 
 use super::ring::{Measured, RingRx};
 use super::sender::{Ends, spin_until};

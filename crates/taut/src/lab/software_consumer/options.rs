@@ -3,9 +3,9 @@
 use std::ops::RangeInclusive;
 
 use clap::Args;
+use taut_measure::DEFAULT_SEED;
 use taut_path::units;
 use taut_path::units::Time;
-use taut_scenarios::registry::DEFAULT_SEED;
 use taut_scenarios::software_consumer::{Case, Consumer, LimitName, OnCore, When};
 use taut_sim::consumer::{ConsumerConfig, Core};
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hdrhistogram::Histogram;
+use taut_measure::meter::histogram_ns;
 use taut_path::in_flight::{self, InFlightCompleter, InFlightSender};
 use taut_path::{Completions, Packet, TxRing};
-use taut_sim::meter::histogram_ns;
 use taut_sim::pattern::SplitMix;
 
 use super::seat::Seat;

@@ -8,10 +8,10 @@ use std::thread;
 use anyhow::{Context, anyhow};
 use hdrhistogram::Histogram;
 use taut_linux::sched::{self, monotonic_ns};
+use taut_measure::trace::Tape;
 use taut_path::qdisc::Fifo;
 use taut_path::{AnyLimit, Queue, QueueConfig};
 use taut_sim::consumer::{ConsumerConfig, Core};
-use taut_sim::trace::Tape;
 
 use super::consumer::{Consumed, Consumer, Work};
 use super::rest;

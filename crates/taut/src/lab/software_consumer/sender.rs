@@ -1,10 +1,10 @@
 //! The thread that sends: as much as it may, until the time is over.
 
 use taut_linux::sched::monotonic_ns;
+use taut_measure::trace::Tape;
 use taut_path::qdisc::Fifo;
 use taut_path::queue::Sender;
 use taut_path::{DropReason, Frame, Packet, PacketSink, Stop};
-use taut_sim::trace::Tape;
 
 use super::rest::rest_until;
 use super::ring::{Measured, RingTx};

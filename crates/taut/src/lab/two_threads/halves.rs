@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use anyhow::{Context, bail};
 use taut_linux::af_packet::{AfPacketCompletions, AfPacketTx};
 use taut_linux::sched::monotonic_ns;
+use taut_measure::trace::Tape;
 use taut_path::qdisc::Fifo;
 use taut_path::queue::many::{Intake, Submitter};
 use taut_path::queue::{Completer, Sender};
 use taut_path::{AnyLimit, DropReason, Packet, PacketSink, Stop};
-use taut_sim::trace::Tape;
 
 use super::super::control::Control;
 use super::carrier::Frames;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use taut_linux::sched::monotonic_ns;
+use taut_measure::meter::histogram_ns;
 use taut_scenarios::rr_under_load::Lateness;
-use taut_sim::meter::histogram_ns;
 
 /// How late the sleeps of a thread ended.
 pub struct Late(Mutex<Histogram<u64>>);

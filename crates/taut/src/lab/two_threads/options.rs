@@ -5,11 +5,11 @@ use std::ops::RangeInclusive;
 
 use clap::Args;
 use taut_linux::publish::About;
+use taut_measure::DEFAULT_SEED;
 use taut_path::limit::Unit;
 use taut_path::units::{Rate, Time};
 use taut_path::{AnyLimit, Limit};
 use taut_scenarios::allowed::RINGS;
-use taut_scenarios::registry::DEFAULT_SEED;
 use taut_scenarios::rr_under_load::Settings;
 use taut_scenarios::stated::Stated;
 

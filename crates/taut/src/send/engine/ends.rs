@@ -5,9 +5,9 @@ use std::rc::Rc;
 
 use hdrhistogram::Histogram;
 use taut_linux::Frames;
+use taut_measure::meter::{histogram_bytes, histogram_ns};
 use taut_path::queue::Drops;
 use taut_path::{DropReason, Event, Packet, PacketSink, Probe};
-use taut_sim::meter::{histogram_bytes, histogram_ns};
 
 /// When the packet in each frame was sent, in ns: told by the queue, read where it ends.
 #[derive(Debug, Clone)]

@@ -1,15 +1,15 @@
-//! A file that is being written while something runs that cannot fail because of it.
-
 use std::io::{self, Write};
 
-/// Counts what is written, and keeps the first failure for the end.
-pub struct Written<'w> {
+/// Counts the bytes written and keeps the first error until [`finish`](Self::finish). Its user is a
+/// probe, which cannot return an error.
+pub struct CountedWriter<'w> {
     out: &'w mut dyn Write,
     bytes: u64,
     failed: Option<io::Error>,
 }
 
-impl<'w> Written<'w> {
+impl<'w> CountedWriter<'w> {
+    /// Creates a writer to `out`, which should be buffered.
     pub fn new(out: &'w mut dyn Write) -> Self {
         Self {
             out,
@@ -18,18 +18,22 @@ impl<'w> Written<'w> {
         }
     }
 
-    /// Lets `write` add something, unless something failed before.
+    /// Calls `write`, unless an earlier call failed.
     pub fn add(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
         if self.failed.is_none() {
-            self.failed = write(&mut Counted(self)).err();
+            self.failed = write(&mut Counter(self)).err();
         }
     }
 
+    /// Returns `true` if a call failed; later calls write nothing.
     pub fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
 
-    /// The bytes that were written, or what failed first.
+    /// Flushes and returns the number of bytes written.
+    ///
+    /// # Errors
+    /// The first error of a write, or that of the flush.
     pub fn finish(self) -> io::Result<u64> {
         match self.failed {
             Some(error) => Err(error),
@@ -38,10 +42,9 @@ impl<'w> Written<'w> {
     }
 }
 
-/// Counts what passes.
-struct Counted<'a, 'w>(&'a mut Written<'w>);
+struct Counter<'a, 'w>(&'a mut CountedWriter<'w>);
 
-impl Write for Counted<'_, '_> {
+impl Write for Counter<'_, '_> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let written = self.0.out.write(buffer)?;
         self.0.bytes += written as u64;

@@ -5,18 +5,17 @@ use std::io::{self, Write};
 
 use taut_path::Probe;
 
-use crate::world::CLIENT;
-use crate::written::Written;
+use crate::counted_writer::CountedWriter;
 
 use super::{Event, Head, Line};
 
 /// Writes a trace. What cannot be written is told at the end: a probe cannot fail.
-pub struct Recorder<'w>(Written<'w>);
+pub struct Recorder<'w>(CountedWriter<'w>);
 
 impl<'w> Recorder<'w> {
     /// Begins a trace; `out` should be buffered.
     pub fn new(out: &'w mut dyn Write, head: &Head) -> Self {
-        let mut recorder = Self(Written::new(out));
+        let mut recorder = Self(CountedWriter::new(out));
         recorder.write(head);
         recorder
     }
@@ -55,11 +54,10 @@ impl<'w> Recorder<'w> {
 pub struct Tracer<'r, 'w>(pub Option<&'r mut Recorder<'w>>);
 
 impl<'r, 'w> Tracer<'r, 'w> {
-    /// The probes of a world's hosts: only the first host's queue is recorded, for all figures are
-    /// of that one.
-    pub fn of_client(recorder: &'r mut Recorder<'w>) -> impl FnMut(usize) -> Self {
+    /// Returns the probes of several queues, by number. Only the queue `recorded` is recorded.
+    pub fn of_queue(recorder: &'r mut Recorder<'w>, recorded: usize) -> impl FnMut(usize) -> Self {
         let mut recorder = Some(recorder);
-        move |host| Self(recorder.take_if(|_| host == CLIENT))
+        move |queue| Self(recorder.take_if(|_| queue == recorded))
     }
 }
 
