@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use taut_scenarios::error::ScenarioError;
 use taut_scenarios::limit_rules;
 use taut_scenarios::registry::{self, DEFAULT_SEED};
-use taut_scenarios::results::Document as Found;
+use taut_report::document::Document as Found;
 use taut_scenarios::run::{AnyRun, SharedRun, all_cores, run_all};
 use taut_scenarios::setting;
 

@@ -2,8 +2,9 @@
 
 pub(crate) use crate::allowed;
 pub(crate) use crate::error::ScenarioError;
-pub(crate) use crate::results::{Figure, Series, Summary, per_second};
 pub(crate) use crate::scenario::{Found, Scenario};
 pub(crate) use crate::stated::settings;
 pub(crate) use crate::trace_row::TraceRow;
 pub(crate) use taut_path::units::{Rate, Size, Time};
+pub(crate) use taut_report::document::{Figure, Series, Summary};
+pub(crate) use taut_report::number::per_second;

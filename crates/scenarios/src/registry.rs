@@ -7,7 +7,6 @@ use serde::Deserialize;
 use toml::Table;
 
 use crate::error::ScenarioError;
-use crate::results::Document;
 use crate::run::{Progress, Run, SharedRun, run_all};
 use crate::scenario::Scenario;
 use crate::tracing::{self, Tap, TraceRowsError};
@@ -16,6 +15,7 @@ use crate::{
     limit_rules, never_worse, rate_change, right_size, rr_sizes, rr_under_load, shared_budget,
     small_queues, software_consumer, split, watermarks,
 };
+use taut_report::document::Document;
 
 pub use taut_measure::DEFAULT_SEED;
 

@@ -10,8 +10,8 @@ use taut_sim::lane::Rule;
 use taut_sim::replay::{Replayed, Traffic, TrafficError, read, replay};
 
 use crate::error::ScenarioError;
-use crate::results::{DOCUMENT_VERSION, Document, Series};
 use crate::run::AnyRun;
+use taut_report::document::{DOCUMENT_VERSION, Document, Series};
 
 const NOTE: &str = "Open-loop: the senders do not react to what the rule changes. Bytes in the ring \
     can be compared; what a sender would gain or lose cannot.";

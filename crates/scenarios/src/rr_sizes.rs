@@ -8,8 +8,8 @@
 use serde_json::json;
 use taut_path::Probe;
 
+use crate::on_off::on_off;
 use crate::prelude::*;
-use crate::results::on_off;
 use crate::two_hosts::{
     SUPER_PACKET_BYTES, TwoHosts, bands_of, card, dql_or_off, request_response, stream, think_ns,
 };

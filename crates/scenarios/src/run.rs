@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 
 use crate::error::ScenarioError;
-use crate::results::{DOCUMENT_VERSION, Document};
 use crate::scenario::{Found, Scenario};
+use taut_report::document::{DOCUMENT_VERSION, Document};
 
 /// Hears what is being run, how many parts are done, and of how many.
 pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use crate::error::ScenarioError;
-use crate::results::{Figure, Series, Summary};
 use crate::stated::Stated;
 use crate::trace_row::TraceRow;
+use taut_report::document::{Figure, Series, Summary};
 
 /// A scenario: what is run with its settings, and what that shows.
 pub trait Scenario: Stated {
@@ -53,7 +53,7 @@ pub trait Scenario: Stated {
     }
 }
 
-/// What was found: the parts of a [`Document`](crate::results::Document) that differ from run to run.
+/// What was found: the parts of a [`Document`](taut_report::document::Document) that differ from run to run.
 #[derive(Debug, Clone, Default)]
 pub struct Found {
     /// One object for each row.

@@ -1,7 +1,7 @@
 //! What the scenarios on one queue share: a NIC, the counting of the slides, and the law.
 
-use crate::results::Series;
 use taut_path::units::Rate;
+use taut_report::document::Series;
 use taut_sim::lane::{Course, LaneConfig};
 use taut_sim::nic::{Framing, InterruptRule, NicConfig};
 

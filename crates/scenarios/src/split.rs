@@ -7,10 +7,10 @@ use serde_json::json;
 use taut_path::{AnyLimit, Split};
 
 use crate::prelude::*;
-use crate::results::one_decimal;
 use crate::rr_under_load;
 use crate::serde_text::as_texts;
 use crate::stated::Stated;
+use taut_report::number::one_decimal;
 
 settings! {
     "split" {

@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 
 use crate::error::ScenarioError;
 use crate::registry::prepare;
-use crate::results::Document;
 use crate::run::SharedRun;
 use crate::setting;
+use taut_report::document::Document;
 
 /// A setting, or `seed`, and the values that it takes; spelled `KEY=A,B,...`. A value with a comma is put
 /// into quotes, and a list into brackets.

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use crate::allowed::{self, Verdict};
 use crate::error::ScenarioError;
-use crate::results::per_second;
 use crate::two_hosts::{BULK, START_NS, card, request_response, stream};
 use taut_path::units::{Rate, Time};
+use taut_report::number::per_second;
 
 /// So that none of a host's own packets is lost there.
 const HOST_QUEUE_PACKETS: u32 = 100_000;

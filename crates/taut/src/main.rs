@@ -17,7 +17,6 @@ mod output;
 mod publish;
 mod record;
 mod replay;
-mod report;
 mod rr;
 mod send;
 mod set;

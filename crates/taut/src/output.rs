@@ -4,13 +4,13 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use taut_scenarios::results::Document;
+use taut_report::document::Document;
 
 use crate::interrupt::Interrupt;
-use crate::report::csv::csv;
-use crate::report::file;
 use crate::talk::say;
 use crate::{exit, stdout};
+use taut_report::csv::csv;
+use taut_report::file;
 
 /// What is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

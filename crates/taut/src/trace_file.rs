@@ -11,8 +11,8 @@ use taut_path::units;
 use taut_path::units::Size;
 
 use crate::output::{self, write_failed};
-use crate::report::file;
 use crate::talk::say;
+use taut_report::file;
 
 /// What a line of a trace has at least, in bytes, but for the rare short ones: a mention of a packet.
 const LINE_BYTES: u64 = 32;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::results::Summary;
+use taut_report::document::Summary;
 
 /// The yardstick's name among the rules.
 pub(super) const LEAST_FIXED: &str = "least fixed";

@@ -1,7 +1,7 @@
 //! The rows.
 
 use super::kernel::Kernel;
-use crate::results::on_off;
+use crate::on_off::on_off;
 
 /// One row.
 pub struct Case {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::case::Case;
 use super::kernel::Kernel;
-use crate::results::Figure;
+use taut_report::document::Figure;
 
 /// Published of CoDel: limit, marks, transactions/s, packets in the discipline. Without the limit,
 /// drops and marks gave the same.

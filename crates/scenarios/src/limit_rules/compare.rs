@@ -9,7 +9,7 @@ use super::rule::RuleName;
 use super::show::{NEED, Shown};
 use super::subject::{AnyGround, Subject};
 use crate::error::ScenarioError;
-use crate::results::Series;
+use taut_report::document::Series;
 
 /// One pattern of one seed.
 pub struct Case {

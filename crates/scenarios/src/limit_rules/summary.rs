@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::results::Summary;
+use taut_report::document::Summary;
 
 /// A row for each rule; nothing of a single pattern, whose rows say it all.
 pub(super) fn of(rows: &[Value]) -> Option<Summary> {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use taut_path::limit::{Limit, Unit};
 use taut_path::{AnyLimit, Split};
 
-use crate::results::on_off;
+use crate::on_off::on_off;
 
 /// One combination that is run.
 #[derive(Debug, Clone, PartialEq, Eq)]

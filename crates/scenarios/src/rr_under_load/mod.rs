@@ -10,7 +10,7 @@ use taut_measure::trace::{Recorder, Tracer};
 use taut_sim::world::CLIENT;
 
 use crate::prelude::*;
-use crate::results::one_decimal;
+use taut_report::number::one_decimal;
 
 pub use case::{Case, Only, ParseOnlyError};
 pub use published::{Published, figures, is_published};

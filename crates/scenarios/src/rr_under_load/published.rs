@@ -3,7 +3,8 @@
 use taut_path::{AnyLimit, Split};
 
 use super::{Case, Row};
-use crate::results::{Figure, on_off};
+use crate::on_off::on_off;
+use taut_report::document::Figure;
 
 /// The published row of one case: bytes in the device queue and transactions/s.
 #[derive(Debug, Clone, Copy)]

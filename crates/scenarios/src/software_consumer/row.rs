@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use taut_sim::consumer::{Core, Seen, Told};
 
 use super::{Case, Consumer, LimitName, Outcome};
-use crate::results::{Figure, one_decimal};
+use taut_report::document::Figure;
+use taut_report::number::one_decimal;
 
 fn ping_us(seen: &Seen, share: f64) -> f64 {
     one_decimal(seen.ping_ns.value_at_quantile(share) as f64 / 1e3)

@@ -1,7 +1,7 @@
 //! E6: what completions that are not periodic do to the limit, and what a fixed period does.
 
 use crate::support::{number, row, run_with, show};
-use taut_scenarios::results::Document;
+use taut_report::document::Document;
 
 #[test]
 fn uneven_completions_cost_what_the_slides_say_and_a_fixed_period_helps_where_it_can() {

@@ -7,7 +7,7 @@ use taut_scenarios::registry;
 const RATE: f64 = 500e6;
 
 /// E7 on a slower link with fewer streams, for as long as a test may take.
-fn found(discipline: &str) -> taut_scenarios::results::Document {
+fn found(discipline: &str) -> taut_report::document::Document {
     let found = run_with(
         "codel-under-load",
         &[
@@ -113,7 +113,7 @@ fn the_distributions_of_latency_are_drawn_and_end_at_one() {
 }
 
 /// Both kernels with small queues, on a link of a tenth.
-fn kernels(seed: u64) -> taut_scenarios::results::Document {
+fn kernels(seed: u64) -> taut_report::document::Document {
     let text = file_with(
         "codel-under-load",
         &[

@@ -3,8 +3,8 @@
 
 use crate::support::{file_with, number, row, run_with, show};
 use serde_json::Value;
+use taut_report::document::Document;
 use taut_scenarios::registry;
-use taut_scenarios::results::Document;
 
 const SHORT: [(&str, &str); 4] = [
     ("warm_up", "\"300ms\""),

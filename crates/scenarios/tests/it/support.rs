@@ -1,8 +1,8 @@
 //! What the tests of scenarios share.
 
 use serde_json::Value;
+use taut_report::document::Document;
 use taut_scenarios::registry;
-use taut_scenarios::results::Document;
 
 /// Runs the file of a scenario with some of its keys replaced: `("ring", "64")`.
 pub fn run_with(name: &str, replaced: &[(&str, &str)]) -> Document {

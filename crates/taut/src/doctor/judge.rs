@@ -6,7 +6,7 @@ use taut_linux::observe::{LIMIT_MAX_UNSET, WhyNone};
 use super::evidence::Evidence;
 use super::rules::*;
 use crate::observe::row::Row;
-use crate::report::number::{readable, short_time};
+use taut_report::number::{readable, short_time};
 
 type Judged = Option<Finding>;
 

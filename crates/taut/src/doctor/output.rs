@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::Judged;
 use super::evidence::Evidence;
 use super::rules::{RULES, Rule, Verdict};
-use crate::report::layout::fold;
-use crate::report::number::{readable, short_time};
+use taut_report::layout::fold;
+use taut_report::number::{readable, short_time};
 
 /// One document.
 pub fn json(judged: &[Judged], evidence: &[Evidence]) -> String {

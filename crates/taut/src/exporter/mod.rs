@@ -19,11 +19,11 @@ use taut_linux::observe::Sysfs;
 use crate::interrupt;
 use crate::observe::gather::{Asked, gather};
 use crate::observe::options::Selection;
-use crate::report::file;
 use crate::talk::say;
 use crate::{exit, output};
 use options::Exporter;
 use sampler::Sampler;
+use taut_report::file;
 
 /// A page that is younger is given again: a flood of scrapes reads the queues no more often.
 const PAGE_AGE: Duration = Duration::from_millis(100);

@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::interface::Interface;
 use super::lane::Lane;
 use super::options::Forward;
-use crate::report::layout::fold;
 use crate::stdout;
+use taut_report::layout::fold;
 
 /// The version of the document.
 const VERSION: u32 = 1;

@@ -23,7 +23,6 @@ use std::process::ExitCode;
 
 use crate::interrupt::{self, Interrupt};
 use crate::output::{self, Form};
-use crate::report::page::Origin;
 use crate::rr::charts::Drawn;
 use crate::rr::results::{Carrier, Parameters, document};
 use crate::rr::{command, late, page, table};
@@ -32,6 +31,7 @@ use crate::trace_file::Tapes;
 use crate::{exit, stdout};
 use options::{DriverKind, RrUnderLoad};
 use progress::Progress;
+use taut_report::page::Origin;
 use taut_scenarios::rr_under_load::{Case, Row};
 
 /// `taut lab rr-under-load`.

@@ -19,7 +19,7 @@ use super::tell_stall;
 use super::world::World;
 use crate::interrupt;
 use taut_measure::trace::Tape;
-use taut_scenarios::results::{one_decimal, per_second};
+use taut_report::number::{one_decimal, per_second};
 use taut_scenarios::rr_under_load::Case;
 use taut_scenarios::rr_under_load::{Latency, Lateness, Row, Settings};
 use taut_scenarios::stated::Stated;

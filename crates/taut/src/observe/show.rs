@@ -14,10 +14,10 @@ use super::gather::{Asked, Found, gather};
 use super::metrics::{self, METRICS, Metric, Unit};
 use super::options::{Selection, parse_period};
 use super::row::{Path, Row};
-use crate::report::layout::{SPACES, fold, side_by_side};
-use crate::report::number::{readable, short_time};
 use crate::talk::say;
 use crate::{exit, stdout};
+use taut_report::layout::{SPACES, fold, side_by_side};
+use taut_report::number::{readable, short_time};
 
 /// Every queue's byte limit, a line each.
 ///

@@ -9,11 +9,11 @@ use std::process::ExitCode;
 use taut_measure::trace::{Head, Recorder};
 
 use crate::observe::gather::{Asked, gather};
-use crate::report::file;
 use crate::talk::say;
 use crate::{exit, interrupt, output};
 use options::Record;
 use sampled::{Queue, Taken};
+use taut_report::file;
 
 /// `taut record`.
 pub fn record(options: &Record) -> ExitCode {

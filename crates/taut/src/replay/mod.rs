@@ -7,17 +7,17 @@ use std::io::BufReader;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use taut_report::document::Document;
 use taut_scenarios::replay;
-use taut_scenarios::results::Document;
 use taut_scenarios::run::{AnyRun, all_cores};
 
 use crate::output::{self, Form};
-use crate::report::chart::charts;
-use crate::report::page::{Origin, Page};
-use crate::report::text::text;
 use crate::talk::say;
 use crate::{exit, sim, stdout};
 use options::Replay;
+use taut_report::chart::charts;
+use taut_report::page::{Origin, Page};
+use taut_report::text::text;
 
 /// `taut replay`.
 pub fn run(options: &Replay) -> ExitCode {

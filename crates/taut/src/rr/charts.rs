@@ -5,9 +5,9 @@ use taut_measure::meter::Curve;
 use taut_path::Split;
 use taut_scenarios::rr_under_load::{Case, Outcome};
 
-use crate::report::axis::Axis;
-use crate::report::chart::{Chart, Line, Stroke};
-use crate::report::limit_color::limit_color;
+use taut_report::axis::Axis;
+use taut_report::chart::{Chart, Line, Stroke};
+use taut_report::limit_color::limit_color;
 
 /// What stands above the charts.
 pub const REMARK: &str = "With and without a limit on the same scale: what a limit takes away \

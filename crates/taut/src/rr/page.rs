@@ -1,11 +1,11 @@
 //! What the experiment showed, for a browser.
 
-use taut_scenarios::results::Document;
+use taut_report::document::Document;
 use taut_scenarios::rr_under_load::Settings;
 use taut_scenarios::scenario::Scenario;
 
 use super::charts::{Drawn, REMARK, charts};
-use crate::report::page::{Origin, Page};
+use taut_report::page::{Origin, Page};
 
 /// The page; `command` gives the same again.
 pub fn html(

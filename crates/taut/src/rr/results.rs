@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use taut_path::{AnyLimit, Split};
-use taut_scenarios::results::{DOCUMENT_VERSION, Document};
+use taut_report::document::{DOCUMENT_VERSION, Document};
 use taut_scenarios::rr_under_load::{Row, Settings, figures, is_published};
 use taut_scenarios::stated::Stated;
 

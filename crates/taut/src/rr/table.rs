@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use taut_measure::meter::Curve;
 use taut_path::Split;
-use taut_scenarios::results::Document;
+use taut_report::document::Document;
 use taut_scenarios::rr_under_load::{Published, Row};
 
-use crate::report::layout::{Separator, side_by_side};
-use crate::report::text::closing;
+use taut_report::layout::{Separator, side_by_side};
+use taut_report::text::closing;
 
 /// Eighths of a column, lowest first.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

@@ -8,9 +8,9 @@ use taut_path::limit::Unit;
 
 use super::engine::Outcome;
 use super::live::scaled;
-use crate::report::layout::fold;
 use crate::talk::say;
 use crate::{exit, stdout};
+use taut_report::layout::fold;
 
 /// Columns of the names that lines begin with.
 const NAME_COLUMNS: usize = 12;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use clap::Args;
 use taut_path::units;
 use taut_path::units::Time;
+use taut_report::document::Document;
 use taut_scenarios::limit_rules::{Compared, RuleName, Settings, names};
 use taut_scenarios::registry::{DEFAULT_SEED, file};
-use taut_scenarios::results::Document;
 use taut_scenarios::run::{AnyRun, Run};
 use taut_scenarios::scenario::Scenario;
 use taut_scenarios::stated::Stated;
@@ -20,10 +20,10 @@ use super::output::Output;
 use super::rr_under_load::Traced;
 use super::sweep;
 use crate::output::Form;
-use crate::report::page::{Origin, Page};
 use crate::rr::command::quoted;
 use crate::talk::say;
 use crate::{exit, stdout};
+use taut_report::page::{Origin, Page};
 
 /// What `taut sim limit-rules` accepts.
 #[derive(Debug, Clone, Args)]

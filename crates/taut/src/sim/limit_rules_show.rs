@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
+use taut_report::document::Document;
 use taut_scenarios::limit_rules::{Compared, NEED, Row};
-use taut_scenarios::results::Document;
 
-use crate::report::axis::Axis;
-use crate::report::chart::{Chart, Line, Stroke};
-use crate::report::layout::{SPACES, side_by_side};
-use crate::report::limit_color::{NEUTRAL, limit_color};
-use crate::report::text::closing;
+use taut_report::axis::Axis;
+use taut_report::chart::{Chart, Line, Stroke};
+use taut_report::layout::{SPACES, side_by_side};
+use taut_report::limit_color::{NEUTRAL, limit_color};
+use taut_report::text::closing;
 
 /// What stands above the charts.
 pub fn remark(compared: &[Compared]) -> String {

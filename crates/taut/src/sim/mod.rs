@@ -18,10 +18,10 @@ use taut_scenarios::registry::{self, Entry};
 use taut_scenarios::run::{AnyRun, run_all};
 
 use crate::interrupt::{self, Interrupt};
-use crate::report::layout::fold;
 use crate::talk::say;
 use crate::{exit, stdout};
 use progress::Progress;
+use taut_report::layout::fold;
 
 /// `taut sim`.
 pub fn sim(sim: &Sim) -> ExitCode {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use taut_scenarios::results::Document;
+use taut_report::document::Document;
 use taut_scenarios::tracing::{Tap, TraceRowsError};
 
 use super::sweep::Many;

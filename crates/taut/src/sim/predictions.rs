@@ -7,15 +7,15 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
+use taut_report::document::{Document, Figure};
 use taut_scenarios::registry;
-use taut_scenarios::results::{Document, Figure};
 use taut_scenarios::run::{all_cores, run_all};
 
 use super::progress::Progress;
-use crate::report::number::float;
-use crate::report::verdict::{Verdict, published};
 use crate::talk::say;
 use crate::{exit, stdout};
+use taut_report::number::float;
+use taut_report::verdict::{Verdict, published};
 
 /// What `taut predictions` accepts.
 ///

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use taut_report::document::Document;
 use taut_scenarios::registry::{self, DEFAULT_SEED, Entry};
-use taut_scenarios::results::Document;
 use taut_scenarios::stated::Stated;
 use taut_scenarios::tracing::{Tap, TraceRowsError};
 use taut_scenarios::{limit_rules, rr_under_load};
@@ -15,12 +15,12 @@ use super::output::Traceable;
 use super::progress::Progress;
 use super::rr_under_load::run_settings;
 use super::sweep;
-use crate::report::chart::charts;
-use crate::report::page::{Origin, Page};
-use crate::report::text::text;
 use crate::rr::command::quoted;
 use crate::talk::say;
 use crate::{exit, stdout};
+use taut_report::chart::charts;
+use taut_report::page::{Origin, Page};
+use taut_report::text::text;
 
 /// A scenario file is settings: what is longer is something else.
 const MOST_BYTES: u64 = 1 << 20;

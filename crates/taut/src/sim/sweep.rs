@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use clap::Args;
+use taut_report::document::Document;
 use taut_scenarios::registry::DEFAULT_SEED;
-use taut_scenarios::results::Document;
 use taut_scenarios::run::all_cores;
 use taut_scenarios::sweep::{Book, Plan, Swept, finished_line};
 
 use super::output::Output;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Form};
-use crate::report::text::text;
 use crate::talk::say;
 use crate::{exit, stdout};
+use taut_report::text::text;
 
 /// How many runs there are, and how they are run.
 #[derive(Debug, Clone, Default, Args)]

@@ -14,7 +14,7 @@ use super::sampler::Watched;
 use super::state::State;
 use crate::observe::metrics::METRICS;
 use crate::observe::show::cell;
-use crate::report::number::{readable, short, short_time};
+use taut_report::number::{readable, short, short_time};
 
 const BLOCKS: [char; 9] = [
     ' ', '\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}',
@@ -238,7 +238,7 @@ fn about(queue: &Watched, history: &History, width: usize) -> Vec<Line<'static>>
         Line::from(spread("limit, least / mean / most of a second", limit)),
         Line::from(spread("in flight", in_flight)),
     ];
-    let folded = crate::report::layout::fold(&settings.join("  "), 0, Some(width.max(20)));
+    let folded = taut_report::layout::fold(&settings.join("  "), 0, Some(width.max(20)));
     lines.extend(
         folded
             .lines()

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::picture::{Part, Picture};
-use crate::report::layout::fold;
-use crate::report::number::{readable, short_time};
+use taut_report::layout::fold;
+use taut_report::number::{readable, short_time};
 
 /// Length of the longest bar.
 const BAR: usize = 16;

@@ -4,10 +4,10 @@ use taut_path::units::Rate;
 
 use super::case::Forwarder;
 use super::row::Ran;
-use crate::report::axis::Axis;
-use crate::report::chart::{Chart, Line, Stroke};
-use crate::report::limit_color::limit_color;
 use crate::rr::charts::at_most;
+use taut_report::axis::Axis;
+use taut_report::chart::{Chart, Line, Stroke};
+use taut_report::limit_color::limit_color;
 
 /// What stands above the charts.
 pub const REMARK: &str = "Either part alone leaves the ping where it was: without a limit the ring and the \

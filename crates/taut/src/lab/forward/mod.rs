@@ -15,9 +15,9 @@ pub use options::LabForward;
 use super::progress::Progress;
 use crate::interrupt;
 use crate::output::{self, Form};
-use crate::report::page::{Origin, Page};
-use crate::report::text;
 use crate::stdout;
+use taut_report::page::{Origin, Page};
+use taut_report::text;
 
 const NAME: &str = "taut lab forward";
 

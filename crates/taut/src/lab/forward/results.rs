@@ -1,7 +1,7 @@
 //! What the rows showed, as data.
 
 use serde::Serialize;
-use taut_scenarios::results::{DOCUMENT_VERSION, Document};
+use taut_report::document::{DOCUMENT_VERSION, Document};
 
 use super::case::{Case, Forwarder};
 use super::options::LabForward;

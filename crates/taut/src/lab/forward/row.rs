@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use hdrhistogram::Histogram;
 use taut_linux::{NetNs, sched};
-use taut_scenarios::results::per_second;
+use taut_report::number::per_second;
 
 use super::super::control::{Control, StopOnDrop};
 use super::super::load::{self, Beside, Load};

@@ -4,10 +4,10 @@ use hdrhistogram::Histogram;
 
 use super::case::Variant;
 use super::rounds::Rounds;
-use crate::report::axis::Axis;
-use crate::report::chart::{Chart, Line, Stroke};
-use crate::report::limit_color::{NEUTRAL, limit_color};
 use crate::rr::charts::at_most;
+use taut_report::axis::Axis;
+use taut_report::chart::{Chart, Line, Stroke};
+use taut_report::limit_color::{NEUTRAL, limit_color};
 
 /// What stands above the charts.
 pub const REMARK: &str = "The further left, the sooner a request is answered. All rounds together.";

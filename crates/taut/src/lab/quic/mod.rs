@@ -53,8 +53,8 @@ fn run(_: &LabQuic, _: &[case::Case]) -> ExitCode {
 fn run(options: &LabQuic, cases: &[case::Case]) -> ExitCode {
     use crate::interrupt;
     use crate::output::{self, Form};
-    use crate::report::page::{Origin, Page};
-    use crate::report::text;
+    use taut_report::page::{Origin, Page};
+    use taut_report::text;
 
     if let Err(failed) = output::check("report", options.report.as_deref()) {
         return failed;

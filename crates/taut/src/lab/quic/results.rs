@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
-use taut_scenarios::results::{DOCUMENT_VERSION, Document};
+use taut_report::document::{DOCUMENT_VERSION, Document};
 
 use super::options::LabQuic;
 use super::rounds::Rounds;

@@ -1,7 +1,7 @@
 //! The rows that hold quinn back by themselves, beside plain quinn and beside the best fixed buffer.
 
 use serde::Serialize;
-use taut_scenarios::results::Summary;
+use taut_report::document::Summary;
 
 use super::case::Variant;
 use super::rounds::Rounds;

@@ -13,7 +13,6 @@ use taut_path::AnyLimit;
 use crate::drivers::Driver;
 use crate::interrupt;
 use crate::output;
-use crate::report::file;
 use crate::talk::{ChangingLine, say};
 use crate::{exit, stdout};
 use links::Link;
@@ -21,6 +20,7 @@ use measure::{Case, Hold, Ran};
 pub use options::RingSweep;
 use options::USUAL_DEPTH;
 use rows::{Document, Row};
+use taut_report::file;
 
 /// `taut lab ring`.
 pub fn ring(options: &RingSweep) -> ExitCode {

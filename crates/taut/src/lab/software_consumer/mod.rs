@@ -24,13 +24,13 @@ pub use options::SoftwareConsumer;
 
 use crate::interrupt;
 use crate::output::{self, Form};
-use crate::report::text;
 use crate::stdout;
 use crate::talk::{ChangingLine, say};
 use crate::trace_file::Tapes;
 use hold::Hold;
 use rows::{Figures, Found};
 use run::{Place, Ran};
+use taut_report::text;
 
 /// What does not learn is there at once: what is left are caches and the first switches.
 const WARM_UP_FIXED: Time = Time::ms(20);

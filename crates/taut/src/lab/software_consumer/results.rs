@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use taut_scenarios::results::{DOCUMENT_VERSION, Document, Summary, one_decimal};
+use taut_report::document::{DOCUMENT_VERSION, Document, Summary};
+use taut_report::number::one_decimal;
 use taut_scenarios::software_consumer::LimitName;
 
 use super::options::SoftwareConsumer;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use taut_scenarios::results::DOCUMENT_VERSION;
+use taut_report::document::DOCUMENT_VERSION;
 use taut_scenarios::rr_under_load::Lateness;
 
 use super::options::TwoThreads;
-use crate::report::layout::fold;
 use crate::stdout;
+use taut_report::layout::fold;
 
 /// Columns of the names that lines begin with.
 const NAME_COLUMNS: usize = 12;

@@ -26,7 +26,7 @@ use super::submit::submit;
 use super::watchdog::Watchdog;
 use crate::{interrupt, publish};
 use taut_measure::trace::Tape;
-use taut_scenarios::results::{one_decimal, per_second};
+use taut_report::number::{one_decimal, per_second};
 
 /// Packets in the ring in front of the owner. The discipline is where packets should wait, so it
 /// is short: submitters sleep often.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use taut_scenarios::results::{Document, Series};
+use crate::document::{Document, Series};
 
 use super::axis::Axis;
 use super::html::Escaped;
@@ -21,6 +21,7 @@ const LIMIT: &str = "limit";
 /// How a line is drawn, besides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stroke {
+    /// A plain line.
     Solid,
     /// What is held back: broad and pale, so that the limit is seen on it.
     Pale,

@@ -1,7 +1,7 @@
 //! Comma-separated values, as RFC 4180 quotes them, with a line feed after each line.
 
+use crate::document::Document;
 use serde_json::Value;
-use taut_scenarios::results::Document;
 
 use super::flat::flatten;
 

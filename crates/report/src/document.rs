@@ -112,21 +112,6 @@ impl Figure {
     }
 }
 
-/// How many of something there are in a second, if there were `count` in `length_ns`.
-pub fn per_second(count: u64, length_ns: u64) -> f64 {
-    count as f64 * 1e9 / length_ns.max(1) as f64
-}
-
-/// How a switch stands in a name.
-pub(crate) const fn on_off(on: bool) -> &'static str {
-    if on { "on" } else { "off" }
-}
-
-/// Rounds to one decimal: more would promise what a run of seconds cannot know.
-pub fn one_decimal(value: f64) -> f64 {
-    (value * 10.0).round() / 10.0
-}
-
 /// A value over time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
@@ -142,7 +127,7 @@ pub struct Series {
 
 impl Series {
     /// Bytes over time.
-    pub(crate) fn bytes(
+    pub fn bytes(
         row: impl Into<String>,
         name: &'static str,
         points: impl IntoIterator<Item = (u64, f64)>,

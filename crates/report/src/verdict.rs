@@ -1,6 +1,6 @@
 //! How what was found compares with what was published.
 
-use taut_scenarios::results::Figure;
+use crate::document::Figure;
 
 use super::number::float;
 

@@ -5,6 +5,7 @@ use std::fmt::Write;
 /// What stands between two columns.
 #[derive(Debug, Clone, Copy)]
 pub struct Separator {
+    /// Between two cells.
     pub between: &'static str,
     /// The same on a rule, a line of dashes only.
     pub on_rule: &'static str,

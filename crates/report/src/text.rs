@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::document::Document;
 use serde_json::Value;
-use taut_scenarios::results::Document;
 
 use super::flat::flatten;
 use super::layout::{SPACES, fold, side_by_side};
@@ -146,8 +146,8 @@ fn broken(name: &str, width: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use crate::document::Figure;
     use serde_json::json;
-    use taut_scenarios::results::Figure;
 
     use super::*;
 

@@ -116,9 +116,9 @@ fn path(chart: &Chart, line: &Line) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::axis::Axis;
-    use super::super::chart::Stroke;
     use super::*;
+    use crate::axis::Axis;
+    use crate::chart::Stroke;
 
     fn chart(points: Vec<(f64, f64)>) -> Chart {
         Chart {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::document::{Document, Figure};
 use serde_json::Value;
-use taut_scenarios::results::{Document, Figure};
 
 use super::chart::Chart;
 use super::flat::{Flat, flatten, leaves};
@@ -40,7 +40,9 @@ impl Origin {
 
 /// What is shown.
 pub struct Page<'a> {
+    /// The results.
     pub document: &'a Document,
+    /// How they were obtained.
     pub origin: Origin,
     /// What the scenario shows, in a line.
     pub about: &'a str,

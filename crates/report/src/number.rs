@@ -96,6 +96,16 @@ pub fn short_time(ns: u64) -> String {
     format!("{digits}{unit}")
 }
 
+/// How many of something there are in a second, if there were `count` in `length_ns`.
+pub fn per_second(count: u64, length_ns: u64) -> f64 {
+    count as f64 * 1e9 / length_ns.max(1) as f64
+}
+
+/// Rounds to one decimal: more would promise what a run of seconds cannot know.
+pub fn one_decimal(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -1,0 +1,57 @@
+//! Results as one document, and its forms: text for people, CSV and JSON for programs, a page for
+//! a browser.
+//!
+//! [`document::Document`] is the main type. [`text::text`], [`csv::csv`] and
+//! [`Document::json_lines`](document::Document::json_lines) write it; a [`page::Page`] shows it with
+//! [`chart::Chart`]s. [`chart::charts`] draws a document's series.
+//!
+//! ```
+//! use serde_json::json;
+//! use taut_report::document::Document;
+//!
+//! let document = Document {
+//!     scenario: "example",
+//!     taut_version: "0.1.0",
+//!     seed: 1,
+//!     rows: vec![json!({"limit": "off", "ping_ms": 22.0}), json!({"limit": "dql", "ping_ms": 1.3})],
+//!     ..Document::default()
+//! };
+//! let text = taut_report::text::text(&document, None);
+//! assert_eq!(text.lines().nth(2), Some("off         22"));
+//! ```
+//!
+//! The crate does not measure or simulate, and reads no files.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+/// The axes of a chart.
+pub mod axis;
+/// Lines over one pair of axes.
+pub mod chart;
+/// Comma-separated values.
+pub mod csv;
+/// The results of a run, in one shape for every experiment.
+pub mod document;
+/// Atomic replacement of a file.
+pub mod file;
+/// Nested objects as columns.
+pub mod flat;
+mod html;
+/// Lines that fit into the width of a terminal.
+pub mod layout;
+/// The colour of a limit.
+pub mod limit_color;
+/// Numbers as text.
+pub mod number;
+/// One HTML file with tables and charts.
+pub mod page;
+mod svg;
+/// Tables for a terminal.
+pub mod text;
+/// The comparison of results with published figures.
+pub mod verdict;
+
+/// The examples of the README are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
