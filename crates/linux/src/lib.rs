@@ -31,7 +31,6 @@ mod super_frames;
 mod sys;
 mod tap;
 pub mod tcp;
-pub mod terminal;
 mod vlan;
 mod vnet_header;
 mod waker;

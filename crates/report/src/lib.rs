@@ -32,6 +32,12 @@ pub mod chart;
 pub mod csv;
 /// The results of a run, in one shape for every experiment.
 pub mod document;
+/// The output of a verb.
+#[cfg(feature = "cli")]
+pub mod emit;
+/// Exit codes.
+#[cfg(feature = "cli")]
+pub mod exit;
 /// Atomic replacement of a file.
 pub mod file;
 /// Nested objects as columns.
@@ -41,11 +47,23 @@ mod html;
 pub mod layout;
 /// The colour of a limit.
 pub mod limit_color;
+/// Messages on standard error.
+#[cfg(feature = "cli")]
+pub mod message;
 /// Numbers as text.
 pub mod number;
+/// Options for files that grow with a run.
+#[cfg(feature = "cli")]
+pub mod output_file;
 /// One HTML file with tables and charts.
 pub mod page;
+/// Results on standard output.
+#[cfg(feature = "cli")]
+pub mod stdout;
 mod svg;
+/// The size of a terminal.
+#[cfg(feature = "cli")]
+pub mod terminal;
 /// Tables for a terminal.
 pub mod text;
 /// The comparison of results with published figures.

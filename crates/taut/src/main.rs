@@ -21,8 +21,6 @@ mod rr;
 mod send;
 mod set;
 mod sim;
-mod stdout;
-mod talk;
 mod top;
 mod trace_file;
 mod waiting;
@@ -30,18 +28,12 @@ mod waiting;
 use std::process::ExitCode;
 
 use clap::Parser;
+use taut_report::{exit, stdout};
 
-/// Exit codes, the same for every subcommand. Usage errors exit with 2 (clap's own choice too). A
-/// run that was interrupted exits with 130 (Ctrl-C) or 143 (SIGTERM), as a shell says it.
-mod exit {
-    /// Something failed.
-    pub const FAILED: u8 = 1;
-    /// A value was understood but cannot be.
-    pub const USAGE: u8 = 2;
-    /// Something was measured that must not be.
-    pub const DOES_NOT_HOLD: u8 = 3;
-    /// No privilege or kernel feature; what automake and friends read as "skipped".
-    pub const CANNOT_RUN_HERE: u8 = 77;
+/// Messages for people, on standard error.
+mod talk {
+    pub use taut_report::message::{ChangingLine, ChangingLines};
+    pub use taut_report::say;
 }
 
 fn main() -> ExitCode {

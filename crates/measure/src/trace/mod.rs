@@ -2,6 +2,7 @@
 
 mod read;
 mod tape;
+mod tapes;
 mod write;
 
 use std::fmt;
@@ -12,10 +13,14 @@ use taut_path::{DropReason, Packet};
 
 pub use read::{ReadError, TraceError, read};
 pub use tape::Tape;
+pub use tapes::Tapes;
 pub use write::{Recorder, Tracer};
 
 /// The version of the format, for its readers.
 pub const FORMAT_VERSION: u32 = 2;
+
+/// The size of a typical line in bytes: an event with a packet. Only rare lines are shorter.
+const LINE_BYTES: u64 = 32;
 
 /// The first words of a trace.
 const MAGIC: &str = "taut-trace";

@@ -27,10 +27,11 @@ use crate::rr::charts::Drawn;
 use crate::rr::results::{Carrier, Parameters, document};
 use crate::rr::{command, late, page, table};
 use crate::talk::say;
-use crate::trace_file::Tapes;
+use crate::trace_file::write_tapes;
 use crate::{exit, stdout};
 use options::{DriverKind, RrUnderLoad};
 use progress::Progress;
+use taut_measure::trace::Tapes;
 use taut_report::page::Origin;
 use taut_scenarios::rr_under_load::{Case, Row};
 
@@ -91,9 +92,12 @@ fn show(options: &RrUnderLoad, found: &Found) -> ExitCode {
         page::html(&document, Origin::Live, &drawn, options.row_ns(), &command)
     };
     let shown = output::emit(&document, form, options.report.as_deref(), text, html);
-    let traced = found
-        .tapes
-        .write(&options.trace, "lab rr-under-load", experiment.seed);
+    let traced = write_tapes(
+        &found.tapes,
+        &options.trace,
+        "lab rr-under-load",
+        experiment.seed,
+    );
     let shown = traced.err().unwrap_or(shown);
     match found.interrupt {
         Some(interrupt) => output::interrupted(interrupt, rows.len(), shown),
@@ -169,7 +173,7 @@ fn run(options: &RrUnderLoad, cases: &[Case]) -> anyhow::Result<Found> {
     interrupt::note()?;
     let mut progress = Progress::new(cases.len());
     let mut ran = Vec::with_capacity(cases.len());
-    let mut tapes = Tapes::new(&options.trace);
+    let mut tapes = Tapes::new(options.trace.max_bytes());
     for case in cases {
         progress.begin(case);
         let row = row::run(options, case, tapes.left_events(), &mut progress);

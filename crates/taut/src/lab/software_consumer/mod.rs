@@ -26,10 +26,11 @@ use crate::interrupt;
 use crate::output::{self, Form};
 use crate::stdout;
 use crate::talk::{ChangingLine, say};
-use crate::trace_file::Tapes;
+use crate::trace_file::write_tapes;
 use hold::Hold;
 use rows::{Figures, Found};
 use run::{Place, Ran};
+use taut_measure::trace::Tapes;
 use taut_report::text;
 
 /// What does not learn is there at once: what is left are caches and the first switches.
@@ -79,9 +80,12 @@ pub fn software_consumer(options: &SoftwareConsumer) -> ExitCode {
     };
     let text = || text::text(&document, stdout::columns());
     let shown = output::emit(&document, form, None, text, String::new);
-    let traced = lab
-        .tapes
-        .write(&options.trace, "lab software-consumer", options.seed);
+    let traced = write_tapes(
+        &lab.tapes,
+        &options.trace,
+        "lab software-consumer",
+        options.seed,
+    );
     let shown = traced.err().unwrap_or(shown);
     match interrupt {
         Some(interrupt) => output::interrupted(interrupt, document.rows.len(), shown),
@@ -112,7 +116,7 @@ impl<'a> Lab<'a> {
             options,
             processors: sched::allowed_processors()?,
             real_time: !options.no_real_time && may_be_real_time(),
-            tapes: Tapes::new(&options.trace),
+            tapes: Tapes::new(options.trace.max_bytes()),
             line: ChangingLine::new(),
             found: Vec::new(),
             runs: 0,

@@ -22,8 +22,9 @@ use run::Ran;
 use crate::interrupt;
 use crate::output;
 use crate::talk::say;
-use crate::trace_file::Tapes;
+use crate::trace_file::write_tapes;
 use crate::{exit, stdout};
+use taut_measure::trace::Tapes;
 
 /// `taut lab two-threads`.
 pub fn two_threads(options: &TwoThreads) -> ExitCode {
@@ -33,7 +34,7 @@ pub fn two_threads(options: &TwoThreads) -> ExitCode {
     if let Err(failed) = options.trace.check() {
         return failed;
     }
-    let mut tapes = Tapes::new(&options.trace);
+    let mut tapes = Tapes::new(options.trace.max_bytes());
     let ran = super::with_privilege(|| {
         interrupt::note()?;
         run::run(options, tapes.left_events())
@@ -48,7 +49,7 @@ pub fn two_threads(options: &TwoThreads) -> ExitCode {
     let interrupt = interrupt::noted();
     let printed = Results::new(options, row, interrupt.is_some()).print(options.json);
     tapes.push("two threads", &options.limit.to_string(), tape);
-    let traced = tapes.write(&options.trace, "lab two-threads", options.seed);
+    let traced = write_tapes(&tapes, &options.trace, "lab two-threads", options.seed);
     let printed = traced.err().unwrap_or(printed);
     if problems.is_empty() {
         return match interrupt {

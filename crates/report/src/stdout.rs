@@ -1,26 +1,29 @@
-//! Data for the next program.
+//! Results on standard output.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use serde::Serialize;
 
-use crate::exit;
-use crate::talk::say;
+use crate::{exit, say, terminal};
 
-/// Prints `data` as the result of a command, and answers with its exit code.
+/// Prints `data` and returns the exit code of the command.
 pub fn print(data: &str) -> ExitCode {
     answer(write(data), ExitCode::SUCCESS)
 }
 
-/// Writes `data` at once; [`answer`] knows what an error means.
+/// Writes `data` and flushes it. [`answer`] turns the result into an exit code.
+///
+/// # Errors
+/// Those of the write.
 pub fn write(data: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(data.as_bytes())?;
     stdout.flush()
 }
 
-/// `code` if all was written. A reader that has seen enough, such as `head`, is no failure.
+/// Returns `code`, or a failure if the write failed. A reader that stopped early, such as `head`,
+/// is not a failure.
 pub fn answer(written: io::Result<()>, code: ExitCode) -> ExitCode {
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -31,12 +34,10 @@ pub fn answer(written: io::Result<()>, code: ExitCode) -> ExitCode {
     }
 }
 
-/// Columns that a line may have: those of the terminal, or any number where there is none.
+/// Returns the columns of the terminal, or `None` if standard output is not a terminal.
 pub fn columns() -> Option<usize> {
     let stdout = io::stdout();
-    stdout
-        .is_terminal()
-        .then(|| taut_linux::terminal::columns(&stdout))?
+    stdout.is_terminal().then(|| terminal::columns(&stdout))?
 }
 
 /// Prints `document` as one JSON document.

@@ -1,40 +1,46 @@
-//! Talk for people, on stderr. Nobody has to listen: a stderr that is closed or full ends nothing.
+//! Messages for people on standard error. A closed or full standard error ends nothing.
 
 use std::fmt;
 use std::io::{IsTerminal, Write, stderr};
 
-/// One line. The standard macros panic where it cannot be written.
+use crate::terminal;
+
+/// Writes one line. The standard macros panic if they cannot write.
 pub fn line(text: fmt::Arguments<'_>) {
-    // In one piece, so that lines of several threads do not mix.
+    // One write, so that lines of several threads do not mix.
     let _ = stderr().write_all(format!("{text}\n").as_bytes());
 }
 
 /// `eprintln!` that never panics.
+#[macro_export]
 macro_rules! say {
-    ($($text:tt)*) => { $crate::talk::line(format_args!($($text)*)) };
+    ($($text:tt)*) => { $crate::message::line(format_args!($($text)*)) };
 }
-pub(crate) use say;
 
-/// A line on a terminal that changes; silent where stderr is no terminal. Gone when dropped.
+/// A changing line on the terminal, for progress. It writes nothing if standard error is not a
+/// terminal. Dropping it clears the line.
 pub struct ChangingLine {
     live: bool,
 }
 
 impl ChangingLine {
+    /// Creates a line that shows nothing yet.
+    #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         Self {
             live: stderr().is_terminal(),
         }
     }
 
+    /// Returns `true` if standard error is a terminal.
     pub fn is_live(&self) -> bool {
         self.live
     }
 
-    /// Shows `text` instead of what was shown before, cut off where the terminal ends.
+    /// Replaces the line with `text`, cut off at the width of the terminal.
     pub fn show(&self, text: &str) {
         if self.live {
-            let columns = taut_linux::terminal::columns(&stderr()).unwrap_or(80);
+            let columns = terminal::columns(stderr()).unwrap_or(80);
             let text: String = text
                 .replace(char::is_control, " ")
                 .chars()
@@ -44,7 +50,7 @@ impl ChangingLine {
         }
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     pub fn clear(&self) {
         if self.live {
             self.write("\r\x1b[K");
@@ -52,7 +58,7 @@ impl ChangingLine {
     }
 
     fn write(&self, text: &str) {
-        // Progress that cannot be shown is not worth failing for.
+        // A failure to show progress must not end the run.
         let _ = stderr().write_all(text.as_bytes());
     }
 }
@@ -63,8 +69,8 @@ impl Drop for ChangingLine {
     }
 }
 
-/// A few lines on a terminal that change together; silent where stderr is no terminal. Gone when
-/// dropped.
+/// A few lines on the terminal that change together. They write nothing if standard error is not a
+/// terminal. Dropping them clears the lines.
 pub struct ChangingLines {
     live: bool,
     /// Lines on the terminal now.
@@ -72,6 +78,8 @@ pub struct ChangingLines {
 }
 
 impl ChangingLines {
+    /// Creates lines that show nothing yet.
+    #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         Self {
             live: stderr().is_terminal(),
@@ -79,16 +87,17 @@ impl ChangingLines {
         }
     }
 
+    /// Returns `true` if standard error is a terminal.
     pub fn is_live(&self) -> bool {
         self.live
     }
 
-    /// Shows `lines` instead of what was shown before, each cut off where the terminal ends.
+    /// Replaces the previous lines with `lines`, each cut off at the width of the terminal.
     pub fn show(&mut self, lines: &[String]) {
         if !self.live {
             return;
         }
-        let columns = taut_linux::terminal::columns(&stderr()).unwrap_or(80);
+        let columns = terminal::columns(stderr()).unwrap_or(80);
         let mut text = self.back();
         for line in lines {
             text.extend(line.chars().take(columns.saturating_sub(1)));
@@ -98,14 +107,14 @@ impl ChangingLines {
         let _ = stderr().write_all(text.as_bytes());
     }
 
-    /// Takes the lines away.
+    /// Clears the lines.
     pub fn clear(&mut self) {
         let text = self.back();
         self.shown = 0;
         let _ = stderr().write_all(text.as_bytes());
     }
 
-    /// Goes to where the lines begin, and clears the screen from there on.
+    /// Returns the escape sequence that moves to the first line and clears the screen below.
     fn back(&self) -> String {
         match self.shown {
             0 => String::new(),

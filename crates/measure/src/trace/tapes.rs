@@ -1,0 +1,65 @@
+//! The events of several live queues, in memory until the run ends.
+
+use std::io::{self, Write};
+
+use super::tape::Tape;
+use super::write::Recorder;
+use super::{Head, LINE_BYTES};
+
+/// Keeps the events of each row of a live run. All rows together keep at most a number of bytes.
+#[derive(Debug)]
+pub struct Tapes {
+    rows: Vec<(String, String, Tape)>,
+    /// `None` if no trace is wanted.
+    left_events: Option<usize>,
+    is_whole: bool,
+}
+
+impl Tapes {
+    /// Creates a set that keeps about `max_bytes` of a trace, or nothing if that is `None`.
+    pub fn new(max_bytes: Option<u64>) -> Self {
+        let max_events = |bytes| usize::try_from(bytes / LINE_BYTES).unwrap_or(usize::MAX);
+        Self {
+            rows: Vec::new(),
+            left_events: max_bytes.map(max_events),
+            is_whole: true,
+        }
+    }
+
+    /// Returns how many events the next row may keep, or `None` if no trace is wanted.
+    pub fn left_events(&self) -> Option<usize> {
+        self.left_events
+    }
+
+    /// Keeps the events of a row.
+    pub fn push(&mut self, name: &str, limit: &str, tape: Option<Tape>) {
+        let (Some(left), Some(tape)) = (&mut self.left_events, tape) else {
+            return;
+        };
+        *left = left.saturating_sub(tape.events());
+        self.is_whole &= tape.lost_events() == 0;
+        self.rows.push((name.to_owned(), limit.to_owned(), tape));
+    }
+
+    /// Returns `true` if no row was kept.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Returns `false` if a row had more events than it could keep.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Writes all rows and returns the number of bytes.
+    ///
+    /// # Errors
+    /// The first error of `out`.
+    pub fn write(&self, head: &Head, out: &mut dyn Write) -> io::Result<u64> {
+        let mut recorder = Recorder::new(out, head);
+        for (name, limit, tape) in &self.rows {
+            tape.write(name, limit, &mut recorder);
+        }
+        recorder.finish()
+    }
+}

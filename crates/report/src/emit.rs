@@ -1,0 +1,116 @@
+//! The output of a verb: a document on standard output, and a report if the user wants one.
+
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::csv::csv;
+use crate::document::Document;
+use crate::{exit, file, say, stdout};
+
+/// The form of a document on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A table for people.
+    Table,
+    /// One JSON document.
+    Json,
+    /// The rows as comma-separated values.
+    Csv,
+    /// The rows as a JSON object on each line.
+    JsonLines,
+}
+
+/// Prints a document in `form`; `text` makes the table. If `report` is set, it writes the page that
+/// `html` makes to that file. A run that was interrupted before its first row writes no report.
+pub fn emit(
+    document: &Document,
+    form: Form,
+    report: Option<&Path>,
+    text: impl FnOnce() -> String,
+    html: impl FnOnce() -> String,
+) -> ExitCode {
+    let nothing = document.interrupted && document.rows.is_empty();
+    let data = match form {
+        Form::Json => serde_json::to_string_pretty(document).map(|text| text + "\n"),
+        Form::Csv => Ok(csv(document)),
+        Form::JsonLines => Ok(document.json_lines()),
+        Form::Table if nothing => Ok(String::new()),
+        Form::Table => Ok(text()),
+    };
+    let printed = match data {
+        Ok(data) => stdout::print(&data),
+        Err(error) => {
+            say!("taut: {error}");
+            return ExitCode::from(exit::FAILED);
+        }
+    };
+    // The report is written even if standard output is full.
+    let reported = match report.filter(|_| !nothing) {
+        Some(path) => write_report(path, &html()),
+        None => Ok(()),
+    };
+    reported.err().unwrap_or(printed)
+}
+
+fn write_report(path: &Path, html: &str) -> Result<(), ExitCode> {
+    file::replace(path, html).map_err(|error| write_failed("report", path, &error))?;
+    let whole = std::fs::canonicalize(path);
+    let whole = whole.as_deref().unwrap_or(path);
+    say!("taut: wrote the report to {}", whole.display());
+    Ok(())
+}
+
+/// Checks before a run that the file at `path` can be written.
+///
+/// # Errors
+/// The exit code, after a message, if it cannot.
+pub fn check(what: &str, path: Option<&Path>) -> Result<(), ExitCode> {
+    match path {
+        Some(path) => file::check_early(path).map_err(|error| write_failed(what, path, &error)),
+        None => Ok(()),
+    }
+}
+
+/// Checks that no output would overwrite one of the `inputs`.
+///
+/// # Errors
+/// The exit code, after a message, if one would.
+pub fn check_spared<'a>(
+    outputs: impl Iterator<Item = &'a Path>,
+    inputs: &[impl AsRef<Path>],
+) -> Result<(), ExitCode> {
+    for output in outputs {
+        let same = |input: &Path| match (output.canonicalize(), input.canonicalize()) {
+            (Ok(output), Ok(input)) => output == input,
+            _ => false,
+        };
+        if inputs.iter().any(|input| same(input.as_ref())) {
+            let file = output.display();
+            say!("taut: {file} is read, and would be written over; name another file");
+            return Err(ExitCode::from(exit::USAGE));
+        }
+    }
+    Ok(())
+}
+
+/// Reports the file that could not be written and returns the exit code.
+pub fn write_failed(what: &str, path: &Path, error: &io::Error) -> ExitCode {
+    say!("taut: cannot write the {what} {}: {error}", path.display());
+    ExitCode::from(exit::FAILED)
+}
+
+/// Reports how many rows of an interrupted run were finished. Returns `code` if that is a failure,
+/// else `interrupt_code`.
+pub fn interrupted(interrupt_code: u8, finished_rows: usize, code: ExitCode) -> ExitCode {
+    match finished_rows {
+        0 => say!("taut: interrupted before any row was finished"),
+        1 => say!("taut: interrupted; 1 row was finished"),
+        rows => say!("taut: interrupted; {rows} rows were finished"),
+    }
+    if code == ExitCode::SUCCESS {
+        ExitCode::from(interrupt_code)
+    } else {
+        code
+    }
+}

@@ -1,0 +1,12 @@
+//! The exit codes of every verb.
+//!
+//! A run that was interrupted exits with 130 (Ctrl-C) or 143 (SIGTERM), as a shell reports it.
+
+/// The command failed.
+pub const FAILED: u8 = 1;
+/// The command line is invalid, or a value is out of range. clap uses the same code.
+pub const USAGE: u8 = 2;
+/// The measurement contradicts what must hold.
+pub const DOES_NOT_HOLD: u8 = 3;
+/// A privilege or kernel feature is missing. automake reads this code as "skipped".
+pub const CANNOT_RUN_HERE: u8 = 77;

@@ -1,0 +1,179 @@
+//! Options for files that grow with a run: a trace, a capture.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use taut_path::units::{ParseUnitError, Size};
+
+use crate::emit::{self, write_failed};
+use crate::{file, say};
+
+/// Options of a trace file.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct TraceFile {
+    /// Write every event of the rows' queues too; in the simulator the rows are run again for it
+    ///
+    /// docs/trace-format.md says what is in the file. It grows with the rows, their rate and their
+    /// duration: some 10 MB for each second of a full 1 Gbit/s link. How many bytes were written
+    /// is said at the end. A live trace is kept in memory until then, in about as many bytes.
+    #[arg(id = "trace", long = "trace", value_name = "FILE")]
+    pub path: Option<PathBuf>,
+
+    /// A longer trace is not written
+    #[arg(id = "trace_most", long = "trace-most", value_name = "SIZE", requires = "trace",
+          default_value = "256m", value_parser = parse_size)]
+    pub most: Size,
+}
+
+impl Default for TraceFile {
+    fn default() -> Self {
+        Self {
+            path: None,
+            most: Size(0),
+        }
+    }
+}
+
+fn parse_size(text: &str) -> Result<Size, ParseUnitError> {
+    text.parse()
+}
+
+/// Options of a capture file.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct PcapFile {
+    /// Write what crosses the wire too, as pcapng for Wireshark's tools; the rows are run again for it
+    ///
+    /// Headers are made up of what the simulator knows: sequence and acknowledgement numbers, SACK, ECN and
+    /// windows (scaled by 7) are right, and there is no payload. Some 13 MB for each second of a full 1 Gbit/s
+    /// link; docs/simulator.md says more.
+    #[arg(id = "pcap", long = "pcap", value_name = "FILE")]
+    pub path: Option<PathBuf>,
+
+    /// A longer capture is not written
+    #[arg(id = "pcap_most", long = "pcap-most", value_name = "SIZE", requires = "pcap",
+          default_value = "1g", value_parser = parse_size)]
+    pub most: Size,
+}
+
+impl Default for PcapFile {
+    fn default() -> Self {
+        Self {
+            path: None,
+            most: Size(0),
+        }
+    }
+}
+
+impl PcapFile {
+    /// Checks before the run that the file can be written.
+    ///
+    /// # Errors
+    /// The exit code, after a message, if it cannot.
+    pub fn check(&self) -> Result<(), ExitCode> {
+        emit::check("capture", self.path.as_deref())
+    }
+
+    /// Writes the file if the user wants a capture. `fill` returns the number of bytes.
+    ///
+    /// # Errors
+    /// The exit code, after a message, if the file cannot be written.
+    pub fn write(
+        &self,
+        fill: impl FnOnce(&mut dyn Write) -> io::Result<u64>,
+    ) -> Result<(), ExitCode> {
+        match &self.path {
+            Some(path) => write_bounded(path, ("capture", PCAP_MOST, self.most), fill),
+            None => Ok(()),
+        }
+    }
+}
+
+const TRACE_MOST: &str = "--trace-most";
+const PCAP_MOST: &str = "--pcap-most";
+
+impl TraceFile {
+    /// Checks before the run that the file can be written.
+    ///
+    /// # Errors
+    /// The exit code, after a message, if it cannot.
+    pub fn check(&self) -> Result<(), ExitCode> {
+        emit::check("trace", self.path.as_deref())
+    }
+
+    /// Returns the maximum number of bytes, or `None` if the user wants no trace.
+    pub fn max_bytes(&self) -> Option<u64> {
+        self.path.is_some().then_some(self.most.0)
+    }
+
+    /// Writes the file if the user wants a trace. `fill` returns the number of bytes.
+    ///
+    /// # Errors
+    /// The exit code, after a message, if the file cannot be written.
+    pub fn write(
+        &self,
+        fill: impl FnOnce(&mut dyn Write) -> io::Result<u64>,
+    ) -> Result<(), ExitCode> {
+        match &self.path {
+            Some(path) => write_bounded(path, ("trace", TRACE_MOST, self.most), fill),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the error of a trace that exceeds the maximum.
+    pub fn too_long(&self) -> io::Error {
+        too_long(TRACE_MOST)
+    }
+}
+
+/// Writes a whole file or none. `what` names it, and `option` sets its maximum size.
+fn write_bounded(
+    path: &Path,
+    (what, option, most): (&str, &'static str, Size),
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<u64>,
+) -> Result<(), ExitCode> {
+    let mut bytes = 0;
+    let fill = |file: &mut File| {
+        let mut buffered = BufWriter::new(Bounded {
+            file,
+            left_bytes: most.0,
+            option,
+        });
+        bytes = fill(&mut buffered)?;
+        buffered.flush()
+    };
+    file::replace_with(path, fill).map_err(|error| write_failed(what, path, &error))?;
+    say!(
+        "taut: wrote a {what} of {bytes} bytes to {}",
+        path.display()
+    );
+    Ok(())
+}
+
+/// Rejects bytes beyond the maximum.
+struct Bounded<'a> {
+    file: &'a mut File,
+    left_bytes: u64,
+    option: &'static str,
+}
+
+impl Write for Bounded<'_> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let left_bytes = self.left_bytes.checked_sub(buffer.len() as u64);
+        self.left_bytes = left_bytes.ok_or_else(|| too_long(self.option))?;
+        self.file.write_all(buffer)?;
+        Ok(buffer.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn too_long(option: &str) -> io::Error {
+    io::Error::other(format!(
+        "longer than {option}; allow more, choose fewer rows, or let them be shorter"
+    ))
+}
