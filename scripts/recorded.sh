@@ -3,7 +3,8 @@
 # turns the traces into patterns (scripts/trace_to_pattern.py) in docs/live/recorded, and writes the
 # table of them in docs/limit-rules.md: every rule on each, beside the least fixed limit. A pattern
 # that is there is not recorded again; with no argument only the table is made of what is there.
-# Recording needs root and two minutes.
+# r01 to r03 are of a sending thread that the lab has no longer: they cannot be recorded again.
+# Recording needs root and a minute.
 # usage: scripts/recorded.sh [record]
 # Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
 set -eu
@@ -40,13 +41,9 @@ record() {
 }
 
 if [ "$record" = yes ]; then
-    ring="two-threads --limit off"
     packets="rr-under-load --driver af_packet --rate 100mbit --only bql=off --limit off --ring 4096"
     # shellcheck disable=SC2086
     {
-        record r01-packet-ring-100mbit 0 $ring --rate 100mbit --ring 4096
-        record r02-packet-ring-100mbit-3-loops 3 $ring --rate 100mbit --ring 4096
-        record r03-packet-ring-500mbit 0 $ring --rate 500mbit --ring 16384
         record r04-tcp-realtime-100mbit 0 $packets --streams 400
         record r05-tcp-ordinary-100mbit-3-loops 3 $packets --streams 400 --no-real-time
         record r06-tap-100mbit 0 rr-under-load --rate 100mbit --only bql=off,tso=off --limit off --ring 4096 --streams 400

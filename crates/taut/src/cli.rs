@@ -10,7 +10,6 @@ use crate::lab::options::RrUnderLoad;
 use crate::lab::quic::LabQuic;
 use crate::lab::ring::RingSweep;
 use crate::lab::software_consumer::SoftwareConsumer;
-use crate::lab::two_threads::TwoThreads;
 use crate::manual::Manual;
 use crate::observe::show::Show;
 use crate::record::options::Record;
@@ -74,12 +73,6 @@ pub enum LabScenario {
     /// transactions and their latency, goodput, with the published figures beside them.
     #[command(after_help = AFTER_HELP)]
     RrUnderLoad(RrUnderLoad),
-    /// A sending and a completing thread share one transmit queue over an AF_PACKET ring.
-    ///
-    /// Two network namespaces with a veth between, shaped or not. What is carried, what became of
-    /// every packet, who slept and was woken, and whether a wake-up was lost.
-    #[command(after_help = AFTER_HELP_TWO_THREADS)]
-    TwoThreads(TwoThreads),
     /// A limit where the device is a program: a sender, and a thread that polls its ring.
     ///
     /// Two threads of this process over a ring in memory, on one core or on two; no network and no privilege
@@ -116,13 +109,6 @@ Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
 Needs root, or a kernel that lets users make user namespaces and open /dev/net/tun.
 After Ctrl-C or SIGTERM the finished rows are shown; one half a second later ends at once.
 Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.";
-
-const AFTER_HELP_TWO_THREADS: &str = "\
-Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
-Needs root, or a kernel that lets users make user namespaces.
-After Ctrl-C or SIGTERM what was measured by then is shown; one half a second later ends at once.
-Exit codes: 0 done, 1 failed, 2 bad usage, 3 a packet or a wake-up was lost,
-77 cannot run here, 130 or 143 interrupted.";
 
 const AFTER_HELP_SOFTWARE_CONSUMER: &str = "\
 Times need a unit (250us).

@@ -49,9 +49,6 @@ fn main() -> ExitCode {
             scenario: cli::LabScenario::RrUnderLoad(options),
         }) => lab::rr_under_load(&options),
         Some(cli::Command::Lab {
-            scenario: cli::LabScenario::TwoThreads(options),
-        }) => lab::two_threads::two_threads(&options),
-        Some(cli::Command::Lab {
             scenario: cli::LabScenario::Forward(options),
         }) => lab::forward::forward(&options),
         Some(cli::Command::Lab {

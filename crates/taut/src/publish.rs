@@ -1,10 +1,9 @@
 //! Letting `taut show` and its siblings see the queues that this process runs.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
-use taut_linux::publish::{About, Following, Publisher, QueueSlot, WeakPublisher};
-use taut_path::queue::{Watch, WatchSnapshot};
+use taut_linux::publish::{About, Publisher, QueueSlot, WeakPublisher};
+use taut_path::queue::WatchSnapshot;
 use taut_path::{Limit, Probe, Qdisc, Queue};
 
 /// Nobody looks more often.
@@ -43,13 +42,6 @@ impl Published {
             wakeups: 0,
         });
     }
-}
-
-/// Lets others see a queue on threads of its own, until what is returned is dropped; `None` where that
-/// cannot be.
-pub fn follow(about: &About<'_>, watch: Watch) -> Option<Following> {
-    let period = Duration::from_nanos(PERIOD_NS);
-    publisher()?.follow(about, watch, period).ok()
 }
 
 /// The one of this process, which is gone when its last queue is.

@@ -14,5 +14,6 @@ mod live_receiver;
 mod live_segments;
 mod live_tap;
 mod live_tcp;
+mod live_two_halves;
 mod observe_sysfs;
 mod publish;

@@ -15,7 +15,6 @@ mod router;
 mod row;
 pub mod software_consumer;
 mod tap_source;
-pub mod two_threads;
 mod world;
 
 use std::io::{self, Write};

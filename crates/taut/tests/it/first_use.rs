@@ -203,7 +203,7 @@ fn a_limit_is_shown_as_it_was_said_and_off_is_one() {
     let table = stdout(&format!("{short} --limit 40k"));
     assert!(table.contains("\n40k     off |"), "{table}");
     assert!(failed(&format!("{short},bql=on --limit off"), 2).contains("bql=off"));
-    let spelled = stdout("lab two-threads --limit off --dry-run");
+    let spelled = stdout("send lo --limit off --dry-run");
     assert!(spelled.contains("limit off,"), "{spelled}");
 }
 

@@ -33,36 +33,6 @@ fn a_plan_that_cannot_be_printed_is_a_failure_and_no_panic() {
 }
 
 #[test]
-fn the_plan_of_two_threads_names_the_device_and_the_threads() {
-    let plan = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
-        command
-            .args(["lab", "two-threads", "--dry-run"])
-            .args(arguments);
-        let output = command.stdin(Stdio::null()).output().expect("runs");
-        assert!(output.status.success());
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    let one = plan(&[]);
-    assert!(one.contains("a TBF of 100mbit"), "{one}");
-    assert!(
-        one.contains("a sending and a completing thread for 10000 ms"),
-        "{one}"
-    );
-    let three = plan(&["--senders", "3", "--rate", "none"]);
-    assert!(three.contains("no shaper"), "{three}");
-    assert!(three.contains("3 submitting threads"), "{three}");
-}
-
-#[test]
-fn two_threads_with_a_bad_value_is_bad_usage() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
-    command.args(["lab", "two-threads", "--senders", "0"]);
-    let output = command.stdin(Stdio::null()).output().expect("runs");
-    assert_eq!(output.status.code(), Some(2));
-}
-
-#[test]
 fn the_plan_of_quic_names_the_path_and_each_row_and_a_bad_value_is_bad_usage() {
     let run = |arguments: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));

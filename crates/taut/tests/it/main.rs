@@ -15,7 +15,6 @@ mod live_send_faults;
 mod live_send_replay;
 mod live_software_consumer;
 mod live_traces;
-mod live_two_threads;
 mod manual;
 mod observe_doctor;
 mod observe_exporter;

@@ -28,7 +28,7 @@ const LINES: &[&str] = &[
     "sim right-size -j",
     "sim right-size --csv",
     "lab rr-under-load --dry-run",
-    "lab two-threads --dry-run",
+    "send lo --dry-run",
     "lab software-consumer --dry-run",
     "lab ring --dry-run",
     "lab forward --dry-run",

@@ -94,17 +94,18 @@ impl World {
 
     /// Begins to send.
     pub fn send(&self, arguments: &str) -> Sending {
+        Sending::start(&mut self.command(arguments))
+    }
+
+    /// What begins to send.
+    pub fn command(&self, arguments: &str) -> Command {
         let namespace = self.near.as_fd().as_raw_fd();
-        let child = Command::new(env!("CARGO_BIN_EXE_taut"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
+        command
             .args(["send", DEVICE, "-j", "-n"])
             .arg(format!("/proc/{}/fd/{namespace}", std::process::id()))
-            .args(arguments.split_ascii_whitespace())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("starts");
-        Sending(child, String::new())
+            .args(arguments.split_ascii_whitespace());
+        command
     }
 
     /// Listens at the far end.
@@ -148,6 +149,12 @@ pub struct Sent {
 }
 
 impl Sending {
+    pub fn start(command: &mut Command) -> Self {
+        command.stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self(command.spawn().expect("starts"), String::new())
+    }
+
     pub fn signal(&self, signal: rustix::process::Signal) {
         let process = rustix::process::Pid::from_child(&self.0);
         rustix::process::kill_process(process, signal).expect("it runs");
