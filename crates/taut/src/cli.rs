@@ -9,7 +9,6 @@ use crate::lab::forward::LabForward;
 use crate::lab::options::RrUnderLoad;
 use crate::lab::quic::LabQuic;
 use crate::lab::ring::RingSweep;
-use crate::lab::software_consumer::SoftwareConsumer;
 use crate::manual::Manual;
 use crate::observe::show::Show;
 use crate::record::options::Record;
@@ -73,13 +72,6 @@ pub enum LabScenario {
     /// transactions and their latency, goodput, with the published figures beside them.
     #[command(after_help = AFTER_HELP)]
     RrUnderLoad(RrUnderLoad),
-    /// A limit where the device is a program: a sender, and a thread that polls its ring.
-    ///
-    /// Two threads of this process over a ring in memory, on one core or on two; no network and no privilege
-    /// (with it they have real-time priority, as a kernel's poll has). Packets a second, the limit, packets in
-    /// flight and what a ping waits under each limit, beside the least fixed limit that is enough.
-    #[command(after_help = AFTER_HELP_SOFTWARE_CONSUMER)]
-    SoftwareConsumer(SoftwareConsumer),
     /// The forwarder beside the kernel's own bridge: ping under load and goodput.
     ///
     /// Three network namespaces: bulk TCP streams go from a fast link into a slow one, through the kernel's
@@ -108,13 +100,6 @@ const AFTER_HELP: &str = "\
 Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).
 Needs root, or a kernel that lets users make user namespaces and open /dev/net/tun.
 After Ctrl-C or SIGTERM the finished rows are shown; one half a second later ends at once.
-Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.";
-
-const AFTER_HELP_SOFTWARE_CONSUMER: &str = "\
-Times need a unit (250us).
-Needs nothing; a consumer on a core of its own needs two. Keep the machine idle: what else runs is measured too.
-The same, simulated: taut sim software-consumer.
-After Ctrl-C or SIGTERM the finished cases are shown; one half a second later ends at once.
 Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.";
 
 const AFTER_HELP_LAB_FORWARD: &str = "\

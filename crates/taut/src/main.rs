@@ -55,9 +55,6 @@ fn main() -> ExitCode {
             scenario: cli::LabScenario::Ring(options),
         }) => lab::ring::ring(&options),
         Some(cli::Command::Lab {
-            scenario: cli::LabScenario::SoftwareConsumer(options),
-        }) => lab::software_consumer::software_consumer(&options),
-        Some(cli::Command::Lab {
             scenario: cli::LabScenario::Quic(options),
         }) => lab::quic::quic(&options),
         Some(cli::Command::Doctor(options)) => doctor::doctor(&options),

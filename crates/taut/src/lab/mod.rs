@@ -13,7 +13,6 @@ pub mod quic;
 pub mod ring;
 mod router;
 mod row;
-pub mod software_consumer;
 mod tap_source;
 mod world;
 

@@ -69,31 +69,3 @@ fn a_build_without_quic_says_how_to_get_it() {
     let talk = String::from_utf8_lossy(&output.stderr);
     assert!(talk.contains("--features quic"), "{talk}");
 }
-
-#[test]
-fn the_plan_of_software_consumer_names_each_case_and_a_bad_value_is_bad_usage() {
-    let run = |arguments: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
-        command
-            .args(["lab", "software-consumer"])
-            .args(arguments.split(' '));
-        command.stdin(Stdio::null()).output().expect("runs")
-    };
-    let plan = run("--dry-run --told 50us --core own --rounds 3 --limit off --limit dql");
-    assert!(plan.status.success());
-    let plan = String::from_utf8_lossy(&plan.stdout).into_owned();
-    for part in [
-        "would run slow, own core, told 50us: 2 limits, 3 times, about 6 s together",
-        "would run fast, own core, told 50us: 2 limits, 3 times, about 6 s together",
-    ] {
-        assert!(plan.contains(part), "{plan}");
-    }
-    for bad in [
-        "--told 2s",
-        "--poll 0",
-        "--limit taut:min-8",
-        "--slow-packet 0us",
-    ] {
-        assert_eq!(run(bad).status.code(), Some(2), "{bad}");
-    }
-}

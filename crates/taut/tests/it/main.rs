@@ -13,7 +13,6 @@ mod live_rr_under_load;
 mod live_send;
 mod live_send_faults;
 mod live_send_replay;
-mod live_software_consumer;
 mod live_traces;
 mod manual;
 mod observe_doctor;

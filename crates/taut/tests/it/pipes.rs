@@ -29,7 +29,6 @@ const LINES: &[&str] = &[
     "sim right-size --csv",
     "lab rr-under-load --dry-run",
     "send lo --dry-run",
-    "lab software-consumer --dry-run",
     "lab ring --dry-run",
     "lab forward --dry-run",
     "send --help",
