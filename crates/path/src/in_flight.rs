@@ -82,7 +82,6 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 
-use concurrent_queue::ConcurrentQueue;
 use taut_dql::sync::AtomicU32;
 
 use crate::driver::InRing;
@@ -92,8 +91,6 @@ use crate::sharing::Word;
 /// What both halves see.
 struct Store {
     places: Box<[Place]>,
-    /// Packets that are no mere numbers, with their keys, as the sender put them.
-    charged: ConcurrentQueue<(u32, Packet)>,
     put: Totals,
     taken: Totals,
     #[cfg(loom)]
@@ -110,8 +107,6 @@ struct Place {
 
 const EMPTY: u32 = 0;
 const FULL: u32 = 1;
-/// The packet is charged to a flow, so it goes whole, through a queue.
-const CHARGED: u32 = 2;
 
 impl Place {
     fn new() -> Self {
@@ -169,7 +164,6 @@ impl Store {
     fn new(keys: u32) -> Self {
         Self {
             places: (0..keys).map(|_| Place::new()).collect(),
-            charged: ConcurrentQueue::bounded(keys.max(1) as usize),
             put: Totals::new(),
             taken: Totals::new(),
             #[cfg(loom)]
@@ -184,7 +178,6 @@ impl Store {
             put: InRing::default(),
         };
         let completer = InFlightCompleter {
-            passed_over: (0..store.keys()).map(|_| None).collect(),
             taken: InRing::default(),
             store,
         };
@@ -203,8 +196,8 @@ impl Store {
     }
 }
 
-/// Makes a store for the keys below `keys`, of which each holds one packet. About 120 bytes for
-/// each key are allocated at once, and nothing later.
+/// Makes a store for the keys below `keys`, of which each holds one packet. It
+/// allocates 32 bytes for each key, and nothing later.
 pub fn split(keys: u32) -> (InFlightSender, InFlightCompleter) {
     Store::new(keys).halves()
 }
@@ -246,22 +239,9 @@ impl InFlightSender {
         if self.store.shows_early {
             place.state.store_release(FULL);
         }
-        match packet.into_words() {
-            Ok(words) => {
-                place.write(words);
-                place.state.store_release(FULL);
-            }
-            Err(packet) => self.put_charged(key, packet),
-        }
+        place.write(packet.into_words());
+        place.state.store_release(FULL);
         Ok(())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn put_charged(&self, key: u32, packet: Packet) {
-        // There is room for one packet of each key.
-        let _ = self.store.charged.push((key, packet));
-        self.store.places[key as usize].state.store_release(CHARGED);
     }
 
     /// Keys that no packet has now. The other half may raise it at any time.
@@ -280,8 +260,6 @@ impl InFlightSender {
 pub struct InFlightCompleter {
     store: Arc<Store>,
     taken: InRing,
-    /// For each key, a charged packet that was put before one that finished sooner.
-    passed_over: Box<[Option<Packet>]>,
 }
 
 impl InFlightCompleter {
@@ -290,33 +268,17 @@ impl InFlightCompleter {
     #[inline(always)]
     pub fn take(&mut self, key: u32) -> Option<Packet> {
         let place = self.store.places.get(key as usize)?;
-        let packet = match place.state.load_acquire() {
-            FULL => Packet::from_words(place.read()),
-            CHARGED => self.take_charged(key)?,
-            _ => return None,
-        };
-        self.store.places[key as usize].state.store_release(EMPTY);
+        if place.state.load_acquire() != FULL {
+            return None;
+        }
+        let packet = Packet::from_words(place.read());
+        place.state.store_release(EMPTY);
         self.taken = InRing {
             packets: self.taken.packets.wrapping_add(1),
             bytes: self.taken.bytes.wrapping_add(packet.wire_bytes()),
         };
         self.store.taken.publish(self.taken);
         Some(packet)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn take_charged(&mut self, key: u32) -> Option<Packet> {
-        if let Some(packet) = self.passed_over[key as usize].take() {
-            return Some(packet);
-        }
-        while let Ok((other, packet)) = self.store.charged.pop() {
-            if other == key {
-                return Some(packet);
-            }
-            self.passed_over[other as usize] = Some(packet);
-        }
-        None
     }
 
     /// Takes everything in flight, by key: for a driver that flushes or remakes its ring, so that

@@ -2,7 +2,7 @@
 //! call, so that a simulator and a live driver run the same code.
 //!
 //! ```text
-//!  your packets                                                            frames and budgets
+//!  your packets                                                                  frames
 //!      |                                                                          ^
 //!      v  enqueue                                                                 | freed / dropped
 //!  +---------+   may it go?   +---------------------+  submit, kick  +------+     |
@@ -133,7 +133,7 @@
 //! `submit` and `reap`), `driver::mock` behind the feature `mock` (a ring whose other side a test
 //! plays), [`driver::Faults`] and [`driver::Trace`] (around any driver), [`queue::many`] (several
 //! sending threads), [`budget`] (a limit that several queues share), [`tsq`] (small queues for each
-//! flow). A limit of your own goes in with [`with_limit`](queue::Builder::with_limit); its settings are
+//! flow, around a queue). A limit of your own goes in with [`with_limit`](queue::Builder::with_limit); its settings are
 //! [`taut_dql::Config`], so depend on that crate too.
 //!
 //! # Words
@@ -152,7 +152,7 @@
 //! | stall | the oldest unit in flight is older than a threshold |
 //! | epoch | the time between two resets; what was sent in an earlier one comes back *late* |
 //! | stray | handed back by a driver, and never sent by this queue |
-//! | charge | memory that a packet took from its flow's budget ([`tsq`]) |
+//! | charge | memory of a packet, as counted in its flow's budget ([`tsq`]) |
 //! | super-packet | a packet that is cut into segments, by the device or before it |
 //! | piece, rest | some of a super-packet's segments as an object of their own ([`split`]), and those that still wait |
 //! | budget | what several queues ([`budget`]), or the packets of one flow ([`tsq`]), may have in flight together |

@@ -2,10 +2,7 @@
 
 mod piece;
 
-use alloc::sync::Arc;
 use core::num::{NonZeroU16, NonZeroU32};
-
-use crate::tsq::{Account, Charge};
 
 pub(crate) use piece::MOST_SEGMENTS;
 pub use piece::Piece;
@@ -87,12 +84,11 @@ pub struct Packet {
     pub priority: u8,
     /// Not an [`Ecn`], which has a niche of its own; and whether it is a [`Piece`].
     ecn: u8,
-    /// The flow from whose budget it took `charge_bytes`, given back when the packet ends.
-    account: Option<Arc<Account>>,
 }
 
-// Each place where a packet waits moves it in and out: half a cache line is two moves.
-const _: () = assert!(size_of::<Option<Packet>>() <= 32);
+// Each place where a packet waits moves it in and out: its size is part of the cost of every packet.
+const _: () = assert!(size_of::<Option<Packet>>() == 24);
+const _: () = assert!(!core::mem::needs_drop::<Packet>());
 
 impl Packet {
     /// A packet of best effort whose memory is just its bytes; set the other fields as needed.
@@ -112,12 +108,11 @@ impl Packet {
             sent: SentMark::NEVER,
             priority: 0,
             ecn: Ecn::NotCapable as u8,
-            account: None,
         }
     }
 
-    /// The same packet, which holds `charge_bytes` of memory: what its flow's budget is charged,
-    /// see [`Flow`](crate::tsq::Flow), and what a discipline counts as memory.
+    /// The same packet, which holds `charge_bytes` of memory: the charge of its flow's budget, see
+    /// [`Charges`](crate::tsq::Charges), and what a discipline counts as memory.
     pub const fn with_memory(mut self, charge_bytes: u32) -> Self {
         self.charge_bytes = charge_bytes;
         self
@@ -167,27 +162,6 @@ impl Packet {
         self.charge_bytes
     }
 
-    /// Whether it took its memory from a flow's budget, and still holds it.
-    pub const fn is_charged(&self) -> bool {
-        self.account.is_some()
-    }
-
-    /// Charges it to a flow; one that was charged before is given back to whom it was taken from.
-    pub(crate) fn charge_to(&mut self, account: Arc<Account>) {
-        self.give_charge_back();
-        account.charge(self.charge_bytes);
-        self.account = Some(account);
-    }
-
-    /// Parts the packet from its flow: dropping the charge gives the budget back before the packet
-    /// ends. What a driver that orphans its packets does, see
-    /// [`Orphaning`](crate::driver::Orphaning).
-    pub fn take_charge(&mut self) -> Option<Charge> {
-        let account = self.account.take()?;
-        self.sent.orphan();
-        Some(Charge::new(account, self.charge_bytes))
-    }
-
     /// For a driver that hands the packet back without knowing whether it was sent, because it gave its
     /// ring up: it counts as [late](crate::Completed::late_packets), whether the queue was reset by then
     /// or not. What the queue has in flight is put right by the reset.
@@ -195,18 +169,11 @@ impl Packet {
         self.sent.leave_epoch();
     }
 
-    /// Ends the packet: gives back its frame and, to its flow, its charge. Not for a piece, whose frame
-    /// others have too: hand it back to the queue, which gives the whole packet to its sink.
+    /// Ends the packet and returns its frame. Not for a piece, whose frame others have too: return it to
+    /// the queue, which passes the whole packet to its sink.
     #[inline]
-    pub fn into_frame(self) -> Frame {
-        Frame(self.frame.0)
-    }
-
-    #[inline]
-    fn give_charge_back(&mut self) {
-        if let Some(account) = self.account.take() {
-            give_back(account, self.charge_bytes);
-        }
+    pub const fn into_frame(self) -> Frame {
+        self.frame
     }
 }
 
@@ -220,28 +187,22 @@ pub(crate) type PacketWords = [u32; 6];
 
 impl Packet {
     /// The packet as numbers.
-    ///
-    /// # Errors
-    /// Gives back one that is charged: its account is no number.
     #[inline]
-    pub(crate) fn into_words(self) -> Result<PacketWords, Self> {
-        if self.account.is_some() {
-            return Err(self);
-        }
+    pub(crate) fn into_words(self) -> PacketWords {
         // Nothing is cut into payloads of 0, so 0 stands for what is not cut.
         let cut = self.segmentation.map_or(0, |cut| {
             u32::from(cut.header_bytes) << 16 | u32::from(cut.payload_bytes.get())
         });
         let small = [self.priority, self.ecn];
         let [priority, ecn] = small.map(u32::from);
-        Ok([
+        [
             self.wire_bytes.get(),
             self.frame.0,
             self.charge_bytes,
             self.flow,
             cut,
             u32::from(self.sent.0) << 16 | priority << 8 | ecn,
-        ])
+        ]
     }
 
     /// The packet of which `words` were made.
@@ -257,23 +218,8 @@ impl Packet {
             sent: SentMark((small >> 16) as u16),
             priority: (small >> 8) as u8,
             ecn: small as u8,
-            account: None,
         }
     }
-}
-
-impl Drop for Packet {
-    #[inline]
-    fn drop(&mut self) {
-        self.give_charge_back();
-    }
-}
-
-/// By value, so that a packet that is only passed on need not have an address.
-#[cold]
-#[inline(never)]
-fn give_back(account: Arc<Account>, bytes: u32) {
-    drop(Charge::new(account, bytes));
 }
 
 /// Bits of a [`SentMark`] that count resets: so many must lie between a packet and its late
@@ -285,7 +231,8 @@ const EPOCHS: u16 = (1 << EPOCH_BITS) - 1;
 /// Which of two slices of time it was sent in.
 const SLICE: u16 = 1 << EPOCH_BITS;
 const QUEUE_SHIFT: u32 = EPOCH_BITS + 1;
-const ORPHANED: u16 = 1 << (QUEUE_SHIFT + QUEUE_BITS);
+/// It is a [`Piece`].
+const PIECE: u16 = 1 << (QUEUE_SHIFT + QUEUE_BITS);
 
 /// By which queue a packet was sent, and in which epoch. Private to the queue, so that what was
 /// never in flight is not taken for complete.
@@ -318,35 +265,24 @@ impl SentMark {
 
     /// Whether both are of one queue and one epoch, in whichever slice.
     pub const fn is_of_epoch(self, other: Self) -> bool {
-        (self.0 ^ other.0) & !(SLICE | ORPHANED) == 0
+        (self.0 ^ other.0) & !(SLICE | PIECE) == 0
     }
 
     /// Whether both are of one queue.
     pub const fn is_of_queue(self, other: Self) -> bool {
-        (self.0 ^ other.0) & !(EPOCHS | SLICE | ORPHANED) == 0
+        (self.0 ^ other.0) & !(EPOCHS | SLICE | PIECE) == 0
     }
 
-    /// Without the note that the budget came back early.
+    /// The mark of a whole packet that was sent together with this one.
     #[inline]
-    pub const fn plain(self) -> Self {
-        Self(self.0 & !ORPHANED)
-    }
-
-    /// Whether the budget came back while the packet was in the device.
-    pub const fn is_orphaned(self) -> bool {
-        self.0 & ORPHANED != 0
+    pub const fn of_whole(self) -> Self {
+        Self(self.0 & !PIECE)
     }
 
     /// Of the epoch that is farthest away, before and after.
     fn leave_epoch(&mut self) {
         if *self != Self::NEVER {
             self.0 ^= 1 << (EPOCH_BITS - 1);
-        }
-    }
-
-    fn orphan(&mut self) {
-        if *self != Self::NEVER {
-            self.0 |= ORPHANED;
         }
     }
 }
@@ -394,9 +330,9 @@ impl DropReason {
     }
 }
 
-/// Where every packet ends: with the device done with it, or dropped with a reason.
+/// Where every packet ends: completed by the device, or dropped with a reason.
 ///
-/// Its frame and its budget come back here, exactly once.
+/// Its frame is returned here, exactly once.
 pub trait PacketSink {
     /// The device is done with the packet.
     fn freed(&mut self, packet: Packet);
@@ -415,7 +351,7 @@ pub trait PacketSink {
     /// knows whose frame that is, so by default it is not given back: rather one frame lost than
     /// one used twice.
     fn stray(&mut self, packet: Packet) {
-        drop(packet);
+        let _ = packet;
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use taut_path::tsq::{RATE_TIME_NS, Rule, Settings as SmallQueueSettings};
+use taut_path::tsq::{RATE_TIME_NS, Settings as SmallQueueSettings, Sizing};
 use taut_path::units;
 
 /// Above this a rate-based budget does not go: today's `tcp_limit_output_bytes`.
@@ -27,13 +27,13 @@ impl Budget {
         match self {
             Self::None => SmallQueueSettings::OFF,
             Self::Rate => SmallQueueSettings {
-                rule: Rule::Rate {
+                sizing: Sizing::Rate {
                     time_ns: RATE_TIME_NS,
                 },
                 limit_bytes: RATE_LIMIT_BYTES,
             },
             Self::Bytes(limit_bytes) => SmallQueueSettings {
-                rule: Rule::Fixed,
+                sizing: Sizing::Fixed,
                 limit_bytes,
             },
         }

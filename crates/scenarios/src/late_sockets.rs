@@ -112,7 +112,7 @@ impl Settings {
             "round_trip_mean_us": round_trips_ns as f64 / f64::from(case.sockets) / 1e3,
             "throttled": totals.throttled,
             "deferred": totals.deferred,
-            "left_to_owner": totals.left_to_owner,
+            "left_to_owner": totals.deferred_to_owner,
             "drops": world.dropped_packets(CLIENT),
         }))
     }

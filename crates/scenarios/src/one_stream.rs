@@ -104,7 +104,7 @@ impl OneStream {
             throttled: totals.throttled,
             deferred: totals.deferred,
             drops: world.dropped_packets(CLIENT),
-            orphaned_packets: world.completions(CLIENT).orphaned_packets,
+            orphaned_packets: world.orphaned_packets(CLIENT),
         })
     }
 

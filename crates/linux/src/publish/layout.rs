@@ -9,7 +9,7 @@ use super::about::About;
 /// The first word: who sees it in the wrong byte order sees another one.
 const MAGIC: u64 = u64::from_be_bytes(*b"tautqueu");
 /// Changes with the layout.
-pub(super) const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 2;
 /// Magic, version, process, slots, and the program's name.
 pub(super) const HEAD_WORDS: usize = 64;
 const PROGRAM: usize = 8;
@@ -97,8 +97,6 @@ figures! {
     late_packets = |it| it.completer.late_packets;
     /// Packets that the driver handed back and that were never sent.
     stray_packets = |it| it.completer.stray_packets;
-    /// Packets whose budget came back before the device was done with them.
-    orphaned_packets = |it| it.completer.orphaned_packets;
     /// Rounds in which something was completed.
     rounds = |it| it.completer.rounds;
     /// Rounds after which the device had nothing left while the limit held the sender back.
@@ -279,8 +277,8 @@ mod tests {
         write_head(&words, "a\x1b[2Jb");
         let head = read_head(&loaded(&words)).expect("version").expect("ours");
         assert_eq!(head.program, "a?[2Jb");
-        words[1].store(2, Ordering::Relaxed);
-        assert_eq!(read_head(&loaded(&words)), Err(2));
+        words[1].store(VERSION + 1, Ordering::Relaxed);
+        assert_eq!(read_head(&loaded(&words)), Err(VERSION + 1));
     }
 
     proptest! {

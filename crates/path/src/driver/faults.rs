@@ -235,10 +235,6 @@ impl<D: TxRing> TxRing for Faults<D> {
         self.driver.pieces()
     }
 
-    fn lets_go(&self) -> bool {
-        self.driver.lets_go()
-    }
-
     fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
         if self.random.happens(self.plan.refused) {
             self.counts.refused += 1;

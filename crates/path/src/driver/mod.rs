@@ -10,7 +10,6 @@
 mod faults;
 #[cfg(feature = "mock")]
 pub mod mock;
-mod orphaning;
 mod outages;
 mod pcap;
 mod trace;
@@ -21,7 +20,6 @@ use alloc::boxed::Box;
 use crate::packet::Packet;
 
 pub use faults::{FaultCounts, FaultError, FaultPlan, Faults};
-pub use orphaning::Orphaning;
 pub use outages::{Condition, OutageCounts, Outages};
 pub use pcap::{PacketBytes, Pcap};
 pub use trace::{Trace, TraceEvent};
@@ -63,13 +61,6 @@ pub trait TxRing {
     #[inline]
     fn pieces(&self) -> Pieces {
         Pieces::None
-    }
-
-    /// Whether it gives a packet's budget back when it is submitted; of a super-packet that goes in pieces,
-    /// when the last of them is.
-    #[inline]
-    fn lets_go(&self) -> bool {
-        false
     }
 
     /// Puts one packet into the ring. Called only while at least
@@ -160,12 +151,6 @@ macro_rules! forward_tx_ring {
         fn pieces(&self) -> Pieces {
             let $this = self;
             $ring.pieces()
-        }
-
-        #[inline]
-        fn lets_go(&self) -> bool {
-            let $this = self;
-            $ring.lets_go()
         }
 
         #[inline]

@@ -191,10 +191,6 @@ impl<D: TxRing> TxRing for Outages<D> {
         self.driver.pieces()
     }
 
-    fn lets_go(&self) -> bool {
-        self.driver.lets_go()
-    }
-
     fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
         if self.is_down() || !self.waiting.is_empty() {
             self.waiting.push_back(packet);

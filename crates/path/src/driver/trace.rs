@@ -123,10 +123,6 @@ where
         self.driver.pieces()
     }
 
-    fn lets_go(&self) -> bool {
-        self.driver.lets_go()
-    }
-
     fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
         let (frame, wire_bytes) = (packet.frame().index(), packet.wire_bytes());
         let submitted = self.driver.submit(packet, now_ns);

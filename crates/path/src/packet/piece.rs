@@ -10,8 +10,6 @@ pub(super) const IS_PIECE: u8 = 1 << 7;
 const NUMBER: u32 = (1 << 9) - 1;
 /// The super-packet ends with it.
 const IS_LAST: u32 = 1 << 9;
-/// The charge of the super-packet was given back when this one was submitted.
-const LETS_GO: u32 = 1 << 10;
 /// Where its first segment is.
 const FIRST_SHIFT: u32 = 16;
 
@@ -88,14 +86,9 @@ impl Packet {
         self.rest_number().is_some()
     }
 
-    /// Says that the super-packet ends with this piece, and whether the charge is given back with it.
-    pub(crate) const fn become_last(&mut self, lets_go: bool) {
-        self.charge_bytes |= IS_LAST | if lets_go { LETS_GO } else { 0 };
-    }
-
-    /// Whether the budget of the super-packet came back while this piece of it was in the device.
-    pub(crate) const fn was_let_go(&self) -> bool {
-        self.is_piece() && self.charge_bytes & LETS_GO != 0
+    /// Records that the super-packet ends with this piece.
+    pub(crate) const fn become_last(&mut self) {
+        self.charge_bytes |= IS_LAST;
     }
 
     /// A piece, `bytes` long, whose first segment is `first_segment` of packet `number`, to be sent with
@@ -120,7 +113,6 @@ impl Packet {
             sent: mark,
             priority: self.priority,
             ecn: self.ecn | IS_PIECE,
-            account: None,
         }
     }
 
@@ -151,7 +143,7 @@ impl SentMark {
 
     #[inline]
     const fn rest_number(self) -> Option<u32> {
-        match self.0 & !super::ORPHANED {
+        match self.0 {
             0 => None,
             // Those of queues are larger.
             mark if mark as u32 <= Self::RESTS => Some(mark as u32 - 1),
@@ -163,7 +155,7 @@ impl SentMark {
     /// whole packet is told by one comparison.
     #[inline]
     pub const fn of_piece(self) -> Self {
-        Self(self.0 | super::ORPHANED)
+        Self(self.0 | super::PIECE)
     }
 }
 

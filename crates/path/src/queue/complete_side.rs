@@ -308,7 +308,6 @@ impl<L: Limit> CompleteSide<L> {
         self.sort_slices(shared);
         count_up(&counters.late_packets, u64::from(odd.late_packets));
         count_up(&counters.stray_packets, u64::from(odd.stray_packets));
-        count_up(&counters.orphaned_packets, u64::from(odd.orphaned_packets));
         completed.late_packets = odd.late_packets;
         if odd.stray_packets > 0 {
             probe.event(now_ns, Event::Stray(odd.stray_packets));

@@ -75,9 +75,6 @@ pub struct CompleterCounters {
     pub late_packets: u64,
     /// Error of the driver: packets that it handed back and that this queue had never sent.
     pub stray_packets: u64,
-    /// Warning: packets whose budget came back before the device was done with them. The driver
-    /// lets go of their owners, and small queues hold nothing back.
-    pub orphaned_packets: u64,
     /// Rounds in which something was completed.
     pub rounds: u64,
     /// Rounds after which the device had nothing left while the limit held the sender back.
@@ -177,7 +174,6 @@ pub(super) struct CompleterCells<M: Sharing> {
     pub(super) completed_bytes: M::Wide,
     pub(super) late_packets: M::Wide,
     pub(super) stray_packets: M::Wide,
-    pub(super) orphaned_packets: M::Wide,
     pub(super) rounds: M::Wide,
     pub(super) starved: M::Wide,
     pub(super) resets: M::Wide,
@@ -194,7 +190,6 @@ impl<M: Sharing> CompleterCells<M> {
             completed_bytes: zero(),
             late_packets: zero(),
             stray_packets: zero(),
-            orphaned_packets: zero(),
             rounds: zero(),
             starved: zero(),
             resets: zero(),
@@ -210,7 +205,6 @@ impl<M: Sharing> CompleterCells<M> {
         self.completed_bytes.store(from.completed_bytes);
         self.late_packets.store(from.late_packets);
         self.stray_packets.store(from.stray_packets);
-        self.orphaned_packets.store(from.orphaned_packets);
         self.rounds.store(from.rounds);
         self.starved.store(from.starved);
         self.resets.store(from.resets);
@@ -225,7 +219,6 @@ impl<M: Sharing> CompleterCells<M> {
             completed_bytes: self.completed_bytes.load(),
             late_packets: self.late_packets.load(),
             stray_packets: self.stray_packets.load(),
-            orphaned_packets: self.orphaned_packets.load(),
             rounds: self.rounds.load(),
             starved: self.starved.load(),
             resets: self.resets.load(),

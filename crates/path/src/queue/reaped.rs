@@ -14,10 +14,9 @@ pub(super) struct Reaped {
     pub next_mark: SentMark,
     pub late_packets: u32,
     pub stray_packets: u32,
-    pub orphaned_packets: u32,
     /// Of this epoch, and of the slice of time before or after the one that this half is in.
     pub other_slice: Count,
-    /// Any of these five.
+    /// Any of these four.
     pub is_odd: bool,
     /// Pieces, whose packets may end.
     pub has_pieces: bool,
@@ -67,7 +66,6 @@ impl Reaped {
         next_mark: SentMark::NEVER,
         late_packets: 0,
         stray_packets: 0,
-        orphaned_packets: 0,
         other_slice: Count::NOTHING,
         is_odd: false,
         has_pieces: false,
@@ -110,7 +108,7 @@ impl Reaped {
     /// The same for a piece.
     #[inline]
     pub fn count_piece(&mut self, packet: &Packet, mark: SentMark) -> bool {
-        let is_plain = packet.sent == mark.of_piece() && packet.is_piece() && !packet.was_let_go();
+        let is_plain = packet.sent == mark.of_piece() && packet.is_piece();
         if is_plain {
             self.done.add(packet.wire_bytes());
         }
@@ -126,11 +124,9 @@ impl Reaped {
         mark: SentMark,
         newest: impl FnOnce() -> SentMark,
     ) -> bool {
-        let (sent, bytes) = (packet.sent.plain(), packet.wire_bytes());
+        let (sent, bytes) = (packet.sent.of_whole(), packet.wire_bytes());
         let newest = newest();
         self.is_odd = true;
-        let was_orphaned = !packet.is_piece() && packet.sent.is_orphaned();
-        self.orphaned_packets += u32::from(was_orphaned || packet.was_let_go());
         if sent == mark {
             self.done.add(bytes);
         } else if sent == mark.other_slice() {

@@ -106,7 +106,7 @@ impl<Q: Qdisc> SendSide<Q> {
             && refused.is_none()
             && let Some(packet) = rest.take()
         {
-            let piece = cutter.last(&plan, packet, mark, ring.lets_go());
+            let piece = cutter.last(&plan, packet, mark);
             let bytes = piece.wire_bytes();
             at.probe.event(at.now_ns, Event::Sent(&piece));
             match ring.submit(piece, at.now_ns) {

@@ -258,17 +258,11 @@ impl Cutter {
     }
 
     /// The last piece of what `plan` has left of `packet`, about to be sent. The packet is left in the
-    /// table, without its charge if the driver `lets_go` of that.
-    pub fn last(
-        &mut self,
-        plan: &Plan,
-        mut packet: Packet,
-        mark: SentMark,
-        lets_go: bool,
-    ) -> Packet {
+    /// table.
+    pub fn last(&mut self, plan: &Plan, mut packet: Packet, mark: SentMark) -> Packet {
         let (number, first_segment) = (plan.number, plan.first_segment);
         let mut piece = packet.piece_of(number, first_segment, plan.left_bytes, mark);
-        piece.become_last(lets_go && packet.take_charge().is_some());
+        piece.become_last();
         packet.become_whole(first_segment);
         let pieces = self.sent(number).pieces + 1;
         // One at least is not back: it was not sent yet.

@@ -6,12 +6,12 @@ use core::fmt;
 use taut_dql::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use super::budgets::Common;
-use super::hold::Hold;
-use super::{Rule, Settings};
+use super::owner_lock::OwnerLock;
+use super::{Settings, Sizing};
 use crate::gate::Gate;
 
 /// Marks in [`Account::state`]; the packets below the socket are counted in the bits under them.
-/// There are never 2^29 packets: each is a descriptor of 32 bytes in memory.
+/// There are never 2^29 packets: each is a descriptor of 24 bytes in memory.
 const OPEN: u32 = 1 << 31;
 /// On a deferred list.
 const LISTED: u32 = 1 << 30;
@@ -39,7 +39,7 @@ pub struct Account {
     asked_packet_bytes: AtomicU32,
     asked_rate_bytes_per_s: AtomicUsize,
     throttle: Gate,
-    pub(super) hold: Hold,
+    pub(super) lock: OwnerLock,
     /// What the owner is called where its list is run.
     pub(super) tag: AtomicU32,
     pub(super) list: AtomicU32,
@@ -55,15 +55,6 @@ impl fmt::Debug for Account {
     }
 }
 
-/// Two accounts are the same if they are one.
-impl PartialEq for Account {
-    fn eq(&self, other: &Self) -> bool {
-        core::ptr::eq(self, other)
-    }
-}
-
-impl Eq for Account {}
-
 impl Account {
     pub(super) fn new(common: Arc<Common>, slot: u32) -> Self {
         Self {
@@ -76,7 +67,7 @@ impl Account {
             asked_packet_bytes: AtomicU32::new(0),
             asked_rate_bytes_per_s: AtomicUsize::new(0),
             throttle: Gate::new(),
-            hold: Hold::new(),
+            lock: OwnerLock::new(),
             tag: AtomicU32::new(0),
             list: AtomicU32::new(0),
             next: AtomicU32::new(0),
@@ -98,7 +89,7 @@ impl Account {
         self.asked_packet_bytes.store(0, Ordering::Relaxed);
         self.asked_rate_bytes_per_s.store(0, Ordering::Relaxed);
         self.throttle.open();
-        self.hold.reset();
+        self.lock.reset();
         self.tag.store(tag, Ordering::Relaxed);
         self.list.store(list, Ordering::Relaxed);
         self.throttled.store(0, Ordering::Relaxed);
@@ -125,21 +116,21 @@ impl Account {
     }
 
     /// Charges a packet of `bytes`, which ends with [`end_packet`](Self::end_packet).
-    pub(crate) fn charge(&self, bytes: u32) {
+    pub(super) fn charge(&self, bytes: u32) {
         self.charged_bytes
             .fetch_add(bytes as usize, Ordering::Relaxed);
         self.state.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A packet ended: its flow may go on.
-    pub(crate) fn end_packet(&self, bytes: u32) {
-        if self.give_back(bytes) {
+    /// Releases the charge of a packet that ended. Its flow might have room then.
+    pub(super) fn end_packet(&self, bytes: u32) {
+        if self.release(bytes) {
             self.look();
         }
     }
 
-    /// A packet is gone. Returns whether its flow is still there to be looked at.
-    fn give_back(&self, bytes: u32) -> bool {
+    /// Releases a packet. Returns `true` if its flow is still open.
+    fn release(&self, bytes: u32) -> bool {
         self.charged_bytes
             .fetch_sub(bytes as usize, Ordering::Release);
         // Last, since it may give the slot to another flow.
@@ -155,8 +146,8 @@ impl Account {
         }
     }
 
-    /// Remembers what the owner asked for, so that whoever gives budget back knows the limit.
-    pub fn ask(&self, packet_bytes: u32, rate_bytes_per_s: u64) {
+    /// Stores the request of the owner. A release computes the limit from it.
+    pub fn set_request(&self, packet_bytes: u32, rate_bytes_per_s: u64) {
         self.asked_packet_bytes
             .store(packet_bytes, Ordering::Relaxed);
         let rate = usize::try_from(rate_bytes_per_s).unwrap_or(usize::MAX);
@@ -183,7 +174,7 @@ impl Account {
     /// The limit now.
     pub fn limit_bytes(&self, settings: Settings) -> u64 {
         let most = u64::from(self.most_bytes(settings));
-        let Rule::Rate { time_ns } = settings.rule else {
+        let Sizing::Rate { time_ns } = settings.sizing else {
             return most;
         };
         let packet = u64::from(self.asked_packet_bytes.load(Ordering::Relaxed));

@@ -8,9 +8,10 @@ use core::task::Waker;
 use taut_dql::sync::{AtomicU32, AtomicUsize, Ordering};
 
 use super::account::Account;
+use super::charges::Charges;
 use super::deferred::{List, Taken};
 use super::flow::Flow;
-use super::{Rule, Settings, Totals};
+use super::{Settings, Sizing, Totals};
 
 /// The most flows that a table can have.
 pub const MAX_FLOWS: u32 = 1 << 20;
@@ -34,7 +35,7 @@ pub(crate) struct Common {
     next_slot: AtomicU32,
     pub(super) throttled: AtomicUsize,
     pub(super) deferred: AtomicUsize,
-    left_to_owner: AtomicUsize,
+    deferred_to_owner: AtomicUsize,
 }
 
 /// Why a table or a flow could not be made.
@@ -96,7 +97,7 @@ impl Budgets {
             next_slot: AtomicU32::new(0),
             throttled: AtomicUsize::new(0),
             deferred: AtomicUsize::new(0),
-            left_to_owner: AtomicUsize::new(0),
+            deferred_to_owner: AtomicUsize::new(0),
         });
         let account = |slot| Arc::new(Account::new(common.clone(), slot));
         Ok(Self {
@@ -124,6 +125,12 @@ impl Budgets {
         Ok(Flow::new(self.accounts[slot as usize].clone()))
     }
 
+    /// Charges of packets in frames with a number below `frames`. Packets of one pool belong into one
+    /// such store.
+    pub fn charges(&self, frames: u32) -> Charges {
+        Charges::new(self.accounts.clone(), frames)
+    }
+
     /// Changes the global setting; flows that have room by it are put on their lists.
     ///
     /// # Errors
@@ -147,8 +154,8 @@ impl Budgets {
         self.common.settings()
     }
 
-    /// For the thread of `list`: calls `send` with the tag of each flow that has room again, unless
-    /// its owner is busy; he finds that out when he lets go. Returns how many stood on the list.
+    /// For the thread of `list`: calls `send` with the tag of each flow that has room again. A flow
+    /// that its owner has locked is left to the owner. Returns the number of flows on the list.
     /// If `send` panics, its flow stands on the list again, behind those that were not run yet.
     pub fn run_deferred(&self, list: u32, mut send: impl FnMut(u32)) -> u32 {
         let Some(list) = self.common.lists.get(list as usize) else {
@@ -160,11 +167,13 @@ impl Budgets {
             if !account.run_begins() {
                 continue;
             }
-            if account.hold.take_or_note() {
+            if account.lock.try_lock_or_mark() {
                 let tag = account.tag.load(Ordering::Relaxed);
                 taken.send(account, || send(tag));
             } else {
-                self.common.left_to_owner.fetch_add(1, Ordering::Relaxed);
+                self.common
+                    .deferred_to_owner
+                    .fetch_add(1, Ordering::Relaxed);
             }
             account.run_ends();
         }
@@ -203,26 +212,26 @@ impl Budgets {
         Totals {
             throttled: self.common.throttled.load(Ordering::Relaxed) as u64,
             deferred: self.common.deferred.load(Ordering::Relaxed) as u64,
-            left_to_owner: self.common.left_to_owner.load(Ordering::Relaxed) as u64,
+            deferred_to_owner: self.common.deferred_to_owner.load(Ordering::Relaxed) as u64,
         }
     }
 }
 
 /// The rule as it is stored.
 fn rate_time_ns(settings: Settings) -> Result<u32, BudgetsError> {
-    match settings.rule {
-        Rule::Fixed => Ok(0),
-        Rule::Rate { time_ns: 0 } => Err(BudgetsError::RateTimeZero),
-        Rule::Rate { time_ns } => Ok(time_ns),
+    match settings.sizing {
+        Sizing::Fixed => Ok(0),
+        Sizing::Rate { time_ns: 0 } => Err(BudgetsError::RateTimeZero),
+        Sizing::Rate { time_ns } => Ok(time_ns),
     }
 }
 
 impl Common {
     pub(super) fn settings(&self) -> Settings {
         Settings {
-            rule: match self.rate_time_ns.load(Ordering::Relaxed) {
-                0 => Rule::Fixed,
-                time_ns => Rule::Rate { time_ns },
+            sizing: match self.rate_time_ns.load(Ordering::Relaxed) {
+                0 => Sizing::Fixed,
+                time_ns => Sizing::Rate { time_ns },
             },
             limit_bytes: self.limit_bytes.load(Ordering::Relaxed),
         }

@@ -103,11 +103,11 @@ impl<'a> Taken<'a> {
         Some(account)
     }
 
-    /// Sends for `account`, which is held, until nobody left a note meanwhile, and lets it go.
+    /// Sends for `account`, which is locked, until no thread marked it in the meantime, and unlocks it.
     pub fn send(&mut self, account: &'a Account, mut send: impl FnMut()) {
         self.sending = Some(account);
         send();
-        while !account.hold.let_go() {
+        while !account.lock.try_unlock() {
             send();
         }
         self.sending = None;
@@ -123,8 +123,8 @@ impl Drop for Taken<'_> {
         let Some(account) = self.sending else {
             return;
         };
-        // What is noted now is done when it is run again.
-        while !account.hold.let_go() {}
+        // The next run does the work of a mark that is set now.
+        while !account.lock.try_unlock() {}
         if account.mark_listed() {
             self.list.push(account);
         }

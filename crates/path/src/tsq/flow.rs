@@ -5,14 +5,13 @@ use alloc::sync::Arc;
 use taut_dql::sync::Ordering;
 
 use super::account::Account;
-use crate::packet::Packet;
 
-/// What the owner of a flow is about to send.
+/// The packet that the owner of a flow is about to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ask {
+pub struct SendRequest {
     /// Memory of the next packet, in bytes.
     pub packet_bytes: u32,
-    /// The flow's pacing rate, in bytes per second; only the rate-based rule looks at it.
+    /// The flow's pacing rate, in bytes per second. Only [`Sizing::Rate`](super::Sizing::Rate) reads it.
     pub rate_bytes_per_s: u64,
 }
 
@@ -33,8 +32,8 @@ pub struct FlowSnapshot {
     pub deferred: u64,
 }
 
-/// A flow's budget, in the hands of its owner. Dropping it ends the flow; packets below give their
-/// charge back to it all the same, and its slot is used again only after the last of them.
+/// A flow's budget, as its owner holds it. Dropping it ends the flow. Packets below the socket keep
+/// its slot until the last of them ended.
 #[derive(Debug)]
 pub struct Flow {
     account: Arc<Account>,
@@ -45,24 +44,18 @@ impl Flow {
         Self { account }
     }
 
-    /// Whether a packet may go now. If not the flow is throttled: it will stand on its deferred
-    /// list when there is room. Ask only when there is something to send. Whoever gives budget back
-    /// may turn the answer to yes at any time.
-    pub fn may_send(&self, ask: Ask) -> bool {
+    /// Returns `true` if a packet may be sent now. If not, the flow is throttled, and it is put on its
+    /// deferred list when there is room. Call it only when there is something to send. A release on
+    /// another thread might make room at any time.
+    pub fn may_send(&self, request: SendRequest) -> bool {
         let account = &self.account;
-        account.ask(ask.packet_bytes, ask.rate_bytes_per_s);
+        account.set_request(request.packet_bytes, request.rate_bytes_per_s);
         let was_throttled = account.is_throttled();
         let may = account.may_send(|| account.common.settings());
         if !may && !was_throttled {
             account.common.throttled.fetch_add(1, Ordering::Relaxed);
         }
         may
-    }
-
-    /// Charges `packet` to this flow, by its `charge_bytes`. One that was charged before is given
-    /// back to whom it was taken from.
-    pub fn charge(&self, packet: &mut Packet) {
-        packet.charge_to(self.account.clone());
     }
 
     /// The payload that a super-packet should not exceed: half of the limit, so that two are in
@@ -77,15 +70,19 @@ impl Flow {
         self.account.look();
     }
 
-    /// For an owner who has work on the flow: see [`Hold::take_or_note`](super::Hold::take_or_note).
-    pub fn take_or_note(&self) -> bool {
-        self.account.hold.take_or_note()
+    /// Locks the flow for its owner: see [`OwnerLock::try_lock_or_mark`](super::OwnerLock::try_lock_or_mark).
+    pub fn try_lock_or_mark(&self) -> bool {
+        self.account.lock.try_lock_or_mark()
     }
 
-    /// For an owner who took the flow: see [`Hold::let_go`](super::Hold::let_go). If it returns false,
-    /// send what can be sent and come back.
-    pub fn let_go(&self) -> bool {
-        self.account.hold.let_go()
+    /// Unlocks the flow: see [`OwnerLock::try_unlock`](super::OwnerLock::try_unlock). If it returns
+    /// `false`, send what can be sent and call it again.
+    pub fn try_unlock(&self) -> bool {
+        self.account.lock.try_unlock()
+    }
+
+    pub(super) fn account(&self) -> &Account {
+        &self.account
     }
 
     /// What can be seen of it.

@@ -1,13 +1,10 @@
 //! The store of what is between `submit` and `reap`.
 
-use std::slice::from_ref;
 use std::sync::mpsc;
-use std::task::Waker;
 use std::thread;
 
 use proptest::prelude::*;
 use taut_path::in_flight::{self, InFlightCompleter, InFlightSender};
-use taut_path::tsq::{Budgets, Rule, Settings};
 use taut_path::{Ecn, InRing, Packet, Segmentation};
 
 use crate::support::packet;
@@ -105,36 +102,6 @@ fn a_packet_comes_back_with_all_that_was_set_of_it() {
     let (mut sender, mut completer) = in_flight::split(1);
     sender.put(0, all(u32::MAX)).expect("free");
     assert_eq!(completer.take(0), Some(all(u32::MAX)));
-}
-
-#[test]
-fn charged_packets_come_back_in_any_order_and_keep_their_charge() {
-    let settings = Settings {
-        rule: Rule::Fixed,
-        limit_bytes: 100_000,
-    };
-    let budgets = Budgets::new(1, settings, from_ref(Waker::noop())).expect("valid settings");
-    let flow = budgets.open(0, 0).expect("room for one");
-    let charged = |frame| {
-        let mut packet = packet(frame, 100).with_memory(2_000);
-        flow.charge(&mut packet);
-        packet
-    };
-    let (mut sender, mut completer) = in_flight::split(4);
-    for key in 0..3 {
-        sender.put(key, charged(key)).expect("free");
-    }
-    sender.put(3, packet(3, 100)).expect("free");
-    for (key, left_bytes) in [(2, 4_000), (3, 4_000), (0, 2_000)] {
-        let packet = completer.take(key).expect("in flight");
-        assert_eq!(packet.into_frame().index(), key);
-        assert_eq!(flow.snapshot().charged_bytes, left_bytes);
-    }
-    assert_eq!(completer.take(2), None, "completed twice");
-    assert_eq!(sender.put(2, charged(9)), Ok(()));
-    // Whoever drops the store loses frames, but no budget.
-    drop((sender, completer));
-    assert_eq!(flow.snapshot().charged_bytes, 0);
 }
 
 /// The other thread finishes `packets` in pairs, each pair in reverse, and tells which keys are

@@ -1,5 +1,7 @@
 //! Small queues: what a flow may have below its socket, and how it hears that it may send again.
 
+use std::cell::Cell;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice::from_ref;
 use std::sync::Arc;
@@ -7,40 +9,69 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Wake, Waker};
 
 use crate::support::{Books, FakeRing, packet};
-use taut_path::driver::Orphaning;
 use taut_path::limit::Fixed;
 use taut_path::tsq::{
-    Ask, Budgets, BudgetsError, Flow, LIMIT_2012_BYTES, MAX_FLOWS, Rule, Settings, memory_bytes,
+    Budgets, BudgetsError, Charges, Flow, LIMIT_2012_BYTES, MAX_FLOWS, ReleasingSink, SendRequest,
+    Settings, Sizing, memory_bytes,
 };
-use taut_path::{Packet, Queue, Segmentation};
+use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink, Queue, Segmentation};
 
-const MTU_ASK: Ask = Ask {
+const MTU_REQUEST: SendRequest = SendRequest {
     packet_bytes: 2_304,
     rate_bytes_per_s: 0,
 };
 
-fn budgets(flows: u32, limit_bytes: u32) -> Budgets {
+/// The budgets of some flows, and the charges of their packets, each in a frame of its own.
+struct Table {
+    budgets: Budgets,
+    charges: Charges,
+    frames: Cell<u32>,
+}
+
+impl Deref for Table {
+    type Target = Budgets;
+
+    fn deref(&self) -> &Budgets {
+        &self.budgets
+    }
+}
+
+impl Table {
+    fn of(budgets: Budgets) -> Self {
+        Self {
+            charges: budgets.charges(1_000),
+            budgets,
+            frames: Cell::new(0),
+        }
+    }
+
+    fn charged(&self, flow: &Flow, charge_bytes: u32) -> Packet {
+        let frame = self.frames.replace(self.frames.get() + 1);
+        let packet = packet(frame, 1_514).with_memory(charge_bytes);
+        assert!(self.charges.charge(flow, &packet));
+        packet
+    }
+
+    /// Sends packets of an MTU until the flow is throttled.
+    fn fill(&self, flow: &Flow) -> Vec<Packet> {
+        let sent = || {
+            flow.may_send(MTU_REQUEST)
+                .then(|| self.charged(flow, 2_304))
+        };
+        std::iter::from_fn(sent).take(1_000_000).collect()
+    }
+
+    fn end(&self, packet: Packet) {
+        assert!(self.charges.release(&packet.into_frame()));
+    }
+}
+
+fn budgets(flows: u32, limit_bytes: u32) -> Table {
     let settings = Settings {
-        rule: Rule::Fixed,
+        sizing: Sizing::Fixed,
         limit_bytes,
     };
-    Budgets::new(flows, settings, from_ref(Waker::noop())).expect("valid settings")
-}
-
-fn charged(flow: &Flow, charge_bytes: u32) -> Packet {
-    let mut packet = packet(0, 1_514).with_memory(charge_bytes);
-    flow.charge(&mut packet);
-    packet
-}
-
-/// Sends packets of an MTU until the flow is throttled.
-fn fill(flow: &Flow) -> Vec<Packet> {
-    let sent = || flow.may_send(MTU_ASK).then(|| charged(flow, 2_304));
-    std::iter::from_fn(sent).take(1_000_000).collect()
-}
-
-fn end(packet: Packet) {
-    drop(packet.into_frame());
+    Table::of(Budgets::new(flows, settings, from_ref(Waker::noop())).expect("valid settings"))
 }
 
 /// The tags that stand on the first list.
@@ -72,13 +103,13 @@ fn a_flow_sends_while_it_is_charged_no_more_than_the_limit_and_exceeds_it_by_one
     ] {
         let budgets = budgets(1, limit_bytes);
         let flow = budgets.open(7, 0).expect("a slot");
-        let below = fill(&flow);
+        let below = budgets.fill(&flow);
         assert_eq!(below.len(), packets, "limit {limit_bytes}");
         let seen = flow.snapshot();
         assert_eq!(seen.charged_bytes, below.len() as u64 * 2_304);
         assert_eq!((seen.packets as usize, seen.throttled), (below.len(), 1));
         assert!(seen.is_throttled);
-        below.into_iter().for_each(end);
+        below.into_iter().for_each(|packet| budgets.end(packet));
     }
 }
 
@@ -86,10 +117,10 @@ fn a_flow_sends_while_it_is_charged_no_more_than_the_limit_and_exceeds_it_by_one
 fn a_flow_with_nothing_or_a_single_packet_below_may_always_send() {
     let budgets = budgets(1, 0);
     let flow = budgets.open(0, 0).expect("a slot");
-    let below = fill(&flow);
+    let below = budgets.fill(&flow);
     assert_eq!(below.len(), 2, "whatever the limit and their size");
-    below.into_iter().for_each(end);
-    assert!(flow.may_send(MTU_ASK));
+    below.into_iter().for_each(|packet| budgets.end(packet));
+    assert!(flow.may_send(MTU_REQUEST));
 }
 
 #[test]
@@ -97,10 +128,10 @@ fn a_throttled_flow_with_room_stands_on_its_list_once_and_no_other_flow_does() {
     let budgets = budgets(3, 4_000);
     let idle = budgets.open(1, 0).expect("a slot");
     let flow = budgets.open(2, 0).expect("a slot");
-    let mut below = fill(&flow);
+    let mut below = budgets.fill(&flow);
     assert_eq!(deferred(&budgets), [], "no room yet");
-    below.push(charged(&idle, 100_000));
-    below.into_iter().for_each(end);
+    below.push(budgets.charged(&idle, 100_000));
+    below.into_iter().for_each(|packet| budgets.end(packet));
     assert!(
         !flow.snapshot().is_throttled,
         "nobody need ask, the mark is gone"
@@ -121,12 +152,15 @@ fn the_list_is_run_in_the_order_in_which_flows_got_room() {
     let flows: Vec<Flow> = (0..5)
         .map(|tag| budgets.open(tag, 0).expect("a slot"))
         .collect();
-    let mut below: Vec<Vec<Packet>> = flows.iter().map(fill).collect();
+    let mut below: Vec<Vec<Packet>> = flows.iter().map(|flow| budgets.fill(flow)).collect();
     for flow in [3, 0, 4, 1] {
-        below[flow].drain(..).for_each(end);
+        below[flow].drain(..).for_each(|packet| budgets.end(packet));
     }
     assert_eq!(deferred(&budgets), [3, 0, 4, 1]);
-    below.into_iter().flatten().for_each(end);
+    below
+        .into_iter()
+        .flatten()
+        .for_each(|packet| budgets.end(packet));
 }
 
 struct Wakes(AtomicU32);
@@ -145,11 +179,14 @@ fn each_list_has_its_flows_and_wakes_its_thread_if_that_sleeps() {
         limit_bytes: 0,
         ..Settings::default()
     };
-    let budgets = Budgets::new(2, settings, &wakers).expect("valid settings");
+    let budgets = Table::of(Budgets::new(2, settings, &wakers).expect("valid settings"));
     let flows = [0, 1].map(|list| budgets.open(10 + list, list).expect("a slot"));
-    let below = flows.each_ref().map(fill);
+    let below = flows.each_ref().map(|flow| budgets.fill(flow));
     assert!(budgets.must_wait(1), "nothing to run: it sleeps");
-    below.into_iter().flatten().for_each(end);
+    below
+        .into_iter()
+        .flatten()
+        .for_each(|packet| budgets.end(packet));
     let woken = wakes.map(|wakes| wakes.0.load(Ordering::Relaxed));
     assert_eq!(woken, [0, 1], "only who sleeps is woken");
     assert!(!budgets.must_wait(0), "there is something to run");
@@ -163,13 +200,13 @@ fn each_list_has_its_flows_and_wakes_its_thread_if_that_sleeps() {
 fn a_flow_whose_owner_is_busy_is_left_to_him_when_he_lets_go() {
     let budgets = budgets(1, 0);
     let flow = budgets.open(9, 0).expect("a slot");
-    let below = fill(&flow);
-    assert!(flow.take_or_note(), "the application is at work on it");
-    below.into_iter().for_each(end);
+    let below = budgets.fill(&flow);
+    assert!(flow.try_lock_or_mark(), "the application is at work on it");
+    below.into_iter().for_each(|packet| budgets.end(packet));
     assert_eq!(deferred(&budgets), [], "not sent from under him");
-    assert_eq!(budgets.totals().left_to_owner, 1);
-    assert!(!flow.let_go(), "there is something to finish");
-    assert!(flow.let_go());
+    assert_eq!(budgets.totals().deferred_to_owner, 1);
+    assert!(!flow.try_unlock(), "there is something to finish");
+    assert!(flow.try_unlock());
     assert!(!budgets.has_deferred(0));
 }
 
@@ -177,38 +214,44 @@ fn a_flow_whose_owner_is_busy_is_left_to_him_when_he_lets_go() {
 fn what_is_noted_while_the_runner_sends_is_sent_by_the_runner() {
     let budgets = budgets(1, 0);
     let flow = budgets.open(9, 0).expect("a slot");
-    fill(&flow).into_iter().for_each(end);
+    budgets
+        .fill(&flow)
+        .into_iter()
+        .for_each(|packet| budgets.end(packet));
     let mut runs = 0;
     budgets.run_deferred(0, |_| {
         runs += 1;
         if runs == 1 {
-            assert!(!flow.take_or_note(), "the runner is at work on it");
+            assert!(!flow.try_lock_or_mark(), "the runner is at work on it");
         }
     });
     assert_eq!(runs, 2);
-    assert!(flow.take_or_note());
+    assert!(flow.try_lock_or_mark());
 }
 
 #[test]
 fn a_send_that_panics_leaves_no_flow_off_the_list_and_none_held() {
     let budgets = budgets(3, 0);
     let flows = [0, 1, 2].map(|tag| budgets.open(tag, 0).expect("a slot"));
-    let below: Vec<Packet> = flows.iter().flat_map(fill).collect();
-    below.into_iter().for_each(end);
+    let below: Vec<Packet> = flows.iter().flat_map(|flow| budgets.fill(flow)).collect();
+    below.into_iter().for_each(|packet| budgets.end(packet));
     let run = catch_unwind(AssertUnwindSafe(|| {
         budgets.run_deferred(0, |tag| {
-            assert!(!flows[tag as usize].take_or_note(), "the runner has it");
+            assert!(!flows[tag as usize].try_lock_or_mark(), "the runner has it");
             panic!("in the first send");
         })
     }));
     assert!(run.is_err());
-    assert!(flows[0].take_or_note(), "nobody holds it");
-    assert!(flows[0].let_go());
+    assert!(flows[0].try_lock_or_mark(), "nobody holds it");
+    assert!(flows[0].try_unlock());
     assert!(budgets.has_deferred(0));
     // The one that panicked comes last: else, if it always does, the others never run.
     assert_eq!(deferred(&budgets), [1, 2, 0]);
     for flow in &flows {
-        fill(flow).into_iter().for_each(end);
+        budgets
+            .fill(flow)
+            .into_iter()
+            .for_each(|packet| budgets.end(packet));
     }
     assert_eq!(deferred(&budgets), [0, 1, 2]);
     drop(flows);
@@ -219,7 +262,7 @@ fn a_send_that_panics_leaves_no_flow_off_the_list_and_none_held() {
 #[test]
 fn the_rate_rule_follows_the_pace_between_two_packets_and_the_limit() {
     let settings = Settings {
-        rule: Rule::Rate { time_ns: 1_000_000 },
+        sizing: Sizing::Rate { time_ns: 1_000_000 },
         limit_bytes: 100_000,
     };
     let budgets = Budgets::new(1, settings, from_ref(Waker::noop())).expect("valid");
@@ -231,7 +274,7 @@ fn the_rate_rule_follows_the_pace_between_two_packets_and_the_limit() {
         (1_250_000_000, 100_000),
         (u64::MAX, 100_000),
     ] {
-        flow.may_send(Ask {
+        flow.may_send(SendRequest {
             packet_bytes: 2_304,
             rate_bytes_per_s,
         });
@@ -248,8 +291,8 @@ fn the_rate_rule_follows_the_pace_between_two_packets_and_the_limit() {
 fn settings_change_while_packets_are_below_and_free_who_has_room_by_them() {
     let budgets = budgets(2, 4_000);
     let [one, two] = [1, 2].map(|tag| budgets.open(tag, 0).expect("a slot"));
-    let mut below = fill(&one);
-    below.extend(fill(&two));
+    let mut below = budgets.fill(&one);
+    below.extend(budgets.fill(&two));
     two.set_limit(Some(40_000));
     assert_eq!(deferred(&budgets), [2]);
     assert_eq!(two.largest_packet_bytes(), 20_000);
@@ -260,14 +303,14 @@ fn settings_change_while_packets_are_below_and_free_who_has_room_by_them() {
     budgets.set(raised).expect("valid");
     assert_eq!(budgets.settings(), raised);
     assert_eq!(deferred(&budgets), [1]);
-    below.extend(fill(&two));
+    below.extend(budgets.fill(&two));
     assert_eq!(two.snapshot().limit_bytes, 40_000, "its own goes first");
     two.set_limit(None);
     assert_eq!(two.snapshot().limit_bytes, 10_000);
-    assert!(!two.may_send(MTU_ASK));
+    assert!(!two.may_send(MTU_REQUEST));
     budgets.set(Settings::OFF).expect("valid");
-    assert!(one.may_send(MTU_ASK) && two.may_send(MTU_ASK));
-    below.into_iter().for_each(end);
+    assert!(one.may_send(MTU_REQUEST) && two.may_send(MTU_REQUEST));
+    below.into_iter().for_each(|packet| budgets.end(packet));
     assert_eq!((budgets.charged_bytes(), budgets.packets()), (0, 0));
 }
 
@@ -276,14 +319,14 @@ fn a_slot_is_used_again_only_after_the_last_packet_of_its_former_flow() {
     let budgets = budgets(2, 4_000);
     let first = budgets.open(1, 0).expect("a slot");
     let second = budgets.open(2, 0).expect("a slot");
-    let mut below = fill(&first);
+    let mut below = budgets.fill(&first);
     drop(first);
     let full = budgets.open(3, 0).map(drop);
     assert_eq!(full, Err(BudgetsError::Full { flows: 2 }));
-    end(below.remove(0));
+    budgets.end(below.remove(0));
     assert!(budgets.open(3, 0).is_err(), "one is still below");
     assert_eq!(budgets.charged_bytes(), 2_304, "and is still counted");
-    below.into_iter().for_each(end);
+    below.into_iter().for_each(|packet| budgets.end(packet));
     assert_eq!(deferred(&budgets), [], "nobody to tell");
     let third = budgets.open(3, 0).expect("the slot is free");
     let fresh = third.snapshot();
@@ -299,7 +342,10 @@ fn a_slot_is_used_again_only_after_the_last_packet_of_its_former_flow() {
 fn a_flow_that_ends_while_it_stands_on_the_list_is_not_run() {
     let budgets = budgets(1, 0);
     let flow = budgets.open(1, 0).expect("a slot");
-    fill(&flow).into_iter().for_each(end);
+    budgets
+        .fill(&flow)
+        .into_iter()
+        .for_each(|packet| budgets.end(packet));
     drop(flow);
     assert!(budgets.open(2, 0).is_err(), "it is on the list");
     assert_eq!(deferred(&budgets), []);
@@ -314,7 +360,7 @@ fn what_cannot_be_is_refused() {
         assert_eq!(made, Err(BudgetsError::Flows(flows)));
     }
     let rate_of_nothing = Settings {
-        rule: Rule::Rate { time_ns: 0 },
+        sizing: Sizing::Rate { time_ns: 0 },
         limit_bytes: 1,
     };
     assert!(Budgets::new(1, rate_of_nothing, &waker).is_err());
@@ -332,41 +378,90 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
-fn a_driver_that_orphans_its_packets_is_found_out_and_a_byte_limit_bounds_it_all_the_same() {
-    for (orphans, limit, in_ring) in [
+fn an_early_release_leaves_only_the_byte_limit() {
+    for (early, limit, in_ring) in [
         // One above the limit of 4,000 bytes of memory: two.
         (false, Fixed::off(), 2),
-        // The budget holds nothing back; the ring is the only bound.
+        // The budget limits nothing, and the ring is the only bound.
         (true, Fixed::off(), 64),
         (true, Fixed::bytes(3_000), 2),
     ] {
         let budgets = budgets(1, 4_000);
         let flow = budgets.open(0, 0).expect("a slot");
-        let ring = Orphaning {
-            driver: FakeRing::new(64),
-            orphans,
-        };
-        let mut queue = Queue::builder_for(ring)
+        let mut queue = Queue::builder_for(FakeRing::new(64))
             .with_limit(limit)
             .build(0)
             .expect("valid settings");
         let mut books = Books::default();
         for _ in 0..100 {
-            if flow.may_send(MTU_ASK) {
-                queue.enqueue(charged(&flow, 2_304), 0, &mut books);
+            let mut sink = ReleasingSink::new(&budgets.charges, &mut books);
+            if flow.may_send(MTU_REQUEST) {
+                let packet = budgets.charged(&flow, 2_304);
+                let frame = Frame::new(packet.frame().index());
+                queue.enqueue(packet, 0, &mut sink);
+                let _ = queue.run(0, &mut sink);
+                // What a driver that orphans its packets does, where they reach the ring.
+                if early {
+                    budgets.charges.release(&frame);
+                }
             }
-            // Stopped or not, what was enqueued is as far down as it gets.
-            let _ = queue.run(0, &mut books);
         }
-        assert_eq!(
-            queue.device().driver.packets(),
-            in_ring,
-            "orphans {orphans}"
-        );
-        queue.device_mut().driver.finish(usize::MAX);
-        let round = queue.complete(1, &mut books).expect("nothing is broken");
-        assert_eq!(round.done.packets, in_ring as u32, "an orphan counts");
-        let warned = queue.completer_counters().orphaned_packets;
-        assert_eq!(warned, if orphans { in_ring as u64 } else { 0 });
+        assert_eq!(queue.device().packets(), in_ring, "early {early}");
+        queue.device_mut().finish(usize::MAX);
+        let mut sink = ReleasingSink::new(&budgets.charges, &mut books);
+        let batch = queue.complete(1, &mut sink).expect("nothing is broken");
+        assert_eq!(batch.done.packets, in_ring as u32);
+        assert_eq!(budgets.charged_bytes(), 0, "and nothing twice");
     }
+}
+
+#[test]
+fn a_frame_has_one_charge_at_a_time() {
+    let budgets = budgets(2, LIMIT_2012_BYTES);
+    let [first, second] = [1, 2].map(|tag| budgets.open(tag, 0).expect("a slot"));
+    let packet = packet(7, 1_514).with_memory(2_304);
+    assert!(budgets.charges.charge(&first, &packet));
+    assert!(budgets.charges.charge(&second, &packet));
+    let charged = [&first, &second].map(|flow| flow.snapshot().charged_bytes);
+    assert_eq!(charged, [0, 2_304], "the earlier charge is released");
+    assert!(budgets.charges.release(packet.frame()));
+    assert!(!budgets.charges.release(packet.frame()), "not twice");
+    assert_eq!((budgets.packets(), budgets.charged_bytes()), (0, 0));
+}
+
+#[test]
+fn a_frame_above_the_store_is_not_charged() {
+    let mut budgets = budgets(1, LIMIT_2012_BYTES);
+    let flow = budgets.open(1, 0).expect("a slot");
+    let packet = packet(1_000, 1_514);
+    assert!(!budgets.charges.charge(&flow, &packet));
+    assert!(!budgets.charges.release(packet.frame()));
+    budgets.charges.grow(1_001);
+    budgets.charges.grow(5);
+    assert_eq!(budgets.charges.frames(), 1_001);
+    assert!(budgets.charges.charge(&flow, &packet));
+    assert_eq!(flow.snapshot().charged_bytes, 1_514);
+}
+
+#[test]
+fn the_sink_releases_ended_packets_and_no_others() {
+    let budgets = budgets(1, LIMIT_2012_BYTES);
+    let flow = budgets.open(1, 0).expect("a slot");
+    let [mut freed, dropped, unknown] = [0; 3].map(|_| budgets.charged(&flow, 100));
+    freed.set_ecn(Ecn::Marked);
+    let mut books = Books::default();
+    let mut sink = ReleasingSink::new(&budgets.charges, &mut books);
+    sink.marked(&freed);
+    sink.piece_freed(&freed);
+    sink.segments_dropped(&freed, DropReason::QueueFull);
+    assert_eq!(flow.snapshot().packets, 3);
+    sink.freed(freed);
+    assert_eq!(flow.snapshot().packets, 2);
+    sink.dropped(dropped, DropReason::QueueFull);
+    assert_eq!(flow.snapshot().packets, 1);
+    sink.stray(unknown);
+    assert_eq!(flow.snapshot().packets, 1, "its frame might be in use");
+    let mut sink = ReleasingSink::new(None, &mut books);
+    sink.freed(packet(2, 100));
+    assert_eq!(flow.snapshot().packets, 1, "no charges, no release");
 }

@@ -7,11 +7,10 @@ use std::task::Waker;
 
 use crate::support::{FakeRing, packet};
 use proptest::prelude::*;
-use taut_path::driver::Orphaning;
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::DISCIPLINES;
 use taut_path::queue::QueueConfig;
-use taut_path::tsq::{Ask, Budgets, Flow, Rule, Settings};
+use taut_path::tsq::{Budgets, Charges, Flow, ReleasingSink, SendRequest, Settings, Sizing};
 use taut_path::{DropReason, Packet, PacketSink, Queue, Stop};
 
 const SLOTS: u32 = 4;
@@ -43,9 +42,9 @@ fn step() -> impl Strategy<Value = Step> {
     let flow = 0usize..SLOTS as usize;
     let limit = prop_oneof![Just(0u32), 1u32..20_000, Just(u32::MAX)];
     let settings = (limit.clone(), 0u32..3).prop_map(|(limit_bytes, rate)| Settings {
-        rule: match rate {
-            0 => Rule::Fixed,
-            time => Rule::Rate {
+        sizing: match rate {
+            0 => Sizing::Fixed,
+            time => Sizing::Rate {
                 time_ns: time * 500_000,
             },
         },
@@ -96,8 +95,9 @@ impl Below {
 }
 
 struct World<L: Limit> {
-    queue: Queue<Orphaning<FakeRing>, L>,
+    queue: Queue<FakeRing, L>,
     budgets: Budgets,
+    charges: Charges,
     /// The flows that are open, with a tag that is never used again, and whether their owner is busy.
     flows: Vec<(u32, Flow, bool)>,
     below: Below,
@@ -112,19 +112,17 @@ impl<L: Limit> World<L> {
             reap_budget_packets: 5,
             ..QueueConfig::default()
         };
-        let ring = Orphaning {
-            driver: FakeRing::new(12),
-            orphans: false,
-        };
-        let queue = Queue::builder_for(ring)
+        let queue = Queue::builder_for(FakeRing::new(12))
             .qdisc(discipline.parse().expect("it is well formed"))
             .with_limit(limit)
             .config(config)
             .build(0);
+        let budgets = Budgets::new(SLOTS, Settings::default(), from_ref(Waker::noop()))
+            .expect("valid settings");
         Self {
             queue: queue.expect("valid settings"),
-            budgets: Budgets::new(SLOTS, Settings::default(), from_ref(Waker::noop()))
-                .expect("valid settings"),
+            charges: budgets.charges(1_000),
+            budgets,
             flows: Vec::new(),
             below: Below::default(),
             tags: 0,
@@ -137,11 +135,11 @@ impl<L: Limit> World<L> {
         let Some((tag, flow, _)) = self.flows.get(flow) else {
             return;
         };
-        let asked = Ask {
+        let request = SendRequest {
             packet_bytes: charge_bytes,
             rate_bytes_per_s: 3_000_000,
         };
-        if ask && !flow.may_send(asked) {
+        if ask && !flow.may_send(request) {
             let seen = flow.snapshot();
             assert!(seen.packets > 1 && seen.charged_bytes > seen.limit_bytes);
             return;
@@ -149,12 +147,13 @@ impl<L: Limit> World<L> {
         let mut packet = packet(self.frames, 1_514).with_memory(charge_bytes);
         packet.priority = (self.frames % 16) as u8;
         packet.flow = *tag;
-        flow.charge(&mut packet);
+        assert!(self.charges.charge(flow, &packet), "at most 250 packets");
         self.below
             .0
             .insert(self.frames, (*tag, charge_bytes.into()));
         self.frames += 1;
-        self.queue.enqueue(packet, self.now_ns, &mut self.below);
+        let sink = &mut ReleasingSink::new(&self.charges, &mut self.below);
+        self.queue.enqueue(packet, self.now_ns, sink);
     }
 
     /// Runs the list; each flow on it may send again.
@@ -170,6 +169,7 @@ impl<L: Limit> World<L> {
 
     fn step(&mut self, step: &Step) {
         let now_ns = self.now_ns;
+        let sink = &mut ReleasingSink::new(&self.charges, &mut self.below);
         match *step {
             Step::Open => {
                 if let Ok(flow) = self.budgets.open(self.tags, 0) {
@@ -188,12 +188,12 @@ impl<L: Limit> World<L> {
                 ask,
             } => self.send(flow, charge_bytes, ask),
             // A failed doorbell is part of the game, and a failed reaping too.
-            Step::Run => drop(self.queue.run(now_ns, &mut self.below)),
-            Step::Finish(count) => self.queue.device_mut().driver.finish(count),
-            Step::Complete => drop(self.queue.complete(now_ns, &mut self.below)),
+            Step::Run => drop(self.queue.run(now_ns, sink)),
+            Step::Finish(count) => self.queue.device_mut().finish(count),
+            Step::Complete => drop(self.queue.complete(now_ns, sink)),
             Step::RunDeferred => self.run_deferred(),
             Step::Reset => self.queue.reset(now_ns),
-            Step::Flush => self.queue.flush(now_ns, &mut self.below),
+            Step::Flush => self.queue.flush(now_ns, sink),
             Step::SetGlobal(settings) => self.budgets.set(settings).expect("valid settings"),
             Step::SetFlow(flow, limit_bytes) => {
                 if let Some((_, flow, _)) = self.flows.get(flow) {
@@ -203,15 +203,15 @@ impl<L: Limit> World<L> {
             Step::Busy(flow) => {
                 if let Some((_, flow, busy)) = self.flows.get_mut(flow) {
                     if *busy {
-                        while !flow.let_go() {}
+                        while !flow.try_unlock() {}
                     } else {
-                        assert!(flow.take_or_note(), "nobody else takes it");
+                        assert!(flow.try_lock_or_mark(), "nobody else takes it");
                     }
                     *busy = !*busy;
                 }
             }
-            Step::FailKicks(count) => self.queue.device_mut().driver.failing_kicks += count,
-            Step::FailReap => self.queue.device_mut().driver.failing_reap = true,
+            Step::FailKicks(count) => self.queue.device_mut().failing_kicks += count,
+            Step::FailReap => self.queue.device_mut().failing_reap = true,
             Step::Wait(ns) => self.now_ns += ns,
         }
         self.check();
@@ -219,7 +219,7 @@ impl<L: Limit> World<L> {
 
     fn check(&self) {
         let in_queue = self.queue.backlog().packets;
-        let in_ring = self.queue.device().driver.packets() as u64;
+        let in_ring = self.queue.device().packets() as u64;
         let (packets, bytes) = self.below.of(None);
         assert_eq!(in_queue + in_ring, packets, "the test's own books");
         assert_eq!(
@@ -233,20 +233,21 @@ impl<L: Limit> World<L> {
             let has_room = seen.packets <= 1 || seen.charged_bytes <= seen.limit_bytes;
             assert!(!(seen.is_throttled && has_room), "flow {tag} was forgotten");
         }
-        assert_eq!(self.queue.completer_counters().orphaned_packets, 0);
     }
 
     /// With everything freed, all budgets are back and every slot can be had again.
     fn drain(mut self) {
-        self.queue.flush(self.now_ns, &mut self.below);
-        self.queue.device_mut().driver.failing_kicks = 0;
-        self.queue.device_mut().driver.failing_reap = false;
+        let sink = &mut ReleasingSink::new(&self.charges, &mut self.below);
+        self.queue.flush(self.now_ns, sink);
+        self.queue.device_mut().failing_kicks = 0;
+        self.queue.device_mut().failing_reap = false;
         // A doorbell that is owed is rung here.
-        let stop = self.queue.run(self.now_ns, &mut self.below);
+        let stop = self.queue.run(self.now_ns, sink);
         assert!(!matches!(stop, Stop::Failed(_)));
-        while self.queue.device().driver.packets() > 0 {
-            self.queue.device_mut().driver.finish(usize::MAX);
-            let round = self.queue.complete(self.now_ns, &mut self.below);
+        while self.queue.device().packets() > 0 {
+            self.queue.device_mut().finish(usize::MAX);
+            let sink = &mut ReleasingSink::new(&self.charges, &mut self.below);
+            let round = self.queue.complete(self.now_ns, sink);
             assert_eq!(round.expect("the device works again").stalled, None);
             self.check();
         }

@@ -11,7 +11,7 @@ use std::slice::from_ref;
 use std::sync::Mutex;
 use std::task::Waker;
 
-use taut_path::tsq::{Ask, Budgets, Hold, Rule, Settings};
+use taut_path::tsq::{Budgets, Charges, Flow, OwnerLock, SendRequest, Settings, Sizing};
 use taut_path::{Frame, Packet};
 
 /// A model with a bound on forced switches, within which all orders are tried.
@@ -24,34 +24,45 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
 /// A table in which two packets below a flow are one too many.
 fn budgets() -> Budgets {
     let settings = Settings {
-        rule: Rule::Fixed,
+        sizing: Sizing::Fixed,
         limit_bytes: 0,
     };
     Budgets::new(1, settings, from_ref(Waker::noop())).expect("valid settings")
 }
 
-fn charged(flow: &taut_path::tsq::Flow) -> Packet {
-    let mut packet = Packet::new(Frame::new(0), 100);
-    flow.charge(&mut packet);
-    packet
+/// A packet below the flow, which any thread can end.
+struct Below(Arc<Charges>, Packet);
+
+fn end(below: Below) {
+    let Below(charges, packet) = below;
+    assert!(charges.release(&packet.into_frame()));
 }
 
-fn end(packet: Packet) {
-    drop(packet.into_frame());
+fn charged(charges: &Arc<Charges>, flow: &Flow, frame: u32) -> Below {
+    let packet = Packet::new(Frame::new(frame), 100);
+    assert!(charges.charge(flow, &packet));
+    Below(charges.clone(), packet)
+}
+
+/// A table with one flow, and room for the charges of three packets.
+fn table() -> (Budgets, Flow, Arc<Charges>) {
+    let budgets = budgets();
+    let flow = budgets.open(7, 0).expect("a slot");
+    let charges = Arc::new(budgets.charges(3));
+    (budgets, flow, charges)
 }
 
 /// The flow finds no room while its packets are freed; it must stand on the list then.
 #[test]
 fn a_flow_throttled_while_its_packets_are_freed_is_deferred() {
     check(|| {
-        let budgets = budgets();
-        let flow = budgets.open(7, 0).expect("a slot");
-        let (first, second) = (charged(&flow), charged(&flow));
+        let (budgets, flow, charges) = table();
+        let [first, second] = [0, 1].map(|frame| charged(&charges, &flow, frame));
         let completer = thread::spawn(move || {
             end(first);
             end(second);
         });
-        let throttled = !flow.may_send(Ask::default());
+        let throttled = !flow.may_send(SendRequest::default());
         completer.join().expect("the completer does not panic");
         let mut run = 0;
         budgets.run_deferred(0, |tag| run += tag);
@@ -65,10 +76,9 @@ fn a_flow_throttled_while_its_packets_are_freed_is_deferred() {
 #[test]
 fn of_two_threads_that_make_room_one_puts_the_flow_on_the_list() {
     check(|| {
-        let budgets = budgets();
-        let flow = budgets.open(7, 0).expect("a slot");
-        let (first, second, third) = (charged(&flow), charged(&flow), charged(&flow));
-        assert!(!flow.may_send(Ask::default()));
+        let (budgets, flow, charges) = table();
+        let [first, second, third] = [0, 1, 2].map(|frame| charged(&charges, &flow, frame));
+        assert!(!flow.may_send(SendRequest::default()));
         let completer = thread::spawn(move || end(first));
         end(second);
         completer.join().expect("the completer does not panic");
@@ -83,14 +93,13 @@ fn of_two_threads_that_make_room_one_puts_the_flow_on_the_list() {
 #[test]
 fn a_flow_that_gets_room_while_its_list_is_run_is_run_or_stands_on_it_again() {
     check(|| {
-        let budgets = budgets();
-        let flow = budgets.open(7, 0).expect("a slot");
-        let (first, second) = (charged(&flow), charged(&flow));
-        assert!(!flow.may_send(Ask::default()));
+        let (budgets, flow, charges) = table();
+        let [first, second] = [0, 1].map(|frame| charged(&charges, &flow, frame));
+        assert!(!flow.may_send(SendRequest::default()));
         end(first);
         // On the list; throttled again, and freed while the list is run.
-        let third = charged(&flow);
-        assert!(!flow.may_send(Ask::default()));
+        let third = charged(&charges, &flow, 2);
+        assert!(!flow.may_send(SendRequest::default()));
         let completer = thread::spawn(move || {
             end(second);
             end(third);
@@ -108,10 +117,9 @@ fn a_flow_that_gets_room_while_its_list_is_run_is_run_or_stands_on_it_again() {
 #[test]
 fn a_slot_is_free_when_both_the_flow_and_its_packets_are_gone() {
     check(|| {
-        let budgets = budgets();
-        let flow = budgets.open(7, 0).expect("a slot");
-        let (first, second) = (charged(&flow), charged(&flow));
-        flow.may_send(Ask::default());
+        let (budgets, flow, charges) = table();
+        let [first, second] = [0, 1].map(|frame| charged(&charges, &flow, frame));
+        flow.may_send(SendRequest::default());
         end(first);
         let completer = thread::spawn(move || end(second));
         drop(flow);
@@ -127,7 +135,7 @@ fn a_slot_is_free_when_both_the_flow_and_its_packets_are_gone() {
 }
 
 /// Each of two threads has work on a flow and does it, or leaves it to the other.
-fn work_on_a_flow(make: fn() -> Hold) {
+fn work_on_a_flow(make: fn() -> OwnerLock) {
     check(move || {
         let hold = Arc::new(make());
         let (asked, at_work) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
@@ -137,14 +145,14 @@ fn work_on_a_flow(make: fn() -> Hold) {
             let (hold, asked, done) = (hold.clone(), asked.clone(), done.clone());
             move |bit: u32| {
                 asked.fetch_or(bit, Ordering::Relaxed);
-                if !hold.take_or_note() {
+                if !hold.try_lock_or_mark() {
                     return;
                 }
                 loop {
                     assert_eq!(at_work.swap(1, Ordering::Relaxed), 0, "two holders");
                     *done.lock().expect("nobody panics in it") |= asked.load(Ordering::Relaxed);
                     at_work.store(0, Ordering::Relaxed);
-                    if hold.let_go() {
+                    if hold.try_unlock() {
                         return;
                     }
                 }
@@ -158,17 +166,17 @@ fn work_on_a_flow(make: fn() -> Hold) {
         other.join().expect("it does not panic");
         let done = *done.lock().expect("nobody panics in it");
         assert_eq!(done, 3, "lost wake-up: noted, and nobody looked");
-        assert!(!hold.is_held());
+        assert!(!hold.is_locked());
     });
 }
 
 #[test]
 fn work_that_finds_a_flow_held_is_done_by_its_holder() {
-    work_on_a_flow(Hold::new);
+    work_on_a_flow(OwnerLock::new);
 }
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
 fn a_holder_who_does_not_look_loses_a_wake_up() {
-    work_on_a_flow(Hold::that_ignores_notes);
+    work_on_a_flow(OwnerLock::that_ignores_marks);
 }

@@ -4,7 +4,7 @@ use super::app::{App, Desk, Done};
 use super::segments::Segment;
 use super::timer::{Look, Timer};
 use super::wire::{Flight, Says};
-use taut_path::tsq::{Ask, Flow};
+use taut_path::tsq::{Flow, SendRequest};
 
 use crate::NEVER_NS;
 use crate::tcp::{SackBlocks, TcpConfig, TcpReceiver, TcpSender, TcpSettings, TcpStats};
@@ -206,7 +206,7 @@ impl Endpoint {
             payload_bytes: payload_bytes.try_into().unwrap_or(u32::MAX),
             ..self.segment(connection, 0)
         };
-        flow.may_send(Ask {
+        flow.may_send(SendRequest {
             packet_bytes: packet.memory_bytes(),
             // Before the first round trip nothing is known, and the window is small.
             rate_bytes_per_s: self.sender.pacing_rate_bytes_per_s().unwrap_or(u64::MAX),

@@ -21,7 +21,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         let Some(budgets) = &self.budgets else {
             return false;
         };
-        let holds = budgets.hold_ns > 0 && budgets.flow(connection).take_or_note();
+        let holds = budgets.hold_ns > 0 && budgets.flow(connection).try_lock_or_mark();
         if holds {
             let at_ns = now_ns.saturating_add(budgets.hold_ns);
             self.agenda
@@ -41,7 +41,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
 
     #[cold]
     fn pump_held_back(&mut self, connection: u32, woken: bool, now_ns: u64) {
-        if self.flow(connection).is_some_and(Flow::take_or_note) {
+        if self.flow(connection).is_some_and(Flow::try_lock_or_mark) {
             self.work(connection, woken, now_ns);
             self.let_go(connection, now_ns);
         }
@@ -56,7 +56,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// Does what was noted while a socket was held, and lets go of it.
     pub fn let_go(&mut self, connection: u32, now_ns: u64) {
         while let Some(flow) = self.flow(connection)
-            && !flow.let_go()
+            && !flow.try_unlock()
         {
             self.work(connection, true, now_ns);
         }

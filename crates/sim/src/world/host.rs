@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 
-use taut_path::driver::Orphaning;
 use taut_path::limit::Limit;
 use taut_path::queue::NoRoom;
 use taut_path::{Completed, Packet, Probe, Qdisc, Queue, Split};
@@ -15,9 +14,10 @@ use super::blind::Blind;
 use super::config::WorldConfig;
 use super::connection::{ConnectionConfig, Endpoint};
 use super::event::Event;
+use super::orphaning::OrphaningNic;
 use super::segments::{Segment, Segments};
 use super::small_queues::HostBudgets;
-use super::way_down::{HostQueue, WayDown};
+use super::way_down::{HostQueue, WayDown, sink};
 use super::wire::{Flight, Wire};
 use super::worker::{HostCost, Task, Worker};
 use crate::NEVER_NS;
@@ -78,11 +78,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         let nic = EmulatedNic::new(NicConfig { seed, ..config.nic })?;
         let restart_slots = config.restart_slots.unwrap_or(nic.restart_slots());
         let room = Arc::new(Note::default());
-        let nic = Orphaning {
-            driver: nic,
-            orphans: false,
-        };
-        let queue = Queue::builder_for(nic)
+        let queue = Queue::builder_for(OrphaningNic::new(nic))
             .with_limit(limit)
             .with_qdisc(discipline)
             .probe(probe)
@@ -117,8 +113,9 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         })
     }
 
-    /// Its sockets are held back.
-    pub fn hold_back(&mut self, budgets: HostBudgets) {
+    /// Limits its sockets. If `orphans`, its NIC orphans packets.
+    pub fn hold_back(&mut self, budgets: HostBudgets, orphans: bool) {
+        self.queue.device_mut().set_orphans(orphans);
         self.budgets = Some(Box::new(budgets));
         self.is_plain = false;
     }
@@ -155,7 +152,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     pub fn parts(&mut self) -> (&mut [Endpoint], &mut Agenda<Event>, WayDown<'_, P, L, Q>) {
         let way_down = WayDown {
             segments: &mut self.segments,
-            budgets: self.budgets.as_deref(),
+            budgets: self.budgets.as_deref_mut(),
             worker: &mut self.worker,
             packet_ns: self.cost.packet_ns,
             queue: &mut self.queue,
@@ -166,7 +163,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// Hands a segment to the discipline if that has room for it.
     pub fn offer(&mut self, segment: &Segment, now_ns: u64) -> bool {
         let packet = self.segments.packet(segment);
-        match self.queue.offer(packet, now_ns, &mut self.segments) {
+        let sink = &mut sink(self.budgets.as_deref(), &mut self.segments);
+        match self.queue.offer(packet, now_ns, sink) {
             Ok(()) => true,
             Err(NoRoom(packet)) => {
                 self.segments.take_back(packet);
@@ -177,12 +175,19 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
 
     /// Hands a packet to the discipline.
     pub fn enqueue(&mut self, packet: Packet, now_ns: u64) {
-        self.queue.enqueue(packet, now_ns, &mut self.segments);
+        let sink = &mut sink(self.budgets.as_deref(), &mut self.segments);
+        self.queue.enqueue(packet, now_ns, sink);
     }
 
     #[inline]
     pub fn run(&mut self, now_ns: u64) {
-        let stop = self.queue.run(now_ns, &mut self.segments);
+        let budgets = self.budgets.as_deref();
+        let stop = self
+            .queue
+            .run(now_ns, &mut sink(budgets, &mut self.segments));
+        if let Some(budgets) = budgets {
+            self.queue.device_mut().release_submitted(budgets.charges());
+        }
         if let Err(fault) = QueueFault::of_run(stop, self.index, now_ns) {
             self.note(fault);
         }
@@ -218,7 +223,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     // Never: so there is one of it, and all that it calls is inside.
     #[inline(never)]
     pub fn complete(&mut self, at_ns: u64) {
-        let round = self.queue.complete(at_ns, &mut self.segments);
+        let sink = &mut sink(self.budgets.as_deref(), &mut self.segments);
+        let round = self.queue.complete(at_ns, sink);
         let completed = match QueueFault::of_round(round, self.index, at_ns) {
             Ok(completed) => completed,
             Err(fault) => return self.note(fault),

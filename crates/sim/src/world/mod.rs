@@ -16,6 +16,7 @@ mod event;
 mod held_back;
 mod host;
 pub mod network;
+mod orphaning;
 mod seen;
 mod segments;
 mod small_queues;
@@ -119,8 +120,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     /// If the settings cannot be.
     pub fn use_small_queues(&mut self, config: &SmallQueues) -> Result<(), tsq::BudgetsError> {
         for host in &mut self.hosts {
-            host.hold_back(HostBudgets::new(config)?);
-            host.queue.device_mut().orphans = config.orphans;
+            host.hold_back(HostBudgets::new(config)?, config.orphans);
         }
         Ok(())
     }
@@ -247,6 +247,11 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     pub fn small_queue(&self, connection: u32, host: usize) -> Option<tsq::FlowSnapshot> {
         let flow = self.hosts[host].flow(connection)?;
         Some(flow.snapshot())
+    }
+
+    /// Packets that a host's NIC completed after it had orphaned them.
+    pub fn orphaned_packets(&self, host: usize) -> u64 {
+        self.hosts[host].queue.device().orphaned_packets()
     }
 
     /// How often a host's connections were held back.

@@ -2,7 +2,8 @@
 
 use std::task::Waker;
 
-use taut_path::tsq::{Budgets, BudgetsError, Flow, Settings, Totals};
+use taut_path::Packet;
+use taut_path::tsq::{Budgets, BudgetsError, Charges, Flow, Settings, Totals};
 
 /// How small queues are used. The same at both hosts.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +17,7 @@ pub struct SmallQueues {
     /// Time for which an application that wakes up holds its socket, in ns: what arrives or gets
     /// room meanwhile is dealt with when it lets go.
     pub hold_ns: u64,
-    /// Drivers let go of a packet's owner at submission, and its budget comes back then.
+    /// The driver orphans each packet at submission: its charge is released then.
     pub orphans: bool,
 }
 
@@ -26,6 +27,7 @@ pub(super) const LIST: u32 = 0;
 /// The budgets of one host.
 pub(super) struct HostBudgets {
     budgets: Budgets,
+    charges: Charges,
     /// By connection.
     flows: Vec<Flow>,
     deferred_delay_ns: u64,
@@ -38,8 +40,10 @@ pub(super) struct HostBudgets {
 impl HostBudgets {
     pub fn new(config: &SmallQueues) -> Result<Self, BudgetsError> {
         let wakers = [Waker::noop().clone()];
+        let budgets = Budgets::new(config.connections, config.settings, &wakers)?;
         Ok(Self {
-            budgets: Budgets::new(config.connections, config.settings, &wakers)?,
+            charges: budgets.charges(0),
+            budgets,
             flows: Vec::new(),
             deferred_delay_ns: config.deferred_delay_ns,
             hold_ns: config.hold_ns,
@@ -60,6 +64,20 @@ impl HostBudgets {
 
     pub fn flow(&self, connection: u32) -> &Flow {
         &self.flows[connection as usize]
+    }
+
+    /// Charges a packet to the flow of `connection`.
+    pub fn charge(&mut self, connection: u32, packet: &Packet) {
+        let frame = packet.frame().index();
+        if frame >= self.charges.frames() {
+            self.charges.grow((frame + 1).next_power_of_two());
+        }
+        self.charges
+            .charge(&self.flows[connection as usize], packet);
+    }
+
+    pub fn charges(&self) -> &Charges {
+        &self.charges
     }
 
     pub fn totals(&self) -> Totals {

@@ -1,22 +1,31 @@
 //! The way from a host's sockets to its discipline.
 
-use taut_path::driver::Orphaning;
 use taut_path::limit::Limit;
+use taut_path::tsq::ReleasingSink;
 use taut_path::{Probe, Qdisc, Queue};
 
 use super::connection::Endpoint;
+use super::orphaning::OrphaningNic;
 use super::segments::{Segment, Segments};
 use super::small_queues::HostBudgets;
 use super::worker::{Task, Worker};
-use crate::nic::EmulatedNic;
 
 /// The product's own queue, with an emulated NIC below.
-pub(super) type HostQueue<P, L, Q> = Queue<Orphaning<EmulatedNic>, L, Q, P>;
+pub(super) type HostQueue<P, L, Q> = Queue<OrphaningNic, L, Q, P>;
+
+/// The end of a host's packets: releases their charges, if its sockets are limited.
+#[inline(always)]
+pub(super) fn sink<'a>(
+    budgets: Option<&'a HostBudgets>,
+    segments: &'a mut Segments,
+) -> ReleasingSink<'a, &'a mut Segments> {
+    ReleasingSink::new(budgets.map(HostBudgets::charges), segments)
+}
 
 /// What is below a host's sockets, for as long as one of them sends.
 pub(super) struct WayDown<'a, P, L, Q: Qdisc> {
     pub segments: &'a mut Segments,
-    pub budgets: Option<&'a HostBudgets>,
+    pub budgets: Option<&'a mut HostBudgets>,
     pub worker: &'a mut Worker,
     /// What the core takes for a packet, in ns.
     pub packet_ns: u64,
@@ -40,8 +49,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> WayDown<'_, P, L, Q> {
             any: false,
             queued: false,
         };
-        let flow = self.budgets.map(|budgets| budgets.flow(connection));
-        while let Some(segment) = endpoint.next_data(connection, flow, now_ns) {
+        while let Some(segment) = self.next_data(endpoint, connection, now_ns) {
             self.send(&segment, endpoint, &mut sent, now_ns);
         }
         if let Some(segment) = endpoint.last_ack(connection) {
@@ -50,25 +58,35 @@ impl<P: Probe, L: Limit, Q: Qdisc> WayDown<'_, P, L, Q> {
         sent
     }
 
+    #[inline(always)]
+    fn next_data(&self, endpoint: &mut Endpoint, connection: u32, now_ns: u64) -> Option<Segment> {
+        let flow = match &self.budgets {
+            Some(budgets) => Some(budgets.flow(connection)),
+            None => None,
+        };
+        endpoint.next_data(connection, flow, now_ns)
+    }
+
     /// Hands a segment to the discipline, once the core has seen to it.
     #[inline(always)]
     fn send(&mut self, segment: &Segment, from: &Endpoint, sent: &mut Sent, now_ns: u64) {
-        let mut packet = self.segments.packet(segment);
+        let packet = self.segments.packet(segment);
         // Rare, and long: written where it waits, not handed about with each segment.
         if let Some(blocks) = from.blocks() {
             self.segments.of_mut(&packet).ack.sack = blocks;
         }
         // An acknowledgement alone is not held back, and not charged.
         if segment.payload_bytes > 0
-            && let Some(budgets) = self.budgets
+            && let Some(budgets) = &mut self.budgets
         {
-            budgets.flow(segment.connection).charge(&mut packet);
+            budgets.charge(segment.connection, &packet);
         }
         sent.any = true;
         if self.packet_ns > 0 {
             self.worker.follow(self.packet_ns, Task::Send(packet));
         } else {
-            self.queue.enqueue(packet, now_ns, self.segments);
+            let sink = &mut sink(self.budgets.as_deref(), self.segments);
+            self.queue.enqueue(packet, now_ns, sink);
             sent.queued = true;
         }
     }

@@ -1,7 +1,7 @@
 //! Small queues from socket to wire and back, in the world of two hosts.
 
 use crate::world_support::{MS, SECOND, bulk, config, connection, plain};
-use taut_path::tsq::{Rule, Settings, memory_bytes};
+use taut_path::tsq::{Settings, Sizing, memory_bytes};
 use taut_sim::tcp::TcpConfig;
 use taut_sim::world::{App, CLIENT, HostCost, SERVER, SmallQueues, World};
 
@@ -11,7 +11,7 @@ const LIMIT_BYTES: u32 = 40_000;
 fn small_queues(limit_bytes: u32) -> SmallQueues {
     SmallQueues {
         settings: Settings {
-            rule: Rule::Fixed,
+            sizing: Sizing::Fixed,
             limit_bytes,
         },
         connections: 2,
@@ -93,7 +93,7 @@ fn what_a_socket_has_below_it_stays_within_its_budget_and_one_packet_and_the_lin
         "each is heard of: {totals:?}"
     );
     assert_eq!(world.small_queue_totals(SERVER), Default::default());
-    assert_eq!(world.completions(CLIENT).orphaned_packets, 0);
+    assert_eq!(world.orphaned_packets(CLIENT), 0);
 }
 
 #[test]
@@ -147,7 +147,10 @@ fn a_flow_that_gets_room_while_its_application_holds_it_is_left_to_that() {
     };
     let world = run(Some(config), HostCost::default(), |_| {});
     let totals = world.small_queue_totals(CLIENT);
-    assert_eq!(totals.left_to_owner, 2, "one for each stream: {totals:?}");
+    assert_eq!(
+        totals.deferred_to_owner, 2,
+        "one for each stream: {totals:?}"
+    );
     assert!(received(&world) * 8 > RATE / 2, "{}", received(&world));
 }
 
@@ -182,7 +185,7 @@ fn a_driver_that_orphans_its_packets_is_counted() {
         most = most.max(seen.charged_bytes);
     });
     let reaped = world.completions(CLIENT);
-    assert_eq!(reaped.orphaned_packets, reaped.completed_packets);
+    assert_eq!(world.orphaned_packets(CLIENT), reaped.completed_packets);
     // The ring of 256 packets is full, which nothing was charged for.
     assert!(
         world.report(0, CLIENT).srtt_ns > 2 * MS,

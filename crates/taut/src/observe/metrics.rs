@@ -305,16 +305,6 @@ pub const METRICS: &[Metric] = &[
         get: |row| row.of_figures(|it| it.stray_packets),
     },
     Metric {
-        name: "orphaned_packets",
-        unit: Count,
-        kind: Counter,
-        column: None,
-        prometheus: "taut_queue_orphaned_packets_total",
-        help: "Packets whose budget came back before the device was done with them.",
-        source: PATH,
-        get: |row| row.of_figures(|it| it.orphaned_packets),
-    },
-    Metric {
         name: "resets",
         unit: Count,
         kind: Counter,

@@ -1,0 +1,87 @@
+//! The lock of a flow.
+
+use taut_dql::sync::{AtomicU32, Ordering};
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+/// Held, and another thread found work in the meantime.
+const MARKED: u32 = 2;
+
+/// Ownership lock of a flow. A thread that finds it locked marks it. The owner then processes the
+/// flow again before it unlocks, as a socket's owner does.
+#[derive(Debug)]
+pub struct OwnerLock {
+    state: AtomicU32,
+    #[cfg(loom)]
+    ignores_marks: bool,
+}
+
+impl OwnerLock {
+    /// An unlocked lock.
+    pub fn new() -> Self {
+        Self {
+            state: AtomicU32::new(FREE),
+            #[cfg(loom)]
+            ignores_marks: false,
+        }
+    }
+
+    /// The broken variant that the model check must catch: it unlocks without a check of the mark.
+    #[cfg(loom)]
+    pub fn that_ignores_marks() -> Self {
+        Self {
+            ignores_marks: true,
+            ..Self::new()
+        }
+    }
+
+    /// Locks the flow, or marks it for its owner. If this returns `true`, do the work and call
+    /// [`try_unlock`](Self::try_unlock). If not, the owner will do the work.
+    pub fn try_lock_or_mark(&self) -> bool {
+        let mut seen = self.state.load(Ordering::Relaxed);
+        loop {
+            let next = if seen == FREE { HELD } else { MARKED };
+            // Written even if it is marked: the owner then reads what this thread wrote before.
+            match self
+                .state
+                .compare_exchange(seen, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
+                Ok(_) => return seen == FREE,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Unlocks, unless the flow was marked. If this returns `false`, the lock is still held: do the
+    /// work again and call this again.
+    pub fn try_unlock(&self) -> bool {
+        #[cfg(loom)]
+        if self.ignores_marks {
+            self.state.store(FREE, Ordering::Release);
+            return true;
+        }
+        let free = self
+            .state
+            .compare_exchange(HELD, FREE, Ordering::AcqRel, Ordering::Acquire);
+        if free.is_err() {
+            // Only the owner removes a mark. A swap, to read what the marking thread wrote.
+            self.state.swap(HELD, Ordering::AcqRel);
+        }
+        free.is_ok()
+    }
+
+    /// Returns `true` if a thread works on the flow.
+    pub fn is_locked(&self) -> bool {
+        self.state.load(Ordering::Acquire) != FREE
+    }
+
+    pub(super) fn reset(&self) {
+        self.state.store(FREE, Ordering::Release);
+    }
+}
+
+impl Default for OwnerLock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
