@@ -3,15 +3,14 @@
 //!
 //! Whoever writes a driver finds the rest here too: [`in_flight`](crate::in_flight) keeps packets
 //! between `submit` and `reap` (with a whole driver as its example), [`pool`](crate::pool) keeps
-//! frames and is the sink; [`Trace`] shows every call, [`Pcap`] writes a capture, [`Faults`] makes
-//! mistakes by plan, [`Outages`] takes the device down; and `mock` (feature `mock`) is a device that
+//! frames and is the sink; [`Trace`] shows every call, [`Faults`] makes mistakes
+//! by plan, [`Outages`] takes the device down; and `mock` (feature `mock`) is a device that
 //! a test plays itself.
 
 mod faults;
 #[cfg(feature = "mock")]
 pub mod mock;
 mod outages;
-mod pcap;
 mod trace;
 mod truth;
 
@@ -21,7 +20,6 @@ use crate::packet::Packet;
 
 pub use faults::{FaultCounts, FaultError, FaultPlan, Faults};
 pub use outages::{Condition, OutageCounts, Outages};
-pub use pcap::{PacketBytes, Pcap};
 pub use trace::{Trace, TraceEvent};
 pub use truth::{Truth, TruthJudge};
 
@@ -198,8 +196,6 @@ macro_rules! forward_completions {
         }
     };
 }
-
-pub(crate) use forward_completions;
 
 /// Two halves that live on one thread are a device.
 impl<R: TxRing, C> TxRing for (R, C) {

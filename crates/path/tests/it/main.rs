@@ -13,7 +13,6 @@ mod conservation;
 mod dequeue_burst;
 mod disciplines;
 mod driver_misdeeds;
-mod flow_map;
 mod fq_codel;
 mod in_flight;
 mod knobs;
