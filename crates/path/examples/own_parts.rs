@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::error::Error;
 
 use taut_dql::Config;
-use taut_path::driver::mock;
+use taut_path::driver::testing::mock;
 use taut_path::limit::{CompletionBatch, Limit};
 use taut_path::pool::FramePool;
 use taut_path::qdisc::{Backlog, Qdisc};

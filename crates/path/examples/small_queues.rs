@@ -11,7 +11,7 @@
 use std::error::Error;
 use std::task::Waker;
 
-use taut_path::driver::mock::{self, MockCompletions, MockTx};
+use taut_path::driver::testing::mock::{self, MockCompletions, MockTx};
 use taut_path::pool::FramePool;
 use taut_path::qdisc::Fifo;
 use taut_path::tsq::{

@@ -130,8 +130,8 @@
 //!
 //! # What else is here
 //! [`pool::FramePool`] (frames with their bytes, and a sink), [`in_flight`] (what a driver keeps between
-//! `submit` and `reap`), `driver::mock` behind the feature `mock` (a ring whose other side a test
-//! plays), [`driver::Faults`] and [`driver::Trace`] (around any driver), [`queue::many`] (several
+//! `submit` and `reap`), `driver::testing` behind the feature `testing` (a ring whose other side a
+//! test plays, and drivers that make mistakes or show every call), [`queue::many`] (several
 //! sending threads), [`budget`] (a limit that several queues share), [`tsq`] (small queues for each
 //! flow, around a queue). A limit of your own goes in with [`with_limit`](queue::Builder::with_limit); its settings are
 //! [`taut_dql::Config`], so depend on that crate too.
@@ -167,7 +167,7 @@
 #![deny(missing_docs)]
 
 extern crate alloc;
-#[cfg(feature = "mock")]
+#[cfg(feature = "testing")]
 extern crate std;
 
 pub mod budget;

@@ -159,7 +159,7 @@ fn what_nobody_holds_is_removed_and_what_is_not_ours_is_left_alone() {
 fn a_queue_that_is_followed_is_gone_with_its_halves() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "follows").expect("publishes");
-    let (ring, completions, _device) = taut_path::driver::mock::ring(8);
+    let (ring, completions, _device) = taut_path::driver::testing::mock::ring(8);
     let queue = taut_path::Queue::builder(ring, completions)
         .limit(taut_path::AnyLimit::bytes(4_321))
         .build(0)

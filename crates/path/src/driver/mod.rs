@@ -3,24 +3,18 @@
 //!
 //! Whoever writes a driver finds the rest here too: [`in_flight`](crate::in_flight) keeps packets
 //! between `submit` and `reap` (with a whole driver as its example), [`pool`](crate::pool) keeps
-//! frames and is the sink; [`Trace`] shows every call, [`Faults`] makes mistakes
-//! by plan, [`Outages`] takes the device down; and `mock` (feature `mock`) is a device that
-//! a test plays itself.
+//! frames and is the sink; `testing` (feature `testing`) has a device
+//! that a test plays itself, and drivers that make mistakes by plan, take the device down and show
+//! every call.
 
-mod faults;
-#[cfg(feature = "mock")]
-pub mod mock;
-mod outages;
-mod trace;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod truth;
 
 use alloc::boxed::Box;
 
 use crate::packet::Packet;
 
-pub use faults::{FaultCounts, FaultError, FaultPlan, Faults};
-pub use outages::{Condition, OutageCounts, Outages};
-pub use trace::{Trace, TraceEvent};
 pub use truth::{Truth, TruthJudge};
 
 /// Which pieces of super-packets a driver sends.

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use taut_path::driver::mock::{self, MockCompletions, MockDevice, MockError, MockTx};
+use taut_path::driver::testing::mock::{self, MockCompletions, MockDevice, MockError, MockTx};
 use taut_path::limit::AnyLimit;
 use taut_path::queue::CompleteError;
 use taut_path::{Completions, InRing, Queue, Stop, TxRing};

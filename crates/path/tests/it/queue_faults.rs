@@ -1,7 +1,7 @@
 //! Broken doorbells, failed reaping, resets, and a device that reports too little.
 
 use crate::support::{Bench, Broken, FakeRing};
-use taut_path::driver::mock;
+use taut_path::driver::testing::mock;
 use taut_path::limit::{AnyLimit, Done, Dynamic, Fixed};
 use taut_path::pool::FramePool;
 use taut_path::queue::{self, CompleteError, QueueConfig};

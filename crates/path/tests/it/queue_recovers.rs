@@ -712,7 +712,7 @@ fn a_dynamic_limit_forgets_at_a_reset_and_a_frame_index_is_what_it_was() {
 /// One packet of `lost` is never completed while others are, all the time, in the order of
 /// `finish_at`. Returns how long after it was sent the queue said so.
 fn told_of_a_loss_after_ns(limit: &str, lost: u32) -> u64 {
-    let (tx, completions, device) = taut_path::driver::mock::ring(64);
+    let (tx, completions, device) = taut_path::driver::testing::mock::ring(64);
     let limit: AnyLimit = limit.parse().expect("a limit");
     let queue = Queue::builder(tx, completions).limit(limit);
     let mut queue = queue.build(0).expect("a queue");
@@ -768,7 +768,7 @@ fn a_packet_that_is_lost_while_others_complete_all_the_time_is_heard_of_within_t
 #[test]
 fn a_queue_that_loses_nothing_is_never_said_to_stand_still() {
     for limit in ["off", "40000", "16p", "dql", "need", "taut"] {
-        let (tx, completions, device) = taut_path::driver::mock::ring(64);
+        let (tx, completions, device) = taut_path::driver::testing::mock::ring(64);
         let limit: AnyLimit = limit.parse().expect("a limit");
         let queue = Queue::builder(tx, completions).limit(limit);
         let mut queue = queue.build(0).expect("a queue");

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use taut_dql::MAX_LIMIT;
-use taut_path::driver::{Truth, TruthJudge, mock};
+use taut_path::driver::testing::mock;
+use taut_path::driver::{Truth, TruthJudge};
 use taut_path::limit::AnyLimit;
 use taut_path::pool::FramePool;
 use taut_path::{Event, Probe, Queue, Stop};

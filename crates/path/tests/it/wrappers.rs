@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use taut_path::driver::{FaultCounts, FaultError, FaultPlan, Faults, Trace};
+use taut_path::driver::testing::{FaultCounts, FaultError, FaultPlan, Faults, Trace};
 use taut_path::limit::AnyLimit;
 use taut_path::queue::CompleteError;
 use taut_path::{Completions, DropReason, InRing, Queue, Stop, TxRing};

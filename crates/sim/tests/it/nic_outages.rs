@@ -1,7 +1,7 @@
 //! A simulated NIC whose link goes down, stands still and goes away: every packet ends once.
 
 use proptest::prelude::*;
-use taut_path::driver::{Condition, Outages};
+use taut_path::driver::testing::{Condition, Outages};
 use taut_path::knobs::Setting;
 use taut_path::pool::FramePool;
 use taut_path::{AnyLimit, Queue};

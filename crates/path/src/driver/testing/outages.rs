@@ -2,7 +2,8 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 
-use super::{Completions, FaultError, InRing, Pieces, TxRing};
+use super::FaultError;
+use crate::driver::{Completions, InRing, Pieces, TxRing};
 use crate::packet::{Frame, Packet};
 
 /// How a device is, beyond what it does by itself.
@@ -35,7 +36,7 @@ pub struct OutageCounts {
 /// so it must be one that does not look at the bytes, such as that of a simulated NIC.
 ///
 /// ```
-/// use taut_path::driver::{Condition, Outages, mock};
+/// use taut_path::driver::testing::{Condition, Outages, mock};
 /// use taut_path::pool::FramePool;
 /// use taut_path::{AnyLimit, Queue, Stop};
 ///

@@ -2,7 +2,7 @@
 
 use alloc::fmt;
 
-use super::{Completions, InRing, Pieces, TxRing};
+use crate::driver::{Completions, InRing, Pieces, TxRing};
 use crate::packet::Packet;
 
 /// One call of a driver, and what came of it.
@@ -69,7 +69,7 @@ impl fmt::Display for TraceEvent<'_> {
 /// that it was given. The calls themselves do not change.
 ///
 /// ```
-/// use taut_path::driver::{Trace, mock};
+/// use taut_path::driver::testing::{Trace, mock};
 /// use taut_path::pool::FramePool;
 /// use taut_path::Queue;
 ///

@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::{fmt, mem};
 
-use super::{Completions, InRing, Pieces, TxRing};
+use crate::driver::{Completions, InRing, Pieces, TxRing};
 use crate::packet::{Frame, Packet};
 
 /// How often each thing goes wrong: its probability in 1/65,536; 65,536 and more is always. The
@@ -77,7 +77,7 @@ impl<E: fmt::Debug + fmt::Display> core::error::Error for FaultError<E> {}
 /// No packet is lost for good: what was swallowed can be taken back.
 ///
 /// ```
-/// use taut_path::driver::{FaultPlan, Faults, mock};
+/// use taut_path::driver::testing::{FaultPlan, Faults, mock};
 /// use taut_path::pool::FramePool;
 /// use taut_path::Queue;
 ///

@@ -1,8 +1,8 @@
-//! A ring whose device the program plays itself (feature `mock`, needs `std`): it looks what the
+//! A ring whose device the program plays itself (feature `testing`, needs `std`): it looks what the
 //! doorbell showed, and says when packets are finished, in which order, and what fails.
 //!
 //! ```
-//! use taut_path::driver::mock;
+//! use taut_path::driver::testing::mock;
 //! use taut_path::limit::AnyLimit;
 //! use taut_path::pool::FramePool;
 //! use taut_path::{Queue, Stop};
