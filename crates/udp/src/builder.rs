@@ -8,8 +8,10 @@ use std::os::fd::AsFd;
 use taut_path::{AnyLimit, Limit, Probe};
 
 use crate::account::{Settings, Source};
-use crate::events::Observer;
+use crate::events::{Observer, Trouble};
 use crate::socket::LimitedUdp;
+use crate::socket_options::tell_errors;
+use crate::state::{Setup, SourceInUse, Sources, State, ready};
 use crate::sys;
 
 /// Default hold time, in ns: slack is observed for a tenth of what is usual for a device. A socket's
@@ -33,20 +35,20 @@ fn wrong(what: &str) -> io::Error {
 /// Settings of a [`LimitedUdp`]; from [`LimitedUdp::builder`].
 #[must_use = "nothing happens before `build`"]
 pub struct Builder {
-    pub(crate) socket: UdpSocket,
-    pub(crate) account: Settings,
-    pub(crate) sources: Vec<Source>,
-    pub(crate) entered_stamps: bool,
-    pub(crate) errors: bool,
-    pub(crate) own_ids: bool,
-    pub(crate) waiters: usize,
-    pub(crate) pool_bytes: usize,
-    pub(crate) observer: Option<Box<dyn Observer>>,
-    pub(crate) probe: Option<Box<dyn Probe + Send>>,
+    socket: UdpSocket,
+    account: Settings,
+    sources: Vec<Source>,
+    entered_stamps: bool,
+    errors: bool,
+    own_ids: bool,
+    waiters: usize,
+    pool_bytes: usize,
+    observer: Option<Box<dyn Observer>>,
+    probe: Option<Box<dyn Probe + Send>>,
 }
 
 impl Builder {
-    pub(crate) fn new(socket: UdpSocket) -> Self {
+    fn new(socket: UdpSocket) -> Self {
         let mut limit = AnyLimit::dql();
         let config = taut_dql::Config {
             hold_time_ns: HOLD_TIME_NS,
@@ -176,11 +178,49 @@ impl Builder {
     /// kernel that refuses zero-copy is no error: the next source is taken, stamps if none was said,
     /// and the [snapshot](LimitedUdp::snapshot) says so.
     pub fn build(self) -> io::Result<LimitedUdp> {
-        LimitedUdp::open(self)
+        self.check()?;
+        let ipv4 = self.is_ipv4()?;
+        let (source, refused) = self.take_source()?;
+        if self.errors {
+            tell_errors(&self.socket)?;
+        }
+        let mut state = State::new(Setup {
+            settings: Settings {
+                source: source.current(),
+                ..self.account
+            },
+            source,
+            ipv4,
+            waiters: self.waiters,
+            observer: self.observer,
+            probe: self.probe,
+        });
+        if refused {
+            state.trouble(Trouble::ZeroCopyRefused);
+        }
+        Ok(LimitedUdp::from_parts(self.socket, state))
+    }
+
+    /// Turns the first source on that the kernel has, and returns whether it rejected zero-copy.
+    fn take_source(&self) -> io::Result<(SourceInUse, bool)> {
+        let mut order = Sources::new(self.sources.clone());
+        let turn_on = |source| ready(source, &self.socket, self.pool_bytes, self.entered_stamps);
+        let (ready, refused) = match turn_on(order.current())? {
+            Some(ready) => (Some(ready), false),
+            None => {
+                order.refuse_zero_copy();
+                (turn_on(order.current())?, true)
+            }
+        };
+        // The kernel can reject only zero-copy, which is no longer among the sources.
+        let ready = ready.ok_or(io::ErrorKind::Unsupported)?;
+        let (pool_bytes, entered_stamps) = (self.pool_bytes, self.entered_stamps);
+        let source = SourceInUse::new(order, ready, pool_bytes, entered_stamps, self.own_ids);
+        Ok((source, refused))
     }
 
     /// Says what cannot be meant, before anything is changed.
-    pub(crate) fn check(&self) -> io::Result<()> {
+    fn check(&self) -> io::Result<()> {
         let Settings {
             poll_ns,
             stall_threshold_ns,
@@ -199,7 +239,7 @@ impl Builder {
     }
 
     /// Whether what the socket sends by default is IPv4 on the wire.
-    pub(crate) fn is_ipv4(&self) -> io::Result<bool> {
+    fn is_ipv4(&self) -> io::Result<bool> {
         let address = match self.socket.peer_addr() {
             Ok(peer) => peer,
             Err(_) => self.socket.local_addr()?,
@@ -208,5 +248,20 @@ impl Builder {
             SocketAddr::V4(_) => true,
             SocketAddr::V6(address) => address.ip().to_ipv4_mapped().is_some(),
         })
+    }
+}
+
+impl LimitedUdp {
+    /// Puts `socket` under the default limit, with transmit stamps.
+    ///
+    /// # Errors
+    /// Those of [`Builder::build`].
+    pub fn new(socket: UdpSocket) -> io::Result<Self> {
+        Self::builder(socket).build()
+    }
+
+    /// Settings for `socket`.
+    pub fn builder(socket: UdpSocket) -> Builder {
+        Builder::new(socket)
     }
 }

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use taut_dql::tasks::{Ticket, TooManyWaiters};
 
-use crate::account::{Completed, Settings, Source, Totals};
-use crate::builder::Builder;
+use crate::account::Completed;
 use crate::datagram::Datagram;
 use crate::error::failed;
 use crate::events::{Trouble, Troubles};
-use crate::state::{self, Room, Setup, Sources, State};
+use crate::sent::{Sent, Stop};
+use crate::snapshot::Snapshot;
+use crate::state::{Room, State};
 use crate::sys;
 use crate::sys::clock::monotonic_ns;
 use crate::verdict::Completions;
@@ -32,144 +33,12 @@ pub struct LimitedUdp {
     state: Mutex<State>,
 }
 
-/// What became of a call to send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use = "what was not sent is still the caller's"]
-#[non_exhaustive]
-pub struct Sent {
-    /// How many of the datagrams, from the first on, the kernel took.
-    pub count: usize,
-    /// The number of the first of them, as [`Departure::id`](crate::Departure::id) has it; the others
-    /// follow, but for numbers that the kernel gave to datagrams it dropped.
-    pub first: u32,
-    /// Why the one after them was not taken; `None` if all were.
-    pub stop: Option<Stop>,
-    /// There was no [`next_wakeup`](LimitedUdp::next_wakeup) before: whoever waits for news has to look at it
-    /// again.
-    pub was_idle: bool,
-}
-
-impl Sent {
-    pub(crate) fn all(first: u32, count: usize) -> Self {
-        Self {
-            count,
-            first,
-            stop: None,
-            was_idle: false,
-        }
-    }
-
-    pub(crate) fn stopped(first: u32, count: usize, stop: Stop) -> Self {
-        Self {
-            count,
-            first,
-            stop: Some(stop),
-            was_idle: false,
-        }
-    }
-}
-
-/// Why a datagram was not sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
-    /// The limit has no room: wait, and send what there is then.
-    NoRoom,
-    /// The kernel takes no more although the limit has room: [`Trouble::BufferFull`], or a first zero-copy
-    /// datagram is waited for that tells how the kernel counts. As `NoRoom`.
-    BufferFull,
-    /// The kernel refuses this datagram, with this error number: `ENOBUFS` (dropped below),
-    /// `EMSGSIZE`, `ENETUNREACH`, `EAFNOSUPPORT` (a source address of the wrong family).. It is the caller's to send it again or to leave it out; those after
-    /// it can be sent.
-    Refused(i32),
-}
-
-/// A look at a limited socket; each field true, the set of one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Snapshot {
-    /// What completions are worth.
-    pub completions: Completions,
-    /// Where they come from.
-    pub source: Source,
-    /// The limit, in its units: bytes on the wire, or packets.
-    pub limit: u32,
-    /// In flight, in the limit's units.
-    pub in_flight: u32,
-    /// In flight, in bytes on the wire.
-    pub in_flight_bytes: u32,
-    /// What the path moved while it was busy, in the limit's units a second; 0 while not known.
-    pub rate: u64,
-    /// Tasks that wait for room.
-    pub waiting: usize,
-    /// The socket's send buffer, in bytes of the kernel's memory.
-    pub send_buffer_bytes: u32,
-    /// What was sent and completed.
-    pub totals: Totals,
-    /// What went wrong.
-    pub troubles: Troubles,
-}
-
 impl LimitedUdp {
-    /// Puts `socket` under the default limit, with transmit stamps.
-    ///
-    /// # Errors
-    /// Those of [`Builder::build`].
-    pub fn new(socket: UdpSocket) -> io::Result<Self> {
-        Self::builder(socket).build()
-    }
-
-    /// Settings for `socket`.
-    pub fn builder(socket: UdpSocket) -> Builder {
-        Builder::new(socket)
-    }
-
-    pub(crate) fn open(builder: Builder) -> io::Result<Self> {
-        builder.check()?;
-        let ipv4 = builder.is_ipv4()?;
-        let mut sources = Sources::new(builder.sources);
-        let make = |source| {
-            state::ready(
-                source,
-                &builder.socket,
-                builder.pool_bytes,
-                builder.entered_stamps,
-            )
-        };
-        let (ready, refused) = match make(sources.current())? {
-            Some(ready) => (Some(ready), false),
-            None => {
-                sources.refuse_zero_copy();
-                (make(sources.current())?, true)
-            }
-        };
-        // Only zero-copy can be refused, and there is none left.
-        let ready = ready.ok_or(io::ErrorKind::Unsupported)?;
-        if builder.errors {
-            tell_errors(&builder.socket)?;
-        }
-        let settings = Settings {
-            source: sources.current(),
-            ..builder.account
-        };
-        let mut state = State::new(Setup {
-            settings,
-            sources,
-            ready,
-            pool_bytes: builder.pool_bytes,
-            entered_stamps: builder.entered_stamps,
-            own_ids: builder.own_ids,
-            ipv4,
-            waiters: builder.waiters,
-            observer: builder.observer,
-            probe: builder.probe,
-        });
-        if refused {
-            state.trouble(Trouble::ZeroCopyRefused);
-        }
-        Ok(Self {
-            socket: builder.socket,
+    pub(crate) fn from_parts(socket: UdpSocket, state: State) -> Self {
+        Self {
+            socket,
             state: Mutex::new(state),
-        })
+        }
     }
 
     /// The socket: to receive, and for its addresses and options. Sending through it goes past the
@@ -404,10 +273,10 @@ impl LimitedUdp {
             return false;
         }
         let mut state = self.lock();
-        let before = state.troubles;
+        let before = state.listeners.troubles;
         // An error of the look is one that the next look meets, too.
         let looked = state.complete(&self.socket);
-        if looked.is_err() || state.troubles == before {
+        if looked.is_err() || state.listeners.troubles == before {
             state.trouble(trouble);
         }
         wake_next(state);
@@ -433,7 +302,7 @@ impl LimitedUdp {
             totals,
             troubles: Troubles {
                 stalls: totals.stalls,
-                ..state.troubles
+                ..state.listeners.troubles
             },
         }
     }
@@ -467,47 +336,4 @@ impl std::fmt::Debug for LimitedUdp {
             .field("snapshot", &snapshot)
             .finish()
     }
-}
-
-/// Memory of what `socket` has sent and the kernel has not freed, in bytes (`SIOCOUTQ`): more than the
-/// datagrams' own, 2,304 for one of 1,400. 0 where nothing below holds datagrams by their owner:
-/// loopback, a TAP, beyond a container's link.
-///
-/// # Errors
-/// If it is no socket.
-pub fn send_queue_bytes(socket: impl AsFd) -> io::Result<u32> {
-    sys::socket::send_queue_bytes(socket.as_fd()).map_err(|error| failed("SIOCOUTQ", &error))
-}
-
-/// Has stamps reported with numbers that begin at 0. What the caller had asked for itself stays.
-pub(crate) fn restart_stamp_ids(socket: &UdpSocket) -> io::Result<()> {
-    let (fd, level, option) = (socket.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING);
-    let has = sys::socket::option(fd, level, option).unwrap_or(0);
-    let ours = (libc::SOF_TIMESTAMPING_SOFTWARE
-        | libc::SOF_TIMESTAMPING_OPT_ID
-        | libc::SOF_TIMESTAMPING_OPT_TSONLY) as libc::c_int;
-    // The numbers begin anew when the option is turned on, so off first.
-    let off = has & !(libc::SOF_TIMESTAMPING_OPT_ID as libc::c_int);
-    let set = |flags| sys::socket::set_option(fd, level, option, flags);
-    set(off).map_err(|error| failed("setsockopt SO_TIMESTAMPING", &error))?;
-    // Receive stamps that another process turned on would come with what is received here, and take
-    // the place of other control messages. Linux 6.12 leaves them out if asked.
-    let filter = libc::SOF_TIMESTAMPING_OPT_RX_FILTER as libc::c_int;
-    set(has | ours | filter)
-        .or_else(|_| set(has | ours))
-        .map_err(|error| failed("setsockopt SO_TIMESTAMPING", &error))
-}
-
-/// Has errors of datagrams told in the error queue.
-fn tell_errors(socket: &UdpSocket) -> io::Result<()> {
-    let fd = socket.as_fd();
-    if socket.local_addr()?.is_ipv6() {
-        sys::socket::set_option(fd, libc::SOL_IPV6, libc::IPV6_RECVERR, 1)
-            .map_err(|error| failed("setsockopt IPV6_RECVERR", &error))?;
-        // For mapped addresses; a socket of IPv6 only may refuse it.
-        let _ = sys::socket::set_option(fd, libc::SOL_IP, libc::IP_RECVERR, 1);
-        return Ok(());
-    }
-    sys::socket::set_option(fd, libc::SOL_IP, libc::IP_RECVERR, 1)
-        .map_err(|error| failed("setsockopt IP_RECVERR", &error))
 }

@@ -19,7 +19,8 @@ use tokio::{task, time};
 use crate::builder::Builder;
 use crate::datagram::Datagram;
 use crate::error::failed;
-use crate::socket::{LimitedUdp, Sent, Stop};
+use crate::sent::{Sent, Stop};
+use crate::socket::LimitedUdp;
 use crate::sys;
 
 /// How long a task sleeps that waits and has nobody to say until when.

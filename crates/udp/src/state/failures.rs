@@ -7,16 +7,15 @@ use std::os::fd::AsFd;
 use taut_path::queue::StopReason;
 use taut_path::{DropReason, Event, Frame, Packet};
 
-use super::{Held, State};
+use super::{Held, RETRY_NS, State};
 use crate::account::Source;
 use crate::datagram::Datagram;
 use crate::events::{Trouble, Troubles};
-use crate::socket::Stop;
+use crate::sent::Stop;
+use crate::socket_options::restart_stamp_ids;
 use crate::sys::clock::monotonic_ns;
 use crate::sys::socket as options;
 
-/// After an error that no completion will follow: when to try again.
-pub(super) const RETRY_NS: u64 = 1_000_000;
 /// A socket whose buffer decided in place of the limit gets twice as much, up to this.
 const SEND_BUFFER_LIMIT_BYTES: i32 = 16 << 20;
 
@@ -29,7 +28,7 @@ pub(super) enum After {
 impl State {
     /// Whether the source is stamps, and was not used before: numbers of our own were not tried.
     fn nothing_stamped_yet(&self) -> bool {
-        self.stamps != 0 && self.account.totals().sent_objects == self.looks_from
+        self.source.stamps != 0 && self.account.totals().sent_objects == self.checks.from_object
     }
 
     /// The kernel did not take `datagram`, the first of a call.
@@ -46,10 +45,10 @@ impl State {
             Some(libc::EINTR) => Ok(After::Again),
             Some(libc::EAGAIN) => Ok(self.buffer_full(socket, now_ns)),
             // A kernel that takes no numbers for stamps: its own then.
-            Some(libc::EINVAL) if self.own_ids && self.nothing_stamped_yet() => {
-                self.own_ids = false;
+            Some(libc::EINVAL) if self.source.own_ids && self.nothing_stamped_yet() => {
+                self.source.own_ids = false;
                 // The kernel's begin at 0.
-                crate::socket::restart_stamp_ids(socket)?;
+                restart_stamp_ids(socket)?;
                 self.account.restart_ids();
                 Ok(After::Again)
             }
@@ -57,14 +56,14 @@ impl State {
                 self.zero_copy_refused(socket, bytes, now_ns)
             }
             Some(libc::ENOBUFS) => {
-                if !self.own_ids {
+                if !self.source.own_ids {
                     self.account.skip_id();
                 }
                 Ok(self.dropped(bytes, now_ns))
             }
             Some(errno) => {
                 // It may be an earlier datagram's: the kernel hands a pending error to the next call.
-                let before = self.troubles;
+                let before = self.listeners.troubles;
                 // Of zero-copy sends the kernel may have counted it all the same.
                 if self.account.source() == Source::ZeroCopy {
                     self.account.expect_refused();
@@ -80,7 +79,7 @@ impl State {
                     return Ok(After::Again);
                 }
                 self.held = Held::Nothing;
-                if self.troubles == before {
+                if self.listeners.troubles == before {
                     self.trouble(Troubles::of_errno(errno, None, 0));
                 }
                 Ok(After::Stop(Stop::Refused(errno)))
@@ -92,7 +91,7 @@ impl State {
     fn dropped(&mut self, bytes: u32, now_ns: u64) -> After {
         self.trouble(Trouble::NoBufferSpace { bytes });
         let packet = Packet::new(Frame::new(self.account.next_id()), bytes);
-        self.ears
+        self.listeners
             .event(now_ns, Event::Dropped(&packet, DropReason::DeviceRefused));
         After::Stop(Stop::Refused(libc::ENOBUFS))
     }
@@ -102,7 +101,7 @@ impl State {
         self.trouble(Trouble::BufferFull {
             in_flight_bytes: self.account.bytes_in_flight(),
         });
-        self.ears
+        self.listeners
             .event(now_ns, Event::Stopped(StopReason::RingFull));
         if !self.account.limits_nothing() && !self.account.rule().is_off() {
             let (fd, level, kind) = (socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF);

@@ -1,0 +1,166 @@
+//! Reading the error queue, and what follows from it.
+
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
+
+use taut_path::Event;
+
+use super::{Held, State};
+use crate::account::{Completed, Departure};
+use crate::error::failed;
+use crate::events::{Trouble, Troubles};
+use crate::pool::Pool;
+use crate::signal::Signal;
+use crate::socket_options::restart_stamp_ids;
+use crate::sys::clock::monotonic_ns;
+use crate::sys::message::{self, BATCH};
+use crate::sys::socket as options;
+
+/// Reads of the error queue in one look: it cannot be kept there for ever.
+const READS_LIMIT: usize = 64;
+impl State {
+    /// Takes all the news there is, as one round.
+    pub(crate) fn complete(&mut self, socket: &UdpSocket) -> io::Result<Completed> {
+        let now_ns = monotonic_ns();
+        self.sent_since_drain = 0;
+        // The level before the queue: what completes in between has its entry there.
+        let level = match self.account.wants_level(now_ns) {
+            true => Some(options::send_queue_bytes(socket.as_fd())?),
+            false => None,
+        };
+        self.read_error_queue(socket, now_ns)?;
+        let Self {
+            account,
+            listeners,
+            source,
+            ..
+        } = self;
+        // Nothing is released here: what is given up may still be sent from.
+        let mut told = |departure: Departure| listeners.departed(&departure);
+        if let Some(level) = level {
+            account.level(level, now_ns, &mut told);
+            account.looked_in_vain(now_ns);
+        }
+        let completed = account.end_round(now_ns, &mut told);
+        if completed.lost > 0 && source.pool.is_some() {
+            // The old pages stay with the packets that are sent from them.
+            source.pool = Some(Pool::new(source.pool_bytes)?);
+        }
+        self.tell(&completed, now_ns);
+        if completed.lost > 0 && !self.source.own_ids && self.account.in_flight() == 0 {
+            self.count_anew(socket)?;
+        }
+        if completed.lost > 0 {
+            self.leave_a_lost_source(socket)?;
+        }
+        Ok(completed)
+    }
+
+    fn read_error_queue(&mut self, socket: &UdpSocket, now_ns: u64) -> io::Result<()> {
+        for _ in 0..READS_LIMIT {
+            let read = message::receive_errors(socket.as_fd(), &mut self.scratch.entries);
+            let count = match read {
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(failed("recvmmsg MSG_ERRQUEUE", &error)),
+            };
+            for at in 0..count {
+                self.take_entry(at, now_ns);
+            }
+            if count < BATCH {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn take_entry(&mut self, at: usize, now_ns: u64) {
+        let entry = &self.scratch.entries[at];
+        let control = &entry.control.0[..entry.control_bytes];
+        let name = &entry.name[..entry.name_bytes];
+        let Some(mut signal) = Signal::parse(control, name) else {
+            return;
+        };
+        if let Signal::Refused {
+            errno,
+            peer,
+            mtu_bytes,
+        } = signal
+        {
+            let trouble = Troubles::of_errno(errno, peer, mtu_bytes);
+            match self.held {
+                Held::Wanted if errno == libc::EMSGSIZE => self.held = Held::Kept(trouble),
+                _ => self.trouble(trouble),
+            }
+            return;
+        }
+        if let Signal::Released { first, last, .. } = &mut signal {
+            let in_flight = self.account.in_flight() > 0;
+            let newest = self.account.newest_id();
+            let numbers = &mut self.source.numbers;
+            let (ours, unknown) = numbers.ours((*first, *last), newest, in_flight);
+            (*first, *last) = ours;
+            if unknown {
+                self.account.count_unknown();
+            }
+        }
+        let Self {
+            account,
+            listeners,
+            source,
+            ..
+        } = self;
+        account.signal(&signal, now_ns, &mut |departure| {
+            listeners.departed(&departure);
+            if let Some(pool) = &mut source.pool {
+                pool.release(departure.id);
+            }
+        });
+    }
+
+    fn tell(&mut self, completed: &Completed, now_ns: u64) {
+        if completed.done.packets > 0 {
+            self.full_until_ns = None;
+            self.listeners
+                .event(now_ns, Event::Completed(completed.done));
+            self.listeners
+                .event(now_ns, Event::Limit(self.account.limit()));
+        }
+        if completed.starved {
+            self.listeners.event(now_ns, Event::Starved);
+        }
+        if completed.lost > 0 {
+            self.trouble(Trouble::CompletionsLost {
+                objects: completed.lost,
+            });
+        }
+        if let Some(verdict) = completed.verdict {
+            let true_now = !self.account.limits_nothing();
+            self.listeners
+                .event(now_ns, Event::CompletionsTrue(true_now));
+            self.trouble(Trouble::Verdict(verdict));
+        }
+        if let Some(stall) = completed.stalled {
+            self.trouble(Trouble::Stalled(stall));
+            self.listeners.event(now_ns, Event::Stalled(stall));
+        }
+    }
+
+    /// The kernel's numbers went another way than ours, and nothing is in flight: both begin at 0.
+    fn count_anew(&mut self, socket: &UdpSocket) -> io::Result<()> {
+        restart_stamp_ids(socket)?;
+        self.account.restart_ids();
+        Ok(())
+    }
+
+    /// An error of the socket that no entry explains: told, so that it does not stay.
+    pub(crate) fn take_pending_error(&mut self, socket: &UdpSocket) {
+        if let Ok(Some(error)) = socket.take_error()
+            && let Some(errno) = error.raw_os_error()
+        {
+            self.trouble(Troubles::of_errno(errno, None, 0));
+        }
+    }
+}

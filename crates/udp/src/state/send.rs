@@ -1,0 +1,235 @@
+//! Sending: room, the kernel's call, and what it took.
+
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
+
+use taut_path::queue::StopReason;
+use taut_path::{Event, Frame, Packet};
+
+use super::failures::After;
+use super::{Held, RETRY_NS, Room, State};
+use crate::account::Source;
+use crate::datagram::{Asks, Datagram};
+use crate::sent::{Sent, Stop};
+use crate::sys::clock::{monotonic_ns, real_ns};
+use crate::sys::message::{self, BATCH, Outgoing};
+use crate::sys::socket as options;
+
+/// Objects sent before news is looked for although there is room.
+const SENT_BEFORE_DRAIN: u32 = 16;
+/// Zero-copy sends that are looked at one by one, and of how many later ones one is.
+const LOOKS_AT_FIRST: u64 = 128;
+const LOOKS_ONE_OF: u64 = 32;
+
+impl State {
+    /// Sends as many of `datagrams` as there is room for.
+    pub(crate) fn send(
+        &mut self,
+        socket: &UdpSocket,
+        datagrams: &[Datagram<'_>],
+        room: Room,
+    ) -> io::Result<Sent> {
+        self.look_for_a_source(socket)?;
+        let needed = room == Room::Needed;
+        let first = self.account.next_id();
+        let mut count = 0;
+        let mut retried = false;
+        // Each call that finds no room looks for news, whoever looked before: it may be the only one.
+        let mut looked = false;
+        while count < datagrams.len() {
+            let now_ns = monotonic_ns();
+            let stopped = needed && !self.has_room(now_ns);
+            if self.sent_since_drain >= SENT_BEFORE_DRAIN || (stopped && !looked) {
+                self.complete(socket)?;
+                looked = true;
+            }
+            if self.must_learn_numbers(socket, now_ns)? {
+                return Ok(Sent::stopped(first, count, Stop::BufferFull));
+            }
+            if !datagrams[count].has_fitting_source(self.ipv4) {
+                let refused = Stop::Refused(libc::EAFNOSUPPORT);
+                return Ok(Sent::stopped(first, count, refused));
+            }
+            let queued = self.queue(&datagrams[count..], now_ns, needed);
+            if queued == 0 {
+                self.account.refused();
+                self.listeners
+                    .event(now_ns, Event::Stopped(StopReason::Limit));
+                return Ok(Sent::stopped(first, count, Stop::NoRoom));
+            }
+            match self.hand_over(socket, &datagrams[count..count + queued]) {
+                Ok(taken) => {
+                    count += taken;
+                    (retried, looked) = (false, false);
+                    self.tell_held();
+                }
+                Err(error) => match self.failed(socket, &datagrams[count], &error, retried)? {
+                    After::Again => retried = true,
+                    After::Stop(stop) => return Ok(Sent::stopped(first, count, stop)),
+                },
+            }
+        }
+        Ok(Sent::all(first, count))
+    }
+
+    /// Counts as many of `datagrams` as there is room for, before the kernel sees them.
+    fn queue(&mut self, datagrams: &[Datagram<'_>], now_ns: u64, needed: bool) -> usize {
+        let real_ns = real_ns();
+        let mut queued = 0;
+        let group = self.group(datagrams);
+        let mut unstamped = 0;
+        // Zero-copy numbers follow from what the kernel took, and of several it does not say why it
+        // stopped.
+        let most = if self.source.pool.is_some() { 1 } else { BATCH };
+        for datagram in datagrams.iter().take(most) {
+            // One that cannot go is the first of the next.
+            if (needed && !self.has_room(now_ns)) || !datagram.has_fitting_source(self.ipv4) {
+                break;
+            }
+            let span = match &mut self.source.pool {
+                Some(pool) => match pool.put(self.account.next_id(), datagram.payload()) {
+                    Some(span) => Some(span),
+                    None => {
+                        // Only a completion makes room there, and who waits must look for one.
+                        self.full_until_ns = Some(now_ns + RETRY_NS);
+                        break;
+                    }
+                },
+                None => None,
+            };
+            let bytes = datagram.wire_bytes(self.ipv4);
+            let id = self
+                .account
+                .queue(bytes, datagram.datagrams(), now_ns, real_ns);
+            let mut asks = Asks {
+                stamps: self.source.stamps,
+                own_id: self.source.own_ids.then_some(id),
+            };
+            let closes = match datagrams.get(queued + 1) {
+                Some(next) => next.destination() != datagram.destination(),
+                None => true,
+            };
+            unstamped += 1;
+            let more = !needed || self.has_room(now_ns);
+            if unstamped < group && !closes && queued + 1 < most && more {
+                asks.stamps = 0;
+                self.account.make_last_quiet();
+            } else {
+                unstamped = 0;
+            }
+            let scratch = &mut self.scratch;
+            scratch.spans[queued] = span;
+            scratch.names[queued] = datagram.name();
+            scratch.control_bytes[queued] =
+                datagram.write_control(&asks, self.ipv4, &mut scratch.controls[queued]);
+            queued += 1;
+        }
+        queued
+    }
+
+    /// How many datagrams share a stamp: each has its own where somebody wants to hear of it, or the
+    /// kernel numbers them.
+    fn group(&self, datagrams: &[Datagram<'_>]) -> u32 {
+        let each =
+            self.listeners.observer.is_some() || !self.source.own_ids || self.source.stamps == 0;
+        match datagrams.first() {
+            Some(first) if !each => self.account.group(first.wire_bytes(self.ipv4)),
+            _ => 1,
+        }
+    }
+
+    /// What was held was an earlier datagram's, for this one was taken now.
+    fn tell_held(&mut self) {
+        if let Held::Kept(trouble) = std::mem::replace(&mut self.held, Held::Nothing) {
+            self.trouble(trouble);
+        }
+    }
+
+    /// Gives the kernel what was queued; what it does not take is taken back.
+    fn hand_over(&mut self, socket: &UdpSocket, datagrams: &[Datagram<'_>]) -> io::Result<usize> {
+        let level = match self.account.source() {
+            Source::Polled => options::send_queue_bytes(socket.as_fd())?,
+            _ => 0,
+        };
+        let flags = match self.account.source() {
+            Source::ZeroCopy => libc::MSG_ZEROCOPY,
+            _ => 0,
+        };
+        let nothing = Outgoing {
+            name: &[],
+            payload: &[],
+            control: &[],
+        };
+        let mut outgoing = [nothing; BATCH];
+        let scratch = &*self.scratch;
+        for (at, (datagram, out)) in datagrams.iter().zip(&mut outgoing).enumerate() {
+            let payload = match (&self.source.pool, scratch.spans[at]) {
+                (Some(pool), Some(span)) => pool.bytes(span),
+                _ => datagram.payload(),
+            };
+            *out = Outgoing {
+                name: scratch.names[at].bytes(),
+                payload,
+                control: &scratch.controls[at].0[..scratch.control_bytes[at]],
+            };
+        }
+        let sent = message::send(socket.as_fd(), &outgoing[..datagrams.len()], flags);
+        let taken = *sent.as_ref().unwrap_or(&0);
+        let left = datagrams.len() - taken;
+        self.account.take_back(left);
+        if let Some(pool) = &mut self.source.pool {
+            pool.take_back(left);
+        }
+        if taken > 0 {
+            self.account.returned(taken, real_ns());
+            self.sent_since_drain += taken as u32;
+            self.full_until_ns = None;
+            self.look_after(socket, taken, level)?;
+            self.tell_sent(&datagrams[..taken]);
+        }
+        sent
+    }
+
+    /// Looks whether what was sent waits, where completions do not say it.
+    fn look_after(&mut self, socket: &UdpSocket, taken: usize, level: u32) -> io::Result<()> {
+        match self.account.source() {
+            Source::Stamps => {}
+            Source::Polled => {
+                let now = options::send_queue_bytes(socket.as_fd())?;
+                self.account.rose(taken, now.saturating_sub(level));
+            }
+            Source::ZeroCopy => {
+                let sent = self.account.totals().sent_objects;
+                let at_first = sent < self.checks.from_object + LOOKS_AT_FIRST;
+                let due = at_first || sent >= self.checks.next_object;
+                if due {
+                    self.checks.next_object = sent + LOOKS_ONE_OF;
+                    let last = self.account.next_id().wrapping_sub(1);
+                    self.complete(socket)?;
+                    let waits = self.account.is_in_flight(last);
+                    self.account.look(waits);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_sent(&mut self, datagrams: &[Datagram<'_>]) {
+        let Some(probe) = self
+            .listeners
+            .probe
+            .as_mut()
+            .filter(|probe| probe.listens())
+        else {
+            return;
+        };
+        let now_ns = monotonic_ns();
+        let first = self.account.next_id().wrapping_sub(datagrams.len() as u32);
+        for (at, datagram) in datagrams.iter().enumerate() {
+            let frame = Frame::new(first.wrapping_add(at as u32));
+            let packet = Packet::new(frame, datagram.wire_bytes(self.ipv4));
+            probe.event(now_ns, Event::Sent(&packet));
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Changing to another source, and learning the kernel's numbers.
+
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
+
+use super::numbers::Numbers;
+use super::sources::ready;
+use super::{RETRY_NS, State};
+use crate::account::Source;
+use crate::events::Trouble;
+use crate::sys::clock::monotonic_ns;
+use crate::sys::socket as options;
+
+impl State {
+    /// Before something is sent: where completions have told nothing for long, the next source.
+    pub(super) fn look_for_a_source(&mut self, socket: &UdpSocket) -> io::Result<()> {
+        if !self.account.limits_nothing() {
+            self.source.order.wakes();
+            return Ok(());
+        }
+        if !self.source.order.must_move() || !self.account.tells_nothing(monotonic_ns()) {
+            return Ok(());
+        }
+        // Nothing may be in flight: its news would have numbers of the old source.
+        self.complete(socket)?;
+        if self.account.in_flight() > 0 || !self.account.limits_nothing() {
+            return Ok(());
+        }
+        self.keep_number();
+        self.source.order.advance();
+        self.take_source(socket)
+    }
+
+    /// The kernel gives no zero-copy, and nothing is in flight.
+    pub(super) fn go_without_zero_copy(&mut self, socket: &UdpSocket) -> io::Result<()> {
+        self.trouble(Trouble::ZeroCopyRefused);
+        self.source.order.refuse_zero_copy();
+        self.take_source(socket)
+    }
+
+    /// Most of what the source tells never comes: the next. Only where nothing is in flight.
+    pub(super) fn leave_a_lost_source(&mut self, socket: &UdpSocket) -> io::Result<()> {
+        if self.account.in_flight() > 0 {
+            return Ok(());
+        }
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_ZEROCOPY);
+        if self.account.source() == Source::ZeroCopy
+            && options::option(socket.as_fd(), level, option).is_ok_and(|on| on == 0)
+        {
+            return self.go_without_zero_copy(socket);
+        }
+        if !self.account.most_are_lost() || self.account.source() == Source::Polled {
+            return Ok(());
+        }
+        self.source.order.lose_current();
+        self.take_source(socket)?;
+        self.trouble(Trouble::Verdict(self.account.verdict()));
+        Ok(())
+    }
+
+    fn keep_number(&mut self) {
+        if self.account.source() == Source::ZeroCopy {
+            self.source.order.next_zero_copy = self.source.numbers.kernels(self.account.next_id());
+        }
+    }
+
+    fn take_source(&mut self, socket: &UdpSocket) -> io::Result<()> {
+        let source = self.source.order.current();
+        let Some(ready) = ready(
+            source,
+            socket,
+            self.source.pool_bytes,
+            self.source.entered_stamps,
+        )?
+        else {
+            return self.go_without_zero_copy(socket);
+        };
+        (self.source.pool, self.source.stamps) = (ready.pool, ready.stamps);
+        // Used before, its number was kept.
+        self.source.numbers = match self.source.order.next_zero_copy {
+            Some(_) => Numbers::new(true),
+            None => ready.numbers,
+        };
+        let next_id = match source {
+            Source::ZeroCopy => self.source.order.next_zero_copy.unwrap_or(0),
+            // The kernel counts stamps from 0 since they were turned on, if it is the one who counts.
+            Source::Stamps if !self.source.own_ids => 0,
+            _ => self.account.next_id(),
+        };
+        let rests = self.source.order.rests;
+        self.account
+            .change_source(source, next_id, rests, monotonic_ns());
+        self.checks.from_object = self.account.totals().sent_objects;
+        self.checks.next_object = 0;
+        Ok(())
+    }
+
+    /// While the kernel's numbers are not known only one object is in flight: its notification tells
+    /// them.
+    pub(super) fn must_learn_numbers(
+        &mut self,
+        socket: &UdpSocket,
+        now_ns: u64,
+    ) -> io::Result<bool> {
+        if self.source.numbers.known() || self.account.source() != Source::ZeroCopy {
+            return Ok(false);
+        }
+        // What is there before the first send is somebody else's.
+        self.complete(socket)?;
+        let waits = !self.source.numbers.known() && self.account.in_flight() > 0;
+        if waits {
+            self.full_until_ns = Some(now_ns + RETRY_NS);
+        }
+        Ok(waits)
+    }
+}
