@@ -5,6 +5,7 @@ use taut_path::{AnyLimit, Limit};
 use taut_udp::Source;
 
 use crate::limited::Limited;
+use crate::settings::Settings;
 
 /// Settings of a [`Limited`]; from [`Limited::builder`].
 #[derive(Debug, Clone)]
@@ -14,18 +15,8 @@ pub struct Builder<R> {
     settings: Settings,
 }
 
-/// What each socket is made with.
-#[derive(Debug, Clone)]
-pub(crate) struct Settings {
-    pub(crate) limit: AnyLimit,
-    /// `None`: chosen by what is found.
-    pub(crate) source: Option<Source>,
-    pub(crate) cap_ns: u64,
-    pub(crate) send_ns: u64,
-}
-
 impl<R> Builder<R> {
-    pub(crate) fn new(runtime: R) -> Self {
+    fn new(runtime: R) -> Self {
         Self {
             runtime,
             settings: Settings {
@@ -81,6 +72,18 @@ impl<R> Builder<R> {
     /// The runtime to give to an endpoint.
     pub fn build(self) -> Limited<R> {
         Limited::with_settings(self.runtime, self.settings)
+    }
+}
+
+impl<R> Limited<R> {
+    /// With the default settings.
+    pub fn new(runtime: R) -> Self {
+        Self::builder(runtime).build()
+    }
+
+    /// Settings.
+    pub fn builder(runtime: R) -> Builder<R> {
+        Builder::new(runtime)
     }
 }
 

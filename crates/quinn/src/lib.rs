@@ -55,6 +55,8 @@
 mod builder;
 mod limited;
 mod poller;
+mod settings;
+mod shared_socket;
 mod socket;
 mod stats;
 mod utilised;

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime};
 
-use crate::builder::{Builder, Settings};
+use crate::settings::Settings;
 use crate::socket::Socket;
 use crate::stats::Stats;
 
@@ -31,16 +31,6 @@ struct Shared<R> {
 }
 
 impl<R> Limited<R> {
-    /// With the default settings.
-    pub fn new(runtime: R) -> Self {
-        Self::builder(runtime).build()
-    }
-
-    /// Settings.
-    pub fn builder(runtime: R) -> Builder<R> {
-        Builder::new(runtime)
-    }
-
     pub(crate) fn with_settings(runtime: R, settings: Settings) -> Self {
         Self {
             shared: Arc::new(Shared {

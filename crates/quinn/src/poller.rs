@@ -12,17 +12,17 @@ use std::task::{Context, Poll};
 use quinn::UdpPoller;
 use taut_udp::Ticket;
 
-use crate::socket::Socket;
+use crate::shared_socket::SharedSocket;
 
 /// A connection's place among those that wait. Never asks tokio whether the socket can be written:
 /// completions raise `EPOLLERR`, which is taken for a closed write side and never cleared.
 pub(crate) struct Poller {
-    socket: Arc<Socket>,
+    socket: Arc<SharedSocket>,
     place: Mutex<Option<Ticket>>,
 }
 
 impl Poller {
-    pub(crate) fn new(socket: Arc<Socket>) -> Self {
+    pub(crate) fn new(socket: Arc<SharedSocket>) -> Self {
         Self {
             socket,
             place: Mutex::new(None),

@@ -12,10 +12,10 @@ use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use taut_udp::tokio::AsyncUdp;
 use taut_udp::{Completions, Datagram, LimitedUdp, Source, Stop};
-use tokio::sync::Notify;
 
-use crate::builder::Settings;
 use crate::poller::Poller;
+use crate::settings::Settings;
+use crate::shared_socket::SharedSocket;
 use crate::stats::Stats;
 
 /// A full datagram on the wire, for how many of them make a send.
@@ -33,29 +33,17 @@ mod libc_errno {
 pub(crate) struct Socket {
     /// As the runtime makes it: receives.
     inner: Arc<dyn AsyncUdpSocket>,
-    lower: Arc<Lower>,
+    shared: Arc<SharedSocket>,
     send_ns: u64,
     gso_refused: AtomicBool,
-    pub(crate) waits: AtomicU64,
     refused: AtomicU64,
-}
-
-/// What the task that takes the news needs, and holds until the socket is gone.
-#[derive(Debug)]
-struct Lower {
-    limited: AsyncUdp,
-    /// The task sleeps long while nothing is in flight: tells it that something is, or that the socket
-    /// is gone.
-    wake: Notify,
-    is_gone: AtomicBool,
-    news: AtomicU64,
 }
 
 impl Drop for Socket {
     fn drop(&mut self) {
         // The port is free only when the task has let go of it, too.
-        self.lower.is_gone.store(true, Relaxed);
-        self.lower.wake.notify_one();
+        self.shared.is_gone.store(true, Relaxed);
+        self.shared.wake.notify_one();
     }
 }
 
@@ -79,29 +67,23 @@ impl Socket {
         };
         Ok(Self {
             inner,
-            lower: Arc::new(Lower {
-                limited: AsyncUdp::build(builder)?,
-                wake: Notify::new(),
-                is_gone: AtomicBool::new(false),
-                news: AtomicU64::new(0),
-            }),
+            shared: Arc::new(SharedSocket::new(AsyncUdp::build(builder)?)),
             send_ns: settings.send_ns,
             gso_refused: AtomicBool::new(false),
-            waits: AtomicU64::new(0),
             refused: AtomicU64::new(0),
         })
     }
 
     pub(crate) fn limited(&self) -> &LimitedUdp {
-        self.lower.limited.limited()
+        self.shared.limited()
     }
 
     pub(crate) fn stats(&self) -> Stats {
         Stats {
             socket: self.limited().snapshot(),
             send_datagrams: self.max_transmit_segments(),
-            waits: self.waits.load(Relaxed),
-            news: self.lower.news.load(Relaxed),
+            waits: self.shared.waits.load(Relaxed),
+            news: self.shared.news.load(Relaxed),
             refused: self.refused.load(Relaxed),
             gso_refused: self.gso_refused.load(Relaxed),
         }
@@ -109,12 +91,12 @@ impl Socket {
 
     /// Takes the kernel's news until the socket is gone.
     pub(crate) fn news(&self) -> impl Future<Output = ()> + Send + use<> {
-        let lower = Arc::clone(&self.lower);
+        let shared = Arc::clone(&self.shared);
         async move {
-            while !lower.is_gone.load(Relaxed) {
-                lower.news.fetch_add(1, Relaxed);
-                let mut news = pin!(lower.limited.news());
-                let mut wake = pin!(lower.wake.notified());
+            while !shared.is_gone.load(Relaxed) {
+                shared.news.fetch_add(1, Relaxed);
+                let mut news = pin!(shared.socket.news());
+                let mut wake = pin!(shared.wake.notified());
                 let done = poll_fn(|context| match wake.as_mut().poll(context) {
                     Poll::Ready(()) => Poll::Ready(Ok(())),
                     Poll::Pending => news.as_mut().poll(context),
@@ -141,7 +123,7 @@ impl Socket {
         }
         let sent = self.limited().send_past_limit(&[datagram])?;
         if sent.was_idle {
-            self.lower.wake.notify_one();
+            self.shared.wake.notify_one();
         }
         match sent.stop {
             None => Ok(()),
@@ -161,7 +143,7 @@ impl Socket {
 
 impl AsyncUdpSocket for Socket {
     fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Box::pin(Poller::new(self))
+        Box::pin(Poller::new(Arc::clone(&self.shared)))
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
