@@ -48,7 +48,7 @@ pub struct Builder<D, P = ()> {
 }
 
 impl<D: Device> Builder<D> {
-    pub(crate) fn new(device: D) -> Self {
+    fn new(device: D) -> Self {
         Self {
             device,
             sent: None,
@@ -192,6 +192,26 @@ impl<D: Device, P: Probe> Builder<D, P> {
             sent: self.sent,
             waker: self.waker,
         })
+    }
+}
+
+impl<D: Device> Limited<D> {
+    /// `fq_codel` and the limit `taut` in front of `device`, which says by `sent` how many frames it has
+    /// sent since it was made, wrapping at 2^32. The clock begins at `timestamp`.
+    ///
+    /// # Errors
+    /// If the device has room for no frame.
+    pub fn new(
+        device: D,
+        timestamp: Instant,
+        sent: impl FnMut(&mut D) -> u32 + Send + 'static,
+    ) -> Result<Self, QueueConfigError> {
+        Self::builder(device).sent(sent).build(timestamp)
+    }
+
+    /// For other settings.
+    pub fn builder(device: D) -> Builder<D> {
+        Builder::new(device)
     }
 }
 

@@ -7,10 +7,9 @@ use core::task::Waker;
 use smoltcp::phy::{Device, DeviceCapabilities, PacketMeta, TxToken};
 use smoltcp::time::{Duration, Instant};
 use taut_path::qdisc::Backlog;
-use taut_path::queue::{QueueConfigError, SenderCounters, Snapshot};
+use taut_path::queue::{SenderCounters, Snapshot};
 use taut_path::{Frame, Probe};
 
-use crate::builder::Builder;
 use crate::path::{Path, ns_of};
 
 /// How many frames a device has sent since it was made, wrapping at 2^32.
@@ -36,26 +35,6 @@ pub struct Stats {
     pub dropped_answers: u64,
     /// Times that the device stood still for long with something in it, each counted once.
     pub stalls: u64,
-}
-
-impl<D: Device> Limited<D> {
-    /// `fq_codel` and the limit `taut` in front of `device`, which says by `sent` how many frames it has
-    /// sent since it was made, wrapping at 2^32. The clock begins at `timestamp`.
-    ///
-    /// # Errors
-    /// If the device has room for no frame.
-    pub fn new(
-        device: D,
-        timestamp: Instant,
-        sent: impl FnMut(&mut D) -> u32 + Send + 'static,
-    ) -> Result<Self, QueueConfigError> {
-        Self::builder(device).sent(sent).build(timestamp)
-    }
-
-    /// For other settings.
-    pub fn builder(device: D) -> Builder<D> {
-        Builder::new(device)
-    }
 }
 
 impl<D: Device, P: Probe> Limited<D, P> {
