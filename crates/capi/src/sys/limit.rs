@@ -29,7 +29,7 @@ const MARK: u64 = u64::from_be_bytes(*b"taut lim");
 const ALIGN: usize = 16;
 
 #[repr(C)]
-struct Placed<L> {
+struct PlacedLimit<L> {
     mark: u64,
     /// The place of `L` in [`KINDS`](with_limit).
     kind: u32,
@@ -49,8 +49,8 @@ macro_rules! kinds {
         }
 
         const _: () = assert!(
-            align_of::<Placed<$rule>>() <= ALIGN
-                && size_of::<Placed<$rule>>() <= TAUT_LIMIT_BYTES_MOST
+            align_of::<PlacedLimit<$rule>>() <= ALIGN
+                && size_of::<PlacedLimit<$rule>>() <= TAUT_LIMIT_BYTES_MOST
         );
         )*
 
@@ -61,7 +61,7 @@ macro_rules! kinds {
                     $(Ok($number) => {
                         // SAFETY: only `place` writes the mark and this number, and with them such a
                         // value; the caller of the function says that nobody else uses it.
-                        let $counted = unsafe { &mut (*$at.cast::<Placed<$rule>>()).counted };
+                        let $counted = unsafe { &mut (*$at.cast::<PlacedLimit<$rule>>()).counted };
                         Ok($do)
                     })*
                     Ok(_) => Err(Status::NotInitialised),
@@ -93,7 +93,7 @@ fn kind_at(at: *mut Limit) -> Result<u32, Status> {
     if at.is_null() {
         return Err(Status::Null);
     }
-    let head = at.cast::<Placed<Fixed>>();
+    let head = at.cast::<PlacedLimit<Fixed>>();
     if !head.is_aligned() {
         return Err(Status::Misaligned);
     }
@@ -114,16 +114,16 @@ fn kind_at(at: *mut Limit) -> Result<u32, Status> {
 /// # Safety
 /// From `memory` on, `bytes` bytes are the caller's to give.
 unsafe fn place<L: Kind>(memory: *mut c_void, bytes: usize, rule: L, now_ns: u64) -> Status {
-    let at = memory.cast::<Placed<L>>();
+    let at = memory.cast::<PlacedLimit<L>>();
     if !memory.cast::<u128>().is_aligned() {
         return Status::Misaligned;
     }
-    if bytes < size_of::<Placed<L>>() {
+    if bytes < size_of::<PlacedLimit<L>>() {
         return Status::TooSmall;
     }
     // SAFETY: aligned, large enough, and the caller's to give.
     unsafe {
-        at.write(Placed {
+        at.write(PlacedLimit {
             mark: MARK,
             kind: L::NUMBER,
             counted: StandaloneLimit::new(rule, now_ns),
@@ -133,7 +133,7 @@ unsafe fn place<L: Kind>(memory: *mut c_void, bytes: usize, rule: L, now_ns: u64
 }
 
 const fn size_of_limit<L: Kind>(_: &L) -> usize {
-    size_of::<Placed<L>>()
+    size_of::<PlacedLimit<L>>()
 }
 
 fn parse(words: &str) -> Result<NamedRule, ParseLimitError> {

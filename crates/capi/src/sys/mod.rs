@@ -15,6 +15,10 @@ mod placed;
 #[cfg(feature = "queue")]
 mod queue;
 #[cfg(feature = "queue")]
+mod queue_handle;
+#[cfg(feature = "queue")]
+mod queue_results;
+#[cfg(feature = "queue")]
 mod ring;
 mod snapshot;
 mod stall;
@@ -31,6 +35,10 @@ pub use limit::*;
 pub use options::*;
 #[cfg(feature = "queue")]
 pub use queue::*;
+#[cfg(feature = "queue")]
+pub use queue_handle::Handle;
+#[cfg(feature = "queue")]
+pub use queue_results::*;
 #[cfg(feature = "queue")]
 pub use ring::{Packet, Ring, Sink, TAUT_END_DONE, TAUT_END_STRAY, TAUT_ENDS, taut_end_text};
 pub use snapshot::{Config, Snapshot};

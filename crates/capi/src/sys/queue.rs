@@ -5,99 +5,15 @@ use core::ptr::null_mut;
 
 use taut_path::knobs::Knob;
 use taut_path::queue::CompleteError;
-use taut_path::{AnyLimit, AnyQdisc, InRing, QueueConfig, Stop};
+use taut_path::{InRing, Stop};
 
 use super::options::QueueOptions;
 use super::placed::{answer, argument};
-use super::ring::{Driver, Ends, Packet, Ring, Sink};
+use super::queue_handle::{Handle, Queue, enter, make};
+use super::queue_results::{Completed, QueueFigures, Stopped};
+use super::ring::{Packet, Ring, Sink};
 use super::status::Status;
 use super::words::{Told, read};
-
-/// What a call works on.
-struct Queue {
-    queue: taut_path::Queue<Driver>,
-    ends: Ends,
-    /// The driver's number of its last failure.
-    failure: i32,
-}
-
-/// A transmit queue on one thread, or under one lock. Made by `taut_queue_new`, and freed by
-/// `taut_queue_free`.
-pub struct Handle {
-    // Apart from the queue, so that a callback that calls back is told, instead of two calls changing it.
-    is_busy: bool,
-    queue: Queue,
-}
-
-/// Why a run stopped.
-#[repr(i32)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stopped {
-    /// Nothing waits.
-    Idle = 0,
-    /// The limit has no room: run again when `taut_queue_complete` says so.
-    Limit = 1,
-    /// The ring is full: run again when `taut_queue_complete` says so.
-    RingFull = 2,
-    /// The first packet is ready at a later time: run again then.
-    NotReady = 3,
-    /// The doorbell failed; run again after a moment. `taut_queue_failure` has the driver's number.
-    Failed = 4,
-    /// There is no queue, or it was called from a callback of its own.
-    Invalid = 5,
-}
-
-/// What a round of completions did.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Completed {
-    /// Packets that the device is done with, and their bytes.
-    pub packets: u32,
-    /// See `packets`.
-    pub bytes: u32,
-    /// Packets of before a reset: given back, but not counted.
-    pub late_packets: u32,
-    /// The queue was stopped and is not any more: run it.
-    pub run: bool,
-    /// The driver handed back as many as a round may have, and may have more: complete again.
-    pub more: bool,
-    /// Something is in flight for longer than the threshold: mend the ring, then `taut_queue_reset`.
-    pub stalled: bool,
-    /// For how long, in ns.
-    pub stalled_ns: u64,
-}
-
-/// What a queue holds and did.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
-pub struct QueueFigures {
-    /// How much may be in flight, in the limit's units.
-    pub limit: u32,
-    /// Given to the ring and not completed, in the limit's units.
-    pub in_flight: u32,
-    /// Waits in the discipline.
-    pub waiting_packets: u64,
-    /// Its bytes.
-    pub waiting_bytes: u64,
-    /// Given to the ring.
-    pub sent_packets: u64,
-    /// Their bytes.
-    pub sent_bytes: u64,
-    /// The device is done with.
-    pub completed_packets: u64,
-    /// Dropped, for any reason.
-    pub dropped_packets: u64,
-    /// Marked by the discipline.
-    pub marked_packets: u64,
-    /// Times that the limit stopped the queue.
-    pub limit_stops: u64,
-    /// Times that the ring stopped the queue.
-    pub ring_stops: u64,
-    /// Stalls.
-    pub stalls: u64,
-    /// Completions do not mean that packets left the device: there is no limit then.
-    pub completions_are_false: bool,
-}
 
 /// Makes a queue for frames 0 to `frames` - 1 (at most 2^24). `qdisc` is a discipline as tc spells it
 /// ("fq_codel ecn", "pfifo limit 500"), `limit` a limit by its name (`taut_limit_size`). Null if that cannot be;
@@ -124,88 +40,12 @@ pub unsafe extern "C" fn taut_queue_new(
     // SAFETY: the caller's promise.
     let made = unsafe { make(qdisc, limit, ring, sink, frames, options, now_ns) };
     match made {
-        Ok(queue) => Box::into_raw(Box::new(Handle {
-            is_busy: false,
-            queue,
-        })),
+        Ok(queue) => Box::into_raw(Box::new(Handle::new(queue))),
         Err(why) => {
             told.why(Status::Other, why);
             null_mut()
         }
     }
-}
-
-/// More frames than any ring and discipline can hold, in 400 MB.
-const MOST_FRAMES: u32 = 1 << 24;
-
-/// # Safety
-/// As for [`taut_queue_new`].
-unsafe fn make(
-    qdisc: *const c_char,
-    limit: *const c_char,
-    ring: *const Ring,
-    sink: *const Sink,
-    frames: u32,
-    options: *const QueueOptions,
-    now_ns: u64,
-) -> Result<Queue, String> {
-    let word = |words, what: &str| {
-        // SAFETY: the caller's promise.
-        unsafe { read(words) }.map_err(|_| format!("{what} is null or no UTF-8"))
-    };
-    let qdisc = word(qdisc, "qdisc")?
-        .parse::<AnyQdisc>()
-        .map_err(|why| format!("qdisc: {why}"))?;
-    let limit = word(limit, "limit")?
-        .parse::<AnyLimit>()
-        .map_err(|why| format!("limit: {why}"))?;
-    // SAFETY: null, or what the caller says.
-    let (ring, sink, options) = unsafe { (argument(ring), argument(sink), argument(options)) };
-    if !(1..=MOST_FRAMES).contains(&frames) {
-        return Err(format!("{frames} frames: 1 to {MOST_FRAMES} are allowed"));
-    }
-    let is_zero =
-        ring.is_none_or(|it| it.reserved == 0) && options.is_none_or(|it| it.reserved == 0);
-    if !is_zero {
-        return Err("ring and options: `reserved` must be 0".to_owned());
-    }
-    let driver = ring.and_then(|ring| Driver::new(&ring, frames));
-    let driver =
-        driver.ok_or("ring: it and each callback but completions_are_true must be there")?;
-    let ends = sink.and_then(|sink| Ends::new(&sink, frames));
-    let ends = ends.ok_or("sink: it and its callback must be there")?;
-    let queue = taut_path::Queue::builder_for(driver)
-        .qdisc(qdisc)
-        .limit(limit)
-        .config(options.map_or_else(QueueConfig::default, QueueOptions::into))
-        .build(now_ns)
-        .map_err(|why| why.to_string())?;
-    Ok(Queue {
-        queue,
-        ends,
-        failure: 0,
-    })
-}
-
-/// The queue for one call, and marks it as in one.
-///
-/// # Safety
-/// `handle` is null or was made by `taut_queue_new` and not freed.
-unsafe fn enter<T>(handle: *mut Handle, work: impl FnOnce(&mut Queue) -> T) -> Result<T, Status> {
-    if handle.is_null() {
-        return Err(Status::Null);
-    }
-    // SAFETY: not null, and only this flag is touched: a call that is in it borrows the queue, not the flag.
-    let is_busy = unsafe { &raw mut (*handle).is_busy };
-    // SAFETY: as above.
-    if unsafe { is_busy.replace(true) } {
-        return Err(Status::Busy);
-    }
-    // SAFETY: nobody else is in it, as the flag says, and the caller has one thread or one lock.
-    let done = work(unsafe { &mut (*handle).queue });
-    // SAFETY: as above.
-    unsafe { is_busy.write(false) };
-    Ok(done)
 }
 
 /// Hands a packet in, which waits until `taut_queue_run`. Its frame is the queue's until the sink is told.

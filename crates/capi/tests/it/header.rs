@@ -9,7 +9,17 @@ fn generated(root: &Path) -> String {
     let config = Config::from_file(root.join("cbindgen.toml")).expect("cbindgen.toml");
     let mut builder = Builder::new().with_config(config);
     for file in [
-        "status", "snapshot", "dql", "halves", "cadence", "stall", "limit", "ring", "options",
+        "status",
+        "snapshot",
+        "dql",
+        "halves",
+        "cadence",
+        "stall",
+        "limit",
+        "ring",
+        "options",
+        "queue_handle",
+        "queue_results",
         "queue",
     ] {
         builder = builder.with_src(root.join(format!("src/sys/{file}.rs")));

@@ -1,0 +1,112 @@
+//! The queue behind a pointer of the caller's.
+
+use core::ffi::c_char;
+
+use taut_path::{AnyLimit, AnyQdisc, QueueConfig};
+
+use super::options::QueueOptions;
+use super::placed::argument;
+use super::ring::{Driver, Ends, Ring, Sink};
+use super::status::Status;
+use super::words::read;
+
+/// What a call works on.
+pub(super) struct Queue {
+    pub(super) queue: taut_path::Queue<Driver>,
+    pub(super) ends: Ends,
+    /// The driver's number of its last failure.
+    pub(super) failure: i32,
+}
+
+/// A transmit queue on one thread, or under one lock. Made by `taut_queue_new`, and freed by
+/// `taut_queue_free`.
+pub struct Handle {
+    // Separate from the queue, so that a callback that calls back is told, instead of two calls changing it.
+    is_busy: bool,
+    queue: Queue,
+}
+
+impl Handle {
+    pub(super) fn new(queue: Queue) -> Self {
+        Self {
+            is_busy: false,
+            queue,
+        }
+    }
+}
+
+/// More frames than any ring and discipline can hold, in 400 MB.
+const MOST_FRAMES: u32 = 1 << 24;
+
+/// # Safety
+/// As for [`taut_queue_new`].
+pub(super) unsafe fn make(
+    qdisc: *const c_char,
+    limit: *const c_char,
+    ring: *const Ring,
+    sink: *const Sink,
+    frames: u32,
+    options: *const QueueOptions,
+    now_ns: u64,
+) -> Result<Queue, String> {
+    let word = |words, what: &str| {
+        // SAFETY: the caller's promise.
+        unsafe { read(words) }.map_err(|_| format!("{what} is null or no UTF-8"))
+    };
+    let qdisc = word(qdisc, "qdisc")?
+        .parse::<AnyQdisc>()
+        .map_err(|why| format!("qdisc: {why}"))?;
+    let limit = word(limit, "limit")?
+        .parse::<AnyLimit>()
+        .map_err(|why| format!("limit: {why}"))?;
+    // SAFETY: null, or what the caller says.
+    let (ring, sink, options) = unsafe { (argument(ring), argument(sink), argument(options)) };
+    if !(1..=MOST_FRAMES).contains(&frames) {
+        return Err(format!("{frames} frames: 1 to {MOST_FRAMES} are allowed"));
+    }
+    let is_zero =
+        ring.is_none_or(|it| it.reserved == 0) && options.is_none_or(|it| it.reserved == 0);
+    if !is_zero {
+        return Err("ring and options: `reserved` must be 0".to_owned());
+    }
+    let driver = ring.and_then(|ring| Driver::new(&ring, frames));
+    let driver =
+        driver.ok_or("ring: it and each callback but completions_are_true must be there")?;
+    let ends = sink.and_then(|sink| Ends::new(&sink, frames));
+    let ends = ends.ok_or("sink: it and its callback must be there")?;
+    let queue = taut_path::Queue::builder_for(driver)
+        .qdisc(qdisc)
+        .limit(limit)
+        .config(options.map_or_else(QueueConfig::default, QueueOptions::into))
+        .build(now_ns)
+        .map_err(|why| why.to_string())?;
+    Ok(Queue {
+        queue,
+        ends,
+        failure: 0,
+    })
+}
+
+/// The queue for one call, and marks it as in one.
+///
+/// # Safety
+/// `handle` is null or was made by `taut_queue_new` and not freed.
+pub(super) unsafe fn enter<T>(
+    handle: *mut Handle,
+    work: impl FnOnce(&mut Queue) -> T,
+) -> Result<T, Status> {
+    if handle.is_null() {
+        return Err(Status::Null);
+    }
+    // SAFETY: not null, and only this flag is touched: a call that is in it borrows the queue, not the flag.
+    let is_busy = unsafe { &raw mut (*handle).is_busy };
+    // SAFETY: as above.
+    if unsafe { is_busy.replace(true) } {
+        return Err(Status::Busy);
+    }
+    // SAFETY: nobody else is in it, as the flag says, and the caller has one thread or one lock.
+    let done = work(unsafe { &mut (*handle).queue });
+    // SAFETY: as above.
+    unsafe { is_busy.write(false) };
+    Ok(done)
+}
