@@ -2,23 +2,23 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::doctor::options::Doctor;
-use crate::exporter::options::Exporter;
+use crate::doctor::Doctor;
+use crate::exporter::Exporter;
 use crate::forward::options::Forward;
 use crate::lab::forward::LabForward;
 use crate::lab::options::RrUnderLoad;
 use crate::lab::quic::LabQuic;
 use crate::lab::ring::RingSweep;
 use crate::manual::Manual;
-use crate::observe::show::Show;
-use crate::record::options::Record;
+use crate::record::Record;
 use crate::replay::options::Replay;
 use crate::send::options::Send;
-use crate::set::options::Set;
+use crate::set::Set;
+use crate::show::Show;
 use crate::sim::options::Sim;
 use crate::sim::predictions::Predictions;
-use crate::top::options::Top;
-use crate::waiting::options::Where;
+use crate::top::Top;
+use crate::r#where::Where;
 
 /// Keeps a transmit queue just full enough.
 ///

@@ -12,18 +12,19 @@ mod forward;
 mod interrupt;
 mod lab;
 mod manual;
-mod observe;
 mod output;
 mod publish;
 mod record;
 mod replay;
 mod rr;
+mod selection;
 mod send;
 mod set;
+mod show;
 mod sim;
 mod top;
 mod trace_file;
-mod waiting;
+mod r#where;
 
 use std::process::ExitCode;
 
@@ -63,14 +64,14 @@ fn main() -> ExitCode {
         Some(cli::Command::Manual(options)) => manual::manual(&options),
         Some(cli::Command::Record(options)) => record::record(&options),
         Some(cli::Command::Replay(options)) => replay::run(&options),
-        Some(cli::Command::Where(options)) => waiting::where_(&options),
+        Some(cli::Command::Where(options)) => r#where::where_(&options),
         Some(cli::Command::Set(options)) => set::set(&options),
         Some(cli::Command::Forward(options)) => forward::forward(&options),
         Some(cli::Command::KeepOffloadsOff { tags, devices }) => {
             forward::keep_offloads(&devices, tags)
         }
         Some(cli::Command::Top(options)) => top::top(&options),
-        Some(cli::Command::Show(options)) => observe::show::show(&options),
+        Some(cli::Command::Show(options)) => show::show(&options),
     }
 }
 

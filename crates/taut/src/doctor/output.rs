@@ -3,16 +3,14 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use taut_observe::judge::{Evidence, Judgement, RULES, Rule, Verdict};
 
-use super::Judged;
-use super::evidence::Evidence;
-use super::rules::{RULES, Rule, Verdict};
 use taut_report::layout::fold;
 use taut_report::number::{readable, short_time};
 
-/// One document.
-pub fn json(judged: &[Judged], evidence: &[Evidence]) -> String {
-    let row = |it: &Judged| {
+/// Returns the document for programs.
+pub fn json(judgements: &[Judgement], evidence: &[Evidence]) -> String {
+    let row = |it: &Judgement| {
         let wrong = it.finding.verdict >= Verdict::Warn;
         json!({
             "device": it.device,
@@ -23,61 +21,65 @@ pub fn json(judged: &[Judged], evidence: &[Evidence]) -> String {
             "advice": wrong.then(|| advice(it)),
         })
     };
-    let rows: Vec<Value> = judged.iter().map(row).collect();
+    let rows: Vec<Value> = judgements.iter().map(row).collect();
     let document = json!({
         "version": 1,
         "taut_version": env!("CARGO_PKG_VERSION"),
-        "watched_ns": evidence.first().map(|it| it.watched_ns),
+        "watched_ns": evidence.first().map(|it| it.device.watched_ns),
         "rows": rows,
     });
     format!("{document:#}\n")
 }
 
-/// A paragraph for each queue: what is wrong first; what is not, in a line.
+/// Returns a paragraph for each queue: findings first, and the other rules in a line.
 pub fn text(
-    judged: &[Judged],
+    judgements: &[Judgement],
     evidence: &[Evidence],
     verbose: bool,
     width: Option<usize>,
 ) -> String {
     let mut out = String::new();
     for it in evidence {
-        let about = |judged: &&Judged| judged.device == it.device && judged.queue == it.queue();
-        let mut about: Vec<&Judged> = judged.iter().filter(about).collect();
+        let is_about = |judgement: &&Judgement| {
+            judgement.device == it.device.name && judgement.queue == it.queue_number()
+        };
+        let mut about: Vec<&Judgement> = judgements.iter().filter(is_about).collect();
         about.sort_by_key(|it| std::cmp::Reverse(it.finding.verdict));
         if !out.is_empty() {
             out.push('\n');
         }
         out += &heading(it);
-        for judged in &about {
-            if verbose || judged.finding.verdict >= Verdict::Warn || it.row.is_none() {
-                out += &lines(judged, width);
+        for judgement in &about {
+            if verbose || judgement.finding.verdict >= Verdict::Warn || it.queue.is_none() {
+                out += &lines(judgement, width);
             }
         }
-        if !verbose && it.row.is_some() {
+        if !verbose && it.queue.is_some() {
             out += &in_short("ok", Verdict::Ok, &about, width);
             out += &in_short("not judged", Verdict::NotJudged, &about, width);
         }
     }
-    out += &closing(judged);
+    out += &closing(judgements);
     out
 }
 
 fn heading(it: &Evidence) -> String {
-    let Some(row) = &it.row else {
-        return format!("{}\n", it.device);
+    let device = &it.device;
+    let Some(queue) = &it.queue else {
+        return format!("{}\n", device.name);
     };
-    let mut out = format!("{} queue {}", it.device, row.queue);
-    if let Some(driver) = &it.driver {
+    let trend = &queue.trend;
+    let mut out = format!("{} queue {}", device.name, queue.row.queue);
+    if let Some(driver) = &device.driver {
         let _ = write!(out, " ({driver})");
     }
     let _ = write!(
         out,
         ": limit {}, at most {} in flight, busy {} % of {}",
-        readable(&json!(it.trend.limit_last)),
-        readable(&json!(it.trend.in_flight_max)),
-        it.trend.busy_percent(),
-        short_time(it.watched_ns)
+        readable(&json!(trend.limit_last)),
+        readable(&json!(trend.in_flight_max)),
+        trend.busy_percent(),
+        short_time(device.watched_ns)
     );
     out + "\n"
 }
@@ -86,12 +88,12 @@ fn heading(it: &Evidence) -> String {
 const VERDICT: usize = 10;
 const NAME: usize = 15;
 
-/// What to do, with the name of the device.
-fn advice(it: &Judged) -> String {
+/// Returns what to do, with the name of the device.
+fn advice(it: &Judgement) -> String {
     it.rule.advice.replace("DEV", &it.device)
 }
 
-fn lines(it: &Judged, width: Option<usize>) -> String {
+fn lines(it: &Judgement, width: Option<usize>) -> String {
     let (verdict, name) = (it.finding.verdict.name(), it.rule.name);
     let line = format!(
         "  {verdict:<VERDICT$}  {name:<NAME$}  {}",
@@ -106,7 +108,7 @@ fn lines(it: &Judged, width: Option<usize>) -> String {
     out
 }
 
-/// Folds what is right of `indent`, and leaves the columns left of it as they are.
+/// Folds the text right of `indent`, and keeps the columns left of it.
 fn fold_after(line: &str, indent: usize, width: Option<usize>) -> String {
     let at = line
         .char_indices()
@@ -118,8 +120,8 @@ fn fold_after(line: &str, indent: usize, width: Option<usize>) -> String {
     format!("{left}{}", folded.get(indent..).unwrap_or("\n"))
 }
 
-/// The rules with `verdict`, with the reason that most of them share.
-fn in_short(title: &str, verdict: Verdict, about: &[&Judged], width: Option<usize>) -> String {
+/// Returns the rules with `verdict` in a line, with the reason that most of them share.
+fn in_short(title: &str, verdict: Verdict, about: &[&Judgement], width: Option<usize>) -> String {
     let those = about.iter().filter(|it| it.finding.verdict == verdict);
     let names: Vec<&str> = those.clone().map(|it| it.rule.name).collect();
     if names.is_empty() {
@@ -135,9 +137,9 @@ fn in_short(title: &str, verdict: Verdict, about: &[&Judged], width: Option<usiz
     fold_after(&line, 2 + VERDICT + 2, width)
 }
 
-fn closing(judged: &[Judged]) -> String {
+fn closing(judgements: &[Judgement]) -> String {
     let count = |verdict| {
-        judged
+        judgements
             .iter()
             .filter(|it| it.finding.verdict == verdict)
             .count()
@@ -154,13 +156,13 @@ fn closing(judged: &[Judged]) -> String {
     out + "\n"
 }
 
-/// The rules, a line each.
+/// Returns the rules, a line each.
 pub fn list() -> String {
     let line = |rule: &Rule| format!("{:<NAME$}  {}\n", rule.name, rule.help);
     RULES.iter().map(line).collect()
 }
 
-/// Everything about one rule.
+/// Returns everything about one rule.
 pub fn explain(rule: &Rule, width: Option<usize>) -> String {
     let mut out = format!("{}: {}\n\n", rule.name, rule.help);
     out += &fold(rule.why, 0, width);

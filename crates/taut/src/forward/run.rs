@@ -19,7 +19,7 @@ use super::options::Forward;
 use super::summary::Summary;
 use super::view;
 use crate::drivers::Driver;
-use crate::observe::options::netns_path;
+use crate::selection::netns_path;
 use crate::talk::say;
 use crate::{exit, interrupt, stdout};
 

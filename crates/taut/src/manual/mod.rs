@@ -8,11 +8,11 @@ use clap::{Args, Command, CommandFactory};
 use clap_complete::{Shell, generate_to};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
+use taut_observe::METRICS;
+use taut_observe::judge::RULES;
 
 use crate::cli::Cli;
-use crate::doctor::rules::RULES;
 use crate::exit;
-use crate::observe::metrics::METRICS;
 use crate::talk::say;
 
 /// Writes man pages (DIR/man1) and completions (DIR/completions).

@@ -16,7 +16,7 @@ use taut_linux::{Frames, NetNs, Port, poll};
 
 use crate::drivers::{self, FRAME_EXTRA_BYTES, Ring, WithPort};
 use crate::interrupt;
-use crate::observe::options::netns;
+use crate::selection::netns;
 use crate::talk::say;
 use crate::{exit, stdout};
 use engine::{Engine, Outcome, Settings};

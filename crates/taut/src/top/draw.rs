@@ -8,12 +8,14 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Paragraph};
 use serde_json::json;
 
-use super::figures::{WINDOW_BUCKETS, curve, name, queueing, rate_hz, top_of_curve};
-use super::history::{Bucket, History};
-use super::sampler::Watched;
-use super::state::State;
-use crate::observe::metrics::METRICS;
-use crate::observe::show::cell;
+use taut_linux::observe::LIMIT_MAX_UNSET;
+use taut_observe::METRICS;
+use taut_observe::sampler::{Bucket, History, SampledQueue, Spread};
+
+use super::curve::{WINDOW_BUCKETS, curve, name, queueing, rate_hz, top_of_curve};
+use super::screen::Screen;
+use crate::show::cell;
+use taut_report::layout::fold;
 use taut_report::number::{readable, short, short_time};
 
 const BLOCKS: [char; 9] = [
@@ -24,16 +26,15 @@ const ASCII: [char; 5] = [' ', '.', '-', '=', '#'];
 
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy)]
-pub struct Look {
+pub struct Appearance {
     pub color: bool,
     pub unicode: bool,
 }
 
-impl Look {
-    /// As the environment says.
+impl Appearance {
+    /// Reads the environment.
     pub fn of_environment() -> Self {
         let set = |name: &str| std::env::var(name).ok().filter(|it| !it.is_empty());
-        // The first that is set decides.
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
         let locale = locale.unwrap_or_default().to_lowercase();
         Self {
@@ -62,67 +63,67 @@ impl Look {
     }
 }
 
-pub fn draw(frame: &mut Frame<'_>, state: &mut State, look: Look) {
+pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen, style: Appearance) {
     let [head, body, foot] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Min(1),
         Constraint::Length(1),
     ])
     .areas(frame.area());
-    frame.render_widget(heading(state, look), head);
-    match state.in_detail {
-        true => detail(frame, state, look, body),
-        false => table(frame, state, look, body),
+    frame.render_widget(heading(screen, style), head);
+    match screen.in_detail {
+        true => detail(frame, screen, style, body),
+        false => table(frame, screen, style, body),
     }
-    frame.render_widget(footer(state, look), foot);
+    frame.render_widget(footer(screen, style), foot);
 }
 
-fn heading(state: &State, look: Look) -> Paragraph<'static> {
-    let shown = state.shown();
-    let rate = shown.first().map_or(0, |it| rate_hz(&it.history));
-    let queues = match (shown.len(), state.all()) {
+fn heading(screen: &Screen, style: Appearance) -> Paragraph<'static> {
+    let shown = screen.shown();
+    let rate = shown.first().map_or(0, |it| rate_hz(&it.samples));
+    let queues = match (shown.len(), screen.all()) {
         (shown, all) if shown == all => format!("{all} queues"),
         (shown, all) => format!("{shown} of {all} queues"),
     };
     let mut spans = vec![
         Span::from("taut top  ").bold(),
-        Span::from(format!("{queues}, by {}, {rate} Hz", state.sort.name())),
+        Span::from(format!("{queues}, by {}, {rate} Hz", screen.sort.name())),
     ];
-    if state.paused {
-        spans.push(Span::from("  PAUSED").style(look.fg(Color::Yellow)).bold());
+    if screen.paused {
+        spans.push(Span::from("  PAUSED").style(style.fg(Color::Yellow)).bold());
     }
     Paragraph::new(Line::from(spans))
 }
 
-fn footer(state: &State, look: Look) -> Paragraph<'static> {
-    if state.typing {
+fn footer(screen: &Screen, style: Appearance) -> Paragraph<'static> {
+    if screen.typing {
         return Paragraph::new(format!(
             "filter: {}_   Enter keeps it, Esc drops it",
-            state.filter
+            screen.filter
         ));
     }
-    let enter = if state.in_detail { "back" } else { "detail" };
+    let enter = if screen.in_detail { "back" } else { "detail" };
     let mut text = format!("q quit  s sort  / filter  p pause  Enter {enter}  up/down choose");
-    if !state.filter.is_empty() {
-        text = format!("filter: {}   {text}", state.filter);
+    if !screen.filter.is_empty() {
+        text = format!("filter: {}   {text}", screen.filter);
     }
-    Paragraph::new(text).style(look.fg(Color::Cyan))
+    Paragraph::new(text).style(style.fg(Color::Cyan))
 }
 
-/// Right of the name: queue, limit, least, mean, most, time, each with a space before.
+/// Width of the columns right of the name, each with a space in front.
 const NUMBERS: usize = 6 + 10 + 9 + 9 + 9 + 8;
 const NAME: usize = 12;
 
-fn table(frame: &mut Frame<'_>, state: &mut State, look: Look, area: Rect) {
-    state.page = usize::from(area.height).saturating_sub(1);
-    let line = state.line();
-    // The chosen line is always on the screen.
-    state.first = state
+fn table(frame: &mut Frame<'_>, screen: &mut Screen, style: Appearance, area: Rect) {
+    screen.page = usize::from(area.height).saturating_sub(1);
+    let line = screen.line();
+    // The chosen line must be on the screen.
+    screen.first = screen
         .first
         .min(line)
-        .max((line + 1).saturating_sub(state.page));
+        .max((line + 1).saturating_sub(screen.page));
     let width = usize::from(area.width);
-    let shown = state.shown();
+    let shown = screen.shown();
     let names = shown.iter().map(|it| name(&it.row).chars().count()).max();
     let wide = width.saturating_sub(NUMBERS + 12).max(NAME);
     let name_width = names.unwrap_or(0).clamp(NAME, wide);
@@ -132,15 +133,20 @@ fn table(frame: &mut Frame<'_>, state: &mut State, look: Look, area: Rect) {
         "device", "queue", "limit", "least", "mean", "most", "time", "in flight"
     );
     let mut lines = vec![Line::from(titles).style(Style::new().add_modifier(Modifier::UNDERLINED))];
-    for (at, queue) in shown.iter().enumerate().skip(state.first).take(state.page) {
-        let row = row(queue, name_width, curve_width, look);
+    for (at, queue) in shown
+        .iter()
+        .enumerate()
+        .skip(screen.first)
+        .take(screen.page)
+    {
+        let row = row(queue, name_width, curve_width, style);
         lines.push(match at == line {
             true => row.style(Style::new().add_modifier(Modifier::REVERSED)),
             false => row,
         });
     }
     if shown.is_empty() {
-        let text = match state.all() {
+        let text = match screen.all() {
             0 => "no queue with a byte limit at work; taut show says why",
             _ => "no queue passes the filter",
         };
@@ -149,8 +155,13 @@ fn table(frame: &mut Frame<'_>, state: &mut State, look: Look, area: Rect) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-fn row(queue: &Watched, name_width: usize, curve_width: usize, look: Look) -> Line<'static> {
-    let window = queue.history.sum(WINDOW_BUCKETS).in_flight;
+fn row(
+    queue: &SampledQueue<History>,
+    name_width: usize,
+    curve_width: usize,
+    style: Appearance,
+) -> Line<'static> {
+    let window = queue.samples.sum(WINDOW_BUCKETS).in_flight;
     let name: String = name(&queue.row).chars().take(name_width).collect();
     let limit = queue.row.limits.limit.map_or("-".to_owned(), amount);
     let of_window = |value: fn(&_) -> u64| match window.number() {
@@ -161,52 +172,51 @@ fn row(queue: &Watched, name_width: usize, curve_width: usize, look: Look) -> Li
     let text = format!(
         "{name:<name_width$}{:>6}{limit:>10}{:>9}{:>9}{:>9}{time:>8} ",
         queue.row.queue,
-        of_window(|it| it.least),
+        of_window(|it| it.min),
         of_window(|it| it.mean().unwrap_or(0)),
-        of_window(|it| it.most),
+        of_window(|it| it.max),
     );
     let curve = curve(
-        &queue.history,
+        &queue.samples,
         curve_width,
         top_of_curve(queue),
-        look.levels(),
+        style.levels(),
     );
     Line::from(vec![
         Span::from(text),
-        Span::from(curve).style(look.fg(Color::Green)),
+        Span::from(curve).style(style.fg(Color::Green)),
     ])
 }
 
-/// An exact number where it fits, else a short one.
+/// Formats a number exactly if that fits, otherwise rounded.
 fn amount(value: u64) -> String {
     let exact = readable(&json!(value));
     match exact.len() <= 8 {
         true => exact,
-        false if value >= taut_linux::observe::LIMIT_MAX_UNSET => "max".to_owned(),
+        false if value >= LIMIT_MAX_UNSET => "max".to_owned(),
         false => short((value / 1000 * 1000) as f64),
     }
 }
 
-fn detail(frame: &mut Frame<'_>, state: &State, look: Look, area: Rect) {
-    let Some(queue) = state.chosen() else {
+fn detail(frame: &mut Frame<'_>, screen: &Screen, style: Appearance, area: Rect) {
+    let Some(queue) = screen.chosen() else {
         frame.render_widget(Paragraph::new("the queue is gone"), area);
         return;
     };
-    // A path has no files that could be read closely.
-    let close = state.close.as_ref().map(|it| &it.history);
+    let close = screen.close.as_ref();
     let history = close
         .filter(|it| it.last(1).count() > 0)
-        .unwrap_or(&queue.history);
+        .unwrap_or(&queue.samples);
     let [text, chart] = Layout::vertical([Constraint::Length(5), Constraint::Min(1)]).areas(area);
     frame.render_widget(
         Paragraph::new(about(queue, history, usize::from(area.width))),
         text,
     );
-    course(frame, history, look, chart);
+    draw_chart(frame, history, style, chart);
 }
 
-/// What is known of a queue, in lines of at most `width`.
-fn about(queue: &Watched, history: &History, width: usize) -> Vec<Line<'static>> {
+/// Describes a queue in lines of at most `width`.
+fn about(queue: &SampledQueue<History>, history: &History, width: usize) -> Vec<Line<'static>> {
     let title = format!(
         "{} queue {}, sampled {} times a second",
         name(&queue.row),
@@ -216,13 +226,13 @@ fn about(queue: &Watched, history: &History, width: usize) -> Vec<Line<'static>>
     let window_ns = 1_000_000_000;
     let buckets = (window_ns / history.bucket_ns()) as usize;
     let Bucket { limit, in_flight } = history.sum(buckets);
-    let spread = |title: &str, it: super::history::Spread| match it.mean() {
+    let spread = |title: &str, it: Spread| match it.mean() {
         None => format!("{title}: -"),
         Some(mean) => {
             let time = queue.row.link_time_ns(Some(mean));
             let time = time.map_or(String::new(), |ns| format!(" ({})", short_time(ns)));
-            let (least, most) = (amount(it.least), amount(it.most));
-            format!("{title}: {least} / {}{time} / {most}", amount(mean))
+            let (min, max) = (amount(it.min), amount(it.max));
+            format!("{title}: {min} / {}{time} / {max}", amount(mean))
         }
     };
     let settings = METRICS
@@ -238,7 +248,7 @@ fn about(queue: &Watched, history: &History, width: usize) -> Vec<Line<'static>>
         Line::from(spread("limit, least / mean / most of a second", limit)),
         Line::from(spread("in flight", in_flight)),
     ];
-    let folded = taut_report::layout::fold(&settings.join("  "), 0, Some(width.max(20)));
+    let folded = fold(&settings.join("  "), 0, Some(width.max(20)));
     lines.extend(
         folded
             .lines()
@@ -248,7 +258,7 @@ fn about(queue: &Watched, history: &History, width: usize) -> Vec<Line<'static>>
     lines
 }
 
-fn course(frame: &mut Frame<'_>, history: &History, look: Look, area: Rect) {
+fn draw_chart(frame: &mut Frame<'_>, history: &History, style: Appearance, area: Rect) {
     let columns = usize::from(area.width).saturating_mul(2).max(2);
     let seconds = |at: usize| at as f64 * history.bucket_ns() as f64 / 1e9;
     let buckets: Vec<&Bucket> = history.last(columns).collect();
@@ -261,23 +271,23 @@ fn course(frame: &mut Frame<'_>, history: &History, look: Look, area: Rect) {
             .map(point)
             .collect()
     };
-    let (limit, most) = (points(|it| it.limit.most), points(|it| it.in_flight.most));
+    let (limit, in_flight) = (points(|it| it.limit.max), points(|it| it.in_flight.max));
     let top = limit
         .iter()
-        .chain(&most)
+        .chain(&in_flight)
         .map(|&(_, y)| y)
         .fold(1.0, f64::max)
         * 1.05;
     let line = |title, points, color| {
         Dataset::default()
             .name(title)
-            .marker(look.marker())
+            .marker(style.marker())
             .graph_type(GraphType::Line)
-            .style(look.fg(color))
+            .style(style.fg(color))
             .data(points)
     };
     let datasets = vec![
-        line("in flight, most", &most, Color::Green),
+        line("in flight, most", &in_flight, Color::Green),
         line("limit", &limit, Color::Yellow),
     ];
     let y_labels = [0.0, top / 2.0, top].map(|y| amount(y as u64));
@@ -297,19 +307,19 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    use super::super::state::tests::{queue, with};
+    use super::super::screen::tests::{queue, with};
     use super::*;
 
-    const PLAIN: Look = Look {
+    const PLAIN: Appearance = Appearance {
         color: false,
         unicode: false,
     };
 
-    fn screen(state: &mut State, (columns, lines): (u16, u16), look: Look) -> Vec<String> {
+    fn render(screen: &mut Screen, (columns, lines): (u16, u16), style: Appearance) -> Vec<String> {
         let mut terminal = Terminal::new(TestBackend::new(columns, lines)).unwrap();
-        terminal.draw(|frame| draw(frame, state, look)).unwrap();
+        terminal.draw(|frame| draw(frame, screen, style)).unwrap();
         let buffer = terminal.backend().buffer().clone();
-        if !look.color {
+        if !style.color {
             assert!(buffer.content.iter().all(|cell| cell.fg == Color::Reset));
         }
         let lines = buffer.content.chunks(usize::from(columns));
@@ -319,13 +329,13 @@ mod tests {
     }
 
     #[test]
-    fn eighty_columns_hold_a_queue_with_its_curve() {
-        let mut state = with(
+    fn eighty_columns_show_a_queue_with_its_curve() {
+        let mut screen = with(
             (0..64)
                 .map(|at| queue(&format!("eth{at}"), at * 100))
                 .collect(),
         );
-        let lines = screen(&mut state, (80, 24), PLAIN);
+        let lines = render(&mut screen, (80, 24), PLAIN);
         assert!(
             lines[0].starts_with("taut top  64 queues, by queueing time, 20 Hz"),
             "{lines:#?}"
@@ -340,8 +350,8 @@ mod tests {
         );
         assert!(lines[2].trim_end().ends_with("...."), "a curve: {lines:#?}");
         assert!(lines[23].starts_with("q quit"), "{lines:#?}");
-        state.choose(usize::MAX);
-        let lines = screen(&mut state, (80, 24), PLAIN);
+        screen.choose(usize::MAX);
+        let lines = render(&mut screen, (80, 24), PLAIN);
         assert!(
             lines[22].starts_with("eth0 "),
             "the chosen line is on the screen: {lines:#?}"
@@ -349,10 +359,10 @@ mod tests {
     }
 
     #[test]
-    fn detail_has_a_chart_and_no_size_is_too_small() {
-        let mut state = with(vec![queue("eth0", 20_000)]);
-        state.in_detail = true;
-        let lines = screen(&mut state, (80, 24), PLAIN);
+    fn detail_has_a_chart_at_any_size() {
+        let mut screen = with(vec![queue("eth0", 20_000)]);
+        screen.in_detail = true;
+        let lines = render(&mut screen, (80, 24), PLAIN);
         assert!(
             lines[1].starts_with("eth0 queue 0, sampled 20 times a second"),
             "{lines:#?}"
@@ -361,21 +371,21 @@ mod tests {
             lines.iter().any(|line| line.contains("in flight, most")),
             "{lines:#?}"
         );
-        for look in [
+        for style in [
             PLAIN,
-            Look {
+            Appearance {
                 color: true,
                 unicode: true,
             },
         ] {
             for size in [(1, 1), (5, 3), (20, 8), (80, 2), (300, 100)] {
                 for in_detail in [false, true] {
-                    state.in_detail = in_detail;
-                    screen(&mut state, size, look);
+                    screen.in_detail = in_detail;
+                    render(&mut screen, size, style);
                 }
             }
         }
         let mut empty = with(Vec::new());
-        assert!(screen(&mut empty, (80, 24), PLAIN)[2].starts_with("no queue with a byte limit"));
+        assert!(render(&mut empty, (80, 24), PLAIN)[2].starts_with("no queue with a byte limit"));
     }
 }

@@ -1,10 +1,10 @@
-//! What keys do.
+//! Handles keys.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::state::State;
+use super::screen::Screen;
 
-/// No name of a device is longer, and a program's is cut.
+/// Longer than the name of any device; the name of a program can exceed it.
 const FILTER_CHARACTERS: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,83 +13,83 @@ pub enum After {
     Quit,
 }
 
-pub fn press(state: &mut State, key: KeyEvent) -> After {
+pub fn press(screen: &mut Screen, key: KeyEvent) -> After {
     if key.kind == KeyEventKind::Release {
         return After::GoOn;
     }
     if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
         return After::Quit;
     }
-    if state.typing {
-        type_filter(state, key.code);
+    if screen.typing {
+        type_filter(screen, key.code);
         return After::GoOn;
     }
-    let (line, page) = (state.line(), state.page.max(1));
+    let (line, page) = (screen.line(), screen.page.max(1));
     match key.code {
         KeyCode::Char('q') => return After::Quit,
-        KeyCode::Esc if state.in_detail => state.in_detail = false,
-        KeyCode::Esc if !state.filter.is_empty() => state.filter.clear(),
+        KeyCode::Esc if screen.in_detail => screen.in_detail = false,
+        KeyCode::Esc if !screen.filter.is_empty() => screen.filter.clear(),
         KeyCode::Esc => return After::Quit,
-        KeyCode::Enter => state.in_detail = !state.in_detail,
-        KeyCode::Char('p' | ' ') => state.paused = !state.paused,
-        KeyCode::Char('s') => state.sort_by(state.sort.next()),
-        KeyCode::Char('/') => (state.typing, state.in_detail) = (true, false),
-        KeyCode::Up | KeyCode::Char('k') => state.choose(line.saturating_sub(1)),
-        KeyCode::Down | KeyCode::Char('j') => state.choose(line + 1),
-        KeyCode::PageUp => state.choose(line.saturating_sub(page)),
-        KeyCode::PageDown => state.choose(line + page),
-        KeyCode::Home => state.choose(0),
-        KeyCode::End => state.choose(usize::MAX),
+        KeyCode::Enter => screen.in_detail = !screen.in_detail,
+        KeyCode::Char('p' | ' ') => screen.paused = !screen.paused,
+        KeyCode::Char('s') => screen.sort_by(screen.sort.next()),
+        KeyCode::Char('/') => (screen.typing, screen.in_detail) = (true, false),
+        KeyCode::Up | KeyCode::Char('k') => screen.choose(line.saturating_sub(1)),
+        KeyCode::Down | KeyCode::Char('j') => screen.choose(line + 1),
+        KeyCode::PageUp => screen.choose(line.saturating_sub(page)),
+        KeyCode::PageDown => screen.choose(line + page),
+        KeyCode::Home => screen.choose(0),
+        KeyCode::End => screen.choose(usize::MAX),
         _ => {}
     }
     After::GoOn
 }
 
-fn type_filter(state: &mut State, code: KeyCode) {
+fn type_filter(screen: &mut Screen, code: KeyCode) {
     match code {
-        KeyCode::Enter => state.typing = false,
+        KeyCode::Enter => screen.typing = false,
         KeyCode::Esc => {
-            state.typing = false;
-            state.filter.clear();
+            screen.typing = false;
+            screen.filter.clear();
         }
-        KeyCode::Backspace => drop(state.filter.pop()),
-        KeyCode::Char(character) if state.filter.chars().count() < FILTER_CHARACTERS => {
-            state.filter.push(character);
+        KeyCode::Backspace => drop(screen.filter.pop()),
+        KeyCode::Char(character) if screen.filter.chars().count() < FILTER_CHARACTERS => {
+            screen.filter.push(character);
         }
         _ => {}
     }
-    state.choose(0);
+    screen.choose(0);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::state::tests::{queue, with};
+    use super::super::screen::tests::{queue, with};
     use super::*;
 
-    fn press_all(state: &mut State, keys: &[KeyCode]) -> After {
-        let press_one = |_, &code| press(state, KeyEvent::new(code, KeyModifiers::NONE));
+    fn press_all(screen: &mut Screen, keys: &[KeyCode]) -> After {
+        let press_one = |_, &code| press(screen, KeyEvent::new(code, KeyModifiers::NONE));
         keys.iter().fold(After::GoOn, press_one)
     }
 
     #[test]
-    fn a_filter_is_typed_and_taken_back_before_anything_quits() {
+    fn escape_clears_filter_before_it_quits() {
         use KeyCode::{Char, Enter, Esc};
-        let mut state = with(vec![queue("eth0", 1), queue("q0", 2)]);
+        let mut screen = with(vec![queue("eth0", 1), queue("q0", 2)]);
         assert_eq!(
-            press_all(&mut state, &[Char('/'), Char('q'), Enter]),
+            press_all(&mut screen, &[Char('/'), Char('q'), Enter]),
             After::GoOn
         );
-        assert_eq!((state.filter.as_str(), state.shown().len()), ("q", 1));
-        assert_eq!(press_all(&mut state, &[Enter, Esc, Esc]), After::GoOn);
-        assert_eq!((state.in_detail, state.shown().len()), (false, 2));
-        assert_eq!(press_all(&mut state, &[Esc]), After::Quit);
+        assert_eq!((screen.filter.as_str(), screen.shown().len()), ("q", 1));
+        assert_eq!(press_all(&mut screen, &[Enter, Esc, Esc]), After::GoOn);
+        assert_eq!((screen.in_detail, screen.shown().len()), (false, 2));
+        assert_eq!(press_all(&mut screen, &[Esc]), After::Quit);
     }
 
     #[test]
-    fn lines_are_chosen_within_what_is_shown() {
+    fn choice_stays_within_shown_lines() {
         use KeyCode::{Char, Down, End, Home, PageDown, Up};
-        let mut state = with((0..9).map(|at| queue(&format!("eth{at}"), at)).collect());
-        state.page = 4;
+        let mut screen = with((0..9).map(|at| queue(&format!("eth{at}"), at)).collect());
+        screen.page = 4;
         for (key, line) in [
             (Up, 0),
             (Down, 1),
@@ -99,16 +99,16 @@ mod tests {
             (Home, 0),
             (End, 8),
         ] {
-            press_all(&mut state, &[key]);
-            assert_eq!(state.line(), line, "{key:?}");
+            press_all(&mut screen, &[key]);
+            assert_eq!(screen.line(), line, "{key:?}");
         }
     }
 
     #[test]
-    fn control_c_quits_also_while_typing() {
-        let mut state = with(Vec::new());
-        press_all(&mut state, &[KeyCode::Char('/')]);
+    fn control_c_quits_while_typing() {
+        let mut screen = with(Vec::new());
+        press_all(&mut screen, &[KeyCode::Char('/')]);
         let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-        assert_eq!(press(&mut state, key), After::Quit);
+        assert_eq!(press(&mut screen, key), After::Quit);
     }
 }

@@ -1,0 +1,346 @@
+//! The check of each rule.
+
+use serde_json::json;
+use taut_linux::observe::{LIMIT_MAX_UNSET, WhyNone};
+use taut_report::number::{readable, short_time};
+
+use super::evidence::{Evidence, QueueEvidence};
+use super::finding::{Finding, Verdict};
+use crate::row::QueueRow;
+
+/// A queue is idle if fewer samples than this percentage are busy.
+const IDLE_PERCENT: u64 = 2;
+/// Packets that a driver that reports completions cannot have sent with a limit of 0.
+const NEVER_PACKETS: u64 = 10;
+/// A limit is oversized if the bytes in flight stay below this percentage of it ...
+const NEED_PERCENT: u64 = 50;
+/// ... and the link needs longer than this for it, in ns ...
+const FAR_NS: u64 = 1_000_000;
+/// ... or, where the speed is not known, if it exceeds this, in bytes.
+const FAR_BYTES: u64 = 125_000;
+/// A limit of this many of the largest packets has collapsed.
+const COLLAPSED_PACKETS: u64 = 2;
+/// Percentage of the busy samples in which such a limit, or a maximum, stops the queue.
+const HELD_PERCENT: u64 = 20;
+/// Growth of the limit from the first quarter to the last, in percent.
+const GROWTH_PERCENT: u64 = 200;
+/// Falls after a climb that make a sawtooth.
+const TEETH: usize = 3;
+/// The limits of all queues together, as time of the link, in ns.
+const SUM_NS: u64 = 5_000_000;
+
+type Judged = Option<Finding>;
+
+fn finding(verdict: Verdict, evidence: String) -> Judged {
+    Some(Finding { verdict, evidence })
+}
+
+fn ok(evidence: String) -> Judged {
+    finding(Verdict::Ok, evidence)
+}
+
+fn warn(evidence: String) -> Judged {
+    finding(Verdict::Warn, evidence)
+}
+
+fn bad(evidence: String) -> Judged {
+    finding(Verdict::Bad, evidence)
+}
+
+fn not_judged(evidence: impl Into<String>) -> Judged {
+    finding(Verdict::NotJudged, evidence.into())
+}
+
+fn number(value: u64) -> String {
+    readable(&json!(value))
+}
+
+/// Formats bytes with the time that the link needs for them, if that is known.
+fn bytes(row: &QueueRow, bytes: u64) -> String {
+    match row.link_time_ns(Some(bytes)) {
+        Some(ns) => format!("{} bytes ({})", number(bytes), short_time(ns)),
+        None => format!("{} bytes", number(bytes)),
+    }
+}
+
+/// Returns why a rule about a queue under load does not apply, if it does not.
+fn idle(queue: &QueueEvidence) -> Option<String> {
+    let trend = &queue.trend;
+    let has_no_limit = queue.row.limits.limit == Some(0) && trend.limit_max == 0;
+    if trend.samples == 0 {
+        Some("nothing could be read".to_owned())
+    } else if has_no_limit {
+        Some("there is no limit at work".to_owned())
+    } else if trend.busy == 0 || trend.busy_percent() < IDLE_PERCENT {
+        let (busy, all) = (number(trend.busy as u64), number(trend.samples as u64));
+        Some(format!(
+            "idle: something in flight in {busy} of {all} samples"
+        ))
+    } else {
+        None
+    }
+}
+
+/// Applies `check` to a queue under load.
+fn under_load(it: &Evidence, check: impl FnOnce(&QueueEvidence) -> Judged) -> Judged {
+    let queue = it.queue.as_ref()?;
+    match idle(queue) {
+        Some(why) => not_judged(why),
+        None => check(queue),
+    }
+}
+
+pub fn no_limit(it: &Evidence) -> Judged {
+    match it.device.why_none {
+        Some(WhyNone::Hardware) => warn(WhyNone::Hardware.text().to_owned()),
+        Some(why @ (WhyNone::Virtual | WhyNone::NoQueue)) => not_judged(why.text()),
+        _ => None,
+    }
+}
+
+pub fn never_reports(it: &Evidence) -> Judged {
+    let (device, queue) = (&it.device, it.queue.as_ref()?);
+    let (row, trend) = (&queue.row, &queue.trend);
+    if row.limits.limit.is_none() {
+        return not_judged("the limit cannot be read");
+    }
+    if row.limits.limit != Some(0) || trend.limit_max > 0 {
+        return ok(format!("the limit is {}", bytes(row, trend.limit_last)));
+    }
+    if device.is_virtual {
+        return not_judged("limit 0 on a virtual device: it has no ring to report from");
+    }
+    let meanwhile = device.new_sent_packets.unwrap_or(0);
+    let driver = device.driver.as_deref().unwrap_or("the driver");
+    // With several queues the packets may have been sent by another one.
+    if meanwhile >= NEVER_PACKETS && device.limited_queues == 1 {
+        let packets = number(meanwhile);
+        bad(format!(
+            "{driver} sent {packets} packets meanwhile, and limit and in flight stayed 0"
+        ))
+    } else if device.why_none == Some(WhyNone::NeverReports) {
+        let packets = number(device.sent_packets.unwrap_or(0));
+        let finding = format!(
+            "limit 0 on every queue, and {packets} packets were sent by {driver} since it was made"
+        );
+        match meanwhile >= NEVER_PACKETS {
+            true => bad(finding),
+            false => warn(finding),
+        }
+    } else {
+        not_judged("limit 0: nothing was sent yet")
+    }
+}
+
+pub fn pinned_at_max(it: &Evidence) -> Judged {
+    under_load(it, |QueueEvidence { row, trend, .. }| {
+        let max = row.limits.limit_max?;
+        if max >= LIMIT_MAX_UNSET {
+            return ok("limit_max is not set".to_owned());
+        }
+        let held = trend.held_percent();
+        let seen = format!(
+            "limit_max {}: held the queue in {held} % of the busy samples",
+            bytes(row, max)
+        );
+        match trend.limit_min >= max && held >= HELD_PERCENT {
+            true => warn(seen),
+            false => ok(seen),
+        }
+    })
+}
+
+pub fn max_set(it: &Evidence) -> Judged {
+    let max = it.queue.as_ref()?.row.limits.limit_max?;
+    if max >= LIMIT_MAX_UNSET {
+        return ok("limit_max is not set".to_owned());
+    }
+    under_load(it, |QueueEvidence { row, trend, .. }| {
+        let max_text = bytes(row, max);
+        if trend.limit_max >= max {
+            return ok(format!(
+                "limit_max {max_text} is reached: it caps what is in flight"
+            ));
+        }
+        let highest = bytes(row, trend.limit_max);
+        warn(format!(
+            "limit_max {max_text} changes nothing: the limit went to {highest} at most"
+        ))
+    })
+}
+
+pub fn pinned_at_min(it: &Evidence) -> Judged {
+    let min = it.queue.as_ref()?.row.limits.limit_min?;
+    if min == 0 {
+        return ok("limit_min is not set".to_owned());
+    }
+    under_load(it, |QueueEvidence { row, trend, .. }| {
+        let min_text = bytes(row, min);
+        match trend.limit_first <= min && trend.limit_last <= min {
+            true => warn(format!("the limit stands at limit_min, {min_text}")),
+            false => ok(format!("the limit moves above limit_min, {min_text}")),
+        }
+    })
+}
+
+pub fn far_above_need(it: &Evidence) -> Judged {
+    under_load(it, |QueueEvidence { row, trend, .. }| {
+        let (limit, in_flight) = (trend.limit_last, trend.in_flight_max);
+        let seen = format!(
+            "limit {}, at most {} in flight",
+            bytes(row, limit),
+            bytes(row, in_flight)
+        );
+        let is_large = match row.link_time_ns(Some(limit)) {
+            Some(ns) => ns > FAR_NS,
+            None => limit > FAR_BYTES,
+        };
+        match is_large && in_flight.saturating_mul(100) < limit.saturating_mul(NEED_PERCENT) {
+            true => warn(seen),
+            false => ok(seen),
+        }
+    })
+}
+
+pub fn collapsed(it: &Evidence) -> Judged {
+    under_load(it, |QueueEvidence { row, trend, .. }| {
+        let held = trend.held_percent();
+        let packets = COLLAPSED_PACKETS.saturating_mul(it.device.packet_bytes());
+        let seen = format!(
+            "limit at most {}, held the queue in {held} % of the busy samples",
+            bytes(row, trend.limit_max)
+        );
+        match trend.limit_max <= packets && held >= HELD_PERCENT {
+            true => warn(seen),
+            false => ok(seen),
+        }
+    })
+}
+
+pub fn not_periodic(it: &Evidence) -> Judged {
+    under_load(it, |QueueEvidence { row, trend, .. }| {
+        let (first, last) = (bytes(row, trend.limit_first), bytes(row, trend.limit_last));
+        let grows = trend.limit_first > 0
+            && trend.limit_last.saturating_mul(100)
+                >= trend.limit_first.saturating_mul(GROWTH_PERCENT);
+        let seen = format!(
+            "limit {first} at first, {last} at last, {} falls of 30 % after a climb",
+            trend.teeth
+        );
+        match grows || trend.teeth >= TEETH {
+            true => warn(seen),
+            false => ok(seen),
+        }
+    })
+}
+
+pub fn stalls(it: &Evidence) -> Judged {
+    let queue = it.queue.as_ref()?;
+    let limits = &queue.row.limits;
+    let (stalls, timeouts) = (limits.stalls, queue.row.tx_timeouts);
+    let counted = [stalls, timeouts].into_iter().flatten();
+    let Some(all) = counted.reduce(u64::saturating_add) else {
+        return not_judged("this kernel does not count stalls (Linux 6.9 does)");
+    };
+    let (new_stalls, new_timeouts) = (queue.new_stalls, queue.new_timeouts);
+    let grown = new_stalls
+        .unwrap_or(0)
+        .saturating_add(new_timeouts.unwrap_or(0));
+    let text = |count: Option<u64>| count.map_or("unknown".to_owned(), number);
+    let seen = format!(
+        "stall_cnt {}, tx_timeout {}, {} meanwhile",
+        text(stalls),
+        text(timeouts),
+        number(grown)
+    );
+    match (grown, all) {
+        (0, 0) if limits.stall_threshold_ms == Some(0) => {
+            ok(format!("{seen} (stalls are not watched: stall_thrs is 0)"))
+        }
+        (0, 0) => ok(seen),
+        (0, _) => warn(seen),
+        _ => bad(seen),
+    }
+}
+
+pub fn stopped_by(it: &Evidence) -> Judged {
+    under_load(it, |QueueEvidence { trend, qdisc, .. }| {
+        let held = trend.held_percent();
+        match (held, qdisc) {
+            (0, None) => not_judged("whether packets wait above is not known here"),
+            (0, Some(qdisc)) if qdisc.backlog_packets == 0 => {
+                ok("nothing stops the queue: no packet waits above".to_owned())
+            }
+            (0, Some(qdisc)) => warn(format!(
+                "{} packets wait in {} while in flight never was at the limit",
+                number(qdisc.backlog_packets),
+                qdisc.kind
+            )),
+            _ => ok(format!(
+                "the limit stopped the queue in {held} % of the busy samples"
+            )),
+        }
+    })
+}
+
+/// Applies `check` to the name of the discipline.
+fn discipline(it: &Evidence, check: impl FnOnce(&str) -> Judged) -> Judged {
+    match &it.queue.as_ref()?.qdisc {
+        None => not_judged("the discipline is not known here"),
+        Some(_) if it.device.is_virtual => not_judged("a virtual device: no ring below it"),
+        Some(qdisc) => check(&qdisc.kind),
+    }
+}
+
+pub fn no_queue_above(it: &Evidence) -> Judged {
+    discipline(it, |kind| match kind {
+        "noqueue" => warn("the discipline is noqueue".to_owned()),
+        _ => ok(format!("the discipline is {kind}")),
+    })
+}
+
+pub fn single_fifo(it: &Evidence) -> Judged {
+    discipline(it, |kind| match kind {
+        "pfifo" | "bfifo" | "pfifo_fast" => warn(format!("the discipline is {kind}")),
+        _ => ok(format!("the discipline is {kind}")),
+    })
+}
+
+pub fn many_queues(it: &Evidence) -> Judged {
+    let (device, row) = (&it.device, &it.queue.as_ref()?.row);
+    // Reported once, at the first queue of a device.
+    if device.limited_queues < 2 || row.queue != device.first_queue {
+        return None;
+    }
+    let Some(ns) = row.link_time_ns(Some(device.sum_limits_bytes)) else {
+        return not_judged("the speed of the link is not known: say it with --rate");
+    };
+    let seen = format!(
+        "{} queues, limits of {} together",
+        device.limited_queues,
+        bytes(row, device.sum_limits_bytes)
+    );
+    match ns > SUM_NS {
+        true => warn(seen),
+        false => ok(seen),
+    }
+}
+
+pub fn large_objects(it: &Evidence) -> Judged {
+    under_load(it, |QueueEvidence { row, trend, .. }| {
+        let Some(offload) = &it.device.offload else {
+            return not_judged("what the driver cuts is not known here");
+        };
+        let limit = trend.limit_last;
+        match (offload.segmentation, offload.longest_object_bytes) {
+            (Some(true), Some(object)) if object > limit => warn(format!(
+                "objects up to {}, limit {}",
+                bytes(row, object),
+                bytes(row, limit)
+            )),
+            (Some(true), Some(object)) => ok(format!("objects up to {}", bytes(row, object))),
+            (Some(false), _) => ok("segmentation by the device is off".to_owned()),
+            _ => not_judged("the driver does not say whether it cuts super-packets"),
+        }
+    })
+}

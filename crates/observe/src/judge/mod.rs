@@ -1,0 +1,73 @@
+//! The rules that judge byte limits: `taut doctor`.
+//!
+//! [`examine`] observes queues for a while and returns [`Evidence`]; [`judge`] applies the
+//! [`RULES`] to it.
+
+mod checks;
+mod evidence;
+mod finding;
+mod rule;
+mod rules;
+mod trend;
+mod watch;
+
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod tests;
+
+use taut_linux::NetNs;
+
+use crate::gather::{Host, Missing, Selection, gather};
+
+pub use evidence::{DeviceEvidence, Evidence, QueueEvidence};
+pub use finding::{Finding, Verdict};
+pub use rule::Rule;
+pub use rules::RULES;
+pub use trend::Trend;
+
+/// The finding of one rule about one queue, or about a device without a byte limit.
+#[derive(Debug)]
+pub struct Judgement {
+    /// Name of the device.
+    pub device: String,
+    /// Number of the queue.
+    pub queue: Option<u32>,
+    /// The rule.
+    pub rule: &'static Rule,
+    /// What it found.
+    pub finding: Finding,
+}
+
+/// Observes the queues of `selection` for `length_ns`. Nothing is sent or changed.
+///
+/// # Errors
+/// As [`gather`].
+pub fn examine(
+    host: &Host,
+    namespace: Option<&NetNs>,
+    selection: &Selection,
+    length_ns: u64,
+) -> Result<Vec<Evidence>, String> {
+    let before = gather(host, selection, Missing::Error)?;
+    let length = watch::Length::new(length_ns, before.rows().count());
+    let samples = watch::watch(&host.sysfs, &before, &length);
+    // A queue that was removed is judged by its samples up to then.
+    let after = gather(host, selection, Missing::Skip)?;
+    Ok(evidence::collect(
+        before, &after, samples, &length, namespace,
+    ))
+}
+
+/// Applies every rule.
+pub fn judge(evidence: &Evidence) -> Vec<Judgement> {
+    let judgement = |rule: &'static Rule| {
+        Some(Judgement {
+            device: evidence.device.name.clone(),
+            queue: evidence.queue_number(),
+            rule,
+            finding: (rule.judge)(evidence)?,
+        })
+    };
+    RULES.iter().filter_map(judgement).collect()
+}

@@ -1,0 +1,28 @@
+//! One rule.
+
+use super::evidence::Evidence;
+use super::finding::Finding;
+
+/// One thing that can be wrong.
+pub struct Rule {
+    /// Its name, as `--explain` takes it.
+    pub name: &'static str,
+    /// What it looks for, in one line.
+    pub help: &'static str,
+    /// When it reports something.
+    pub threshold: &'static str,
+    /// Where the threshold comes from.
+    pub source: &'static str,
+    /// Why that is a problem.
+    pub why: &'static str,
+    /// What to do; `DEV` stands for the device.
+    pub advice: &'static str,
+    /// Returns the finding; `None` if the rule does not apply to the queue or device.
+    pub judge: fn(&Evidence) -> Option<Finding>,
+}
+
+impl std::fmt::Debug for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}

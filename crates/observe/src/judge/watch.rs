@@ -1,0 +1,63 @@
+//! Sampling many queues for a moment.
+
+use std::collections::HashMap;
+
+use taut_linux::observe::{Sample, Sysfs};
+use taut_linux::sched::monotonic_ns;
+
+use crate::gather::Inventory;
+use crate::row::{QueueKey, QueueRow};
+use crate::sampler::Sampler;
+
+/// Shortest time between two samples of a queue.
+const MIN_INTERVAL_NS: u64 = 1_000_000;
+/// Maximum number of samples of a queue.
+const MAX_SAMPLES: u64 = 4_000;
+/// A sample of one queue takes 1 to 2 us: with this interval for each, sampling uses a tenth of a
+/// core.
+const INTERVAL_PER_QUEUE_NS: u64 = 20_000;
+
+/// How long and how often queues are sampled.
+#[derive(Debug, Clone, Copy)]
+pub struct Length {
+    pub length_ns: u64,
+    pub interval_ns: u64,
+}
+
+impl Length {
+    pub fn new(length_ns: u64, queues: usize) -> Self {
+        let interval_ns = MIN_INTERVAL_NS
+            .max(length_ns / MAX_SAMPLES)
+            .max(queues as u64 * INTERVAL_PER_QUEUE_NS);
+        Self {
+            length_ns,
+            interval_ns,
+        }
+    }
+}
+
+/// The samples of each queue.
+#[derive(Debug, Default)]
+pub struct Samples(HashMap<QueueKey, Vec<Sample>>);
+
+impl Samples {
+    /// Removes the samples of a queue: none if it could not be opened, fewer if it was removed.
+    pub fn take(&mut self, row: &QueueRow) -> Vec<Sample> {
+        self.0.remove(&row.key()).unwrap_or_default()
+    }
+}
+
+/// Samples the kernel's queues of `inventory`.
+pub fn watch(sysfs: &Sysfs, inventory: &Inventory, length: &Length) -> Samples {
+    let mut sampler = Sampler::new(length.interval_ns);
+    sampler.set_queues(sysfs, inventory.rows());
+    let end_ns = monotonic_ns() + length.length_ns;
+    let mut samples = vec![Vec::new(); inventory.rows().count()];
+    loop {
+        sampler.round(|index, _, sample| samples[index].push(sample));
+        if !sampler.wait_until(end_ns) {
+            break;
+        }
+    }
+    Samples(inventory.rows().map(QueueRow::key).zip(samples).collect())
+}

@@ -1,0 +1,148 @@
+//! One queue at one moment, whether the kernel's or that of a running taut path.
+
+use taut_linux::observe::{ByteLimits, Sample};
+use taut_linux::publish::{Figures, PublishedQueue};
+
+const NS_PER_MS: u64 = 1_000_000;
+
+/// Identifies a queue from one reading to the next.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QueueKey {
+    /// Name of the device.
+    pub device: String,
+    /// Number of the transmit queue.
+    pub queue: u32,
+    /// Process that publishes the queue; `None` for a queue of the kernel.
+    pub process: Option<u32>,
+}
+
+/// A queue at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct QueueRow {
+    /// Name of the device.
+    pub device: String,
+    /// Number of the transmit queue.
+    pub queue: u32,
+    /// Speed of the link in bit/s, from the driver or from the [`Selection`](crate::Selection).
+    pub rate_bits_per_s: Option<u64>,
+    /// The byte limit: settings and current values.
+    pub limits: ByteLimits,
+    /// Times that the transmit watchdog fired.
+    pub tx_timeouts: Option<u64>,
+    /// What a running taut path publishes in addition; `None` for a queue of the kernel.
+    pub path: Option<PathRow>,
+}
+
+/// The part of a [`QueueRow`] that only the queue of a running program has.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PathRow {
+    /// Name of the program.
+    pub program: String,
+    /// Its process.
+    pub process: u32,
+    /// The rule that sets the limit.
+    pub rule: String,
+    /// The limit counts packets, not bytes.
+    pub in_packets: bool,
+    /// Age of the metrics, in ns.
+    pub age_ns: u64,
+    /// Counters and gauges.
+    pub figures: Figures,
+}
+
+impl PathRow {
+    /// Returns the rule, and whether its limit applies.
+    pub fn rule_text(&self) -> String {
+        match self.figures.completions_are_false {
+            0 => self.rule.clone(),
+            _ => format!("{} (no true completions)", self.rule),
+        }
+    }
+}
+
+impl QueueRow {
+    /// Converts a published queue; `rate_bits_per_s` replaces the published rate.
+    pub fn from_published(queue: PublishedQueue, rate_bits_per_s: Option<u64>) -> Self {
+        let figures = queue.figures;
+        Self {
+            device: queue.device,
+            queue: queue.queue,
+            rate_bits_per_s: rate_bits_per_s.or(queue.rate_bits_per_s),
+            limits: ByteLimits {
+                limit: Some(figures.limit),
+                in_flight: Some(figures.in_flight),
+                limit_min: Some(figures.limit_min),
+                limit_max: Some(figures.limit_max),
+                hold_time_ms: Some(figures.hold_time_ns / NS_PER_MS),
+                stall_threshold_ms: None,
+                stalls: Some(figures.stalls),
+                longest_stall_ms: Some(figures.longest_stall_ns / NS_PER_MS),
+            },
+            tx_timeouts: None,
+            path: Some(PathRow {
+                program: queue.program,
+                process: queue.process,
+                rule: queue.limit,
+                in_packets: queue.in_packets,
+                age_ns: queue.age_ns,
+                figures,
+            }),
+        }
+    }
+
+    /// Returns the identity of the queue.
+    pub fn key(&self) -> QueueKey {
+        QueueKey {
+            device: self.device.clone(),
+            queue: self.queue,
+            process: self.path.as_ref().map(|path| path.process),
+        }
+    }
+
+    /// Returns the limit and the bytes in flight; 0 for what could not be read.
+    pub fn sample(&self) -> Sample {
+        Sample {
+            limit: self.limits.limit.unwrap_or(0),
+            in_flight: self.limits.in_flight.unwrap_or(0),
+        }
+    }
+
+    /// Returns `true` if the limit counts packets, not bytes.
+    pub fn in_packets(&self) -> bool {
+        self.path.as_ref().is_some_and(|path| path.in_packets)
+    }
+
+    /// Returns a metric that only taut paths have.
+    pub fn published(&self, metric: fn(&Figures) -> u64) -> Option<u64> {
+        self.path.as_ref().map(|path| metric(&path.figures))
+    }
+
+    /// Returns how long the link needs for `bytes`, in ns; `None` for a limit in packets.
+    pub fn link_time_ns(&self, bytes: Option<u64>) -> Option<u64> {
+        if self.in_packets() {
+            return None;
+        }
+        let rate = self.rate_bits_per_s.filter(|&rate| rate > 0)?;
+        let ns = u128::from(bytes?) * 8 * 1_000_000_000 / u128::from(rate);
+        Some(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn link_time_is_bytes_at_the_speed_of_the_link() {
+        let row = |rate_bits_per_s| QueueRow {
+            rate_bits_per_s,
+            ..QueueRow::default()
+        };
+        let gigabit = row(Some(1_000_000_000));
+        assert_eq!(gigabit.link_time_ns(Some(125_000)), Some(1_000_000));
+        assert_eq!(gigabit.link_time_ns(None), None);
+        assert_eq!(row(None).link_time_ns(Some(1)), None);
+        assert_eq!(row(Some(0)).link_time_ns(Some(1)), None);
+        assert_eq!(row(Some(1)).link_time_ns(Some(u64::MAX)), Some(u64::MAX));
+    }
+}

@@ -1,0 +1,72 @@
+//! How often how much was in flight.
+
+use taut_linux::observe::Sample;
+
+use super::collector::Collector;
+
+/// Upper ends of the buckets, in bytes: 0, then powers of two up to 16 MiB.
+const BUCKETS: [u64; 16] = {
+    let mut ends = [0; 16];
+    let mut at = 1;
+    while at < ends.len() {
+        ends[at] = 1 << (9 + at);
+        at += 1;
+    }
+    ends
+};
+
+/// A histogram of the bytes in flight of one queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Histogram {
+    counts: [u64; BUCKETS.len()],
+    /// All samples, including those above the last bucket.
+    pub samples: u64,
+    /// Their sum.
+    pub sum_bytes: u64,
+}
+
+impl Histogram {
+    /// Counts one sample.
+    pub fn count(&mut self, bytes: u64) {
+        if let Some(bucket) = BUCKETS.iter().position(|&end| bytes <= end) {
+            self.counts[bucket] += 1;
+        }
+        self.samples += 1;
+        self.sum_bytes = self.sum_bytes.saturating_add(bytes);
+    }
+
+    /// Returns each bucket's upper end, and the number of samples up to there.
+    pub fn cumulative(&self) -> impl Iterator<Item = (u64, u64)> {
+        let mut so_far = 0;
+        BUCKETS
+            .into_iter()
+            .zip(self.counts)
+            .map(move |(end, count)| {
+                so_far += count;
+                (end, so_far)
+            })
+    }
+}
+
+impl Collector for Histogram {
+    fn add(&mut self, _at_ns: u64, sample: Sample) {
+        self.count(sample.in_flight);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sample_counts_in_its_bucket_and_all_above() {
+        let mut histogram = Histogram::default();
+        for bytes in [0, 1, 1024, 1025, 16 << 20, u64::MAX] {
+            histogram.count(bytes);
+        }
+        let counts: Vec<(u64, u64)> = histogram.cumulative().collect();
+        assert_eq!(counts[..3], [(0, 1), (1024, 3), (2048, 4)]);
+        assert_eq!(counts[15], (16 << 20, 5));
+        assert_eq!((histogram.samples, histogram.sum_bytes), (6, u64::MAX));
+    }
+}

@@ -1,0 +1,61 @@
+//! The changes to make, and whether they are consistent.
+
+use taut_path::knobs::{Knob, Setting};
+
+use super::change::Change;
+use crate::gather::{Host, Missing, Selection, gather};
+
+/// Returns every change of one device, with the current values.
+///
+/// # Errors
+/// A sentence for the user: the device or a queue does not exist, or has no byte limit.
+pub fn plan(
+    host: &Host,
+    selection: &Selection,
+    settings: &[Setting],
+) -> Result<Vec<Change>, String> {
+    let inventory = gather(host, selection, Missing::Error)?;
+    let device = inventory.devices.first().ok_or("no device")?;
+    if device.rows.is_empty() {
+        let why = device
+            .why_none
+            .map_or("no such queue has one", |why| why.text());
+        return Err(format!("{} has no byte limit to set: {why}", device.name));
+    }
+    let mut changes = Vec::new();
+    for row in &device.rows {
+        for &setting in settings {
+            changes.push(Change::new(&host.sysfs, &row.device, row.queue, setting)?);
+        }
+    }
+    Ok(changes)
+}
+
+/// Rejects bounds that contradict each other, in any queue with its current values.
+///
+/// # Errors
+/// A sentence for the user.
+pub fn check(changes: &[Change]) -> Result<(), String> {
+    for queue in changes.chunk_by(|a, b| a.queue == b.queue) {
+        let Some(first) = queue.first() else { continue };
+        let value = |knob| {
+            let changed = queue.iter().find(|it| it.setting.knob() == knob);
+            changed.map_or(first.current(knob), |it| u64::from(it.setting.value()))
+        };
+        let (min, max) = (value(Knob::LimitMin), value(Knob::LimitMax));
+        let place = format!("{} queue {}", first.device, first.queue);
+        if min > max {
+            return Err(format!(
+                "{place}: limit_min {min} would be above limit_max {max}"
+            ));
+        }
+        let sets_limit = queue.iter().any(|it| it.setting.knob() == Knob::Limit);
+        let limit = value(Knob::Limit);
+        if sets_limit && !(min..=max).contains(&limit) {
+            return Err(format!(
+                "{place}: limit {limit} is outside of {min} to {max}"
+            ));
+        }
+    }
+    Ok(())
+}

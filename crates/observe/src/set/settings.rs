@@ -1,0 +1,138 @@
+//! Names and values of settings as text.
+
+use taut_path::knobs::{Knob, KnobError, Setting};
+use taut_path::units;
+
+const NS_PER_MS: u64 = 1_000_000;
+
+/// Parses `NAME VALUE NAME VALUE ..`.
+///
+/// # Errors
+/// A sentence for the user, with what is allowed.
+pub fn parse(words: &[String]) -> Result<Vec<Setting>, String> {
+    let mut settings: Vec<Setting> = Vec::new();
+    for pair in words.chunks(2) {
+        let [name, value] = pair else {
+            return Err(format!("{} has no value", pair.concat()));
+        };
+        let setting = setting(name, value)?;
+        if settings.iter().any(|it| it.knob() == setting.knob()) {
+            return Err(format!("{name} is said twice"));
+        }
+        settings.push(setting);
+    }
+    Ok(settings)
+}
+
+fn setting(name: &str, value: &str) -> Result<Setting, String> {
+    let knob = Knob::by_name(name).map_err(|_| {
+        format!(
+            "{name:?} cannot be set; allowed: limit_max, limit_min, limit, hold_time, stall_thrs"
+        )
+    })?;
+    let explained = |error: String| format!("{name} {value}: {error}");
+    let number = match (knob, value) {
+        (Knob::LimitMax, "max") => return knob.parse(value).map_err(|error| error.to_string()),
+        (Knob::StallThrs, "off") => 0,
+        (Knob::Limit | Knob::LimitMin | Knob::LimitMax, _) => {
+            units::parse_size_bytes(value).map_err(|error| explained(error.to_string()))?
+        }
+        (Knob::HoldTime | Knob::StallThrs, _) => {
+            let ns = units::parse_time_ns(value).map_err(|error| explained(error.to_string()))?;
+            if ns % NS_PER_MS != 0 {
+                return Err(explained("allowed: whole milliseconds".to_owned()));
+            }
+            ns / NS_PER_MS
+        }
+        _ => return Err(KnobError::ReadOnly(knob).to_string()),
+    };
+    let setting = knob.parse(&number.to_string());
+    let setting = setting.map_err(|error| explained(error.to_string()))?;
+    match setting.value() {
+        value if is_bytes(knob) && value > max_bytes() => {
+            Err(explained(KnobError::BadValue(knob).to_string()))
+        }
+        _ => Ok(setting),
+    }
+}
+
+/// Maximum value that the kernel accepts.
+fn max_bytes() -> u32 {
+    taut_linux::observe::LIMIT_MAX_UNSET as u32
+}
+
+fn is_bytes(knob: Knob) -> bool {
+    matches!(knob, Knob::Limit | Knob::LimitMin | Knob::LimitMax)
+}
+
+/// Formats a value as [`parse`] reads it.
+pub fn to_text(knob: Knob, value: u64) -> String {
+    match (knob, value) {
+        (Knob::LimitMax, value) if value >= max_bytes().into() => "max".to_owned(),
+        (Knob::StallThrs, 0) => "off".to_owned(),
+        (Knob::HoldTime | Knob::StallThrs, ms) => format!("{ms}ms"),
+        (_, bytes) => bytes.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Vec<Setting>, String> {
+        let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+        parse(&words)
+    }
+
+    #[test]
+    fn names_take_sizes_and_times() {
+        assert_eq!(
+            parsed("limit_max 40k hold_time 0.5s stall_thrs off"),
+            Ok(vec![
+                Setting::LimitMax(40_960),
+                Setting::HoldTimeMs(500),
+                Setting::StallThresholdMs(0)
+            ])
+        );
+        assert_eq!(
+            parsed("limit_max max"),
+            Ok(vec![Setting::LimitMax(1_879_048_192)])
+        );
+    }
+
+    #[test]
+    fn errors_name_what_is_allowed() {
+        for (text, part) in [
+            ("limit", "limit has no value"),
+            ("limit_max 1 limit_max 2", "limit_max is said twice"),
+            ("inflight 3", "inflight can only be read"),
+            ("what 3", "allowed: limit_max, limit_min"),
+            ("limit_max 2g", "0 to 1879048192"),
+            ("limit_min max", "a size such as"),
+            ("hold_time 500", "a unit is missing"),
+            ("hold_time 1us", "whole milliseconds"),
+            ("hold_time 9999999s", "0 to 4294967295 ms"),
+        ] {
+            let error = parsed(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn text_of_a_value_parses_to_it(value in 0u32..=1_879_048_192, kind in 0usize..5) {
+            use Knob::{HoldTime, Limit, LimitMax, LimitMin, StallThrs};
+            let knob = [Limit, LimitMin, LimitMax, HoldTime, StallThrs][kind];
+            let text = format!("{} {}", knob.name(), to_text(knob, value.into()));
+            let read = parsed(&text).unwrap();
+            prop_assert_eq!((read[0].knob(), read[0].value()), (knob, value));
+        }
+
+        #[test]
+        fn any_words_are_parsed_without_panic(words in prop::collection::vec("\\PC{0,12}", 0..5)) {
+            let _ = parse(&words);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Where bytes wait on their way out of this host: socket, discipline, limit, ring.
+
+mod advice;
+mod disciplines;
+mod stage;
+mod stages;
+mod target;
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use taut_linux::NetNs;
+use taut_linux::observe::{Socket, Sysfs, offload, qdiscs};
+
+pub use stage::{OvertakenBy, Stage};
+use target::Target;
+
+/// The stages of the transmit path of a device, with the bytes in each.
+#[derive(Debug)]
+pub struct WaitingBytes {
+    /// Name of the target for people.
+    pub title: String,
+    /// Name of the device.
+    pub device: String,
+    /// Rate at which the device sends.
+    pub rate_bits_per_s: u64,
+    /// From the sockets to the ring.
+    pub stages: Vec<Stage>,
+    /// What to do about the bytes that nothing can overtake.
+    pub advice: String,
+    /// What could not be read.
+    pub unseen: Vec<String>,
+}
+
+/// Finds `target` (a device, a process or a port), measures its rate for `time_ns`, and reads every
+/// stage of its path.
+///
+/// # Errors
+/// A sentence for the user: there is no such target, or it cannot be read.
+pub fn locate(
+    target: &str,
+    sysfs: &Sysfs,
+    namespace: &NetNs,
+    time_ns: u64,
+) -> Result<WaitingBytes, String> {
+    let target = Target::find(target, sysfs, namespace)?;
+    let before = target.sent_bytes(sysfs)?;
+    sleep(Duration::from_nanos(time_ns));
+    let sent_bytes = target.sent_bytes(sysfs)?.saturating_sub(before);
+    let bits = u128::from(sent_bytes) * 8 * 1_000_000_000 / u128::from(time_ns.max(1));
+    let rate_bits_per_s = u64::try_from(bits).unwrap_or(u64::MAX);
+    WaitingBytes::read(&target, rate_bits_per_s, sysfs, namespace)
+}
+
+impl WaitingBytes {
+    fn read(
+        target: &Target,
+        rate_bits_per_s: u64,
+        sysfs: &Sysfs,
+        namespace: &NetNs,
+    ) -> Result<Self, String> {
+        let text = |error: std::io::Error| error.to_string();
+        let sockets = target.sockets(namespace)?;
+        let disciplines = qdiscs(namespace, &target.device).map_err(text)?;
+        let device = sysfs.device(&target.device).map_err(text)?;
+        let offload = offload(namespace, &target.device).ok();
+        let slots = offload.and_then(|it| it.tx_ring_slots);
+        let mut unseen = target.unseen.clone();
+        let mut stages = stages::sockets(&sockets);
+        stages.extend(disciplines::stages(&disciplines));
+        stages.extend(stages::queues(&device, slots, &mut unseen));
+        unseen.push(
+            "packets that the kernel forwards or sends without a socket, but for the discipline \
+             and the ring"
+                .to_owned(),
+        );
+        unseen.extend(beyond(&sockets));
+        Ok(Self {
+            title: target.title.clone(),
+            device: target.device.clone(),
+            rate_bits_per_s,
+            advice: advice::advice(&stages, &target.device, rate_bits_per_s),
+            stages,
+            unseen,
+        })
+    }
+
+    /// Returns how long the device needs for `bytes` at its current rate; `None` if it is idle.
+    pub fn time_ns(&self, bytes: u64) -> Option<u64> {
+        let ns =
+            (u128::from(bytes) * 8 * 1_000_000_000).checked_div(self.rate_bits_per_s.into())?;
+        u64::try_from(ns).ok()
+    }
+}
+
+/// Returns what the round trips show of the queues beyond this host.
+fn beyond(sockets: &[Socket]) -> Option<String> {
+    let busy = sockets.iter().filter(|it| it.queued_bytes > 0);
+    let waits = busy.filter_map(|it| {
+        let (now, min) = (it.round_trip_us?, it.least_round_trip_us?);
+        Some((now.saturating_sub(min), now, min))
+    });
+    let (_, now, min) = waits.max()?;
+    Some(format!(
+        "queues beyond this host: the round trip of a busy connection is {:.1} ms, {:.1} ms at \
+         best; what is not explained above waits further on",
+        now as f64 / 1000.0,
+        min as f64 / 1000.0
+    ))
+}

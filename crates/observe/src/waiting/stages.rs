@@ -1,0 +1,74 @@
+//! The sockets of a host and the queues of its device, as stages.
+
+use taut_linux::observe::{Device, Socket, WhyNone};
+
+use super::stage::{OvertakenBy, Stage};
+
+/// Returns what the sockets hold.
+pub fn sockets(sockets: &[Socket]) -> Vec<Stage> {
+    let sum = |value: &dyn Fn(&Socket) -> Option<u64>| {
+        sockets
+            .iter()
+            .filter_map(value)
+            .fold(0, u64::saturating_add)
+    };
+    let number = sockets.len();
+    let note = format!("{number} socket{}", if number == 1 { "" } else { "s" });
+    let sent = |it: &Socket| {
+        it.unsent_bytes
+            .map(|unsent| it.queued_bytes.saturating_sub(unsent))
+    };
+    let stage = |name: &str, bytes, note: String| {
+        Stage::new(name, Some(bytes), OvertakenBy::OtherFlows, note)
+    };
+    vec![
+        stage("socket, not sent", sum(&|it| it.unsent_bytes), note),
+        stage(
+            "sent, not acknowledged",
+            sum(&sent),
+            "here and on the way".to_owned(),
+        ),
+        Stage {
+            in_memory: true,
+            within: true,
+            ..stage(
+                "of it below the socket",
+                sum(&|it| it.below_bytes),
+                "in memory".to_owned(),
+            )
+        },
+    ]
+}
+
+/// Returns what the device holds, and adds what cannot be read to `unseen`.
+pub fn queues(device: &Device, slots: Option<u32>, unseen: &mut Vec<String>) -> Vec<Stage> {
+    let ring = slots.map_or(String::new(), |slots| format!(", ring of {slots} slots"));
+    let why = device.why_none();
+    if let Some(why) = why {
+        let is_virtual = device.is_virtual;
+        let note = match why {
+            WhyNone::NeverReports => "the driver never reports",
+            WhyNone::Idle => "nothing was sent yet",
+            _ if is_virtual => "a virtual device: hands on at once",
+            _ => "no byte limit",
+        };
+        if !is_virtual {
+            unseen.push(format!("what is in the ring: {}", why.text()));
+        }
+        let (bytes, note) = (is_virtual.then_some(0), format!("{note}{ring}"));
+        return vec![Stage::new("device", bytes, OvertakenBy::Nothing, note)];
+    }
+    let in_use = device.queues.iter().filter_map(|queue| {
+        let limits = queue.limits?;
+        Some((queue.number, limits.in_flight?, limits.limit?))
+    });
+    let busy = in_use.filter(|(_, in_flight, _)| *in_flight > 0 || device.queues.len() == 1);
+    let stage = |(number, in_flight, limit): (u32, u64, u64)| {
+        let (name, note) = (
+            format!("device, queue {number}"),
+            format!("limit {limit}{ring}"),
+        );
+        Stage::new(name, Some(in_flight), OvertakenBy::Nothing, note)
+    };
+    busy.map(stage).collect()
+}

@@ -1,0 +1,110 @@
+//! `taut doctor`: a verdict for each queue, with its evidence and what to do.
+
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Args;
+use taut_observe::judge::{Evidence, Judgement, RULES, Verdict, examine, judge};
+
+use crate::selection::{SelectionArgs, parse_period};
+use crate::talk::say;
+use crate::{exit, stdout};
+
+/// Judges every queue's byte limit: what is wrong, how one sees it, what to do.
+///
+/// The queues are watched for a moment while whatever runs goes on: taut sends nothing and
+/// changes nothing. A queue without traffic is not judged, which is no error; start the traffic
+/// that matters first.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Doctor {
+    #[command(flatten)]
+    pub selection: SelectionArgs,
+
+    /// How long to watch
+    #[arg(short, long, value_name = "TIME", default_value = "2s", value_parser = parse_time)]
+    pub time: u64,
+
+    /// Print one JSON document
+    #[arg(short, long)]
+    pub json: bool,
+
+    /// Show each rule that found nothing, too
+    #[arg(short, long, conflicts_with = "json")]
+    pub verbose: bool,
+
+    /// Exit with 3 for a warning, too
+    #[arg(long)]
+    pub strict: bool,
+
+    /// Say why a rule is, where its threshold is from and what to do
+    #[arg(long, value_name = "RULE", exclusive = true)]
+    pub explain: Option<String>,
+
+    /// List the rules, one a line
+    #[arg(long, exclusive = true)]
+    pub rules: bool,
+}
+
+fn parse_time(text: &str) -> Result<u64, String> {
+    const MAX_NS: u64 = 600_000_000_000;
+    match parse_period(text) {
+        Ok(ns) if ns > MAX_NS => Err("allowed: 1ms to 600s".to_owned()),
+        ns => ns,
+    }
+}
+
+const AFTER_HELP: &str = "\
+Times need a unit (2s), rates are as tc reads them (1gbit).
+Exit codes: 0 nothing is bad, 1 failed (no such device), 2 bad usage, 3 something is bad
+(with --strict: or worth a warning), 77 cannot run here.";
+
+/// `taut doctor`.
+pub fn doctor(options: &Doctor) -> ExitCode {
+    if options.rules {
+        return stdout::print(&output::list());
+    }
+    if let Some(name) = &options.explain {
+        return explain(name);
+    }
+    let (host, namespace) = match options.selection.place.open() {
+        Ok(opened) => opened,
+        Err(code) => return code,
+    };
+    let selection = options.selection.selection();
+    match examine(&host, namespace.as_ref(), &selection, options.time) {
+        Ok(evidence) => show(options, &evidence),
+        Err(error) => {
+            say!("taut: {error}");
+            ExitCode::from(exit::FAILED)
+        }
+    }
+}
+
+fn explain(name: &str) -> ExitCode {
+    if let Some(rule) = RULES.iter().find(|rule| rule.name == name) {
+        return stdout::print(&output::explain(rule, stdout::columns()));
+    }
+    let names: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
+    say!("taut: no rule {name:?}; there are: {}", names.join(", "));
+    ExitCode::from(exit::USAGE)
+}
+
+fn show(options: &Doctor, evidence: &[Evidence]) -> ExitCode {
+    let judgements: Vec<Judgement> = evidence.iter().flat_map(judge).collect();
+    let text = match options.json {
+        true => output::json(&judgements, evidence),
+        false => output::text(&judgements, evidence, options.verbose, stdout::columns()),
+    };
+    let threshold = match options.strict {
+        true => Verdict::Warn,
+        false => Verdict::Bad,
+    };
+    let is_wrong = |it: &Judgement| it.finding.verdict >= threshold;
+    let code = match judgements.iter().any(is_wrong) {
+        true => ExitCode::from(exit::DOES_NOT_HOLD),
+        false => ExitCode::SUCCESS,
+    };
+    stdout::answer(stdout::write(&text), code)
+}

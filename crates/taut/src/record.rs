@@ -1,0 +1,118 @@
+//! `taut record`: what a kernel queue did, sampled, as a trace.
+
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use taut_measure::trace::Head;
+use taut_observe::record::{self, Recording};
+use taut_observe::{Inventory, Missing, QueueRow, QueueSet, Selection, gather};
+
+use crate::selection::{PlaceArgs, parse_period};
+use crate::talk::say;
+use crate::{exit, interrupt, output};
+use taut_report::file;
+
+/// Writes what a device's queues did, sampled, as a trace.
+///
+/// Limit and in flight are read from sysfs so many times a second, and written where they changed.
+/// What was queued and completed cannot be known that way and is not in the trace: it can be drawn,
+/// and not replayed. Ctrl-C ends it, and what was seen by then is written.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Record {
+    /// The device
+    #[arg(value_name = "DEV")]
+    pub device: String,
+
+    /// Where to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+
+    /// Only these queues, such as 0-3,7
+    #[arg(short = 'q', long = "queues", value_name = "QUEUES")]
+    pub queues: Option<QueueSet>,
+
+    /// How long
+    #[arg(short, long, value_name = "TIME", default_value = "10s", value_parser = parse_period)]
+    pub time: u64,
+
+    /// How many times a second to look
+    #[arg(long, value_name = "N", default_value = "1000",
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub hz: u32,
+
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+const AFTER_HELP: &str = "\
+Times need a unit (10s). docs/trace-format.md says what is in the file.
+At most 16 million changes are kept, some 250 MB of memory; it ends there.
+Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here.";
+
+/// `taut record`.
+pub fn record(options: &Record) -> ExitCode {
+    match run(options) {
+        Ok(code) | Err(code) => code,
+    }
+}
+
+fn run(options: &Record) -> Result<ExitCode, ExitCode> {
+    let failed = |error: String| {
+        say!("taut: {error}");
+        ExitCode::from(exit::FAILED)
+    };
+    let (host, _) = options.place.open()?;
+    let selection = Selection::device(&options.device, options.queues.clone());
+    let inventory = gather(&host, &selection, Missing::Error).map_err(failed)?;
+    let rows: Vec<&QueueRow> = inventory.rows().collect();
+    if rows.is_empty() {
+        return Err(failed(no_limit(options, &inventory)));
+    }
+    output::check("trace", Some(&options.output))?;
+    interrupt::note().map_err(|error| failed(error.to_string()))?;
+    let interval_ns = 1_000_000_000 / u64::from(options.hz);
+    let stop = || interrupt::noted().is_some();
+    let recording = record::record(&host.sysfs, &rows, interval_ns, options.time, stop);
+    let recording = recording.map_err(|error| failed(error.to_string()))?;
+    let head = Head {
+        scenario: format!("record {}", options.device),
+        seed: 0,
+        taut_version: env!("CARGO_PKG_VERSION").to_owned(),
+        sampled_hz: Some(options.hz),
+    };
+    let mut bytes = 0;
+    let written = file::replace_with(&options.output, |file| {
+        let mut buffered = BufWriter::new(file);
+        bytes = recording.write(&mut buffered, &head)?;
+        buffered.flush()
+    });
+    written.map_err(|error| output::write_failed("trace", &options.output, &error))?;
+    report(options, &recording, bytes);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn no_limit(options: &Record, inventory: &Inventory) -> String {
+    let why = inventory.devices.first().and_then(|it| it.why_none);
+    let why = why.map_or("no such queue has one", |why| why.text());
+    format!("{} has no byte limit to record: {why}", options.device)
+}
+
+/// Prints the requested rate and the rate that was reached.
+fn report(options: &Record, recording: &Recording, bytes: u64) {
+    let (rounds, hz) = (recording.rounds, recording.rate_hz());
+    let path = options.output.display();
+    say!(
+        "taut: wrote {bytes} bytes to {path}: {rounds} looks at {} of its queues, {hz} a second of \
+         {} asked for",
+        recording.queues.len(),
+        options.hz
+    );
+    for queue in &recording.queues {
+        if let Some(error) = &queue.error {
+            say!("taut: {} ends early: {error}", queue.name);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! `taut set`: changing the byte limit of the kernel's queues, and how to undo it.
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::{Value, json};
+use taut_observe::set::{self, ApplyError, Change};
+use taut_observe::{QueueSet, Selection};
+
+use crate::selection::PlaceArgs;
+use crate::talk::say;
+use crate::{exit, stdout};
+
+/// Changes the byte limit of a device's queues, and says how to undo it.
+///
+/// All is checked before anything is written. Should a write fail, what was written before it is
+/// undone. Settings last until the device goes or the machine restarts.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Set {
+    /// The device
+    #[arg(value_name = "DEV")]
+    pub device: String,
+
+    /// Names and values in turn, such as: limit_max 40k hold_time 500ms
+    #[arg(value_name = "NAME VALUE", required = true, num_args = 2..)]
+    pub settings: Vec<String>,
+
+    /// Only these queues, such as 0-3,7
+    #[arg(short = 'q', long = "queues", value_name = "QUEUES")]
+    pub queues: Option<QueueSet>,
+
+    /// Say what would be changed, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Print one JSON document
+    #[arg(short, long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+const AFTER_HELP: &str = "\
+Names and what they take:
+  limit_max     the most that the kernel may set: a size such as 40k, or max
+  limit_min     the least: a size
+  limit         the limit now: a size; the kernel moves it on from there
+  hold_time     how long slack is observed before the limit is cut: a time such as 500ms
+  stall_thrs    the age from which a queue counts as stalled: a time, or off (Linux 6.9)
+Exit codes: 0 done, 1 failed, 2 bad usage, 77 not allowed here (needs root).";
+
+/// `taut set`.
+pub fn set(options: &Set) -> ExitCode {
+    match run(options) {
+        Ok(code) | Err(code) => code,
+    }
+}
+
+fn run(options: &Set) -> Result<ExitCode, ExitCode> {
+    let settings = set::parse(&options.settings).map_err(rejected)?;
+    let (host, _) = options.place.open()?;
+    let selection = Selection::device(&options.device, options.queues.clone());
+    let changes = set::plan(&host, &selection, &settings).map_err(|error| {
+        say!("taut: {error}");
+        ExitCode::from(exit::FAILED)
+    })?;
+    set::check(&changes).map_err(rejected)?;
+    if options.dry_run {
+        return Ok(show(options, &changes));
+    }
+    match set::apply(&host.sysfs, &changes) {
+        Ok(changed) => Ok(show(options, &changed)),
+        Err(failed) => Err(report(&failed)),
+    }
+}
+
+fn rejected(error: String) -> ExitCode {
+    say!("taut: {error}; nothing was changed");
+    ExitCode::from(exit::USAGE)
+}
+
+/// Prints the changes, made or planned, and the commands that undo them.
+fn show(options: &Set, changes: &[Change]) -> ExitCode {
+    let (device, place) = (&options.device, options.place.to_arguments());
+    let undo: Vec<String> = set::undo(changes)
+        .into_iter()
+        .map(|it| format!("taut set {device}{place} -q {} {}", it.queues, it.settings))
+        .collect();
+    if options.json {
+        let row = |it: &Change| {
+            json!({
+                "device": it.device,
+                "queue": it.queue,
+                "name": it.setting.knob().name(),
+                "old": it.old,
+                "new": it.new,
+            })
+        };
+        let rows: Vec<Value> = changes.iter().map(row).collect();
+        let document = json!({
+            "version": 1,
+            "taut_version": env!("CARGO_PKG_VERSION"),
+            "dry_run": options.dry_run,
+            "rows": rows,
+            "undo": undo,
+        });
+        return stdout::print(&format!("{document:#}\n"));
+    }
+    let mut out = String::new();
+    for it in changes {
+        out += &line(it, options.dry_run);
+    }
+    for command in undo {
+        out += &format!("undo: {command}\n");
+    }
+    stdout::print(&out)
+}
+
+fn line(it: &Change, dry_run: bool) -> String {
+    let knob = it.setting.knob();
+    let (old, new) = (set::to_text(knob, it.old), set::to_text(knob, it.new));
+    let change = match (it.old == it.new, dry_run) {
+        (true, _) => format!("is {old} already"),
+        (false, true) => format!("{old} would become {new}"),
+        (false, false) => format!("{old} -> {new}"),
+    };
+    let (device, queue, name) = (&it.device, it.queue, knob.name());
+    format!("{device} queue {queue}: {name} {change}\n")
+}
+
+/// Prints what failed, and whether the changes before it were undone.
+fn report(failed: &ApplyError) -> ExitCode {
+    say!("taut: {}", failed.error);
+    match (&failed.not_undone[..], failed.undone) {
+        ([], 0) => say!("taut: nothing was changed"),
+        ([], undone) => say!("taut: {undone} changes made before it were undone"),
+        (left, _) => {
+            for (change, error) in left {
+                let (knob, new) = (change.setting.knob().name(), change.new);
+                let (device, queue) = (&change.device, change.queue);
+                say!("taut: {device} queue {queue}: {knob} stays {new}, undoing failed: {error}");
+            }
+        }
+    }
+    match failed.error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            say!("taut: changing a device needs root");
+            ExitCode::from(exit::CANNOT_RUN_HERE)
+        }
+        _ => ExitCode::from(exit::FAILED),
+    }
+}

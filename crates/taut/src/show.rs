@@ -1,0 +1,198 @@
+//! `taut show`: one line a queue.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Value, json};
+use taut_linux::observe::LIMIT_MAX_UNSET;
+use taut_observe::metrics::{self, METRICS, Metric, Unit};
+use taut_observe::{Inventory, Missing, PathRow, QueueRow, gather};
+
+use crate::selection::{SelectionArgs, parse_period};
+use crate::talk::say;
+use crate::{exit, stdout};
+use taut_report::layout::{SPACES, fold, side_by_side};
+use taut_report::number::{readable, short_time};
+
+/// Every queue's byte limit, a line each.
+///
+/// Limit, what is in flight, the bounds that are set, how long slack is held, stalls, and how long
+/// the link needs for the limit and for what is in flight. Devices whose limit does not work are
+/// listed below, with why. Nothing is changed, and no privilege is needed.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Show {
+    #[command(flatten)]
+    pub selection: SelectionArgs,
+
+    /// Print one JSON document; with -w one a line
+    #[arg(short, long)]
+    pub json: bool,
+
+    /// Look again and again, so far apart
+    #[arg(short, long, value_name = "TIME", value_parser = parse_period)]
+    pub watch: Option<u64>,
+
+    /// Print what every figure is and where it is from, as a page of Markdown
+    #[arg(long, exclusive = true)]
+    pub metrics: bool,
+}
+
+const AFTER_HELP: &str = "\
+Times need a unit (500ms), rates are as tc reads them (1gbit).
+max: nobody set limit_max. -: not known here (no link speed, or an older kernel).
+Exit codes: 0 done, 1 failed (no such device), 2 bad usage, 77 cannot run here.";
+
+/// `taut show`.
+pub fn show(options: &Show) -> ExitCode {
+    if options.metrics {
+        return stdout::print(&metrics::markdown());
+    }
+    let host = match options.selection.place.open() {
+        Ok((host, _)) => host,
+        Err(code) => return code,
+    };
+    let selection = options.selection.selection();
+    let mut first = true;
+    loop {
+        let inventory = match gather(&host, &selection, Missing::Error) {
+            Ok(inventory) => inventory,
+            Err(error) => {
+                say!("taut: {error}");
+                return ExitCode::from(exit::FAILED);
+            }
+        };
+        let shown = one_reading(options, &inventory, first);
+        first = false;
+        let Some(period_ns) = options.watch else {
+            return stdout::answer(stdout::write(&shown), ExitCode::SUCCESS);
+        };
+        if let Err(error) = stdout::write(&shown) {
+            return stdout::answer(Err(error), ExitCode::SUCCESS);
+        }
+        sleep(Duration::from_nanos(period_ns));
+    }
+}
+
+fn one_reading(options: &Show, inventory: &Inventory, first: bool) -> String {
+    let watched = options.watch.is_some();
+    if options.json {
+        return match watched {
+            true => format!("{}\n", document(inventory)),
+            false => format!("{:#}\n", document(inventory)),
+        };
+    }
+    let table = text(
+        inventory,
+        !options.selection.devices.is_empty(),
+        stdout::columns(),
+    );
+    match (watched, io::stdout().is_terminal(), first) {
+        // Overwrites the previous table and clears the rest of the screen.
+        (true, true, _) => format!("\x1b[H\x1b[J{table}"),
+        (true, false, false) => format!("\n{table}"),
+        _ => table,
+    }
+}
+
+/// Returns the document for programs.
+fn document(inventory: &Inventory) -> Value {
+    let rows = inventory.rows().chain(&inventory.paths);
+    let rows: Vec<Value> = rows.map(metrics::to_json).collect();
+    let without: Vec<Value> = (without(inventory))
+        .map(|(device, why)| json!({"device": device, "why": why}))
+        .collect();
+    json!({
+        "version": 1,
+        "taut_version": env!("CARGO_PKG_VERSION"),
+        "rows": rows,
+        "without": without,
+        "problems": inventory.problems,
+    })
+}
+
+/// Returns the devices without a working limit, with the reason.
+fn without(inventory: &Inventory) -> impl Iterator<Item = (&str, &'static str)> {
+    (inventory.devices.iter()).filter_map(|it| Some((it.name.as_str(), it.why_none?.text())))
+}
+
+/// Returns the tables for people. Queues of devices without a working limit are included only if
+/// devices were `named`.
+fn text(inventory: &Inventory, named: bool, width: Option<usize>) -> String {
+    let devices = inventory.devices.iter();
+    let works = devices.filter(|device| named || device.why_none.is_none());
+    let rows: Vec<&QueueRow> = works.flat_map(|device| &device.rows).collect();
+    let mut out = String::new();
+    if !rows.is_empty() {
+        out += &table(&rows, width);
+    }
+    if !inventory.paths.is_empty() {
+        let gap = if out.is_empty() { "" } else { "\n" };
+        let _ = writeln!(out, "{gap}Paths of taut:");
+        out += &table(&inventory.paths.iter().collect::<Vec<_>>(), width);
+    }
+    if let Some(widest) = without(inventory).map(|(device, _)| device.len()).max() {
+        let gap = if out.is_empty() { "" } else { "\n" };
+        let _ = writeln!(out, "{gap}No byte limit at work:");
+        for (device, why) in without(inventory) {
+            let line = format!("  {device:<widest$}  {why}");
+            out += &fold(&line, widest + 4, width);
+        }
+    }
+    for problem in &inventory.problems {
+        out += &fold(problem, 2, width);
+    }
+    out
+}
+
+fn table(rows: &[&QueueRow], width: Option<usize>) -> String {
+    let devices = rows.iter().map(|row| row.device.clone());
+    let mut columns = vec![column("device", devices.collect(), false)];
+    let numbers = rows.iter().map(|row| row.queue.to_string());
+    columns.push(column("queue", numbers.collect(), true));
+    if rows.iter().any(|row| row.path.is_some()) {
+        let cells = |text: fn(&PathRow) -> String| {
+            let paths = rows.iter().map(|row| row.path.as_ref());
+            paths.map(|it| it.map_or("-".to_owned(), text)).collect()
+        };
+        columns.push(column("program", cells(|it| it.program.clone()), false));
+        columns.push(column("pid", cells(|it| it.process.to_string()), true));
+        columns.push(column("rule", cells(PathRow::rule_text), false));
+    }
+    for metric in METRICS {
+        if let Some(heading) = metric.column {
+            let cells = rows.iter().map(|row| cell(metric, row));
+            columns.push(column(heading, cells.collect(), true));
+        }
+    }
+    side_by_side(&columns, 2, SPACES, width)
+}
+
+/// Formats a metric for people.
+pub fn cell(metric: &Metric, row: &QueueRow) -> String {
+    let Some(value) = (metric.get)(row) else {
+        return "-".to_owned();
+    };
+    match metric.unit {
+        Unit::Bytes if value == LIMIT_MAX_UNSET => "max".to_owned(),
+        Unit::Bytes if row.in_packets() => format!("{}p", readable(&json!(value))),
+        Unit::Milliseconds => short_time(value.saturating_mul(1_000_000)),
+        Unit::Nanoseconds => short_time(value),
+        Unit::Bytes | Unit::BitsPerSecond | Unit::Count => readable(&json!(value)),
+    }
+}
+
+/// Returns a heading and its cells, padded to the widest.
+fn column(heading: &str, cells: Vec<String>, right: bool) -> Vec<String> {
+    let all = || std::iter::once(heading).chain(cells.iter().map(String::as_str));
+    let width = all().map(|it| it.chars().count()).max().unwrap_or(0);
+    let aligned = |text: &str| match right {
+        true => format!("{text:>width$}"),
+        false => format!("{text:<width$}"),
+    };
+    all().map(aligned).collect()
+}

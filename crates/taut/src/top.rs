@@ -1,0 +1,244 @@
+//! `taut top`: all queues on a terminal, sampled continuously.
+
+mod curve;
+mod draw;
+mod keys;
+mod screen;
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event};
+use taut_observe::sampler::{History, LiveSettings};
+use taut_observe::{Host, Inventory, LiveSampler, Missing, QueueKey, QueueRow, Selection, gather};
+
+use crate::exit;
+use crate::interrupt::{self, Interrupt};
+use crate::selection::{SelectionArgs, parse_period};
+use crate::talk::say;
+use draw::Appearance;
+use keys::After;
+use screen::Screen;
+
+/// All queues on a terminal, sorted by how long what is in flight waits.
+///
+/// Every queue is sampled 50 times a second, the one in detail a thousand times, and shown as the
+/// least, the mean and the most. The rate that was achieved is shown. Nothing is changed.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Top {
+    #[command(flatten)]
+    pub selection: SelectionArgs,
+
+    /// How often the screen changes; longer is kinder to a slow link
+    #[arg(short, long, value_name = "TIME", default_value = "500ms", value_parser = parse_period)]
+    pub delay: u64,
+}
+
+const AFTER_HELP: &str = "\
+Keys: arrows or j k choose, Enter detail, s sort, / filter, p pause, q quit.
+NO_COLOR is honoured; without a UTF-8 locale the curves are drawn in ASCII.
+Exit codes: 0 done, 1 failed, 2 bad usage or no terminal, 77 cannot run here,
+130 or 143 interrupted.";
+
+/// The longest wait for a key: a signal is noticed after it.
+const LONGEST_WAIT: Duration = Duration::from_millis(50);
+/// Time between two searches for devices and programs.
+const RESCAN_NS: u64 = 1_000_000_000;
+/// Buckets of a curve: a minute of 100 ms each, in detail half a minute of 50 ms each.
+const BUCKETS: usize = 600;
+
+/// Samples of all queues that have a working limit.
+const ALL: LiveSettings<History> = LiveSettings {
+    interval_ns: 20_000_000,
+    rescan_ns: RESCAN_NS,
+    rows: |inventory| {
+        let rows = inventory.working_rows().chain(&inventory.paths);
+        rows.cloned().collect()
+    },
+    collector: || History::new(100_000_000, BUCKETS),
+};
+
+/// Samples of the one queue in detail.
+const DETAIL: LiveSettings<History> = LiveSettings {
+    interval_ns: 1_000_000,
+    rescan_ns: RESCAN_NS,
+    rows: |inventory| inventory.working_rows().cloned().collect(),
+    collector: || History::new(50_000_000, BUCKETS),
+};
+
+/// `taut top`.
+pub fn top(options: &Top) -> ExitCode {
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        say!("taut: top needs a terminal; taut show -w 1s writes to anything");
+        return ExitCode::from(exit::USAGE);
+    }
+    let host = match options.selection.place.open() {
+        Ok((host, _)) => host,
+        Err(code) => return code,
+    };
+    let selection = options.selection.selection();
+    let inventory = match gather(&host, &selection, Missing::Error) {
+        Ok(inventory) => inventory,
+        Err(error) => {
+            say!("taut: {error}");
+            return ExitCode::from(exit::FAILED);
+        }
+    };
+    let ended = interrupt::note()
+        .and_then(|()| Samplers::start(host, selection, &inventory))
+        .and_then(|samplers| on_terminal(|terminal| run(options, samplers, terminal)));
+    match ended {
+        Ok(None) => ExitCode::SUCCESS,
+        Ok(Some(interrupt)) => ExitCode::from(interrupt.exit_code()),
+        Err(error) => {
+            say!("taut: {error}");
+            ExitCode::from(exit::FAILED)
+        }
+    }
+}
+
+/// The sampler of all queues, and that of the queue in detail.
+struct Samplers {
+    host: Host,
+    all: LiveSampler<History>,
+    detail: Option<(QueueKey, LiveSampler<History>)>,
+}
+
+impl Samplers {
+    fn start(host: Host, selection: Selection, inventory: &Inventory) -> io::Result<Self> {
+        Ok(Self {
+            all: LiveSampler::start(host.clone(), selection, ALL, inventory)?,
+            host,
+            detail: None,
+        })
+    }
+
+    /// Samples `row` in detail from now on; the samples of another queue are discarded.
+    fn set_detail(&mut self, row: Option<&QueueRow>) -> io::Result<()> {
+        // A path has no files that could be sampled faster.
+        let key = row.filter(|it| it.path.is_none()).map(QueueRow::key);
+        if self.detail.as_ref().map(|(key, _)| key) == key.as_ref() {
+            return Ok(());
+        }
+        self.detail = None;
+        let Some(key) = key else { return Ok(()) };
+        let selection = Selection::device(&key.device, Some(key.queue.into()));
+        let inventory = gather(&self.host, &selection, Missing::Skip).unwrap_or_default();
+        let host = self.host.clone();
+        let sampler = LiveSampler::start(host, selection, DETAIL, &inventory)?;
+        self.detail = Some((key, sampler));
+        Ok(())
+    }
+
+    /// Returns the samples of the queue in detail, unless it has none.
+    fn detail(&self) -> Option<History> {
+        let (key, sampler) = self.detail.as_ref()?;
+        let mut queues = sampler.queues().into_iter();
+        queues.find(|it| it.row.key() == *key).map(|it| it.samples)
+    }
+}
+
+/// Runs `work` on the whole terminal, and restores it afterwards, also after a panic.
+fn on_terminal<T>(work: impl FnOnce(&mut DefaultTerminal) -> io::Result<T>) -> io::Result<T> {
+    let mut terminal = ratatui::try_init()?;
+    let ended = work(&mut terminal);
+    // The first error is reported.
+    let restored = ratatui::try_restore();
+    let ended = ended?;
+    restored.map(|()| ended)
+}
+
+fn run(
+    options: &Top,
+    mut samplers: Samplers,
+    terminal: &mut DefaultTerminal,
+) -> io::Result<Option<Interrupt>> {
+    let style = Appearance::of_environment();
+    let period = Duration::from_nanos(options.delay);
+    let mut screen = Screen::default();
+    let mut next = Instant::now();
+    let mut is_stale = true;
+    loop {
+        if !samplers.all.is_running() {
+            return Err(io::Error::other("the sampling thread ended"));
+        }
+        if let Some(interrupt) = interrupt::noted() {
+            return Ok(Some(interrupt));
+        }
+        let now = Instant::now();
+        if now >= next {
+            if !screen.paused {
+                screen.update(samplers.all.queues(), samplers.detail());
+            }
+            next = now + period;
+            is_stale = true;
+        }
+        if is_stale {
+            samplers.set_detail(screen.detail())?;
+            terminal.draw(|frame| draw::draw(frame, &mut screen, style))?;
+            is_stale = false;
+        }
+        let wait = LONGEST_WAIT.min(next.saturating_duration_since(Instant::now()));
+        if event::poll(wait)? {
+            match event::read()? {
+                Event::Key(key) => match keys::press(&mut screen, key) {
+                    After::GoOn => is_stale = true,
+                    After::Quit => return Ok(None),
+                },
+                Event::Resize(..) => is_stale = true,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::print_stderr, reason = "a skipped test says so")]
+#[path = "../tests/it/terminal.rs"]
+mod terminal;
+
+#[cfg(test)]
+mod tests {
+    use super::terminal::{Terminal, is_sane};
+    use super::*;
+
+    /// Set where [`it_panics_on_a_terminal`] is to do so: in the terminal of the test below.
+    const PANICS: &str = "TAUT_TEST_PANICS";
+
+    #[test]
+    fn it_panics_on_a_terminal() {
+        if std::env::var_os(PANICS).is_none() {
+            return;
+        }
+        let ended: io::Result<()> = on_terminal(|terminal| {
+            terminal.draw(|frame| frame.render_widget("a whole screen", frame.area()))?;
+            // Not before it was seen.
+            event::read()?;
+            panic!("on purpose");
+        });
+        ended.expect("a panic is no error");
+    }
+
+    /// In a real terminal, held by tmux.
+    #[test]
+    fn a_panic_gives_the_terminal_back_and_is_readable() {
+        let tests = std::env::current_exe().expect("this binary");
+        let line = format!(
+            "env RUST_BACKTRACE=0 {PANICS}=1 {} --exact top::tests::it_panics_on_a_terminal --nocapture",
+            tests.display()
+        );
+        let Some(terminal) = Terminal::start("panic", &line) else {
+            return;
+        };
+        terminal.until("a whole screen");
+        terminal.keys(&["x"]);
+        let screen = terminal.until("code 101");
+        assert!(is_sane(&screen), "{screen}");
+        assert!(screen.contains("on purpose"), "{screen}");
+        assert!(!screen.contains("a whole screen"), "{screen}");
+    }
+}

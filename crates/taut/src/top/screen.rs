@@ -1,0 +1,187 @@
+//! What the screen shows.
+
+use std::cmp::Reverse;
+
+use taut_observe::sampler::{History, SampledQueue};
+use taut_observe::{QueueKey, QueueRow};
+
+use super::curve::{name, queueing};
+
+/// What the queues are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sort {
+    #[default]
+    Time,
+    InFlight,
+    Limit,
+    Name,
+}
+
+impl Sort {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Time => "queueing time",
+            Self::InFlight => "in flight",
+            Self::Limit => "limit",
+            Self::Name => "name",
+        }
+    }
+
+    pub const fn next(self) -> Self {
+        match self {
+            Self::Time => Self::InFlight,
+            Self::InFlight => Self::Limit,
+            Self::Limit => Self::Name,
+            Self::Name => Self::Time,
+        }
+    }
+}
+
+/// Everything that keys change, and the queues as last sampled.
+#[derive(Debug, Default)]
+pub struct Screen {
+    pub sort: Sort,
+    pub filter: String,
+    /// The filter is being typed.
+    pub typing: bool,
+    pub paused: bool,
+    pub in_detail: bool,
+    /// Lines that a page has.
+    pub page: usize,
+    /// The first line that is shown.
+    pub first: usize,
+    chosen: Option<QueueKey>,
+    queues: Vec<SampledQueue<History>>,
+    /// Samples of the queue in detail.
+    pub close: Option<History>,
+}
+
+impl Screen {
+    /// Takes over new samples.
+    pub fn update(&mut self, queues: Vec<SampledQueue<History>>, close: Option<History>) {
+        (self.queues, self.close) = (queues, close);
+        self.order();
+    }
+
+    fn order(&mut self) {
+        match self.sort {
+            // Queues with a known link speed come first: only their time is known.
+            Sort::Time => self.queues.sort_by_cached_key(|it| Reverse(queueing(it))),
+            Sort::InFlight => self.queues.sort_by_cached_key(|it| Reverse(queueing(it).1)),
+            Sort::Limit => self.queues.sort_by_key(|it| Reverse(it.row.limits.limit)),
+            Sort::Name => self.queues.sort_by_cached_key(|it| it.row.key()),
+        }
+    }
+
+    /// Sorts by something else.
+    pub fn sort_by(&mut self, sort: Sort) {
+        self.sort = sort;
+        self.order();
+    }
+
+    /// Returns the queues that pass the filter.
+    pub fn shown(&self) -> Vec<&SampledQueue<History>> {
+        let passes = |it: &&SampledQueue<History>| name(&it.row).contains(&self.filter);
+        self.queues.iter().filter(passes).collect()
+    }
+
+    pub fn all(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// Returns the line of the chosen queue; the first line if it was removed.
+    pub fn line(&self) -> usize {
+        let shown = self.shown();
+        let chosen = shown
+            .iter()
+            .position(|it| Some(it.row.key()) == self.chosen);
+        chosen.unwrap_or(0)
+    }
+
+    /// Returns the chosen queue, which remains the same when the order changes.
+    pub fn chosen(&self) -> Option<&SampledQueue<History>> {
+        self.shown().get(self.line()).copied()
+    }
+
+    pub fn choose(&mut self, line: usize) {
+        let shown = self.shown();
+        let last = shown.len().saturating_sub(1);
+        self.chosen = shown.get(line.min(last)).map(|it| it.row.key());
+    }
+
+    /// Returns the queue in detail.
+    pub fn detail(&self) -> Option<&QueueRow> {
+        let chosen = self.chosen().filter(|_| self.in_detail)?;
+        Some(&chosen.row)
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use taut_linux::observe::Sample;
+
+    use taut_observe::sampler::Collector;
+
+    use super::*;
+
+    pub fn queue(device: &str, in_flight: u64) -> SampledQueue<History> {
+        let mut history = History::new(100_000_000, 600);
+        for at in 0..40 {
+            let sample = Sample {
+                limit: 40_000,
+                in_flight: in_flight + at * 10,
+            };
+            history.add(at * 50_000_000, sample);
+        }
+        let mut row = QueueRow {
+            device: device.to_owned(),
+            rate_bits_per_s: Some(1_000_000_000),
+            ..QueueRow::default()
+        };
+        row.limits.limit = Some(40_000);
+        row.limits.in_flight = Some(in_flight);
+        SampledQueue {
+            row,
+            samples: history,
+        }
+    }
+
+    pub fn with(queues: Vec<SampledQueue<History>>) -> Screen {
+        let mut screen = Screen::default();
+        screen.update(queues, None);
+        screen
+    }
+
+    fn names(screen: &Screen) -> Vec<&str> {
+        screen
+            .shown()
+            .iter()
+            .map(|it| it.row.device.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn longest_time_is_first_and_choice_survives_sorting() {
+        let mut screen = with(vec![queue("a", 10), queue("b", 30), queue("c", 20)]);
+        assert_eq!(names(&screen), ["b", "c", "a"]);
+        screen.choose(1);
+        screen.sort_by(Sort::Name);
+        assert_eq!(names(&screen), ["a", "b", "c"]);
+        assert_eq!(
+            (screen.line(), screen.chosen().unwrap().row.device.as_str()),
+            (2, "c")
+        );
+        screen.update(vec![queue("a", 1)], None);
+        assert_eq!(screen.line(), 0, "it is gone");
+    }
+
+    #[test]
+    fn filter_may_leave_no_queue() {
+        let mut screen = with(vec![queue("eth0", 10), queue("wlan0", 30)]);
+        screen.filter = "eth".to_owned();
+        assert_eq!(names(&screen), ["eth0"]);
+        screen.filter = "x".to_owned();
+        screen.choose(7);
+        assert!(screen.chosen().is_none() && screen.detail().is_none());
+    }
+}

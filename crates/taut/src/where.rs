@@ -1,0 +1,188 @@
+//! `taut where`: where bytes wait on their way out.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::{Value, json};
+use taut_observe::waiting::{OvertakenBy, Stage, WaitingBytes, locate};
+use taut_path::units;
+
+use crate::selection::PlaceArgs;
+use crate::talk::say;
+use crate::{exit, stdout};
+use taut_report::layout::fold;
+use taut_report::number::{readable, short_time};
+
+/// Where bytes wait on their way out: socket, discipline, limit, ring.
+///
+/// One drawing of the whole way of what is sent, each part in bytes and in time at the rate that is
+/// being sent, and whether a packet of another flow or of higher priority can overtake what is
+/// there. Says what it cannot see, and what would take away the largest part that nothing can
+/// overtake. Nothing is changed, and no privilege is needed.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Where {
+    /// A device, a process, or a port (:443, or a number that is no process)
+    #[arg(value_name = "DEV|PID|PORT")]
+    pub target: String,
+
+    /// How long to look, to know the rate
+    #[arg(short, long, value_name = "TIME", default_value = "500ms", value_parser = parse_time)]
+    pub time: u64,
+
+    /// Look again and again
+    #[arg(short, long)]
+    pub watch: bool,
+
+    /// Print one JSON document; with -w one a line
+    #[arg(short, long)]
+    pub json: bool,
+
+    // A copy of /sys has no sockets, so there is no --sysfs.
+    /// In the network namespace NETNS: a name as `ip netns` has it, or a path
+    #[arg(short = 'n', long, value_name = "NETNS")]
+    pub netns: Option<String>,
+}
+
+fn parse_time(text: &str) -> Result<u64, String> {
+    match units::parse_time_ns(text) {
+        Ok(ns) if !(10_000_000..=60_000_000_000).contains(&ns) => {
+            Err("allowed: 10ms to 60s".to_owned())
+        }
+        ns => ns.map_err(|error| error.to_string()),
+    }
+}
+
+const AFTER_HELP: &str = "\
+Times need a unit (500ms).
+Exit codes: 0 done, 1 failed (no such device, process or port), 2 bad usage,
+77 cannot run here.";
+
+/// `taut where`.
+pub fn where_(options: &Where) -> ExitCode {
+    let place = PlaceArgs {
+        netns: options.netns.clone(),
+        sysfs: None,
+    };
+    let (host, namespace) = match place.open() {
+        Ok((host, Some(namespace))) => (host, namespace),
+        Ok((_, None)) => {
+            say!("taut: where needs netlink, which this machine does not give");
+            return ExitCode::from(exit::CANNOT_RUN_HERE);
+        }
+        Err(code) => return code,
+    };
+    let mut first = true;
+    loop {
+        let waiting = match locate(&options.target, &host.sysfs, &namespace, options.time) {
+            Ok(waiting) => waiting,
+            Err(error) => {
+                say!("taut: {error}");
+                return ExitCode::from(exit::FAILED);
+            }
+        };
+        let written = stdout::write(&output(options, &waiting, first));
+        first = false;
+        if !options.watch || written.is_err() {
+            return stdout::answer(written, ExitCode::SUCCESS);
+        }
+    }
+}
+
+fn output(options: &Where, waiting: &WaitingBytes, first: bool) -> String {
+    if options.json {
+        let document = document(waiting);
+        return match options.watch {
+            true => format!("{document}\n"),
+            false => format!("{document:#}\n"),
+        };
+    }
+    let text = text(waiting, stdout::columns());
+    match (options.watch, io::stdout().is_terminal(), first) {
+        // Overwrites the previous drawing and clears the rest of the screen.
+        (true, true, _) => format!("\x1b[H\x1b[J{text}"),
+        (true, false, false) => format!("\n{text}"),
+        _ => text,
+    }
+}
+
+/// Returns the document for programs.
+fn document(waiting: &WaitingBytes) -> Value {
+    let row = |it: &Stage| {
+        json!({
+            "where": it.name,
+            "bytes": it.bytes,
+            "packets": it.packets,
+            "time_ns": it.bytes.and_then(|bytes| waiting.time_ns(bytes)),
+            "overtaken_by": it.overtaken_by.name(),
+            "in_memory": it.in_memory,
+            "within_the_one_before": it.within,
+            "note": it.note,
+        })
+    };
+    json!({
+        "version": 1,
+        "taut_version": env!("CARGO_PKG_VERSION"),
+        "target": waiting.title,
+        "device": waiting.device,
+        "rate_bits_per_s": waiting.rate_bits_per_s,
+        "rows": waiting.stages.iter().map(row).collect::<Vec<_>>(),
+        "advice": waiting.advice,
+        "unseen": waiting.unseen,
+    })
+}
+
+/// Length of the longest bar.
+const BAR: usize = 16;
+
+/// Returns the drawing for people.
+fn text(waiting: &WaitingBytes, width: Option<usize>) -> String {
+    let rate = waiting.rate_bits_per_s as f64 / 1e6;
+    let (title, device) = (&waiting.title, &waiting.device);
+    let mut out = match title == device {
+        true => format!("{device}, sending {rate:.1} Mbit/s\n\n"),
+        false => format!("{title} over {device}, sending {rate:.1} Mbit/s\n\n"),
+    };
+    let stages = || waiting.stages.iter();
+    let largest = stages().filter_map(|it| it.bytes).max().unwrap_or(0);
+    let names = stages().map(|it| it.name.chars().count() + 2);
+    let name_width = names.max().unwrap_or(0);
+    for stage in stages() {
+        let name = match stage.within {
+            true => format!("  {}", stage.name),
+            false => stage.name.clone(),
+        };
+        let (bytes, time) = match stage.bytes {
+            None => ("unknown".to_owned(), String::new()),
+            Some(bytes) => {
+                let time = waiting.time_ns(bytes).map_or(String::new(), short_time);
+                (readable(&json!(bytes)), time)
+            }
+        };
+        let bar = bar(stage, largest);
+        let overtaken = stage.overtaken_by.text();
+        let line = format!("{name:<name_width$} {bytes:>11} {time:>7} {bar:<BAR$} {overtaken}");
+        let _ = writeln!(out, "{}", line.trim_end());
+        if !stage.note.is_empty() {
+            let _ = writeln!(out, "{:name_width$} {:>11} {}", "", "", stage.note);
+        }
+    }
+    out.push('\n');
+    out += &fold(&waiting.advice, 0, width);
+    let unseen = format!("Not seen: {}.", waiting.unseen.join("; "));
+    out + &fold(&unseen, 2, width)
+}
+
+/// Returns a bar: `#` where nothing can overtake, `=` where something can, `?` if unknown.
+fn bar(stage: &Stage, largest: u64) -> String {
+    let Some(bytes) = stage.bytes else {
+        return "?".to_owned();
+    };
+    let length = u128::from(bytes) * BAR as u128;
+    let length = length.div_ceil(u128::from(largest.max(1))) as usize;
+    let in_order = stage.overtaken_by == OvertakenBy::Nothing;
+    let mark = if in_order { "#" } else { "=" };
+    mark.repeat(length)
+}
