@@ -5,7 +5,6 @@ use std::fmt;
 use taut_path::tsq::BudgetsError;
 use taut_sim::error::TestbedError;
 use taut_sim::queue::QueueFault;
-use taut_sim::world::network::NetworkError;
 
 /// Why a scenario could not be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,15 +51,6 @@ impl From<TestbedError> for ScenarioError {
     fn from(error: TestbedError) -> Self {
         match error {
             TestbedError::Fault(fault) => Self::Fault(fault),
-            error => Self::Setting(error.to_string()),
-        }
-    }
-}
-
-impl From<NetworkError> for ScenarioError {
-    fn from(error: NetworkError) -> Self {
-        match error {
-            NetworkError::World(error) => error.into(),
             error => Self::Setting(error.to_string()),
         }
     }

@@ -11,7 +11,7 @@ use crate::run::{Progress, Run, SharedRun, run_all};
 use crate::scenario::Scenario;
 use crate::tracing::{self, Tap, TraceRowsError};
 use crate::{
-    aperiodic, blind_sender, chain, codel_under_load, dumbbell, late_sockets, limit_over_time,
+    aperiodic, blind_sender, codel_under_load, late_sockets, limit_over_time,
     limit_rules, never_worse, rate_change, right_size, rr_sizes, rr_under_load, shared_budget,
     small_queues, software_consumer, split, watermarks,
 };
@@ -36,8 +36,6 @@ pub const ALL: &[Entry] = &[
     Entry::of::<never_worse::Settings>(),
     Entry::of::<limit_rules::Settings>(),
     Entry::of::<split::Settings>(),
-    Entry::of::<dumbbell::Settings>(),
-    Entry::of::<chain::Settings>(),
     Entry::of::<software_consumer::Settings>(),
 ];
 

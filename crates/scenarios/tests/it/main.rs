@@ -2,9 +2,7 @@
 
 mod aperiodic;
 mod blind_sender;
-mod chain;
 mod codel_under_load;
-mod dumbbell;
 mod files;
 mod late_sockets;
 mod limit_over_time;

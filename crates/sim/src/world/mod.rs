@@ -4,7 +4,7 @@
 //! acknowledgement crosses the wire as an event of its own. Virtual time starts at 0.
 //!
 //! What a host does reaches the other after the delay of the link, and not before: so each host runs
-//! alone for as long, then the other for the same time. [`network`] has more than two.
+//! alone for as long, then the other for the same time.
 
 mod agenda;
 mod app;
@@ -15,7 +15,6 @@ mod connection;
 mod event;
 mod held_back;
 mod host;
-pub mod network;
 mod orphaning;
 mod seen;
 mod segments;

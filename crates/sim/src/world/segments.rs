@@ -94,7 +94,6 @@ impl Segments {
             // At most `mss_bytes`, which is as short.
             payload_bytes: payload_bytes as u16,
             flags,
-            to: 0,
         }
     }
 }

@@ -20,8 +20,6 @@ pub(super) struct Flight {
     pub payload_bytes: u16,
     /// What it [`Says`] besides.
     pub flags: u8,
-    /// The host that it goes to, where there are several.
-    pub to: u8,
 }
 
 const _: () = assert!(size_of::<Flight>() == 64);
@@ -51,15 +49,6 @@ impl Flight {
     #[inline]
     pub fn says(&self, what: u8) -> bool {
         self.flags & what != 0
-    }
-
-    /// The same frame on its next wire, from `now_ns` until it arrives at `at_ns`.
-    pub fn arriving(self, at_ns: u64, now_ns: u64) -> Self {
-        Self {
-            at_ns,
-            under_way_ns: u32::try_from(at_ns - now_ns).unwrap_or(u32::MAX),
-            ..self
-        }
     }
 
     /// When its NIC told of it, in ns.

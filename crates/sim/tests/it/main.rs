@@ -20,7 +20,7 @@ mod tcp_support;
 mod trace_rules;
 mod world_core;
 mod world_ecn;
-mod world_network;
+mod world_fairness;
 mod world_small_queues;
 mod world_sources;
 mod world_support;
