@@ -17,9 +17,14 @@ trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 count=0
 for operations in "$PWD"/crates/dql/tests/vectors/*.ops; do
+    expected=${operations%.ops}.expected
+    if [ ! -e "$expected" ]; then
+        gzip -dc "$expected.gz" >"$dir/expected"
+        expected=$dir/expected
+    fi
     arm-none-eabi-gcc -std=c11 -O2 -Wall -Wextra -Werror -ffreestanding -nostdlib \
         -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 \
-        -DOPS="\"$operations\"" -DEXPECTED="\"${operations%.ops}.expected\"" \
+        -DOPS="\"$operations\"" -DEXPECTED="\"$expected\"" \
         -I crates/capi/include -T crates/capi/tests/bare/link.ld \
         crates/capi/tests/bare/main.c "$library" -Wl,--gc-sections -Wl,-z,noexecstack -lgcc -o "$dir/program"
     timeout 120 qemu-system-arm -machine mps2-an386 -nographic -monitor none -serial none \

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Limit rules on patterns that no generator made: records live rings, saturated with the limit off,
-# turns the traces into patterns (scripts/trace_to_pattern.py) in docs/live/recorded, and writes the
-# table of them in docs/limit-rules.md: every rule on each, beside the least fixed limit. A pattern
-# that is there is not recorded again; with no argument only the table is made of what is there.
-# r01 to r03 are of a sending thread that the lab has no longer: they cannot be recorded again.
-# Recording needs root and a minute.
+# Compares limit rules on recorded completion traces. Records live rings that are saturated without a
+# limit, converts the traces (scripts/trace_to_pattern.py) into compressed patterns in
+# docs/live/recorded, and writes their table in docs/limit-rules.md: every rule on each pattern,
+# compared with the smallest sufficient limit. Existing patterns are not recorded again. Without an
+# argument, only the table is written. The lab no longer has the load of r01 to r03, which cannot be
+# recorded again. Recording needs root and a minute.
 # usage: scripts/recorded.sh [record]
 # Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
 set -eu
@@ -25,33 +25,36 @@ new=$(mktemp -d)
 trap 'stop_loops; rm -rf "$new"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# record NAME LOOPS OPTION..: 4 s of a lab with the limit off, after 1 s, beside so many busy loops.
+# record NAME LOOPS OPTION..: records 4 s of the lab without a limit, after 1 s, next to LOOPS busy loops.
 record() {
-    file=$recorded/$1.pattern
+    file=$recorded/$1.pattern.gz
     [ ! -e "$file" ] || return 0
     name=$1
     start_loops "$2"
     shift 2
-    "$taut" lab "$@" --duration 5s --trace "$new/a.trace" --trace-most 1g >/dev/null
+    "$taut" lab rr-under-load --limit off "$@" \
+        --duration 5s --trace "$new/a.trace" --trace-most 1g >/dev/null
     stop_loops
-    # What ran dry says nothing; the others are worth having.
+    # A trace of a ring that ran empty is rejected; the others are still recorded.
     if python3 scripts/trace_to_pattern.py "$new/a.trace" "$name" 1 4 >"$new/a.pattern"; then
-        mv "$new/a.pattern" "$file"
+        gzip -9n <"$new/a.pattern" >"$file"
     fi
 }
 
 if [ "$record" = yes ]; then
-    packets="rr-under-load --driver af_packet --rate 100mbit --only bql=off --limit off --ring 4096"
+    packets="--driver af_packet --only bql=off --streams 400"
     # shellcheck disable=SC2086
     {
-        record r04-tcp-realtime-100mbit 0 $packets --streams 400
-        record r05-tcp-ordinary-100mbit-3-loops 3 $packets --streams 400 --no-real-time
-        record r06-tap-100mbit 0 rr-under-load --rate 100mbit --only bql=off,tso=off --limit off --ring 4096 --streams 400
+        record r04-tcp-realtime-100mbit 0 $packets --rate 100mbit --ring 4096
+        record r05-tcp-ordinary-100mbit-3-loops 3 $packets --rate 100mbit --ring 4096 --no-real-time
+        record r06-tap-100mbit 0 --rate 100mbit --only bql=off,tso=off --ring 4096 --streams 400
     }
 fi
 patterns=
-for file in "$recorded"/*.pattern; do
-    patterns="$patterns --pattern $file"
+for file in "$recorded"/*.pattern.gz; do
+    name=$(basename "$file" .gz)
+    gzip -dc "$file" >"$new/$name"
+    patterns="$patterns --pattern $new/$name"
 done
 # shellcheck disable=SC2086
 "$taut" sim limit-rules $patterns --rule fixed --rule dql --rule need --rule taut --csv >"$new/rows.csv"

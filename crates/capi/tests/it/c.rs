@@ -38,6 +38,20 @@ fn build(source: &str) -> PathBuf {
     program
 }
 
+/// The file of a vector's expected rows, which is decompressed first if it is large.
+fn expected_rows(operations: &Path) -> PathBuf {
+    let expected = operations.with_extension("expected");
+    if expected.exists() {
+        return expected;
+    }
+    let compressed = operations.with_extension("expected.gz");
+    let rows = run(Command::new("gzip").arg("-dc").arg(compressed)).stdout;
+    let name = expected.file_name().expect("a name");
+    let decompressed = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&decompressed, rows).expect("a file");
+    decompressed
+}
+
 #[test]
 fn every_conformance_vector_holds() {
     let program = build("tests/c/conformance.c");
@@ -46,7 +60,7 @@ fn every_conformance_vector_holds() {
     for entry in std::fs::read_dir(vectors).expect("vectors") {
         let operations = entry.expect("file").path();
         if operations.extension().is_some_and(|it| it == "ops") {
-            let expected = operations.with_extension("expected");
+            let expected = expected_rows(&operations);
             let output = run(Command::new(&program).arg(&operations).arg(expected));
             let lines: usize = String::from_utf8_lossy(&output.stdout)
                 .trim()

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use taut_dql::Dql;
 
@@ -22,10 +23,22 @@ fn vectors() -> Vec<PathBuf> {
     files
 }
 
+/// The expected rows of a vector. The file of a large vector is compressed.
+fn expected_rows(expected_file: &Path) -> String {
+    if expected_file.exists() {
+        return fs::read_to_string(expected_file).expect("the expected rows");
+    }
+    let compressed = expected_file.with_extension("expected.gz");
+    let mut gzip = Command::new("gzip");
+    let output = gzip.arg("-dc").arg(compressed).output().expect("gzip");
+    assert!(output.status.success(), "{}", expected_file.display());
+    String::from_utf8(output.stdout).expect("text")
+}
+
 /// Compares every line and returns how many there were.
 fn compare<Q: Queue>(operations: &Path) -> usize {
     let expected_file = operations.with_extension("expected");
-    let expected = fs::read_to_string(&expected_file).expect("the expected rows");
+    let expected = expected_rows(&expected_file);
     let operations_text = fs::read_to_string(operations).expect("the operations");
     let mut player = Player::<Q>::new();
     let mut rows = expected.lines();
