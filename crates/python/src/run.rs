@@ -10,7 +10,7 @@ use taut_scenarios::limit_rules;
 use taut_scenarios::registry::{self, DEFAULT_SEED};
 use taut_report::document::Document as Found;
 use taut_scenarios::run::{AnyRun, SharedRun, all_cores, run_all};
-use taut_scenarios::setting;
+use taut_scenarios::{setting, sweep};
 
 use crate::document::Document;
 use crate::error::of_scenario;
@@ -126,7 +126,7 @@ pub fn simulate(
     let seed = seed.map_or(DEFAULT_SEED, |seed| seed.0);
     // Cases of seeds may be made here, which takes a while.
     let run = py
-        .detach(|| registry::prepare(text, Some(seed)))
+        .detach(|| sweep::prepare(text, Some(seed)))
         .map_err(of_scenario)?;
     run_watched(
         py,

@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
-use taut_scenarios::registry::prepare;
+use taut_scenarios::sweep::prepare;
 
 use crate::error::of_scenario;
 

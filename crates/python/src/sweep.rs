@@ -5,9 +5,9 @@ use std::sync::Mutex;
 
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
-use taut_scenarios::registry::{DEFAULT_SEED, prepare};
-use taut_scenarios::run::SharedRun;
-use taut_scenarios::sweep::{self, Book, Plan, Swept};
+use taut_scenarios::registry::DEFAULT_SEED;
+use taut_scenarios::run::{AnyRun, SharedRun};
+use taut_scenarios::sweep::{self, Book, Plan, Swept, prepare};
 
 use crate::document::Document;
 use crate::error::{ScenarioError, of_scenario};
@@ -130,7 +130,7 @@ impl Sweep {
 
     /// The rows of all that is finished.
     fn document(&self, py: Python<'_>) -> PyResult<Document> {
-        py.detach(|| self.with(|it| Ok(Document(it.plan.document(false)))))
+        py.detach(|| self.with(|it| Ok(Document(it.plan.document()))))
     }
 }
 

@@ -15,7 +15,7 @@ import ray
 import taut
 from taut import _sweep
 
-GRID = {"scenario": "rate-change", "phase": "300ms", "ring": [64, 128, 256], "seed": list(range(1, 9))}
+GRID = {"scenario": "rate-change", "duration": "900ms", "ring": [64, 128, 256], "seed": list(range(1, 9))}
 
 
 def victims():

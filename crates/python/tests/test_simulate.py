@@ -37,16 +37,16 @@ class Simulate(unittest.TestCase):
         self.assertNotEqual(odd[0].rows, odd[1].rows)
 
     def test_a_file_its_text_and_its_settings_are_the_same_run(self):
-        text = 'scenario = "rate-change"\nphase = "10ms"\nring = 64\n'
+        text = 'scenario = "rate-change"\nduration = "30ms"\nring = 64\n'
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "own.toml"
             path.write_text(text)
             runs = [taut.simulate(it) for it in (path, str(path), text)]
-        runs.append(taut.simulate("rate-change", phase="10ms", ring=64))
+        runs.append(taut.simulate("rate-change", duration="30ms", ring=64))
         self.assertEqual(len({run.json() for run in runs}), 1)
 
     def test_series_are_arrays_over_time(self):
-        series = taut.simulate("limit-over-time", duration="50ms", ramp_duration="1ms", tcp_duration="50ms").series
+        series = taut.simulate("limit-over-time", duration="50ms").series
         self.assertGreater(len(series), 0)
         for it in series:
             self.assertEqual((it.time_ns.dtype, it.value.dtype), (np.uint64, np.float64))
@@ -63,7 +63,7 @@ class Simulate(unittest.TestCase):
             (["rr-under-load"], {"streams": float("nan")}, 'streams cannot be "nan": invalid type'),
             (["limit-rules"], {"rules": ["dql", "dql"]}, "rules has dql twice"),
             (["/dev/zero"], {}, "/dev/zero is longer than"),
-            (['scenario = "rate-change"\n\nrate = 1\n'], {}, "line 3"),
+            (['scenario = "rate-change"\n\nrates = 1\n'], {}, "line 3"),
         ]:
             with self.subTest(says), self.assertRaisesRegex(taut.ScenarioError, says):
                 taut.simulate(*arguments, **settings)
@@ -82,7 +82,7 @@ class Simulate(unittest.TestCase):
 
     def test_progress_tells_of_each_case_and_its_error_ends_the_run(self):
         heard = []
-        taut.simulate("rate-change", phase="10ms", progress=lambda *news: heard.append(news))
+        taut.simulate("rate-change", duration="30ms", progress=lambda *news: heard.append(news))
         what, done, cases = heard[-1]
         self.assertEqual((what, done), ("done", cases))
         self.assertEqual(len(heard), cases + 1)
@@ -91,7 +91,7 @@ class Simulate(unittest.TestCase):
             raise KeyError("mine")
 
         with self.assertRaisesRegex(KeyError, "mine"):
-            taut.simulate("rate-change", phase="10ms", progress=fail)
+            taut.simulate("rate-change", duration="30ms", progress=fail)
         with self.assertRaisesRegex(TypeError, "progress is 7"):
             taut.simulate("rate-change", progress=7)
 
@@ -164,7 +164,7 @@ class Traces(unittest.TestCase):
             with self.assertRaisesRegex(taut.ScenarioError, "there are"):
                 taut.trace("rr-under-load", os.path.join(folder, "trace"), row="nowhere")
             with self.assertRaises(OSError):
-                taut.trace("rate-change", os.path.join(folder, "no", "trace"), phase="10ms")
+                taut.trace("rate-change", os.path.join(folder, "no", "trace"), duration="30ms")
             self.assertEqual(os.listdir(folder), [])
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import taut
 
-GRID = {"scenario": "rate-change", "phase": ["10ms", "20ms"], "ring": [64, 128], "cadence": "200us"}
+GRID = {"scenario": "rate-change", "duration": ["30ms", "60ms"], "ring": [64, 128], "cadence": "200us"}
 
 
 class OutOfOrder(Executor):
@@ -35,9 +35,9 @@ class Sweeps(unittest.TestCase):
         here = taut.sweep(GRID, seed=5)
         # Two rules, three phases each.
         self.assertEqual(len(here), 4 * 2 * 3)
-        self.assertEqual(here.rows[0]["sweep"], {"phase": "10ms", "ring": "64"})
-        self.assertEqual(here.rows[-1]["sweep"], {"phase": "20ms", "ring": "128"})
-        self.assertEqual(list(here.table())[:2], ["sweep.phase", "sweep.ring"])
+        self.assertEqual(here.rows[0]["sweep"], {"duration": "30ms", "ring": "64"})
+        self.assertEqual(here.rows[-1]["sweep"], {"duration": "60ms", "ring": "128"})
+        self.assertEqual(list(here.table())[:2], ["sweep.duration", "sweep.ring"])
         alone = taut.sweep(GRID, seed=5, jobs=1)
         shuffled = taut.sweep(GRID, seed=5, on=OutOfOrder(4))
         with ProcessPoolExecutor(2) as pool:
@@ -49,14 +49,14 @@ class Sweeps(unittest.TestCase):
     @unittest.skipUnless(os.environ.get("TAUT_COMMAND"), "TAUT_COMMAND is not the command taut")
     def test_the_command_has_the_same_bytes_and_reads_the_same_file(self):
         grid = {"scenario": "aperiodic", "warm_up": "5ms", "duration": "20ms",
-                "periods": [["100us", "1ms"], []], "seed": [3, 4]}
+                "rules": [["dql", "fixed"], ["off"]], "seed": [3, 4]}
         with tempfile.TemporaryDirectory() as folder:
             book, settings = Path(folder) / "runs", Path(folder) / "own.toml"
             settings.write_text('scenario = "aperiodic"\nwarm_up = "5ms"\nduration = "20ms"\n')
             with ProcessPoolExecutor(2) as pool:
                 found = taut.sweep(grid, on=pool, resume=book)
             command = [os.environ["TAUT_COMMAND"], "sim", "run", str(settings), "--sweep",
-                       'periods=["100us", "1ms"],[]', "--sweep", "seed=3,4"]
+                       'rules=["dql", "fixed"],["off"]', "--sweep", "seed=3,4"]
             told = subprocess.run([*command, "--json-lines"], capture_output=True, text=True, check=True)
             self.assertEqual(found.json_lines(), told.stdout)
             kept = book.read_text()
@@ -85,9 +85,9 @@ class Sweeps(unittest.TestCase):
 
     def test_seeds_are_swept_and_a_list_of_lists_is_values_that_are_lists(self):
         found = taut.sweep({"scenario": "aperiodic", "warm_up": "5ms", "duration": "5ms",
-                            "periods": [["100us"], []], "seed": range(2)})
+                            "rules": [["dql"], ["off"]], "seed": range(2)})
         points = [tuple(row["sweep"].values()) for row in found.rows]
-        self.assertEqual(list(dict.fromkeys(points)), [(it, seed) for it in ('["100us"]', "[]") for seed in "01"])
+        self.assertEqual(list(dict.fromkeys(points)), [(it, seed) for it in ('["dql"]', '["off"]') for seed in "01"])
 
     def test_what_cannot_be_is_said_before_anything_is_run(self):
         for grid, says in [

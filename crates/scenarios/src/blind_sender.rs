@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
+use crate::one_queue::saturated;
 use crate::prelude::*;
-use crate::single_queue::saturated;
 use taut_sim::lane::{Cost, LaneConfig, Rule, Source, WhenFull, observe};
 use taut_sim::nic::InterruptRule;
 

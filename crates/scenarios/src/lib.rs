@@ -4,23 +4,20 @@
 #![deny(missing_docs)]
 
 pub mod allowed;
-pub mod aperiodic;
 pub mod blind_sender;
 pub mod budget;
 pub mod codel_under_load;
 pub mod error;
 pub mod late_sockets;
-pub mod limit_over_time;
 pub mod limit_rules;
 pub mod never_worse;
 mod on_off;
+mod one_queue;
 mod one_stream;
 pub mod pattern;
 mod prelude;
-pub mod rate_change;
 pub mod registry;
 pub mod replay;
-pub mod right_size;
 pub mod rr_sizes;
 pub mod rr_under_load;
 pub mod run;
@@ -28,7 +25,7 @@ pub mod scenario;
 mod serde_text;
 pub mod setting;
 pub mod shared_budget;
-mod single_queue;
+pub mod single_queue;
 pub mod small_queues;
 pub mod software_consumer;
 pub mod split;

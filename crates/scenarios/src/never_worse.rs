@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::prelude::*;
-use crate::single_queue::saturated;
+use crate::one_queue::saturated;
 use taut_sim::dice::Dice;
 use taut_sim::lane::{LaneConfig, Observed, Reap, Rule, Source, observe};
 use taut_sim::nic::{InterruptRule, RareGap};

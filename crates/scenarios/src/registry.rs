@@ -7,28 +7,39 @@ use serde::Deserialize;
 use toml::Table;
 
 use crate::error::ScenarioError;
-use crate::run::{Progress, Run, SharedRun, run_all};
+use crate::run::{Progress, Run, SharedRun};
 use crate::scenario::Scenario;
+use crate::stated::file;
 use crate::tracing::{self, Tap, TraceRowsError};
 use crate::{
-    aperiodic, blind_sender, codel_under_load, late_sockets, limit_over_time,
-    limit_rules, never_worse, rate_change, right_size, rr_sizes, rr_under_load, shared_budget,
-    small_queues, software_consumer, split, watermarks,
+    blind_sender, codel_under_load, late_sockets, limit_rules, never_worse, rr_sizes,
+    rr_under_load, shared_budget, single_queue, small_queues, software_consumer, split, watermarks,
 };
-use taut_report::document::Document;
 
 pub use taut_measure::DEFAULT_SEED;
 
-/// Every scenario.
+/// Every scenario. Several can be of one kind: then they differ in their files alone.
 pub const ALL: &[Entry] = &[
     Entry::of::<rr_under_load::Settings>(),
     Entry::of::<rr_sizes::Settings>(),
     Entry::of::<small_queues::Settings>(),
     Entry::of::<late_sockets::Settings>(),
-    Entry::of::<right_size::Settings>(),
-    Entry::of::<aperiodic::Settings>(),
-    Entry::of::<rate_change::Settings>(),
-    Entry::of::<limit_over_time::Settings>(),
+    Entry::of::<single_queue::Settings>(),
+    Entry::named::<single_queue::Settings>(
+        "aperiodic",
+        "completions that are not periodic, and what handing them on at a fixed period does (E6)",
+        file!("aperiodic"),
+    ),
+    Entry::named::<single_queue::Settings>(
+        "rate-change",
+        "the link speed changes and nothing is told to the limit (E9)",
+        file!("rate-change"),
+    ),
+    Entry::named::<single_queue::Settings>(
+        "limit-over-time",
+        "the limit and what is in flight over time, on one queue (E5)",
+        file!("limit-over-time"),
+    ),
     Entry::of::<codel_under_load::Settings>(),
     Entry::of::<blind_sender::Settings>(),
     Entry::of::<watermarks::Settings>(),
@@ -56,7 +67,7 @@ pub struct Entry {
     /// What is to be said about them, or nothing.
     pub remark: &'static str,
     check: fn(&str) -> Result<(), ScenarioError>,
-    prepare: fn(&str, u64) -> Result<SharedRun, ScenarioError>,
+    prepare: fn(&'static Entry, &str, u64) -> Result<SharedRun, ScenarioError>,
     check_tap: fn(&str, Tap, &str) -> Result<(), TraceRowsError>,
     tap: TapFile,
 }
@@ -70,11 +81,30 @@ impl Entry {
             has_figures: S::HAS_FIGURES,
             remark: S::REMARK,
             check: |text| read::<S>(text).map(drop),
-            prepare: |text, seed| Ok(Arc::new(Run::new(read::<S>(text)?, seed)?)),
+            prepare: |entry, text, seed| {
+                let run = Run::new(read::<S>(text)?, seed)?;
+                Ok(Arc::new(run.of_scenario(entry.name)))
+            },
             check_tap: |text, tap, part| tracing::check(&read::<S>(text)?, tap, part),
             tap: |text, seed, wanted, out, progress| {
                 tracing::write(&read::<S>(text)?, seed, wanted, out, progress)
             },
+        }
+    }
+
+    /// Another scenario of the same kind, without published figures.
+    const fn named<S: Scenario>(
+        name: &'static str,
+        about: &'static str,
+        file: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            about,
+            file,
+            has_figures: false,
+            remark: "",
+            ..Self::of::<S>()
         }
     }
 }
@@ -106,27 +136,10 @@ pub fn check(text: &str) -> Result<&'static Entry, ScenarioError> {
     Ok(entry)
 }
 
-/// A run of a scenario file, of which nothing has been run; with [`DEFAULT_SEED`] if no seed is given.
-///
-/// # Errors
-/// If the file is not understood (with line and column), or a setting cannot be.
-pub fn prepare(text: &str, seed: Option<u64>) -> Result<SharedRun, ScenarioError> {
-    (find(text)?.prepare)(text, seed.unwrap_or(DEFAULT_SEED))
-}
-
-/// Runs a scenario file on `jobs` threads.
-///
-/// # Errors
-/// As [`prepare`], or if a queue goes wrong.
-pub fn run(
-    text: &str,
-    seed: Option<u64>,
-    jobs: usize,
-    progress: Progress,
-) -> Result<Document, ScenarioError> {
-    let run = prepare(text, seed)?;
-    run_all(std::slice::from_ref(&run), jobs, progress, &mut |_| {})?;
-    Ok(run.document())
+/// A run of a scenario file without what it sweeps, of which nothing has been run.
+pub(crate) fn prepare_one(text: &str, seed: u64) -> Result<SharedRun, ScenarioError> {
+    let entry = find(text)?;
+    (entry.prepare)(entry, text, seed)
 }
 
 /// The file that states these settings.
@@ -157,17 +170,24 @@ pub fn tap(
     (find(text)?.tap)(text, seed.unwrap_or(DEFAULT_SEED), wanted, out, progress)
 }
 
-/// The settings in a scenario file, each of them looked at. A key that it does not state is as in the
-/// scenario's own file.
+/// The validated settings of a scenario file. A missing key has the value of the scenario's own file.
 ///
 /// # Errors
-/// If the file is not understood (with line and column), or a setting cannot be.
+/// If the file is not understood (with line and column), or a setting is out of its range.
 pub fn read<S: Scenario>(text: &str) -> Result<S, ScenarioError> {
     let stated: Table = toml::from_str(text)?;
-    let mut rest: Table = toml::from_str(S::FILE)?;
-    rest.retain(|key, _| !stated.contains_key(key));
-    // Behind what is stated, so that an error there has its own line.
-    let settings: S = toml::from_str(&format!("{text}\n{rest}"))?;
+    let mut all: Table = toml::from_str(find(text)?.file)?;
+    all.extend(stated);
+    let settings: S = match all.try_into() {
+        Ok(settings) => settings,
+        // The text alone has the line of the error, unless the error is a key that it lacks.
+        Err(error) => match toml::from_str::<S>(text) {
+            Err(of_text) if !of_text.message().starts_with("missing field") => {
+                return Err(of_text.into());
+            }
+            _ => return Err(error.into()),
+        },
+    };
     settings.validate().map_err(ScenarioError::Setting)?;
     Ok(settings)
 }
@@ -176,11 +196,12 @@ pub fn read<S: Scenario>(text: &str) -> Result<S, ScenarioError> {
 mod tests {
     use super::*;
     use crate::stated::Stated;
+    use crate::sweep;
 
     #[test]
     fn every_file_states_every_setting_and_nothing_else() {
         for entry in ALL {
-            let run = prepare(entry.file, None).unwrap_or_else(|error| panic!("{error}"));
+            let run = sweep::prepare(entry.file, None).unwrap_or_else(|error| panic!("{error}"));
             let parameters = run.document().parameters;
             let keys = parameters.as_object().expect("an object").keys();
             let stated: Table = toml::from_str(entry.file).expect("TOML");

@@ -14,6 +14,7 @@ pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
 /// Settings with a seed, the cases that they make, and what was found of each so far.
 pub struct Run<S: Scenario> {
+    scenario: &'static str,
     settings: S,
     seed: u64,
     cases: Vec<S::Case>,
@@ -35,11 +36,17 @@ impl<S: Scenario> Run<S> {
     pub fn of(settings: S, seed: u64, cases: Vec<S::Case>) -> Self {
         let outcomes = cases.iter().map(|_| OnceLock::new()).collect();
         Self {
+            scenario: S::NAME,
             settings,
             seed,
             cases,
             outcomes,
         }
+    }
+
+    /// The same run under the name of another scenario of its kind.
+    pub(crate) fn of_scenario(self, scenario: &'static str) -> Self {
+        Self { scenario, ..self }
     }
 
     /// Its settings.
@@ -97,13 +104,13 @@ impl<S: Scenario> AnyRun for Run<S> {
         } = self.settings.found(&self.ran());
         Document {
             version: DOCUMENT_VERSION,
-            scenario: S::NAME,
+            scenario: self.scenario,
             taut_version: env!("CARGO_PKG_VERSION"),
             seed: self.seed,
             interrupted: false,
             notes: Vec::new(),
             parameters: serde_json::to_value(&self.settings).unwrap_or_default(),
-            columns: S::COLUMNS,
+            columns: self.settings.columns(),
             summary: S::summary(&rows),
             rows,
             figures,

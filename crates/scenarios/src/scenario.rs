@@ -42,6 +42,11 @@ pub trait Scenario: Stated {
     /// What the cases that were run have shown, in their order. After an interrupt some are missing.
     fn found(&self, ran: &[(&Self::Case, &Self::Outcome)]) -> Found;
 
+    /// [`COLUMNS`](Self::COLUMNS), where they depend on the settings.
+    fn columns(&self) -> &'static [(&'static str, &'static str)] {
+        Self::COLUMNS
+    }
+
     /// Its rows in short, where they are many.
     fn summary(_rows: &[Value]) -> Option<Summary> {
         None

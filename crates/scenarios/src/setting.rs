@@ -4,6 +4,7 @@ use toml::{Table, Value};
 
 use crate::error::ScenarioError;
 use crate::registry::{check, find};
+use crate::sweep::swept::SWEEP;
 
 /// The scenario file `text` with some settings changed: (key, value), the value as it is written in a
 /// file, except that a text needs no quotes and a list of one value no brackets.
@@ -15,9 +16,10 @@ pub fn with(text: &str, changes: &[(&str, &str)]) -> Result<String, ScenarioErro
     let defaults: Table = toml::from_str(entry.file)?;
     let mut changed: Table = toml::from_str(text)?;
     for &(key, value) in changes {
-        let Some(like) = defaults.get(key).filter(|_| key != "scenario") else {
-            let keys = defaults.keys().filter(|key| *key != "scenario");
-            let keys: Vec<&str> = keys.map(String::as_str).collect();
+        let is_setting = |key: &str| !["scenario", SWEEP].contains(&key);
+        let Some(like) = defaults.get(key).filter(|_| is_setting(key)) else {
+            let keys = defaults.keys().map(String::as_str);
+            let keys: Vec<&str> = keys.filter(|key| is_setting(key)).collect();
             let (name, keys) = (entry.name, keys.join(", "));
             let message = format!("{name} has no setting {key:?}; there are {keys}, and seed");
             return Err(ScenarioError::Setting(message));
@@ -26,6 +28,7 @@ pub fn with(text: &str, changes: &[(&str, &str)]) -> Result<String, ScenarioErro
             ScenarioError::Setting(format!("{key} cannot be {value:?}: {error}"))
         })?;
         changed.insert(key.to_owned(), value);
+        set_instead_of_sweeping(&mut changed, key, entry.file)?;
     }
     let text = changed.to_string();
     // A value of a wrong kind is told by its name: nobody wrote the file that it would be a line of.
@@ -45,6 +48,21 @@ pub fn with(text: &str, changes: &[(&str, &str)]) -> Result<String, ScenarioErro
         }
     }
     Ok(text)
+}
+
+/// A setting that is set is no longer swept.
+fn set_instead_of_sweeping(
+    file: &mut Table,
+    key: &str,
+    defaults: &str,
+) -> Result<(), ScenarioError> {
+    let mut defaults: Table = toml::from_str(defaults)?;
+    let swept = file.remove(SWEEP).or_else(|| defaults.remove(SWEEP));
+    if let Some(Value::Table(mut swept)) = swept {
+        swept.remove(key);
+        file.insert(SWEEP.to_owned(), Value::Table(swept));
+    }
+    Ok(())
 }
 
 /// `text` as a value of the kind that `like` is, or as TOML has it where it is no text.

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use taut_path::AnyLimit;
 use taut_path::limit::Need;
 
+use crate::one_queue::{law_bytes, saturated};
 use crate::prelude::*;
-use crate::single_queue::{law_bytes, saturated};
 use least::Least;
 use taut_sim::device::{DeviceConfig, Seen, SharedBudget, observe};
 use taut_sim::lane::LaneConfig;

@@ -24,6 +24,20 @@ pub trait Stated: DeserializeOwned + Serialize + Send + Sync + 'static {
     }
 }
 
+/// The text of a scenario's file.
+macro_rules! file {
+    ($name:literal) => {
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/files/",
+            $name,
+            ".toml"
+        ))
+    };
+}
+
+pub(crate) use file;
+
 /// The `Settings` of a scenario and what is allowed of each: `key: Kind => rule`, or `key: Kind where rule`
 /// for a rule that needs other settings (by reference, under their names), which is looked at after the
 /// rest. A rule is a function of key and value; see [`crate::allowed`].
@@ -37,13 +51,15 @@ macro_rules! settings {
         pub struct Settings {
             #[doc = concat!("`", $name, "`.")]
             pub scenario: String,
+            /// Settings of which every combination is run, each with its values.
+            #[serde(default, skip_serializing)]
+            pub sweep: Option<toml::Table>,
             $($(#[$about])* pub $key: $kind,)*
         }
 
         impl $crate::stated::Stated for Settings {
             const NAME: &'static str = $name;
-            const FILE: &'static str =
-                include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/files/", $name, ".toml"));
+            const FILE: &'static str = $crate::stated::file!($name);
 
             #[allow(unused_variables, reason = "few rules need other settings")]
             fn validate(&self) -> Result<(), String> {

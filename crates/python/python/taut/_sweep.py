@@ -33,7 +33,7 @@ def sweep(
     `grid` names the `scenario` and its settings: a list is swept, anything else is set. Where a value is a
     list itself, it stands in another one. `seed` may be swept too:
 
-    >>> taut.sweep({"scenario": "rate-change", "phase": "20ms", "ring": [64, 128], "seed": [1, 2]})
+    >>> taut.sweep({"scenario": "rate-change", "duration": "60ms", "ring": [64, 128], "seed": [1, 2]})
     <taut.Result rate-change seed=1: 24 rows>
 
     The rows are those of `taut sim --sweep`, `json_lines()` to the byte, whoever runs them and in whatever

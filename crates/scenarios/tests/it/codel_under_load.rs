@@ -125,7 +125,8 @@ fn kernels(seed: u64) -> taut_report::document::Document {
             ("duration", "\"1s\""),
         ],
     );
-    let found = registry::run(&text, Some(seed), 1, &mut |_, _, _| {}).expect("it runs");
+    let found =
+        taut_scenarios::sweep::run(&text, Some(seed), 1, &mut |_, _, _| {}).expect("it runs");
     show(&found);
     found
 }

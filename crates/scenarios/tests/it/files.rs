@@ -3,7 +3,8 @@
 
 use crate::support::file_with;
 use proptest::prelude::*;
-use taut_scenarios::registry::{ALL, check, run};
+use taut_scenarios::registry::{ALL, check};
+use taut_scenarios::sweep::run;
 
 #[test]
 fn every_file_begins_with_its_name_and_is_valid() {
@@ -37,9 +38,9 @@ fn a_value_that_cannot_be_is_refused_with_key_value_and_range() {
         ("right-size", "ring", "0", "ring is 0; allowed: 2 to 65536"),
         (
             "right-size",
-            "minimal_rate",
-            "\"0bit\"",
-            "minimal_rate is 0bit; allowed: 1bit to 400gbit",
+            "rates",
+            "[\"0bit\"]",
+            "rates is 0bit; allowed: 1bit to 400gbit",
         ),
         (
             "right-size",
@@ -49,9 +50,9 @@ fn a_value_that_cannot_be_is_refused_with_key_value_and_range() {
         ),
         (
             "right-size",
-            "maximal_size",
-            "\"1m\"",
-            "maximal_size is 1048576b; allowed: 1b to 65536b",
+            "sizes",
+            "[\"1m\"]",
+            "sizes is 1048576b; allowed: 1b to 65536b",
         ),
         (
             "split",
@@ -66,16 +67,16 @@ fn a_value_that_cannot_be_is_refused_with_key_value_and_range() {
             "cadence is 5000s; allowed: 1us to 100ms",
         ),
         (
-            "split",
-            "rates",
-            "[]",
-            "rates, their number is 0; allowed: 1 to 20",
+            "right-size",
+            "rules",
+            "[\"fixed\"]",
+            "rules has fixed; allowed with show = \"compared\"",
         ),
         (
             "split",
             "limits",
             "[]",
-            "limits, their number is 0; allowed: 1 to 20",
+            "rows bql=on leaves no row: no limit is said but off; allowed with it: bql=off",
         ),
         (
             "software-consumer",

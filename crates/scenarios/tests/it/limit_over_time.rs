@@ -1,14 +1,11 @@
 //! E5: the limit grows fast, shrinks slowly, and is exceeded by one object at most.
 
-use crate::support::{file_with, number, row, run_with, show};
+use crate::support::{number, row, run_with, show};
 use taut_scenarios::registry;
 
 #[test]
 fn the_limit_grows_fast_shrinks_slowly_and_is_exceeded_by_one_object_at_most() {
-    let found = run_with(
-        "limit-over-time",
-        &[("duration", "\"2500ms\""), ("tcp_duration", "\"100ms\"")],
-    );
+    let found = run_with("limit-over-time", &[("duration", "\"2500ms\"")]);
     show(&found);
     for row in &found.rows {
         let object = number(row, "largest_object_bytes");
@@ -56,7 +53,7 @@ fn the_limit_grows_fast_shrinks_slowly_and_is_exceeded_by_one_object_at_most() {
 
 #[test]
 fn one_tcp_stream_fills_the_link_under_the_limit_that_its_super_packets_need() {
-    let short = [("duration", "\"100ms\""), ("tcp_duration", "\"300ms\"")];
+    let short = [("duration", "\"300ms\"")];
     let found = run_with("limit-over-time", &short);
     show(&found);
     // One super-packet takes 55 us, more than the cadence: the law's 2RT is two of them, and two to
@@ -93,9 +90,10 @@ fn one_tcp_stream_fills_the_link_under_the_limit_that_its_super_packets_need() {
 
 #[test]
 fn a_size_of_super_packets_that_cannot_be_is_refused_by_name() {
-    for bad in ["[\"0\"]", "[\"65537\"]", "[\"automatic\"]", "[\"\"]"] {
-        let text = file_with("limit-over-time", &[("tcp_super_packets", bad)]);
+    for bad in ["0", "65537", "automatic", ""] {
+        let traffic = format!("[{{ name = \"mine\", tcp = \"{bad}\" }}]");
+        let text = format!("scenario = \"limit-over-time\"\ntraffic = {traffic}");
         let error = registry::check(&text).map(drop).expect_err(bad).to_string();
-        assert!(error.contains("tcp_super_packets"), "{error}");
+        assert!(error.starts_with("traffic \"mine\": tcp"), "{error}");
     }
 }

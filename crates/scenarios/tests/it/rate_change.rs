@@ -5,7 +5,7 @@ use serde_json::Value;
 
 #[test]
 fn the_limit_follows_the_rate_up_at_once_and_down_within_two_hold_times() {
-    let found = run_with("rate-change", &[("phase", "\"2500ms\"")]);
+    let found = run_with("rate-change", &[("duration", "\"7500ms\"")]);
     show(&found);
     let rates = [1e9, 1e8, 1e9];
     let (found_rows, of_need) = found.rows.split_at(3);

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 use taut_report::document::Document;
-use taut_scenarios::registry;
+use taut_scenarios::{registry, sweep};
 
 /// Runs the file of a scenario with some of its keys replaced: `("ring", "64")`.
 pub fn run_with(name: &str, replaced: &[(&str, &str)]) -> Document {
     let text = file_with(name, replaced);
-    let document = registry::run(&text, None, 1, &mut |_, _, _| {});
+    let document = sweep::run(&text, None, 1, &mut |_, _, _| {});
     document.unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
@@ -59,11 +59,4 @@ pub fn number(row: &Value, key: &str) -> f64 {
     row[key]
         .as_f64()
         .unwrap_or_else(|| panic!("{key} of {row}"))
-}
-
-/// Why the file of a scenario is refused with one of its keys replaced.
-pub fn refusal(name: &str, key: &str, value: &str) -> String {
-    let refused = registry::check(&file_with(name, &[(key, value)]));
-    let error = refused.expect_err("a value that cannot be");
-    error.to_string()
 }

@@ -138,7 +138,7 @@ fn the_rows_are_chosen_by_a_part_of_their_name() {
         said.contains("\"no such\"") && said.contains("minimal; maximal"),
         "{said}"
     );
-    let error = traced("never-worse", &[], "").map(|_| ()).unwrap_err();
+    let error = traced("watermarks", &[], "").map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("cannot be traced"), "{error}");
     let error = traced("right-size", &[("ring", "0")], "")
         .map(|_| ())

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Args;
 use taut_report::document::{Document, Figure};
-use taut_scenarios::registry;
 use taut_scenarios::run::{all_cores, run_all};
+use taut_scenarios::{registry, sweep};
 
 use super::progress::Progress;
 use crate::talk::say;
@@ -109,7 +109,7 @@ fn documents() -> anyhow::Result<Vec<(Document, &'static str)>> {
     let entries = registry::ALL.iter().filter(|entry| entry.has_figures);
     let runs = entries
         .clone()
-        .map(|entry| registry::prepare(entry.file, None));
+        .map(|entry| sweep::prepare(entry.file, None));
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
     let mut show = |part: &str, done, of| progress.show(part, done, of);
     run_all(&runs, all_cores(), &mut show, &mut |_| {})?;

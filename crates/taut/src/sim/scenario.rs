@@ -86,7 +86,7 @@ fn run(file: &str, command: &str, options: &Common) -> ExitCode {
     if let Err(failed) = output.check(&traced) {
         return failed;
     }
-    let run = match registry::prepare(file, options.seed) {
+    let run = match taut_scenarios::sweep::prepare(file, options.seed) {
         Ok(run) => run,
         Err(error) => {
             say!("taut: {error}");

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use clap::Args;
 use taut_report::document::Document;
 use taut_scenarios::registry::DEFAULT_SEED;
-use taut_scenarios::run::all_cores;
+use taut_scenarios::run::{AnyRun, all_cores};
 use taut_scenarios::sweep::{Book, Plan, Swept, finished_line};
 
 use super::output::Output;
@@ -113,7 +113,11 @@ fn run_all(file: &str, seed: u64, many: &Many) -> Result<Finished, ExitCode> {
             );
         }
     }
-    Ok((plan.document(interrupt.is_some()), interrupt))
+    let document = Document {
+        interrupted: interrupt.is_some(),
+        ..plan.document()
+    };
+    Ok((document, interrupt))
 }
 
 fn failed(code: u8, message: &str) -> ExitCode {

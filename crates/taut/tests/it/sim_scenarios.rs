@@ -104,7 +104,7 @@ fn a_trace_is_written_whole_or_not_at_all() {
         talk.contains("minimal: dql; minimal: taut; minimal, first ramp-up: dql"),
         "{talk}"
     );
-    let untraceable = format!("sim never-worse --trace {}", path.display());
+    let untraceable = format!("sim watermarks --trace {}", path.display());
     assert!(failed(&untraceable, 2).contains("cannot be traced"));
     assert!(failed(&format!("{run} --trace-row x"), 2).contains("--trace"));
     assert!(failed(&format!("{run} --trace /nowhere/x"), 1).contains("the trace /nowhere/x"));
@@ -150,7 +150,7 @@ fn a_bad_file_is_refused_with_the_registrys_words() {
     for text in ["scenario = [", "", unknown, &setting] {
         fs::write(&path, text).unwrap();
         let talk = failed(&format!("sim run {}", path.display()), 2);
-        let error = registry::run(text, None, 1, &mut |_, _, _| ()).unwrap_err();
+        let error = taut_scenarios::sweep::run(text, None, 1, &mut |_, _, _| ()).unwrap_err();
         assert_eq!(talk, format!("taut: {error}\n"));
     }
 }

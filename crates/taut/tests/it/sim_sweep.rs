@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::sim_command::{Scratch, failed, read_csv, stdout};
 
 /// Short rows: four of them, with different settings.
-const SWEPT: &str = "sim rate-change --sweep phase=10ms,20ms --sweep ring=64,128";
+const SWEPT: &str = "sim rate-change --sweep duration=30ms,60ms --sweep ring=64,128";
 
 fn lines(text: &str) -> Vec<Value> {
     let line = |line: &str| serde_json::from_str(line).expect("a JSON object");
@@ -33,32 +33,33 @@ fn a_grid_has_a_row_for_each_combination_in_order_and_says_which() {
         .step_by(6)
         .map(|row| {
             let of = |key: &str| row["sweep"][key].as_str().expect("swept");
-            (of("phase"), of("ring"))
+            (of("duration"), of("ring"))
         })
         .collect();
     let expected = [
-        ("10ms", "64"),
-        ("10ms", "128"),
-        ("20ms", "64"),
-        ("20ms", "128"),
+        ("30ms", "64"),
+        ("30ms", "128"),
+        ("60ms", "64"),
+        ("60ms", "128"),
     ];
     assert_eq!(combinations, expected);
     assert_eq!(rows[3]["from_s"], 0.0);
     assert_eq!(rows[13]["from_s"], 0.02, "the second phase of 20 ms");
     let csv = read_csv(&stdout(&format!("{SWEPT} --csv")));
     assert_eq!(csv.len(), rows.len() + 1);
-    assert_eq!(csv[0][..2], ["sweep.phase", "sweep.ring"]);
+    assert_eq!(csv[0][..2], ["sweep.duration", "sweep.ring"]);
 }
 
 #[test]
 fn a_sweep_finds_what_the_runs_find_alone() {
-    let swept = "sim aperiodic --sweep seed=3,4 --sweep periods=[] --sweep duration=20ms \
+    let swept = "sim aperiodic --sweep seed=3,4 --sweep rules=[\"dql\"] --sweep duration=20ms \
                  --sweep warm_up=10ms --json-lines";
     let swept = lines(&stdout(swept));
     let (third, fourth) = swept.split_at(swept.len() / 2);
     let scratch = Scratch::new("alone");
     let path = scratch.file("alone.toml");
-    let alone = "scenario = \"aperiodic\"\nperiods = []\nduration = \"20ms\"\nwarm_up = \"10ms\"";
+    let alone =
+        "scenario = \"aperiodic\"\nrules = [\"dql\"]\nduration = \"20ms\"\nwarm_up = \"10ms\"";
     fs::write(&path, alone).expect("a file");
     let alone = stdout(&format!("sim run {} --seed 4 --json-lines", path.display()));
     let alone = lines(&alone);

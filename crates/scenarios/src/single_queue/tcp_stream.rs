@@ -6,20 +6,20 @@ use taut_sim::nic::NicConfig;
 use taut_sim::tcp::SuperPacket;
 use taut_sim::world::{App, CLIENT};
 
-use super::seen::Seen;
+use super::over_time::Course;
 use crate::error::ScenarioError;
 use crate::two_hosts::{BULK, TwoHosts, bands_of, stream};
 
 /// Packets that the discipline holds: more than the send buffer, so that nothing is lost.
 const BACKLOG_PACKETS: u32 = 10_000;
 
-/// The course, and the largest packet of all.
-struct Watch {
+/// Records the time series and the largest packet.
+struct StreamProbe {
     course: CourseWatch,
     largest_object_bytes: u64,
 }
 
-impl Probe for Watch {
+impl Probe for StreamProbe {
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
         if let Event::Sent(packet) = event {
             let bytes = u64::from(packet.wire_bytes());
@@ -32,25 +32,25 @@ impl Probe for Watch {
 /// Runs one stream until `end_ns`.
 pub(super) fn run(
     card: NicConfig,
-    super_packet: SuperPacket,
+    gso_packet: SuperPacket,
     rule: &AnyLimit,
     end_ns: u64,
-) -> Result<Seen, ScenarioError> {
-    let watch = |_| Watch {
+) -> Result<Course, ScenarioError> {
+    let watch = |_| StreamProbe {
         course: CourseWatch::new(end_ns),
         largest_object_bytes: 0,
     };
     let mut world = TwoHosts::new(card, 0).world(rule, bands_of(BACKLOG_PACKETS), watch)?;
-    world.connect(&stream(super_packet), BULK, App::Sink, 0);
+    world.connect(&stream(gso_packet), BULK, App::Sink, 0);
     world.run_until(end_ns)?;
     let watch = world.probe(CLIENT);
-    let course = watch.course.course().clone();
+    let samples = watch.course.course().clone();
     let link_bits = world.wire(CLIENT).time_bytes as f64 * 8.0;
     let rate_bits_per_s = card.rate_bits_per_s as f64;
-    Ok(Seen {
-        limit_bytes: course.limit_bytes.last().map_or(0, |&(_, limit)| limit),
+    Ok(Course {
+        limit_bytes: samples.limit_bytes.last().map_or(0, |&(_, limit)| limit),
         largest_object_bytes: watch.largest_object_bytes,
         utilisation: link_bits * 1e9 / rate_bits_per_s / end_ns as f64,
-        course,
+        samples,
     })
 }

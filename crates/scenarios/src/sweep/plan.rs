@@ -1,100 +1,15 @@
-//! Every combination of the values of some settings, and runs that need not be run again.
+//! A run for each combination of swept settings.
 
-use std::collections::{HashMap, HashSet};
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::Path;
-use std::str::FromStr;
+use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
+use super::swept::{Point, SWEEP, Swept, grid, of_file, said_once};
 use crate::error::ScenarioError;
-use crate::registry::prepare;
-use crate::run::SharedRun;
+use crate::registry::prepare_one;
+use crate::run::{AnyRun, SharedRun};
 use crate::setting;
 use taut_report::document::Document;
-
-/// A setting, or `seed`, and the values that it takes; spelled `KEY=A,B,...`. A value with a comma is put
-/// into quotes, and a list into brackets.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Swept {
-    /// The setting.
-    pub key: String,
-    /// Its values, as [`setting::with`] takes them.
-    pub values: Vec<String>,
-}
-
-impl FromStr for Swept {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (key, values) = text
-            .split_once('=')
-            .ok_or("there is no \"=\"; allowed: KEY=A,B,...")?;
-        let values = split(values);
-        if key.is_empty() || values.iter().any(String::is_empty) {
-            return Err("a key or a value is empty; allowed: KEY=A,B,...".to_owned());
-        }
-        Ok(Self {
-            key: key.to_owned(),
-            values,
-        })
-    }
-}
-
-/// At each comma that stands in no brackets and no quotes.
-fn split(text: &str) -> Vec<String> {
-    let (mut parts, mut depth, mut quoted) = (vec![String::new()], 0_i32, false);
-    for character in text.chars() {
-        match character {
-            '"' => quoted = !quoted,
-            '[' if !quoted => depth += 1,
-            ']' if !quoted => depth -= 1,
-            ',' if !quoted && depth <= 0 => {
-                parts.push(String::new());
-                continue;
-            }
-            _ => {}
-        }
-        if let Some(part) = parts.last_mut() {
-            part.push(character);
-        }
-    }
-    parts
-}
-
-/// One combination: each key with its value.
-type Point<'a> = Vec<(&'a str, &'a str)>;
-
-/// A run that is there twice would be in the table twice, and count twice in every mean.
-fn said_once(sweeps: &[Swept]) -> Result<(), String> {
-    let mut keys = HashSet::new();
-    for Swept { key, values } in sweeps {
-        if !keys.insert(key) {
-            return Err(format!("{key} is swept twice; say all its values at once"));
-        }
-        let mut seen = HashSet::new();
-        if let Some(value) = values.iter().find(|value| !seen.insert(*value)) {
-            return Err(format!("{key} has {value} twice; say each value once"));
-        }
-    }
-    Ok(())
-}
-
-/// Every combination, the values of the last key next to each other.
-fn grid(sweeps: &[Swept]) -> Vec<Point<'_>> {
-    let mut points = vec![Point::new()];
-    for sweep in sweeps {
-        let mut longer = Vec::new();
-        for point in &points {
-            for value in &sweep.values {
-                longer.push([point.clone(), vec![(&*sweep.key, &**value)]].concat());
-            }
-        }
-        points = longer;
-    }
-    points
-}
 
 /// A combination, its run, and its rows if it was finished elsewhere.
 struct Planned {
@@ -122,7 +37,7 @@ impl Planned {
         };
         let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
         Ok(Self {
-            run: prepare(&file, Some(seed))?,
+            run: prepare_one(&file, seed)?,
             point: point.iter().map(owned).collect(),
             file,
             seed,
@@ -142,7 +57,7 @@ impl Planned {
         if !self.point.is_empty() {
             let values = self.point.iter();
             let values = values.map(|(key, value)| (key.clone(), Value::from(value.as_str())));
-            named.insert("sweep".to_owned(), Value::Object(values.collect()));
+            named.insert(SWEEP.to_owned(), Value::Object(values.collect()));
         }
         if let Value::Object(row) = row {
             named.extend(row);
@@ -151,14 +66,14 @@ impl Planned {
     }
 }
 
-/// A scenario file with every combination of the values of some settings: a run for each. Who runs
-/// them, where, and in what order, changes nothing.
+/// A scenario file with every combination of the values of swept settings: a run for each. Where the
+/// runs are run, and in which order, changes nothing.
 ///
 /// ```
-/// use taut_scenarios::run::run_all;
+/// use taut_scenarios::run::{AnyRun, run_all};
 /// use taut_scenarios::sweep::{Plan, finished_line};
 ///
-/// let file = "scenario = \"rate-change\"\nphase = \"10ms\"";
+/// let file = "scenario = \"rate-change\"\nduration = \"30ms\"";
 /// let swept = ["ring=64,128".parse().unwrap()];
 /// let mut here = Plan::new(file, 1, &swept)?;
 /// run_all(&here.left(), 2, &mut |_, _, _| (), &mut |_| ())?;
@@ -169,7 +84,7 @@ impl Planned {
 ///     run_all(&[run.clone()], 1, &mut |_, _, _| (), &mut |_| ())?;
 ///     here.take(&finished_line(&run.document())).unwrap();
 /// }
-/// assert_eq!(here.document(false).json_lines(), there.document(false).json_lines());
+/// assert_eq!(here.document().json_lines(), there.document().json_lines());
 /// # Ok::<(), taut_scenarios::error::ScenarioError>(())
 /// ```
 pub struct Plan {
@@ -193,24 +108,28 @@ pub struct Part<'a> {
 }
 
 impl Plan {
-    /// Every combination of `swept`, of which nothing has been run; a single run if there is none.
+    /// Every combination of `swept` and of what the file sweeps, of which nothing has been run; a single
+    /// run if there is none. The values of `swept` replace those of the file.
     ///
     /// # Errors
     /// If the file is not understood, a setting is unknown or cannot be, or anything is said twice.
     pub fn new(file: &str, seed: u64, swept: &[Swept]) -> Result<Self, ScenarioError> {
-        said_once(swept).map_err(ScenarioError::Setting)?;
-        let points = grid(swept);
-        let planned = points.iter().map(|point| Planned::new(file, seed, point));
+        let (file, mut all_swept) = of_file(file)?;
+        all_swept.retain(|of_file| swept.iter().all(|it| it.key != of_file.key));
+        all_swept.extend_from_slice(swept);
+        said_once(&all_swept).map_err(ScenarioError::Setting)?;
+        let points = grid(&all_swept);
+        let planned = points.iter().map(|point| Planned::new(&file, seed, point));
         let planned: Vec<_> = planned.collect::<Result<_, _>>()?;
         let mut by_key = HashMap::<_, Vec<usize>>::new();
         for (at, it) in planned.iter().enumerate() {
             by_key.entry(key(&it.run.document())).or_default().push(at);
         }
         Ok(Self {
-            base: prepare(file, Some(seed))?,
+            base: prepare_one(&file, seed)?,
             planned,
             by_key,
-            swept: swept.to_vec(),
+            swept: all_swept,
         })
     }
 
@@ -247,16 +166,44 @@ impl Plan {
         Ok(!those.is_empty())
     }
 
-    /// The rows of all that was finished, here or elsewhere, in one document.
-    pub fn document(&self, interrupted: bool) -> Document {
+    /// The run that has a case, and the case's number in it.
+    fn at(&self, mut case: usize) -> (&SharedRun, usize) {
+        let mut runs = self.planned.iter().map(|it| &it.run);
+        let run = runs.find(|run| {
+            let is_in_it = case < run.cases();
+            if !is_in_it {
+                case -= run.cases();
+            }
+            is_in_it
+        });
+        (run.unwrap_or(&self.base), case)
+    }
+}
+
+impl AnyRun for Plan {
+    fn cases(&self) -> usize {
+        self.planned.iter().map(|it| it.run.cases()).sum()
+    }
+
+    fn name(&self, case: usize) -> String {
+        let (run, case) = self.at(case);
+        run.name(case)
+    }
+
+    fn run(&self, case: usize) -> Result<(), ScenarioError> {
+        let (run, case) = self.at(case);
+        run.run(case)
+    }
+
+    /// The rows of all runs that were finished, here or elsewhere.
+    fn document(&self) -> Document {
         let mut document = self.base.document();
         if let Value::Object(parameters) = &mut document.parameters {
             let sweeps = self.swept.iter();
             let sweeps = sweeps.map(|it| (it.key.clone(), it.values.clone().into()));
-            parameters.insert("sweep".to_owned(), Value::Object(sweeps.collect()));
+            parameters.insert(SWEEP.to_owned(), Value::Object(sweeps.collect()));
         }
         Document {
-            interrupted,
             rows: self.planned.iter().flat_map(Planned::rows).collect(),
             figures: Vec::new(),
             series: Vec::new(),
@@ -281,59 +228,6 @@ fn key(document: &Document) -> Value {
     })
 }
 
-/// A line of a [`Book`] that is longer is no finished run: ten thousand rows are 10 MB.
-const MOST_LINE_BYTES: u64 = 1 << 26;
-
-/// A file of finished runs, a [`finished_line`] each, for one sweep at a time: of two that use it at once each does
-/// all the work.
-#[derive(Debug)]
-pub struct Book(File);
-
-impl Book {
-    /// Opens the file, which need not be there, and gives the runs of `plan` their rows that are in it.
-    ///
-    /// # Errors
-    /// If it cannot be read, or a line of it is no finished run; says which.
-    pub fn open(path: &Path, plan: &mut Plan) -> io::Result<Self> {
-        let mut file = OpenOptions::new();
-        let file = file.read(true).append(true).create(true).open(path)?;
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::other(
-                "it is no regular file, and would keep nothing",
-            ));
-        }
-        let mut whole_bytes = 0;
-        let mut lines = BufReader::new(&file);
-        for number in 1_u64.. {
-            let wrong = |why: String| io::Error::other(format!("line {number}: {why}"));
-            let mut line = String::new();
-            let mut limited = lines.by_ref().take(MOST_LINE_BYTES);
-            let bytes = limited.read_line(&mut line)? as u64;
-            if line.ends_with('\n') {
-                plan.take(line.trim_end()).map_err(wrong)?;
-                whole_bytes += bytes;
-            } else if bytes == MOST_LINE_BYTES {
-                return Err(wrong(format!("longer than {MOST_LINE_BYTES} bytes")));
-            } else {
-                if bytes > 0 {
-                    // It was being written when the process ended.
-                    file.set_len(whole_bytes)?;
-                }
-                break;
-            }
-        }
-        Ok(Self(file))
-    }
-
-    /// Keeps a [`finished_line`].
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn add(&mut self, line: &str) -> io::Result<()> {
-        self.0.write_all(format!("{line}\n").as_bytes())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -353,28 +247,6 @@ mod tests {
             let kept: Value = serde_json::from_str(&shown).unwrap();
             prop_assert_eq!(kept.to_string(), shown);
         }
-    }
-
-    #[test]
-    fn values_are_split_where_no_bracket_and_no_quote_is_open() {
-        assert_eq!(split("1,20us,x"), ["1", "20us", "x"]);
-        assert_eq!(split("[1,2],[3]"), ["[1,2]", "[3]"]);
-        assert_eq!(split("\"a,b\",c"), ["\"a,b\"", "c"]);
-        assert_eq!(split("[[1,2],3]"), ["[[1,2],3]"]);
-        assert!("ring".parse::<Swept>().is_err());
-        assert!("=1".parse::<Swept>().is_err());
-        assert!("ring=1,,2".parse::<Swept>().is_err());
-    }
-
-    #[test]
-    fn a_grid_has_every_combination_once_and_no_sweep_is_one_run() {
-        let sweeps: Vec<Swept> = ["a=1,2", "b=x,y,z"].map(|it| it.parse().unwrap()).into();
-        let points = grid(&sweeps);
-        assert_eq!(points.len(), 6);
-        assert_eq!(points[0], [("a", "1"), ("b", "x")]);
-        assert_eq!(points[1], [("a", "1"), ("b", "y")]);
-        assert_eq!(points[5], [("a", "2"), ("b", "z")]);
-        assert_eq!(grid(&[]), [Point::new()]);
     }
 
     #[test]

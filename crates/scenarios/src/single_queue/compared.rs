@@ -1,0 +1,133 @@
+//! Rules compared with no limit and with the smallest sufficient limit (E6, E11).
+
+use serde_json::{Value, json};
+use taut_sim::error::TestbedError;
+use taut_sim::lane::{LaneConfig, Observed, Rule, observe};
+use taut_sim::least::least_above;
+
+use super::{Settings, Traffic};
+use crate::error::ScenarioError;
+use crate::limit_rules::RuleName;
+use crate::scenario::Found;
+use taut_report::document::Summary;
+
+/// A limit is sufficient if it carries this share of the packets that no limit carries.
+const ENOUGH: f64 = 0.999;
+
+/// Longer than a ring takes to fill and to drain once.
+const FIXED_WARM_UP_NS: u64 = 50_000_000;
+
+/// How rows name the smallest sufficient limit, which is found to less than an object.
+const LEAST_FIXED: &str = "least fixed";
+const FIXED_STEP_BYTES: u32 = 4;
+
+/// What its columns mean.
+pub(super) const COLUMNS: &[(&str, &str)] = &[
+    (
+        "rule",
+        "least fixed is the least fixed limit that carries 99.9 % of what off carries, found \
+         afterwards; dql every T is Linux's rule that hears of completions once in T",
+    ),
+    ("limit_bytes", "the limit at the end"),
+    ("in_flight", "bytes queued and not yet reported done"),
+    (
+        "utilisation",
+        "share of the time with something to send in which the wire was sending",
+    ),
+    (
+        "of_off",
+        "packets carried, over those carried without a limit",
+    ),
+    ("urgent_delay", "what a packet of high priority would wait"),
+    (
+        "starved_rounds",
+        "rounds of completions after which nothing was left in flight",
+    ),
+];
+
+/// The smallest limit that carries [`ENOUGH`] of what `off` carried.
+fn least_fixed_bytes(bench: &LaneConfig, off: &Observed) -> Result<u32, TestbedError> {
+    // A fixed limit has nothing to settle: the first ring is all there is to warm up.
+    let measure_from_ns = bench.measure_from_ns.min(FIXED_WARM_UP_NS);
+    let quick = LaneConfig {
+        measure_from_ns,
+        end_ns: bench.end_ns - bench.measure_from_ns + measure_from_ns,
+        sample_ns: 0,
+        ..bench.clone()
+    };
+    let is_enough = |bytes| {
+        let seen = observe(&quick, &Rule::bytes(bytes))?;
+        Ok(seen.wire.packets as f64 >= ENOUGH * off.wire.packets as f64)
+    };
+    let most_bytes = off.in_flight_bytes.max.min(u64::from(u32::MAX / 4)) as u32;
+    least_above(0, most_bytes, FIXED_STEP_BYTES, is_enough)
+}
+
+fn row(traffic: &str, (name, rule): (&str, &Rule), seen: &Observed, off: &Observed) -> Value {
+    json!({
+        "pattern": traffic,
+        "rule": name,
+        "limit_bytes": (!rule.limit.is_off()).then_some(seen.limit_bytes),
+        "in_flight_mean_bytes": seen.in_flight_mean_bytes,
+        "in_flight_p99_bytes": seen.in_flight_p99_bytes,
+        "utilisation": seen.utilisation,
+        "of_off": seen.wire.packets as f64 / off.wire.packets.max(1) as f64,
+        "urgent_delay_mean_us": seen.urgent_delay_ns.mean() / 1e3,
+        "urgent_delay_p99_us": seen.urgent_delay_ns.value_at_quantile(0.99) as f64 / 1e3,
+        "starved_rounds": seen.starved,
+    })
+}
+
+impl Settings {
+    /// A row for each rule.
+    pub(super) fn compare(&self, traffic: &Traffic, seed: u64) -> Result<Found, ScenarioError> {
+        let bench = self.bench(traffic, seed);
+        let off = observe(&bench, &Rule::off())?;
+        let mut found = Found::default();
+        for name in &self.rules {
+            let (name, rule) = match name {
+                RuleName::Fixed => {
+                    let bytes = least_fixed_bytes(&bench, &off)?;
+                    (LEAST_FIXED.to_owned(), Rule::bytes(bytes))
+                }
+                RuleName::Rule(rule) => (rule.to_string(), rule.clone()),
+            };
+            let seen = observe(&bench, &rule)?;
+            let of_rule = row(&traffic.name, (&name, &rule), &seen, &off);
+            found.rows.push(of_rule);
+        }
+        Ok(found)
+    }
+}
+
+/// The ratio of a row's bytes in flight to those of the smallest sufficient limit.
+fn of_least_fixed(row: &Value, rows: &[Value]) -> Option<f64> {
+    let is_least = |it: &&Value| it["pattern"] == row["pattern"] && it["rule"] == LEAST_FIXED;
+    let least_bytes = rows.iter().find(is_least)?["in_flight_mean_bytes"].as_f64()?;
+    Some(row["in_flight_mean_bytes"].as_f64()? / least_bytes.max(1.0))
+}
+
+/// Each rule over all traffic, if the smallest sufficient limit is one of them.
+pub(super) fn summary(rows: &[Value]) -> Option<Summary> {
+    rows.iter().find(|row| row["rule"] == LEAST_FIXED)?;
+    let first = &rows.first()?["pattern"];
+    let rules = rows.iter().take_while(|row| row["pattern"] == *first);
+    let summary = rules.map(|of_first| {
+        let rule = &of_first["rule"];
+        let of_rule = || rows.iter().filter(|row| row["rule"] == *rule);
+        let ratios = || of_rule().filter_map(|row| of_least_fixed(row, rows));
+        let all = |key: &'static str| of_rule().filter_map(move |row| row[key].as_f64());
+        json!({
+            "rule": rule,
+            "of_least_fixed_best": ratios().reduce(f64::min),
+            "of_least_fixed_worst": ratios().reduce(f64::max),
+            "of_off_worst": all("of_off").reduce(f64::min),
+            "urgent_delay_p99_us_worst": all("urgent_delay_p99_us").reduce(f64::max),
+        })
+    });
+    Some(Summary {
+        title: "Over all patterns (of_least_fixed: bytes in flight over those of the least fixed \
+                limit)",
+        rows: summary.collect(),
+    })
+}

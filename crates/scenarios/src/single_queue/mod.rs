@@ -1,0 +1,201 @@
+//! One queue over time: where a limit settles (E4), how it gets there (E5), completions that are not
+//! periodic (E6), a link that changes its rate (E9), and what a limit costs (E11).
+
+mod compared;
+mod over_time;
+mod phases;
+mod settled;
+mod tcp_stream;
+mod traffic;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use taut_sim::lane::{Rule, observe};
+
+use crate::allowed::Verdict;
+use crate::limit_rules::RuleName;
+use crate::prelude::*;
+use traffic::{MOST_VALUES, Traffic};
+
+settings! {
+    "right-size" {
+        /// What the rows show.
+        show: Show => allowed::any,
+        /// Limits, each with all of the traffic; `fixed` is the smallest sufficient one.
+        rules: Vec<RuleName> where allowed::each(1..=20, shown_rule(*show)),
+        /// Link rates, each for an equal part of the run.
+        rates: Vec<Rate> => allowed::each(1..=MOST_VALUES, allowed::rate),
+        /// Packet sizes, in turn.
+        sizes: Vec<Size> => allowed::each(1..=MOST_VALUES, allowed::size),
+        /// Descriptors of the ring.
+        ring: u32 => allowed::ring,
+        /// From interrupt to interrupt.
+        cadence: Time where allowed::up_to(*duration),
+        /// How often the delay of a new packet of high priority is sampled; 0 never.
+        sample: Time where sampled(*duration),
+        /// What is not measured at the start.
+        warm_up: Time => allowed::within(Time(0)..=allowed::MAX_DURATION),
+        /// What is measured.
+        duration: Time => allowed::duration,
+        /// What is sent, and how the device completes it.
+        traffic: Vec<Traffic> where allowed::each(1..=100, shown_traffic(*show, *duration)),
+    }
+}
+
+/// What the rows show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Show {
+    /// Where the limit settles.
+    Settled,
+    /// How the limit gets there.
+    OverTime,
+    /// How the limit follows each rate.
+    Phases,
+    /// Each rule compared with no limit and with the smallest sufficient limit.
+    Compared,
+}
+
+/// How often a sample is taken: never, or not too often.
+fn sampled(duration: Time) -> impl Fn(&str, &Time) -> Verdict {
+    move |key, sample| match sample.0 {
+        0 => Ok(()),
+        _ => allowed::within(Time(1_000)..=duration)(key, sample),
+    }
+}
+
+/// Only a comparison finds the smallest sufficient limit.
+fn shown_rule(show: Show) -> impl Fn(&str, &RuleName) -> Verdict {
+    move |key, rule| match rule {
+        RuleName::Fixed if show != Show::Compared => {
+            Err(format!("{key} has fixed; allowed with show = \"compared\""))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Only the course of a TCP stream is recorded.
+fn shown_traffic(show: Show, duration: Time) -> impl Fn(&str, &Traffic) -> Verdict {
+    move |key, traffic| {
+        let of_traffic = |error| format!("{key} {:?}: {error}", traffic.name);
+        traffic.check(duration).map_err(of_traffic)?;
+        if traffic.tcp.is_some() && show != Show::OverTime {
+            let error = "tcp is allowed with show = \"over-time\"".to_owned();
+            return Err(of_traffic(error));
+        }
+        Ok(())
+    }
+}
+
+/// Traffic with one rule, or with all rules that are compared.
+pub struct Case {
+    traffic: Traffic,
+    rule: Option<Rule>,
+}
+
+impl Settings {
+    /// What is run: the traffic under each rule, where nothing is compared.
+    fn rows(&self) -> Vec<Case> {
+        let with = |rule: Option<Rule>| {
+            let traffic = self.traffic.iter().cloned();
+            traffic.map(move |traffic| Case {
+                traffic,
+                rule: rule.clone(),
+            })
+        };
+        match self.show {
+            Show::Compared => with(None).collect(),
+            _ => self.limits().map(Some).flat_map(with).collect(),
+        }
+    }
+
+    /// The rules that are limits by themselves.
+    fn limits(&self) -> impl Iterator<Item = Rule> {
+        let limit = |name: &RuleName| match name {
+            RuleName::Fixed => None,
+            RuleName::Rule(rule) => Some(rule.clone()),
+        };
+        self.rules.iter().filter_map(limit)
+    }
+
+    /// What a row is called: by its traffic or its rule where there are several.
+    fn row_name(&self, traffic: &Traffic, rule: &Rule) -> String {
+        match (self.traffic.len(), self.rules.len()) {
+            (1, _) => rule.to_string(),
+            (_, 1) => traffic.name.clone(),
+            _ => format!("{}: {rule}", traffic.name),
+        }
+    }
+
+    fn run_one(&self, traffic: &Traffic, rule: &Rule, seed: u64) -> Result<Found, ScenarioError> {
+        if let Some(gso_packet) = traffic.gso_packet().map_err(ScenarioError::Setting)? {
+            let (card, end_ns) = (self.tcp_card(traffic, seed), self.duration_of(traffic).0);
+            let seen = tcp_stream::run(card, gso_packet, &rule.limit, end_ns)?;
+            return Ok(self.over_time(traffic, rule, &seen));
+        }
+        let bench = self.bench(traffic, seed);
+        let seen = observe(&bench, rule)?;
+        Ok(match self.show {
+            Show::Phases => self.phases(traffic, rule, &bench, &seen),
+            Show::OverTime => {
+                let seen = over_time::Course::of(&bench, seen);
+                self.over_time(traffic, rule, &seen)
+            }
+            Show::Settled | Show::Compared => self.settled(traffic, &bench, &seen),
+        })
+    }
+}
+
+impl Scenario for Settings {
+    const ABOUT: &'static str = "the limit that one saturating sender settles at (E4)";
+    const HAS_FIGURES: bool = true;
+
+    type Case = Case;
+    type Outcome = Found;
+
+    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
+        Ok(self.rows())
+    }
+
+    fn name(&self, case: &Case) -> String {
+        match &case.rule {
+            Some(rule) => self.row_name(&case.traffic, rule),
+            None => case.traffic.name.clone(),
+        }
+    }
+
+    fn run(&self, case: &Case, seed: u64) -> Result<Found, ScenarioError> {
+        match &case.rule {
+            Some(rule) => self.run_one(&case.traffic, rule, seed),
+            None => self.compare(&case.traffic, seed),
+        }
+    }
+
+    fn found(&self, ran: &[(&Case, &Found)]) -> Found {
+        Found::of(ran)
+    }
+
+    fn columns(&self) -> &'static [(&'static str, &'static str)] {
+        match self.show {
+            Show::Settled | Show::OverTime => &[],
+            Show::Phases => phases::COLUMNS,
+            Show::Compared => compared::COLUMNS,
+        }
+    }
+
+    fn summary(rows: &[Value]) -> Option<Summary> {
+        compared::summary(rows)
+    }
+
+    fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
+        let of_traffic = |traffic| {
+            let row = move |rule| {
+                let name = self.row_name(traffic, &rule);
+                TraceRow::lane(name, self.bench(traffic, seed), rule)
+            };
+            self.limits().map(row)
+        };
+        let traffic = self.traffic.iter().filter(|traffic| traffic.tcp.is_none());
+        traffic.flat_map(of_traffic).collect()
+    }
+}

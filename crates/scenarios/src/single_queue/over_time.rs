@@ -1,0 +1,83 @@
+//! How the limit gets to where it settles (E5).
+
+use serde_json::{Value, json};
+use taut_sim::lane::{Course as Samples, LaneConfig, Observed, Rule};
+
+use super::{Settings, Traffic};
+use crate::scenario::Found;
+use taut_report::document::Series;
+
+/// The limit and the bytes in flight of a queue over time.
+pub(super) struct Course {
+    pub samples: Samples,
+    pub limit_bytes: u32,
+    pub largest_object_bytes: u64,
+    pub utilisation: f64,
+}
+
+impl Course {
+    pub fn of(bench: &LaneConfig, seen: Observed) -> Self {
+        Self {
+            samples: seen.course,
+            limit_bytes: seen.limit_bytes,
+            largest_object_bytes: bench.object_bytes.iter().max().map_or(0, |&it| it.into()),
+            utilisation: seen.utilisation,
+        }
+    }
+
+    fn row(&self, traffic: &str, rule: &str) -> Value {
+        let samples = &self.samples;
+        let steps = || {
+            let changes = samples.limit_bytes.windows(2);
+            changes.map(|two| (two[0].1, two[1].1))
+        };
+        let growths = steps().filter(|(before, after)| after > before);
+        // From 0, no growth is a factor.
+        let factors = growths.clone().filter(|&(before, _)| before > 0);
+        let factors = factors.map(|(before, after)| f64::from(after) / f64::from(before));
+        json!({
+            "traffic": traffic,
+            "rule": rule,
+            "limit_bytes": self.limit_bytes,
+            "limit_max_bytes": samples.limit_bytes.iter().map(|&(_, limit)| limit).max(),
+            "overshoot_bytes": samples.overshoot_bytes,
+            "largest_object_bytes": self.largest_object_bytes,
+            "to_90_percent_us": self.ramp_ns().map(|ns| ns as f64 / 1e3),
+            "increases": growths.count(),
+            "decreases": steps().filter(|(before, after)| after < before).count(),
+            "largest_growth_factor": factors.fold(1.0, f64::max),
+            "utilisation": self.utilisation,
+        })
+    }
+
+    /// When the limit first reached 90 % of its last value, in ns.
+    fn ramp_ns(&self) -> Option<u64> {
+        let enough = 0.9 * f64::from(self.limit_bytes);
+        let mut changes = self.samples.limit_bytes.iter();
+        let reached = changes.find(|&&(_, limit)| f64::from(limit) >= enough);
+        reached.map(|&(at_ns, _)| at_ns)
+    }
+}
+
+/// The limit and the bytes in flight, for drawing.
+pub(super) fn series(row: &str, samples: &Samples) -> [Series; 2] {
+    let limit = samples.limit_bytes.iter();
+    let limit = limit.map(|&(at_ns, bytes)| (at_ns, f64::from(bytes)));
+    let in_flight = samples.in_flight.iter().enumerate();
+    let in_flight =
+        in_flight.map(|(index, step)| (index as u64 * samples.step_ns, step.peak_bytes as f64));
+    [
+        Series::bytes(row, "limit", limit),
+        Series::bytes(row, "in flight", in_flight),
+    ]
+}
+
+impl Settings {
+    /// A row, and its curves.
+    pub(super) fn over_time(&self, traffic: &Traffic, rule: &Rule, seen: &Course) -> Found {
+        Found {
+            series: series(&self.row_name(traffic, rule), &seen.samples).into(),
+            ..Found::row(seen.row(&traffic.name, &rule.to_string()))
+        }
+    }
+}

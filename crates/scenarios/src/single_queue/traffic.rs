@@ -1,0 +1,222 @@
+//! The traffic of a single queue and the device below it.
+
+use serde::{Deserialize, Serialize};
+use taut_path::units::parse_size_bytes;
+use taut_sim::lane::{LaneConfig, Reap, Source};
+use taut_sim::nic::{DescriptorRule, InterruptRule, NicConfig, RareGap};
+use taut_sim::tcp::SuperPacket;
+
+use super::Settings;
+use crate::allowed::Verdict;
+use crate::one_queue::{LINK_OVERHEAD_BYTES, counted_with, saturated};
+use crate::prelude::*;
+use crate::two_hosts::card;
+
+/// Traffic on one queue. It saturates the link, unless it has `bursts`. A missing value is that of all
+/// traffic.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Traffic {
+    /// What the rows call it.
+    pub name: String,
+    /// Link rates, each for an equal part of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rates: Option<Vec<Rate>>,
+    /// Packet sizes, in turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<Vec<Size>>,
+    /// Bytes of the link's overhead that a packet's size includes.
+    pub counted_overhead: u32,
+    /// From interrupt to interrupt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cadence: Option<Time>,
+    /// How much longer or shorter each interval can be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Time>,
+    /// Intervals of another length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rare_gap: Option<OddGap>,
+    /// How completions are reaped; all at once if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reap: Option<PolledReap>,
+    /// A sender that is silent between bursts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bursts: Option<Bursts>,
+    /// One TCP stream with GSO packets of this payload; `auto`: what its rate sends in a millisecond.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<String>,
+    /// The longest measurement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<Time>,
+    /// Published: bytes and packets in flight, and thousands of packets a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<[f64; 3]>,
+}
+
+/// One interval in `one_in` has another length.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct OddGap {
+    one_in: u32,
+    gap: Time,
+}
+
+/// Completions are reaped in batches of at most `packets`, `gap` apart.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolledReap {
+    packets: u32,
+    gap: Time,
+}
+
+/// Packets that are sent at once, `every` time, which varies by `jitter`.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bursts {
+    packets: u32,
+    every: Time,
+    #[serde(default = "no_time")]
+    jitter: Time,
+}
+
+impl OddGap {
+    fn check(self, duration: Time) -> Verdict {
+        allowed::within(1..=u32::MAX)("rare_gap.one_in", &self.one_in)?;
+        allowed::up_to(duration)("rare_gap.gap", &self.gap)
+    }
+}
+
+impl PolledReap {
+    fn check(self, duration: Time) -> Verdict {
+        allowed::within(1..=u32::MAX)("reap.packets", &self.packets)?;
+        allowed::up_to(duration)("reap.gap", &self.gap)
+    }
+}
+
+impl Bursts {
+    fn check(self, duration: Time) -> Verdict {
+        allowed::within(1..=1 << 16)("bursts.packets", &self.packets)?;
+        allowed::within(Time(1_000)..=duration)("bursts.every", &self.every)?;
+        allowed::up_to(duration)("bursts.jitter", &self.jitter)
+    }
+}
+
+const fn no_time() -> Time {
+    Time(0)
+}
+
+/// Packet sizes and rates of a run at most.
+pub(super) const MOST_VALUES: usize = 1_000;
+
+impl Traffic {
+    /// Whether it can be run for `duration`.
+    pub(super) fn check(&self, duration: Time) -> Verdict {
+        let up_to = allowed::up_to(duration);
+        if let Some(rates) = &self.rates {
+            allowed::each(1..=MOST_VALUES, allowed::rate)("rates", rates)?;
+        }
+        if let Some(sizes) = &self.sizes {
+            allowed::each(1..=MOST_VALUES, allowed::size)("sizes", sizes)?;
+        }
+        allowed::within(0..=LINK_OVERHEAD_BYTES)("counted_overhead", &self.counted_overhead)?;
+        for (key, time) in [("cadence", self.cadence), ("jitter", self.jitter)] {
+            time.map_or(Ok(()), |time| up_to(key, &time))?;
+        }
+        if let Some(at_most) = &self.at_most {
+            allowed::duration("at_most", at_most)?;
+        }
+        self.rare_gap.map_or(Ok(()), |it| it.check(duration))?;
+        self.reap.map_or(Ok(()), |it| it.check(duration))?;
+        self.bursts.map_or(Ok(()), |it| it.check(duration))?;
+        self.gso_packet().map(drop)
+    }
+
+    /// The GSO packets of the TCP stream, if it is one.
+    pub(super) fn gso_packet(&self) -> Result<Option<SuperPacket>, String> {
+        let Some(text) = &self.tcp else {
+            return Ok(None);
+        };
+        if text == "auto" {
+            return Ok(Some(SuperPacket::Auto));
+        }
+        let size =
+            parse_size_bytes(text).map_err(|error| format!("tcp: {text:?}: {error}, or auto"))?;
+        allowed::size("tcp", &Size(size))?;
+        Ok(Some(SuperPacket::Fixed(size as u32)))
+    }
+}
+
+impl Settings {
+    /// The link rates of `traffic`.
+    pub(super) fn rates_of<'a>(&'a self, traffic: &'a Traffic) -> &'a [Rate] {
+        traffic.rates.as_ref().unwrap_or(&self.rates)
+    }
+
+    pub(super) fn cadence_of(&self, traffic: &Traffic) -> Time {
+        traffic.cadence.unwrap_or(self.cadence)
+    }
+
+    pub(super) fn duration_of(&self, traffic: &Traffic) -> Time {
+        traffic
+            .at_most
+            .map_or(self.duration, |most| most.min(self.duration))
+    }
+
+    /// The queue with `traffic`, and how long it runs.
+    pub(super) fn bench(&self, traffic: &Traffic, seed: u64) -> LaneConfig {
+        let interrupt = InterruptRule {
+            jitter_ns: traffic.jitter.map_or(0, |jitter| jitter.0),
+            rare_gap: traffic.rare_gap.map(|OddGap { one_in, gap }| RareGap {
+                one_in,
+                gap_ns: gap.0,
+            }),
+            ..InterruptRule::every(self.cadence_of(traffic).0)
+        };
+        let sizes = traffic.sizes.as_ref().unwrap_or(&self.sizes);
+        let rates = self.rates_of(traffic);
+        let mut bench = saturated(rates[0], self.ring, 0, interrupt, seed);
+        bench.nic.framing = counted_with(traffic.counted_overhead);
+        let duration_ns = self.duration_of(traffic).0;
+        let begins_ns = |part: usize| part as u64 * duration_ns / rates.len() as u64;
+        let later = rates.iter().enumerate().skip(1);
+        LaneConfig {
+            reap: traffic.reap.map_or(Reap::ALL, |it| Reap {
+                budget_packets: it.packets,
+                round_ns: it.gap.0,
+            }),
+            object_bytes: sizes.iter().map(|size| size.0 as u32).collect(),
+            source: traffic
+                .bursts
+                .map_or(Source::Saturating, |it| Source::Bursts {
+                    packets: it.packets,
+                    every_ns: it.every.0,
+                    jitter_ns: it.jitter.0,
+                }),
+            // No packet of a burst is dropped, so that every rule carries the same.
+            backlog_packets: match traffic.bursts {
+                Some(_) => u32::MAX,
+                None => bench.backlog_packets,
+            },
+            rate_changes: later
+                .map(|(part, rate)| (self.warm_up.0 + begins_ns(part), rate.0))
+                .collect(),
+            measure_from_ns: self.warm_up.0,
+            end_ns: self.warm_up.0 + duration_ns,
+            sample_ns: self.sample.0,
+            ..bench
+        }
+    }
+
+    /// The card below a TCP stream.
+    pub(super) fn tcp_card(&self, traffic: &Traffic, seed: u64) -> NicConfig {
+        NicConfig {
+            rule: DescriptorRule::OnePerPacket,
+            ..card(
+                self.rates_of(traffic)[0],
+                self.ring,
+                self.cadence_of(traffic),
+                seed,
+            )
+        }
+    }
+}

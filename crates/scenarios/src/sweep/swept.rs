@@ -1,0 +1,174 @@
+//! Settings with the values that each takes, and every combination of them.
+
+use std::collections::HashSet;
+use std::str::FromStr;
+
+use toml::{Table, Value};
+
+use crate::error::ScenarioError;
+use crate::registry::find;
+
+/// A setting, or `seed`, and the values that it takes; spelled `KEY=A,B,...`. A value with a comma is put
+/// into quotes, and a list into brackets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Swept {
+    /// The setting.
+    pub key: String,
+    /// Its values, as [`with`](crate::setting::with) takes them.
+    pub values: Vec<String>,
+}
+
+impl FromStr for Swept {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (key, values) = text
+            .split_once('=')
+            .ok_or("there is no \"=\"; allowed: KEY=A,B,...")?;
+        let values = split(values);
+        if key.is_empty() || values.iter().any(String::is_empty) {
+            return Err("a key or a value is empty; allowed: KEY=A,B,...".to_owned());
+        }
+        Ok(Self {
+            key: key.to_owned(),
+            values,
+        })
+    }
+}
+
+/// At each comma that stands in no brackets and no quotes.
+fn split(text: &str) -> Vec<String> {
+    let (mut parts, mut depth, mut quoted) = (vec![String::new()], 0_i32, false);
+    for character in text.chars() {
+        match character {
+            '"' => quoted = !quoted,
+            '[' if !quoted => depth += 1,
+            ']' if !quoted => depth -= 1,
+            ',' if !quoted && depth <= 0 => {
+                parts.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(part) = parts.last_mut() {
+            part.push(character);
+        }
+    }
+    parts
+}
+
+/// One combination: each key with its value.
+pub(super) type Point<'a> = Vec<(&'a str, &'a str)>;
+
+/// A run that is there twice would be in the table twice, and count twice in every mean.
+pub(super) fn said_once(sweeps: &[Swept]) -> Result<(), String> {
+    let mut keys = HashSet::new();
+    for Swept { key, values } in sweeps {
+        if !keys.insert(key) {
+            return Err(format!("{key} is swept twice; say all its values at once"));
+        }
+        let mut seen = HashSet::new();
+        if let Some(value) = values.iter().find(|value| !seen.insert(*value)) {
+            return Err(format!("{key} has {value} twice; say each value once"));
+        }
+    }
+    Ok(())
+}
+
+/// Every combination, the values of the last key next to each other.
+pub(super) fn grid(sweeps: &[Swept]) -> Vec<Point<'_>> {
+    let mut points = vec![Point::new()];
+    for sweep in sweeps {
+        let mut longer = Vec::new();
+        for point in &points {
+            for value in &sweep.values {
+                longer.push([point.clone(), vec![(&*sweep.key, &**value)]].concat());
+            }
+        }
+        points = longer;
+    }
+    points
+}
+
+/// The key of the table in a scenario file that lists swept settings.
+pub(crate) const SWEEP: &str = "sweep";
+
+/// A scenario file that sweeps nothing, and the settings that `text` sweeps. A text without a sweep has
+/// that of the scenario's own file.
+pub(super) fn of_file(text: &str) -> Result<(String, Vec<Swept>), ScenarioError> {
+    let mut table: Table = toml::from_str(text)?;
+    let mut defaults: Table = toml::from_str(find(text)?.file)?;
+    let Some(sweep) = table.remove(SWEEP).or_else(|| defaults.remove(SWEEP)) else {
+        return Ok((text.to_owned(), Vec::new()));
+    };
+    table.insert(SWEEP.to_owned(), Value::Table(Table::new()));
+    let of_key = |(key, values): (&String, &Value)| {
+        let values = values.as_array().ok_or_else(|| {
+            ScenarioError::Setting(format!(
+                "{SWEEP}.{key} is {values}; allowed: a list of values"
+            ))
+        })?;
+        Ok(Swept {
+            key: key.clone(),
+            values: values.iter().map(as_written).collect(),
+        })
+    };
+    let swept = sweep.as_table().into_iter().flatten().map(of_key);
+    Ok((
+        table.to_string(),
+        swept.collect::<Result<_, ScenarioError>>()?,
+    ))
+}
+
+/// A value as [`with`](crate::setting::with) takes it: a text needs no quotes.
+fn as_written(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_split_where_no_bracket_and_no_quote_is_open() {
+        assert_eq!(split("1,20us,x"), ["1", "20us", "x"]);
+        assert_eq!(split("[1,2],[3]"), ["[1,2]", "[3]"]);
+        assert_eq!(split("\"a,b\",c"), ["\"a,b\"", "c"]);
+        assert_eq!(split("[[1,2],3]"), ["[[1,2],3]"]);
+        assert!("ring".parse::<Swept>().is_err());
+        assert!("=1".parse::<Swept>().is_err());
+        assert!("ring=1,,2".parse::<Swept>().is_err());
+    }
+
+    #[test]
+    fn a_grid_has_every_combination_once_and_no_sweep_is_one_run() {
+        let sweeps: Vec<Swept> = ["a=1,2", "b=x,y,z"].map(|it| it.parse().unwrap()).into();
+        let points = grid(&sweeps);
+        assert_eq!(points.len(), 6);
+        assert_eq!(points[0], [("a", "1"), ("b", "x")]);
+        assert_eq!(points[1], [("a", "1"), ("b", "y")]);
+        assert_eq!(points[5], [("a", "2"), ("b", "z")]);
+        assert_eq!(grid(&[]), [Point::new()]);
+    }
+
+    #[test]
+    fn a_file_sweeps_lists_of_any_values() {
+        let name = "scenario = \"rate-change\"\n";
+        let sweep = "[sweep]\nring = [64, 128]\nrates = [\"1gbit\", [\"1mbit\"]]";
+        let (file, swept) = of_file(&format!("{name}{sweep}")).unwrap();
+        assert_eq!(file, format!("{name}\n[sweep]\n"));
+        let values: Vec<_> = swept.iter().map(|it| it.values.join(" ")).collect();
+        assert_eq!(values, ["1gbit [\"1mbit\"]", "64 128"], "by key");
+        assert!(of_file(&format!("{name}[sweep]\nring = 64")).is_err());
+        assert_eq!(of_file(name).unwrap(), (name.to_owned(), Vec::new()));
+    }
+
+    #[test]
+    fn a_text_without_a_sweep_has_that_of_its_scenario() {
+        let (file, swept) = of_file("scenario = \"split\"").unwrap();
+        assert_eq!(swept[0].key, "rate");
+        assert_eq!(of_file(&file).unwrap().1, [], "it was taken out");
+    }
+}
