@@ -83,7 +83,7 @@ for row in found.rows:
 # The limit over time from the first packet on.
 
 # %%
-found = taut.simulate("limit-over-time", duration="1s", tcp_duration="500ms")
+found = taut.simulate("limit-over-time", duration="1s")
 lines = [
     (it.row, np.maximum(it.time_ns, 1) / 1e6, it.value / 1000)
     for it in found.series
@@ -99,7 +99,8 @@ def over_rates(rows):
     lines = []
     for split in sorted({row["split"] for row in rows}):
         those = [row for row in rows if row["split"] == split]
-        mbit = [float(row["rate"].replace("gbit", "e3").replace("mbit", "")) for row in those]
+        rates = [row.get("sweep", row)["rate"] for row in those]
+        mbit = [float(rate.replace("gbit", "e3").replace("mbit", "")) for rate in rates]
         lines.append((f"pieces: {split}", mbit, [row["rr_tps"] for row in those]))
     return lines
 

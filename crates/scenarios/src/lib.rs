@@ -28,7 +28,6 @@ pub mod shared_budget;
 pub mod single_queue;
 pub mod small_queues;
 pub mod software_consumer;
-pub mod split;
 pub mod stated;
 pub mod sweep;
 pub mod trace_row;

@@ -12,8 +12,8 @@ use crate::scenario::Scenario;
 use crate::stated::file;
 use crate::tracing::{self, Tap, TraceRowsError};
 use crate::{
-    blind_sender, codel_under_load, late_sockets, limit_rules, never_worse, rr_sizes,
-    rr_under_load, shared_budget, single_queue, small_queues, software_consumer, split, watermarks,
+    blind_sender, codel_under_load, late_sockets, limit_rules, never_worse, rr_sizes, rr_under_load,
+    shared_budget, single_queue, small_queues, software_consumer, watermarks,
 };
 
 pub use taut_measure::DEFAULT_SEED;
@@ -46,7 +46,11 @@ pub const ALL: &[Entry] = &[
     Entry::of::<shared_budget::Settings>(),
     Entry::of::<never_worse::Settings>(),
     Entry::of::<limit_rules::Settings>(),
-    Entry::of::<split::Settings>(),
+    Entry::named::<rr_under_load::Settings>(
+        "split",
+        "super-packets that a queue cuts at the last moment (E13)",
+        file!("split"),
+    ),
     Entry::of::<software_consumer::Settings>(),
 ];
 

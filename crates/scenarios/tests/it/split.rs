@@ -1,29 +1,55 @@
-//! E13: super-packets in pieces give back what they throw away, and cost no goodput.
+//! E13: late segmentation gives requests what GSO packets take from them, and costs no goodput.
 
-use crate::support::{number, row, run_with, show};
+use serde_json::Value;
+use taut_scenarios::{setting, sweep};
+
+use crate::support::show;
+
+const SHORT: [(&str, &str); 5] = [
+    ("rate", "100mbit"),
+    ("limits", "taut"),
+    ("splits", "[\"off\", \"250us\", \"all\"]"),
+    ("warm_up", "1s"),
+    ("duration", "1s"),
+];
 
 #[test]
 fn requests_pass_super_packets_that_are_cut_as_they_pass_segments() {
-    let found = run_with(
-        "split",
-        &[
-            ("rates", "[\"100mbit\"]"),
-            ("limits", "[\"taut\"]"),
-            ("splits", "[\"off\", \"250us\", \"all\"]"),
-            ("warm_up", "\"1s\""),
-            ("duration", "\"1s\""),
-        ],
-    );
+    let file = "scenario = \"split\"";
+    let text = setting::with(file, &SHORT).expect("settings");
+    let found = sweep::run(&text, None, 1, &mut |_, _, _| {}).expect("a run");
     show(&found);
-    let of = |split: &str, what: &str| number(row(&found, &[("split", split)]), what);
-    let [off, time, all] = ["off", "250us", "all"].map(|split| of(split, "rr_tps"));
-    let sender = of("sender", "rr_tps");
+    assert_eq!(found.rows.len(), 4, "a rate that is set is not swept");
+    let of = |tso: bool, split: &str, what: &str| {
+        let is_it = |row: &&Value| row["tso"] == tso && row["split"] == split;
+        let row = found.rows.iter().find(is_it).expect("a row");
+        row[what].as_f64().expect("a number")
+    };
+    let [off, time, all] = ["off", "250us", "all"].map(|split| of(true, split, "rr_tps"));
+    let sender = of(false, "off", "rr_tps");
     assert!(time >= 5.0 * off, "{time} of {off}");
     assert!(all >= 0.8 * sender, "{all} of {sender}");
     assert!(time >= 0.5 * sender, "{time} of {sender}");
-    let whole = of("off", "goodput_bps");
+    let whole = of(true, "off", "goodput_bps");
     for split in ["250us", "all"] {
-        let goodput = of(split, "goodput_bps");
+        let goodput = of(true, split, "goodput_bps");
         assert!(goodput >= 0.99 * whole, "{split}: {goodput} of {whole}");
     }
+}
+
+#[test]
+fn each_rate_is_a_run_with_its_rows() {
+    let text = "scenario = \"split\"\nstreams = 1\nlimits = [\"dql\"]\nsplits = [\"off\"]\n\
+                warm_up = \"0ns\"\nduration = \"500ms\"\nsweep = { rate = [\"2mbit\", \"20mbit\"] }";
+    let found = sweep::run(text, None, 2, &mut |_, _, _| {}).expect("a run");
+    let of_row = |row: &Value| (row["sweep"]["rate"].clone(), row["tso"].clone());
+    let rows: Vec<_> = found.rows.iter().map(of_row).collect();
+    let expected = [
+        ("2mbit", true),
+        ("2mbit", false),
+        ("20mbit", true),
+        ("20mbit", false),
+    ];
+    assert_eq!(rows, expected.map(|(rate, tso)| (rate.into(), tso.into())));
+    assert_eq!(found.parameters["sweep"]["rate"][1], "20mbit");
 }
