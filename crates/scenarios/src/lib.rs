@@ -10,7 +10,6 @@ pub mod codel_under_load;
 pub mod error;
 pub mod late_sockets;
 pub mod limit_rules;
-pub mod never_worse;
 mod on_off;
 mod one_queue;
 mod one_stream;

@@ -12,7 +12,7 @@ use crate::scenario::Scenario;
 use crate::stated::file;
 use crate::tracing::{self, Tap, TraceRowsError};
 use crate::{
-    blind_sender, codel_under_load, late_sockets, limit_rules, never_worse, rr_sizes, rr_under_load,
+    blind_sender, codel_under_load, late_sockets, limit_rules, rr_sizes, rr_under_load,
     shared_budget, single_queue, small_queues, software_consumer, watermarks,
 };
 
@@ -44,7 +44,11 @@ pub const ALL: &[Entry] = &[
     Entry::of::<blind_sender::Settings>(),
     Entry::of::<watermarks::Settings>(),
     Entry::of::<shared_budget::Settings>(),
-    Entry::of::<never_worse::Settings>(),
+    Entry::named::<single_queue::Settings>(
+        "never-worse",
+        "limits against no limit over rates, rings and sizes: where one costs throughput (E11)",
+        file!("never-worse"),
+    ),
     Entry::of::<limit_rules::Settings>(),
     Entry::named::<rr_under_load::Settings>(
         "split",

@@ -10,7 +10,12 @@ use crate::sim_command::{Scratch, failed, stdout, taut};
 use serde_json::Value;
 
 /// Runs so long that it never ends by itself, and finds a first row within a moment.
-const ENDLESS: &str = "scenario = \"never-worse\"\ncases = 1000000\n";
+const ENDLESS: &str = r#"scenario = "right-size"
+rates = ["400gbit"]
+warm_up = "0ns"
+duration = "3600s"
+traffic = [{ name = "short", at_most = "1ms" }, { name = "endless" }]
+"#;
 
 /// Starts `arguments`, sends `signal` after `wait`, twice at once as a terminal and `timeout` may, and gives what came of
 /// it.
