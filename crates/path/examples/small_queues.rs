@@ -90,7 +90,8 @@ fn measure(limit_bytes: u32) -> Result<(), Box<dyn Error>> {
         sizing: Sizing::Fixed,
         limit_bytes,
     };
-    let budgets = Budgets::new(FLOWS, settings, &[Waker::noop().clone()])?;
+    let owners = std::slice::from_ref(Waker::noop());
+    let budgets = Budgets::new(FLOWS, settings, owners)?;
     let pool = FramePool::new(4_096, PACKET_BYTES as u32);
     let (tx, completions, device) = mock::ring(256);
     let mut stack = Stack {

@@ -60,10 +60,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> WayDown<'_, P, L, Q> {
 
     #[inline(always)]
     fn next_data(&self, endpoint: &mut Endpoint, connection: u32, now_ns: u64) -> Option<Segment> {
-        let flow = match &self.budgets {
-            Some(budgets) => Some(budgets.flow(connection)),
-            None => None,
-        };
+        let budgets = self.budgets.as_ref();
+        let flow = budgets.map(|budgets| budgets.flow(connection));
         endpoint.next_data(connection, flow, now_ns)
     }
 

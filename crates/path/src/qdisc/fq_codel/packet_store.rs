@@ -2,7 +2,6 @@
 
 use alloc::vec::Vec;
 use core::hint::black_box;
-use core::mem;
 
 use crate::packet::Packet;
 
@@ -80,8 +79,7 @@ impl PacketStore {
                 self.first_free = slot.next;
                 slot.next = NONE;
                 slot.since_ns = now_ns;
-                // A free slot is empty: there is nothing to drop, and no need to look.
-                mem::forget(slot.packet.replace(packet));
+                slot.packet = Some(packet);
                 free
             }
             None => self.add(packet, now_ns),
@@ -138,8 +136,7 @@ impl PacketStore {
         self.first_free = slot.next;
         slot.next = list.first;
         list.bytes += u64::from(rest.wire_bytes());
-        // A free slot is empty.
-        mem::forget(slot.packet.replace(rest));
+        slot.packet = Some(rest);
         if list.first == NONE {
             list.last = index;
         }
