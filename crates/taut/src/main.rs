@@ -28,7 +28,7 @@ mod r#where;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use taut_report::{exit, stdout};
 
 /// Messages for people, on standard error.
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         Some(cli::Command::Doctor(options)) => doctor::doctor(&options),
         Some(cli::Command::Exporter(options)) => exporter::exporter(&options),
         Some(cli::Command::Send(options)) => send::send(&options),
-        Some(cli::Command::Manual(options)) => manual::manual(&options),
+        Some(cli::Command::Manual(options)) => manual::manual(&options, cli::Cli::command()),
         Some(cli::Command::Record(options)) => record::record(&options),
         Some(cli::Command::Replay(options)) => replay::run(&options),
         Some(cli::Command::Where(options)) => r#where::where_(&options),

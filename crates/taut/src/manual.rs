@@ -1,17 +1,16 @@
-//! `taut manual DIR`: man pages and completions, for whoever packages the command.
+//! `taut manual DIR`: man pages and completions, for packages of the command.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::{Shell, generate_to};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use taut_observe::METRICS;
 use taut_observe::judge::RULES;
 
-use crate::cli::Cli;
 use crate::exit;
 use crate::talk::say;
 
@@ -23,9 +22,9 @@ pub struct Manual {
     pub directory: PathBuf,
 }
 
-/// `taut manual`.
-pub fn manual(options: &Manual) -> ExitCode {
-    match write(&options.directory) {
+/// `taut manual`, for the given command.
+pub fn manual(options: &Manual, command: Command) -> ExitCode {
+    match write(&options.directory, command) {
         Ok(files) => {
             say!(
                 "taut: wrote {files} files below {}",
@@ -43,11 +42,10 @@ pub fn manual(options: &Manual) -> ExitCode {
     }
 }
 
-fn write(directory: &Path) -> io::Result<usize> {
+fn write(directory: &Path, mut command: Command) -> io::Result<usize> {
     let (pages, completions) = (directory.join("man1"), directory.join("completions"));
     std::fs::create_dir_all(&pages)?;
     std::fs::create_dir_all(&completions)?;
-    let mut command = Cli::command();
     command.build();
     let mut files = write_pages(&pages, &command)?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
@@ -57,14 +55,14 @@ fn write(directory: &Path) -> io::Result<usize> {
     Ok(files)
 }
 
-/// A page for a command and for each below it that people use.
+/// Writes a page for a command and for each of its visible subcommands.
 fn write_pages(directory: &Path, command: &Command) -> io::Result<usize> {
     let name = command
         .get_display_name()
         .unwrap_or(command.get_name())
         .to_owned();
     let mut page = Vec::new();
-    // There is no page for the command `help`, so none is named.
+    // There is no page for the command `help`, so the pages must not refer to one.
     let shown = command.clone().disable_help_subcommand(true);
     Man::new(shown)
         .title(name.to_uppercase())
@@ -83,7 +81,7 @@ fn write_pages(directory: &Path, command: &Command) -> io::Result<usize> {
     Ok(files)
 }
 
-/// What the table of metrics says.
+/// Returns the section with the table of metrics.
 fn figures() -> Roff {
     let mut page = Roff::new();
     page.control("SH", ["FIGURES"]);
@@ -95,7 +93,7 @@ fn figures() -> Roff {
     page
 }
 
-/// What the table of rules says.
+/// Returns the section with the table of rules.
 fn rules() -> Roff {
     let mut page = Roff::new();
     page.control("SH", ["RULES"]);
