@@ -82,8 +82,11 @@ impl Case {
     fn shared<L: Limit, Q: Qdisc>(self, limit: L, discipline: Q) -> u64 {
         let ring = Rc::new(RefCell::new(Instant::new()));
         let halves = Queue::builder(Half(ring.clone()), Half(ring));
-        let queue = halves.with_qdisc(discipline).with_limit(limit).build(0);
-        let (mut sender, mut completer, _watch) = queue.expect("valid").split();
+        let queue = halves
+            .with_qdisc(discipline)
+            .with_limit(limit)
+            .build_halves(0);
+        let (mut sender, mut completer, _watch) = queue.expect("valid");
         let (mut freed, mut now_ns) = (Freed::default(), 0);
         for _ in 0..self.packets / self.batch {
             for index in 0..self.batch {

@@ -1,9 +1,11 @@
 //! The descriptor that travels the path.
 
+mod mark;
 mod piece;
 
 use core::num::{NonZeroU16, NonZeroU32};
 
+pub(crate) use mark::Mark;
 pub(crate) use piece::MOST_SEGMENTS;
 pub use piece::Piece;
 
@@ -78,8 +80,8 @@ pub struct Packet {
     pub flow: u32,
     /// How the device cuts it, if it is longer than one segment.
     pub segmentation: Option<Segmentation>,
-    /// Which queue sent it, and in which epoch.
-    pub(crate) sent: SentMark,
+    /// By which queue, and when, it was sent.
+    pub(crate) mark: Mark,
     /// Priority 0..=15, as the kernel derives it from the type of service.
     pub priority: u8,
     /// Not an [`Ecn`], which has a niche of its own; and whether it is a [`Piece`].
@@ -105,7 +107,7 @@ impl Packet {
             charge_bytes: wire_bytes,
             flow: 0,
             segmentation: None,
-            sent: SentMark::NEVER,
+            mark: Mark::NEVER,
             priority: 0,
             ecn: Ecn::NotCapable as u8,
         }
@@ -166,7 +168,7 @@ impl Packet {
     /// ring up: it counts as [late](crate::Completed::late_packets), whether the queue was reset by then
     /// or not. What the queue has in flight is put right by the reset.
     pub fn give_up(&mut self) {
-        self.sent.leave_epoch();
+        self.mark.leave_epoch();
     }
 
     /// Ends the packet and returns its frame. Not for a piece, whose frame others have too: return it to
@@ -201,7 +203,7 @@ impl Packet {
             self.charge_bytes,
             self.flow,
             cut,
-            u32::from(self.sent.0) << 16 | priority << 8 | ecn,
+            u32::from(self.mark.bits()) << 16 | priority << 8 | ecn,
         ]
     }
 
@@ -215,74 +217,9 @@ impl Packet {
             charge_bytes,
             flow,
             segmentation: Segmentation::new((cut >> 16) as u16, cut as u16),
-            sent: SentMark((small >> 16) as u16),
+            mark: Mark::from_bits((small >> 16) as u16),
             priority: (small >> 8) as u8,
             ecn: small as u8,
-        }
-    }
-}
-
-/// Bits of a [`SentMark`] that count resets: so many must lie between a packet and its late
-/// completion before the two epochs are taken for one.
-const EPOCH_BITS: u32 = 8;
-/// Bits that tell queues apart: the next so many that are made have other numbers.
-const QUEUE_BITS: u32 = 6;
-const EPOCHS: u16 = (1 << EPOCH_BITS) - 1;
-/// Which of two slices of time it was sent in.
-const SLICE: u16 = 1 << EPOCH_BITS;
-const QUEUE_SHIFT: u32 = EPOCH_BITS + 1;
-/// It is a [`Piece`].
-const PIECE: u16 = 1 << (QUEUE_SHIFT + QUEUE_BITS);
-
-/// By which queue a packet was sent, and in which epoch. Private to the queue, so that what was
-/// never in flight is not taken for complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SentMark(u16);
-
-impl SentMark {
-    /// It was in no queue yet.
-    pub const NEVER: Self = Self(0);
-
-    /// The mark of a queue in its first epoch; no two of 63 that are made one after the other are
-    /// the same.
-    pub fn of_new_queue() -> Self {
-        // Not one of loom's: it orders nothing, and must work in a static.
-        use core::sync::atomic::{AtomicU16, Ordering};
-        static QUEUES: AtomicU16 = AtomicU16::new(0);
-        let number = QUEUES.fetch_add(1, Ordering::Relaxed) % ((1 << QUEUE_BITS) - 1);
-        Self((number + 1) << QUEUE_SHIFT)
-    }
-
-    /// The mark of the same queue after so many resets.
-    pub const fn after_resets(self, resets: u32) -> Self {
-        Self((self.0 & !EPOCHS) | (resets as u16 & EPOCHS))
-    }
-
-    /// The mark of the same queue and epoch in the slice of time after this one, or before it.
-    pub const fn other_slice(self) -> Self {
-        Self(self.0 ^ SLICE)
-    }
-
-    /// Whether both are of one queue and one epoch, in whichever slice.
-    pub const fn is_of_epoch(self, other: Self) -> bool {
-        (self.0 ^ other.0) & !(SLICE | PIECE) == 0
-    }
-
-    /// Whether both are of one queue.
-    pub const fn is_of_queue(self, other: Self) -> bool {
-        (self.0 ^ other.0) & !(EPOCHS | SLICE | PIECE) == 0
-    }
-
-    /// The mark of a whole packet that was sent together with this one.
-    #[inline]
-    pub const fn of_whole(self) -> Self {
-        Self(self.0 & !PIECE)
-    }
-
-    /// Of the epoch that is farthest away, before and after.
-    fn leave_epoch(&mut self) {
-        if *self != Self::NEVER {
-            self.0 ^= 1 << (EPOCH_BITS - 1);
         }
     }
 }

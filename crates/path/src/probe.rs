@@ -1,6 +1,6 @@
 //! The seam to whoever watches a queue.
 
-use crate::limit::{CompletionBatch, Done};
+use crate::limit::{CompletedCounts, CompletionBatch};
 use crate::packet::{DropReason, Packet};
 use crate::queue::{Repair, StopReason};
 use taut_dql::Stall;
@@ -14,39 +14,39 @@ pub enum Event<'a> {
     /// The discipline gave a packet to the transmit queue.
     Dequeued(&'a Packet),
     /// The discipline got back what is left of the packet that it gave last, of which a piece was sent.
-    HandedBack(&'a Packet),
+    Requeued(&'a Packet),
     /// A packet was dropped. For [`DropReason::DeviceRefused`] it was told as sent before.
     Dropped(&'a Packet, DropReason),
     /// The discipline marked a packet instead of dropping it.
     Marked(&'a Packet),
     /// A packet is accounted for and goes to the device.
     Sent(&'a Packet),
-    /// Something waited, and the limit had no room for it: told each time that the sender is run.
-    Refused,
+    /// Packets were queued and the limit had no room: one event for each run of the sender.
+    Blocked,
     /// The device finished packets, which count for the limit.
-    Completed(Done),
-    /// The limit's rule is told of a round of completions, all that it hears of it.
-    Round(&'a CompletionBatch),
+    Completed(CompletedCounts),
+    /// A completion batch, as passed to the limit rule.
+    Batch(&'a CompletionBatch),
     /// The limit at the start, and after each completion round, in its own units.
     Limit(u32),
-    /// Whether completions mean that packets left the device, when that changes: while they do
-    /// not, there is no limit.
-    CompletionsTrue(bool),
+    /// Completions have become valid (`true`) or early (`false`). While they are early, no limit is
+    /// applied.
+    CompletionsValid(bool),
     /// The queue stopped.
     Stopped(StopReason),
     /// The device ran dry while the limit held the sender back.
     Starved,
     /// The oldest unit in flight is older than the threshold.
     Stalled(Stall),
-    /// The driver handed back so many packets that this queue never sent.
-    Stray(u32),
+    /// The driver returned this many packets that this queue never sent.
+    UnknownCompletions(u32),
     /// The ledger was wrong, and was put right.
     Repaired(Repair),
     /// The queue was reset.
     Reset,
 }
 
-/// Hears what happens on the path. `()` hears nothing and costs nothing; `(a, b)` is both.
+/// Receives the events of a queue. `()` ignores them at no cost; `(a, b)` passes each event to both.
 ///
 /// Traces, metrics, time series and checkers are probes. Each half of a queue calls its own, so a
 /// probe that both threads share is the caller's to synchronise.
@@ -54,9 +54,9 @@ pub trait Probe {
     /// Something happened at `now_ns`.
     fn event(&mut self, now_ns: u64, event: Event<'_>);
 
-    /// Whether it hears anything; asked before an event that takes work to describe.
+    /// Returns `true` if it receives events. Called before an event that takes work to describe.
     #[inline]
-    fn listens(&self) -> bool {
+    fn is_enabled(&self) -> bool {
         true
     }
 }
@@ -66,7 +66,7 @@ impl Probe for () {
     fn event(&mut self, _now_ns: u64, _event: Event<'_>) {}
 
     #[inline]
-    fn listens(&self) -> bool {
+    fn is_enabled(&self) -> bool {
         false
     }
 }
@@ -78,8 +78,8 @@ impl<P: Probe + ?Sized> Probe for &mut P {
     }
 
     #[inline]
-    fn listens(&self) -> bool {
-        (**self).listens()
+    fn is_enabled(&self) -> bool {
+        (**self).is_enabled()
     }
 }
 
@@ -88,8 +88,8 @@ impl<P: Probe + ?Sized> Probe for alloc::boxed::Box<P> {
         (**self).event(now_ns, event);
     }
 
-    fn listens(&self) -> bool {
-        (**self).listens()
+    fn is_enabled(&self) -> bool {
+        (**self).is_enabled()
     }
 }
 
@@ -103,8 +103,8 @@ impl<P: Probe> Probe for Option<P> {
     }
 
     #[inline]
-    fn listens(&self) -> bool {
-        self.as_ref().is_some_and(P::listens)
+    fn is_enabled(&self) -> bool {
+        self.as_ref().is_some_and(P::is_enabled)
     }
 }
 
@@ -117,7 +117,7 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     }
 
     #[inline]
-    fn listens(&self) -> bool {
-        self.0.listens() || self.1.listens()
+    fn is_enabled(&self) -> bool {
+        self.0.is_enabled() || self.1.is_enabled()
     }
 }

@@ -48,9 +48,4 @@ impl<M: Sharing> RoomWaker<M> {
     pub fn wakeups(&self) -> u32 {
         self.wakeups.load()
     }
-
-    /// The waker.
-    pub(crate) fn waker(&self) -> &Waker {
-        &self.waker
-    }
 }

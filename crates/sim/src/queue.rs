@@ -60,7 +60,7 @@ impl QueueFault {
     ) -> Result<Completed, Self> {
         round.map_err(|error| match error {
             CompleteError::Driver(never) => match never {},
-            CompleteError::Stray { packets } => Self {
+            CompleteError::UnknownCompletions { packets } => Self {
                 queue,
                 at_ns,
                 fault: Fault::Stray { packets },
@@ -87,7 +87,7 @@ impl fmt::Display for QueueFault {
         write!(f, "queue {} at {} ns: ", self.queue, self.at_ns)?;
         match self.fault {
             Fault::Stray { packets } => {
-                let error = CompleteError::<Infallible>::Stray { packets };
+                let error = CompleteError::<Infallible>::UnknownCompletions { packets };
                 error.fmt(f)
             }
             Fault::NotReady { ready_ns } => write!(
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_report_says_which_queue_when_and_what() {
-        let round = Err(CompleteError::Stray { packets: 2 });
+        let round = Err(CompleteError::UnknownCompletions { packets: 2 });
         let fault = QueueFault::of_round(round, 3, 17).unwrap_err();
         let told = fault.to_string();
         assert!(told.starts_with("queue 3 at 17 ns: packets handed back by the driver"));

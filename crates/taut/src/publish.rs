@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use taut_linux::publish::{About, Publisher, QueueSlot, WeakPublisher};
-use taut_path::queue::WatchSnapshot;
+use taut_path::queue::MonitorSnapshot;
 use taut_path::{Limit, Probe, Qdisc, Queue};
 
 /// Nobody looks more often.
@@ -35,7 +35,7 @@ impl Published {
             return;
         };
         self.next_ns = now_ns + PERIOD_NS;
-        slot.publish(&WatchSnapshot {
+        slot.publish(&MonitorSnapshot {
             queue: queue.snapshot(),
             sender: queue.sender_counters(),
             completer: queue.completer_counters(),

@@ -123,11 +123,11 @@ pub unsafe extern "C" fn taut_queue_complete(
         Ok(done) => (
             Status::Ok,
             Completed {
-                packets: done.done.packets,
-                bytes: done.done.bytes,
-                late_packets: done.late_packets,
+                packets: done.counts.packets,
+                bytes: done.counts.bytes,
+                late_packets: done.stale_packets,
                 run: done.schedule,
-                more: done.more,
+                more: done.more_pending,
                 stalled: done.stalled.is_some(),
                 stalled_ns: done.stalled.map_or(0, |stall| stall.age_ns),
             },
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn taut_queue_complete(
             it.failure = error.0;
             (Status::DriverFailed, Completed::default())
         }
-        Err(CompleteError::Stray { .. }) => (Status::Stray, Completed::default()),
+        Err(CompleteError::UnknownCompletions { .. }) => (Status::Stray, Completed::default()),
     };
     // SAFETY: the caller's promise.
     let entered = unsafe { enter(queue, complete) };
@@ -309,7 +309,7 @@ fn read_figures(it: &Queue) -> QueueFigures {
         limit_stops: sender.limit_stops,
         ring_stops: sender.ring_stops,
         stalls: completer.stalls,
-        completions_are_false: snapshot.completions_are_false,
+        completions_are_false: snapshot.early_completions,
     }
 }
 

@@ -117,7 +117,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
     }
 
     /// Asks for a new ring, in a queue whose halves are on two threads: ask the queue for a reset
-    /// ([`ask_reset`](taut_path::queue::Watch::ask_reset)), which wakes the sending half, so that it lets
+    /// ([`request_reset`](taut_path::queue::Monitor::request_reset)), which wakes the sending half, so that it lets
     /// go of the old one; a later [`reap`](Completions::reap) makes the new one, fails with what making
     /// it fails with (ask again then, after a moment), and hands back what was in flight as
     /// [late](taut_path::Completed::late_packets). Ask once for a stall, which is told in every round until

@@ -231,7 +231,7 @@ fn lost_completions_end_with_a_new_socket_and_every_frame_is_back() {
     // Nothing more comes for longer than the threshold of a second.
     let later_ns = Duration::from_millis(2_500).as_nanos() as u64;
     let completed = queue.complete(0, &mut frames).expect("one is complete");
-    assert_eq!(completed.done.packets, 1);
+    assert_eq!(completed.counts.packets, 1);
     let completed = queue.complete(later_ns, &mut frames).expect("nothing");
     let stalled = completed.stalled.expect("is told");
     assert!(stalled.age_ns >= 2_000_000_000);
@@ -242,7 +242,7 @@ fn lost_completions_end_with_a_new_socket_and_every_frame_is_back() {
     assert_eq!(tx.slots_free(), 0, "lets go");
     done.renew().expect("prepared");
     let completed = queue.complete(later_ns, &mut frames).expect("hands back");
-    assert_eq!((completed.late_packets, completed.done.packets), (7, 0));
+    assert_eq!((completed.stale_packets, completed.counts.packets), (7, 0));
     assert_eq!(frames.free_frames(), FRAMES);
     let counters = queue.device().1.counters();
     assert_eq!((counters.lost_packets, counters.reopened), (7, 1));
@@ -254,7 +254,7 @@ fn lost_completions_end_with_a_new_socket_and_every_frame_is_back() {
     assert_eq!(second.in_device().len(), 1);
     second.finish(0);
     let completed = queue.complete(later_ns, &mut frames).expect("completes");
-    assert_eq!(completed.done.packets, 1);
+    assert_eq!(completed.counts.packets, 1);
     assert_eq!(frames.free_frames(), FRAMES);
 }
 
@@ -341,7 +341,7 @@ fn what_is_given_up_never_counts_as_complete_whatever_is_asked_first() {
     done.ask_reopen();
     assert_eq!(tx.slots_free(), 0);
     let completed = queue.complete(1, &mut frames).expect("hands back");
-    assert_eq!((completed.done.packets, completed.late_packets), (1, 5));
+    assert_eq!((completed.counts.packets, completed.stale_packets), (1, 5));
     queue.reset(2);
     assert_eq!((queue.in_flight(), frames.free_frames()), (0, FRAMES));
 }

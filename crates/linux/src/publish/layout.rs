@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use taut_path::queue::WatchSnapshot;
+use taut_path::queue::MonitorSnapshot;
 
 use super::about::About;
 
@@ -44,8 +44,8 @@ macro_rules! figures {
 
         impl Figures {
             /// Those of a queue of this project.
-            pub fn of(snapshot: &WatchSnapshot) -> Self {
-                $(let $name: fn(&WatchSnapshot) -> u64 = $of;)*
+            pub fn of(snapshot: &MonitorSnapshot) -> Self {
+                $(let $name: fn(&MonitorSnapshot) -> u64 = $of;)*
                 Self { $($name: $name(snapshot),)* }
             }
 
@@ -72,7 +72,7 @@ figures! {
     /// How long slack is observed before the limit is cut, in ns.
     hold_time_ns = |it| it.queue.hold_time_ns;
     /// 1 if completions do not mean that packets left the device: there is no limit then.
-    completions_are_false = |it| it.queue.completions_are_false.into();
+    completions_are_false = |it| it.queue.early_completions.into();
     /// Packets offered to the discipline.
     enqueued_packets = |it| it.sender.enqueued_packets;
     /// Packets given to the device.
@@ -94,11 +94,11 @@ figures! {
     /// Their bytes.
     completed_bytes = |it| it.completer.completed_bytes;
     /// Packets of before a reset.
-    late_packets = |it| it.completer.late_packets;
+    late_packets = |it| it.completer.stale_packets;
     /// Packets that the driver handed back and that were never sent.
-    stray_packets = |it| it.completer.stray_packets;
+    stray_packets = |it| it.completer.unknown_completions;
     /// Rounds in which something was completed.
-    rounds = |it| it.completer.rounds;
+    rounds = |it| it.completer.batches;
     /// Rounds after which the device had nothing left while the limit held the sender back.
     starved = |it| it.completer.starved;
     /// Resets so far.

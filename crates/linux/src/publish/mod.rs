@@ -2,7 +2,7 @@
 //!
 //! ```no_run
 //! use taut_linux::publish::{About, Publisher};
-//! # fn watch() -> taut_path::queue::Watch { unimplemented!() }
+//! # fn watch() -> taut_path::queue::Monitor { unimplemented!() }
 //! let publisher = Publisher::open("my-sender")?;
 //! let mut queue = publisher.add(&About { device: "eth0", queue: 0, limit: "dql", ..About::default() })?;
 //! queue.publish(&watch().snapshot()); // now and then, or after each round
@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, flock, linkat};
 use rustix::process::geteuid;
-use taut_path::queue::{Watch, WatchSnapshot};
+use taut_path::queue::{Monitor, MonitorSnapshot};
 
 use crate::error::{failed, invalid, naming};
 use crate::sched::monotonic_ns;
@@ -181,7 +181,7 @@ impl Publisher {
     pub fn follow(
         &self,
         about: &About<'_>,
-        watch: Watch,
+        watch: Monitor,
         period: Duration,
     ) -> io::Result<Following> {
         let mut slot = self.add(about)?;
@@ -240,7 +240,7 @@ pub struct QueueSlot {
 
 impl QueueSlot {
     /// Lets others see `snapshot`, from now on.
-    pub fn publish(&mut self, snapshot: &WatchSnapshot) {
+    pub fn publish(&mut self, snapshot: &MonitorSnapshot) {
         self.publish_figures(&Figures::of(snapshot));
     }
 

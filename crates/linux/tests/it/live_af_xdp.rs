@@ -124,7 +124,7 @@ fn a_plain_veth_is_found_out() {
     let _ = queue
         .complete(sched::monotonic_ns(), &mut frames)
         .expect("completes");
-    assert!(queue.snapshot().completions_are_false);
+    assert!(queue.snapshot().early_completions);
 }
 
 #[test]

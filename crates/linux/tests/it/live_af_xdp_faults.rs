@@ -145,7 +145,7 @@ impl Sender {
             self.errors.push(error);
         }
         match self.queue.complete(now_ns, &mut self.frames) {
-            Ok(completed) => self.late += u64::from(completed.late_packets),
+            Ok(completed) => self.late += u64::from(completed.stale_packets),
             Err(error) => self.errors.push(io::Error::other(error.to_string())),
         }
     }
@@ -452,5 +452,5 @@ fn a_peer_that_polls_in_a_thread_of_its_own_completes_truly() {
             .expect("receives");
         sender.queue.device().truth() == Truth::True
     });
-    assert!(!sender.queue.snapshot().completions_are_false);
+    assert!(!sender.queue.snapshot().early_completions);
 }

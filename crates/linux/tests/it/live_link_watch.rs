@@ -143,7 +143,7 @@ fn of_a_link_that_goes_down_and_up_no_purged_frame_counts_as_sent() {
             // So does a round; what came back before that is counted all the same.
             let _ = queue.complete(now_ns, &mut ends);
             let after = queue.completer_counters();
-            tally.late(after.late_packets - before.late_packets);
+            tally.late(after.stale_packets - before.stale_packets);
             tally.reaped(after.completed_packets - before.completed_packets);
             let look = watch.look().expect("looks");
             tally.look(look.was_broken);

@@ -76,13 +76,12 @@ fn halves(
         waker: waker_of_this_thread(),
         ..QueueConfig::default()
     };
-    let queue = Queue::builder(ring.tx, ring.completions)
+    let halves = Queue::builder(ring.tx, ring.completions)
         .limit(limit)
         .with_qdisc(Fifo::new(QDISC_PACKETS))
         .config(config)
-        .build(monotonic_ns())
-        .expect("valid settings");
-    let (sender, completer, _) = queue.split();
+        .build_halves(monotonic_ns());
+    let (sender, completer, _) = halves.expect("valid settings");
     let sending = SendingSide {
         sender,
         pool: ring.pool.clone(),
@@ -196,9 +195,9 @@ fn assert_all_came_back((sending, completing): &(SendingSide, CompletingSide), p
     let (sent, completed) = (sending.sender.counters(), completing.completer.counters());
     assert_eq!(sent.sent_packets, u64::from(packets));
     assert_eq!(sent.drops.total(), 0);
-    let came_back = completed.completed_packets + completed.late_packets;
+    let came_back = completed.completed_packets + completed.stale_packets;
     assert_eq!(came_back, u64::from(packets), "{completed:?}");
-    assert_eq!(completed.stray_packets, 0);
+    assert_eq!(completed.unknown_completions, 0);
     assert_eq!(completing.completer.snapshot().in_flight, 0);
     assert_eq!(sending.pool.free_frames(), SLOTS * 2);
     assert!(sending.sleeps > 0, "the sender never had to wait");
@@ -289,9 +288,9 @@ fn resets_between_threads_count_each_packet_once() {
     let mut requested = 0;
     let look = |completer: &Completer<AfPacketCompletions>, batch: Completed| {
         // The next one once this one has ended, with packets in the ring.
-        let ended = completer.counters().resets == requested && batch.done.packets > 0;
+        let ended = completer.counters().resets == requested && batch.counts.packets > 0;
         if ended && requested < RESETS && completer.snapshot().in_flight > 0 {
-            completer.ask_reset();
+            completer.request_reset();
             requested += 1;
         }
     };
@@ -300,7 +299,7 @@ fn resets_between_threads_count_each_packet_once() {
     assert_all_came_back(&halves, FRAMES);
     let completed = halves.1.completer.counters();
     assert_eq!(completed.resets, RESETS);
-    assert!(completed.late_packets >= RESETS, "{completed:?}");
+    assert!(completed.stale_packets >= RESETS, "{completed:?}");
 }
 
 /// A shaper that lets one frame pass and then holds every other one for minutes.

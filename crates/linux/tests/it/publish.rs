@@ -160,11 +160,10 @@ fn a_queue_that_is_followed_is_gone_with_its_halves() {
     let directory = Directory::new();
     let publisher = Publisher::open_in(&directory.0, "follows").expect("publishes");
     let (ring, completions, _device) = taut_path::driver::testing::mock::ring(8);
-    let queue = taut_path::Queue::builder(ring, completions)
+    let halves = taut_path::Queue::builder(ring, completions)
         .limit(taut_path::AnyLimit::bytes(4_321))
-        .build(0)
-        .expect("builds");
-    let (sender, completer, watch) = queue.split();
+        .build_halves(0);
+    let (sender, completer, watch) = halves.expect("builds");
     let period = std::time::Duration::from_millis(1);
     let _following = publisher.follow(&ABOUT, watch, period).expect("follows");
     let limits = || {

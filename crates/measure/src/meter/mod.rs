@@ -170,7 +170,7 @@ impl<W: Window> Probe for Meter<W> {
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
         let waiting = self.waiting_packets.now;
         match event {
-            Event::Enqueued(_) | Event::HandedBack(_) => self.set_waiting(waiting + 1, now_ns),
+            Event::Enqueued(_) | Event::Requeued(_) => self.set_waiting(waiting + 1, now_ns),
             // It was found to be so after it left the discipline.
             Event::Dropped(_, DropReason::Uncountable) => {}
             Event::Dropped(packet, DropReason::DeviceRefused) => {

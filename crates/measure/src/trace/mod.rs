@@ -7,7 +7,7 @@ mod write;
 
 use std::fmt;
 
-use taut_path::limit::{CompletionBatch, Done};
+use taut_path::limit::{CompletedCounts, CompletionBatch};
 use taut_path::queue::StopReason;
 use taut_path::{DropReason, Packet};
 
@@ -119,7 +119,7 @@ pub enum Event {
     /// Something waited, and the limit had no room for it.
     Refused,
     /// The device finished packets.
-    Completed(Done),
+    Completed(CompletedCounts),
     /// The rule was told of a round.
     Round(Told),
     /// The limit at the start and after each completion, in its own units.
@@ -149,9 +149,9 @@ impl Event {
             Happened::Sent(packet) => Self::Sent(Mention::of(packet)),
             Happened::Marked(packet) => Self::Mark(Mention::of(packet)),
             Happened::Dropped(packet, reason) => Self::Drop(Mention::of(packet), reason),
-            Happened::Refused => Self::Refused,
+            Happened::Blocked => Self::Refused,
             Happened::Completed(done) => Self::Completed(done),
-            Happened::Round(round) => Self::Round(Told::of(round)),
+            Happened::Batch(round) => Self::Round(Told::of(round)),
             Happened::Limit(units) => Self::Limit(units),
             Happened::Stopped(reason) => Self::Stopped(reason),
             Happened::Starved => Self::Starved,

@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 use std::str::FromStr;
 
 use taut_path::DropReason;
-use taut_path::limit::Done;
+use taut_path::limit::CompletedCounts;
 use taut_path::queue::StopReason;
 
 use super::{AWAY, Event, FORMAT_VERSION, Head, Line, MAGIC, Mention, Told, more_name, stop_name};
@@ -235,11 +235,11 @@ fn dropped(values: &[&str]) -> Option<Event> {
     Some(Event::Drop(packet(values)?, reason))
 }
 
-fn done(values: &[&str]) -> Option<Done> {
+fn done(values: &[&str]) -> Option<CompletedCounts> {
     let [bytes, packets] = *values else {
         return None;
     };
-    Some(Done {
+    Some(CompletedCounts {
         packets: number(Some(packets))?,
         bytes: number(Some(bytes))?,
     })

@@ -70,7 +70,7 @@ impl Probe for Tracer<'_, '_> {
         }
     }
 
-    fn listens(&self) -> bool {
+    fn is_enabled(&self) -> bool {
         self.0.is_some()
     }
 }

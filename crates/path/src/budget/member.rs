@@ -34,8 +34,8 @@ impl Member {
     }
 
     /// For the sender: it had something to send, and only the budget was in the way.
-    pub(crate) fn note_refused(&self) {
-        self.device.waiters.note_refused();
+    pub(crate) fn note_blocked(&self) {
+        self.device.waiters.note_blocked();
     }
 
     /// Whether an object of `bytes` can be counted.
@@ -80,22 +80,6 @@ impl Member {
         self.device.waiters.start_next() == Some(self.queue)
     }
 
-    /// For the sender: what it sent until now is to be forgotten.
-    pub(crate) fn begin_reset(&self) {
-        self.device.waiters.begin_reset(self.queue);
-    }
-
-    /// For the completer: what was in flight when the sender began the last reset, in bytes.
-    pub(crate) fn bytes_to_forget(&self) -> u32 {
-        self.device.waiters.bytes_to_forget(self.queue)
-    }
-
-    /// For the completer: what was in flight when the sender began a reset counts as complete.
-    pub(crate) fn finish_reset(&self, bytes_to_forget: u32, now_ns: u64) {
-        self.release(bytes_to_forget, now_ns);
-        self.device.waiters.start_next();
-    }
-
     /// For the completer, which goes: what it had in flight is room for others.
     pub(crate) fn leave(&self) {
         let waiters = &self.device.waiters;
@@ -103,7 +87,7 @@ impl Member {
         waiters.start_next();
     }
 
-    /// For whoever has both halves: so much is in flight.
+    /// For a completer whose sender is stopped: corrects the bytes in flight after a reset or a repair.
     pub(crate) fn correct(&self, in_flight_bytes: u32, now_ns: u64) {
         let waiters = &self.device.waiters;
         let counted = waiters.queues[self.queue].in_flight_bytes();

@@ -35,7 +35,7 @@ use alloc::vec::Vec;
 use crate::limit::{AnyLimit, Limit, Unit};
 use crate::probe::Probe;
 use crate::qdisc::Qdisc;
-use crate::queue::{Completer, Queue, QueueConfigError, Sender, Watch};
+use crate::queue::{Halves, QueueConfigError};
 
 pub(crate) use member::Member;
 use rule::SharedRule;
@@ -79,11 +79,8 @@ impl Budget {
     }
 }
 
-/// The two halves of a queue, and what it is watched through.
-pub type Halves<R, C, L, Q, P> = (Sender<R, Q, P>, Completer<C, L, P>, Watch);
-
-/// Puts new queues under a budget that `rule`, which counts bytes, moves, told once in
-/// `interval_ns`; and divides them, for whoever completes one may start another.
+/// Puts new queues under a budget that `rule`, which counts bytes, moves once in `interval_ns`. The
+/// completer of one queue may start another.
 ///
 /// # Errors
 /// If the rule counts packets, or a queue has sent already.
@@ -91,15 +88,15 @@ pub type Halves<R, C, L, Q, P> = (Sender<R, Q, P>, Completer<C, L, P>, Watch);
 pub fn join<R, C, L, Q, P>(
     rule: AnyLimit,
     interval_ns: u64,
-    queues: Vec<Queue<(R, C), L, Q, P>>,
+    halves: Vec<Halves<R, C, L, Q, P, P>>,
     now_ns: u64,
-) -> Result<(Budget, Vec<Halves<R, C, L, Q, P>>), QueueConfigError>
+) -> Result<(Budget, Vec<Halves<R, C, L, Q, P, P>>), QueueConfigError>
 where
     L: Limit,
     Q: Qdisc,
-    P: Probe + Clone,
+    P: Probe,
 {
-    join_around(rule, interval_ns, queues, now_ns, |waiters| waiters)
+    join_around(rule, interval_ns, halves, now_ns, |waiters| waiters)
 }
 
 /// As [`join`], for the model check only: no queue looks at the budget again once its gate is
@@ -112,15 +109,15 @@ where
 pub fn join_without_a_second_look<R, C, L, Q, P>(
     rule: AnyLimit,
     interval_ns: u64,
-    queues: Vec<Queue<(R, C), L, Q, P>>,
+    halves: Vec<Halves<R, C, L, Q, P, P>>,
     now_ns: u64,
-) -> Result<(Budget, Vec<Halves<R, C, L, Q, P>>), QueueConfigError>
+) -> Result<(Budget, Vec<Halves<R, C, L, Q, P, P>>), QueueConfigError>
 where
     L: Limit,
     Q: Qdisc,
-    P: Probe + Clone,
+    P: Probe,
 {
-    join_around(rule, interval_ns, queues, now_ns, |mut waiters| {
+    join_around(rule, interval_ns, halves, now_ns, |mut waiters| {
         waiters.looks_again = false;
         waiters
     })
@@ -130,22 +127,21 @@ where
 fn join_around<R, C, L, Q, P>(
     rule: AnyLimit,
     interval_ns: u64,
-    queues: Vec<Queue<(R, C), L, Q, P>>,
+    mut halves: Vec<Halves<R, C, L, Q, P, P>>,
     now_ns: u64,
     change: impl FnOnce(Waiters) -> Waiters,
-) -> Result<(Budget, Vec<Halves<R, C, L, Q, P>>), QueueConfigError>
+) -> Result<(Budget, Vec<Halves<R, C, L, Q, P, P>>), QueueConfigError>
 where
     L: Limit,
     Q: Qdisc,
-    P: Probe + Clone,
+    P: Probe,
 {
     if rule.unit() != Unit::Bytes {
         return Err(QueueConfigError::BudgetNotInBytes);
     }
-    if queues.iter().any(|queue| queue.in_flight() > 0) {
+    if halves.iter().any(|(sender, ..)| sender.in_flight() > 0) {
         return Err(QueueConfigError::NotNew);
     }
-    let mut halves: Vec<Halves<R, C, L, Q, P>> = queues.into_iter().map(Queue::split).collect();
     let (rule, limit_bytes) = SharedRule::new(rule, interval_ns, now_ns);
     let waiters = halves.iter().map(|(sender, ..)| sender.shared());
     let waiters = Waiters::new(waiters.map(Waiter::new).collect(), limit_bytes);

@@ -50,8 +50,6 @@ pub(super) struct Waiter {
     ticket: AtomicU32,
     /// Written by its sender.
     queued_bytes: AtomicU32,
-    /// What that was at the last reset. Written by its sender.
-    reset_bytes: AtomicU32,
     /// When it sent first since the rule was told so often. Written by its sender.
     first_sent_ns: SingleWriterU64,
     first_sent_after: AtomicU32,
@@ -65,7 +63,6 @@ impl Waiter {
             gates,
             ticket: AtomicU32::new(NO_TICKET),
             queued_bytes: AtomicU32::new(0),
-            reset_bytes: AtomicU32::new(0),
             first_sent_ns: SingleWriterU64::new(0),
             first_sent_after: AtomicU32::new(u32::MAX),
             completed_bytes: AtomicU32::new(0),
@@ -186,23 +183,6 @@ impl Waiters {
         self.completed_bytes.fetch_add(bytes, Ordering::SeqCst);
     }
 
-    /// For the sender of `queue`: what it sent until now is to be forgotten.
-    pub(super) fn begin_reset(&self, queue: usize) {
-        let own = &self.queues[queue];
-        let queued = own.queued_bytes.load(Ordering::Relaxed);
-        // Read by the completer after it saw the reset, which is published after this.
-        own.reset_bytes.store(queued, Ordering::Release);
-    }
-
-    /// For the completer of `queue`: what was in flight when its sender began the last reset.
-    pub(super) fn bytes_to_forget(&self, queue: usize) -> u32 {
-        let own = &self.queues[queue];
-        let completed = own.completed_bytes.load(Ordering::Relaxed);
-        let reset = own.reset_bytes.load(Ordering::Acquire);
-        // Below 0 if a repair counted as complete what was queued after the reset began.
-        difference(reset, completed)
-    }
-
     pub(super) fn in_flight_bytes(&self) -> u32 {
         // Completed first: it never overtakes what was queued, and too much is seen, not too little.
         let completed = self.completed_bytes.load(Ordering::SeqCst);
@@ -260,7 +240,7 @@ impl Waiters {
     }
 
     /// Something waits for the budget.
-    pub(super) fn note_refused(&self) {
+    pub(super) fn note_blocked(&self) {
         self.refusals.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -24,9 +24,9 @@ pub use standalone::StandaloneLimit;
 pub use taut_dql::Dynamic;
 pub use taut_dql::limit::{CompletionBatch, Limit, Needs, Unit};
 
-/// What one completion round finished.
+/// What a completion batch completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Done {
+pub struct CompletedCounts {
     /// Packets finished.
     pub packets: u32,
     /// Their bytes, as they were queued.

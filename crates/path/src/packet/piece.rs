@@ -2,12 +2,12 @@
 
 use core::num::NonZeroU32;
 
-use super::{Frame, Packet, Segmentation, SentMark};
+use super::{Frame, Mark, Packet, Segmentation};
 
 /// Bit of `Packet::ecn` that says that it is a piece; its `charge_bytes` are then these bits.
 pub(super) const IS_PIECE: u8 = 1 << 7;
-/// The number of the cut packet, below [`SentMark::RESTS`].
-const NUMBER: u32 = (1 << 9) - 1;
+/// The number of the cut packet, below [`Mark::RESTS`].
+const NUMBER: u32 = Mark::RESTS;
 /// The super-packet ends with it.
 const IS_LAST: u32 = 1 << 9;
 /// Where its first segment is.
@@ -77,7 +77,7 @@ impl Packet {
     /// The number of the cut packet that this is the rest of.
     #[inline]
     pub(crate) const fn rest_number(&self) -> Option<u32> {
-        self.sent.rest_number()
+        self.mark.rest_number()
     }
 
     /// Whether it is what is left of a packet of which pieces were sent.
@@ -99,7 +99,7 @@ impl Packet {
         number: u32,
         first_segment: u32,
         bytes: u32,
-        mark: SentMark,
+        mark: Mark,
     ) -> Self {
         Self {
             wire_bytes: match NonZeroU32::new(bytes) {
@@ -110,7 +110,7 @@ impl Packet {
             charge_bytes: number | first_segment << FIRST_SHIFT,
             flow: self.flow,
             segmentation: self.segmentation,
-            sent: mark,
+            mark,
             priority: self.priority,
             ecn: self.ecn | IS_PIECE,
         }
@@ -119,7 +119,7 @@ impl Packet {
     /// Makes it the rest of packet `number`, `bytes` long.
     #[inline]
     pub(crate) fn become_rest(&mut self, number: u32, bytes: u32) {
-        self.sent = SentMark::of_rest(number);
+        self.mark = Mark::of_rest(number);
         self.wire_bytes = NonZeroU32::new(bytes).unwrap_or(NonZeroU32::MIN);
     }
 
@@ -128,35 +128,6 @@ impl Packet {
         let each = self.segmentation.map_or(0, |cut| cut.payload_bytes.get());
         let sent_bytes = sent_segments.saturating_mul(each.into());
         self.wire_bytes = self.wire_bytes.saturating_add(sent_bytes);
-        self.sent = SentMark::NEVER;
+        self.mark = Mark::NEVER;
     }
 }
-
-/// Rests: no queue sent them, and their number stands where the epoch would.
-impl SentMark {
-    /// Rests that can be told apart.
-    pub const RESTS: u32 = NUMBER;
-
-    const fn of_rest(number: u32) -> Self {
-        Self(number as u16 + 1)
-    }
-
-    #[inline]
-    const fn rest_number(self) -> Option<u32> {
-        match self.0 {
-            0 => None,
-            // Those of queues are larger.
-            mark if mark as u32 <= Self::RESTS => Some(mark as u32 - 1),
-            _ => None,
-        }
-    }
-
-    /// The mark of pieces that a queue with this mark sends: never that of a whole packet, so that a
-    /// whole packet is told by one comparison.
-    #[inline]
-    pub const fn of_piece(self) -> Self {
-        Self(self.0 | super::PIECE)
-    }
-}
-
-const _: () = assert!(SentMark::RESTS < 1 << super::QUEUE_SHIFT);

@@ -1,94 +1,38 @@
 //! How a queue is made.
 
-use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::task::Waker;
 
-use taut_dql::{MAX_LIMIT, StallWatch};
+use taut_dql::control::Control;
 
-use super::complete_side::CompleteSide;
+use super::complete::CompleteHalf;
+use super::completer::Completer;
+use super::config::QueueConfig;
 use super::error::QueueConfigError;
-use super::one_thread::Queue;
-use super::send_side::SendSide;
+use super::local::Queue;
+use super::monitor::Monitor;
+use super::send::SendHalf;
+use super::sender::Sender;
 use super::shared::Shared;
 use crate::driver::{Completions, TxRing};
-use crate::ledger::Ledger;
 use crate::limit::{AnyLimit, Limit};
-use crate::packet::{PacketSink, SentMark};
+use crate::packet::Mark;
 use crate::probe::{Event, Probe};
 use crate::qdisc::{AnyQdisc, Qdisc};
-use crate::sharing::{Local, Word};
+use crate::sharing::{Local, Sharing, Threads, Word};
 use crate::split::{Split, table};
 
-/// How a queue is set up, besides its parts.
-#[derive(Debug, Clone)]
-pub struct QueueConfig {
-    /// Free slots at which a queue that stopped for a full ring starts again: the low watermark.
-    /// 1 to the ring; best between 1/2 and 3/4 of it, since it must be refilled before it drains.
-    /// Half of the ring if `None`.
-    pub restart_slots: Option<u32>,
-    /// Most packets for one doorbell, at least 1. Default 64, the most that the kernel's bulk
-    /// dequeue puts behind one.
-    pub burst_packets: u32,
-    /// Most packets reaped in one round, at least 1. Default the whole ring at once: the limit wants
-    /// whole rounds, not slices of them.
-    pub reap_budget_packets: u32,
-    /// How far apart completions are handed to the limit, in ns; 0, the default, hands on each
-    /// round at once. Packets and slots come back at once in any case.
-    pub cadence_ns: u64,
-    /// Age of the oldest unit in flight that counts as a stall, in ns; 0 watches nothing. Default
-    /// [`StallWatch::DEFAULT_THRESHOLD_NS`].
-    pub stall_threshold_ns: u64,
-    /// How super-packets go to a driver that takes pieces; one that sends single segments is given those
-    /// unless it is off. Default [`Split::Auto`]. At most 511 are cut at a time;
-    /// another then goes whole. With pieces, about 50 KB more are allocated.
-    pub split: Split,
-    /// Wakes a sender that waits for room; see [`Queue::must_wait`].
-    pub waker: Waker,
-    /// Wakes whoever completes when somebody else asks for a reset or changes a setting.
-    pub completer_waker: Waker,
-}
-
-impl Default for QueueConfig {
-    fn default() -> Self {
-        Self {
-            restart_slots: None,
-            burst_packets: 64,
-            reap_budget_packets: u32::MAX,
-            cadence_ns: 0,
-            stall_threshold_ns: StallWatch::DEFAULT_THRESHOLD_NS,
-            split: Split::Auto,
-            waker: Waker::noop().clone(),
-            completer_waker: Waker::noop().clone(),
-        }
+impl<R: TxRing, C: Completions> Queue<(R, C)> {
+    /// Starts to build a queue in front of the two halves of a ring, which reports its own size.
+    pub fn builder(ring: R, completions: C) -> Builder<(R, C)> {
+        Builder::new((ring, completions))
     }
 }
 
-impl QueueConfig {
-    /// Checks it against a ring of `slots`; returns the low watermark.
-    fn validate(&self, slots: u32, slots_of_largest: u32) -> Result<u32, QueueConfigError> {
-        let at_least_one = [
-            ("restart_slots", self.restart_slots.unwrap_or(1)),
-            ("burst_packets", self.burst_packets),
-            ("reap_budget_packets", self.reap_budget_packets),
-        ];
-        if let Some((name, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
-            return Err(QueueConfigError::Zero(name));
-        }
-        if slots_of_largest > slots || slots == 0 {
-            return Err(QueueConfigError::LargestAboveRing {
-                slots_of_largest,
-                slots,
-            });
-        }
-        let restart_slots = self.restart_slots.unwrap_or((slots / 2).max(1));
-        // A queue that waits for more slots than there are never starts again.
-        if restart_slots > slots {
-            return Err(QueueConfigError::RestartAboveRing {
-                restart_slots,
-                slots,
-            });
-        }
-        Ok(restart_slots)
+impl<D: TxRing + Completions> Queue<D> {
+    /// Starts to build a queue in front of a device that is one piece, for one thread.
+    pub fn builder_for(device: D) -> Builder<D> {
+        Builder::new(device)
     }
 }
 
@@ -101,18 +45,16 @@ pub struct Builder<D, L = AnyLimit, Q = AnyQdisc, P = ()> {
     qdisc: Q,
     probe: P,
     config: QueueConfig,
-    drop_sink: Option<Box<dyn PacketSink + Send>>,
 }
 
 impl<D> Builder<D> {
-    pub(super) fn new(device: D) -> Self {
+    fn new(device: D) -> Self {
         Self {
             device,
             limit: AnyLimit::default(),
             qdisc: AnyQdisc::default(),
             probe: (),
             config: QueueConfig::default(),
-            drop_sink: None,
         }
     }
 }
@@ -131,7 +73,6 @@ impl<D, L, Q, P> Builder<D, L, Q, P> {
             qdisc,
             probe: self.probe,
             config: self.config,
-            drop_sink: self.drop_sink,
         }
     }
 
@@ -148,7 +89,6 @@ impl<D, L, Q, P> Builder<D, L, Q, P> {
             qdisc: self.qdisc,
             probe: self.probe,
             config: self.config,
-            drop_sink: self.drop_sink,
         }
     }
 
@@ -160,7 +100,6 @@ impl<D, L, Q, P> Builder<D, L, Q, P> {
             qdisc: self.qdisc,
             probe,
             config: self.config,
-            drop_sink: self.drop_sink,
         }
     }
 
@@ -181,13 +120,15 @@ impl<D, L, Q, P> Builder<D, L, Q, P> {
         self.config.waker = waker;
         self
     }
+}
 
-    /// Where packets go that still wait when the queue is dropped; without it their frames are
-    /// lost.
-    pub fn drop_sink(mut self, sink: impl PacketSink + Send + 'static) -> Self {
-        self.drop_sink = Some(Box::new(sink));
-        self
-    }
+/// The parts of a queue, whichever way its halves share it.
+struct Parts<D, L, Q, P, M: Sharing> {
+    send: SendHalf<Q>,
+    complete: CompleteHalf<L>,
+    shared: Shared<M>,
+    device: D,
+    probe: P,
 }
 
 impl<D, L, Q, P> Builder<D, L, Q, P>
@@ -197,40 +138,92 @@ where
     Q: Qdisc,
     P: Probe,
 {
-    /// Makes the queue, whose clock begins at `now_ns`.
+    /// Builds a queue for one thread, whose clock begins at `now_ns`.
     ///
     /// # Errors
     /// If a setting is 0 or does not fit the ring.
     pub fn build(self, now_ns: u64) -> Result<Queue<D, L, Q, P>, QueueConfigError> {
+        let parts = self.parts::<Local>(now_ns)?;
+        Ok(Queue::new(
+            parts.send,
+            parts.complete,
+            parts.shared,
+            parts.device,
+            parts.probe,
+        ))
+    }
+
+    fn parts<M: Sharing>(self, now_ns: u64) -> Result<Parts<D, L, Q, P, M>, QueueConfigError> {
         let Self {
             device,
-            mut limit,
+            limit,
             qdisc,
             mut probe,
             mut config,
-            drop_sink,
         } = self;
         let restart_slots = config.validate(device.capacity_slots(), device.slots_of_largest())?;
-        limit.begin(now_ns);
-        probe.event(now_ns, Event::Limit(limit.config().limit));
-        let ledger = Ledger::new(limit.limit().min(MAX_LIMIT), now_ns);
-        let mark = SentMark::of_new_queue();
+        let (unit, mark) = (limit.unit(), Mark::of_new_queue());
+        let control = Control::new(limit, now_ns);
+        probe.event(now_ns, Event::Limit(control.rule().config().limit));
         config.split = config.split.with(device.pieces());
         let cuts = config.split != Split::Off;
-        let (pieces_in_limit, piece_bytes) = config.split.at_first(limit.unit());
+        let (pieces_in_limit, piece_bytes) = config.split.at_first(unit);
         let (cutter, joiner) = cuts.then(|| table(pieces_in_limit)).unzip();
-        let send = SendSide::new(
-            qdisc,
-            limit.unit(),
-            mark,
-            config.burst_packets,
-            config.stall_threshold_ns / 2,
-            cutter,
-            drop_sink,
-        );
-        let complete = CompleteSide::new(limit, mark, restart_slots, &config, joiner);
-        let shared = Shared::<Local>::new(ledger, config.waker, config.completer_waker);
+        let threshold_ns = config.stall_threshold_ns;
+        let wakers = (config.waker.clone(), config.completer_waker.clone());
+        let shared = Shared::<M>::new(control.limit(), threshold_ns, wakers.0, wakers.1);
         shared.piece_bytes.store(piece_bytes);
-        Ok(Queue::of(send, complete, shared, device, probe))
+        shared.settings.set_config(&control.rule().config());
+        Ok(Parts {
+            send: SendHalf::new(qdisc, unit, mark, config.burst_packets, cutter),
+            complete: CompleteHalf::new(control, mark, restart_slots, &config, joiner, now_ns),
+            shared,
+            device,
+            probe,
+        })
+    }
+}
+
+/// The halves of a queue, and its monitor.
+pub type Halves<R, C, L, Q, A, B> = (Sender<R, Q, A>, Completer<C, L, B>, Monitor);
+
+impl<R, C, L, Q, P> Builder<(R, C), L, Q, P>
+where
+    R: TxRing,
+    C: Completions,
+    L: Limit,
+    Q: Qdisc,
+    P: Probe,
+{
+    /// Builds the two halves of a queue for two threads, whose clock begins at `now_ns`. Each half
+    /// has a clone of the probe.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn build_halves(self, now_ns: u64) -> Result<Halves<R, C, L, Q, P, P>, QueueConfigError>
+    where
+        P: Clone,
+    {
+        self.build_halves_with(now_ns, |probe| (probe.clone(), probe))
+    }
+
+    /// Builds the two halves as [`build_halves`](Self::build_halves) does. `divide` makes the probes
+    /// of the sender and the completer from that of the queue.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn build_halves_with<A: Probe, B: Probe>(
+        self,
+        now_ns: u64,
+        divide: impl FnOnce(P) -> (A, B),
+    ) -> Result<Halves<R, C, L, Q, A, B>, QueueConfigError> {
+        let parts = self.parts::<Threads>(now_ns)?;
+        let (shared, (ring, completions)) = (Arc::new(parts.shared), parts.device);
+        let (sender_probe, completer_probe) = divide(parts.probe);
+        Ok((
+            Sender::new(parts.send, shared.clone(), ring, sender_probe),
+            Completer::new(parts.complete, shared.clone(), completions, completer_probe),
+            Monitor::new(shared),
+        ))
     }
 }

@@ -4,14 +4,14 @@ use alloc::sync::Arc;
 
 use taut_dql::{Config, Stall};
 
-use super::complete_side::CompleteSide;
+use super::complete::CompleteHalf;
+use super::context::Context;
 use super::counters::CompleterCounters;
 use super::error::{CompleteError, RepairError};
-use super::send_side::Context;
+use super::monitor::Monitor;
+use super::outcome::{Completed, Repair, Snapshot};
 use super::sender::Sender;
 use super::shared::Shared;
-use super::watch::Watch;
-use super::{Completed, Repair, Snapshot};
 use crate::budget::Member;
 use crate::driver::{Completions, InRing};
 use crate::knobs::{Knob, KnobError, Setting};
@@ -21,24 +21,24 @@ use crate::probe::Probe;
 use crate::qdisc::Qdisc;
 use crate::sharing::Threads;
 
-/// The completing half: the rule, the completer's half of the ledger, the stall watch, and the
+/// The completing half: the rule, the completer's half of the ledger, the stall detector, and the
 /// completion half of the ring.
 pub struct Completer<C, L = AnyLimit, P = ()> {
-    pub(super) side: CompleteSide<L>,
-    pub(super) shared: Arc<Shared<Threads>>,
+    half: CompleteHalf<L>,
+    shared: Arc<Shared<Threads>>,
     completions: C,
     probe: P,
 }
 
 impl<C, L: Limit, P: Probe> Completer<C, L, P> {
     pub(super) fn new(
-        side: CompleteSide<L>,
+        half: CompleteHalf<L>,
         shared: Arc<Shared<Threads>>,
         completions: C,
         probe: P,
     ) -> Self {
         Self {
-            side,
+            half,
             shared,
             completions,
             probe,
@@ -47,23 +47,24 @@ impl<C, L: Limit, P: Probe> Completer<C, L, P> {
 
     /// Puts the queue under a budget.
     pub(crate) fn join(&mut self, budget: Member) {
-        self.side.budget = Some(budget);
+        self.half.budget = Some(budget);
     }
 
     /// Looks for a stall; [`complete`](Self::complete) does so too.
     pub fn check_stall(&mut self, now_ns: u64) -> Option<Stall> {
-        self.side.check_stall(&self.shared, now_ns, &mut self.probe)
+        self.half.check_stall(&self.shared, now_ns, &mut self.probe)
     }
 
     /// When to call [`complete`](Self::complete) even if the device says nothing, in ns.
     pub fn next_wakeup(&self) -> Option<u64> {
-        self.side.next_wakeup(&self.shared)
+        self.half.next_wakeup(&self.shared)
     }
 
-    /// Asks for a reset: the other half begins it at its next [`run`](Sender::run), this half ends
-    /// it at its next [`complete`](Self::complete). See [`Queue::reset`](super::Queue::reset).
-    pub fn ask_reset(&self) {
-        self.shared.ask_reset();
+    /// Requests a reset: the other half begins it at its next [`run`](Sender::run), and sends nothing
+    /// until this half ends it at its next [`complete`](Self::complete). See
+    /// [`Queue::reset`](super::Queue::reset).
+    pub fn request_reset(&self) {
+        self.shared.request_reset();
     }
 
     /// Whether the sending half is gone: what is in flight is the last.
@@ -83,21 +84,21 @@ impl<C, L: Limit, P: Probe> Completer<C, L, P> {
         in_ring: InRing,
         now_ns: u64,
     ) -> Result<Repair, RepairError> {
-        if !Arc::ptr_eq(&self.shared, &sender.shared) {
-            return Err(RepairError::NotTheSameQueue);
+        if !Arc::ptr_eq(&self.shared, &sender.shared()) {
+            return Err(RepairError::DifferentQueues);
         }
-        self.side
+        self.half
             .repair(&self.shared, in_ring, now_ns, &mut self.probe)
     }
 
     /// The limit and the ledger, in the limit's units.
     pub fn snapshot(&self) -> Snapshot {
-        self.side.snapshot(&self.shared)
+        self.half.snapshot(&self.shared)
     }
 
     /// What this half did so far.
     pub fn counters(&self) -> CompleterCounters {
-        self.shared.published.completer.read()
+        self.shared.completer.read()
     }
 
     /// Times that a waiting sender was woken, wrapping.
@@ -107,7 +108,7 @@ impl<C, L: Limit, P: Probe> Completer<C, L, P> {
 
     /// The settings of the limit.
     pub fn config(&self) -> Config {
-        self.side.config()
+        self.half.config()
     }
 
     /// Changes a setting; a limit takes effect at the next completion.
@@ -115,24 +116,22 @@ impl<C, L: Limit, P: Probe> Completer<C, L, P> {
     /// # Errors
     /// Says what is allowed; nothing changes.
     pub fn set(&mut self, setting: Setting) -> Result<(), KnobError> {
-        self.side.set(setting)?;
-        self.shared.published.set_config(&self.side.config());
-        Ok(())
+        self.half.set(&self.shared, setting)
     }
 
     /// Reads a knob, in the unit that its variant states.
     pub fn read(&self, knob: Knob) -> u64 {
-        self.side.read(knob, &self.shared)
+        self.half.read(knob, &self.shared)
     }
 
     /// Changes how far apart completions are handed to the limit, in ns; 0 hands on each round.
     pub fn set_cadence_ns(&mut self, cadence_ns: u64) {
-        self.side.set_cadence_ns(cadence_ns);
+        self.half.set_cadence_ns(cadence_ns);
     }
 
-    /// What any thread may watch the queue through.
-    pub fn watch(&self) -> Watch {
-        Watch::new(self.shared.clone())
+    /// The queue as any other thread sees it.
+    pub fn monitor(&self) -> Monitor {
+        Monitor::new(self.shared.clone())
     }
 
     /// The completion half of the ring.
@@ -159,7 +158,7 @@ impl<C, L: Limit, P: Probe> Completer<C, L, P> {
 impl<C, L, P> Drop for Completer<C, L, P> {
     fn drop(&mut self) {
         // What it had in flight is no longer a share of a budget.
-        if let Some(budget) = &self.side.budget {
+        if let Some(budget) = &self.half.budget {
             budget.leave();
         }
         self.shared.close();
@@ -178,12 +177,7 @@ impl<C: Completions, L: Limit, P: Probe> Completer<C, L, P> {
         now_ns: u64,
         sink: &mut S,
     ) -> Result<Completed, CompleteError<C::Error>> {
-        let probe = &mut self.probe;
-        let at = Context {
-            now_ns,
-            sink,
-            probe,
-        };
-        self.side.complete(&self.shared, &mut self.completions, at)
+        let at = Context::new(now_ns, sink, &mut self.probe);
+        self.half.complete(&self.shared, &mut self.completions, at)
     }
 }

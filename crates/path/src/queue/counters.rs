@@ -1,4 +1,4 @@
-//! What a queue counts, besides its ledger.
+//! What each half did: counters with one writer that other threads can read.
 
 use crate::packet::DropReason;
 use crate::sharing::{Sharing, Wide};
@@ -37,195 +37,118 @@ impl Drops {
     }
 }
 
-/// What the sender did so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SenderCounters {
-    /// Packets offered to the discipline.
-    pub enqueued_packets: u64,
-    /// Packets accounted for and given to the device.
-    pub sent_packets: u64,
-    /// Their bytes; a packet without any counts as one.
-    pub sent_bytes: u64,
-    /// Packets dropped, by reason.
-    pub drops: Drops,
-    /// Segments of packets dropped after pieces of them were sent: those that were not.
-    pub dropped_segments: u64,
-    /// Super-packets that did not go whole.
-    pub cut_packets: u64,
-    /// Their pieces; each is one of the packets sent too.
-    pub pieces: u64,
-    /// Packets marked by the discipline.
-    pub marked_packets: u64,
-    /// Times the limit stopped the queue.
-    pub limit_stops: u64,
-    /// Times a full ring stopped the queue.
-    pub ring_stops: u64,
-    /// Doorbells rung.
-    pub kicks: u64,
+/// A counter, or several, and the cells that they are read from.
+pub(super) trait Counter: Copy {
+    type Cell<M: Sharing>;
+
+    fn cell<M: Sharing>() -> Self::Cell<M>;
+    fn read<M: Sharing>(cell: &Self::Cell<M>) -> Self;
 }
 
-/// What the completer did so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CompleterCounters {
-    /// Packets completed that count for the limit.
-    pub completed_packets: u64,
-    /// Their bytes; a packet without any counts as one.
-    pub completed_bytes: u64,
-    /// Packets of before a reset: given back, but not counted.
-    pub late_packets: u64,
-    /// Error of the driver: packets that it handed back and that this queue had never sent.
-    pub stray_packets: u64,
-    /// Rounds in which something was completed.
-    pub rounds: u64,
-    /// Rounds after which the device had nothing left while the limit held the sender back.
-    pub starved: u64,
-    /// Resets so far.
-    pub resets: u64,
-    /// Times that the ledger was put right.
-    pub repairs: u64,
-    /// Stalls so far (`stall_cnt`).
-    pub stalls: u64,
-    /// The longest of them, in ns (`stall_max`).
-    pub longest_stall_ns: u64,
-}
+impl Counter for u64 {
+    type Cell<M: Sharing> = M::Wide;
 
-/// The counters of the sender, its only writer, where others can read them.
-#[derive(Debug)]
-#[repr(align(128))]
-pub(super) struct SenderCells<M: Sharing> {
-    pub(super) enqueued_packets: M::Wide,
-    pub(super) sent_packets: M::Wide,
-    pub(super) sent_bytes: M::Wide,
-    pub(super) dropped_segments: M::Wide,
-    pub(super) cut_packets: M::Wide,
-    pub(super) pieces: M::Wide,
-    pub(super) marked_packets: M::Wide,
-    pub(super) limit_stops: M::Wide,
-    pub(super) ring_stops: M::Wide,
-    pub(super) kicks: M::Wide,
-    drops: [M::Wide; DropReason::ALL.len()],
-}
-
-impl<M: Sharing> SenderCells<M> {
-    pub(super) fn new() -> Self {
-        let zero = || M::Wide::new(0);
-        Self {
-            enqueued_packets: zero(),
-            sent_packets: zero(),
-            sent_bytes: zero(),
-            dropped_segments: zero(),
-            cut_packets: zero(),
-            pieces: zero(),
-            marked_packets: zero(),
-            limit_stops: zero(),
-            ring_stops: zero(),
-            kicks: zero(),
-            drops: core::array::from_fn(|_| zero()),
-        }
+    fn cell<M: Sharing>() -> M::Wide {
+        M::Wide::new(0)
     }
 
-    /// Starts from what another counted.
-    pub(super) fn set(&self, from: &SenderCounters) {
-        self.enqueued_packets.store(from.enqueued_packets);
-        self.sent_packets.store(from.sent_packets);
-        self.sent_bytes.store(from.sent_bytes);
-        self.dropped_segments.store(from.dropped_segments);
-        self.cut_packets.store(from.cut_packets);
-        self.pieces.store(from.pieces);
-        self.marked_packets.store(from.marked_packets);
-        self.limit_stops.store(from.limit_stops);
-        self.ring_stops.store(from.ring_stops);
-        self.kicks.store(from.kicks);
-        for (cell, drops) in self.drops.iter().zip(from.drops.by_reason) {
-            cell.store(drops);
-        }
-    }
-
-    pub(super) fn read(&self) -> SenderCounters {
-        SenderCounters {
-            enqueued_packets: self.enqueued_packets.load(),
-            sent_packets: self.sent_packets.load(),
-            sent_bytes: self.sent_bytes.load(),
-            dropped_segments: self.dropped_segments.load(),
-            cut_packets: self.cut_packets.load(),
-            pieces: self.pieces.load(),
-            marked_packets: self.marked_packets.load(),
-            limit_stops: self.limit_stops.load(),
-            ring_stops: self.ring_stops.load(),
-            kicks: self.kicks.load(),
-            drops: Drops {
-                by_reason: core::array::from_fn(|reason: usize| self.drops[reason].load()),
-            },
-        }
-    }
-
-    pub(super) fn dropped(&self, reason: DropReason) {
-        if let Some(index) = DropReason::ALL.iter().position(|&known| known == reason) {
-            add(&self.drops[index], 1);
-        }
+    fn read<M: Sharing>(cell: &M::Wide) -> Self {
+        cell.load()
     }
 }
 
-/// The counters of the completer, its only writer, where others can read them.
-#[derive(Debug)]
-#[repr(align(128))]
-pub(super) struct CompleterCells<M: Sharing> {
-    pub(super) completed_packets: M::Wide,
-    pub(super) completed_bytes: M::Wide,
-    pub(super) late_packets: M::Wide,
-    pub(super) stray_packets: M::Wide,
-    pub(super) rounds: M::Wide,
-    pub(super) starved: M::Wide,
-    pub(super) resets: M::Wide,
-    pub(super) repairs: M::Wide,
-    pub(super) stalls: M::Wide,
-    pub(super) longest_stall_ns: M::Wide,
+impl Counter for Drops {
+    type Cell<M: Sharing> = [M::Wide; DropReason::ALL.len()];
+
+    fn cell<M: Sharing>() -> Self::Cell<M> {
+        core::array::from_fn(|_| M::Wide::new(0))
+    }
+
+    fn read<M: Sharing>(cell: &Self::Cell<M>) -> Self {
+        Self::by_reason(core::array::from_fn(|reason: usize| cell[reason].load()))
+    }
 }
 
-impl<M: Sharing> CompleterCells<M> {
-    pub(super) fn new() -> Self {
-        let zero = || M::Wide::new(0);
-        Self {
-            completed_packets: zero(),
-            completed_bytes: zero(),
-            late_packets: zero(),
-            stray_packets: zero(),
-            rounds: zero(),
-            starved: zero(),
-            resets: zero(),
-            repairs: zero(),
-            stalls: zero(),
-            longest_stall_ns: zero(),
+/// Makes the counters of a half and their cells from one table.
+macro_rules! counters {
+    (
+        $(#[$doc:meta])* $counters:ident in $cells:ident {
+            $($(#[$field_doc:meta])* $field:ident: $kind:ty,)*
         }
-    }
-
-    /// Starts from what another counted.
-    pub(super) fn set(&self, from: &CompleterCounters) {
-        self.completed_packets.store(from.completed_packets);
-        self.completed_bytes.store(from.completed_bytes);
-        self.late_packets.store(from.late_packets);
-        self.stray_packets.store(from.stray_packets);
-        self.rounds.store(from.rounds);
-        self.starved.store(from.starved);
-        self.resets.store(from.resets);
-        self.repairs.store(from.repairs);
-        self.stalls.store(from.stalls);
-        self.longest_stall_ns.store(from.longest_stall_ns);
-    }
-
-    pub(super) fn read(&self) -> CompleterCounters {
-        CompleterCounters {
-            completed_packets: self.completed_packets.load(),
-            completed_bytes: self.completed_bytes.load(),
-            late_packets: self.late_packets.load(),
-            stray_packets: self.stray_packets.load(),
-            rounds: self.rounds.load(),
-            starved: self.starved.load(),
-            resets: self.resets.load(),
-            repairs: self.repairs.load(),
-            stalls: self.stalls.load(),
-            longest_stall_ns: self.longest_stall_ns.load(),
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct $counters {
+            $($(#[$field_doc])* pub $field: $kind,)*
         }
+
+        pub(super) struct $cells<M: Sharing> {
+            $(pub $field: <$kind as Counter>::Cell<M>,)*
+        }
+
+        impl<M: Sharing> $cells<M> {
+            pub fn new() -> Self {
+                Self { $($field: <$kind as Counter>::cell::<M>(),)* }
+            }
+
+            pub fn read(&self) -> $counters {
+                $counters { $($field: <$kind as Counter>::read::<M>(&self.$field),)* }
+            }
+        }
+    };
+}
+
+counters! {
+    /// What the sender did so far.
+    SenderCounters in SenderCells {
+        /// Packets offered to the discipline.
+        enqueued_packets: u64,
+        /// Packets counted in the ledger and submitted to the device.
+        sent_packets: u64,
+        /// Their bytes; a packet without any counts as one.
+        sent_bytes: u64,
+        /// Packets dropped, by reason.
+        drops: Drops,
+        /// Segments of packets dropped after pieces of them were sent: those that were not.
+        dropped_segments: u64,
+        /// Super-packets that did not go whole.
+        cut_packets: u64,
+        /// Their pieces; each is one of the packets sent too.
+        pieces: u64,
+        /// Packets marked by the discipline.
+        marked_packets: u64,
+        /// Times that the limit stopped the queue.
+        limit_stops: u64,
+        /// Times that a full ring stopped the queue.
+        ring_stops: u64,
+        /// Doorbells rung.
+        kicks: u64,
+    }
+}
+
+counters! {
+    /// What the completer did so far.
+    CompleterCounters in CompleterCells {
+        /// Packets completed that count for the limit.
+        completed_packets: u64,
+        /// Their bytes; a packet without any counts as one.
+        completed_bytes: u64,
+        /// Packets sent before a reset: returned, but not counted.
+        stale_packets: u64,
+        /// Packets returned by the driver that this queue never sent (driver bug).
+        unknown_completions: u64,
+        /// Batches in which something was completed.
+        batches: u64,
+        /// Batches after which the device had nothing left while the limit stopped the sender.
+        starved: u64,
+        /// Resets so far.
+        resets: u64,
+        /// Times that the ledger was corrected.
+        repairs: u64,
+        /// Stalls so far (`stall_cnt`).
+        stalls: u64,
+        /// The longest of them, in ns (`stall_max`).
+        longest_stall_ns: u64,
     }
 }
 
@@ -233,4 +156,31 @@ impl<M: Sharing> CompleterCells<M> {
 #[inline]
 pub(super) fn add(counter: &impl Wide, number: u64) {
     counter.store(counter.load() + number);
+}
+
+/// Counts a drop.
+pub(super) fn count_drop<M: Sharing>(cells: &SenderCells<M>, reason: DropReason) {
+    if let Some(index) = DropReason::ALL.iter().position(|&known| known == reason) {
+        add(&cells.drops[index], 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sharing::Threads;
+
+    #[test]
+    fn cells_are_read_as_they_were_counted() {
+        let cells = SenderCells::<Threads>::new();
+        add(&cells.kicks, 2);
+        add(&cells.kicks, 1);
+        count_drop(&cells, DropReason::Flushed);
+        let read = cells.read();
+        assert_eq!((read.kicks, read.sent_packets), (3, 0));
+        assert_eq!(
+            (read.drops.of(DropReason::Flushed), read.drops.total()),
+            (1, 1)
+        );
+    }
 }

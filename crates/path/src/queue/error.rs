@@ -24,7 +24,7 @@ pub enum CompleteError<E> {
     /// The driver handed back packets that this queue had never sent: made anew, completed twice,
     /// or of another queue. They count for nothing. A queue is told from the 62 that were made before and after
     /// it in this process; a packet of one farther away may pass for its own.
-    Stray {
+    UnknownCompletions {
         /// How many of them in this round.
         packets: u32,
     },
@@ -34,7 +34,7 @@ impl<E: fmt::Display> fmt::Display for CompleteError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Driver(error) => error.fmt(f),
-            Self::Stray { packets } => write!(
+            Self::UnknownCompletions { packets } => write!(
                 f,
                 "packets handed back by the driver that this queue never sent: {packets}; it must \
                  hand back each packet that it was given, once, and to the queue that sent it"
@@ -49,20 +49,20 @@ impl<E: fmt::Debug + fmt::Display> core::error::Error for CompleteError<E> {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RepairError {
     /// The driver does not know what its ring holds; a reset is what is left.
-    NotKnown,
+    Unsupported,
     /// More than a ledger can count.
     TooMuch {
         /// Units that the ring is said to hold.
         units: u32,
     },
     /// The halves belong to different queues.
-    NotTheSameQueue,
+    DifferentQueues,
 }
 
 impl fmt::Display for RepairError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotKnown => {
+            Self::Unsupported => {
                 f.write_str("the driver does not say what its ring holds; reset the queue instead")
             }
             Self::TooMuch { units } => write!(
@@ -70,7 +70,7 @@ impl fmt::Display for RepairError {
                 "the ring is said to hold {units} units; at most {} can be in flight",
                 i32::MAX
             ),
-            Self::NotTheSameQueue => f.write_str("the halves belong to different queues"),
+            Self::DifferentQueues => f.write_str("the halves belong to different queues"),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Pieces that come back, and how long those that go may be.
 
-use super::reaped::Reaped;
 use super::shared::Shared;
-use crate::packet::{Packet, PacketSink, SentMark};
+use crate::limit::{CompletionBatch, Unit};
+use crate::packet::{Packet, PacketSink};
 use crate::rate::{RateMeter, RateSample};
 use crate::sharing::{Sharing, Wide, Word};
 use crate::split::{Joiner, Split};
@@ -22,15 +22,6 @@ pub(super) struct Pieces {
     /// Bytes complete at the last round, and the rate that was found then.
     completed_bytes: u64,
     bytes_per_s: u64,
-}
-
-/// What a round says of the rate, in units of the limit.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Units {
-    pub round: RateSample,
-    /// The rate in bytes a second, where the queue measures it already.
-    pub bytes_per_s: Option<u64>,
-    pub are_packets: bool,
 }
 
 impl Pieces {
@@ -84,65 +75,50 @@ impl Pieces {
         }
     }
 
-    /// Follows the rate with the length of the pieces.
-    pub fn round<M: Sharing>(&mut self, shared: &Shared<M>, units: Units) {
+    /// Follows the rate with the length of the pieces. `rate_is_known`: the batch has it, in bytes.
+    pub fn record<M: Sharing>(
+        &mut self,
+        shared: &Shared<M>,
+        batch: &CompletionBatch,
+        unit: Unit,
+        rate_is_known: bool,
+    ) {
         let Some(time_ns) = self.time_ns.filter(|_| self.met) else {
             return;
         };
-        let total = shared.published.completer.completed_bytes.load();
+        let total = shared.completer.completed_bytes.load();
         let bytes = total - core::mem::replace(&mut self.completed_bytes, total);
-        let bytes_per_s = match units.bytes_per_s {
-            Some(bytes_per_s) => bytes_per_s,
-            None => self.measure(units, u32::try_from(bytes).unwrap_or(u32::MAX)),
+        let bytes_per_s = if rate_is_known {
+            batch.rate_per_s
+        } else {
+            self.measure(batch, unit, u32::try_from(bytes).unwrap_or(u32::MAX))
         };
         if core::mem::replace(&mut self.bytes_per_s, bytes_per_s) != bytes_per_s {
-            let most = u128::from(bytes_per_s) * u128::from(time_ns) / 1_000_000_000;
-            let most = u32::try_from(most).unwrap_or(u32::MAX);
-            shared.piece_bytes.store(most);
+            let max_bytes = u128::from(bytes_per_s) * u128::from(time_ns) / 1_000_000_000;
+            let max_bytes = u32::try_from(max_bytes).unwrap_or(u32::MAX);
+            shared.piece_bytes.store(max_bytes);
         }
     }
 
-    fn measure(&mut self, units: Units, bytes: u32) -> u64 {
-        let mut round = units.round;
-        if units.are_packets {
-            // What is left is taken for as long as what finished.
-            let each = bytes / round.units.max(1);
-            round = RateSample {
-                units: bytes,
-                left: round.left.saturating_mul(each),
-                object: each,
-                ..round
-            };
-        }
-        self.meter.record(round);
+    fn measure(&mut self, batch: &CompletionBatch, unit: Unit, bytes: u32) -> u64 {
+        let left = batch.in_flight - batch.units;
+        // Packets in flight are taken to be as long as those that completed.
+        let each = bytes / batch.units.max(1);
+        let (units, left, object) = match unit {
+            Unit::Bytes => (batch.units, left, batch.last_object),
+            Unit::Packets => (bytes, left.saturating_mul(each), each),
+        };
+        self.meter.record(RateSample {
+            now_ns: batch.now_ns,
+            units,
+            left,
+            object,
+        });
         self.meter.units_per_s()
     }
 
     /// What was in flight is forgotten.
     pub fn reset(&mut self) {
         self.meter.reset();
-    }
-}
-
-/// Ends what came back and is no packet of this epoch and slice of time, or no whole one. `newest` is the
-/// mark of the epoch that the sender began last.
-#[cold]
-#[inline(never)]
-pub(super) fn end_odd<S: PacketSink + ?Sized>(
-    packet: Packet,
-    reaped: &mut Reaped,
-    mark: SentMark,
-    newest: impl FnOnce() -> SentMark,
-    pieces: &mut Option<Pieces>,
-    sink: &mut S,
-) {
-    let is_ours = reaped.count_piece(&packet, mark) || reaped.count_odd(&packet, mark, newest);
-    match pieces {
-        Some(pieces) if is_ours && packet.is_piece() => {
-            reaped.has_pieces = true;
-            pieces.back(&packet, sink);
-        }
-        _ if is_ours => sink.freed(packet),
-        _ => sink.stray(packet),
     }
 }

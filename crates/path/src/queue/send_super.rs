@@ -1,17 +1,50 @@
 //! Sending super-packets in pieces.
 
-use super::counters::add;
-use super::send_side::{Context, SendSide, dropped, most_bytes};
+use super::context::Context;
+use super::counters::{add, count_drop};
+use super::send::{SendHalf, dropped};
 use super::shared::Shared;
 use crate::driver::TxRing;
 use crate::packet::{DropReason, Packet, PacketSink};
 use crate::probe::{Event, Probe};
 use crate::qdisc::Qdisc;
-use crate::sharing::Sharing;
-use crate::split::{Ended, Plan, Uncut};
+use crate::sharing::{Sharing, Word};
+use crate::split::{Cutter, Ended, Plan, Uncut};
 use taut_dql::MAX_OBJECT;
 
-impl<Q: Qdisc> SendSide<Q> {
+/// What a sender keeps for super-packets that go in pieces.
+pub(super) struct SuperPackets {
+    /// Cuts them, if the driver takes pieces.
+    pub cutter: Option<Cutter>,
+    /// A super-packet that left the discipline and is to be sent next, in pieces. Only within a run.
+    pub stash: Option<(Packet, Plan)>,
+    /// Pieces since the last doorbell.
+    pieces: u32,
+}
+
+impl SuperPackets {
+    pub fn new(cutter: Option<Cutter>) -> Self {
+        Self {
+            cutter,
+            stash: None,
+            pieces: 0,
+        }
+    }
+
+    /// How a super-packet is cut, unless it goes whole.
+    #[cold]
+    #[inline(never)]
+    pub fn plan<M: Sharing>(&self, shared: &Shared<M>, packet: Uncut) -> Option<Plan> {
+        let cutter = self.cutter.as_ref()?;
+        let max_bytes = match cutter.pieces_in_limit {
+            Some(pieces) => shared.ledger.limit() / pieces,
+            None => shared.piece_bytes.load(),
+        };
+        cutter.plan(packet, max_bytes)
+    }
+}
+
+impl<Q: Qdisc> SendHalf<Q> {
     /// Sends as much of the super-packet that was stashed as may go at once; the discipline has the rest
     /// back. Returns whether more may follow behind the same doorbell.
     #[cold]
@@ -22,7 +55,7 @@ impl<Q: Qdisc> SendSide<Q> {
         ring: &mut R,
         at: &mut Context<'_, S, P>,
     ) -> bool {
-        let mut next = self.stash.take();
+        let mut next = self.supers.stash.take();
         while let Some((packet, plan)) = next.take() {
             let Some(rest) = self.send_pieces(shared, ring, packet, plan, at) else {
                 break;
@@ -36,31 +69,30 @@ impl<Q: Qdisc> SendSide<Q> {
                 None => self.hand_back(rest, at),
             }
         }
-        if self.supers < self.burst_packets {
+        if self.supers.pieces < self.burst_packets {
             return true;
         }
-        self.supers = 0;
+        self.supers.pieces = 0;
         false
     }
 
     fn plan_of_rest<M: Sharing>(&self, shared: &Shared<M>, rest: &Packet) -> Option<Plan> {
         let rest = Uncut::of(rest, rest.segmentation?);
-        let cutter = self.cutter.as_ref()?;
-        cutter.plan(rest, most_bytes(cutter, &self.ledger, shared))
+        self.supers.plan(shared, rest)
     }
 
     /// Whether more of a rest may go at once.
     fn goes_on<M: Sharing, R: TxRing>(&self, shared: &Shared<M>, ring: &R) -> bool {
         self.keeps_rest::<M>()
-            && self.supers < self.burst_packets
-            && self.ledger.has_room(&shared.ledger)
+            && self.supers.pieces < self.burst_packets
+            && shared.ledger.has_room()
             && ring.slots_free() >= ring.slots_of_largest()
     }
 
     /// Whether a rest stays in hand while more of it may go. With a budget the discipline has it first:
     /// others may wait for the room.
     fn keeps_rest<M: Sharing>(&self) -> bool {
-        self.discipline.rest_is_next() && self.budget::<M>().is_none()
+        self.qdisc.rest_is_next() && self.budget::<M>().is_none()
     }
 
     /// Sends pieces of a packet, as many as may go at once. Returns the rest.
@@ -72,21 +104,21 @@ impl<Q: Qdisc> SendSide<Q> {
         mut plan: Plan,
         at: &mut Context<'_, S, P>,
     ) -> Option<Packet> {
-        let counters = &shared.published.sender;
+        let counters = &*shared.sender;
         let Some(pieces) = self.count_pieces(shared, ring, &plan, at.now_ns) else {
             dropped(
                 packet,
                 DropReason::Uncountable,
                 counters,
-                &mut self.cutter,
+                &mut self.supers.cutter,
                 at,
             );
             return None;
         };
         let (all_bytes, is_first) = (plan.bytes_of(pieces), plan.is_first());
         let is_all = pieces == plan.pieces();
-        let mark = self.mark.of_piece();
-        let cutter = self.cutter.as_mut()?;
+        let mark = self.ages.mark;
+        let cutter = self.supers.cutter.as_mut()?;
         cutter.begin(&plan);
         let (mut sent, mut refused) = (0, None);
         while sent < pieces - u32::from(is_all) {
@@ -118,8 +150,8 @@ impl<Q: Qdisc> SendSide<Q> {
             }
         }
         let tried = sent + u32::from(refused.is_some());
-        self.kick_owed |= sent > 0;
-        self.supers += tried;
+        self.kick_pending |= sent > 0;
+        self.supers.pieces += tried;
         add(&counters.cut_packets, u64::from(is_first));
         add(&counters.pieces, u64::from(tried));
         add(&counters.sent_packets, sent.into());
@@ -145,11 +177,11 @@ impl<Q: Qdisc> SendSide<Q> {
     ) -> Option<u32> {
         let mut pieces = 1;
         if self.keeps_rest::<M>() {
-            let room = self.ledger.room(&shared.ledger).max(0) as u32;
+            let room = shared.ledger.room().max(0) as u32;
             // The limit lets one more object go while it is not passed.
             let by_limit = room / self.unit.of(plan.bytes) + 1;
             let by_slots = ring.slots_free() / ring.slots_of_largest().max(1);
-            let left = self.burst_packets.saturating_sub(self.supers);
+            let left = self.burst_packets.saturating_sub(self.supers.pieces);
             let most = by_limit.min(by_slots).min(left).min(plan.pieces());
             pieces = most.max(1);
         }
@@ -179,11 +211,8 @@ impl<Q: Qdisc> SendSide<Q> {
         }
         let units = self.unit.of_many(pieces, bytes);
         let (ledger, last) = (&shared.ledger, self.unit.of(last));
-        if self
-            .ledger
-            .queued_together(ledger, units, last, now_ns)
-            .is_err()
-        {
+        ledger.answer(now_ns);
+        if ledger.queued_together(units, last).is_err() {
             return false;
         }
         if let Some(budget) = budget {
@@ -195,17 +224,17 @@ impl<Q: Qdisc> SendSide<Q> {
     /// Takes back so many objects, the last that were counted: as if they had never been sent.
     fn uncount<M: Sharing>(&mut self, shared: &Shared<M>, bytes: u32, pieces: u32) {
         let units = self.unit.of_many(pieces, bytes);
-        self.ledger.unqueue(&shared.ledger, units);
+        shared.ledger.unqueue(units);
         if let Some(budget) = self.budget.as_ref().filter(|_| M::SHARED) {
             budget.uncharge(bytes);
         }
     }
 
     fn hand_back<S: ?Sized, P: Probe>(&mut self, rest: Packet, at: &mut Context<'_, S, P>) {
-        at.probe.event(at.now_ns, Event::HandedBack(&rest));
+        at.probe.event(at.now_ns, Event::Requeued(&rest));
         let header_bytes = rest.segmentation.map_or(0, |cut| cut.header_bytes.into());
         let unsent_bytes = rest.wire_bytes().saturating_sub(header_bytes);
-        self.discipline.hand_back(rest, unsent_bytes, at.now_ns);
+        self.qdisc.hand_back(rest, unsent_bytes, at.now_ns);
     }
 
     /// The device does not take a piece. What is left of its packet, the piece included if it is not the
@@ -217,13 +246,13 @@ impl<Q: Qdisc> SendSide<Q> {
         rest: Option<Packet>,
         at: &mut Context<'_, S, P>,
     ) {
-        let (counters, reason) = (&shared.published.sender, DropReason::DeviceRefused);
+        let (counters, reason) = (&shared.sender, DropReason::DeviceRefused);
         let unsent = rest.as_ref().unwrap_or(object);
         add(&counters.dropped_segments, unsent.segments().into());
-        counters.dropped(reason);
+        count_drop(counters, reason);
         at.probe.event(at.now_ns, Event::Dropped(object, reason));
         at.sink.segments_dropped(unsent, reason);
-        let ended = self.cutter.as_mut().and_then(|cutter| match rest {
+        let ended = self.supers.cutter.as_mut().and_then(|cutter| match rest {
             Some(rest) => cutter.dropped(rest, reason),
             None => cutter.last_refused(object),
         });

@@ -2,12 +2,13 @@
 
 use alloc::sync::Arc;
 
-use super::Stop;
+use super::context::Context;
 use super::counters::SenderCounters;
 use super::error::NoRoom;
-use super::send_side::{Context, SendSide};
+use super::monitor::Monitor;
+use super::outcome::Stop;
+use super::send::SendHalf;
 use super::shared::Shared;
-use super::watch::Watch;
 use crate::budget::Member;
 use crate::driver::TxRing;
 use crate::packet::{Packet, PacketSink};
@@ -16,17 +17,17 @@ use crate::qdisc::{AnyQdisc, Backlog, Qdisc};
 use crate::sharing::Threads;
 
 /// The sending half: the discipline, the sender's half of the ledger, and the ring.
-pub struct Sender<R, Q: Qdisc = AnyQdisc, P = ()> {
-    pub(super) side: SendSide<Q>,
+pub struct Sender<R, Q = AnyQdisc, P = ()> {
+    half: SendHalf<Q>,
     pub(super) shared: Arc<Shared<Threads>>,
     ring: R,
     probe: P,
 }
 
 impl<R, Q: Qdisc, P: Probe> Sender<R, Q, P> {
-    pub(super) fn new(side: SendSide<Q>, shared: Arc<Shared<Threads>>, ring: R, probe: P) -> Self {
+    pub(super) fn new(half: SendHalf<Q>, shared: Arc<Shared<Threads>>, ring: R, probe: P) -> Self {
         Self {
-            side,
+            half,
             shared,
             ring,
             probe,
@@ -40,19 +41,14 @@ impl<R, Q: Qdisc, P: Probe> Sender<R, Q, P> {
 
     /// Puts the queue under a budget.
     pub(crate) fn join(&mut self, budget: Member) {
-        self.side.budget = Some(budget);
+        self.half.budget = Some(budget);
     }
 
     /// Hands `packet` to the discipline, which drops what it cannot hold. Follow with
     /// [`run`](Self::run), once for a batch.
     pub fn enqueue<S: PacketSink + ?Sized>(&mut self, packet: Packet, now_ns: u64, sink: &mut S) {
-        let probe = &mut self.probe;
-        let at = Context {
-            now_ns,
-            sink,
-            probe,
-        };
-        self.side.enqueue(&self.shared, packet, at);
+        let at = Context::new(now_ns, sink, &mut self.probe);
+        self.half.enqueue(&self.shared, packet, at);
     }
 
     /// Hands `packet` to the discipline only if it can be kept.
@@ -65,42 +61,31 @@ impl<R, Q: Qdisc, P: Probe> Sender<R, Q, P> {
         now_ns: u64,
         sink: &mut S,
     ) -> Result<(), NoRoom> {
-        let probe = &mut self.probe;
-        let at = Context {
-            now_ns,
-            sink,
-            probe,
-        };
-        self.side.offer(&self.shared, packet, at)
+        let at = Context::new(now_ns, sink, &mut self.probe);
+        self.half.offer(&self.shared, packet, at)
     }
 
     /// For a sender that found no room after [`run`](Self::run): asks for a wake-up through the
     /// waker of the queue. Returns false if the queue was started again meanwhile, or a reset waits
     /// for this half, so that there is no need to sleep.
     pub fn must_wait(&self) -> bool {
-        let (shared, ledger) = (&*self.shared, &self.side.ledger);
-        shared.room.must_wait(|| {
-            shared.is_open()
-                || shared.is_closed()
-                || shared.reset_asked() != ledger.reset_begun(&shared.ledger)
-        })
+        let shared = &*self.shared;
+        shared
+            .room
+            .must_wait(|| shared.is_open() || shared.is_closed() || shared.reset.is_requested())
     }
 
     /// Drops everything that waits in the discipline, ready or not.
     pub fn flush<S: PacketSink + ?Sized>(&mut self, now_ns: u64, sink: &mut S) {
-        let probe = &mut self.probe;
-        let at = Context {
-            now_ns,
-            sink,
-            probe,
-        };
-        self.side.flush(&self.shared, at);
+        let at = Context::new(now_ns, sink, &mut self.probe);
+        self.half.flush(&self.shared, at);
     }
 
-    /// Asks for a reset: this half begins it at its next [`run`](Self::run), the other half ends it
-    /// at its next [`complete`](super::Completer::complete). See [`Queue::reset`](super::Queue::reset).
-    pub fn ask_reset(&self) {
-        self.shared.ask_reset();
+    /// Requests a reset: this half begins it at its next [`run`](Self::run), and sends nothing until
+    /// the other half ends it at its next [`complete`](super::Completer::complete). See
+    /// [`Queue::reset`](super::Queue::reset).
+    pub fn request_reset(&self) {
+        self.shared.request_reset();
     }
 
     /// Whether the limit stopped the queue. The completer may clear it at any time.
@@ -115,22 +100,22 @@ impl<R, Q: Qdisc, P: Probe> Sender<R, Q, P> {
 
     /// What waits in the discipline.
     pub fn backlog(&self) -> Backlog {
-        self.side.discipline.backlog()
+        self.half.qdisc.backlog()
     }
 
     /// Units in flight, as the limit counts them. The completer may lower it at any time.
     pub fn in_flight(&self) -> u32 {
-        self.side.ledger.in_flight(&self.shared.ledger)
+        self.shared.ledger.in_flight()
     }
 
     /// What this half did so far.
     pub fn counters(&self) -> SenderCounters {
-        self.shared.published.sender.read()
+        self.shared.sender.read()
     }
 
-    /// What any thread may watch the queue through.
-    pub fn watch(&self) -> Watch {
-        Watch::new(self.shared.clone())
+    /// The queue as any other thread sees it.
+    pub fn monitor(&self) -> Monitor {
+        Monitor::new(self.shared.clone())
     }
 
     /// The ring.
@@ -154,7 +139,7 @@ impl<R, Q: Qdisc, P: Probe> Sender<R, Q, P> {
     }
 }
 
-impl<R, Q: Qdisc, P> Drop for Sender<R, Q, P> {
+impl<R, Q, P> Drop for Sender<R, Q, P> {
     fn drop(&mut self) {
         self.shared.close();
     }
@@ -163,13 +148,8 @@ impl<R, Q: Qdisc, P> Drop for Sender<R, Q, P> {
 impl<R: TxRing, Q: Qdisc, P: Probe> Sender<R, Q, P> {
     /// Sends while the limit has room and the largest packet's slots are free.
     pub fn run<S: PacketSink + ?Sized>(&mut self, now_ns: u64, sink: &mut S) -> Stop<R::Error> {
-        let probe = &mut self.probe;
-        let at = Context {
-            now_ns,
-            sink,
-            probe,
-        };
-        let stop = self.side.run(&self.shared, &mut self.ring, at);
+        let at = Context::new(now_ns, sink, &mut self.probe);
+        let stop = self.half.run(&self.shared, &mut self.ring, at);
         match stop {
             Stop::Limit | Stop::RingFull if self.shared.is_closed() => Stop::Closed,
             stop => stop,

@@ -2,70 +2,74 @@
 
 use core::task::Waker;
 
-use super::watch::Published;
+use super::ages::AgeLine;
+use super::counters::{CompleterCells, SenderCells};
+use super::requests::{PublishedSettings, Requests};
+use super::reset::Reset;
 use crate::gate::Gate;
-use crate::ledger::Ledger;
 use crate::room::RoomWaker;
 use crate::sharing::{Flag, Sharing, Word};
+use taut_dql::ledger::Ledger;
 
-/// The gates between the halves, the ledger, and what observers see and ask for.
-#[derive(Debug)]
+/// The gates between the halves, the ledger, and what observers see and request.
 pub(crate) struct Shared<M: Sharing> {
     pub(super) stack: Gate<M>,
     pub(super) driver: Gate<M>,
     pub(super) room: RoomWaker<M>,
-    /// Wakes whoever completes, when somebody else has work for it.
+    /// Wakes the completer when another thread has work for it.
     pub(super) completer_waker: Waker,
     pub(super) ledger: Ledger<M>,
-    /// One half is gone.
-    closed: M::Flag,
-    /// Resets that were asked for so far; anybody may ask.
-    pub(super) resets_asked: M::Word,
-    /// How long a piece of a super-packet may be, in bytes. Written by the completer only.
+    pub(super) ages: AgeLine<M>,
+    pub(super) reset: Reset<M>,
+    pub(super) sender: M::Line<SenderCells<M>>,
+    pub(super) completer: M::Line<CompleterCells<M>>,
+    pub(super) settings: M::Line<PublishedSettings<M>>,
+    pub(super) others: M::Line<Others<M>>,
+    /// Maximum length of a piece of a super-packet, in bytes. Written by the completer only.
     pub(super) piece_bytes: M::Word,
-    pub(super) published: Published<M>,
+}
+
+/// Written by any thread.
+pub(super) struct Others<M: Sharing> {
+    /// One half was dropped.
+    closed: M::Flag,
+    pub requests: Requests<M>,
 }
 
 impl<M: Sharing> Shared<M> {
-    pub(super) fn new(ledger: Ledger<M>, waker: Waker, completer_waker: Waker) -> Self {
+    pub(super) fn new(
+        limit: u32,
+        stall_threshold_ns: u64,
+        waker: Waker,
+        completer_waker: Waker,
+    ) -> Self {
         Self {
             stack: Gate::new(),
             driver: Gate::new(),
             room: RoomWaker::new(waker),
             completer_waker,
-            ledger,
-            closed: M::Flag::new(false),
-            resets_asked: M::Word::new(0),
+            ledger: Ledger::new(limit),
+            ages: AgeLine::new(stall_threshold_ns),
+            reset: Reset::new(),
+            sender: SenderCells::new().into(),
+            completer: CompleterCells::new().into(),
+            settings: PublishedSettings::new().into(),
+            others: Others {
+                closed: M::Flag::new(false),
+                requests: Requests::new(),
+            }
+            .into(),
             piece_bytes: M::Word::new(u32::MAX),
-            published: Published::new(),
         }
     }
 
-    /// The same queue, shared in another way. Needs both halves, and that nobody waits.
-    pub(super) fn convert<N: Sharing>(&self) -> Shared<N> {
-        let waker = self.room.waker().clone();
-        let completer_waker = self.completer_waker.clone();
-        let shared = Shared::<N>::new(self.ledger.convert(), waker, completer_waker);
-        for (from, to) in [(&self.stack, &shared.stack), (&self.driver, &shared.driver)] {
-            to.close_unless(|| !from.is_closed());
-        }
-        shared.resets_asked.add(self.resets_asked.load());
-        shared.piece_bytes.store(self.piece_bytes.load());
-        shared.published.sender.set(&self.published.sender.read());
-        shared
-            .published
-            .completer
-            .set(&self.published.completer.read());
-        shared
-    }
-
-    /// Whether the limit, or a budget above it, stopped the queue.
+    /// Returns `true` if the limit, or a budget above it, stopped the queue.
     pub(crate) fn is_stopped_by_stack(&self) -> bool {
         self.stack.is_closed()
     }
 
     /// For a budget that has room for this queue: clears the stack stop and wakes a sender that
-    /// waits. Returns whether this call cleared it and the sender can run.
+    /// waits. Returns `true` if this call cleared it and the sender can run.
     pub(crate) fn start_stack(&self) -> bool {
         let started = self.stack.open() && self.is_open();
         if started {
@@ -74,35 +78,28 @@ impl<M: Sharing> Shared<M> {
         started
     }
 
+    /// Returns `true` if neither the limit nor a full ring stopped the queue.
     #[inline]
     pub(super) fn is_open(&self) -> bool {
         !self.stack.is_closed() && !self.driver.is_closed()
     }
 
-    /// Whether one half is gone.
+    /// Returns `true` if one half was dropped.
     pub(super) fn is_closed(&self) -> bool {
-        self.closed.load()
+        self.others.closed.load()
     }
 
-    /// For a half that goes: the other does not wait for it.
+    /// For a half that is dropped: the other half must not wait for it.
     pub(super) fn close(&self) {
-        self.closed.store(true);
+        self.others.closed.store(true);
         self.room.notify(|| true);
         self.completer_waker.wake_by_ref();
     }
 
-    /// Asks both halves for a reset, and wakes them. One that was asked for and not begun is the same.
-    pub(super) fn ask_reset(&self) {
-        if self.reset_asked() == self.ledger.reset_begun() {
-            self.resets_asked.add(1);
-        }
+    /// Requests a reset and wakes both halves.
+    pub(super) fn request_reset(&self) {
+        self.reset.request();
         self.room.notify(|| true);
         self.completer_waker.wake_by_ref();
-    }
-
-    /// The reset that was asked for last.
-    #[inline]
-    pub(super) fn reset_asked(&self) -> u32 {
-        self.resets_asked.load_acquire()
     }
 }

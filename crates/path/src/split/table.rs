@@ -12,7 +12,7 @@ use core::num::NonZeroU32;
 use concurrent_queue::ConcurrentQueue;
 use taut_dql::sync::{AtomicU32, Ordering};
 
-use crate::packet::{DropReason, MOST_SEGMENTS, Packet, Segmentation, SentMark};
+use crate::packet::{DropReason, MOST_SEGMENTS, Mark, Packet, Segmentation};
 
 /// What is known of a packet that is cut; this if the place is free.
 const FREE: u32 = 0;
@@ -26,7 +26,7 @@ const CLOSED: u32 = 1 << 18;
 const REASON_SHIFT: u32 = 20;
 
 /// Packets that can be cut at a time: as many as a mark tells apart. A model checker follows each place.
-const PLACES: u32 = if cfg!(loom) { 1 } else { SentMark::RESTS };
+const PLACES: u32 = if cfg!(loom) { 1 } else { Mark::RESTS };
 
 struct Place {
     state: AtomicU32,
@@ -174,7 +174,7 @@ impl Plan {
 
     /// The next piece, which is not the last.
     #[inline]
-    pub const fn piece(&self, packet: &Packet, mark: SentMark) -> Packet {
+    pub const fn piece(&self, packet: &Packet, mark: Mark) -> Packet {
         packet.piece_of(self.number, self.first_segment, self.bytes, mark)
     }
 
@@ -259,7 +259,7 @@ impl Cutter {
 
     /// The last piece of what `plan` has left of `packet`, about to be sent. The packet is left in the
     /// table.
-    pub fn last(&mut self, plan: &Plan, mut packet: Packet, mark: SentMark) -> Packet {
+    pub fn last(&mut self, plan: &Plan, mut packet: Packet, mark: Mark) -> Packet {
         let (number, first_segment) = (plan.number, plan.first_segment);
         let mut piece = packet.piece_of(number, first_segment, plan.left_bytes, mark);
         piece.become_last();

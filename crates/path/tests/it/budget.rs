@@ -46,7 +46,7 @@ impl Device {
                 .with_limit(limit)
                 .with_qdisc(Fifo::new(10_000))
                 .waker(Waker::from(wakes.clone()))
-                .build(0)
+                .build_halves(0)
                 .expect("valid settings")
         });
         let joined = budget::join(rule, interval_ns, queues.collect(), 0);
@@ -242,7 +242,7 @@ fn a_reset_gives_back_what_the_queue_had_in_flight_once() {
     device.run(0);
     device.enqueue(1, 50);
     device.run(1);
-    device.queues[0].sender.ask_reset();
+    device.queues[0].sender.request_reset();
     device.run(0);
     let round = device.queues[0]
         .completer
@@ -256,7 +256,7 @@ fn a_reset_gives_back_what_the_queue_had_in_flight_once() {
     let round = device.queues[0]
         .completer
         .complete(1_000, &mut device.books);
-    assert_eq!(round.expect("late is no error").late_packets, late as u32);
+    assert_eq!(round.expect("late is no error").stale_packets, late as u32);
     assert_eq!(device.budget.in_flight_bytes(), before);
 }
 
@@ -326,7 +326,8 @@ fn linux_rule_over_all_queues_keeps_the_wire_busy_with_at_most_two_intervals() {
 #[test]
 fn a_budget_in_packets_is_refused() {
     let ring = SharedRing::new(8);
-    let queue = Queue::builder(ring.clone(), ring).build(0).expect("valid");
+    let queue = Queue::builder(ring.clone(), ring).build_halves(0);
+    let queue = queue.expect("valid");
     let refused = budget::join(AnyLimit::packets(4), 0, vec![queue], 0).map(drop);
     let error = refused.expect_err("it would let in four bytes");
     assert_eq!(error, QueueConfigError::BudgetNotInBytes);
@@ -336,12 +337,12 @@ fn a_budget_in_packets_is_refused() {
 #[test]
 fn a_queue_that_has_something_in_flight_cannot_join_a_budget() {
     let ring = SharedRing::new(8);
-    let built = Queue::builder(ring.clone(), ring).build(0);
+    let built = Queue::builder(ring.clone(), ring).build_halves(0);
     let mut queue = built.expect("valid settings");
     let mut books = Books::default();
-    queue.enqueue(packet(0, BYTES), 0, &mut books);
-    queue.run(0, &mut books);
-    assert_eq!(queue.in_flight(), BYTES);
+    queue.0.enqueue(packet(0, BYTES), 0, &mut books);
+    queue.0.run(0, &mut books);
+    assert_eq!(queue.0.in_flight(), BYTES);
     let refused = budget::join(AnyLimit::dql(), 0, vec![queue], 0).map(drop);
     assert_eq!(refused.err(), Some(QueueConfigError::NotNew));
 }

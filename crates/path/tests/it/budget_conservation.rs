@@ -76,7 +76,7 @@ impl World {
                 .qdisc("pfifo limit 20".parse().expect("it is well formed"))
                 .waker(Waker::from(wakes.clone()))
                 .split(Split::All)
-                .build(0)
+                .build_halves(0)
                 .expect("valid settings")
         });
         let joined = budget::join(rule, interval_ns, queues.collect(), 0);
@@ -119,7 +119,10 @@ impl World {
                     .completer
                     .complete(now_ns, &mut self.books);
                 // A failed reaping is part of the game; wrong books are not.
-                assert!(!matches!(round, Err(CompleteError::Stray { .. })));
+                assert!(!matches!(
+                    round,
+                    Err(CompleteError::UnknownCompletions { .. })
+                ));
             }
             Step::Reset(queue) => self.reset(queue),
             Step::Flush(queue) => self.queues[queue].sender.flush(now_ns, &mut self.books),
@@ -141,7 +144,7 @@ impl World {
 
     /// Asked for by one half, begun by the sender and ended by the completer.
     fn reset(&mut self, queue: usize) {
-        self.queues[queue].completer.ask_reset();
+        self.queues[queue].completer.request_reset();
         self.run(queue);
         let round = self.queues[queue]
             .completer

@@ -130,7 +130,10 @@ impl<L: Limit> World<L> {
             // A failed reaping is part of the game; wrong books are not.
             Step::Complete => {
                 let round = self.queue.complete(now_ns, &mut self.books);
-                assert!(!matches!(round, Err(CompleteError::Stray { .. })));
+                assert!(!matches!(
+                    round,
+                    Err(CompleteError::UnknownCompletions { .. })
+                ));
             }
             Step::Reset => {
                 self.queue.reset(now_ns);
@@ -160,7 +163,7 @@ impl<L: Limit> World<L> {
         assert_eq!(sender.marked_packets, self.books.marked.len() as u64);
         assert_eq!(sender.sent_packets, freed as u64 + in_ring);
         assert_eq!(
-            completer.completed_packets + completer.late_packets,
+            completer.completed_packets + completer.stale_packets,
             freed as u64
         );
         if self.resets == 0 {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use crate::support::{Broken, Random};
 use taut_dql::StallWatch;
 use taut_path::qdisc::Fifo;
-use taut_path::queue::{self, CompleteError, Watch};
+use taut_path::queue::{self, CompleteError, Monitor};
 use taut_path::{
     AnyLimit, Completed, Completions, DropReason, Frame, Packet, PacketSink, Queue, Stop, TxRing,
 };
@@ -197,21 +197,21 @@ enum Driven {
     Halves(
         Box<queue::Sender<Ring, Fifo>>,
         Box<queue::Completer<Ring>>,
-        Watch,
+        Monitor,
     ),
 }
 
 impl Driven {
     fn new(limit: &str, ring: &Ring, split: bool) -> Self {
-        let queue = Queue::builder(ring.clone(), ring.clone())
+        let builder = Queue::builder(ring.clone(), ring.clone())
             .limit(limit.parse().expect(limit))
-            .with_qdisc(Fifo::new(1_000))
-            .build(0)
-            .expect("the defaults are valid");
+            .with_qdisc(Fifo::new(1_000));
         if !split {
+            let queue = builder.build(0).expect("the defaults are valid");
             return Self::Whole(Box::new(queue));
         }
-        let (sender, completer, watch) = queue.split();
+        let halves = builder.build_halves(0).expect("the defaults are valid");
+        let (sender, completer, watch) = halves;
         Self::Halves(Box::new(sender), Box::new(completer), watch)
     }
 
@@ -251,7 +251,7 @@ impl Driven {
     fn reset(&mut self, asks: u32, now_ns: u64) {
         match self {
             Self::Whole(queue) => queue.reset(now_ns),
-            Self::Halves(_, _, watch) => (0..asks).for_each(|_| watch.ask_reset()),
+            Self::Halves(_, _, watch) => (0..asks).for_each(|_| watch.request_reset()),
         }
     }
 
@@ -271,8 +271,8 @@ impl Driven {
 
     fn stray_packets(&self) -> u64 {
         match self {
-            Self::Whole(queue) => queue.completer_counters().stray_packets,
-            Self::Halves(_, completer, _) => completer.counters().stray_packets,
+            Self::Whole(queue) => queue.completer_counters().unknown_completions,
+            Self::Halves(_, completer, _) => completer.counters().unknown_completions,
         }
     }
 }
@@ -364,7 +364,9 @@ impl World {
         loop {
             match self.driven.complete(self.now_ns, &mut self.ends) {
                 Err(CompleteError::Driver(Broken)) => heard.error_ns.get_or_insert(self.now_ns),
-                Err(CompleteError::Stray { .. }) => heard.stray_ns.get_or_insert(self.now_ns),
+                Err(CompleteError::UnknownCompletions { .. }) => {
+                    heard.stray_ns.get_or_insert(self.now_ns)
+                }
                 Ok(round) => {
                     if round.stalled.is_some() {
                         heard.stall_ns.get_or_insert(self.now_ns);

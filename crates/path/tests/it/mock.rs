@@ -39,7 +39,7 @@ impl Played {
 
     fn complete(&mut self) -> Result<u32, CompleteError<MockError>> {
         let completed = self.queue.complete(1_000, &mut self.books)?;
-        Ok(completed.done.packets)
+        Ok(completed.counts.packets)
     }
 
     fn sent(&self) -> Vec<u32> {

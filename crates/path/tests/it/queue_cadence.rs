@@ -34,7 +34,7 @@ fn bytes_that_the_cadence_holds_always_come_with_a_wake_up_time() {
     bench.run();
     // 5 of the 6 in flight stay below the limit: held back, and the queue stays stopped.
     let completed = bench.complete(5);
-    assert_eq!((completed.done.packets, completed.schedule), (5, false));
+    assert_eq!((completed.counts.packets, completed.schedule), (5, false));
     let wakeup_ns = bench.queue.next_wakeup().expect("bytes are pending");
     assert_eq!(wakeup_ns, 1_000 + PERIOD_NS);
     bench.now_ns = wakeup_ns - 1_000;

@@ -2,7 +2,7 @@
 
 use crate::support::{Bench, Broken, FakeRing};
 use taut_path::driver::testing::mock;
-use taut_path::limit::{AnyLimit, Done, Dynamic, Fixed};
+use taut_path::limit::{AnyLimit, CompletedCounts, Dynamic, Fixed};
 use taut_path::pool::FramePool;
 use taut_path::queue::{self, CompleteError, QueueConfig};
 use taut_path::{Completions, DropReason, Event, Packet, Probe, Queue, Stop};
@@ -31,7 +31,7 @@ fn a_doorbell_that_failed_is_rung_again_also_when_the_limit_has_no_room() {
     assert_eq!(bench.queue.device().bursts, [2]);
     assert!(bench.complete(2).schedule);
     assert_eq!(bench.run(), Stop::Limit);
-    assert_eq!(bench.complete(2).done.packets, 2);
+    assert_eq!(bench.complete(2).counts.packets, 2);
 }
 
 #[test]
@@ -68,9 +68,9 @@ fn a_reset_starts_the_queue_again_whatever_stopped_it() {
     // The late packets still fill the ring: it stops by itself again.
     assert_eq!(bench.run(), Stop::RingFull);
     let completed = bench.complete(2);
-    assert_eq!((completed.late_packets, completed.schedule), (2, true));
+    assert_eq!((completed.stale_packets, completed.schedule), (2, true));
     assert_eq!(bench.run(), Stop::RingFull);
-    assert_eq!(bench.complete(2).done.packets, 2);
+    assert_eq!(bench.complete(2).counts.packets, 2);
 }
 
 #[test]
@@ -85,16 +85,19 @@ fn late_completions_give_the_packet_back_and_never_reach_the_limit() {
 
     let completed = bench.complete(1);
     assert_eq!(
-        (completed.done, completed.late_packets),
-        (Done::default(), 1)
+        (completed.counts, completed.stale_packets),
+        (CompletedCounts::default(), 1)
     );
     assert_eq!(bench.books.freed, [0]);
     assert_eq!(bench.queue.snapshot(), before);
 
     let completed = bench.complete(1);
-    assert_eq!((completed.done.bytes, completed.late_packets), (1_000, 0));
+    assert_eq!(
+        (completed.counts.bytes, completed.stale_packets),
+        (1_000, 0)
+    );
     let counters = bench.queue.completer_counters();
-    assert_eq!((counters.late_packets, counters.completed_packets), (1, 1));
+    assert_eq!((counters.stale_packets, counters.completed_packets), (1, 1));
 }
 
 #[test]
@@ -105,7 +108,7 @@ fn late_and_counted_packets_of_one_round_are_told_apart() {
     bench.queue.reset(5);
     bench.run();
     let completed = bench.complete(3);
-    assert_eq!((completed.late_packets, completed.done.packets), (2, 1));
+    assert_eq!((completed.stale_packets, completed.counts.packets), (2, 1));
     assert_eq!(bench.queue.snapshot().in_flight, 1);
 }
 
@@ -155,7 +158,7 @@ fn more_bytes_in_a_round_than_a_limit_can_say_are_still_counted() {
     let mut bench = Bench::new(Fixed::packets(3), 64);
     bench.enqueue(3, BYTES);
     bench.run();
-    assert_eq!(bench.complete(3).done.packets, 3);
+    assert_eq!(bench.complete(3).counts.packets, 3);
     let sent = bench.queue.sender_counters().sent_bytes;
     assert_eq!(sent, 3 << 31);
     assert_eq!(bench.queue.completer_counters().completed_bytes, sent);
@@ -172,7 +175,7 @@ fn a_round_that_stops_at_its_budget_says_so_and_loses_nothing() {
     bench.run();
     let rounds: Vec<_> = [bench.complete(10), bench.complete(0), bench.complete(0)]
         .iter()
-        .map(|round| (round.done.packets, round.more))
+        .map(|round| (round.counts.packets, round.more_pending))
         .collect();
     assert_eq!(rounds, [(4, true), (4, true), (2, false)]);
     assert_eq!(bench.queue.snapshot().in_flight, 0);
@@ -217,10 +220,10 @@ fn a_failed_reaping_tells_what_it_handed_back_in_the_next_round() {
     }
     device.finish(1);
     let completed = queue.complete(2, &mut pool).expect("completes");
-    told += completed.done.packets;
-    assert_eq!((told, completed.done.bytes), (6, 30));
+    told += completed.counts.packets;
+    assert_eq!((told, completed.counts.bytes), (6, 30));
     let completed = queue.complete(3, &mut pool).expect("completes");
-    assert_eq!(completed.done.packets, 0, "told once");
+    assert_eq!(completed.counts.packets, 0, "told once");
     assert_eq!(queue.completer_counters().completed_packets, 6);
 }
 
@@ -236,7 +239,7 @@ fn a_packet_that_a_driver_gave_up_is_late_also_without_a_reset() {
     let _ = queue.run(0, &mut pool);
     device.finish(1);
     let completed = queue.complete(1, &mut pool).expect("completes");
-    assert_eq!((completed.done.packets, completed.late_packets), (0, 1));
+    assert_eq!((completed.counts.packets, completed.stale_packets), (0, 1));
     assert_eq!(
         (queue.in_flight(), pool.free_frames()),
         (5, 8),

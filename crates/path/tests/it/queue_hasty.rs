@@ -31,7 +31,7 @@ impl TxRing for Hasty {
         self.ring.get().finish(1);
         let completer = self.completer.as_mut().expect("the queue is divided");
         let round = completer.complete(now_ns, &mut self.books);
-        assert_eq!(round.map(|round| round.done.bytes), Ok(bytes));
+        assert_eq!(round.map(|round| round.counts.bytes), Ok(bytes));
         Ok(())
     }
 
@@ -50,9 +50,8 @@ fn a_packet_is_accounted_for_before_the_device_can_finish_it() {
     };
     let queue = Queue::builder(device, ring)
         .with_limit(Dynamic::default())
-        .build(0)
-        .expect("the defaults are valid");
-    let (mut sender, completer, _) = queue.split();
+        .build_halves(0);
+    let (mut sender, completer, _) = queue.expect("the defaults are valid");
     sender.ring_mut().completer = Some(completer);
     let mut books = Books::default();
     for frame in 0..100 {

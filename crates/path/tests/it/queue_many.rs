@@ -18,13 +18,12 @@ type Completer = taut_path::queue::Completer<SharedRing, Fixed>;
 /// A queue over a ring of 64 slots, and the ring.
 fn queue(limit: Fixed, waiting: u32, waker: Waker) -> (Sender, Completer, SharedRing) {
     let ring = SharedRing::new(64);
-    let queue = Queue::builder(ring.clone(), ring.clone())
+    let halves = Queue::builder(ring.clone(), ring.clone())
         .with_limit(limit)
         .with_qdisc(Fifo::new(waiting))
         .waker(waker)
-        .build(0)
-        .expect("valid settings");
-    let (sender, completer, _) = queue.split();
+        .build_halves(0);
+    let (sender, completer, _) = halves.expect("valid settings");
     (sender, completer, ring)
 }
 
@@ -63,7 +62,7 @@ fn a_full_discipline_leaves_packets_in_the_ring_and_in_order() {
         assert!(matches!(stop, Stop::Idle | Stop::Limit));
         ring.get().finish(1);
         let round = completer.complete(1_000, &mut books);
-        assert!(round.expect("nothing is broken").done.packets <= 1);
+        assert!(round.expect("nothing is broken").counts.packets <= 1);
     }
     assert!(intake.is_empty());
     assert_eq!(books.freed, (0..8).collect::<Vec<_>>());
@@ -109,8 +108,8 @@ fn a_packet_that_no_discipline_of_this_size_can_hold_is_dropped_with_a_reason() 
     let queue = Queue::builder(ring.clone(), ring)
         .with_limit(Fixed::off())
         .qdisc(qdisc.expect("a valid discipline"))
-        .build(0);
-    let (mut sender, _completer, _) = queue.expect("valid settings").split();
+        .build_halves(0);
+    let (mut sender, _completer, _) = queue.expect("valid settings");
     let large = packet(0, 100).with_memory(1_000_000);
     for packet in [large, packet(1, 100)] {
         submitter.offer(packet).expect("there is room");
@@ -265,7 +264,7 @@ fn own(
         ring.get().finish(usize::MAX);
         let round = completer.complete(1_000, books);
         let round = round.expect("nothing is broken");
-        if stop == Stop::Idle && round.done.packets == 0 && intake.must_wait() {
+        if stop == Stop::Idle && round.counts.packets == 0 && intake.must_wait() {
             thread::park();
         }
     }

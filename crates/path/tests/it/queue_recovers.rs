@@ -4,14 +4,14 @@
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 
-use crate::support::{Bench, Books, Broken, FakeRing, SharedRing, packet};
+use crate::support::{Bench, Books, Broken, FakeRing, SharedRing, Wakes, packet};
 use taut_path::driver::InRing;
-use taut_path::limit::{Done, Dynamic, Fixed};
+use taut_path::limit::{CompletedCounts, Dynamic, Fixed};
 use taut_path::qdisc::{Backlog, Qdisc};
-use taut_path::queue::{CompleteError, Completer, Repair, RepairError, Sender, Watch};
+use taut_path::queue::{CompleteError, Completer, Monitor, Repair, RepairError, Sender};
 use taut_path::{
     AnyLimit, Completions, DropReason, Event, Frame, Packet, PacketSink, Probe, Queue, QueueConfig,
     Stop,
@@ -31,7 +31,7 @@ struct Alarms {
 impl Probe for Alarms {
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
         match event {
-            Event::Stray(packets) => self.strays.push(packets),
+            Event::UnknownCompletions(packets) => self.strays.push(packets),
             Event::Stalled(_) => self.stalls.push(now_ns),
             Event::Repaired(repair) => self.repairs.push(repair),
             Event::Reset => self.resets += 1,
@@ -75,16 +75,19 @@ fn a_packet_that_is_handed_back_twice_is_refused_and_stops_nothing() {
             .finished
             .push_back(packet(7_000, bytes));
         let round = bench.try_complete(1);
-        assert_eq!(round, Err(CompleteError::Stray { packets: 1 }));
+        assert_eq!(round, Err(CompleteError::UnknownCompletions { packets: 1 }));
         assert_eq!(bench.queue.in_flight(), 3, "what really finished counts");
         assert_eq!(bench.run(), Stop::Limit);
     }
-    assert_eq!(bench.queue.completer_counters().stray_packets, 3);
+    assert_eq!(bench.queue.completer_counters().unknown_completions, 3);
     assert_eq!(bench.queue.probe().strays, [1; 3]);
     assert_eq!(bench.books.stray, [7_000; 3], "its frame is nobody's");
     assert_eq!(bench.books.freed, [0, 1, 2]);
-    let error = CompleteError::<Broken>::Stray { packets: 3 };
-    assert!(matches!(error, CompleteError::Stray { packets: 3 }));
+    let error = CompleteError::<Broken>::UnknownCompletions { packets: 3 };
+    assert!(matches!(
+        error,
+        CompleteError::UnknownCompletions { packets: 3 }
+    ));
     for _ in 0..5 {
         bench.complete(1);
         bench.run();
@@ -107,9 +110,9 @@ fn a_packet_of_another_queue_is_a_stray_whose_frame_is_not_given_to_the_wrong_po
     device.finished.extend(foreign);
     assert_eq!(
         bench.try_complete(1),
-        Err(CompleteError::Stray { packets: 1 })
+        Err(CompleteError::UnknownCompletions { packets: 1 })
     );
-    assert_eq!(bench.queue.completer_counters().stray_packets, 1);
+    assert_eq!(bench.queue.completer_counters().unknown_completions, 1);
     assert_eq!((bench.books.freed.len(), bench.books.stray.len()), (1, 1));
     assert_eq!(bench.queue.in_flight(), 3);
 }
@@ -252,7 +255,7 @@ fn a_driver_that_does_not_know_its_ring_is_reset_and_not_repaired() {
     let mut queue = Queue::builder_for(Mute(FakeRing::new(8)))
         .build(0)
         .expect("the defaults are valid");
-    assert_eq!(queue.repair(0), Err(RepairError::NotKnown));
+    assert_eq!(queue.repair(0), Err(RepairError::Unsupported));
     assert_eq!(queue.snapshot().in_flight, 0);
 }
 
@@ -261,7 +264,7 @@ fn the_halves_of_two_queues_are_not_repaired_together() {
     let (mut sender, ..) = halves(AnyLimit::off(), 8);
     let (_, mut completer, ..) = halves(AnyLimit::off(), 8);
     let refused = completer.repair_to(&mut sender, InRing::default(), 0);
-    assert_eq!(refused, Err(RepairError::NotTheSameQueue));
+    assert_eq!(refused, Err(RepairError::DifferentQueues));
 }
 
 #[test]
@@ -424,48 +427,6 @@ fn no_discipline_judges_what_is_flushed() {
     }
 }
 
-/// Books that outlive the queue.
-#[derive(Clone, Default)]
-struct Outliving(Arc<Mutex<Vec<(u32, DropReason)>>>);
-
-impl PacketSink for Outliving {
-    fn freed(&mut self, packet: Packet) {
-        panic!("{} did not reach the device", packet.frame().index());
-    }
-
-    fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        let mut dropped = self.0.lock().expect("nobody panics with it");
-        dropped.push((packet.into_frame().index(), reason));
-    }
-}
-
-#[test]
-fn a_queue_that_is_dropped_gives_what_waits_to_its_drop_sink() {
-    for split in [false, true] {
-        let sink = Outliving::default();
-        let ring = SharedRing::new(8);
-        let mut queue = Queue::builder(ring.clone(), ring)
-            .with_limit(Fixed::packets(2))
-            .drop_sink(sink.clone())
-            .build(0)
-            .expect("valid settings");
-        for frame in 0..5 {
-            queue.enqueue(packet(frame, 100), 0, &mut Books::default());
-        }
-        assert_eq!(queue.run(0, &mut Books::default()), Stop::Limit);
-        if split {
-            let (sender, completer, watch) = queue.split();
-            drop(completer);
-            assert_eq!(watch.snapshot().sender.sent_packets, 2);
-            drop(sender);
-        } else {
-            drop(queue);
-        }
-        let dropped = sink.0.lock().expect("nobody panics with it");
-        assert_eq!(*dropped, [2, 3, 4].map(|f| (f, DropReason::Flushed)));
-    }
-}
-
 #[test]
 fn a_queue_that_is_closed_gives_what_waits_to_the_callers_sink_and_the_device_back() {
     let mut bench = bench();
@@ -476,15 +437,19 @@ fn a_queue_that_is_closed_gives_what_waits_to_the_callers_sink_and_the_device_ba
     assert_eq!(bench.books.dropped.len(), 2);
 }
 
-type Halves = (Sender<SharedRing>, Completer<SharedRing>, Watch, SharedRing);
+type Halves = (
+    Sender<SharedRing>,
+    Completer<SharedRing>,
+    Monitor,
+    SharedRing,
+);
 
 fn halves(limit: AnyLimit, slots: u32) -> Halves {
     let ring = SharedRing::new(slots);
-    let queue = Queue::builder(ring.clone(), ring.clone())
+    let halves = Queue::builder(ring.clone(), ring.clone())
         .limit(limit)
-        .build(0)
-        .expect("valid settings");
-    let (sender, completer, watch) = queue.split();
+        .build_halves(0);
+    let (sender, completer, watch) = halves.expect("valid settings");
     (sender, completer, watch, ring)
 }
 
@@ -499,7 +464,7 @@ fn resets_that_are_asked_for_at_once_are_one_and_late_packets_stay_out_of_the_le
         assert_eq!(sender.run(0, &mut books), Stop::Limit);
         late.push(ring.get().in_device.pop_front().expect("it was sent"));
         for _ in 0..asks {
-            watch.ask_reset();
+            watch.request_reset();
         }
         assert!(!sender.must_wait(), "the reset waits for it");
         assert_eq!(sender.run(1, &mut books), Stop::Limit, "until it is ended");
@@ -512,15 +477,18 @@ fn resets_that_are_asked_for_at_once_are_one_and_late_packets_stay_out_of_the_le
     // Those of four epochs come back, after more resets than one.
     ring.get().finished.extend(late);
     let round = completer.complete(4, &mut books).expect("late is no error");
-    assert_eq!((round.done, round.late_packets), (Done::default(), 4));
+    assert_eq!(
+        (round.counts, round.stale_packets),
+        (CompletedCounts::default(), 4)
+    );
     assert_eq!(completer.snapshot().in_flight, 2);
     ring.get().finish(usize::MAX);
     let round = completer.complete(5, &mut books).expect("late is no error");
     // One of each epoch that was forgotten was still in the ring.
-    assert_eq!((round.done.packets, round.late_packets), (2, 4));
+    assert_eq!((round.counts.packets, round.stale_packets), (2, 4));
     assert_eq!(completer.snapshot().in_flight, 0);
-    assert_eq!(completer.counters().stray_packets, 0);
-    assert_eq!(watch.snapshot().completer.late_packets, 8);
+    assert_eq!(completer.counters().unknown_completions, 0);
+    assert_eq!(watch.snapshot().completer.stale_packets, 8);
 }
 
 #[test]
@@ -531,7 +499,7 @@ fn a_reset_of_halves_begins_and_ends_whoever_comes_first() {
         sender.enqueue(packet(frame, 100), 0, &mut books);
     }
     let _ = sender.run(0, &mut books);
-    watch.ask_reset();
+    watch.request_reset();
     // The completer alone ends nothing, and says that the sender must run.
     for now_ns in 1..3 {
         let round = completer.complete(now_ns, &mut books).expect("no error");
@@ -555,12 +523,13 @@ fn what_was_sent_before_a_reset_is_no_stall_after_it() {
     let now_ns = 5 * SECOND_NS;
     let round = completer.complete(now_ns, &mut books).expect("no error");
     assert!(round.stalled.is_some());
-    watch.ask_reset();
-    // Sent on before the other half has ended the reset.
+    watch.request_reset();
     sender.enqueue(packet(1, 100), now_ns, &mut books);
-    assert_eq!(sender.run(now_ns, &mut books), Stop::Idle);
+    let stop = sender.run(now_ns, &mut books);
+    assert_eq!(stop, Stop::Limit, "the other half has not ended the reset");
     let round = completer.complete(now_ns, &mut books).expect("no error");
-    assert_eq!(round.stalled, None);
+    assert_eq!((round.stalled, round.schedule), (None, true));
+    assert_eq!(sender.run(now_ns, &mut books), Stop::Idle);
     let wakeup_ns = completer.next_wakeup().expect("it is in flight");
     assert_eq!(wakeup_ns, now_ns + SECOND_NS + 1);
     let round = completer.complete(wakeup_ns, &mut books).expect("no error");
@@ -598,55 +567,128 @@ impl Completions for Interleaved {
 }
 
 #[test]
-fn resets_that_begin_while_packets_come_back_count_each_packet_in_its_own_epoch() {
-    for resets in 0..6 {
+fn a_reset_that_begins_during_a_reap_counts_each_packet_once() {
+    for resets in 0..6_u32 {
         let ring = SharedRing::new(64);
         let completions = Interleaved {
             ring: ring.clone(),
             between: Box::new(|| {}),
         };
-        let queue = Queue::builder(ring.clone(), completions)
+        let halves = Queue::builder(ring.clone(), completions)
             .limit(AnyLimit::off())
-            .build(0)
-            .expect("valid settings");
-        let (sender, mut completer, _) = queue.split();
+            .build_halves(0);
+        let (sender, mut completer, _) = halves.expect("valid settings");
         let (sender, mut books) = (Rc::new(RefCell::new(sender)), Books::default());
         let send = {
             let (sender, ring) = (sender.clone(), ring.clone());
-            move |left: usize| {
+            move |packets: u32| {
                 let (mut sender, mut books) = (sender.borrow_mut(), Books::default());
-                for _ in 0..2 {
+                for _ in 0..packets {
                     sender.enqueue(packet(0, 100), 0, &mut books);
                 }
-                assert_eq!(sender.run(0, &mut books), Stop::Idle);
-                let sent = ring.get().in_device.len();
-                ring.get().finish(sent - left);
+                let stop = sender.run(0, &mut books);
+                ring.get().finish(usize::MAX);
+                stop
             }
         };
-        send(0);
+        assert_eq!(send(2), Stop::Idle);
         let mut left = resets;
-        let asking = sender.clone();
+        let (asking, sending) = (sender.clone(), send.clone());
         completer.completions_mut().between = Box::new(move || {
             if left > 0 {
                 left -= 1;
-                asking.borrow().ask_reset();
-                // Only the last packet of the last epoch stays in the device.
-                send(1);
+                asking.borrow().request_reset();
+                // The sender begins it, and waits for the end of this very reap.
+                assert_eq!(sending(1), Stop::Limit);
             }
         });
-        let round = completer.complete(1, &mut books);
-        let round = round.expect("all of them were sent");
-        let packets = books.freed.len() as u32;
-        assert_eq!(round.done.packets + round.late_packets, packets);
+        let round = completer.complete(1, &mut books).expect("all were sent");
+        assert_eq!((round.counts.packets, books.freed.len()), (2, 2));
         completer.completions_mut().between = Box::new(|| {});
-        // What is in flight is what the last epoch has in the ring.
-        let newest = if resets == 0 { 0 } else { 100 };
-        assert_eq!(completer.snapshot().in_flight, newest, "{resets} resets");
-        ring.get().finish(usize::MAX);
+        assert_eq!(ring.get().packets(), 0, "nothing was sent meanwhile");
+        // The next call ends what began, and what waited goes in the new epoch.
         assert!(completer.complete(2, &mut books).is_ok());
+        assert_eq!(completer.counters().resets, u64::from(resets > 0));
+        assert_eq!(send(1), Stop::Idle);
+        assert_eq!(completer.snapshot().in_flight, (resets.min(3) + 1) * 100);
+        let round = completer.complete(3, &mut books).expect("all were sent");
+        assert_eq!(round.stale_packets, 0);
         assert_eq!(completer.snapshot().in_flight, 0);
-        assert_eq!(completer.counters().stray_packets, 0);
+        assert_eq!(completer.counters().unknown_completions, 0);
     }
+}
+
+#[test]
+fn a_reset_whose_completer_never_runs_sends_nothing_and_is_seen_as_a_stall() {
+    let wakes = Arc::new(Wakes::default());
+    let ring = SharedRing::new(8);
+    let config = QueueConfig {
+        completer_waker: wakes.clone().into(),
+        ..QueueConfig::default()
+    };
+    let halves = Queue::builder(ring.clone(), ring.clone())
+        .limit(AnyLimit::off())
+        .config(config)
+        .build_halves(0);
+    let (mut sender, mut completer, monitor) = halves.expect("valid settings");
+    let mut books = Books::default();
+    sender.enqueue(packet(0, 100), 0, &mut books);
+    assert_eq!(sender.run(0, &mut books), Stop::Idle);
+    sender.enqueue(packet(1, 100), 0, &mut books);
+    monitor.request_reset();
+    assert_eq!(wakes.take(), 1, "the completer has work");
+    for now_ns in [1, SECOND_NS, 10 * SECOND_NS] {
+        assert_eq!(sender.run(now_ns, &mut books), Stop::Limit);
+    }
+    assert_eq!(wakes.take(), 1, "once, when the reset began");
+    assert!(sender.must_wait(), "it may sleep");
+    assert_eq!(ring.get().packets(), 1, "nothing was sent");
+    assert!(completer.check_stall(10 * SECOND_NS).is_some());
+    // Nothing waits for ever: one call of the completer, even if its reap fails, is enough.
+    ring.get().failing_reap = true;
+    let failed = completer.complete(11 * SECOND_NS, &mut books);
+    assert!(failed.is_err());
+    assert_eq!(
+        (completer.wakeups(), completer.snapshot().in_flight),
+        (1, 0)
+    );
+    assert_eq!(sender.run(11 * SECOND_NS, &mut books), Stop::Idle);
+    ring.get().finish(usize::MAX);
+    let round = completer.complete(12 * SECOND_NS, &mut books);
+    let round = round.expect("no error");
+    assert_eq!((round.counts.packets, round.stale_packets), (1, 1));
+    assert!(round.schedule, "the failed batch could not report it");
+}
+
+#[test]
+fn a_reset_whose_completer_is_dropped_closes_the_queue() {
+    let (mut sender, completer, watch, _ring) = halves(AnyLimit::packets(2), 8);
+    let mut books = Books::default();
+    for frame in 0..4 {
+        sender.enqueue(packet(frame, 100), 0, &mut books);
+    }
+    assert_eq!(sender.run(0, &mut books), Stop::Limit);
+    watch.request_reset();
+    assert_eq!(sender.run(1, &mut books), Stop::Limit);
+    drop(completer);
+    assert_eq!(sender.run(2, &mut books), Stop::Closed);
+    assert!(!sender.must_wait());
+}
+
+#[test]
+fn a_request_during_a_reset_is_one_more_reset() {
+    let (mut sender, mut completer, watch, _ring) = halves(AnyLimit::off(), 8);
+    let mut books = Books::default();
+    watch.request_reset();
+    assert_eq!(sender.run(0, &mut books), Stop::Limit);
+    watch.request_reset();
+    assert!(completer.complete(1, &mut books).is_ok());
+    assert_eq!(completer.counters().resets, 1);
+    assert!(!sender.must_wait(), "the second one has not begun");
+    assert_eq!(sender.run(2, &mut books), Stop::Limit);
+    assert!(completer.complete(3, &mut books).is_ok());
+    assert_eq!(completer.counters().resets, 2);
+    assert_eq!(sender.run(4, &mut books), Stop::Idle);
 }
 
 #[test]
@@ -677,7 +719,7 @@ fn resets_asked_from_a_third_thread_while_two_send_and_complete_leave_the_ledger
                 let round = completer.complete(now_ns, &mut books);
                 assert!(round.is_ok(), "nothing is stray");
                 if now_ns % 50_000 == 0 {
-                    watch.ask_reset();
+                    watch.request_reset();
                 }
                 thread::yield_now();
             }
@@ -689,8 +731,9 @@ fn resets_asked_from_a_third_thread_while_two_send_and_complete_leave_the_ledger
     assert_eq!((sent, done), (PACKETS.into(), PACKETS.into()));
     // The last reset may wait for the sender.
     let mut books = Books::default();
-    assert_eq!(sender.run(0, &mut books), Stop::Idle);
+    let _ = sender.run(0, &mut books);
     assert!(completer.complete(SECOND_NS, &mut books).is_ok());
+    assert_eq!(sender.run(0, &mut books), Stop::Idle);
     assert_eq!(completer.snapshot().in_flight, 0);
     assert!(completer.counters().resets > 0);
 }
@@ -732,10 +775,9 @@ fn told_of_a_loss_after_ns(limit: &str, lost: u32) -> u64 {
         device.finish(usize::MAX);
         let completed = queue.complete(now_ns, &mut books).expect("no error");
         if let (Some(stall), Some(lost_at_ns)) = (completed.stalled, lost_at_ns) {
-            assert!(
-                stall.since_ns >= lost_at_ns - SECOND_NS / 1_000,
-                "{stall:?}"
-            );
+            // An age is overstated by an eighth of the threshold at most.
+            let sent_ns = lost_at_ns - SECOND_NS / 1_000;
+            assert!(stall.since_ns + SECOND_NS / 8 >= sent_ns, "{stall:?}");
             // The way back.
             queue.reset(now_ns);
             let _ = queue.run(now_ns, &mut books);
@@ -754,13 +796,13 @@ fn told_of_a_loss_after_ns(limit: &str, lost: u32) -> u64 {
 }
 
 #[test]
-fn a_packet_that_is_lost_while_others_complete_all_the_time_is_heard_of_within_twice_the_threshold()
-{
+fn a_packet_lost_while_others_complete_is_found_within_the_threshold() {
     for limit in ["off", "40000", "16p", "dql", "need", "taut"] {
         // At the start, and in the middle of several slices of time.
         for lost in [0, 5_000, 37_000, 70_001] {
             let after_ns = told_of_a_loss_after_ns(limit, lost);
-            assert!(after_ns <= 2 * SECOND_NS, "{limit}, {lost}: {after_ns}");
+            let late_ns = SECOND_NS + SECOND_NS / 500;
+            assert!(after_ns <= late_ns, "{limit}, {lost}: {after_ns}");
         }
     }
 }

@@ -175,7 +175,7 @@ fn a_queue_of_empty_packets_stops_too() {
     // Each counts as one, and a limit lets one more through.
     assert_eq!((bench.in_ring(), bench.queue.in_flight()), (21, 21));
     let completed = bench.complete(21);
-    assert_eq!((completed.done.packets, completed.done.bytes), (21, 21));
+    assert_eq!((completed.counts.packets, completed.counts.bytes), (21, 21));
     assert_eq!(bench.run(), Stop::Idle);
     bench.complete(19);
     assert_eq!(bench.books.freed, (0..40).collect::<Vec<_>>());

@@ -97,7 +97,7 @@ fn what_the_shaper_holds_back_was_not_refused_by_the_limit() {
     struct Refusals(u32);
     impl Probe for Refusals {
         fn event(&mut self, _now_ns: u64, event: Event<'_>) {
-            self.0 += u32::from(matches!(event, Event::Refused));
+            self.0 += u32::from(matches!(event, Event::Blocked));
         }
     }
 

@@ -47,7 +47,7 @@ fn sent(queue: &Queue<FakeRing>) -> Vec<(u32, u32, u32, bool)> {
 fn go_on(queue: &mut Queue<FakeRing>, books: &mut Books, now_ns: u64) {
     queue.device_mut().finish(1);
     let completed = queue.complete(now_ns, books).expect("it works");
-    assert_eq!(completed.done.packets, 1);
+    assert_eq!(completed.counts.packets, 1);
     let _ = queue.run(now_ns, books);
 }
 
@@ -70,7 +70,7 @@ fn each_segment_goes_alone_and_the_frame_comes_back_after_the_last() {
         assert!(books.freed.is_empty());
         queue.device_mut().finish(1);
         let completed = queue.complete(done, &mut books).expect("it works");
-        assert_eq!(completed.done.packets, 1, "a piece is an object");
+        assert_eq!(completed.counts.packets, 1, "a piece is an object");
     }
     assert_eq!((books.freed, books.freed_bytes), (vec![7], 2_554));
     let counters = queue.sender_counters();
@@ -280,7 +280,7 @@ fn pieces_of_before_a_reset_are_late_and_end_their_frame_all_the_same() {
     let _ = queue.run(1, &mut books);
     queue.device_mut().finish(usize::MAX);
     let completed = queue.complete(2, &mut books).expect("works");
-    assert_eq!((completed.late_packets, completed.done.packets), (1, 1));
+    assert_eq!((completed.stale_packets, completed.counts.packets), (1, 1));
     let _ = queue.run(2, &mut books);
     go_on(&mut queue, &mut books, 3);
     assert_eq!(books.freed, [0]);

@@ -73,7 +73,7 @@ struct Ear {
 impl Probe for Ear {
     fn event(&mut self, _now_ns: u64, event: Event<'_>) {
         match event {
-            Event::Enqueued(_) | Event::HandedBack(_) => self.waiting_packets += 1,
+            Event::Enqueued(_) | Event::Requeued(_) => self.waiting_packets += 1,
             Event::Dropped(_, DropReason::Uncountable | DropReason::DeviceRefused) => {}
             Event::Dequeued(_) | Event::Dropped(..) => self.waiting_packets -= 1,
             Event::Sent(packet) => {
@@ -218,7 +218,10 @@ impl<L: Limit> World<L> {
             }
             Step::Complete => {
                 let round = self.queue.complete(now_ns, sink);
-                assert!(!matches!(round, Err(CompleteError::Stray { .. })));
+                assert!(!matches!(
+                    round,
+                    Err(CompleteError::UnknownCompletions { .. })
+                ));
             }
             Step::Reset => self.queue.reset(now_ns),
             Step::Flush => self.queue.flush(now_ns, sink),
@@ -243,7 +246,7 @@ impl<L: Limit> World<L> {
         );
         assert_eq!(
             sender.sent_packets,
-            completer.completed_packets + completer.late_packets + ring.packets() as u64,
+            completer.completed_packets + completer.stale_packets + ring.packets() as u64,
             "objects"
         );
         let waiting = self.queue.backlog().packets;

@@ -14,14 +14,14 @@ struct Heard(std::sync::Arc<std::sync::Mutex<Vec<bool>>>);
 
 impl Probe for Heard {
     fn event(&mut self, _now_ns: u64, event: Event<'_>) {
-        if let Event::CompletionsTrue(are_true) = event {
+        if let Event::CompletionsValid(are_true) = event {
             self.0.lock().expect("whole").push(are_true);
         }
     }
 }
 
 #[test]
-fn no_limit_holds_while_completions_are_false() {
+fn no_limit_holds_while_early_completions() {
     let (tx, completions, device) = mock::ring(8);
     let mut pool = FramePool::new(64, 64);
     let heard = Heard::default();
@@ -41,7 +41,7 @@ fn no_limit_holds_while_completions_are_false() {
     assert!(completed.schedule, "there is room now");
     assert_eq!(queue.run(1, &mut pool), Stop::RingFull);
     let snapshot = queue.snapshot();
-    assert!(snapshot.completions_are_false);
+    assert!(snapshot.early_completions);
     assert_eq!((snapshot.limit, snapshot.in_flight), (MAX_LIMIT, 8));
 
     // A round while nothing is believed moves the limit nowhere, and neither does a reset.
@@ -61,18 +61,17 @@ fn no_limit_holds_while_completions_are_false() {
 }
 
 #[test]
-fn another_thread_sees_that_completions_are_false() {
+fn another_thread_sees_that_early_completions() {
     let (tx, completions, device) = mock::ring(8);
     let mut pool = FramePool::new(64, 64);
-    let queue = Queue::builder(tx, completions)
+    let halves = Queue::builder(tx, completions)
         .limit(AnyLimit::packets(2))
-        .build(0)
-        .expect("builds");
-    let (mut sender, mut completer, watch) = queue.split();
+        .build_halves(0);
+    let (mut sender, mut completer, watch) = halves.expect("builds");
     device.completions_are_true(false);
     completer.complete(1, &mut pool).expect("completes");
     let seen = watch.snapshot().queue;
-    assert!(seen.completions_are_false);
+    assert!(seen.early_completions);
     assert_eq!(seen.limit, MAX_LIMIT);
     for _ in 0..20 {
         sender.enqueue(pool.packet(b"x").expect("free"), 1, &mut pool);

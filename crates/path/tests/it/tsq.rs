@@ -410,7 +410,7 @@ fn an_early_release_leaves_only_the_byte_limit() {
         queue.device_mut().finish(usize::MAX);
         let mut sink = ReleasingSink::new(&budgets.charges, &mut books);
         let batch = queue.complete(1, &mut sink).expect("nothing is broken");
-        assert_eq!(batch.done.packets, in_ring as u32);
+        assert_eq!(batch.counts.packets, in_ring as u32);
         assert_eq!(budgets.charged_bytes(), 0, "and nothing twice");
     }
 }

@@ -86,7 +86,7 @@ fn complete_all<L: Limit>(
         now_ns += 1_000;
         ring.get().finish(usize::MAX);
         let round = completer.complete(now_ns, &mut sink);
-        assert_eq!(round.expect("nothing is broken").late_packets, 0);
+        assert_eq!(round.expect("nothing is broken").stale_packets, 0);
         thread::yield_now();
     }
     (sink.0, sink.1)
@@ -101,9 +101,8 @@ fn pass_a_million<L: Limit + Send>(limit: L, cut: Option<Segmentation>) {
         .with_qdisc(Fifo::new(64))
         .waker(Waker::from(Arc::new(Unpark(thread::current()))))
         .split(Split::All)
-        .build(0)
-        .expect("valid settings");
-    let (mut sender, mut completer, watch) = queue.split();
+        .build_halves(0);
+    let (mut sender, mut completer, watch) = queue.expect("valid settings");
     let (sleeps, (freed, pieces)) = thread::scope(|scope| {
         let completing = scope.spawn(|| complete_all(&mut completer, &ring));
         let sleeps = send_all(&mut sender, cut);

@@ -98,7 +98,10 @@ fn a_doubled_completion_is_a_stray_to_the_queue_and_counts_for_nothing() {
     queue.enqueue(packet(7, 100), 0, &mut books);
     let _ = queue.run(0, &mut books);
     let completed = queue.complete(1_000, &mut books);
-    assert_eq!(completed, Err(CompleteError::Stray { packets: 1 }));
+    assert_eq!(
+        completed,
+        Err(CompleteError::UnknownCompletions { packets: 1 })
+    );
     assert_eq!((books.freed, books.stray), (vec![7], vec![7]));
     assert_eq!(queue.in_flight(), 0);
 }
@@ -135,7 +138,7 @@ fn refused_packets_are_dropped_and_doorbells_and_reapings_fail_by_name() {
     queue.device_mut().set_plan(FaultPlan::default());
     assert_eq!(queue.run(0, &mut books), Stop::Idle);
     assert_eq!(
-        queue.complete(2_000, &mut books).map(|c| c.done.packets),
+        queue.complete(2_000, &mut books).map(|c| c.counts.packets),
         Ok(1)
     );
     let counts = queue.device().counts();

@@ -30,11 +30,11 @@ fn two_queues(looks_again: bool, rule: AnyLimit, packets: [u32; 2]) -> [Queue; 2
             let mut queue = taut_path::Queue::builder(submit, reap)
                 .with_limit(Fixed::off())
                 .with_qdisc(Fifo::new(4))
-                .build(0)
+                .build_halves(0)
                 .expect("valid settings");
             for index in 0..packets {
                 let packet = Packet::new(Frame::new(index), PACKET_BYTES);
-                queue.enqueue(packet, 0, &mut Nothing);
+                queue.0.enqueue(packet, 0, &mut Nothing);
             }
             (queue, counts)
         })

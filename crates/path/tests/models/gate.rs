@@ -4,16 +4,32 @@
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --test models gate::`
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use loom::thread;
 
 use std::sync::Arc as StdArc;
 use std::task::{Wake, Waker};
 
 use taut_dql::Config;
+use taut_dql::sync::SingleWriterU64;
 use taut_path::gate::Gate;
 use taut_path::room::RoomWaker;
-use taut_path::sharing::{Sharing, Threads, Unfenced};
+use taut_path::sharing::{CacheAligned, Sharing, Threads};
+
+/// Atomics without the fence between a write and the read that follows it: broken, and a check must
+/// find that.
+#[derive(Debug)]
+struct Unfenced;
+
+impl Sharing for Unfenced {
+    type Word = AtomicU32;
+    type Wide = SingleWriterU64;
+    type Flag = AtomicBool;
+    type Line<T> = CacheAligned<T>;
+    const SHARED: bool = true;
+
+    fn full_fence() {}
+}
 
 /// Both threads are done: nobody will look at the gate again.
 fn assert_not_lost(closed: bool, room: bool) {

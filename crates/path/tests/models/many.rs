@@ -35,8 +35,8 @@ fn queue() -> Sender<Submit, Fifo> {
     let queue = Queue::builder(submit, reap)
         .with_limit(Fixed::off())
         .with_qdisc(Fifo::new(16))
-        .build(0);
-    queue.expect("valid settings").split().0
+        .build_halves(0);
+    queue.expect("valid settings").0
 }
 
 type Split = fn(u32, u32, Waker) -> (Submitter, Intake);

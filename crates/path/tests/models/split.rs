@@ -37,18 +37,17 @@ type Halves = (Sender<Submit, Fifo>, Completer<Reap, Fixed>);
 /// A queue in which `packets` super-packets of two segments wait.
 fn queue(limit: Fixed, packets: u32, ends: &mut Ends) -> Halves {
     let (submit, reap, _) = pair(8);
-    let mut queue = Queue::builder(submit, reap)
+    let halves = Queue::builder(submit, reap)
         .with_limit(limit)
         .with_qdisc(Fifo::new(packets))
         .split(Split::All)
-        .build(0)
-        .expect("valid settings");
+        .build_halves(0);
+    let (mut sender, completer, _) = halves.expect("valid settings");
     for frame in 0..packets {
         let mut packet = Packet::new(Frame::new(frame), 54 + 150);
         packet.segmentation = Segmentation::new(54, 100);
-        queue.enqueue(packet, 0, ends);
+        sender.enqueue(packet, 0, ends);
     }
-    let (sender, completer, _) = queue.split();
     (sender, completer)
 }
 

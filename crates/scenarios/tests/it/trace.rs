@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use taut_dql::Dql;
 use taut_measure::trace::{Event, Head, Line, Mention, ReadError, Recorder, Told, read};
 use taut_path::DropReason;
-use taut_path::limit::Done;
+use taut_path::limit::CompletedCounts;
 use taut_path::queue::StopReason;
 use taut_scenarios::registry;
 use taut_scenarios::tracing::{Tap, TraceRowsError};
@@ -280,7 +280,7 @@ fn event() -> impl Strategy<Value = Event> {
         (mention(), 0..DropReason::ALL.len())
             .prop_map(|(packet, which)| Event::Drop(packet, DropReason::ALL[which])),
         (any::<u32>(), any::<u32>())
-            .prop_map(|(packets, bytes)| Event::Completed(Done { packets, bytes })),
+            .prop_map(|(packets, bytes)| Event::Completed(CompletedCounts { packets, bytes })),
         Just(Event::Refused),
         (
             any::<u32>(),

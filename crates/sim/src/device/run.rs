@@ -78,13 +78,13 @@ impl<'a> Device<'a> {
                 .with_qdisc(Fifo::new(config.backlog_packets))
                 .probe(Eye(watch.clone()))
                 .config(queue_config(None, Waker::from(note.clone())))
-                .build(0)
+                .build_halves(0)
                 .map_err(TestbedError::Queue)
         };
         let queues = notes.iter().zip(rings).map(queue);
         let queues = queues.collect::<Result<Vec<_>, _>>()?;
         let (budget, halves) = match shared {
-            SharedBudget::None => (None, queues.into_iter().map(Queue::split).collect()),
+            SharedBudget::None => (None, queues),
             SharedBudget::Rule { limit, interval_ns } => {
                 let (budget, halves) = budget::join(limit, interval_ns, queues, 0)?;
                 (Some(budget), halves)

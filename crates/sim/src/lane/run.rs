@@ -157,7 +157,7 @@ impl<T: Probe> Experiment for Lane<'_, T> {
         done: Completed,
         now_ns: u64,
     ) -> Result<(), QueueFault> {
-        for _ in 0..done.done.packets {
+        for _ in 0..done.counts.packets {
             if let Some(left_ns) = bed.nic.borrow_mut().watch.oldest_ns.pop_front() {
                 self.queue.probe_mut().on_reaped(left_ns, now_ns);
             }

@@ -267,7 +267,7 @@ impl<W: WireWatch> Testbed<W> {
         now_ns: u64,
     ) -> Result<(), QueueFault> {
         let done = self.round(own, at, now_ns)?;
-        self.rounds_ns[at] = if done.more {
+        self.rounds_ns[at] = if done.more_pending {
             now_ns.saturating_add(self.setup.round_ns)
         } else {
             NEVER_NS

@@ -55,7 +55,8 @@ impl Experiment for Listed {
         done: Completed,
         now_ns: u64,
     ) -> Result<(), QueueFault> {
-        self.log.push((now_ns, "told", done.done.packets as usize));
+        self.log
+            .push((now_ns, "told", done.counts.packets as usize));
         Ok(())
     }
 

@@ -239,7 +239,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// The core takes its time for what was reaped.
     #[cold]
     fn deal_with_reaped(&mut self, completed: Completed, at_ns: u64) {
-        let packets = u64::from(completed.done.packets);
+        let packets = u64::from(completed.counts.packets);
         let cost_ns = self.cost.reap_ns.saturating_mul(packets);
         if cost_ns > 0 {
             self.worker

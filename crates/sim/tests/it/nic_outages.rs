@@ -74,7 +74,7 @@ impl Sender {
             self.wire_frames += u64::from(matches!(event, NicEvent::Frame(_)));
         }
         if let Ok(completed) = self.queue.complete(now_ns, &mut self.pool) {
-            self.late += u64::from(completed.late_packets);
+            self.late += u64::from(completed.stale_packets);
             if let Some(stalled) = completed.stalled {
                 self.longest_stall_ns = self.longest_stall_ns.max(stalled.age_ns);
                 self.begin_again();
@@ -112,7 +112,7 @@ impl Sender {
         let counters = self.queue.completer_counters();
         assert_eq!(counters.completed_packets + self.late, self.sent);
         assert_eq!(
-            (self.pool.free_frames(), counters.stray_packets),
+            (self.pool.free_frames(), counters.unknown_completions),
             (FRAMES, 0)
         );
         let device = self.queue.device().counts();

@@ -209,8 +209,8 @@ fn the_tapes_of_two_halves_are_one_in_order_of_time() {
     use taut_path::{Event as Happened, Probe};
     let mut sender = Tape::new(100, 10);
     let mut completer = sender.divide();
-    sender.event(110, Happened::Refused);
-    sender.event(130, Happened::Refused);
+    sender.event(110, Happened::Blocked);
+    sender.event(130, Happened::Blocked);
     completer.event(120, Happened::Starved);
     completer.event(130, Happened::Limit(7));
     sender.merge(completer);

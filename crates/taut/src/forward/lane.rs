@@ -224,7 +224,7 @@ impl<I: Interface> Lane<I> {
         self.next_reap_ns = now_ns + self.cadence_ns;
         let completed = self.take_back(now_ns)?;
         self.stall_ns = completed.stalled.map_or(0, |stall| stall.age_ns);
-        if completed.done.packets > 0 {
+        if completed.counts.packets > 0 {
             self.completed_ns = now_ns;
         }
         Ok(())
@@ -339,7 +339,7 @@ impl<I: Interface> Lane<I> {
     /// nothing.
     pub fn limit(&self) -> Option<u32> {
         let snapshot = self.queue.snapshot();
-        let holds = !self.has_no_limit && !snapshot.completions_are_false;
+        let holds = !self.has_no_limit && !snapshot.early_completions;
         holds.then_some(snapshot.limit)
     }
 

@@ -16,7 +16,7 @@ use taut_dql::control::Control;
 use taut_dql::ledger::Ledger;
 use taut_dql::sharing::Local;
 use taut_dql::{Config, Error, Stall, StallWatch};
-use taut_path::limit::{CompletionBatch, Done, InTime, Needs, Unit};
+use taut_path::limit::{CompletedCounts, CompletionBatch, InTime, Needs, Unit};
 use taut_path::rate::RateMeter;
 use taut_path::{AnyLimit, Limit};
 
@@ -102,7 +102,7 @@ struct Refused {
 #[derive(Debug, Default)]
 struct OpenRound {
     units: u32,
-    done: Done,
+    done: CompletedCounts,
     lost: u32,
     verdict_changed: bool,
 }

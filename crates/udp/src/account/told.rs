@@ -1,7 +1,7 @@
 //! What an account tells.
 
 use taut_dql::Stall;
-use taut_path::limit::Done;
+use taut_path::limit::CompletedCounts;
 
 use crate::verdict::Completions;
 
@@ -43,7 +43,7 @@ pub enum How {
 #[non_exhaustive]
 pub struct Completed {
     /// What completed, in packets (objects) and bytes.
-    pub done: Done,
+    pub done: CompletedCounts,
     /// Of these, the objects whose completion was lost.
     pub lost: u32,
     /// The verdict, if it changed.

@@ -139,7 +139,7 @@ impl State {
         if let Some(verdict) = completed.verdict {
             let true_now = !self.account.limits_nothing();
             self.listeners
-                .event(now_ns, Event::CompletionsTrue(true_now));
+                .event(now_ns, Event::CompletionsValid(true_now));
             self.trouble(Trouble::Verdict(verdict));
         }
         if let Some(stall) = completed.stalled {

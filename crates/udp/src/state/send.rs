@@ -220,7 +220,7 @@ impl State {
             .listeners
             .probe
             .as_mut()
-            .filter(|probe| probe.listens())
+            .filter(|probe| probe.is_enabled())
         else {
             return;
         };

@@ -192,7 +192,7 @@ impl Probe for Gauge {
 mod tests {
     use super::*;
     use taut_path::Frame;
-    use taut_path::limit::Done;
+    use taut_path::limit::CompletedCounts;
 
     #[test]
     fn in_flight_is_weighed_by_time() {
@@ -200,7 +200,7 @@ mod tests {
         let packet = Packet::new(Frame::new(0), 1_000);
         gauge.event(0, Event::Sent(&packet));
         gauge.event(0, Event::Sent(&packet));
-        let done = |packets, bytes| Event::Completed(Done { packets, bytes });
+        let done = |packets, bytes| Event::Completed(CompletedCounts { packets, bytes });
         gauge.event(900, done(1, 1_000));
         gauge.event(1_000, done(1, 1_000));
         gauge.event(1_000, Event::Sent(&packet));

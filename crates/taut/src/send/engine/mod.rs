@@ -260,7 +260,7 @@ impl<P: Port, F: Frames> Engine<P, F> {
         let after = self.queue.completer_counters();
         let packets = after.completed_packets - before.completed_packets;
         self.tally.reaped(packets);
-        self.tally.late(after.late_packets - before.late_packets);
+        self.tally.late(after.stale_packets - before.stale_packets);
         self.tally_bytes
             .reaped(after.completed_bytes - before.completed_bytes);
         self.moved = packets > 0;
@@ -344,7 +344,7 @@ impl<P: Port, F: Frames> Engine<P, F> {
         let shown = Shown {
             device: self.queue.device().device(),
             condition: (!is_running).then(|| self.watch.condition()),
-            limit: (!snapshot.completions_are_false).then_some((snapshot.limit, self.limit_unit)),
+            limit: (!snapshot.early_completions).then_some((snapshot.limit, self.limit_unit)),
             in_flight_bytes: self.queue.probe().in_flight_now(),
             packets: self.tally.completed + self.tally.unconfirmed,
             bytes: self.tally_bytes.completed + self.tally_bytes.unconfirmed,

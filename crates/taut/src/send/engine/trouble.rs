@@ -164,7 +164,10 @@ impl<P: Port, F: Frames> Engine<P, F> {
         let _ = self.reap(now_ns);
         self.queue.reset(now_ns);
         let opened = self.queue.device_mut().reopen().err();
-        while self.reap(now_ns).is_ok_and(|completed| completed.more) {}
+        while self
+            .reap(now_ns)
+            .is_ok_and(|completed| completed.more_pending)
+        {}
         opened
     }
 

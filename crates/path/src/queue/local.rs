@@ -1,55 +1,36 @@
 //! Both halves of a queue and its device, on one thread.
 
-use alloc::sync::Arc;
-
 use taut_dql::{Config, Stall};
 
-use super::builder::Builder;
-use super::complete_side::CompleteSide;
-use super::completer::Completer;
+use super::complete::CompleteHalf;
+use super::context::Context;
 use super::counters::{CompleterCounters, SenderCounters};
 use super::error::{CompleteError, NoRoom, RepairError};
-use super::send_side::{Context, SendSide};
-use super::sender::Sender;
+use super::outcome::{Completed, Repair, Snapshot, Stop};
+use super::send::SendHalf;
 use super::shared::Shared;
-use super::watch::Watch;
-use super::{Completed, Repair, Snapshot, Stop};
 use crate::driver::{Completions, InRing, TxRing};
 use crate::knobs::{Knob, KnobError, Setting};
 use crate::limit::{AnyLimit, Limit};
 use crate::packet::{Packet, PacketSink};
 use crate::probe::Probe;
 use crate::qdisc::{AnyQdisc, Backlog, Qdisc};
-use crate::sharing::{Local, Word};
+use crate::sharing::Local;
 
-/// A transmit queue whose two halves, device and probe live on one thread. It can move to another;
-/// [`split`](Self::split) divides it for two.
-pub struct Queue<D, L = AnyLimit, Q: Qdisc = AnyQdisc, P = ()> {
-    pub(super) send: SendSide<Q>,
-    pub(super) complete: CompleteSide<L>,
+/// A transmit queue whose two halves, device and probe are on one thread. It can move to another
+/// one. For two threads, see [`Builder::build_halves`](super::Builder::build_halves).
+pub struct Queue<D, L = AnyLimit, Q = AnyQdisc, P = ()> {
+    send: SendHalf<Q>,
+    complete: CompleteHalf<L>,
     shared: Shared<Local>,
     device: D,
     probe: P,
 }
 
-impl<R: TxRing, C: Completions> Queue<(R, C)> {
-    /// Begins a queue in front of the two halves of a ring. How large the ring is, it says itself.
-    pub fn builder(ring: R, completions: C) -> Builder<(R, C)> {
-        Builder::new((ring, completions))
-    }
-}
-
-impl<D: TxRing + Completions> Queue<D> {
-    /// Begins a queue in front of a device that is one piece. Such a queue cannot be split.
-    pub fn builder_for(device: D) -> Builder<D> {
-        Builder::new(device)
-    }
-}
-
 impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
-    pub(super) fn of(
-        send: SendSide<Q>,
-        complete: CompleteSide<L>,
+    pub(super) fn new(
+        send: SendHalf<Q>,
+        complete: CompleteHalf<L>,
         shared: Shared<Local>,
         device: D,
         probe: P,
@@ -67,12 +48,7 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
     /// [`run`](Self::run), once for a batch.
     #[inline(always)]
     pub fn enqueue<S: PacketSink + ?Sized>(&mut self, packet: Packet, now_ns: u64, sink: &mut S) {
-        let probe = &mut self.probe;
-        let at = Context {
-            now_ns,
-            sink,
-            probe,
-        };
+        let at = Context::new(now_ns, sink, &mut self.probe);
         self.send.enqueue(&self.shared, packet, at);
     }
 
@@ -87,23 +63,13 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
         now_ns: u64,
         sink: &mut S,
     ) -> Result<(), NoRoom> {
-        let probe = &mut self.probe;
-        let at = Context {
-            now_ns,
-            sink,
-            probe,
-        };
+        let at = Context::new(now_ns, sink, &mut self.probe);
         self.send.offer(&self.shared, packet, at)
     }
 
     /// Drops everything that waits in the discipline, ready or not.
     pub fn flush<S: PacketSink + ?Sized>(&mut self, now_ns: u64, sink: &mut S) {
-        let probe = &mut self.probe;
-        let at = Context {
-            now_ns,
-            sink,
-            probe,
-        };
+        let at = Context::new(now_ns, sink, &mut self.probe);
         self.send.flush(&self.shared, at);
     }
 
@@ -115,14 +81,22 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
     }
 
     /// **The way back**, whatever went wrong: forgets everything in flight, begins a new epoch and
-    /// starts the queue again, after the driver has flushed or remade its ring. Packets of before
-    /// that come back later still end in the sink, are counted as late and never reach the limit, unless
-    /// 256 resets later: epochs are told apart by eight bits.
+    /// starts the queue again, after the driver flushed or recreated its ring. Packets sent before
+    /// that return later still end in the sink, are counted as stale and never reach the limit. The
+    /// exception is a packet that returns after exactly 128 resets, or a multiple: epochs are told
+    /// apart by seven bits.
     pub fn reset(&mut self, now_ns: u64) {
-        self.shared.resets_asked.add(1);
-        self.send.begin_reset(&self.shared);
-        self.complete
-            .finish_reset(&self.shared, now_ns, &mut self.probe);
+        let Self {
+            send,
+            complete,
+            shared,
+            probe,
+            ..
+        } = self;
+        shared.reset.request();
+        shared.reset.begin();
+        complete.end_reset(shared, now_ns, probe);
+        send.take_part_in_reset(shared);
     }
 
     /// Whether a sender that found no room should sleep until the waker of the queue wakes it;
@@ -149,13 +123,13 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
 
     /// What waits in the discipline.
     pub fn backlog(&self) -> Backlog {
-        self.send.discipline.backlog()
+        self.send.qdisc.backlog()
     }
 
     /// Units in flight, as the limit counts them.
     #[inline]
     pub fn in_flight(&self) -> u32 {
-        self.send.ledger.in_flight(&self.shared.ledger)
+        self.shared.ledger.completer_in_flight()
     }
 
     /// Whether the limit stopped the queue.
@@ -170,12 +144,12 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
 
     /// What was sent so far.
     pub fn sender_counters(&self) -> SenderCounters {
-        self.shared.published.sender.read()
+        self.shared.sender.read()
     }
 
     /// What came back so far.
     pub fn completer_counters(&self) -> CompleterCounters {
-        self.shared.published.completer.read()
+        self.shared.completer.read()
     }
 
     /// The settings of the limit.
@@ -188,7 +162,7 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
     /// # Errors
     /// Says what is allowed; nothing changes.
     pub fn set(&mut self, setting: Setting) -> Result<(), KnobError> {
-        self.complete.set(setting)
+        self.complete.set(&self.shared, setting)
     }
 
     /// Reads a knob, in the unit that its variant states.
@@ -208,7 +182,7 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
 
     /// The discipline.
     pub fn qdisc(&self) -> &Q {
-        &self.send.discipline
+        &self.send.qdisc
     }
 
     /// The device.
@@ -242,12 +216,7 @@ impl<D: TxRing, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
         now_ns: u64,
         sink: &mut S,
     ) -> Stop<<D as TxRing>::Error> {
-        let probe = &mut self.probe;
-        let at = Context {
-            now_ns,
-            sink,
-            probe,
-        };
+        let at = Context::new(now_ns, sink, &mut self.probe);
         self.send.run(&self.shared, &mut self.device, at)
     }
 }
@@ -266,12 +235,7 @@ impl<D: Completions, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
         now_ns: u64,
         sink: &mut S,
     ) -> Result<Completed, CompleteError<<D as Completions>::Error>> {
-        let probe = &mut self.probe;
-        let at = Context {
-            now_ns,
-            sink,
-            probe,
-        };
+        let at = Context::new(now_ns, sink, &mut self.probe);
         self.complete.complete(&self.shared, &mut self.device, at)
     }
 
@@ -279,9 +243,9 @@ impl<D: Completions, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
     /// what was lost on the way counts as complete. The limit stays.
     ///
     /// # Errors
-    /// [`RepairError::NotKnown`] if the driver does not say; [`reset`](Self::reset) always works.
+    /// [`RepairError::Unsupported`] if the driver does not say; [`reset`](Self::reset) always works.
     pub fn repair(&mut self, now_ns: u64) -> Result<Repair, RepairError> {
-        let in_ring = self.device.in_ring().ok_or(RepairError::NotKnown)?;
+        let in_ring = self.device.in_ring().ok_or(RepairError::Unsupported)?;
         self.repair_to(in_ring, now_ns)
     }
 
@@ -292,38 +256,5 @@ impl<D: Completions, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
     pub fn repair_to(&mut self, in_ring: InRing, now_ns: u64) -> Result<Repair, RepairError> {
         self.complete
             .repair(&self.shared, in_ring, now_ns, &mut self.probe)
-    }
-}
-
-impl<R, C, L: Limit, Q: Qdisc, P: Probe + Clone> Queue<(R, C), L, Q, P> {
-    /// Divides the queue for two threads, and gives what any thread may watch it through. Each half
-    /// has a clone of the probe.
-    pub fn split(self) -> (Sender<R, Q, P>, Completer<C, L, P>, Watch) {
-        let probe = self.probe.clone();
-        self.split_probes(|own| (own, probe))
-    }
-}
-
-impl<R, C, L: Limit, Q: Qdisc, P: Probe> Queue<(R, C), L, Q, P> {
-    /// As [`split`](Self::split), with a probe for each half made of the one.
-    pub fn split_probes<A: Probe, B: Probe>(
-        self,
-        divide: impl FnOnce(P) -> (A, B),
-    ) -> (Sender<R, Q, A>, Completer<C, L, B>, Watch) {
-        let Self {
-            send,
-            complete,
-            shared,
-            device: (ring, completions),
-            probe,
-        } = self;
-        let shared = Arc::new(shared.convert());
-        shared.published.trust(complete.is_trusted());
-        let (sender_probe, completer_probe) = divide(probe);
-        shared.published.set_config(&complete.config());
-        let watch = Watch::new(shared.clone());
-        let sender = Sender::new(send, shared.clone(), ring, sender_probe);
-        let completer = Completer::new(complete, shared, completions, completer_probe);
-        (sender, completer, watch)
     }
 }

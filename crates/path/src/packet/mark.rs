@@ -1,0 +1,139 @@
+//! The mark of a packet in a device: by which queue it was sent, after how many resets, and in which
+//! age.
+
+/// Bits that count ages, which tell for how long a packet is in flight.
+const AGE_BITS: u32 = 3;
+/// Bits that count resets. After 128 of them, an old packet is taken for one of the current epoch.
+const EPOCH_BITS: u32 = 7;
+/// Bits that tell queues apart: the next 62 that are built have other numbers.
+const QUEUE_BITS: u32 = 16 - QUEUE_SHIFT;
+const QUEUE_SHIFT: u32 = AGE_BITS + EPOCH_BITS;
+const AGE: u16 = (1 << AGE_BITS) - 1;
+const EPOCH: u16 = ((1 << EPOCH_BITS) - 1) << AGE_BITS;
+
+/// By which queue a packet was sent, in which epoch, and in which age of it. Private to the queue, so
+/// that a packet that was never in flight is not taken for complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark(u16);
+
+impl Mark {
+    /// The packet was in no queue yet.
+    pub const NEVER: Self = Self(0);
+
+    /// Ages that can be told apart.
+    pub const AGES: u32 = 1 << AGE_BITS;
+
+    /// Remainders of super-packets that can be told apart.
+    pub const RESTS: u32 = (1 << 9) - 1;
+
+    /// The mark of a queue in its first epoch; no two of 63 that are built one after the other are
+    /// the same.
+    pub fn of_new_queue() -> Self {
+        // Not one of loom's: it orders nothing, and must work in a static.
+        use core::sync::atomic::{AtomicU16, Ordering};
+        static QUEUES: AtomicU16 = AtomicU16::new(0);
+        let number = QUEUES.fetch_add(1, Ordering::Relaxed) % ((1 << QUEUE_BITS) - 1);
+        Self((number + 1) << QUEUE_SHIFT)
+    }
+
+    /// The mark of the same queue after so many resets.
+    pub const fn in_epoch(self, resets: u32) -> Self {
+        Self(self.0 & !EPOCH | (resets as u16) << AGE_BITS & EPOCH)
+    }
+
+    /// The mark of the same queue and epoch in another age.
+    pub const fn in_age(self, age: u32) -> Self {
+        Self(self.0 & !AGE | age as u16 & AGE)
+    }
+
+    /// The number of the age, below [`AGES`](Self::AGES).
+    pub const fn age(self) -> u32 {
+        (self.0 & AGE) as u32
+    }
+
+    /// Returns `true` if both are of one queue and one epoch.
+    pub const fn is_of_epoch(self, other: Self) -> bool {
+        (self.0 ^ other.0) & !AGE == 0
+    }
+
+    /// Returns `true` if both are of one queue.
+    pub const fn is_of_queue(self, other: Self) -> bool {
+        (self.0 ^ other.0) & !(AGE | EPOCH) == 0
+    }
+
+    /// Moves it to the epoch that is farthest away, before and after.
+    pub const fn leave_epoch(&mut self) {
+        if self.0 != Self::NEVER.0 {
+            self.0 ^= 1 << (QUEUE_SHIFT - 1);
+        }
+    }
+
+    /// The mark of remainder `number` of a super-packet, which no queue sent. It is smaller than those
+    /// of queues.
+    pub const fn of_rest(number: u32) -> Self {
+        Self(number as u16 + 1)
+    }
+
+    /// The number of a remainder; `None` for any other mark.
+    #[inline]
+    pub const fn rest_number(self) -> Option<u32> {
+        match self.0 {
+            0 => None,
+            mark if mark as u32 <= Self::RESTS => Some(mark as u32 - 1),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub const fn bits(self) -> u16 {
+        self.0
+    }
+
+    #[inline]
+    pub const fn from_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+}
+
+const _: () = assert!(Mark::RESTS < 1 << QUEUE_SHIFT);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_mark_do_not_touch() {
+        let queue = Mark::of_new_queue();
+        for resets in [0, 1, 127] {
+            for age in 0..Mark::AGES {
+                let mark = queue.in_epoch(resets).in_age(age);
+                assert_eq!(mark.age(), age);
+                assert!(mark.is_of_epoch(queue.in_epoch(resets)) && mark.is_of_queue(queue));
+                assert!(!mark.is_of_epoch(queue.in_epoch(resets + 1)));
+                assert_eq!(
+                    (mark.rest_number(), Mark::from_bits(mark.bits())),
+                    (None, mark)
+                );
+            }
+        }
+        assert!(!queue.is_of_queue(Mark::of_new_queue()));
+    }
+
+    #[test]
+    fn epochs_alias_after_128_resets() {
+        let queue = Mark::of_new_queue();
+        assert_eq!(queue.in_epoch(128), queue);
+        let mut far = queue.in_epoch(5).in_age(3);
+        far.leave_epoch();
+        assert!(far.is_of_queue(queue) && far.is_of_epoch(queue.in_epoch(69)));
+        assert_eq!(far.age(), 3);
+    }
+
+    #[test]
+    fn a_remainder_is_of_no_queue() {
+        for number in [0, Mark::RESTS - 1] {
+            assert_eq!(Mark::of_rest(number).rest_number(), Some(number));
+        }
+        assert_eq!(Mark::NEVER.rest_number(), None);
+    }
+}

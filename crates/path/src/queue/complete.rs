@@ -1,0 +1,586 @@
+//! The completing half, whichever way it shares the queue with the sending half.
+
+use taut_dql::control::Control;
+use taut_dql::{Cadence, Config, MAX_LIMIT, Stall};
+
+use super::ages::AgeStallDetector;
+use super::config::QueueConfig;
+use super::context::Context;
+use super::counters::add;
+use super::deferred::Deferred;
+use super::error::{CompleteError, RepairError};
+use super::outcome::{Completed, Repair, Snapshot};
+use super::pieces::Pieces;
+use super::shared::Shared;
+use super::sort::{SentIn, Sorter};
+use crate::budget::Member;
+use crate::driver::{Completions, InRing};
+use crate::knobs::{Knob, KnobError, NS_PER_MS, Setting};
+use crate::limit::{CompletedCounts, Limit, Unit};
+use crate::packet::{Mark, Packet, PacketSink};
+use crate::probe::{Event, Probe};
+use crate::sharing::{Sharing, Wide};
+use crate::split::Joiner;
+
+/// The completer's own part of a queue.
+pub(super) struct CompleteHalf<L> {
+    /// The rule, and the completer's side of the ledger.
+    control: Control<L>,
+    unit: Unit,
+    sorter: Sorter,
+    stalls: AgeStallDetector,
+    coalescer: Option<Cadence>,
+    deferred: Deferred,
+    restart_slots: u32,
+    reap_budget_packets: u32,
+    /// Joins the pieces of super-packets, if they go in pieces.
+    pieces: Option<Pieces>,
+    pub budget: Option<Member>,
+}
+
+impl<L: Limit> CompleteHalf<L> {
+    pub fn new(
+        control: Control<L>,
+        mark: Mark,
+        restart_slots: u32,
+        config: &QueueConfig,
+        joiner: Option<Joiner>,
+        now_ns: u64,
+    ) -> Self {
+        Self {
+            unit: control.rule().unit(),
+            control,
+            sorter: Sorter::new(mark),
+            stalls: AgeStallDetector::new(config.stall_threshold_ns, now_ns),
+            coalescer: (config.cadence_ns > 0).then(|| Cadence::new(config.cadence_ns)),
+            deferred: Deferred::default(),
+            restart_slots,
+            reap_budget_packets: config.reap_budget_packets,
+            pieces: joiner.map(|joiner| Pieces::new(joiner, config.split)),
+            budget: None,
+        }
+    }
+
+    #[inline]
+    pub fn complete<M: Sharing, C: Completions, S: PacketSink + ?Sized, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        completions: &mut C,
+        at: Context<'_, S, P>,
+    ) -> Result<Completed, CompleteError<C::Error>> {
+        let Context {
+            now_ns,
+            sink,
+            probe,
+        } = at;
+        if M::SHARED {
+            self.end_reset(shared, now_ns, probe);
+        }
+        if self.stalls.is_behind(&shared.ages) {
+            self.follow_age(shared);
+        }
+        let reaped = completions.reap(now_ns, self.reap_budget_packets, &mut |packet| {
+            // Before the sink, which can panic.
+            if self.sorter.count_current(&packet) {
+                sink.freed(packet);
+            } else {
+                self.end_other(shared, packet, sink);
+            }
+        });
+        if completions.completions_are_true() == self.control.is_disabled() {
+            self.switch_limit(shared, now_ns, probe);
+        }
+        // Packets that were returned before an error are complete even if the reap failed.
+        let more_pending = *reaped.as_ref().unwrap_or(&false);
+        let (mut completed, unknown_packets) = self.take_sorted(shared, now_ns, sink, probe);
+        completed.more_pending = more_pending;
+        self.count(shared, completed.counts, more_pending, now_ns, probe);
+        completed.stalled = self.check_stall(shared, now_ns, probe);
+        completed.schedule = self.restart(shared, completions);
+        if M::SHARED {
+            self.apply_requests(shared);
+        }
+        let error = match reaped {
+            Err(error) => Some(CompleteError::Driver(error)),
+            Ok(_) if unknown_packets > 0 => Some(CompleteError::UnknownCompletions {
+                packets: unknown_packets,
+            }),
+            Ok(_) => None,
+        };
+        self.deferred.settle(completed, error)
+    }
+
+    /// Ends a packet that is not a whole one of the newest age.
+    #[cold]
+    #[inline(never)]
+    fn end_other<M: Sharing, S: PacketSink + ?Sized>(
+        &mut self,
+        shared: &Shared<M>,
+        packet: Packet,
+        sink: &mut S,
+    ) {
+        // The sender might have begun an age during this reap.
+        if self.stalls.is_behind(&shared.ages) {
+            self.follow_age(shared);
+        }
+        match self.sorter.count_other(&packet) {
+            SentIn::OtherQueue => return sink.stray(packet),
+            SentIn::OlderAge => {
+                let units = match self.unit {
+                    Unit::Bytes => packet.wire_bytes(),
+                    Unit::Packets => 1,
+                };
+                self.stalls.completed_in(packet.mark.age(), units);
+            }
+            SentIn::CurrentAge | SentIn::OlderEpoch => {}
+        }
+        match &mut self.pieces {
+            Some(pieces) if packet.is_piece() => {
+                self.sorter.has_other = true;
+                pieces.back(&packet, sink);
+            }
+            _ => sink.freed(packet),
+        }
+    }
+
+    /// Continues with the age that the sender began.
+    #[cold]
+    fn follow_age<M: Sharing>(&mut self, shared: &Shared<M>) {
+        let current = self.sorter.current;
+        self.stalls.follow(&shared.ages, current.units(self.unit));
+        self.sorter.begin_age(self.stalls.newest());
+    }
+
+    /// Takes the packets that returned since the last call. Returns also the number of packets that
+    /// this queue never sent.
+    #[inline]
+    fn take_sorted<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        now_ns: u64,
+        sink: &mut S,
+        probe: &mut P,
+    ) -> (Completed, u32) {
+        let (mut completed, mut unknown_packets) = (Completed::default(), 0);
+        if self.sorter.has_other {
+            unknown_packets = self.take_other(shared, &mut completed, now_ns, sink, probe);
+        }
+        let count = core::mem::take(&mut self.sorter.current);
+        add(&shared.completer.completed_packets, count.packets.into());
+        add(&shared.completer.completed_bytes, count.bytes);
+        completed.counts = count.counts();
+        (completed, unknown_packets)
+    }
+
+    #[cold]
+    fn take_other<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        completed: &mut Completed,
+        now_ns: u64,
+        sink: &mut S,
+        probe: &mut P,
+    ) -> u32 {
+        let other = self.sorter.take_other();
+        self.sorter.current = self.sorter.current.and(other.older);
+        add(&shared.completer.stale_packets, other.stale_packets.into());
+        completed.stale_packets = other.stale_packets;
+        let unknown_packets = other.unknown_packets;
+        if unknown_packets > 0 {
+            add(
+                &shared.completer.unknown_completions,
+                unknown_packets.into(),
+            );
+            probe.event(now_ns, Event::UnknownCompletions(unknown_packets));
+        }
+        if let Some(pieces) = &mut self.pieces {
+            pieces.join(sink);
+        }
+        unknown_packets
+    }
+
+    /// Counts what completed, or what the coalescer passes on of it.
+    #[inline]
+    fn count<M: Sharing, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        counts: CompletedCounts,
+        more_pending: bool,
+        now_ns: u64,
+        probe: &mut P,
+    ) {
+        if counts.packets > 0 {
+            add(&shared.completer.batches, 1);
+            probe.event(now_ns, Event::Completed(counts));
+        }
+        let units = match self.unit {
+            Unit::Bytes => counts.bytes,
+            Unit::Packets => counts.packets,
+        };
+        self.stalls.completed(units);
+        let units = match &mut self.coalescer {
+            None => units,
+            Some(coalescer) => coalesce(coalescer, units, self.control.rule().limit(), now_ns),
+        };
+        if self.control.expects(units) {
+            self.pass_on(shared, units, more_pending && units > 0, now_ns, probe);
+        }
+        if let Some(budget) = self.budget::<M>()
+            && counts.packets > 0
+        {
+            budget.release(counts.bytes, now_ns);
+        }
+        // Also with a coalescer: a device that ran dry while the queue was stopped completed more
+        // than the limit, which is passed on at once.
+        if counts.packets > 0
+            && shared.stack.is_closed()
+            && shared.ledger.completer_in_flight() == 0
+        {
+            add(&shared.completer.starved, 1);
+            probe.event(now_ns, Event::Starved);
+        }
+    }
+
+    /// Passes a batch to the rule, and publishes the room that it leaves.
+    #[inline]
+    fn pass_on<M: Sharing, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        units: u32,
+        more_pending: bool,
+        now_ns: u64,
+        probe: &mut P,
+    ) {
+        // What a repair took for lost might return after all: it is complete already.
+        let in_flight = shared.ledger.completer_in_flight();
+        debug_assert!(
+            units <= in_flight || shared.completer.repairs.load() > 0,
+            "{units} completed, {in_flight} in flight"
+        );
+        let Ok(batch) = shared
+            .ledger
+            .batch(units.min(in_flight), more_pending, now_ns)
+        else {
+            return;
+        };
+        let (unit, pieces) = (self.unit, &mut self.pieces);
+        let rate_is_known = self.control.rule().needs().rate && unit == Unit::Bytes;
+        let is_observed = probe.is_enabled();
+        let limit = self
+            .control
+            .completed(&shared.ledger, batch, is_observed, |batch| {
+                if let Some(pieces) = pieces {
+                    pieces.record(shared, batch, unit, rate_is_known);
+                }
+                probe.event(now_ns, Event::Batch(batch));
+            });
+        if M::SHARED {
+            shared.settings.set_limit(self.control.shown(limit));
+        }
+        if is_observed && units > 0 {
+            probe.event(now_ns, Event::Limit(self.shown_limit()));
+        }
+    }
+
+    /// The budget, which only a queue can have that other threads may start.
+    #[inline]
+    fn budget<M: Sharing>(&self) -> Option<&Member> {
+        if M::SHARED {
+            self.budget.as_ref()
+        } else {
+            None
+        }
+    }
+
+    /// Clears each stop whose reason no longer holds. Returns `true` if the sender must be run.
+    #[inline]
+    fn restart<M: Sharing, C: Completions>(&self, shared: &Shared<M>, completions: &C) -> bool {
+        M::full_fence();
+        let is_requested = M::SHARED && shared.reset.is_requested();
+        if shared.is_open() && !is_requested {
+            return self.budget::<M>().is_some_and(Member::starts_itself);
+        }
+        let stack = shared.stack.open_if_fenced(|| {
+            shared.ledger.has_room() && self.budget::<M>().is_none_or(Member::may_start)
+        });
+        let driver = shared
+            .driver
+            .open_if_fenced(|| completions.slots_free() >= self.restart_slots);
+        let schedule = is_requested || (stack || driver) && shared.is_open();
+        if schedule {
+            shared.room.notify(|| true);
+        }
+        // A queue that runs now shares the remaining room when it stops.
+        schedule || self.budget::<M>().is_some_and(Member::starts_itself)
+    }
+
+    /// Checks for a stall without waiting for a completion that might never come.
+    #[inline]
+    pub fn check_stall<M: Sharing, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        now_ns: u64,
+        probe: &mut P,
+    ) -> Option<Stall> {
+        if !self.stalls.is_due(now_ns) {
+            return None;
+        }
+        self.find_stall(shared, now_ns, probe)
+    }
+
+    #[inline(never)]
+    fn find_stall<M: Sharing, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        now_ns: u64,
+        probe: &mut P,
+    ) -> Option<Stall> {
+        if self.stalls.is_behind(&shared.ages) {
+            self.follow_age(shared);
+        }
+        let ledger = &shared.ledger;
+        let is_stuck = shared.driver.is_closed() && ledger.completer_in_flight() == 0;
+        let num_queued = ledger.num_queued();
+        let stall = self
+            .stalls
+            .check(&shared.ages, num_queued, is_stuck, now_ns)?;
+        shared.completer.stalls.store(self.stalls.count());
+        let longest_ns = self.stalls.longest_ns();
+        shared.completer.longest_stall_ns.store(longest_ns);
+        probe.event(now_ns, Event::Stalled(stall));
+        Some(stall)
+    }
+
+    /// When to complete even if the device reports nothing, in ns.
+    pub fn next_wakeup<M: Sharing>(&self, shared: &Shared<M>) -> Option<u64> {
+        let coalescer_ns = self.coalescer.as_ref().and_then(Cadence::next_wakeup);
+        let num_queued = shared.ledger.num_queued();
+        let is_full = shared.driver.is_closed();
+        let stall_ns = self.stalls.next_wakeup(&shared.ages, num_queued, is_full);
+        [coalescer_ns, stall_ns].into_iter().flatten().min()
+    }
+
+    /// Ends a reset that the sender began, and for which it waits.
+    #[inline]
+    pub fn end_reset<M: Sharing, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        now_ns: u64,
+        probe: &mut P,
+    ) {
+        if let Some(reset) = shared.reset.to_end() {
+            self.reset(shared, reset, now_ns, probe);
+        }
+    }
+
+    #[cold]
+    fn reset<M: Sharing, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        reset: u32,
+        now_ns: u64,
+        probe: &mut P,
+    ) {
+        self.control.reset(&shared.ledger, 0, now_ns);
+        self.forget_past();
+        let num_queued = shared.ledger.num_queued();
+        self.stalls.reset(&shared.ages, num_queued, now_ns);
+        self.sorter.begin_epoch(reset, self.stalls.newest());
+        add(&shared.completer.resets, 1);
+        if let Some(budget) = self.budget::<M>() {
+            budget.correct(0, now_ns);
+        }
+        shared.settings.set_config(&self.config());
+        shared.reset.end(reset);
+        self.open_again(shared);
+        probe.event(now_ns, Event::Reset);
+        if probe.is_enabled() {
+            probe.event(now_ns, Event::Limit(self.shown_limit()));
+        }
+    }
+
+    /// What was learned about the ring before a reset or a repair is void.
+    fn forget_past(&mut self) {
+        if let Some(coalescer) = &mut self.coalescer {
+            coalescer.reset();
+        }
+        if let Some(pieces) = &mut self.pieces {
+            pieces.reset();
+        }
+    }
+
+    /// Clears every stop, and wakes a sender that waits for room.
+    fn open_again<M: Sharing>(&mut self, shared: &Shared<M>) {
+        // Against a sender that closes its gate and checks again.
+        M::full_fence();
+        shared.stack.open();
+        shared.driver.open();
+        self.deferred.schedule();
+        shared.room.notify(|| true);
+    }
+
+    /// Corrects the ledger while the sender does nothing. The limit stays.
+    pub fn repair<M: Sharing, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        in_ring: InRing,
+        now_ns: u64,
+        probe: &mut P,
+    ) -> Result<Repair, RepairError> {
+        let in_flight = match self.unit {
+            Unit::Bytes => in_ring.bytes,
+            Unit::Packets => in_ring.packets,
+        };
+        if i32::try_from(in_flight).is_err() {
+            return Err(RepairError::TooMuch { units: in_flight });
+        }
+        // Or its end would undo the correction.
+        self.end_reset(shared, now_ns, probe);
+        if self.stalls.is_behind(&shared.ages) {
+            self.follow_age(shared);
+        }
+        let was_in_flight = shared.ledger.completer_in_flight();
+        self.control.repair(&shared.ledger, in_flight, now_ns);
+        let num_queued = shared.ledger.num_queued();
+        self.stalls.repair(num_queued, in_flight, now_ns);
+        self.forget_past();
+        if let Some(budget) = self.budget::<M>() {
+            budget.correct(in_ring.bytes, now_ns);
+        }
+        add(&shared.completer.repairs, 1);
+        self.open_again(shared);
+        let repair = Repair {
+            was_in_flight,
+            in_flight,
+        };
+        probe.event(now_ns, Event::Repaired(repair));
+        Ok(repair)
+    }
+
+    /// Completions have become early, or valid again: the limit is disabled, or applied again.
+    #[cold]
+    fn switch_limit<M: Sharing, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        now_ns: u64,
+        probe: &mut P,
+    ) {
+        let early = !self.control.is_disabled();
+        self.control.set_disabled(&shared.ledger, early);
+        shared.settings.set_early_completions(early);
+        probe.event(now_ns, Event::CompletionsValid(!early));
+        if probe.is_enabled() {
+            probe.event(now_ns, Event::Limit(self.shown_limit()));
+        }
+    }
+
+    /// The limit as an operator reads it.
+    fn shown_limit(&self) -> u32 {
+        if self.control.is_disabled() {
+            MAX_LIMIT
+        } else {
+            self.config().limit
+        }
+    }
+
+    pub fn snapshot<M: Sharing>(&self, shared: &Shared<M>) -> Snapshot {
+        let config = self.config();
+        let ledger = &shared.ledger;
+        Snapshot {
+            limit: self.shown_limit(),
+            min_limit: config.min_limit,
+            max_limit: config.max_limit,
+            hold_time_ns: config.hold_time_ns,
+            in_flight: ledger.completer_in_flight(),
+            num_queued: self.control.num_queued(ledger),
+            num_completed: self.control.num_completed(ledger),
+            early_completions: self.control.is_disabled(),
+        }
+    }
+
+    pub fn rule(&self) -> &L {
+        self.control.rule()
+    }
+
+    pub fn config(&self) -> Config {
+        self.control.rule().config()
+    }
+
+    /// Applies settings that other threads requested.
+    #[inline]
+    fn apply_requests<M: Sharing>(&mut self, shared: &Shared<M>) {
+        if let Some(settings) = shared.others.requests.take() {
+            self.apply(shared, settings);
+        }
+    }
+
+    #[cold]
+    fn apply<M: Sharing>(
+        &mut self,
+        shared: &Shared<M>,
+        settings: impl Iterator<Item = Setting> + Clone,
+    ) {
+        let mut config = self.config();
+        for setting in settings.clone() {
+            setting.change(&mut config);
+        }
+        // Together, because each might contradict what another one replaces.
+        let _ = self.control.set_config(config);
+        shared.settings.set_config(&self.config());
+        for setting in settings {
+            // They were checked when they were requested. One that contradicts another is dropped.
+            let _ = self.set(shared, setting);
+        }
+    }
+
+    pub fn set<M: Sharing>(
+        &mut self,
+        shared: &Shared<M>,
+        setting: Setting,
+    ) -> Result<(), KnobError> {
+        if let Setting::StallThresholdMs(ms) = setting {
+            let threshold_ns = u64::from(ms) * NS_PER_MS;
+            self.stalls.set_threshold_ns(&shared.ages, threshold_ns);
+            return Ok(());
+        }
+        let mut config = self.config();
+        setting.change(&mut config);
+        self.control
+            .set_config(config)
+            .map_err(|error| KnobError::Refused(setting.knob(), error))?;
+        shared.settings.set_config(&self.config());
+        Ok(())
+    }
+
+    pub fn read<M: Sharing>(&self, knob: Knob, shared: &Shared<M>) -> u64 {
+        let limit = self.snapshot(shared);
+        match knob {
+            Knob::Limit => limit.limit.into(),
+            Knob::LimitMin => limit.min_limit.into(),
+            Knob::LimitMax => limit.max_limit.into(),
+            Knob::HoldTime => limit.hold_time_ns / NS_PER_MS,
+            Knob::Inflight => limit.in_flight.into(),
+            Knob::StallThrs => self.stalls.threshold_ns() / NS_PER_MS,
+            Knob::StallCnt => self.stalls.count(),
+            Knob::StallMax => self.stalls.longest_ns() / NS_PER_MS,
+        }
+    }
+
+    pub fn set_cadence_ns(&mut self, cadence_ns: u64) {
+        match &mut self.coalescer {
+            Some(coalescer) => coalescer.set_period_ns(cadence_ns),
+            None if cadence_ns > 0 => self.coalescer = Some(Cadence::new(cadence_ns)),
+            None => {}
+        }
+    }
+}
+
+/// Units that the coalescer passes on now.
+fn coalesce(coalescer: &mut Cadence, units: u32, limit: u32, now_ns: u64) -> u32 {
+    let passed_on = if units > 0 {
+        coalescer.add(units, limit, now_ns)
+    } else {
+        coalescer.due(now_ns)
+    };
+    passed_on.unwrap_or_default()
+}

@@ -1,0 +1,25 @@
+//! What a call of a half needs besides the queue.
+
+/// The time, and where packets and events go.
+pub(super) struct Context<'a, S: ?Sized, P> {
+    pub now_ns: u64,
+    pub sink: &'a mut S,
+    pub probe: &'a mut P,
+}
+
+impl<'a, S: ?Sized, P> Context<'a, S, P> {
+    #[inline(always)]
+    pub fn new(now_ns: u64, sink: &'a mut S, probe: &'a mut P) -> Self {
+        Self {
+            now_ns,
+            sink,
+            probe,
+        }
+    }
+
+    /// The same for another call. Rare calls get their own, so that this one can stay in registers.
+    #[inline(always)]
+    pub fn again(&mut self) -> Context<'_, S, P> {
+        Context::new(self.now_ns, self.sink, self.probe)
+    }
+}

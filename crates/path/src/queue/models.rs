@@ -1,0 +1,122 @@
+//! Model checks of the two halves with a broken way of sharing: without fences they lose a wake-up,
+//! and a check that does not find that is worth nothing. With fences the same story passes.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --lib models::`
+
+#[path = "../../tests/models/support.rs"]
+mod support;
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, AtomicU32};
+use loom::thread;
+use std::task::Waker;
+
+use taut_dql::control::Control;
+use taut_dql::sync::SingleWriterU64;
+
+use self::support::{Nothing, PACKET_BYTES, Submit, pair};
+use super::complete::CompleteHalf;
+use super::config::QueueConfig;
+use super::context::Context;
+use super::outcome::Stop;
+use super::send::SendHalf;
+use super::shared::Shared;
+use crate::limit::{Fixed, Limit};
+use crate::packet::{Frame, Mark, Packet};
+use crate::qdisc::Fifo;
+use crate::sharing::{CacheAligned, Sharing, Threads};
+
+/// Atomics without the fence between a write and the read that follows it.
+#[derive(Debug)]
+struct Unfenced;
+
+impl Sharing for Unfenced {
+    type Word = AtomicU32;
+    type Wide = SingleWriterU64;
+    type Flag = AtomicBool;
+    type Line<T> = CacheAligned<T>;
+    const SHARED: bool = true;
+
+    fn full_fence() {}
+}
+
+/// Sends until the sender would sleep. Returns whether it sleeps.
+fn send_until_asleep<M: Sharing>(
+    half: &mut SendHalf<Fifo>,
+    shared: &Shared<M>,
+    ring: &mut Submit,
+) -> bool {
+    loop {
+        let (mut sink, mut probe) = (Nothing, ());
+        let at = Context::new(0, &mut sink, &mut probe);
+        match half.run(shared, ring, at) {
+            Stop::Idle => return false,
+            Stop::Limit | Stop::RingFull => {
+                let runs = || shared.is_open() || shared.reset.is_requested();
+                if shared.room.must_wait(runs) {
+                    return true;
+                }
+            }
+            other => panic!("unexpected stop: {other:?}"),
+        }
+    }
+}
+
+fn check<M: Sharing>(limit: Fixed, slots: u32)
+where
+    Shared<M>: Send + Sync,
+{
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(move || {
+        let (mut ring, mut completions, counts) = pair(slots);
+        let (mark, config) = (Mark::of_new_queue(), QueueConfig::default());
+        let waker = || Waker::noop().clone();
+        let shared = Shared::<M>::new(limit.limit(), 0, waker(), waker());
+        let shared = Arc::new(shared);
+        let unit = limit.unit();
+        let mut send = SendHalf::new(Fifo::new(2), unit, mark, 64, None);
+        let control = Control::new(limit, 0);
+        let mut complete = CompleteHalf::new(control, mark, slots, &config, None, 0);
+        for index in 0..2 {
+            let packet = Packet::new(Frame::new(index), PACKET_BYTES);
+            send.enqueue(&shared, packet, Context::new(0, &mut Nothing, &mut ()));
+        }
+        let completing = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    let (mut sink, mut probe) = (Nothing, ());
+                    let at = Context::new(1, &mut sink, &mut probe);
+                    let completed = complete.complete(&*shared, &mut completions, at);
+                    assert!(completed.is_ok(), "the driver reports what it was given");
+                }
+                completions.reaped
+            })
+        };
+        let asleep = send_until_asleep(&mut send, &*shared, &mut ring);
+        let reaped = completing.join().expect("the completer does not panic");
+        let in_device = counts.submitted() - reaped;
+        assert!(
+            !asleep || shared.room.wakeups() > 0 || in_device > 0,
+            "lost wake-up: asleep, and nothing in flight"
+        );
+    });
+}
+
+#[test]
+fn fenced_halves_lose_no_wake_up() {
+    check::<Threads>(Fixed::packets(1), 8);
+}
+
+#[test]
+#[should_panic(expected = "lost wake-up")]
+fn a_limit_without_fences_loses_a_wake_up() {
+    check::<Unfenced>(Fixed::packets(1), 8);
+}
+
+#[test]
+#[should_panic(expected = "lost wake-up")]
+fn a_full_ring_without_fences_loses_a_wake_up() {
+    check::<Unfenced>(Fixed::off(), 1);
+}

@@ -1,0 +1,197 @@
+//! Returned packets, sorted by when they were sent: in this epoch and age, in an older age, before a
+//! reset (stale), or never by this queue (unknown).
+
+use crate::limit::{CompletedCounts, Unit};
+use crate::packet::{Mark, Packet};
+
+/// Packets and their bytes, of which a batch can have more than fit into the counts of a limit.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Count {
+    pub packets: u32,
+    pub bytes: u64,
+}
+
+impl Count {
+    #[inline]
+    pub fn add(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+    }
+
+    /// Returns the sum.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            packets: self.packets + other.packets,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+
+    /// Returns the counts as a caller and a probe receive them.
+    #[inline]
+    pub fn counts(self) -> CompletedCounts {
+        CompletedCounts {
+            packets: self.packets,
+            bytes: u32::try_from(self.bytes).unwrap_or(u32::MAX),
+        }
+    }
+
+    #[inline]
+    pub fn units(self, unit: Unit) -> u32 {
+        match unit {
+            Unit::Bytes => self.counts().bytes,
+            Unit::Packets => self.packets,
+        }
+    }
+}
+
+/// When a packet was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SentIn {
+    /// The epoch and age of the sorter.
+    CurrentAge,
+    /// An older age of the epoch.
+    OlderAge,
+    /// An epoch before the last reset.
+    OlderEpoch,
+    /// Never by this queue.
+    OtherQueue,
+}
+
+/// Packets that returned and are not accounted for yet. Kept with the queue, so that a sink that
+/// panics loses none of them.
+#[derive(Debug)]
+pub(super) struct Sorter {
+    /// The mark of packets of the newest age.
+    pub mark: Mark,
+    pub current: Count,
+    pub older: Count,
+    pub stale_packets: u32,
+    pub unknown_packets: u32,
+    /// Any of these three.
+    pub has_other: bool,
+}
+
+impl Sorter {
+    pub fn new(mark: Mark) -> Self {
+        Self {
+            mark,
+            current: Count::default(),
+            older: Count::default(),
+            stale_packets: 0,
+            unknown_packets: 0,
+            has_other: false,
+        }
+    }
+
+    /// Counts a whole packet of the newest age. Returns `false` for any other packet.
+    #[inline]
+    pub fn count_current(&mut self, packet: &Packet) -> bool {
+        let is_current = packet.mark == self.mark && !packet.is_piece();
+        if is_current {
+            self.current.add(packet.wire_bytes());
+        }
+        is_current
+    }
+
+    /// Counts a packet that [`count_current`](Self::count_current) does not.
+    pub fn count_other(&mut self, packet: &Packet) -> SentIn {
+        let (mark, bytes) = (packet.mark, packet.wire_bytes());
+        if mark == self.mark {
+            self.current.add(bytes);
+            return SentIn::CurrentAge;
+        }
+        self.has_other = true;
+        if mark.is_of_epoch(self.mark) {
+            self.older.add(bytes);
+            SentIn::OlderAge
+        } else if mark.is_of_queue(self.mark) {
+            self.stale_packets += 1;
+            SentIn::OlderEpoch
+        } else {
+            self.unknown_packets += 1;
+            SentIn::OtherQueue
+        }
+    }
+
+    /// Continues with the next age. Returns the packets of the previous one.
+    pub fn begin_age(&mut self, age: u32) -> Count {
+        let current = core::mem::take(&mut self.current);
+        self.older = self.older.and(current);
+        self.has_other |= current.packets > 0;
+        self.mark = self.mark.in_age(age);
+        current
+    }
+
+    /// Continues with a new epoch: all packets that are not accounted for are stale.
+    pub fn begin_epoch(&mut self, reset: u32, age: u32) {
+        let current = core::mem::take(&mut self.current);
+        let forgotten = core::mem::take(&mut self.older).and(current);
+        self.stale_packets += forgotten.packets;
+        self.has_other |= forgotten.packets > 0;
+        self.mark = self.mark.in_epoch(reset).in_age(age);
+    }
+
+    /// Takes everything except the packets of the newest age.
+    #[cold]
+    pub fn take_other(&mut self) -> Self {
+        let empty = Self {
+            current: self.current,
+            ..Self::new(self.mark)
+        };
+        core::mem::replace(self, empty)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Frame;
+
+    fn packet(mark: Mark) -> Packet {
+        let mut packet = Packet::new(Frame::new(0), 100);
+        packet.mark = mark;
+        packet
+    }
+
+    #[test]
+    fn each_packet_is_counted_once() {
+        let mark = Mark::of_new_queue().in_epoch(3).in_age(2);
+        let mut sorter = Sorter::new(mark);
+        assert!(sorter.count_current(&packet(mark)));
+        for (mark, sent) in [
+            (mark.in_age(1), SentIn::OlderAge),
+            (mark.in_epoch(2), SentIn::OlderEpoch),
+            (Mark::NEVER, SentIn::OtherQueue),
+            (
+                Mark::of_new_queue().in_epoch(3).in_age(2),
+                SentIn::OtherQueue,
+            ),
+        ] {
+            assert!(!sorter.count_current(&packet(mark)));
+            assert_eq!(sorter.count_other(&packet(mark)), sent);
+        }
+        assert!(sorter.has_other);
+        let other = sorter.take_other();
+        let counted = (
+            other.older.packets,
+            other.stale_packets,
+            other.unknown_packets,
+        );
+        assert_eq!((counted, sorter.current.packets), ((1, 1, 2), 1));
+        assert!(!sorter.has_other && sorter.older.packets == 0);
+    }
+
+    #[test]
+    fn packets_before_a_new_age_are_older_and_before_a_reset_stale() {
+        let mark = Mark::of_new_queue();
+        let mut sorter = Sorter::new(mark);
+        assert!(sorter.count_current(&packet(mark)));
+        assert_eq!(sorter.begin_age(1).packets, 1);
+        assert!(sorter.count_current(&packet(mark.in_age(1))));
+        assert_eq!((sorter.older.packets, sorter.current.packets), (1, 1));
+        sorter.begin_epoch(1, 1);
+        assert_eq!((sorter.stale_packets, sorter.has_other), (2, true));
+        assert_eq!((sorter.older.packets, sorter.current.packets), (0, 0));
+        assert_eq!(sorter.count_other(&packet(mark)), SentIn::OlderEpoch);
+    }
+}
