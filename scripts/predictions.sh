@@ -10,7 +10,7 @@ new=$(mktemp)
 trap 'rm -f "$new"' EXIT
 trap 'exit 1' HUP INT TERM
 
-cargo run --quiet --release --locked -p taut -- predictions \
+cargo run --quiet --release --locked -p taut-scenarios --example predictions -- \
     --live docs/live/rr-under-load.json --cost docs/cost.json >"$new"
 if [ "${1:-}" = --check ]; then
     diff -u docs/predictions.md "$new" || {

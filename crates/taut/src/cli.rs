@@ -16,7 +16,6 @@ use crate::send::options::Send;
 use crate::set::Set;
 use crate::show::Show;
 use crate::sim::options::Sim;
-use crate::sim::predictions::Predictions;
 use crate::top::Top;
 use crate::r#where::Where;
 
@@ -33,8 +32,6 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Sim(Sim),
-    /// Every published figure beside the predicted one, as a Markdown page.
-    Predictions(Predictions),
     /// Experiments with real traffic, in network namespaces of their own.
     Lab {
         #[command(subcommand)]

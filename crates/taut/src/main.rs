@@ -45,7 +45,6 @@ fn main() -> ExitCode {
     match cli.command {
         None => sim::first_look(),
         Some(cli::Command::Sim(options)) => sim::sim(&options),
-        Some(cli::Command::Predictions(options)) => sim::predictions::run(&options),
         Some(cli::Command::Lab {
             scenario: cli::LabScenario::RrUnderLoad(options),
         }) => lab::rr_under_load(&options),
