@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use taut_path::units;
-use taut_scenarios::replay::{Replay, Settings};
+use taut_scenarios::replay::{Replay, ReplaySettings};
 use taut_scenarios::run::AnyRun;
-use taut_sim::lane::ParseRuleError;
+use taut_sim::single_queue_bench::ParseRuleError;
 
 use crate::document::Document;
 use crate::error::{ScenarioError, of_replay};
@@ -35,7 +35,7 @@ pub fn replay(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Document> {
     let rules = match limits {
-        None => Settings::default_rules(),
+        None => ReplaySettings::default_rules(),
         Some(limits) => {
             let rule = |text: &String| {
                 text.parse().map_err(|error: ParseRuleError| {
@@ -45,12 +45,12 @@ pub fn replay(
             limits.iter().map(rule).collect::<PyResult<_>>()?
         }
     };
-    let settings = Settings {
+    let settings = ReplaySettings {
         file: path.display().to_string(),
         row,
         rules,
         rate_bits_per_s: rate.as_deref().map(rate_bits_per_s).transpose()?,
-        ring: ring.map_or(Settings::DEFAULT_RING, |ring| ring.0),
+        ring: ring.map_or(ReplaySettings::DEFAULT_RING, |ring| ring.0),
     };
     let file = File::open(&path)?;
     let run = py.detach(|| Replay::new(BufReader::new(file), settings));

@@ -1,5 +1,5 @@
-//! What settings may be. A rule is a function of a key and its value; if the value cannot be, it names both
-//! and says what is allowed.
+//! What settings may be. A rule is a function of a key and its value; if the value cannot be, it
+//! names both and says what is allowed.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -108,8 +108,8 @@ pub(crate) fn ring(key: &str, ring: &u32) -> Verdict {
     within(2..=MAX_RING)(key, ring)
 }
 
-/// Those of the card of the published experiments: it must have room for its largest packet before a queue
-/// starts again.
+/// Those of the card of the published experiments: it must have room for its largest packet before
+/// a queue starts again.
 pub(crate) fn card_ring(key: &str, slots: &u32) -> Verdict {
     ring(key, slots)?;
     within(DescriptorRule::E1000.restart_slots(*slots)..=u32::MAX)(key, slots)
@@ -130,7 +130,8 @@ pub fn limits(least: usize) -> impl Fn(&str, &[AnyLimit]) -> Verdict {
     each_once(least..=MOST_LIMITS, "limit")
 }
 
-/// Whether there is a way for super-packets, and each of `splits`, which `key` names, is a row of its own.
+/// Whether there is a way for super-packets, and each of `splits`, which `key` names, is a row of
+/// its own.
 ///
 /// # Errors
 /// The first that is not, and what is allowed.

@@ -4,11 +4,13 @@ use serde_json::json;
 
 use crate::one_queue::saturated;
 use crate::prelude::*;
-use taut_sim::lane::{Cost, LaneConfig, Rule, Source, WhenFull, observe};
 use taut_sim::nic::InterruptRule;
+use taut_sim::single_queue_bench::{
+    Cost, Rule, SingleQueueConfig, TrafficSource, WhenFull, observe,
+};
 
 settings! {
-    "blind-sender" {
+    BlindSenderSettings, "blind-sender" {
         /// Link rate.
         rate: Rate => allowed::rate,
         /// Size of every packet.
@@ -38,7 +40,7 @@ settings! {
 const LEAST_WARM_UP_NS: u64 = 100_000_000;
 
 /// One sender.
-pub struct Case {
+pub struct BlindSenderCase {
     what: String,
     when_full: WhenFull,
     /// Packets a second by the closed form, if the wire is faster.
@@ -49,8 +51,9 @@ pub struct Case {
     published_sleep_ms: Option<f64>,
 }
 
-/// How long it is asleep that sleeps so long to the next of such ticks, in ns. It falls asleep just after a tick,
-/// since a tick woke it: so it always gets the worst, the next tick after the sleep is over.
+/// How long it is asleep that sleeps so long to the next of such ticks, in ns. It falls asleep just
+/// after a tick, since a tick woke it: so it always gets the worst, the next tick after the sleep
+/// is over.
 fn asleep_ns(sleep: Time, tick: Time) -> u64 {
     match tick.0 {
         0 => sleep.0,
@@ -58,26 +61,27 @@ fn asleep_ns(sleep: Time, tick: Time) -> u64 {
     }
 }
 
-impl Settings {
+impl BlindSenderSettings {
     /// Each sleep with each tick.
     fn sleeps(&self) -> impl Iterator<Item = (Time, Time)> {
         let sleeps = [self.long_sleep, self.short_sleep].into_iter();
         sleeps.flat_map(|sleep| self.ticks.iter().map(move |&tick| (sleep, tick)))
     }
 
-    /// What is not measured at the start: no shorter than any sleep to its tick, so that each has begun again.
+    /// What is not measured at the start: no shorter than any sleep to its tick, so that each has
+    /// begun again.
     fn warm_up_ns(&self) -> u64 {
         let asleep_ns = self.sleeps().map(|(sleep, tick)| asleep_ns(sleep, tick));
         asleep_ns.fold(LEAST_WARM_UP_NS, u64::max)
     }
 
-    fn senders(&self) -> Vec<Case> {
+    fn senders(&self) -> Vec<BlindSenderCase> {
         let sleepers = self.sleeps().map(|(sleep, tick)| self.sleeper(sleep, tick));
         let others = [
             ("spin", WhenFull::Spin(self.retry.0)),
             ("wait for room", WhenFull::Wait),
         ];
-        let others = others.map(|(what, when_full)| Case {
+        let others = others.map(|(what, when_full)| BlindSenderCase {
             what: what.to_owned(),
             when_full,
             closed_per_s: None,
@@ -87,7 +91,7 @@ impl Settings {
         sleepers.chain(others).collect()
     }
 
-    fn sleeper(&self, sleep: Time, tick: Time) -> Case {
+    fn sleeper(&self, sleep: Time, tick: Time) -> BlindSenderCase {
         let held_packets = f64::from(self.ring) + f64::from(self.queue_packets);
         let published = match (sleep, tick) {
             (Time(18_000_000), Time(0)) => Some(56.8),
@@ -99,7 +103,7 @@ impl Settings {
             (Time(18_000_000), Time(10_000_000)) => Some(23.0),
             _ => None,
         };
-        Case {
+        BlindSenderCase {
             what: match tick.0 {
                 0 => format!("sleep {sleep}"),
                 _ => format!("sleep {sleep}, tick {tick}"),
@@ -114,10 +118,10 @@ impl Settings {
         }
     }
 
-    fn lane(&self, when_full: WhenFull, seed: u64) -> LaneConfig {
+    fn bench(&self, when_full: WhenFull, seed: u64) -> SingleQueueConfig {
         let interrupt = InterruptRule::every(self.cadence.0);
-        LaneConfig {
-            source: Source::Blind(when_full),
+        SingleQueueConfig {
+            source: TrafficSource::Blind(when_full),
             backlog_packets: self.queue_packets,
             cost: Cost {
                 interrupt_ns: 0,
@@ -131,24 +135,24 @@ impl Settings {
     }
 }
 
-impl Scenario for Settings {
+impl Scenario for BlindSenderSettings {
     const ABOUT: &'static str =
         "senders that sleep, spin or wait for room when there is no buffer space (E10)";
     const HAS_FIGURES: bool = true;
 
-    type Case = Case;
+    type Case = BlindSenderCase;
     type Outcome = Found;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
+    fn cases(&self, _seed: u64) -> Result<Vec<BlindSenderCase>, ScenarioError> {
         Ok(self.senders())
     }
 
-    fn name(&self, case: &Case) -> String {
+    fn name(&self, case: &BlindSenderCase) -> String {
         case.what.clone()
     }
 
-    fn run(&self, case: &Case, seed: u64) -> Result<Found, ScenarioError> {
-        let seen = observe(&self.lane(case.when_full, seed), &Rule::off())?;
+    fn run(&self, case: &BlindSenderCase, seed: u64) -> Result<Found, ScenarioError> {
+        let seen = observe(&self.bench(case.when_full, seed), &Rule::off())?;
         let per_s = |count: u64| per_second(count, self.duration.0);
         let kpps = per_s(seen.wire.packets) / 1e3;
         let row = json!({
@@ -181,14 +185,14 @@ impl Scenario for Settings {
         })
     }
 
-    fn found(&self, ran: &[(&Case, &Found)]) -> Found {
+    fn found(&self, ran: &[(&BlindSenderCase, &Found)]) -> Found {
         Found::of(ran)
     }
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
-        let row = |case: Case| {
-            let lane = self.lane(case.when_full, seed);
-            TraceRow::lane(case.what, lane, Rule::off())
+        let row = |case: BlindSenderCase| {
+            let bench = self.bench(case.when_full, seed);
+            TraceRow::bench(case.what, bench, Rule::off())
         };
         self.senders().into_iter().map(row).collect()
     }

@@ -15,16 +15,16 @@ use crate::prelude::*;
 use crate::two_hosts::{
     BULK, Done, START_NS, TwoHosts, card, dql_or_off, request_response, stream, think_ns,
 };
-pub use case::Case;
+pub use case::CodelUnderLoadCase;
 use kernel::Kernel;
 use taut_measure::meter::{Meter, Since};
-use taut_sim::dice::Dice;
 use taut_sim::nic::{DescriptorRule, NicConfig};
+use taut_sim::rng::Rng;
 use taut_sim::tcp::SuperPacket;
 use taut_sim::world::{App, CLIENT, SmallQueues, World};
 
 settings! {
-    "codel-under-load" {
+    CodelUnderLoadSettings, "codel-under-load" {
         /// Bulk streams.
         streams: u32 => allowed::within(1..=10_000),
         /// Disciplines as `tc` spells them, without `ecn` and `noecn`.
@@ -71,14 +71,14 @@ fn spelled(discipline: &str, ecn: bool) -> String {
     format!("{discipline} {signal}")
 }
 
-impl Settings {
-    fn rows(&self) -> Vec<Case> {
+impl CodelUnderLoadSettings {
+    fn rows(&self) -> Vec<CodelUnderLoadCase> {
         let mut cases = Vec::new();
         for &kernel in &self.kernels {
             let has = |name: &&String| kernel == Kernel::Correct || *name == "codel";
             for discipline in self.disciplines.iter().filter(has) {
                 for (limited, ecn) in [(false, false), (false, true), (true, false), (true, true)] {
-                    cases.push(Case {
+                    cases.push(CodelUnderLoadCase {
                         kernel,
                         discipline: discipline.clone(),
                         limited,
@@ -99,7 +99,11 @@ impl Settings {
         self.warm_up.0 + self.duration.0
     }
 
-    fn world(&self, case: &Case, seed: u64) -> Result<World<Meter<Since>>, ScenarioError> {
+    fn world(
+        &self,
+        case: &CodelUnderLoadCase,
+        seed: u64,
+    ) -> Result<World<Meter<Since>>, ScenarioError> {
         let spelled = spelled(&case.discipline, case.ecn);
         let discipline = || case.kernel.discipline(&spelled, case.ecn);
         let meter = |_| Meter::new(Since(self.warm_up.0), 0, self.end_ns());
@@ -127,20 +131,20 @@ impl Settings {
     }
 
     /// Streams that start at random, and the request/response after them.
-    fn connect(&self, world: &mut World<Meter<Since>>, case: &Case, seed: u64) {
+    fn connect(&self, world: &mut World<Meter<Since>>, case: &CodelUnderLoadCase, seed: u64) {
         let mut stream = stream(SuperPacket::Fixed(self.super_packet.0 as u32));
         stream.tcp.ecn = case.ecn;
         stream.tcp.receive_buffer_bytes = self.receive_buffer.0 as u32;
         stream.tcp = case.kernel.tcp(stream.tcp, self.growth_segments);
-        let mut dice = Dice::new(seed);
+        let mut rng = Rng::new(seed);
         for _ in 0..self.streams {
-            world.connect(&stream, BULK, App::Sink, dice.bits() % START_NS);
+            world.connect(&stream, BULK, App::Sink, rng.bits() % START_NS);
         }
         let (client, server) = request_response(1, think_ns(self.hosts));
         world.connect(&stream, client, server, START_NS);
     }
 
-    fn row(&self, case: &Case, world: &World<Meter<Since>>, done: Done) -> Value {
+    fn row(&self, case: &CodelUnderLoadCase, world: &World<Meter<Since>>, done: Done) -> Value {
         let latency_ns = world.transactions().latency_ns();
         let latency_us = |quantile| latency_ns.value_at_quantile(quantile) as f64 / 1e3;
         let meter = world.probe(CLIENT);
@@ -165,7 +169,7 @@ impl Settings {
 }
 
 /// How the latencies of the transactions are distributed.
-fn distribution(case: &Case, latency_ns: &Histogram<u64>) -> Series {
+fn distribution(case: &CodelUnderLoadCase, latency_ns: &Histogram<u64>) -> Series {
     let points = (0..=CDF_POINTS).map(|point| {
         let share = f64::from(point) / f64::from(CDF_POINTS);
         (latency_ns.value_at_quantile(share), share)
@@ -178,7 +182,7 @@ fn distribution(case: &Case, latency_ns: &Histogram<u64>) -> Series {
     }
 }
 
-impl Scenario for Settings {
+impl Scenario for CodelUnderLoadSettings {
     const ABOUT: &'static str =
         "bulk streams and a request/response in one CoDel, with drops and with marks (E7)";
     const HAS_FIGURES: bool = true;
@@ -190,18 +194,18 @@ impl Scenario for Settings {
         Not explained: 94 transactions/s without the limit (packets of 48 KB would give it), and how few packets \
         wait with marks.";
 
-    type Case = Case;
+    type Case = CodelUnderLoadCase;
     type Outcome = Found;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
+    fn cases(&self, _seed: u64) -> Result<Vec<CodelUnderLoadCase>, ScenarioError> {
         Ok(self.rows())
     }
 
-    fn name(&self, case: &Case) -> String {
+    fn name(&self, case: &CodelUnderLoadCase) -> String {
         case.name()
     }
 
-    fn run(&self, case: &Case, seed: u64) -> Result<Found, ScenarioError> {
+    fn run(&self, case: &CodelUnderLoadCase, seed: u64) -> Result<Found, ScenarioError> {
         let mut world = self.world(case, seed)?;
         world.run_until(self.warm_up.0)?;
         let before = Done::of(&world, self.connections());
@@ -215,7 +219,7 @@ impl Scenario for Settings {
         })
     }
 
-    fn found(&self, ran: &[(&Case, &Found)]) -> Found {
+    fn found(&self, ran: &[(&CodelUnderLoadCase, &Found)]) -> Found {
         Found::of(ran)
     }
 }

@@ -1,8 +1,8 @@
 //! One queue above an emulated NIC: what the scenarios with a single queue have in common.
 
 use taut_path::units::Rate;
-use taut_sim::lane::LaneConfig;
 use taut_sim::nic::{Framing, InterruptRule, NicConfig};
+use taut_sim::single_queue_bench::SingleQueueConfig;
 
 /// Link time of a frame beyond its bytes, in bytes: preamble, check sequence and gap.
 pub(crate) const LINK_OVERHEAD_BYTES: u32 = Framing::ETHERNET.overhead_bytes;
@@ -22,21 +22,21 @@ pub(crate) fn saturated(
     object_bytes: u32,
     interrupt: InterruptRule,
     seed: u64,
-) -> LaneConfig {
+) -> SingleQueueConfig {
     let nic = NicConfig {
         framing: Framing::ETHERNET,
         interrupt,
         seed,
         ..NicConfig::plain(rate.0, ring)
     };
-    LaneConfig::saturated(nic, object_bytes)
+    SingleQueueConfig::saturated(nic, object_bytes)
 }
 
-/// Twice what the link sends in one interval, in bytes as they are counted, and at least two objects. With
-/// Linux's rule a saturated queue settles between this and two objects more.
-pub(crate) fn law_bytes(config: &LaneConfig, cadence_ns: u64) -> f64 {
+/// Twice what the link sends in one interval, in bytes as they are counted, and at least two
+/// objects. With Linux's rule a saturated queue settles between this and two objects more.
+pub(crate) fn law_bytes(config: &SingleQueueConfig, cadence_ns: u64) -> f64 {
     let bytes = config.object_bytes.first().copied().unwrap_or(0);
-    let object = taut_sim::lane::object(0, bytes);
+    let object = taut_sim::single_queue_bench::object(0, bytes);
     let time_bytes = config.nic.framing.packet_time(&object).bytes;
     let _ = object.into_frame();
     let object_ns = time_bytes as f64 * 8e9 / config.nic.rate_bits_per_s.max(1) as f64;

@@ -12,8 +12,8 @@ use crate::scenario::Scenario;
 use crate::stated::file;
 use crate::tracing::{self, Tap, TraceRowsError};
 use crate::{
-    blind_sender, codel_under_load, late_sockets, limit_rules, rr_sizes, rr_under_load,
-    shared_budget, single_queue, small_queues, software_consumer, watermarks,
+    blind_sender, codel_under_load, limit_rules, rr_sizes, rr_under_load, shared_budget,
+    single_queue, small_queues, software_consumer, watermarks,
 };
 
 pub use taut_measure::DEFAULT_SEED;
@@ -21,41 +21,45 @@ pub use taut_measure::DEFAULT_SEED;
 /// Every scenario. Several can be of one kind: then they differ in their files alone.
 pub const ALL: &[Entry] = &[
     Entry::of::<rr_under_load::Settings>(),
-    Entry::of::<rr_sizes::Settings>(),
-    Entry::of::<small_queues::Settings>(),
-    Entry::of::<late_sockets::Settings>(),
-    Entry::of::<single_queue::Settings>(),
-    Entry::named::<single_queue::Settings>(
+    Entry::of::<rr_sizes::RrSizesSettings>(),
+    Entry::of::<small_queues::SmallQueuesSettings>(),
+    Entry::named::<small_queues::SmallQueuesSettings>(
+        "late-sockets",
+        "an application that comes back late to each of many sockets",
+        file!("late-sockets"),
+    ),
+    Entry::of::<single_queue::SingleQueueSettings>(),
+    Entry::named::<single_queue::SingleQueueSettings>(
         "aperiodic",
         "completions that are not periodic, and what handing them on at a fixed period does (E6)",
         file!("aperiodic"),
     ),
-    Entry::named::<single_queue::Settings>(
+    Entry::named::<single_queue::SingleQueueSettings>(
         "rate-change",
         "the link speed changes and nothing is told to the limit (E9)",
         file!("rate-change"),
     ),
-    Entry::named::<single_queue::Settings>(
+    Entry::named::<single_queue::SingleQueueSettings>(
         "limit-over-time",
         "the limit and what is in flight over time, on one queue (E5)",
         file!("limit-over-time"),
     ),
-    Entry::of::<codel_under_load::Settings>(),
-    Entry::of::<blind_sender::Settings>(),
-    Entry::of::<watermarks::Settings>(),
-    Entry::of::<shared_budget::Settings>(),
-    Entry::named::<single_queue::Settings>(
+    Entry::of::<codel_under_load::CodelUnderLoadSettings>(),
+    Entry::of::<blind_sender::BlindSenderSettings>(),
+    Entry::of::<watermarks::WatermarksSettings>(),
+    Entry::of::<shared_budget::SharedBudgetSettings>(),
+    Entry::named::<single_queue::SingleQueueSettings>(
         "never-worse",
         "limits against no limit over rates, rings and sizes: where one costs throughput (E11)",
         file!("never-worse"),
     ),
-    Entry::of::<limit_rules::Settings>(),
+    Entry::of::<limit_rules::LimitRulesSettings>(),
     Entry::named::<rr_under_load::Settings>(
         "split",
         "super-packets that a queue cuts at the last moment (E13)",
         file!("split"),
     ),
-    Entry::of::<software_consumer::Settings>(),
+    Entry::of::<software_consumer::SoftwareConsumerSettings>(),
 ];
 
 /// Taps the rows of a file whose names have a part: text, seed, tap and part, output, progress.
@@ -163,8 +167,8 @@ pub fn check_tap(text: &str, tap: Tap, part: &str) -> Result<(), TraceRowsError>
     (find(text)?.check_tap)(text, tap, part)
 }
 
-/// Runs those rows and writes what is heard of them to `out`, which should be buffered. Says how many bytes
-/// that were.
+/// Runs those rows and writes what is heard of them to `out`, which should be buffered. Says how
+/// many bytes that were.
 ///
 /// # Errors
 /// See [`TraceRowsError`].
@@ -178,7 +182,8 @@ pub fn tap(
     (find(text)?.tap)(text, seed.unwrap_or(DEFAULT_SEED), wanted, out, progress)
 }
 
-/// The validated settings of a scenario file. A missing key has the value of the scenario's own file.
+/// The validated settings of a scenario file. A missing key has the value of the scenario's own
+/// file.
 ///
 /// # Errors
 /// If the file is not understood (with line and column), or a setting is out of its range.

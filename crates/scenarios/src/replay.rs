@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 use taut_measure::trace::ReadError;
-use taut_sim::lane::Rule;
 use taut_sim::replay::{Replayed, Traffic, TrafficError, read, replay};
+use taut_sim::single_queue_bench::Rule;
 
 use crate::error::ScenarioError;
 use crate::run::AnyRun;
@@ -36,7 +36,7 @@ const COLUMNS: &[(&str, &str)] = &[
 
 /// How a trace is replayed.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ReplaySettings {
     /// What the trace is called.
     pub file: String,
     /// Only queues that have this in their names.
@@ -49,7 +49,7 @@ pub struct Settings {
     pub ring: u32,
 }
 
-impl Settings {
+impl ReplaySettings {
     /// The rules that are tried if nobody says which.
     pub fn default_rules() -> Vec<Rule> {
         vec![Rule::off(), Rule::dql(), Rule::need(), Rule::taut()]
@@ -64,7 +64,7 @@ impl Settings {
 
 /// Each queue of a trace under each rule: a case each.
 pub struct Replay {
-    settings: Settings,
+    settings: ReplaySettings,
     traffic: Vec<Traffic>,
     outcomes: Vec<OnceLock<Replayed>>,
 }
@@ -74,8 +74,8 @@ impl Replay {
     ///
     /// # Errors
     /// If the trace cannot be read or replayed, or has no such queue.
-    pub fn new(trace: impl BufRead, settings: Settings) -> Result<Self, ReplayError> {
-        if !(1..=Settings::MOST_RING).contains(&settings.ring) {
+    pub fn new(trace: impl BufRead, settings: ReplaySettings) -> Result<Self, ReplayError> {
+        if !(1..=ReplaySettings::MOST_RING).contains(&settings.ring) {
             return Err(ReplayError::Ring(settings.ring));
         }
         if settings.rate_bits_per_s == Some(0) {
@@ -261,7 +261,7 @@ impl fmt::Display for ReplayError {
             ),
             Self::RateZero => f.write_str("a rate of 0: nothing would ever be sent"),
             Self::Ring(slots) => {
-                let most = Settings::MOST_RING;
+                let most = ReplaySettings::MOST_RING;
                 write!(f, "a ring of {slots} slots; allowed: 1 to {most}")
             }
         }

@@ -20,7 +20,7 @@ use taut_sim::tcp::SuperPacket;
 use taut_sim::world::{CLIENT, World};
 
 settings! {
-    "rr-sizes" {
+    RrSizesSettings, "rr-sizes" {
         /// Streams, each with one request outstanding.
         streams: u32 => allowed::within(1..=10_000),
         /// Bytes of a request, and of its response; a row with and one without the limit for each.
@@ -42,9 +42,9 @@ settings! {
 
 /// Published of a size: transactions/s, and bytes in the device queue (from, to), first with the
 /// limit and then without.
-type Published = (u64, [(f64, [f64; 2]); 2]);
+type PublishedSize = (u64, [(f64, [f64; 2]); 2]);
 
-const PUBLISHED: [Published; 5] = [
+const PUBLISHED: [PublishedSize; 5] = [
     (
         140_000,
         [(856.0, [80e3, 215e3]), (854.0, [2_700e3, 2_930e3])],
@@ -63,12 +63,12 @@ const BACKLOG_PACKETS: u32 = 100_000;
 
 /// Messages of one size, with the limit or without.
 #[derive(Clone, Copy)]
-pub struct Case {
+pub struct RrSizesCase {
     size: Size,
     limited: bool,
 }
 
-impl Case {
+impl RrSizesCase {
     fn name(&self) -> String {
         format!("{}, limit {}", self.size.0, on_off(self.limited))
     }
@@ -96,9 +96,9 @@ impl Case {
     }
 }
 
-impl Settings {
-    fn rows(&self) -> Vec<Case> {
-        let both = |&size: &Size| [true, false].map(|limited| Case { size, limited });
+impl RrSizesSettings {
+    fn rows(&self) -> Vec<RrSizesCase> {
+        let both = |&size: &Size| [true, false].map(|limited| RrSizesCase { size, limited });
         self.sizes.iter().flat_map(both).collect()
     }
 
@@ -108,7 +108,7 @@ impl Settings {
 
     fn world<P: Probe>(
         &self,
-        case: &Case,
+        case: &RrSizesCase,
         seed: u64,
         probe: impl FnMut(usize) -> P,
     ) -> Result<World<P>, ScenarioError> {
@@ -151,7 +151,7 @@ impl Settings {
     }
 }
 
-impl Scenario for Settings {
+impl Scenario for RrSizesSettings {
     const ABOUT: &'static str = "many request/response streams of one size on one link (E2)";
     const HAS_FIGURES: bool = true;
     const REMARK: &'static str = "Outside: the bytes of the largest size without a limit. The ring \
@@ -161,18 +161,18 @@ impl Scenario for Settings {
         messages is not known. The published rates of 14000 and 1400 are up to 4 % above what \
         1 Gbit/s Ethernet carries with 66 bytes of headers.";
 
-    type Case = Case;
+    type Case = RrSizesCase;
     type Outcome = Found;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
+    fn cases(&self, _seed: u64) -> Result<Vec<RrSizesCase>, ScenarioError> {
         Ok(self.rows())
     }
 
-    fn name(&self, case: &Case) -> String {
+    fn name(&self, case: &RrSizesCase) -> String {
         case.name()
     }
 
-    fn run(&self, case: &Case, seed: u64) -> Result<Found, ScenarioError> {
+    fn run(&self, case: &RrSizesCase, seed: u64) -> Result<Found, ScenarioError> {
         let meter = |_| Meter::new(Since(self.warm_up.0), 0, self.end_ns());
         let mut world = self.world(case, seed, meter)?;
         world.run_until(self.end_ns())?;
@@ -196,12 +196,12 @@ impl Scenario for Settings {
         })
     }
 
-    fn found(&self, ran: &[(&Case, &Found)]) -> Found {
+    fn found(&self, ran: &[(&RrSizesCase, &Found)]) -> Found {
         Found::of(ran)
     }
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {
-        let row = |case: Case| {
+        let row = |case: RrSizesCase| {
             let trace = move |recorder: &mut Recorder<'_>| {
                 let mut world = self.world(&case, seed, Tracer::of_queue(recorder, CLIENT))?;
                 Ok(world.run_until(self.end_ns())?)

@@ -119,8 +119,8 @@ impl<S: Scenario> AnyRun for Run<S> {
     }
 }
 
-/// Every case of `runs` on `jobs` threads, in their order as far as that goes; `finished` hears which
-/// run has been run whole.
+/// Every case of `runs` on `jobs` threads, in their order as far as that goes; `finished` hears
+/// which run has been run whole.
 ///
 /// # Errors
 /// The first of the cases that could not be run; then no other is begun.

@@ -39,7 +39,8 @@ pub trait Scenario: Stated {
     /// If the settings contradict each other, or a queue goes wrong.
     fn run(&self, case: &Self::Case, seed: u64) -> Result<Self::Outcome, ScenarioError>;
 
-    /// What the cases that were run have shown, in their order. After an interrupt some are missing.
+    /// What the cases that were run have shown, in their order. After an interrupt some are
+    /// missing.
     fn found(&self, ran: &[(&Self::Case, &Self::Outcome)]) -> Found;
 
     /// [`COLUMNS`](Self::COLUMNS), where they depend on the settings.
@@ -58,7 +59,8 @@ pub trait Scenario: Stated {
     }
 }
 
-/// What was found: the parts of a [`Document`](taut_report::document::Document) that differ from run to run.
+/// What was found: the parts of a [`Document`](taut_report::document::Document) that differ from
+/// run to run.
 #[derive(Debug, Clone, Default)]
 pub struct Found {
     /// One object for each row.

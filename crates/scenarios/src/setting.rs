@@ -6,8 +6,8 @@ use crate::error::ScenarioError;
 use crate::registry::{check, find};
 use crate::sweep::swept::SWEEP;
 
-/// The scenario file `text` with some settings changed: (key, value), the value as it is written in a
-/// file, except that a text needs no quotes and a list of one value no brackets.
+/// The scenario file `text` with some settings changed: (key, value), the value as it is written in
+/// a file, except that a text needs no quotes and a list of one value no brackets.
 ///
 /// # Errors
 /// If the file is not understood, has no such key, or the value is none.
@@ -31,7 +31,8 @@ pub fn with(text: &str, changes: &[(&str, &str)]) -> Result<String, ScenarioErro
         set_instead_of_sweeping(&mut changed, key, entry.file)?;
     }
     let text = changed.to_string();
-    // A value of a wrong kind is told by its name: nobody wrote the file that it would be a line of.
+    // A value of a wrong kind is told by its name: nobody wrote the file that it would be a line
+    // of.
     if let Err(ScenarioError::Syntax(whole)) = check(&text) {
         for &(key, value) in changes {
             let alone = [("scenario", &Value::from(entry.name)), (key, &changed[key])];

@@ -9,9 +9,9 @@ use taut_path::limit::Need;
 use crate::one_queue::{law_bytes, saturated};
 use crate::prelude::*;
 use least::Least;
-use taut_sim::device::{DeviceConfig, Seen, SharedBudget, observe};
-use taut_sim::lane::LaneConfig;
+use taut_sim::multi_queue_bench::{MultiQueueConfig, MultiQueueReport, SharedBudget, observe};
 use taut_sim::nic::InterruptRule;
+use taut_sim::single_queue_bench::SingleQueueConfig;
 
 /// More queues than a NIC has for as many cores.
 const MAX_QUEUES: u32 = 256;
@@ -25,7 +25,7 @@ const KNOWN_BYTES: f64 = 206_000.0;
 const KNOWN_S: f64 = 1.0;
 
 settings! {
-    "shared-budget" {
+    SharedBudgetSettings, "shared-budget" {
         /// Link rate.
         rate: Rate => allowed::rate,
         /// Queues of the one device.
@@ -38,8 +38,8 @@ settings! {
         ring: u32 => allowed::ring,
         /// How long each queue has the link to itself first.
         alone: Time => allowed::duration,
-        /// How long none sends then. More than a hold time ends the windows in which the queues saw no
-        /// slack, as with queues that were busy at different times.
+        /// How long none sends then. More than a hold time ends the windows in which the queues saw
+        /// no slack, as with queues that were busy at different times.
         pause: Time => allowed::duration,
         /// How long all send together in the end.
         together: Time => allowed::duration,
@@ -51,7 +51,7 @@ settings! {
 }
 
 /// What is run.
-pub enum Case {
+pub enum SharedBudgetCase {
     /// The search for the least fixed budget that is enough.
     LeastFixed,
     /// A budget, by name.
@@ -59,11 +59,11 @@ pub enum Case {
 }
 
 /// What came of it.
-pub enum Outcome {
+pub enum SharedBudgetOutcome {
     /// What was searched.
     LeastFixed(Least),
     /// What was seen.
-    Budget(Seen),
+    Budget(MultiQueueReport),
 }
 
 /// A budget of so many bytes.
@@ -74,19 +74,19 @@ fn fixed(bytes: u32) -> SharedBudget {
     }
 }
 
-impl Settings {
-    fn lane(&self, seed: u64) -> LaneConfig {
+impl SharedBudgetSettings {
+    fn bench(&self, seed: u64) -> SingleQueueConfig {
         let interrupt = InterruptRule::every(self.cadence.0);
         saturated(self.rate, self.ring, self.size.0 as u32, interrupt, seed)
     }
 
-    fn device(&self, seed: u64) -> DeviceConfig {
-        let lane = self.lane(seed);
-        DeviceConfig {
-            nic: lane.nic,
+    fn device(&self, seed: u64) -> MultiQueueConfig {
+        let bench = self.bench(seed);
+        MultiQueueConfig {
+            nic: bench.nic,
             queues: self.queues as usize,
             object_bytes: self.size.0 as u32,
-            backlog_packets: lane.backlog_packets,
+            backlog_packets: bench.backlog_packets,
             alone_ns: self.alone.0,
             pause_ns: self.pause.0,
             together_ns: self.together.0,
@@ -95,20 +95,20 @@ impl Settings {
 
     /// What one queue needs that has the link to itself, in bytes.
     fn law_bytes(&self) -> f64 {
-        law_bytes(&self.lane(0), self.cadence.0)
+        law_bytes(&self.bench(0), self.cadence.0)
     }
 
-    fn utilisation(&self, seen: &Seen) -> f64 {
+    fn utilisation(&self, seen: &MultiQueueReport) -> f64 {
         let link_bytes = self.rate.0 as f64 * self.together.0 as f64 / 8e9;
         seen.time_bytes.iter().sum::<u64>() as f64 / link_bytes
     }
 
-    fn mean_bytes(&self, seen: &Seen) -> f64 {
+    fn mean_bytes(&self, seen: &MultiQueueReport) -> f64 {
         seen.byte_ns as f64 / self.together.0 as f64
     }
 
     /// In steps of a quarter of a packet.
-    fn least_fixed(&self, device: &DeviceConfig) -> Result<Least, ScenarioError> {
+    fn least_fixed(&self, device: &MultiQueueConfig) -> Result<Least, ScenarioError> {
         let step_bytes = (self.size.0 as u32 / 4).max(1);
         // The sum of what all queues need alone is enough, if anything is.
         let most_bytes = (self.law_bytes() * f64::from(self.queues)).min(MAX_BUDGET.0 as f64);
@@ -118,7 +118,7 @@ impl Settings {
         })
     }
 
-    fn row(&self, budget: &str, seen: &Seen, least: &Least) -> Value {
+    fn row(&self, budget: &str, seen: &MultiQueueReport, least: &Least) -> Value {
         let got = &seen.time_bytes;
         let (fewest, most) = (got.iter().min(), got.iter().max());
         let share = |bytes: Option<&u64>| bytes.copied().unwrap_or(0) as f64;
@@ -140,19 +140,19 @@ impl Settings {
     }
 }
 
-fn own_limits_bytes(seen: &Seen) -> u64 {
+fn own_limits_bytes(seen: &MultiQueueReport) -> u64 {
     seen.limits_bytes.iter().copied().map(u64::from).sum()
 }
 
 /// Until when nine tenths of what the own limits admit was in flight, in ns.
-fn full_until_ns(seen: &Seen) -> u64 {
+fn full_until_ns(seen: &MultiQueueReport) -> u64 {
     let full = |&&(_, bytes): &&(u64, u64)| bytes * 10 >= own_limits_bytes(seen) * 9;
     let last = seen.course.iter().rfind(full);
     last.map_or(0, |&(at_ns, _)| at_ns)
 }
 
 /// What is known of the device without a budget.
-fn figures(seen: &Seen) -> Vec<Figure> {
+fn figures(seen: &MultiQueueReport) -> Vec<Figure> {
     let figure = |what: &str, published, value, unit| {
         let id = format!("eight queues without a budget, {what}");
         Figure::new(id, &[published], value, unit, &["cadence"])
@@ -165,7 +165,7 @@ fn figures(seen: &Seen) -> Vec<Figure> {
     ]
 }
 
-fn series(row: &str, seen: &Seen) -> Vec<Series> {
+fn series(row: &str, seen: &MultiQueueReport) -> Vec<Series> {
     let in_flight = seen.course.iter();
     let in_flight = in_flight.map(|&(at_ns, bytes)| (at_ns, bytes as f64));
     let mut found = vec![Series::bytes(row, "in flight", in_flight)];
@@ -177,51 +177,62 @@ fn series(row: &str, seen: &Seen) -> Vec<Series> {
     found
 }
 
-impl Scenario for Settings {
+impl Scenario for SharedBudgetSettings {
     const ABOUT: &'static str = "queues that grew alone share one link, without and with a budget";
     const HAS_FIGURES: bool = true;
 
-    type Case = Case;
-    type Outcome = Outcome;
+    type Case = SharedBudgetCase;
+    type Outcome = SharedBudgetOutcome;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
+    fn cases(&self, _seed: u64) -> Result<Vec<SharedBudgetCase>, ScenarioError> {
         let rule = |limit| SharedBudget::Rule {
             limit,
             interval_ns: self.interval.0,
         };
         Ok(vec![
-            Case::LeastFixed,
-            Case::Budget("none", SharedBudget::None),
-            Case::Budget("fixed", fixed(self.budget.0 as u32)),
-            Case::Budget("dql", rule(AnyLimit::dql())),
-            Case::Budget("need", rule(AnyLimit::new(Need::default()))),
-            Case::Budget("taut", rule(AnyLimit::taut())),
+            SharedBudgetCase::LeastFixed,
+            SharedBudgetCase::Budget("none", SharedBudget::None),
+            SharedBudgetCase::Budget("fixed", fixed(self.budget.0 as u32)),
+            SharedBudgetCase::Budget("dql", rule(AnyLimit::dql())),
+            SharedBudgetCase::Budget("need", rule(AnyLimit::new(Need::default()))),
+            SharedBudgetCase::Budget("taut", rule(AnyLimit::taut())),
         ])
     }
 
-    fn name(&self, case: &Case) -> String {
+    fn name(&self, case: &SharedBudgetCase) -> String {
         match case {
-            Case::LeastFixed => "least fixed budget".to_owned(),
-            Case::Budget(name, _) => (*name).to_owned(),
+            SharedBudgetCase::LeastFixed => "least fixed budget".to_owned(),
+            SharedBudgetCase::Budget(name, _) => (*name).to_owned(),
         }
     }
 
-    fn run(&self, case: &Case, seed: u64) -> Result<Outcome, ScenarioError> {
+    fn run(
+        &self,
+        case: &SharedBudgetCase,
+        seed: u64,
+    ) -> Result<SharedBudgetOutcome, ScenarioError> {
         let device = self.device(seed);
         match case {
-            Case::LeastFixed => Ok(Outcome::LeastFixed(self.least_fixed(&device)?)),
-            Case::Budget(_, budget) => Ok(Outcome::Budget(observe(&device, budget.clone())?)),
+            SharedBudgetCase::LeastFixed => {
+                Ok(SharedBudgetOutcome::LeastFixed(self.least_fixed(&device)?))
+            }
+            SharedBudgetCase::Budget(_, budget) => Ok(SharedBudgetOutcome::Budget(observe(
+                &device,
+                budget.clone(),
+            )?)),
         }
     }
 
     /// Without the least fixed budget there is nothing to compare the others with.
-    fn found(&self, ran: &[(&Case, &Outcome)]) -> Found {
+    fn found(&self, ran: &[(&SharedBudgetCase, &SharedBudgetOutcome)]) -> Found {
         let mut found = Found::default();
-        let Some((_, Outcome::LeastFixed(least))) = ran.first() else {
+        let Some((_, SharedBudgetOutcome::LeastFixed(least))) = ran.first() else {
             return found;
         };
         for (case, outcome) in ran {
-            if let (Case::Budget(name, budget), Outcome::Budget(seen)) = (case, outcome) {
+            if let (SharedBudgetCase::Budget(name, budget), SharedBudgetOutcome::Budget(seen)) =
+                (case, outcome)
+            {
                 found.rows.push(self.row(name, seen, least));
                 found.series.extend(series(name, seen));
                 if *budget == SharedBudget::None {

@@ -38,17 +38,17 @@ macro_rules! file {
 
 pub(crate) use file;
 
-/// The `Settings` of a scenario and what is allowed of each: `key: Kind => rule`, or `key: Kind where rule`
-/// for a rule that needs other settings (by reference, under their names), which is looked at after the
-/// rest. A rule is a function of key and value; see [`crate::allowed`].
+/// The settings of a scenario, a struct, and what is allowed of each: `key: Kind => rule`, or `key:
+/// Kind where rule` for a rule that needs other settings (by reference, under their names), which
+/// is looked at after the rest. A rule is a function of key and value; see [`crate::allowed`].
 macro_rules! settings {
-    ($name:literal {
+    ($type:ident, $name:literal {
         $($(#[$about:meta])* $key:ident: $kind:ty $(where $late:expr)? $(=> $rule:expr)?,)*
     }) => {
         /// What is run.
         #[derive(Debug, Clone, PartialEq, serde::Deserialize, serde::Serialize)]
         #[serde(deny_unknown_fields)]
-        pub struct Settings {
+        pub struct $type {
             #[doc = concat!("`", $name, "`.")]
             pub scenario: String,
             /// Settings of which every combination is run, each with its values.
@@ -57,7 +57,7 @@ macro_rules! settings {
             $($(#[$about])* pub $key: $kind,)*
         }
 
-        impl $crate::stated::Stated for Settings {
+        impl $crate::stated::Stated for $type {
             const NAME: &'static str = $name;
             const FILE: &'static str = $crate::stated::file!($name);
 

@@ -2,7 +2,7 @@
 
 use crate::error::ScenarioError;
 use taut_measure::trace::{Recorder, Tracer};
-use taut_sim::lane::{LaneConfig, Rule, observe_with};
+use taut_sim::single_queue_bench::{Rule, SingleQueueConfig, observe_with};
 use taut_sim::world::WireFrame;
 
 type Trace<'a> = Box<dyn FnOnce(&mut Recorder<'_>) -> Result<(), ScenarioError> + 'a>;
@@ -52,13 +52,13 @@ impl<'a> TraceRow<'a> {
         self
     }
 
-    /// A row that is one lane.
-    pub fn lane(name: impl Into<String>, lane: LaneConfig, rule: Rule) -> Self {
+    /// A row that is one bench.
+    pub fn bench(name: impl Into<String>, bench: SingleQueueConfig, rule: Rule) -> Self {
         Self::new(
             name,
             rule.to_string(),
             move |recorder: &mut Recorder<'_>| {
-                observe_with(&lane, &rule, Tracer(Some(recorder)))?;
+                observe_with(&bench, &rule, Tracer(Some(recorder)))?;
                 Ok(())
             },
         )

@@ -94,8 +94,8 @@ pub fn check(settings: &impl Scenario, tap: Tap, part: &str) -> Result<(), Trace
     wanted(settings, 0, tap, part).map(drop)
 }
 
-/// Runs the rows with `part` in their names and writes what `tap` hears of them to `out`, which should be
-/// buffered. Says how many bytes that were.
+/// Runs the rows with `part` in their names and writes what `tap` hears of them to `out`, which
+/// should be buffered. Says how many bytes that were.
 ///
 /// # Errors
 /// See [`TraceRowsError`].

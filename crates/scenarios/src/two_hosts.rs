@@ -62,7 +62,8 @@ impl TwoHosts {
         }
     }
 
-    /// Gives both hosts a queue: `limit` below what `discipline` makes, watched by what `probe` makes.
+    /// Gives both hosts a queue: `limit` below what `discipline` makes, watched by what `probe`
+    /// makes.
     pub fn world<P: Probe>(
         &self,
         limit: &AnyLimit,

@@ -4,11 +4,13 @@ use serde_json::{Value, json};
 
 use crate::one_queue::saturated;
 use crate::prelude::*;
-use taut_sim::lane::{Cost, LaneConfig, Observed, Rule, Source, observe};
 use taut_sim::nic::InterruptRule;
+use taut_sim::single_queue_bench::{
+    Cost, Observed, Rule, SingleQueueConfig, TrafficSource, observe,
+};
 
 settings! {
-    "watermarks" {
+    WatermarksSettings, "watermarks" {
         /// Link rate.
         rate: Rate => allowed::rate,
         /// Size of every packet.
@@ -23,8 +25,9 @@ settings! {
         watermark_sixteenths: Vec<u32> => allowed::each(1..=100, allowed::within(1..=15)),
         /// Packets that wait above the ring, in quarters of the ring.
         upstream_quarters: Vec<u32> => allowed::each(1..=100, allowed::within(1..=4_000)),
-        /// What an interrupt costs on the core; this and the next two are at least 1 ns: a packet that costs
-        /// nothing is made as soon as there is room, the sender never sleeps then, and no wake-up counts.
+        /// What an interrupt costs on the core; this and the next two are at least 1 ns: a packet
+        /// that costs nothing is made as soon as there is room, the sender never sleeps then, and
+        /// no wake-up counts.
         interrupt_cost: Time where allowed::within(Time(1)..=*duration),
         /// What a packet costs on the core.
         packet_cost: Time where allowed::within(Time(1)..=*duration),
@@ -45,7 +48,7 @@ const WARM_UP_NS: u64 = 20_000_000;
 
 /// What is sent.
 #[derive(Clone, Copy, PartialEq)]
-enum Load {
+enum MapLoad {
     Saturated,
     Light,
     /// Saturated, on a core on which nothing costs anything.
@@ -54,28 +57,28 @@ enum Load {
 
 /// One point of the map.
 #[derive(Clone, Copy)]
-pub struct Point {
-    load: Load,
+pub struct MapPoint {
+    load: MapLoad,
     interrupt_packets: u32,
     watermark_sixteenths: u32,
     upstream_quarters: u32,
 }
 
 /// What it showed.
-pub struct Outcome {
+pub struct WatermarksOutcome {
     row: Value,
     packets: f64,
     interrupts_per_s: f64,
 }
 
-impl Settings {
-    fn points(&self) -> Vec<Point> {
+impl WatermarksSettings {
+    fn points(&self) -> Vec<MapPoint> {
         let mut points = Vec::new();
         for &interrupt_packets in &self.interrupt_packets {
             for &watermark_sixteenths in &self.watermark_sixteenths {
                 for &upstream_quarters in &self.upstream_quarters {
-                    points.push(Point {
-                        load: Load::Saturated,
+                    points.push(MapPoint {
+                        load: MapLoad::Saturated,
                         interrupt_packets,
                         watermark_sixteenths,
                         upstream_quarters,
@@ -83,39 +86,39 @@ impl Settings {
                 }
             }
         }
-        let middle = |load, interrupt_packets| Point {
+        let middle = |load, interrupt_packets| MapPoint {
             load,
             interrupt_packets,
             watermark_sixteenths: 8,
             upstream_quarters: 4,
         };
         let light = self.interrupt_packets.iter();
-        points.extend(light.map(|&packets| middle(Load::Light, packets)));
-        points.push(middle(Load::Free, ASKED_FOR_PACKETS));
+        points.extend(light.map(|&packets| middle(MapLoad::Light, packets)));
+        points.push(middle(MapLoad::Free, ASKED_FOR_PACKETS));
         points
     }
 
-    fn lane(&self, point: Point, seed: u64) -> LaneConfig {
+    fn bench(&self, point: MapPoint, seed: u64) -> SingleQueueConfig {
         let interrupt = InterruptRule {
             packets: Some(point.interrupt_packets),
             ..InterruptRule::every(self.interrupt_timeout.0)
         };
         let filled = u64::from(self.ring) * u64::from(point.watermark_sixteenths) / 16;
         let upstream = u64::from(self.ring) * u64::from(point.upstream_quarters) / 4;
-        LaneConfig {
+        SingleQueueConfig {
             restart_slots: Some(self.ring - filled as u32),
             backlog_packets: u32::try_from(upstream).unwrap_or(u32::MAX).max(1),
             source: match point.load {
-                Load::Saturated | Load::Free => Source::Saturating,
-                Load::Light => Source::Bursts {
+                MapLoad::Saturated | MapLoad::Free => TrafficSource::Saturating,
+                MapLoad::Light => TrafficSource::Bursts {
                     packets: 1,
                     every_ns: self.light_gap.0,
                     jitter_ns: 0,
                 },
             },
             cost: match point.load {
-                Load::Free => Cost::default(),
-                Load::Saturated | Load::Light => Cost {
+                MapLoad::Free => Cost::default(),
+                MapLoad::Saturated | MapLoad::Light => Cost {
                     interrupt_ns: self.interrupt_cost.0,
                     packet_ns: self.packet_cost.0,
                     wakeup_ns: self.wakeup_cost.0,
@@ -127,7 +130,7 @@ impl Settings {
         }
     }
 
-    fn row(&self, point: &Point, seen: &Observed) -> Value {
+    fn row(&self, point: &MapPoint, seen: &Observed) -> Value {
         let seconds = self.duration.0 as f64 / 1e9;
         json!({
             "load": point.load.name(),
@@ -147,13 +150,13 @@ impl Settings {
 
     /// The lowest watermark whose mean rate over all of the map is the best, or less by a
     /// thousandth at most, as a share of the ring. With the default costs every watermark from the
-    /// middle up reaches the same rate, so the preference for the lowest decides: a higher one costs
-    /// latency and wake-ups, not throughput.
-    fn best_watermark(&self, ran: &[(&Point, &Outcome)]) -> f64 {
+    /// middle up reaches the same rate, so the preference for the lowest decides: a higher one
+    /// costs latency and wake-ups, not throughput.
+    fn best_watermark(&self, ran: &[(&MapPoint, &WatermarksOutcome)]) -> f64 {
         let mean = |&sixteenths: &u32| {
             let of_map = ran
                 .iter()
-                .filter(|(point, _)| point.load == Load::Saturated);
+                .filter(|(point, _)| point.load == MapLoad::Saturated);
             let with = of_map.filter(|(point, _)| point.watermark_sixteenths == sixteenths);
             with.map(|(_, seen)| seen.packets).sum::<f64>()
         };
@@ -165,7 +168,7 @@ impl Settings {
     }
 }
 
-impl Load {
+impl MapLoad {
     const fn name(self) -> &'static str {
         match self {
             Self::Saturated | Self::Free => "saturated",
@@ -174,35 +177,35 @@ impl Load {
     }
 }
 
-impl Scenario for Settings {
+impl Scenario for WatermarksSettings {
     const ABOUT: &'static str =
         "packets per interrupt, low watermark and upstream buffer of a full ring (E8)";
     const HAS_FIGURES: bool = true;
 
-    type Case = Point;
-    type Outcome = Outcome;
+    type Case = MapPoint;
+    type Outcome = WatermarksOutcome;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<Point>, ScenarioError> {
+    fn cases(&self, _seed: u64) -> Result<Vec<MapPoint>, ScenarioError> {
         Ok(self.points())
     }
 
-    fn name(&self, point: &Point) -> String {
+    fn name(&self, point: &MapPoint) -> String {
         point.load.name().to_owned()
     }
 
-    fn run(&self, point: &Point, seed: u64) -> Result<Outcome, ScenarioError> {
-        let seen = observe(&self.lane(*point, seed), &Rule::off())?;
-        Ok(Outcome {
+    fn run(&self, point: &MapPoint, seed: u64) -> Result<WatermarksOutcome, ScenarioError> {
+        let seen = observe(&self.bench(*point, seed), &Rule::off())?;
+        Ok(WatermarksOutcome {
             row: self.row(point, &seen),
             packets: seen.wire.packets as f64,
             interrupts_per_s: per_second(seen.wire.interrupts, self.duration.0),
         })
     }
 
-    fn found(&self, ran: &[(&Point, &Outcome)]) -> Found {
+    fn found(&self, ran: &[(&MapPoint, &WatermarksOutcome)]) -> Found {
         let mut found = Found::default();
         for (point, seen) in ran {
-            if point.load != Load::Free {
+            if point.load != MapLoad::Free {
                 found.rows.push(seen.row.clone());
                 continue;
             }

@@ -59,7 +59,8 @@ pub(crate) fn demand(
     }
 }
 
-/// Refuses objects that no limit can count: they are dropped, and who always has another would send for ever.
+/// Refuses objects that no limit can count: they are dropped, and who always has another would send
+/// for ever.
 pub(crate) fn demand_countable(
     mut bytes: impl Iterator<Item = u32>,
     what: &'static str,

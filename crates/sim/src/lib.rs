@@ -3,22 +3,21 @@
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod completion_trace;
 pub mod consumer;
-pub mod course;
+pub mod convergence;
 mod cpu;
-pub mod device;
-pub mod dice;
 pub mod error;
-pub mod lane;
 pub mod least;
+pub mod multi_queue_bench;
 pub mod nic;
-pub mod pattern;
 pub mod pcap;
 pub mod queue;
 pub mod replay;
 mod ring;
+pub mod rng;
 pub mod s1;
-pub mod settle;
+pub mod single_queue_bench;
 mod sink;
 mod source;
 mod store;
@@ -26,6 +25,7 @@ mod store;
 mod sys;
 pub mod tcp;
 mod testbed;
+pub mod time_series;
 pub mod world;
 
 /// Headers of a TCP segment: 14 bytes of Ethernet, 20 of IPv4, 32 of TCP with timestamps.

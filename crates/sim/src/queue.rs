@@ -7,7 +7,8 @@ use std::task::Waker;
 use taut_path::queue::CompleteError;
 use taut_path::{Completed, QueueConfig, Split, Stop};
 
-/// Packets that a first-in first-out holds at most, whatever it is asked for: who fills it further does so for ever.
+/// Packets that a first-in first-out holds at most, whatever it is asked for: who fills it further
+/// does so for ever.
 pub(crate) const MOST_BACKLOG_PACKETS: u32 = 1_000_000;
 
 /// The settings of a queue whose low watermark is `restart_slots`; half of the ring if `None`.

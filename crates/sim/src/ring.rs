@@ -4,14 +4,14 @@ use std::mem::{forget, replace};
 
 /// Grows to what was ever in it, a power of two: an index is one operation away.
 #[derive(Debug)]
-pub(crate) struct Ring<T> {
+pub(crate) struct RingBuffer<T> {
     slots: Vec<T>,
     head: usize,
     len: usize,
 }
 
-/// What can be in a ring. A slot that holds nothing has what is vacant, which needs no drop and is written
-/// over without a look: an `Option` would be asked at each step what it is.
+/// What can be in a ring. A slot that holds nothing has what is vacant, which needs no drop and is
+/// written over without a look: an `Option` would be asked at each step what it is.
 pub(crate) trait Vacant: Sized {
     const VACANT: Self;
 
@@ -32,7 +32,7 @@ impl Vacant for u32 {
     }
 }
 
-impl<T: Vacant> Ring<T> {
+impl<T: Vacant> RingBuffer<T> {
     pub(crate) fn new() -> Self {
         Self {
             slots: vacant(16),
@@ -102,8 +102,8 @@ impl<T: Vacant> Ring<T> {
         Some(first)
     }
 
-    /// Gives the slot of the first free, from which everything was taken that needs a drop. There must be
-    /// one.
+    /// Gives the slot of the first free, from which everything was taken that needs a drop. There
+    /// must be one.
     #[inline]
     pub(crate) fn drop_first(&mut self) {
         debug_assert!(self.len > 0, "there is a first");
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn it_is_a_queue() {
-        let (mut ring, mut known) = (Ring::new(), VecDeque::new());
+        let (mut ring, mut known) = (RingBuffer::new(), VecDeque::new());
         let mut next = 0_u32;
         for round in 0..300_usize {
             for _ in 0..round * 7 % 61 {

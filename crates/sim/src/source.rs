@@ -1,4 +1,4 @@
-//! What senders have in common, on a lane and in a world.
+//! What senders have in common, on a bench and in a world.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,10 +2,11 @@
 
 use taut_path::{DropReason, Frame, Packet, PacketSink};
 
-use crate::ring::Ring;
+use crate::ring::RingBuffer;
 use crate::sys::fetch;
 
-/// So many things, of a line of the cache each, surely fit into a second-level cache beside the rest.
+/// So many things, of a line of the cache each, surely fit into a second-level cache beside the
+/// rest.
 const CACHED_THINGS: usize = 1_024;
 
 /// The things that a queue's packets carry, by frame. Grows to what the queue ever held.
@@ -14,14 +15,14 @@ pub(crate) struct Store<T> {
     things: Vec<T>,
     /// The one that was given back first is taken first: a long queue then goes through memory in
     /// order, which caches read ahead.
-    free: Ring<u32>,
+    free: RingBuffer<u32>,
 }
 
 impl<T: Copy> Store<T> {
     pub fn new() -> Self {
         Self {
             things: Vec::new(),
-            free: Ring::new(),
+            free: RingBuffer::new(),
         }
     }
 

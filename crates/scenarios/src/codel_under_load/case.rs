@@ -4,14 +4,14 @@ use super::kernel::Kernel;
 use crate::on_off::on_off;
 
 /// One row.
-pub struct Case {
+pub struct CodelUnderLoadCase {
     pub(super) kernel: Kernel,
     pub(super) discipline: String,
     pub(super) limited: bool,
     pub(super) ecn: bool,
 }
 
-impl Case {
+impl CodelUnderLoadCase {
     pub(super) fn signal(&self) -> &'static str {
         if self.ecn { "marks" } else { "drops" }
     }

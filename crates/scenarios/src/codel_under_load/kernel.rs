@@ -1,4 +1,5 @@
-//! What the hosts run: TCP and CoDel as they should be, or as they were when the figures were published.
+//! What the hosts run: TCP and CoDel as they should be, or as they were when the figures were
+//! published.
 
 use serde::{Deserialize, Serialize};
 use taut_path::Qdisc;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::case::Case;
+use super::case::CodelUnderLoadCase;
 use super::kernel::Kernel;
 use taut_report::document::Figure;
 
@@ -28,7 +28,7 @@ const FITTED: [&str; 8] = [
 ];
 
 /// What was published of CoDel, beside what was found.
-pub(super) fn figures(case: &Case, row: &Value) -> Vec<Figure> {
+pub(super) fn figures(case: &CodelUnderLoadCase, row: &Value) -> Vec<Figure> {
     let is_it = |it: &&(bool, bool, f64, f64)| (it.0, it.1) == (case.limited, case.ecn);
     let Some((_, _, tps, packets)) = PUBLISHED.iter().find(is_it) else {
         return Vec::new();

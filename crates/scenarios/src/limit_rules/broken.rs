@@ -1,6 +1,6 @@
 //! Whether a promise holds at each moment, and not only in the end.
 
-use taut_sim::pattern::{LOSS_STEP_NS, Losses};
+use taut_sim::completion_trace::{LOSS_STEP_NS, Losses};
 
 /// A new queue has so long to learn, in ns.
 const LEARNS_NS: u64 = 1_000_000_000;
@@ -14,7 +14,8 @@ pub(super) struct Broken {
     pub at_s: f64,
 }
 
-/// The worst moment of the mean over all seeds, of a promise to use so much; nothing if nothing was seen.
+/// The worst moment of the mean over all seeds, of a promise to use so much; nothing if nothing was
+/// seen.
 pub(super) fn most_broken<'l>(
     seeds: impl Iterator<Item = &'l Losses>,
     promise: f64,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::ground::Ground;
 use super::points::Points;
-use super::row::{OfSeed, Row};
+use super::row::{LimitRow, OfSeed};
 use super::rule::RuleName;
 use super::show::{NEED, Shown};
 use super::subject::{AnyGround, Subject};
@@ -12,7 +12,7 @@ use crate::error::ScenarioError;
 use taut_report::document::Series;
 
 /// One pattern of one seed.
-pub struct Case {
+pub struct LimitRulesCase {
     pub(super) subject: Arc<Subject>,
     /// Which of the seeds.
     number: u32,
@@ -20,7 +20,7 @@ pub struct Case {
 }
 
 /// What came of it: what each rule did that could be run.
-pub struct Outcome {
+pub struct LimitRulesOutcome {
     promise: f64,
     of_rules: Vec<Option<OfSeed>>,
     /// Only of the first seed.
@@ -31,12 +31,12 @@ pub struct Outcome {
 #[derive(Debug, Clone)]
 pub struct Compared {
     /// A row for each rule.
-    pub rows: Vec<Row>,
+    pub rows: Vec<LimitRow>,
     /// The first seed over time, for drawing.
     pub shown: Shown,
 }
 
-impl Case {
+impl LimitRulesCase {
     /// The subject with the seed after so many others.
     pub(super) fn new(subject: Arc<Subject>, number: u32, first_seed: u64) -> Self {
         Self {
@@ -46,15 +46,19 @@ impl Case {
         }
     }
 
-    pub(super) fn run(&self, rules: &[RuleName]) -> Result<Outcome, ScenarioError> {
+    pub(super) fn run(&self, rules: &[RuleName]) -> Result<LimitRulesOutcome, ScenarioError> {
         match self.subject.ground(self.seed)? {
-            AnyGround::Pattern(pattern) => self.run_on(&pattern, rules),
+            AnyGround::CompletionTrace(pattern) => self.run_on(&pattern, rules),
             AnyGround::Tcp(load) => self.run_on(&load, rules),
         }
     }
 
-    fn run_on(&self, ground: &impl Ground, rules: &[RuleName]) -> Result<Outcome, ScenarioError> {
-        let fixed_bytes = ground.least_fixed()?;
+    fn run_on(
+        &self,
+        ground: &impl Ground,
+        rules: &[RuleName],
+    ) -> Result<LimitRulesOutcome, ScenarioError> {
+        let fixed_bytes = ground.smallest_sufficient_limit()?;
         let fixed = RuleName::Fixed.observe(ground, fixed_bytes)?;
         let mut shown = (self.number == 0)
             .then(|| Shown::new(ground.need_over_time(), fixed_bytes, ground.end_ns()));
@@ -69,7 +73,7 @@ impl Case {
             }
             of_rules.push(seen.map(|seen| OfSeed::new(ground, &seen, fixed.as_ref())));
         }
-        Ok(Outcome {
+        Ok(LimitRulesOutcome {
             promise: ground.promise(),
             of_rules,
             shown,
@@ -79,14 +83,14 @@ impl Case {
 
 impl Compared {
     /// Of all seeds of one subject, at least one.
-    pub(super) fn new(rules: &[RuleName], seeds: &[(&Case, &Outcome)]) -> Self {
+    pub(super) fn new(rules: &[RuleName], seeds: &[(&LimitRulesCase, &LimitRulesOutcome)]) -> Self {
         let (first, outcome) = seeds[0];
         let row = |(index, rule): (usize, &RuleName)| {
             let of_rule = seeds
                 .iter()
                 .filter_map(|(_, it)| it.of_rules[index].clone());
             let of_rule: Vec<_> = of_rule.collect();
-            Row::new(first.subject.name(), rule, outcome.promise, &of_rule)
+            LimitRow::new(first.subject.name(), rule, outcome.promise, &of_rule)
         };
         Self {
             rows: rules.iter().enumerate().filter_map(row).collect(),

@@ -4,19 +4,19 @@ use taut_path::limit::Fixed;
 
 use super::points::{Points, need_over_time};
 use crate::error::ScenarioError;
-use taut_sim::lane::Rule;
-use taut_sim::pattern::{self, Detail, Pattern, Seen};
+use taut_sim::completion_trace::{self, CompletionTrace, Detail, TraceReport};
+use taut_sim::single_queue_bench::Rule;
 
 /// Something that a rule can be run on.
 pub(super) trait Ground {
     /// Runs it with `rule`.
-    fn observe(&self, rule: &Rule) -> Result<Seen, ScenarioError>;
+    fn observe(&self, rule: &Rule) -> Result<TraceReport, ScenarioError>;
 
     /// Runs it where only the ring holds the queue back.
-    fn observe_off(&self) -> Result<Seen, ScenarioError>;
+    fn observe_off(&self) -> Result<TraceReport, ScenarioError>;
 
     /// The least fixed limit that keeps the promise; `None` if none does.
-    fn least_fixed(&self) -> Result<Option<u32>, ScenarioError>;
+    fn smallest_sufficient_limit(&self) -> Result<Option<u32>, ScenarioError>;
 
     /// The promise: what share is to be carried.
     fn promise(&self) -> f64;
@@ -31,21 +31,21 @@ pub(super) trait Ground {
     fn end_ns(&self) -> u64;
 }
 
-impl Ground for Pattern {
-    fn observe(&self, rule: &Rule) -> Result<Seen, ScenarioError> {
+impl Ground for CompletionTrace {
+    fn observe(&self, rule: &Rule) -> Result<TraceReport, ScenarioError> {
         let detail = Detail {
             cadence_ns: rule.cadence_ns,
             ..Detail::FULL
         };
-        Ok(pattern::observe(self, rule.limit.clone(), detail)?)
+        Ok(completion_trace::observe(self, rule.limit.clone(), detail)?)
     }
 
-    fn observe_off(&self) -> Result<Seen, ScenarioError> {
-        Ok(pattern::observe(self, Fixed::off(), Detail::OFF)?)
+    fn observe_off(&self) -> Result<TraceReport, ScenarioError> {
+        Ok(completion_trace::observe(self, Fixed::off(), Detail::OFF)?)
     }
 
-    fn least_fixed(&self) -> Result<Option<u32>, ScenarioError> {
-        Ok(pattern::least_fixed(self)?)
+    fn smallest_sufficient_limit(&self) -> Result<Option<u32>, ScenarioError> {
+        Ok(completion_trace::smallest_sufficient_limit(self)?)
     }
 
     fn promise(&self) -> f64 {

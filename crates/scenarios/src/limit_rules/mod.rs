@@ -22,8 +22,8 @@ use crate::pattern::families::Times;
 use crate::pattern::read::{ReadError, read};
 use crate::prelude::*;
 
-pub use compare::{Case, Compared, Outcome};
-pub use row::{Interval95, Row};
+pub use compare::{Compared, LimitRulesCase, LimitRulesOutcome};
+pub use row::{Interval95, LimitRow};
 pub use rule::RuleName;
 pub use show::NEED;
 use subject::find;
@@ -32,17 +32,18 @@ pub use subject::{Subject, names};
 const MAX_SEEDS: u32 = 31;
 
 settings! {
-    "limit-rules" {
-        /// Patterns by name: the published six (`p..`), families that they do not know (`f..`), and a
-        /// load in the world of two hosts (`w..`).
+    LimitRulesSettings, "limit-rules" {
+        /// Patterns by name: the published six (`p..`), families that they do not know (`f..`), and
+        /// a load in the world of two hosts (`w..`).
         patterns: Vec<String> where known_beside(files),
-        /// Pattern files.
+        /// CompletionTrace files.
         files: Vec<PathBuf>,
         /// Rules by name; `fixed` is the least fixed limit that is enough.
         rules: Vec<RuleName> => allowed::each_once(1..=100, "rule"),
         /// Seeds, counted from the run's own. Files have none.
         seeds: u32 => allowed::within(1..=MAX_SEEDS),
-        /// What is not measured at the start of a family or a load. The published six have their own times.
+        /// What is not measured at the start of a family or a load. The published six have their
+        /// own times.
         warm_up: Time => allowed::within(Time(0)..=MAX_DURATION),
         /// What is measured of it.
         duration: Time => allowed::within(Time::ms(100)..=MAX_DURATION),
@@ -75,7 +76,7 @@ impl fmt::Display for FileError {
     }
 }
 
-impl Settings {
+impl LimitRulesSettings {
     /// What is to be compared on; `warn` hears of what the files say and nobody understands.
     ///
     /// # Errors
@@ -105,27 +106,29 @@ impl Settings {
     }
 
     /// Each of `subjects` with each of its seeds.
-    pub fn cases_of(&self, subjects: Vec<Subject>, seed: u64) -> Vec<Case> {
+    pub fn cases_of(&self, subjects: Vec<Subject>, seed: u64) -> Vec<LimitRulesCase> {
         let of_subject = |subject: Subject| {
             let subject = Arc::new(subject);
             let seeds = 0..subject.seeds(self.seeds);
-            seeds.map(move |number| Case::new(subject.clone(), number, seed))
+            seeds.map(move |number| LimitRulesCase::new(subject.clone(), number, seed))
         };
         subjects.into_iter().flat_map(of_subject).collect()
     }
 
     /// What was found on each subject of which every seed has been run.
-    pub fn compared(&self, ran: &[(&Case, &Outcome)]) -> Vec<Compared> {
-        let same_subject = |one: &(&Case, &Outcome), next: &(&Case, &Outcome)| {
-            Arc::ptr_eq(&one.0.subject, &next.0.subject)
-        };
+    pub fn compared(&self, ran: &[(&LimitRulesCase, &LimitRulesOutcome)]) -> Vec<Compared> {
+        let same_subject =
+            |one: &(&LimitRulesCase, &LimitRulesOutcome),
+             next: &(&LimitRulesCase, &LimitRulesOutcome)| {
+                Arc::ptr_eq(&one.0.subject, &next.0.subject)
+            };
         let subjects = ran.chunk_by(same_subject);
         let whole = subjects.filter(|ran| ran.len() == ran[0].0.subject.seeds(self.seeds) as usize);
         whole.map(|ran| Compared::new(&self.rules, ran)).collect()
     }
 }
 
-fn value(row: &Row) -> serde_json::Value {
+fn value(row: &LimitRow) -> serde_json::Value {
     serde_json::to_value(row).unwrap_or_default()
 }
 
@@ -157,7 +160,7 @@ fn read_file(path: &Path) -> Result<crate::pattern::read::PatternFile, ReadError
     read(BufReader::new(file), &stem.to_string_lossy())
 }
 
-impl Scenario for Settings {
+impl Scenario for LimitRulesSettings {
     const ABOUT: &'static str =
         "limit rules on completion patterns, beside the least fixed limit that is enough";
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
@@ -201,24 +204,24 @@ impl Scenario for Settings {
         ),
     ];
 
-    type Case = Case;
-    type Outcome = Outcome;
+    type Case = LimitRulesCase;
+    type Outcome = LimitRulesOutcome;
 
-    fn cases(&self, seed: u64) -> Result<Vec<Case>, ScenarioError> {
+    fn cases(&self, seed: u64) -> Result<Vec<LimitRulesCase>, ScenarioError> {
         let subjects = self.subjects(|_| {});
         let subjects = subjects.map_err(|error| ScenarioError::Setting(error.to_string()))?;
         Ok(self.cases_of(subjects, seed))
     }
 
-    fn name(&self, case: &Case) -> String {
+    fn name(&self, case: &LimitRulesCase) -> String {
         case.subject.name().to_owned()
     }
 
-    fn run(&self, case: &Case, _seed: u64) -> Result<Outcome, ScenarioError> {
+    fn run(&self, case: &LimitRulesCase, _seed: u64) -> Result<LimitRulesOutcome, ScenarioError> {
         case.run(&self.rules)
     }
 
-    fn found(&self, ran: &[(&Case, &Outcome)]) -> Found {
+    fn found(&self, ran: &[(&LimitRulesCase, &LimitRulesOutcome)]) -> Found {
         let compared = self.compared(ran);
         let rows = compared.iter().flat_map(|it| &it.rows);
         Found {

@@ -1,6 +1,6 @@
 //! Values over time, few enough to be drawn.
 
-use taut_sim::pattern::Pattern;
+use taut_sim::completion_trace::CompletionTrace;
 
 /// Steps of a course: finer than a plot is wide.
 const STEPS: u64 = 600;
@@ -10,7 +10,7 @@ pub type Points = Vec<(u64, f64)>;
 
 /// What each interval of the first queue needs, for a sender that refills at once: the bytes that
 /// the wire can send in it. The most in each step.
-pub(super) fn need_over_time(pattern: &Pattern) -> Points {
+pub(super) fn need_over_time(pattern: &CompletionTrace) -> Points {
     let mut now_ns = 0;
     let intervals = pattern.queues.first().into_iter().flat_map(|it| it.iter());
     let needs = intervals.map(|interval| {

@@ -5,25 +5,29 @@ use serde::Serialize;
 use super::RuleName;
 use super::broken::{Broken, most_broken};
 use super::ground::Ground;
-use taut_sim::pattern::Seen;
-use taut_sim::settle::{SettleTimes, settle_times};
+use taut_sim::completion_trace::TraceReport;
+use taut_sim::convergence::{ConvergenceTimes, convergence_times};
 
 /// One seed.
 #[derive(Debug, Clone)]
 pub(super) struct OfSeed {
     ratio: Option<f64>,
-    seen: Seen,
-    settle: SettleTimes,
+    seen: TraceReport,
+    settle: ConvergenceTimes,
 }
 
 impl OfSeed {
-    pub(super) fn new(ground: &impl Ground, seen: &Seen, fixed: Option<&Seen>) -> Self {
+    pub(super) fn new(
+        ground: &impl Ground,
+        seen: &TraceReport,
+        fixed: Option<&TraceReport>,
+    ) -> Self {
         Self {
             ratio: fixed
                 .filter(|fixed| fixed.mean_bytes > 0.0)
                 .map(|fixed| seen.mean_bytes / fixed.mean_bytes),
-            settle: settle_times(&seen.course, ground.changes_ns(), ground.end_ns()),
-            seen: Seen {
+            settle: convergence_times(&seen.course, ground.changes_ns(), ground.end_ns()),
+            seen: TraceReport {
                 course: Vec::new(),
                 ..seen.clone()
             },
@@ -37,7 +41,7 @@ pub struct Interval95(pub f64, pub f64);
 
 /// What a rule did on a pattern: means over the seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
+pub struct LimitRow {
     /// The pattern.
     pub pattern: String,
     /// The rule.
@@ -74,8 +78,8 @@ pub struct Row {
     pub limit_unit: &'static str,
     /// Link time lost before the measured time, while the rule learned.
     pub learning_loss_us: f64,
-    /// The most of what was lost since the start, a mean over the seeds, over what the promise allows by then: at any
-    /// time from 1 s on. Nothing where that is not seen.
+    /// The most of what was lost since the start, a mean over the seeds, over what the promise
+    /// allows by then: at any time from 1 s on. Nothing where that is not seen.
     pub loss_over_allowed: Option<f64>,
     /// When that was, in s.
     pub loss_over_allowed_at_s: Option<f64>,
@@ -85,7 +89,7 @@ pub struct Row {
     pub settle_down_ms: Option<f64>,
 }
 
-impl Row {
+impl LimitRow {
     /// Nothing if there are no outcomes.
     pub(super) fn new(
         pattern: &str,

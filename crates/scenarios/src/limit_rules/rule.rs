@@ -8,8 +8,8 @@ use taut_path::limit::{Limit, NamedLimit, Unit, Utilisation};
 
 use super::ground::Ground;
 use crate::error::ScenarioError;
-use taut_sim::lane::{ParseRuleError, Rule};
-use taut_sim::pattern::Seen;
+use taut_sim::completion_trace::TraceReport;
+use taut_sim::single_queue_bench::{ParseRuleError, Rule};
 
 /// A rule, as it is spelled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl RuleName {
         &self,
         ground: &impl Ground,
         fixed_bytes: Option<u32>,
-    ) -> Result<Option<Seen>, ScenarioError> {
+    ) -> Result<Option<TraceReport>, ScenarioError> {
         let mut rule = match self {
             Self::Fixed => match fixed_bytes {
                 Some(bytes) => Rule::bytes(bytes),

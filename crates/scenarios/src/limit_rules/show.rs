@@ -2,7 +2,7 @@
 
 use super::RuleName;
 use super::points::{Points, thinned};
-use taut_sim::pattern::Seen;
+use taut_sim::completion_trace::TraceReport;
 
 /// What the intervals' need is called.
 pub const NEED: &str = "need of an interval";
@@ -30,7 +30,7 @@ impl Shown {
         }
     }
 
-    pub(super) fn add(&mut self, rule: RuleName, seen: &Seen) {
+    pub(super) fn add(&mut self, rule: RuleName, seen: &TraceReport) {
         let points = seen
             .course
             .iter()

@@ -4,7 +4,7 @@ use super::tcp_load::{self, TcpLoad};
 use crate::error::ScenarioError;
 use crate::pattern::families::{self, Times};
 use crate::pattern::published;
-use taut_sim::pattern::Pattern;
+use taut_sim::completion_trace::CompletionTrace;
 
 /// Every pattern that has a name.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -22,7 +22,7 @@ pub(super) fn find(name: &str) -> Option<&'static str> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Subject {
     /// From a file.
-    File(Box<Pattern>),
+    File(Box<CompletionTrace>),
     /// By name.
     Named(&'static str, Times),
     /// TCP between two hosts, with loss.
@@ -61,7 +61,7 @@ impl Subject {
                     .unwrap_or_else(|| unreachable!("a subject is made from a name of the table"))
             }
         };
-        Ok(AnyGround::Pattern(pattern))
+        Ok(AnyGround::CompletionTrace(pattern))
     }
 
     /// How many of `seeds` are different.
@@ -76,7 +76,7 @@ impl Subject {
 /// A subject of one seed.
 pub(super) enum AnyGround {
     /// A completion pattern.
-    Pattern(Pattern),
+    CompletionTrace(CompletionTrace),
     /// TCP between two hosts.
     Tcp(TcpLoad),
 }

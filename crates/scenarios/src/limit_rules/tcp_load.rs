@@ -17,13 +17,13 @@ use crate::two_hosts::{
 use taut_measure::meter::{Meter, Since, histogram_bytes};
 use taut_path::units::{Rate, Time};
 use taut_sim::HEADER_BYTES;
-use taut_sim::course::note_change;
+use taut_sim::completion_trace::{Losses, SplitMix, TraceReport};
 use taut_sim::error::TestbedError;
-use taut_sim::lane::Rule;
 use taut_sim::least::least_multiple;
 use taut_sim::nic::{InterruptRule, NicConfig};
-use taut_sim::pattern::{Losses, Seen, SplitMix};
+use taut_sim::single_queue_bench::Rule;
 use taut_sim::tcp::SuperPacket;
+use taut_sim::time_series::note_change;
 use taut_sim::world::{App, CLIENT, World};
 
 /// Its name.
@@ -54,7 +54,8 @@ const INTERRUPT: InterruptRule = InterruptRule {
 /// What one super-packet takes of the wire at most.
 const LARGEST_BYTES: u64 = 70_000;
 
-/// How often it is seen whether a limit can still be enough: often enough that little is run in vain.
+/// How often it is seen whether a limit can still be enough: often enough that little is run in
+/// vain.
 const GLANCE_NS: u64 = 10_000_000;
 
 /// One look at the ring in each such time, at a random moment of it, as with the patterns.
@@ -75,15 +76,15 @@ const IDLE_LATENCY_NS: u64 = 2 * (DELAY_NS + REQUEST_WIRE_BYTES * 8 * 1_000_000_
 
 /// One seed of the load.
 #[derive(Clone, Copy)]
-struct Load {
+struct SeededLoad {
     seed: u64,
     times: Times,
 }
 
 /// One seed, and what was seen of it without a limit.
 pub(super) struct TcpLoad {
-    load: Load,
-    off: Seen,
+    load: SeededLoad,
+    off: TraceReport,
     /// Link time in bytes that the wire was busy for then, in the measured time.
     off_wire_bytes: u64,
 }
@@ -101,7 +102,7 @@ struct Ran {
 
 impl TcpLoad {
     pub fn new(seed: u64, times: Times) -> Result<Self, ScenarioError> {
-        let load = Load { seed, times };
+        let load = SeededLoad { seed, times };
         let ran = load.run(&Rule::off())?;
         Ok(Self {
             load,
@@ -115,7 +116,8 @@ impl TcpLoad {
         wire_bytes as f64 / self.off_wire_bytes.max(1) as f64
     }
 
-    /// Whether a limit of so much keeps the promise. A run in which it is lost is not run to its end.
+    /// Whether a limit of so much keeps the promise. A run in which it is lost is not run to its
+    /// end.
     fn is_enough(&self, limit_bytes: u32) -> Result<bool, ScenarioError> {
         let Times { warm_ns, end_ns } = self.load.times;
         let mut world = self.load.world(&Rule::bytes(limit_bytes), |_| ())?;
@@ -135,7 +137,7 @@ impl TcpLoad {
     }
 }
 
-impl Load {
+impl SeededLoad {
     fn run(&self, rule: &Rule) -> Result<Ran, ScenarioError> {
         let mut world = self.world(rule, |_| Watch {
             meter: Meter::new(Since(self.times.warm_ns), 0, self.times.end_ns),
@@ -187,16 +189,16 @@ impl Load {
 }
 
 impl Ground for TcpLoad {
-    fn observe(&self, rule: &Rule) -> Result<Seen, ScenarioError> {
+    fn observe(&self, rule: &Rule) -> Result<TraceReport, ScenarioError> {
         let ran = self.load.run(rule)?;
         Ok(ran.seen(self.utilisation(ran.wire_bytes)))
     }
 
-    fn observe_off(&self) -> Result<Seen, ScenarioError> {
+    fn observe_off(&self) -> Result<TraceReport, ScenarioError> {
         Ok(self.off.clone())
     }
 
-    fn least_fixed(&self) -> Result<Option<u32>, ScenarioError> {
+    fn smallest_sufficient_limit(&self) -> Result<Option<u32>, ScenarioError> {
         least_multiple(STEP_BYTES, |bytes| self.is_enough(bytes))
     }
 
@@ -219,7 +221,7 @@ impl Ground for TcpLoad {
 }
 
 impl Ran {
-    fn seen(&self, utilisation: f64) -> Seen {
+    fn seen(&self, utilisation: f64) -> TraceReport {
         let (world, looks) = (&self.world, &self.looks);
         let mean = |sum_bytes: u64| sum_bytes as f64 / looks.count.max(1) as f64;
         let delay_ns = |share| {
@@ -228,7 +230,7 @@ impl Ran {
         };
         let watch = world.probe(CLIENT);
         let completions = world.completions(CLIENT);
-        Seen {
+        TraceReport {
             mean_bytes: mean(looks.unsent_sum_bytes),
             p50_bytes: looks.unsent_bytes.value_at_quantile(0.5),
             p99_bytes: looks.unsent_bytes.value_at_quantile(0.99),
@@ -316,91 +318,4 @@ impl Probe for Watch {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use taut_sim::world::SERVER;
-
-    /// The longest time between two interrupts.
-    const LONGEST_NS: u64 = 250_000;
-    const BYTES_PER_US: u64 = 125;
-
-    fn load(seed: u64) -> TcpLoad {
-        let times = Times {
-            // The first overrun costs timeouts of 200 ms; they are over by then.
-            warm_ns: 1_000_000_000,
-            end_ns: 1_500_000_000,
-        };
-        TcpLoad::new(seed, times).unwrap()
-    }
-
-    #[test]
-    fn what_is_sent_is_conserved_and_the_streams_lose() {
-        let load = load(3);
-        let ran = load.load.run(&Rule::dql()).unwrap();
-        let seen = ran.seen(1.0);
-        assert_eq!(seen.sent_packets, seen.freed_packets + seen.in_ring_packets);
-        let drops = ran.world.dropped_packets(CLIENT);
-        let resent: u64 = (0..STREAMS as u32)
-            .map(|stream| ran.world.report(stream, CLIENT).tcp.retransmissions)
-            .sum();
-        // A loss is a super-packet of at least one segment, and each is sent again.
-        assert!(drops > 20 && resent >= drops / 2, "{drops}, {resent}");
-        // What arrived went over the wire, each byte with its share of the headers.
-        let wire = ran.world.wire(CLIENT);
-        let arrived_bytes = ran.world.arrived_bytes(SERVER);
-        assert!(arrived_bytes * 1_538 <= wire.time_bytes * 1_448);
-        let most_bytes = load.load.times.end_ns / 1_000 * BYTES_PER_US;
-        assert!(wire.time_bytes <= most_bytes);
-        // All that waits is in the ring; what has left and is not reaped is counted apart.
-        assert!(seen.mean_bytes < seen.in_flight_mean_bytes);
-        // No request overtakes light, and the wait is that of the ring.
-        let latency_ns = ran.world.transactions().latency_ns();
-        assert!(latency_ns.min() * 1_001 >= IDLE_LATENCY_NS * 1_000);
-        let ring_ns = (seen.limit_bytes + LARGEST_BYTES) * 1_000 / BYTES_PER_US;
-        assert!(seen.urgent_delay_p99_ns <= ring_ns + LONGEST_NS, "{seen:?}");
-    }
-
-    #[test]
-    fn the_yardstick_is_about_what_an_interval_needs_and_the_rules_carry_as_much() {
-        let load = load(1);
-        let fixed_bytes = load.least_fixed().unwrap().unwrap();
-        // The longest interval, and a limit is exceeded by a super-packet at most.
-        let need_bytes = LONGEST_NS / 1_000 * BYTES_PER_US;
-        let bytes = u64::from(fixed_bytes);
-        assert!(bytes <= need_bytes + LARGEST_BYTES, "{bytes}");
-        assert!(bytes + LARGEST_BYTES >= need_bytes, "{bytes}");
-        let fixed = load.observe(&Rule::bytes(fixed_bytes)).unwrap();
-        assert!(fixed.utilisation >= UTILISATION, "{}", fixed.utilisation);
-        let off = load.observe_off().unwrap();
-        assert_eq!(off.utilisation, 1.0);
-        // A run that ends early says what one to the end says.
-        for bytes in [0, fixed_bytes - STEP_BYTES, fixed_bytes, 2 * fixed_bytes] {
-            let seen = load.observe(&Rule::bytes(bytes)).unwrap();
-            let is_enough = seen.utilisation >= UTILISATION;
-            assert_eq!(load.is_enough(bytes), Ok(is_enough), "{bytes}");
-        }
-        assert!(off.mean_bytes > 2.0 * fixed.mean_bytes);
-        for rule in [Rule::dql(), Rule::taut()] {
-            let seen = load.observe(&rule).unwrap();
-            let utilisation = seen.utilisation;
-            assert!(
-                (0.99..1.002).contains(&utilisation),
-                "{rule}: {utilisation}"
-            );
-            assert!(seen.mean_bytes < off.mean_bytes, "{rule}");
-            assert!(seen.urgent_delay_p50_ns < off.urgent_delay_p50_ns, "{rule}");
-        }
-        let starved = load.observe(&Rule::bytes(0)).unwrap();
-        assert!(
-            starved.utilisation < 0.9 && starved.dry_ns > 0,
-            "{starved:?}"
-        );
-    }
-
-    #[test]
-    fn seeds_differ_and_a_seed_gives_the_same_again() {
-        let mean_bytes = |seed| load(seed).observe(&Rule::bytes(30_000)).unwrap().mean_bytes;
-        assert_eq!(mean_bytes(1), mean_bytes(1));
-        assert_ne!(mean_bytes(1), mean_bytes(2));
-    }
-}
+mod tests;

@@ -1,12 +1,13 @@
-//! Pattern families that the ladder's page does not use, written down before any result was seen.
+//! CompletionTrace families that the ladder's page does not use, written down before any result was
+//! seen.
 //!
 //! Each is made from a seed, in any length; the reason beside each says what it is to break.
 
 use core::f64::consts::TAU;
 
 use super::{BYTES_PER_S, FULL_BYTES};
-use taut_sim::pattern::SplitMix;
-use taut_sim::pattern::{Burst, Interval, Intervals, Pattern};
+use taut_sim::completion_trace::SplitMix;
+use taut_sim::completion_trace::{Burst, CompletionTrace, Interval, Intervals};
 
 /// One family.
 #[derive(Debug, Clone, Copy)]
@@ -15,7 +16,7 @@ pub struct Family {
     pub name: &'static str,
     /// What it is to break.
     pub why: &'static str,
-    make: fn(SplitMix, Times) -> Pattern,
+    make: fn(SplitMix, Times) -> CompletionTrace,
 }
 
 /// What is not measured at the start of a pattern, and its end, in ns.
@@ -113,12 +114,12 @@ pub const ALL: &[Family] = &[
 
 impl Family {
     /// The pattern of a seed.
-    pub fn pattern(&self, seed: u64, times: Times) -> Pattern {
+    pub fn pattern(&self, seed: u64, times: Times) -> CompletionTrace {
         // Families apart from each other, and from the published patterns of the same seed.
         let number = ALL.iter().position(|it| it.name == self.name).unwrap_or(0);
         let seed = seed.wrapping_mul(1_000).wrapping_add(201 + number as u64);
         let pattern = (self.make)(SplitMix::new(seed), times);
-        Pattern {
+        CompletionTrace {
             id: self.name.to_owned(),
             ..pattern
         }
@@ -127,8 +128,8 @@ impl Family {
 
 impl Times {
     /// A saturated sender of full segments at 1 Gbit/s, everything reaped at once.
-    pub(super) fn pattern(self, id: &str, queues: Vec<Intervals>) -> Pattern {
-        Pattern {
+    pub(super) fn pattern(self, id: &str, queues: Vec<Intervals>) -> CompletionTrace {
+        CompletionTrace {
             id: id.to_owned(),
             rates: vec![(0, BYTES_PER_S)],
             sizes: vec![FULL_BYTES],
@@ -148,7 +149,7 @@ impl Times {
         self,
         random: SplitMix,
         mut next: impl FnMut(&mut SplitMix, f64) -> (f64, f64),
-    ) -> Pattern {
+    ) -> CompletionTrace {
         let mut gaps = Gaps::new(random, self.end_ns);
         let intervals = gaps.fill(|random, now_ns| next(random, now_ns as f64 / 1e3));
         self.pattern("", vec![intervals])
@@ -214,7 +215,7 @@ impl TwoStates {
     }
 }
 
-fn late_and_busy(random: SplitMix, times: Times) -> Pattern {
+fn late_and_busy(random: SplitMix, times: Times) -> CompletionTrace {
     let mut busy = TwoStates::new();
     times.one_queue(random, move |random, now_us| {
         let busy = busy.at(random, now_us, [90e3, 10e3]);
@@ -227,22 +228,22 @@ fn late_and_busy(random: SplitMix, times: Times) -> Pattern {
     })
 }
 
-fn small_budget(random: SplitMix, times: Times) -> Pattern {
+fn small_budget(random: SplitMix, times: Times) -> CompletionTrace {
     let pattern = times.one_queue(random, |random, _| (random.between(150.0, 250.0), 0.0));
-    Pattern {
+    CompletionTrace {
         budget: 8,
         poll_ns: 10_000,
         ..pattern
     }
 }
 
-fn moderation(random: SplitMix, times: Times) -> Pattern {
+fn moderation(random: SplitMix, times: Times) -> CompletionTrace {
     let pattern = times.one_queue(random, |random, now_us| {
         let under_load = now_us % 50e3 < 25e3;
         let gap_us = if under_load { 125.0 } else { 20.0 };
         (gap_us * random.between(0.9, 1.1), 0.0)
     });
-    Pattern {
+    CompletionTrace {
         bursts: vec![Burst {
             period_ns: 50_000_000,
             // 24 ms of the wire.
@@ -252,12 +253,12 @@ fn moderation(random: SplitMix, times: Times) -> Pattern {
     }
 }
 
-fn supers_and_acks(random: SplitMix, times: Times) -> Pattern {
+fn supers_and_acks(random: SplitMix, times: Times) -> CompletionTrace {
     let mut sizes_random = random.clone();
     let size = |share: f64| if share < 0.2 { 65_226 } else { 66 };
     let sizes = (0..499).map(|_| size(sizes_random.even())).collect();
     let pattern = times.one_queue(random, |random, _| (random.exponential(60.0), 0.0));
-    Pattern {
+    CompletionTrace {
         sizes,
         bursts: vec![Burst {
             period_ns: 30_000_000,
@@ -268,9 +269,9 @@ fn supers_and_acks(random: SplitMix, times: Times) -> Pattern {
     }
 }
 
-fn light_rarely_full(random: SplitMix, times: Times) -> Pattern {
+fn light_rarely_full(random: SplitMix, times: Times) -> CompletionTrace {
     let pattern = times.one_queue(random, |random, _| (random.between(60.0, 140.0), 0.0));
-    Pattern {
+    CompletionTrace {
         bursts: vec![
             Burst {
                 period_ns: 997_000,
@@ -286,14 +287,14 @@ fn light_rarely_full(random: SplitMix, times: Times) -> Pattern {
     }
 }
 
-fn sinus(random: SplitMix, times: Times) -> Pattern {
+fn sinus(random: SplitMix, times: Times) -> CompletionTrace {
     times.one_queue(random, |random, now_us| {
         let scale_us = 150.0 - 100.0 * libm::cos(TAU * now_us / 7e6);
         (scale_us * random.between(0.9, 1.1), 0.0)
     })
 }
 
-fn gc_pauses(random: SplitMix, times: Times) -> Pattern {
+fn gc_pauses(random: SplitMix, times: Times) -> CompletionTrace {
     times.one_queue(random, |random, _| {
         // One gap in 100,000 of 100 us each.
         if random.happens(1e-5) {
@@ -304,7 +305,7 @@ fn gc_pauses(random: SplitMix, times: Times) -> Pattern {
     })
 }
 
-fn long_regimes(random: SplitMix, times: Times) -> Pattern {
+fn long_regimes(random: SplitMix, times: Times) -> CompletionTrace {
     let mut slow = TwoStates::new();
     times.one_queue(random, move |random, now_us| {
         let slow = slow.at(random, now_us, [3e6, 3e6]);
@@ -313,22 +314,22 @@ fn long_regimes(random: SplitMix, times: Times) -> Pattern {
     })
 }
 
-fn weibull(random: SplitMix, times: Times) -> Pattern {
+fn weibull(random: SplitMix, times: Times) -> CompletionTrace {
     // Mean 100 us: 66.5 x Gamma(1 + 1/0.6).
     times.one_queue(random, |random, _| (random.weibull(0.6, 66.5), 0.0))
 }
 
-fn gamma(random: SplitMix, times: Times) -> Pattern {
+fn gamma(random: SplitMix, times: Times) -> CompletionTrace {
     times.one_queue(random, |random, _| {
         ((0..4).map(|_| random.exponential(25.0)).sum(), 0.0)
     })
 }
 
-fn napi_64(random: SplitMix, times: Times) -> Pattern {
+fn napi_64(random: SplitMix, times: Times) -> CompletionTrace {
     let pattern = times.one_queue(random, |random, _| {
         (random.between(40.0, 160.0), random.exponential(3.0))
     });
-    Pattern {
+    CompletionTrace {
         sizes: vec![66],
         budget: 64,
         poll_ns: 12_000,
@@ -336,43 +337,43 @@ fn napi_64(random: SplitMix, times: Times) -> Pattern {
     }
 }
 
-fn token_bucket(random: SplitMix, times: Times) -> Pattern {
+fn token_bucket(random: SplitMix, times: Times) -> CompletionTrace {
     let pattern = times.one_queue(random, |random, _| (random.between(80.0, 120.0), 0.0));
     let cycles = times.steps(5_000_000).map(|(_, start_ns)| start_ns);
     let rates = cycles.flat_map(|ns| [(ns, BYTES_PER_S), (ns + 3_000_000, BYTES_PER_S / 100)]);
-    Pattern {
+    CompletionTrace {
         rates: rates.collect(),
         ..pattern
     }
 }
 
-fn rate_ramp(random: SplitMix, times: Times) -> Pattern {
+fn rate_ramp(random: SplitMix, times: Times) -> CompletionTrace {
     let pattern = times.one_queue(random, |random, _| (random.between(80.0, 120.0), 0.0));
     let rate = |step: usize| {
         let doublings = [0, 1, 2, 3, 4, 3, 2, 1][step % 8];
         (BYTES_PER_S / 16) << doublings
     };
     let rates = times.steps(1_000_000_000);
-    Pattern {
+    CompletionTrace {
         rates: rates.map(|(step, ns)| (ns, rate(step))).collect(),
         changes_ns: times.steps(1_000_000_000).map(|it| it.1).collect(),
         ..pattern
     }
 }
 
-fn gap_steps(random: SplitMix, times: Times) -> Pattern {
+fn gap_steps(random: SplitMix, times: Times) -> CompletionTrace {
     let pattern = times.one_queue(random, |random, now_us| {
         let slow = now_us % 20e6 >= 10e6;
         let gap_us = if slow { 1_000.0 } else { 100.0 };
         (gap_us * random.between(0.8, 1.2), 0.0)
     });
-    Pattern {
+    CompletionTrace {
         changes_ns: times.steps(10_000_000_000).map(|it| it.1).collect(),
         ..pattern
     }
 }
 
-fn random_walk(random: SplitMix, times: Times) -> Pattern {
+fn random_walk(random: SplitMix, times: Times) -> CompletionTrace {
     let (mut scale, mut until_us) = (0.0_f64, 0.0);
     times.one_queue(random, move |random, now_us| {
         while now_us >= until_us {
@@ -384,7 +385,7 @@ fn random_walk(random: SplitMix, times: Times) -> Pattern {
     })
 }
 
-fn four_queues(mut random: SplitMix, times: Times) -> Pattern {
+fn four_queues(mut random: SplitMix, times: Times) -> CompletionTrace {
     let queues = (0..4).map(|_| {
         let mut gaps = Gaps::new(SplitMix::new(random.next()), times.end_ns);
         gaps.fill(|random, _| (random.between(60.0, 140.0), 0.0))

@@ -6,7 +6,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use taut_sim::pattern::{Burst, Pattern};
+use taut_sim::completion_trace::{Burst, CompletionTrace};
 
 use crate::allowed::check;
 
@@ -42,7 +42,10 @@ const KEYS: [&str; 10] = [
 const BURST_KEYS: [&str; 2] = ["period_ns", "objects"];
 
 /// The pattern of a header, without intervals, and the keys that mean nothing.
-pub(super) fn read(line: &str, otherwise_id: &str) -> Result<(Pattern, Vec<String>), String> {
+pub(super) fn read(
+    line: &str,
+    otherwise_id: &str,
+) -> Result<(CompletionTrace, Vec<String>), String> {
     let Keys { keys, twice } = serde_json::from_str(line).map_err(|error| {
         format!("the first line must be a JSON object such as {{\"id\": \"name\", \"rate_bytes_per_us\": 125.0, \"end_ns\": 30000000000}}: {error}")
     })?;
@@ -94,7 +97,8 @@ impl<'de> Visitor<'de> for KeysVisitor {
     }
 }
 
-/// What `key` says; `null` says nothing. `within` is the key of the object that it stands in, with a dot.
+/// What `key` says; `null` says nothing. `within` is the key of the object that it stands in, with
+/// a dot.
 fn said<'k, T: Deserialize<'k>>(
     keys: &'k Map<String, Value>,
     within: &str,
@@ -116,7 +120,7 @@ fn needed(keys: &Map<String, Value>, within: &str, key: &str, most: u64) -> Resu
     Ok(value)
 }
 
-fn pattern(keys: &Map<String, Value>, otherwise_id: &str) -> Result<Pattern, String> {
+fn pattern(keys: &Map<String, Value>, otherwise_id: &str) -> Result<CompletionTrace, String> {
     let end_ns = needed(keys, "", "end_ns", MOST_NS)?;
     let warm_ns = said(keys, "", "warm_ns")?.unwrap_or(0);
     check("warm_ns", warm_ns, 0, end_ns - 1)?;
@@ -129,7 +133,7 @@ fn pattern(keys: &Map<String, Value>, otherwise_id: &str) -> Result<Pattern, Str
         ));
     }
     let steps: Option<Vec<(u64, f64)>> = said(keys, "", "rates")?;
-    let pattern = Pattern {
+    let pattern = CompletionTrace {
         id: said(keys, "", "id")?.unwrap_or_else(|| otherwise_id.to_owned()),
         changes_ns: changes(steps.as_deref()),
         rates: rates(steps, said(keys, "", "rate_bytes_per_us")?)?,
@@ -156,7 +160,7 @@ fn sizes(said: Option<Vec<u64>>) -> Result<Vec<u32>, String> {
 }
 
 /// Refuses what a run could not end in hours.
-fn check_work(pattern: &Pattern) -> Result<(), String> {
+fn check_work(pattern: &CompletionTrace) -> Result<(), String> {
     let ends = pattern.rates.iter().skip(1).map(|rate| rate.0);
     let ends = ends.chain([pattern.end_ns]);
     let bytes = |(&(from_ns, bytes_per_s), to_ns): (&(u64, u64), u64)| {

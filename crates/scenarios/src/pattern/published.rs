@@ -2,8 +2,8 @@
 
 use super::families::{Gaps, Times};
 use super::{BYTES_PER_S, FULL_BYTES};
-use taut_sim::pattern::SplitMix;
-use taut_sim::pattern::{Burst, Pattern};
+use taut_sim::completion_trace::SplitMix;
+use taut_sim::completion_trace::{Burst, CompletionTrace};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
@@ -18,7 +18,7 @@ pub const NAMES: [&str; 6] = [
 ];
 
 /// One of [`NAMES`]; offset 0 is the one whose figures are published. Nothing for another name.
-pub fn make(name: &str, offset: u64) -> Option<Pattern> {
+pub fn make(name: &str, offset: u64) -> Option<CompletionTrace> {
     let number = NAMES.iter().position(|&known| known == name)?;
     let (seconds, warm_seconds) = [(20, 5), (30, 7), (20, 5), (30, 7), (30, 6), (30, 6)][number];
     let times = Times {

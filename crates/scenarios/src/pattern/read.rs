@@ -1,11 +1,11 @@
-//! Pattern files: a JSON header, then `gap_ns delay_ns` for each interrupt.
+//! CompletionTrace files: a JSON header, then `gap_ns delay_ns` for each interrupt.
 
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
 use super::header::{self, MOST_NS};
 use crate::allowed::check;
-use taut_sim::pattern::{Interval, Intervals, Pattern};
+use taut_sim::completion_trace::{CompletionTrace, Interval, Intervals};
 
 /// A header may hold a million sizes; a line of two numbers is short.
 const MOST_HEADER_BYTES: u64 = 1 << 24;
@@ -46,7 +46,7 @@ impl From<io::Error> for ReadError {
 #[derive(Debug)]
 pub struct PatternFile {
     /// The pattern.
-    pub pattern: Pattern,
+    pub pattern: CompletionTrace,
     /// Keys of the header that mean nothing here.
     pub unknown_keys: Vec<String>,
 }

@@ -51,7 +51,8 @@ pub struct Only {
 
 impl Only {
     /// The wanted rows, in the order of the published table: without a limit, then with each of
-    /// `limits` that is one, at first with super-packets, which go to the device in each way of `splits`.
+    /// `limits` that is one, at first with super-packets, which go to the device in each way of
+    /// `splits`.
     pub fn cases(self, limits: &[AnyLimit], splits: &[Split]) -> Vec<Case> {
         let of_tso = |tso| {
             let limits = limits.iter().filter(|limit| !limit.is_off()).cloned();
@@ -73,8 +74,8 @@ impl Only {
     }
 }
 
-/// The ways of `splits` that are different: what nobody hands over is not cut, and without a limit some
-/// cut nothing.
+/// The ways of `splits` that are different: what nobody hands over is not cut, and without a limit
+/// some cut nothing.
 fn ways(splits: &[Split], tso: bool, no_limit: bool) -> Vec<Split> {
     let mut ways = Vec::new();
     for &split in splits {

@@ -10,7 +10,7 @@ use crate::serde_text::{as_text, as_texts};
 use crate::two_hosts::DELAY_NS;
 
 settings! {
-    "rr-under-load" {
+    Settings, "rr-under-load" {
         /// Bulk streams.
         streams: u32 => allowed::within(allowed::STREAMS),
         /// Link rate.

@@ -13,8 +13,9 @@ pub struct Least {
 }
 
 impl Least {
-    /// In steps, to the first that is not below `most_bytes`: a larger budget never wastes more. `with` says of a
-    /// budget which part of the link's time the queues use, and what is in flight on average.
+    /// In steps, to the first that is not below `most_bytes`: a larger budget never wastes more.
+    /// `with` says of a budget which part of the link's time the queues use, and what is in flight
+    /// on average.
     pub(super) fn find(
         step_bytes: u32,
         most_bytes: u32,

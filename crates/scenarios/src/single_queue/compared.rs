@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use taut_sim::error::TestbedError;
-use taut_sim::lane::{LaneConfig, Observed, Rule, observe};
 use taut_sim::least::least_above;
+use taut_sim::single_queue_bench::{Observed, Rule, SingleQueueConfig, observe};
 
-use super::{Settings, Traffic};
+use super::{SingleQueueSettings, Traffic};
 use crate::error::ScenarioError;
 use crate::limit_rules::RuleName;
 use crate::scenario::Found;
@@ -46,10 +46,10 @@ pub(super) const COLUMNS: &[(&str, &str)] = &[
 ];
 
 /// The smallest limit that carries [`ENOUGH`] of what `off` carried.
-fn least_fixed_bytes(bench: &LaneConfig, off: &Observed) -> Result<u32, TestbedError> {
+fn least_fixed_bytes(bench: &SingleQueueConfig, off: &Observed) -> Result<u32, TestbedError> {
     // A fixed limit has nothing to settle: the first ring is all there is to warm up.
     let measure_from_ns = bench.measure_from_ns.min(FIXED_WARM_UP_NS);
-    let quick = LaneConfig {
+    let quick = SingleQueueConfig {
         measure_from_ns,
         end_ns: bench.end_ns - bench.measure_from_ns + measure_from_ns,
         sample_ns: 0,
@@ -78,7 +78,7 @@ fn row(traffic: &str, (name, rule): (&str, &Rule), seen: &Observed, off: &Observ
     })
 }
 
-impl Settings {
+impl SingleQueueSettings {
     /// A row for each rule.
     pub(super) fn compare(&self, traffic: &Traffic, seed: u64) -> Result<Found, ScenarioError> {
         let bench = self.bench(traffic, seed);

@@ -1,5 +1,5 @@
-//! One queue over time: where a limit settles (E4), how it gets there (E5), completions that are not
-//! periodic (E6), a link that changes its rate (E9), and what a limit costs (E11).
+//! One queue over time: where a limit settles (E4), how it gets there (E5), completions that are
+//! not periodic (E6), a link that changes its rate (E9), and what a limit costs (E11).
 
 mod compared;
 mod over_time;
@@ -10,7 +10,7 @@ mod traffic;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use taut_sim::lane::{Rule, observe};
+use taut_sim::single_queue_bench::{Rule, observe};
 
 use crate::allowed::Verdict;
 use crate::limit_rules::RuleName;
@@ -18,7 +18,7 @@ use crate::prelude::*;
 use traffic::{MOST_VALUES, Traffic};
 
 settings! {
-    "right-size" {
+    SingleQueueSettings, "right-size" {
         /// What the rows show.
         show: Show => allowed::any,
         /// Limits, each with all of the traffic; `fixed` is the smallest sufficient one.
@@ -88,17 +88,17 @@ fn shown_traffic(show: Show, duration: Time) -> impl Fn(&str, &Traffic) -> Verdi
 }
 
 /// Traffic with one rule, or with all rules that are compared.
-pub struct Case {
+pub struct SingleQueueCase {
     traffic: Traffic,
     rule: Option<Rule>,
 }
 
-impl Settings {
+impl SingleQueueSettings {
     /// What is run: the traffic under each rule, where nothing is compared.
-    fn rows(&self) -> Vec<Case> {
+    fn rows(&self) -> Vec<SingleQueueCase> {
         let with = |rule: Option<Rule>| {
             let traffic = self.traffic.iter().cloned();
-            traffic.map(move |traffic| Case {
+            traffic.map(move |traffic| SingleQueueCase {
                 traffic,
                 rule: rule.clone(),
             })
@@ -138,7 +138,7 @@ impl Settings {
         Ok(match self.show {
             Show::Phases => self.phases(traffic, rule, &bench, &seen),
             Show::OverTime => {
-                let seen = over_time::Course::of(&bench, seen);
+                let seen = over_time::QueueHistory::of(&bench, seen);
                 self.over_time(traffic, rule, &seen)
             }
             Show::Settled | Show::Compared => self.settled(traffic, &bench, &seen),
@@ -146,32 +146,32 @@ impl Settings {
     }
 }
 
-impl Scenario for Settings {
+impl Scenario for SingleQueueSettings {
     const ABOUT: &'static str = "the limit that one saturating sender settles at (E4)";
     const HAS_FIGURES: bool = true;
 
-    type Case = Case;
+    type Case = SingleQueueCase;
     type Outcome = Found;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
+    fn cases(&self, _seed: u64) -> Result<Vec<SingleQueueCase>, ScenarioError> {
         Ok(self.rows())
     }
 
-    fn name(&self, case: &Case) -> String {
+    fn name(&self, case: &SingleQueueCase) -> String {
         match &case.rule {
             Some(rule) => self.row_name(&case.traffic, rule),
             None => case.traffic.name.clone(),
         }
     }
 
-    fn run(&self, case: &Case, seed: u64) -> Result<Found, ScenarioError> {
+    fn run(&self, case: &SingleQueueCase, seed: u64) -> Result<Found, ScenarioError> {
         match &case.rule {
             Some(rule) => self.run_one(&case.traffic, rule, seed),
             None => self.compare(&case.traffic, seed),
         }
     }
 
-    fn found(&self, ran: &[(&Case, &Found)]) -> Found {
+    fn found(&self, ran: &[(&SingleQueueCase, &Found)]) -> Found {
         Found::of(ran)
     }
 
@@ -191,7 +191,7 @@ impl Scenario for Settings {
         let of_traffic = |traffic| {
             let row = move |rule| {
                 let name = self.row_name(traffic, &rule);
-                TraceRow::lane(name, self.bench(traffic, seed), rule)
+                TraceRow::bench(name, self.bench(traffic, seed), rule)
             };
             self.limits().map(row)
         };

@@ -1,22 +1,22 @@
 //! How the limit gets to where it settles (E5).
 
 use serde_json::{Value, json};
-use taut_sim::lane::{Course as Samples, LaneConfig, Observed, Rule};
+use taut_sim::single_queue_bench::{Observed, Rule, SingleQueueConfig, TimeSeries};
 
-use super::{Settings, Traffic};
+use super::{SingleQueueSettings, Traffic};
 use crate::scenario::Found;
 use taut_report::document::Series;
 
 /// The limit and the bytes in flight of a queue over time.
-pub(super) struct Course {
-    pub samples: Samples,
+pub(super) struct QueueHistory {
+    pub samples: TimeSeries,
     pub limit_bytes: u32,
     pub largest_object_bytes: u64,
     pub utilisation: f64,
 }
 
-impl Course {
-    pub fn of(bench: &LaneConfig, seen: Observed) -> Self {
+impl QueueHistory {
+    pub fn of(bench: &SingleQueueConfig, seen: Observed) -> Self {
         Self {
             samples: seen.course,
             limit_bytes: seen.limit_bytes,
@@ -60,7 +60,7 @@ impl Course {
 }
 
 /// The limit and the bytes in flight, for drawing.
-pub(super) fn series(row: &str, samples: &Samples) -> [Series; 2] {
+pub(super) fn series(row: &str, samples: &TimeSeries) -> [Series; 2] {
     let limit = samples.limit_bytes.iter();
     let limit = limit.map(|&(at_ns, bytes)| (at_ns, f64::from(bytes)));
     let in_flight = samples.in_flight.iter().enumerate();
@@ -72,9 +72,9 @@ pub(super) fn series(row: &str, samples: &Samples) -> [Series; 2] {
     ]
 }
 
-impl Settings {
+impl SingleQueueSettings {
     /// A row, and its curves.
-    pub(super) fn over_time(&self, traffic: &Traffic, rule: &Rule, seen: &Course) -> Found {
+    pub(super) fn over_time(&self, traffic: &Traffic, rule: &Rule, seen: &QueueHistory) -> Found {
         Found {
             series: series(&self.row_name(traffic, rule), &seen.samples).into(),
             ..Found::row(seen.row(&traffic.name, &rule.to_string()))

@@ -1,12 +1,12 @@
 //! How the limit follows a link that changes its rate (E9).
 
 use serde_json::{Value, json};
-use taut_sim::lane::{LaneConfig, Observed, Rule};
+use taut_sim::convergence::{convergence_once, limit_at};
 use taut_sim::nic::WireCounters;
-use taut_sim::settle::{limit_at, settle_once};
+use taut_sim::single_queue_bench::{Observed, Rule, SingleQueueConfig};
 
 use super::over_time::series;
-use super::{Settings, Traffic};
+use super::{SingleQueueSettings, Traffic};
 use crate::one_queue::law_bytes;
 use crate::scenario::Found;
 use taut_path::units::Rate;
@@ -49,7 +49,7 @@ impl Phase {
 
     /// From its start until the limit had settled, in ns; 0 if it had nothing to settle.
     fn settling_ns(&self, seen: &Observed) -> u64 {
-        let settled = settle_once(&seen.course.limit_bytes, self.starts_ns, self.ends_ns);
+        let settled = convergence_once(&seen.course.limit_bytes, self.starts_ns, self.ends_ns);
         settled.up_ns.or(settled.down_ns).unwrap_or(0)
     }
 
@@ -76,7 +76,13 @@ impl Phase {
         ((self.ends_ns - self.starts_ns) as f64 - busy_ns).max(0.0)
     }
 
-    fn row(&self, rule: &Rule, seen: &Observed, bench: &LaneConfig, cadence_ns: u64) -> Value {
+    fn row(
+        &self,
+        rule: &Rule,
+        seen: &Observed,
+        bench: &SingleQueueConfig,
+        cadence_ns: u64,
+    ) -> Value {
         let mut at_rate = bench.clone();
         at_rate.nic.rate_bits_per_s = self.rate.0;
         let law = law_bytes(&at_rate, cadence_ns);
@@ -97,13 +103,13 @@ impl Phase {
     }
 }
 
-impl Settings {
+impl SingleQueueSettings {
     /// A row for each rate.
     pub(super) fn phases(
         &self,
         traffic: &Traffic,
         rule: &Rule,
-        bench: &LaneConfig,
+        bench: &SingleQueueConfig,
         seen: &Observed,
     ) -> Found {
         let cadence_ns = self.cadence_of(traffic).0;

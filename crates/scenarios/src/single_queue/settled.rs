@@ -1,16 +1,21 @@
 //! Where the limit settles, compared with the law and with published figures (E4).
 
 use serde_json::json;
-use taut_sim::lane::{LaneConfig, Observed};
+use taut_sim::single_queue_bench::{Observed, SingleQueueConfig};
 
-use super::{Settings, Traffic};
+use super::{SingleQueueSettings, Traffic};
 use crate::one_queue::law_bytes;
 use crate::scenario::Found;
 use taut_report::document::Figure;
 
-impl Settings {
+impl SingleQueueSettings {
     /// The row of `traffic`.
-    pub(super) fn settled(&self, traffic: &Traffic, bench: &LaneConfig, seen: &Observed) -> Found {
+    pub(super) fn settled(
+        &self,
+        traffic: &Traffic,
+        bench: &SingleQueueConfig,
+        seen: &Observed,
+    ) -> Found {
         let object = f64::from(bench.object_bytes[0]);
         let packets = |bytes: u64| bytes as f64 / object;
         let (in_flight, mean_bytes) = (seen.in_flight_bytes, seen.in_flight_mean_bytes);

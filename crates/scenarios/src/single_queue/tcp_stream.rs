@@ -1,12 +1,12 @@
 //! One TCP stream that saturates a link.
 
 use taut_path::{AnyLimit, Event, Probe};
-use taut_sim::course::CourseWatch;
 use taut_sim::nic::NicConfig;
 use taut_sim::tcp::SuperPacket;
+use taut_sim::time_series::TimeSeriesRecorder;
 use taut_sim::world::{App, CLIENT};
 
-use super::over_time::Course;
+use super::over_time::QueueHistory;
 use crate::error::ScenarioError;
 use crate::two_hosts::{BULK, TwoHosts, bands_of, stream};
 
@@ -15,7 +15,7 @@ const BACKLOG_PACKETS: u32 = 10_000;
 
 /// Records the time series and the largest packet.
 struct StreamProbe {
-    course: CourseWatch,
+    course: TimeSeriesRecorder,
     largest_object_bytes: u64,
 }
 
@@ -35,9 +35,9 @@ pub(super) fn run(
     gso_packet: SuperPacket,
     rule: &AnyLimit,
     end_ns: u64,
-) -> Result<Course, ScenarioError> {
+) -> Result<QueueHistory, ScenarioError> {
     let watch = |_| StreamProbe {
-        course: CourseWatch::new(end_ns),
+        course: TimeSeriesRecorder::new(end_ns),
         largest_object_bytes: 0,
     };
     let mut world = TwoHosts::new(card, 0).world(rule, bands_of(BACKLOG_PACKETS), watch)?;
@@ -47,7 +47,7 @@ pub(super) fn run(
     let samples = watch.course.course().clone();
     let link_bits = world.wire(CLIENT).time_bytes as f64 * 8.0;
     let rate_bits_per_s = card.rate_bits_per_s as f64;
-    Ok(Course {
+    Ok(QueueHistory {
         limit_bytes: samples.limit_bytes.last().map_or(0, |&(_, limit)| limit),
         largest_object_bytes: watch.largest_object_bytes,
         utilisation: link_bits * 1e9 / rate_bits_per_s / end_ns as f64,

@@ -2,18 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 use taut_path::units::parse_size_bytes;
-use taut_sim::lane::{LaneConfig, Reap, Source};
 use taut_sim::nic::{DescriptorRule, InterruptRule, NicConfig, RareGap};
+use taut_sim::single_queue_bench::{Reap, SingleQueueConfig, TrafficSource};
 use taut_sim::tcp::SuperPacket;
 
-use super::Settings;
+use super::SingleQueueSettings;
 use crate::allowed::Verdict;
 use crate::one_queue::{LINK_OVERHEAD_BYTES, counted_with, saturated};
 use crate::prelude::*;
 use crate::two_hosts::card;
 
-/// Traffic on one queue. It saturates the link, unless it has `bursts`. A missing value is that of all
-/// traffic.
+/// Traffic on one queue. It saturates the link, unless it has `bursts`. A missing value is that of
+/// all traffic.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Traffic {
@@ -42,7 +42,8 @@ pub struct Traffic {
     /// A sender that is silent between bursts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bursts: Option<Bursts>,
-    /// One TCP stream with GSO packets of this payload; `auto`: what its rate sends in a millisecond.
+    /// One TCP stream with GSO packets of this payload; `auto`: what its rate sends in a
+    /// millisecond.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<String>,
     /// The longest measurement.
@@ -146,7 +147,7 @@ impl Traffic {
     }
 }
 
-impl Settings {
+impl SingleQueueSettings {
     /// The link rates of `traffic`.
     pub(super) fn rates_of<'a>(&'a self, traffic: &'a Traffic) -> &'a [Rate] {
         traffic.rates.as_ref().unwrap_or(&self.rates)
@@ -163,7 +164,7 @@ impl Settings {
     }
 
     /// The queue with `traffic`, and how long it runs.
-    pub(super) fn bench(&self, traffic: &Traffic, seed: u64) -> LaneConfig {
+    pub(super) fn bench(&self, traffic: &Traffic, seed: u64) -> SingleQueueConfig {
         let interrupt = InterruptRule {
             jitter_ns: traffic.jitter.map_or(0, |jitter| jitter.0),
             rare_gap: traffic.rare_gap.map(|OddGap { one_in, gap }| RareGap {
@@ -179,7 +180,7 @@ impl Settings {
         let duration_ns = self.duration_of(traffic).0;
         let begins_ns = |part: usize| part as u64 * duration_ns / rates.len() as u64;
         let later = rates.iter().enumerate().skip(1);
-        LaneConfig {
+        SingleQueueConfig {
             reap: traffic.reap.map_or(Reap::ALL, |it| Reap {
                 budget_packets: it.packets,
                 round_ns: it.gap.0,
@@ -187,7 +188,7 @@ impl Settings {
             object_bytes: sizes.iter().map(|size| size.0 as u32).collect(),
             source: traffic
                 .bursts
-                .map_or(Source::Saturating, |it| Source::Bursts {
+                .map_or(TrafficSource::Saturating, |it| TrafficSource::Bursts {
                     packets: it.packets,
                     every_ns: it.every.0,
                     jitter_ns: it.jitter.0,

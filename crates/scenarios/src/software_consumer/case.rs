@@ -2,24 +2,24 @@
 
 use std::fmt;
 
-use taut_sim::consumer::{FixedLimits, Seen};
+use taut_sim::consumer::{ConsumerCore, ConsumerReport, FixedLimits, Notify};
 
-use super::names::{Consumer, OnCore, When};
+use super::names::Consumer;
 
 /// One consumer, told in one way: a row for each limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Case {
+pub struct SoftwareConsumerCase {
     /// How fast it is.
     pub consumer: Consumer,
     /// Where it runs.
-    pub core: OnCore,
-    /// When the queue is told of completions.
-    pub told: When,
+    pub core: ConsumerCore,
+    /// Notify the queue is told of completions.
+    pub told: Notify,
 }
 
-impl Case {
+impl SoftwareConsumerCase {
     /// Every consumer on every core with every way of telling.
-    pub fn all(consumers: &[Consumer], cores: &[OnCore], told: &[When]) -> Vec<Self> {
+    pub fn all(consumers: &[Consumer], cores: &[ConsumerCore], told: &[Notify]) -> Vec<Self> {
         let mut cases = Vec::new();
         for &consumer in consumers {
             for &core in cores {
@@ -34,7 +34,7 @@ impl Case {
     }
 }
 
-impl fmt::Display for Case {
+impl fmt::Display for SoftwareConsumerCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             consumer,
@@ -46,10 +46,10 @@ impl fmt::Display for Case {
 }
 
 /// What came of it.
-pub struct Outcome {
+pub struct SoftwareConsumerOutcome {
     pub(super) fixed: FixedLimits,
     /// With the least fixed limit that is enough.
-    pub(super) least: Seen,
+    pub(super) least: ConsumerReport,
     /// With each limit.
-    pub(super) seen: Vec<Seen>,
+    pub(super) seen: Vec<ConsumerReport>,
 }

@@ -5,12 +5,12 @@ mod names;
 mod row;
 
 use crate::prelude::*;
-use taut_sim::consumer::{ConsumerConfig, Core, FixedLimits, observe};
+use taut_sim::consumer::{ConsumerConfig, ConsumerCore, FixedLimits, Notify, observe};
 
 use crate::serde_text::as_texts;
 
-pub use case::{Case, Outcome};
-pub use names::{Consumer, LimitName, OnCore, When};
+pub use case::{SoftwareConsumerCase, SoftwareConsumerOutcome};
+pub use names::{Consumer, LimitName};
 
 const MAX_COST: Time = Time(1_000_000_000);
 const MAX_RING: u32 = 4_096;
@@ -21,7 +21,7 @@ const MOST_VALUES: usize = 20;
 const ENOUGH: f64 = 0.999;
 
 settings! {
-    "software-consumer" {
+    SoftwareConsumerSettings, "software-consumer" {
         /// What a packet costs a slow consumer.
         slow_packet: Time => allowed::within(Time(1)..=MAX_COST),
         /// What it costs a fast one that shares the sender's core.
@@ -47,10 +47,10 @@ settings! {
         consumers: Vec<Consumer> => allowed::each(1..=MOST_VALUES, allowed::any),
         /// Where it runs.
         #[serde(with = "as_texts")]
-        cores: Vec<OnCore> => allowed::each(1..=MOST_VALUES, allowed::any),
-        /// When the queue is told of completions.
+        cores: Vec<ConsumerCore> => allowed::each(1..=MOST_VALUES, allowed::any),
+        /// Notify the queue is told of completions.
         #[serde(with = "as_texts")]
-        told: Vec<When> => allowed::each(1..=MOST_VALUES, allowed::any),
+        told: Vec<Notify> => allowed::each(1..=MOST_VALUES, allowed::any),
         /// The limits.
         #[serde(with = "as_texts")]
         limits: Vec<LimitName>,
@@ -63,26 +63,26 @@ settings! {
     }
 }
 
-impl Settings {
-    fn config(&self, case: &Case, seed: u64) -> ConsumerConfig {
-        let consumer = match (case.consumer, case.core.0) {
+impl SoftwareConsumerSettings {
+    fn config(&self, case: &SoftwareConsumerCase, seed: u64) -> ConsumerConfig {
+        let consumer = match (case.consumer, case.core) {
             (Consumer::Slow, _) => self.slow_packet,
-            (Consumer::Fast, Core::Shared) => self.fast_packet_shared_core,
-            (Consumer::Fast, Core::Own) => self.fast_packet_own_core,
+            (Consumer::Fast, ConsumerCore::Shared) => self.fast_packet_shared_core,
+            (Consumer::Fast, ConsumerCore::Own) => self.fast_packet_own_core,
         };
-        let switch = match case.core.0 {
-            Core::Shared => self.switch_shared_core,
-            Core::Own => self.switch_own_core,
+        let switch = match case.core {
+            ConsumerCore::Shared => self.switch_shared_core,
+            ConsumerCore::Own => self.switch_own_core,
         };
         ConsumerConfig {
-            core: case.core.0,
+            core: case.core,
             consumer_ns: consumer.0,
             sender_ns: self.sender_packet.0,
             switch_ns: switch.0,
             wake_ns: self.wake.0,
             ring: self.ring,
             poll: self.poll,
-            told: case.told.0,
+            told: case.told,
             units: 1,
             ping_ns: self.ping.0,
             seed,
@@ -92,7 +92,7 @@ impl Settings {
     }
 }
 
-impl Scenario for Settings {
+impl Scenario for SoftwareConsumerSettings {
     const ABOUT: &'static str = "a limit where the device is a polling thread (E12)";
     const HAS_FIGURES: bool = true;
     const REMARK: &'static str = "Outside: the ping with Linux's rule. The published one passed a queueing discipline \
@@ -122,18 +122,26 @@ impl Scenario for Settings {
         ),
     ];
 
-    type Case = Case;
-    type Outcome = Outcome;
+    type Case = SoftwareConsumerCase;
+    type Outcome = SoftwareConsumerOutcome;
 
-    fn cases(&self, _seed: u64) -> Result<Vec<Case>, ScenarioError> {
-        Ok(Case::all(&self.consumers, &self.cores, &self.told))
+    fn cases(&self, _seed: u64) -> Result<Vec<SoftwareConsumerCase>, ScenarioError> {
+        Ok(SoftwareConsumerCase::all(
+            &self.consumers,
+            &self.cores,
+            &self.told,
+        ))
     }
 
-    fn name(&self, case: &Case) -> String {
+    fn name(&self, case: &SoftwareConsumerCase) -> String {
         case.to_string()
     }
 
-    fn run(&self, case: &Case, seed: u64) -> Result<Outcome, ScenarioError> {
+    fn run(
+        &self,
+        case: &SoftwareConsumerCase,
+        seed: u64,
+    ) -> Result<SoftwareConsumerOutcome, ScenarioError> {
         let config = self.config(case, seed);
         let fixed = FixedLimits::new(&config)?;
         let of_limit = |name: &LimitName| {
@@ -149,14 +157,14 @@ impl Scenario for Settings {
             observe(&config, name.limit(size_bytes, packets))
         };
         let least = taut_path::AnyLimit::bytes(fixed.least(ENOUGH));
-        Ok(Outcome {
+        Ok(SoftwareConsumerOutcome {
             least: observe(&config, least)?,
             seen: self.limits.iter().map(of_limit).collect::<Result<_, _>>()?,
             fixed,
         })
     }
 
-    fn found(&self, ran: &[(&Case, &Outcome)]) -> Found {
+    fn found(&self, ran: &[(&SoftwareConsumerCase, &SoftwareConsumerOutcome)]) -> Found {
         let mut found = Found::default();
         for (case, outcome) in ran {
             let limits = self.limits.iter().zip(&outcome.seen);

@@ -4,9 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use taut_dql::{Config, MAX_LIMIT};
+use taut_path::AnyLimit;
 use taut_path::limit::{Limit, Unit, Utilisation};
-use taut_path::{AnyLimit, units};
-use taut_sim::consumer::{Core, Told};
 
 /// How fast the consumer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,60 +33,6 @@ impl FromStr for Consumer {
             "slow" => Ok(Self::Slow),
             "fast" => Ok(Self::Fast),
             _ => Err("a consumer is slow or fast"),
-        }
-    }
-}
-
-/// Where the consumer runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OnCore(pub Core);
-
-impl fmt::Display for OnCore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            Core::Shared => "shared",
-            Core::Own => "own",
-        })
-    }
-}
-
-impl FromStr for OnCore {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "shared" => Ok(Self(Core::Shared)),
-            "own" => Ok(Self(Core::Own)),
-            _ => Err("a core is shared or own"),
-        }
-    }
-}
-
-/// When the queue is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct When(pub Told);
-
-impl fmt::Display for When {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Told::Each => f.write_str("each"),
-            Told::Poll => f.write_str("poll"),
-            Told::After(ns) => taut_path::units::Time(ns).fmt(f),
-        }
-    }
-}
-
-impl FromStr for When {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "each" => Ok(Self(Told::Each)),
-            "poll" => Ok(Self(Told::Poll)),
-            _ => match units::parse_time_ns(text) {
-                Ok(ns) if (1..=1_000_000_000).contains(&ns) => Ok(Self(Told::After(ns))),
-                _ => Err("told is each, poll, or a time up to 1s".to_owned()),
-            },
         }
     }
 }
@@ -209,13 +154,6 @@ mod tests {
         ] {
             assert!(text.parse::<LimitName>().is_err(), "{text}");
         }
-        for text in ["each", "poll", "100us"] {
-            assert_eq!(
-                text.parse().map(|when: When| when.to_string()),
-                Ok(text.to_owned())
-            );
-        }
-        assert!("0us".parse::<When>().is_err() && "2s".parse::<When>().is_err());
     }
 
     #[test]

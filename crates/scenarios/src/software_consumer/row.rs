@@ -1,13 +1,13 @@
 //! A row, and what was published in its place.
 
 use serde_json::{Value, json};
-use taut_sim::consumer::{Core, Seen, Told};
+use taut_sim::consumer::{ConsumerCore, ConsumerReport, Notify};
 
-use super::{Case, Consumer, LimitName, Outcome};
+use super::{Consumer, LimitName, SoftwareConsumerCase, SoftwareConsumerOutcome};
 use taut_report::document::Figure;
 use taut_report::number::one_decimal;
 
-fn ping_us(seen: &Seen, share: f64) -> f64 {
+fn ping_us(seen: &ConsumerReport, share: f64) -> f64 {
     one_decimal(seen.ping_ns.value_at_quantile(share) as f64 / 1e3)
 }
 
@@ -15,9 +15,14 @@ fn thousandths(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
-pub(super) fn row(case: &Case, limit: &LimitName, seen: &Seen, outcome: &Outcome) -> Value {
+pub(super) fn row(
+    case: &SoftwareConsumerCase,
+    limit: &LimitName,
+    seen: &ConsumerReport,
+    outcome: &SoftwareConsumerOutcome,
+) -> Value {
     let least = &outcome.least;
-    let ping_p99 = |seen: &Seen| seen.ping_ns.value_at_quantile(0.99) as f64;
+    let ping_p99 = |seen: &ConsumerReport| seen.ping_ns.value_at_quantile(0.99) as f64;
     json!({
         "consumer": case.consumer.to_string(),
         "core": case.core.to_string(),
@@ -39,11 +44,11 @@ pub(super) fn row(case: &Case, limit: &LimitName, seen: &Seen, outcome: &Outcome
 
 /// What was published of a limit that counts packets.
 pub(super) fn figures<'a>(
-    case: &Case,
-    limits: impl Iterator<Item = (&'a LimitName, &'a Seen)> + Clone,
+    case: &SoftwareConsumerCase,
+    limits: impl Iterator<Item = (&'a LimitName, &'a ConsumerReport)> + Clone,
 ) -> Vec<Figure> {
     let seen = |name: &str| {
-        let is_it = |(limit, _): &(&LimitName, &Seen)| limit.to_string() == name;
+        let is_it = |(limit, _): &(&LimitName, &ConsumerReport)| limit.to_string() == name;
         limits.clone().find(is_it).map(|(_, seen)| seen)
     };
     let (off, dql) = (seen("off"), seen("dql:packets"));
@@ -53,19 +58,19 @@ pub(super) fn figures<'a>(
     };
     // The published pairs of interfaces polled on the sender's core.
     let mut figures = Vec::new();
-    match (case.consumer, case.core.0, case.told.0) {
-        (Consumer::Slow, Core::Shared, Told::Each) => {
-            let ping_ms = |seen: &Seen| seen.ping_ns.mean() / 1e6;
+    match (case.consumer, case.core, case.told) {
+        (Consumer::Slow, ConsumerCore::Shared, Notify::Each) => {
+            let ping_ms = |seen: &ConsumerReport| seen.ping_ns.mean() / 1e6;
             figures.extend(off.map(|off| figure("no limit, ping", &[22.0], ping_ms(off), "ms")));
             if let Some(dql) = dql {
                 figures.push(figure("dql, limit", &[2.0], dql.limit_p50, "packets"));
                 figures.push(figure("dql, ping", &[1.3], ping_ms(dql), "ms"));
             }
         }
-        (Consumer::Slow, Core::Shared, Told::Poll) => {
+        (Consumer::Slow, ConsumerCore::Shared, Notify::Poll) => {
             figures.extend(dql.map(|dql| figure("dql, limit", &[128.0], dql.limit_p50, "packets")));
         }
-        (Consumer::Fast, Core::Shared, Told::Each) => {
+        (Consumer::Fast, ConsumerCore::Shared, Notify::Each) => {
             if let (Some(off), Some(dql)) = (off, dql) {
                 let lost = 100.0 * (1.0 - dql.packets_per_s / off.packets_per_s);
                 figures.push(figure("dql, limit", &[2.0], dql.limit_p50, "packets"));

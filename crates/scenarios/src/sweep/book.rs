@@ -9,13 +9,14 @@ use super::plan::Plan;
 /// A line of a [`Book`] that is longer is no finished run: ten thousand rows are 10 MB.
 const MOST_LINE_BYTES: u64 = 1 << 26;
 
-/// A file of finished runs, a [`finished_line`] each, for one sweep at a time: of two that use it at once each does
-/// all the work.
+/// A file of finished runs, a [`finished_line`] each, for one sweep at a time: of two that use it
+/// at once each does all the work.
 #[derive(Debug)]
 pub struct Book(File);
 
 impl Book {
-    /// Opens the file, which need not be there, and gives the runs of `plan` their rows that are in it.
+    /// Opens the file, which need not be there, and gives the runs of `plan` their rows that are in
+    /// it.
     ///
     /// # Errors
     /// If it cannot be read, or a line of it is no finished run; says which.

@@ -15,8 +15,8 @@ pub use book::Book;
 pub use plan::{Part, Plan, finished_line};
 pub use swept::Swept;
 
-/// A run of a scenario file, of which nothing has been run; with [`DEFAULT_SEED`] if no seed is given. A
-/// file with a `[sweep]` table is a run of every combination.
+/// A run of a scenario file, of which nothing has been run; with [`DEFAULT_SEED`] if no seed is
+/// given. A file with a `[sweep]` table is a run of every combination.
 ///
 /// # Errors
 /// If the file is not understood (with line and column), or a setting is out of its range.

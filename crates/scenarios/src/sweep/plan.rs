@@ -66,8 +66,8 @@ impl Planned {
     }
 }
 
-/// A scenario file with every combination of the values of swept settings: a run for each. Where the
-/// runs are run, and in which order, changes nothing.
+/// A scenario file with every combination of the values of swept settings: a run for each. Where
+/// the runs are run, and in which order, changes nothing.
 ///
 /// ```
 /// use taut_scenarios::run::{AnyRun, run_all};
@@ -108,8 +108,8 @@ pub struct Part<'a> {
 }
 
 impl Plan {
-    /// Every combination of `swept` and of what the file sweeps, of which nothing has been run; a single
-    /// run if there is none. The values of `swept` replace those of the file.
+    /// Every combination of `swept` and of what the file sweeps, of which nothing has been run; a
+    /// single run if there is none. The values of `swept` replace those of the file.
     ///
     /// # Errors
     /// If the file is not understood, a setting is unknown or cannot be, or anything is said twice.
@@ -149,8 +149,8 @@ impl Plan {
         left.map(|part| part.run.clone()).collect()
     }
 
-    /// Takes the rows of a run that was finished somewhere else, from its [`finished_line`], and says
-    /// whether the run is one of these: another version of this crate is another run.
+    /// Takes the rows of a run that was finished somewhere else, from its [`finished_line`], and
+    /// says whether the run is one of these: another version of this crate is another run.
     ///
     /// # Errors
     /// Says why the line is no finished run.

@@ -8,8 +8,8 @@ use toml::{Table, Value};
 use crate::error::ScenarioError;
 use crate::registry::find;
 
-/// A setting, or `seed`, and the values that it takes; spelled `KEY=A,B,...`. A value with a comma is put
-/// into quotes, and a list into brackets.
+/// A setting, or `seed`, and the values that it takes; spelled `KEY=A,B,...`. A value with a comma
+/// is put into quotes, and a list into brackets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Swept {
     /// The setting.
@@ -93,8 +93,8 @@ pub(super) fn grid(sweeps: &[Swept]) -> Vec<Point<'_>> {
 /// The key of the table in a scenario file that lists swept settings.
 pub(crate) const SWEEP: &str = "sweep";
 
-/// A scenario file that sweeps nothing, and the settings that `text` sweeps. A text without a sweep has
-/// that of the scenario's own file.
+/// A scenario file that sweeps nothing, and the settings that `text` sweeps. A text without a sweep
+/// has that of the scenario's own file.
 pub(super) fn of_file(text: &str) -> Result<(String, Vec<Swept>), ScenarioError> {
     let mut table: Table = toml::from_str(text)?;
     let mut defaults: Table = toml::from_str(find(text)?.file)?;

@@ -1,4 +1,5 @@
-//! E7: with the limit, CoDel and FQ-CoDel hold what waits; marks cost nothing, drops are sent again.
+//! E7: with the limit, CoDel and FQ-CoDel hold what waits; marks cost nothing, drops are sent
+//! again.
 
 use crate::support::{file_with, number, row, run_with, show};
 use serde_json::Value;

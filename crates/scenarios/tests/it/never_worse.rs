@@ -8,8 +8,8 @@ use taut_scenarios::sweep;
 
 use crate::support::{number, show};
 
-/// What a limit can cost, because the rule has not met the long gap yet, or because a reap in batches hides
-/// that the wire ran dry.
+/// What a limit can cost, because the rule has not met the long gap yet, or because a reap in
+/// batches hides that the wire ran dry.
 fn can_cost(traffic: &str) -> bool {
     traffic.contains("rare_gap") || traffic.contains("reap")
 }

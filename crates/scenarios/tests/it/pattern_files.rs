@@ -1,14 +1,15 @@
-//! Pattern files: what is accepted, what is refused and with which words, and that no bytes panic.
+//! CompletionTrace files: what is accepted, what is refused and with which words, and that no bytes
+//! panic.
 
 use proptest::prelude::*;
 use serde_json::json;
 use taut_path::AnyLimit;
 use taut_scenarios::pattern::read::read;
-use taut_sim::pattern::{Burst, Detail, Interval, Pattern, observe};
+use taut_sim::completion_trace::{Burst, CompletionTrace, Detail, Interval, observe};
 
 const HEADER: &str = r#"{"id": "x", "rate_bytes_per_us": 125.0, "end_ns": 300}"#;
 
-fn pattern(text: &str) -> Result<Pattern, String> {
+fn pattern(text: &str) -> Result<CompletionTrace, String> {
     let found = read(text.as_bytes(), "file name");
     found
         .map(|it| it.pattern)

@@ -3,10 +3,12 @@
 
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_scenarios::pattern::published::{NAMES, make};
-use taut_sim::pattern::{Detail, Pattern, Seen, least_fixed, observe};
+use taut_sim::completion_trace::{
+    CompletionTrace, Detail, TraceReport, observe, smallest_sufficient_limit,
+};
 
 /// FNV-1a over the gaps, eight bytes each, lowest first.
-fn fingerprint(pattern: &Pattern) -> (u64, u64, u64) {
+fn fingerprint(pattern: &CompletionTrace) -> (u64, u64, u64) {
     let intervals = &pattern.queues[0];
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for interval in intervals.iter() {
@@ -49,7 +51,7 @@ fn each_interrupt_is_where_the_published_program_puts_it() {
     assert_eq!(make("p07", 0), None);
 }
 
-fn run(pattern: &Pattern, limit: impl Limit + Clone) -> Seen {
+fn run(pattern: &CompletionTrace, limit: impl Limit + Clone) -> TraceReport {
     observe(pattern, limit, Detail::FULL).expect("runs")
 }
 
@@ -89,6 +91,10 @@ fn the_published_figures_of_the_saturated_patterns_come_out() {
 fn the_published_figures_of_the_bursts_come_out_and_the_optimum_is_found() {
     check("p06-bursts-mix", (79_744, 19_536.0, 1_038.0, 1.67, 1_666.0));
     let pattern = make("p06-bursts-mix", 0).expect("p06");
-    let found = f64::from(least_fixed(&pattern).expect("runs").expect("there is one"));
+    let found = f64::from(
+        smallest_sufficient_limit(&pattern)
+            .expect("runs")
+            .expect("there is one"),
+    );
     assert!((found - 79_744.0).abs() < 0.003 * 79_744.0, "{found}");
 }

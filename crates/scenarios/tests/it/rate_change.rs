@@ -57,8 +57,8 @@ fn the_least_limit_follows_too(rows: &[Value], rates: [f64; 3], linux_excess: f6
         let low = 1_514.0 * 250e-6 * rate / (1_538.0 * 8.0);
         let after = number(row, "limit_after_bytes");
         assert!((low - 1_514.0..=low + 3_028.0).contains(&after), "{row}");
-        // Either way within a second of where it ends up, which is the least: no window of Linux's rule ends
-        // sooner.
+        // Either way within a second of where it ends up, which is the least: no window of Linux's
+        // rule ends sooner.
         assert!(number(row, "settling_ms") < 1_000.0, "{row}");
         // The promise: the wire waits for no more than a thousandth of the time.
         assert!(number(row, "idle_us") <= 1e-3 * 2.5e6, "{row}");

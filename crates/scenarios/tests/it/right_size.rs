@@ -1,8 +1,8 @@
 //! E4: one saturating sender settles where the law says, and at the published figures.
 
 use crate::support::{number, row, run_with, show};
-use taut_sim::lane::{Cost, LaneConfig, Reap, Rule, Source, observe};
 use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
+use taut_sim::single_queue_bench::{Cost, Reap, Rule, SingleQueueConfig, TrafficSource, observe};
 
 const GBIT: u64 = 1_000_000_000;
 const US: u64 = 1_000;
@@ -38,8 +38,8 @@ fn the_published_limits_come_out() {
     }
 }
 
-fn saturated(rate_bits_per_s: u64, cadence_ns: u64, bytes: u32) -> LaneConfig {
-    LaneConfig {
+fn saturated(rate_bits_per_s: u64, cadence_ns: u64, bytes: u32) -> SingleQueueConfig {
+    SingleQueueConfig {
         nic: NicConfig {
             rate_bits_per_s,
             framing: Framing::ETHERNET,
@@ -54,7 +54,7 @@ fn saturated(rate_bits_per_s: u64, cadence_ns: u64, bytes: u32) -> LaneConfig {
         reap: Reap::ALL,
         backlog_packets: 100,
         object_bytes: vec![bytes],
-        source: Source::Saturating,
+        source: TrafficSource::Saturating,
         cost: Cost::default(),
         rate_changes: Vec::new(),
         measure_from_ns: 2_100 * MS,
@@ -83,10 +83,10 @@ fn the_law_holds_from_10_mbit_to_400_gbit_and_from_10_us_to_10_ms() {
             if rate == 400 * GBIT && (100 * US..10 * MS).contains(&cadence_ns) {
                 continue;
             }
-            let mut lane = saturated(rate, cadence_ns, bytes as u32);
+            let mut bench = saturated(rate, cadence_ns, bytes as u32);
             // Slow intervals: the measured time holds many of them.
-            lane.end_ns += 10 * cadence_ns;
-            let seen = observe(&lane, &Rule::dql()).expect("valid settings");
+            bench.end_ns += 10 * cadence_ns;
+            let seen = observe(&bench, &Rule::dql()).expect("valid settings");
             let packet_ns = time_bytes * 8e9 / rate as f64;
             let low = 2.0 * bytes * (cadence_ns as f64 / packet_ns).max(1.0);
             let peak = seen.in_flight_bytes.max as f64 / 1.001;
@@ -94,7 +94,7 @@ fn the_law_holds_from_10_mbit_to_400_gbit_and_from_10_us_to_10_ms() {
             assert!((low * 0.998..=low + 2.0 * bytes).contains(&peak), "{case}");
             assert!(f64::from(seen.limit_bytes) <= low + 2.0 * bytes, "{case}");
             // The wire is counted in whole packets, so one may be missing at the end.
-            let measured_ns = (lane.end_ns - lane.measure_from_ns) as f64;
+            let measured_ns = (bench.end_ns - bench.measure_from_ns) as f64;
             let least = 0.9999 - packet_ns / measured_ns;
             assert!(seen.utilisation > least, "{case}: {}", seen.utilisation);
             let ledger = seen.ledger;

@@ -50,8 +50,9 @@ fn the_published_limits_and_losses_come_out() {
     }
 }
 
-/// What is asked of the rule of this project: 99.9 % of the packets, for at most 1.25 times what waits under the least
-/// fixed limit that gives them, in bytes and in packets, however the queue is told.
+/// What is asked of the rule of this project: 99.9 % of the packets, for at most 1.25 times what
+/// waits under the least fixed limit that gives them, in bytes and in packets, however the queue is
+/// told.
 fn taut_is_near_the_least(consumer: &str, warm_up: &str, duration: &str) {
     let found = run_with(
         "software-consumer",

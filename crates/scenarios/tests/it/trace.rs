@@ -87,8 +87,8 @@ fn a_trace_replays_to_the_same_limits() {
     assert!(compared > 1_000 && different > 5, "{compared}, {different}");
 
     let ramp = [("duration", "\"10ms\"")];
-    let lane = lines(&traced("limit-over-time", &ramp, "ramp-up: dql").expect("one row"));
-    let (compared, different) = replay(&lane);
+    let bench = lines(&traced("limit-over-time", &ramp, "ramp-up: dql").expect("one row"));
+    let (compared, different) = replay(&bench);
     assert!(compared > 50 && different > 3, "{compared}, {different}");
 }
 

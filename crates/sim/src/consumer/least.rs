@@ -5,8 +5,8 @@ use taut_path::AnyLimit;
 use super::{ConsumerConfig, observe};
 use crate::error::TestbedError;
 
-/// Packets of a run that finds what one limit gives: hundreds of polls. All rounds are alike but where the
-/// two run side by side, so whole rounds say it to a ten-thousandth.
+/// Packets of a run that finds what one limit gives: hundreds of polls. All rounds are alike but
+/// where the two run side by side, so whole rounds say it to a ten-thousandth.
 const PACKETS: u64 = 16_384;
 
 /// What fixed limits give, in packets a second: the first is a limit of 0.

@@ -4,12 +4,12 @@ use taut_dql::Error;
 use taut_path::AnyLimit;
 use taut_path::limit::StandaloneLimit;
 
-use crate::course::note_change;
-use crate::settle::median;
+use crate::convergence::median;
+use crate::time_series::note_change;
 use taut_measure::meter::{Level, Since};
 
 /// A limit whose packets all count alike, and its averages over the measured time.
-pub(super) struct Ledger {
+pub(super) struct ConsumerLedger {
     counted: StandaloneLimit<AnyLimit>,
     units: u32,
     warm_ns: u64,
@@ -18,7 +18,7 @@ pub(super) struct Ledger {
     limits: Vec<(u64, u32)>,
 }
 
-impl Ledger {
+impl ConsumerLedger {
     pub(super) fn new(limit: AnyLimit, units: u32, warm_ns: u64) -> Self {
         let counted = StandaloneLimit::new(limit, 0);
         Self {
@@ -80,7 +80,7 @@ mod tests {
 
     /// The limit after each of two rounds, at 100 and at 1,000 ns, and the median up to 1,100 ns.
     fn limits_and_median(warm_ns: u64) -> ([f64; 2], f64) {
-        let mut ledger = Ledger::new(AnyLimit::dql(), 1, warm_ns);
+        let mut ledger = ConsumerLedger::new(AnyLimit::dql(), 1, warm_ns);
         let mut round = |packets: u32, at_ns: u64| {
             for _ in 0..packets {
                 ledger.queued(at_ns).expect("counted");

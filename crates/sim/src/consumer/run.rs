@@ -1,35 +1,31 @@
-//! The loop of a run: sender, consumer and the timer that tells, the earliest first.
+//! A sender, a consumer and the timer of notifications, on a testbed without a NIC.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 
 use hdrhistogram::Histogram;
 use taut_dql::Error;
-use taut_path::AnyLimit;
+use taut_path::queue::CompleteError;
+use taut_path::{AnyLimit, Completed};
 
-use super::ledger::Ledger;
-use super::{ConsumerConfig, Core, Seen, Told};
+use super::ledger::ConsumerLedger;
+use super::{ConsumerConfig, ConsumerCore, ConsumerReport, Notify};
+use crate::NEVER_NS;
+use crate::completion_trace::SplitMix;
 use crate::error::TestbedError;
-use crate::pattern::SplitMix;
+use crate::nic::{MultiNic, NicConfig};
+use crate::queue::QueueFault;
+use crate::sink::Sink;
+use crate::testbed::{Experiment, Own, Setup, TestQueue, Testbed};
 use taut_measure::meter::histogram_ns;
 
-/// What can be due, in the order in which it happens at one time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
-    /// The consumer has finished a packet.
-    Consumer,
-    /// It is time to tell.
-    Timer,
-    /// The sender has a packet ready.
-    Sender,
-}
-
-struct Run {
+struct ConsumerRun {
     config: ConsumerConfig,
-    ledger: Ledger,
-    /// When each of them is due; `None` asleep, or not on the core.
-    sender_ns: Option<u64>,
-    consumer_ns: Option<u64>,
-    timer_ns: Option<u64>,
+    ledger: ConsumerLedger,
+    /// When each of them is due, in ns; [`NEVER_NS`] asleep, or not on the core.
+    sender_ns: u64,
+    consumer_ns: u64,
+    timer_ns: u64,
     queued: u64,
     finished: u64,
     /// Finished and not told of.
@@ -38,56 +34,102 @@ struct Run {
     polled: u32,
     pings: Pings,
     rounds: Rounds,
+    error: Option<Error>,
 }
 
 /// Runs the two of `config` with `limit`.
 ///
 /// # Errors
-/// As [`ConsumerConfig::check`]; if more is in flight than can be counted, which no ring of a usual size leads to.
-pub fn observe(config: &ConsumerConfig, limit: AnyLimit) -> Result<Seen, TestbedError> {
+/// As [`ConsumerConfig::check`]; if more is in flight than can be counted, which no ring of a usual
+/// size leads to.
+pub fn observe(config: &ConsumerConfig, limit: AnyLimit) -> Result<ConsumerReport, TestbedError> {
     config.check()?;
-    let mut run = Run {
+    let mut run = ConsumerRun {
         config: *config,
-        ledger: Ledger::new(limit, config.units, config.warm_ns),
-        sender_ns: Some(0),
-        consumer_ns: None,
-        timer_ns: None,
+        ledger: ConsumerLedger::new(limit, config.units, config.warm_ns),
+        sender_ns: 0,
+        consumer_ns: NEVER_NS,
+        timer_ns: NEVER_NS,
         queued: 0,
         finished: 0,
         pending: 0,
         polled: 0,
         pings: Pings::new(config),
         rounds: Rounds::default(),
+        error: None,
     };
-    run.run_to_end()?;
-    Ok(run.seen())
+    // The device is the consumer, and its ring is counted here.
+    let (nic, _) = MultiNic::new(&NicConfig::plain(1, 1), 0)?;
+    Testbed::new(nic, Setup::default()).run_until(&mut run, config.end_ns)?;
+    match run.error {
+        Some(error) => Err(error.into()),
+        None => Ok(run.seen()),
+    }
 }
 
-impl Run {
-    fn run_to_end(&mut self) -> Result<(), Error> {
-        while let Some((now_ns, due)) = self.next_due()
-            && now_ns < self.config.end_ns
-        {
-            match due {
-                Due::Sender => self.send(now_ns)?,
-                Due::Consumer => self.finish(now_ns)?,
-                Due::Timer => {
-                    let _ = self.tell(now_ns)?;
-                }
-            }
+/// There is no queue above a NIC.
+impl TestQueue for Infallible {
+    fn complete(
+        &mut self,
+        _now_ns: u64,
+        _sink: &mut Sink,
+    ) -> Result<Completed, CompleteError<Infallible>> {
+        match *self {}
+    }
+
+    fn wakeup_ns(&self) -> Option<u64> {
+        match *self {}
+    }
+}
+
+impl Experiment for ConsumerRun {
+    type Queue = Infallible;
+    type Watch = ();
+
+    fn queues(&mut self) -> &mut [Infallible] {
+        &mut []
+    }
+
+    /// At one time the consumer finishes a packet first, then the timer notifies, then the sender
+    /// goes on.
+    fn next_ns(&self, own: Own) -> u64 {
+        match own {
+            Own::Offer => self.consumer_ns,
+            Own::GoOn => self.timer_ns,
+            Own::Look => self.sender_ns,
         }
+    }
+
+    fn act(&mut self, own: Own, _bed: &mut Testbed<()>, now_ns: u64) -> Result<(), QueueFault> {
+        let done = match own {
+            Own::Offer => self.finish(now_ns),
+            Own::GoOn => self.tell(now_ns).map(drop),
+            Own::Look => self.send(now_ns),
+        };
+        self.error = done.err();
         Ok(())
     }
 
-    fn next_due(&self) -> Option<(u64, Due)> {
-        let all = [
-            self.consumer_ns.map(|ns| (ns, Due::Consumer)),
-            self.timer_ns.map(|ns| (ns, Due::Timer)),
-            self.sender_ns.map(|ns| (ns, Due::Sender)),
-        ];
-        all.into_iter().flatten().min()
+    fn told(
+        &mut self,
+        _bed: &mut Testbed<()>,
+        _at: usize,
+        _done: Completed,
+        _now_ns: u64,
+    ) -> Result<(), QueueFault> {
+        Ok(())
     }
 
+    fn next_interrupt(&mut self, _nic: &mut MultiNic, _until_ns: u64) -> Option<(u64, usize)> {
+        None
+    }
+
+    fn is_over(&self, _bed: &Testbed<()>) -> bool {
+        self.error.is_some()
+    }
+}
+
+impl ConsumerRun {
     fn in_ring(&self) -> u64 {
         self.queued - self.finished
     }
@@ -99,8 +141,8 @@ impl Run {
             if !has_room {
                 self.ledger.refused();
             }
-            self.sender_ns = None;
-            if self.config.core == Core::Shared {
+            self.sender_ns = NEVER_NS;
+            if self.config.core == ConsumerCore::Shared {
                 self.consumer_runs_from(now_ns + self.config.switch_ns);
             }
             return Ok(());
@@ -109,17 +151,17 @@ impl Run {
         self.pings.queued(self.queued, now_ns);
         self.queued += 1;
         let mut next_ns = now_ns + self.config.sender_ns;
-        if self.config.core == Core::Own && self.consumer_ns.is_none() {
+        if self.config.core == ConsumerCore::Own && self.consumer_ns == NEVER_NS {
             next_ns += self.config.wake_ns;
             self.consumer_runs_from(now_ns + self.config.wake_ns + self.config.switch_ns);
         }
-        self.sender_ns = Some(next_ns);
+        self.sender_ns = next_ns;
         Ok(())
     }
 
     fn consumer_runs_from(&mut self, start_ns: u64) {
         if self.in_ring() > 0 {
-            self.consumer_ns = Some(start_ns + self.config.consumer_ns);
+            self.consumer_ns = start_ns + self.config.consumer_ns;
         }
     }
 
@@ -131,20 +173,22 @@ impl Run {
         let is_over = self.polled == self.config.poll || self.in_ring() == 0;
         let mut now_ns = now_ns;
         let tells = match self.config.told {
-            Told::Each => true,
-            Told::Poll => is_over,
-            Told::After(after_ns) => {
-                self.timer_ns.get_or_insert(now_ns + after_ns);
+            Notify::Each => true,
+            Notify::Poll => is_over,
+            Notify::After(after_ns) => {
+                if self.timer_ns == NEVER_NS {
+                    self.timer_ns = now_ns + after_ns;
+                }
                 self.ledger.is_above(self.pending)
             }
         };
         if tells && self.tell(now_ns)? {
             now_ns += self.config.wake_ns;
         }
-        self.consumer_ns = None;
+        self.consumer_ns = NEVER_NS;
         if is_over {
             self.polled = 0;
-            if self.config.core == Core::Shared && self.can_send() {
+            if self.config.core == ConsumerCore::Shared && self.can_send() {
                 self.sender_runs_from(now_ns + self.config.switch_ns);
                 return Ok(());
             }
@@ -158,32 +202,32 @@ impl Run {
     }
 
     fn sender_runs_from(&mut self, start_ns: u64) {
-        self.sender_ns = Some(start_ns);
+        self.sender_ns = start_ns;
         self.rounds
             .returned(start_ns, self.finished, self.config.warm_ns);
     }
 
     /// Says whether that woke the sender on another core.
     fn tell(&mut self, now_ns: u64) -> Result<bool, Error> {
-        self.timer_ns = None;
+        self.timer_ns = NEVER_NS;
         self.ledger.told(self.pending, now_ns)?;
         self.pending = 0;
-        if self.sender_ns.is_some() || !self.can_send() {
+        if self.sender_ns != NEVER_NS || !self.can_send() {
             return Ok(false);
         }
-        let wakes = self.config.core == Core::Own;
+        let wakes = self.config.core == ConsumerCore::Own;
         if wakes {
             self.sender_runs_from(now_ns + self.config.wake_ns + self.config.switch_ns);
-        } else if self.consumer_ns.is_none() && self.in_ring() == 0 {
+        } else if self.consumer_ns == NEVER_NS && self.in_ring() == 0 {
             // The core was idle, waiting for the timer.
             self.sender_runs_from(now_ns + self.config.switch_ns);
         }
         Ok(wakes)
     }
 
-    fn seen(mut self) -> Seen {
+    fn seen(mut self) -> ConsumerReport {
         let (in_flight_mean, limit_p50) = self.ledger.close(self.config.end_ns);
-        Seen {
+        ConsumerReport {
             packets_per_s: self.rounds.packets_per_s(),
             in_flight_mean,
             limit_p50,

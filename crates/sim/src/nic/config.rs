@@ -72,8 +72,8 @@ pub struct NicConfig {
 }
 
 impl NicConfig {
-    /// A card on a link that adds nothing to a frame: a descriptor for each packet, and an interrupt as soon
-    /// as it has left. What differs is said with `..`.
+    /// A card on a link that adds nothing to a frame: a descriptor for each packet, and an
+    /// interrupt as soon as it has left. What differs is said with `..`.
     pub const fn plain(rate_bits_per_s: u64, slots: u32) -> Self {
         Self {
             rate_bits_per_s,

@@ -13,8 +13,8 @@ pub enum DescriptorRule {
     /// An e1000: one context descriptor, one for the headers, and one for each piece of a page
     /// that the payload touches. About 3.35 for 1,514 bytes, 19 for a 64 KB super-packet.
     E1000,
-    /// One to start, one to be parsed, and one for each page of a payload that begins a page: 18 for a
-    /// super-packet of 64 KB.
+    /// One to start, one to be parsed, and one for each page of a payload that begins a page: 18
+    /// for a super-packet of 64 KB.
     WholePages,
 }
 

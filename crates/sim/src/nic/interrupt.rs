@@ -1,6 +1,6 @@
 //! When a NIC interrupts.
 
-use crate::dice::Dice;
+use crate::rng::Rng;
 
 /// An interrupt fires when something is finished and a period has passed since the last one, or
 /// when so many packets are finished.
@@ -41,14 +41,14 @@ impl InterruptRule {
 #[derive(Debug)]
 pub(super) struct Periods {
     rule: InterruptRule,
-    dice: Dice,
+    rng: Rng,
 }
 
 impl Periods {
     pub(super) fn new(rule: InterruptRule, seed: u64) -> Self {
         Self {
             rule,
-            dice: Dice::new(seed),
+            rng: Rng::new(seed),
         }
     }
 
@@ -66,7 +66,7 @@ impl Periods {
 
     fn draw_ns(&mut self) -> u64 {
         if let Some(RareGap { one_in, gap_ns }) = self.rule.rare_gap
-            && self.dice.below(u64::from(one_in.max(1))) == 0
+            && self.rng.below(u64::from(one_in.max(1))) == 0
         {
             return gap_ns;
         }
@@ -74,7 +74,7 @@ impl Periods {
             0 => self.rule.period_ns,
             jitter_ns => {
                 let spread = self
-                    .dice
+                    .rng
                     .below(jitter_ns.saturating_mul(2).saturating_add(1));
                 (self.rule.period_ns.saturating_add(spread)).saturating_sub(jitter_ns)
             }

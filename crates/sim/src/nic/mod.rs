@@ -34,14 +34,14 @@ use crate::NEVER_NS;
 pub enum NicEvent<'a> {
     /// A frame left (or began to, where packets finish at their start), or all frames of a packet
     /// did. A packet stays in the ring until it is reaped, which is not before its last frame.
-    Frame(WireFrame<'a>),
+    Frame(SentFrame<'a>),
     /// Call the transmit queue's `complete` with the event's time.
     Interrupt,
 }
 
 /// A frame on the wire, or all frames of a packet.
 #[derive(Debug, PartialEq, Eq)]
-pub struct WireFrame<'a> {
+pub struct SentFrame<'a> {
     /// The packet that it is, or a segment of.
     pub packet: &'a Packet,
     /// Which segment of it, from 0.
@@ -146,7 +146,7 @@ impl EmulatedNic {
     /// Takes the frame off the wire, and with it its packet if that was the last, and starts what
     /// follows.
     #[inline(always)]
-    fn finish_frame(&mut self, at_ns: u64) -> Option<WireFrame<'_>> {
+    fn finish_frame(&mut self, at_ns: u64) -> Option<SentFrame<'_>> {
         let frame = self.wire.take()?;
         let at = self.ring.left(&frame);
         let next = if frame.last { 0 } else { frame.index + 1 };
@@ -157,7 +157,7 @@ impl EmulatedNic {
         } else {
             self.ring.packet(at)
         };
-        Some(WireFrame {
+        Some(SentFrame {
             packet,
             index: frame.index,
             last: frame.last,

@@ -111,8 +111,8 @@ impl<W: WireWatch> MultiNic<W> {
         Some((at_ns, MultiEvent::Interrupt(ring)))
     }
 
-    /// Sends what has left by `until_ns`, or by an interrupt before that, and says when that is and of which
-    /// ring.
+    /// Sends what has left by `until_ns`, or by an interrupt before that, and says when that is and
+    /// of which ring.
     pub(crate) fn next_interrupt(&mut self, until_ns: u64) -> Option<(u64, usize)> {
         loop {
             if let (at_ns, MultiEvent::Interrupt(ring)) = self.advance(until_ns)? {
@@ -179,8 +179,8 @@ impl<W: WireWatch> MultiNic<W> {
         self.rings.iter().map(|it| it.len() as u64).sum()
     }
 
-    /// Tells the watch of the wire until `now_ns`, by which what has left [was sent](Self::send_until). What it
-    /// hears later is from then on.
+    /// Tells the watch of the wire until `now_ns`, by which what has left [was
+    /// sent](Self::send_until). What it hears later is from then on.
     pub(crate) fn tell_until(&mut self, now_ns: u64) {
         match &mut self.wire.on_wire {
             Some(frame) => {

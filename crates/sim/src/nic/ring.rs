@@ -9,7 +9,7 @@ use super::descriptors::DescriptorRing;
 use super::interrupt::Periods;
 use super::wire::OnWire;
 use crate::NEVER_NS;
-use crate::ring::{Ring as Packets, Vacant};
+use crate::ring::{RingBuffer as Packets, Vacant};
 
 /// What the wire carried so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

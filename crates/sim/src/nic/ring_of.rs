@@ -1,4 +1,5 @@
-//! One ring of a NIC that has several: the driver of a queue above it. A NIC comes with all of them.
+//! One ring of a NIC that has several: the driver of a queue above it. A NIC comes with all of
+//! them.
 
 use core::cell::RefCell;
 use core::convert::Infallible;
@@ -10,8 +11,8 @@ use super::config::{NicConfig, NicConfigError};
 use super::multi::{MultiNic, WireWatch};
 use super::ring::Ring;
 
-/// One ring of a [`MultiNic`]: the driver of one queue. A clone is a handle to the same ring, so one
-/// of two can be the ring of a queue and the other its completions.
+/// One ring of a [`MultiNic`]: the driver of one queue. A clone is a handle to the same ring, so
+/// one of two can be the ring of a queue and the other its completions.
 pub struct RingOf<W = ()> {
     nic: Rc<RefCell<MultiNic<W>>>,
     ring: usize,

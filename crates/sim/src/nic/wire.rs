@@ -159,8 +159,8 @@ impl Clock {
         })
     }
 
-    /// Goes at another rate from now on, and says how long what had `left_ns` of the wire at the old one has
-    /// it at the new one. A rate of 0 changes nothing.
+    /// Goes at another rate from now on, and says how long what had `left_ns` of the wire at the
+    /// old one has it at the new one. A rate of 0 changes nothing.
     fn set_rate(&mut self, rate_bits_per_s: u64, left_ns: u64) -> Result<u64, NicConfigError> {
         let clock = Self::new(rate_bits_per_s).ok_or(NicConfigError::RateZero)?;
         let before = replace(self, clock);

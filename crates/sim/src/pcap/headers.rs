@@ -71,8 +71,8 @@ impl Put<'_> {
     }
 }
 
-/// The headers of a frame of the `row`-th row, and how long the whole frame is, in bytes: longer than on the
-/// model's wire only where more SACK blocks are told than its headers have room for.
+/// The headers of a frame of the `row`-th row, and how long the whole frame is, in bytes: longer
+/// than on the model's wire only where more SACK blocks are told than its headers have room for.
 pub fn write<'a>(frame: &WireFrame, row: u32, room: &'a mut [u8; MOST_BYTES]) -> (&'a [u8], u32) {
     let mut options = [tcp_option::NOTHING; MOST_OPTION_BYTES];
     let transport_bytes = match &frame.says {

@@ -1,9 +1,9 @@
 //! The wire of a world as pcapng, for Wireshark's tools.
 //!
-//! The headers are made up, and say what the model knows: addresses and ports from the numbers of row, host
-//! and connection; sequence and acknowledgement numbers, window, SACK and ECN as they are. No payload is in the
-//! file, only its length. There is no handshake on this wire: a reader that wants windows in bytes is to be told
-//! their scale, 7.
+//! The headers are made up, and say what the model knows: addresses and ports from the numbers of
+//! row, host and connection; sequence and acknowledgement numbers, window, SACK and ECN as they
+//! are. No payload is in the file, only its length. There is no handshake on this wire: a reader
+//! that wants windows in bytes is to be told their scale, 7.
 
 mod headers;
 

@@ -9,9 +9,9 @@ use taut_path::{AnyLimit, Completed, Frame, Packet, Queue, QueueConfig};
 use super::{Arrival, Round, Traffic};
 use crate::NEVER_NS;
 use crate::error::{TestbedError, demand};
-use crate::lane::Rule;
 use crate::nic::{MultiNic, NicConfig, RingOf};
 use crate::queue::{MOST_BACKLOG_PACKETS, QueueFault, queue_config};
+use crate::single_queue_bench::Rule;
 use crate::testbed::{Book, Experiment, Own, Setup, Testbed};
 use taut_measure::meter::{CURVE_POINTS, Curve, Meter, Quantiles, Since};
 
@@ -43,14 +43,16 @@ pub struct Replayed {
 /// A trace has one queue.
 const QUEUE: usize = 0;
 
-/// Gives `traffic` to a queue with `rule`, over a link of `rate_bits_per_s` behind a ring of `slots`.
+/// Gives `traffic` to a queue with `rule`, over a link of `rate_bits_per_s` behind a ring of
+/// `slots`.
 ///
-/// The device tells at the times of the trace: while it had finished something there and nobody asked it,
-/// nobody asks it here. Where nobody could have been told, it tells as often as it did in the median.
+/// The device tells at the times of the trace: while it had finished something there and nobody
+/// asked it, nobody asks it here. Where nobody could have been told, it tells as often as it did in
+/// the median.
 ///
 /// # Errors
-/// As [`Traffic::check`]; if the rate is 0 or the ring is too small; if more packets wait at one time than the
-/// discipline can hold: what is dropped is not replayed.
+/// As [`Traffic::check`]; if the rate is 0 or the ring is too small; if more packets wait at one
+/// time than the discipline can hold: what is dropped is not replayed.
 pub fn replay(
     traffic: &Traffic,
     rule: &Rule,
@@ -78,11 +80,11 @@ pub fn replay(
         ..Setup::default()
     };
     let mut bed = Testbed::new(nic, setup);
-    let mut run = Run {
+    let mut run = ReplayRun {
         queue,
         arrivals: &traffic.arrivals,
         rounds: &traffic.rounds,
-        clock: Clock::of(&traffic.rounds),
+        clock: ReplayClock::of(&traffic.rounds),
         last_round_ns: 0,
         now_ns: 0,
     };
@@ -96,17 +98,17 @@ pub fn replay(
     Ok(run.outcome(&bed, length_ns))
 }
 
-struct Run<'t> {
+struct ReplayRun<'t> {
     queue: Queue<RingOf<Book>, AnyLimit, Fifo, Meter<Since>>,
     /// What has not come, and the rounds of the trace that have not been.
     arrivals: &'t [Arrival],
     rounds: &'t [Round],
-    clock: Clock,
+    clock: ReplayClock,
     last_round_ns: u64,
     now_ns: u64,
 }
 
-impl Run<'_> {
+impl ReplayRun<'_> {
     fn send(&mut self, bed: &mut Testbed<Book>, now_ns: u64) -> Result<(), QueueFault> {
         self.now_ns = now_ns;
         // Every reason to stop is waited for: a round comes while anything is in the ring.
@@ -116,10 +118,10 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The next round of the trace that has something to tell, or the one that its device would have
-    /// made had it had something.
+    /// The next round of the trace that has something to tell, or the one that its device would
+    /// have made had it had something.
     fn next_round_ns(&self, oldest_ns: u64) -> u64 {
-        let Clock {
+        let ReplayClock {
             period_ns,
             slack_ns,
         } = self.clock;
@@ -134,8 +136,8 @@ impl Run<'_> {
         let clock_ns = before_ns.saturating_add(period_ns);
         let due_ns = round.finished_ns.max(clock_ns);
         let most_ns = of_period.saturating_add(slack_ns);
-        // A round of the trace that is close, and for which nothing had to be finished first, is the
-        // device's own; one that was late there is late here.
+        // A round of the trace that is close, and for which nothing had to be finished first, is
+        // the device's own; one that was late there is late here.
         let is_own = round.finished_ns <= clock_ns && round.at_ns <= most_ns;
         let was_late = round.at_ns > due_ns.saturating_add(slack_ns);
         if is_own || was_late && due_ns <= most_ns {
@@ -162,7 +164,7 @@ impl Run<'_> {
     }
 }
 
-impl Experiment for Run<'_> {
+impl Experiment for ReplayRun<'_> {
     type Queue = Queue<RingOf<Book>, AnyLimit, Fifo, Meter<Since>>;
     type Watch = Book;
 
@@ -212,14 +214,14 @@ impl Experiment for Run<'_> {
 
 /// How regularly a device is asked.
 #[derive(Clone, Copy)]
-struct Clock {
+struct ReplayClock {
     /// From a round to the next, where nothing has to be finished first, in ns.
     period_ns: u64,
     /// A round may come so much later and is still the one that was due, in ns.
     slack_ns: u64,
 }
 
-impl Clock {
+impl ReplayClock {
     /// Of the rounds of a trace, but for those that came when something was finished.
     fn of(rounds: &[Round]) -> Self {
         let gap_ns = |it: &[Round]| it[1].at_ns - it[0].at_ns;

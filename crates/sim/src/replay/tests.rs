@@ -1,10 +1,10 @@
-//! Traces of a lane, replayed.
+//! Traces of a bench, replayed.
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::lane::{LaneConfig, Rule, observe_with};
 use crate::nic::{InterruptRule, NicConfig, RareGap};
+use crate::single_queue_bench::{Rule, SingleQueueConfig, observe_with};
 use taut_measure::trace::{Head, Recorder, Tracer};
 
 const RATE: u64 = 1_000_000_000;
@@ -18,24 +18,24 @@ fn head() -> Head {
     }
 }
 
-fn config() -> LaneConfig {
+fn config() -> SingleQueueConfig {
     let nic = NicConfig {
         interrupt: InterruptRule::every(250_000),
         ..NicConfig::plain(RATE, 4096)
     };
-    LaneConfig {
+    SingleQueueConfig {
         backlog_packets: 500,
         end_ns: 2_000_000_000,
-        ..LaneConfig::saturated(nic, 1514)
+        ..SingleQueueConfig::saturated(nic, 1514)
     }
 }
 
-/// The trace of a saturated lane, and what a rule had in flight in it.
+/// The trace of a saturated bench, and what a rule had in flight in it.
 fn traced(rule: &Rule) -> (Traffic, u64, u64) {
     traced_of(&config(), rule)
 }
 
-fn traced_of(config: &LaneConfig, rule: &Rule) -> (Traffic, u64, u64) {
+fn traced_of(config: &SingleQueueConfig, rule: &Rule) -> (Traffic, u64, u64) {
     let mut bytes = Vec::new();
     let mut recorder = Recorder::new(&mut bytes, &head());
     recorder.row("a", &rule.to_string());
@@ -67,7 +67,7 @@ fn the_rate_is_that_of_the_time_in_which_most_was_finished() {
     assert_eq!(traffic.rate_bits_per_s, 8_000_000_000);
 }
 
-/// Open-loop, and yet the same bytes: the sender of the lane is always there.
+/// Open-loop, and yet the same bytes: the sender of the bench is always there.
 #[test]
 fn a_rule_has_the_same_bytes_in_flight_as_where_it_was_run_itself() {
     let (traffic, ..) = traced(&Rule::dql());
@@ -93,7 +93,7 @@ fn a_rule_has_the_same_bytes_in_flight_as_where_it_was_run_itself() {
 }
 
 /// Mean bytes in flight where a rule was run, and where that trace is replayed under it.
-fn there_and_here(config: &LaneConfig, rule: &Rule) -> (u64, u64) {
+fn there_and_here(config: &SingleQueueConfig, rule: &Rule) -> (u64, u64) {
     let (traffic, _, mean) = traced_of(config, rule);
     assert!(mean.abs_diff(traffic.in_flight_mean_bytes) * 100 <= mean);
     let replayed = replay(&traffic, rule, traffic.rate_bits_per_s, 4096).unwrap();
@@ -113,8 +113,9 @@ fn where_nobody_asked_the_device_for_long_nobody_does_here() {
     assert!(there.abs_diff(here) * 100 <= there * 15, "{there}, {here}");
 }
 
-/// There are no rounds while a long object is sent: nothing was finished, and nobody was late. Less exact
-/// than with short ones: headers of segments are not in a trace, and rounds follow what is finished.
+/// There are no rounds while a long object is sent: nothing was finished, and nobody was late. Less
+/// exact than with short ones: headers of segments are not in a trace, and rounds follow what is
+/// finished.
 #[test]
 fn where_nothing_was_finished_for_long_nobody_was_late() {
     let mut long = config();

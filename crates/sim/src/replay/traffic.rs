@@ -10,8 +10,9 @@ use crate::error::{TestbedError, demand_countable, demand_order};
 use crate::nic::link_ns;
 use taut_measure::trace::{self, Event, Line, Mention, ReadError};
 
-/// Rounds over which the rate of the device is taken: so long that a round more or less is a thousandth. A
-/// rate that is too high by more would work off, in a replay, what waited all the time.
+/// Rounds over which the rate of the device is taken: so long that a round more or less is a
+/// thousandth. A rate that is too high by more would work off, in a replay, what waited all the
+/// time.
 const RATE_ROUNDS: usize = 1024;
 
 /// A packet that was sent in the end.
@@ -43,7 +44,8 @@ pub struct Traffic {
     pub arrivals: Vec<Arrival>,
     /// When the device told what it had finished, in order of time.
     pub rounds: Vec<Round>,
-    /// Mean of the bytes in flight there, over time: what a replay under the same limit should have.
+    /// Mean of the bytes in flight there, over time: what a replay under the same limit should
+    /// have.
     pub in_flight_mean_bytes: u64,
     /// The device's rate: the most that it finished in a while. 0 if too little was finished.
     pub rate_bits_per_s: u64,
@@ -134,7 +136,8 @@ struct Queue {
     last_round_ns: Option<u64>,
 }
 
-/// From a round to the next, and what that one finished; `busy` if something was in flight all along.
+/// From a round to the next, and what that one finished; `busy` if something was in flight all
+/// along.
 #[derive(Clone, Copy)]
 struct Span {
     length_ns: u64,
@@ -231,8 +234,8 @@ impl Queue {
         self.traffic
     }
 
-    /// When the device had finished the first packet of each round, at the latest: it sent all others of
-    /// the round after that one, and it could begin with that one at the round before.
+    /// When the device had finished the first packet of each round, at the latest: it sent all
+    /// others of the round after that one, and it could begin with that one at the round before.
     fn find_finished(&mut self) {
         let sending_ns = |bytes| link_ns(bytes, self.traffic.rate_bits_per_s);
         let (mut sent, mut before_ns) = (self.sent.iter(), 0);

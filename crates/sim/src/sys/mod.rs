@@ -3,8 +3,8 @@
 /// A line of the cache, in bytes: that of every x86 since 2003.
 const LINE_BYTES: usize = 64;
 
-/// Asks for all lines of `what`, without waiting for them. An early read would do the same, but nothing
-/// that comes after it can be finished before it.
+/// Asks for all lines of `what`, without waiting for them. An early read would do the same, but
+/// nothing that comes after it can be finished before it.
 #[inline(always)]
 pub(crate) fn fetch<T>(what: &T) {
     #[cfg(target_arch = "x86_64")]

@@ -1,5 +1,5 @@
-//! What acknowledgements and timers do to the sender: RTT samples, growth, loss recovery (RFC 6675),
-//! timeouts (RFC 6298, 5) and marks (RFC 3168).
+//! What acknowledgements and timers do to the sender: RTT samples, growth, loss recovery (RFC
+//! 6675), timeouts (RFC 6298, 5) and marks (RFC 3168).
 
 use super::congestion::{CongestionControl, Window};
 use super::rest::Rest;
@@ -19,8 +19,8 @@ impl TcpSender {
         );
     }
 
-    /// The same of what an [`Ack`] is made of, for who has it in parts: none is made that is in memory
-    /// only to be looked at.
+    /// The same of what an [`Ack`] is made of, for who has it in parts: none is made that is in
+    /// memory only to be looked at.
     #[inline(always)]
     pub(crate) fn on_parts_of_ack(
         &mut self,
@@ -59,8 +59,8 @@ impl TcpSender {
         }
     }
 
-    /// Until what was sent before the answer to a mark is acknowledged. The settings are looked at last:
-    /// they are in a line of the cache of their own.
+    /// Until what was sent before the answer to a mark is acknowledged. The settings are looked at
+    /// last: they are in a line of the cache of their own.
     #[inline]
     fn collapses(&self) -> bool {
         let rest = self.rest.as_ref();
@@ -100,7 +100,8 @@ impl TcpSender {
         }
         let counted = match phase {
             Phase::Open => acked,
-            // Also the acknowledgement that ends the recovery: it covers a window that was paid for.
+            // Also the acknowledgement that ends the recovery: it covers a window that was paid
+            // for.
             Phase::FastRecovery => return,
             // RFC 3465, 2.3: after a timeout an acknowledgement may jump over much that was never
             // lost, and counts for one segment.
@@ -191,8 +192,9 @@ impl TcpSender {
         self.cwr_pending = self.config.ecn;
     }
 
-    /// "FlightSize" before an acknowledgement that moved `una` from `from`, without what limited transmit let out beyond the window (RFC 5681, 3.2, 2.) and
-    /// without what a timeout has long declared lost.
+    /// "FlightSize" before an acknowledgement that moved `una` from `from`, without what limited
+    /// transmit let out beyond the window (RFC 5681, 3.2, 2.) and without what a timeout has long
+    /// declared lost.
     fn flight_bytes(&self, from: u64) -> u64 {
         (self.nxt - from).min(self.window.cwnd_bytes())
     }
@@ -237,8 +239,8 @@ impl TcpSender {
         self.restart_rto(now_ns);
     }
 
-    /// "NextSeg" of RFC 6675, 4: a gap that is lost; else new data; else a gap that may be; else, once,
-    /// the end of what was sent.
+    /// "NextSeg" of RFC 6675, 4: a gap that is lost; else new data; else a gap that may be; else,
+    /// once, the end of what was sent.
     pub(super) fn next_in_recovery(&mut self, pipe: u64) -> Option<(u64, u64)> {
         let mss = self.mss_bytes();
         let room = self.window.cwnd_bytes().saturating_sub(pipe) >= mss;

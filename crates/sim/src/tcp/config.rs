@@ -80,13 +80,13 @@ pub struct TcpConfig {
     pub delayed_ack_ns: u64,
     /// The receiver gets the segments of a super-packet as one, and acknowledges them with one.
     pub receive_aggregation: bool,
-    /// For how many segments at most an acknowledgement counts when the window grows; `None`: for two in
-    /// slow start (RFC 3465), for all afterwards.
+    /// For how many segments at most an acknowledgement counts when the window grows; `None`: for
+    /// two in slow start (RFC 3465), for all afterwards.
     pub growth_segments: Option<u32>,
     /// Acknowledge at once what came with a mark.
     pub marks_at_once: bool,
-    /// Until what was sent before the answer to a mark is acknowledged, each acknowledgement cuts the window
-    /// to what is in flight and one segment, as kernels before 3.7 did.
+    /// Until what was sent before the answer to a mark is acknowledged, each acknowledgement cuts
+    /// the window to what is in flight and one segment, as kernels before 3.7 did.
     pub mark_collapses: bool,
 }
 
@@ -148,8 +148,8 @@ impl TcpSettings {
         Self(Arc::new(config.in_range()))
     }
 
-    /// The `last` settings if `config` asks for just these, else new ones, which are the last then: one
-    /// copy for all that are equal.
+    /// The `last` settings if `config` asks for just these, else new ones, which are the last then:
+    /// one copy for all that are equal.
     pub fn as_last(last: &mut Option<Self>, config: &TcpConfig) -> Self {
         let same = last.take().filter(|it| *it.0 == config.in_range());
         let settings = same.unwrap_or_else(|| Self::new(config));

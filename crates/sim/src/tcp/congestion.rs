@@ -55,9 +55,9 @@ impl ShortWindow {
         self.cwnd_bytes < self.ssthresh_bytes
     }
 
-    /// RFC 3465 with `most_bytes` of two segments: the window doubles in a round trip although only every
-    /// second segment is acknowledged, and one acknowledgement never lets out more than two segments
-    /// beyond those it covers.
+    /// RFC 3465 with `most_bytes` of two segments: the window doubles in a round trip although only
+    /// every second segment is acknowledged, and one acknowledgement never lets out more than two
+    /// segments beyond those it covers.
     #[inline]
     pub fn grow_in_slow_start(&mut self, acked_bytes: u64, most_bytes: u64) {
         let grown = self.cwnd_bytes() + acked_bytes.min(most_bytes);
@@ -100,7 +100,8 @@ impl Window {
 
 /// A rule that moves the window after slow start, which is the same for all.
 pub(super) trait CongestionControl {
-    /// `acked_bytes` (at least 1) are new, the window was full, and slow start is over: it may grow.
+    /// `acked_bytes` (at least 1) are new, the window was full, and slow start is over: it may
+    /// grow.
     fn on_ack(&mut self, window: &mut Window, acked_bytes: u64, srtt_ns: u64, now_ns: u64);
 
     /// Until now something else than the window was the limit, and it stays.

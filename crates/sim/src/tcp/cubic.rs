@@ -2,8 +2,8 @@
 //! reduction, W(t) = C (t - K)^3 + W_max, or as Reno would have it where that is more.
 //!
 //! Bytes for the windows; time in ticks of 2^-20 s (about 1 us), so that the cube of 17 minutes and
-//! the factor fit in 128 bits without rounding. No HyStart++ (RFC 9406): slow start ends with a loss
-//! or a mark.
+//! the factor fit in 128 bits without rounding. No HyStart++ (RFC 9406): slow start ends with a
+//! loss or a mark.
 
 use super::congestion::{CongestionControl, Window};
 

@@ -13,7 +13,8 @@
 //! # Simpler than a complete TCP
 //! - A connection is established from the start and never closes: no handshake (hence no sample of
 //!   the round trip before data), no FIN, no reset.
-//! - Offsets are 64 bits and never wrap. No option is negotiated: both ends have SACK, window scaling
+//! - Offsets are 64 bits and never wrap. No option is negotiated: both ends have SACK, window
+//!   scaling
 //!   and segments of the same size.
 //! - The round trip is timed once in a window (RFC 6298, 3), not on each acknowledgement by
 //!   timestamps. The timestamps are on the wire only as bytes, if the caller counts them.

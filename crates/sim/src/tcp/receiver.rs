@@ -5,8 +5,8 @@ use super::reassembly::Reassembly;
 use super::segment::{Ack, SackBlocks};
 use crate::NEVER_NS;
 
-/// The receiving half of one end of a connection. Its application reads at once what is in order, so
-/// that the window it offers is always the whole buffer.
+/// The receiving half of one end of a connection. Its application reads at once what is in order,
+/// so that the window it offers is always the whole buffer.
 #[derive(Debug)]
 pub struct TcpReceiver {
     /// The first byte that is missing.

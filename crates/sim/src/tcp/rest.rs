@@ -1,14 +1,14 @@
-//! What a sender needs only once something was lost or marked, or if it is paced or held back: apart,
-//! so that a connection on which all is well takes two lines of the cache.
+//! What a sender needs only once something was lost or marked, or if it is paced or held back:
+//! apart, so that a connection on which all is well takes two lines of the cache.
 
 use super::config::TcpConfig;
-use super::rule::Rule;
+use super::rule::CongestionRule;
 use super::scoreboard::Scoreboard;
 
 /// The rest of a sender's state. Without it the window has never been reduced.
 #[derive(Debug)]
 pub(super) struct Rest {
-    pub rule: Rule,
+    pub rule: CongestionRule,
     pub scoreboard: Scoreboard,
     /// When a recovery ends; also: a mark is heeded only above it (once for each window).
     pub recovery_end: u64,
@@ -35,7 +35,7 @@ pub(super) struct Rest {
 impl Rest {
     pub fn new(config: &TcpConfig) -> Self {
         Self {
-            rule: Rule::new(config.congestion),
+            rule: CongestionRule::new(config.congestion),
             scoreboard: Scoreboard::default(),
             recovery_end: 0,
             timed_out_una: 0,

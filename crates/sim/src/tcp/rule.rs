@@ -7,12 +7,12 @@ use super::reno::Reno;
 
 /// Any of the rules. To add one: a file, a variant here and one of [`Congestion`].
 #[derive(Debug)]
-pub(super) enum Rule {
+pub(super) enum CongestionRule {
     Cubic(Cubic),
     Reno(Reno),
 }
 
-impl Rule {
+impl CongestionRule {
     pub fn new(congestion: Congestion) -> Self {
         match congestion {
             Congestion::Cubic => Self::Cubic(Cubic::default()),
@@ -21,7 +21,7 @@ impl Rule {
     }
 }
 
-impl CongestionControl for Rule {
+impl CongestionControl for CongestionRule {
     fn on_ack(&mut self, window: &mut Window, acked_bytes: u64, srtt_ns: u64, now_ns: u64) {
         match self {
             Self::Cubic(rule) => rule.on_ack(window, acked_bytes, srtt_ns, now_ns),

@@ -1,5 +1,5 @@
-//! What the sender knows of its segments beyond the cumulative acknowledgement, RFC 6675: in ranges,
-//! never segment by segment, and nothing at all while nothing is missing.
+//! What the sender knows of its segments beyond the cumulative acknowledgement, RFC 6675: in
+//! ranges, never segment by segment, and nothing at all while nothing is missing.
 
 use super::ranges::Ranges;
 

@@ -13,9 +13,8 @@ pub struct Segment {
     pub retransmission: bool,
     /// May be marked instead of dropped: ECN is on and this is no retransmission (RFC 3168, 6.1.5).
     pub ecn_capable: bool,
-    /// The sender has reduced its window: goes to
-    /// [`on_cwr`](super::TcpReceiver::on_cwr) before the data does. Of a super-packet only the first
-    /// segment carries it.
+    /// The sender has reduced its window: goes to [`on_cwr`](super::TcpReceiver::on_cwr) before the
+    /// data does. Of a super-packet only the first segment carries it.
     pub cwr: bool,
 }
 
@@ -66,7 +65,8 @@ impl SackBlocks {
         true
     }
 
-    /// The ranges `[start, end)` of an acknowledgement up to `cumulative`, as offsets in the stream.
+    /// The ranges `[start, end)` of an acknowledgement up to `cumulative`, as offsets in the
+    /// stream.
     pub(super) fn above(&self, cumulative: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.blocks[..self.len()].iter().map(move |&(start, end)| {
             (

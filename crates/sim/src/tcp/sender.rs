@@ -36,8 +36,8 @@ pub(super) enum Phase {
     AfterTimeout,
 }
 
-/// The sending half of one end of a connection. Two lines of the cache; what else there may be is in
-/// `rest`.
+/// The sending half of one end of a connection. Two lines of the cache; what else there may be is
+/// in `rest`.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct TcpSender {
@@ -297,8 +297,8 @@ impl TcpSender {
         self.written - self.nxt
     }
 
-    /// Sent once and believed to be on its way or at the receiver but not acknowledged, in bytes: the
-    /// "pipe" of RFC 6675, which is what the window is compared with.
+    /// Sent once and believed to be on its way or at the receiver but not acknowledged, in bytes:
+    /// the "pipe" of RFC 6675, which is what the window is compared with.
     pub fn in_flight_bytes(&self) -> u64 {
         match &self.rest {
             Some(rest) if self.phase != Phase::Open || !rest.scoreboard.is_empty() => {

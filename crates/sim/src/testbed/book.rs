@@ -1,5 +1,6 @@
-//! The books of a run: how long bytes were where, and how long the wire was busy or dry. For a NIC whose packets
-//! are finished at their end: of what is told at its start, the end would be in the books too early.
+//! The books of a run: how long bytes were where, and how long the wire was busy or dry. For a NIC
+//! whose packets are finished at their end: of what is told at its start, the end would be in the
+//! books too early.
 
 use std::mem::take;
 
@@ -9,13 +10,13 @@ use crate::nic::WireWatch;
 
 /// Bytes of all rings, and the sum of them over time.
 #[derive(Debug, Clone, Copy, Default)]
-struct Level {
+struct HeldBytes {
     bytes: u64,
     byte_ns: u128,
     since_ns: u64,
 }
 
-impl Level {
+impl HeldBytes {
     /// They were there until `now_ns`.
     #[inline]
     fn hold_until(&mut self, now_ns: u64) {
@@ -32,9 +33,9 @@ impl Level {
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     /// What is not sent. A packet counts whole until its last bit has left.
-    unsent: Level,
+    unsent: HeldBytes,
     /// What is not reported: queued minus reported.
-    in_flight: Level,
+    in_flight: HeldBytes,
     /// The wire was sending; it was not, and something waited.
     wire: Total,
 }

@@ -3,8 +3,8 @@
 /// A step: fine beside the first second, after which a promise must hold.
 pub const LOSS_STEP_NS: u64 = 10_000_000;
 
-/// How long the wire sent, and how long it was dry while something waited, from the start to the end of each
-/// step of [`LOSS_STEP_NS`]. What is in several steps counts where it ends.
+/// How long the wire sent, and how long it was dry while something waited, from the start to the
+/// end of each step of [`LOSS_STEP_NS`]. What is in several steps counts where it ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Losses {
     steps: Vec<Total>,

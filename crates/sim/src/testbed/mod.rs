@@ -1,7 +1,8 @@
 //! Queues above one NIC, in virtual time: the loop of every experiment that needs no network.
 //!
-//! A [`Testbed`] takes what is due, the earliest first: it asks the device, has rounds go on that stopped at
-//! their budget, and changes the rate of the wire. What is sent, and what is measured, is an [`Experiment`].
+//! A [`Testbed`] takes what is due, the earliest first: it asks the device, has rounds go on that
+//! stopped at their budget, and changes the rate of the wire. What is sent, and what is measured,
+//! is an [`Experiment`].
 
 mod book;
 mod losses;
@@ -29,8 +30,9 @@ use crate::nic::{MultiNic, RingOf, WireCounters, WireWatch};
 use crate::queue::QueueFault;
 use crate::sink::Sink;
 
-/// What an experiment does by itself. At one time the rate changes first; then something is offered; then
-/// the device is asked, as long as it has to tell; then senders go on; then somebody looks.
+/// What an experiment does by itself. At one time the rate changes first; then something is
+/// offered; then the device is asked, as long as it has to tell; then senders go on; then somebody
+/// looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Own {
     /// Something new comes to be sent.
@@ -75,8 +77,8 @@ pub(crate) trait Experiment {
         now_ns: u64,
     ) -> Result<(), QueueFault>;
 
-    /// The next interrupt by `until_ns`, if there is one: when, and which queue is to be asked. What leaves
-    /// the wire by then has left. By the rule of the NIC, unless said otherwise.
+    /// The next interrupt by `until_ns`, if there is one: when, and which queue is to be asked.
+    /// What leaves the wire by then has left. By the rule of the NIC, unless said otherwise.
     fn next_interrupt(
         &mut self,
         nic: &mut MultiNic<Self::Watch>,

@@ -13,7 +13,8 @@ use crate::queue::queue_config;
 
 type TestedQueue = Queue<RingOf, Fixed, Fifo>;
 
-/// What was done, and when; a round with what it told of, and anything with the changes of the rate before it.
+/// What was done, and when; a round with what it told of, and anything with the changes of the rate
+/// before it.
 type Log = Vec<(u64, &'static str, usize)>;
 
 /// Does what is listed, and writes down what happens.

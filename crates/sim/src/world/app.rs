@@ -37,8 +37,8 @@ pub enum App {
         /// Length of the second, in ns.
         off_ns: u64,
     },
-    /// Comes back every `period_ns` and fills the send buffer, whatever was sent meanwhile: one that
-    /// serves many sockets.
+    /// Comes back every `period_ns` and fills the send buffer, whatever was sent meanwhile: one
+    /// that serves many sockets.
     Visitor {
         /// From visit to visit, in ns; at least 1.
         period_ns: u64,
@@ -65,8 +65,8 @@ pub enum App {
     },
 }
 
-/// What an application did when it could work. Two numbers, which come back in registers: mostly it did
-/// nothing of the sort.
+/// What an application did when it could work. Two numbers, which come back in registers: mostly it
+/// did nothing of the sort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Done {
     /// When to wake it again, in ns; `NEVER_NS` for not.
@@ -103,8 +103,8 @@ pub(super) struct Desk {
     /// It is about to be woken, since there is something for it to do.
     roused: bool,
     app: App,
-    /// Of a writer: how often it wrote. Else bytes of the stream from the other end that it has dealt
-    /// with.
+    /// Of a writer: how often it wrote. Else bytes of the stream from the other end that it has
+    /// dealt with.
     done: u64,
     /// When a writer started, or when a client asked.
     since_ns: u64,

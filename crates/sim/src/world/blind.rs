@@ -1,8 +1,10 @@
 //! Senders of datagrams, blind to what is lost: all that holds them back is "no buffer space".
 
-use super::segments::Segment;
-use super::wire::Says;
-use crate::source::WhenFull;
+use std::sync::Arc;
+
+use super::frames_in_flight::Says;
+use super::segments::OutgoingSegment;
+use crate::source::{Note, WhenFull};
 use crate::tcp::{Ack, SackBlocks};
 
 /// How a blind sender sends.
@@ -54,10 +56,10 @@ impl Blind {
     }
 
     /// Its datagrams, all alike; `number` is its own at its host.
-    pub fn datagram(&self, number: u32) -> Segment {
+    pub fn datagram(&self, number: u32) -> OutgoingSegment {
         let config = &self.config;
         let payload_bytes = config.payload_bytes.max(1);
-        Segment {
+        OutgoingSegment {
             connection: number,
             start: 0,
             payload_bytes: payload_bytes.into(),
@@ -71,6 +73,27 @@ impl Blind {
                 ece: false,
             },
             says: Says::DATAGRAM,
+        }
+    }
+}
+
+/// The blind senders of a host, and what arrived from those of the other host.
+pub(super) struct BlindSenders {
+    pub senders: Vec<Blind>,
+    /// One of them asked to be woken; `room` says when.
+    pub waits: bool,
+    pub room: Arc<Note>,
+    /// Datagrams that arrived from each blind sender of the other host.
+    pub datagrams: Vec<u64>,
+}
+
+impl BlindSenders {
+    pub fn new(room: Arc<Note>) -> Self {
+        Self {
+            senders: Vec::new(),
+            waits: false,
+            room,
+            datagrams: Vec::new(),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! One end of a connection: its TCP, its application, its timer.
 
 use super::app::{App, Desk, Done};
-use super::segments::Segment;
+use super::frames_in_flight::{Flight, Says};
+use super::segments::OutgoingSegment;
 use super::timer::{Look, Timer};
-use super::wire::{Flight, Says};
 use taut_path::tsq::{Flow, SendRequest};
 
 use crate::NEVER_NS;
@@ -37,8 +37,8 @@ pub struct EndpointReport {
     pub unacked_bytes: u64,
 }
 
-/// One end of a connection. Four lines of the cache: with many connections that decides how fast they
-/// are simulated.
+/// One end of a connection. Four lines of the cache: with many connections that decides how fast
+/// they are simulated.
 #[repr(C)]
 pub(super) struct Endpoint {
     sender: TcpSender,
@@ -71,7 +71,8 @@ impl Endpoint {
         }
     }
 
-    /// A look at its timer that is scheduled for `look_ns` is not needed before `end_ns`: says when it is.
+    /// A look at its timer that is scheduled for `look_ns` is not needed before `end_ns`: says when
+    /// it is.
     pub fn move_timer_on(&mut self, look_ns: u64, end_ns: u64) -> Option<u64> {
         self.timer.move_on(look_ns, end_ns)
     }
@@ -93,8 +94,8 @@ impl Endpoint {
             .work(&mut self.sender, self.receiver.delivered_bytes(), now_ns)
     }
 
-    /// Plans to wake an application at `at_ns` that could do something now. Says so, unless that was
-    /// planned.
+    /// Plans to wake an application at `at_ns` that could do something now. Says so, unless that
+    /// was planned.
     pub fn rouse_app(&mut self, now_ns: u64, at_ns: u64) -> Done {
         let delivered_bytes = self.receiver.delivered_bytes();
         let roused = self.desk.rouse(&self.sender, delivered_bytes, now_ns);
@@ -166,7 +167,7 @@ impl Endpoint {
         connection: u32,
         flow: Option<&Flow>,
         now_ns: u64,
-    ) -> Option<Segment> {
+    ) -> Option<OutgoingSegment> {
         if !flow.is_none_or(|flow| self.may_send(connection, flow, now_ns)) {
             return None;
         }
@@ -180,7 +181,7 @@ impl Endpoint {
         } else {
             0
         };
-        Some(Segment {
+        Some(OutgoingSegment {
             start: data.start,
             payload_bytes: data.payload_bytes,
             ..self.segment(connection, cwr | ack | ecn)
@@ -189,7 +190,7 @@ impl Endpoint {
 
     /// The acknowledgement that must go out alone, since no data took it along.
     #[inline(always)]
-    pub fn last_ack(&mut self, connection: u32) -> Option<Segment> {
+    pub fn last_ack(&mut self, connection: u32) -> Option<OutgoingSegment> {
         let ack_due = std::mem::take(&mut self.ack_due);
         ack_due.then(|| self.segment(connection, Says::ACK))
     }
@@ -202,7 +203,7 @@ impl Endpoint {
         let Some(payload_bytes) = self.sender.next_payload_bytes(now_ns) else {
             return true;
         };
-        let packet = Segment {
+        let packet = OutgoingSegment {
             payload_bytes: payload_bytes.try_into().unwrap_or(u32::MAX),
             ..self.segment(connection, 0)
         };
@@ -241,9 +242,9 @@ impl Endpoint {
 
     /// A segment without data, and without [`blocks`](Self::blocks).
     #[inline(always)]
-    fn segment(&self, connection: u32, says: u8) -> Segment {
+    fn segment(&self, connection: u32, says: u8) -> OutgoingSegment {
         let ack = self.receiver.plain_ack();
-        Segment {
+        OutgoingSegment {
             connection,
             start: 0,
             payload_bytes: 0,

@@ -1,8 +1,8 @@
-//! What is on a host's agenda.
+//! What is on a host's event_queue.
 
 /// What a host does besides taking in frames and sending them.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Event {
+pub(super) enum HostEvent {
     /// A timer of an endpoint may be due.
     Timer(u32),
     /// An application starts, or goes on after a pause.

@@ -4,7 +4,7 @@ use taut_path::limit::Limit;
 use taut_path::tsq::Flow;
 use taut_path::{Probe, Qdisc};
 
-use super::event::Event;
+use super::event::HostEvent;
 use super::host::Host;
 use super::small_queues::LIST;
 use super::worker::Task;
@@ -24,8 +24,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         let holds = budgets.hold_ns > 0 && budgets.flow(connection).try_lock_or_mark();
         if holds {
             let at_ns = now_ns.saturating_add(budgets.hold_ns);
-            self.agenda
-                .schedule(now_ns, at_ns, Event::LetGo(connection));
+            self.event_queue
+                .schedule(now_ns, at_ns, HostEvent::LetGo(connection));
         }
         holds
     }

@@ -8,17 +8,17 @@ use taut_path::limit::Limit;
 use taut_path::queue::NoRoom;
 use taut_path::{Completed, Packet, Probe, Qdisc, Queue, Split};
 
-use super::agenda::{Agenda, Turn};
 use super::app::App;
-use super::blind::Blind;
+use super::blind::{Blind, BlindSenders};
 use super::config::WorldConfig;
 use super::connection::{ConnectionConfig, Endpoint};
-use super::event::Event;
+use super::event::HostEvent;
+use super::event_queue::{EventQueue, Turn};
+use super::frames_in_flight::{Flight, FramesInFlight};
 use super::orphaning::OrphaningNic;
-use super::segments::{Segment, Segments};
+use super::segments::{OutgoingSegment, Segments};
 use super::small_queues::HostBudgets;
 use super::way_down::{HostQueue, WayDown, sink};
-use super::wire::{Flight, Wire};
 use super::worker::{HostCost, Task, Worker};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
@@ -29,42 +29,58 @@ use crate::tcp::TcpSettings;
 
 pub(super) struct Host<P, L, Q: Qdisc> {
     /// Frames under way to it, in order.
-    pub arrivals: Wire,
-    /// When its NIC does something next, in ns, and the turn of that.
-    pub nic_ns: u64,
-    pub nic_turn: Turn,
-    pub agenda: Agenda<Event>,
-    /// What went wrong first, if anything did.
-    pub fault: Option<QueueFault>,
-    /// What it did so far, in steps.
-    pub events: u64,
+    pub arrivals: FramesInFlight,
+    pub nic_wakeup: NicWakeup,
+    pub event_queue: EventQueue<HostEvent>,
+    pub log: HostLog,
     pub queue: HostQueue<P, L, Q>,
     pub segments: Segments,
     /// By connection.
     pub endpoints: Vec<Endpoint>,
     /// What its sockets may have below them, if they are held back.
     pub budgets: Option<Box<HostBudgets>>,
-    /// Nothing in it takes time, nothing is held back, and nobody is blind: what is there for those alone is
-    /// not even asked.
+    /// Nothing in it takes time, nothing is held back, and nobody is blind: what is there for those
+    /// alone is not even asked.
     pub is_plain: bool,
-    pub worker: Worker,
-    pub cost: HostCost,
+    pub core: HostCore,
     /// Time that a bit takes to the other host, in ns.
     pub delay_ns: u64,
+    pub blind: BlindSenders,
+    pub ended: EndedTransactions,
+}
+
+/// The next event of a NIC.
+pub(super) struct NicWakeup {
+    /// When it is, in ns, and its turn.
+    pub at_ns: u64,
+    pub turn: Turn,
+    /// When the NIC last asked to be woken, in ns.
+    watched_ns: u64,
+}
+
+/// What became of a host.
+pub(super) struct HostLog {
+    index: usize,
+    /// The first fault.
+    pub fault: Option<QueueFault>,
+    /// Steps so far.
+    pub events: u64,
+}
+
+/// The core of a host.
+pub(super) struct HostCore {
+    pub worker: Worker,
+    pub cost: HostCost,
     /// Frames that arrived and wait for the core.
     pub arrived: VecDeque<Flight>,
-    pub blind: Vec<Blind>,
-    /// A blind sender asked to be woken; `room` says when.
-    pub blind_waits: bool,
-    room: Arc<Note>,
-    /// Datagrams that arrived from each blind sender of the other host.
-    pub datagrams: Vec<u64>,
-    /// Transactions that ended and count: how long each took, in ns.
-    pub ended_ns: Vec<u64>,
+}
+
+/// Transactions that ended and count.
+pub(super) struct EndedTransactions {
+    /// How long each took, in ns.
+    pub latencies_ns: Vec<u64>,
+    /// Those that end before this do not count, in ns.
     pub record_from_ns: u64,
-    index: usize,
-    /// When the NIC was last asked to be woken, in ns.
-    watched_ns: u64,
 }
 
 impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
@@ -85,31 +101,36 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             .config(queue_config(Some(restart_slots), Waker::from(room.clone())))
             .split(split)
             .build(0)?;
-        let mut agenda = Agenda::new();
+        let mut event_queue = EventQueue::new();
         Ok(Self {
-            arrivals: Wire::new(),
-            nic_ns: NEVER_NS,
-            nic_turn: agenda.take_turn(0),
-            agenda,
-            fault: None,
-            events: 0,
+            arrivals: FramesInFlight::new(),
+            nic_wakeup: NicWakeup {
+                at_ns: NEVER_NS,
+                turn: event_queue.take_turn(0),
+                watched_ns: NEVER_NS,
+            },
+            event_queue,
+            log: HostLog {
+                index,
+                fault: None,
+                events: 0,
+            },
             queue,
             segments: Segments::new(),
             endpoints: Vec::new(),
             budgets: None,
             is_plain: config.cost == HostCost::default(),
-            worker: Worker::default(),
-            cost: config.cost,
+            core: HostCore {
+                worker: Worker::default(),
+                cost: config.cost,
+                arrived: VecDeque::new(),
+            },
             delay_ns: config.delay_ns,
-            arrived: VecDeque::new(),
-            blind: Vec::new(),
-            blind_waits: false,
-            room,
-            datagrams: Vec::new(),
-            ended_ns: Vec::new(),
-            record_from_ns: config.record_from_ns,
-            index,
-            watched_ns: NEVER_NS,
+            blind: BlindSenders::new(room),
+            ended: EndedTransactions {
+                latencies_ns: Vec::new(),
+                record_from_ns: config.record_from_ns,
+            },
         })
     }
 
@@ -122,14 +143,14 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
 
     /// Adds a blind sender, and returns its number.
     pub fn add_blind(&mut self, blind: Blind) -> u32 {
-        let number = self.blind.len() as u32;
-        self.blind.push(blind);
+        let number = self.blind.senders.len() as u32;
+        self.blind.senders.push(blind);
         self.is_plain = false;
         number
     }
 
-    /// Adds this end of an established connection, whose application starts at `start_ns`. Returns its
-    /// number here.
+    /// Adds this end of an established connection, whose application starts at `start_ns`. Returns
+    /// its number here.
     pub fn connect(
         &mut self,
         config: &ConnectionConfig,
@@ -143,25 +164,32 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         if let Some(budgets) = &mut self.budgets {
             budgets.open();
         }
-        self.agenda.schedule(now_ns, start_ns, Event::App(number));
+        self.event_queue
+            .schedule(now_ns, start_ns, HostEvent::App(number));
         number
     }
 
-    /// Its sockets, its agenda, and what is below the sockets.
+    /// Its sockets, its event_queue, and what is below the sockets.
     #[inline(always)]
-    pub fn parts(&mut self) -> (&mut [Endpoint], &mut Agenda<Event>, WayDown<'_, P, L, Q>) {
+    pub fn parts(
+        &mut self,
+    ) -> (
+        &mut [Endpoint],
+        &mut EventQueue<HostEvent>,
+        WayDown<'_, P, L, Q>,
+    ) {
         let way_down = WayDown {
             segments: &mut self.segments,
             budgets: self.budgets.as_deref_mut(),
-            worker: &mut self.worker,
-            packet_ns: self.cost.packet_ns,
+            worker: &mut self.core.worker,
+            packet_ns: self.core.cost.packet_ns,
             queue: &mut self.queue,
         };
-        (&mut self.endpoints, &mut self.agenda, way_down)
+        (&mut self.endpoints, &mut self.event_queue, way_down)
     }
 
     /// Hands a segment to the discipline if that has room for it.
-    pub fn offer(&mut self, segment: &Segment, now_ns: u64) -> bool {
+    pub fn offer(&mut self, segment: &OutgoingSegment, now_ns: u64) -> bool {
         let packet = self.segments.packet(segment);
         let sink = &mut sink(self.budgets.as_deref(), &mut self.segments);
         match self.queue.offer(packet, now_ns, sink) {
@@ -188,14 +216,14 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         if let Some(budgets) = budgets {
             self.queue.device_mut().release_submitted(budgets.charges());
         }
-        if let Err(fault) = QueueFault::of_run(stop, self.index, now_ns) {
+        if let Err(fault) = QueueFault::of_run(stop, self.log.index, now_ns) {
             self.note(fault);
         }
     }
 
     /// The NIC does what it has due by `now_ns`. What leaves is under way `to` the other host.
     #[inline(always)]
-    pub fn on_nic(&mut self, now_ns: u64, to: &mut Wire) {
+    pub fn on_nic(&mut self, now_ns: u64, to: &mut FramesInFlight) {
         while let Some((at_ns, event)) = self.queue.device_mut().driver.advance(now_ns) {
             match event {
                 NicEvent::Frame(frame) => {
@@ -206,8 +234,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
                     to.push(segments.flight(packet, index, arrives_ns, under_way_ns));
                 }
                 NicEvent::Interrupt => {
-                    let cost_ns = self.cost.interrupt_ns;
-                    if self.is_plain || !self.worker.must_wait(cost_ns, Task::Interrupt) {
+                    let cost_ns = self.core.cost.interrupt_ns;
+                    if self.is_plain || !self.core.worker.must_wait(cost_ns, Task::Interrupt) {
                         self.complete(at_ns);
                     }
                 }
@@ -225,11 +253,11 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     pub fn complete(&mut self, at_ns: u64) {
         let sink = &mut sink(self.budgets.as_deref(), &mut self.segments);
         let round = self.queue.complete(at_ns, sink);
-        let completed = match QueueFault::of_round(round, self.index, at_ns) {
+        let completed = match QueueFault::of_round(round, self.log.index, at_ns) {
             Ok(completed) => completed,
             Err(fault) => return self.note(fault),
         };
-        if self.cost.reap_ns > 0 {
+        if self.core.cost.reap_ns > 0 {
             self.deal_with_reaped(completed, at_ns);
         } else if completed.schedule {
             self.run(at_ns);
@@ -240,9 +268,10 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     #[cold]
     fn deal_with_reaped(&mut self, completed: Completed, at_ns: u64) {
         let packets = u64::from(completed.counts.packets);
-        let cost_ns = self.cost.reap_ns.saturating_mul(packets);
+        let cost_ns = self.core.cost.reap_ns.saturating_mul(packets);
         if cost_ns > 0 {
-            self.worker
+            self.core
+                .worker
                 .follow(cost_ns, Task::Reaped(completed.schedule));
         } else if completed.schedule {
             self.run(at_ns);
@@ -251,10 +280,11 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
 
     #[cold]
     fn note(&mut self, fault: QueueFault) {
-        self.fault.get_or_insert(fault);
+        self.log.fault.get_or_insert(fault);
     }
 
-    /// Schedules what the NIC, the core and the deferred list do next, and wakes who waits for room.
+    /// Schedules what the NIC, the core and the deferred list do next, and wakes who waits for
+    /// room.
     #[inline(always)]
     pub fn watch(&mut self, now_ns: u64) {
         if self.is_plain {
@@ -266,17 +296,19 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
 
     #[inline(never)]
     fn watch_all(&mut self, now_ns: u64) {
-        if self.blind_waits && self.room.take() {
+        if self.blind.waits && self.blind.room.take() {
             self.wake_blind(now_ns);
         }
         self.watch_nic(now_ns);
-        if let Some(at_ns) = self.worker.is_due_anew(now_ns) {
-            self.agenda.schedule_only(now_ns, at_ns, Event::Core);
+        if let Some(at_ns) = self.core.worker.is_due_anew(now_ns) {
+            self.event_queue
+                .schedule_only(now_ns, at_ns, HostEvent::Core);
         }
         if let Some(budgets) = &mut self.budgets
             && let Some(at_ns) = budgets.run_is_due_anew(now_ns)
         {
-            self.agenda.schedule(now_ns, at_ns, Event::Deferred);
+            self.event_queue
+                .schedule(now_ns, at_ns, HostEvent::Deferred);
         }
     }
 
@@ -284,10 +316,10 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     fn watch_nic(&mut self, now_ns: u64) {
         let next_ns = self.queue.device().driver.next_event_ns();
         let next_ns = next_ns.unwrap_or(NEVER_NS);
-        if next_ns != self.watched_ns {
-            self.watched_ns = next_ns;
-            self.nic_ns = next_ns.max(now_ns);
-            self.nic_turn = self.agenda.take_turn(now_ns);
+        if next_ns != self.nic_wakeup.watched_ns {
+            self.nic_wakeup.watched_ns = next_ns;
+            self.nic_wakeup.at_ns = next_ns.max(now_ns);
+            self.nic_wakeup.turn = self.event_queue.take_turn(now_ns);
         }
     }
 
@@ -295,7 +327,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     // Always: else a task is made and dropped for each packet of a host that takes no time.
     #[inline(always)]
     pub fn must_wait(&mut self, cost_ns: u64, task: Task, now_ns: u64) -> bool {
-        let must_wait = !self.is_plain && self.worker.must_wait(cost_ns, task);
+        let must_wait = !self.is_plain && self.core.worker.must_wait(cost_ns, task);
         if must_wait {
             self.watch(now_ns);
         }
@@ -303,7 +335,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     }
 
     pub fn on_core(&mut self, now_ns: u64) {
-        let Some(task) = self.worker.take_done(now_ns) else {
+        let Some(task) = self.core.worker.take_done(now_ns) else {
             return;
         };
         match task {
@@ -326,70 +358,4 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
 }
 
 #[cfg(test)]
-mod tests {
-    use taut_path::qdisc::Fifo;
-    use taut_path::{AnyLimit, TxRing};
-
-    use super::*;
-    use crate::queue::Fault;
-    use crate::tcp::{Ack, SackBlocks, TcpConfig};
-    use crate::world::{App, ConnectionConfig, SERVER, World, WorldConfig};
-
-    /// Two hosts whose connection says nothing.
-    fn silent() -> World<()> {
-        let config = WorldConfig {
-            nic: NicConfig::plain(8_000_000_000, 64),
-            restart_slots: None,
-            delay_ns: 10,
-            cost: HostCost::default(),
-            record_from_ns: 0,
-        };
-        let parts = |_| (Box::new(Fifo::new(10)) as _, AnyLimit::dql(), ());
-        let mut world = World::new(&config, parts).expect("valid settings");
-        let connection = ConnectionConfig {
-            tcp: TcpConfig::default(),
-            header_bytes: 100,
-            priority: 0,
-        };
-        world.connect(&connection, App::Sink, App::Sink, 0);
-        world
-    }
-
-    /// Headers alone.
-    fn segment() -> Segment {
-        Segment {
-            connection: 0,
-            start: 0,
-            payload_bytes: 0,
-            header_bytes: 100,
-            mss_bytes: 1_448,
-            priority: 0,
-            ack: Ack {
-                cumulative: 0,
-                window_bytes: 0,
-                sack: SackBlocks::default(),
-                ece: false,
-            },
-            says: 0,
-        }
-    }
-
-    #[test]
-    fn a_nic_that_makes_a_packet_up_ends_the_world_with_a_report() {
-        let mut world = silent();
-        world.run_until(500).expect("nothing happens");
-        let host = &mut world.hosts[SERVER];
-        let packet = host.segments.packet(&segment());
-        let nic = host.queue.device_mut();
-        nic.submit(packet, 500).expect("there is room");
-        let Ok(()) = nic.kick(500);
-        host.watch(500);
-        let fault = TestbedError::Fault(QueueFault {
-            queue: SERVER,
-            at_ns: 600,
-            fault: Fault::Stray { packets: 1 },
-        });
-        assert_eq!(world.run_until(10_000), Err(fault));
-        assert_eq!(world.run_until(20_000), Err(fault), "it stands still");
-    }
-}
+mod tests;

@@ -3,16 +3,17 @@
 //! A packet goes socket, discipline, limit, ring, wire, socket; each segment and each
 //! acknowledgement crosses the wire as an event of its own. Virtual time starts at 0.
 //!
-//! What a host does reaches the other after the delay of the link, and not before: so each host runs
-//! alone for as long, then the other for the same time.
+//! What a host does reaches the other after the delay of the link, and not before: so each host
+//! runs alone for as long, then the other for the same time.
 
-mod agenda;
 mod app;
 mod blind;
 mod blind_sending;
 mod config;
 mod connection;
 mod event;
+mod event_queue;
+mod frames_in_flight;
 mod held_back;
 mod host;
 mod orphaning;
@@ -24,7 +25,6 @@ mod timer;
 mod transactions;
 mod turns;
 mod way_down;
-mod wire;
 mod worker;
 
 use taut_path::limit::Limit;
@@ -141,7 +141,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         number
     }
 
-    /// Adds a blind sender to a host, which starts at `start_ns` and never ends. Returns its number.
+    /// Adds a blind sender to a host, which starts at `start_ns` and never ends. Returns its
+    /// number.
     pub fn send_blindly(&mut self, config: &BlindConfig, host: usize, start_ns: u64) -> u32 {
         let number = self.hosts[host].send_blindly(config, self.now_ns, start_ns);
         self.blind.push((host, number));
@@ -151,10 +152,10 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     /// What a blind sender did so far.
     pub fn blind_report(&self, number: u32) -> BlindReport {
         let (host, number) = self.blind[number as usize];
-        let arrived = self.hosts[1 - host].datagrams.get(number as usize);
+        let arrived = self.hosts[1 - host].blind.datagrams.get(number as usize);
         BlindReport {
             arrived_packets: arrived.copied().unwrap_or(0),
-            ..self.hosts[host].blind[number as usize].report
+            ..self.hosts[host].blind.senders[number as usize].report
         }
     }
 
@@ -196,8 +197,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
             let before = client.arrivals.len();
             server.run_before(end_ns, &mut client.arrivals);
             after(first_ns, server, SERVER, &client.arrivals, before);
-            self.transactions.take(&mut client.ended_ns);
-            self.transactions.take(&mut server.ended_ns);
+            self.transactions.take(&mut client.ended.latencies_ns);
+            self.transactions.take(&mut server.ended.latencies_ns);
             self.check()?;
         }
         self.now_ns = self.now_ns.max(until_ns);
@@ -205,7 +206,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     }
 
     fn check(&self) -> Result<(), TestbedError> {
-        let faults = self.hosts.iter().filter_map(|host| host.fault);
+        let faults = self.hosts.iter().filter_map(|host| host.log.fault);
         match faults.min_by_key(|fault| fault.at_ns) {
             Some(fault) => Err(TestbedError::Fault(fault)),
             None => Ok(()),
@@ -278,11 +279,11 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
 
     /// How long a host's core worked, in ns, with what it is doing.
     pub fn core_busy_ns(&self, host: usize) -> u64 {
-        self.hosts[host].worker.busy_ns()
+        self.hosts[host].core.worker.busy_ns()
     }
 
     /// Events so far.
     pub fn events(&self) -> u64 {
-        self.hosts.iter().map(|host| host.events).sum()
+        self.hosts.iter().map(|host| host.log.events).sum()
     }
 }

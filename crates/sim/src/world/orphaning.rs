@@ -8,8 +8,8 @@ use taut_path::{Completions, Frame, InRing, Packet, TxRing};
 
 use crate::nic::EmulatedNic;
 
-/// An emulated NIC. While it orphans, its host releases the charge of each packet when the packet is
-/// submitted, as some drivers do, and small queues limit nothing.
+/// An emulated NIC. While it orphans, its host releases the charge of each packet when the packet
+/// is submitted, as some drivers do, and small queues limit nothing.
 pub(super) struct OrphaningNic {
     pub driver: EmulatedNic,
     orphans: Option<Box<Orphans>>,

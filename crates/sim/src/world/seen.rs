@@ -6,8 +6,8 @@ use taut_path::limit::Limit;
 use taut_path::{Probe, Qdisc};
 
 use super::World;
+use super::frames_in_flight::{Flight, Says};
 use super::host::Host;
-use super::wire::{Flight, Says};
 use crate::error::TestbedError;
 use crate::tcp::Ack;
 
@@ -59,7 +59,8 @@ struct Order {
 }
 
 impl Order {
-    /// Takes the next frame of a host. The model gives an acknowledgement alone no place in the stream.
+    /// Takes the next frame of a host. The model gives an acknowledgement alone no place in the
+    /// stream.
     fn take(&mut self, mut frame: WireFrame) {
         if let Header::Tcp { start, .. } = &mut frame.says {
             let (ends, connection) = (&mut self.ends[frame.from], frame.connection as usize);
@@ -75,7 +76,8 @@ impl Order {
         self.frames[frame.from].push_back(frame);
     }
 
-    /// Gives what left before `until_ns`, in the order of time; of two of one time the client's first.
+    /// Gives what left before `until_ns`, in the order of time; of two of one time the client's
+    /// first.
     fn give(&mut self, until_ns: u64, seen: &mut dyn FnMut(&WireFrame)) {
         loop {
             let sent_ns = |from: usize| self.frames[from].front().map(|frame| frame.sent_ns);
@@ -95,7 +97,8 @@ impl Order {
 }
 
 impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
-    /// [`run_until`](Self::run_until), and `seen` hears of each frame that leaves a host, in order of time.
+    /// [`run_until`](Self::run_until), and `seen` hears of each frame that leaves a host, in order
+    /// of time.
     ///
     /// # Errors
     /// As for [`run_until`](Self::run_until).
@@ -120,7 +123,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     fn seen(&self, from: usize, flight: &Flight) -> WireFrame {
         let is_datagram = flight.says(Says::DATAGRAM);
         let (header_bytes, priority) = if is_datagram {
-            self.blind[flight.connection as usize].headers()
+            self.blind.senders[flight.connection as usize].headers()
         } else {
             self.endpoints[flight.connection as usize].headers()
         };

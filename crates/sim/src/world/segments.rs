@@ -3,7 +3,7 @@
 use taut_path::tsq::memory_bytes;
 use taut_path::{Ecn, Packet, Segmentation};
 
-use super::wire::{Flight, Says};
+use super::frames_in_flight::{Flight, Says};
 use crate::store::Store;
 use crate::tcp::Ack;
 
@@ -11,7 +11,7 @@ use crate::tcp::Ack;
 /// fetches it once when it goes in and once when it comes out.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
-pub(super) struct Segment {
+pub(super) struct OutgoingSegment {
     pub connection: u32,
     pub start: u64,
     pub payload_bytes: u32,
@@ -24,9 +24,9 @@ pub(super) struct Segment {
     pub ack: Ack,
 }
 
-const _: () = assert!(size_of::<Segment>() == 64);
+const _: () = assert!(size_of::<OutgoingSegment>() == 64);
 
-impl Segment {
+impl OutgoingSegment {
     fn segmentation(&self) -> Option<Segmentation> {
         if self.payload_bytes <= u32::from(self.mss_bytes) {
             return None;
@@ -42,12 +42,12 @@ impl Segment {
 }
 
 /// The segments of a host's queue.
-pub(super) type Segments = Store<Segment>;
+pub(super) type Segments = Store<OutgoingSegment>;
 
 impl Segments {
     /// Puts a segment down and makes the packet that stands for it.
     #[inline(always)]
-    pub fn packet(&mut self, segment: &Segment) -> Packet {
+    pub fn packet(&mut self, segment: &OutgoingSegment) -> Packet {
         let frame = self.put(segment);
         let wire_bytes = u32::from(segment.header_bytes) + segment.payload_bytes;
         let segmentation = segment.segmentation();
@@ -62,7 +62,8 @@ impl Segments {
         packet
     }
 
-    /// The `index`-th frame of a packet, or of a piece of one, told of `under_way_ns` before it arrives at `at_ns`.
+    /// The `index`-th frame of a packet, or of a piece of one, told of `under_way_ns` before it
+    /// arrives at `at_ns`.
     #[inline(always)]
     pub fn flight(&self, packet: &Packet, index: u32, at_ns: u64, under_way_ns: u64) -> Flight {
         let segment = self.of(packet);
@@ -112,7 +113,7 @@ mod tests {
             sack: SackBlocks::default(),
             ece: false,
         };
-        let mut packet = segments.packet(&Segment {
+        let mut packet = segments.packet(&OutgoingSegment {
             connection: 0,
             start: 0,
             payload_bytes: 2_500,

@@ -3,10 +3,10 @@
 use taut_path::limit::Limit;
 use taut_path::{Probe, Qdisc};
 
-use super::event::Event;
+use super::event::HostEvent;
+use super::frames_in_flight::Says;
 use super::host::Host;
 use super::timer::Look;
-use super::wire::Says;
 use super::worker::Task;
 use crate::NEVER_NS;
 use crate::sys::fetch;
@@ -20,8 +20,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// The first of the frames that are under way arrives.
     #[inline(always)]
     pub fn on_arrival(&mut self, now_ns: u64) {
-        if self.must_wait(self.cost.segment_ns, Task::Receive, now_ns) {
-            return self.arrived.extend(self.arrivals.pop());
+        if self.must_wait(self.core.cost.segment_ns, Task::Receive, now_ns) {
+            return self.core.arrived.extend(self.arrivals.pop());
         }
         // Looked at where it is.
         let Some(flight) = self.arrivals.get(0) else {
@@ -35,7 +35,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         self.after_arrival(connection, is_datagram, now_ns);
     }
 
-    /// Fetches the endpoints of the frames that arrive next, if endpoints do not fit into the cache.
+    /// Fetches the endpoints of the frames that arrive next, if endpoints do not fit into the
+    /// cache.
     #[inline]
     pub fn fetch_arrivals(&self) {
         if self.endpoints.len() > CACHED_ENDPOINTS {
@@ -50,19 +51,20 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         }
     }
 
-    /// Timers that have moved on since a look was scheduled need none yet: this is known of many at a time.
+    /// Timers that have moved on since a look was scheduled need none yet: this is known of many at
+    /// a time.
     #[inline]
     pub fn move_timers_on(&mut self, now_ns: u64) {
-        self.agenda.open_buckets(
+        self.event_queue.open_buckets(
             now_ns,
             &mut self.endpoints,
             |endpoints, event| {
-                if let Event::Timer(connection) = *event {
+                if let HostEvent::Timer(connection) = *event {
                     fetch(endpoints[connection as usize].timer());
                 }
             },
             |endpoints, event, look_ns, end_ns| match *event {
-                Event::Timer(connection) => {
+                HostEvent::Timer(connection) => {
                     endpoints[connection as usize].move_timer_on(look_ns, end_ns)
                 }
                 _ => None,
@@ -73,7 +75,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// The core has come to the first of the frames that arrived.
     #[inline(never)]
     pub fn receive_late(&mut self, now_ns: u64) {
-        if let Some(flight) = self.arrived.pop_front() {
+        if let Some(flight) = self.core.arrived.pop_front() {
             let is_datagram = flight.says(Says::DATAGRAM);
             if !is_datagram {
                 self.endpoints[flight.connection as usize].on_arrival(&flight, now_ns);
@@ -133,9 +135,9 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     // Always: of the two places, most of what happens is in one.
     #[inline(always)]
     fn work_now(&mut self, connection: u32, woken: bool, now_ns: u64) {
-        let (record_from_ns, reaction_ns) = (self.record_from_ns, self.cost.reaction_ns);
+        let (record_from_ns, reaction_ns) = (self.ended.record_from_ns, self.core.cost.reaction_ns);
         // In parts: the endpoint is looked up once for all that it does.
-        let (endpoints, agenda, mut way_down) = self.parts();
+        let (endpoints, event_queue, mut way_down) = self.parts();
         let endpoint = &mut endpoints[connection as usize];
         let done = if woken || reaction_ns == 0 {
             endpoint.run_app(now_ns)
@@ -143,12 +145,12 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             endpoint.rouse_app(now_ns, now_ns.saturating_add(reaction_ns))
         };
         if done.wake_ns != NEVER_NS {
-            agenda.schedule(now_ns, done.wake_ns, Event::App(connection));
+            event_queue.schedule(now_ns, done.wake_ns, HostEvent::App(connection));
         }
         let sent = way_down.send_all(endpoint, connection, now_ns);
         let look_ns = endpoint.watch_timer();
         if done.latency_ns != NEVER_NS && now_ns >= record_from_ns {
-            self.ended_ns.push(done.latency_ns);
+            self.ended.latencies_ns.push(done.latency_ns);
         }
         if sent.queued {
             self.run(now_ns);
@@ -161,8 +163,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         }
     }
 
-    /// When the endpoint's timer is surely set again: its next frame is the next to arrive, and need not wait.
-    /// Endpoints in the cache are rather looked at once more than asked each time.
+    /// When the endpoint's timer is surely set again: its next frame is the next to arrive, and
+    /// need not wait. Endpoints in the cache are rather looked at once more than asked each time.
     fn works_again_ns(&self, connection: u32) -> u64 {
         match self.arrivals.get(0) {
             Some(next)
@@ -183,7 +185,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             return;
         }
         self.endpoints[connection as usize].look_is_scheduled();
-        let look = Event::Timer(connection);
-        self.agenda.schedule(now_ns, at_ns, look);
+        let look = HostEvent::Timer(connection);
+        self.event_queue.schedule(now_ns, at_ns, look);
     }
 }

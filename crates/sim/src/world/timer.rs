@@ -1,4 +1,5 @@
-//! When an endpoint's timer is due. It moves on with each packet, and most looks at it come too early.
+//! When an endpoint's timer is due. It moves on with each packet, and most looks at it come too
+//! early.
 
 use crate::NEVER_NS;
 
@@ -28,8 +29,8 @@ impl Timer {
         look_ns: NEVER_NS,
     };
 
-    /// Sets when it is due. Returns when to look, if no look is scheduled by then: schedule it and say so, or
-    /// set the timer again before.
+    /// Sets when it is due. Returns when to look, if no look is scheduled by then: schedule it and
+    /// say so, or set the timer again before.
     #[inline]
     pub fn set(&mut self, due_ns: u64) -> Option<u64> {
         self.due_ns = due_ns;
@@ -41,8 +42,8 @@ impl Timer {
         self.look_ns = self.due_ns;
     }
 
-    /// A look that is scheduled for `look_ns` may be scheduled again, if the timer is not due before `end_ns`:
-    /// says for when, and counts on that.
+    /// A look that is scheduled for `look_ns` may be scheduled again, if the timer is not due
+    /// before `end_ns`: says for when, and counts on that.
     pub fn move_on(&mut self, look_ns: u64, end_ns: u64) -> Option<u64> {
         // Of several scheduled looks, the others may be what an earlier time of the timer needs.
         let moves = self.look_ns == look_ns && self.due_ns >= end_ns;

@@ -1,104 +1,108 @@
-//! A host runs alone for a while, from three sources in order of time: the frames that arrive, its NIC,
-//! and its agenda.
+//! A host runs alone for a while, from three sources in order of time: the frames that arrive, its
+//! NIC, and its event_queue.
 
 use taut_path::limit::Limit;
 use taut_path::{Probe, Qdisc};
 
-use super::event::Event;
+use super::event::HostEvent;
+use super::frames_in_flight::FramesInFlight;
 use super::host::Host;
-use super::wire::Wire;
 
 /// What is next.
 #[derive(Clone, Copy)]
-enum Source {
+enum EventSource {
     Arrival,
     Nic,
-    Agenda,
+    EventQueue,
 }
 
-/// Hears, after a host ran alone: from when on it did, the host, its index, the wire that its frames are
-/// on, and how many were there before.
+/// Hears, after a host ran alone: from when on it did, the host, its index, the wire that its
+/// frames are on, and how many were there before.
 pub(super) trait AfterWindow<P, L, Q: Qdisc>:
-    FnMut(u64, &Host<P, L, Q>, usize, &Wire, usize)
+    FnMut(u64, &Host<P, L, Q>, usize, &FramesInFlight, usize)
 {
 }
 
-impl<P, L, Q: Qdisc, F: FnMut(u64, &Host<P, L, Q>, usize, &Wire, usize)> AfterWindow<P, L, Q>
-    for F
+impl<P, L, Q: Qdisc, F: FnMut(u64, &Host<P, L, Q>, usize, &FramesInFlight, usize)>
+    AfterWindow<P, L, Q> for F
 {
 }
 
 impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// When something may happen here next, in ns.
     pub fn next_ns(&self) -> u64 {
-        let agenda_ns = self.agenda.not_before_ns();
-        self.arrivals.first_ns().min(self.nic_ns).min(agenda_ns)
+        let event_ns = self.event_queue.not_before_ns();
+        self.arrivals
+            .first_ns()
+            .min(self.nic_wakeup.at_ns)
+            .min(event_ns)
     }
 
     /// Does all that is due before `end_ns`, if nothing that the other host does meanwhile can
     /// arrive before. What leaves is under way `to` the other host.
-    pub fn run_before(&mut self, end_ns: u64, to: &mut Wire) {
-        if self.fault.is_some() {
+    pub fn run_before(&mut self, end_ns: u64, to: &mut FramesInFlight) {
+        if self.log.fault.is_some() {
             return;
         }
         self.fetch_arrivals();
         loop {
-            let (arrival_ns, nic_ns) = (self.arrivals.first_ns(), self.nic_ns);
-            let agenda_ns = self.agenda.not_before_ns();
-            let (now_ns, source) = if arrival_ns < nic_ns && arrival_ns < agenda_ns {
-                (arrival_ns, Some(Source::Arrival))
-            } else if nic_ns < arrival_ns && nic_ns < agenda_ns {
-                (nic_ns, Some(Source::Nic))
-            } else if agenda_ns < arrival_ns && agenda_ns < nic_ns {
-                (agenda_ns, Some(Source::Agenda))
+            let (arrival_ns, nic_ns) = (self.arrivals.first_ns(), self.nic_wakeup.at_ns);
+            let event_ns = self.event_queue.not_before_ns();
+            let (now_ns, source) = if arrival_ns < nic_ns && arrival_ns < event_ns {
+                (arrival_ns, Some(EventSource::Arrival))
+            } else if nic_ns < arrival_ns && nic_ns < event_ns {
+                (nic_ns, Some(EventSource::Nic))
+            } else if event_ns < arrival_ns && event_ns < nic_ns {
+                (event_ns, Some(EventSource::EventQueue))
             } else {
-                (arrival_ns.min(nic_ns).min(agenda_ns), None)
+                (arrival_ns.min(nic_ns).min(event_ns), None)
             };
             if now_ns >= end_ns {
                 return;
             }
             let source = source.unwrap_or_else(|| self.first_of_tie(now_ns));
             match source {
-                Source::Arrival => self.on_arrival(now_ns),
-                Source::Nic => self.on_nic(now_ns, to),
-                Source::Agenda => self.on_agenda(now_ns),
+                EventSource::Arrival => self.on_arrival(now_ns),
+                EventSource::Nic => self.on_nic(now_ns, to),
+                EventSource::EventQueue => self.on_event(now_ns),
             }
-            self.events += 1;
+            self.log.events += 1;
         }
     }
 
-    /// Of several things that are due now, what was scheduled first is first. Of what was scheduled at
-    /// one time at two hosts, what arrives.
+    /// Of several things that are due now, what was scheduled first is first. Of what was scheduled
+    /// at one time at two hosts, what arrives.
     #[cold]
-    fn first_of_tie(&mut self, now_ns: u64) -> Source {
-        let agenda = self.agenda.first_turn(now_ns);
-        let agenda = agenda.map(|turn| (turn, Source::Agenda));
-        let nic = (self.nic_ns == now_ns).then_some((self.nic_turn, Source::Nic));
-        let mine = match (agenda, nic) {
-            (Some(agenda), Some(nic)) if agenda.0 < nic.0 => Some(agenda),
-            (agenda, nic) => nic.or(agenda),
+    fn first_of_tie(&mut self, now_ns: u64) -> EventSource {
+        let event_queue = self.event_queue.first_turn(now_ns);
+        let event_queue = event_queue.map(|turn| (turn, EventSource::EventQueue));
+        let nic =
+            (self.nic_wakeup.at_ns == now_ns).then_some((self.nic_wakeup.turn, EventSource::Nic));
+        let mine = match (event_queue, nic) {
+            (Some(event_queue), Some(nic)) if event_queue.0 < nic.0 => Some(event_queue),
+            (event_queue, nic) => nic.or(event_queue),
         };
         let arrival = self.arrivals.get(0).filter(|first| first.at_ns == now_ns);
         match (mine, arrival) {
             (Some((turn, source)), Some(first)) if turn.since_ns < first.told_ns() => source,
-            (_, Some(_)) => Source::Arrival,
+            (_, Some(_)) => EventSource::Arrival,
             (Some((_, source)), None) => source,
             // It was known too early.
-            (None, None) => Source::Agenda,
+            (None, None) => EventSource::EventQueue,
         }
     }
 
-    fn on_agenda(&mut self, now_ns: u64) {
+    fn on_event(&mut self, now_ns: u64) {
         self.move_timers_on(now_ns);
-        match self.agenda.next(now_ns) {
+        match self.event_queue.next(now_ns) {
             // It was known too early: now it knows when.
-            None => self.events -= 1,
-            Some((_, Event::Timer(connection))) => self.on_timer(connection, now_ns),
-            Some((_, Event::App(connection))) => self.on_app(connection, now_ns),
-            Some((_, Event::Blind(number))) => self.on_blind(number, now_ns),
-            Some((_, Event::Core)) => self.on_core(now_ns),
-            Some((_, Event::Deferred)) => self.on_deferred(now_ns),
-            Some((_, Event::LetGo(connection))) => self.on_let_go(connection, now_ns),
+            None => self.log.events -= 1,
+            Some((_, HostEvent::Timer(connection))) => self.on_timer(connection, now_ns),
+            Some((_, HostEvent::App(connection))) => self.on_app(connection, now_ns),
+            Some((_, HostEvent::Blind(number))) => self.on_blind(number, now_ns),
+            Some((_, HostEvent::Core)) => self.on_core(now_ns),
+            Some((_, HostEvent::Deferred)) => self.on_deferred(now_ns),
+            Some((_, HostEvent::LetGo(connection))) => self.on_let_go(connection, now_ns),
         }
     }
 }

@@ -6,7 +6,7 @@ use taut_path::{Probe, Qdisc, Queue};
 
 use super::connection::Endpoint;
 use super::orphaning::OrphaningNic;
-use super::segments::{Segment, Segments};
+use super::segments::{OutgoingSegment, Segments};
 use super::small_queues::HostBudgets;
 use super::worker::{Task, Worker};
 
@@ -59,7 +59,12 @@ impl<P: Probe, L: Limit, Q: Qdisc> WayDown<'_, P, L, Q> {
     }
 
     #[inline(always)]
-    fn next_data(&self, endpoint: &mut Endpoint, connection: u32, now_ns: u64) -> Option<Segment> {
+    fn next_data(
+        &self,
+        endpoint: &mut Endpoint,
+        connection: u32,
+        now_ns: u64,
+    ) -> Option<OutgoingSegment> {
         let budgets = self.budgets.as_ref();
         let flow = budgets.map(|budgets| budgets.flow(connection));
         endpoint.next_data(connection, flow, now_ns)
@@ -67,7 +72,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> WayDown<'_, P, L, Q> {
 
     /// Hands a segment to the discipline, once the core has seen to it.
     #[inline(always)]
-    fn send(&mut self, segment: &Segment, from: &Endpoint, sent: &mut Sent, now_ns: u64) {
+    fn send(&mut self, segment: &OutgoingSegment, from: &Endpoint, sent: &mut Sent, now_ns: u64) {
         let packet = self.segments.packet(segment);
         // Rare, and long: written where it waits, not handed about with each segment.
         if let Some(blocks) = from.blocks() {

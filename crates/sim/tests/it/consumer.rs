@@ -1,11 +1,13 @@
 //! The polling consumer against what follows from its costs alone.
 
 use taut_path::AnyLimit;
-use taut_sim::consumer::{ConsumerConfig, Core, FixedLimits, Seen, Told, observe};
+use taut_sim::consumer::{
+    ConsumerConfig, ConsumerCore, ConsumerReport, FixedLimits, Notify, observe,
+};
 
 const MS: u64 = 1_000_000;
 
-fn config(core: Core, consumer_ns: u64, told: Told) -> ConsumerConfig {
+fn config(core: ConsumerCore, consumer_ns: u64, told: Notify) -> ConsumerConfig {
     ConsumerConfig {
         core,
         consumer_ns,
@@ -23,7 +25,7 @@ fn config(core: Core, consumer_ns: u64, told: Told) -> ConsumerConfig {
     }
 }
 
-fn run(config: &ConsumerConfig, limit: &str) -> Seen {
+fn run(config: &ConsumerConfig, limit: &str) -> ConsumerReport {
     let limit: AnyLimit = limit.parse().expect("a limit");
     let seen = observe(config, limit).expect("a run");
     assert!(seen.queued >= seen.finished && seen.finished >= seen.told);
@@ -41,8 +43,8 @@ fn shared_rounds(config: &ConsumerConfig, packets: f64) -> f64 {
 #[test]
 fn on_a_shared_core_only_the_switches_are_lost() {
     for consumer_ns in [800, 100_000] {
-        for told in [Told::Each, Told::Poll] {
-            let config = config(Core::Shared, consumer_ns, told);
+        for told in [Notify::Each, Notify::Poll] {
+            let config = config(ConsumerCore::Shared, consumer_ns, told);
             // A limit is exceeded by one packet, and a poll ends at its budget.
             for (limit, packets) in [("1", 2.0), ("8", 9.0), ("63", 64.0), ("200", 64.0)] {
                 let seen = run(&config, limit);
@@ -59,7 +61,7 @@ fn on_a_shared_core_only_the_switches_are_lost() {
 
 #[test]
 fn on_two_cores_the_slower_one_is_what_holds_back() {
-    let config = config(Core::Own, 100_000, Told::Poll);
+    let config = config(ConsumerCore::Own, 100_000, Notify::Poll);
     let seen = run(&config, "200");
     assert!((seen.packets_per_s / 10_000.0 - 1.0).abs() < 1e-4);
     // With one in flight at a time each packet takes a wake and a start each way.
@@ -75,7 +77,7 @@ fn on_two_cores_the_slower_one_is_what_holds_back() {
 
 #[test]
 fn without_a_limit_a_ping_waits_for_the_ring() {
-    let config = config(Core::Shared, 100_000, Told::Each);
+    let config = config(ConsumerCore::Shared, 100_000, Notify::Each);
     let seen = run(&config, "off");
     let ring_ms = seen.ping_ns.max() as f64 / 1e6;
     assert!((25.0..26.5).contains(&ring_ms), "{ring_ms}");
@@ -87,7 +89,7 @@ fn without_a_limit_a_ping_waits_for_the_ring() {
 fn what_is_put_together_over_a_time_is_told_then_or_when_it_is_more_than_the_limit() {
     let config = ConsumerConfig {
         poll: 4,
-        ..config(Core::Shared, 800, Told::After(MS))
+        ..config(ConsumerCore::Shared, 800, Notify::After(MS))
     };
     // All that is in flight is one more than the limit, so that is when it is told, polls or not.
     for (limit, packets) in [("1", 2.0), ("8", 9.0)] {
@@ -95,8 +97,8 @@ fn what_is_put_together_over_a_time_is_told_then_or_when_it_is_more_than_the_lim
         let seen = run(&config, limit).packets_per_s;
         assert!((seen / expected - 1.0).abs() < 1e-6, "{limit}: {seen}");
     }
-    // Told of two packets each 2 ms, and refilled after four: 9 in flight, then 7. If it were told of all
-    // nine, 9 would be in flight all the time.
+    // Notify of two packets each 2 ms, and refilled after four: 9 in flight, then 7. If it were
+    // told of all nine, 9 would be in flight all the time.
     let slow = ConsumerConfig {
         consumer_ns: MS,
         ..config
@@ -118,7 +120,7 @@ fn the_least_fixed_limit_follows_from_what_a_switch_costs() {
     ] {
         let config = ConsumerConfig {
             switch_ns,
-            ..config(Core::Shared, consumer_ns, Told::Each)
+            ..config(ConsumerCore::Shared, consumer_ns, Notify::Each)
         };
         let fixed = FixedLimits::new(&config).expect("runs");
         assert!((fixed.best() / shared_rounds(&config, 64.0) - 1.0).abs() < 1e-6);
@@ -132,7 +134,7 @@ fn the_least_fixed_limit_follows_from_what_a_switch_costs() {
 
 #[test]
 fn a_seed_is_a_run() {
-    let config = config(Core::Own, 1_800, Told::After(100_000));
+    let config = config(ConsumerCore::Own, 1_800, Notify::After(100_000));
     let of_seed = |seed| {
         let seen = run(&ConsumerConfig { seed, ..config }, "taut");
         (
@@ -149,7 +151,7 @@ fn a_seed_is_a_run() {
 fn a_rule_that_hears_of_refusals_finds_rounds_that_are_long_enough() {
     let config = ConsumerConfig {
         switch_ns: 4_000,
-        ..config(Core::Shared, 800, Told::Poll)
+        ..config(ConsumerCore::Shared, 800, Notify::Poll)
     };
     for rule in ["need", "taut"] {
         let share = run(&config, rule).packets_per_s / shared_rounds(&config, 64.0);
@@ -161,7 +163,7 @@ fn a_rule_that_hears_of_refusals_finds_rounds_that_are_long_enough() {
 fn only_pings_of_the_measured_time_count() {
     let config = ConsumerConfig {
         warm_ns: 900 * MS,
-        ..config(Core::Shared, 100_000, Told::Poll)
+        ..config(ConsumerCore::Shared, 100_000, Notify::Poll)
     };
     // One each 1 ms on average, of 200 ms: six deviations are 85.
     let pings = run(&config, "8").ping_ns.len();
@@ -170,7 +172,7 @@ fn only_pings_of_the_measured_time_count() {
 
 #[test]
 fn a_consumer_that_wakes_the_sender_for_each_packet_pays_for_each() {
-    let config = config(Core::Own, 2_000, Told::Each);
+    let config = config(ConsumerCore::Own, 2_000, Notify::Each);
     // The sender is back and asleep again before the next is finished.
     let seen = run(&config, "8p").packets_per_s;
     let expected = 1e9 / (2_000.0 + 300.0);

@@ -1,8 +1,8 @@
 //! A loop that comes late sees the same events at the same times as one that comes in time.
 
 use crate::support::{Event, Saturated, nic, packet};
-use taut_sim::lane::Rule;
 use taut_sim::nic::{InterruptRule, RareGap};
+use taut_sim::single_queue_bench::Rule;
 
 const END_NS: u64 = 200_000_000;
 

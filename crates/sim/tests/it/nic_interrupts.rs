@@ -7,11 +7,11 @@ use std::rc::Rc;
 use crate::support::{Freed, nic, packet};
 use proptest::prelude::*;
 use taut_path::{Completions, InRing, PacketSink, TxRing};
-use taut_sim::lane::object;
 use taut_sim::nic::{
     DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, MultiEvent, MultiNic,
     NicConfig, NicConfigError, NicEvent, RareGap, RingOf, WireCounters,
 };
+use taut_sim::single_queue_bench::object;
 
 /// Link time of a minimal frame at 1 Gbit/s.
 const FRAME_NS: u64 = 672;

@@ -1,9 +1,9 @@
 //! Runs of patterns whose outcome can be worked out by hand.
 
 use taut_path::limit::{Dynamic, Fixed, Ladder, Limit, Need};
-use taut_sim::pattern::{
-    Burst, Detail, GRID_BYTES, Interval, Intervals, LOSS_STEP_NS, Pattern, Seen, SplitMix,
-    least_fixed, observe,
+use taut_sim::completion_trace::{
+    Burst, CompletionTrace, Detail, GRID_BYTES, Interval, Intervals, LOSS_STEP_NS, SplitMix,
+    TraceReport, observe, smallest_sufficient_limit,
 };
 
 const SIZE: u32 = 1_514;
@@ -11,7 +11,7 @@ const PACKET_NS: u64 = 12_112;
 const S: u64 = 1_000_000_000;
 
 /// A saturated sender at 125 bytes/us, with interrupts given in ns.
-fn pattern(end_ns: u64, mut gap_ns: impl FnMut(u64) -> u64, delay_ns: u64) -> Pattern {
+fn pattern(end_ns: u64, mut gap_ns: impl FnMut(u64) -> u64, delay_ns: u64) -> CompletionTrace {
     let mut intervals = Intervals::new();
     while intervals.total_ns() < end_ns {
         intervals.push(Interval {
@@ -19,7 +19,7 @@ fn pattern(end_ns: u64, mut gap_ns: impl FnMut(u64) -> u64, delay_ns: u64) -> Pa
             delay_ns,
         });
     }
-    Pattern {
+    CompletionTrace {
         id: "test".to_owned(),
         rates: vec![(0, 125_000_000)],
         sizes: vec![SIZE],
@@ -34,11 +34,11 @@ fn pattern(end_ns: u64, mut gap_ns: impl FnMut(u64) -> u64, delay_ns: u64) -> Pa
     }
 }
 
-fn periodic(gap_ns: u64, delay_ns: u64) -> Pattern {
+fn periodic(gap_ns: u64, delay_ns: u64) -> CompletionTrace {
     pattern(2 * S, |_| gap_ns, delay_ns)
 }
 
-fn run(pattern: &Pattern, limit: impl Limit + Clone) -> Seen {
+fn run(pattern: &CompletionTrace, limit: impl Limit + Clone) -> TraceReport {
     let seen = observe(pattern, limit, Detail::FULL).expect("runs");
     let ended = seen.freed_packets + seen.in_ring_packets;
     assert_eq!(seen.sent_packets, ended, "every packet is somewhere");
@@ -84,7 +84,8 @@ fn an_urgent_packet_waits_for_what_is_ahead_or_for_the_interrupt() {
 
 #[test]
 fn urgent_packets_come_to_all_queues_in_turn() {
-    // One that is asked each 100 us, and one each 10 ms: there, who finds no room waits for half of that.
+    // One that is asked each 100 us, and one each 10 ms: there, who finds no room waits for half of
+    // that.
     let mut both = periodic(100_000, 0);
     both.queues.extend(periodic(10_000_000, 0).queues);
     let seen = run(&both, Fixed::bytes(0));
@@ -105,7 +106,9 @@ fn the_yardstick_is_the_least_that_is_enough() {
     let mut mixed = pattern(2 * S, jitter, 0);
     for sizes in [vec![SIZE], vec![66], vec![66, SIZE, 9_000]] {
         mixed.sizes = sizes;
-        let found = least_fixed(&mixed).expect("runs").expect("there is one");
+        let found = smallest_sufficient_limit(&mixed)
+            .expect("runs")
+            .expect("there is one");
         assert_eq!(found % GRID_BYTES, 0);
         assert!(run(&mixed, Fixed::bytes(found)).utilisation >= mixed.utilisation);
         assert!(run(&mixed, Fixed::bytes(found - GRID_BYTES)).utilisation < mixed.utilisation);
@@ -116,7 +119,9 @@ fn the_yardstick_is_the_least_that_is_enough() {
 fn a_late_sender_needs_what_the_wire_sends_until_it_is_back() {
     for delay_ns in [0, 70_000, 250_000] {
         let late = periodic(100_000, delay_ns);
-        let found = least_fixed(&late).expect("runs").expect("there is one");
+        let found = smallest_sufficient_limit(&late)
+            .expect("runs")
+            .expect("there is one");
         // The sender comes back when it has room, hears of the next interrupt that finds it
         // refused, and is late again: so many bytes leave meanwhile, in whole packets.
         let least = 125 * (delay_ns + 100_000) / 1_000;
@@ -214,7 +219,7 @@ fn queues_take_turns_on_their_wire() {
 
 #[test]
 fn a_pattern_without_anything_is_refused() {
-    let none = |change: fn(&mut Pattern)| {
+    let none = |change: fn(&mut CompletionTrace)| {
         let mut empty = periodic(100_000, 0);
         change(&mut empty);
         let error = observe(&empty, Fixed::off(), Detail::OFF).expect_err("empty");
@@ -237,8 +242,8 @@ fn at_times(times: &[(u64, u64)]) -> Intervals {
 }
 
 /// `objects` at time 0 and each `period_ns`, until `end_ns`, all of it measured.
-fn bursts(queues: Vec<Intervals>, objects: u64, period_ns: u64, end_ns: u64) -> Pattern {
-    Pattern {
+fn bursts(queues: Vec<Intervals>, objects: u64, period_ns: u64, end_ns: u64) -> CompletionTrace {
+    CompletionTrace {
         bursts: vec![Burst { period_ns, objects }],
         warm_ns: 0,
         end_ns,
@@ -272,8 +277,8 @@ fn a_burst_does_not_bring_a_sender_back_that_is_on_its_way() {
 
 #[test]
 fn the_limits_timer_asks_no_device() {
-    // Four packets of 1 ms each in flight. The first is told at once, the second by the timer at 3.3 ms; the third is
-    // finished by then, and nobody asks.
+    // Four packets of 1 ms each in flight. The first is told at once, the second by the timer at
+    // 3.3 ms; the third is finished by then, and nobody asks.
     let mut pattern = pattern(4_000_000, |_| S, 0);
     pattern.sizes = vec![1_000];
     pattern.rates = vec![(0, 1_000_000)];
@@ -316,14 +321,18 @@ fn what_was_lost_is_told_step_by_step() {
 
 #[test]
 fn the_yardstick_may_lose_all_that_the_promise_allows_at_once() {
-    // One gap of 850 us at the start of the measured second, of which a limit for 100 us loses 750: the promise
-    // allows 1,000.
+    // One gap of 850 us at the start of the measured second, of which a limit for 100 us loses 750:
+    // the promise allows 1,000.
     let gap_ns = |count: u64| if count == 10_000 { 850_000 } else { 100_000 };
     let mut two = pattern(2 * S, gap_ns, 0);
     two.queues = vec![two.queues[0].clone(); 2];
     let mut steady = periodic(100_000, 0);
     steady.queues = vec![steady.queues[0].clone(); 2];
-    let least = |pattern| least_fixed(pattern).expect("runs").expect("one is enough");
+    let least = |pattern| {
+        smallest_sufficient_limit(pattern)
+            .expect("runs")
+            .expect("one is enough")
+    };
     assert_eq!(least(&two), least(&steady));
 }
 

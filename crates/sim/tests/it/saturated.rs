@@ -2,8 +2,8 @@
 
 use crate::support::{Saturated, nic, packet, super_packet, with_rule};
 use taut_path::Packet;
-use taut_sim::lane::Rule;
 use taut_sim::nic::{DescriptorRule, Framing, InterruptRule};
+use taut_sim::single_queue_bench::Rule;
 
 const GBIT: u64 = 1_000_000_000;
 const US: u64 = 1_000;

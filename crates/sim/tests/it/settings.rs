@@ -1,15 +1,18 @@
-//! Settings that would never end, or count past the end of numbers, are refused; the last that are allowed run.
+//! Settings that would never end, or count past the end of numbers, are refused; the last that are
+//! allowed run.
 
 use taut_dql::MAX_OBJECT;
 use taut_path::AnyLimit;
 use taut_path::limit::Fixed;
-use taut_sim::consumer::{self, ConsumerConfig, Core, FixedLimits, Told};
-use taut_sim::device::{self, DeviceConfig, SharedBudget};
+use taut_sim::completion_trace::{
+    self, Burst, CompletionTrace, Detail, Interval, Intervals, smallest_sufficient_limit,
+};
+use taut_sim::consumer::{self, ConsumerConfig, ConsumerCore, FixedLimits, Notify};
 use taut_sim::error::TestbedError;
-use taut_sim::lane::{self, Cost, LaneConfig, Rule, Source};
+use taut_sim::multi_queue_bench::{self, MultiQueueConfig, SharedBudget};
 use taut_sim::nic::NicConfig;
-use taut_sim::pattern::{self, Burst, Detail, Interval, Intervals, Pattern, least_fixed};
 use taut_sim::replay::{Arrival, Round, Traffic, replay};
+use taut_sim::single_queue_bench::{self, Cost, Rule, SingleQueueConfig, TrafficSource};
 
 /// Whether it is refused for `what`.
 fn refuses<T>(result: Result<T, TestbedError>, what: &str) -> bool {
@@ -22,8 +25,8 @@ fn nic() -> NicConfig {
     NicConfig::plain(8_000_000_000, 64)
 }
 
-fn device() -> DeviceConfig {
-    DeviceConfig {
+fn device() -> MultiQueueConfig {
+    MultiQueueConfig {
         nic: nic(),
         queues: 2,
         object_bytes: 1_000,
@@ -36,20 +39,20 @@ fn device() -> DeviceConfig {
 
 #[test]
 fn a_device_that_would_never_end_is_refused() {
-    let run = |config: &DeviceConfig| device::observe(config, SharedBudget::None);
+    let run = |config: &MultiQueueConfig| multi_queue_bench::observe(config, SharedBudget::None);
     for backlog_packets in [0, 1_000_001, u32::MAX] {
-        let config = DeviceConfig {
+        let config = MultiQueueConfig {
             backlog_packets,
             ..device()
         };
         assert!(refuses(run(&config), "backlog_packets"));
     }
-    let large = DeviceConfig {
+    let large = MultiQueueConfig {
         object_bytes: MAX_OBJECT + 1,
         ..device()
     };
     assert!(refuses(run(&large), "object_bytes"));
-    let none = DeviceConfig {
+    let none = MultiQueueConfig {
         queues: 0,
         ..device()
     };
@@ -68,7 +71,7 @@ fn a_device_that_would_never_end_is_refused() {
 
 #[test]
 fn a_device_with_the_largest_objects_ends() {
-    let config = DeviceConfig {
+    let config = MultiQueueConfig {
         object_bytes: MAX_OBJECT,
         ..device()
     };
@@ -77,26 +80,26 @@ fn a_device_with_the_largest_objects_ends() {
         interval_ns: 0,
     };
     for shared in [SharedBudget::None, budget] {
-        assert!(device::observe(&config, shared).is_ok());
+        assert!(multi_queue_bench::observe(&config, shared).is_ok());
     }
 }
 
-fn lane() -> LaneConfig {
-    LaneConfig {
+fn bench() -> SingleQueueConfig {
+    SingleQueueConfig {
         end_ns: 100_000,
-        ..LaneConfig::saturated(nic(), 1_000)
+        ..SingleQueueConfig::saturated(nic(), 1_000)
     }
 }
 
 #[test]
 fn a_lane_that_would_never_end_is_refused() {
-    let run = |config: &LaneConfig| lane::observe(config, &Rule::off());
-    let mut config = lane();
+    let run = |config: &SingleQueueConfig| single_queue_bench::observe(config, &Rule::off());
+    let mut config = bench();
     config.object_bytes.push(MAX_OBJECT + 1);
     assert!(refuses(run(&config), "object_bytes"));
     config.object_bytes = vec![MAX_OBJECT];
     assert!(run(&config).is_ok());
-    let mut config = lane();
+    let mut config = bench();
     config.rate_changes = vec![(50_000, 1_000_000_000), (40_000, 8_000_000_000)];
     assert!(refuses(run(&config), "rate_changes"));
 }
@@ -105,20 +108,20 @@ fn a_lane_that_would_never_end_is_refused() {
 fn a_lane_whose_discipline_holds_no_more_ends() {
     // What the ring has taken does not wait.
     for (backlog_packets, waiting) in [(0, 0), (u32::MAX, 1_000_000 - 64)] {
-        let config = LaneConfig {
+        let config = SingleQueueConfig {
             backlog_packets,
             end_ns: 0,
-            ..lane()
+            ..bench()
         };
-        let seen = lane::observe(&config, &Rule::off()).expect("it ends");
+        let seen = single_queue_bench::observe(&config, &Rule::off()).expect("it ends");
         assert_eq!((seen.ledger.waiting, seen.drops), (waiting, 0));
     }
 }
 
 #[test]
 fn a_core_that_is_asked_for_more_than_all_time_is_no_overflow() {
-    let config = LaneConfig {
-        source: Source::Bursts {
+    let config = SingleQueueConfig {
+        source: TrafficSource::Bursts {
             packets: 3,
             every_ns: 10_000,
             jitter_ns: 0,
@@ -128,12 +131,12 @@ fn a_core_that_is_asked_for_more_than_all_time_is_no_overflow() {
             packet_ns: 1,
             wakeup_ns: 0,
         },
-        ..lane()
+        ..bench()
     };
-    assert!(lane::observe(&config, &Rule::off()).is_ok());
+    assert!(single_queue_bench::observe(&config, &Rule::off()).is_ok());
 }
 
-fn pattern() -> Pattern {
+fn pattern() -> CompletionTrace {
     let mut intervals = Intervals::new();
     (0..20).for_each(|_| {
         intervals.push(Interval {
@@ -141,7 +144,7 @@ fn pattern() -> Pattern {
             delay_ns: 0,
         });
     });
-    Pattern {
+    CompletionTrace {
         id: "test".to_owned(),
         rates: vec![(0, 1_000_000_000)],
         sizes: vec![1_000],
@@ -156,8 +159,8 @@ fn pattern() -> Pattern {
     }
 }
 
-fn run(pattern: &Pattern) -> Result<pattern::Seen, TestbedError> {
-    pattern::observe(pattern, Fixed::bytes(3_000), Detail::FULL)
+fn run(pattern: &CompletionTrace) -> Result<completion_trace::TraceReport, TestbedError> {
+    completion_trace::observe(pattern, Fixed::bytes(3_000), Detail::FULL)
 }
 
 #[test]
@@ -171,11 +174,11 @@ fn a_pattern_that_would_never_end_is_refused() {
     let mut large = pattern();
     large.sizes.push(MAX_OBJECT + 1);
     assert!(refuses(run(&large), "sizes"));
-    assert!(refuses(least_fixed(&large), "sizes"));
+    assert!(refuses(smallest_sufficient_limit(&large), "sizes"));
     let mut back = pattern();
     back.rates.extend([(9_000, 1), (8_000, 1)]);
     assert!(refuses(run(&back), "the rates"));
-    assert!(refuses(least_fixed(&back), "the rates"));
+    assert!(refuses(smallest_sufficient_limit(&back), "the rates"));
     back.rates = vec![(1, 1)];
     assert!(refuses(run(&back), "the first of the rates"));
 }
@@ -189,25 +192,26 @@ fn a_pattern_as_long_as_time_is_run_without_a_course_and_no_longer_than_a_day_wi
         course: false,
         ..Detail::FULL
     };
-    let run = |pattern: &Pattern| pattern::observe(pattern, Fixed::bytes(3_000), blind);
+    let run =
+        |pattern: &CompletionTrace| completion_trace::observe(pattern, Fixed::bytes(3_000), blind);
     long.end_ns = u64::MAX;
     assert!(refuses(run(&long), "end_ns"));
     (long.warm_ns, long.end_ns) = (u64::MAX, u64::MAX - 1);
     assert!(run(&long).is_ok());
     (long.warm_ns, long.utilisation) = (0, f64::NEG_INFINITY);
-    assert!(least_fixed(&long).is_ok());
+    assert!(smallest_sufficient_limit(&long).is_ok());
 }
 
 fn polled() -> ConsumerConfig {
     ConsumerConfig {
-        core: Core::Shared,
+        core: ConsumerCore::Shared,
         consumer_ns: 1_000,
         sender_ns: 1_000,
         switch_ns: 500,
         wake_ns: 300,
         ring: 4,
         poll: 2,
-        told: Told::Each,
+        told: Notify::Each,
         units: 1,
         ping_ns: 0,
         seed: 1,
@@ -229,7 +233,7 @@ fn a_consumer_that_would_never_end_is_refused() {
     refused("sender_ns", &|it| it.sender_ns = 0);
     refused("switch_ns", &|it| it.switch_ns = u64::MAX);
     refused("wake_ns", &|it| it.wake_ns = u64::MAX);
-    refused("told", &|it| it.told = Told::After(u64::MAX));
+    refused("told", &|it| it.told = Notify::After(u64::MAX));
     refused("ring", &|it| it.ring = 0);
     refused("poll", &|it| it.poll = 0);
     refused("units", &|it| it.units = MAX_OBJECT + 1);
@@ -239,7 +243,7 @@ fn a_consumer_that_would_never_end_is_refused() {
 #[test]
 fn a_consumer_with_the_longest_costs_ends() {
     let hour_ns = 3_600_000_000_000;
-    for core in [Core::Shared, Core::Own] {
+    for core in [ConsumerCore::Shared, ConsumerCore::Own] {
         let config = ConsumerConfig {
             core,
             consumer_ns: hour_ns,
@@ -247,7 +251,7 @@ fn a_consumer_with_the_longest_costs_ends() {
             switch_ns: hour_ns,
             wake_ns: hour_ns,
             ring: 2,
-            told: Told::After(hour_ns),
+            told: Notify::After(hour_ns),
             end_ns: u64::MAX / 2,
             ..polled()
         };

@@ -4,11 +4,11 @@ use taut_path::qdisc::Fifo;
 use taut_path::{
     AnyLimit, DropReason, Frame, Packet, PacketSink, Queue, QueueConfig, Segmentation, Stop,
 };
-use taut_sim::lane::Rule;
 use taut_sim::nic::{
     DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig, NicEvent,
     WireCounters,
 };
+use taut_sim::single_queue_bench::Rule;
 
 /// A NIC with a ring of 1,024 one-descriptor slots that interrupts as `interrupt` says.
 pub fn nic(rate_bits_per_s: u64, interrupt: InterruptRule) -> EmulatedNic {

@@ -143,8 +143,8 @@ fn cubic_uses_the_link() {
     }
 }
 
-/// A path that is never full: one packet is lost when the window reaches `most`, and from then on the
-/// window at each time is compared with `expected(seconds since, packets)`.
+/// A path that is never full: one packet is lost when the window reaches `most`, and from then on
+/// the window at each time is compared with `expected(seconds since, packets)`.
 fn after_one_loss(
     round_trip_ms: u64,
     most: u64,
@@ -221,8 +221,8 @@ fn cubic_grows_as_reno_would_on_a_short_path() {
     });
 }
 
-/// Bytes of the window after a first loss, a wait in which the window is not used, and a second loss
-/// before the plateau of the first is reached; the thresholds of both.
+/// Bytes of the window after a first loss, a wait in which the window is not used, and a second
+/// loss before the plateau of the first is reached; the thresholds of both.
 #[test]
 fn cubic_leaves_room_after_a_second_loss_and_does_not_count_unused_time() {
     let config = TcpConfig {

@@ -1,16 +1,19 @@
-//! A trace says all that a rule was told: any rule gives the limits of the trace again, from it alone.
+//! A trace says all that a rule was told: any rule gives the limits of the trace again, from it
+//! alone.
 
 use taut_measure::trace::{Event, Head, Line, Mention, Recorder, Tape, Told, Tracer, read};
 use taut_path::limit::{CompletionBatch, Limit, Unit};
 use taut_path::rate::{RateMeter, RateSample};
 use taut_path::{AnyLimit, DropReason};
-use taut_sim::lane::{Cost, LaneConfig, Reap, Rule, Source, observe_with};
 use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
+use taut_sim::single_queue_bench::{
+    Cost, Reap, Rule, SingleQueueConfig, TrafficSource, observe_with,
+};
 
 /// Bursts that come faster than the link sends, with time between them in which it is idle, reaped
 /// eight at a time: the sender is refused, goes away and comes back, and reaps go on.
-fn config() -> LaneConfig {
-    LaneConfig {
+fn config() -> SingleQueueConfig {
+    SingleQueueConfig {
         nic: NicConfig {
             rate_bits_per_s: 1_000_000_000,
             framing: Framing::BARE,
@@ -28,7 +31,7 @@ fn config() -> LaneConfig {
         },
         backlog_packets: 500,
         object_bytes: vec![1514, 700, 64],
-        source: Source::Bursts {
+        source: TrafficSource::Bursts {
             packets: 400,
             every_ns: 3_000_000,
             jitter_ns: 500_000,

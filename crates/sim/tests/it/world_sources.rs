@@ -3,7 +3,7 @@
 use crate::world_support::{MS, SECOND, bulk, config, connection, plain};
 use taut_path::qdisc::Fifo;
 use taut_path::{AnyLimit, Event, Probe};
-use taut_sim::lane::WhenFull;
+use taut_sim::single_queue_bench::WhenFull;
 use taut_sim::tcp::TcpConfig;
 use taut_sim::world::{App, BlindConfig, BlindReport, CLIENT, HostCost, SERVER, World};
 

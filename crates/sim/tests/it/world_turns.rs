@@ -58,7 +58,7 @@ fn busy(delay_ns: u64, cost: HostCost) -> World<Log> {
         payload_bytes: 700,
         header_bytes: 42,
         priority: 0,
-        when_full: taut_sim::lane::WhenFull::Sleep {
+        when_full: taut_sim::single_queue_bench::WhenFull::Sleep {
             sleep_ns: 300_000,
             tick_ns: 100_000,
         },

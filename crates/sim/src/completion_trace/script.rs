@@ -8,22 +8,22 @@ use taut_path::queue::QueueConfigError;
 use taut_path::{Event, Probe, Queue, QueueConfig};
 
 use super::detail::Detail;
-use super::source::{Source, Waiting};
-use super::{Interval, Pattern};
+use super::source::{TraceSource, Waiting};
+use super::{CompletionTrace, Interval};
 use crate::NEVER_NS;
-use crate::course::note_change;
 use crate::nic::RingOf;
 use crate::queue::queue_config;
 use crate::testbed::{Book, Urgent};
+use crate::time_series::note_change;
 
 /// Keeps the changes of a limit.
 #[derive(Default)]
-pub(super) struct Course {
+pub(super) struct LimitChanges {
     keep: bool,
     pub(super) changes: Vec<(u64, u32)>,
 }
 
-impl Probe for Course {
+impl Probe for LimitChanges {
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
         if let Event::Limit(limit) = event
             && self.keep
@@ -34,11 +34,11 @@ impl Probe for Course {
 }
 
 /// One queue of a pattern.
-pub(super) type PatternQueue<L> = Queue<RingOf<Book>, L, Source, Course>;
+pub(super) type PatternQueue<L> = Queue<RingOf<Book>, L, TraceSource, LimitChanges>;
 
 /// The queue of `pattern` above `ring`, to which `waiting` is offered.
 pub(super) fn queue<L: Limit>(
-    pattern: &Pattern,
+    pattern: &CompletionTrace,
     limit: L,
     detail: Detail,
     ring: RingOf<Book>,
@@ -52,13 +52,13 @@ pub(super) fn queue<L: Limit>(
         cadence_ns: detail.cadence_ns,
         ..queue_config(None, Waker::noop().clone())
     };
-    let course = Course {
+    let course = LimitChanges {
         keep: detail.course,
         changes: Vec::new(),
     };
     Queue::builder_for(ring)
         .with_limit(limit)
-        .with_qdisc(Source::new(waiting, pattern.sizes.clone()))
+        .with_qdisc(TraceSource::new(waiting, pattern.sizes.clone()))
         .probe(course)
         .config(config)
         .build(0)
@@ -78,7 +78,7 @@ pub(super) struct Script<I> {
 }
 
 impl<I: Iterator<Item = Interval>> Script<I> {
-    pub(super) fn new(pattern: &Pattern, intervals: I) -> Self {
+    pub(super) fn new(pattern: &CompletionTrace, intervals: I) -> Self {
         // A sender that has something to send does so at once.
         let (waiting, back_ns) = if pattern.bursts.is_empty() {
             (Waiting::always(), 0)

@@ -36,7 +36,7 @@ impl Samples {
 
 /// What was seen of a run. Bytes are those of all queues together.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
+pub struct TraceReport {
     /// Mean of the bytes in the ring whose packet has not left whole: what a rule is judged by.
     pub mean_bytes: f64,
     /// Their median and 99th percentile.
@@ -73,7 +73,7 @@ pub struct Seen {
     pub in_ring_packets: u64,
 }
 
-impl Seen {
+impl TraceReport {
     pub(super) fn new(
         book: &Book,
         measured_ns: u64,

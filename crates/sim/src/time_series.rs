@@ -19,7 +19,7 @@ pub fn note_change(changes: &mut Vec<(u64, u32)>, now_ns: u64, value: u32) {
 
 /// The limit and what was in flight, over time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Course {
+pub struct TimeSeries {
     /// The limit at the start, and after each completion that changed it: (ns, bytes).
     pub limit_bytes: Vec<(u64, u32)>,
     /// The most that was in flight above the limit when a packet went to the device, in bytes.
@@ -27,12 +27,12 @@ pub struct Course {
     /// Length of a step, in ns.
     pub step_ns: u64,
     /// What was in flight in each step, from time 0.
-    pub in_flight: Vec<Step>,
+    pub in_flight: Vec<Sample>,
 }
 
 /// One step of a course.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Step {
+pub struct Sample {
     /// The most in flight, in bytes.
     pub peak_bytes: u64,
     /// Bytes times the ns for which they were in flight.
@@ -41,19 +41,19 @@ pub struct Step {
 
 /// Writes down the course of a queue.
 #[derive(Debug)]
-pub struct CourseWatch {
-    course: Course,
+pub struct TimeSeriesRecorder {
+    course: TimeSeries,
     in_flight_bytes: u64,
     since_ns: u64,
 }
 
-impl CourseWatch {
+impl TimeSeriesRecorder {
     /// For a queue that is watched from time 0 to `end_ns`.
     pub fn new(end_ns: u64) -> Self {
         Self {
-            course: Course {
+            course: TimeSeries {
                 step_ns: step_ns(end_ns),
-                ..Course::default()
+                ..TimeSeries::default()
             },
             in_flight_bytes: 0,
             since_ns: 0,
@@ -76,15 +76,15 @@ impl CourseWatch {
     }
 
     /// The course so far.
-    pub fn course(&self) -> &Course {
+    pub fn course(&self) -> &TimeSeries {
         &self.course
     }
 
-    fn step(&mut self, at_ns: u64) -> &mut Step {
+    fn step(&mut self, at_ns: u64) -> &mut Sample {
         // At most STEPS and a rest: nobody is watched past the end.
         let index = (at_ns / self.course.step_ns).min(2 * STEPS) as usize;
         if self.course.in_flight.len() <= index {
-            self.course.in_flight.resize(index + 1, Step::default());
+            self.course.in_flight.resize(index + 1, Sample::default());
         }
         &mut self.course.in_flight[index]
     }
@@ -105,7 +105,7 @@ impl CourseWatch {
     }
 }
 
-impl Probe for CourseWatch {
+impl Probe for TimeSeriesRecorder {
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
         match event {
             Event::Sent(packet) => self.sent(now_ns, packet),
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_course_as_long_as_time_ends() {
-        let mut watch = CourseWatch::new(u64::MAX);
+        let mut watch = TimeSeriesRecorder::new(u64::MAX);
         watch.change(7, 5);
         watch.count_until(u64::MAX);
         let steps = &watch.course().in_flight;

@@ -13,31 +13,35 @@ use taut_path::qdisc::Fifo;
 use taut_path::queue::{CompleteError, Completer, Sender};
 use taut_path::{Completed, Queue};
 
-use super::watch::{Eye, Watch};
-use super::{DeviceConfig, Seen, SharedBudget};
+use super::watch::{MultiQueueWatch, QueueProbe};
+use super::{MultiQueueConfig, MultiQueueReport, SharedBudget};
 use crate::error::TestbedError;
-use crate::lane::object;
 use crate::nic::{MultiNic, RingOf};
 use crate::queue::{QueueFault, queue_config};
+use crate::single_queue_bench::object;
 use crate::sink::Sink;
 use crate::source::Note;
 use crate::testbed::{Experiment, Setup, TestQueue, Testbed};
 
-/// Runs the device. Time is counted for which more is in flight than the largest limit of a queue and an object for
-/// each queue: what every one of them may have above its own.
+/// Runs the device. Time is counted for which more is in flight than the largest limit of a queue
+/// and an object for each queue: what every one of them may have above its own.
 ///
 /// # Errors
-/// As [`DeviceConfig::check`]; if NIC, queues or budget cannot be made of their settings; if a queue goes wrong.
-pub fn observe(config: &DeviceConfig, shared: SharedBudget) -> Result<Seen, TestbedError> {
+/// As [`MultiQueueConfig::check`]; if NIC, queues or budget cannot be made of their settings; if a
+/// queue goes wrong.
+pub fn observe(
+    config: &MultiQueueConfig,
+    shared: SharedBudget,
+) -> Result<MultiQueueReport, TestbedError> {
     config.check()?;
-    let (bed, device) = Device::new(config, shared)?;
+    let (bed, device) = MultiQueueBench::new(config, shared)?;
     device.run(bed)
 }
 
 /// A queue under a budget has two halves, also where one thread has both.
 struct Halves {
-    sender: Sender<RingOf, Fifo, Eye>,
-    completer: Completer<RingOf, Dynamic, Eye>,
+    sender: Sender<RingOf, Fifo, QueueProbe>,
+    completer: Completer<RingOf, Dynamic, QueueProbe>,
 }
 
 impl TestQueue for Halves {
@@ -54,29 +58,32 @@ impl TestQueue for Halves {
     }
 }
 
-struct Device<'a> {
-    config: &'a DeviceConfig,
+struct MultiQueueBench<'a> {
+    config: &'a MultiQueueConfig,
     queues: Vec<Halves>,
     /// Those that always have something to send.
     senders: Range<usize>,
     notes: Vec<Arc<Note>>,
-    watch: Rc<RefCell<Watch>>,
+    watch: Rc<RefCell<MultiQueueWatch>>,
     budget: Option<Budget>,
     frames: u32,
 }
 
-type Bed = Testbed<()>;
+type MultiQueueTestbed = Testbed<()>;
 
-impl<'a> Device<'a> {
-    fn new(config: &'a DeviceConfig, shared: SharedBudget) -> Result<(Bed, Self), TestbedError> {
+impl<'a> MultiQueueBench<'a> {
+    fn new(
+        config: &'a MultiQueueConfig,
+        shared: SharedBudget,
+    ) -> Result<(MultiQueueTestbed, Self), TestbedError> {
         let (nic, rings) = MultiNic::new(&config.nic, config.queues)?;
         let notes: Vec<Arc<Note>> = rings.iter().map(|_| Arc::default()).collect();
-        let watch = Rc::new(RefCell::new(Watch::default()));
+        let watch = Rc::new(RefCell::new(MultiQueueWatch::default()));
         let queue = |(note, ring): (&Arc<Note>, RingOf)| {
             Queue::builder(ring.clone(), ring)
                 .with_limit(Dynamic::default())
                 .with_qdisc(Fifo::new(config.backlog_packets))
-                .probe(Eye(watch.clone()))
+                .probe(QueueProbe(watch.clone()))
                 .config(queue_config(None, Waker::from(note.clone())))
                 .build_halves(0)
                 .map_err(TestbedError::Queue)
@@ -104,7 +111,7 @@ impl<'a> Device<'a> {
         Ok((Testbed::new(nic, Setup::default()), device))
     }
 
-    fn run(mut self, mut bed: Bed) -> Result<Seen, TestbedError> {
+    fn run(mut self, mut bed: MultiQueueTestbed) -> Result<MultiQueueReport, TestbedError> {
         let queues = self.config.queues;
         let mut now_ns = 0;
         for queue in 0..queues {
@@ -124,13 +131,13 @@ impl<'a> Device<'a> {
             .iter()
             .zip(before)
             .map(|(after, before)| after - before);
-        Ok(Seen {
+        Ok(MultiQueueReport {
             time_bytes: got.collect(),
             ..seen
         })
     }
 
-    fn time_bytes(&self, bed: &Bed) -> Vec<u64> {
+    fn time_bytes(&self, bed: &MultiQueueTestbed) -> Vec<u64> {
         let nic = bed.nic.borrow();
         let queues = 0..self.config.queues;
         queues.map(|ring| nic.counters(ring).time_bytes).collect()
@@ -151,7 +158,7 @@ impl<'a> Device<'a> {
     /// These always have something to send, until `until_ns`.
     fn phase(
         &mut self,
-        bed: &mut Bed,
+        bed: &mut MultiQueueTestbed,
         senders: Range<usize>,
         now_ns: u64,
         until_ns: u64,
@@ -165,7 +172,7 @@ impl<'a> Device<'a> {
         bed.run_until(self, until_ns.saturating_add(1))
     }
 
-    fn send_woken(&mut self, bed: &mut Bed, now_ns: u64) -> Result<(), QueueFault> {
+    fn send_woken(&mut self, bed: &mut MultiQueueTestbed, now_ns: u64) -> Result<(), QueueFault> {
         while let Some(queue) = self.notes.iter().position(|note| note.take()) {
             self.send(bed, queue, now_ns)?;
         }
@@ -173,7 +180,12 @@ impl<'a> Device<'a> {
     }
 
     /// Fills up what waits, and runs the queue until it is stopped or has nothing left.
-    fn send(&mut self, bed: &mut Bed, queue: usize, now_ns: u64) -> Result<(), QueueFault> {
+    fn send(
+        &mut self,
+        bed: &mut MultiQueueTestbed,
+        queue: usize,
+        now_ns: u64,
+    ) -> Result<(), QueueFault> {
         let own = &mut self.queues[queue].sender;
         let is_sender = self.senders.contains(&queue);
         loop {
@@ -201,7 +213,7 @@ impl<'a> Device<'a> {
     }
 }
 
-impl Experiment for Device<'_> {
+impl Experiment for MultiQueueBench<'_> {
     type Queue = Halves;
     type Watch = ();
 
@@ -211,7 +223,7 @@ impl Experiment for Device<'_> {
 
     fn told(
         &mut self,
-        bed: &mut Bed,
+        bed: &mut MultiQueueTestbed,
         at: usize,
         done: Completed,
         now_ns: u64,
@@ -234,8 +246,8 @@ mod tests {
     use crate::queue::Fault;
 
     /// A byte takes a ns.
-    fn config() -> DeviceConfig {
-        DeviceConfig {
+    fn config() -> MultiQueueConfig {
+        MultiQueueConfig {
             nic: NicConfig::plain(8_000_000_000, 64),
             queues: 2,
             object_bytes: 1_000,
@@ -253,14 +265,14 @@ mod tests {
         }
     }
 
-    fn run(config: &DeviceConfig, shared: SharedBudget) -> Seen {
+    fn run(config: &MultiQueueConfig, shared: SharedBudget) -> MultiQueueReport {
         observe(config, shared).expect("nothing is wrong")
     }
 
     #[test]
     fn an_object_above_a_soft_limit_is_not_above_the_mark_and_the_limit_of_another_queue_is() {
         for (queues, above_ns) in [(1, 0), (2, 10_000)] {
-            let config = DeviceConfig { queues, ..config() };
+            let config = MultiQueueConfig { queues, ..config() };
             let seen = run(&config, SharedBudget::None);
             let limit_bytes = u64::from(seen.limits_bytes[0]);
             assert_eq!(seen.peak_bytes, queues as u64 * (limit_bytes + 1_000));
@@ -270,11 +282,12 @@ mod tests {
 
     #[test]
     fn queues_send_nothing_new_in_the_pause() {
-        let config = DeviceConfig {
+        let config = MultiQueueConfig {
             pause_ns: 1_000_000,
             ..config()
         };
-        let (bed, device) = Device::new(&config, SharedBudget::None).expect("valid settings");
+        let (bed, device) =
+            MultiQueueBench::new(&config, SharedBudget::None).expect("valid settings");
         let nic = bed.nic.clone();
         device.run(bed).expect("nothing is wrong");
         let sent = |ring| nic.borrow().counters(ring).packets;
@@ -295,7 +308,7 @@ mod tests {
     fn a_ring_that_makes_a_packet_up_ends_the_device_with_a_report() {
         let (config, budget) = (config(), dql());
         for shared in [SharedBudget::None, budget] {
-            let device = || Device::new(&config, shared.clone()).expect("valid settings");
+            let device = || MultiQueueBench::new(&config, shared.clone()).expect("valid settings");
             let (bed, good) = device();
             assert!(good.run(bed).is_ok());
             let (bed, mut device) = device();

@@ -31,7 +31,7 @@ pub enum SharedBudget {
 
 /// The device, and how it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeviceConfig {
+pub struct MultiQueueConfig {
     /// Link rate, each ring, interrupts, seed.
     pub nic: NicConfig,
     /// Queues; at least 1.
@@ -48,12 +48,13 @@ pub struct DeviceConfig {
     pub together_ns: u64,
 }
 
-impl DeviceConfig {
-    /// Whether a device can be run with this; NIC and queues look at their settings when they are made.
+impl MultiQueueConfig {
+    /// Whether a device can be run with this; NIC and queues look at their settings when they are
+    /// made.
     ///
     /// # Errors
-    /// If it has no queue, nothing waits above them or more than can, no limit can count an object, or time ends
-    /// before the run.
+    /// If it has no queue, nothing waits above them or more than can, no limit can count an object,
+    /// or time ends before the run.
     pub fn check(&self) -> Result<(), TestbedError> {
         if self.queues == 0 {
             return Err(TestbedError::Missing("the device has no queue"));
@@ -82,7 +83,7 @@ impl DeviceConfig {
 
 /// What was seen while all sent together.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
+pub struct MultiQueueReport {
     /// The own limit of each queue when that began, in bytes.
     pub limits_bytes: Vec<u32>,
     /// What was in flight in all queues together: most, in bytes.

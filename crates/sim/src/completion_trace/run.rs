@@ -1,4 +1,5 @@
-//! A pattern on a testbed: what is offered, when the device is asked, and how late a sender comes back.
+//! A pattern on a testbed: what is offered, when the device is asked, and how late a sender comes
+//! back.
 
 use taut_path::Completed;
 use taut_path::limit::Limit;
@@ -6,8 +7,8 @@ use taut_path::limit::Limit;
 use super::detail::Detail;
 use super::random::SplitMix;
 use super::script::{PatternQueue, Script, queue};
-use super::seen::{Samples, Seen};
-use super::{Interval, Pattern};
+use super::seen::{Samples, TraceReport};
+use super::{CompletionTrace, Interval};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{MultiNic, NicConfig};
@@ -15,8 +16,8 @@ use crate::queue::QueueFault;
 use crate::testbed::{Book, Experiment, Own, Setup, Testbed};
 use taut_measure::meter::histogram_ns;
 
-struct Run<'p, L, I> {
-    pattern: &'p Pattern,
+struct TraceRun<'p, L, I> {
+    pattern: &'p CompletionTrace,
     queues: Vec<PatternQueue<L>>,
     sample_period_ns: u64,
     scripts: Vec<Script<I>>,
@@ -30,22 +31,23 @@ struct Run<'p, L, I> {
 /// Runs `pattern` with `limit` on each of its queues.
 ///
 /// # Errors
-/// As [`Pattern::check`]; if NIC or queues cannot be made of their settings; if a queue goes wrong.
+/// As [`CompletionTrace::check`]; if NIC or queues cannot be made of their settings; if a queue
+/// goes wrong.
 pub fn observe<L: Limit + Clone>(
-    pattern: &Pattern,
+    pattern: &CompletionTrace,
     limit: L,
     detail: Detail,
-) -> Result<Seen, TestbedError> {
+) -> Result<TraceReport, TestbedError> {
     pattern.check(detail)?;
     let (mut bed, mut run) = prepared(pattern, limit, detail)?;
     run.run_to_end(&mut bed, detail.give_up_dry_ns)?;
     Ok(run.seen(bed))
 }
 
-type Prepared<'p, L, I> = (Testbed<Book>, Run<'p, L, I>);
+type Prepared<'p, L, I> = (Testbed<Book>, TraceRun<'p, L, I>);
 
 fn prepared<L: Limit + Clone>(
-    pattern: &Pattern,
+    pattern: &CompletionTrace,
     limit: L,
     detail: Detail,
 ) -> Result<Prepared<'_, L, impl Iterator<Item = Interval>>, TestbedError> {
@@ -67,7 +69,7 @@ fn prepared<L: Limit + Clone>(
         round_ns: pattern.poll_ns,
         ..Setup::default()
     };
-    let mut run = Run {
+    let mut run = TraceRun {
         pattern,
         queues,
         sample_period_ns: detail.sample_ns,
@@ -83,13 +85,13 @@ fn prepared<L: Limit + Clone>(
     Ok((Testbed::new(nic, setup), run))
 }
 
-impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
+impl<L: Limit, I: Iterator<Item = Interval>> TraceRun<'_, L, I> {
     fn run_to_end(
         &mut self,
         bed: &mut Testbed<Book>,
         give_up_dry_ns: u64,
     ) -> Result<(), TestbedError> {
-        let Pattern {
+        let CompletionTrace {
             warm_ns, end_ns, ..
         } = *self.pattern;
         self.run_until(bed, warm_ns.min(end_ns))?;
@@ -167,7 +169,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
         self.plan_sample((now_ns - now_ns % period_ns).saturating_add(period_ns));
     }
 
-    fn seen(mut self, bed: Testbed<Book>) -> Seen {
+    fn seen(mut self, bed: Testbed<Book>) -> TraceReport {
         let queues = || self.queues.iter();
         let mut urgent_delay_ns = histogram_ns();
         for script in &self.scripts {
@@ -177,14 +179,14 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
         let mut nic = bed.nic.borrow_mut();
         let losses = nic.watch.take_losses();
         let measured_ns = self.pattern.measured_ns();
-        let mut seen = Seen {
+        let mut seen = TraceReport {
             sent_packets: queues().map(|it| it.sender_counters().sent_packets).sum(),
             freed_packets: bed.sink.freed,
             in_ring_packets: nic.packets_in_rings(),
             limit_bytes: queues().map(|it| u64::from(it.snapshot().limit)).sum(),
             starved_rounds: queues().map(|it| it.completer_counters().starved).sum(),
             losses,
-            ..Seen::new(&nic.watch, measured_ns, &self.samples, &urgent_delay_ns)
+            ..TraceReport::new(&nic.watch, measured_ns, &self.samples, &urgent_delay_ns)
         };
         if let Some(first) = self.queues.first_mut() {
             seen.course = std::mem::take(&mut first.probe_mut().changes);
@@ -193,7 +195,7 @@ impl<L: Limit, I: Iterator<Item = Interval>> Run<'_, L, I> {
     }
 }
 
-impl<L: Limit, I: Iterator<Item = Interval>> Experiment for Run<'_, L, I> {
+impl<L: Limit, I: Iterator<Item = Interval>> Experiment for TraceRun<'_, L, I> {
     type Queue = PatternQueue<L>;
     type Watch = Book;
 
@@ -262,7 +264,7 @@ mod tests {
     use taut_path::{Frame, Packet, TxRing};
 
     use super::*;
-    use crate::pattern::Intervals;
+    use crate::completion_trace::Intervals;
     use crate::queue::Fault;
 
     #[test]
@@ -274,7 +276,7 @@ mod tests {
                 delay_ns: 0,
             });
         });
-        let pattern = Pattern {
+        let pattern = CompletionTrace {
             id: "test".to_owned(),
             rates: vec![(0, 1_000_000_000)],
             sizes: vec![1_000],

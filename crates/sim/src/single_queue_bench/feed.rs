@@ -1,13 +1,13 @@
-//! What a lane's sender does next.
+//! What a bench's sender does next.
 
-use super::{Cost, LaneConfig, Source};
+use super::{Cost, SingleQueueConfig, TrafficSource};
 use crate::NEVER_NS;
-use crate::dice::Dice;
+use crate::rng::Rng;
 use crate::source::{is_on, next_on_ns};
 
 /// The sender's clockwork.
 pub(super) struct Feed {
-    pub(super) source: Source,
+    pub(super) source: TrafficSource,
     pub(super) cost: Cost,
     /// When the sender next does something by itself,
     pub(super) next_ns: u64,
@@ -19,13 +19,13 @@ pub(super) struct Feed {
     pub(super) asleep: bool,
     pub(super) failed_sends: u64,
     pub(super) wakeups: u64,
-    pub(super) dice: Dice,
+    pub(super) rng: Rng,
     object_bytes: Vec<u32>,
     next_object: usize,
 }
 
 impl Feed {
-    pub(super) fn new(config: &LaneConfig) -> Self {
+    pub(super) fn new(config: &SingleQueueConfig) -> Self {
         Self {
             source: config.source,
             cost: config.cost,
@@ -36,7 +36,7 @@ impl Feed {
             failed_sends: 0,
             wakeups: 0,
             // Not the sequence that the NIC draws its periods from.
-            dice: Dice::new(!config.nic.seed),
+            rng: Rng::new(!config.nic.seed),
             object_bytes: config.object_bytes.clone(),
             next_object: 0,
         }
@@ -52,26 +52,26 @@ impl Feed {
     /// Whether a saturating sender has something to send now.
     pub(super) fn is_saturating(&self, now_ns: u64) -> bool {
         match self.source {
-            Source::Saturating => true,
-            Source::OnOff { on_ns, off_ns } => is_on(on_ns, off_ns, now_ns),
-            Source::Bursts { .. } | Source::Blind(_) => false,
+            TrafficSource::Saturating => true,
+            TrafficSource::OnOff { on_ns, off_ns } => is_on(on_ns, off_ns, now_ns),
+            TrafficSource::Bursts { .. } | TrafficSource::Blind(_) => false,
         }
     }
 
     /// The start of the next cycle of an on-off sender, or of the next burst.
     pub(super) fn next_cycle_ns(&mut self, now_ns: u64) -> u64 {
         match self.source {
-            Source::Saturating | Source::Blind(_) => NEVER_NS,
-            Source::OnOff { on_ns, off_ns } => {
+            TrafficSource::Saturating | TrafficSource::Blind(_) => NEVER_NS,
+            TrafficSource::OnOff { on_ns, off_ns } => {
                 next_on_ns(on_ns, off_ns, now_ns).unwrap_or(NEVER_NS)
             }
-            Source::Bursts {
+            TrafficSource::Bursts {
                 every_ns,
                 jitter_ns,
                 ..
             } => {
                 let spread_ns = self
-                    .dice
+                    .rng
                     .below(jitter_ns.saturating_mul(2).saturating_add(1));
                 let gap_ns = every_ns.saturating_add(spread_ns).saturating_sub(jitter_ns);
                 now_ns.saturating_add(gap_ns.max(1))
@@ -87,13 +87,13 @@ mod tests {
 
     #[test]
     fn bursts_come_as_much_too_early_as_too_late() {
-        let config = LaneConfig {
-            source: Source::Bursts {
+        let config = SingleQueueConfig {
+            source: TrafficSource::Bursts {
                 packets: 1,
                 every_ns: 1_000,
                 jitter_ns: 400,
             },
-            ..LaneConfig::saturated(NicConfig::plain(1, 64), 1)
+            ..SingleQueueConfig::saturated(NicConfig::plain(1, 64), 1)
         };
         let mut feed = Feed::new(&config);
         let gaps_ns: Vec<u64> = (0..1_000).map(|_| feed.next_cycle_ns(7) - 7).collect();

@@ -1,7 +1,7 @@
 //! One sender, one transmit queue, one emulated NIC, in virtual time: all that the experiments on
 //! a single queue need, and nothing of a network.
 //!
-//! [`observe`] runs a lane from time 0 to its end and tells what was seen. The sender, the
+//! [`observe`] runs a bench from time 0 to its end and tells what was seen. The sender, the
 //! interrupts and the packets share one core, on which each can be given a cost.
 
 mod feed;
@@ -17,10 +17,10 @@ use hdrhistogram::Histogram;
 use taut_path::{Frame, Packet, Segmentation};
 
 use crate::HEADER_BYTES;
-pub use crate::course::{Course, Step};
 use crate::error::{TestbedError, demand_countable, demand_order};
 use crate::nic::{NicConfig, WireCounters};
 pub use crate::source::WhenFull;
+pub use crate::time_series::{Sample, TimeSeries};
 pub use rule::{ParseRuleError, Rule};
 pub use run::{observe, observe_with};
 use taut_measure::meter::Quantiles;
@@ -30,7 +30,7 @@ const LARGEST_FRAME_BYTES: u32 = 1_514;
 
 /// What sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum TrafficSource {
     /// Always has something to send.
     Saturating,
     /// Saturating for a time, silent for a time, and again.
@@ -81,9 +81,9 @@ impl Reap {
     };
 }
 
-/// A lane, and how it is watched.
+/// A bench, and how it is watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LaneConfig {
+pub struct SingleQueueConfig {
     /// Link rate, ring, interrupts, seed.
     pub nic: NicConfig,
     /// Free slots at which a queue that stopped for a full ring starts again; the NIC's own if
@@ -91,14 +91,14 @@ pub struct LaneConfig {
     pub restart_slots: Option<u32>,
     /// How completions are reaped.
     pub reap: Reap,
-    /// Packets that the discipline, a first-in first-out, can hold; 0 counts as 1, and more than a million as
-    /// a million.
+    /// Packets that the discipline, a first-in first-out, can hold; 0 counts as 1, and more than a
+    /// million as a million.
     pub backlog_packets: u32,
     /// Sizes of what is sent, in bytes with one set of headers, used in turn. More than 1,514 is a
     /// super-packet; at most [`MAX_OBJECT`](taut_dql::MAX_OBJECT).
     pub object_bytes: Vec<u32>,
     /// What sends.
-    pub source: Source,
+    pub source: TrafficSource,
     /// What it costs.
     pub cost: Cost,
     /// The link rate from a time on: (ns, bit/s), in order of time.
@@ -114,9 +114,9 @@ pub struct LaneConfig {
 /// Packets that always wait above a saturated queue: more than one burst.
 const BACKLOG_PACKETS: u32 = 100;
 
-impl LaneConfig {
-    /// A sender of objects of one size that waits for nothing but the queue, measured from the start. What
-    /// differs, and the end, is said with `..`.
+impl SingleQueueConfig {
+    /// A sender of objects of one size that waits for nothing but the queue, measured from the
+    /// start. What differs, and the end, is said with `..`.
     pub fn saturated(nic: NicConfig, object_bytes: u32) -> Self {
         Self {
             nic,
@@ -124,7 +124,7 @@ impl LaneConfig {
             reap: Reap::ALL,
             backlog_packets: BACKLOG_PACKETS,
             object_bytes: vec![object_bytes],
-            source: Source::Saturating,
+            source: TrafficSource::Saturating,
             cost: Cost::default(),
             rate_changes: Vec::new(),
             measure_from_ns: 0,
@@ -133,11 +133,11 @@ impl LaneConfig {
         }
     }
 
-    /// Whether a lane can be run with this; NIC and queue look at theirs when they are made.
+    /// Whether a bench can be run with this; NIC and queue look at theirs when they are made.
     ///
     /// # Errors
-    /// If there is nothing to send, an object that no limit can count, or a rate that comes before the one that
-    /// it follows.
+    /// If there is nothing to send, an object that no limit can count, or a rate that comes before
+    /// the one that it follows.
     pub fn check(&self) -> Result<(), TestbedError> {
         if self.object_bytes.is_empty() {
             return Err(TestbedError::Missing("no sizes to send"));
@@ -159,7 +159,7 @@ pub struct Observed {
     /// The limit at the end, in bytes.
     pub limit_bytes: u32,
     /// The limit and what was in flight, over all of the time.
-    pub course: Course,
+    pub course: TimeSeries,
     /// What the wire carried in the measured time.
     pub wire: WireCounters,
     /// What it had carried at time 0, at each change of the rate, and at the end: (ns, counters).
@@ -175,8 +175,9 @@ pub struct Observed {
     pub latency_ns: Histogram<u64>,
     /// From the last bit on the wire to the reap, in ns; 0 for what is reaped before.
     pub held_ns: Histogram<u64>,
-    /// What the core was asked to do in the measured time, as a share of it. Counted when it is asked for, not when
-    /// it is done: above 1 where more is asked for than can be done, and off by what is left at either end.
+    /// What the core was asked to do in the measured time, as a share of it. Counted when it is
+    /// asked for, not when it is done: above 1 where more is asked for than can be done, and off by
+    /// what is left at either end.
     pub core_share: f64,
     /// Sends refused with "no buffer space", over the measured time.
     pub failed_sends: u64,
@@ -185,12 +186,12 @@ pub struct Observed {
     /// Packets dropped by the discipline, over all of the time.
     pub drops: u64,
     /// Packets freed and packets that entered, over all of the time, and what is still on the path.
-    pub ledger: Ledger,
+    pub ledger: PacketLedger,
 }
 
 /// Where all packets are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ledger {
+pub struct PacketLedger {
     /// Handed to the discipline.
     pub entered: u64,
     /// Came back from the device.

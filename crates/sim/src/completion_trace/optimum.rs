@@ -4,7 +4,7 @@ use taut_path::limit::Fixed;
 
 use super::detail::Detail;
 use super::run::observe;
-use super::{Pattern, fixed};
+use super::{CompletionTrace, fixed};
 use crate::error::TestbedError;
 use crate::least::least_multiple;
 
@@ -16,7 +16,7 @@ pub const GRID_BYTES: u32 = 64;
 ///
 /// # Errors
 /// As [`observe`].
-pub fn least_fixed(pattern: &Pattern) -> Result<Option<u32>, TestbedError> {
+pub fn smallest_sufficient_limit(pattern: &CompletionTrace) -> Result<Option<u32>, TestbedError> {
     pattern.check(detail(pattern))?;
     // With objects of one size, limits differ only by the whole objects that fit in.
     let (first, rest) = pattern
@@ -32,7 +32,7 @@ pub fn least_fixed(pattern: &Pattern) -> Result<Option<u32>, TestbedError> {
     Ok(least.map(|bytes| bytes.next_multiple_of(GRID_BYTES)))
 }
 
-fn is_enough(pattern: &Pattern, limit_bytes: u32) -> Result<bool, TestbedError> {
+fn is_enough(pattern: &CompletionTrace, limit_bytes: u32) -> Result<bool, TestbedError> {
     if let Some(utilisation) = fixed::utilisation(pattern, limit_bytes) {
         return Ok(utilisation.is_some_and(|it| it >= pattern.utilisation));
     }
@@ -41,7 +41,7 @@ fn is_enough(pattern: &Pattern, limit_bytes: u32) -> Result<bool, TestbedError> 
 }
 
 /// Nothing but the share, and not longer than it can still be enough.
-fn detail(pattern: &Pattern) -> Detail {
+fn detail(pattern: &CompletionTrace) -> Detail {
     Detail {
         sample_ns: 0,
         course: false,

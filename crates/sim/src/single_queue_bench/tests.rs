@@ -1,4 +1,4 @@
-//! What a lane counts, and from when on.
+//! What a bench counts, and from when on.
 
 use super::*;
 use crate::nic::FinishedAt;
@@ -7,19 +7,19 @@ use crate::nic::FinishedAt;
 const RATE: u64 = 8_000_000_000;
 
 /// An object of 1,000 bytes each 10 us, until 100 us.
-fn light() -> LaneConfig {
-    LaneConfig {
-        source: Source::Bursts {
+fn light() -> SingleQueueConfig {
+    SingleQueueConfig {
+        source: TrafficSource::Bursts {
             packets: 1,
             every_ns: 10_000,
             jitter_ns: 0,
         },
         end_ns: 99_999,
-        ..LaneConfig::saturated(NicConfig::plain(RATE, 64), 1_000)
+        ..SingleQueueConfig::saturated(NicConfig::plain(RATE, 64), 1_000)
     }
 }
 
-fn run(config: &LaneConfig, rule: &Rule) -> Observed {
+fn run(config: &SingleQueueConfig, rule: &Rule) -> Observed {
     observe(config, rule).expect("it runs")
 }
 
@@ -37,7 +37,7 @@ fn what_is_finished_at_its_start_is_not_held_and_leaves_at_its_end() {
 
 #[test]
 fn only_what_is_reaped_in_the_measured_time_is_held_in_it() {
-    let config = LaneConfig {
+    let config = SingleQueueConfig {
         measure_from_ns: 50_000,
         ..light()
     };
@@ -48,8 +48,8 @@ fn only_what_is_reaped_in_the_measured_time_is_held_in_it() {
 #[test]
 fn what_is_dropped_is_what_came_last() {
     // One is sent, two wait, and two of three that come find no room.
-    let config = LaneConfig {
-        source: Source::Bursts {
+    let config = SingleQueueConfig {
+        source: TrafficSource::Bursts {
             packets: 1,
             every_ns: 300,
             jitter_ns: 0,
@@ -71,8 +71,8 @@ fn what_is_dropped_is_what_came_last() {
 #[test]
 fn waking_the_sender_costs_the_core() {
     // Of three objects, one is sent and one waits; the sender sleeps with the third.
-    let config = LaneConfig {
-        source: Source::Bursts {
+    let config = SingleQueueConfig {
+        source: TrafficSource::Bursts {
             packets: 3,
             every_ns: 10_000,
             jitter_ns: 0,
@@ -95,8 +95,8 @@ fn waking_the_sender_costs_the_core() {
 #[test]
 fn sends_that_fail_before_the_measured_time_do_not_count() {
     let failed = |measure_from_ns, end_ns| {
-        let config = LaneConfig {
-            source: Source::Blind(WhenFull::Spin(70)),
+        let config = SingleQueueConfig {
+            source: TrafficSource::Blind(WhenFull::Spin(70)),
             backlog_packets: 2,
             measure_from_ns,
             end_ns,
@@ -112,8 +112,8 @@ fn sends_that_fail_before_the_measured_time_do_not_count() {
 
 #[test]
 fn an_urgent_packet_waits_for_what_the_wire_has_not_sent() {
-    let config = LaneConfig {
-        source: Source::Bursts {
+    let config = SingleQueueConfig {
+        source: TrafficSource::Bursts {
             packets: 10,
             every_ns: 1_000_000,
             jitter_ns: 0,

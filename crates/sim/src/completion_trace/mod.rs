@@ -1,29 +1,29 @@
 //! Completion patterns as plain data, and limit rules judged on them.
 //!
-//! A [`Pattern`] says when a device interrupts, how late a refused sender comes back, what is sent
-//! and how fast the wire is. [`observe`] runs it through the product's own transmit queue, so a
-//! rule meets exactly what a device would do to it: completions become visible only at interrupts,
-//! and the sender is refused by nothing but its limit.
+//! A [`CompletionTrace`] says when a device interrupts, how late a refused sender comes back, what
+//! is sent and how fast the wire is. [`observe`] runs it through the product's own transmit queue,
+//! so a rule meets exactly what a device would do to it: completions become visible only at
+//! interrupts, and the sender is refused by nothing but its limit.
 
 mod detail;
 mod fixed;
 mod intervals;
+mod optimum;
 mod random;
 mod run;
 mod script;
 mod seen;
 mod source;
-mod yardstick;
 
 use crate::NEVER_NS;
 use crate::error::{TestbedError, demand, demand_countable, demand_order};
 pub use crate::testbed::{LOSS_STEP_NS, Losses};
 pub use detail::{Detail, RING_SLOTS_OFF};
 pub use intervals::{Interval, Intervals};
+pub use optimum::{GRID_BYTES, smallest_sufficient_limit};
 pub use random::SplitMix;
 pub use run::observe;
-pub use seen::Seen;
-pub use yardstick::{GRID_BYTES, least_fixed};
+pub use seen::TraceReport;
 
 /// So many objects at once, again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct Burst {
 
 /// Everything that a run needs to know, except the rule.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pattern {
+pub struct CompletionTrace {
     /// Its name.
     pub id: String,
     /// The wire's rate from a time on: (ns, bytes/s), in order of time, the first at 0.
@@ -64,13 +64,14 @@ pub struct Pattern {
 /// A day: a step of what was lost is kept for each 10 ms.
 const LONGEST_COURSE_NS: u64 = 86_400_000_000_000;
 
-impl Pattern {
-    /// Whether a pattern can be run, watched as closely as `detail` says; NIC and queue look at their settings
-    /// when they are made.
+impl CompletionTrace {
+    /// Whether a pattern can be run, watched as closely as `detail` says; NIC and queue look at
+    /// their settings when they are made.
     ///
     /// # Errors
-    /// If it has no rate, no size or no queue; rates that are not in order of time, with the first at 0; a size that
-    /// no limit can count; bursts 0 ns apart; an end that never is, or after a day of which the course is kept.
+    /// If it has no rate, no size or no queue; rates that are not in order of time, with the first
+    /// at 0; a size that no limit can count; bursts 0 ns apart; an end that never is, or after a
+    /// day of which the course is kept.
     pub fn check(&self, detail: Detail) -> Result<(), TestbedError> {
         let (first_ns, _) = self.first_rate()?;
         if self.sizes.is_empty() || self.queues.is_empty() {
@@ -101,7 +102,8 @@ impl Pattern {
         self.end_ns.saturating_sub(self.warm_ns)
     }
 
-    /// Dry time beyond which the promise is lost: busy and dry time together are at most what is measured.
+    /// Dry time beyond which the promise is lost: busy and dry time together are at most what is
+    /// measured.
     fn most_dry_ns(&self) -> u64 {
         let most_ns = (1.0 - self.utilisation) * self.measured_ns() as f64;
         (most_ns as u64).saturating_add(1)

@@ -1,4 +1,4 @@
-//! A lane on a testbed: one queue, whose sender shares the core with the interrupts.
+//! A bench on a testbed: one queue, whose sender shares the core with the interrupts.
 
 use std::slice::from_mut;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use taut_path::qdisc::Fifo;
 use taut_path::{AnyLimit, Completed, Probe, Queue, QueueConfig};
 
 use super::feed::Feed;
-use super::watch::{Left, Watch};
-use super::{LaneConfig, Observed, Rule};
+use super::watch::{BenchProbe, Left};
+use super::{Observed, Rule, SingleQueueConfig};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{MultiNic, RingOf, WireCounters};
@@ -17,11 +17,12 @@ use crate::queue::{MOST_BACKLOG_PACKETS, QueueFault, queue_config};
 use crate::source::Note;
 use crate::testbed::{Experiment, Own, Setup, Testbed, Urgent};
 
-/// Runs a lane from time 0 to its end.
+/// Runs a bench from time 0 to its end.
 ///
 /// # Errors
-/// As [`LaneConfig::check`]; if NIC or queue cannot be made of their settings; if the queue goes wrong.
-pub fn observe(config: &LaneConfig, rule: &Rule) -> Result<Observed, TestbedError> {
+/// As [`SingleQueueConfig::check`]; if NIC or queue cannot be made of their settings; if the queue
+/// goes wrong.
+pub fn observe(config: &SingleQueueConfig, rule: &Rule) -> Result<Observed, TestbedError> {
     observe_with(config, rule, ())
 }
 
@@ -30,21 +31,21 @@ pub fn observe(config: &LaneConfig, rule: &Rule) -> Result<Observed, TestbedErro
 /// # Errors
 /// As [`observe`].
 pub fn observe_with(
-    config: &LaneConfig,
+    config: &SingleQueueConfig,
     rule: &Rule,
     probe: impl Probe,
 ) -> Result<Observed, TestbedError> {
     config.check()?;
-    let (bed, lane) = Lane::new(config, rule, probe)?;
-    lane.run(bed)
+    let (bed, bench) = SingleQueueBench::new(config, rule, probe)?;
+    bench.run(bed)
 }
 
-/// A lane has one queue.
+/// A bench has one queue.
 pub(super) const QUEUE: usize = 0;
 
-pub(super) struct Lane<'a, T> {
-    pub(super) config: &'a LaneConfig,
-    pub(super) queue: Queue<RingOf<Left>, AnyLimit, Fifo, Watch<T>>,
+pub(super) struct SingleQueueBench<'a, T> {
+    pub(super) config: &'a SingleQueueConfig,
+    pub(super) queue: Queue<RingOf<Left>, AnyLimit, Fifo, BenchProbe<T>>,
     pub(super) feed: Feed,
     pub(super) note: Arc<Note>,
     pub(super) sample_ns: u64,
@@ -55,7 +56,7 @@ pub(super) struct Lane<'a, T> {
     pub(super) backlog_packets: u64,
 }
 
-pub(super) type Bed = Testbed<Left>;
+pub(super) type BenchTestbed = Testbed<Left>;
 
 /// What is counted over the measured time only: the counters at its start.
 pub(super) struct Before {
@@ -65,8 +66,12 @@ pub(super) struct Before {
     pub(super) wakeups: u64,
 }
 
-impl<'a, T: Probe> Lane<'a, T> {
-    fn new(config: &'a LaneConfig, rule: &Rule, probe: T) -> Result<(Bed, Self), TestbedError> {
+impl<'a, T: Probe> SingleQueueBench<'a, T> {
+    fn new(
+        config: &'a SingleQueueConfig,
+        rule: &Rule,
+        probe: T,
+    ) -> Result<(BenchTestbed, Self), TestbedError> {
         let (nic, mut rings) = MultiNic::watched(&config.nic, 1, Left::default(), true)?;
         let note = Arc::new(Note::default());
         let own_slots = config.nic.rule.restart_slots(config.nic.slots);
@@ -78,7 +83,7 @@ impl<'a, T: Probe> Lane<'a, T> {
         };
         let (from_ns, end_ns) = (config.measure_from_ns, config.end_ns);
         let backlog_packets = config.backlog_packets.clamp(1, MOST_BACKLOG_PACKETS);
-        let watch = Watch::new(config.nic.framing, from_ns, end_ns, probe);
+        let watch = BenchProbe::new(config.nic.framing, from_ns, end_ns, probe);
         let queue = Queue::builder_for(rings.remove(QUEUE))
             .limit(rule.limit.clone())
             .with_qdisc(Fifo::new(backlog_packets))
@@ -91,7 +96,7 @@ impl<'a, T: Probe> Lane<'a, T> {
             interrupt_ns: config.cost.interrupt_ns,
             wakeup_reaps: true,
         };
-        let mut lane = Self {
+        let mut bench = Self {
             config,
             queue,
             feed: Feed::new(config),
@@ -102,11 +107,11 @@ impl<'a, T: Probe> Lane<'a, T> {
             frames: 0,
             backlog_packets: backlog_packets.into(),
         };
-        lane.plan_sample();
-        Ok((Testbed::new(nic, setup), lane))
+        bench.plan_sample();
+        Ok((Testbed::new(nic, setup), bench))
     }
 
-    fn run(mut self, mut bed: Bed) -> Result<Observed, TestbedError> {
+    fn run(mut self, mut bed: BenchTestbed) -> Result<Observed, TestbedError> {
         // What happens at an end belongs to what is before it.
         let from_ns = self.config.measure_from_ns.saturating_add(1);
         let end_ns = self.config.end_ns.saturating_add(1);
@@ -122,8 +127,8 @@ impl<'a, T: Probe> Lane<'a, T> {
     }
 }
 
-impl<T: Probe> Experiment for Lane<'_, T> {
-    type Queue = Queue<RingOf<Left>, AnyLimit, Fifo, Watch<T>>;
+impl<T: Probe> Experiment for SingleQueueBench<'_, T> {
+    type Queue = Queue<RingOf<Left>, AnyLimit, Fifo, BenchProbe<T>>;
     type Watch = Left;
 
     fn queues(&mut self) -> &mut [Self::Queue] {
@@ -138,7 +143,7 @@ impl<T: Probe> Experiment for Lane<'_, T> {
         }
     }
 
-    fn act(&mut self, own: Own, bed: &mut Bed, now_ns: u64) -> Result<(), QueueFault> {
+    fn act(&mut self, own: Own, bed: &mut BenchTestbed, now_ns: u64) -> Result<(), QueueFault> {
         match own {
             Own::Offer => Ok(()),
             Own::GoOn if self.feed.made_ns == now_ns => self.on_made(bed, now_ns),
@@ -152,7 +157,7 @@ impl<T: Probe> Experiment for Lane<'_, T> {
 
     fn told(
         &mut self,
-        bed: &mut Bed,
+        bed: &mut BenchTestbed,
         _at: usize,
         done: Completed,
         now_ns: u64,
@@ -179,21 +184,21 @@ mod tests {
     use taut_path::TxRing;
 
     use super::*;
-    use crate::lane::object;
     use crate::nic::NicConfig;
     use crate::queue::Fault;
+    use crate::single_queue_bench::object;
 
     #[test]
     fn a_nic_that_makes_a_packet_up_ends_the_lane_with_a_report() {
-        let config = LaneConfig {
+        let config = SingleQueueConfig {
             end_ns: 1_000_000,
-            ..LaneConfig::saturated(NicConfig::plain(8_000_000_000, 64), 1_000)
+            ..SingleQueueConfig::saturated(NicConfig::plain(8_000_000_000, 64), 1_000)
         };
-        let lane = || Lane::new(&config, &Rule::dql(), ()).expect("valid settings");
-        let (bed, good) = lane();
+        let bench = || SingleQueueBench::new(&config, &Rule::dql(), ()).expect("valid settings");
+        let (bed, good) = bench();
         assert!(good.run(bed).is_ok());
-        let (bed, mut lane) = lane();
-        let ring = lane.queue.device_mut();
+        let (bed, mut bench) = bench();
+        let ring = bench.queue.device_mut();
         ring.submit(object(7, 1_000), 0).expect("there is room");
         let Ok(()) = ring.kick(0);
         let fault = QueueFault {
@@ -201,6 +206,6 @@ mod tests {
             at_ns: 1_000,
             fault: Fault::Stray { packets: 1 },
         };
-        assert_eq!(lane.run(bed).unwrap_err(), TestbedError::Fault(fault));
+        assert_eq!(bench.run(bed).unwrap_err(), TestbedError::Fault(fault));
     }
 }

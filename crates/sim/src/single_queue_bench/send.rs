@@ -1,16 +1,16 @@
-//! What a lane's sender does.
+//! What a bench's sender does.
 
 use taut_path::{Packet, Probe};
 
-use super::run::{Bed, Lane, QUEUE};
-use super::{Source, WhenFull, object};
+use super::run::{BenchTestbed, QUEUE, SingleQueueBench};
+use super::{TrafficSource, WhenFull, object};
 use crate::NEVER_NS;
 use crate::queue::QueueFault;
 use crate::source::Refused;
 
-impl<T: Probe> Lane<'_, T> {
+impl<T: Probe> SingleQueueBench<'_, T> {
     /// Sends what there is, and has more made.
-    pub(super) fn send(&mut self, bed: &mut Bed, now_ns: u64) -> Result<(), QueueFault> {
+    pub(super) fn send(&mut self, bed: &mut BenchTestbed, now_ns: u64) -> Result<(), QueueFault> {
         if self.feed.cost.packet_ns > 0 || !self.feed.is_saturating(now_ns) {
             self.run_queue(bed, now_ns)?;
             self.make_next(bed, now_ns);
@@ -27,7 +27,7 @@ impl<T: Probe> Lane<'_, T> {
     }
 
     /// Returns whether it sent all that waited.
-    fn run_queue(&mut self, bed: &mut Bed, now_ns: u64) -> Result<bool, QueueFault> {
+    fn run_queue(&mut self, bed: &mut BenchTestbed, now_ns: u64) -> Result<bool, QueueFault> {
         let stop = self.queue.run(now_ns, &mut bed.sink);
         QueueFault::of_run(stop, QUEUE, now_ns)
     }
@@ -36,7 +36,7 @@ impl<T: Probe> Lane<'_, T> {
         self.queue.backlog().packets < self.backlog_packets
     }
 
-    fn enqueue(&mut self, bed: &mut Bed, now_ns: u64) {
+    fn enqueue(&mut self, bed: &mut BenchTestbed, now_ns: u64) {
         let packet = self.next_packet();
         self.queue.enqueue(packet, now_ns, &mut bed.sink);
     }
@@ -48,7 +48,7 @@ impl<T: Probe> Lane<'_, T> {
 
     /// Has the core make the next packet, if one is wanted, there is a place for it and none is
     /// being made.
-    fn make_next(&mut self, bed: &mut Bed, now_ns: u64) {
+    fn make_next(&mut self, bed: &mut BenchTestbed, now_ns: u64) {
         let wanted = self.feed.wanted > 0 || self.feed.is_saturating(now_ns);
         if !wanted || self.feed.made_ns != NEVER_NS {
             return;
@@ -65,36 +65,44 @@ impl<T: Probe> Lane<'_, T> {
         self.feed.made_ns = bed.core.work(now_ns, cost_ns);
     }
 
-    pub(super) fn on_made(&mut self, bed: &mut Bed, now_ns: u64) -> Result<(), QueueFault> {
+    pub(super) fn on_made(
+        &mut self,
+        bed: &mut BenchTestbed,
+        now_ns: u64,
+    ) -> Result<(), QueueFault> {
         self.feed.made_ns = NEVER_NS;
         self.feed.wanted = self.feed.wanted.saturating_sub(1);
         self.enqueue(bed, now_ns);
         self.send(bed, now_ns)
     }
 
-    pub(super) fn on_sender(&mut self, bed: &mut Bed, now_ns: u64) -> Result<(), QueueFault> {
+    pub(super) fn on_sender(
+        &mut self,
+        bed: &mut BenchTestbed,
+        now_ns: u64,
+    ) -> Result<(), QueueFault> {
         self.feed.next_ns = self.feed.next_cycle_ns(now_ns);
         match self.feed.source {
-            Source::Saturating | Source::OnOff { .. } => self.send(bed, now_ns),
-            Source::Bursts { packets, .. } if self.feed.cost.packet_ns > 0 => {
+            TrafficSource::Saturating | TrafficSource::OnOff { .. } => self.send(bed, now_ns),
+            TrafficSource::Bursts { packets, .. } if self.feed.cost.packet_ns > 0 => {
                 self.feed.wanted += u64::from(packets);
                 self.make_next(bed, now_ns);
                 Ok(())
             }
-            Source::Bursts { packets, .. } => {
+            TrafficSource::Bursts { packets, .. } => {
                 for _ in 0..packets {
                     self.enqueue(bed, now_ns);
                 }
                 self.send(bed, now_ns)
             }
-            Source::Blind(when_full) => self.on_blind(bed, when_full, now_ns),
+            TrafficSource::Blind(when_full) => self.on_blind(bed, when_full, now_ns),
         }
     }
 
     /// One call of a blind sender, or all calls of one instant if they cost nothing.
     fn on_blind(
         &mut self,
-        bed: &mut Bed,
+        bed: &mut BenchTestbed,
         when_full: WhenFull,
         now_ns: u64,
     ) -> Result<(), QueueFault> {
@@ -114,7 +122,7 @@ impl<T: Probe> Lane<'_, T> {
         }
     }
 
-    fn on_refused(&mut self, bed: &mut Bed, when_full: WhenFull, now_ns: u64) {
+    fn on_refused(&mut self, bed: &mut BenchTestbed, when_full: WhenFull, now_ns: u64) {
         match when_full.refused(now_ns) {
             Refused::SleepUntil(at_ns) => {
                 self.feed.failed_sends += 1;

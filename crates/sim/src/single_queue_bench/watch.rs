@@ -1,18 +1,18 @@
-//! What is seen of a lane: a probe on the queue.
+//! What is seen of a bench: a probe on the queue.
 
 use std::collections::VecDeque;
 
 use hdrhistogram::Histogram;
 use taut_path::{Event, Probe};
 
-use crate::course::CourseWatch;
 use crate::nic::{Framing, WireWatch};
+use crate::time_series::TimeSeriesRecorder;
 use taut_measure::meter::{Meter, Since, histogram_ns};
 
-/// Watches a lane.
-pub(super) struct Watch<T> {
+/// Watches a bench.
+pub(super) struct BenchProbe<T> {
     pub(super) meter: Meter<Since>,
-    pub(super) course: CourseWatch,
+    pub(super) course: TimeSeriesRecorder,
     pub(super) latency_ns: Histogram<u64>,
     pub(super) held_ns: Histogram<u64>,
     /// Link time of everything given to the NIC, in bytes.
@@ -26,12 +26,12 @@ pub(super) struct Watch<T> {
     entered_ns: VecDeque<u64>,
 }
 
-impl<T> Watch<T> {
+impl<T> BenchProbe<T> {
     pub(super) fn new(framing: Framing, measure_from_ns: u64, end_ns: u64, also: T) -> Self {
         Self {
             also,
             meter: Meter::new(Since(measure_from_ns), 0, end_ns),
-            course: CourseWatch::new(end_ns),
+            course: TimeSeriesRecorder::new(end_ns),
             latency_ns: histogram_ns(),
             held_ns: histogram_ns(),
             submitted_time_bytes: 0,
@@ -78,7 +78,7 @@ impl WireWatch for Left {
     }
 }
 
-impl<T: Probe> Probe for Watch<T> {
+impl<T: Probe> Probe for BenchProbe<T> {
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
         self.also.event(now_ns, event);
         match event {

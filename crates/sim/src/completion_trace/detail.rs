@@ -4,8 +4,8 @@
 /// published experiments.
 pub const RING_SLOTS_OFF: u32 = 4_096;
 
-/// Slots that no limit of the estimator's range fills with packets of a usual size. Those of a few bytes, under a
-/// limit that grows and grows, take no more memory than this.
+/// Slots that no limit of the estimator's range fills with packets of a usual size. Those of a few
+/// bytes, under a limit that grows and grows, take no more memory than this.
 const RING_SLOTS_LIMITED: u32 = 1 << 22;
 
 /// How a queue is set up, and how closely the run is watched.

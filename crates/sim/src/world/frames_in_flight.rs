@@ -14,8 +14,8 @@ pub(super) struct Flight {
     pub sack: SackBlocks,
     pub window_bytes: u32,
     pub connection: u32,
-    /// How long ago its NIC told of it when it arrives, in ns: decides which of two events of one time
-    /// is first.
+    /// How long ago its NIC told of it when it arrives, in ns: decides which of two events of one
+    /// time is first.
     pub under_way_ns: u32,
     pub payload_bytes: u16,
     /// What it [`Says`] besides.
@@ -68,7 +68,7 @@ impl Flight {
 
 /// Frames under way, in order, as a wire keeps them.
 #[derive(Debug)]
-pub(super) struct Wire {
+pub(super) struct FramesInFlight {
     /// As long as a power of two.
     ring: Vec<Flight>,
     head: usize,
@@ -77,7 +77,7 @@ pub(super) struct Wire {
     first_ns: u64,
 }
 
-impl Wire {
+impl FramesInFlight {
     pub fn new() -> Self {
         Self {
             ring: vec![Flight::default(); 16],
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn what_goes_in_comes_out_in_order_however_long_the_wire_is() {
-        let mut wire = Wire::new();
+        let mut wire = FramesInFlight::new();
         let (mut sent, mut arrived) = (0, 0);
         for round in 0..200 {
             for _ in 0..round % 70 {

@@ -43,13 +43,13 @@ impl Waiting {
 }
 
 /// Gives objects of the pattern's sizes in turn, for as long as any wait.
-pub(super) struct Source {
+pub(super) struct TraceSource {
     waiting: Waiting,
     sizes: Vec<u32>,
     next: usize,
 }
 
-impl Source {
+impl TraceSource {
     pub(super) fn new(waiting: Waiting, sizes: Vec<u32>) -> Self {
         Self {
             waiting,
@@ -59,7 +59,7 @@ impl Source {
     }
 }
 
-impl Qdisc for Source {
+impl Qdisc for TraceSource {
     /// Everything comes from the pattern: there is no room for anything else.
     fn enqueue(&mut self, packet: Packet, _now_ns: u64, sink: &mut dyn PacketSink) {
         sink.dropped(packet, DropReason::QueueFull);

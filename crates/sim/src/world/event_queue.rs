@@ -1,8 +1,8 @@
 //! What one host will do besides taking in frames and sending them: virtual time in integer
 //! nanoseconds, ties in order of scheduling.
 //!
-//! What is far ahead waits in buckets, each of which is sorted when it is due; what has moved on by then goes to
-//! a later one, unsorted. What is near goes through a heap. All are one order.
+//! What is far ahead waits in buckets, each of which is sorted when it is due; what has moved on by
+//! then goes to a later one, unsorted. What is near goes through a heap. All are one order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -127,7 +127,7 @@ enum From {
 
 /// Events in order of time; those of one time in order of scheduling.
 #[derive(Debug)]
-pub(super) struct Agenda<E> {
+pub(super) struct EventQueue<E> {
     next_number: u64,
     /// Nothing is due before this.
     not_before_ns: u64,
@@ -141,7 +141,7 @@ pub(super) struct Agenda<E> {
     only: Option<Scheduled<E>>,
 }
 
-impl<E: Copy> Agenda<E> {
+impl<E: Copy> EventQueue<E> {
     /// Nothing scheduled, at time 0.
     pub fn new() -> Self {
         Self {
@@ -180,17 +180,17 @@ impl<E: Copy> Agenda<E> {
         }
     }
 
-    /// Schedules the `event` of a source that has one at a time, instead of the one before: it changes its
-    /// mind about when.
+    /// Schedules the `event` of a source that has one at a time, instead of the one before: it
+    /// changes its mind about when.
     pub fn schedule_only(&mut self, now_ns: u64, at_ns: u64, event: E) {
         self.only = None;
         self.first = None;
         self.only = Some(self.turn(now_ns, at_ns, event));
     }
 
-    /// Opens the buckets that are due by `now_ns`. `move_on` hears of each event in them, when it is due and when
-    /// its bucket ends, and says when it is due instead, if that is later: [`NEVER_NS`] for never. `announce`
-    /// hears of all of a bucket before. Both are told `of`.
+    /// Opens the buckets that are due by `now_ns`. `move_on` hears of each event in them, when it
+    /// is due and when its bucket ends, and says when it is due instead, if that is later:
+    /// [`NEVER_NS`] for never. `announce` hears of all of a bucket before. Both are told `of`.
     #[inline]
     pub fn open_buckets<T>(
         &mut self,
@@ -239,8 +239,8 @@ impl<E: Copy> Agenda<E> {
         }
     }
 
-    /// When the first event by `until_ns` is due, and where it is. With none, finds out when to look
-    /// again.
+    /// When the first event by `until_ns` is due, and where it is. With none, finds out when to
+    /// look again.
     fn first_by(&mut self, until_ns: u64) -> Option<(u64, From)> {
         while self.take_bucket(until_ns) {
             self.sort_bucket();
@@ -253,7 +253,8 @@ impl<E: Copy> Agenda<E> {
         due
     }
 
-    /// Takes the events of the next bucket, if it is due by `until_ns`: if all of the one before was taken, too.
+    /// Takes the events of the next bucket, if it is due by `until_ns`: if all of the one before
+    /// was taken, too.
     fn take_bucket(&mut self, until_ns: u64) -> bool {
         let first = self.first.or_else(|| self.find_first());
         let until_ns = first.map_or(until_ns, |(at_ns, _)| at_ns.min(until_ns));
@@ -299,160 +300,4 @@ impl<E: Copy> Agenda<E> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn time_decides_and_then_the_order_of_scheduling_wherever_an_event_waits() {
-        let mut agenda = Agenda::new();
-        agenda.schedule(0, 20, 'd');
-        agenda.schedule_only(0, 10, 'a');
-        agenda.schedule(0, 10, 'b');
-        agenda.schedule(0, 10, 'c');
-        agenda.schedule(0, 20, 'e');
-        let mut order = String::new();
-        while let Some((_, event)) = agenda.next(u64::MAX) {
-            order.push(event);
-        }
-        assert_eq!(order, "abcde");
-        assert_eq!(agenda.not_before_ns(), NEVER_NS);
-    }
-
-    #[test]
-    fn what_moved_on_before_its_bucket_is_due_is_due_then() {
-        let of = |bucket: u64| (bucket << BUCKET_NS_LOG2) + 7;
-        let mut agenda = Agenda::new();
-        for (at_ns, event) in [(of(3), 'a'), (of(3), 'b'), (of(3), 'c'), (of(4), 'd')] {
-            agenda.schedule(0, at_ns, event);
-        }
-        let start_ns = agenda.not_before_ns();
-        assert!(start_ns <= of(3));
-        let announced = std::cell::RefCell::new(String::new());
-        agenda.open_buckets(
-            of(3) - 7,
-            &mut (of(3), of(4) - 7),
-            |_, event| announced.borrow_mut().push(*event),
-            |known, event, at_ns, end_ns| {
-                assert_eq!((at_ns, end_ns), *known, "{event}");
-                match event {
-                    'a' => Some(of(4) + 1),
-                    'b' => Some(NEVER_NS),
-                    _ => None,
-                }
-            },
-        );
-        assert_eq!(announced.take(), "abc");
-        let order: Vec<_> = std::iter::from_fn(|| agenda.next(u64::MAX)).collect();
-        assert_eq!(order, [(of(3), 'c'), (of(4), 'd'), (of(4) + 1, 'a')]);
-    }
-
-    #[test]
-    fn what_is_left_of_an_opened_bucket_is_not_opened_with_an_earlier_one() {
-        let of = |bucket: u64| (bucket << BUCKET_NS_LOG2) + 7;
-        let mut agenda = Agenda::new();
-        agenda.schedule(0, of(5), 'a');
-        assert_eq!(agenda.next(of(5) - 1), None);
-        agenda.schedule(of(2), of(3), 'b');
-        agenda.schedule(of(2), of(5), 'c');
-        agenda.open_buckets(
-            of(3),
-            &mut (),
-            |(), _| {},
-            |(), event, at_ns, end_ns| {
-                assert!(at_ns < end_ns, "{event} is of another bucket");
-                None
-            },
-        );
-        let order: String = std::iter::from_fn(|| agenda.next(u64::MAX))
-            .map(|(_, event)| event)
-            .collect();
-        assert_eq!(order, "bac");
-    }
-
-    #[test]
-    fn however_far_ahead_an_event_is_its_time_and_number_decide() {
-        let mut agenda = Agenda::<u64>::new();
-        let mut due = Vec::new();
-        let mut taken = Vec::new();
-        let mut now_ns = 0;
-        // From one nanosecond to some minutes ahead, many of them at the same time.
-        let mut random = 1_u64;
-        for number in 0..20_000_u64 {
-            random = random
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            let ahead_ns = (random >> 40 & 0xff) << (random >> 59);
-            let at_ns = now_ns + ahead_ns;
-            due.push((at_ns, number));
-            agenda.schedule(now_ns, at_ns, number);
-            if number % 3 == 0
-                && let Some(next) = agenda.next(now_ns + (1 << 20))
-            {
-                assert!(agenda.not_before_ns() >= next.0);
-                now_ns = next.0;
-                taken.push(next);
-            }
-        }
-        while agenda.not_before_ns() != NEVER_NS {
-            taken.extend(agenda.next(agenda.not_before_ns()));
-        }
-        due.sort_unstable();
-        assert_eq!(taken, due);
-    }
-
-    #[test]
-    fn an_event_at_the_very_start_of_a_bucket_is_due_then() {
-        let start_ns = 1 << BUCKET_NS_LOG2;
-        let mut agenda = Agenda::<u8>::new();
-        agenda.schedule(0, start_ns, 1);
-        agenda.schedule_only(0, start_ns, 2);
-        assert_eq!(agenda.next(start_ns - 1), None);
-        assert_eq!(agenda.not_before_ns(), start_ns);
-        assert_eq!(agenda.next(start_ns), Some((start_ns, 1)));
-        assert_eq!(agenda.next(start_ns), Some((start_ns, 2)));
-    }
-
-    #[test]
-    fn a_source_with_one_event_at_a_time_forgets_what_it_had() {
-        let mut agenda = Agenda::<u8>::new();
-        agenda.schedule_only(0, 5, 1);
-        agenda.schedule_only(0, 9, 2);
-        assert_eq!(agenda.next(8), None);
-        assert_eq!(agenda.not_before_ns(), 9);
-        assert_eq!(agenda.next(u64::MAX), Some((9, 2)));
-        assert_eq!(agenda.next(u64::MAX), None);
-    }
-
-    #[test]
-    fn nothing_later_than_asked_for_is_taken() {
-        let mut agenda = Agenda::<u8>::new();
-        agenda.schedule_only(0, 5, 1);
-        agenda.schedule(0, 6, 2);
-        assert_eq!(agenda.next(4), None);
-        assert_eq!(agenda.next(5), Some((5, 1)));
-        assert_eq!(agenda.next(5), None);
-    }
-
-    #[test]
-    fn the_turn_of_what_is_due_is_compared_with_what_is_scheduled_elsewhere() {
-        let mut agenda = Agenda::<u8>::new();
-        let before = agenda.take_turn(1);
-        agenda.schedule(2, 1 << 40, 1);
-        let after = agenda.take_turn(2);
-        assert_eq!(agenda.first_turn((1 << 40) - 1), None);
-        let turn = agenda.first_turn(1 << 40).expect("it is due");
-        assert!(before < turn && turn < after);
-        assert_eq!(agenda.next(1 << 40), Some((1 << 40, 1)), "it stays");
-    }
-
-    #[test]
-    fn what_is_scheduled_for_the_past_happens_now() {
-        let mut agenda = Agenda::<u8>::new();
-        agenda.schedule(0, 9, 1);
-        assert_eq!(agenda.next(9), Some((9, 1)));
-        agenda.schedule(9, 3, 2);
-        agenda.schedule_only(9, 4, 3);
-        assert_eq!(agenda.next(u64::MAX), Some((9, 2)));
-        assert_eq!(agenda.next(u64::MAX), Some((9, 3)));
-    }
-}
+mod tests;

@@ -9,16 +9,20 @@ const NEAR: f64 = 1.25;
 
 /// How long a limit took to follow what changed, in ns; nothing where it began near its end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SettleTimes {
+pub struct ConvergenceTimes {
     /// The longest way up.
     pub up_ns: Option<u64>,
     /// The longest way down.
     pub down_ns: Option<u64>,
 }
 
-/// How long the limit of `course`, (ns, bytes) for each change of it, took to settle after each of `changes_ns` and
-/// after time 0.
-pub fn settle_times(course: &[(u64, u32)], changes_ns: &[u64], end_ns: u64) -> SettleTimes {
+/// How long the limit of `course`, (ns, bytes) for each change of it, took to settle after each of
+/// `changes_ns` and after time 0.
+pub fn convergence_times(
+    course: &[(u64, u32)],
+    changes_ns: &[u64],
+    end_ns: u64,
+) -> ConvergenceTimes {
     let mut starts: Vec<u64> = changes_ns
         .iter()
         .copied()
@@ -27,19 +31,19 @@ pub fn settle_times(course: &[(u64, u32)], changes_ns: &[u64], end_ns: u64) -> S
     if starts.first() != Some(&0) {
         starts.insert(0, 0);
     }
-    let mut found = SettleTimes::default();
+    let mut found = ConvergenceTimes::default();
     for (at, &start_ns) in starts.iter().enumerate() {
         let until_ns = starts.get(at + 1).copied().unwrap_or(end_ns);
-        let once = settle_once(course, start_ns, until_ns);
+        let once = convergence_once(course, start_ns, until_ns);
         found.up_ns = found.up_ns.max(once.up_ns);
         found.down_ns = found.down_ns.max(once.down_ns);
     }
     found
 }
 
-/// How long it took to settle after a change at `start_ns`, with nothing that changes before `until_ns`: one
-/// way, or none.
-pub fn settle_once(course: &[(u64, u32)], start_ns: u64, until_ns: u64) -> SettleTimes {
+/// How long it took to settle after a change at `start_ns`, with nothing that changes before
+/// `until_ns`: one way, or none.
+pub fn convergence_once(course: &[(u64, u32)], start_ns: u64, until_ns: u64) -> ConvergenceTimes {
     let middle_ns = start_ns + (until_ns - start_ns) / 2;
     let steady = f64::from(median(course, middle_ns, until_ns));
     let began = f64::from(limit_at(course, start_ns));
@@ -48,7 +52,7 @@ pub fn settle_once(course: &[(u64, u32)], start_ns: u64, until_ns: u64) -> Settl
         let near = course[later..].iter().find(|it| is_near(f64::from(it.1)));
         near.map_or(until_ns, |it| it.0) - start_ns
     };
-    let mut found = SettleTimes::default();
+    let mut found = ConvergenceTimes::default();
     if began * NEAR < steady {
         found.up_ns = Some(first(&|limit| limit * NEAR >= steady));
     } else if began > steady * NEAR {
@@ -92,14 +96,14 @@ mod tests {
     fn each_way_is_timed_from_its_change() {
         // Up from 0 in 30 to 1,000, at 100 down to 100 in 50, at 200 up in 7.
         let course = [(0, 0), (10, 500), (30, 1_000), (150, 100), (207, 1_000)];
-        let found = settle_times(&course, &[100, 200], 300);
-        let expected = SettleTimes {
+        let found = convergence_times(&course, &[100, 200], 300);
+        let expected = ConvergenceTimes {
             up_ns: Some(30),
             down_ns: Some(50),
         };
         assert_eq!(found, expected);
-        let steady = settle_times(&[(0, 1_000)], &[], 300);
-        assert_eq!(steady, SettleTimes::default());
+        let steady = convergence_times(&[(0, 1_000)], &[], 300);
+        assert_eq!(steady, ConvergenceTimes::default());
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! A fixed limit on the simplest patterns, from interrupt to interrupt instead of from object to
 //! object: the search for the least limit is made of such runs.
 
-use super::{Interval, Pattern};
+use super::{CompletionTrace, Interval};
 use crate::NEVER_NS;
 
 const NS_PER_S: u128 = 1_000_000_000;
 
 /// The share of the time in which the wire is busy under a fixed limit, as a run through the queue
-/// would find it; nothing where it is certain that it is below the promise. `None` where the pattern
-/// is not simple: one queue, objects of one size, a sender that always has something to send.
-pub(super) fn utilisation(pattern: &Pattern, limit_bytes: u32) -> Option<Option<f64>> {
+/// would find it; nothing where it is certain that it is below the promise. `None` where the
+/// pattern is not simple: one queue, objects of one size, a sender that always has something to
+/// send.
+pub(super) fn utilisation(pattern: &CompletionTrace, limit_bytes: u32) -> Option<Option<f64>> {
     let ([queue], [size], []) = (&*pattern.queues, &*pattern.sizes, &*pattern.bursts) else {
         return None;
     };
@@ -17,13 +18,13 @@ pub(super) fn utilisation(pattern: &Pattern, limit_bytes: u32) -> Option<Option<
     if from_ns > 0 || *size == 0 || pattern.rates.iter().any(|rate| rate.1 == 0) {
         return None;
     }
-    let mut run = Run {
+    let mut run = FixedRun {
         pattern,
         // A limit is exceeded by a part of an object.
         allowed: u64::from(limit_bytes / size) + 1,
         in_flight: 0,
         stopped: false,
-        wire: Wire {
+        wire: FixedWire {
             work: u128::from(*size) * NS_PER_S,
             bytes_per_s: bytes_per_s.into(),
             ends_ns: None,
@@ -40,14 +41,14 @@ pub(super) fn utilisation(pattern: &Pattern, limit_bytes: u32) -> Option<Option<
     Some(run.utilisation(queue.iter()))
 }
 
-struct Run<'p> {
-    pattern: &'p Pattern,
+struct FixedRun<'p> {
+    pattern: &'p CompletionTrace,
     /// Objects that may be in flight, and how many are.
     allowed: u64,
     in_flight: u64,
     /// The sender was refused and nobody has told it to come back.
     stopped: bool,
-    wire: Wire,
+    wire: FixedWire,
     dry_ns: u64,
     /// How late the sender comes back after the last interrupt.
     delay_ns: u64,
@@ -56,7 +57,7 @@ struct Run<'p> {
 }
 
 /// Objects of one size on the wire.
-struct Wire {
+struct FixedWire {
     /// What an object takes, in ns times bytes/s.
     work: u128,
     bytes_per_s: u128,
@@ -71,7 +72,7 @@ struct Wire {
     free_ns: u64,
 }
 
-impl Run<'_> {
+impl FixedRun<'_> {
     fn utilisation(&mut self, mut intervals: impl Iterator<Item = Interval>) -> Option<f64> {
         let pattern = self.pattern;
         let (measured_ns, most_dry_ns) = (pattern.measured_ns(), pattern.most_dry_ns());
@@ -161,7 +162,7 @@ impl Run<'_> {
     }
 }
 
-impl Wire {
+impl FixedWire {
     fn add(&mut self, objects: u64, now_ns: u64) {
         self.waiting += objects;
         if self.ends_ns.is_none() {
@@ -220,12 +221,12 @@ impl Wire {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::{CompletionTrace, Intervals};
     use super::super::{Detail, observe};
-    use super::super::{Intervals, Pattern};
     use super::*;
     use taut_path::limit::Fixed;
 
-    fn pattern() -> impl Strategy<Value = Pattern> {
+    fn pattern() -> impl Strategy<Value = CompletionTrace> {
         let interval = (1_000_u64..400_000, prop_oneof![Just(0), 0_u64..300_000]);
         let rate = prop_oneof![Just(125_000_000_u64), 1_000_000_u64..999_999_999];
         (
@@ -243,7 +244,7 @@ mod tests {
                 let end_ns = queue.total_ns();
                 let step_ns = end_ns / rates.len() as u64;
                 let rates = (0..).map(|step| step * step_ns).zip(rates);
-                Pattern {
+                CompletionTrace {
                     id: "drawn".to_owned(),
                     rates: rates.collect(),
                     sizes: vec![size],

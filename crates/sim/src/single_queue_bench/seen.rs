@@ -1,14 +1,14 @@
-//! What is asked of a lane while it runs, and told at its end.
+//! What is asked of a bench while it runs, and told at its end.
 
 use std::mem::take;
 
 use taut_path::Probe;
 
-use super::run::{Bed, Before, Lane, QUEUE};
-use super::{Ledger, Observed};
+use super::run::{Before, BenchTestbed, QUEUE, SingleQueueBench};
+use super::{Observed, PacketLedger};
 use crate::nic::{WireCounters, link_ns};
 
-impl<T: Probe> Lane<'_, T> {
+impl<T: Probe> SingleQueueBench<'_, T> {
     pub(super) fn plan_sample(&mut self) {
         let period_ns = self.config.sample_ns;
         if period_ns == 0 {
@@ -16,12 +16,12 @@ impl<T: Probe> Lane<'_, T> {
         }
         let from_ns = self.samples.saturating_mul(period_ns);
         self.sample_ns = (self.config.measure_from_ns.saturating_add(from_ns))
-            .saturating_add(self.feed.dice.below(period_ns));
+            .saturating_add(self.feed.rng.below(period_ns));
         self.samples += 1;
     }
 
     /// A packet of high priority would come now.
-    pub(super) fn on_sample(&mut self, bed: &mut Bed, now_ns: u64) {
+    pub(super) fn on_sample(&mut self, bed: &mut BenchTestbed, now_ns: u64) {
         self.urgent.comes(now_ns);
         if !self.queue.stopped_by_stack() && !self.queue.stopped_by_driver() {
             self.admit_urgent(bed, now_ns);
@@ -30,7 +30,7 @@ impl<T: Probe> Lane<'_, T> {
     }
 
     /// There is room: what waited for it goes now, behind what the NIC has not sent.
-    pub(super) fn admit_urgent(&mut self, bed: &mut Bed, now_ns: u64) {
+    pub(super) fn admit_urgent(&mut self, bed: &mut BenchTestbed, now_ns: u64) {
         let submitted = self.queue.probe().submitted_time_bytes;
         let nic = bed.nic.borrow();
         let ahead = submitted.saturating_sub(nic.counters(QUEUE).time_bytes);
@@ -38,7 +38,7 @@ impl<T: Probe> Lane<'_, T> {
             .goes(now_ns, link_ns(ahead, nic.rate_bits_per_s()));
     }
 
-    pub(super) fn observed(mut self, mut bed: Bed, before: &Before) -> Observed {
+    pub(super) fn observed(mut self, mut bed: BenchTestbed, before: &Before) -> Observed {
         let end_ns = self.config.end_ns;
         let mut nic = bed.nic.borrow_mut();
         let now = nic.counters(QUEUE);
@@ -76,7 +76,7 @@ impl<T: Probe> Lane<'_, T> {
             failed_sends: self.feed.failed_sends - before.failed_sends,
             wakeups: self.feed.wakeups - before.wakeups,
             drops: watch.drops,
-            ledger: Ledger {
+            ledger: PacketLedger {
                 entered: queue.sender_counters().enqueued_packets,
                 freed: bed.sink.freed,
                 waiting: queue.backlog().packets,

@@ -6,12 +6,12 @@ use std::rc::Rc;
 
 use taut_path::{Event, Probe};
 
-use super::Seen;
-use crate::course::{CourseWatch, note_change};
+use super::MultiQueueReport;
+use crate::time_series::{TimeSeriesRecorder, note_change};
 
 /// Watches all queues together.
 #[derive(Default)]
-pub(super) struct Watch {
+pub(super) struct MultiQueueWatch {
     in_flight_bytes: u64,
     /// Once it is measured.
     measured: Option<Measured>,
@@ -23,11 +23,11 @@ struct Measured {
     /// Time above so many bytes is counted.
     mark_bytes: u64,
     since_ns: u64,
-    course: CourseWatch,
-    seen: Seen,
+    course: TimeSeriesRecorder,
+    seen: MultiQueueReport,
 }
 
-impl Watch {
+impl MultiQueueWatch {
     /// From here on it is measured, for `length_ns`.
     pub(super) fn begin(
         &mut self,
@@ -36,17 +36,17 @@ impl Watch {
         mark_bytes: u64,
         limits_bytes: Vec<u32>,
     ) {
-        let mut course = CourseWatch::new(length_ns);
+        let mut course = TimeSeriesRecorder::new(length_ns);
         course.change(self.in_flight_bytes, 0);
         self.measured = Some(Measured {
             from_ns: now_ns,
             mark_bytes,
             since_ns: now_ns,
             course,
-            seen: Seen {
+            seen: MultiQueueReport {
                 limits_bytes,
                 peak_bytes: self.in_flight_bytes,
-                ..Seen::default()
+                ..MultiQueueReport::default()
             },
         });
     }
@@ -68,11 +68,11 @@ impl Watch {
     }
 
     /// What was seen until now.
-    pub(super) fn end(&mut self, now_ns: u64) -> Seen {
+    pub(super) fn end(&mut self, now_ns: u64) -> MultiQueueReport {
         self.change(self.in_flight_bytes, now_ns);
         self.measured
             .take()
-            .map_or_else(Seen::default, Measured::seen)
+            .map_or_else(MultiQueueReport::default, Measured::seen)
     }
 }
 
@@ -84,11 +84,11 @@ impl Measured {
         }
     }
 
-    fn seen(self) -> Seen {
+    fn seen(self) -> MultiQueueReport {
         let course = self.course.course();
         let steps = course.in_flight.iter();
         let at_ns = (0..).map(|step| step * course.step_ns);
-        Seen {
+        MultiQueueReport {
             byte_ns: steps.clone().map(|step| step.byte_ns).sum(),
             course: at_ns.zip(steps.map(|step| step.peak_bytes)).collect(),
             ..self.seen
@@ -98,9 +98,9 @@ impl Measured {
 
 /// One queue's probe on the [`Watch`].
 #[derive(Clone)]
-pub(super) struct Eye(pub(super) Rc<RefCell<Watch>>);
+pub(super) struct QueueProbe(pub(super) Rc<RefCell<MultiQueueWatch>>);
 
-impl Probe for Eye {
+impl Probe for QueueProbe {
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
         let mut watch = self.0.borrow_mut();
         let before_bytes = watch.in_flight_bytes;
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn what_is_in_flight_counts_for_as_long_as_it_is_also_in_steps_in_which_nothing_changes() {
-        let mut watch = Watch::default();
+        let mut watch = MultiQueueWatch::default();
         watch.change(900, 40);
         // In steps of 2 ns.
         watch.begin(100, 4_000, 1_000, vec![7]);
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_is_in_flight_when_it_begins_is_the_most_if_no_more_comes() {
-        let mut watch = Watch::default();
+        let mut watch = MultiQueueWatch::default();
         watch.change(900, 40);
         watch.begin(100, 2_000, 1_000, Vec::new());
         watch.change(0, 102);

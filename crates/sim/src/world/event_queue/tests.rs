@@ -1,0 +1,157 @@
+//! Tests of the event queue.
+
+use super::*;
+
+#[test]
+fn time_decides_and_then_the_order_of_scheduling_wherever_an_event_waits() {
+    let mut event_queue = EventQueue::new();
+    event_queue.schedule(0, 20, 'd');
+    event_queue.schedule_only(0, 10, 'a');
+    event_queue.schedule(0, 10, 'b');
+    event_queue.schedule(0, 10, 'c');
+    event_queue.schedule(0, 20, 'e');
+    let mut order = String::new();
+    while let Some((_, event)) = event_queue.next(u64::MAX) {
+        order.push(event);
+    }
+    assert_eq!(order, "abcde");
+    assert_eq!(event_queue.not_before_ns(), NEVER_NS);
+}
+
+#[test]
+fn what_moved_on_before_its_bucket_is_due_is_due_then() {
+    let of = |bucket: u64| (bucket << BUCKET_NS_LOG2) + 7;
+    let mut event_queue = EventQueue::new();
+    for (at_ns, event) in [(of(3), 'a'), (of(3), 'b'), (of(3), 'c'), (of(4), 'd')] {
+        event_queue.schedule(0, at_ns, event);
+    }
+    let start_ns = event_queue.not_before_ns();
+    assert!(start_ns <= of(3));
+    let announced = std::cell::RefCell::new(String::new());
+    event_queue.open_buckets(
+        of(3) - 7,
+        &mut (of(3), of(4) - 7),
+        |_, event| announced.borrow_mut().push(*event),
+        |known, event, at_ns, end_ns| {
+            assert_eq!((at_ns, end_ns), *known, "{event}");
+            match event {
+                'a' => Some(of(4) + 1),
+                'b' => Some(NEVER_NS),
+                _ => None,
+            }
+        },
+    );
+    assert_eq!(announced.take(), "abc");
+    let order: Vec<_> = std::iter::from_fn(|| event_queue.next(u64::MAX)).collect();
+    assert_eq!(order, [(of(3), 'c'), (of(4), 'd'), (of(4) + 1, 'a')]);
+}
+
+#[test]
+fn what_is_left_of_an_opened_bucket_is_not_opened_with_an_earlier_one() {
+    let of = |bucket: u64| (bucket << BUCKET_NS_LOG2) + 7;
+    let mut event_queue = EventQueue::new();
+    event_queue.schedule(0, of(5), 'a');
+    assert_eq!(event_queue.next(of(5) - 1), None);
+    event_queue.schedule(of(2), of(3), 'b');
+    event_queue.schedule(of(2), of(5), 'c');
+    event_queue.open_buckets(
+        of(3),
+        &mut (),
+        |(), _| {},
+        |(), event, at_ns, end_ns| {
+            assert!(at_ns < end_ns, "{event} is of another bucket");
+            None
+        },
+    );
+    let order: String = std::iter::from_fn(|| event_queue.next(u64::MAX))
+        .map(|(_, event)| event)
+        .collect();
+    assert_eq!(order, "bac");
+}
+
+#[test]
+fn however_far_ahead_an_event_is_its_time_and_number_decide() {
+    let mut event_queue = EventQueue::<u64>::new();
+    let mut due = Vec::new();
+    let mut taken = Vec::new();
+    let mut now_ns = 0;
+    // From one nanosecond to some minutes ahead, many of them at the same time.
+    let mut random = 1_u64;
+    for number in 0..20_000_u64 {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let ahead_ns = (random >> 40 & 0xff) << (random >> 59);
+        let at_ns = now_ns + ahead_ns;
+        due.push((at_ns, number));
+        event_queue.schedule(now_ns, at_ns, number);
+        if number % 3 == 0
+            && let Some(next) = event_queue.next(now_ns + (1 << 20))
+        {
+            assert!(event_queue.not_before_ns() >= next.0);
+            now_ns = next.0;
+            taken.push(next);
+        }
+    }
+    while event_queue.not_before_ns() != NEVER_NS {
+        taken.extend(event_queue.next(event_queue.not_before_ns()));
+    }
+    due.sort_unstable();
+    assert_eq!(taken, due);
+}
+
+#[test]
+fn an_event_at_the_very_start_of_a_bucket_is_due_then() {
+    let start_ns = 1 << BUCKET_NS_LOG2;
+    let mut event_queue = EventQueue::<u8>::new();
+    event_queue.schedule(0, start_ns, 1);
+    event_queue.schedule_only(0, start_ns, 2);
+    assert_eq!(event_queue.next(start_ns - 1), None);
+    assert_eq!(event_queue.not_before_ns(), start_ns);
+    assert_eq!(event_queue.next(start_ns), Some((start_ns, 1)));
+    assert_eq!(event_queue.next(start_ns), Some((start_ns, 2)));
+}
+
+#[test]
+fn a_source_with_one_event_at_a_time_forgets_what_it_had() {
+    let mut event_queue = EventQueue::<u8>::new();
+    event_queue.schedule_only(0, 5, 1);
+    event_queue.schedule_only(0, 9, 2);
+    assert_eq!(event_queue.next(8), None);
+    assert_eq!(event_queue.not_before_ns(), 9);
+    assert_eq!(event_queue.next(u64::MAX), Some((9, 2)));
+    assert_eq!(event_queue.next(u64::MAX), None);
+}
+
+#[test]
+fn nothing_later_than_asked_for_is_taken() {
+    let mut event_queue = EventQueue::<u8>::new();
+    event_queue.schedule_only(0, 5, 1);
+    event_queue.schedule(0, 6, 2);
+    assert_eq!(event_queue.next(4), None);
+    assert_eq!(event_queue.next(5), Some((5, 1)));
+    assert_eq!(event_queue.next(5), None);
+}
+
+#[test]
+fn the_turn_of_what_is_due_is_compared_with_what_is_scheduled_elsewhere() {
+    let mut event_queue = EventQueue::<u8>::new();
+    let before = event_queue.take_turn(1);
+    event_queue.schedule(2, 1 << 40, 1);
+    let after = event_queue.take_turn(2);
+    assert_eq!(event_queue.first_turn((1 << 40) - 1), None);
+    let turn = event_queue.first_turn(1 << 40).expect("it is due");
+    assert!(before < turn && turn < after);
+    assert_eq!(event_queue.next(1 << 40), Some((1 << 40, 1)), "it stays");
+}
+
+#[test]
+fn what_is_scheduled_for_the_past_happens_now() {
+    let mut event_queue = EventQueue::<u8>::new();
+    event_queue.schedule(0, 9, 1);
+    assert_eq!(event_queue.next(9), Some((9, 1)));
+    event_queue.schedule(9, 3, 2);
+    event_queue.schedule_only(9, 4, 3);
+    assert_eq!(event_queue.next(u64::MAX), Some((9, 2)));
+    assert_eq!(event_queue.next(u64::MAX), Some((9, 3)));
+}
