@@ -81,11 +81,10 @@ fn a_period_that_is_too_short_for_so_many_visits_is_left_out() {
 fn what_cannot_be_is_refused_by_name() {
     for (key, value) in [
         ("sockets", "[0]"),
-        ("sockets", "[]"),
         ("periods", "[\"1ns\"]"),
         ("buffer_percents", "[0]"),
-        ("budget", "\"lots\""),
-        ("rate", "\"0\""),
+        ("budgets", "[\"lots\"]"),
+        ("rates", "[\"0\"]"),
         ("backlog_packets", "0"),
         ("cadence", "\"2s\""),
     ] {

@@ -49,7 +49,7 @@ pub struct OneStream {
 
 /// What it found, while it was measured.
 #[derive(Debug)]
-pub struct Seen {
+pub struct StreamReport {
     pub throughput_bits_per_s: f64,
     /// Everything below the socket: the discipline and the ring.
     pub backlog_bytes: Quantiles,
@@ -74,7 +74,7 @@ pub struct Seen {
 
 impl OneStream {
     /// Runs it in virtual time.
-    pub fn run(&self) -> Result<Seen, ScenarioError> {
+    pub fn run(&self) -> Result<StreamReport, ScenarioError> {
         let mut world = self.world()?;
         world.run_until(self.warm_up_ns)?;
         let before = world.arrived_bytes(SERVER);
@@ -86,7 +86,7 @@ impl OneStream {
         let latency_us =
             |share| (!latency_ns.is_empty()).then(|| latency_ns.value_at_quantile(share) / 1_000);
         let in_memory = f64::from(self.packet_memory_bytes()) / f64::from(self.packet_payload());
-        Ok(Seen {
+        Ok(StreamReport {
             throughput_bits_per_s: delivered as f64 * 8e9 / self.duration_ns as f64,
             backlog_bytes: below.bytes.quantiles(),
             backlog_mean_bytes: below.bytes.mean(),

@@ -1,14 +1,19 @@
 //! E3: what one stream has below its socket, with small queues and without.
 
+mod late_sockets;
+mod one_stream;
+
 use serde_json::{Value, json};
 use taut_path::AnyLimit;
 
 use crate::budget::Budget;
-use crate::one_stream::{OneStream, Seen};
+
 use crate::prelude::*;
+use late_sockets::LateSockets;
+use one_stream::{OneStream, StreamReport};
 
 settings! {
-    "small-queues" {
+    SmallQueuesSettings, "small-queues" {
         /// Link rates of the stream; rows with and without TSO for each.
         rates: Vec<Rate> => allowed::each(1..=10, allowed::rate),
         /// What it may have below its socket: `none`, `rate` or a size; a row for each.
@@ -37,11 +42,36 @@ settings! {
         knee_warm_up: Time => allowed::duration,
         /// What is measured there.
         knee_duration: Time => allowed::duration,
+        /// Numbers of sockets that an application serves, in place of the rest; none serves none.
+        sockets: Vec<u32> => allowed::each(0..=20, allowed::within(1..=20_000)),
+        /// Times from one visit of a socket to the next. One that is too short to visit all sockets
+        /// is left out.
+        periods: Vec<Time> => allowed::each(0..=20, allowed::within(Time::us(10)..=Time::ms(10_000))),
+        /// Time for which a visit holds the socket.
+        visit: Time => allowed::within(Time(0)..=Time::ms(10_000)),
+        /// Socket buffers, in percent of what the socket's share of the link sends in a period.
+        buffer_percents: Vec<u32> => allowed::each(0..=20, allowed::within(1..=10_000)),
+        /// Packets that the discipline above all sockets holds.
+        backlog_packets: u32 => allowed::within(1..=1_000_000),
     }
 }
 
 /// A run and the part of the table that it belongs to.
-pub type Case = (&'static str, OneStream);
+#[expect(clippy::large_enum_variant, reason = "there are few")]
+pub enum SmallQueuesCase {
+    /// One stream.
+    Stream(&'static str, OneStream),
+    /// Many sockets.
+    LateSockets(LateSockets),
+}
+
+/// What it showed.
+pub enum SmallQueuesOutcome {
+    /// One stream.
+    Stream(Box<StreamReport>),
+    /// Many sockets: a row.
+    LateSockets(Value),
+}
 
 const STREAM: &str = "stream";
 const KNEE: &str = "knee";
@@ -50,12 +80,18 @@ const ORPHANS: &str = "orphaning driver";
 /// The budget under which a driver that orphans its packets is shown: the limit of 2012.
 const ORPHANED_BUDGET: Budget = Budget::Bytes(taut_path::tsq::LIMIT_2012_BYTES);
 
-impl Settings {
-    fn parts(&self, seed: u64) -> Vec<Case> {
+impl SmallQueuesSettings {
+    fn parts(&self, seed: u64) -> Vec<SmallQueuesCase> {
+        if !self.sockets.is_empty() {
+            let sockets = self.late_sockets().into_iter();
+            return sockets.map(SmallQueuesCase::LateSockets).collect();
+        }
         let streams = self.streams(seed).into_iter().map(|run| (STREAM, run));
         let knee = self.knee(seed).into_iter().map(|run| (KNEE, run));
         let orphans = self.orphans(seed).map(|run| (ORPHANS, run));
-        streams.chain(knee).chain(orphans).collect()
+        let all = streams.chain(knee).chain(orphans);
+        all.map(|(part, run)| SmallQueuesCase::Stream(part, run))
+            .collect()
     }
 
     fn stream(&self, rate: Rate, tso: bool, budget: Budget, seed: u64) -> OneStream {
@@ -121,7 +157,7 @@ impl Settings {
     }
 }
 
-fn row(part: &str, run: &OneStream, seen: &Seen, kept: Option<f64>) -> Value {
+fn row(part: &str, run: &OneStream, seen: &StreamReport, kept: Option<f64>) -> Value {
     let us = |ns: u64| ns as f64 / 1e3;
     json!({
         "part": part,
@@ -155,7 +191,7 @@ fn row(part: &str, run: &OneStream, seen: &Seen, kept: Option<f64>) -> Value {
 
 /// What was published of the row, if anything. `kept` is the part of the throughput without a
 /// budget.
-fn figures(part: &str, run: &OneStream, seen: &Seen, kept: f64) -> Vec<Figure> {
+fn figures(part: &str, run: &OneStream, seen: &StreamReport, kept: f64) -> Vec<Figure> {
     let kib = |kib: u32| Budget::Bytes(kib << 10);
     let buffering_ms = seen.backlog_ns.p90 as f64 / 1e6;
     let backlog_bytes = seen.backlog_bytes.p90 as f64;
@@ -194,50 +230,77 @@ fn figures(part: &str, run: &OneStream, seen: &Seen, kept: f64) -> Vec<Figure> {
     vec![Figure::new(id, published, value, unit, &[cadence])]
 }
 
-impl Scenario for Settings {
+impl Scenario for SmallQueuesSettings {
     const ABOUT: &'static str = "one stream with small queues and without (E3)";
     const HAS_FIGURES: bool = true;
 
-    type Case = Case;
-    type Outcome = Seen;
+    type Case = SmallQueuesCase;
+    type Outcome = SmallQueuesOutcome;
 
-    fn cases(&self, seed: u64) -> Result<Vec<Case>, ScenarioError> {
+    fn cases(&self, seed: u64) -> Result<Vec<SmallQueuesCase>, ScenarioError> {
         Ok(self.parts(seed))
     }
 
-    fn name(&self, (part, run): &Case) -> String {
-        format!("{part}, {}", run.budget)
+    fn name(&self, case: &SmallQueuesCase) -> String {
+        match case {
+            SmallQueuesCase::Stream(part, run) => format!("{part}, {}", run.budget),
+            SmallQueuesCase::LateSockets(case) => format!("{} sockets", case.sockets),
+        }
     }
 
-    fn run(&self, (_, run): &Case, _seed: u64) -> Result<Seen, ScenarioError> {
-        run.run()
+    fn run(&self, case: &SmallQueuesCase, seed: u64) -> Result<SmallQueuesOutcome, ScenarioError> {
+        Ok(match case {
+            SmallQueuesCase::Stream(_, run) => SmallQueuesOutcome::Stream(Box::new(run.run()?)),
+            SmallQueuesCase::LateSockets(case) => {
+                SmallQueuesOutcome::LateSockets(self.late_row(case, seed)?)
+            }
+        })
     }
 
-    fn found(&self, ran: &[(&Case, &Seen)]) -> Found {
+    fn found(&self, ran: &[(&SmallQueuesCase, &SmallQueuesOutcome)]) -> Found {
         let mut found = Found::default();
         // Of the last row without a budget: those after it are compared with it.
         let mut unlimited = None::<(&str, f64)>;
-        for ((part, run), seen) in ran {
-            if run.budget == Budget::None {
-                unlimited = Some((part, seen.throughput_bits_per_s));
-            }
-            let of_part = unlimited.filter(|(of, _)| of == part);
-            let kept = of_part.map(|(_, most)| seen.throughput_bits_per_s / most);
-            if *part != KNEE || run.cadence == self.knee_cadences[0] {
-                let kept = kept.unwrap_or(0.0);
-                found.figures.extend(figures(part, run, seen, kept));
-            }
-            found.rows.push(row(part, run, seen, kept));
-            if *part == STREAM {
-                found.series.push(series(run, seen));
+        for it in ran {
+            match it {
+                (SmallQueuesCase::Stream(part, run), SmallQueuesOutcome::Stream(seen)) => {
+                    if run.budget == Budget::None {
+                        unlimited = Some((part, seen.throughput_bits_per_s));
+                    }
+                    let of_part = unlimited.filter(|(of, _)| of == part);
+                    let kept = of_part.map(|(_, most)| seen.throughput_bits_per_s / most);
+                    self.push_stream(&mut found, part, run, (seen, kept));
+                }
+                (_, SmallQueuesOutcome::LateSockets(row)) => found.rows.push(row.clone()),
+                (SmallQueuesCase::LateSockets(_), SmallQueuesOutcome::Stream(_)) => {}
             }
         }
         found
     }
 }
 
+impl SmallQueuesSettings {
+    /// The row of a stream, its figures, and its curve.
+    fn push_stream(
+        &self,
+        found: &mut Found,
+        part: &'static str,
+        run: &OneStream,
+        (seen, kept): (&StreamReport, Option<f64>),
+    ) {
+        if part != KNEE || run.cadence == self.knee_cadences[0] {
+            let kept = kept.unwrap_or(0.0);
+            found.figures.extend(figures(part, run, seen, kept));
+        }
+        found.rows.push(row(part, run, seen, kept));
+        if part == STREAM {
+            found.series.push(series(run, seen));
+        }
+    }
+}
+
 /// What was below the socket over the measured time.
-fn series(run: &OneStream, seen: &Seen) -> Series {
+fn series(run: &OneStream, seen: &StreamReport) -> Series {
     let tso = if run.tso { "TSO" } else { "no TSO" };
     let mbit = run.rate.0 / 1_000_000;
     let row = format!("{mbit} Mbit/s, {tso}, {}", run.budget);

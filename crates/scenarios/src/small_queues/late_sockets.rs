@@ -1,0 +1,128 @@
+//! An application that serves many sockets and comes back late to each: whether it loses
+//! throughput by small queues, and how much a socket buffer must hold.
+
+use serde_json::{Value, json};
+use taut_path::AnyLimit;
+
+use super::SmallQueuesSettings;
+use crate::budget::Budget;
+use crate::prelude::*;
+use crate::two_hosts::{
+    FRAME_TIME_BYTES, MSS_BYTES, SUPER_PACKET_BYTES, TwoHosts, bands_of, card, stream,
+};
+use taut_sim::tcp::SuperPacket;
+use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
+
+/// A buffer holds two segments at least: with less, packets are cut small and the link carries
+/// headers.
+const LEAST_BUFFER_BYTES: u64 = 2 * MSS_BYTES as u64;
+
+/// The payload that a link carries at most, in bytes per second.
+fn most_bytes_per_s(rate: Rate) -> f64 {
+    rate.0 as f64 / 8.0 * f64::from(MSS_BYTES) / FRAME_TIME_BYTES
+}
+
+/// One row.
+pub struct LateSockets {
+    rate: Rate,
+    pub(super) sockets: u32,
+    period_ns: u64,
+    /// What the socket's share of the link sends in a period.
+    needed_bytes: u64,
+    buffer_bytes: u64,
+    budget: Budget,
+}
+
+impl SmallQueuesSettings {
+    /// Each number of sockets with each period and buffer.
+    pub(super) fn late_sockets(&self) -> Vec<LateSockets> {
+        let mut cases = Vec::new();
+        for &rate in &self.rates {
+            for &sockets in &self.sockets {
+                let visits_ns = self.visit.0.saturating_mul(sockets.into());
+                let periods = self.periods.iter().filter(|period| period.0 >= visits_ns);
+                for &Time(period_ns) in periods {
+                    self.push_buffers(&mut cases, (rate, sockets, period_ns));
+                }
+            }
+        }
+        cases
+    }
+
+    /// Each buffer under each budget, and the largest with nothing held back, for comparison.
+    fn push_buffers(&self, cases: &mut Vec<LateSockets>, of: (Rate, u32, u64)) {
+        let (rate, sockets, period_ns) = of;
+        let share = most_bytes_per_s(rate) / f64::from(sockets);
+        let needed_bytes = (share * period_ns as f64 / 1e9) as u64;
+        let case = |percent: u32, budget| LateSockets {
+            rate,
+            sockets,
+            period_ns,
+            needed_bytes,
+            buffer_bytes: (needed_bytes * u64::from(percent) / 100).max(LEAST_BUFFER_BYTES),
+            budget,
+        };
+        for &budget in &self.budgets {
+            let percents = self.buffer_percents.iter();
+            cases.extend(percents.map(|&percent| case(percent, budget)));
+        }
+        let largest = self.buffer_percents.iter().max().copied();
+        cases.push(case(largest.unwrap_or(100), Budget::None));
+    }
+
+    pub(super) fn late_row(&self, case: &LateSockets, seed: u64) -> Result<Value, ScenarioError> {
+        let mut world = self.late_world(case, seed)?;
+        world.run_until(self.warm_up.0)?;
+        let before = world.arrived_bytes(SERVER);
+        world.run_until(self.warm_up.0 + self.duration.0)?;
+        let delivered = world.arrived_bytes(SERVER) - before;
+        let throughput = delivered as f64 * 1e9 / self.duration.0 as f64;
+        let written = f64::from(case.sockets) * case.buffer_bytes as f64;
+        let closed_form = written * 1e9 / case.period_ns as f64 / most_bytes_per_s(case.rate);
+        let round_trips_ns: u64 = (0..case.sockets)
+            .map(|socket| world.report(socket, CLIENT).srtt_ns)
+            .sum();
+        let totals = world.small_queue_totals(CLIENT);
+        Ok(json!({
+            "sockets": case.sockets,
+            "period_us": case.period_ns as f64 / 1e3,
+            "needed_bytes": case.needed_bytes,
+            "buffer_bytes": case.buffer_bytes,
+            "budget": case.budget,
+            "throughput_bits_per_s": throughput * 8.0,
+            "link_share": throughput / most_bytes_per_s(case.rate),
+            "closed_form_share": closed_form.min(1.0),
+            "round_trip_mean_us": round_trips_ns as f64 / f64::from(case.sockets) / 1e3,
+            "throttled": totals.throttled,
+            "deferred": totals.deferred,
+            "left_to_owner": totals.deferred_to_owner,
+            "drops": world.dropped_packets(CLIENT),
+        }))
+    }
+
+    fn late_world(&self, case: &LateSockets, seed: u64) -> Result<World<()>, ScenarioError> {
+        let hosts = TwoHosts::new(card(case.rate, self.ring, self.cadence, seed), 0);
+        let discipline = bands_of(self.backlog_packets);
+        let mut world = hosts.world(&AnyLimit::dql(), discipline, |_| ())?;
+        let small_queues = SmallQueues {
+            settings: case.budget.settings(),
+            connections: case.sockets,
+            deferred_delay_ns: self.deferred.0,
+            hold_ns: self.visit.0,
+            orphans: false,
+        };
+        world.use_small_queues(&small_queues)?;
+        let stream = stream(SuperPacket::Fixed(SUPER_PACKET_BYTES));
+        let visitor = App::Visitor {
+            period_ns: case.period_ns,
+            // More than the receiver ever takes at once is as good as 4 GB.
+            buffer_bytes: case.buffer_bytes.try_into().unwrap_or(u32::MAX),
+        };
+        for socket in 0..case.sockets {
+            // One after the other, evenly within the period.
+            let start_ns = case.period_ns * u64::from(socket) / u64::from(case.sockets);
+            world.connect(&stream, visitor, App::Sink, start_ns);
+        }
+        Ok(world)
+    }
+}
