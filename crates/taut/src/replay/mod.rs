@@ -31,7 +31,7 @@ pub fn run(options: &Replay) -> ExitCode {
     if let Err(code) = checked.and(spared) {
         return code;
     }
-    let interrupt = match sim::run_cases(vec![run.clone()], all_cores(), |_| {}) {
+    let interrupt = match sim::cases::run_cases(vec![run.clone()], all_cores(), |_| {}) {
         Ok(interrupt) => interrupt,
         Err(failed) => return failed,
     };

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use taut_path::limit::rules_help;
 use taut_path::units;
-use taut_scenarios::replay::Settings;
-use taut_sim::lane::Rule;
+use taut_scenarios::replay::ReplaySettings;
+use taut_sim::single_queue_bench::Rule;
 
 use crate::rr::command::quoted;
 
@@ -42,8 +42,8 @@ pub struct Replay {
     pub rate: Option<u64>,
 
     /// Slots of the ring; each packet takes one
-    #[arg(long, value_name = "N", default_value_t = Settings::DEFAULT_RING,
-          value_parser = clap::value_parser!(u32).range(1..=Settings::MOST_RING.into()))]
+    #[arg(long, value_name = "N", default_value_t = ReplaySettings::DEFAULT_RING,
+          value_parser = clap::value_parser!(u32).range(1..=ReplaySettings::MOST_RING.into()))]
     pub ring: u32,
 
     /// Print one JSON document instead of the table
@@ -64,12 +64,12 @@ fn parse_rate(text: &str) -> Result<u64, String> {
 
 impl Replay {
     /// What is replayed, and how.
-    pub fn settings(&self) -> Settings {
-        Settings {
+    pub fn settings(&self) -> ReplaySettings {
+        ReplaySettings {
             file: self.file.display().to_string(),
             row: self.row.clone(),
             rules: match self.limits.is_empty() {
-                true => Settings::default_rules(),
+                true => ReplaySettings::default_rules(),
                 false => self.limits.clone(),
             },
             rate_bits_per_s: self.rate,

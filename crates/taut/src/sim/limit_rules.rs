@@ -8,14 +8,14 @@ use clap::Args;
 use taut_path::units;
 use taut_path::units::Time;
 use taut_report::document::Document;
-use taut_scenarios::limit_rules::{Compared, RuleName, Settings, names};
+use taut_scenarios::limit_rules::{Compared, LimitRulesSettings, RuleName, names};
 use taut_scenarios::registry::{DEFAULT_SEED, file};
 use taut_scenarios::run::{AnyRun, Run};
 use taut_scenarios::scenario::Scenario;
 use taut_scenarios::stated::Stated;
 
+use super::common::Common;
 use super::limit_rules_show::{charts, remark, text};
-use super::options::Common;
 use super::output::Output;
 use super::rr_under_load::Traced;
 use super::sweep;
@@ -27,7 +27,7 @@ use taut_report::page::{Origin, Page};
 
 /// What `taut sim limit-rules` accepts.
 #[derive(Debug, Clone, Args)]
-pub struct Options {
+pub struct LimitRulesOptions {
     /// Compare on this file only; may be given again
     ///
     /// The first line is a JSON object: rate_bytes_per_us or rates ([[t_ns, bytes_per_us], ...]),
@@ -71,9 +71,9 @@ fn parse_time(text: &str) -> Result<Time, String> {
     Ok(Time(ns))
 }
 
-impl Options {
-    fn settings(&self) -> Result<Settings, String> {
-        let mut settings = Settings::defaults();
+impl LimitRulesOptions {
+    fn settings(&self) -> Result<LimitRulesSettings, String> {
+        let mut settings = LimitRulesSettings::defaults();
         if !self.pattern.is_empty() {
             settings.patterns.clear();
             settings.files.clone_from(&self.pattern);
@@ -130,7 +130,7 @@ impl Options {
 }
 
 /// `taut sim limit-rules`.
-pub fn run(options: &Options) -> ExitCode {
+pub fn run(options: &LimitRulesOptions) -> ExitCode {
     let Common { seed, json, output } = &options.common;
     let settings = options.settings();
     match settings.and_then(|settings| settings.validate().map(|()| settings)) {
@@ -147,7 +147,7 @@ pub fn run(options: &Options) -> ExitCode {
 
 /// Runs valid settings, wherever they came from; `command` gives the same again, but for the seed.
 pub fn run_settings(
-    settings: Settings,
+    settings: LimitRulesSettings,
     seed: u64,
     output: &Output,
     form: Form,
@@ -178,7 +178,7 @@ pub fn run_settings(
     };
     let cases = settings.cases_of(subjects, seed);
     let run = Arc::new(Run::of(settings, seed, cases));
-    let interrupt = match super::run_cases(vec![run.clone()], output.many.jobs(), |_| {}) {
+    let interrupt = match super::cases::run_cases(vec![run.clone()], output.many.jobs(), |_| {}) {
         Ok(interrupt) => interrupt,
         Err(failed) => return failed,
     };
@@ -208,7 +208,7 @@ fn html(document: &Document, compared: &[Compared], command: &str) -> String {
     let page = Page {
         document,
         origin: Origin::Simulated,
-        about: Settings::ABOUT,
+        about: LimitRulesSettings::ABOUT,
         charts: &charts(compared),
         remark: Some(remark(compared)),
         command,

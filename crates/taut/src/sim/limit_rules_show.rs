@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use taut_report::document::Document;
-use taut_scenarios::limit_rules::{Compared, NEED, Row};
+use taut_scenarios::limit_rules::{Compared, LimitRow, NEED};
 
 use taut_report::axis::Axis;
 use taut_report::chart::{Chart, Line, Stroke};
@@ -73,7 +73,7 @@ pub fn text(document: &Document, compared: &[Compared], width: Option<usize>) ->
     out + &closing(document, width)
 }
 
-fn push_head(out: &mut String, row: &Row) {
+fn push_head(out: &mut String, row: &LimitRow) {
     let seeds = if row.seeds > 1 {
         format!(", {} seeds", row.seeds)
     } else {
@@ -83,9 +83,9 @@ fn push_head(out: &mut String, row: &Row) {
     let _ = writeln!(out, "{}{seeds}", row.pattern.replace(char::is_control, " "));
 }
 
-type Cell = fn(&Row) -> String;
+type Cell = fn(&LimitRow) -> String;
 
-fn columns(rows: &[Row]) -> Vec<Vec<String>> {
+fn columns(rows: &[LimitRow]) -> Vec<Vec<String>> {
     const CELLS: [(&str, Cell); 14] = [
         ("  rule", |row| format!("  {}", row.rule)),
         ("ratio", ratio),
@@ -124,7 +124,7 @@ fn columns(rows: &[Row]) -> Vec<Vec<String>> {
     CELLS.iter().enumerate().map(column).collect()
 }
 
-fn ratio(row: &Row) -> String {
+fn ratio(row: &LimitRow) -> String {
     match (row.ratio, row.ratio_ci95) {
         (Some(ratio), Some(ends)) => format!("{ratio:.3} +-{:.3}", (ends.1 - ends.0) / 2.0),
         (Some(ratio), None) => format!("{ratio:.3}"),
@@ -133,7 +133,7 @@ fn ratio(row: &Row) -> String {
 }
 
 /// Without a limit there is nothing to say.
-fn limit(row: &Row) -> String {
+fn limit(row: &LimitRow) -> String {
     if row.rule == "off" {
         return "-".to_owned();
     }
@@ -171,7 +171,7 @@ pub fn charts(compared: &[Compared]) -> Vec<Chart> {
 }
 
 /// Patterns from left to right, in each a bar for each rule.
-fn bars(compared: &[Compared], title: &str, y: &str, value: fn(&Row) -> f64) -> Chart {
+fn bars(compared: &[Compared], title: &str, y: &str, value: fn(&LimitRow) -> f64) -> Chart {
     let drawn = drawn(compared);
     let width = 0.8 / drawn.len().max(1) as f64;
     let mut highest: f64 = 0.0;

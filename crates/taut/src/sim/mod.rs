@@ -1,26 +1,25 @@
 //! Experiments in virtual time.
 
+pub mod cases;
+mod common;
 pub mod limit_rules;
 mod limit_rules_show;
+mod many;
 pub mod options;
 mod output;
-pub mod predictions;
 mod progress;
 pub mod rr_under_load;
 mod scenario;
 mod sweep;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use options::{Scenario, Sim};
 use taut_scenarios::registry::{self, Entry};
-use taut_scenarios::run::{AnyRun, run_all};
 
-use crate::interrupt::{self, Interrupt};
+use crate::interrupt;
+use crate::stdout;
 use crate::talk::say;
-use crate::{exit, stdout};
-use progress::Progress;
 use taut_report::layout::fold;
 
 /// `taut sim`.
@@ -45,30 +44,6 @@ pub fn first_look() -> ExitCode {
          More: taut --help"
     );
     done
-}
-
-/// Runs the cases of `runs` on `jobs` threads, with a progress line, until all are done or somebody
-/// asks the process to end, and says who did. `finished` hears of each run that has been run whole.
-pub fn run_cases(
-    runs: Vec<Arc<dyn AnyRun>>,
-    jobs: usize,
-    mut finished: impl FnMut(&dyn AnyRun) + Send + 'static,
-) -> Result<Option<Interrupt>, ExitCode> {
-    let ran = interrupt::watch(move || {
-        let mut progress = Progress::new();
-        let mut show = |what: &str, done, all| progress.show(what, done, all);
-        run_all(&runs, jobs, &mut show, &mut |run| {
-            finished(runs[run].as_ref())
-        })
-    });
-    let (message, code) = match ran {
-        Ok(Ok(Ok(()))) => return Ok(None),
-        Ok(Err(interrupt)) => return Ok(Some(interrupt)),
-        Ok(Ok(Err(error))) => (error.to_string(), exit::USAGE),
-        Err(error) => (error.to_string(), exit::FAILED),
-    };
-    say!("taut: {message}");
-    Err(ExitCode::from(code))
 }
 
 /// Columns of a scenario's name in the list.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use taut_scenarios::registry::{self, Entry};
 
-use super::output::Output;
+use super::common::Common;
 use super::{limit_rules, rr_under_load};
 
 /// Experiments in virtual time, on any machine.
@@ -26,30 +26,13 @@ pub struct Sim {
 #[derive(Debug)]
 pub enum Scenario {
     /// The experiment that the lab runs live.
-    RrUnderLoad(Box<rr_under_load::Options>),
+    RrUnderLoad(Box<rr_under_load::RrUnderLoadOptions>),
     /// Limit rules on patterns.
-    LimitRules(Box<limit_rules::Options>),
+    LimitRules(Box<limit_rules::LimitRulesOptions>),
     /// A file.
     File(PathBuf, Common),
     /// One of the registry.
     BuiltIn(&'static Entry, Common),
-}
-
-/// What every scenario accepts.
-#[derive(Debug, Clone, Args)]
-pub struct Common {
-    /// Seed of everything drawn at random [default: 1]
-    ///
-    /// Scenarios that draw nothing (no jitter, no loss, no pattern of chance) give the same for every seed.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-
-    /// Print one JSON document instead of the table
-    #[arg(short, long)]
-    pub json: bool,
-
-    #[command(flatten)]
-    pub output: Output,
 }
 
 #[derive(Subcommand)]
@@ -58,13 +41,13 @@ enum Fixed {
     ///
     /// The same transmit path and the same emulated NIC as in the lab, in virtual time: no
     /// privilege, and the same figures on every run of a seed.
-    RrUnderLoad(Box<rr_under_load::Options>),
+    RrUnderLoad(Box<rr_under_load::RrUnderLoadOptions>),
 
     /// Limit rules on completion patterns, beside the least fixed limit that is enough.
     ///
     /// Every rule on every pattern: the published six (p..), families of our own (f..), or files.
     /// A short run; the long comparison is scripts/limit-rules.sh.
-    LimitRules(Box<limit_rules::Options>),
+    LimitRules(Box<limit_rules::LimitRulesOptions>),
 
     /// Run a scenario file.
     Run {

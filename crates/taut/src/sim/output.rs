@@ -8,7 +8,7 @@ use clap::Args;
 use taut_report::document::Document;
 use taut_scenarios::tracing::{Tap, TraceRowsError};
 
-use super::sweep::Many;
+use super::many::Many;
 use crate::exit;
 use crate::interrupt::{self, Interrupt};
 use crate::output::{self, Form};

@@ -4,9 +4,9 @@ use crate::interrupt;
 use crate::talk::ChangingLine;
 
 /// One line on stderr that changes; silent where stderr is no terminal. Gone when dropped.
-pub struct Progress(ChangingLine);
+pub struct ProgressLine(ChangingLine);
 
-impl Progress {
+impl ProgressLine {
     pub fn new() -> Self {
         Self(ChangingLine::new())
     }

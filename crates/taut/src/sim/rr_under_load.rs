@@ -13,7 +13,7 @@ use taut_scenarios::stated::Stated;
 use taut_scenarios::tracing::{self, Tap, TraceRowsError};
 
 use super::output::{Output, Traceable};
-use super::progress::Progress;
+use super::progress::ProgressLine;
 use super::sweep;
 use crate::output::Form;
 use crate::rr::charts::Drawn;
@@ -25,14 +25,14 @@ use taut_report::page::Origin;
 
 /// What `taut sim rr-under-load` accepts: settings other than those of its file.
 #[derive(Debug, Clone, Args)]
-pub struct Options {
+pub struct RrUnderLoadOptions {
     #[command(flatten)]
     pub experiment: Experiment,
     #[command(flatten)]
     pub output: Output,
 }
 
-impl Options {
+impl RrUnderLoadOptions {
     /// The published experiment.
     fn published() -> Result<Self, clap::Error> {
         let command = Self::augment_args(clap::Command::new(Settings::NAME));
@@ -52,9 +52,9 @@ pub fn published() -> ExitCode {
 }
 
 /// `taut sim rr-under-load`.
-pub fn run(options: &Options) -> ExitCode {
-    let Options { experiment, output } = options;
-    let command = match Options::published() {
+pub fn run(options: &RrUnderLoadOptions) -> ExitCode {
+    let RrUnderLoadOptions { experiment, output } = options;
+    let command = match RrUnderLoadOptions::published() {
         Ok(defaults) => command::line("taut sim rr-under-load", experiment, &defaults.experiment),
         Err(_) => "taut sim rr-under-load".to_owned(),
     };
@@ -93,7 +93,7 @@ pub fn run_settings(
             return ExitCode::from(exit::USAGE);
         }
     };
-    let interrupt = match super::run_cases(vec![run.clone()], output.many.jobs(), |_| {}) {
+    let interrupt = match super::cases::run_cases(vec![run.clone()], output.many.jobs(), |_| {}) {
         Ok(interrupt) => interrupt,
         Err(failed) => return failed,
     };
@@ -128,7 +128,7 @@ impl<S: Scenario> Traceable for Traced<'_, S> {
     }
 
     fn write(&self, wanted: (Tap, &str), out: &mut dyn Write) -> Result<u64, TraceRowsError> {
-        let mut progress = Progress::new();
+        let mut progress = ProgressLine::new();
         let mut show = |what: &str, done, all| progress.show(what, done, all);
         tracing::write(self.settings, self.seed, wanted, out, &mut show)
     }

@@ -10,9 +10,9 @@ use taut_scenarios::stated::Stated;
 use taut_scenarios::tracing::{Tap, TraceRowsError};
 use taut_scenarios::{limit_rules, rr_under_load};
 
-use super::options::Common;
+use super::common::Common;
 use super::output::Traceable;
-use super::progress::Progress;
+use super::progress::ProgressLine;
 use super::rr_under_load::run_settings;
 use super::sweep;
 use crate::rr::command::quoted;
@@ -75,14 +75,14 @@ fn run(file: &str, command: &str, options: &Common) -> ExitCode {
                 return run_settings(settings, seed, output, form, command);
             }
         }
-        Ok(limit_rules::Settings::NAME) => {
+        Ok(limit_rules::LimitRulesSettings::NAME) => {
             if let Ok(settings) = registry::read(file) {
                 return super::limit_rules::run_settings(settings, seed, output, form, command);
             }
         }
         _ => {}
     }
-    let traced = Traced { file, seed };
+    let traced = TracedFile { file, seed };
     if let Err(failed) = output.check(&traced) {
         return failed;
     }
@@ -93,7 +93,7 @@ fn run(file: &str, command: &str, options: &Common) -> ExitCode {
             return ExitCode::from(exit::USAGE);
         }
     };
-    let interrupt = match super::run_cases(vec![run.clone()], output.many.jobs(), |_| {}) {
+    let interrupt = match super::cases::run_cases(vec![run.clone()], output.many.jobs(), |_| {}) {
         Ok(interrupt) => interrupt,
         Err(failed) => return failed,
     };
@@ -109,18 +109,18 @@ fn run(file: &str, command: &str, options: &Common) -> ExitCode {
 }
 
 /// A scenario file whose rows can be traced.
-struct Traced<'a> {
+struct TracedFile<'a> {
     file: &'a str,
     seed: u64,
 }
 
-impl Traceable for Traced<'_> {
+impl Traceable for TracedFile<'_> {
     fn check(&self, tap: Tap, part: &str) -> Result<(), TraceRowsError> {
         registry::check_tap(self.file, tap, part)
     }
 
     fn write(&self, wanted: (Tap, &str), out: &mut dyn Write) -> Result<u64, TraceRowsError> {
-        let mut progress = Progress::new();
+        let mut progress = ProgressLine::new();
         let mut show = |what: &str, done, all| progress.show(what, done, all);
         registry::tap(self.file, Some(self.seed), wanted, out, &mut show)
     }

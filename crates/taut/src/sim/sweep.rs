@@ -1,60 +1,22 @@
 //! Every combination of the values of some settings, and runs that need not be run again.
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use clap::Args;
 use taut_report::document::Document;
 use taut_scenarios::registry::DEFAULT_SEED;
-use taut_scenarios::run::{AnyRun, all_cores};
-use taut_scenarios::sweep::{Book, Plan, Swept, finished_line};
+use taut_scenarios::run::AnyRun;
+use taut_scenarios::sweep::{Book, Plan, finished_line};
 
+use super::cases::run_cases;
+use super::many::Many;
 use super::output::Output;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Form};
 use crate::talk::say;
 use crate::{exit, stdout};
 use taut_report::text::text;
-
-/// How many runs there are, and how they are run.
-#[derive(Debug, Clone, Default, Args)]
-pub struct Many {
-    /// Run so many rows at a time; the figures are the same [default: one for each core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
-
-    /// Run each of these values of a setting, or of seed: KEY=A,B,...; said again, every combination
-    ///
-    /// A value with a comma is put into quotes, and a list into brackets: rates=["1gbit"],["1mbit"].
-    #[arg(long, value_name = "KEY=A,B", conflicts_with_all = ["report", "trace", "pcap"])]
-    sweep: Vec<Swept>,
-
-    /// Keep finished runs in this file, and take from there what was finished before
-    ///
-    /// A run is one combination of the swept values, with all its rows: more and shorter runs lose less when they are
-    /// interrupted (--sweep seed=1,2,3 rather than --seeds 3).
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["report", "trace", "pcap"])]
-    resume: Option<PathBuf>,
-}
-
-impl Many {
-    /// Threads that run cases.
-    pub fn jobs(&self) -> usize {
-        self.jobs.map_or_else(all_cores, usize::from)
-    }
-
-    /// The file of finished runs.
-    pub fn resume(&self) -> Option<&Path> {
-        self.resume.as_deref()
-    }
-
-    /// Whether there is more than one run, or some may be finished.
-    pub fn is_wanted(&self) -> bool {
-        !self.sweep.is_empty() || self.resume.is_some()
-    }
-}
 
 /// Runs `file` with every combination of `many`, and prints the rows of all.
 pub fn run(file: &str, seed: u64, output: &Output, form: Form) -> ExitCode {
@@ -93,7 +55,7 @@ fn run_all(file: &str, seed: u64, many: &Many) -> Result<Finished, ExitCode> {
     let unwritten = Arc::new(OnceLock::new());
     let interrupt = {
         let (unwritten, whole) = (unwritten.clone(), whole.clone());
-        super::run_cases(left, many.jobs(), move |run| {
+        run_cases(left, many.jobs(), move |run| {
             whole.fetch_add(1, Ordering::Relaxed);
             if let Some(book) = &mut book
                 && let Err(error) = book.add(&finished_line(&run.document()))
