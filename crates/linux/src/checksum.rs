@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::vnet_header::VirtioNetHeader;
 
-/// Where the checksum is in a UDP header; in all others that the kernel leaves open it is elsewhere.
+/// Where the checksum is in a UDP header; in all others that the kernel leaves open it is
+/// elsewhere.
 const UDP_CHECKSUM_OFFSET: u16 = 6;
 
 /// Why a checksum cannot be finished. The frame is as it was.

@@ -49,8 +49,8 @@ pub fn errno(error: &io::Error) -> Option<i32> {
 /// The request that locks the memory of an AF_XDP socket.
 pub(crate) const XDP_UMEM_REG: &str = "XDP_UMEM_REG";
 
-/// Wraps what `call` on `object` failed with. The kind stays, but for a device that is not there, and for memory
-/// that may not be locked, of which the kernel says that there are no buffers.
+/// Wraps what `call` on `object` failed with. The kind stays, but for a device that is not there,
+/// and for memory that may not be locked, of which the kernel says that there are no buffers.
 pub(crate) fn failed(call: &'static str, object: &str, cause: impl Into<io::Error>) -> io::Error {
     wrap(call, object, cause.into(), None)
 }

@@ -14,8 +14,9 @@ pub trait FrameSource {
         false
     }
 
-    /// Writes the segment that `piece`, of one segment, is to the start of `out`, with all checksums
-    /// finished, and answers its length; `None` if it cannot, or there is not room enough.
+    /// Writes the segment that `piece`, of one segment, is to the start of `out`, with all
+    /// checksums finished, and answers its length; `None` if it cannot, or there is not room
+    /// enough.
     fn write_segment(&self, piece: &Packet, out: &mut [u8]) -> Option<usize> {
         let _ = (piece, out);
         None

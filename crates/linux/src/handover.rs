@@ -1,8 +1,8 @@
 //! Taking the end of a ring away from one half, and giving it another, from the other half.
 //!
-//! A socket is only gone when nobody has its rings mapped, and a queue can only be bound again then.
-//! So whoever renews the socket asks the other half to let go, waits until it has, and gives it the new
-//! end.
+//! A socket is only gone when nobody has its rings mapped, and a queue can only be bound again
+//! then. So whoever renews the socket asks the other half to let go, waits until it has, and gives
+//! it the new end.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -69,8 +69,8 @@ pub(crate) fn handover<T>() -> (Giver<T>, Taker<T>) {
 }
 
 impl<T> Giver<T> {
-    /// Asks the other half to let go. One that has no end, or was given one and has not taken it, need
-    /// not hear of it.
+    /// Asks the other half to let go. One that has no end, or was given one and has not taken it,
+    /// need not hear of it.
     pub(crate) fn ask(&mut self) {
         let asked = self.asked().wrapping_add(1);
         self.shared.asked.store(asked, Ordering::Release);
@@ -79,8 +79,8 @@ impl<T> Giver<T> {
         }
     }
 
-    /// Whether it has let go, since it was asked last. What it did before is visible then, and it does
-    /// nothing more until it is given a new end.
+    /// Whether it has let go, since it was asked last. What it did before is visible then, and it
+    /// does nothing more until it is given a new end.
     pub(crate) fn has_left(&mut self) -> bool {
         let left = self.shared.left.load(Ordering::Acquire) == self.asked();
         // Who is gone has let go.

@@ -24,8 +24,8 @@ impl Interrupt {
     }
 }
 
-/// From now on the first `SIGINT` or `SIGTERM` is noted for [`noted`]. One that comes
-/// half a second later or more ends the process as usual; what comes sooner is the same wish told twice.
+/// From now on the first `SIGINT` or `SIGTERM` is noted for [`noted`]. One that comes half a second
+/// later or more ends the process as usual; what comes sooner is the same wish told twice.
 ///
 /// # Errors
 /// What `sigaction` fails with.

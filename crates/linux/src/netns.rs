@@ -99,8 +99,8 @@ impl NetNs {
             .map_err(|cause| failed("clone", name, cause))
     }
 
-    /// Asks the namespace's route netlink; `take` sees what it answers, as (type, payload). An error
-    /// names the `call` and what it was about.
+    /// Asks the namespace's route netlink; `take` sees what it answers, as (type, payload). An
+    /// error names the `call` and what it was about.
     pub(crate) fn ask(
         &self,
         call: &'static str,

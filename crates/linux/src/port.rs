@@ -21,12 +21,13 @@ pub trait Port: TxRing<Error = io::Error> + Completions<Error = io::Error> {
     /// What its completions mean, as far as the packets so far have shown.
     fn truth(&self) -> Truth;
 
-    /// The longest frame that it takes now, in bytes with its Ethernet header; one VLAN tag does not
-    /// count. 0 while there is no socket.
+    /// The longest frame that it takes now, in bytes with its Ethernet header; one VLAN tag does
+    /// not count. 0 while there is no socket.
     fn frame_limit_bytes(&self) -> u32;
 
     /// What to poll; readable or in error when the driver has something to say. A timer is needed
-    /// as well, once a cadence. `None` while there is no socket, after [`reopen`](Self::reopen) failed.
+    /// as well, once a cadence. `None` while there is no socket, after [`reopen`](Self::reopen)
+    /// failed.
     fn fd(&self) -> Option<BorrowedFd<'_>>;
 
     /// **The way back** after a stall, or when the device is there again: a new ring on the same

@@ -47,8 +47,8 @@ impl Capability {
     }
 }
 
-/// Gives up every capability but `kept`, for good: neither this process nor a program that it starts
-/// gets another. The user stays who it is.
+/// Gives up every capability but `kept`, for good: neither this process nor a program that it
+/// starts gets another. The user stays who it is.
 ///
 /// Call it before there are other threads: the kernel keeps capabilities for each thread apart, and
 /// threads that are made later have those of their maker.
@@ -93,7 +93,8 @@ fn limit_bounding_set() -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// A thread that was joined is still there for a moment: how often to look again, a millisecond apart.
+/// A thread that was joined is still there for a moment: how often to look again, a millisecond
+/// apart.
 const ENDING_THREADS_TRIES: u32 = 100;
 
 fn threads() -> io::Result<usize> {

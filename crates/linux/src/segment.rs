@@ -66,8 +66,8 @@ pub struct Cut {
     has_accurate_ecn: bool,
 }
 
-/// Some segments of a super-packet as a packet of their own: its headers, and where in the frame its
-/// payload is.
+/// Some segments of a super-packet as a packet of their own: its headers, and where in the frame
+/// its payload is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PieceParts {
     /// What is left to do for whoever gets it: to finish the checksum, and to cut it if it has more
@@ -103,10 +103,10 @@ impl Cut {
         })
     }
 
-    /// The same of a sender whose TCP speaks accurate ECN: there CWR is a bit of a counter, which every
-    /// segment repeats, and no event, which only the first says. No virtio-net header tells the two
-    /// apart: only who knows the sender can say it. A piece of several segments is cut once more by
-    /// others, who do not know it.
+    /// The same of a sender whose TCP speaks accurate ECN: there CWR is a bit of a counter, which
+    /// every segment repeats, and no event, which only the first says. No virtio-net header tells
+    /// the two apart: only who knows the sender can say it. A piece of several segments is cut once
+    /// more by others, who do not know it.
     pub const fn with_accurate_ecn(self) -> Self {
         Self {
             has_accurate_ecn: true,
@@ -175,9 +175,10 @@ impl Cut {
         Some(segment.len())
     }
 
-    /// Writes the headers of so many segments of `frame` from `first` on, as one packet, to the start of
-    /// `out`. Its checksum is open. `None` if there are no such segments, `out` is too short or `frame` does
-    /// not begin with the frame that is to be cut; `out` may have changed then.
+    /// Writes the headers of so many segments of `frame` from `first` on, as one packet, to the
+    /// start of `out`. Its checksum is open. `None` if there are no such segments, `out` is too
+    /// short or `frame` does not begin with the frame that is to be cut; `out` may have changed
+    /// then.
     pub fn piece(
         &self,
         frame: &[u8],

@@ -1,9 +1,9 @@
-//! A ring that we share with the kernel, as an AF_XDP socket has four, without the kernel: it has one
-//! producer and one consumer, and one of the two is us.
+//! A ring that we share with the kernel, as an AF_XDP socket has four, without the kernel: it has
+//! one producer and one consumer, and one of the two is us.
 //!
-//! Positions count on for ever and wrap at 2^32; a slot is the position modulo the ring, whose slots
-//! are a power of two. Whoever moves a position does so after it is done with the slots before it
-//! (release), and whoever sees the position sees what was done (acquire).
+//! Positions count on for ever and wrap at 2^32; a slot is the position modulo the ring, whose
+//! slots are a power of two. Whoever moves a position does so after it is done with the slots
+//! before it (release), and whoever sees the position sees what was done (acquire).
 
 use std::sync::Arc;
 

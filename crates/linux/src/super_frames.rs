@@ -11,11 +11,12 @@ use crate::vnet_header::VirtioNetHeader;
 /// The longest super-packet: 64 KB behind its Ethernet header and two tags.
 const SUPER_BYTES: u32 = 65_536 + 14 + 2 * 4;
 
-/// Frames as long as a device carries, and some that hold a super-packet each, with its virtio-net header.
-/// A clone is the same frames.
+/// Frames as long as a device carries, and some that hold a super-packet each, with its virtio-net
+/// header. A clone is the same frames.
 ///
 /// It is the source of an [`AfPacket`](crate::af_packet::AfPacket) ring that cuts:
-/// [`super_packet`](Frames::super_packet) keeps what came in, and each segment is written into its slot.
+/// [`super_packet`](Frames::super_packet) keeps what came in, and each segment is written into its
+/// slot.
 #[derive(Debug, Clone)]
 pub struct SuperFrames {
     plain: FramePool,
@@ -24,12 +25,12 @@ pub struct SuperFrames {
 }
 
 impl SuperFrames {
-    /// The most super-packets that are kept: as many as a queue cuts at a time, so that none has to go
-    /// whole, which no packet ring could carry.
+    /// The most super-packets that are kept: as many as a queue cuts at a time, so that none has to
+    /// go whole, which no packet ring could carry.
     pub const MOST_SUPERS: u32 = 511;
 
-    /// So many `frames` of `frame_bytes`, and `supers` (0 to [`MOST_SUPERS`](Self::MOST_SUPERS), more are as
-    /// many) for super-packets, each of 64 KB of memory once it was used.
+    /// So many `frames` of `frame_bytes`, and `supers` (0 to [`MOST_SUPERS`](Self::MOST_SUPERS),
+    /// more are as many) for super-packets, each of 64 KB of memory once it was used.
     pub fn new(frames: u32, frame_bytes: u32, supers: u32) -> Self {
         let super_bytes = VirtioNetHeader::BYTES as u32 + SUPER_BYTES;
         Self {
@@ -48,7 +49,8 @@ impl SuperFrames {
         }
     }
 
-    /// The pool of a frame, and which of its frames it is: those for super-packets come behind the others.
+    /// The pool of a frame, and which of its frames it is: those for super-packets come behind the
+    /// others.
     fn pool(&self, frame: &Frame) -> (&FramePool, Frame) {
         let index = frame.index();
         match (index.checked_sub(self.plain.frames()), &self.supers) {

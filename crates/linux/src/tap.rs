@@ -22,8 +22,8 @@ const IP_LIMIT_BYTES: usize = 65_535;
 pub struct TapConfig {
     /// The kernel leaves checksums open and trusts what we write to be good or open.
     pub checksum_offload: bool,
-    /// The kernel hands over super-packets of up to 64 KB: TCP, and since Linux 6.2 UDP datagrams of one
-    /// size. Needs `checksum_offload`.
+    /// The kernel hands over super-packets of up to 64 KB: TCP, and since Linux 6.2 UDP datagrams
+    /// of one size. Needs `checksum_offload`.
     pub segmentation_offload: bool,
     /// Hardware address of the kernel's side; random if `None`.
     pub mac: Option<MacAddress>,

@@ -5,7 +5,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use taut_report::document::Document as Found;
 
-/// A row, what it is, its unit, and times (uint64, ns) and values (float64), in the machine's order.
+/// A row, what it is, its unit, and times (uint64, ns) and values (float64), in the machine's
+/// order.
 type SeriesBytes<'py> = (
     String,
     &'static str,

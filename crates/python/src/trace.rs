@@ -58,7 +58,8 @@ fn write(talk: &Talk<Traced>, text: &str, seed: u64, row: &str, path: PathBuf) -
     done
 }
 
-/// Traces the rows of a scenario file whose names have `row` in them, and says how many bytes that were.
+/// Traces the rows of a scenario file whose names have `row` in them, and says how many bytes that
+/// were.
 #[pyfunction]
 pub fn trace(
     py: Python<'_>,

@@ -54,9 +54,9 @@ impl Drop for StopAtEnd {
     }
 }
 
-/// Does `work` without holding Python's lock. `progress` is a Python callable; `finished` hears of what
-/// the work says is finished. After Ctrl-C, or an error of one of the two, the thread is left behind: it
-/// is told to stop, and ends with what it is just doing.
+/// Does `work` without holding Python's lock. `progress` is a Python callable; `finished` hears of
+/// what the work says is finished. After Ctrl-C, or an error of one of the two, the thread is left
+/// behind: it is told to stop, and ends with what it is just doing.
 pub fn watch<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,

@@ -29,9 +29,10 @@ impl<R> Builder<R> {
         .hold_time_ns(100_000_000)
     }
 
-    /// The rule, with its own hold time. Default: `need` with a hold time of 100 ms, the largest need of
-    /// that time; `AnyLimit::off()` leaves the [cap](Self::cap_ns) in force, which is turned off with 0. Why
-    /// `need`: few large sends are in flight, and Linux's rule allows one more of them than it takes.
+    /// The rule, with its own hold time. Default: `need` with a hold time of 100 ms, the largest
+    /// need of that time; `AnyLimit::off()` leaves the [cap](Self::cap_ns) in force, which is
+    /// turned off with 0. Why `need`: few large sends are in flight, and Linux's rule allows one
+    /// more of them than it takes.
     pub fn limit(mut self, limit: AnyLimit) -> Self {
         self.settings.limit = limit;
         self
@@ -46,24 +47,25 @@ impl<R> Builder<R> {
         self
     }
 
-    /// Where completions come from, and from nowhere else. Default: [`Source::ZeroCopy`]; where that is
-    /// refused or tells nothing, [`Source::Polled`], and then [`Source::Stamps`].
+    /// Where completions come from, and from nowhere else. Default: [`Source::ZeroCopy`]; where
+    /// that is refused or tells nothing, [`Source::Polled`], and then [`Source::Stamps`].
     pub fn source(mut self, source: Source) -> Self {
         self.settings.source = Some(source);
         self
     }
 
     /// The limit is at most what the measured rate moves in this time, but may always be eight full
-    /// datagrams; 0: no cap. Default 0.25 ms: one send more than the one that is under way. At high rates
-    /// most of what completions teach is how late the task is woken.
+    /// datagrams; 0: no cap. Default 0.25 ms: one send more than the one that is under way. At high
+    /// rates most of what completions teach is how late the task is woken.
     pub fn cap_ns(mut self, cap_ns: u64) -> Self {
         self.settings.cap_ns = cap_ns;
         self
     }
 
-    /// One send has at most what the measured rate moves in this time, but at least one datagram. What
-    /// is urgent waits for two whole sends beyond the limit: the one that went last, and the one that
-    /// quinn has assembled. Default 0.25 ms: half of it doubles the work for a byte at 500 Mbit/s.
+    /// One send has at most what the measured rate moves in this time, but at least one datagram.
+    /// What is urgent waits for two whole sends beyond the limit: the one that went last, and the
+    /// one that quinn has assembled. Default 0.25 ms: half of it doubles the work for a byte at 500
+    /// Mbit/s.
     pub fn send_ns(mut self, send_ns: u64) -> Self {
         self.settings.send_ns = send_ns;
         self

@@ -1,9 +1,10 @@
-//! Holds a quinn endpoint back under a byte limit, so that quinn cuts its packets at the last moment.
+//! Holds a quinn endpoint back under a byte limit, so that quinn cuts its packets at the last
+//! moment.
 //!
-//! quinn gives a datagram to the socket as soon as its congestion window allows it. What then waits in
-//! the kernel is cut and encrypted, and a stream of high priority that has something to say now waits
-//! behind all of it. Under a limit quinn waits instead of its packets, and what it sends next is chosen
-//! when there is room for it.
+//! quinn gives a datagram to the socket as soon as its congestion window allows it. What then waits
+//! in the kernel is cut and encrypted, and a stream of high priority that has something to say now
+//! waits behind all of it. Under a limit quinn waits instead of its packets, and what it sends next
+//! is chosen when there is room for it.
 //!
 //! One changed line:
 //!
@@ -21,13 +22,14 @@
 //! # }
 //! ```
 //!
-//! It wraps the *runtime*, so an endpoint that is [rebound](quinn::Endpoint::rebind) stays limited: each
-//! socket gets a limit of its own.
+//! It wraps the *runtime*, so an endpoint that is [rebound](quinn::Endpoint::rebind) stays limited:
+//! each socket gets a limit of its own.
 //!
 //! # Where completions come from
 //! Zero-copy notifications first: the only source that sees a queue beyond a container's own link.
 //! Where the kernel gives none, or they tell nothing, the level of the socket, and then transmit
-//! stamps. [`Builder::source`] says otherwise. What they are worth on this path is in [`Stats::socket`]; over loopback, where all completes at once, nothing is limited.
+//! stamps. [`Builder::source`] says otherwise. What they are worth on this path is in
+//! [`Stats::socket`]; over loopback, where all completes at once, nothing is limited.
 //!
 //! # The window
 //! Held back locally, quinn does not think itself limited by the application: its congestion window
@@ -42,10 +44,10 @@
 //! ```
 //!
 //! # What it keeps
-//! ECN, IPv6, source addresses, GSO (a send has at most what the path moves in 0.25 ms, so that what
-//! is urgent waits for no more), path MTU discovery, several endpoints. Stateless replies (retry, version
-//! negotiation, reset) go out even while there is no room: quinn does not try them again. Connections
-//! that wait for room get it in turn.
+//! ECN, IPv6, source addresses, GSO (a send has at most what the path moves in 0.25 ms, so that
+//! what is urgent waits for no more), path MTU discovery, several endpoints. Stateless replies
+//! (retry, version negotiation, reset) go out even while there is no room: quinn does not try them
+//! again. Connections that wait for room get it in turn.
 //!
 //! A bottleneck beyond this host is not seen, see [`taut_udp`].
 #![deny(missing_docs)]

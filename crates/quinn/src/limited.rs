@@ -16,7 +16,8 @@ use crate::stats::Stats;
 /// A runtime for quinn whose sockets are limited. Clones are the same: keep one for its
 /// [`stats`](Self::stats).
 ///
-/// `R` is what quinn runs on without it, in a context of tokio: [`TokioRuntime`](quinn::TokioRuntime).
+/// `R` is what quinn runs on without it, in a context of tokio:
+/// [`TokioRuntime`](quinn::TokioRuntime).
 #[derive(Debug)]
 pub struct Limited<R> {
     shared: Arc<Shared<R>>,
@@ -41,8 +42,8 @@ impl<R> Limited<R> {
         }
     }
 
-    /// What the socket that was made last does: the one in use, also after a rebinding. `None` before
-    /// an endpoint was made, and after it is gone.
+    /// What the socket that was made last does: the one in use, also after a rebinding. `None`
+    /// before an endpoint was made, and after it is gone.
     pub fn stats(&self) -> Option<Stats> {
         let last = self.shared.socket.lock();
         let socket = last.unwrap_or_else(PoisonError::into_inner).upgrade()?;

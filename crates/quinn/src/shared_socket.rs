@@ -6,13 +6,13 @@ use taut_udp::LimitedUdp;
 use taut_udp::tokio::AsyncUdp;
 use tokio::sync::Notify;
 
-/// Everything that outlives the endpoint's socket for a moment: the completion task holds it until the
-/// socket is closed.
+/// Everything that outlives the endpoint's socket for a moment: the completion task holds it until
+/// the socket is closed.
 #[derive(Debug)]
 pub(crate) struct SharedSocket {
     pub(crate) socket: AsyncUdp,
-    /// Wakes the completion task, which sleeps long while nothing is in flight: a datagram was sent,
-    /// or the socket was closed.
+    /// Wakes the completion task, which sleeps long while nothing is in flight: a datagram was
+    /// sent, or the socket was closed.
     pub(crate) wake: Notify,
     pub(crate) is_gone: AtomicBool,
     pub(crate) news: AtomicU64,

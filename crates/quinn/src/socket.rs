@@ -56,7 +56,8 @@ impl Socket {
         let builder = LimitedUdp::builder(socket)
             .limit(settings.limit.clone())
             .cap_ns(settings.cap_ns)
-            // An error there would end a connection, and those of an endpoint are the caller's to bound.
+            // An error there would end a connection, and those of an endpoint are the caller's to
+            // bound.
             .waiters(usize::MAX);
         let builder = match settings.source {
             Some(only) => builder.source(only),
@@ -170,8 +171,9 @@ impl AsyncUdpSocket for Socket {
         self.inner.local_addr()
     }
 
-    /// As many as the path moves at least in the time of a send, and as many as the kernel takes where nothing
-    /// waits. Single ones may be too much work for the path ever to be busy, and to show its rate.
+    /// As many as the path moves at least in the time of a send, and as many as the kernel takes
+    /// where nothing waits. Single ones may be too much work for the path ever to be busy, and to
+    /// show its rate.
     fn max_transmit_segments(&self) -> usize {
         if self.gso_refused.load(Relaxed) {
             return 1;

@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use quinn::congestion::{Controller, ControllerFactory};
 
-/// Around the factory of a congestion controller: its window grows only while at least half of it is
-/// in flight (RFC 9002, section 7.8; Linux's TCP has the same rule).
+/// Around the factory of a congestion controller: its window grows only while at least half of it
+/// is in flight (RFC 9002, section 7.8; Linux's TCP has the same rule).
 ///
-/// quinn tells its controllers that a connection is limited by the application, but not that it is held
-/// back by a limit below, and so lets the window grow far beyond what the path ever carried. When
-/// the path stops, all of that is sent, and lost.
+/// quinn tells its controllers that a connection is limited by the application, but not that it is
+/// held back by a limit below, and so lets the window grow far beyond what the path ever carried.
+/// When the path stops, all of that is sent, and lost.
 #[derive(Debug, Clone)]
 pub struct Utilised<F> {
     inner: Arc<F>,

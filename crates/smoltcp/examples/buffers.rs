@@ -1,5 +1,5 @@
-//! smoltcp#949: throughput over socket buffers, over a ring of 16 that drops what comes while it is full.
-//! Virtual time: `cargo run --release -p taut-smoltcp --example buffers`.
+//! smoltcp#949: throughput over socket buffers, over a ring of 16 that drops what comes while it is
+//! full. Virtual time: `cargo run --release -p taut-smoltcp --example buffers`.
 
 #[allow(dead_code)] // The tests use the rest.
 #[path = "../tests/it/net.rs"]

@@ -1,5 +1,6 @@
-//! Many sockets that always have something to send, over a link of 20 Mbit/s: what the least, the mean and
-//! the most of them got. Virtual time: `cargo run --release -p taut-smoltcp --example sockets`.
+//! Many sockets that always have something to send, over a link of 20 Mbit/s: what the least, the
+//! mean and the most of them got. Virtual time: `cargo run --release -p taut-smoltcp --example
+//! sockets`.
 
 #[allow(dead_code, unused_imports)] // The tests use the rest.
 #[path = "../tests/it/fair.rs"]

@@ -1,6 +1,6 @@
-//! smoltcp over a TAP against the kernel's TCP, behind a NIC of 20 Mbit/s whose ring of 16 drops what comes
-//! while it is full: as it comes, then limited. Needs root or a user namespace, and /dev/net/tun; 77 without.
-//! `cargo run --release -p taut-smoltcp --example tap`.
+//! smoltcp over a TAP against the kernel's TCP, behind a NIC of 20 Mbit/s whose ring of 16 drops
+//! what comes while it is full: as it comes, then limited. Needs root or a user namespace, and
+//! /dev/net/tun; 77 without. `cargo run --release -p taut-smoltcp --example tap`.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -114,7 +114,8 @@ impl Device for SlowNic {
     }
 }
 
-/// Sends to the kernel for a while. Returns the megabits a second that it received, and frames lost.
+/// Sends to the kernel for a while. Returns the megabits a second that it received, and frames
+/// lost.
 fn transfer<D: Device>(
     mut device: D,
     nic: impl Fn(&mut D) -> &mut SlowNic,

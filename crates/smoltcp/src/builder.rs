@@ -65,17 +65,17 @@ impl<D: Device> Builder<D> {
 }
 
 impl<D: Device, P: Probe> Builder<D, P> {
-    /// How many frames the device has sent since it was made, wrapping at 2^32: it is asked at each call.
-    /// Without it what a device takes counts as sent, and no limit holds; the discipline still does where
-    /// the device refuses tokens. It is `Send` so that the [`Limited`] may be; what it reads of the device
-    /// itself need not be.
+    /// How many frames the device has sent since it was made, wrapping at 2^32: it is asked at each
+    /// call. Without it what a device takes counts as sent, and no limit holds; the discipline
+    /// still does where the device refuses tokens. It is `Send` so that the [`Limited`] may be;
+    /// what it reads of the device itself need not be.
     pub fn sent(mut self, sent: impl FnMut(&mut D) -> u32 + Send + 'static) -> Self {
         self.sent = Some(Box::new(sent));
         self
     }
 
-    /// The discipline. Default `fq_codel` that drops nothing which waits for less than a second: a stack
-    /// that gets no token keeps its bytes, and needs no drop to be told.
+    /// The discipline. Default `fq_codel` that drops nothing which waits for less than a second: a
+    /// stack that gets no token keeps its bytes, and needs no drop to be told.
     pub fn qdisc(mut self, qdisc: AnyQdisc) -> Self {
         self.qdisc = Some(qdisc);
         self
@@ -93,8 +93,8 @@ impl<D: Device, P: Probe> Builder<D, P> {
         self
     }
 
-    /// Packets above the limit at which a stack gets no more tokens until at most one is left, 1 to 65,536.
-    /// Default 32. Where more sockets send, more may wait, so that each has its turn: see
+    /// Packets above the limit at which a stack gets no more tokens until at most one is left, 1 to
+    /// 65,536. Default 32. Where more sockets send, more may wait, so that each has its turn: see
     /// [`largest_backlog_packets`](Self::largest_backlog_packets).
     pub fn backlog_packets(mut self, packets: u32) -> Self {
         self.backlog_packets = packets;
@@ -102,20 +102,22 @@ impl<D: Device, P: Probe> Builder<D, P> {
     }
 
     /// Packets above the limit at which a stack gets no more tokens in any case,
-    /// [`backlog_packets`](Self::backlog_packets) to 65,536. Default 256, or `backlog_packets` if that is more.
+    /// [`backlog_packets`](Self::backlog_packets) to 65,536. Default 256, or `backlog_packets` if
+    /// that is more.
     ///
-    /// Between the two a stack gets tokens while more than three quarters of what it wrote since the backlog
-    /// had drained were first packets of their flows: one bulk sender gets no more, many sockets a turn
-    /// each. smoltcp serves its sockets from the first in each poll, so of more sockets that always have
-    /// something to send than this, those at the end of the set get nothing. Frames that are no IP are one
-    /// flow: there `backlog_packets` itself must be more than the sockets.
+    /// Between the two a stack gets tokens while more than three quarters of what it wrote since
+    /// the backlog had drained were first packets of their flows: one bulk sender gets no more,
+    /// many sockets a turn each. smoltcp serves its sockets from the first in each poll, so of more
+    /// sockets that always have something to send than this, those at the end of the set get
+    /// nothing. Frames that are no IP are one flow: there `backlog_packets` itself must be more
+    /// than the sockets.
     pub fn largest_backlog_packets(mut self, packets: u32) -> Self {
         self.largest_backlog_packets = Some(packets);
         self
     }
 
-    /// Frames kept for answers to what is received, 0 to 65,536. Default 64; answers beyond are dropped and
-    /// counted.
+    /// Frames kept for answers to what is received, 0 to 65,536. Default 64; answers beyond are
+    /// dropped and counted.
     pub fn answers(mut self, frames: u32) -> Self {
         self.answers = frames;
         self
@@ -145,12 +147,12 @@ impl<D: Device, P: Probe> Builder<D, P> {
 
     /// The device for a stack, whose clock begins at `timestamp`.
     ///
-    /// A frame takes memory of the device's `max_transmission_unit` when it is first used, and keeps it: at
-    /// most slots + largest backlog + answers of them.
+    /// A frame takes memory of the device's `max_transmission_unit` when it is first used, and
+    /// keeps it: at most slots + largest backlog + answers of them.
     ///
     /// # Errors
-    /// If slots (or the `max_burst_size` that stands for them) or a backlog is 0, if a setting is more than
-    /// 65,536, or if the largest backlog is less than the other.
+    /// If slots (or the `max_burst_size` that stands for them) or a backlog is 0, if a setting is
+    /// more than 65,536, or if the largest backlog is less than the other.
     pub fn build(mut self, timestamp: Instant) -> Result<Limited<D, P>, QueueConfigError> {
         let capabilities = self.device.capabilities();
         let slots = match (self.slots, capabilities.max_burst_size) {
@@ -196,8 +198,8 @@ impl<D: Device, P: Probe> Builder<D, P> {
 }
 
 impl<D: Device> Limited<D> {
-    /// `fq_codel` and the limit `taut` in front of `device`, which says by `sent` how many frames it has
-    /// sent since it was made, wrapping at 2^32. The clock begins at `timestamp`.
+    /// `fq_codel` and the limit `taut` in front of `device`, which says by `sent` how many frames
+    /// it has sent since it was made, wrapping at 2^32. The clock begins at `timestamp`.
     ///
     /// # Errors
     /// If the device has room for no frame.

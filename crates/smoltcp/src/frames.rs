@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use smoltcp::phy::PacketMeta;
 use taut_path::{DropReason, Frame, Packet, PacketSink};
 
-/// Buffers of one stack, on one thread: no lock for each frame. A buffer is allocated when it is first used,
-/// and grows where a stack writes more than its device said.
+/// Buffers of one stack, on one thread: no lock for each frame. A buffer is allocated when it is
+/// first used, and grows where a stack writes more than its device said.
 pub(crate) struct Frames {
     buffers: Vec<Buffer>,
     free: Vec<Frame>,

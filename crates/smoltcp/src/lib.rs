@@ -1,13 +1,14 @@
 //! A discipline and a byte limit between any [smoltcp](https://docs.rs/smoltcp) stack and any
 //! [`Device`](smoltcp::phy::Device).
 //!
-//! A device with a small ring drops what a stack with large buffers writes at once, or queues it where
-//! nothing can overtake it. [`Limited`] lets the device hold just enough: the rest waits in the discipline,
-//! where flows take turns, and beyond a few packets in the sockets, for a stack that finds no room gets no
-//! token until those have gone. So all sockets have their turn, up to a number
-//! ([`Builder::largest_backlog_packets`]).
+//! A device with a small ring drops what a stack with large buffers writes at once, or queues it
+//! where nothing can overtake it. [`Limited`] lets the device hold just enough: the rest waits in
+//! the discipline, where flows take turns, and beyond a few packets in the sockets, for a stack
+//! that finds no room gets no token until those have gone. So all sockets have their turn, up to a
+//! number ([`Builder::largest_backlog_packets`]).
 //!
-//! The device must say how many frames it has sent. What it is asked is a closure, so no driver changes:
+//! The device must say how many frames it has sent. What it is asked is a closure, so no driver
+//! changes:
 //!
 //! ```
 //! use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
@@ -43,18 +44,19 @@
 //!
 //! # When to poll
 //! A stack without a token wants to be polled again at once, in vain. Wait for
-//! [`poll_delay`](Limited::poll_delay) instead, and call [`complete`](Limited::complete) when the device has
-//! sent something: it says when a poll is worth it, and wakes the waker of the builder.
+//! [`poll_delay`](Limited::poll_delay) instead, and call [`complete`](Limited::complete) when the
+//! device has sent something: it says when a poll is worth it, and wakes the waker of the builder.
 //!
 //! # What to know
-//! - Small queues are one bound for all sockets ([`Builder::backlog_packets`]): a token does not say whose
-//!   packet it is for. smoltcp serves its sockets from the first in each poll, so those beyond the largest
-//!   backlog get nothing while the others always have something to send.
-//! - What a stack says of a packet ([`PacketMeta`](smoltcp::phy::PacketMeta)) reaches the device, and the
-//!   device's capabilities the stack, as they are.
+//! - Small queues are one bound for all sockets ([`Builder::backlog_packets`]): a token does not
+//!   say whose packet it is for. smoltcp serves its sockets from the first in each poll, so those
+//!   beyond the largest backlog get nothing while the others always have something to send.
+//! - What a stack says of a packet ([`PacketMeta`](smoltcp::phy::PacketMeta)) reaches the device,
+//!   and the device's capabilities the stack, as they are.
 //! - Frames of a medium that is neither Ethernet nor IP are best effort, one flow, and not marked.
-//! - An answer to a received frame goes on at the next call of the stack or of [`complete`](Limited::complete):
-//!   [`Interface::poll`](smoltcp::iface::Interface::poll) makes that call itself.
+//! - An answer to a received frame goes on at the next call of the stack or of
+//!   [`complete`](Limited::complete): [`Interface::poll`](smoltcp::iface::Interface::poll) makes
+//!   that call itself.
 //! - Each frame is copied once more, from the discipline into the device.
 
 #![no_std]

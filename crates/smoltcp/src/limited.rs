@@ -15,8 +15,8 @@ use crate::path::{Path, ns_of};
 /// How many frames a device has sent since it was made, wrapping at 2^32.
 pub(crate) type Sent<D> = Box<dyn FnMut(&mut D) -> u32 + Send>;
 
-/// A device with a discipline and a limit in front. What a stack sends waits in the discipline, and the
-/// device holds just enough.
+/// A device with a discipline and a limit in front. What a stack sends waits in the discipline, and
+/// the device holds just enough.
 pub struct Limited<D: Device, P: Probe = ()> {
     pub(crate) device: D,
     pub(crate) path: Path<P>,
@@ -38,8 +38,9 @@ pub struct Stats {
 }
 
 impl<D: Device, P: Probe> Limited<D, P> {
-    /// Call it when the device has sent something, such as from its interrupt's task: frames go on, and
-    /// `true` says that a stack which had found no room is worth a poll. A poll of the stack does the same.
+    /// Call it when the device has sent something, such as from its interrupt's task: frames go on,
+    /// and `true` says that a stack which had found no room is worth a poll. A poll of the stack
+    /// does the same.
     pub fn complete(&mut self, timestamp: Instant) -> bool {
         self.turn(timestamp);
         if !self.path.is_refused || !self.path.has_room() {
@@ -50,10 +51,11 @@ impl<D: Device, P: Probe> Limited<D, P> {
         true
     }
 
-    /// How long to wait for frames to receive or to have been sent, where the stack alone would wait for
-    /// `stack` ([`poll_delay`](https://docs.rs/smoltcp/0.14/smoltcp/iface/struct.Interface.html#method.poll_delay)).
-    /// A stack that found no room asks to be polled at once, in vain: then only a completion helps. `None`:
-    /// until something happens.
+    /// How long to wait for frames to receive or to have been sent, where the stack alone would
+    /// wait for `stack`
+    /// ([`poll_delay`](https://docs.rs/smoltcp/0.14/smoltcp/iface/struct.Interface.html#method.poll_delay)).
+    /// A stack that found no room asks to be polled at once, in vain: then only a completion helps.
+    /// `None`: until something happens.
     pub fn poll_delay(&self, timestamp: Instant, stack: Option<Duration>) -> Option<Duration> {
         let now_ns = ns_of(timestamp);
         let path = &self.path;

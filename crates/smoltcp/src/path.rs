@@ -34,7 +34,8 @@ impl<P: Probe> Path<P> {
         self.now_ns
     }
 
-    /// There is a frame for each token: what the ring holds, what may wait, and the answers were added up.
+    /// There is a frame for each token: what the ring holds, what may wait, and the answers were
+    /// added up.
     pub(crate) fn has_room(&mut self) -> bool {
         self.round.goes_on(self.queue.backlog().packets)
     }

@@ -1,17 +1,18 @@
-//! Who gets tokens. smoltcp serves its sockets from the first in each poll, and a token does not say whose
-//! it is: room given out piece by piece would go to the first sockets again and again.
+//! Who gets tokens. smoltcp serves its sockets from the first in each poll, and a token does not
+//! say whose it is: room given out piece by piece would go to the first sockets again and again.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Drained: so late that all of the last round have had their turn, and with one left the device is still
-/// fed while the stack writes.
+/// Drained: so late that all of the last round have had their turn, and with one left the device is
+/// still fed while the stack writes.
 const DRAINED_PACKETS: u64 = 1;
-/// Bits for each flow that may wait: few flows share one, and a round never ends before its first pass.
+/// Bits for each flow that may wait: few flows share one, and a round never ends before its first
+/// pass.
 const BITS_PER_FLOW: u64 = 8;
 
-/// A round begins when the backlog has drained, and ends when it is full; then nobody gets a token until it
-/// has drained. So each round begins with the first socket and ends beyond the last.
+/// A round begins when the backlog has drained, and ends when it is full; then nobody gets a token
+/// until it has drained. So each round begins with the first socket and ends beyond the last.
 pub(crate) struct Round {
     /// Full, where few sockets send.
     least_packets: u64,
@@ -44,8 +45,8 @@ impl Round {
         if waiting_packets <= DRAINED_PACKETS.min(self.least_packets - 1) {
             self.begin();
         }
-        // In a first pass over all sockets nearly all are the first of their flow (a few flows share a bit),
-        // in one and a third three quarters are.
+        // In a first pass over all sockets nearly all are the first of their flow (a few flows
+        // share a bit), in one and a third three quarters are.
         let is_first_pass = self.firsts * 4 > self.packets * 3;
         self.is_over |= waiting_packets >= self.most_packets
             || waiting_packets >= self.least_packets && !is_first_pass;

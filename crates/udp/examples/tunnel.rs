@@ -1,6 +1,7 @@
 //! A tunnel, as VPNs are built: frames of a TAP in datagrams of a UDP socket. Its limit keeps the
-//! kernel's queue below the socket short, so what waits does so in an `fq_codel` of the tunnel's own,
-//! where a request overtakes the bulk. Makes network namespaces of its own, with a link of 20 Mbit/s.
+//! kernel's queue below the socket short, so what waits does so in an `fq_codel` of the tunnel's
+//! own, where a request overtakes the bulk. Makes network namespaces of its own, with a link of 20
+//! Mbit/s.
 
 mod support;
 
@@ -18,7 +19,8 @@ use taut_path::pool::FramePool;
 use taut_path::{AnyLimit, AnyQdisc, PacketSink, Qdisc};
 use taut_udp::{Datagram, LimitedUdp};
 
-/// Fewer packets than the pool has frames: then the fattest flow loses one, and not whoever comes next.
+/// Fewer packets than the pool has frames: then the fattest flow loses one, and not whoever comes
+/// next.
 const FQ_CODEL: &str = "fq_codel limit 1000";
 const INNER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 9, 0, 1), Ipv4Addr::new(10, 9, 0, 2)];
 
@@ -107,7 +109,8 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// What a request of another flow waits beside twice as much bulk as the link carries, and what passes.
+/// What a request of another flow waits beside twice as much bulk as the link carries, and what
+/// passes.
 fn run(limit: AnyLimit, qdisc: &str) -> Result<(Duration, f64), Box<dyn Error>> {
     let link = support::shaped_link(20_000_000);
     let (near, near_tap) = inside("near", 0)?;

@@ -1,5 +1,6 @@
-//! Bulk and urgent requests through one socket on tokio: the urgent ones go first, because nothing was
-//! handed to the kernel too early. Makes network namespaces of its own with a shaper of 20 Mbit/s.
+//! Bulk and urgent requests through one socket on tokio: the urgent ones go first, because nothing
+//! was handed to the kernel too early. Makes network namespaces of its own with a shaper of 20
+//! Mbit/s.
 
 mod support;
 

@@ -14,9 +14,9 @@ use crate::socket_options::tell_errors;
 use crate::state::{Setup, SourceInUse, Sources, State, ready};
 use crate::sys;
 
-/// Default hold time, in ns: slack is observed for a tenth of what is usual for a device. A socket's
-/// path changes sooner than a card's ring, and a limit that is too low for a moment costs little
-/// where a discipline lies below.
+/// Default hold time, in ns: slack is observed for a tenth of what is usual for a device. A
+/// socket's path changes sooner than a card's ring, and a limit that is too low for a moment costs
+/// little where a discipline lies below.
 const HOLD_TIME_NS: u64 = 100_000_000;
 /// Default of the tasks that may wait for room at a time.
 const WAITERS: usize = 65_536;
@@ -73,15 +73,15 @@ impl Builder {
         }
     }
 
-    /// The rule, with its own hold time: that of `AnyLimit::dql()` is 1 s. Default: `dql` with a hold
-    /// time of 100 ms. `AnyLimit::off()` turns off the rule, but not a [cap](Self::cap_ns).
+    /// The rule, with its own hold time: that of `AnyLimit::dql()` is 1 s. Default: `dql` with a
+    /// hold time of 100 ms. `AnyLimit::off()` turns off the rule, but not a [cap](Self::cap_ns).
     pub fn limit(mut self, limit: AnyLimit) -> Self {
         self.account.limit = limit;
         self
     }
 
-    /// Where completions come from. Default: stamps, which cost the least and are exact;
-    /// zero-copy where the queue is beyond this network namespace. Takes the place of all that were said
+    /// Where completions come from. Default: stamps, which cost the least and are exact; zero-copy
+    /// where the queue is beyond this network namespace. Takes the place of all that were said
     /// before.
     pub fn source(mut self, source: Source) -> Self {
         self.sources = vec![source];
@@ -89,8 +89,8 @@ impl Builder {
     }
 
     /// Where completions come from if the source that was said last is refused by the kernel, or
-    /// tells nothing for half a second: all completes at once, whatever is sent. If none of them tells anything, the
-    /// first is watched.
+    /// tells nothing for half a second: all completes at once, whatever is sent. If none of them
+    /// tells anything, the first is watched.
     pub fn or_source(mut self, source: Source) -> Self {
         if !self.sources.contains(&source) {
             self.sources.push(source);
@@ -111,8 +111,8 @@ impl Builder {
         self
     }
 
-    /// An object that is in flight for longer is a stall: 1 ms to 2^62 ns; 0 turns the watch off, and
-    /// with it the one datagram that is let through each threshold. Default 1 s.
+    /// An object that is in flight for longer is a stall: 1 ms to 2^62 ns; 0 turns the watch off,
+    /// and with it the one datagram that is let through each threshold. Default 1 s.
     pub fn stall_threshold_ns(mut self, threshold_ns: u64) -> Self {
         self.account.stall_threshold_ns = threshold_ns;
         self
@@ -126,25 +126,25 @@ impl Builder {
         self
     }
 
-    /// Turns on `IP_RECVERR`: drops below the socket and unreachable peers are told. A pending error
-    /// is then also the answer of the next `recv` on the socket; [`LimitedUdp::recv_from`] counts it
-    /// and reads on. Default on; turn it off where something else reads from the socket and takes
-    /// every error for its end.
+    /// Turns on `IP_RECVERR`: drops below the socket and unreachable peers are told. A pending
+    /// error is then also the answer of the next `recv` on the socket; [`LimitedUdp::recv_from`]
+    /// counts it and reads on. Default on; turn it off where something else reads from the socket
+    /// and takes every error for its end.
     pub fn errors(mut self, on: bool) -> Self {
         self.errors = on;
         self
     }
 
-    /// How many tasks may wait for room at a time. One more gets [`TooManyWaiters`](crate::TooManyWaiters) from
-    /// [`LimitedUdp::poll_room`], and an error of the kind `QuotaExceeded` from the futures of `tokio`.
-    /// Default 65,536.
+    /// How many tasks may wait for room at a time. One more gets
+    /// [`TooManyWaiters`](crate::TooManyWaiters) from [`LimitedUdp::poll_room`], and an error of
+    /// the kind `QuotaExceeded` from the futures of `tokio`. Default 65,536.
     pub fn waiters(mut self, most: usize) -> Self {
         self.waiters = most;
         self
     }
 
-    /// Pages for [`Source::ZeroCopy`], in bytes; less than 128 KB is taken as that. Give it more than
-    /// the limit: what finds no room in it waits as for the limit. Default 1 MB.
+    /// Pages for [`Source::ZeroCopy`], in bytes; less than 128 KB is taken as that. Give it more
+    /// than the limit: what finds no room in it waits as for the limit. Default 1 MB.
     pub fn pool_bytes(mut self, bytes: usize) -> Self {
         self.pool_bytes = bytes.max(128 << 10);
         self
@@ -172,11 +172,11 @@ impl Builder {
     /// Sets the socket's options and wraps it. Nothing is sent.
     ///
     /// # Errors
-    /// `InvalidInput` if it is no UDP socket over IPv4 or IPv6, or a setting is out of its range. Those
-    /// of `setsockopt`, with the option in the message: a kernel without transmit stamps. `OutOfMemory`
-    /// for [`pool_bytes`](Self::pool_bytes). A
-    /// kernel that refuses zero-copy is no error: the next source is taken, stamps if none was said,
-    /// and the [snapshot](LimitedUdp::snapshot) says so.
+    /// `InvalidInput` if it is no UDP socket over IPv4 or IPv6, or a setting is out of its range.
+    /// Those of `setsockopt`, with the option in the message: a kernel without transmit stamps.
+    /// `OutOfMemory` for [`pool_bytes`](Self::pool_bytes). A kernel that refuses zero-copy is no
+    /// error: the next source is taken, stamps if none was said, and the
+    /// [snapshot](LimitedUdp::snapshot) says so.
     pub fn build(self) -> io::Result<LimitedUdp> {
         self.check()?;
         let ipv4 = self.is_ipv4()?;

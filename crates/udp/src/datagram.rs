@@ -50,8 +50,8 @@ impl<'a> Datagram<'a> {
         self
     }
 
-    /// Cut into datagrams of `segment_bytes` of payload each, and a last one of what is left. At most
-    /// 64 of them, and 65,507 bytes together; 0 does not cut.
+    /// Cut into datagrams of `segment_bytes` of payload each, and a last one of what is left. At
+    /// most 64 of them, and 65,507 bytes together; 0 does not cut.
     pub const fn segmented(mut self, segment_bytes: u16) -> Self {
         self.segment_bytes = NonZeroU16::new(segment_bytes);
         self
@@ -73,8 +73,8 @@ impl<'a> Datagram<'a> {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// Its bytes on the wire, with Ethernet, IP and UDP headers; `ipv4` for a socket that is connected
-    /// to an IPv4 peer.
+    /// Its bytes on the wire, with Ethernet, IP and UDP headers; `ipv4` for a socket that is
+    /// connected to an IPv4 peer.
     pub(crate) fn wire_bytes(&self, ipv4: bool) -> u32 {
         let ip_bytes = if self.is_ipv4(ipv4) {
             IPV4_BYTES

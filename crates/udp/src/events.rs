@@ -16,9 +16,9 @@ pub enum Trouble {
         /// Its bytes on the wire.
         bytes: u32,
     },
-    /// The kernel takes no more although the limit has room: the send buffer is full (`EAGAIN`; told
-    /// also when it is then doubled and the datagram sent), or of zero-copy sends, the memory for their
-    /// notifications (`net.core.optmem_max`).
+    /// The kernel takes no more although the limit has room: the send buffer is full (`EAGAIN`;
+    /// told also when it is then doubled and the datagram sent), or of zero-copy sends, the memory
+    /// for their notifications (`net.core.optmem_max`).
     BufferFull {
         /// Bytes in flight then.
         in_flight_bytes: u32,

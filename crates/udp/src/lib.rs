@@ -1,10 +1,11 @@
 //! A byte limit under a UDP socket: the kernel holds just enough, and says what becomes of each
 //! datagram.
 //!
-//! A socket blocks only when its send buffer is full. By then the discipline and the card's ring below
-//! it are full as well, and a datagram that is urgent waits behind all of that. [`LimitedUdp`] counts
-//! what the kernel has not sent yet, from the completions that it reports in the socket's error queue,
-//! and has room only while that is below a limit, which a rule of [`taut_path`] learns.
+//! A socket blocks only when its send buffer is full. By then the discipline and the card's ring
+//! below it are full as well, and a datagram that is urgent waits behind all of that.
+//! [`LimitedUdp`] counts what the kernel has not sent yet, from the completions that it reports in
+//! the socket's error queue, and has room only while that is below a limit, which a rule of
+//! [`taut_path`] learns.
 //!
 //! ```
 //! use std::net::UdpSocket;
@@ -68,19 +69,19 @@
 //! | the kernel gives no zero-copy, or somebody turned it off | [`Trouble::ZeroCopyRefused`], and the next source from then on, stamps if none was said |
 //!
 //! Completions share memory with what is received: a socket that receives and is not read loses
-//! stamps. Zero-copy notifications are numbered by the kernel since the socket was made. Where somebody
-//! sent zero-copy before, the first datagram goes alone and its notification tells the number; but
-//! nobody else may send zero-copy through a clone at the same time. For the other sources others may
-//! send what they like. The level of
-//! [`Source::Polled`] is that of all holders together.
+//! stamps. Zero-copy notifications are numbered by the kernel since the socket was made. Where
+//! somebody sent zero-copy before, the first datagram goes alone and its notification tells the
+//! number; but nobody else may send zero-copy through a clone at the same time. For the other
+//! sources others may send what they like. The level of [`Source::Polled`] is that of all holders
+//! together.
 //!
 //! # Units
-//! Bytes are bytes on an Ethernet wire: payload and 42 bytes of headers for each datagram over IPv4,
-//! 62 over IPv6. Times are nanoseconds of `CLOCK_MONOTONIC`.
+//! Bytes are bytes on an Ethernet wire: payload and 42 bytes of headers for each datagram over
+//! IPv4, 62 over IPv6. Times are nanoseconds of `CLOCK_MONOTONIC`.
 //!
 //! # Parts
-//! [`account`] is the whole of the counting as a state machine without a socket, a clock or a system
-//! call, for whoever has a socket layer of their own.
+//! [`account`] is the whole of the counting as a state machine without a socket, a clock or a
+//! system call, for whoever has a socket layer of their own.
 #![deny(unsafe_code, missing_docs)]
 #![cfg(target_os = "linux")]
 

@@ -7,13 +7,13 @@
 pub struct Sent {
     /// How many of the datagrams, from the first on, the kernel took.
     pub count: usize,
-    /// The number of the first of them, as [`Departure::id`](crate::Departure::id) has it; the others
-    /// follow, but for numbers that the kernel gave to datagrams it dropped.
+    /// The number of the first of them, as [`Departure::id`](crate::Departure::id) has it; the
+    /// others follow, but for numbers that the kernel gave to datagrams it dropped.
     pub first: u32,
     /// Why the one after them was not taken; `None` if all were.
     pub stop: Option<Stop>,
-    /// There was no [`next_wakeup`](LimitedUdp::next_wakeup) before: whoever waits for news has to look at it
-    /// again.
+    /// There was no [`next_wakeup`](LimitedUdp::next_wakeup) before: whoever waits for news has to
+    /// look at it again.
     pub was_idle: bool,
 }
 
@@ -42,11 +42,11 @@ impl Sent {
 pub enum Stop {
     /// The limit has no room: wait, and send what there is then.
     NoRoom,
-    /// The kernel takes no more although the limit has room: [`Trouble::BufferFull`], or a first zero-copy
-    /// datagram is waited for that tells how the kernel counts. As `NoRoom`.
+    /// The kernel takes no more although the limit has room: [`Trouble::BufferFull`], or a first
+    /// zero-copy datagram is waited for that tells how the kernel counts. As `NoRoom`.
     BufferFull,
     /// The kernel refuses this datagram, with this error number: `ENOBUFS` (dropped below),
-    /// `EMSGSIZE`, `ENETUNREACH`, `EAFNOSUPPORT` (a source address of the wrong family).. It is the caller's to send it again or to leave it out; those after
-    /// it can be sent.
+    /// `EMSGSIZE`, `ENETUNREACH`, `EAFNOSUPPORT` (a source address of the wrong family).. It is the
+    /// caller's to send it again or to leave it out; those after it can be sent.
     Refused(i32),
 }

@@ -25,9 +25,10 @@ const LONGEST_WAIT_NS: u64 = 1_000_000_000;
 
 /// A UDP socket that is held back by what the kernel has not sent yet.
 ///
-/// Made of a socket of the caller's, connected or not, IPv4 or IPv6. Any number of threads and tasks
-/// may use it at a time; but only one `LimitedUdp` for one socket, or each takes the other's news. It neither blocks nor unblocks the socket itself: every call here that does
-/// not say that it waits returns at once.
+/// Made of a socket of the caller's, connected or not, IPv4 or IPv6. Any number of threads and
+/// tasks may use it at a time; but only one `LimitedUdp` for one socket, or each takes the other's
+/// news. It neither blocks nor unblocks the socket itself: every call here that does not say that
+/// it waits returns at once.
 pub struct LimitedUdp {
     socket: UdpSocket,
     state: Mutex<State>,
@@ -72,8 +73,8 @@ impl LimitedUdp {
     }
 
     /// As [`try_send`](Self::try_send), whether or not there is room: for what was given room by
-    /// [`poll_room`](Self::poll_room) before, and for the few small datagrams that cannot wait. It counts
-    /// as in flight like the others.
+    /// [`poll_room`](Self::poll_room) before, and for the few small datagrams that cannot wait. It
+    /// counts as in flight like the others.
     ///
     /// # Errors
     /// As for [`try_send`](Self::try_send).
@@ -95,8 +96,8 @@ impl LimitedUdp {
         self.lock().account.rate()
     }
 
-    /// What the path moves at least, in the limit's units a second: the [`rate`](Self::rate), or while that is
-    /// not known because the path was never busy, what it moved; 0 before that.
+    /// What the path moves at least, in the limit's units a second: the [`rate`](Self::rate), or
+    /// while that is not known because the path was never busy, what it moved; 0 before that.
     pub fn rate_at_least(&self) -> u64 {
         self.lock().account.rate_at_least()
     }
@@ -106,9 +107,9 @@ impl LimitedUdp {
         self.lock().account.verdict()
     }
 
-    /// Sends all of `datagrams` and waits for room where there is none. Stops early only at one that
-    /// the kernel refuses ([`Stop::Refused`]). A path that stands still does not hang it for good: one
-    /// datagram is let through each stall threshold.
+    /// Sends all of `datagrams` and waits for room where there is none. Stops early only at one
+    /// that the kernel refuses ([`Stop::Refused`]). A path that stands still does not hang it for
+    /// good: one datagram is let through each stall threshold.
     ///
     /// # Errors
     /// As for [`try_send`](Self::try_send), or what `ppoll` fails with.
@@ -123,8 +124,8 @@ impl LimitedUdp {
         Ok(all)
     }
 
-    /// Takes the kernel's news: what completed, and what went wrong. Does not wait. Call it when the
-    /// socket has something in its error queue (`POLLERR`) and at
+    /// Takes the kernel's news: what completed, and what went wrong. Does not wait. Call it when
+    /// the socket has something in its error queue (`POLLERR`) and at
     /// [`next_wakeup`](Self::next_wakeup).
     ///
     /// # Errors
@@ -136,8 +137,8 @@ impl LimitedUdp {
         completed
     }
 
-    /// As [`complete`](Self::complete), when the socket still has an error after it: one that no entry
-    /// explains stays until it is asked for.
+    /// As [`complete`](Self::complete), when the socket still has an error after it: one that no
+    /// entry explains stays until it is asked for.
     #[cfg(feature = "tokio")]
     pub(crate) fn complete_pending(&self) -> io::Result<()> {
         let mut state = self.lock();
@@ -156,9 +157,9 @@ impl LimitedUdp {
     }
 
     /// Waits until the kernel has news, until it is time to look, or until `deadline_ns` (of
-    /// [`now_ns`](Self::now_ns)), and takes what there is. Returns after a second at the latest, and after
-    /// a signal. Once the socket was shut down by somebody it returns at once each time: leave the loop
-    /// then.
+    /// [`now_ns`](Self::now_ns)), and takes what there is. Returns after a second at the latest,
+    /// and after a signal. Once the socket was shut down by somebody it returns at once each time:
+    /// leave the loop then.
     ///
     /// # Errors
     /// What `ppoll` fails with; as for [`complete`](Self::complete).
@@ -186,16 +187,16 @@ impl LimitedUdp {
         completed
     }
 
-    /// Waits in turn for room: `Ready` when it is this one's turn and there is some. `place` keeps the
-    /// place between two calls, and is `None` before the first and after the last. Whoever loses
-    /// interest must [`leave`](Self::leave).
+    /// Waits in turn for room: `Ready` when it is this one's turn and there is some. `place` keeps
+    /// the place between two calls, and is `None` before the first and after the last. Whoever
+    /// loses interest must [`leave`](Self::leave).
     ///
     /// It takes the kernel's news once, before it begins to wait: somebody must call
     /// [`complete`](Self::complete) meanwhile.
     ///
     /// # Errors
-    /// When as many wait as may: [`Builder::waiters`](crate::Builder::waiters). Nobody wakes this one
-    /// then.
+    /// When as many wait as may: [`Builder::waiters`](crate::Builder::waiters). Nobody wakes this
+    /// one then.
     pub fn poll_room(
         &self,
         place: &mut Option<Ticket>,

@@ -7,9 +7,9 @@ use std::os::fd::AsFd;
 use crate::error::failed;
 use crate::sys;
 
-/// Memory of what `socket` has sent and the kernel has not freed, in bytes (`SIOCOUTQ`): more than the
-/// datagrams' own, 2,304 for one of 1,400. 0 where nothing below holds datagrams by their owner:
-/// loopback, a TAP, beyond a container's link.
+/// Memory of what `socket` has sent and the kernel has not freed, in bytes (`SIOCOUTQ`): more than
+/// the datagrams' own, 2,304 for one of 1,400. 0 where nothing below holds datagrams by their
+/// owner: loopback, a TAP, beyond a container's link.
 ///
 /// # Errors
 /// If it is no socket.

@@ -1,8 +1,9 @@
 //! Sending and waiting for room as futures of tokio.
 //!
-//! tokio's own write readiness is never used: an entry of the error queue raises `EPOLLERR`, which is
-//! read together with `EPOLLOUT` as "the write side is closed" and is never cleared, and a task that
-//! waits for it spins. A second epoll descriptor that listens for errors only tells of completions.
+//! tokio's own write readiness is never used: an entry of the error queue raises `EPOLLERR`, which
+//! is read together with `EPOLLOUT` as "the write side is closed" and is never cleared, and a task
+//! that waits for it spins. A second epoll descriptor that listens for errors only tells of
+//! completions.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -26,19 +27,19 @@ use crate::sys;
 /// How long a task sleeps that waits and has nobody to say until when.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// A [`LimitedUdp`] on tokio. Any number of tasks may send through it; they get room in the order in
-/// which they came.
+/// A [`LimitedUdp`] on tokio. Any number of tasks may send through it; they get room in the order
+/// in which they came.
 ///
-/// One of the tasks that wait takes the news for all and hands that over when it leaves, so none has to
-/// be spawned for it. Needs a runtime with I/O and time turned on.
+/// One of the tasks that wait takes the news for all and hands that over when it leaves, so none
+/// has to be spawned for it. Needs a runtime with I/O and time turned on.
 #[derive(Debug)]
 pub struct AsyncUdp {
     limited: LimitedUdp,
     errors: AsyncFd<OwnedFd>,
     /// Those who wait for room: the first of them takes the news.
     takers: Mutex<Turns>,
-    /// A second descriptor of the same socket, which only waits to be readable, from the first time on
-    /// that somebody receives here.
+    /// A second descriptor of the same socket, which only waits to be readable, from the first time
+    /// on that somebody receives here.
     readable: OnceLock<AsyncFd<UdpSocket>>,
 }
 
@@ -116,8 +117,9 @@ impl AsyncUdp {
         &self.limited
     }
 
-    /// Waits in turn until there is room for one more datagram. Cancel-safe: a future that is dropped
-    /// gives its place up. Where there always is room, it still lets other tasks run now and then.
+    /// Waits in turn until there is room for one more datagram. Cancel-safe: a future that is
+    /// dropped gives its place up. Where there always is room, it still lets other tasks run now
+    /// and then.
     ///
     /// # Errors
     /// If the socket itself cannot be asked, or more tasks wait than [may](Builder::waiters)
@@ -161,9 +163,9 @@ impl AsyncUdp {
         }
     }
 
-    /// Sends all of `datagrams` and waits for room where there is none; stops early only at one that
-    /// the kernel refuses ([`Stop::Refused`]). Dropped half-way, some are sent and the rest are not:
-    /// use [`room`](Self::room) and [`LimitedUdp::try_send`] where that matters.
+    /// Sends all of `datagrams` and waits for room where there is none; stops early only at one
+    /// that the kernel refuses ([`Stop::Refused`]). Dropped half-way, some are sent and the rest
+    /// are not: use [`room`](Self::room) and [`LimitedUdp::try_send`] where that matters.
     ///
     /// # Errors
     /// As for [`room`](Self::room); what was sent before is not told then.

@@ -3,8 +3,8 @@
 /// What the completions of a socket are worth.
 ///
 /// Judged from what the caller sends, and watched: a datagram that is still in flight when the call
-/// that sent it returns has waited for something, one that is done by then has not. A verdict can be
-/// reversed when the path changes.
+/// that sent it returns has waited for something, one that is done by then has not. A verdict can
+/// be reversed when the path changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Completions {
@@ -14,14 +14,14 @@ pub enum Completions {
     /// A datagram completes when it leaves the device's queueing discipline (and where the device
     /// holds that back, when it has room in its ring): transmit stamps.
     True,
-    /// A datagram completes when its memory is let go of, after the device sent it. That is the habit
-    /// of drivers and not a promise: zero-copy notifications.
+    /// A datagram completes when its memory is let go of, after the device sent it. That is the
+    /// habit of drivers and not a promise: zero-copy notifications.
     BufferFreed,
     /// As `True`, seen only when somebody looks: the level of `SIOCOUTQ`.
     Polled,
-    /// All has completed at once for 0.1 s although a load was sent: nothing below holds datagrams (loopback, a TAP,
-    /// a virtual pair without a shaper, a link faster than this sender), or nothing that can be seen
-    /// from here. **The limit means nothing and is not applied.**
+    /// All has completed at once for 0.1 s although a load was sent: nothing below holds datagrams
+    /// (loopback, a TAP, a virtual pair without a shaper, a link faster than this sender), or
+    /// nothing that can be seen from here. **The limit means nothing and is not applied.**
     None,
 }
 
@@ -36,8 +36,8 @@ const WAITS_FOR_NONE: u32 = 1;
 /// Objects that are sent within [`RUN_NS`] before the next ones count as a load.
 const RUN_OBJECTS: u32 = 8;
 const RUN_NS: u64 = 1_000_000;
-/// So long nothing may have waited, nor the limit have held the sender back: what a token bucket lets through
-/// at once, while the sender is late or a congestion window grows, is over by then.
+/// So long nothing may have waited, nor the limit have held the sender back: what a token bucket
+/// lets through at once, while the sender is late or a congestion window grows, is over by then.
 const CALM_NS: u64 = 100_000_000;
 
 /// Comes to the verdict.
@@ -98,8 +98,8 @@ impl Judge {
         self.loaded
     }
 
-    /// An object was still in flight when its call returned, or was not. Returns whether the verdict
-    /// changed.
+    /// An object was still in flight when its call returned, or was not. Returns whether the
+    /// verdict changed.
     pub(crate) fn looked(&mut self, waited: bool, loaded: bool) -> bool {
         // That nothing waits on an idle path says nothing.
         if !waited && !loaded {

@@ -44,8 +44,8 @@ pub use tx::AfPacketTx;
 /// The Ethernet header, the least that is a frame.
 const ETHERNET_HEADER_BYTES: u32 = 14;
 
-/// A packet socket in `ns`, meant for `device`, with `flags` of its type. Until it is bound it is of
-/// protocol 0, so that nothing of other devices comes in.
+/// A packet socket in `ns`, meant for `device`, with `flags` of its type. Until it is bound it is
+/// of protocol 0, so that nothing of other devices comes in.
 fn open_socket(ns: &NetNs, device: &str, flags: SocketFlags) -> io::Result<OwnedFd> {
     let flags = flags | SocketFlags::CLOEXEC;
     ns.run(|| socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None))?

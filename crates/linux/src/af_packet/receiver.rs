@@ -21,8 +21,8 @@ const RECEIVE_BUFFER_BYTES: libc::c_int = 4 << 20;
 
 /// Receives a copy of every frame that comes in on a device, not of those that go out.
 ///
-/// Each comes behind a [`VirtioNetHeader`], as from a TAP, since a sender on the same machine leaves
-/// checksums open and super-packets uncut. What is received can be written to a
+/// Each comes behind a [`VirtioNetHeader`], as from a TAP, since a sender on the same machine
+/// leaves checksums open and super-packets uncut. What is received can be written to a
 /// [`Tap`](crate::Tap) as it is: a VLAN tag that the kernel took off is in its place again.
 #[derive(Debug)]
 pub struct PacketReceiver {
@@ -135,8 +135,8 @@ impl AsFd for PacketReceiver {
     }
 }
 
-/// Puts a VLAN tag behind the addresses of the frame, which with its header has the first `bytes` of
-/// `buffer`, and answers how many they have then; `None` if there is no room.
+/// Puts a VLAN tag behind the addresses of the frame, which with its header has the first `bytes`
+/// of `buffer`, and answers how many they have then; `None` if there is no room.
 fn put_back(tag: Tag, buffer: &mut [u8], bytes: usize) -> Option<usize> {
     let at = VirtioNetHeader::BYTES + 2 * size_of::<MacAddress>();
     if !(at..=buffer.len().saturating_sub(TAG_BYTES)).contains(&bytes) {

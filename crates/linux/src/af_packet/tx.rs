@@ -15,8 +15,8 @@ use crate::frame_source::FrameSource;
 use crate::handover::{Asked, Taker};
 use crate::vlan;
 
-/// The sending half: copies each packet's bytes into its slot, or a segment of them, and writes there the mark of one
-/// that was [marked](Ecn::Marked). May be on another thread than the
+/// The sending half: copies each packet's bytes into its slot, or a segment of them, and writes
+/// there the mark of one that was [marked](Ecn::Marked). May be on another thread than the
 /// [completion half](super::AfPacketCompletions).
 #[derive(Debug)]
 pub struct AfPacketTx<F = FramePool> {
@@ -74,15 +74,15 @@ impl<F> AfPacketTx<F> {
         self.ends.borrow_mut().heed().map(|ring| ask(ring))
     }
 
-    /// The longest frame in bytes, with its Ethernet header; one VLAN tag does not count. 0 while the
-    /// ring is being renewed.
+    /// The longest frame in bytes, with its Ethernet header; one VLAN tag does not count. 0 while
+    /// the ring is being renewed.
     pub fn frame_limit_bytes(&self) -> u32 {
         self.of_ring(|ring| ring.frame_limit_bytes).unwrap_or(0)
     }
 
     /// Whether the kernel takes a full ring at once. If not (in a user namespace, or opened
-    /// [again](crate::Port::reopen) without CAP_NET_ADMIN, with a small `net.core.wmem_max`), nothing is
-    /// lost, but the device sees less than is in the ring.
+    /// [again](crate::Port::reopen) without CAP_NET_ADMIN, with a small `net.core.wmem_max`),
+    /// nothing is lost, but the device sees less than is in the ring.
     pub fn send_buffer_suffices(&self) -> bool {
         self.of_ring(|ring| ring.send_buffer_suffices) == Some(true)
     }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::config::XdpMode;
 use crate::error::errno;
 
-/// How often a busy queue is tried again. Measured: it is free 6 to 16 ms after its socket was closed.
+/// How often a busy queue is tried again. Measured: it is free 6 to 16 ms after its socket was
+/// closed.
 const BUSY_PAUSE: Duration = Duration::from_millis(2);
 /// How often at most: 400 ms in all, far beyond that, and still well within a second.
 const BUSY_TRIES: u32 = 200;
@@ -18,8 +19,8 @@ pub(super) enum Attempt {
     Copy,
 }
 
-/// Tries what `mode` allows until something works. Each try is given a socket and a umem of its own by
-/// `open`, for one that failed to bind may stay busy (tcpreplay#1081).
+/// Tries what `mode` allows until something works. Each try is given a socket and a umem of its own
+/// by `open`, for one that failed to bind may stay busy (tcpreplay#1081).
 pub(super) fn bind<T>(
     mode: XdpMode,
     mut open: impl FnMut(Attempt) -> io::Result<T>,

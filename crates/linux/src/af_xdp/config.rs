@@ -15,8 +15,8 @@ pub enum XdpMode {
     /// Zero-copy where the driver has it, else copy.
     #[default]
     Auto,
-    /// The device reads the umem itself. **Never run on hardware**: no device here has it; the rings
-    /// were tested against a mock of one.
+    /// The device reads the umem itself. **Never run on hardware**: no device here has it; the
+    /// rings were tested against a mock of one.
     ZeroCopy,
     /// The kernel copies each frame; every driver has it.
     Copy,
@@ -41,19 +41,20 @@ pub struct XdpConfig {
     /// Packets in the ring at most, 1..=65536; `0` for 1024. The kernel's rings are the next power
     /// of two, so what a card reports (511, or 0 for a bond) can be said as it is.
     pub slots: u32,
-    /// Frames in all, 1..=2^20 and more than [`fill_frames`](Self::fill_frames): for what waits, what is in the ring, and what the FILL ring takes.
+    /// Frames in all, 1..=2^20 and more than [`fill_frames`](Self::fill_frames): for what waits,
+    /// what is in the ring, and what the FILL ring takes.
     pub frames: u32,
-    /// Bytes of each frame, 2048 or 4096. What is received has 256 bytes less, and what is sent with
-    /// [`metadata`](Self::metadata) 64.
+    /// Bytes of each frame, 2048 or 4096. What is received has 256 bytes less, and what is sent
+    /// with [`metadata`](Self::metadata) 64.
     pub frame_bytes: u32,
     /// Frames that go into the FILL ring at bind though nothing is received: some drivers refuse to
-    /// start, or leak, without (agave#6836, #7284). They stay there, and are no completions. Whoever
-    /// [receives](super::AfXdp::open_both) receives into so many.
+    /// start, or leak, without (agave#6836, #7284). They stay there, and are no completions.
+    /// Whoever [receives](super::AfXdp::open_both) receives into so many.
     pub fill_frames: u32,
     /// Copy or zero-copy.
     pub mode: XdpMode,
-    /// Frames that one system call may move in copy mode, up to the slots. The kernel's own default is 32
-    /// and needs Linux 6.18 to be changed: where that is missing, more calls are made.
+    /// Frames that one system call may move in copy mode, up to the slots. The kernel's own default
+    /// is 32 and needs Linux 6.18 to be changed: where that is missing, more calls are made.
     pub budget_packets: u32,
     /// Room before each frame for what the kernel is to do with it, such as
     /// [finishing a checksum](super::UmemFrames::finish_checksum). Needs Linux 6.8.
@@ -61,8 +62,8 @@ pub struct XdpConfig {
 }
 
 impl Default for XdpConfig {
-    /// Queue 0, 1024 slots, 4096 frames of 2048 bytes of which 64 for the FILL ring, zero-copy or else
-    /// copy, the whole ring in one call, no metadata.
+    /// Queue 0, 1024 slots, 4096 frames of 2048 bytes of which 64 for the FILL ring, zero-copy or
+    /// else copy, the whole ring in one call, no metadata.
     fn default() -> Self {
         Self {
             queue: 0,
@@ -101,7 +102,8 @@ impl XdpConfig {
         if self.metadata { METADATA_BYTES } else { 0 }
     }
 
-    /// Slots of the FILL ring, which is also the size of the RX ring; the kernel wants one at least.
+    /// Slots of the FILL ring, which is also the size of the RX ring; the kernel wants one at
+    /// least.
     pub(super) fn fill_slots(&self) -> u32 {
         self.fill_frames.max(1).next_power_of_two()
     }

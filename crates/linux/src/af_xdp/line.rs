@@ -1,4 +1,5 @@
-//! One bound socket as both halves of the driver see it: its rings, its doorbell, and what it counts.
+//! One bound socket as both halves of the driver see it: its rings, its doorbell, and what it
+//! counts.
 
 use std::fmt::Debug;
 use std::io;

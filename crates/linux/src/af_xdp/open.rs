@@ -37,10 +37,11 @@ impl AfXdp {
     /// the umem.
     ///
     /// # Errors
-    /// `NotFound` if there is no such device; `PermissionDenied` without CAP_NET_RAW; `InvalidInput`
-    /// for a setting out of range, or a queue that the device does not have; `ResourceBusy` if another
-    /// program has the queue, or the kernel a packet of the socket that had it last; `ENOBUFS` where the
-    /// frames are more memory than may be locked (8 MB for most users, so 2,048 frames at most).
+    /// `NotFound` if there is no such device; `PermissionDenied` without CAP_NET_RAW;
+    /// `InvalidInput` for a setting out of range, or a queue that the device does not have;
+    /// `ResourceBusy` if another program has the queue, or the kernel a packet of the socket that
+    /// had it last; `ENOBUFS` where the frames are more memory than may be locked (8 MB for most
+    /// users, so 2,048 frames at most).
     pub fn open(
         ns: &NetNs,
         device: &str,
@@ -75,20 +76,20 @@ impl AfXdp {
         Ok((halves.collect::<io::Result<_>>()?, first.frames))
     }
 
-    /// Opens a queue of `device` for sending and receiving: what arrives on it comes to the receiver
-    /// and no more to the kernel. The device is as it was before when both halves and the receiver are
-    /// gone, however the process ends.
+    /// Opens a queue of `device` for sending and receiving: what arrives on it comes to the
+    /// receiver and no more to the kernel. The device is as it was before when both halves and the
+    /// receiver are gone, however the process ends.
     ///
-    /// To be [opened again](Port::reopen), the receiver has to be called once more, so that it lets go of
-    /// the old socket, and then [reaped](taut_path::Completions::reap);
-    /// [`reopen_both`](Self::reopen_both) does all of that where both are on one thread. It works with
-    /// CAP_NET_RAW alone, for the program and its map are held; only before Linux 5.19 putting a socket
-    /// into the map takes CAP_BPF too, where `kernel.unprivileged_bpf_disabled` is set.
+    /// To be [opened again](Port::reopen), the receiver has to be called once more, so that it lets
+    /// go of the old socket, and then [reaped](taut_path::Completions::reap);
+    /// [`reopen_both`](Self::reopen_both) does all of that where both are on one thread. It works
+    /// with CAP_NET_RAW alone, for the program and its map are held; only before Linux 5.19 putting
+    /// a socket into the map takes CAP_BPF too, where `kernel.unprivileged_bpf_disabled` is set.
     ///
     /// # Errors
-    /// As for [`open`](Self::open); `PermissionDenied` also without CAP_BPF; `Unsupported` where the
-    /// driver takes no native program and nothing else may be; `ResourceBusy` if there is another program
-    /// on the device.
+    /// As for [`open`](Self::open); `PermissionDenied` also without CAP_BPF; `Unsupported` where
+    /// the driver takes no native program and nothing else may be; `ResourceBusy` if there is
+    /// another program on the device.
     pub fn open_both(
         ns: &NetNs,
         device: &str,
@@ -112,8 +113,8 @@ impl AfXdp {
         Ok((tx, completions, receiver, frames))
     }
 
-    /// As [`Port::reopen`], where a `receiver` has a part of the socket. What it has not taken is lost,
-    /// if the socket is a new one.
+    /// As [`Port::reopen`], where a `receiver` has a part of the socket. What it has not taken is
+    /// lost, if the socket is a new one.
     ///
     /// # Errors
     /// As for [`Port::reopen`].

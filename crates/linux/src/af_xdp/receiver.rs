@@ -28,8 +28,8 @@ pub(super) struct ReceiveEnd {
 /// What the kernel could not give us, as it counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReceiveCounters {
-    /// Packets lost because nobody took those before them, no frame was free, or they are longer than
-    /// what a frame takes: 256 bytes less than it has.
+    /// Packets lost because nobody took those before them, no frame was free, or they are longer
+    /// than what a frame takes: 256 bytes less than it has.
     pub lost_packets: u64,
     /// Of them, for want of frames in the FILL ring.
     pub without_frame: u64,
@@ -69,8 +69,9 @@ impl AfXdpReceiver {
         receiver
     }
 
-    /// Takes up to `budget_packets` packets that have arrived, and hands each to `take`: whoever gets it
-    /// sends it, or gives its frame back. Returns how many. 0 while the socket is being renewed.
+    /// Takes up to `budget_packets` packets that have arrived, and hands each to `take`: whoever
+    /// gets it sends it, or gives its frame back. Returns how many. 0 while the socket is being
+    /// renewed.
     ///
     /// # Errors
     /// What waking the driver fails with, after the packets were handed out.
@@ -176,8 +177,8 @@ impl AfXdpReceiver {
         }
     }
 
-    /// How packets are caught for us: [`Redirect::Native`] or [`Redirect::Generic`]. `None` while the
-    /// socket is being renewed.
+    /// How packets are caught for us: [`Redirect::Native`] or [`Redirect::Generic`]. `None` while
+    /// the socket is being renewed.
     pub fn redirect(&self) -> Option<Redirect> {
         self.end.as_ref().map(|end| end.redirect)
     }

@@ -94,8 +94,8 @@ pub(super) struct SocketTarget {
 }
 
 impl SocketTarget {
-    /// Opens a socket and binds it to the device `index`, with what the configuration allows. `shared` is a bound socket of the
-    /// same umem, if there is one.
+    /// Opens a socket and binds it to the device `index`, with what the configuration allows.
+    /// `shared` is a bound socket of the same umem, if there is one.
     pub(super) fn open(
         &self,
         index: u32,
@@ -258,8 +258,8 @@ impl SocketTarget {
             .saturating_mul(config.frame_bytes + CHARGE_OVERHEAD_BYTES);
         let asked = libc::c_int::try_from(needed).unwrap_or(libc::c_int::MAX);
         let set = |option| sys::socket::set_option(fd, libc::SOL_SOCKET, option, asked);
-        // The first goes beyond `net.core.wmem_max`. With one that is too small nothing is lost, but
-        // what lies beyond it waits in the ring.
+        // The first goes beyond `net.core.wmem_max`. With one that is too small nothing is lost,
+        // but what lies beyond it waits in the ring.
         let _ = set(libc::SO_SNDBUFFORCE).or_else(|_| set(libc::SO_SNDBUF));
     }
 }

@@ -89,8 +89,8 @@ impl<K: Kernel> AfXdpTx<K> {
         &self.common.device
     }
 
-    /// The longest frame in bytes, with its Ethernet header; one VLAN tag does not count. 0 while the
-    /// socket is being renewed.
+    /// The longest frame in bytes, with its Ethernet header; one VLAN tag does not count. 0 while
+    /// the socket is being renewed.
     pub fn frame_limit_bytes(&self) -> u32 {
         let mut ends = self.ends.borrow_mut();
         ends.heed();
@@ -160,8 +160,8 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
 
     /// # Errors
     /// Gives back a packet that is shorter than an Ethernet header, or longer than the device could
-    /// carry when its socket was opened (a VLAN tag does not count), or whose frame is not taken from this umem, or whose checksum
-    /// is to be put outside of it.
+    /// carry when its socket was opened (a VLAN tag does not count), or whose frame is not taken
+    /// from this umem, or whose checksum is to be put outside of it.
     #[inline]
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         let Some(end) = &mut self.ends.get_mut().end else {
@@ -211,7 +211,8 @@ impl<K: Kernel> TxRing for AfXdpTx<K> {
     /// What the kernel does not take now stays in the ring: see [`XdpCounters`].
     ///
     /// # Errors
-    /// What `sendto` on the device fails with, for instance `NetworkDown`, or `ENXIO` when it is gone.
+    /// What `sendto` on the device fails with, for instance `NetworkDown`, or `ENXIO` when it is
+    /// gone.
     #[inline]
     fn kick(&mut self, _now_ns: u64) -> io::Result<()> {
         let ends = self.ends.get_mut();

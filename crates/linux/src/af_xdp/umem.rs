@@ -40,7 +40,8 @@ struct UmemState {
 }
 
 impl UmemFrames {
-    /// Frames of 2,048 or 4,096 bytes; a packet that we make starts `own_start` bytes into its frame.
+    /// Frames of 2,048 or 4,096 bytes; a packet that we make starts `own_start` bytes into its
+    /// frame.
     pub(super) fn new(frames: u32, frame_bytes: u32, own_start: u32) -> io::Result<Self> {
         if !(1..=FRAMES_LIMIT).contains(&frames) {
             return Err(invalid(format!("{frames} frames: 1 to {FRAMES_LIMIT}")));
@@ -70,7 +71,8 @@ impl UmemFrames {
         &self.0.umem
     }
 
-    /// Where the packet in the frame starts in the umem, in bytes, and the options of its descriptor.
+    /// Where the packet in the frame starts in the umem, in bytes, and the options of its
+    /// descriptor.
     #[inline]
     pub(super) fn place(&self, index: u32) -> (u64, u32) {
         let start = self.start(index);
@@ -83,7 +85,8 @@ impl UmemFrames {
         (address, options)
     }
 
-    /// Whether what the kernel is asked to do with the packet in `frame` lies in its `length_bytes`.
+    /// Whether what the kernel is asked to do with the packet in `frame` lies in its
+    /// `length_bytes`.
     pub(super) fn metadata_fits(&self, frame: &Frame, length_bytes: u32) -> bool {
         let start = (self.start(frame.index()) & !HAS_METADATA) as usize;
         self.with_all(frame, |bytes| {
@@ -100,14 +103,15 @@ impl UmemFrames {
         start.map_or(0, |start| start.load(Ordering::Relaxed))
     }
 
-    /// Has the kernel finish the checksum of the packet in `frame`, as a virtio-net header asks for it: the
-    /// sum of everything from `start_bytes` on is put `offset_bytes` after that. In copy mode the kernel
-    /// computes it, else the device.
+    /// Has the kernel finish the checksum of the packet in `frame`, as a virtio-net header asks for
+    /// it: the sum of everything from `start_bytes` on is put `offset_bytes` after that. In copy
+    /// mode the kernel computes it, else the device.
     ///
     /// # Errors
     /// [`ChecksumRefused::NoMetadata`] where the driver was not opened with
-    /// [`metadata`](super::XdpConfig::metadata), [`ChecksumRefused::Frame`] if the frame is not out. A
-    /// checksum that would lie outside of the packet is found when it is sent: such a packet is refused.
+    /// [`metadata`](super::XdpConfig::metadata), [`ChecksumRefused::Frame`] if the frame is not
+    /// out. A checksum that would lie outside of the packet is found when it is sent: such a packet
+    /// is refused.
     pub fn finish_checksum(
         &self,
         frame: &Frame,
@@ -213,8 +217,8 @@ impl UmemFrames {
 /// Why a checksum is not left to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChecksumRefused {
-    /// There is no room before the packet to ask for it: the driver was not opened with metadata, or
-    /// the packet was received.
+    /// There is no room before the packet to ask for it: the driver was not opened with metadata,
+    /// or the packet was received.
     NoMetadata,
     /// The frame is not out, or somebody works on it.
     Frame(PoolError),

@@ -88,7 +88,8 @@ impl Known {
         self.index
     }
 
-    /// The kernel said something, in the order in which it happened. Only this finds a link running.
+    /// The kernel said something, in the order in which it happened. Only this finds a link
+    /// running.
     pub(super) fn notice(&mut self, notice: Notice<'_>) {
         let has_name = notice.name.is_some_and(|name| name == self.name);
         if notice.index == self.index && self.index != 0 {
@@ -105,8 +106,8 @@ impl Known {
         }
     }
 
-    /// A look aside between notices; `None` if there is no such device. It may find that the link is
-    /// not running before the notice of it comes, but never that it runs again.
+    /// A look aside between notices; `None` if there is no such device. It may find that the link
+    /// is not running before the notice of it comes, but never that it runs again.
     pub(super) fn flags(&mut self, flags: Option<u16>) {
         match flags {
             None => self.removed(),

@@ -17,8 +17,8 @@ use crate::sys::ethtool::{Block, Question};
 /// card so that it can be undone.
 const JOINING: [&str; 3] = ["rx-gro", "rx-lro", "rx-gro-hw"];
 
-/// Those that take a VLAN tag out of the frame, of customers and of providers: where it is put instead,
-/// a packet socket finds it and an AF_XDP socket does not.
+/// Those that take a VLAN tag out of the frame, of customers and of providers: where it is put
+/// instead, a packet socket finds it and an AF_XDP socket does not.
 const TAKING_TAGS: [&str; 2] = ["rx-vlan-hw-parse", "rx-vlan-stag-hw-parse"];
 
 /// Some of a device's receive offloads.
@@ -143,7 +143,8 @@ impl OffloadControl {
     }
 }
 
-/// Packets can arrive on so many queues of the device, at least 1. A driver that does not say has one.
+/// Packets can arrive on so many queues of the device, at least 1. A driver that does not say has
+/// one.
 ///
 /// # Errors
 /// `NotFound` (or `ENODEV`) if there is no such device.
@@ -151,8 +152,8 @@ pub fn receive_queues(ns: &NetNs, device: &str) -> io::Result<u32> {
     check_name(device)?;
     let fd = control_socket(ns)?;
     match sys::ethtool::ask::<8>(fd.as_fd(), device, Question::Channels) {
-        // What can be had at most in four, then what there is: only to receive, only to send, for other
-        // things, and for both.
+        // What can be had at most in four, then what there is: only to receive, only to send, for
+        // other things, and for both.
         Ok([.., receive, _, _, both]) => Ok(receive.saturating_add(both).max(1)),
         Err(error) if errno(&error) == Some(libc::EOPNOTSUPP) => Ok(1),
         Err(error) => Err(failed("ETHTOOL_GCHANNELS", device, error)),

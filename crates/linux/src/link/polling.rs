@@ -11,13 +11,13 @@ use crate::error::naming;
 use crate::netns::NetNs;
 use crate::sys;
 
-/// Whether the device is polled by a thread of its own, or in passing by whoever has something for it.
-/// Its driver must poll: of a veth, the end that has an XDP program.
+/// Whether the device is polled by a thread of its own, or in passing by whoever has something for
+/// it. Its driver must poll: of a veth, the end that has an XDP program.
 ///
 /// # Errors
-/// `NotFound` if there is no such device; `PermissionDenied` without CAP_SYS_ADMIN, which the view of
-/// its settings (a sysfs of its own, gone with the call) takes; `Unsupported` if the driver does not
-/// poll.
+/// `NotFound` if there is no such device; `PermissionDenied` without CAP_SYS_ADMIN, which the view
+/// of its settings (a sysfs of its own, gone with the call) takes; `Unsupported` if the driver does
+/// not poll.
 pub fn set_threaded_polling(ns: &NetNs, device: &str, threaded: bool) -> io::Result<()> {
     check_name(device)?;
     ns.run(|| {

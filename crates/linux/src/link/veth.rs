@@ -60,8 +60,8 @@ pub fn add_veth_pair_with_queues(
     change(ns, "RTM_NEWLINK", name, request)
 }
 
-/// So many queues in each direction: left to the kernel there is one for each processor, and what is
-/// measured depends on where a sender runs.
+/// So many queues in each direction: left to the kernel there is one for each processor, and what
+/// is measured depends on where a sender runs.
 fn with_queues(request: Message, queues: u32) -> Message {
     let queues = queues.to_ne_bytes();
     request

@@ -1,21 +1,22 @@
 //! Hearing when a device goes down, comes up, goes and is there again; and which completions count.
 //!
 //! # Why a completion alone is not enough
-//! A device that goes down throws away what waits in it, and the kernel completes these packets like
-//! those that it sent, without a trace. It does so **before** it says that the link is down. So a
-//! packet that completed is only sent for certain once it is certain that no such purge came before.
+//! A device that goes down throws away what waits in it, and the kernel completes these packets
+//! like those that it sent, without a trace. It does so **before** it says that the link is down.
+//! So a packet that completed is only sent for certain once it is certain that no such purge came
+//! before.
 //!
-//! The kernel does in this order: it takes `IFF_RUNNING` away; purges; sends the notice; and, if the
-//! link comes up again, sets the flag, connects the device's discipline, and sends a notice again.
-//! [`LinkWatch::look`] first reads the flags, which waits for nobody, and then all notices. Take a
-//! packet that was purged and reaped before the look. Either the flag is still gone, or it was set
-//! again, and then the notice of its going is there to be read. The look says
-//! [`was_broken`](LinkLook::was_broken) either way. A link is running again only by notice, for between the flag and that
-//! notice there may be no discipline yet, and packets vanish as well.
+//! The kernel does in this order: it takes `IFF_RUNNING` away; purges; sends the notice; and, if
+//! the link comes up again, sets the flag, connects the device's discipline, and sends a notice
+//! again. [`LinkWatch::look`] first reads the flags, which waits for nobody, and then all notices.
+//! Take a packet that was purged and reaped before the look. Either the flag is still gone, or it
+//! was set again, and then the notice of its going is there to be read. The look says
+//! [`was_broken`](LinkLook::was_broken) either way. A link is running again only by notice, for
+//! between the flag and that notice there may be no discipline yet, and packets vanish as well.
 //!
-//! So: reap, look, and then [`Tally::look`]. After a look that says `was_broken`, everything in flight is
-//! in doubt too, since it may be purged already and not reaped: reset the queue, so that it comes
-//! back as late ([`Tally::late`]).
+//! So: reap, look, and then [`Tally::look`]. After a look that says `was_broken`, everything in
+//! flight is in doubt too, since it may be purged already and not reaped: reset the queue, so that
+//! it comes back as late ([`Tally::late`]).
 //!
 //! What this does not hear of: a discipline that drops what it took, or that is replaced.
 
@@ -97,8 +98,8 @@ impl LinkWatch {
         self.known.index()
     }
 
-    /// The longest packet that the device carries now, in bytes, without the Ethernet header. Waits for
-    /// nobody.
+    /// The longest packet that the device carries now, in bytes, without the Ethernet header. Waits
+    /// for nobody.
     ///
     /// # Errors
     /// `NotFound` (or `ENODEV`) if there is no such device.

@@ -20,7 +20,8 @@ pub struct Device {
     pub is_virtual: bool,
     /// Whether it is up, by its flags.
     pub is_up: bool,
-    /// Speed of the link in bit/s; `None` while there is no link, or where the driver does not know.
+    /// Speed of the link in bit/s; `None` while there is no link, or where the driver does not
+    /// know.
     pub speed_bits_per_s: Option<u64>,
     /// The largest packet, without the Ethernet header.
     pub mtu_bytes: Option<u64>,
@@ -30,8 +31,8 @@ pub struct Device {
     pub tx_bytes: Option<u64>,
     /// Its transmit queues, by number.
     pub queues: Vec<Queue>,
-    /// What should be there and could not be read, and why, a sentence each; at most one for a file's
-    /// name.
+    /// What should be there and could not be read, and why, a sentence each; at most one for a
+    /// file's name.
     pub problems: Vec<String>,
 }
 
@@ -72,8 +73,8 @@ pub struct ByteLimits {
 pub enum WhyNone {
     /// There is no transmit queue at all.
     NoQueue,
-    /// The kernel shows no limit, and the device is a program or another device: it hands packets on
-    /// at once.
+    /// The kernel shows no limit, and the device is a program or another device: it hands packets
+    /// on at once.
     Virtual,
     /// The kernel shows no limit for hardware: it was built without, or the driver does its own
     /// locking and keeps the kernel's queue out.

@@ -1,11 +1,11 @@
 //! Looking at the kernel's own transmit queues and their byte limits.
 //!
 //! [`Sysfs`] reads a device with all its queues once; a [`QueueSampler`] reads one queue again and
-//! again, for a microsecond each time. [`qdiscs`] and [`offload`] ask over netlink and ethtool for what
-//! sysfs leaves out. Only [`write_knob`] changes anything.
+//! again, for a microsecond each time. [`qdiscs`] and [`offload`] ask over netlink and ethtool for
+//! what sysfs leaves out. Only [`write_knob`] changes anything.
 //!
-//! A file may be missing (an older kernel), forbidden, or hold garbage, and a device may vanish while
-//! it is read. What cannot be had is `None`, and [`Device::problems`] says why.
+//! A file may be missing (an older kernel), forbidden, or hold garbage, and a device may vanish
+//! while it is read. What cannot be had is `None`, and [`Device::problems`] says why.
 
 mod change;
 mod device;

@@ -118,8 +118,8 @@ fn address(family: i32, bytes: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// The TCP and UDP sockets of a namespace that have a connection, or are bound. No privilege is needed;
-/// of other users' sockets the kernel tells the same.
+/// The TCP and UDP sockets of a namespace that have a connection, or are bound. No privilege is
+/// needed; of other users' sockets the kernel tells the same.
 ///
 /// # Errors
 /// What netlink fails with; `NotFound` where the kernel has no socket diagnostics.

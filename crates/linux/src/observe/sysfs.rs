@@ -48,8 +48,8 @@ impl Sysfs {
         })
     }
 
-    /// The names of all devices, sorted, numbers in them as numbers. A name that is no UTF-8 is left
-    /// out: nothing could ask for it.
+    /// The names of all devices, sorted, numbers in them as numbers. A name that is no UTF-8 is
+    /// left out: nothing could ask for it.
     ///
     /// # Errors
     /// What reading the directory `class/net` fails with.

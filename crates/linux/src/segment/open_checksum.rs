@@ -4,13 +4,14 @@ use super::headers::{self, Network};
 use crate::checksum::{fold, sum};
 
 /// Finishes the checksum of TCP or UDP in `frame` if a sender on the same machine left it open, and
-/// answers whether it did. For frames that come without a [header](crate::VirtioNetHeader) that says so:
-/// [AF_XDP](crate::af_xdp) brings none.
+/// answers whether it did. For frames that come without a [header](crate::VirtioNetHeader) that
+/// says so: [AF_XDP](crate::af_xdp) brings none.
 ///
-/// Such a sender leaves the sum of the pseudo header in the field, and that is how it is known. A frame
-/// with a correct checksum is never changed: finishing it gives what it has. One that was damaged on its
-/// way is by mistake taken for an open one in one case of 65,536; then its damage is not found any more.
-/// What is inside of a tunnel stays as it is, and so do fragments, whose checksum is never open.
+/// Such a sender leaves the sum of the pseudo header in the field, and that is how it is known. A
+/// frame with a correct checksum is never changed: finishing it gives what it has. One that was
+/// damaged on its way is by mistake taken for an open one in one case of 65,536; then its damage is
+/// not found any more. What is inside of a tunnel stays as it is, and so do fragments, whose
+/// checksum is never open.
 pub fn finish_open_checksum(frame: &mut [u8]) -> bool {
     let Some((segment, at, finished)) = open(frame) else {
         return false;

@@ -1,4 +1,5 @@
-//! The bare `bpf` call: a map of sockets, a program of six instructions, and what holds it to a device.
+//! The bare `bpf` call: a map of sockets, a program of six instructions, and what holds it to a
+//! device.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -43,8 +44,8 @@ impl Instruction {
     }
 }
 
-/// Hands each packet to the socket that `map` has for its queue, or lets it pass where there is none:
-/// `return bpf_redirect_map(map, ctx->rx_queue_index, XDP_PASS)`.
+/// Hands each packet to the socket that `map` has for its queue, or lets it pass where there is
+/// none: `return bpf_redirect_map(map, ctx->rx_queue_index, XDP_PASS)`.
 fn redirect(map: BorrowedFd<'_>) -> [Instruction; 6] {
     /// Where `struct xdp_md` has the queue.
     const RX_QUEUE_INDEX: i16 = 16;
@@ -67,8 +68,8 @@ fn redirect(map: BorrowedFd<'_>) -> [Instruction; 6] {
 
 /// Makes the call with `attributes`, one of the structs of `union bpf_attr`.
 fn bpf<T>(command: libc::c_int, attributes: &T) -> io::Result<libc::c_long> {
-    // SAFETY: the pointer and length describe `attributes`, which outlives the call and is only read;
-    // what it points to outlives the call as well, see each caller.
+    // SAFETY: the pointer and length describe `attributes`, which outlives the call and is only
+    // read; what it points to outlives the call as well, see each caller.
     let result = unsafe {
         libc::syscall(
             libc::SYS_bpf,

@@ -14,7 +14,8 @@ pub(crate) fn mtu(fd: BorrowedFd<'_>, name: &str) -> io::Result<libc::c_int> {
     Ok(unsafe { request.ifr_ifru.ifru_mtu })
 }
 
-/// The flags of the device `name` (`IFF_*`, the lower 16 bits), in the namespace of the socket `fd`.
+/// The flags of the device `name` (`IFF_*`, the lower 16 bits), in the namespace of the socket
+/// `fd`.
 pub(crate) fn flags(fd: BorrowedFd<'_>, name: &str) -> io::Result<u16> {
     let mut request = ifreq::for_device(name);
     // SAFETY: SIOCGIFFLAGS reads and writes one `ifreq`, which `request` is.

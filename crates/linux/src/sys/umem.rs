@@ -1,7 +1,7 @@
 //! Memory that an AF_XDP socket reads and writes, in frames of one size.
 //!
-//! Each frame has a state that says whose its bytes are, so that no mistake of a caller (two handles
-//! of one frame) makes two of us, or us and the kernel, work on the same bytes.
+//! Each frame has a state that says whose its bytes are, so that no mistake of a caller (two
+//! handles of one frame) makes two of us, or us and the kernel, work on the same bytes.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -138,9 +138,9 @@ impl Umem {
             return None;
         }
         let _lent = Lent(&self.states[index as usize]);
-        // SAFETY: the frame is inside the mapping, for its state exists. It was taken, so the kernel
-        // does not have it, and is lent now, so that nobody else here works on it until `_lent` is
-        // dropped, which is after `bytes`. The memory was zeroed by the kernel.
+        // SAFETY: the frame is inside the mapping, for its state exists. It was taken, so the
+        // kernel does not have it, and is lent now, so that nobody else here works on it until
+        // `_lent` is dropped, which is after `bytes`. The memory was zeroed by the kernel.
         let bytes = unsafe {
             let start = self
                 .mapping

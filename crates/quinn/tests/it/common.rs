@@ -76,8 +76,8 @@ impl Link {
     }
 }
 
-/// A server that reads every stream to its end and answers how much it was, and a client that trusts
-/// it.
+/// A server that reads every stream to its end and answers how much it was, and a client that
+/// trusts it.
 pub struct Pair {
     pub client: Endpoint,
     pub server: SocketAddr,

@@ -55,8 +55,8 @@ fn a_stateless_reply_goes_out_while_there_is_no_room() {
             .expect("wrapped");
         fill(&socket, to);
         let before = limited.stats().expect("made").socket.totals.sent_objects;
-        // As `Endpoint` answers what belongs to no connection: it asks for no room, and does not try
-        // again.
+        // As `Endpoint` answers what belongs to no connection: it asks for no room, and does not
+        // try again.
         socket
             .try_send(&transmit(b"version negotiation", to))
             .expect("goes out");

@@ -1,5 +1,5 @@
-//! Two smoltcp stacks and a slow link in virtual time. The sender's NIC has a small ring and drops what
-//! comes while it is full, as smoltcp#949 has it.
+//! Two smoltcp stacks and a slow link in virtual time. The sender's NIC has a small ring and drops
+//! what comes while it is full, as smoltcp#949 has it.
 
 use std::collections::VecDeque;
 

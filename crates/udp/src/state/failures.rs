@@ -62,7 +62,8 @@ impl State {
                 Ok(self.dropped(bytes, now_ns))
             }
             Some(errno) => {
-                // It may be an earlier datagram's: the kernel hands a pending error to the next call.
+                // It may be an earlier datagram's: the kernel hands a pending error to the next
+                // call.
                 let before = self.listeners.troubles;
                 // Of zero-copy sends the kernel may have counted it all the same.
                 if self.account.source() == Source::ZeroCopy {
@@ -123,7 +124,8 @@ impl State {
         After::Stop(Stop::BufferFull)
     }
 
-    /// No buffer space for a zero-copy send: a drop below, or the kernel keeps no more notifications.
+    /// No buffer space for a zero-copy send: a drop below, or the kernel keeps no more
+    /// notifications.
     fn zero_copy_refused(
         &mut self,
         socket: &UdpSocket,

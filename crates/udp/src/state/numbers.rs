@@ -9,7 +9,8 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// `known` where nobody can have sent zero-copy through the socket before: they are the same then.
+    /// `known` where nobody can have sent zero-copy through the socket before: they are the same
+    /// then.
     pub(crate) fn new(known: bool) -> Self {
         Self { ahead: 0, known }
     }

@@ -35,7 +35,8 @@ impl State {
         let first = self.account.next_id();
         let mut count = 0;
         let mut retried = false;
-        // Each call that finds no room looks for news, whoever looked before: it may be the only one.
+        // Each call that finds no room looks for news, whoever looked before: it may be the only
+        // one.
         let mut looked = false;
         while count < datagrams.len() {
             let now_ns = monotonic_ns();
@@ -128,8 +129,8 @@ impl State {
         queued
     }
 
-    /// How many datagrams share a stamp: each has its own where somebody wants to hear of it, or the
-    /// kernel numbers them.
+    /// How many datagrams share a stamp: each has its own where somebody wants to hear of it, or
+    /// the kernel numbers them.
     fn group(&self, datagrams: &[Datagram<'_>]) -> u32 {
         let each =
             self.listeners.observer.is_some() || !self.source.own_ids || self.source.stamps == 0;

@@ -84,7 +84,8 @@ impl State {
         };
         let next_id = match source {
             Source::ZeroCopy => self.source.order.next_zero_copy.unwrap_or(0),
-            // The kernel counts stamps from 0 since they were turned on, if it is the one who counts.
+            // The kernel counts stamps from 0 since they were turned on, if it is the one who
+            // counts.
             Source::Stamps if !self.source.own_ids => 0,
             _ => self.account.next_id(),
         };
@@ -96,8 +97,8 @@ impl State {
         Ok(())
     }
 
-    /// While the kernel's numbers are not known only one object is in flight: its notification tells
-    /// them.
+    /// While the kernel's numbers are not known only one object is in flight: its notification
+    /// tells them.
     pub(super) fn must_learn_numbers(
         &mut self,
         socket: &UdpSocket,

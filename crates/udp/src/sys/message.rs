@@ -34,8 +34,8 @@ fn empty_header() -> libc::mmsghdr {
     unsafe { std::mem::zeroed() }
 }
 
-/// Sends the first [`BATCH`] of `datagrams` and answers how many the kernel took. An error is that of
-/// the first.
+/// Sends the first [`BATCH`] of `datagrams` and answers how many the kernel took. An error is that
+/// of the first.
 pub(crate) fn send(
     fd: BorrowedFd<'_>,
     datagrams: &[Outgoing<'_>],
@@ -109,8 +109,8 @@ pub(crate) fn receive_errors(fd: BorrowedFd<'_>, into: &mut [Entry]) -> io::Resu
         header.msg_name = entry.name.as_mut_ptr().cast();
         header.msg_namelen = Entry::NAME_BYTES as _;
     }
-    // SAFETY: the first `count` headers were written, and each points to room of its own of the stated
-    // lengths, which we hold exclusively. No payload, no timeout.
+    // SAFETY: the first `count` headers were written, and each points to room of its own of the
+    // stated lengths, which we hold exclusively. No payload, no timeout.
     let received = check(unsafe {
         libc::recvmmsg(
             fd.as_raw_fd(),

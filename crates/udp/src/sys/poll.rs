@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::check;
 
-/// Waits until `socket` has something in its error queue (or can be written, if asked for), or until
-/// `timeout` has passed. Signals end it too.
+/// Waits until `socket` has something in its error queue (or can be written, if asked for), or
+/// until `timeout` has passed. Signals end it too.
 pub(crate) fn wait_for_errors(
     socket: BorrowedFd<'_>,
     or_writable: bool,

@@ -72,8 +72,8 @@ impl Path {
         let _ = self.account.end_round(self.now_ns, &mut |_| {});
     }
 
-    /// For `ms`, with looks at what completed each `look_ns`. Of each three datagrams one is small, as
-    /// where several connections share a socket.
+    /// For `ms`, with looks at what completed each `look_ns`. Of each three datagrams one is small,
+    /// as where several connections share a socket.
     fn run(&mut self, ms: u64, look_ns: u64) {
         let end_ns = self.now_ns + ms * MS;
         while self.now_ns < end_ns {

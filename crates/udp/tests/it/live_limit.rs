@@ -104,7 +104,8 @@ fn each_departure_says_how_long_it_waited_and_where() {
         let inside_ns = departure.discipline_ns.expect("both stamps");
         assert!(inside_ns <= departure.sojourn_ns);
     }
-    // Fifty of 1,400 bytes at 10 Mbit/s: the last waits for the others but for what the bucket holds.
+    // Fifty of 1,400 bytes at 10 Mbit/s: the last waits for the others but for what the bucket
+    // holds.
     let last_ns = departures[49].discipline_ns.expect("both stamps");
     assert!(last_ns > 35_000_000, "{last_ns}");
 }
