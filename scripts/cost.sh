@@ -95,9 +95,11 @@ path=$examples/path_cost
 cargo build --quiet --release -p taut-sim --example speed
 simulator=$examples/speed
 
-# path_run LIMIT BATCH PACKETS VARIANT: all of them must have been completed.
+# path_run LIMIT BATCH PACKETS VARIANT [callgrind's options]: all of them must have been completed.
 path_run() {
-    valgrind --tool=callgrind --dump-instr=yes --callgrind-out-file="$work/out" \
+    # Words, or none.
+    # shellcheck disable=SC2086
+    valgrind --tool=callgrind ${5-} --callgrind-out-file="$work/out" \
         "$path" "$1" "$2" "$3" "$4" >"$work/stdout" 2>"$work/stderr" || {
         cat "$work/stderr" >&2
         return 1
@@ -141,7 +143,7 @@ simulator_instructions() {
 
 # path_locked BATCH VARIANT: fences and locked instructions for a packet.
 path_locked() {
-    path_run dql "$1" 196608 "$2"
+    path_run dql "$1" 196608 "$2" --dump-instr=yes
     locked=$("$examples/locked_instructions" "$work/out" <"$work/disassembly")
     awk -v locked="$locked" 'BEGIN { printf "%.2f", locked / 196608 }'
 }
