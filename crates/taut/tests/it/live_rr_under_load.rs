@@ -39,7 +39,7 @@ fn row(document: &Value, bql: bool, tso: bool) -> &Value {
 #[test]
 #[ignore = "saturates two cores"]
 fn with_the_limit_the_ring_is_just_full_enough_and_requests_are_fast() {
-    let Some(document) = run("--duration 3s --seed 7") else {
+    let Some(document) = run("--duration 2s --seed 7") else {
         return;
     };
     assert_eq!(document["seed"], 7);
@@ -85,7 +85,7 @@ fn with_the_limit_the_ring_is_just_full_enough_and_requests_are_fast() {
 #[test]
 #[ignore = "saturates two cores"]
 fn a_packet_ring_in_front_of_a_shaper_is_held_short_by_the_limit() {
-    let Some(document) = run("--driver af_packet --rate 100mbit --duration 3s") else {
+    let Some(document) = run("--driver af_packet --rate 100mbit --duration 2s") else {
         return;
     };
     let (off, on) = (row(&document, false, false), row(&document, true, false));
@@ -125,7 +125,7 @@ fn a_fixed_limit_holds_what_it_says_and_one_packet_more() {
 #[test]
 #[ignore = "saturates two cores"]
 fn marked_packets_arrive_and_slow_their_senders_down() {
-    let few = "--streams 4 --only bql=on --duration 3s";
+    let few = "--streams 4 --only bql=on --duration 2s";
     let Some(marking) = run(&format!("{few} --qdisc fq_codel")) else {
         return;
     };
