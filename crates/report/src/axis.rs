@@ -1,6 +1,6 @@
 //! An axis of a chart: its range, its ticks, and where a value stands on it.
 
-use super::number::{short, time};
+use crate::number::{short, time};
 
 /// About so many steps on a linear axis.
 const STEPS: f64 = 5.0;
@@ -15,16 +15,24 @@ const FAIR_DECADES: f64 = 3.0;
 /// One axis.
 #[derive(Debug, Clone)]
 pub struct Axis {
-    /// What it shows, with its unit.
+    /// The quantity, with its unit.
     pub title: String,
     low: f64,
     high: f64,
-    logarithmic: bool,
+    scale: Scale,
     label: fn(f64) -> String,
 }
 
+#[derive(Debug, Clone, PartialEq)]
+enum Scale {
+    Linear,
+    Logarithmic,
+    /// The names of the values 1, 2 and so on.
+    Names(Vec<String>),
+}
+
 impl Axis {
-    /// From 0 to a whole tick at or above `high`.
+    /// Creates a linear axis from 0 to the first tick at or above `high`.
     pub fn linear(title: impl Into<String>, high: f64) -> Self {
         let high = if high.is_finite() && high > 0.0 {
             high
@@ -36,12 +44,12 @@ impl Axis {
             title: title.into(),
             low: 0.0,
             high: (high / step - 1e-9).ceil() * step,
-            logarithmic: false,
+            scale: Scale::Linear,
             label: short,
         }
     }
 
-    /// From 0 to exactly `high`.
+    /// Creates a linear axis from 0 to exactly `high`.
     pub fn up_to(title: impl Into<String>, high: f64) -> Self {
         let whole = Self::linear(title, high);
         Self {
@@ -54,31 +62,51 @@ impl Axis {
         }
     }
 
-    /// Times in ns, from `low_ns` to `high_ns`, each decade as long as the next.
+    /// Creates a logarithmic axis of times in ns.
     pub fn times(title: impl Into<String>, low_ns: f64, high_ns: f64) -> Self {
-        let low = if low_ns.is_finite() {
-            low_ns.max(1.0)
+        Self {
+            label: time,
+            ..Self::logarithmic(title, low_ns.max(1.0), high_ns)
+        }
+    }
+
+    /// Creates a logarithmic axis from the tick at or below `low` to the tick at or above `high`.
+    pub fn logarithmic(title: impl Into<String>, low: f64, high: f64) -> Self {
+        let low = if low.is_finite() && low > 0.0 {
+            low
         } else {
             1.0
         };
-        let high = if high_ns.is_finite() { high_ns } else { low };
+        let high = if high.is_finite() { high } else { low };
         Self {
             title: title.into(),
             low: tick_at_or_below(low),
             high: tick_at_or_above(high.max(low * 2.0)),
-            logarithmic: true,
-            label: time,
+            scale: Scale::Logarithmic,
+            label: short,
         }
     }
 
-    /// Where `value` stands: 0 at the start, 1 at the end, and never beyond.
+    /// Creates an axis of names: the first is the value 1, the second 2, with half a step at
+    /// both ends.
+    pub fn names(title: impl Into<String>, names: Vec<String>) -> Self {
+        Self {
+            title: title.into(),
+            low: 0.5,
+            high: names.len().max(1) as f64 + 0.5,
+            scale: Scale::Names(names),
+            label: short,
+        }
+    }
+
+    /// Returns the position of `value`: 0 at the start, 1 at the end. Values outside are clamped.
     pub fn position(&self, value: f64) -> f64 {
-        let part = if self.logarithmic {
-            (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
-        } else {
-            (value - self.low) / (self.high - self.low)
+        let part = match self.scale {
+            Scale::Logarithmic => {
+                (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
+            }
+            Scale::Linear | Scale::Names(_) => (value - self.low) / (self.high - self.low),
         };
-        // What no scenario should give goes to the start.
         if part.is_nan() {
             0.0
         } else {
@@ -86,15 +114,17 @@ impl Axis {
         }
     }
 
-    /// The ticks: their positions and labels.
+    /// Returns the positions and labels of the ticks.
     pub fn ticks(&self) -> Vec<(f64, String)> {
-        let values = if self.logarithmic {
-            self.logarithmic_ticks()
-        } else {
-            self.linear_ticks()
-        };
         let tick = |value| (self.position(value), (self.label)(value));
-        values.into_iter().map(tick).collect()
+        match &self.scale {
+            Scale::Logarithmic => self.logarithmic_ticks().into_iter().map(tick).collect(),
+            Scale::Linear => self.linear_ticks().into_iter().map(tick).collect(),
+            Scale::Names(names) => (1..)
+                .zip(names)
+                .map(|(value, name): (u32, _)| (self.position(value.into()), name.clone()))
+                .collect(),
+        }
     }
 
     fn linear_ticks(&self) -> Vec<f64> {
@@ -203,5 +233,20 @@ mod tests {
         let same = Axis::times("", 5e3, 5e3);
         assert!(same.ticks().len() >= 2);
         assert!(Axis::times("", 0.0, f64::NAN).position(1.0).is_finite());
+    }
+
+    #[test]
+    fn names_stand_at_whole_values() {
+        let axis = Axis::names("", vec!["2mbit".to_owned(), "none".to_owned()]);
+        assert_eq!(
+            axis.ticks(),
+            [(0.25, "2mbit".to_owned()), (0.75, "none".to_owned())]
+        );
+    }
+
+    #[test]
+    fn logarithmic_ticks_are_short() {
+        let axis = Axis::logarithmic("", 900.0, 1e6);
+        assert_eq!(labels(&axis), ["1k", "10k", "100k", "1M"]);
     }
 }

@@ -1,272 +1,87 @@
-//! What is drawn: lines over one pair of axes.
+//! A chart as data: lines over one pair of axes.
 
-use std::fmt::Write;
-
-use crate::document::{Document, Series};
-
-use super::axis::Axis;
-use super::html::Escaped;
-use super::limit_color::{NEUTRAL, named};
-use super::svg;
-
-/// More charts than this are not looked at.
-const MOST_CHARTS: usize = 24;
-
-/// Below this part of a common scale, little is seen.
-const LOW: f64 = 0.2;
-
-/// The name of a limit's series.
-const LIMIT: &str = "limit";
+use crate::axis::Axis;
 
 /// How a line is drawn, besides its colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stroke {
     /// A plain line.
+    #[default]
     Solid,
-    /// What is held back: broad and pale, so that the limit is seen on it.
+    /// A broad, pale line, so that a second line is visible on it.
     Pale,
-    /// What holds it back.
+    /// Dashes.
     Dashed,
-    /// The same in another setting.
+    /// Dots.
     Dotted,
+    /// A mark at each point, without a line.
+    Points,
+    /// A small, pale mark at each point, for many points.
+    Scatter,
+    /// The area that the line encloses.
+    Filled,
 }
 
 impl Stroke {
-    /// Its class in the style sheet.
+    /// Returns the class in the style sheet.
     pub const fn class(self) -> &'static str {
         match self {
             Self::Solid => "solid",
             Self::Pale => "pale",
             Self::Dashed => "dashed",
             Self::Dotted => "dotted",
+            Self::Points => "points",
+            Self::Scatter => "scatter",
+            Self::Filled => "filled",
         }
     }
+}
+
+/// How two points are connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Join {
+    /// Each value holds until the next point.
+    #[default]
+    Step,
+    /// A straight line.
+    Straight,
 }
 
 /// Lines over one pair of axes.
 #[derive(Debug)]
 pub struct Chart {
-    /// What one sees.
+    /// The subject.
     pub title: String,
-    /// The same for those who do not see it.
+    /// The content in words, for a screen reader.
     pub description: String,
     /// From left to right.
     pub x: Axis,
     /// From bottom to top.
     pub y: Axis,
-    /// Later ones are drawn over earlier ones.
+    /// Later lines are drawn over earlier ones.
     pub lines: Vec<Line>,
 }
 
 /// One line.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Line {
-    /// What it is, for the legend.
+    /// The name in the legend. A line without a name is not in the legend.
     pub label: String,
-    /// Its colour: that of a limit, or [`NEUTRAL`].
+    /// The colour: that of a limit, or [`NEUTRAL`](crate::limit_color::NEUTRAL).
     pub color: usize,
     /// How it is drawn.
     pub stroke: Stroke,
-    /// Each value holds until the next point.
+    /// How points are connected.
+    pub join: Join,
+    /// The points, in order.
     pub points: Vec<(f64, f64)>,
+    /// The names of the points, for as many of them as have one.
+    pub names: Vec<String>,
 }
 
 impl Line {
-    /// Its classes in the style sheet.
+    /// Returns the classes in the style sheet.
     pub fn classes(&self) -> String {
         format!("line c{} {}", self.color, self.stroke.class())
-    }
-}
-
-impl Chart {
-    /// The chart with its title and legend; `number` tells it from the others of a page.
-    pub fn figure(&self, number: usize) -> String {
-        let mut out = String::new();
-        // Writing to a String cannot fail.
-        let _ = write!(
-            out,
-            "<figure class=\"chart\">\n<figcaption>{}</figcaption>\n<ul class=\"legend\">\n",
-            Escaped(&self.title)
-        );
-        for line in &self.lines {
-            let _ = writeln!(
-                out,
-                "<li><svg width=\"30\" height=\"10\" aria-hidden=\"true\">\
-                 <path class=\"{}\" d=\"M0 5H30\"/></svg>{}</li>",
-                line.classes(),
-                Escaped(&line.label)
-            );
-        }
-        out.push_str("</ul>\n");
-        out.push_str(&svg::draw(self, number));
-        out.push_str("</figure>\n");
-        out
-    }
-}
-
-/// Charts of the document's series: one for each row and unit, all of a unit on one scale, and
-/// those that are low on it once more on their own. Says how many rows were left out.
-pub fn charts(document: &Document) -> (Vec<Chart>, usize) {
-    let mut groups: Vec<Vec<&Series>> = Vec::new();
-    for series in document.series.iter().filter(|it| !it.points.is_empty()) {
-        let same =
-            |group: &&mut Vec<&Series>| group[0].row == series.row && group[0].unit == series.unit;
-        match groups.iter_mut().find(same) {
-            Some(group) => group.push(series),
-            None => groups.push(vec![series]),
-        }
-    }
-    let left_out = groups.len().saturating_sub(MOST_CHARTS);
-    groups.truncate(MOST_CHARTS);
-    let mut charts = Vec::new();
-    for group in &mut groups {
-        // Over what it holds back, for the two often lie together.
-        group.sort_by_key(|series| series.name == LIMIT);
-        let of_unit = document.series.iter().filter(|it| it.unit == group[0].unit);
-        let (scale, own) = (highest(of_unit), highest(group.iter().copied()));
-        charts.push(to_chart(group, group[0].row.clone(), scale));
-        if own < scale * LOW {
-            charts.push(to_chart(
-                group,
-                format!("{}, on its own scale", group[0].row),
-                own,
-            ));
-        }
-    }
-    (charts, left_out)
-}
-
-fn highest<'s>(series: impl Iterator<Item = &'s Series>) -> f64 {
-    let values = series.flat_map(|series| series.points.iter().map(|point| point.1));
-    values.fold(0.0, f64::max)
-}
-
-fn to_chart(group: &[&Series], title: String, highest: f64) -> Chart {
-    let unit = group[0].unit;
-    let ends_ns = group.iter().flat_map(|it| it.points.last()).map(|it| it.0);
-    let end_ns = ends_ns.max().unwrap_or(0);
-    let (scale_ns, time_unit) = time_unit(end_ns);
-    let names: Vec<&str> = group.iter().map(|series| series.name).collect();
-    let point = |(ns, value)| (ns as f64 / scale_ns, value);
-    let lines = group.iter().enumerate().map(|(at, series)| {
-        // The last value holds to the end.
-        let last = series.points.last().map(|last| (end_ns, last.1));
-        let points = series.points.iter().copied().chain(last);
-        Line {
-            label: series.name.to_owned(),
-            color: color_of(&series.row),
-            stroke: stroke_of(series.name, at),
-            points: points.map(point).collect(),
-        }
-    });
-    Chart {
-        description: format!("{title}: {} over time, in {unit}.", names.join(" and ")),
-        title,
-        x: Axis::up_to(format!("time ({time_unit})"), end_ns as f64 / scale_ns),
-        y: Axis::linear(unit, highest),
-        lines: lines.collect(),
-    }
-}
-
-/// Rows end in the limit they are of, if they are of one.
-fn color_of(row: &str) -> usize {
-    let limit = row.rsplit(": ").next().unwrap_or(row);
-    named(limit).unwrap_or(NEUTRAL)
-}
-
-/// What is held back and what holds it back look the same in every chart.
-fn stroke_of(name: &str, at: usize) -> Stroke {
-    match name {
-        "in flight" => Stroke::Pale,
-        LIMIT => Stroke::Dashed,
-        _ => [Stroke::Solid, Stroke::Dotted][at % 2],
-    }
-}
-
-/// ns in the unit that times up to `end_ns` are read in, and its name.
-fn time_unit(end_ns: u64) -> (f64, &'static str) {
-    match end_ns {
-        0..2_000_000 => (1e3, "us"),
-        2_000_000..2_000_000_000 => (1e6, "ms"),
-        _ => (1e9, "s"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn series(row: &str, name: &'static str, unit: &'static str, high: f64) -> Series {
-        Series {
-            row: row.to_owned(),
-            name,
-            unit,
-            points: vec![(0, 0.0), (3_000_000_000, high)],
-        }
-    }
-
-    fn document(series: Vec<Series>) -> Document {
-        Document {
-            series,
-            ..Document::default()
-        }
-    }
-
-    #[test]
-    fn rows_stand_apart_on_one_scale_for_each_unit() {
-        let document = document(vec![
-            series("off", "in flight", "bytes", 4e6),
-            series("on", "in flight", "bytes", 1e5),
-            series("on", "limit", "bytes", 1e5),
-            series("on", "backlog", "packets", 10.0),
-        ]);
-        let (charts, left_out) = charts(&document);
-        let shown: Vec<(&str, usize)> = charts
-            .iter()
-            .map(|it| (it.title.as_str(), it.lines.len()))
-            .collect();
-        let own = "on, on its own scale";
-        assert_eq!(shown, [("off", 1), ("on", 2), (own, 2), ("on", 1)]);
-        assert_eq!(left_out, 0);
-        let tops: Vec<f64> = charts.iter().map(|it| it.y.position(1e5)).collect();
-        assert_eq!(tops, [0.025, 0.025, 1.0, 1.0]);
-        assert_eq!(charts[0].x.title, "time (s)");
-    }
-
-    #[test]
-    fn a_limit_is_drawn_last_and_to_the_end() {
-        let mut limit = series("on", "limit", "bytes", 1e5);
-        limit.points = vec![(0, 7.0)];
-        let document = document(vec![limit, series("on", "in flight", "bytes", 1e5)]);
-        let lines = &charts(&document).0[0].lines;
-        assert_eq!(lines[1].label, "limit");
-        assert_eq!(lines[1].points, [(0.0, 7.0), (3.0, 7.0)]);
-    }
-
-    #[test]
-    fn a_limit_keeps_its_colour_from_chart_to_chart() {
-        let document = document(vec![
-            series("ramp-up: dql", "limit", "bytes", 1.0),
-            series("ramp-up: taut", "in flight", "bytes", 1.0),
-            series("dql", "limit", "bytes", 1.0),
-        ]);
-        let charts = charts(&document).0;
-        let color = |chart: usize| charts[chart].lines[0].color;
-        assert_eq!(color(0), color(2));
-        assert_ne!(color(0), color(1));
-    }
-
-    #[test]
-    fn too_many_rows_are_counted_rather_than_drawn() {
-        let many = (0..MOST_CHARTS + 3).map(|row| series(&row.to_string(), "limit", "bytes", 1.0));
-        let (charts, left_out) = charts(&document(many.collect()));
-        assert_eq!((charts.len(), left_out), (MOST_CHARTS, 3));
-    }
-
-    #[test]
-    fn a_series_without_points_is_not_drawn() {
-        let mut empty = series("on", "limit", "bytes", 1.0);
-        empty.points.clear();
-        assert_eq!(charts(&document(vec![empty])).0.len(), 0);
     }
 }

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use crate::csv::csv;
 use crate::document::Document;
+use crate::page::Page;
+use crate::save::save;
 use crate::{exit, file, say, stdout};
 
 /// The form of a document on standard output.
@@ -21,15 +23,26 @@ pub enum Form {
     JsonLines,
 }
 
-/// Prints a document in `form`; `text` makes the table. If `report` is set, it writes the page that
-/// `html` makes to that file. A run that was interrupted before its first row writes no report.
-pub fn emit(
-    document: &Document,
+/// Prints a document in `form`; `text` makes the table. If `report` is set, it saves the page that
+/// `page` makes there. A run that was interrupted before its first row saves no report.
+pub fn emit<'d>(
+    document: &'d Document,
     form: Form,
     report: Option<&Path>,
     text: impl FnOnce() -> String,
-    html: impl FnOnce() -> String,
+    page: impl FnOnce() -> Page<'d>,
 ) -> ExitCode {
+    let printed = print(document, form, text);
+    // The report is written even if standard output is full.
+    let nothing = document.interrupted && document.rows.is_empty();
+    match report.filter(|_| !nothing) {
+        Some(path) => write_report(path, &page()).err().unwrap_or(printed),
+        None => printed,
+    }
+}
+
+/// Prints a document in `form`; `text` makes the table.
+pub fn print(document: &Document, form: Form, text: impl FnOnce() -> String) -> ExitCode {
     let nothing = document.interrupted && document.rows.is_empty();
     let data = match form {
         Form::Json => serde_json::to_string_pretty(document).map(|text| text + "\n"),
@@ -38,26 +51,21 @@ pub fn emit(
         Form::Table if nothing => Ok(String::new()),
         Form::Table => Ok(text()),
     };
-    let printed = match data {
+    match data {
         Ok(data) => stdout::print(&data),
         Err(error) => {
             say!("taut: {error}");
-            return ExitCode::from(exit::FAILED);
+            ExitCode::from(exit::FAILED)
         }
-    };
-    // The report is written even if standard output is full.
-    let reported = match report.filter(|_| !nothing) {
-        Some(path) => write_report(path, &html()),
-        None => Ok(()),
-    };
-    reported.err().unwrap_or(printed)
+    }
 }
 
-fn write_report(path: &Path, html: &str) -> Result<(), ExitCode> {
-    file::replace(path, html).map_err(|error| write_failed("report", path, &error))?;
-    let whole = std::fs::canonicalize(path);
-    let whole = whole.as_deref().unwrap_or(path);
-    say!("taut: wrote the report to {}", whole.display());
+fn write_report(path: &Path, page: &Page<'_>) -> Result<(), ExitCode> {
+    let files = save(page, path).map_err(|(path, error)| write_failed("report", &path, &error))?;
+    for path in files {
+        let whole = std::fs::canonicalize(&path).unwrap_or(path);
+        say!("taut: wrote the report to {}", whole.display());
+    }
     Ok(())
 }
 

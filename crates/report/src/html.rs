@@ -1,40 +1,312 @@
-//! Text inside of a page.
+//! A page as HTML: one file that needs no other file and no network.
 
-use std::fmt;
+use std::fmt::Write;
 
-/// `self.0` as text or as the value of a quoted attribute, whatever is in it.
-pub struct Escaped<'a>(pub &'a str);
+use serde_json::Value;
 
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for character in self.0.chars() {
-            match character {
-                '&' => f.write_str("&amp;")?,
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '"' => f.write_str("&quot;")?,
-                '\'' => f.write_str("&#39;")?,
-                '\n' | '\t' => fmt::Write::write_char(f, character)?,
-                // HTML has no way to say these.
-                _ if character.is_control() => f.write_str("\u{fffd}")?,
-                _ => fmt::Write::write_char(f, character)?,
-            }
-        }
-        Ok(())
+use crate::document::Figure;
+use crate::escaped::Escaped;
+use crate::flat::{Flat, flatten, leaves};
+use crate::number::{float, readable};
+use crate::page::{Page, sentence};
+use crate::plot;
+use crate::verdict::{MEANING, SOURCES, Verdict, published};
+
+const STYLE: &str = include_str!("page.css");
+
+/// A table with more columns than this does not fit on a page; where its rows are fewer, they stand
+/// side by side instead.
+const MOST_COLUMNS: usize = 11;
+
+/// More rows than this are not put side by side.
+const MOST_SIDE_BY_SIDE: usize = 8;
+
+/// Returns the page as HTML.
+pub fn html(page: &Page<'_>) -> String {
+    let document = page.document;
+    let name = Escaped(document.scenario);
+    // The browser enforces the policy: the page loads nothing and runs nothing.
+    let mut out = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" \
+         content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{name} - taut</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         <h1>{name}</h1>\n<p>{}</p>\n<p class=\"quiet\">{}. Seed {}, taut {}.</p>\n",
+        plot::STYLE,
+        Escaped(&sentence(page.about)),
+        page.origin.text(),
+        document.seed,
+        Escaped(document.taut_version)
+    );
+    if document.interrupted {
+        out.push_str(
+            "<p class=\"note\">The run was interrupted: only what was finished by then is \
+             here.</p>\n",
+        );
     }
+    // Writing to a String cannot fail, here and below.
+    for note in &document.notes {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", Escaped(note));
+    }
+    push_figures(&mut out, &document.figures);
+    push_charts(&mut out, page);
+    if let Some(summary) = &document.summary {
+        let _ = writeln!(out, "<h2>{}</h2>", Escaped(summary.title));
+        push_table(&mut out, &summary.rows);
+    }
+    if !document.rows.is_empty() {
+        out.push_str("<h2>Rows</h2>\n");
+        push_columns(&mut out, document.columns);
+        push_table(&mut out, &document.rows);
+    }
+    push_parameters(&mut out, &document.parameters);
+    let _ = write!(
+        out,
+        "<h2>The same again</h2>\n<pre><code>{}</code></pre>\n</main>\n</body>\n</html>\n",
+        Escaped(&page.command)
+    );
+    out
+}
+
+fn push_charts(out: &mut String, page: &Page<'_>) {
+    if page.charts.is_empty() {
+        return;
+    }
+    out.push_str("<h2>Charts</h2>\n");
+    if let Some(remark) = &page.remark {
+        let _ = writeln!(out, "<p>{}</p>", Escaped(remark));
+    }
+    out.push_str("<div class=\"charts\">\n");
+    for (number, chart) in page.charts.iter().enumerate() {
+        out.push_str(&plot::figure(chart, number));
+    }
+    out.push_str("</div>\n");
+}
+
+fn push_figures(out: &mut String, figures: &[Figure]) {
+    let Some(sentence) = Verdict::of(figures).sentence() else {
+        return;
+    };
+    let _ = write!(
+        out,
+        "<h2>Beside the published figures</h2>\n<p class=\"verdict\">{}.</p>\n\
+         <p class=\"quiet\">{MEANING} Who published what: {SOURCES}.</p>\n<div class=\"scroll\" tabindex=\"0\">\n<table class=\"figures\">\n<thead><tr>\
+         <th scope=\"col\">Figure</th><th scope=\"col\">Compared</th>\
+         <th scope=\"col\" class=\"number\">Found</th>\
+         <th scope=\"col\" class=\"number\">Published</th>\
+         <th scope=\"col\">Unit</th><th scope=\"col\">Constants</th></tr></thead>\n<tbody>\n",
+        Escaped(&sentence)
+    );
+    for figure in figures {
+        push_figure(out, figure);
+    }
+    out.push_str("</tbody>\n</table>\n</div>\n");
+}
+
+fn push_figure(out: &mut String, figure: &Figure) {
+    let (class, mark) = if figure.is_predicted() {
+        ("within", "within")
+    } else {
+        ("outside", "outside")
+    };
+    let _ = writeln!(
+        out,
+        "<tr><th scope=\"row\">{}</th><td class=\"mark {class}\">{mark}</td>\
+         <td class=\"number\" data-label=\"found\">{}</td>\
+         <td class=\"number\" data-label=\"published\">{}</td>\
+         <td class=\"unit\" data-label=\"unit\">{}</td>\
+         <td class=\"unit\" data-label=\"constants\">{}</td></tr>",
+        breakable(&figure.id),
+        float(figure.value),
+        published(figure),
+        Escaped(figure.unit),
+        Escaped(&figure.constants.join(", "))
+    );
+}
+
+/// What the columns mean.
+fn push_columns(out: &mut String, columns: &[(&str, &str)]) {
+    if columns.is_empty() {
+        return;
+    }
+    out.push_str("<dl class=\"columns\">\n");
+    for (name, meaning) in columns {
+        let _ = writeln!(
+            out,
+            "<dt>{}</dt><dd>{}</dd>",
+            breakable(name),
+            Escaped(meaning)
+        );
+    }
+    out.push_str("</dl>\n");
+}
+
+fn push_table(out: &mut String, rows: &[Value]) {
+    let flat = flatten(rows);
+    out.push_str("<div class=\"scroll\" tabindex=\"0\">\n<table>\n");
+    if flat.columns.len() > MOST_COLUMNS && rows.len() <= MOST_SIDE_BY_SIDE {
+        push_side_by_side(out, &flat);
+    } else {
+        push_one_below_another(out, &flat);
+    }
+    out.push_str("</table>\n</div>\n");
+}
+
+fn push_one_below_another(out: &mut String, flat: &Flat) {
+    out.push_str("<thead><tr>");
+    for (at, column) in flat.columns.iter().enumerate() {
+        let class = number_class(flat.rows.iter().filter_map(|row| row[at].as_ref()));
+        let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", breakable(column));
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    for row in &flat.rows {
+        out.push_str("<tr>");
+        row.iter().for_each(|cell| push_cell(out, cell.as_ref()));
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody>\n");
+}
+
+fn push_side_by_side(out: &mut String, flat: &Flat) {
+    out.push_str("<tbody>\n");
+    for (at, column) in flat.columns.iter().enumerate() {
+        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", breakable(column));
+        // All right, so that a column of texts and numbers is one.
+        for row in &flat.rows {
+            let text = row[at].as_ref().map_or("-".to_owned(), readable);
+            let _ = write!(out, "<td class=\"number\">{}</td>", Escaped(&text));
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody>\n");
+}
+
+fn push_cell(out: &mut String, cell: Option<&Value>) {
+    let class = number_class(cell.into_iter());
+    let text = cell.map_or("-".to_owned(), readable);
+    let _ = write!(out, "<td{class}>{}</td>", Escaped(&text));
+}
+
+/// Numbers, and their absence, stand right.
+fn number_class<'v>(mut values: impl Iterator<Item = &'v Value>) -> &'static str {
+    if values.all(|value| value.is_number() || value.is_null()) {
+        " class=\"number\""
+    } else {
+        ""
+    }
+}
+
+fn push_parameters(out: &mut String, parameters: &Value) {
+    out.push_str("<h2>Parameters</h2>\n<div class=\"scroll\" tabindex=\"0\">\n<table>\n<tbody>\n");
+    for (name, value) in leaves(parameters) {
+        let _ = writeln!(
+            out,
+            "<tr><th scope=\"row\">{}</th><td>{}</td></tr>",
+            breakable(&name),
+            Escaped(&readable(&value))
+        );
+    }
+    out.push_str("</tbody>\n</table>\n</div>\n");
+}
+
+/// A name that may be broken where its parts meet.
+fn breakable(name: &str) -> String {
+    let parts = name.split_inclusive(['/', '.', '_']);
+    let escaped: Vec<String> = parts.map(|part| Escaped(part).to_string()).collect();
+    escaped.join("<wbr>")
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::document::Document;
+    use crate::page::Origin;
+
+    fn document() -> Document {
+        let figure = |id: &str, value| Figure {
+            id: id.to_owned(),
+            published: vec![100.0],
+            value,
+            unit: "bytes",
+            constants: vec!["cadence"],
+        };
+        Document {
+            version: 1,
+            scenario: "a<b",
+            taut_version: "9.9",
+            seed: 77,
+            notes: vec!["late & \"later\"".to_owned()],
+            parameters: json!({"evil": "</td><script>", "rate": 1000}),
+            rows: vec![
+                json!({"name": "<i>", "tps": null}),
+                json!({"name": "&", "tps": 4321}),
+            ],
+            figures: vec![figure("E1/x", 105.0), figure("E1/y<", 200.0)],
+            ..Document::default()
+        }
+    }
+
+    fn page(document: &Document) -> String {
+        html(&Page {
+            document,
+            origin: Origin::Simulated,
+            about: "about \"it\"",
+            charts: Vec::new(),
+            remark: None,
+            command: "taut sim 'a<b'".to_owned(),
+        })
+    }
 
     #[test]
-    fn nothing_in_a_text_is_markup() {
-        let text = "<script>alert(\"a\" & 'b')</script>\0\u{1b}[31m\nü";
-        assert_eq!(
-            Escaped(text).to_string(),
-            "&lt;script&gt;alert(&quot;a&quot; &amp; &#39;b&#39;)&lt;/script&gt;\
-             \u{fffd}\u{fffd}[31m\nü"
-        );
+    fn everything_is_said_and_nothing_is_markup() {
+        let html = page(&document());
+        for part in [
+            "<title>a&lt;b - taut</title>",
+            "About &quot;it&quot;.",
+            "Seed 77, taut 9.9.",
+            "&lt;/td&gt;&lt;script&gt;",
+            "<td>&lt;i&gt;</td>",
+            "<td class=\"number\">4,321</td>",
+            "taut sim &#39;a&lt;b&#39;",
+            "E1/<wbr>y&lt;</th><td class=\"mark outside\">outside</td>",
+            "E1/<wbr>x</th><td class=\"mark within\">within</td>",
+            "1 of 2 figures within a tenth of the published; 1 constant was chosen",
+            "<p class=\"note\">late &amp; &quot;later&quot;</p>",
+            "docs/sources.md",
+        ] {
+            assert!(html.contains(part), "{part}\n{html}");
+        }
+        assert!(!html.contains("<script"));
+    }
+
+    #[test]
+    fn a_few_rows_of_many_columns_stand_side_by_side_and_all_is_there() {
+        let mut document = document();
+        let row = |first: u64| {
+            let fields = (first..first + 30).map(|at| (format!("key{}", at - first), at.into()));
+            Value::Object(fields.collect())
+        };
+        document.rows = vec![row(100), row(200)];
+        document.interrupted = true;
+        let html = page(&document);
+        for part in [
+            "<tr><th scope=\"row\">key29</th><td class=\"number\">129</td>\
+             <td class=\"number\">229</td></tr>",
+            "The run was interrupted",
+        ] {
+            assert!(html.contains(part), "{part}\n{html}");
+        }
+    }
+
+    #[test]
+    fn nothing_published_leaves_no_empty_table() {
+        let mut document = document();
+        document.figures.clear();
+        document.rows.clear();
+        let html = page(&document);
+        assert!(!html.contains("published figures") && !html.contains("<h2>Rows"));
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! [`document::Document`] is the main type. [`text::text`], [`csv::csv`] and
 //! [`Document::json_lines`](document::Document::json_lines) write it; a [`page::Page`] shows it with
-//! [`chart::Chart`]s. [`chart::charts`] draws a document's series.
+//! [`chart::Chart`]s. [`over_time::charts`] draws a document's series.
 //!
 //! ```
 //! use serde_json::json;
@@ -35,6 +35,7 @@ pub mod document;
 /// The output of a verb.
 #[cfg(feature = "cli")]
 pub mod emit;
+mod escaped;
 /// Exit codes.
 #[cfg(feature = "cli")]
 pub mod exit;
@@ -47,6 +48,8 @@ mod html;
 pub mod layout;
 /// The colour of a limit.
 pub mod limit_color;
+/// Tables as Markdown.
+pub mod markdown;
 /// Messages on standard error.
 #[cfg(feature = "cli")]
 pub mod message;
@@ -55,12 +58,17 @@ pub mod number;
 /// Options for files that grow with a run.
 #[cfg(feature = "cli")]
 pub mod output_file;
-/// One HTML file with tables and charts.
+/// Charts of a document's series.
+pub mod over_time;
+/// A report as data.
 pub mod page;
+/// Charts as SVG.
+pub mod plot;
+/// A page as files.
+pub mod save;
 /// Results on standard output.
 #[cfg(feature = "cli")]
 pub mod stdout;
-mod svg;
 /// The size of a terminal.
 #[cfg(feature = "cli")]
 pub mod terminal;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-pub use taut_report::emit::{Form, check, check_spared, emit, write_failed};
+pub use taut_report::emit::{Form, check, check_spared, emit, print, write_failed};
 
 use crate::interrupt::Interrupt;
 

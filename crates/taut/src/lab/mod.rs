@@ -85,11 +85,11 @@ fn show(options: &RrUnderLoad, found: &Found) -> ExitCode {
         Form::Table
     };
     let text = || table::text(&document, &rows, is_published, stdout::columns());
-    let html = || {
+    let page = || {
         let command = command(options);
-        page::html(&document, Origin::Live, &drawn, options.row_ns(), &command)
+        page::page(&document, Origin::Live, &drawn, options.row_ns(), command)
     };
-    let shown = output::emit(&document, form, options.report.as_deref(), text, html);
+    let shown = output::emit(&document, form, options.report.as_deref(), text, page);
     let traced = write_tapes(
         &found.tapes,
         &options.trace,

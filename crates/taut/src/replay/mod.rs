@@ -15,7 +15,7 @@ use crate::output::{self, Form};
 use crate::talk::say;
 use crate::{exit, sim, stdout};
 use options::Replay;
-use taut_report::chart::charts;
+use taut_report::over_time::charts;
 use taut_report::page::{Origin, Page};
 use taut_report::text::text;
 
@@ -47,7 +47,7 @@ pub fn run(options: &Replay) -> ExitCode {
         form,
         options.report.as_deref(),
         || text(&document, stdout::columns()),
-        || html(&document, options),
+        || page(&document, options),
     );
     match interrupt {
         Some(interrupt) => output::interrupted(interrupt, document.rows.len(), shown),
@@ -73,15 +73,14 @@ fn read(options: &Replay) -> Result<replay::Replay, ExitCode> {
     })
 }
 
-fn html(document: &Document, options: &Replay) -> String {
+fn page<'d>(document: &'d Document, options: &Replay) -> Page<'d> {
     let (charts, left_out) = charts(document);
-    let page = Page {
+    Page {
         document,
         origin: Origin::Simulated,
         about: "the traffic of a trace under other rules",
-        charts: &charts,
+        charts,
         remark: (left_out > 0).then(|| format!("{left_out} more charts are not drawn.")),
-        command: &options.command(),
-    };
-    page.html()
+        command: options.command(),
+    }
 }

@@ -132,6 +132,7 @@ fn line(label: String, (color, stroke): (usize, Stroke), values: &[u64], seconds
         color,
         stroke,
         points,
+        ..Line::default()
     }
 }
 
@@ -186,5 +187,6 @@ pub fn at_most(
         color,
         stroke,
         points,
+        ..Line::default()
     }
 }

@@ -8,20 +8,19 @@ use super::charts::{Drawn, REMARK, charts};
 use taut_report::page::{Origin, Page};
 
 /// The page; `command` gives the same again.
-pub fn html(
-    document: &Document,
+pub fn page<'d>(
+    document: &'d Document,
     origin: Origin,
     drawn: &[Drawn],
     length_ns: u64,
-    command: &str,
-) -> String {
-    let page = Page {
+    command: String,
+) -> Page<'d> {
+    Page {
         document,
         origin,
         about: Settings::ABOUT,
-        charts: &charts(drawn, length_ns),
+        charts: charts(drawn, length_ns),
         remark: Some(REMARK.to_owned()),
         command,
-    };
-    page.html()
+    }
 }

@@ -195,7 +195,7 @@ pub fn run_settings(
         (&document, interrupt),
         &traced,
         || text(&document, &compared, stdout::columns()),
-        || html(&document, &compared, &command),
+        || page(&document, &compared, command),
     )
 }
 
@@ -204,14 +204,13 @@ fn usage(message: &str) -> ExitCode {
     ExitCode::from(exit::USAGE)
 }
 
-fn html(document: &Document, compared: &[Compared], command: &str) -> String {
-    let page = Page {
+fn page<'d>(document: &'d Document, compared: &[Compared], command: String) -> Page<'d> {
+    Page {
         document,
         origin: Origin::Simulated,
         about: LimitRulesSettings::ABOUT,
-        charts: &charts(compared),
+        charts: charts(compared),
         remark: Some(remark(compared)),
         command,
-    };
-    page.html()
+    }
 }

@@ -195,6 +195,7 @@ fn bars(compared: &[Compared], title: &str, y: &str, value: fn(&LimitRow) -> f64
             color: limit_color(rule, rules(compared)),
             stroke: Stroke::Solid,
             points,
+            ..Line::default()
         });
     }
     let first = |it: &Compared| it.rows.first().map_or("", |row| &row.pattern).to_owned();
@@ -222,10 +223,11 @@ fn over_time(one: &Compared, compared: &[Compared]) -> Chart {
             // The last value holds to the end.
             .chain(points.last().map(|last| (end_s, last.1)))
             .collect(),
+        ..Line::default()
     };
     let mut lines = Vec::new();
     if !shown.need_bytes.is_empty() {
-        lines.push(line(NEED, (NEUTRAL, Stroke::Pale), &shown.need_bytes));
+        lines.push(line(NEED, (NEUTRAL, Stroke::Scatter), &shown.need_bytes));
     }
     for rule in drawn(compared) {
         let limit = (shown.limits.iter()).find(|(name, _)| name.to_string() == rule);

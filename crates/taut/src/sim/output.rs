@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use taut_report::document::Document;
+use taut_report::page::Page;
 use taut_scenarios::tracing::{Tap, TraceRowsError};
 
 use super::many::Many;
@@ -27,6 +28,8 @@ pub struct Output {
     pub json_lines: bool,
 
     /// Write a report too: one HTML page that works offline
+    ///
+    /// FILE.md is a Markdown page with its charts beside it, FILE.svg only the charts: FILE-1.svg, FILE-2.svg.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 
@@ -156,17 +159,17 @@ impl Output {
         }
     }
 
-    /// Prints a document, for people as `text` has it, and writes the page that `html` makes. What
+    /// Prints a document, for people as `text` has it, and writes the page that `page` makes. What
     /// interrupted the run, if anything did, decides the exit code; then nothing is traced.
-    pub fn emit(
+    pub fn emit<'d>(
         &self,
         form: Form,
-        (document, interrupt): (&Document, Option<Interrupt>),
+        (document, interrupt): (&'d Document, Option<Interrupt>),
         traceable: &dyn Traceable,
         text: impl FnOnce() -> String,
-        html: impl FnOnce() -> String,
+        page: impl FnOnce() -> Page<'d>,
     ) -> ExitCode {
-        let shown = output::emit(document, form, self.report.as_deref(), text, html);
+        let shown = output::emit(document, form, self.report.as_deref(), text, page);
         match interrupt {
             Some(interrupt) => output::interrupted(interrupt, document.rows.len(), shown),
             None => {

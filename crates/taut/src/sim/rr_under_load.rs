@@ -111,7 +111,7 @@ pub fn run_settings(
             let drawn = ran.iter().map(|&(case, outcome)| Drawn::of(case, outcome));
             let drawn: Vec<Drawn> = drawn.collect();
             let end_ns = settings.end_ns();
-            page::html(&document, Origin::Simulated, &drawn, end_ns, &command)
+            page::page(&document, Origin::Simulated, &drawn, end_ns, command)
         },
     )
 }

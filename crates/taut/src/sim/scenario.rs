@@ -18,7 +18,7 @@ use super::sweep;
 use crate::rr::command::quoted;
 use crate::talk::say;
 use crate::{exit, stdout};
-use taut_report::chart::charts;
+use taut_report::over_time::charts;
 use taut_report::page::{Origin, Page};
 use taut_report::text::text;
 
@@ -104,7 +104,7 @@ fn run(file: &str, command: &str, options: &Common) -> ExitCode {
         (&document, interrupt),
         &traced,
         || text(&document, stdout::columns()),
-        || html(&document, command),
+        || page(&document, command),
     )
 }
 
@@ -126,16 +126,15 @@ impl Traceable for TracedFile<'_> {
     }
 }
 
-fn html(document: &Document, command: &str) -> String {
+fn page<'d>(document: &'d Document, command: &str) -> Page<'d> {
     let (charts, left_out) = charts(document);
     let entry = registry::ALL.iter().find(|it| it.name == document.scenario);
-    let page = Page {
+    Page {
         document,
         origin: Origin::Simulated,
         about: entry.map_or("", |entry| entry.about),
-        charts: &charts,
+        charts,
         remark: (left_out > 0).then(|| format!("{left_out} more charts are not drawn.")),
-        command: &format!("{command} --seed {}", document.seed),
-    };
-    page.html()
+        command: format!("{command} --seed {}", document.seed),
+    }
 }

@@ -28,7 +28,7 @@ pub fn run(file: &str, seed: u64, output: &Output, form: Form) -> ExitCode {
     match run_all(file, seed, many) {
         Ok((document, interrupt)) => {
             let whole = || text(&document, stdout::columns());
-            let shown = output::emit(&document, form, None, whole, String::new);
+            let shown = output::print(&document, form, whole);
             interrupt.map_or(shown, |interrupt| {
                 output::interrupted(interrupt, document.rows.len(), shown)
             })

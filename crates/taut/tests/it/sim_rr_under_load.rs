@@ -231,6 +231,26 @@ fn with_and_without_the_limit_are_in_one_chart() {
 }
 
 #[test]
+fn report_extension_selects_markdown_and_pictures() {
+    let scratch = Scratch::new("report-forms");
+    let page = scratch.file("out.md");
+    stdout(&format!("{SHORT} --report {}", page.display()));
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.contains("## Rows\n\n| "), "{text}");
+    assert!(text.contains("](out-1.svg)\n"), "{text}");
+    let picture = std::fs::read_to_string(scratch.file("out-1.svg")).unwrap();
+    assert!(picture.starts_with("<svg xmlns=") && picture.contains("in the ring, limit off"));
+
+    stdout(&format!(
+        "{SHORT} --report {}",
+        scratch.file("only.svg").display()
+    ));
+    let only = std::fs::read_to_string(scratch.file("only-1.svg")).unwrap();
+    assert_eq!(only, picture);
+    assert!(!scratch.file("only.svg").exists());
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_its_exit_code() {
     for (line, code, what) in [
         ("sim rr-under-load --rate 1gbitt", 2, "position"),

@@ -61,18 +61,15 @@ fn show(options: &LabForward, ran: &[row::Ran], wanted_rows: usize) -> ExitCode 
         Form::Table
     };
     let text = || text::text(&document, stdout::columns());
-    let html = || {
-        let page = Page {
-            document: &document,
-            origin: Origin::Live,
-            about: results::ABOUT,
-            charts: &charts::charts(ran),
-            remark: Some(charts::REMARK.to_owned()),
-            command: &command(options),
-        };
-        page.html()
+    let page = || Page {
+        document: &document,
+        origin: Origin::Live,
+        about: results::ABOUT,
+        charts: charts::charts(ran),
+        remark: Some(charts::REMARK.to_owned()),
+        command: command(options),
     };
-    let shown = output::emit(&document, form, options.report.as_deref(), text, html);
+    let shown = output::emit(&document, form, options.report.as_deref(), text, page);
     match interrupt {
         Some(interrupt) => output::interrupted(interrupt, ran.len(), shown),
         None => shown,

@@ -48,6 +48,8 @@ pub struct LabQuic {
     pub json: bool,
 
     /// Write a report too: one HTML page that works offline
+    ///
+    /// FILE.md is a Markdown page with its charts beside it, FILE.svg only the charts: FILE-1.svg, FILE-2.svg.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 

@@ -1,6 +1,6 @@
 //! `taut lab ring`: fixed depths of a ring against the limits, over real drivers.
 
-mod draw;
+mod charts;
 mod links;
 mod measure;
 mod options;
@@ -21,6 +21,7 @@ pub use options::RingSweep;
 use options::USUAL_DEPTH;
 use rows::{Document, Row};
 use taut_report::file;
+use taut_report::plot::picture;
 
 /// `taut lab ring`.
 pub fn ring(options: &RingSweep) -> ExitCode {
@@ -53,7 +54,11 @@ pub fn ring(options: &RingSweep) -> ExitCode {
     let interrupt = interrupt::noted().filter(|_| finished < cases.len());
     let document = Document::new(options, rows, interrupt.is_some());
     for (what, path, text) in [
-        ("picture", &options.svg, draw::svg(document.rows())),
+        (
+            "picture",
+            &options.svg,
+            picture(&charts::charts(document.rows())),
+        ),
         ("tables", &options.tables, document.text(true)),
     ] {
         if let Some(path) = path

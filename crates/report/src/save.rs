@@ -1,0 +1,67 @@
+//! A page as files, in the form that the name of the file selects.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::slice;
+
+use crate::file;
+use crate::html::html;
+use crate::markdown::markdown;
+use crate::page::Page;
+use crate::plot::picture;
+
+/// Writes `page` to `path` and returns the files. The extension selects the form:
+///
+/// - `.svg`: each chart, as `report-1.svg`, `report-2.svg` and so on for `report.svg`;
+/// - `.md`: Markdown, with the charts beside it under such names;
+/// - any other: HTML.
+///
+/// # Errors
+/// The first file that cannot be written, and why.
+pub fn save(page: &Page<'_>, path: &Path) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
+    let pictures = (1..).zip(&page.charts);
+    let pictures =
+        pictures.map(|(number, chart)| (numbered(path, number), picture(slice::from_ref(chart))));
+    let files: Vec<(PathBuf, String)> = match path.extension().and_then(OsStr::to_str) {
+        Some("svg") => pictures.collect(),
+        Some("md") => {
+            let (pictures, contents): (Vec<PathBuf>, Vec<String>) = pictures.unzip();
+            let names = pictures
+                .iter()
+                .map(|path| path.file_name().unwrap_or_default());
+            let names: Vec<_> = names.map(OsStr::to_string_lossy).collect();
+            let text = markdown(page, &names);
+            let pictures = pictures.iter().cloned().zip(contents);
+            std::iter::once((path.to_owned(), text))
+                .chain(pictures)
+                .collect()
+        }
+        _ => vec![(path.to_owned(), html(page))],
+    };
+    let write = |(path, content): (PathBuf, String)| match file::replace(&path, &content) {
+        Ok(()) => Ok(path),
+        Err(error) => Err((path, error)),
+    };
+    files.into_iter().map(write).collect()
+}
+
+/// Puts `-number` in front of the extension.
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{number}.svg"));
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chart_files_are_numbered_before_the_extension() {
+        assert_eq!(
+            numbered(Path::new("docs/rings-forward.svg"), 2),
+            Path::new("docs/rings-forward-2.svg")
+        );
+    }
+}
