@@ -1,23 +1,21 @@
 #!/usr/bin/env python3
 """Writes docs/late-machine.md, docs/late-machine.svg and docs/live/late-machine.json from the documents that
-scripts/late-machine.sh left in a directory.
+scripts/late-machine.sh left in a directory; without a directory, draws docs/late-machine.svg from that record.
 
-usage: scripts/late_machine.py DIRECTORY
+usage: scripts/late_machine.py [DIRECTORY]
 Exit codes: 0 ok, 1 nothing to write, 2 usage.
 """
 
 import json
-import math
 import os
 import pathlib
 import platform
 import statistics
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from plot import ROOT, draw
+
 CAPS_MS = [0.5, 1, 2, 5, 10, 20]
-# Without a cap, drawn at the right end.
-NO_CAP_MS = 45
 
 
 def documents(directory, name):
@@ -133,70 +131,45 @@ def cap_name(cap_ms):
 def points(rows, key, figure):
     """Of `taut` under each cap, and without."""
     of = {row[key]: figure(row) for row in rows}
-    found = [(cap, of.get(f"taut:{cap_name(cap)}")) for cap in CAPS_MS] + [(NO_CAP_MS, of.get("taut"))]
-    return [(cap, value) for cap, value in found if value is not None]
+    found = [of.get(f"taut:{cap_name(cap)}") for cap in CAPS_MS] + [of.get("taut")]
+    return [(number, value) for number, value in enumerate(found, 1) if value is not None]
 
 
-COLOURS = ["#2a6f97", "#c9772f", "#6a994e", "#9d4edd"]
-
-
-def panel(left, title, lines, low, high, ticks, logarithmic):
-    """One drawing: caps across, labels beside the lines."""
-    width, top, bottom = 250, 30, 230
-
-    def x(cap):
-        span = math.log(NO_CAP_MS / CAPS_MS[0])
-        return left + 40 + width * math.log(cap / CAPS_MS[0]) / span
-
-    def y(value):
-        value = min(max(value, low), high)
-        part = math.log(value / low) / math.log(high / low) if logarithmic else (value - low) / (high - low)
-        return bottom - (bottom - top) * part
-
-    out = [f'<text x="{left + 4}" y="14">{title}</text>']
-    for tick in ticks:
-        out.append(f'<path d="M{left + 38} {y(tick):.1f}h{width + 6}" stroke="#ddd"/>')
-        out.append(f'<text x="{left + 34}" y="{y(tick) + 3:.1f}" text-anchor="end">{tick:g}</text>')
-    for cap in CAPS_MS + [NO_CAP_MS]:
-        name = "none" if cap == NO_CAP_MS else f"{cap:g}"
-        out.append(f'<text x="{x(cap):.1f}" y="{bottom + 14}" text-anchor="middle">{name}</text>')
-    out.append(f'<text x="{left + 40 + width / 2}" y="{bottom + 28}" text-anchor="middle">cap, ms</text>')
-    ends = []
-    for (name, found), colour in zip(lines, COLOURS):
-        if not found:
-            continue
-        path = " ".join(f"{x(cap):.1f},{y(value):.1f}" for cap, value in found)
-        out.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.6"/>')
-        ends.append([y(found[-1][1]) + 3, name, colour])
-    # Labels do not stand on one another.
-    ends.sort()
-    for before, after in zip(ends, ends[1:]):
-        after[0] = max(after[0], before[0] + 12)
-    for at, name, colour in ends:
-        out.append(f'<text x="{left + 46 + width}" y="{at:.1f}" fill="{colour}">{name}</text>')
-    return out
-
-
-def drawing(curves, simulated):
-    live = [("quiet", curves["quiet"]), ("late", curves["late"])]
+def charts(curves, simulated):
+    """Throughput and delay over the cap."""
+    caps = [f"{cap:g}" for cap in CAPS_MS] + ["none"]
 
     def lines(of_live, of_simulated):
-        return [(f"live, {name}", points(rows, "limit", of_live)) for name, rows in live] + [
-            (f"simulated, {name}", points(rows, "rule", of_simulated)) for name, rows in simulated.items()
-        ]
+        found = [(f"live, {name}", points(rows, "limit", of_live)) for name, rows in curves.items()]
+        found += [(f"simulated, {name}", points(rows, "rule", of_simulated)) for name, rows in simulated.items()]
+        return [{"label": name, "color": name, "join": "straight", "points": them} for name, them in found]
 
     # What 100 Mbit/s carry of TCP in frames of 1,514 bytes.
     full = 94.5
-    goodput = lines(lambda row: min(100, 100 * row["goodput_mbit_per_s"] / full), lambda row: 100 * row["utilisation"])
-    delay = lines(lambda row: row["p50_us"] / 1000, lambda row: row["hp_delay_us_p50"] / 1000)
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 850 270" font-family="sans-serif" font-size="10">']
-    out.append('<rect width="100%" height="100%" fill="#fff"/>')
-    out += panel(0, "share of the link that is used, %, limit taut", goodput, 40, 100, range(40, 101, 10), False)
-    out += panel(425, "p50 of a request (live) or of a packet's wait, ms", delay, 0.2, 50, [0.2, 0.5, 1, 2, 5, 10, 20, 50], True)
-    return "\n".join(out + ["</svg>"]) + "\n"
+    return [
+        {
+            "title": "Share of the link that is used, limit taut",
+            "x": {"title": "cap (ms)", "names": caps},
+            "y": {"title": "%", "high": 100},
+            "lines": lines(
+                lambda row: min(100, 100 * row["goodput_mbit_per_s"] / full), lambda row: 100 * row["utilisation"]
+            ),
+        },
+        {
+            "title": "p50 of a request (live) or of a packet's wait",
+            "x": {"title": "cap (ms)", "names": caps},
+            "y": {"title": "ms", "low": 0.2, "high": 50},
+            "lines": lines(lambda row: row["p50_us"] / 1000, lambda row: row["hp_delay_us_p50"] / 1000),
+        },
+    ]
 
 
 def main():
+    picture = ROOT / "docs/late-machine.svg"
+    if len(sys.argv) == 1:
+        record = json.loads((ROOT / "docs/live/late-machine.json").read_text())
+        draw(charts(record["curves"], record["simulated"]), picture)
+        return 0
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
         return 2
@@ -239,7 +212,7 @@ def main():
     for name, rows in simulated.items():
         page += [f"### Simulated, late {name}", simulated_table(rows)]
     (ROOT / "docs/late-machine.md").write_text("\n\n".join(page) + "\n")
-    (ROOT / "docs/late-machine.svg").write_text(drawing(curves, simulated))
+    draw(charts(curves, simulated), picture)
     together = {
         "version": 1,
         "tables": [

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Measures the forwarder beside the kernel's bridge, and writes what docs/rings.md has of it: the section to
-# standard output, its drawings and the document of the run into docs. Part of scripts/rings.sh.
+# Measures the forwarder against the kernel's bridge. Writes its section of docs/rings.md to standard output, and the
+# charts and the document of the run into docs. Part of scripts/rings.sh.
 # usage: scripts/rings-forward.sh
 # Exit codes: 0 ok, 1 failed, 77 cannot run here.
 set -eu
@@ -10,19 +10,14 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 
-. scripts/page-parts.sh
-
-target/release/taut lab forward --duration 10s -j --report "$dir/page.html" >"$dir/forward.json"
+page=$dir/rings-forward.md
+target/release/taut lab forward --duration 10s -j --report "$page" >"$dir/forward.json"
 mv "$dir/forward.json" docs/live/
-for number in 1 2; do
-    drawing "$dir/page.html" "$number" >"docs/rings-forward-$number.svg"
-done
+mv "$dir"/rings-forward-*.svg docs/
 {
-    table "$dir/page.html" Rows
+    scripts/section.sh "$page" Rows
     echo
-    notes "$dir/page.html"
+    scripts/section.sh "$page" Notes
 } >"$dir/rows"
 # The prose, with the table in its place.
-awk -v table="$dir/rows" '
-/^TABLE$/ { while ((getline line <table) > 0) print line; next }
-{ print }' scripts/rings-forward.md
+sed -e "/^TABLE\$/{r $dir/rows" -e 'd}' scripts/rings-forward.md

@@ -18,8 +18,6 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 
-. scripts/page-parts.sh
-
 # Busy and all time of the processors so far, in ticks.
 ticks() { awk '/^cpu / { for (at = 2; at <= 9; at++) all += $at; print all - $5 - $6, all }' /proc/stat; }
 
@@ -66,15 +64,13 @@ measure() {
     wanted="$3 $4 $5 $6"
     shift 6
     echo "scripts/udp-and-quic.sh: $title" >&2
-    "$taut" lab quic --rounds "$rounds" --duration "$duration" "$@" -j --report "$dir/page.html" >"$dir/quic-$name.json"
-    table "$dir/page.html" Rows >"$dir/$name.rows"
-    table "$dir/page.html" "In per cent" >"$dir/$name.summary"
+    "$taut" lab quic --rounds "$rounds" --duration "$duration" "$@" -j --report "$dir/udp-and-quic-$name.md" \
+        >"$dir/quic-$name.json"
+    scripts/section.sh "$dir/udp-and-quic-$name.md" Rows >"$dir/$name.rows"
+    scripts/section.sh "$dir/udp-and-quic-$name.md" "In per cent" >"$dir/$name.summary"
     # Four words.
     # shellcheck disable=SC2086
     judge "$name" "$title" $wanted
-    for number in 1 2; do
-        drawing "$dir/page.html" "$number" >"$dir/udp-and-quic-$name-$number.svg"
-    done
     {
         printf '\n## %s\n\n' "$title"
         printf '![one connection](udp-and-quic-%s-1.svg) ![two connections](udp-and-quic-%s-2.svg)\n\n' "$name" "$name"

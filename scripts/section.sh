@@ -1,0 +1,8 @@
+#!/bin/sh
+# Prints what stands in the Markdown page PAGE under the heading that begins with HEADING.
+# usage: scripts/section.sh PAGE HEADING
+set -eu
+awk -v heading="## $2" '
+/^## / { inside = index($0, heading) == 1; next }
+inside && (NF || seen) { if (NF) { while (blank > 0) { print ""; blank-- } print; seen = 1 } else blank++ }
+' "$1"
