@@ -259,6 +259,40 @@ typedef struct taut_stalls {
   uint64_t last_at_ns;
 } taut_stalls;
 
+// A completion batch, for the functions of a limit. Units are bytes, or packets.
+typedef struct taut_limit_batch {
+  // The time of the batch.
+  uint64_t now_ns;
+  // The rate of the device in units per second; 0 while it is unknown.
+  uint64_t rate_per_s;
+  // Units completed: at most `in_flight`, and 0 only to close a reap with `more`.
+  uint32_t units;
+  // Units in flight before the batch.
+  uint32_t in_flight;
+  // Units of the object that was queued last.
+  uint32_t last_object;
+  // Times that there was something to send and no room, wrapping.
+  uint32_t times_blocked;
+  // The reap stopped at its budget with completions pending.
+  bool more;
+} taut_limit_batch;
+
+// A limit of the program's own, as functions. They must not call the limit that they belong to.
+typedef struct taut_limit_functions {
+  // Passed to each function. It must stay valid as long as the limit is used.
+  void *context;
+  // Returns the current limit, in units. One more object may be queued while it is not exceeded.
+  uint32_t (*limit)(void *context);
+  // Processes a completion batch. Returns the limit from now on.
+  uint32_t (*completed)(void *context,
+                        const struct taut_limit_batch *batch);
+  // Forgets all history: nothing is in flight any more.
+  void (*reset)(void *context,
+                uint64_t now_ns);
+  // It counts packets, not bytes.
+  bool in_packets;
+} taut_limit_functions;
+
 // How a queue is set up. Start from `taut_queue_options_default`.
 typedef struct taut_queue_options {
   // Free slots at which a queue that stopped for a full ring starts again, at most the ring; 0 for half of it.
@@ -642,6 +676,13 @@ taut_status taut_limit_config(struct taut_limit *limit,
 // Changes settings: read them by `taut_limit_config`, change some, and give them back.
 taut_status taut_limit_set_config(struct taut_limit *limit,
                                   const struct taut_config *config);
+
+// Makes a limit of the program's own in `memory`, which is then the `taut_limit`. `TAUT_LIMIT_BYTES_MOST` bytes are
+// enough. Nothing is allocated.
+taut_status taut_limit_init_functions(void *memory,
+                                      size_t bytes,
+                                      const struct taut_limit_functions *functions,
+                                      uint64_t now_ns);
 
 // The name of an end; never null, and never to be freed. Any thread may call it.
 const char *taut_end_text(uint32_t end);

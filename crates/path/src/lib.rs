@@ -184,6 +184,7 @@ pub mod pool;
 mod probe;
 pub mod qdisc;
 pub mod queue;
+mod registry;
 
 pub mod room;
 #[doc(hidden)]
@@ -202,4 +203,5 @@ pub use packet::{DropReason, Ecn, Frame, Packet, PacketSink, Piece, Segmentation
 pub use probe::{Event, Probe};
 pub use qdisc::{AnyQdisc, Qdisc};
 pub use queue::{Completed, Queue, QueueConfig, Stop};
+pub use registry::{NameTaken, Registry};
 pub use split::Split;

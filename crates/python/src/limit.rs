@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use taut_path::AnyLimit;
-use taut_path::limit::{StandaloneLimit, Limit as _, ParseLimitError, RULES, Unit};
+use taut_path::limit::{LIMITS, Limit as _, ParseLimitError, StandaloneLimit, Unit};
 
 use crate::error::{ScenarioError, of_ledger};
 use crate::number::{Units, Whole};
@@ -125,5 +125,5 @@ impl Limit {
 /// How each rule is spelled, and what it does.
 #[pyfunction]
 pub fn rule_names() -> Vec<(&'static str, &'static str)> {
-    RULES.iter().map(|rule| (rule.usage, rule.help)).collect()
+    LIMITS.iter().map(|rule| (rule.usage, rule.help)).collect()
 }

@@ -1,13 +1,19 @@
 //! One colour for a limit, over all charts of a page and over all pages.
 
-/// Limits with a colour of their own, in the order of the classes `c0` and up of the style sheet.
-const NAMED: [&str; 6] = ["off", "dql", "taut", "need", "fixed", "none"];
+use taut_path::limit::LIMITS;
+
+/// Labels with a colour of their own behind the limits with a name. The order is that of the classes
+/// `c0` and up of the style sheet.
+const LABELS: [&str; 2] = ["fixed", "none"];
+
+/// Colours that have a name.
+const NAMED: usize = LIMITS.len() + LABELS.len();
 
 /// Colours for the others: a size, a number of packets, a rule with a period.
 const OTHERS: usize = 4;
 
 /// The colour of what is no limit.
-pub const NEUTRAL: usize = NAMED.len() + OTHERS;
+pub const NEUTRAL: usize = NAMED + OTHERS;
 
 /// The colour of `limit`, the same wherever it is drawn; `all` are those of the page, in the order
 /// in which they are first seen.
@@ -22,12 +28,13 @@ pub fn limit_color<'a>(limit: &str, all: impl IntoIterator<Item = &'a str>) -> u
         }
     }
     let at = others.iter().position(|other| *other == limit).unwrap_or(0);
-    NAMED.len() + at % OTHERS
+    NAMED + at % OTHERS
 }
 
 /// Whether `name` is a limit that has a colour of its own.
 pub fn named(name: &str) -> Option<usize> {
-    NAMED.iter().position(|known| *known == name)
+    let limits = LIMITS.iter().map(|limit| limit.name);
+    limits.chain(LABELS).position(|known| known == name)
 }
 
 #[cfg(test)]

@@ -1,13 +1,8 @@
-//! A rule by its name, with its ledger, in memory of the caller's.
+//! A rule with its ledger, in memory of the caller's.
 
 use core::ffi::{c_char, c_void};
 
-use taut_path::Limit as _;
-use taut_path::limit::{
-    Dynamic, Fixed, InPackets, InTime, Ladder, NamedRule, Need, ParseLimitError, StandaloneLimit,
-    Unit,
-};
-use taut_path::with_rule;
+use taut_path::limit::{Fixed, LimitVisitor, StandaloneLimit, Unit, visit_limit};
 
 use super::placed::{answer, argument};
 use super::snapshot::Config;
@@ -31,65 +26,88 @@ const ALIGN: usize = 16;
 #[repr(C)]
 struct PlacedLimit<L> {
     mark: u64,
-    /// The place of `L` in [`KINDS`](with_limit).
-    kind: u32,
-    counted: StandaloneLimit<L>,
+    /// Finds the limit behind a pointer to this, whatever its rule.
+    operations: fn(*mut Limit) -> *mut dyn Operations,
+    limit: StandaloneLimit<L>,
 }
 
-/// A rule that may stand in memory, and its number there.
-trait Kind: taut_path::Limit {
-    const NUMBER: u32;
+/// The methods of a limit whose rule is known at run time only.
+trait Operations {
+    fn queued(&mut self, units: u32, now_ns: u64) -> Result<(), taut_dql::Error>;
+    fn unqueue(&mut self, units: u32) -> Result<(), taut_dql::Error>;
+    fn room(&self) -> i64;
+    fn blocked(&mut self);
+    fn completed(&mut self, units: u32, more: bool, now_ns: u64) -> Result<(), taut_dql::Error>;
+    fn reset(&mut self, now_ns: u64);
+    fn in_flight(&self) -> u32;
+    fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, taut_dql::Error>;
+    fn set_config(&mut self, config: taut_dql::Config) -> Result<(), taut_dql::Error>;
+    fn rule(&self) -> &dyn taut_path::Limit;
 }
 
-/// Gives each rule its number, and makes the one place that finds the rule of a number.
-macro_rules! kinds {
-    ($($number:literal => $rule:ty,)*) => {
-        $(impl Kind for $rule {
-            const NUMBER: u32 = $number;
-        }
+impl<L: taut_path::Limit> Operations for StandaloneLimit<L> {
+    fn queued(&mut self, units: u32, now_ns: u64) -> Result<(), taut_dql::Error> {
+        self.queued(units, now_ns)
+    }
 
-        const _: () = assert!(
-            align_of::<PlacedLimit<$rule>>() <= ALIGN
-                && size_of::<PlacedLimit<$rule>>() <= TAUT_LIMIT_BYTES_MOST
-        );
-        )*
+    fn unqueue(&mut self, units: u32) -> Result<(), taut_dql::Error> {
+        self.unqueue(units)
+    }
 
-        /// Does the same with the limit at a pointer, whatever its rule.
-        macro_rules! with_limit {
-            ($at:expr, $counted:ident => $do:expr) => {
-                match kind_at($at) {
-                    $(Ok($number) => {
-                        // SAFETY: only `place` writes the mark and this number, and with them such a
-                        // value; the caller of the function says that nobody else uses it.
-                        let $counted = unsafe { &mut (*$at.cast::<PlacedLimit<$rule>>()).counted };
-                        Ok($do)
-                    })*
-                    Ok(_) => Err(Status::NotInitialised),
-                    Err(status) => Err(status),
-                }
-            };
+    fn room(&self) -> i64 {
+        self.room()
+    }
+
+    fn blocked(&mut self) {
+        self.blocked();
+    }
+
+    fn completed(&mut self, units: u32, more: bool, now_ns: u64) -> Result<(), taut_dql::Error> {
+        self.completed(units, more, now_ns)
+    }
+
+    fn reset(&mut self, now_ns: u64) {
+        self.reset(now_ns);
+    }
+
+    fn in_flight(&self) -> u32 {
+        self.in_flight()
+    }
+
+    fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, taut_dql::Error> {
+        self.observe_in_flight(units, now_ns)
+    }
+
+    fn set_config(&mut self, config: taut_dql::Config) -> Result<(), taut_dql::Error> {
+        self.set_config(config)
+    }
+
+    fn rule(&self) -> &dyn taut_path::Limit {
+        self.rule()
+    }
+}
+
+/// The limit behind a pointer that [`place`] wrote for this rule.
+fn operations_of<L: taut_path::Limit + 'static>(at: *mut Limit) -> *mut dyn Operations {
+    // SAFETY: only `operations_at` calls this, for memory in which `place` wrote this very function.
+    unsafe { &raw mut (*at.cast::<PlacedLimit<L>>()).limit }
+}
+
+/// Does the same with the limit at a pointer, whatever its rule.
+macro_rules! with_limit {
+    ($at:expr, $limit:ident => $do:expr) => {
+        match operations_at($at) {
+            Ok(at) => {
+                // SAFETY: `place` wrote it; the caller of the function says that nobody else uses it.
+                let $limit = unsafe { &mut *at };
+                Ok($do)
+            }
+            Err(status) => Err(status),
         }
     };
 }
 
-kinds! {
-    0 => Fixed,
-    1 => Dynamic,
-    2 => Need,
-    3 => Ladder,
-    4 => InTime<Fixed>,
-    5 => InTime<Dynamic>,
-    6 => InTime<Need>,
-    7 => InTime<Ladder>,
-    8 => InPackets<Dynamic>,
-    9 => InPackets<Need>,
-    10 => InPackets<Ladder>,
-    11 => InTime<InPackets<Dynamic>>,
-    12 => InTime<InPackets<Need>>,
-    13 => InTime<InPackets<Ladder>>,
-}
-
-fn kind_at(at: *mut Limit) -> Result<u32, Status> {
+fn operations_at(at: *mut Limit) -> Result<*mut dyn Operations, Status> {
     if at.is_null() {
         return Err(Status::Null);
     }
@@ -97,23 +115,30 @@ fn kind_at(at: *mut Limit) -> Result<u32, Status> {
     if !head.is_aligned() {
         return Err(Status::Misaligned);
     }
-    // SAFETY: not null and aligned, and the first words are numbers whatever they hold. That there is memory
-    // for them is the promise of every function of this header.
-    let (mark, kind) = unsafe {
-        (
-            (&raw const (*head).mark).read(),
-            (&raw const (*head).kind).read(),
-        )
-    };
-    if mark != MARK {
+    // SAFETY: not null and aligned, and the mark is a number whatever it holds. That there is memory for it
+    // is the promise of every function of this header.
+    if unsafe { (&raw const (*head).mark).read() } != MARK {
         return Err(Status::NotInitialised);
     }
-    Ok(kind)
+    // SAFETY: only `place` writes the mark, and with it this function.
+    let operations = unsafe { (&raw const (*head).operations).read() };
+    Ok(operations(at))
 }
 
 /// # Safety
 /// From `memory` on, `bytes` bytes are the caller's to give.
-unsafe fn place<L: Kind>(memory: *mut c_void, bytes: usize, rule: L, now_ns: u64) -> Status {
+pub(super) unsafe fn place<L: taut_path::Limit + 'static>(
+    memory: *mut c_void,
+    bytes: usize,
+    rule: L,
+    now_ns: u64,
+) -> Status {
+    const {
+        assert!(
+            align_of::<PlacedLimit<L>>() <= ALIGN
+                && size_of::<PlacedLimit<L>>() <= TAUT_LIMIT_BYTES_MOST
+        );
+    }
     let at = memory.cast::<PlacedLimit<L>>();
     if !memory.cast::<u128>().is_aligned() {
         return Status::Misaligned;
@@ -125,19 +150,38 @@ unsafe fn place<L: Kind>(memory: *mut c_void, bytes: usize, rule: L, now_ns: u64
     unsafe {
         at.write(PlacedLimit {
             mark: MARK,
-            kind: L::NUMBER,
-            counted: StandaloneLimit::new(rule, now_ns),
+            operations: operations_of::<L>,
+            limit: StandaloneLimit::new(rule, now_ns),
         });
     }
     Status::Ok
 }
 
-const fn size_of_limit<L: Kind>(_: &L) -> usize {
-    size_of::<PlacedLimit<L>>()
+/// Measures a limit.
+struct Size;
+
+impl LimitVisitor for Size {
+    type Output = usize;
+
+    fn visit<L: taut_path::Limit>(self, _limit: L) -> usize {
+        size_of::<PlacedLimit<L>>()
+    }
 }
 
-fn parse(words: &str) -> Result<NamedRule, ParseLimitError> {
-    words.parse()
+/// Places a limit in memory of the caller.
+struct Place {
+    memory: *mut c_void,
+    bytes: usize,
+    now_ns: u64,
+}
+
+impl LimitVisitor for Place {
+    type Output = Status;
+
+    fn visit<L: taut_path::Limit + 'static>(self, limit: L) -> Status {
+        // SAFETY: `taut_limit_init` alone makes a `Place`, of memory that is its caller's.
+        unsafe { place(self.memory, self.bytes, limit, self.now_ns) }
+    }
 }
 
 /// Bytes that the limit with this name needs; 0 if there is none of that name. Names are "off", "dql",
@@ -152,13 +196,7 @@ pub unsafe extern "C" fn taut_limit_size(words: *const c_char) -> usize {
     let Ok(words) = (unsafe { read(words) }) else {
         return 0;
     };
-    match parse(words) {
-        Ok(NamedRule::Plain(rule)) => with_rule!(&rule, rule => size_of_limit(rule)),
-        Ok(NamedRule::InTime(rule, cap_ns)) => {
-            with_rule!(rule, rule => size_of_limit(&InTime::new(rule, cap_ns)))
-        }
-        Err(_) => 0,
-    }
+    visit_limit(words, Size).unwrap_or(0)
 }
 
 /// What the memory of a limit must be aligned to, in bytes: what `malloc` gives is. Any thread may call it.
@@ -186,25 +224,16 @@ pub unsafe extern "C" fn taut_limit_init(
     if memory.is_null() {
         return told.status(Status::Null);
     }
-    // SAFETY: the caller's promise.
-    let rule = match unsafe { read(words) }.map(parse) {
-        Ok(Ok(rule)) => rule,
-        Ok(Err(why)) => return told.why(Status::BadWords, why),
-        Err(status) => return told.status(status),
+    let place = Place {
+        memory,
+        bytes,
+        now_ns,
     };
-    told.status(match rule {
-        NamedRule::Plain(rule) => {
-            // SAFETY: the caller's promise.
-            with_rule!(rule, rule => unsafe { place(memory, bytes, rule, now_ns) })
-        }
-        NamedRule::InTime(rule, cap_ns) => {
-            with_rule!(rule, rule => {
-                let rule = InTime::new(rule, cap_ns);
-                // SAFETY: the caller's promise.
-                unsafe { place(memory, bytes, rule, now_ns) }
-            })
-        }
-    })
+    // SAFETY: the caller's promise.
+    match unsafe { read(words) }.map(|words| visit_limit(words, place)) {
+        Ok(Ok(status)) | Err(status) => told.status(status),
+        Ok(Err(why)) => told.why(Status::BadWords, why),
+    }
 }
 
 /// Counts one object as handed to the device, in bytes, or as 1 for a limit in packets (`taut_limit_in_packets`).

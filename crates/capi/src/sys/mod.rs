@@ -10,6 +10,8 @@ mod layout;
 #[cfg(feature = "queue")]
 mod limit;
 #[cfg(feature = "queue")]
+mod limit_functions;
+#[cfg(feature = "queue")]
 mod options;
 mod placed;
 #[cfg(feature = "queue")]
@@ -31,6 +33,8 @@ pub use dql::*;
 pub use halves::*;
 #[cfg(feature = "queue")]
 pub use limit::*;
+#[cfg(feature = "queue")]
+pub use limit_functions::*;
 #[cfg(feature = "queue")]
 pub use options::*;
 #[cfg(feature = "queue")]

@@ -16,6 +16,7 @@ fn generated(root: &Path) -> String {
         "cadence",
         "stall",
         "limit",
+        "limit_functions",
         "ring",
         "options",
         "queue_handle",

@@ -4,7 +4,9 @@ use core::fmt;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
-use super::{CompletionBatch, Limit, NamedLimit, Unit};
+use super::builtin::BuiltinLimit;
+use super::parse::Argument;
+use super::{CompletionBatch, Limit, LimitInfo, NamedLimit, ParseLimitError, Unit};
 use crate::units;
 
 /// A limit that stays where it was put.
@@ -111,3 +113,16 @@ impl fmt::Display for Fixed {
 }
 
 impl NamedLimit for Fixed {}
+
+impl BuiltinLimit for Fixed {
+    const INFO: LimitInfo = LimitInfo {
+        name: "off",
+        usage: "off",
+        help: "no limit: only the ring holds the queue back",
+        learns: false,
+    };
+
+    fn parse(argument: Argument<'_>) -> Result<Self, ParseLimitError> {
+        argument.none().map(|()| Self::off())
+    }
+}

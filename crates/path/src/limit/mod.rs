@@ -4,22 +4,26 @@
 //! from then on. The queue counts for it.
 
 mod any;
+mod builtin;
 mod fixed;
 mod in_packets;
 mod in_time;
 mod ladder;
 mod need;
+mod parse;
 mod sizing;
 mod standalone;
 
-pub use any::{
-    AnyLimit, NamedLimit, NamedRule, ParseLimitError, RULES, Rule, RuleName, rules_help,
-};
+pub(crate) use any::Boxed;
+pub use any::{AnyLimit, NamedLimit};
+pub use builtin::{LIMITS, LimitInfo, LimitVisitor, limits_help, visit_limit};
 pub use fixed::Fixed;
 pub use in_packets::InPackets;
 pub use in_time::{CAP_NS, InTime};
 pub use ladder::{Ladder, ParseUtilisationError, Utilisation};
 pub use need::Need;
+pub use parse::ParseLimitError;
+pub(crate) use parse::Spec;
 pub use standalone::StandaloneLimit;
 pub use taut_dql::Dynamic;
 pub use taut_dql::limit::{CompletionBatch, Limit, Needs, Unit};

@@ -4,8 +4,10 @@ use core::fmt;
 
 use taut_dql::Config;
 
+use super::builtin::BuiltinLimit;
+use super::parse::Argument;
 use super::sizing::{SizedByNeed, Sizer};
-use super::{Limit, NamedLimit};
+use super::{Limit, LimitInfo, NamedLimit, ParseLimitError};
 use taut_dql::forward_limit;
 
 /// Parts of the window that are forgotten one at a time.
@@ -37,11 +39,24 @@ impl Limit for Need {
 
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("need")
+        f.write_str(Self::INFO.name)
     }
 }
 
 impl NamedLimit for Need {}
+
+impl BuiltinLimit for Need {
+    const INFO: LimitInfo = LimitInfo {
+        name: "need",
+        usage: "need",
+        help: "the most that an interval of the last second needed",
+        learns: true,
+    };
+
+    fn parse(argument: Argument<'_>) -> Result<Self, ParseLimitError> {
+        argument.none().map(|()| Self::default())
+    }
+}
 
 /// The maximum over a window that moves in steps of a quarter.
 #[derive(Debug, Clone, Copy)]

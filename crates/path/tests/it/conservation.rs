@@ -1,5 +1,6 @@
 //! Whatever is done to a queue, in any order: every packet ends exactly once, and all books agree.
 
+use crate::support::names::small_disciplines_and;
 use crate::support::{Books, FakeRing, packet};
 use proptest::prelude::*;
 use taut_path::limit::{Dynamic, Fixed, Limit};
@@ -215,11 +216,9 @@ impl<L: Limit> World<L> {
     }
 }
 
-/// Small ones, so that they fill and lose packets at both ends.
-const DISCIPLINES: [&str; 5] = [
-    "pfifo limit 9",
-    "pfifo_fast limit 5",
-    "pfifo_fast limit 9 total",
+/// Disciplines that fill and lose packets at both ends, besides each with its default settings.
+const DISCIPLINES: [&str; 3] = [
+    "pfifo_fast limit 5 total",
     "codel limit 9 target 500us interval 1ms ecn",
     "fq_codel limit 9 flows 4 target 500us interval 1ms memory_limit 128Kb",
 ];
@@ -245,7 +244,7 @@ proptest! {
         cadence_ns in prop_oneof![Just(0u64), 1u64..3_000_000],
     ) {
         let settings = Settings { burst_packets, budget_packets, cadence_ns };
-        for discipline in DISCIPLINES {
+        for discipline in &small_disciplines_and(&DISCIPLINES) {
             play(Fixed::off(), discipline, settings, &steps);
             play(Fixed::bytes(bytes), discipline, settings, &steps);
             play(Fixed::packets(depth), discipline, settings, &steps);

@@ -4,25 +4,12 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 use taut_dql::Error;
-use taut_path::limit::{AnyLimit, Dynamic, Fixed, Limit, NamedRule, StandaloneLimit, Unit};
+use taut_path::limit::{
+    AnyLimit, Dynamic, Fixed, Limit, LimitVisitor, StandaloneLimit, Unit, visit_limit,
+};
 
 use crate::support::Bench;
-
-const RULES: &[&str] = &[
-    "off",
-    "dql",
-    "need",
-    "taut",
-    "taut:99%",
-    "dql:packets",
-    "need:packets",
-    "taut:packets",
-    "taut:99%:packets:2ms",
-    "20k",
-    "7p",
-    "dql:2ms",
-    "taut:300us",
-];
+use crate::support::names::limits_in_every_form;
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -76,7 +63,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
     fn a_counted_rule_moves_as_the_queues(
-        rule in prop::sample::select(RULES),
+        rule in prop::sample::select(limits_in_every_form()),
         steps in prop::collection::vec(step(), 1..3_000),
     ) {
         let rule: AnyLimit = rule.parse().expect("a rule");
@@ -156,13 +143,21 @@ fn a_round_of_nothing_is_no_round() {
     assert_eq!(limit.limit(), settled);
 }
 
+/// Creates a limit and does nothing with it.
+struct Create;
+
+impl LimitVisitor for Create {
+    type Output = ();
+
+    fn visit<L: Limit>(self, limit: L) {
+        std::hint::black_box(&limit);
+    }
+}
+
 #[test]
 fn a_rule_by_its_name_needs_no_heap() {
-    for name in RULES {
-        let made = allocation_counter::measure(|| {
-            let rule: NamedRule = name.parse().expect("a rule");
-            std::hint::black_box(&rule);
-        });
+    for name in limits_in_every_form() {
+        let made = allocation_counter::measure(|| visit_limit(&name, Create).expect("a rule"));
         assert_eq!(made.count_total, 0, "{name}");
     }
     let off = StandaloneLimit::new(Fixed::off(), 0);

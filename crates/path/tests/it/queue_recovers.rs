@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
 
+use crate::support::names::{learning, limits_and};
 use crate::support::{Bench, Books, Broken, FakeRing, SharedRing, Wakes, packet};
 use taut_path::driver::InRing;
 use taut_path::limit::{CompletedCounts, Dynamic, Fixed};
@@ -269,7 +270,7 @@ fn the_halves_of_two_queues_are_not_repaired_together() {
 
 #[test]
 fn a_packet_that_the_device_refuses_is_dropped_with_its_reason_and_the_ledger_is_right() {
-    for limit in ["off", "3000", "3p", "dql", "need", "taut"] {
+    for limit in limits_and(&["3000", "3p"]) {
         let mut ring = FakeRing::new(64);
         ring.longest_bytes = 1_514;
         let mut bench = Bench::with(
@@ -797,7 +798,7 @@ fn told_of_a_loss_after_ns(limit: &str, lost: u32) -> u64 {
 
 #[test]
 fn a_packet_lost_while_others_complete_is_found_within_the_threshold() {
-    for limit in ["off", "40000", "16p", "dql", "need", "taut"] {
+    for limit in limits_and(&["40000", "16p"]) {
         // At the start, and in the middle of several slices of time.
         for lost in [0, 5_000, 37_000, 70_001] {
             let after_ns = told_of_a_loss_after_ns(limit, lost);
@@ -809,7 +810,7 @@ fn a_packet_lost_while_others_complete_is_found_within_the_threshold() {
 
 #[test]
 fn a_queue_that_loses_nothing_is_never_said_to_stand_still() {
-    for limit in ["off", "40000", "16p", "dql", "need", "taut"] {
+    for limit in limits_and(&["40000", "16p"]) {
         let (tx, completions, device) = taut_path::driver::testing::mock::ring(64);
         let limit: AnyLimit = limit.parse().expect("a limit");
         let queue = Queue::builder(tx, completions).limit(limit);
@@ -838,8 +839,9 @@ fn a_queue_that_loses_nothing_is_never_said_to_stand_still() {
 
 #[test]
 fn a_repair_keeps_the_limit_that_a_rule_has_learnt() {
-    for rule in ["dql", "need", "taut", "dql:packets", "taut:packets"] {
-        let limit: AnyLimit = rule.parse().expect(rule);
+    let learning = learning().flat_map(|it| [it.name.into(), format!("{}:packets", it.name)]);
+    for rule in learning {
+        let limit: AnyLimit = rule.parse().expect("a limit");
         let ring = FakeRing::new(1_024);
         let mut bench = Bench::with(limit, ring, QueueConfig::default(), ());
         // 40 packets between two interrupts.

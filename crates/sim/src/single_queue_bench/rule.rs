@@ -98,7 +98,7 @@ fn parse_cadence_ns(time: &str) -> Result<u64, ParseRuleError> {
 }
 
 /// Why a rule was not understood.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParseRuleError {
     /// The limit.
     Limit(ParseLimitError),

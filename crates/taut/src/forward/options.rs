@@ -126,7 +126,7 @@ fn parse_rates(text: &str) -> Result<Rates, String> {
 fn limit_help() -> String {
     format!(
         "What holds the queue back:\n{}",
-        taut_path::limit::rules_help()
+        taut_path::limit::limits_help()
     )
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use taut_path::limit::rules_help;
+use taut_path::limit::limits_help;
 use taut_path::units;
 use taut_scenarios::replay::ReplaySettings;
 use taut_sim::single_queue_bench::Rule;
@@ -100,6 +100,6 @@ fn after_help() -> String {
         "Rules:\n{}\n\
          Exit codes: 0 done, 1 failed, 2 bad usage or a trace that cannot be replayed (a sampled one),\n\
          130 or 143 interrupted.",
-        rules_help()
+        limits_help()
     )
 }

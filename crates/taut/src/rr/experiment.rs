@@ -132,7 +132,7 @@ fn limit_help() -> String {
     format!(
         "A limit beside the rows without one; said again, further rows [default: dql, simulated also \
          taut]:\n{}",
-        taut_path::limit::rules_help()
+        taut_path::limit::limits_help()
     )
 }
 

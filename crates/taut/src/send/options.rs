@@ -117,7 +117,7 @@ Exit codes: 0 every packet is accounted for, 1 failed (also: the device is gone,
 fn limit_help() -> String {
     format!(
         "How much may be in flight:\n{}",
-        taut_path::limit::rules_help()
+        taut_path::limit::limits_help()
     )
 }
 

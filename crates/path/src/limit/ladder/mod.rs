@@ -39,8 +39,10 @@ use core::fmt;
 
 use taut_dql::Config;
 
+use super::builtin::BuiltinLimit;
+use super::parse::Argument;
 use super::sizing::SizedByNeed;
-use super::{Limit, NamedLimit};
+use super::{Limit, LimitInfo, NamedLimit, ParseLimitError};
 use debts::{Debts, FRACTION_BITS};
 use taut_dql::forward_limit;
 
@@ -102,5 +104,20 @@ impl NamedLimit for Ladder {
         if !self.told {
             *self = Self::with(utilisation, false);
         }
+    }
+}
+
+impl BuiltinLimit for Ladder {
+    const INFO: LimitInfo = LimitInfo {
+        name: "taut",
+        usage: "taut[:SHARE%]",
+        help: "the least that keeps the link busy for a share of the time (99.9% if not said)",
+        learns: true,
+    };
+
+    fn parse(argument: Argument<'_>) -> Result<Self, ParseLimitError> {
+        let utilisation = argument.0.map(str::parse).transpose();
+        let utilisation = utilisation.map_err(ParseLimitError::Utilisation)?;
+        Ok(utilisation.map_or_else(Self::default, Self::new))
     }
 }

@@ -1,7 +1,7 @@
 //! A fake device and a sink that keeps the books, for the tests of the path.
 
 pub mod decimal;
-
+pub mod names;
 pub mod rule;
 pub mod wire;
 

@@ -1,0 +1,33 @@
+//! The limits and disciplines that tests run over, from the tables of the crate.
+
+use taut_path::limit::{LIMITS, LimitInfo};
+use taut_path::qdisc::DISCIPLINES;
+
+/// Each limit with a name, and these.
+pub fn limits_and<'a>(others: &[&'a str]) -> Vec<&'a str> {
+    let named = LIMITS.iter().map(|limit| limit.name);
+    named.chain(others.iter().copied()).collect()
+}
+
+/// Each limit that learns.
+pub fn learning() -> impl Iterator<Item = &'static LimitInfo> {
+    LIMITS.iter().filter(|limit| limit.learns)
+}
+
+/// Each limit with a name, in every unit, with a cap and without, and fixed ones.
+pub fn limits_in_every_form() -> Vec<String> {
+    let mut limits: Vec<String> = limits_and(&["20k", "7p"])
+        .iter()
+        .map(|&it| it.into())
+        .collect();
+    limits.extend(learning().map(|limit| format!("{}:packets", limit.name)));
+    let capped: Vec<_> = limits.iter().map(|limit| format!("{limit}:2ms")).collect();
+    limits.extend(capped);
+    limits
+}
+
+/// Each discipline with room for few packets, so that it fills and loses packets, and these.
+pub fn small_disciplines_and(others: &[&str]) -> Vec<String> {
+    let named = DISCIPLINES.iter().map(|it| format!("{} limit 9", it.name));
+    named.chain(others.iter().map(|&it| it.into())).collect()
+}
