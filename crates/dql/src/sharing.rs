@@ -63,8 +63,8 @@ pub trait Flag: Debug {
     fn load(&self) -> bool;
     /// Stores the value after everything that this thread wrote before.
     fn store(&self, value: bool);
-    /// Stores the value and returns the previous one.
-    fn swap(&self, value: bool) -> bool;
+    /// Clears the flag. Returns `true` if it was set; a flag that is not set is not written.
+    fn clear(&self) -> bool;
 }
 
 /// One thread, or one lock, owns both halves.
@@ -265,8 +265,8 @@ impl Flag for Cell<bool> {
     }
 
     #[inline]
-    fn swap(&self, value: bool) -> bool {
-        self.replace(value)
+    fn clear(&self) -> bool {
+        self.replace(false)
     }
 }
 
@@ -287,7 +287,7 @@ impl Flag for AtomicBool {
     }
 
     #[inline]
-    fn swap(&self, value: bool) -> bool {
-        AtomicBool::swap(self, value, Ordering::AcqRel)
+    fn clear(&self) -> bool {
+        AtomicBool::compare_exchange(self, true, false, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }

@@ -61,7 +61,7 @@ impl<M: Sharing> Gate<M> {
 
     /// Opens the gate without a look at the room (after a reset). Returns whether it was closed.
     pub fn open(&self) -> bool {
-        self.closed.swap(false)
+        self.closed.clear()
     }
 }
 
