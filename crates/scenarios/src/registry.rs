@@ -62,8 +62,9 @@ pub const ALL: &[Entry] = &[
     Entry::of::<software_consumer::SoftwareConsumerSettings>(),
 ];
 
-/// Taps the rows of a file whose names have a part: text, seed, tap and part, output, progress.
-type TapFile = fn(&str, u64, (Tap, &str), &mut dyn Write, Progress) -> Result<u64, TraceRowsError>;
+/// Taps the rows of a file whose names have a part: entry, text, seed, tap and part, output, progress.
+type TapFile =
+    fn(&Entry, &str, u64, (Tap, &str), &mut dyn Write, Progress) -> Result<u64, TraceRowsError>;
 
 /// One scenario of the table.
 #[derive(Debug, Clone, Copy)]
@@ -98,8 +99,9 @@ impl Entry {
                 Ok(Arc::new(run.of_scenario(entry.name)))
             },
             check_tap: |text, tap, part| tracing::check(&read::<S>(text)?, tap, part),
-            tap: |text, seed, wanted, out, progress| {
-                tracing::write(&read::<S>(text)?, seed, wanted, out, progress)
+            tap: |entry, text, seed, wanted, out, progress| {
+                let head = (entry.name, seed);
+                tracing::write(&read::<S>(text)?, head, wanted, out, progress)
             },
         }
     }
@@ -179,7 +181,9 @@ pub fn tap(
     out: &mut dyn Write,
     progress: Progress,
 ) -> Result<u64, TraceRowsError> {
-    (find(text)?.tap)(text, seed.unwrap_or(DEFAULT_SEED), wanted, out, progress)
+    let entry = find(text)?;
+    let seed = seed.unwrap_or(DEFAULT_SEED);
+    (entry.tap)(entry, text, seed, wanted, out, progress)
 }
 
 /// The validated settings of a scenario file. A missing key has the value of the scenario's own

@@ -101,14 +101,14 @@ pub fn check(settings: &impl Scenario, tap: Tap, part: &str) -> Result<(), Trace
 /// See [`TraceRowsError`].
 pub fn write<S: Scenario>(
     settings: &S,
-    seed: u64,
+    (name, seed): (&str, u64),
     (tap, part): (Tap, &str),
     out: &mut dyn Write,
     progress: Progress,
 ) -> Result<u64, TraceRowsError> {
     let rows = wanted(settings, seed, tap, part)?;
     let all = rows.len() as u64;
-    let mut writer = Writer::new::<S>(tap, seed, out);
+    let mut writer = Writer::new(tap, (name, seed), out);
     for (done, row) in rows.into_iter().enumerate() {
         progress(&row.name, done as u64, all);
         if writer.add(row)? {
@@ -129,8 +129,8 @@ enum Writer<'w> {
 }
 
 impl<'w> Writer<'w> {
-    fn new<S: Scenario>(tap: Tap, seed: u64, out: &'w mut dyn Write) -> Self {
-        let (name, version) = (S::NAME, env!("CARGO_PKG_VERSION"));
+    fn new(tap: Tap, (name, seed): (&str, u64), out: &'w mut dyn Write) -> Self {
+        let version = env!("CARGO_PKG_VERSION");
         match tap {
             Tap::Queue => {
                 let head = Head {
