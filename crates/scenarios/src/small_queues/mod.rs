@@ -57,7 +57,6 @@ settings! {
 }
 
 /// A run and the part of the table that it belongs to.
-#[expect(clippy::large_enum_variant, reason = "there are few")]
 pub enum SmallQueuesCase {
     /// One stream.
     Stream(&'static str, OneStream),
