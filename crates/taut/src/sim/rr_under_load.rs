@@ -130,6 +130,7 @@ impl<S: Scenario> Traceable for Traced<'_, S> {
     fn write(&self, wanted: (Tap, &str), out: &mut dyn Write) -> Result<u64, TraceRowsError> {
         let mut progress = ProgressLine::new();
         let mut show = |what: &str, done, all| progress.show(what, done, all);
-        tracing::write(self.settings, self.seed, wanted, out, &mut show)
+        let head = (S::NAME, self.seed);
+        tracing::write(self.settings, head, wanted, out, &mut show)
     }
 }
