@@ -1,7 +1,7 @@
 //! The rules that judge byte limits: `taut doctor`.
 //!
-//! [`examine`] observes queues for a while and returns [`Evidence`]; [`judge`] applies the
-//! [`RULES`] to it.
+//! `examine` observes queues for a while and returns `Evidence`; `judge` applies the
+//! `RULES` to it.
 
 mod checks;
 mod evidence;

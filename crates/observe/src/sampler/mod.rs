@@ -1,7 +1,7 @@
 //! Reading limit and bytes in flight at a fixed interval.
 //!
-//! [`Sampler`] is the only loop that does so. A caller that waits for the result runs it itself;
-//! [`LiveSampler`] runs it on a thread and keeps the samples of each queue in a [`Collector`].
+//! `Sampler` is the only loop that does so. A caller that waits for the result runs it itself;
+//! `LiveSampler` runs it on a thread and keeps the samples of each queue in a `Collector`.
 
 mod collector;
 mod histogram;
