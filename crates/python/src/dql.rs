@@ -5,15 +5,16 @@ use pyo3::types::PyDict;
 use taut_dql::Config;
 
 use crate::error::of_ledger;
+use crate::exclusive::Exclusive;
 use crate::number::{Units, Whole};
 
 /// Linux's rule, byte queue limits, with its ledger. For one thread, or one lock.
 #[pyclass(module = "taut")]
-pub struct Dql(taut_dql::Dql);
+pub struct Dql(Exclusive<taut_dql::Dql>);
 
 impl Dql {
     fn config(&self) -> Config {
-        let it = self.0.snapshot();
+        let it = self.0.get().snapshot();
         Config {
             limit: it.limit,
             min_limit: it.min_limit,
@@ -46,69 +47,76 @@ impl Dql {
             hold_time_ns: hold_time_ns.map_or(default.hold_time_ns, |it| it.0),
         };
         taut_dql::Dql::with_config(config, now_ns.0)
-            .map(Self)
+            .map(|dql| Self(Exclusive::new(dql)))
             .map_err(of_ledger)
     }
 
     /// Counts one object as handed to the device; call it before the device can see it.
     fn queued(&mut self, units: Units) -> PyResult<()> {
-        self.0.queued(units.0).map_err(of_ledger)
+        self.0.get_mut().queued(units.0).map_err(of_ledger)
     }
 
     /// Takes back the object queued last, which the device never saw.
     fn unqueue(&mut self, units: Units) -> PyResult<()> {
-        self.0.unqueue(units.0).map_err(of_ledger)
+        self.0.get_mut().unqueue(units.0).map_err(of_ledger)
     }
 
     /// Counts what the device finished, and moves the limit: once a round, and never with 0.
     fn completed(&mut self, units: Units, now_ns: Whole) -> PyResult<()> {
-        self.0.completed(units.0, now_ns.0).map_err(of_ledger)
+        self.0
+            .get_mut()
+            .completed(units.0, now_ns.0)
+            .map_err(of_ledger)
     }
 
     /// The same where the device says what is outstanding. Returns what completed by it.
     fn observe_in_flight(&mut self, units: Units, now_ns: Whole) -> PyResult<u32> {
         self.0
+            .get_mut()
             .observe_in_flight(units.0, now_ns.0)
             .map_err(of_ledger)
     }
 
     /// Brings the ledger to what the device holds. Returns by how much it said too much.
     fn repair(&mut self, in_flight: Units, now_ns: Whole) -> PyResult<i64> {
-        self.0.repair(in_flight.0, now_ns.0).map_err(of_ledger)
+        self.0
+            .get_mut()
+            .repair(in_flight.0, now_ns.0)
+            .map_err(of_ledger)
     }
 
     /// Forgets what is in flight and starts from the lower bound; for a device that was flushed.
     fn reset(&mut self, now_ns: Whole) {
-        self.0.reset(now_ns.0);
+        self.0.get_mut().reset(now_ns.0);
     }
 
     /// Units left below the limit; one more object may be queued while it is at least 0.
     #[getter]
     fn room(&self) -> i32 {
-        self.0.room()
+        self.0.get().room()
     }
 
     /// Whether one more object may be queued.
     #[getter]
     fn has_room(&self) -> bool {
-        self.0.has_room()
+        self.0.get().has_room()
     }
 
     /// Units queued and not yet completed.
     #[getter]
     fn in_flight(&self) -> u32 {
-        self.0.in_flight()
+        self.0.get().in_flight()
     }
 
     /// How much may be in flight, in units.
     #[getter]
     fn limit(&self) -> u32 {
-        self.0.limit()
+        self.0.get().limit()
     }
 
     #[setter]
     fn set_limit(&mut self, limit: Units) -> PyResult<()> {
-        self.0.set_limit(limit.0).map_err(of_ledger)
+        self.0.get_mut().set_limit(limit.0).map_err(of_ledger)
     }
 
     #[getter]
@@ -118,7 +126,10 @@ impl Dql {
 
     #[setter]
     fn set_min_limit(&mut self, min_limit: Units) -> PyResult<()> {
-        self.0.set_min_limit(min_limit.0).map_err(of_ledger)
+        self.0
+            .get_mut()
+            .set_min_limit(min_limit.0)
+            .map_err(of_ledger)
     }
 
     #[getter]
@@ -128,7 +139,10 @@ impl Dql {
 
     #[setter]
     fn set_max_limit(&mut self, max_limit: Units) -> PyResult<()> {
-        self.0.set_max_limit(max_limit.0).map_err(of_ledger)
+        self.0
+            .get_mut()
+            .set_max_limit(max_limit.0)
+            .map_err(of_ledger)
     }
 
     #[getter]
@@ -138,12 +152,12 @@ impl Dql {
 
     #[setter]
     fn set_hold_time_ns(&mut self, hold_time_ns: Whole) {
-        self.0.set_hold_time_ns(hold_time_ns.0);
+        self.0.get_mut().set_hold_time_ns(hold_time_ns.0);
     }
 
     /// Everything that the rule knows at this moment.
     fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let it = self.0.snapshot();
+        let it = self.0.get().snapshot();
         let dict = PyDict::new(py);
         for (name, value) in [
             ("limit", i128::from(it.limit)),
@@ -169,7 +183,7 @@ impl Dql {
     }
 
     fn __repr__(&self) -> String {
-        let (limit, in_flight) = (self.0.limit(), self.0.in_flight());
+        let (limit, in_flight) = (self.0.get().limit(), self.0.get().in_flight());
         format!("<taut.Dql limit={limit} in_flight={in_flight}>")
     }
 }

@@ -3,6 +3,7 @@
 mod document;
 mod dql;
 mod error;
+mod exclusive;
 mod limit;
 mod number;
 mod replay;

@@ -5,11 +5,12 @@ use taut_path::AnyLimit;
 use taut_path::limit::{LIMITS, Limit as _, ParseLimitError, StandaloneLimit, Unit};
 
 use crate::error::{ScenarioError, of_ledger};
+use crate::exclusive::Exclusive;
 use crate::number::{Units, Whole};
 
 /// A limit by its words, with its ledger. For one thread, or one lock.
 #[pyclass(module = "taut")]
-pub struct Limit(StandaloneLimit<AnyLimit>);
+pub struct Limit(Exclusive<StandaloneLimit<AnyLimit>>);
 
 #[pymethods]
 impl Limit {
@@ -19,75 +20,81 @@ impl Limit {
         let rule: AnyLimit = words.parse().map_err(|error: ParseLimitError| {
             ScenarioError::new_err(format!("limit {words:?}: {error}"))
         })?;
-        Ok(Self(StandaloneLimit::new(rule, now_ns.0)))
+        Ok(Self(Exclusive::new(StandaloneLimit::new(rule, now_ns.0))))
     }
 
     /// Counts one object as handed to the device; call it before the device can see it.
     fn queued(&mut self, units: Units, now_ns: Whole) -> PyResult<()> {
-        self.0.queued(units.0, now_ns.0).map_err(of_ledger)
+        self.0
+            .get_mut()
+            .queued(units.0, now_ns.0)
+            .map_err(of_ledger)
     }
 
     /// Takes back the object queued last, which the device never saw.
     fn unqueue(&mut self, units: Units) -> PyResult<()> {
-        self.0.unqueue(units.0).map_err(of_ledger)
+        self.0.get_mut().unqueue(units.0).map_err(of_ledger)
     }
 
     /// Says that there is something to send and no room: without it most rules learn nothing.
     fn refused(&mut self) {
-        self.0.blocked();
+        self.0.get_mut().blocked();
     }
 
     /// Counts what the device finished, once a round; `more` says that the round goes on.
     #[pyo3(signature = (units, now_ns, *, more=false))]
     fn completed(&mut self, units: Units, now_ns: Whole, more: bool) -> PyResult<()> {
-        self.0.completed(units.0, more, now_ns.0).map_err(of_ledger)
+        self.0
+            .get_mut()
+            .completed(units.0, more, now_ns.0)
+            .map_err(of_ledger)
     }
 
     /// Counts what the device finished when it says how much is still outstanding, and says how much that was.
     fn observe_in_flight(&mut self, units: Units, now_ns: Whole) -> PyResult<u32> {
-        let counted = self.0.observe_in_flight(units.0, now_ns.0);
+        let counted = self.0.get_mut().observe_in_flight(units.0, now_ns.0);
         counted.map_err(of_ledger)
     }
 
     /// Forgets what is in flight and what was learnt; for a device that was flushed.
     fn reset(&mut self, now_ns: Whole) {
-        self.0.reset(now_ns.0);
+        self.0.get_mut().reset(now_ns.0);
     }
 
     /// Units left below the limit; one more object may be queued while it is at least 0.
     #[getter]
     fn room(&self) -> i64 {
-        self.0.room()
+        self.0.get().room()
     }
 
     /// Whether one more object may be queued.
     #[getter]
     fn has_room(&self) -> bool {
-        self.0.has_room()
+        self.0.get().has_room()
     }
 
     /// Units queued and not yet completed.
     #[getter]
     fn in_flight(&self) -> u32 {
-        self.0.in_flight()
+        self.0.get().in_flight()
     }
 
     /// The limit as an operator reads it, in units: "7p" is 7, and lets 7 packets through.
     #[getter]
     fn limit(&self) -> u32 {
-        self.0.rule().config().limit
+        self.0.get().rule().config().limit
     }
 
     /// What the device sends in a second, if the rule wants to know; 0 while it is not known.
     #[getter]
     fn rate_per_s(&self) -> u64 {
-        self.0.rate_per_s()
+        self.0.get().rate_per_s()
     }
 
     /// bytes or packets.
     #[getter]
     fn unit(&self) -> &'static str {
-        match self.0.rule().unit() {
+        match self.0.get().rule().unit() {
             Unit::Bytes => "bytes",
             Unit::Packets => "packets",
         }
@@ -95,7 +102,7 @@ impl Limit {
 
     #[getter]
     fn words(&self) -> String {
-        self.0.rule().to_string()
+        self.0.get().rule().to_string()
     }
 
     /// Changes settings; what is not said stays.
@@ -107,17 +114,17 @@ impl Limit {
         max_limit: Option<Units>,
         hold_time_ns: Option<Whole>,
     ) -> PyResult<()> {
-        let mut config = self.0.rule().config();
+        let mut config = self.0.get_mut().rule().config();
         config.limit = limit.map_or(config.limit, |it| it.0);
         config.min_limit = min_limit.map_or(config.min_limit, |it| it.0);
         config.max_limit = max_limit.map_or(config.max_limit, |it| it.0);
         config.hold_time_ns = hold_time_ns.map_or(config.hold_time_ns, |it| it.0);
-        self.0.set_config(config).map_err(of_ledger)
+        self.0.get_mut().set_config(config).map_err(of_ledger)
     }
 
     fn __repr__(&self) -> String {
         let (words, limit) = (self.words(), self.limit());
-        let (in_flight, unit) = (self.0.in_flight(), self.unit());
+        let (in_flight, unit) = (self.0.get().in_flight(), self.unit());
         format!("<taut.Limit {words:?} limit={limit} in_flight={in_flight} {unit}>")
     }
 }

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use taut_report::document::Document as Found;
 use taut_scenarios::error::ScenarioError;
 use taut_scenarios::limit_rules;
 use taut_scenarios::registry::{self, DEFAULT_SEED};
-use taut_report::document::Document as Found;
 use taut_scenarios::run::{AnyRun, SharedRun, all_cores, run_all};
 use taut_scenarios::{setting, sweep};
 
