@@ -9,8 +9,8 @@ use super::plan::Plan;
 /// A line of a [`Book`] that is longer is no finished run: ten thousand rows are 10 MB.
 const MOST_LINE_BYTES: u64 = 1 << 26;
 
-/// A file of finished runs, a [`finished_line`] each, for one sweep at a time: of two that use it
-/// at once each does all the work.
+/// A file of finished runs, a line of [`finished_line`](super::finished_line) each. Two sweeps must
+/// not use one file at once.
 #[derive(Debug)]
 pub struct Book(File);
 
@@ -51,7 +51,7 @@ impl Book {
         Ok(Self(file))
     }
 
-    /// Keeps a [`finished_line`].
+    /// Appends a line of [`finished_line`](super::finished_line).
     ///
     /// # Errors
     /// If it cannot be written.

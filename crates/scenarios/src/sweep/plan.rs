@@ -213,7 +213,8 @@ impl AnyRun for Plan {
     }
 }
 
-/// What a run found, on one line: for a [`Book`], or for a [`Plan`] of somebody else.
+/// The rows of a run on one line: for a [`Book`](super::Book), or for the [`Plan`] of another
+/// process.
 pub fn finished_line(document: &Document) -> String {
     json!({"run": key(document), "rows": document.rows}).to_string()
 }
