@@ -33,7 +33,7 @@ pub trait Port: TxRing<Error = io::Error> + Completions<Error = io::Error> {
     /// **The way back** after a stall, or when the device is there again: a new ring on the same
     /// device, by its name, and a new socket unless the kernel still holds packets of the old one.
     /// What was in the old ring comes back with the next reaps: reset the queue first, so that it
-    /// counts as [late](taut_path::Completed::late_packets). Whether it was sent nobody knows.
+    /// counts as [stale](taut_path::Completed::stale_packets). Whether it was sent nobody knows.
     ///
     /// # Errors
     /// As opening it; `NotFound` if there is no such device now. The old ring is gone then, and

@@ -165,7 +165,7 @@ impl Packet {
     }
 
     /// For a driver that hands the packet back without knowing whether it was sent, because it gave its
-    /// ring up: it counts as [late](crate::Completed::late_packets), whether the queue was reset by then
+    /// ring up: it counts as [stale](crate::Completed::stale_packets), whether the queue was reset by then
     /// or not. What the queue has in flight is put right by the reset.
     pub fn give_up(&mut self) {
         self.mark.leave_epoch();

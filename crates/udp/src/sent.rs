@@ -12,7 +12,7 @@ pub struct Sent {
     pub first: u32,
     /// Why the one after them was not taken; `None` if all were.
     pub stop: Option<Stop>,
-    /// There was no [`next_wakeup`](LimitedUdp::next_wakeup) before: whoever waits for news has to
+    /// There was no [`next_wakeup`](crate::LimitedUdp::next_wakeup) before: whoever waits for news has to
     /// look at it again.
     pub was_idle: bool,
 }
@@ -42,7 +42,7 @@ impl Sent {
 pub enum Stop {
     /// The limit has no room: wait, and send what there is then.
     NoRoom,
-    /// The kernel takes no more although the limit has room: [`Trouble::BufferFull`], or a first
+    /// The kernel takes no more although the limit has room: [`Trouble::BufferFull`](crate::Trouble::BufferFull), or a first
     /// zero-copy datagram is waited for that tells how the kernel counts. As `NoRoom`.
     BufferFull,
     /// The kernel refuses this datagram, with this error number: `ENOBUFS` (dropped below),

@@ -120,7 +120,7 @@ impl<K: Kernel> AfXdpCompletions<K> {
     /// ([`request_reset`](taut_path::queue::Monitor::request_reset)), which wakes the sending half, so that it lets
     /// go of the old one; a later [`reap`](Completions::reap) makes the new one, fails with what making
     /// it fails with (ask again then, after a moment), and hands back what was in flight as
-    /// [late](taut_path::Completed::late_packets). Ask once for a stall, which is told in every round until
+    /// [stale](taut_path::Completed::stale_packets). Ask once for a stall, which is told in every round until
     /// the reset has begun. A sending half that sleeps elsewhere than in
     /// [`must_wait`](taut_path::queue::Sender::must_wait) has to be woken by whoever knows how.
     ///

@@ -18,7 +18,7 @@
 //! - A queue that is started and finds that another took the room keeps its ticket.
 //!
 //! A queue that is started by another's completion is told through its waker, so ask
-//! [`must_wait`](Sender::must_wait) after each [`Stop::Limit`](crate::Stop::Limit),
+//! [`must_wait`](crate::queue::Sender::must_wait) after each [`Stop::Limit`](crate::Stop::Limit),
 //! also where one thread has all halves.
 //!
 //! What comes back is room at once, but the rule hears of it once in an *interval*, which must hold

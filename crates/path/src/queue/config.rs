@@ -30,7 +30,7 @@ pub struct QueueConfig {
     /// unless it is off. Default [`Split::Auto`]. At most 511 are cut at a time;
     /// another then goes whole. With pieces, about 50 KB more are allocated.
     pub split: Split,
-    /// Wakes a sender that waits for room; see [`Queue::must_wait`].
+    /// Wakes a sender that waits for room; see [`Queue::must_wait`](crate::Queue::must_wait).
     pub waker: Waker,
     /// Wakes whoever completes when somebody else asks for a reset or changes a setting.
     pub completer_waker: Waker,
