@@ -57,7 +57,7 @@ impl LimitedUdp {
     /// least 0. Where completions mean nothing it is `i64::MAX`.
     pub fn room(&self) -> i64 {
         let state = self.lock();
-        if state.account.limits_nothing() {
+        if !state.account.limit_applies() {
             return i64::MAX;
         }
         state.account.room()
@@ -99,7 +99,7 @@ impl LimitedUdp {
     /// What the path moves at least, in the limit's units a second: the [`rate`](Self::rate), or
     /// while that is not known because the path was never busy, what it moved; 0 before that.
     pub fn rate_at_least(&self) -> u64 {
-        self.lock().account.rate_at_least()
+        self.lock().account.min_rate()
     }
 
     /// What completions are worth.
@@ -222,11 +222,11 @@ impl LimitedUdp {
         }
         match place.as_ref() {
             Some(ticket) => {
-                state.account.still_refused();
+                state.account.still_blocked();
                 state.turns.renew(ticket, context.waker());
             }
             None => {
-                state.account.refused();
+                state.account.blocked();
                 match state.turns.join(context.waker()) {
                     Ok(ticket) => *place = Some(ticket),
                     Err(too_many) => return Poll::Ready(Err(too_many)),

@@ -1,4 +1,4 @@
-//! What was handed to the kernel and is not known to be done, by its number.
+//! The objects that the kernel has not completed, by number.
 
 use std::collections::VecDeque;
 
@@ -9,40 +9,42 @@ pub struct Object {
     pub bytes: u32,
     /// Datagrams in it.
     pub datagrams: u32,
-    /// Nothing will be told of it: it completes with the next that is told of.
-    pub quiet: bool,
-    /// Memory that it takes, as the kernel counts it; 0 while that is not known.
+    /// The kernel reports no completion of it: it completes with the next that is reported.
+    pub unreported: bool,
+    /// Its memory, as the kernel counts it; 0 while unknown.
     pub memory_bytes: u32,
-    /// When it was given to the kernel, in ns of the caller's clock.
+    /// When it was passed to the kernel, in ns of the caller's clock.
     pub sent_ns: u64,
-    /// The same moment on the wall clock, which stamps are of.
+    /// The same moment on the wall clock, which timestamps are of.
     pub sent_real_ns: u64,
-    /// When the call that gave it returned, on the wall clock.
+    /// When the call that passed it returned, on the wall clock.
     pub returned_real_ns: u64,
-    /// When it entered the discipline, on the wall clock; 0 while that is not known.
+    /// When it entered the queueing discipline, on the wall clock; 0 while unknown.
     pub entered_real_ns: u64,
 }
 
-/// Objects in the order in which they were sent, some of them done.
+/// Objects in the order in which they were sent, some of them completed.
 ///
-/// Numbers are those that the kernel knows, and wrap.
+/// Numbers are those of the kernel, and wrap.
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
     objects: VecDeque<(Object, bool)>,
     /// The number of the first.
     first: u32,
-    /// Done, but not the first.
+    /// Objects that are completed, behind the first.
     done: usize,
+    bytes: u32,
+    memory_bytes: u64,
 }
 
-/// What a number means.
+/// The object with a number.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// It was in flight, and is not any more.
-    Completed(Object),
-    /// It is done already, or was given up.
-    Late,
-    /// It was never given.
+pub(super) enum Completion {
+    /// It was in flight until now.
+    Valid(Object),
+    /// It was completed or given up before.
+    Stale,
+    /// The number was never given.
     Unknown,
 }
 
@@ -61,11 +63,13 @@ impl InFlight {
 
     pub(super) fn push(&mut self, object: Object) -> u32 {
         let id = self.next();
+        self.bytes += object.bytes;
+        self.memory_bytes += u64::from(object.memory_bytes);
         self.objects.push_back((object, false));
         id
     }
 
-    /// Leaves out a number: the kernel gave it to something that was dropped at once.
+    /// Leaves out a number, which the kernel gave to a datagram that it dropped immediately.
     pub(super) fn skip(&mut self) {
         if self.objects.is_empty() {
             self.first = self.first.wrapping_add(1);
@@ -73,7 +77,7 @@ impl InFlight {
             let nothing = Object {
                 bytes: 0,
                 datagrams: 0,
-                quiet: false,
+                unreported: false,
                 memory_bytes: 0,
                 sent_ns: 0,
                 sent_real_ns: 0,
@@ -90,12 +94,20 @@ impl InFlight {
         at.is_some_and(|(_, done)| !done)
     }
 
-    /// Takes back the object that was sent last, if it is not done.
+    /// Removes the object that was sent last, if it is in flight.
     pub(super) fn pop_last(&mut self) -> Option<Object> {
-        match self.objects.back() {
-            Some((_, false)) => self.objects.pop_back().map(|(object, _)| object),
-            _ => None,
+        let &(object, done) = self.objects.back()?;
+        if done {
+            return None;
         }
+        self.objects.pop_back();
+        self.subtract(&object);
+        Some(object)
+    }
+
+    fn subtract(&mut self, object: &Object) {
+        self.bytes -= object.bytes;
+        self.memory_bytes -= u64::from(object.memory_bytes);
     }
 
     fn position(&self, id: u32) -> Option<usize> {
@@ -109,41 +121,47 @@ impl InFlight {
         (!*done).then_some(object)
     }
 
-    pub(super) fn complete(&mut self, id: u32) -> Found {
+    pub(super) fn complete(&mut self, id: u32) -> Completion {
         let Some(position) = self.position(id) else {
             let behind = self.first.wrapping_sub(id);
-            let late = behind != 0 && behind <= u32::MAX / 2;
-            return if late { Found::Late } else { Found::Unknown };
+            let is_stale = behind != 0 && behind <= u32::MAX / 2;
+            return if is_stale {
+                Completion::Stale
+            } else {
+                Completion::Unknown
+            };
         };
         let (object, done) = &mut self.objects[position];
         if *done {
-            return Found::Late;
+            return Completion::Stale;
         }
         *done = true;
         let object = *object;
         self.done += 1;
-        self.forget_done();
-        Found::Completed(object)
+        self.subtract(&object);
+        self.drop_done();
+        Completion::Valid(object)
     }
 
-    /// The number and the object before `id`, if nothing is told of that one: it completes now.
-    pub(super) fn complete_quiet_before(&mut self, id: u32) -> Option<(u32, Object)> {
+    /// Completes the object before `id` if it is unreported.
+    pub(super) fn complete_unreported_before(&mut self, id: u32) -> Option<(u32, Object)> {
         let before = id.wrapping_sub(1);
-        let object = *self.get_mut(before).filter(|object| object.quiet)?;
+        let object = *self.get_mut(before).filter(|object| object.unreported)?;
         self.complete(before);
         Some((before, object))
     }
 
-    /// The first, given up or completed.
+    /// Removes the oldest object in flight.
     pub(super) fn pop_first(&mut self) -> Option<(u32, Object)> {
         let (object, _) = self.objects.pop_front()?;
         let id = self.first;
         self.first = self.first.wrapping_add(1);
-        self.forget_done();
+        self.subtract(&object);
+        self.drop_done();
         Some((id, object))
     }
 
-    fn forget_done(&mut self) {
+    fn drop_done(&mut self) {
         while let Some((_, true)) = self.objects.front() {
             self.objects.pop_front();
             self.first = self.first.wrapping_add(1);
@@ -156,8 +174,8 @@ impl InFlight {
         self.objects.front().map(|(object, _)| object)
     }
 
-    /// The youngest that is done, while older ones are in flight: it overtook them. What was left out
-    /// overtook nobody.
+    /// The newest completed object, while older ones are in flight: it overtook them. A number that
+    /// was left out overtakes nothing.
     pub(super) fn overtaker(&self) -> Option<u32> {
         if self.done == 0 {
             return None;
@@ -178,11 +196,21 @@ impl InFlight {
         self.objects.len()
     }
 
+    /// Bytes in flight, on the wire.
+    pub(super) fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    /// Memory of the objects in flight, as the kernel counts it.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
 
-    /// Those in flight, oldest first.
+    /// The objects in flight, oldest first.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, &Object)> {
         let first = self.first;
         let numbered = self.objects.iter().enumerate();
@@ -191,13 +219,67 @@ impl InFlight {
             .map(move |(at, (object, _))| (first.wrapping_add(at as u32), object))
     }
 
-    pub(super) fn last_mut(&mut self, count: usize) -> impl Iterator<Item = (u32, &mut Object)> {
-        let length = self.objects.len();
-        let from = length - count.min(length);
-        let first = self.first.wrapping_add(from as u32);
-        self.objects
-            .range_mut(from..)
-            .enumerate()
-            .map(move |(at, (object, _))| (first.wrapping_add(at as u32), object))
+    /// The last `count` objects, oldest first.
+    pub(super) fn last_mut(&mut self, count: usize) -> impl Iterator<Item = &mut Object> {
+        let from = self.objects.len().saturating_sub(count);
+        self.objects.range_mut(from..).map(|(object, _)| object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(bytes: u32) -> Object {
+        Object {
+            bytes,
+            datagrams: 1,
+            unreported: false,
+            memory_bytes: 2 * bytes,
+            sent_ns: 0,
+            sent_real_ns: 0,
+            returned_real_ns: 0,
+            entered_real_ns: 0,
+        }
+    }
+
+    #[test]
+    fn sums_follow_every_way_out() {
+        let mut objects = InFlight::starting_at(u32::MAX);
+        for bytes in [1, 10, 100, 1_000] {
+            objects.push(object(bytes));
+        }
+        assert_eq!((objects.bytes(), objects.memory_bytes()), (1_111, 2_222));
+        objects.pop_last();
+        assert_eq!(objects.complete(0), Completion::Valid(object(10)));
+        assert_eq!(objects.overtaker(), Some(0));
+        assert_eq!((objects.bytes(), objects.memory_bytes()), (101, 202));
+        assert_eq!(objects.pop_first(), Some((u32::MAX, object(1))));
+        assert_eq!(
+            objects.first(),
+            Some(&object(100)),
+            "the overtaker left too"
+        );
+        assert_eq!(objects.pop_first(), Some((1, object(100))));
+        assert_eq!((objects.bytes(), objects.memory_bytes()), (0, 0));
+    }
+
+    #[test]
+    fn numbers_are_valid_once() {
+        let mut objects = InFlight::starting_at(5);
+        objects.push(object(1));
+        assert_eq!(objects.complete(4), Completion::Stale);
+        assert_eq!(objects.complete(6), Completion::Unknown);
+        assert_eq!(objects.complete(5), Completion::Valid(object(1)));
+        assert_eq!(objects.complete(5), Completion::Stale);
+    }
+
+    #[test]
+    fn left_out_number_overtakes_nothing() {
+        let mut objects = InFlight::starting_at(0);
+        objects.push(object(1));
+        objects.skip();
+        assert_eq!((objects.next(), objects.overtaker()), (2, None));
+        assert_eq!(objects.pop_last(), None, "not in flight");
     }
 }

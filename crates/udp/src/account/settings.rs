@@ -1,4 +1,4 @@
-//! What an account is made with.
+//! The settings of a tracker.
 
 use taut_dql::StallWatch;
 use taut_path::AnyLimit;
@@ -29,7 +29,7 @@ impl Source {
     }
 }
 
-/// What an [`Account`](super::Account) is made with.
+/// The settings of a [`SocketTracker`](super::SocketTracker).
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The rule.

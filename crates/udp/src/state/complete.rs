@@ -25,7 +25,7 @@ impl State {
         let now_ns = monotonic_ns();
         self.sent_since_drain = 0;
         // The level before the queue: what completes in between has its entry there.
-        let level = match self.account.wants_level(now_ns) {
+        let level = match self.account.needs_level(now_ns) {
             true => Some(options::send_queue_bytes(socket.as_fd())?),
             false => None,
         };
@@ -40,9 +40,9 @@ impl State {
         let mut told = |departure: Departure| listeners.departed(&departure);
         if let Some(level) = level {
             account.level(level, now_ns, &mut told);
-            account.looked_in_vain(now_ns);
+            account.level_was_read(now_ns);
         }
-        let completed = account.end_round(now_ns, &mut told);
+        let completed = account.end_batch(now_ns, &mut told);
         if completed.lost > 0 && source.pool.is_some() {
             // The old pages stay with the packets that are sent from them.
             source.pool = Some(Pool::new(source.pool_bytes)?);
@@ -137,7 +137,7 @@ impl State {
             });
         }
         if let Some(verdict) = completed.verdict {
-            let true_now = !self.account.limits_nothing();
+            let true_now = self.account.limit_applies();
             self.listeners
                 .event(now_ns, Event::CompletionsValid(true_now));
             self.trouble(Trouble::Verdict(verdict));

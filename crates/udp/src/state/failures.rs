@@ -67,14 +67,14 @@ impl State {
                 let before = self.listeners.troubles;
                 // Of zero-copy sends the kernel may have counted it all the same.
                 if self.account.source() == Source::ZeroCopy {
-                    self.account.expect_refused();
+                    self.account.expect_rejected_id();
                 }
                 // The kernel tells it in the queue as well, each time.
                 if errno == libc::EMSGSIZE && !retried {
                     self.held = Held::Wanted;
                 }
                 let looked = self.complete(socket);
-                self.account.refused_was_told();
+                self.account.take_rejected_id();
                 looked?;
                 if !retried {
                     return Ok(After::Again);
@@ -104,11 +104,11 @@ impl State {
         });
         self.listeners
             .event(now_ns, Event::Stopped(StopReason::RingFull));
-        if !self.account.limits_nothing() && !self.account.rule().is_off() {
+        if self.account.limit_applies() && !self.account.rule().is_off() {
             let (fd, level, kind) = (socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF);
             let has = options::option(fd, level, kind).unwrap_or(0);
             // What others fill through a clone is not ours to make room for.
-            let is_ours = self.account.most_memory_bytes() >= has as u64 / 2;
+            let is_ours = self.account.max_memory_bytes() >= has as u64 / 2;
             // What is read is twice what was set, so this doubles it.
             if is_ours
                 && has < SEND_BUFFER_LIMIT_BYTES
@@ -133,9 +133,9 @@ impl State {
         now_ns: u64,
     ) -> io::Result<After> {
         // A datagram that was dropped below had a number, and its notification is there already.
-        self.account.expect_refused();
+        self.account.expect_rejected_id();
         let looked = self.complete(socket);
-        if self.account.refused_was_told() {
+        if self.account.take_rejected_id() {
             return Ok(self.dropped(bytes, now_ns));
         }
         looked?;

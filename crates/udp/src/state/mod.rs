@@ -13,7 +13,7 @@ use std::task::Waker;
 use taut_dql::tasks::Turns;
 use taut_path::Probe;
 
-use crate::account::{Account, Settings};
+use crate::account::{Settings, SocketTracker};
 use crate::control::Name;
 use crate::events::{Observer, Trouble};
 use crate::pool::Span;
@@ -26,7 +26,7 @@ pub(crate) use sources::{SourceInUse, Sources, ready};
 const RETRY_NS: u64 = 1_000_000;
 
 pub(crate) struct State {
-    pub(crate) account: Account,
+    pub(crate) account: SocketTracker,
     pub(crate) turns: Turns,
     pub(crate) listeners: Listeners,
     source: SourceInUse,
@@ -84,7 +84,7 @@ pub(crate) struct Setup {
 impl State {
     pub(crate) fn new(setup: Setup) -> Self {
         Self {
-            account: Account::new(&setup.settings, monotonic_ns()),
+            account: SocketTracker::new(&setup.settings, monotonic_ns()),
             turns: Turns::new(setup.waiters),
             listeners: Listeners::new(setup.observer, setup.probe),
             source: setup.source,

@@ -54,7 +54,7 @@ impl State {
             }
             let queued = self.queue(&datagrams[count..], now_ns, needed);
             if queued == 0 {
-                self.account.refused();
+                self.account.blocked();
                 self.listeners
                     .event(now_ns, Event::Stopped(StopReason::Limit));
                 return Ok(Sent::stopped(first, count, Stop::NoRoom));
@@ -115,7 +115,7 @@ impl State {
             let more = !needed || self.has_room(now_ns);
             if unstamped < group && !closes && queued + 1 < most && more {
                 asks.stamps = 0;
-                self.account.make_last_quiet();
+                self.account.make_last_unreported();
             } else {
                 unstamped = 0;
             }
@@ -178,7 +178,7 @@ impl State {
         let sent = message::send(socket.as_fd(), &outgoing[..datagrams.len()], flags);
         let taken = *sent.as_ref().unwrap_or(&0);
         let left = datagrams.len() - taken;
-        self.account.take_back(left);
+        self.account.unqueue(left);
         if let Some(pool) = &mut self.source.pool {
             pool.take_back(left);
         }
@@ -198,7 +198,7 @@ impl State {
             Source::Stamps => {}
             Source::Polled => {
                 let now = options::send_queue_bytes(socket.as_fd())?;
-                self.account.rose(taken, now.saturating_sub(level));
+                self.account.level_rose(taken, now.saturating_sub(level));
             }
             Source::ZeroCopy => {
                 let sent = self.account.totals().sent_objects;
@@ -209,7 +209,7 @@ impl State {
                     let last = self.account.next_id().wrapping_sub(1);
                     self.complete(socket)?;
                     let waits = self.account.is_in_flight(last);
-                    self.account.look(waits);
+                    self.account.observed(waits);
                 }
             }
         }

@@ -15,16 +15,16 @@ use crate::sys::socket as options;
 impl State {
     /// Before something is sent: where completions have told nothing for long, the next source.
     pub(super) fn look_for_a_source(&mut self, socket: &UdpSocket) -> io::Result<()> {
-        if !self.account.limits_nothing() {
+        if self.account.limit_applies() {
             self.source.order.wakes();
             return Ok(());
         }
-        if !self.source.order.must_move() || !self.account.tells_nothing(monotonic_ns()) {
+        if !self.source.order.must_move() || !self.account.is_source_useless(monotonic_ns()) {
             return Ok(());
         }
         // Nothing may be in flight: its news would have numbers of the old source.
         self.complete(socket)?;
-        if self.account.in_flight() > 0 || !self.account.limits_nothing() {
+        if self.account.in_flight() > 0 || self.account.limit_applies() {
             return Ok(());
         }
         self.keep_number();
@@ -50,7 +50,7 @@ impl State {
         {
             return self.go_without_zero_copy(socket);
         }
-        if !self.account.most_are_lost() || self.account.source() == Source::Polled {
+        if !self.account.loses_most_completions() || self.account.source() == Source::Polled {
             return Ok(());
         }
         self.source.order.lose_current();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use taut_path::AnyLimit;
-use taut_udp::account::{Account, Departure, How, Settings};
+use taut_udp::account::{Departure, How, Settings, SocketTracker};
 use taut_udp::{Completions, Signal, Source};
 
 const MS: u64 = 1_000_000;
@@ -13,7 +13,7 @@ const REAL_NS: u64 = 1_700_000_000_000_000_000;
 
 /// The account, and what a kernel would know.
 struct Played {
-    account: Account,
+    account: SocketTracker,
     now_ns: u64,
     /// Sent and not completed by the kernel, by position since the start.
     held: Vec<u64>,
@@ -33,7 +33,7 @@ impl Played {
             ..Settings::default()
         };
         Self {
-            account: Account::new(&settings, 0),
+            account: SocketTracker::new(&settings, 0),
             now_ns: 0,
             held: vec![],
             news: vec![],
@@ -57,14 +57,14 @@ impl Played {
         self.held.push(position);
     }
 
-    fn round(&mut self, feed: impl FnOnce(&mut Account, u64, &mut dyn FnMut(Departure))) {
+    fn round(&mut self, feed: impl FnOnce(&mut SocketTracker, u64, &mut dyn FnMut(Departure))) {
         let (first, departed) = (self.first, &mut self.departed);
         let mut told = |departure: Departure| {
             let position = u64::from(departure.id.wrapping_sub(first));
             assert!(departed.insert(position), "{position} departed twice");
         };
         feed(&mut self.account, self.now_ns, &mut told);
-        let _ = self.account.end_round(self.now_ns, &mut told);
+        let _ = self.account.end_batch(self.now_ns, &mut told);
     }
 
     fn signal(&mut self, signal: Signal) {
@@ -144,7 +144,7 @@ fn play(source: Source, first: u32, steps: Vec<Step>) -> Played {
                 for _ in 0..more {
                     played.account.queue(bytes, 1, played.now_ns, REAL_NS);
                 }
-                played.account.take_back(more);
+                played.account.unqueue(more);
             }
             Step::Complete(nth) if !played.held.is_empty() => {
                 let position = played.held.remove(nth % played.held.len());
@@ -192,7 +192,7 @@ proptest! {
             played.now_ns = played.now_ns.max(wakeup_ns);
             looks += 1;
             prop_assert!(looks < 10, "asks for ever");
-            let empty = played.account.wants_level(played.now_ns);
+            let empty = played.account.needs_level(played.now_ns);
             played.round(|account, now_ns, told| if empty { account.level(0, now_ns, told) });
         }
         played.check();
@@ -208,7 +208,7 @@ proptest! {
         let mut played = play(Source::ZeroCopy, first, steps);
         // A level of 0 proves nothing of zero-copy so soon.
         let before = played.departed.len();
-        let news = played.account.wants_level(played.now_ns);
+        let news = played.account.needs_level(played.now_ns);
         played.round(|account, now_ns, told| if !news { account.level(0, now_ns, told) });
         let lost = played.account.totals().lost_completions as usize;
         prop_assert!(played.departed.len() - before <= lost);
@@ -271,7 +271,7 @@ fn a_lost_stamp_is_made_up_for_when_later_ones_left_long_ago() {
         if let Some(signal) = signal {
             played.account.signal(&signal, played.now_ns, &mut told);
         }
-        let _ = played.account.end_round(played.now_ns, &mut told);
+        let _ = played.account.end_batch(played.now_ns, &mut told);
     };
     played.now_ns = 2 * MS;
     round(&mut played, Some(stamp(1, 2 * MS)));
@@ -324,7 +324,7 @@ fn a_dropped_datagram_may_have_had_a_number() {
     played
         .account
         .signal(&all, 0, &mut |departure| bytes.push(departure.bytes));
-    let _ = played.account.end_round(0, &mut |_| {});
+    let _ = played.account.end_batch(0, &mut |_| {});
     assert_eq!((bytes, played.account.in_flight()), (vec![1000, 500], 0));
 }
 
@@ -397,12 +397,12 @@ fn a_stall_is_told_within_twice_the_threshold_and_lets_one_through_each_time() {
             .account
             .next_wakeup()
             .expect("something is in flight");
-        if played.account.wants_level(played.now_ns) {
+        if played.account.needs_level(played.now_ns) {
             // Something is still in the socket's memory.
             played.account.level(1, played.now_ns, &mut |_| {});
-            played.account.looked_in_vain(played.now_ns);
+            played.account.level_was_read(played.now_ns);
         }
-        let done = played.account.end_round(played.now_ns, &mut |_| {});
+        let done = played.account.end_batch(played.now_ns, &mut |_| {});
         if done.stalled.is_some() {
             told_at.get_or_insert(played.now_ns);
         }
@@ -430,7 +430,7 @@ fn what_nothing_is_told_of_completes_with_the_next() {
     for quiet in [true, true, false, true, false] {
         played.send(1000);
         if quiet {
-            played.account.make_last_quiet();
+            played.account.make_last_unreported();
         }
     }
     played.signal(stamp(0, MS));
@@ -447,7 +447,7 @@ fn a_limit_in_packets_counts_datagrams() {
         limit: AnyLimit::packets(4),
         ..Settings::default()
     };
-    let mut account = Account::new(&settings, 0);
+    let mut account = SocketTracker::new(&settings, 0);
     account.queue(2_000, 3, 0, REAL_NS);
     assert_eq!((account.in_flight(), account.has_room(0)), (3, true));
     account.queue(1_000, 1, 0, REAL_NS);
@@ -462,7 +462,7 @@ fn a_lost_notification_is_made_up_for_after_a_long_silence_or_when_overtaken() {
     let mut looks = 0;
     while played.account.in_flight() > 0 {
         played.now_ns = played.account.next_wakeup().expect("it looks again");
-        let asks = played.account.wants_level(played.now_ns);
+        let asks = played.account.needs_level(played.now_ns);
         played.round(|account, now_ns, told| {
             if asks {
                 account.level(0, now_ns, told)
@@ -504,7 +504,7 @@ fn a_refused_datagram_may_have_been_numbered_and_is_neither_late_nor_unknown() {
     played.send(1000);
     for numbered in [true, false] {
         let next = played.account.next_id();
-        played.account.expect_refused();
+        played.account.expect_rejected_id();
         if numbered {
             let oldest = Signal::Released {
                 first: u32::MAX,
@@ -513,7 +513,7 @@ fn a_refused_datagram_may_have_been_numbered_and_is_neither_late_nor_unknown() {
             };
             played.signal(oldest);
         }
-        assert_eq!(played.account.refused_was_told(), numbered);
+        assert_eq!(played.account.take_rejected_id(), numbered);
         assert_eq!(
             played.account.next_id(),
             next.wrapping_add(u32::from(numbered))
@@ -534,17 +534,20 @@ fn a_refused_datagram_may_have_been_numbered_and_is_neither_late_nor_unknown() {
 fn the_rule_does_not_learn_from_what_was_made_up_for() {
     let mut played = Played::new(Source::Stamps, 0);
     for round in 0..40 {
-        assert!(!played.account.most_are_lost() || round >= 16, "{round}");
+        assert!(
+            !played.account.loses_most_completions() || round >= 16,
+            "{round}"
+        );
         played.send(1000);
         played.send(1000);
-        played.account.refused();
+        played.account.blocked();
         played.now_ns += 30 * MS;
         played.round(|account, now_ns, told| account.level(0, now_ns, told));
-        if played.account.most_are_lost() {
+        if played.account.loses_most_completions() {
             break;
         }
     }
-    assert!(played.account.most_are_lost());
+    assert!(played.account.loses_most_completions());
     assert_eq!(played.account.limit(), 0, "nothing was learnt");
     assert_eq!(played.account.rate(), 0);
     played.check();
@@ -553,9 +556,9 @@ fn the_rule_does_not_learn_from_what_was_made_up_for() {
     for id in id..id + 32 {
         played.send(1000);
         played.now_ns += MS;
-        played.account.refused();
+        played.account.blocked();
         played.signal(stamp(id, played.now_ns));
     }
-    assert!(!played.account.most_are_lost());
+    assert!(!played.account.loses_most_completions());
     assert!(played.account.limit() > 0);
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use taut_path::AnyLimit;
-use taut_udp::account::{Account, Settings};
+use taut_udp::account::{Settings, SocketTracker};
 use taut_udp::{Completions, Signal, Source};
 
 const MS: u64 = 1_000_000;
@@ -13,7 +13,7 @@ const LEAST_BYTES: u32 = 8 * FULL_BYTES;
 
 /// A path that sends one object after the other, and a sender that always has more.
 struct Path {
-    account: Account,
+    account: SocketTracker,
     bytes_per_s: u64,
     /// What a token bucket keeps of an idle time, and passes on at once.
     burst_ns: u64,
@@ -36,7 +36,7 @@ impl Path {
             ..Settings::default()
         };
         Self {
-            account: Account::new(&settings, 0),
+            account: SocketTracker::new(&settings, 0),
             bytes_per_s,
             burst_ns: 0,
             now_ns: 0,
@@ -54,7 +54,7 @@ impl Path {
         if self.burst_ns > 0 {
             self.complete();
         }
-        self.account.look(self.account.is_in_flight(id));
+        self.account.observed(self.account.is_in_flight(id));
     }
 
     fn complete(&mut self) {
@@ -69,7 +69,7 @@ impl Path {
             };
             self.account.signal(&told, self.now_ns, &mut |_| {});
         }
-        let _ = self.account.end_round(self.now_ns, &mut |_| {});
+        let _ = self.account.end_batch(self.now_ns, &mut |_| {});
     }
 
     /// For `ms`, with looks at what completed each `look_ns`. Of each three datagrams one is small,
@@ -81,7 +81,7 @@ impl Path {
                 let small = self.account.totals().sent_objects.is_multiple_of(3);
                 self.send(if small { 80 } else { FULL_BYTES });
             }
-            self.account.refused();
+            self.account.blocked();
             self.now_ns += look_ns;
             self.complete();
         }
@@ -145,7 +145,7 @@ fn another_source_goes_on_with_the_totals_and_a_new_verdict() {
         };
         path.account.signal(&told, path.now_ns, &mut |_| {});
     }
-    let _ = path.account.end_round(path.now_ns, &mut |_| {});
+    let _ = path.account.end_batch(path.now_ns, &mut |_| {});
     let before = path.account.totals();
     assert_eq!(path.account.verdict(), Completions::BufferFreed);
     path.account
@@ -167,6 +167,6 @@ fn another_source_goes_on_with_the_totals_and_a_new_verdict() {
     account.signal(&stale, path.now_ns, &mut |_| {});
     assert_eq!(account.in_flight(), 1_000);
     account.level(0, path.now_ns, &mut |_| {});
-    let _ = account.end_round(path.now_ns, &mut |_| {});
+    let _ = account.end_batch(path.now_ns, &mut |_| {});
     assert_eq!(account.in_flight(), 0);
 }

@@ -1,4 +1,4 @@
-//! What an account tells.
+//! The results of a tracker.
 
 use taut_dql::Stall;
 use taut_path::limit::CompletedCounts;
@@ -54,7 +54,17 @@ pub struct Completed {
     pub starved: bool,
 }
 
-/// Totals of an account.
+/// A batch that is not ended.
+#[derive(Debug, Default)]
+pub(super) struct OpenBatch {
+    /// Units that completed, without those of lost completions.
+    pub units: u32,
+    pub counts: CompletedCounts,
+    pub lost: u32,
+    pub quality_changed: bool,
+}
+
+/// Totals of a tracker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Totals {

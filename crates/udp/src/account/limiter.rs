@@ -1,0 +1,198 @@
+//! The limit rule of a socket, and the units in flight that it limits.
+
+use taut_dql::control::Control;
+use taut_dql::ledger::Ledger;
+use taut_dql::sharing::Local;
+use taut_dql::{Config, Error};
+use taut_path::limit::{CompletionBatch, InTime, Needs, Unit};
+use taut_path::rate::RateMeter;
+use taut_path::{AnyLimit, Limit};
+
+/// Minimum of a cap in time, in full datagrams: 5 ms at 20 Mbit/s. Below it, a thread that is
+/// woken a few ms late costs more of a slow link than the delay is worth.
+const MIN_CAP_DATAGRAMS: u32 = 8;
+const DATAGRAM_BYTES: u32 = 1_514;
+
+/// A ledger in the units of the rule: bytes or datagrams.
+#[derive(Debug)]
+pub(super) struct Limiter {
+    ledger: Ledger<Local>,
+    control: Control<RatedLimit>,
+    unit: Unit,
+    /// The sender was blocked since the last batch that completed something.
+    blocked: bool,
+}
+
+impl Limiter {
+    /// `cap_ns` 0: no cap in time.
+    pub(super) fn new(limit: AnyLimit, cap_ns: u64, now_ns: u64) -> Self {
+        let limit = capped(limit, cap_ns);
+        let unit = limit.unit();
+        let control = Control::new(RatedLimit(limit), now_ns);
+        Self {
+            ledger: Ledger::new(control.limit()),
+            control,
+            unit,
+            blocked: false,
+        }
+    }
+
+    pub(super) fn unit(&self) -> Unit {
+        self.unit
+    }
+
+    /// The units of an object.
+    pub(super) fn units(&self, bytes: u32, datagrams: u32) -> u32 {
+        match self.unit {
+            Unit::Bytes => bytes.max(1),
+            Unit::Packets => datagrams,
+        }
+    }
+
+    pub(super) fn room(&self) -> i64 {
+        self.ledger.room().into()
+    }
+
+    pub(super) fn limit(&self) -> u32 {
+        self.control.limit()
+    }
+
+    pub(super) fn rule(&self) -> &AnyLimit {
+        &self.control.rule().0
+    }
+
+    pub(super) fn in_flight(&self) -> u32 {
+        self.ledger.in_flight()
+    }
+
+    pub(super) fn rate(&self) -> Option<&RateMeter> {
+        self.control.rate()
+    }
+
+    pub(super) fn note_blocked(&mut self) {
+        self.ledger.note_blocked();
+        self.blocked = true;
+    }
+
+    pub(super) fn queued(&mut self, units: u32, now_ns: u64) {
+        self.ledger.answer(now_ns);
+        let counted = self.ledger.queued(units);
+        debug_assert!(counted.is_ok(), "{counted:?}");
+    }
+
+    /// The rule does not learn from these units, as if they had not been queued.
+    pub(super) fn unqueue(&mut self, units: u32) {
+        self.ledger.unqueue(units);
+    }
+
+    /// Records a batch. While `applies` is `false`, the rule does not learn from it. Returns `true`
+    /// if nothing is left in flight while the limit blocked the sender.
+    pub(super) fn completed(&mut self, units: u32, applies: bool, now_ns: u64) -> bool {
+        if units == 0 {
+            return false;
+        }
+        let batch = self.ledger.batch(units, false, now_ns);
+        debug_assert!(batch.is_ok(), "{batch:?}");
+        if let Ok(batch) = batch {
+            if applies {
+                self.control.completed(&self.ledger, batch, false, |_| ());
+            } else {
+                self.control.completed_unruled(&self.ledger, &batch);
+            }
+        }
+        std::mem::take(&mut self.blocked) && self.in_flight() == 0
+    }
+
+    /// Resets the rule; what is in flight stays.
+    pub(super) fn reset_rule(&mut self, now_ns: u64) {
+        self.control.reset(&self.ledger, self.in_flight(), now_ns);
+    }
+
+    pub(super) fn reset_rate(&mut self) {
+        self.control.forget_rate();
+    }
+}
+
+fn capped(limit: AnyLimit, cap_ns: u64) -> AnyLimit {
+    if cap_ns == 0 {
+        return limit;
+    }
+    let min = match limit.unit() {
+        Unit::Bytes => MIN_CAP_DATAGRAMS * DATAGRAM_BYTES,
+        Unit::Packets => MIN_CAP_DATAGRAMS,
+    };
+    AnyLimit::new(InTime::new(limit, cap_ns).but_at_least(min))
+}
+
+/// The rule of a socket, with a rate in each case: it also decides how many datagrams share a
+/// timestamp.
+#[derive(Debug)]
+struct RatedLimit(AnyLimit);
+
+impl Limit for RatedLimit {
+    fn unit(&self) -> Unit {
+        self.0.unit()
+    }
+
+    fn begin(&mut self, now_ns: u64) {
+        self.0.begin(now_ns);
+    }
+
+    fn limit(&self) -> u32 {
+        self.0.limit()
+    }
+
+    fn completed(&mut self, batch: &CompletionBatch) -> u32 {
+        self.0.completed(batch)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            rate: true,
+            ..self.0.needs()
+        }
+    }
+
+    fn reset(&mut self, now_ns: u64) {
+        self.0.reset(now_ns);
+    }
+
+    fn config(&self) -> Config {
+        self.0.config()
+    }
+
+    fn set_config(&mut self, config: Config) -> Result<(), Error> {
+        self.0.set_config(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocked_sender_starves_once_nothing_is_left() {
+        let mut limiter = Limiter::new(AnyLimit::dql(), 0, 0);
+        limiter.queued(1_000, 0);
+        limiter.queued(1_000, 0);
+        limiter.note_blocked();
+        limiter.queued(500, 0);
+        assert!(!limiter.completed(0, true, 1), "an empty batch");
+        assert!(limiter.completed(2_500, true, 2));
+        limiter.queued(1_000, 3);
+        assert!(!limiter.completed(1_000, true, 4), "not blocked since then");
+    }
+
+    #[test]
+    fn batch_without_limit_teaches_the_rule_nothing() {
+        let mut limiter = Limiter::new(AnyLimit::dql(), 0, 0);
+        let before = limiter.limit();
+        for at_ms in 1..100 {
+            limiter.queued(50_000, at_ms * 1_000_000);
+            limiter.note_blocked();
+            limiter.completed(50_000, false, at_ms * 1_000_000 + 500_000);
+        }
+        assert_eq!((limiter.limit(), limiter.in_flight()), (before, 0));
+        assert!(limiter.rate().is_some());
+    }
+}

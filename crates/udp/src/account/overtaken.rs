@@ -1,0 +1,72 @@
+//! Objects that later ones overtook.
+
+use super::settings::Source;
+
+/// How long overtaken objects are waited for. A discipline with several queues reorders datagrams
+/// to several peers.
+const OVERTAKEN_NS: u64 = 50_000_000;
+/// The same for zero-copy: queues beyond this host's view reorder by what they hold of a bulky
+/// peer.
+const OVERTAKEN_ZERO_COPY_NS: u64 = 500_000_000;
+
+/// Gives up what was overtaken long ago. What was overtaken since then has a time of its own.
+#[derive(Debug, Default)]
+pub(super) struct OvertakenTimer {
+    overtaken: Option<Overtaken>,
+}
+
+/// What was sent before `by` and is still in flight was overtaken by then.
+#[derive(Debug, Clone, Copy)]
+struct Overtaken {
+    by: u32,
+    since_ns: u64,
+}
+
+impl Overtaken {
+    fn expires_ns(self, source: Source) -> u64 {
+        self.since_ns.saturating_add(match source {
+            Source::ZeroCopy => OVERTAKEN_ZERO_COPY_NS,
+            _ => OVERTAKEN_NS,
+        })
+    }
+}
+
+impl OvertakenTimer {
+    /// Starts to wait for what `overtaker` overtook; stops without one.
+    pub(super) fn start(&mut self, overtaker: Option<u32>, now_ns: u64) {
+        let since_ns = now_ns;
+        self.overtaken = overtaker.map(|by| Overtaken { by, since_ns });
+    }
+
+    pub(super) fn is_waiting(&self, source: Source, now_ns: u64) -> bool {
+        self.next_wakeup(source).is_some_and(|at_ns| now_ns < at_ns)
+    }
+
+    /// The object before which all are given up, once their time is over.
+    pub(super) fn overtaker(&self) -> Option<u32> {
+        self.overtaken.map(|it| it.by)
+    }
+
+    /// When the time of the overtaken objects is over.
+    pub(super) fn next_wakeup(&self, source: Source) -> Option<u64> {
+        self.overtaken.map(|it| it.expires_ns(source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overtaken_objects_have_a_time_by_source() {
+        let mut timer = OvertakenTimer::default();
+        assert!(!timer.is_waiting(Source::Stamps, 0));
+        timer.start(Some(7), 1_000);
+        assert!(timer.is_waiting(Source::Stamps, 1_000));
+        assert!(!timer.is_waiting(Source::Stamps, 1_000 + OVERTAKEN_NS));
+        assert!(timer.is_waiting(Source::ZeroCopy, 1_000 + OVERTAKEN_NS));
+        assert_eq!(timer.overtaker(), Some(7));
+        timer.start(None, 2_000);
+        assert_eq!(timer.next_wakeup(Source::Stamps), None);
+    }
+}

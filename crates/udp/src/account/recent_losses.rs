@@ -1,0 +1,52 @@
+//! The share of lost completions among the recent ones.
+
+/// Objects that count as recent.
+const WINDOW: u32 = u32::BITS;
+
+/// Whether each recent object completed, or was given up.
+#[derive(Debug, Default)]
+pub(super) struct RecentLosses {
+    /// A bit for each object, the latest lowest; 1 if its completion was lost.
+    lost: u32,
+    objects: u32,
+}
+
+impl RecentLosses {
+    pub(super) fn completed(&mut self) {
+        self.push(0);
+    }
+
+    pub(super) fn lost(&mut self) {
+        self.push(1);
+    }
+
+    fn push(&mut self, bit: u32) {
+        self.lost = self.lost << 1 | bit;
+        self.objects = (self.objects + 1).min(WINDOW);
+    }
+
+    /// Returns `true` if more than half of a whole window was lost.
+    pub(super) fn are_most(&self) -> bool {
+        self.objects == WINDOW && self.lost.count_ones() > WINDOW / 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn most_need_a_whole_window() {
+        let mut losses = RecentLosses::default();
+        for _ in 1..WINDOW {
+            losses.lost();
+            assert!(!losses.are_most());
+        }
+        losses.lost();
+        assert!(losses.are_most());
+        for _ in 0..WINDOW / 2 {
+            losses.completed();
+        }
+        assert!(!losses.are_most(), "half is not most");
+    }
+}

@@ -1,0 +1,64 @@
+//! The number of a zero-copy datagram that the kernel rejected, and might have counted.
+
+/// The kernel notifies the release of a rejected datagram only if it gave the datagram a number.
+#[derive(Debug, Default)]
+pub(super) struct RejectedSend {
+    id: Option<u32>,
+    notified: bool,
+}
+
+impl RejectedSend {
+    /// Expects a notification for the number `id`.
+    pub(super) fn expect(&mut self, id: u32) {
+        *self = Self {
+            id: Some(id),
+            notified: false,
+        };
+    }
+
+    /// Numbers that the kernel might have given besides those of the objects: 0 or 1.
+    pub(super) fn ids(&self) -> u32 {
+        self.id.is_some().into()
+    }
+
+    /// Takes the rejected datagram out of a range of released numbers (first, last). Returns the
+    /// remainder.
+    pub(super) fn split_off(&mut self, first: u32, last: u32) -> Option<(u32, u32)> {
+        if self.id != Some(last) {
+            return Some((first, last));
+        }
+        *self = Self {
+            id: None,
+            notified: true,
+        };
+        (first != last).then(|| (first, last.wrapping_sub(1)))
+    }
+
+    /// Returns `true` if the notification came; expects none any more.
+    pub(super) fn take_notified(&mut self) -> bool {
+        std::mem::take(self).notified
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rejected_number_is_no_object() {
+        let mut rejected = RejectedSend::default();
+        assert_eq!(rejected.split_off(3, 5), Some((3, 5)));
+        rejected.expect(5);
+        assert_eq!(
+            (rejected.ids(), rejected.split_off(1, 4)),
+            (1, Some((1, 4)))
+        );
+        assert_eq!(rejected.split_off(3, 5), Some((3, 4)));
+        assert_eq!(rejected.ids(), 0);
+        assert!(rejected.take_notified() && !rejected.take_notified());
+        rejected.expect(u32::MAX);
+        assert_eq!(rejected.split_off(u32::MAX, u32::MAX), None);
+        rejected.expect(9);
+        assert!(!rejected.take_notified(), "the kernel did not count it");
+    }
+}

@@ -1,0 +1,142 @@
+//! Sending: objects are counted before the kernel sees them, and removed if it rejects them.
+
+use taut_path::limit::Unit;
+
+use super::in_flight::Object;
+use super::settings::Source;
+use super::tracker::SocketTracker;
+use crate::verdict::Completions;
+
+/// Datagrams that share a timestamp: what the path moves in this time, and at most this many.
+const GROUP_NS: u64 = 100_000;
+const MAX_GROUP: u32 = 16;
+
+impl SocketTracker {
+    /// There is something to send and no room, even after the error queue was read.
+    pub fn blocked(&mut self) {
+        self.still_blocked();
+        self.totals.refusals += 1;
+    }
+
+    /// The same of a task that was counted when it began to wait.
+    pub fn still_blocked(&mut self) {
+        self.source.judge.held_back();
+        self.limiter.note_blocked();
+    }
+
+    /// Counts an object, before the kernel can see it. Returns its number.
+    pub fn queue(&mut self, bytes: u32, datagrams: u32, now_ns: u64, now_real_ns: u64) -> u32 {
+        if self.in_flight() == 0 {
+            self.polls.restart(now_ns);
+        }
+        self.stalls.sent(now_ns);
+        let units = self.limiter.units(bytes, datagrams);
+        self.limiter.queued(units, now_ns);
+        let memory_bytes = match self.source() {
+            Source::Polled => self.memory.of(bytes),
+            _ => 0,
+        };
+        self.totals.sent_objects += 1;
+        self.totals.sent_datagrams += u64::from(datagrams);
+        self.totals.sent_bytes += u64::from(bytes);
+        self.source.judge.sent(1, now_ns);
+        self.objects.push(Object {
+            bytes,
+            datagrams,
+            unreported: false,
+            memory_bytes,
+            sent_ns: now_ns,
+            sent_real_ns: now_real_ns,
+            returned_real_ns: 0,
+            entered_real_ns: 0,
+        })
+    }
+
+    /// How many datagrams of `bytes` may share a timestamp, 1 to 16: what the path moves in 0.1 ms,
+    /// or where nothing waits, as many as one call sends.
+    pub fn group(&self, bytes: u32) -> u32 {
+        let max_units = match self.verdict() {
+            Completions::None => return MAX_GROUP,
+            Completions::Unknown => return 1,
+            _ => {
+                let rate = self.limiter.rate();
+                rate.and_then(|rate| rate.units_in(GROUP_NS)).unwrap_or(0)
+            }
+        };
+        let datagrams = match self.limiter.unit() {
+            Unit::Bytes => max_units / bytes.max(1),
+            Unit::Packets => max_units,
+        };
+        datagrams.clamp(1, MAX_GROUP)
+    }
+
+    /// The kernel reports no completion of the object that was queued last: it completes with the
+    /// next one that is reported. Only for an object that takes the same way as that one.
+    pub fn make_last_unreported(&mut self) {
+        for object in self.objects.last_mut(1) {
+            object.unreported = true;
+        }
+    }
+
+    /// Removes the last `count` objects, which the kernel rejected.
+    pub fn unqueue(&mut self, count: usize) {
+        for _ in 0..count {
+            let Some(object) = self.objects.pop_last() else {
+                return;
+            };
+            let units = self.limiter.units(object.bytes, object.datagrams);
+            self.limiter.unqueue(units);
+            self.totals.sent_objects -= 1;
+            self.totals.sent_datagrams -= u64::from(object.datagrams);
+            self.totals.sent_bytes -= u64::from(object.bytes);
+        }
+    }
+
+    /// The kernel gave the next number to a datagram that it dropped immediately.
+    pub fn skip_id(&mut self) {
+        self.objects.skip();
+    }
+
+    /// A zero-copy datagram was rejected. If the kernel gave it the next number, its notification
+    /// is in the error queue: read that, then call
+    /// [`take_rejected_id`](Self::take_rejected_id).
+    pub fn expect_rejected_id(&mut self) {
+        self.rejected.expect(self.next_id());
+    }
+
+    /// Returns `true` if the kernel gave a number to the rejected datagram; it is then left out.
+    pub fn take_rejected_id(&mut self) -> bool {
+        let is_notified = self.rejected.take_notified();
+        if is_notified {
+            self.skip_id();
+        }
+        is_notified
+    }
+
+    /// The call that passed the last `count` objects to the kernel returned, at this time of the
+    /// wall clock.
+    pub fn returned(&mut self, count: usize, now_real_ns: u64) {
+        for object in self.objects.last_mut(count) {
+            object.returned_real_ns = now_real_ns;
+        }
+    }
+
+    /// For [`Source::Polled`]: the level rose by `rise_bytes` when the last `count` objects were
+    /// sent.
+    pub fn level_rose(&mut self, count: usize, rise_bytes: u32) {
+        let mut last = self.objects.iter().rev().take(count);
+        if let Some((_, object)) = last.next()
+            && last.all(|(_, other)| other.bytes == object.bytes)
+        {
+            self.memory.learn(object.bytes, rise_bytes / count as u32);
+        }
+        drop(last);
+        self.observed(rise_bytes > 0);
+    }
+
+    /// An object was checked right after it was sent: it was still in flight, or not. With
+    /// timestamps there is no need to.
+    pub fn observed(&mut self, waited: bool) {
+        self.batch.quality_changed |= self.source.observed(waited);
+    }
+}

@@ -1,0 +1,95 @@
+//! The source of completions that is in use, and what its completions are worth.
+
+use super::recent_losses::RecentLosses;
+use super::settings::Source;
+use crate::verdict::{Completions, Judge};
+
+/// A burst through a token bucket, while a congestion window grows, is over by then.
+const USELESS_NS: u64 = 500_000_000;
+
+/// A source with its quality and its recent losses.
+#[derive(Debug)]
+pub(super) struct SourceQuality {
+    pub source: Source,
+    pub judge: Judge,
+    pub losses: RecentLosses,
+    /// When the quality changed last.
+    changed_ns: u64,
+}
+
+impl SourceQuality {
+    pub(super) fn new(source: Source, now_ns: u64) -> Self {
+        Self {
+            source,
+            judge: Judge::new(source.if_true(), Completions::Unknown),
+            losses: RecentLosses::default(),
+            changed_ns: now_ns,
+        }
+    }
+
+    /// Uses another source. If `keeps` is `true`, its completions are worth what the others were
+    /// until it shows something else.
+    pub(super) fn change(&mut self, source: Source, keeps: bool) {
+        let quality = match keeps {
+            true => self.judge.verdict(),
+            false => Completions::Unknown,
+        };
+        self.source = source;
+        self.judge = Judge::new(source.if_true(), quality);
+        self.losses = RecentLosses::default();
+    }
+
+    pub(super) fn quality(&self) -> Completions {
+        self.judge.verdict()
+    }
+
+    /// Returns `true` unless completions are meaningless.
+    pub(super) fn limit_applies(&self) -> bool {
+        self.quality() != Completions::None
+    }
+
+    /// Returns `true` if completions have been meaningless for so long that this source will not
+    /// show anything.
+    pub(super) fn is_useless(&self, now_ns: u64) -> bool {
+        !self.limit_applies() && now_ns.saturating_sub(self.changed_ns) >= USELESS_NS
+    }
+
+    pub(super) fn changed(&mut self, now_ns: u64) {
+        self.changed_ns = now_ns;
+    }
+
+    /// An object waited in the kernel, or did not. Returns `true` if the quality changed.
+    pub(super) fn observed(&mut self, waited: bool) -> bool {
+        let loaded = self.judge.is_loaded();
+        self.judge.looked(waited, loaded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn source_is_useless_half_a_second_after_the_change() {
+        let mut source = SourceQuality::new(Source::Stamps, 0);
+        let changed_ns = (1..1_000)
+            .map(|at| at * 2 * MS)
+            .find(|&now_ns| {
+                for _ in 0..16 {
+                    source.judge.sent(1, now_ns);
+                }
+                source.observed(false)
+            })
+            .expect("nothing waits under load");
+        source.changed(changed_ns);
+        assert!(!source.limit_applies());
+        assert!(!source.is_useless(changed_ns + USELESS_NS - 1));
+        assert!(source.is_useless(changed_ns + USELESS_NS));
+        source.change(Source::Polled, true);
+        assert!(!source.limit_applies(), "kept");
+        source.change(Source::ZeroCopy, false);
+        assert_eq!(source.quality(), Completions::Unknown);
+    }
+}

@@ -1,0 +1,166 @@
+//! The state of everything below a socket.
+
+use taut_path::AnyLimit;
+use taut_path::rate::RateMeter;
+
+use super::in_flight::InFlight;
+use super::limiter::Limiter;
+use super::memory_estimate::MemoryEstimate;
+use super::overtaken::OvertakenTimer;
+use super::poll_timer::PollTimer;
+use super::rejected::RejectedSend;
+use super::results::{OpenBatch, Totals};
+use super::settings::{Settings, Source};
+use super::source_quality::SourceQuality;
+use super::stall_timer::StallTimer;
+use crate::verdict::Completions;
+
+/// The state machine: what was sent, what completed, and what the limit allows.
+#[derive(Debug)]
+pub struct SocketTracker {
+    pub(super) limiter: Limiter,
+    pub(super) objects: InFlight,
+    pub(super) source: SourceQuality,
+    pub(super) memory: MemoryEstimate,
+    pub(super) rejected: RejectedSend,
+    pub(super) overtaken: OvertakenTimer,
+    pub(super) stalls: StallTimer,
+    pub(super) polls: PollTimer,
+    pub(super) batch: OpenBatch,
+    pub(super) totals: Totals,
+}
+
+impl SocketTracker {
+    /// Nothing is in flight.
+    pub fn new(settings: &Settings, now_ns: u64) -> Self {
+        let stalls = StallTimer::new(settings.stall_threshold_ns);
+        Self {
+            limiter: Limiter::new(settings.limit.clone(), settings.cap_ns, now_ns),
+            objects: InFlight::starting_at(settings.first_id),
+            source: SourceQuality::new(settings.source, now_ns),
+            memory: MemoryEstimate::new(),
+            rejected: RejectedSend::default(),
+            overtaken: OvertakenTimer::default(),
+            polls: PollTimer::new(now_ns, settings.poll_ns, stalls.silence_ns()),
+            stalls,
+            batch: OpenBatch::default(),
+            totals: Totals::default(),
+        }
+    }
+
+    /// Units left below the limit; one more object may be sent while it is at least 0. Units are
+    /// those of the limit: bytes, or packets.
+    pub fn room(&self) -> i64 {
+        self.limiter.room()
+    }
+
+    /// Returns `true` if one more object may be sent at `now_ns`.
+    pub fn has_room(&self, now_ns: u64) -> bool {
+        !self.limit_applies() || self.room() >= 0 || self.stalls.allows_probe(now_ns)
+    }
+
+    /// The current limit, in its units, under the cap.
+    pub fn limit(&self) -> u32 {
+        self.limiter.limit()
+    }
+
+    /// The rule.
+    pub fn rule(&self) -> &AnyLimit {
+        self.limiter.rule()
+    }
+
+    /// Units in flight.
+    pub fn in_flight(&self) -> u32 {
+        self.limiter.in_flight()
+    }
+
+    /// Bytes in flight, on the wire.
+    pub fn bytes_in_flight(&self) -> u32 {
+        self.objects.bytes()
+    }
+
+    /// An upper bound of the kernel's memory for what is in flight: a buffer is up to twice its
+    /// datagram, and has a header of its own.
+    pub fn max_memory_bytes(&self) -> u64 {
+        const HEADER_BYTES: u64 = 1_024;
+        2 * u64::from(self.bytes_in_flight()) + HEADER_BYTES * self.objects.len() as u64
+    }
+
+    /// What completions are worth.
+    pub fn verdict(&self) -> Completions {
+        self.source.quality()
+    }
+
+    /// Returns `false` while completions are meaningless, so that the limit is not applied.
+    pub fn limit_applies(&self) -> bool {
+        self.source.limit_applies()
+    }
+
+    /// Returns `true` if completions have been meaningless for so long that this source will not
+    /// show anything.
+    pub fn is_source_useless(&self, now_ns: u64) -> bool {
+        self.source.is_useless(now_ns)
+    }
+
+    /// Returns `true` if most of the recent completions were lost.
+    pub fn loses_most_completions(&self) -> bool {
+        self.source.losses.are_most()
+    }
+
+    /// Where completions come from.
+    pub fn source(&self) -> Source {
+        self.source.source
+    }
+
+    /// Units in a second that the path moved while it was busy; 0 while unknown.
+    pub fn rate(&self) -> u64 {
+        self.limiter.rate().map_or(0, RateMeter::units_per_s)
+    }
+
+    /// The minimum of units in a second that the path moves; 0 while unknown.
+    pub fn min_rate(&self) -> u64 {
+        self.limiter.rate().map_or(0, RateMeter::min_units_per_s)
+    }
+
+    /// Totals since the start.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// The number of the next object.
+    pub fn next_id(&self) -> u32 {
+        self.objects.next()
+    }
+
+    /// The newest number that the kernel might have given.
+    pub fn newest_id(&self) -> u32 {
+        let before = self.next_id().wrapping_sub(1);
+        before.wrapping_add(self.rejected.ids())
+    }
+
+    /// Returns `true` if the object with this number is in flight.
+    pub fn is_in_flight(&self, id: u32) -> bool {
+        self.objects.is_in_flight(id)
+    }
+
+    /// Restarts the numbers at 0, as the kernel does; has no effect while something is in flight.
+    pub fn restart_ids(&mut self) {
+        if self.objects.is_empty() {
+            self.objects = InFlight::starting_at(0);
+        }
+    }
+
+    /// Continues with another source, whose next object gets the number `next_id`. Totals stay.
+    /// What was learnt is forgotten, except for the quality if it `stays`. Has no effect while
+    /// something is in flight.
+    pub fn change_source(&mut self, source: Source, next_id: u32, stays: bool, now_ns: u64) {
+        if !self.objects.is_empty() {
+            return;
+        }
+        self.objects = InFlight::starting_at(next_id);
+        self.source.change(source, stays);
+        self.memory = MemoryEstimate::new();
+        self.limiter.reset_rate();
+        self.limiter.reset_rule(now_ns);
+    }
+}
