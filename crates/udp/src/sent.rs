@@ -12,8 +12,8 @@ pub struct Sent {
     pub first: u32,
     /// Why the one after them was not taken; `None` if all were.
     pub stop: Option<Stop>,
-    /// There was no [`next_wakeup`](crate::LimitedUdp::next_wakeup) before the call: a timer must be
-    /// set to it.
+    /// There was no [`next_wakeup`](crate::LimitedUdp::next_wakeup) before the call: set a timer
+    /// to it.
     pub was_idle: bool,
 }
 
@@ -43,8 +43,8 @@ pub enum Stop {
     /// The limit has no room: wait, and send what there is then.
     NoRoom,
     /// The kernel takes no more although the limit has room
-    /// ([`Trouble::BufferFull`](crate::Trouble::BufferFull)), or the completion of the first zero-copy
-    /// datagram is awaited, which shows how the kernel counts. Handle it as `NoRoom`.
+    /// ([`Trouble::BufferFull`](crate::Trouble::BufferFull)), or the completion of the first
+    /// zero-copy datagram is awaited, which shows how the kernel counts. Handle it as `NoRoom`.
     BufferFull,
     /// The kernel refuses this datagram, with this error number: `ENOBUFS` (dropped below),
     /// `EMSGSIZE`, `ENETUNREACH`, `EAFNOSUPPORT` (a source address of the wrong family).. It is the
