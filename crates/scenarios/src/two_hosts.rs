@@ -6,7 +6,7 @@ use taut_sim::HEADER_BYTES;
 use taut_sim::error::TestbedError;
 use taut_sim::nic::{DescriptorRule, Framing, InterruptRule, NicConfig};
 use taut_sim::tcp::{SuperPacket, TcpConfig};
-use taut_sim::world::{App, CLIENT, ConnectionConfig, HostCost, SERVER, World, WorldConfig};
+use taut_sim::world::{App, CLIENT, ConnectionConfig, SERVER, World, WorldConfig};
 
 use taut_path::units::{Rate, Time};
 
@@ -74,7 +74,6 @@ impl TwoHosts {
             nic: self.nic,
             restart_slots: None,
             delay_ns: self.delay_ns,
-            cost: HostCost::default(),
             record_from_ns: self.record_from_ns,
         };
         let parts = |host| (discipline(), limit.clone(), probe(host));

@@ -7,7 +7,7 @@ use taut_path::qdisc::{BandLimit, PfifoFast};
 use crate::error::TestbedError;
 use crate::nic::{FinishedAt, NicConfig};
 use crate::tcp::TcpConfig;
-use crate::world::{App, CLIENT, ConnectionConfig, HostCost, SERVER, World, WorldConfig};
+use crate::world::{App, CLIENT, ConnectionConfig, SERVER, World, WorldConfig};
 use taut_measure::meter::{Meter, Since};
 
 const END_NS: u64 = 10_000_000_000;
@@ -72,7 +72,6 @@ fn world<L: Limit + Clone>(flows: u32, limit: L) -> Result<Hosts<L>, TestbedErro
         },
         restart_slots: Some(1),
         delay_ns: 50_000,
-        cost: HostCost::default(),
         record_from_ns: RECORD_FROM_NS,
     };
     let limit_packets = if flows == 100 { 20_000 } else { 30_000 };

@@ -49,21 +49,6 @@ impl WhenFull {
     }
 }
 
-/// Whether a sender that is on for a time and off for a time is on, so long after it began.
-pub(crate) fn is_on(on_ns: u64, off_ns: u64, since_ns: u64) -> bool {
-    since_ns % cycle_ns(on_ns, off_ns) < on_ns
-}
-
-/// When it next begins to be on, after `since_ns`.
-pub(crate) fn next_on_ns(on_ns: u64, off_ns: u64, since_ns: u64) -> Option<u64> {
-    let cycle_ns = cycle_ns(on_ns, off_ns);
-    (since_ns / cycle_ns + 1).checked_mul(cycle_ns)
-}
-
-fn cycle_ns(on_ns: u64, off_ns: u64) -> u64 {
-    on_ns.saturating_add(off_ns).max(1)
-}
-
 /// A waker that leaves a note.
 #[derive(Debug, Default)]
 pub(crate) struct Note(AtomicBool);

@@ -1,12 +1,11 @@
-//! Ethernet, IPv4, TCP and UDP for a frame of the model.
+//! Ethernet, IPv4 and TCP headers of a frame of the model.
 
 use crate::tcp::Ack;
-use crate::world::{Header, WireFrame};
+use crate::world::WireFrame;
 
 const ETHERNET_BYTES: usize = 14;
 const IP_BYTES: usize = 20;
 const TCP_BYTES: usize = 20;
-const UDP_BYTES: usize = 8;
 /// What TCP's header has room for.
 const MOST_OPTION_BYTES: usize = 40;
 
@@ -25,7 +24,6 @@ const CLIENT_PORTS: u32 = 50_000;
 const FIRST_SERVER_PORT: u32 = 5_001;
 
 const TCP: u8 = 6;
-const UDP: u8 = 17;
 
 mod flag {
     pub const ACK: u8 = 0x10;
@@ -75,27 +73,12 @@ impl Put<'_> {
 /// than on the model's wire only where more SACK blocks are told than its headers have room for.
 pub fn write<'a>(frame: &WireFrame, row: u32, room: &'a mut [u8; MOST_BYTES]) -> (&'a [u8], u32) {
     let mut options = [tcp_option::NOTHING; MOST_OPTION_BYTES];
-    let transport_bytes = match &frame.says {
-        Header::Datagram => UDP_BYTES,
-        Header::Tcp { ack, .. } => TCP_BYTES + sack(ack, &mut options).max(spare_bytes(frame)),
-    };
-    let ip_payload_bytes = transport_bytes + usize::from(frame.payload_bytes);
+    let option_bytes = sack(&frame.ack, &mut options).max(spare_bytes(frame));
+    let ip_payload_bytes = TCP_BYTES + option_bytes + usize::from(frame.payload_bytes);
     let mut put = Put { room, at: 0 };
     ethernet(&mut put, frame);
     ip(&mut put, frame, row, ip_payload_bytes);
-    match &frame.says {
-        Header::Datagram => udp(&mut put, frame, ip_payload_bytes),
-        Header::Tcp { start, ack, cwr } => {
-            let options = &options[..transport_bytes - TCP_BYTES];
-            tcp(
-                &mut put,
-                frame,
-                (*start, ack, *cwr),
-                options,
-                ip_payload_bytes,
-            );
-        }
-    }
+    tcp(&mut put, frame, &options[..option_bytes], ip_payload_bytes);
     let Put { room, at } = put;
     let whole_bytes = ETHERNET_BYTES + IP_BYTES + ip_payload_bytes;
     (&room[..at], whole_bytes as u32)
@@ -137,11 +120,7 @@ fn ip(put: &mut Put<'_>, frame: &WireFrame, row: u32, payload_bytes: usize) {
     // No number, and never in fragments.
     put.bytes(&[0, 0, 0x40, 0]);
     put.byte(64);
-    put.byte(if frame.says == Header::Datagram {
-        UDP
-    } else {
-        TCP
-    });
+    put.byte(TCP);
     put.short(0);
     put.bytes(&address(row, frame.from));
     put.bytes(&address(row, 1 - frame.from));
@@ -158,13 +137,6 @@ fn ports(put: &mut Put<'_>, frame: &WireFrame) {
     };
     put.short(from);
     put.short(to);
-}
-
-fn udp(put: &mut Put<'_>, frame: &WireFrame, bytes: usize) {
-    ports(put, frame);
-    put.short(bytes as u16);
-    // None, as IPv4 allows.
-    put.short(0);
 }
 
 /// Writes SACK blocks in absolute numbers, and says how long the option is with what fills it up.
@@ -189,20 +161,14 @@ fn sequence(offset: u64) -> u32 {
     (offset as u32).wrapping_add(FIRST_SEQUENCE)
 }
 
-fn tcp(
-    put: &mut Put<'_>,
-    frame: &WireFrame,
-    (start, ack, cwr): (u64, &Ack, bool),
-    options: &[u8],
-    bytes: usize,
-) {
-    let begin = put.at;
+fn tcp(put: &mut Put<'_>, frame: &WireFrame, options: &[u8], bytes: usize) {
+    let (begin, ack) = (put.at, &frame.ack);
     ports(put, frame);
-    put.long(sequence(start));
+    put.long(sequence(frame.start));
     put.long(sequence(ack.cumulative));
     put.byte((((TCP_BYTES + options.len()) / 4) << 4) as u8);
     let says = |what: bool, flag: u8| if what { flag } else { 0 };
-    put.byte(flag::ACK | says(ack.ece, flag::ECE) | says(cwr, flag::CWR));
+    put.byte(flag::ACK | says(ack.ece, flag::ECE) | says(frame.cwr, flag::CWR));
     put.short((ack.window_bytes >> WINDOW_SCALE).min(u16::MAX.into()) as u16);
     put.bytes(&[0; 4]);
     put.bytes(options);

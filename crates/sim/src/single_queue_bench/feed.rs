@@ -3,7 +3,6 @@
 use super::{Cost, SingleQueueConfig, TrafficSource};
 use crate::NEVER_NS;
 use crate::rng::Rng;
-use crate::source::{is_on, next_on_ns};
 
 /// The sender's clockwork.
 pub(super) struct Feed {
@@ -49,22 +48,15 @@ impl Feed {
         bytes
     }
 
-    /// Whether a saturating sender has something to send now.
-    pub(super) fn is_saturating(&self, now_ns: u64) -> bool {
-        match self.source {
-            TrafficSource::Saturating => true,
-            TrafficSource::OnOff { on_ns, off_ns } => is_on(on_ns, off_ns, now_ns),
-            TrafficSource::Bursts { .. } | TrafficSource::Blind(_) => false,
-        }
+    /// Returns `true` if the sender always has something to send.
+    pub(super) fn is_saturating(&self) -> bool {
+        self.source == TrafficSource::Saturating
     }
 
-    /// The start of the next cycle of an on-off sender, or of the next burst.
-    pub(super) fn next_cycle_ns(&mut self, now_ns: u64) -> u64 {
+    /// The start of the next burst.
+    pub(super) fn next_burst_ns(&mut self, now_ns: u64) -> u64 {
         match self.source {
             TrafficSource::Saturating | TrafficSource::Blind(_) => NEVER_NS,
-            TrafficSource::OnOff { on_ns, off_ns } => {
-                next_on_ns(on_ns, off_ns, now_ns).unwrap_or(NEVER_NS)
-            }
             TrafficSource::Bursts {
                 every_ns,
                 jitter_ns,
@@ -96,7 +88,7 @@ mod tests {
             ..SingleQueueConfig::saturated(NicConfig::plain(1, 64), 1)
         };
         let mut feed = Feed::new(&config);
-        let gaps_ns: Vec<u64> = (0..1_000).map(|_| feed.next_cycle_ns(7) - 7).collect();
+        let gaps_ns: Vec<u64> = (0..1_000).map(|_| feed.next_burst_ns(7) - 7).collect();
         let (least_ns, most_ns) = (gaps_ns.iter().min(), gaps_ns.iter().max());
         assert!(
             least_ns.is_some_and(|ns| (600..620).contains(ns)),

@@ -33,13 +33,6 @@ const LARGEST_FRAME_BYTES: u32 = 1_514;
 pub enum TrafficSource {
     /// Always has something to send.
     Saturating,
-    /// Saturating for a time, silent for a time, and again.
-    OnOff {
-        /// Length of the first, in ns.
-        on_ns: u64,
-        /// Length of the second, in ns.
-        off_ns: u64,
-    },
     /// So many packets at once, again and again: with one packet, a light load.
     Bursts {
         /// Packets of a burst.

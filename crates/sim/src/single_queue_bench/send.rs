@@ -11,7 +11,7 @@ use crate::source::Refused;
 impl<T: Probe> SingleQueueBench<'_, T> {
     /// Sends what there is, and has more made.
     pub(super) fn send(&mut self, bed: &mut BenchTestbed, now_ns: u64) -> Result<(), QueueFault> {
-        if self.feed.cost.packet_ns > 0 || !self.feed.is_saturating(now_ns) {
+        if self.feed.cost.packet_ns > 0 || !self.feed.is_saturating() {
             self.run_queue(bed, now_ns)?;
             self.make_next(bed, now_ns);
             return Ok(());
@@ -49,7 +49,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
     /// Has the core make the next packet, if one is wanted, there is a place for it and none is
     /// being made.
     fn make_next(&mut self, bed: &mut BenchTestbed, now_ns: u64) {
-        let wanted = self.feed.wanted > 0 || self.feed.is_saturating(now_ns);
+        let wanted = self.feed.wanted > 0 || self.feed.is_saturating();
         if !wanted || self.feed.made_ns != NEVER_NS {
             return;
         }
@@ -81,9 +81,9 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         bed: &mut BenchTestbed,
         now_ns: u64,
     ) -> Result<(), QueueFault> {
-        self.feed.next_ns = self.feed.next_cycle_ns(now_ns);
+        self.feed.next_ns = self.feed.next_burst_ns(now_ns);
         match self.feed.source {
-            TrafficSource::Saturating | TrafficSource::OnOff { .. } => self.send(bed, now_ns),
+            TrafficSource::Saturating => self.send(bed, now_ns),
             TrafficSource::Bursts { packets, .. } if self.feed.cost.packet_ns > 0 => {
                 self.feed.wanted += u64::from(packets);
                 self.make_next(bed, now_ns);

@@ -39,7 +39,7 @@ pub struct EndpointReport {
 
 /// One end of a connection. Four lines of the cache: with many connections that decides how fast
 /// they are simulated.
-#[repr(C)]
+#[repr(C, align(64))]
 pub(super) struct Endpoint {
     sender: TcpSender,
     receiver: TcpReceiver,
@@ -83,8 +83,8 @@ impl Endpoint {
     }
 
     /// The application starts, or has thought enough.
-    pub fn wake_app(&mut self, now_ns: u64) {
-        self.desk.wake(now_ns);
+    pub fn wake_app(&mut self) {
+        self.desk.wake();
     }
 
     /// Lets the application do what it can now.
@@ -92,17 +92,6 @@ impl Endpoint {
     pub fn run_app(&mut self, now_ns: u64) -> Done {
         self.desk
             .work(&mut self.sender, self.receiver.delivered_bytes(), now_ns)
-    }
-
-    /// Plans to wake an application at `at_ns` that could do something now. Says so, unless that
-    /// was planned.
-    pub fn rouse_app(&mut self, now_ns: u64, at_ns: u64) -> Done {
-        let delivered_bytes = self.receiver.delivered_bytes();
-        let roused = self.desk.rouse(&self.sender, delivered_bytes, now_ns);
-        Done {
-            wake_ns: if roused { at_ns } else { NEVER_NS },
-            ..Done::NOTHING
-        }
     }
 
     #[inline(always)]

@@ -7,10 +7,6 @@ pub(super) enum HostEvent {
     Timer(u32),
     /// An application starts, or goes on after a pause.
     App(u32),
-    /// A blind sender starts, or tries again.
-    Blind(u32),
-    /// The core is done with something.
-    Core,
     /// The deferred list of the small queues is run.
     Deferred,
     /// An application lets go of its socket.

@@ -120,7 +120,6 @@ impl<E> Later<E> {
 /// Where an event is.
 #[derive(Debug, Clone, Copy)]
 enum From {
-    Only,
     Bucket,
     Heap,
 }
@@ -137,8 +136,6 @@ pub(super) struct EventQueue<E> {
     /// What was taken out of the last bucket, the first at the end.
     bucket: Vec<Scheduled<E>>,
     later: Later<E>,
-    /// The next event of a source that has one at a time.
-    only: Option<Scheduled<E>>,
 }
 
 impl<E: Copy> EventQueue<E> {
@@ -151,7 +148,6 @@ impl<E: Copy> EventQueue<E> {
             heap: BinaryHeap::new(),
             bucket: Vec::new(),
             later: Later::new(),
-            only: None,
         }
     }
 
@@ -178,14 +174,6 @@ impl<E: Copy> EventQueue<E> {
         if let Err(scheduled) = self.later.keep(scheduled, now_ns) {
             self.heap.push(Reverse(scheduled));
         }
-    }
-
-    /// Schedules the `event` of a source that has one at a time, instead of the one before: it
-    /// changes its mind about when.
-    pub fn schedule_only(&mut self, now_ns: u64, at_ns: u64, event: E) {
-        self.only = None;
-        self.first = None;
-        self.only = Some(self.turn(now_ns, at_ns, event));
     }
 
     /// Opens the buckets that are due by `now_ns`. `move_on` hears of each event in them, when it
@@ -221,7 +209,6 @@ impl<E: Copy> EventQueue<E> {
     pub fn next(&mut self, until_ns: u64) -> Option<(u64, E)> {
         let (at_ns, from) = self.first_by(until_ns)?;
         let taken = match from {
-            From::Only => self.only.take(),
             From::Heap => self.heap.pop().map(|Reverse(event)| event),
             From::Bucket => self.bucket.pop(),
         };
@@ -233,7 +220,6 @@ impl<E: Copy> EventQueue<E> {
     pub fn first_turn(&mut self, until_ns: u64) -> Option<Turn> {
         let (_, from) = self.first_by(until_ns)?;
         match from {
-            From::Only => self.only.map(|event| event.turn),
             From::Heap => self.heap.peek().map(|Reverse(event)| event.turn),
             From::Bucket => self.bucket.last().map(|event| event.turn),
         }
@@ -275,8 +261,7 @@ impl<E: Copy> EventQueue<E> {
     fn find_first(&self) -> Option<(u64, From)> {
         let heap = self.heap.peek().map(|Reverse(event)| (event, From::Heap));
         let bucket = self.bucket.last().map(|event| (event, From::Bucket));
-        let only = self.only.as_ref().map(|event| (event, From::Only));
-        let all = [only, bucket, heap].into_iter().flatten();
+        let all = [bucket, heap].into_iter().flatten();
         all.min_by_key(|(event, _)| event.key())
             .map(|(event, from)| (event.at_ns, from))
     }

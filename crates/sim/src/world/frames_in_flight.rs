@@ -35,8 +35,6 @@ impl Says {
     /// The acknowledgement is news.
     pub const ACK: u8 = 4;
     pub const ECE: u8 = 8;
-    /// It is of the blind sender of that number, not of a connection.
-    pub const DATAGRAM: u8 = 16;
     /// What only the first frame of a super-packet says.
     pub const ONLY_FIRST: u8 = Self::CWR | Self::ACK;
     /// More segments of the same super-packet follow.
@@ -120,13 +118,6 @@ impl FramesInFlight {
         self.len += 1;
     }
 
-    #[inline]
-    pub fn pop(&mut self) -> Option<Flight> {
-        let first = *self.get(0)?;
-        self.drop_first();
-        Some(first)
-    }
-
     /// Takes the first away, if there is one.
     #[inline]
     pub fn drop_first(&mut self) {
@@ -164,14 +155,16 @@ mod tests {
             }
             for _ in 0..round % 63 {
                 let first_ns = wire.first_ns();
-                let Some(flight) = wire.pop() else { break };
+                let Some(flight) = wire.get(0) else { break };
                 assert_eq!((flight.at_ns, first_ns), (arrived, arrived));
+                wire.drop_first();
                 arrived += 1;
             }
             let second = wire.get(1).map(|flight| flight.at_ns);
             assert_eq!(second, (arrived + 1 < sent).then_some(arrived + 1));
         }
-        while wire.pop().is_some() {
+        while wire.get(0).is_some() {
+            wire.drop_first();
             arrived += 1;
         }
         assert_eq!((arrived, wire.first_ns()), (sent, NEVER_NS));

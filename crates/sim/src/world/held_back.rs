@@ -7,7 +7,6 @@ use taut_path::{Probe, Qdisc};
 use super::event::HostEvent;
 use super::host::Host;
 use super::small_queues::LIST;
-use super::worker::Task;
 
 impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// What holds a connection back, if anything does.
@@ -32,23 +31,17 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
 
     /// Lets an endpoint work, unless its socket is held: then it works when that is let go.
     #[inline]
-    pub fn pump(&mut self, connection: u32, woken: bool, now_ns: u64) {
+    pub fn pump(&mut self, connection: u32, now_ns: u64) {
         if self.budgets.is_none() {
-            return self.work(connection, woken, now_ns);
+            return self.work(connection, now_ns);
         }
-        self.pump_held_back(connection, woken, now_ns);
+        self.pump_held_back(connection, now_ns);
     }
 
     #[cold]
-    fn pump_held_back(&mut self, connection: u32, woken: bool, now_ns: u64) {
+    fn pump_held_back(&mut self, connection: u32, now_ns: u64) {
         if self.flow(connection).is_some_and(Flow::try_lock_or_mark) {
-            self.work(connection, woken, now_ns);
-            self.let_go(connection, now_ns);
-        }
-    }
-
-    pub fn on_let_go(&mut self, connection: u32, now_ns: u64) {
-        if !self.must_wait(0, Task::LetGo(connection), now_ns) {
+            self.work(connection, now_ns);
             self.let_go(connection, now_ns);
         }
     }
@@ -58,13 +51,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         while let Some(flow) = self.flow(connection)
             && !flow.try_unlock()
         {
-            self.work(connection, true, now_ns);
-        }
-    }
-
-    pub fn on_deferred(&mut self, now_ns: u64) {
-        if !self.must_wait(0, Task::Deferred, now_ns) {
-            self.run_deferred(now_ns);
+            self.work(connection, now_ns);
         }
     }
 
@@ -74,7 +61,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             return;
         };
         budgets.begin_run().run_deferred(LIST, |connection| {
-            self.work(connection, false, now_ns);
+            self.work(connection, now_ns);
         });
         self.watch(now_ns);
     }

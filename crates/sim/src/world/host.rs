@@ -1,30 +1,24 @@
 //! A host: sockets, the product's own queue, an emulated NIC, and what is due when.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
 use std::task::Waker;
 
 use taut_path::limit::Limit;
-use taut_path::queue::NoRoom;
-use taut_path::{Completed, Packet, Probe, Qdisc, Queue, Split};
+use taut_path::{Probe, Qdisc, Queue, Split};
 
+use super::WorldConfig;
 use super::app::App;
-use super::blind::{Blind, BlindSenders};
-use super::config::WorldConfig;
 use super::connection::{ConnectionConfig, Endpoint};
 use super::event::HostEvent;
 use super::event_queue::{EventQueue, Turn};
-use super::frames_in_flight::{Flight, FramesInFlight};
+use super::frames_in_flight::FramesInFlight;
 use super::orphaning::OrphaningNic;
-use super::segments::{OutgoingSegment, Segments};
+use super::segments::Segments;
 use super::small_queues::HostBudgets;
 use super::way_down::{HostQueue, WayDown, sink};
-use super::worker::{HostCost, Task, Worker};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{EmulatedNic, NicConfig, NicEvent};
 use crate::queue::{QueueFault, queue_config};
-use crate::source::Note;
 use crate::tcp::TcpSettings;
 
 pub(super) struct Host<P, L, Q: Qdisc> {
@@ -39,13 +33,8 @@ pub(super) struct Host<P, L, Q: Qdisc> {
     pub endpoints: Vec<Endpoint>,
     /// What its sockets may have below them, if they are held back.
     pub budgets: Option<Box<HostBudgets>>,
-    /// Nothing in it takes time, nothing is held back, and nobody is blind: what is there for those
-    /// alone is not even asked.
-    pub is_plain: bool,
-    pub core: HostCore,
     /// Time that a bit takes to the other host, in ns.
     pub delay_ns: u64,
-    pub blind: BlindSenders,
     pub ended: EndedTransactions,
 }
 
@@ -67,14 +56,6 @@ pub(super) struct HostLog {
     pub events: u64,
 }
 
-/// The core of a host.
-pub(super) struct HostCore {
-    pub worker: Worker,
-    pub cost: HostCost,
-    /// Frames that arrived and wait for the core.
-    pub arrived: VecDeque<Flight>,
-}
-
 /// Transactions that ended and count.
 pub(super) struct EndedTransactions {
     /// How long each took, in ns.
@@ -93,12 +74,11 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         let seed = config.nic.seed.wrapping_add(index as u64);
         let nic = EmulatedNic::new(NicConfig { seed, ..config.nic })?;
         let restart_slots = config.restart_slots.unwrap_or(nic.restart_slots());
-        let room = Arc::new(Note::default());
         let queue = Queue::builder_for(OrphaningNic::new(nic))
             .with_limit(limit)
             .with_qdisc(discipline)
             .probe(probe)
-            .config(queue_config(Some(restart_slots), Waker::from(room.clone())))
+            .config(queue_config(Some(restart_slots), Waker::noop().clone()))
             .split(split)
             .build(0)?;
         let mut event_queue = EventQueue::new();
@@ -119,14 +99,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             segments: Segments::new(),
             endpoints: Vec::new(),
             budgets: None,
-            is_plain: config.cost == HostCost::default(),
-            core: HostCore {
-                worker: Worker::default(),
-                cost: config.cost,
-                arrived: VecDeque::new(),
-            },
             delay_ns: config.delay_ns,
-            blind: BlindSenders::new(room),
             ended: EndedTransactions {
                 latencies_ns: Vec::new(),
                 record_from_ns: config.record_from_ns,
@@ -138,15 +111,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     pub fn hold_back(&mut self, budgets: HostBudgets, orphans: bool) {
         self.queue.device_mut().set_orphans(orphans);
         self.budgets = Some(Box::new(budgets));
-        self.is_plain = false;
-    }
-
-    /// Adds a blind sender, and returns its number.
-    pub fn add_blind(&mut self, blind: Blind) -> u32 {
-        let number = self.blind.senders.len() as u32;
-        self.blind.senders.push(blind);
-        self.is_plain = false;
-        number
     }
 
     /// Adds this end of an established connection, whose application starts at `start_ns`. Returns
@@ -181,30 +145,9 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         let way_down = WayDown {
             segments: &mut self.segments,
             budgets: self.budgets.as_deref_mut(),
-            worker: &mut self.core.worker,
-            packet_ns: self.core.cost.packet_ns,
             queue: &mut self.queue,
         };
         (&mut self.endpoints, &mut self.event_queue, way_down)
-    }
-
-    /// Hands a segment to the discipline if that has room for it.
-    pub fn offer(&mut self, segment: &OutgoingSegment, now_ns: u64) -> bool {
-        let packet = self.segments.packet(segment);
-        let sink = &mut sink(self.budgets.as_deref(), &mut self.segments);
-        match self.queue.offer(packet, now_ns, sink) {
-            Ok(()) => true,
-            Err(NoRoom(packet)) => {
-                self.segments.take_back(packet);
-                false
-            }
-        }
-    }
-
-    /// Hands a packet to the discipline.
-    pub fn enqueue(&mut self, packet: Packet, now_ns: u64) {
-        let sink = &mut sink(self.budgets.as_deref(), &mut self.segments);
-        self.queue.enqueue(packet, now_ns, sink);
     }
 
     #[inline]
@@ -233,12 +176,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
                     let (packet, index) = (frame.packet, frame.index);
                     to.push(segments.flight(packet, index, arrives_ns, under_way_ns));
                 }
-                NicEvent::Interrupt => {
-                    let cost_ns = self.core.cost.interrupt_ns;
-                    if self.is_plain || !self.core.worker.must_wait(cost_ns, Task::Interrupt) {
-                        self.complete(at_ns);
-                    }
-                }
+                NicEvent::Interrupt => self.complete(at_ns),
             }
         }
         if let Some(next) = self.queue.device().driver.frame_to_send() {
@@ -247,7 +185,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         self.watch(now_ns);
     }
 
-    /// Reaps, and runs the queue again once the core is through with what it reaped.
+    /// Reaps, and runs the queue again.
     // Never: so there is one of it, and all that it calls is inside.
     #[inline(never)]
     pub fn complete(&mut self, at_ns: u64) {
@@ -257,23 +195,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             Ok(completed) => completed,
             Err(fault) => return self.note(fault),
         };
-        if self.core.cost.reap_ns > 0 {
-            self.deal_with_reaped(completed, at_ns);
-        } else if completed.schedule {
-            self.run(at_ns);
-        }
-    }
-
-    /// The core takes its time for what was reaped.
-    #[cold]
-    fn deal_with_reaped(&mut self, completed: Completed, at_ns: u64) {
-        let packets = u64::from(completed.counts.packets);
-        let cost_ns = self.core.cost.reap_ns.saturating_mul(packets);
-        if cost_ns > 0 {
-            self.core
-                .worker
-                .follow(cost_ns, Task::Reaped(completed.schedule));
-        } else if completed.schedule {
+        if completed.schedule {
             self.run(at_ns);
         }
     }
@@ -283,27 +205,17 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         self.log.fault.get_or_insert(fault);
     }
 
-    /// Schedules what the NIC, the core and the deferred list do next, and wakes who waits for
-    /// room.
+    /// Schedules the next work of the NIC and of the deferred list.
     #[inline(always)]
     pub fn watch(&mut self, now_ns: u64) {
-        if self.is_plain {
-            self.watch_nic(now_ns);
-        } else {
-            self.watch_all(now_ns);
+        self.watch_nic(now_ns);
+        if self.budgets.is_some() {
+            self.watch_deferred(now_ns);
         }
     }
 
     #[inline(never)]
-    fn watch_all(&mut self, now_ns: u64) {
-        if self.blind.waits && self.blind.room.take() {
-            self.wake_blind(now_ns);
-        }
-        self.watch_nic(now_ns);
-        if let Some(at_ns) = self.core.worker.is_due_anew(now_ns) {
-            self.event_queue
-                .schedule_only(now_ns, at_ns, HostEvent::Core);
-        }
+    fn watch_deferred(&mut self, now_ns: u64) {
         if let Some(budgets) = &mut self.budgets
             && let Some(at_ns) = budgets.run_is_due_anew(now_ns)
         {
@@ -321,39 +233,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             self.nic_wakeup.at_ns = next_ns.max(now_ns);
             self.nic_wakeup.turn = self.event_queue.take_turn(now_ns);
         }
-    }
-
-    /// Whether a task must wait for the core; if so, it is seen to when the core is free.
-    // Always: else a task is made and dropped for each packet of a host that takes no time.
-    #[inline(always)]
-    pub fn must_wait(&mut self, cost_ns: u64, task: Task, now_ns: u64) -> bool {
-        let must_wait = !self.is_plain && self.core.worker.must_wait(cost_ns, task);
-        if must_wait {
-            self.watch(now_ns);
-        }
-        must_wait
-    }
-
-    pub fn on_core(&mut self, now_ns: u64) {
-        let Some(task) = self.core.worker.take_done(now_ns) else {
-            return;
-        };
-        match task {
-            Task::Interrupt => self.complete(now_ns),
-            Task::Reaped(false) => {}
-            Task::Reaped(true) => self.run(now_ns),
-            Task::Send(packet) => {
-                self.enqueue(packet, now_ns);
-                self.run(now_ns);
-            }
-            Task::Receive => self.receive_late(now_ns),
-            Task::Timer(connection) => self.time_out(connection, now_ns),
-            Task::App(connection) => self.act(connection, now_ns),
-            Task::Blind(number) => self.call_blind(number, now_ns),
-            Task::Deferred => self.run_deferred(now_ns),
-            Task::LetGo(connection) => self.let_go(connection, now_ns),
-        }
-        self.watch(now_ns);
     }
 }
 

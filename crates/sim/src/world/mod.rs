@@ -7,9 +7,6 @@
 //! runs alone for as long, then the other for the same time.
 
 mod app;
-mod blind;
-mod blind_sending;
-mod config;
 mod connection;
 mod event;
 mod event_queue;
@@ -25,7 +22,6 @@ mod timer;
 mod transactions;
 mod turns;
 mod way_down;
-mod worker;
 
 use taut_path::limit::Limit;
 use taut_path::queue::CompleterCounters;
@@ -33,26 +29,36 @@ use taut_path::tsq;
 use taut_path::{AnyLimit, Probe, Qdisc, Split};
 
 use crate::error::TestbedError;
-use crate::nic::EmulatedNic;
+use crate::nic::{EmulatedNic, NicConfig, WireCounters};
 use crate::tcp::TcpSettings;
 
 pub use app::App;
-pub use blind::{BlindConfig, BlindReport};
-pub use config::WorldConfig;
 use connection::Endpoint;
 pub use connection::{ConnectionConfig, EndpointReport};
 use host::Host;
-pub use seen::{Header, WireFrame};
+pub use seen::WireFrame;
 use small_queues::HostBudgets;
 pub use small_queues::SmallQueues;
 pub use transactions::Transactions;
 use turns::AfterWindow;
-pub use worker::HostCost;
 
 /// The host that connections are opened from; the other is 1.
 pub const CLIENT: usize = 0;
 /// The host that connections are opened to.
 pub const SERVER: usize = 1;
+
+/// The hosts and the link, the same on both sides. Hosts take no time.
+#[derive(Debug, Clone, Copy)]
+pub struct WorldConfig {
+    /// Link rate, ring, interrupts.
+    pub nic: NicConfig,
+    /// Free slots at which a queue that stopped for a full ring restarts; the NIC's own if `None`.
+    pub restart_slots: Option<u32>,
+    /// Time of a bit from one end of the link to the other, in ns.
+    pub delay_ns: u64,
+    /// Transactions that end before this are not recorded, in ns.
+    pub record_from_ns: u64,
+}
 
 /// The two hosts and what is between them.
 pub struct World<P, L = AnyLimit, Q: Qdisc = Box<dyn Qdisc + Send>> {
@@ -61,8 +67,6 @@ pub struct World<P, L = AnyLimit, Q: Qdisc = Box<dyn Qdisc + Send>> {
     /// For so long, in ns, nothing that one host does can matter to the other.
     apart_ns: u64,
     last_tcp: Option<TcpSettings>,
-    /// The host of each blind sender, and its number there.
-    blind: Vec<(usize, u32)>,
     transactions: Transactions,
 }
 
@@ -108,7 +112,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
             // Without a delay a frame may arrive at the time at which it was told.
             apart_ns: config.delay_ns.max(1),
             last_tcp: None,
-            blind: Vec::new(),
             transactions: Transactions::new(),
         })
     }
@@ -139,24 +142,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         // Both ends have the same.
         let _ = second.connect(config, &tcp, server, self.now_ns, start_ns);
         number
-    }
-
-    /// Adds a blind sender to a host, which starts at `start_ns` and never ends. Returns its
-    /// number.
-    pub fn send_blindly(&mut self, config: &BlindConfig, host: usize, start_ns: u64) -> u32 {
-        let number = self.hosts[host].send_blindly(config, self.now_ns, start_ns);
-        self.blind.push((host, number));
-        (self.blind.len() - 1) as u32
-    }
-
-    /// What a blind sender did so far.
-    pub fn blind_report(&self, number: u32) -> BlindReport {
-        let (host, number) = self.blind[number as usize];
-        let arrived = self.hosts[1 - host].blind.datagrams.get(number as usize);
-        BlindReport {
-            arrived_packets: arrived.copied().unwrap_or(0),
-            ..self.hosts[host].blind.senders[number as usize].report
-        }
     }
 
     /// Hands completions on to both hosts' limits only every `cadence_ns`; 0 hands on each round at
@@ -224,7 +209,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     }
 
     /// What a host's wire carried.
-    pub fn wire(&self, host: usize) -> crate::nic::WireCounters {
+    pub fn wire(&self, host: usize) -> WireCounters {
         self.nic(host).counters()
     }
 
@@ -275,11 +260,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     /// The transactions that ended since they count.
     pub fn transactions(&self) -> &Transactions {
         &self.transactions
-    }
-
-    /// How long a host's core worked, in ns, with what it is doing.
-    pub fn core_busy_ns(&self, host: usize) -> u64 {
-        self.hosts[host].core.worker.busy_ns()
     }
 
     /// Events so far.

@@ -18,7 +18,7 @@ pub struct WireFrame {
     pub sent_ns: u64,
     /// The host that sent it.
     pub from: usize,
-    /// Number of its connection, or of the blind sender at that host.
+    /// Number of its connection.
     pub connection: u32,
     /// Headers, in bytes.
     pub header_bytes: u16,
@@ -30,24 +30,12 @@ pub struct WireFrame {
     pub ecn_capable: bool,
     /// It was.
     pub is_marked: bool,
-    /// What the headers say.
-    pub says: Header,
-}
-
-/// What the headers of a frame say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Header {
-    /// A segment of a connection.
-    Tcp {
-        /// Offset of its first byte in the stream, or of the next one if it has none.
-        start: u64,
-        /// What had arrived when it was made.
-        ack: Ack,
-        /// The window was reduced.
-        cwr: bool,
-    },
-    /// A datagram of a blind sender.
-    Datagram,
+    /// Offset of its first byte in the stream, or of the next one if it has none.
+    pub start: u64,
+    /// The acknowledgement in its header.
+    pub ack: Ack,
+    /// The window was reduced.
+    pub cwr: bool,
 }
 
 /// Frames of both directions, each in order, on their way into one order.
@@ -62,17 +50,15 @@ impl Order {
     /// Takes the next frame of a host. The model gives an acknowledgement alone no place in the
     /// stream.
     fn take(&mut self, mut frame: WireFrame) {
-        if let Header::Tcp { start, .. } = &mut frame.says {
-            let (ends, connection) = (&mut self.ends[frame.from], frame.connection as usize);
-            if ends.len() <= connection {
-                ends.resize(connection + 1, 0);
-            }
-            let end = &mut ends[connection];
-            if frame.payload_bytes == 0 {
-                *start = *end;
-            }
-            *end = (*end).max(*start + u64::from(frame.payload_bytes));
+        let (ends, connection) = (&mut self.ends[frame.from], frame.connection as usize);
+        if ends.len() <= connection {
+            ends.resize(connection + 1, 0);
         }
+        let end = &mut ends[connection];
+        if frame.payload_bytes == 0 {
+            frame.start = *end;
+        }
+        *end = (*end).max(frame.start + u64::from(frame.payload_bytes));
         self.frames[frame.from].push_back(frame);
     }
 
@@ -121,12 +107,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
 
 impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     fn seen(&self, from: usize, flight: &Flight) -> WireFrame {
-        let is_datagram = flight.says(Says::DATAGRAM);
-        let (header_bytes, priority) = if is_datagram {
-            self.blind.senders[flight.connection as usize].headers()
-        } else {
-            self.endpoints[flight.connection as usize].headers()
-        };
+        let (header_bytes, priority) = self.endpoints[flight.connection as usize].headers();
         WireFrame {
             sent_ns: flight.at_ns - self.delay_ns,
             from,
@@ -136,15 +117,9 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             priority,
             ecn_capable: flight.says(Says::ECN_CAPABLE),
             is_marked: flight.says(Says::CONGESTION),
-            says: if is_datagram {
-                Header::Datagram
-            } else {
-                Header::Tcp {
-                    start: flight.start,
-                    ack: flight.ack(),
-                    cwr: flight.says(Says::CWR),
-                }
-            },
+            start: flight.start,
+            ack: flight.ack(),
+            cwr: flight.says(Says::CWR),
         }
     }
 }

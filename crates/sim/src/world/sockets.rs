@@ -4,10 +4,8 @@ use taut_path::limit::Limit;
 use taut_path::{Probe, Qdisc};
 
 use super::event::HostEvent;
-use super::frames_in_flight::Says;
 use super::host::Host;
 use super::timer::Look;
-use super::worker::Task;
 use crate::NEVER_NS;
 use crate::sys::fetch;
 
@@ -20,19 +18,18 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
     /// The first of the frames that are under way arrives.
     #[inline(always)]
     pub fn on_arrival(&mut self, now_ns: u64) {
-        if self.must_wait(self.core.cost.segment_ns, Task::Receive, now_ns) {
-            return self.core.arrived.extend(self.arrivals.pop());
-        }
         // Looked at where it is.
         let Some(flight) = self.arrivals.get(0) else {
             return;
         };
-        let (connection, is_datagram) = (flight.connection, flight.says(Says::DATAGRAM));
-        if !is_datagram {
-            self.endpoints[connection as usize].on_arrival(flight, now_ns);
-        }
+        let connection = flight.connection;
+        self.endpoints[connection as usize].on_arrival(flight, now_ns);
         self.arrivals.drop_first();
-        self.after_arrival(connection, is_datagram, now_ns);
+        if self.budgets.is_none() {
+            self.work_now(connection, now_ns);
+        } else {
+            self.pump(connection, now_ns);
+        }
     }
 
     /// Fetches the endpoints of the frames that arrive next, if endpoints do not fit into the
@@ -72,78 +69,41 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         );
     }
 
-    /// The core has come to the first of the frames that arrived.
-    #[inline(never)]
-    pub fn receive_late(&mut self, now_ns: u64) {
-        if let Some(flight) = self.core.arrived.pop_front() {
-            let is_datagram = flight.says(Says::DATAGRAM);
-            if !is_datagram {
-                self.endpoints[flight.connection as usize].on_arrival(&flight, now_ns);
-            }
-            self.after_arrival(flight.connection, is_datagram, now_ns);
-        }
-    }
-
-    #[inline(always)]
-    fn after_arrival(&mut self, connection: u32, is_datagram: bool, now_ns: u64) {
-        if is_datagram {
-            self.on_datagram(connection);
-        } else if self.budgets.is_none() {
-            self.work_now(connection, false, now_ns);
-        } else {
-            self.pump(connection, false, now_ns);
-        }
-    }
-
     pub fn on_timer(&mut self, connection: u32, now_ns: u64) {
         match self.endpoints[connection as usize].look_at_timer(now_ns) {
-            Look::Due if self.must_wait(0, Task::Timer(connection), now_ns) => {}
-            Look::Due => self.time_out(connection, now_ns),
+            Look::Due => {
+                self.endpoints[connection as usize].on_timer(now_ns);
+                self.pump(connection, now_ns);
+            }
             Look::At(at_ns) => self.schedule_look(connection, at_ns, now_ns),
             Look::Nothing => {}
         }
     }
 
-    pub fn time_out(&mut self, connection: u32, now_ns: u64) {
-        self.endpoints[connection as usize].on_timer(now_ns);
-        self.pump(connection, false, now_ns);
-    }
-
-    pub fn on_app(&mut self, connection: u32, now_ns: u64) {
-        if !self.must_wait(0, Task::App(connection), now_ns) {
-            self.act(connection, now_ns);
-        }
-    }
-
     /// Lets an application act that starts, has paused, or has been woken.
     pub fn act(&mut self, connection: u32, now_ns: u64) {
-        self.endpoints[connection as usize].wake_app(now_ns);
+        self.endpoints[connection as usize].wake_app();
         if self.holds(connection, now_ns) {
-            self.work(connection, true, now_ns);
+            self.work(connection, now_ns);
         } else {
-            self.pump(connection, true, now_ns);
+            self.pump(connection, now_ns);
         }
     }
 
-    /// Lets an endpoint's application and TCP do what they can now, and sends what they have. An
-    /// application that has not `woken` takes its time.
+    /// Lets an endpoint's application and TCP do what they can now, and sends what they have.
     #[inline(never)]
-    pub fn work(&mut self, connection: u32, woken: bool, now_ns: u64) {
-        self.work_now(connection, woken, now_ns);
+    pub fn work(&mut self, connection: u32, now_ns: u64) {
+        self.work_now(connection, now_ns);
     }
 
     // Always: of the two places, most of what happens is in one.
     #[inline(always)]
-    fn work_now(&mut self, connection: u32, woken: bool, now_ns: u64) {
-        let (record_from_ns, reaction_ns) = (self.ended.record_from_ns, self.core.cost.reaction_ns);
+    fn work_now(&mut self, connection: u32, now_ns: u64) {
+        let record_from_ns = self.ended.record_from_ns;
         // In parts: the endpoint is looked up once for all that it does.
         let (endpoints, event_queue, mut way_down) = self.parts();
         let endpoint = &mut endpoints[connection as usize];
-        let done = if woken || reaction_ns == 0 {
-            endpoint.run_app(now_ns)
-        } else {
-            endpoint.rouse_app(now_ns, now_ns.saturating_add(reaction_ns))
-        };
+        let done = endpoint.run_app(now_ns);
         if done.wake_ns != NEVER_NS {
             event_queue.schedule(now_ns, done.wake_ns, HostEvent::App(connection));
         }
@@ -152,10 +112,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         if done.latency_ns != NEVER_NS && now_ns >= record_from_ns {
             self.ended.latencies_ns.push(done.latency_ns);
         }
-        if sent.queued {
+        if sent {
             self.run(now_ns);
-        }
-        if sent.any {
             self.watch(now_ns);
         }
         if let Some(at_ns) = look_ns {
@@ -163,15 +121,13 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         }
     }
 
-    /// When the endpoint's timer is surely set again: its next frame is the next to arrive, and
-    /// need not wait. Endpoints in the cache are rather looked at once more than asked each time.
+    /// When the endpoint's timer is surely set again: its next frame is the next to arrive. Endpoints in the cache are rather looked at once more than asked each time.
     fn works_again_ns(&self, connection: u32) -> u64 {
         match self.arrivals.get(0) {
             Some(next)
                 if next.connection == connection
                     && self.endpoints.len() > CACHED_ENDPOINTS
-                    && !next.says(Says::DATAGRAM)
-                    && self.is_plain =>
+                    && self.budgets.is_none() =>
             {
                 next.at_ns
             }

@@ -98,11 +98,9 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             // It was known too early: now it knows when.
             None => self.log.events -= 1,
             Some((_, HostEvent::Timer(connection))) => self.on_timer(connection, now_ns),
-            Some((_, HostEvent::App(connection))) => self.on_app(connection, now_ns),
-            Some((_, HostEvent::Blind(number))) => self.on_blind(number, now_ns),
-            Some((_, HostEvent::Core)) => self.on_core(now_ns),
-            Some((_, HostEvent::Deferred)) => self.on_deferred(now_ns),
-            Some((_, HostEvent::LetGo(connection))) => self.on_let_go(connection, now_ns),
+            Some((_, HostEvent::App(connection))) => self.act(connection, now_ns),
+            Some((_, HostEvent::Deferred)) => self.run_deferred(now_ns),
+            Some((_, HostEvent::LetGo(connection))) => self.let_go(connection, now_ns),
         }
     }
 }

@@ -8,7 +8,6 @@ use super::connection::Endpoint;
 use super::orphaning::OrphaningNic;
 use super::segments::{OutgoingSegment, Segments};
 use super::small_queues::HostBudgets;
-use super::worker::{Task, Worker};
 
 /// The product's own queue, with an emulated NIC below.
 pub(super) type HostQueue<P, L, Q> = Queue<OrphaningNic, L, Q, P>;
@@ -26,34 +25,21 @@ pub(super) fn sink<'a>(
 pub(super) struct WayDown<'a, P, L, Q: Qdisc> {
     pub segments: &'a mut Segments,
     pub budgets: Option<&'a mut HostBudgets>,
-    pub worker: &'a mut Worker,
-    /// What the core takes for a packet, in ns.
-    pub packet_ns: u64,
     pub queue: &'a mut HostQueue<P, L, Q>,
 }
 
-/// What an endpoint sent.
-#[derive(Clone, Copy)]
-pub(super) struct Sent {
-    /// Anything.
-    pub any: bool,
-    /// Something that the discipline has already: run the queue.
-    pub queued: bool,
-}
-
 impl<P: Probe, L: Limit, Q: Qdisc> WayDown<'_, P, L, Q> {
-    /// Sends what an endpoint's TCP has.
+    /// Sends what an endpoint's TCP has. Returns `true` if that was anything.
     #[inline(always)]
-    pub fn send_all(&mut self, endpoint: &mut Endpoint, connection: u32, now_ns: u64) -> Sent {
-        let mut sent = Sent {
-            any: false,
-            queued: false,
-        };
+    pub fn send_all(&mut self, endpoint: &mut Endpoint, connection: u32, now_ns: u64) -> bool {
+        let mut sent = false;
         while let Some(segment) = self.next_data(endpoint, connection, now_ns) {
-            self.send(&segment, endpoint, &mut sent, now_ns);
+            self.send(&segment, endpoint, now_ns);
+            sent = true;
         }
         if let Some(segment) = endpoint.last_ack(connection) {
-            self.send(&segment, endpoint, &mut sent, now_ns);
+            self.send(&segment, endpoint, now_ns);
+            sent = true;
         }
         sent
     }
@@ -70,9 +56,9 @@ impl<P: Probe, L: Limit, Q: Qdisc> WayDown<'_, P, L, Q> {
         endpoint.next_data(connection, flow, now_ns)
     }
 
-    /// Hands a segment to the discipline, once the core has seen to it.
+    /// Hands a segment to the discipline.
     #[inline(always)]
-    fn send(&mut self, segment: &OutgoingSegment, from: &Endpoint, sent: &mut Sent, now_ns: u64) {
+    fn send(&mut self, segment: &OutgoingSegment, from: &Endpoint, now_ns: u64) {
         let packet = self.segments.packet(segment);
         // Rare, and long: written where it waits, not handed about with each segment.
         if let Some(blocks) = from.blocks() {
@@ -84,13 +70,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> WayDown<'_, P, L, Q> {
         {
             budgets.charge(segment.connection, &packet);
         }
-        sent.any = true;
-        if self.packet_ns > 0 {
-            self.worker.follow(self.packet_ns, Task::Send(packet));
-        } else {
-            let sink = &mut sink(self.budgets.as_deref(), self.segments);
-            self.queue.enqueue(packet, now_ns, sink);
-            sent.queued = true;
-        }
+        let sink = &mut sink(self.budgets.as_deref(), self.segments);
+        self.queue.enqueue(packet, now_ns, sink);
     }
 }

@@ -3,7 +3,7 @@
 use crate::world_support::{MS, SECOND, bulk, config, connection, plain};
 use taut_path::tsq::{Settings, Sizing, memory_bytes};
 use taut_sim::tcp::TcpConfig;
-use taut_sim::world::{App, CLIENT, HostCost, SERVER, SmallQueues, World};
+use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
 
 const RATE: u64 = 1_000_000_000;
 const LIMIT_BYTES: u32 = 40_000;
@@ -29,14 +29,8 @@ fn tcp() -> TcpConfig {
 }
 
 /// Two bulk streams over a gigabit; looks at them each 100 us.
-fn run(
-    small_queues: Option<SmallQueues>,
-    cost: HostCost,
-    mut look: impl FnMut(&World<()>),
-) -> World<()> {
-    let mut config = config(RATE, 10_000);
-    config.cost = cost;
-    let mut world = plain(&config, || ());
+fn run(small_queues: Option<SmallQueues>, mut look: impl FnMut(&World<()>)) -> World<()> {
+    let mut world = plain(&config(RATE, 10_000), || ());
     if let Some(small_queues) = &small_queues {
         world
             .use_small_queues(small_queues)
@@ -62,22 +56,18 @@ fn received(world: &World<()>) -> u64 {
 fn what_a_socket_has_below_it_stays_within_its_budget_and_one_packet_and_the_link_stays_full() {
     let packet = u64::from(memory_bytes(1_514, None));
     let mut most = [0, 0];
-    let world = run(
-        Some(small_queues(LIMIT_BYTES)),
-        HostCost::default(),
-        |world| {
-            for number in [0, 1] {
-                let seen = world.small_queue(number, CLIENT).expect("it has one");
-                assert!(
-                    seen.charged_bytes <= u64::from(LIMIT_BYTES) + packet,
-                    "{seen:?}"
-                );
-                assert_eq!(seen.charged_bytes, u64::from(seen.packets) * packet);
-                let most = &mut most[number as usize];
-                *most = seen.charged_bytes.max(*most);
-            }
-        },
-    );
+    let world = run(Some(small_queues(LIMIT_BYTES)), |world| {
+        for number in [0, 1] {
+            let seen = world.small_queue(number, CLIENT).expect("it has one");
+            assert!(
+                seen.charged_bytes <= u64::from(LIMIT_BYTES) + packet,
+                "{seen:?}"
+            );
+            assert_eq!(seen.charged_bytes, u64::from(seen.packets) * packet);
+            let most = &mut most[number as usize];
+            *most = seen.charged_bytes.max(*most);
+        }
+    });
     assert!(
         most.iter().all(|&most| most > u64::from(LIMIT_BYTES)),
         "{most:?}"
@@ -98,9 +88,9 @@ fn what_a_socket_has_below_it_stays_within_its_budget_and_one_packet_and_the_lin
 
 #[test]
 fn without_them_the_same_streams_fill_their_windows() {
-    let world = run(None, HostCost::default(), |_| {});
+    let world = run(None, |_| {});
     assert_eq!(world.small_queue(0, CLIENT), None);
-    let held = run(Some(small_queues(LIMIT_BYTES)), HostCost::default(), |_| {});
+    let held = run(Some(small_queues(LIMIT_BYTES)), |_| {});
     for number in [0, 1] {
         let (free, held) = (world.report(number, CLIENT), held.report(number, CLIENT));
         assert!(
@@ -116,14 +106,14 @@ fn without_them_the_same_streams_fill_their_windows() {
 #[test]
 fn an_application_at_work_on_its_socket_finishes_what_came_up_when_it_lets_go() {
     let limit_bytes = 128 << 10;
-    let free = run(Some(small_queues(limit_bytes)), HostCost::default(), |_| {});
+    let free = run(Some(small_queues(limit_bytes)), |_| {});
     // An application that starts holds its socket; an application that never lets go sends nothing.
     for (hold_ns, lost_ns) in [(200_000, 200_000), (SECOND, SECOND)] {
         let config = SmallQueues {
             hold_ns,
             ..small_queues(limit_bytes)
         };
-        let world = run(Some(config), HostCost::default(), |_| {});
+        let world = run(Some(config), |_| {});
         let bytes_lost = received(&free) - received(&world);
         let at_most = RATE / 8 * lost_ns / SECOND;
         assert!(
@@ -145,7 +135,7 @@ fn a_flow_that_gets_room_while_its_application_holds_it_is_left_to_that() {
         hold_ns: 200_000,
         ..small_queues(0)
     };
-    let world = run(Some(config), HostCost::default(), |_| {});
+    let world = run(Some(config), |_| {});
     let totals = world.small_queue_totals(CLIENT);
     assert_eq!(
         totals.deferred_to_owner, 2,
@@ -155,32 +145,13 @@ fn a_flow_that_gets_room_while_its_application_holds_it_is_left_to_that() {
 }
 
 #[test]
-fn a_host_whose_core_takes_its_time_charges_what_waits_for_the_core() {
-    let cost = HostCost {
-        packet_ns: 20_000,
-        ..HostCost::default()
-    };
-    let packet = u64::from(memory_bytes(1_514, None));
-    let world = run(Some(small_queues(LIMIT_BYTES)), cost, |world| {
-        let seen = world.small_queue(0, CLIENT).expect("it has one");
-        assert!(
-            seen.charged_bytes <= u64::from(LIMIT_BYTES) + packet,
-            "{seen:?}"
-        );
-    });
-    // 50,000 packets a second, by the core.
-    let packets = received(&world) / 1_448;
-    assert!((49_000..=50_000).contains(&packets), "{packets}");
-}
-
-#[test]
 fn a_driver_that_orphans_its_packets_is_counted() {
     let config = SmallQueues {
         orphans: true,
         ..small_queues(LIMIT_BYTES)
     };
     let mut most = 0;
-    let world = run(Some(config), HostCost::default(), |world| {
+    let world = run(Some(config), |world| {
         let seen = world.small_queue(0, CLIENT).expect("it has one");
         most = most.max(seen.charged_bytes);
     });

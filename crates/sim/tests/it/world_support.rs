@@ -4,14 +4,14 @@ use taut_path::qdisc::Fifo;
 use taut_path::{AnyLimit, Probe, Qdisc};
 use taut_sim::nic::{DescriptorRule, FinishedAt, Framing, InterruptRule, NicConfig};
 use taut_sim::tcp::TcpConfig;
-use taut_sim::world::{App, ConnectionConfig, HostCost, World, WorldConfig};
+use taut_sim::world::{App, ConnectionConfig, World, WorldConfig};
 
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000 * MS;
 
 pub use taut_sim::HEADER_BYTES;
 
-/// A link without padding and gaps, a card that interrupts for each packet, and no cost.
+/// A link without padding and gaps, and a card that interrupts for each packet.
 pub fn config(rate_bits_per_s: u64, delay_ns: u64) -> WorldConfig {
     WorldConfig {
         nic: NicConfig {
@@ -26,7 +26,6 @@ pub fn config(rate_bits_per_s: u64, delay_ns: u64) -> WorldConfig {
         },
         restart_slots: None,
         delay_ns,
-        cost: HostCost::default(),
         record_from_ns: 0,
     }
 }

@@ -5,9 +5,7 @@ use taut_path::qdisc::Fifo;
 use taut_path::{Event, Probe};
 use taut_sim::nic::InterruptRule;
 use taut_sim::tcp::TcpConfig;
-use taut_sim::world::{
-    App, BlindConfig, CLIENT, EndpointReport, HostCost, SERVER, World, WorldConfig,
-};
+use taut_sim::world::{App, CLIENT, EndpointReport, SERVER, World};
 
 /// Everything that happened at a queue.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -28,11 +26,8 @@ impl Probe for Log {
 }
 
 /// A world in which each source of events has something to do, and much happens at one time.
-fn busy(delay_ns: u64, cost: HostCost) -> World<Log> {
-    let mut world = WorldConfig {
-        cost,
-        ..config(1_000_000_000, delay_ns)
-    };
+fn busy(delay_ns: u64) -> World<Log> {
+    let mut world = config(1_000_000_000, delay_ns);
     world.nic.slots = 16;
     world.nic.interrupt = InterruptRule {
         packets: Some(3),
@@ -54,16 +49,6 @@ fn busy(delay_ns: u64, cost: HostCost) -> World<Log> {
     world.connect(&tcp, asks, answers, 0);
     world.connect(&tcp, bulk(131_072), App::Sink, MS);
     world.connect(&tcp, bulk(131_072), bulk(20_000), MS);
-    let blind = BlindConfig {
-        payload_bytes: 700,
-        header_bytes: 42,
-        priority: 0,
-        when_full: taut_sim::single_queue_bench::WhenFull::Sleep {
-            sleep_ns: 300_000,
-            tick_ns: 100_000,
-        },
-    };
-    world.send_blindly(&blind, SERVER, 2 * MS);
     world
 }
 
@@ -75,23 +60,10 @@ fn reports(world: &World<Log>) -> Vec<EndpointReport> {
 
 #[test]
 fn many_short_runs_are_one_long_run() {
-    let costs = HostCost {
-        interrupt_ns: 2_000,
-        reap_ns: 100,
-        packet_ns: 700,
-        segment_ns: 900,
-        reaction_ns: 10_000,
-    };
-    for (delay_ns, cost) in [
-        (50_000, HostCost::default()),
-        (3, HostCost::default()),
-        (0, HostCost::default()),
-        (50_000, costs),
-        (0, costs),
-    ] {
-        let mut whole = busy(delay_ns, cost);
+    for delay_ns in [50_000, 3, 0] {
+        let mut whole = busy(delay_ns);
         whole.run_until(60 * MS).expect("no queue goes wrong");
-        let mut parts = busy(delay_ns, cost);
+        let mut parts = busy(delay_ns);
         let mut now_ns = 0;
         while now_ns < 60 * MS {
             now_ns = (now_ns + 7_919).min(60 * MS);
@@ -101,7 +73,6 @@ fn many_short_runs_are_one_long_run() {
         assert!(whole.report(0, CLIENT).transactions > 0);
         assert_eq!(reports(&whole), reports(&parts), "delay {delay_ns}");
         assert_eq!(whole.events(), parts.events(), "delay {delay_ns}");
-        assert_eq!(whole.blind_report(0), parts.blind_report(0));
         for host in [CLIENT, SERVER] {
             assert_eq!(whole.probe(host), parts.probe(host), "delay {delay_ns}");
         }

@@ -6,7 +6,7 @@ use super::*;
 fn time_decides_and_then_the_order_of_scheduling_wherever_an_event_waits() {
     let mut event_queue = EventQueue::new();
     event_queue.schedule(0, 20, 'd');
-    event_queue.schedule_only(0, 10, 'a');
+    event_queue.schedule(0, 10, 'a');
     event_queue.schedule(0, 10, 'b');
     event_queue.schedule(0, 10, 'c');
     event_queue.schedule(0, 20, 'e');
@@ -105,7 +105,7 @@ fn an_event_at_the_very_start_of_a_bucket_is_due_then() {
     let start_ns = 1 << BUCKET_NS_LOG2;
     let mut event_queue = EventQueue::<u8>::new();
     event_queue.schedule(0, start_ns, 1);
-    event_queue.schedule_only(0, start_ns, 2);
+    event_queue.schedule(0, start_ns, 2);
     assert_eq!(event_queue.next(start_ns - 1), None);
     assert_eq!(event_queue.not_before_ns(), start_ns);
     assert_eq!(event_queue.next(start_ns), Some((start_ns, 1)));
@@ -113,20 +113,9 @@ fn an_event_at_the_very_start_of_a_bucket_is_due_then() {
 }
 
 #[test]
-fn a_source_with_one_event_at_a_time_forgets_what_it_had() {
-    let mut event_queue = EventQueue::<u8>::new();
-    event_queue.schedule_only(0, 5, 1);
-    event_queue.schedule_only(0, 9, 2);
-    assert_eq!(event_queue.next(8), None);
-    assert_eq!(event_queue.not_before_ns(), 9);
-    assert_eq!(event_queue.next(u64::MAX), Some((9, 2)));
-    assert_eq!(event_queue.next(u64::MAX), None);
-}
-
-#[test]
 fn nothing_later_than_asked_for_is_taken() {
     let mut event_queue = EventQueue::<u8>::new();
-    event_queue.schedule_only(0, 5, 1);
+    event_queue.schedule(0, 5, 1);
     event_queue.schedule(0, 6, 2);
     assert_eq!(event_queue.next(4), None);
     assert_eq!(event_queue.next(5), Some((5, 1)));
@@ -151,7 +140,7 @@ fn what_is_scheduled_for_the_past_happens_now() {
     event_queue.schedule(0, 9, 1);
     assert_eq!(event_queue.next(9), Some((9, 1)));
     event_queue.schedule(9, 3, 2);
-    event_queue.schedule_only(9, 4, 3);
+    event_queue.schedule(9, 4, 3);
     assert_eq!(event_queue.next(u64::MAX), Some((9, 2)));
     assert_eq!(event_queue.next(u64::MAX), Some((9, 3)));
 }

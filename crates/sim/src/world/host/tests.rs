@@ -3,6 +3,7 @@
 use taut_path::qdisc::Fifo;
 use taut_path::{AnyLimit, TxRing};
 
+use super::super::segments::OutgoingSegment;
 use super::*;
 use crate::queue::Fault;
 use crate::tcp::{Ack, SackBlocks, TcpConfig};
@@ -14,7 +15,6 @@ fn silent() -> World<()> {
         nic: NicConfig::plain(8_000_000_000, 64),
         restart_slots: None,
         delay_ns: 10,
-        cost: HostCost::default(),
         record_from_ns: 0,
     };
     let parts = |_| (Box::new(Fifo::new(10)) as _, AnyLimit::dql(), ());
