@@ -232,7 +232,6 @@ impl TcpSender {
         rest.resend_first = true;
         rest.rescue = false;
         rest.dup_acks = 0;
-        rest.release_ns = now_ns;
         rest.timeouts += 1;
         self.round_trip.forget_timed();
         self.round_trip.back_off(&self.config);

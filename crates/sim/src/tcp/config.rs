@@ -12,26 +12,6 @@ pub enum Congestion {
     Reno,
 }
 
-/// How fast a paced sender may send, in percent of window / smoothed round trip.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pacing {
-    /// While the window is below the slow-start threshold. 200: the window doubles in one round
-    /// trip, and the sender must be able to follow.
-    pub slow_start_percent: u32,
-    /// Afterwards. 120: a little faster than the acknowledgements come, so that the window, and not
-    /// the pace, is the limit.
-    pub later_percent: u32,
-}
-
-impl Default for Pacing {
-    fn default() -> Self {
-        Self {
-            slow_start_percent: 200,
-            later_percent: 120,
-        }
-    }
-}
-
 /// How large the packets are that the sender hands to the transmit path; the wire cuts them into
 /// segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,12 +43,8 @@ pub struct TcpConfig {
     pub congestion: Congestion,
     /// Explicit congestion notification, RFC 3168.
     pub ecn: bool,
-    /// Spread the segments over the round trip; `None` sends as the window allows.
-    pub pacing: Option<Pacing>,
     /// Packets larger than a segment.
     pub super_packet: SuperPacket,
-    /// Hold back the last, short segment of the stream while anything is unacknowledged (RFC 1122).
-    pub nagle: bool,
     /// After silence of one timeout start again from the initial window (RFC 5681, 4.1).
     pub restart_after_idle: bool,
     /// What the receiver takes beyond the last byte in order; the window it offers, in bytes. Also
@@ -101,9 +77,7 @@ impl Default for TcpConfig {
             initial_rto_ns: 1_000_000_000,
             congestion: Congestion::Cubic,
             ecn: false,
-            pacing: None,
             super_packet: SuperPacket::Off,
-            nagle: false,
             restart_after_idle: true,
             receive_buffer_bytes: 131_072,
             delayed_ack_segments: 2,

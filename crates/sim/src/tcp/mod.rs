@@ -44,7 +44,7 @@ mod scoreboard_tests;
 mod segment;
 mod sender;
 
-pub use config::{Congestion, Pacing, SuperPacket, TcpConfig, TcpSettings};
+pub use config::{Congestion, SuperPacket, TcpConfig, TcpSettings};
 pub use receiver::TcpReceiver;
 pub use segment::{Ack, SackBlocks, Segment};
 pub use sender::{TcpSender, TcpStats};

@@ -1,6 +1,6 @@
-//! How fast a sender may send and, from that, how large its super-packets are.
+//! A sender's pacing rate, and the size of its super-packets, which follows from it.
 
-use super::config::{Pacing, SuperPacket, TcpConfig};
+use super::config::{SuperPacket, TcpConfig};
 use super::congestion::Window;
 
 /// Autosizing: what the rate sends in this time is one packet.
@@ -13,29 +13,21 @@ const MOST_BYTES: u64 = 65_536;
 /// acknowledgement is on the way.
 const PACKETS_IN_WINDOW: u64 = 2;
 
-/// Percent of window / round trip that the sender may send.
-fn percent(window: &Window, pacing: Option<Pacing>) -> u64 {
-    let pacing = pacing.unwrap_or_default();
+/// The pacing rate, in percent of window / smoothed round trip. In slow start, the window doubles in
+/// one round trip, and the sender must be able to follow. Afterwards, the rate is a little above
+/// that of the acknowledgements, so that the window, and not the pace, is the limit.
+const SLOW_START_PERCENT: u64 = 200;
+const LATER_PERCENT: u64 = 120;
+
+/// The bytes that the pacing rate sends in `time_ns`; 0 before the first sample of the round trip.
+pub(super) fn bytes_in(window: &Window, srtt_ns: u64, time_ns: u64) -> u64 {
     let percent = if window.in_slow_start() {
-        pacing.slow_start_percent
+        SLOW_START_PERCENT
     } else {
-        pacing.later_percent
+        LATER_PERCENT
     };
-    u64::from(percent.max(1))
-}
-
-/// How long `bytes` take at the pacing rate, in ns; 0 before the first sample of the round trip.
-pub(super) fn time_ns(window: &Window, pacing: Pacing, srtt_ns: u64, bytes: u64) -> u64 {
-    let rate = u128::from(window.cwnd_bytes) * u128::from(percent(window, Some(pacing)));
-    let time = u128::from(bytes) * u128::from(srtt_ns) * 100 / rate.max(1);
-    u64::try_from(time).unwrap_or(u64::MAX)
-}
-
-/// What the pacing rate sends in `time_ns`, in bytes; 0 before the first sample.
-pub(super) fn bytes_in(window: &Window, pacing: Option<Pacing>, srtt_ns: u64, time_ns: u64) -> u64 {
-    let bytes =
-        u128::from(window.cwnd_bytes) * u128::from(percent(window, pacing)) * u128::from(time_ns)
-            / (100 * u128::from(srtt_ns.max(1)));
+    let bytes = u128::from(window.cwnd_bytes) * u128::from(percent) * u128::from(time_ns)
+        / (100 * u128::from(srtt_ns.max(1)));
     if srtt_ns == 0 {
         0
     } else {
@@ -54,7 +46,7 @@ pub(super) fn packet_bytes(
     let bytes = match config.super_packet {
         SuperPacket::Off => return mss,
         SuperPacket::Fixed(bytes) => u64::from(bytes),
-        SuperPacket::Auto => bytes_in(window, config.pacing, srtt_ns, AUTO_TIME_NS)
+        SuperPacket::Auto => bytes_in(window, srtt_ns, AUTO_TIME_NS)
             .max(AUTO_LEAST_SEGMENTS * mss)
             .min(MOST_BYTES),
     };

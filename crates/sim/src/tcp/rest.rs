@@ -1,5 +1,4 @@
-//! What a sender needs only once something was lost or marked, or if it is paced or held back:
-//! apart, so that a connection on which all is well takes two lines of the cache.
+//! What a sender needs only once something was lost or marked, or if it is held back: separate, so that a connection on which all is well takes two lines of the cache.
 
 use super::config::TcpConfig;
 use super::rule::CongestionRule;
@@ -14,14 +13,11 @@ pub(super) struct Rest {
     pub recovery_end: u64,
     /// What the timer last ran out for, plus one.
     pub timed_out_una: u64,
-    /// The pace allows nothing before.
-    pub release_ns: u64,
     pub dup_acks: u32,
     /// The first retransmission of a recovery does not wait for room (RFC 6675, 5, 4.3).
     pub resend_first: bool,
     /// The one rescue of this recovery (RFC 6675, NextSeg 4) is still to be had.
     pub rescue: bool,
-    pub waits_for_pace: bool,
     /// Super-packets carry no more, whatever the configuration says.
     pub most_packet_bytes: u64,
     pub retransmissions: u64,
@@ -39,11 +35,9 @@ impl Rest {
             scoreboard: Scoreboard::default(),
             recovery_end: 0,
             timed_out_una: 0,
-            release_ns: 0,
             dup_acks: 0,
             resend_first: false,
             rescue: false,
-            waits_for_pace: false,
             most_packet_bytes: u64::MAX,
             retransmissions: 0,
             recoveries: 0,

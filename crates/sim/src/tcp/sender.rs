@@ -71,7 +71,6 @@ impl TcpSender {
 
     /// The same with settings that are shared.
     pub fn with(config: TcpSettings) -> Self {
-        let is_paced = config.pacing.is_some();
         Self {
             una: 0,
             nxt: 0,
@@ -85,7 +84,7 @@ impl TcpSender {
             cwr_pending: false,
             round_trip: RoundTrip::new(&config),
             last_sent_ns: 0,
-            rest: is_paced.then(|| Box::new(Rest::new(&config))),
+            rest: None,
             config,
         }
     }
@@ -134,39 +133,25 @@ impl TcpSender {
         if self.una == self.nxt && self.nxt != self.written {
             self.start_after_silence(now_ns);
         }
-        match &mut self.rest {
-            None => self.new_data(self.nxt - self.una),
-            Some(rest) => {
-                rest.waits_for_pace = false;
-                self.choose_with_rest(now_ns)
-            }
+        if self.rest.is_none() {
+            return self.new_data(self.nxt - self.una);
         }
+        self.choose_with_rest()
     }
 
-    fn choose_with_rest(&mut self, now_ns: u64) -> Option<(u64, u64)> {
+    fn choose_with_rest(&mut self) -> Option<(u64, u64)> {
         let pipe = self.in_flight_bytes();
-        let chosen = match self.phase {
+        match self.phase {
             Phase::Open => self.new_data(pipe),
             Phase::FastRecovery | Phase::AfterTimeout => self.next_in_recovery(pipe),
-        }?;
-        let is_paced = self.config.pacing.is_some();
-        let rest = self.rest();
-        if is_paced && now_ns < rest.release_ns {
-            rest.waits_for_pace = true;
-            return None;
         }
-        Some(chosen)
     }
 
-    /// When to call [`on_timer`](Self::on_timer), in ns: the retransmission timer or the pace,
-    /// whichever comes first. May move, also to later, at any call.
+    /// When to call [`on_timer`](Self::on_timer), in ns: the retransmission timer. May move, also to
+    /// later, at any call.
     #[inline]
     pub fn next_timer_ns(&self) -> Option<u64> {
-        let next = match &self.rest {
-            Some(rest) if rest.waits_for_pace => self.rto_at_ns.min(rest.release_ns),
-            _ => self.rto_at_ns,
-        };
-        (next != NEVER_NS).then_some(next)
+        (self.rto_at_ns != NEVER_NS).then_some(self.rto_at_ns)
     }
 
     /// How much unsent data may go now, and from where; nothing changes but the knowledge that the
@@ -199,9 +184,6 @@ impl TcpSender {
                     bytes = room;
                 }
             }
-        }
-        if self.config.nagle && self.una != self.nxt {
-            bytes -= bytes % mss;
         }
         (bytes > 0).then_some((self.nxt, bytes))
     }
@@ -269,13 +251,6 @@ impl TcpSender {
         self.last_sent_ns = now_ns;
         if self.rto_at_ns == NEVER_NS {
             self.restart_rto(now_ns);
-        }
-        if let Some(pacing) = self.config.pacing {
-            let srtt_ns = self.round_trip.smoothed_ns();
-            let window = self.window.long(self.mss_bytes());
-            let time_ns = pace::time_ns(&window, pacing, srtt_ns, bytes);
-            let rest = self.rest();
-            rest.release_ns = rest.release_ns.max(now_ns).saturating_add(time_ns);
         }
         Segment {
             start,
@@ -348,12 +323,11 @@ impl TcpSender {
         self.round_trip.timeout_ns()
     }
 
-    /// The pacing rate in bytes per second, whether or not the sender is paced (small queues size
-    /// their budget by it); `None` before the first sample of the round trip.
+    /// The pacing rate in bytes per second, by which small queues size their budget; `None` before
+    /// the first sample of the round trip.
     pub fn pacing_rate_bytes_per_s(&self) -> Option<u64> {
         let window = self.window.long(self.mss_bytes());
-        let rate = pace::bytes_in(&window, self.config.pacing, self.srtt_ns()?, 1_000_000_000);
-        Some(rate)
+        Some(pace::bytes_in(&window, self.srtt_ns()?, 1_000_000_000))
     }
 
     /// The sender is mending a loss.

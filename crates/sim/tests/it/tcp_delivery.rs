@@ -9,9 +9,7 @@ use crate::tcp_support::{Fate, Link, MS, Network, SECOND};
 use proptest::prelude::*;
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use taut_sim::tcp::{
-    Ack, Congestion, Pacing, SackBlocks, SuperPacket, TcpConfig, TcpReceiver, TcpSender,
-};
+use taut_sim::tcp::{Ack, Congestion, SackBlocks, SuperPacket, TcpConfig, TcpReceiver, TcpSender};
 
 #[derive(Clone, Debug)]
 struct Trouble {
@@ -41,7 +39,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         Just(SuperPacket::Auto)
     ];
     (
-        any::<[bool; 4]>(),
+        any::<[bool; 2]>(),
         super_packet,
         1..2000_u32,
         1..20_u32,
@@ -49,24 +47,20 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         1..4_u32,
     )
         .prop_map(
-            |([cubic, ecn, paced, nagle], super_packet, mss_bytes, window, buffer, acks)| {
-                TcpConfig {
-                    mss_bytes,
-                    initial_window_segments: window,
-                    max_rto_ns: 2 * SECOND,
-                    congestion: if cubic {
-                        Congestion::Cubic
-                    } else {
-                        Congestion::Reno
-                    },
-                    ecn,
-                    pacing: paced.then(Pacing::default),
-                    super_packet,
-                    nagle,
-                    receive_buffer_bytes: buffer,
-                    delayed_ack_segments: acks,
-                    ..TcpConfig::default()
-                }
+            |([cubic, ecn], super_packet, mss_bytes, window, buffer, acks)| TcpConfig {
+                mss_bytes,
+                initial_window_segments: window,
+                max_rto_ns: 2 * SECOND,
+                congestion: if cubic {
+                    Congestion::Cubic
+                } else {
+                    Congestion::Reno
+                },
+                ecn,
+                super_packet,
+                receive_buffer_bytes: buffer,
+                delayed_ack_segments: acks,
+                ..TcpConfig::default()
             },
         )
 }

@@ -1,9 +1,7 @@
 //! What the sender sends when nothing is lost, call by call.
 
 use crate::tcp_support::{MS, SECOND};
-use taut_sim::tcp::{
-    Ack, Congestion, Pacing, SackBlocks, Segment, SuperPacket, TcpConfig, TcpSender,
-};
+use taut_sim::tcp::{Ack, Congestion, SackBlocks, Segment, SuperPacket, TcpConfig, TcpSender};
 
 const MSS: u64 = 1448;
 
@@ -99,24 +97,6 @@ fn the_round_trip_and_its_timeout_follow_the_formulas() {
 }
 
 #[test]
-fn a_short_rest_goes_at_once_or_waits_for_nagle() {
-    for nagle in [false, true] {
-        let mut sender = TcpSender::new(&TcpConfig { nagle, ..config() });
-        sender.write(1);
-        // Nothing is on its way: it may always go.
-        assert_eq!(drain(&mut sender, 0).len(), 1);
-        sender.write(MSS + 7);
-        let sent = drain(&mut sender, 0);
-        assert_eq!(u64::from(sent[0].payload_bytes), MSS);
-        assert_eq!(sent.len(), if nagle { 1 } else { 2 });
-        sender.on_ack(&ack(MSS + 1), MS);
-        let later = drain(&mut sender, MS);
-        assert_eq!(later.len(), usize::from(nagle));
-        assert_eq!(sender.unsent_bytes(), 0);
-    }
-}
-
-#[test]
 fn the_window_of_the_receiver_is_kept_and_never_shrinks() {
     let mut sender = TcpSender::new(&TcpConfig {
         receive_buffer_bytes: 3000,
@@ -198,51 +178,6 @@ fn after_silence_the_window_starts_again() {
         let grown = sender.cwnd_bytes() / MSS;
         let sent = drain(&mut sender, until).len() as u64;
         assert_eq!(sent, if restart_after_idle { 10 } else { grown });
-    }
-}
-
-#[test]
-fn the_pace_is_exact() {
-    let pacing = Some(Pacing::default());
-    for (congestion_avoidance, percent) in [(false, 200), (true, 120)] {
-        let config = TcpConfig { pacing, ..config() };
-        let (mut sender, mut now) = warmed_up(&config, 20 * MS, 100);
-        if congestion_avoidance {
-            // One loss, and what it takes to mend it.
-            sender.write(u64::MAX);
-            let first = sender.acked_bytes();
-            let mut highest = first;
-            for _ in 0..400 {
-                now += 200_000;
-                while let Some(segment) = sender.next_segment(now) {
-                    highest = highest.max(segment.end());
-                }
-            }
-            let mut lost = ack(first);
-            assert!(lost.sack.push(first, first + MSS, highest));
-            sender.on_ack(&lost, now);
-            while sender.next_segment(now).is_some() {}
-            now += 20 * MS;
-            while sender
-                .next_segment(now)
-                .is_some_and(|segment| !segment.retransmission)
-            {}
-            sender.on_ack(&ack(highest), now);
-            assert!(!sender.in_recovery());
-        }
-        now += 100 * MS;
-        sender.write(u64::MAX);
-        let gap = MSS * sender.srtt_ns().unwrap() * 100 / (sender.cwnd_bytes() * percent);
-        assert!(drain(&mut sender, now).len() <= 1);
-        for _ in 0..20 {
-            let release = sender.next_timer_ns().unwrap();
-            assert_eq!(drain(&mut sender, release - 1).len(), 0);
-            sender.on_timer(release);
-            assert_eq!(drain(&mut sender, release).len(), 1);
-            let next = sender.next_segment(release);
-            assert_eq!(next, None);
-            assert_eq!(sender.next_timer_ns(), Some(release + gap));
-        }
     }
 }
 
