@@ -38,6 +38,11 @@ impl SackBlocks {
     /// How many fit.
     pub const MOST: usize = 3;
 
+    /// No ranges.
+    pub(crate) const NONE: Self = Self {
+        blocks: [(0, 0); Self::MOST],
+    };
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.blocks.iter().take_while(|&&(_, end)| end > 0).count()

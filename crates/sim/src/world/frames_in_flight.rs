@@ -1,6 +1,7 @@
 //! The frames that are under way to a host.
 
 use crate::NEVER_NS;
+use crate::ring::{RingBuffer, Vacant};
 use crate::tcp::{Ack, SackBlocks};
 
 /// One frame under way, and what it carries. One line of the cache.
@@ -64,13 +65,24 @@ impl Flight {
     }
 }
 
+impl Vacant for Flight {
+    const VACANT: Self = Self {
+        at_ns: 0,
+        start: 0,
+        cumulative: 0,
+        sack: SackBlocks::NONE,
+        window_bytes: 0,
+        connection: 0,
+        under_way_ns: 0,
+        payload_bytes: 0,
+        flags: 0,
+    };
+}
+
 /// Frames under way, in order, as a wire keeps them.
 #[derive(Debug)]
 pub(super) struct FramesInFlight {
-    /// As long as a power of two.
-    ring: Vec<Flight>,
-    head: usize,
-    len: usize,
+    ring: RingBuffer<Flight>,
     /// When the first arrives, in ns.
     first_ns: u64,
 }
@@ -78,9 +90,7 @@ pub(super) struct FramesInFlight {
 impl FramesInFlight {
     pub fn new() -> Self {
         Self {
-            ring: vec![Flight::default(); 16],
-            head: 0,
-            len: 0,
+            ring: RingBuffer::new(),
             first_ns: NEVER_NS,
         }
     }
@@ -93,46 +103,28 @@ impl FramesInFlight {
 
     /// How many are under way.
     pub fn len(&self) -> usize {
-        self.len
+        self.ring.len()
     }
 
-    /// The frame behind so many others.
+    /// The frame after `index` others.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&Flight> {
-        if index >= self.len {
-            return None;
-        }
-        self.ring.get((self.head + index) & (self.ring.len() - 1))
+        self.ring.get(index)
     }
 
     #[inline]
     pub fn push(&mut self, flight: Flight) {
-        if self.len == self.ring.len() {
-            self.grow();
-        }
-        if self.len == 0 {
+        if self.ring.len() == 0 {
             self.first_ns = flight.at_ns;
         }
-        let index = (self.head + self.len) & (self.ring.len() - 1);
-        self.ring[index] = flight;
-        self.len += 1;
+        self.ring.push(flight);
     }
 
-    /// Takes the first away, if there is one.
+    /// Removes the first frame, which must exist.
     #[inline]
     pub fn drop_first(&mut self) {
-        if self.len > 0 {
-            self.head = (self.head + 1) & (self.ring.len() - 1);
-            self.len -= 1;
-            self.first_ns = self.get(0).map_or(NEVER_NS, |first| first.at_ns);
-        }
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        self.ring.rotate_left(self.head);
-        self.head = 0;
-        self.ring.resize(2 * self.len, Flight::default());
+        self.ring.drop_first();
+        self.first_ns = self.get(0).map_or(NEVER_NS, |first| first.at_ns);
     }
 }
 
