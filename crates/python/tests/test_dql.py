@@ -89,7 +89,7 @@ class Limits(unittest.TestCase):
         with self.assertRaisesRegex(taut.LedgerError, "at most the 1500 in flight"):
             limit.completed(1501, 1)
         self.assertEqual(limit.in_flight, 1500)
-        with self.assertRaisesRegex(taut.ScenarioError, "allowed are off, dql, need"):
+        with self.assertRaisesRegex(taut.ScenarioError, "allowed are off, dql, taut"):
             taut.Limit("fast")
         with self.assertRaisesRegex(ValueError, "min_limit must not be above max_limit"):
             taut.Dql(min_limit=2, max_limit=1)
