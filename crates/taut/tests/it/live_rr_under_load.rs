@@ -125,7 +125,8 @@ fn a_fixed_limit_holds_what_it_says_and_one_packet_more() {
 #[test]
 #[ignore = "saturates two cores"]
 fn marked_packets_arrive_and_slow_their_senders_down() {
-    let few = "--streams 4 --only bql=on --duration 2s";
+    // At 1 Gbit/s the queue of a busy machine is empty too often for a standing one.
+    let few = "--streams 4 --only bql=on --rate 200mbit --duration 2s";
     let Some(marking) = run(&format!("{few} --qdisc fq_codel")) else {
         return;
     };
