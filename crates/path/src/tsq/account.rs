@@ -3,14 +3,15 @@
 use alloc::sync::Arc;
 use core::fmt;
 
-use taut_dql::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use taut_dql::sync::{AtomicU32, AtomicUsize, Ordering};
 
-use super::budgets::Common;
+use super::deferred::List;
 use super::owner_lock::OwnerLock;
-use super::{Settings, Sizing};
+use super::settings::{LastRequest, OwnLimit, Settings};
+use super::shared_state::SharedState;
 use crate::gate::Gate;
 
-/// Marks in [`Account::state`]; the packets below the socket are counted in the bits under them.
+/// Marks in [`FlowAccount::state`]; the packets below the socket are counted in the bits under them.
 /// There are never 2^29 packets: each is a descriptor of 24 bytes in memory.
 const OPEN: u32 = 1 << 31;
 /// On a deferred list.
@@ -23,53 +24,56 @@ const PACKETS: u32 = RUNNING - 1;
 /// between two super-packets when completions are slow.
 const ALWAYS_PACKETS: u32 = 1;
 
+/// The owner of a flow, to a runner.
+#[derive(Debug)]
+pub(super) struct Owner {
+    /// The number that is passed to `send` when the flow is run.
+    pub tag: AtomicU32,
+    /// The deferred list of the flow.
+    list: AtomicU32,
+}
+
 /// One slot of the table. While `state` is 0 it belongs to nobody; packets of a flow that has ended
 /// keep it until the last of them is freed.
-pub struct Account {
+pub struct FlowAccount {
     /// What it shares with all others.
-    pub(super) common: Arc<Common>,
+    pub(super) common: Arc<SharedState>,
     /// Its number in the table.
     pub(super) slot: u32,
     state: AtomicU32,
     charged_bytes: AtomicUsize,
-    /// The flow's own limit, if it has one.
-    own_limit_bytes: AtomicU32,
-    has_own_limit: AtomicBool,
-    /// Of the last question whether it may send; a rate that does not fit is as fast as can be.
-    asked_packet_bytes: AtomicU32,
-    asked_rate_bytes_per_s: AtomicUsize,
+    own_limit: OwnLimit,
+    request: LastRequest,
     throttle: Gate,
     pub(super) lock: OwnerLock,
-    /// What the owner is called where its list is run.
-    pub(super) tag: AtomicU32,
-    pub(super) list: AtomicU32,
+    pub(super) owner: Owner,
     /// The next slot of the list that this one is on.
     pub(super) next: AtomicU32,
     pub(super) throttled: AtomicUsize,
     pub(super) deferred: AtomicUsize,
 }
 
-impl fmt::Debug for Account {
+impl fmt::Debug for FlowAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "flow {}", self.slot)
     }
 }
 
-impl Account {
-    pub(super) fn new(common: Arc<Common>, slot: u32) -> Self {
+impl FlowAccount {
+    pub(super) fn new(common: Arc<SharedState>, slot: u32) -> Self {
         Self {
             common,
             slot,
             state: AtomicU32::new(0),
             charged_bytes: AtomicUsize::new(0),
-            own_limit_bytes: AtomicU32::new(0),
-            has_own_limit: AtomicBool::new(false),
-            asked_packet_bytes: AtomicU32::new(0),
-            asked_rate_bytes_per_s: AtomicUsize::new(0),
+            own_limit: OwnLimit::new(),
+            request: LastRequest::new(),
             throttle: Gate::new(),
             lock: OwnerLock::new(),
-            tag: AtomicU32::new(0),
-            list: AtomicU32::new(0),
+            owner: Owner {
+                tag: AtomicU32::new(0),
+                list: AtomicU32::new(0),
+            },
             next: AtomicU32::new(0),
             throttled: AtomicUsize::new(0),
             deferred: AtomicUsize::new(0),
@@ -85,13 +89,12 @@ impl Account {
         if taken.is_err() {
             return false;
         }
-        self.has_own_limit.store(false, Ordering::Relaxed);
-        self.asked_packet_bytes.store(0, Ordering::Relaxed);
-        self.asked_rate_bytes_per_s.store(0, Ordering::Relaxed);
+        self.own_limit.set(None);
+        self.request.set(0, 0);
         self.throttle.open();
         self.lock.reset();
-        self.tag.store(tag, Ordering::Relaxed);
-        self.list.store(list, Ordering::Relaxed);
+        self.owner.tag.store(tag, Ordering::Relaxed);
+        self.owner.list.store(list, Ordering::Relaxed);
         self.throttled.store(0, Ordering::Relaxed);
         self.deferred.store(0, Ordering::Relaxed);
         self.state.store(OPEN, Ordering::Release);
@@ -141,49 +144,34 @@ impl Account {
     pub(super) fn look(&self) {
         if self.is_open() && self.must_defer(|| self.common.settings()) {
             self.common.deferred.fetch_add(1, Ordering::Relaxed);
-            let list = self.list.load(Ordering::Relaxed) as usize;
-            self.common.lists[list].push(self);
+            let list = self.owner.list.load(Ordering::Relaxed) as usize;
+            self.push_to(&self.common.lists[list]);
         }
+    }
+
+    /// Pushes the flow, which is on no list, to `list`.
+    pub(super) fn push_to(&self, list: &List) {
+        list.push(self.slot, &self.next);
     }
 
     /// Stores the request of the owner. A release computes the limit from it.
     pub fn set_request(&self, packet_bytes: u32, rate_bytes_per_s: u64) {
-        self.asked_packet_bytes
-            .store(packet_bytes, Ordering::Relaxed);
-        let rate = usize::try_from(rate_bytes_per_s).unwrap_or(usize::MAX);
-        self.asked_rate_bytes_per_s.store(rate, Ordering::Relaxed);
+        self.request.set(packet_bytes, rate_bytes_per_s);
     }
 
-    /// The limit without regard to the rate.
-    pub fn most_bytes(&self, settings: Settings) -> u32 {
-        if self.has_own_limit.load(Ordering::Acquire) {
-            return self.own_limit_bytes.load(Ordering::Relaxed);
-        }
-        settings.limit_bytes
+    /// Returns the limit by which a rate can only make it smaller.
+    pub fn max_bytes(&self, settings: Settings) -> u32 {
+        self.own_limit.get().unwrap_or(settings.limit_bytes)
     }
 
     pub fn set_own_limit(&self, limit_bytes: Option<u32>) {
-        if let Some(limit_bytes) = limit_bytes {
-            self.own_limit_bytes.store(limit_bytes, Ordering::Relaxed);
-        }
-        // Release: whoever sees that there is one sees which.
-        self.has_own_limit
-            .store(limit_bytes.is_some(), Ordering::Release);
+        self.own_limit.set(limit_bytes);
     }
 
-    /// The limit now.
+    /// Returns the current limit.
     pub fn limit_bytes(&self, settings: Settings) -> u64 {
-        let most = u64::from(self.most_bytes(settings));
-        let Sizing::Rate { time_ns } = settings.sizing else {
-            return most;
-        };
-        let packet = u64::from(self.asked_packet_bytes.load(Ordering::Relaxed));
-        let rate = self.asked_rate_bytes_per_s.load(Ordering::Relaxed);
-        let share = rate as u128 * u128::from(time_ns) / 1_000_000_000;
-        u64::try_from(share)
-            .unwrap_or(u64::MAX)
-            .max(2 * packet)
-            .min(most)
+        let max_bytes = self.max_bytes(settings);
+        self.request.limit_bytes(settings.sizing, max_bytes)
     }
 
     pub fn has_room(&self, settings: Settings) -> bool {

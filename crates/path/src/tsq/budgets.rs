@@ -1,17 +1,18 @@
 //! The table of all budgets.
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 use core::task::Waker;
 
-use taut_dql::sync::{AtomicU32, AtomicUsize, Ordering};
+use taut_dql::sync::Ordering;
 
-use super::account::Account;
+use super::account::FlowAccount;
 use super::charges::Charges;
-use super::deferred::{List, Taken};
+use super::deferred::List;
 use super::flow::Flow;
-use super::{Settings, Sizing, Totals};
+use super::run::Taken;
+use super::settings::{Settings, Sizing, Totals};
+use super::shared_state::SharedState;
 
 /// The most flows that a table can have.
 pub const MAX_FLOWS: u32 = 1 << 20;
@@ -20,22 +21,8 @@ pub const MAX_FLOWS: u32 = 1 << 20;
 /// table.
 #[derive(Debug, Clone)]
 pub struct Budgets {
-    accounts: Arc<[Arc<Account>]>,
-    common: Arc<Common>,
-}
-
-/// What all flows, packets and runners share.
-#[derive(Debug)]
-pub(crate) struct Common {
-    pub(super) lists: Box<[List]>,
-    limit_bytes: AtomicU32,
-    /// 0 is the fixed rule.
-    rate_time_ns: AtomicU32,
-    /// Where to look first for a slot that is nobody's.
-    next_slot: AtomicU32,
-    pub(super) throttled: AtomicUsize,
-    pub(super) deferred: AtomicUsize,
-    deferred_to_owner: AtomicUsize,
+    accounts: Arc<[Arc<FlowAccount>]>,
+    common: Arc<SharedState>,
 }
 
 /// Why a table or a flow could not be made.
@@ -89,17 +76,9 @@ impl Budgets {
         if wakers.is_empty() {
             return Err(BudgetsError::List { list: 0, lists: 0 });
         }
-        let rate_time_ns = rate_time_ns(settings)?;
-        let common = Arc::new(Common {
-            lists: wakers.iter().cloned().map(List::new).collect(),
-            limit_bytes: AtomicU32::new(settings.limit_bytes),
-            rate_time_ns: AtomicU32::new(rate_time_ns),
-            next_slot: AtomicU32::new(0),
-            throttled: AtomicUsize::new(0),
-            deferred: AtomicUsize::new(0),
-            deferred_to_owner: AtomicUsize::new(0),
-        });
-        let account = |slot| Arc::new(Account::new(common.clone(), slot));
+        validate(settings)?;
+        let common = Arc::new(SharedState::new(settings, wakers));
+        let account = |slot| Arc::new(FlowAccount::new(common.clone(), slot));
         Ok(Self {
             accounts: (0..flows).map(account).collect(),
             common,
@@ -136,13 +115,8 @@ impl Budgets {
     /// # Errors
     /// If it contradicts itself; nothing changes.
     pub fn set(&self, settings: Settings) -> Result<(), BudgetsError> {
-        let rate_time_ns = rate_time_ns(settings)?;
-        self.common
-            .rate_time_ns
-            .store(rate_time_ns, Ordering::Relaxed);
-        self.common
-            .limit_bytes
-            .store(settings.limit_bytes, Ordering::Relaxed);
+        validate(settings)?;
+        self.common.set(settings);
         for account in self.accounts.iter() {
             account.look();
         }
@@ -168,7 +142,7 @@ impl Budgets {
                 continue;
             }
             if account.lock.try_lock_or_mark() {
-                let tag = account.tag.load(Ordering::Relaxed);
+                let tag = account.owner.tag.load(Ordering::Relaxed);
                 taken.send(account, || send(tag));
             } else {
                 self.common
@@ -207,33 +181,16 @@ impl Budgets {
         accounts.map(|account| u64::from(account.packets())).sum()
     }
 
-    /// What happened so far.
+    /// Returns counters over all flows.
     pub fn totals(&self) -> Totals {
-        Totals {
-            throttled: self.common.throttled.load(Ordering::Relaxed) as u64,
-            deferred: self.common.deferred.load(Ordering::Relaxed) as u64,
-            deferred_to_owner: self.common.deferred_to_owner.load(Ordering::Relaxed) as u64,
-        }
+        self.common.totals()
     }
 }
 
-/// The rule as it is stored.
-fn rate_time_ns(settings: Settings) -> Result<u32, BudgetsError> {
+/// Rejects settings that contradict themselves.
+fn validate(settings: Settings) -> Result<(), BudgetsError> {
     match settings.sizing {
-        Sizing::Fixed => Ok(0),
         Sizing::Rate { time_ns: 0 } => Err(BudgetsError::RateTimeZero),
-        Sizing::Rate { time_ns } => Ok(time_ns),
-    }
-}
-
-impl Common {
-    pub(super) fn settings(&self) -> Settings {
-        Settings {
-            sizing: match self.rate_time_ns.load(Ordering::Relaxed) {
-                0 => Sizing::Fixed,
-                time_ns => Sizing::Rate { time_ns },
-            },
-            limit_bytes: self.limit_bytes.load(Ordering::Relaxed),
-        }
+        Sizing::Fixed | Sizing::Rate { .. } => Ok(()),
     }
 }

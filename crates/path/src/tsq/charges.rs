@@ -6,7 +6,7 @@ use core::fmt;
 
 use taut_dql::sync::AtomicU32;
 
-use super::account::Account;
+use super::account::FlowAccount;
 use super::flow::Flow;
 use crate::packet::{DropReason, Frame, Packet, PacketSink, Segmentation};
 use crate::sharing::Word;
@@ -16,7 +16,7 @@ use crate::sharing::Word;
 /// A frame has one owner at a time, and only the owner charges or releases it. The hand-over of the
 /// frame between two threads therefore orders their accesses to its entry.
 pub struct Charges {
-    accounts: Arc<[Arc<Account>]>,
+    accounts: Arc<[Arc<FlowAccount>]>,
     entries: Vec<Entry>,
 }
 
@@ -39,7 +39,7 @@ impl Entry {
 }
 
 impl Charges {
-    pub(super) fn new(accounts: Arc<[Arc<Account>]>, frames: u32) -> Self {
+    pub(super) fn new(accounts: Arc<[Arc<FlowAccount>]>, frames: u32) -> Self {
         let mut charges = Self {
             accounts,
             entries: Vec::new(),

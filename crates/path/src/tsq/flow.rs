@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 
 use taut_dql::sync::Ordering;
 
-use super::account::Account;
+use super::account::FlowAccount;
 
 /// The packet that the owner of a flow is about to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,11 +36,11 @@ pub struct FlowSnapshot {
 /// its slot until the last of them ended.
 #[derive(Debug)]
 pub struct Flow {
-    account: Arc<Account>,
+    account: Arc<FlowAccount>,
 }
 
 impl Flow {
-    pub(super) fn new(account: Arc<Account>) -> Self {
+    pub(super) fn new(account: Arc<FlowAccount>) -> Self {
         Self { account }
     }
 
@@ -61,7 +61,7 @@ impl Flow {
     /// The payload that a super-packet should not exceed: half of the limit, so that two are in
     /// flight.
     pub fn largest_packet_bytes(&self) -> u32 {
-        self.account.most_bytes(self.account.common.settings()) / 2
+        self.account.max_bytes(self.account.common.settings()) / 2
     }
 
     /// Sets a limit for this flow alone, in place of the global one; `None` takes it away.
@@ -81,7 +81,7 @@ impl Flow {
         self.account.lock.try_unlock()
     }
 
-    pub(super) fn account(&self) -> &Account {
+    pub(super) fn account(&self) -> &FlowAccount {
         &self.account
     }
 

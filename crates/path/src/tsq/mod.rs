@@ -49,66 +49,12 @@ mod charges;
 mod deferred;
 mod flow;
 mod owner_lock;
+mod run;
+mod settings;
+mod shared_state;
 
 pub use budgets::{Budgets, BudgetsError, MAX_FLOWS};
 pub use charges::{Charges, ReleasingSink, memory_bytes};
 pub use flow::{Flow, FlowSnapshot, SendRequest};
 pub use owner_lock::OwnerLock;
-
-/// The limit of 2012, in bytes of memory: 56 packets of 1,514 bytes.
-pub const LIMIT_2012_BYTES: u32 = 128 << 10;
-
-/// What the rate-based rule lets a flow have below its socket, in time at its pacing rate: about
-/// two rounds of a host's interrupts and schedulers, and too short for anyone to notice.
-pub const RATE_TIME_NS: u32 = 1_000_000;
-
-/// How the limit of a flow follows from the settings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sizing {
-    /// The limit as it is.
-    Fixed,
-    /// What the flow's pacing rate sends in `time_ns` (1 or more), at least two packets, and never
-    /// more than the limit.
-    Rate {
-        /// See [`RATE_TIME_NS`].
-        time_ns: u32,
-    },
-}
-
-/// The global setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
-    /// How the limit is used.
-    pub sizing: Sizing,
-    /// `tcp_limit_output_bytes`: memory that a flow may have below its socket. It sends while it
-    /// is charged no more than this, so one packet may exceed it. [`u32::MAX`] limits nothing.
-    pub limit_bytes: u32,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            sizing: Sizing::Fixed,
-            limit_bytes: LIMIT_2012_BYTES,
-        }
-    }
-}
-
-impl Settings {
-    /// No flow is held back.
-    pub const OFF: Self = Self {
-        sizing: Sizing::Fixed,
-        limit_bytes: u32::MAX,
-    };
-}
-
-/// What happened to all flows of a table since it was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Totals {
-    /// Times that a flow was held back.
-    pub throttled: u64,
-    /// Times that a flow was put on a deferred list.
-    pub deferred: u64,
-    /// Times that the run of a deferred flow was left to an owner that was at work.
-    pub deferred_to_owner: u64,
-}
+pub use settings::{LIMIT_2012_BYTES, RATE_TIME_NS, Settings, Sizing, Totals};

@@ -1,0 +1,126 @@
+//! The settings of small queues, and the limit of a flow that follows from them.
+
+use taut_dql::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+/// The limit of 2012, in bytes of memory: 56 packets of 1,514 bytes.
+pub const LIMIT_2012_BYTES: u32 = 128 << 10;
+
+/// The bytes that a flow may have below its socket by [`Sizing::Rate`], as a time at its pacing
+/// rate: about two passes of a host's interrupts and schedulers.
+pub const RATE_TIME_NS: u32 = 1_000_000;
+
+/// How the limit of a flow follows from the settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sizing {
+    /// The limit as it is.
+    Fixed,
+    /// The bytes that the flow sends in `time_ns` (1 or more) at its pacing rate: at least two
+    /// packets, and never more than the limit.
+    Rate {
+        /// See [`RATE_TIME_NS`].
+        time_ns: u32,
+    },
+}
+
+/// The global setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// How the limit is used.
+    pub sizing: Sizing,
+    /// `tcp_limit_output_bytes`: memory that a flow may have below its socket. It sends while it
+    /// is charged no more than this, so one packet may exceed it. [`u32::MAX`] limits nothing.
+    pub limit_bytes: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            sizing: Sizing::Fixed,
+            limit_bytes: LIMIT_2012_BYTES,
+        }
+    }
+}
+
+impl Settings {
+    /// No flow is throttled.
+    pub const OFF: Self = Self {
+        sizing: Sizing::Fixed,
+        limit_bytes: u32::MAX,
+    };
+}
+
+/// Counters over all flows of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Times that a flow was throttled.
+    pub throttled: u64,
+    /// Times that a flow was put on a deferred list.
+    pub deferred: u64,
+    /// Times that the run of a deferred flow was left to its owner, which held the lock.
+    pub deferred_to_owner: u64,
+}
+
+/// The limit of one flow that replaces the global one.
+#[derive(Debug)]
+pub(super) struct OwnLimit {
+    bytes: AtomicU32,
+    is_set: AtomicBool,
+}
+
+impl OwnLimit {
+    pub fn new() -> Self {
+        Self {
+            bytes: AtomicU32::new(0),
+            is_set: AtomicBool::new(false),
+        }
+    }
+
+    pub fn set(&self, limit_bytes: Option<u32>) {
+        if let Some(limit_bytes) = limit_bytes {
+            self.bytes.store(limit_bytes, Ordering::Relaxed);
+        }
+        // Release: a thread that reads that a limit is set reads the limit, too.
+        self.is_set.store(limit_bytes.is_some(), Ordering::Release);
+    }
+
+    pub fn get(&self) -> Option<u32> {
+        let is_set = self.is_set.load(Ordering::Acquire);
+        is_set.then(|| self.bytes.load(Ordering::Relaxed))
+    }
+}
+
+/// The last request of the owner to send. A release computes the limit from it.
+#[derive(Debug)]
+pub(super) struct LastRequest {
+    packet_bytes: AtomicU32,
+    /// A rate that does not fit is stored as the maximum.
+    rate_bytes_per_s: AtomicUsize,
+}
+
+impl LastRequest {
+    pub fn new() -> Self {
+        Self {
+            packet_bytes: AtomicU32::new(0),
+            rate_bytes_per_s: AtomicUsize::new(0),
+        }
+    }
+
+    pub fn set(&self, packet_bytes: u32, rate_bytes_per_s: u64) {
+        self.packet_bytes.store(packet_bytes, Ordering::Relaxed);
+        let rate = usize::try_from(rate_bytes_per_s).unwrap_or(usize::MAX);
+        self.rate_bytes_per_s.store(rate, Ordering::Relaxed);
+    }
+
+    /// Returns the limit of a flow by `sizing`, at most `max_bytes`.
+    pub fn limit_bytes(&self, sizing: Sizing, max_bytes: u32) -> u64 {
+        let max_bytes = u64::from(max_bytes);
+        let Sizing::Rate { time_ns } = sizing else {
+            return max_bytes;
+        };
+        let packet_bytes = u64::from(self.packet_bytes.load(Ordering::Relaxed));
+        let rate = self.rate_bytes_per_s.load(Ordering::Relaxed);
+        let bytes = rate as u128 * u128::from(time_ns) / 1_000_000_000;
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        bytes.max(2 * packet_bytes).min(max_bytes)
+    }
+}
