@@ -103,14 +103,6 @@ impl Qdisc for Shaper {
         Some(packet)
     }
 
-    /// Of a super-packet of which the device got a piece: the rest is first in its band, and paid for
-    /// when it goes.
-    fn hand_back(&mut self, rest: Packet, unsent_bytes: u32, _now_ns: u64) {
-        self.free_ns -= u64::from(unsent_bytes) * NS_PER_S / RATE_BYTES_PER_S;
-        self.bytes += u64::from(rest.wire_bytes());
-        self.bands[Self::band_of(&rest)].push_front(rest);
-    }
-
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
         self.bytes = 0;
         let bands = self.bands.iter_mut();

@@ -5,8 +5,10 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-use super::table::{ParseQdiscError, by_name, spelled_out};
-use super::{Backlog, Burst, DEFAULT_LIMIT_PACKETS, Fifo, Qdisc};
+use super::fifo::Fifo;
+use super::parameters::{DEFAULT_LIMIT_PACKETS, ParseQdiscError};
+use super::seam::{Backlog, Burst, Qdisc, RequeueSupport, forward_qdisc};
+use super::table::{by_name, canonical};
 use crate::packet::{Packet, PacketSink};
 
 /// Any discipline: one type for one that is chosen at run time.
@@ -47,7 +49,7 @@ impl FromStr for AnyQdisc {
     fn from_str(text: &str) -> Result<Self, ParseQdiscError> {
         Ok(Self {
             qdisc: by_name(text)?,
-            spelled: spelled_out(text)?,
+            spelled: canonical(text)?,
         })
     }
 }
@@ -75,39 +77,5 @@ impl From<Box<dyn Qdisc + Send>> for AnyQdisc {
 }
 
 impl Qdisc for AnyQdisc {
-    fn enqueue(&mut self, packet: Packet, now_ns: u64, sink: &mut dyn PacketSink) {
-        self.qdisc.enqueue(packet, now_ns, sink);
-    }
-
-    fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
-        self.qdisc.dequeue(now_ns, sink)
-    }
-
-    fn dequeue_burst(&mut self, now_ns: u64, burst: &mut dyn Burst) {
-        self.qdisc.dequeue_burst(now_ns, burst);
-    }
-
-    fn hand_back(&mut self, rest: Packet, unsent_bytes: u32, now_ns: u64) {
-        self.qdisc.hand_back(rest, unsent_bytes, now_ns);
-    }
-
-    fn rest_is_next(&self) -> bool {
-        self.qdisc.rest_is_next()
-    }
-
-    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
-        self.qdisc.drain(gone);
-    }
-
-    fn accepts(&self, packet: &Packet) -> bool {
-        self.qdisc.accepts(packet)
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.qdisc.backlog()
-    }
-
-    fn next_ready(&self, now_ns: u64) -> Option<u64> {
-        self.qdisc.next_ready(now_ns)
-    }
+    forward_qdisc!(self => self.qdisc);
 }

@@ -4,6 +4,14 @@ use alloc::vec::Vec;
 
 use crate::packet::Packet;
 
+/// The most packets that a discipline can hold. Their frames must exist.
+pub const MAX_LIMIT_PACKETS: u32 = 1_000_000;
+
+/// Returns the capacity of a ring for `limit_packets` packets, so that nothing is allocated later.
+pub fn capacity(limit_packets: u32) -> usize {
+    limit_packets.min(MAX_LIMIT_PACKETS) as usize
+}
+
 /// A ring for a number of things that is known from the start. What is free holds `T::VACANT`, so
 /// that a thing is moved out by one exchange: asking each slot whether there is something in it
 /// costs more than the move.

@@ -2,18 +2,17 @@
 
 use alloc::boxed::Box;
 
-use super::bounded_ring::BoundedRing;
+use super::bounded_ring::{BoundedRing, capacity};
 use super::codel_parameters::CodelParameters;
 use super::codel_state::{CodelConfig, CodelRule, CodelState, Waiting};
-use super::table::Make;
-use super::tokens::{Parameter, Settings};
-use super::{Backlog, DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Qdisc};
+use super::parameters::{DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Parameter, QdiscSettings};
+use super::seam::{Backlog, Qdisc, RequeueSupport};
 use crate::packet::{DropReason, Packet, PacketSink};
 
 /// `codel`: one queue, first in, first out, that drops or marks what waits too long.
 #[derive(Debug)]
 pub struct Codel {
-    queue: Queue,
+    queue: TimedRing,
     state: CodelState,
     rule: CodelRule,
     limit_packets: usize,
@@ -24,7 +23,7 @@ pub struct Codel {
 /// Packets, and since when each waits, in rings of their own: together they are no longer as
 /// aligned as what moves them.
 #[derive(Debug)]
-struct Queue {
+struct TimedRing {
     packets: BoundedRing<Packet>,
     since_ns: BoundedRing<u64>,
     bytes: u64,
@@ -34,20 +33,20 @@ impl Codel {
     /// A queue for at most `limit_packets` packets.
     pub fn new(limit_packets: u32, config: CodelConfig) -> Self {
         Self {
-            queue: Queue {
-                packets: BoundedRing::new(super::capacity(limit_packets)),
-                since_ns: BoundedRing::new(super::capacity(limit_packets)),
+            queue: TimedRing {
+                packets: BoundedRing::new(capacity(limit_packets)),
+                since_ns: BoundedRing::new(capacity(limit_packets)),
                 bytes: 0,
             },
             state: CodelState::default(),
             rule: CodelRule::new(config),
-            limit_packets: super::capacity(limit_packets),
+            limit_packets: capacity(limit_packets),
             first_is_rest: false,
         }
     }
 }
 
-impl Waiting for Queue {
+impl Waiting for TimedRing {
     fn oldest(&mut self) -> Option<(&mut Packet, u64)> {
         Some((self.packets.first_mut()?, *self.since_ns.first_mut()?))
     }
@@ -81,12 +80,22 @@ impl Qdisc for Codel {
         self.queue.pop()
     }
 
-    fn hand_back(&mut self, rest: Packet, _unsent_bytes: u32, now_ns: u64) {
+    fn requeue_support(&self) -> RequeueSupport {
+        RequeueSupport::InTurn
+    }
+
+    fn requeue(
+        &mut self,
+        remainder: Packet,
+        _unsent_bytes: u32,
+        now_ns: u64,
+    ) -> Result<(), Packet> {
         self.first_is_rest = true;
-        self.queue.bytes += u64::from(rest.wire_bytes());
-        // Nobody asks since when it waits: it is not judged again.
+        self.queue.bytes += u64::from(remainder.wire_bytes());
+        // This time is never read: CoDel does not decide about a remainder again.
         self.queue.since_ns.put_back(now_ns);
-        self.queue.packets.put_back(rest);
+        self.queue.packets.put_back(remainder);
+        Ok(())
     }
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
@@ -109,7 +118,7 @@ impl Qdisc for Codel {
     }
 }
 
-/// What `codel` can be told.
+/// The settings of `codel`.
 pub(super) struct CodelSettings {
     limit_packets: u32,
     codel: CodelConfig,
@@ -134,8 +143,9 @@ impl CodelParameters for CodelSettings {
     }
 }
 
-impl Settings for CodelSettings {
+impl QdiscSettings for CodelSettings {
     const NAME: &'static str = "codel";
+    const HELP: &'static str = "one queue whose packets do not wait for long (RFC 8289)";
     const PARAMETERS: &'static [Parameter<Self>] = &[
         Parameter::value(
             "limit",
@@ -149,10 +159,8 @@ impl Settings for CodelSettings {
         Self::NO_ECN,
         Self::CE_THRESHOLD,
     ];
-}
 
-impl Make for CodelSettings {
-    fn make(self) -> Box<dyn Qdisc + Send> {
+    fn build(self) -> Box<dyn Qdisc + Send> {
         Box::new(Codel::new(self.limit_packets, self.codel))
     }
 }

@@ -1,13 +1,13 @@
 //! The parameters that every discipline with CoDel in it has.
 
 use super::codel_state::CodelConfig;
-use super::tokens::{Parameter, Range, Settings};
+use super::parameters::{Parameter, QdiscSettings, Range};
 
-/// Times that CoDel may be told.
+/// The allowed times of CoDel.
 const WAITING_TIME: Range = Range::time_ns(1, CodelConfig::MAX_INTERVAL_NS);
 
-/// Settings with CoDel's among them.
-pub(super) trait CodelParameters: Settings {
+/// QdiscSettings with CoDel's among them.
+pub(super) trait CodelParameters: QdiscSettings {
     fn codel(&mut self) -> &mut CodelConfig;
     fn codel_ref(&self) -> &CodelConfig;
 

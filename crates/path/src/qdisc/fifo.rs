@@ -2,10 +2,9 @@
 
 use alloc::boxed::Box;
 
-use super::bounded_ring::BoundedRing;
-use super::table::Make;
-use super::tokens::{Parameter, Settings};
-use super::{Backlog, Burst, DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Qdisc};
+use super::bounded_ring::{BoundedRing, capacity};
+use super::parameters::{DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Parameter, QdiscSettings};
+use super::seam::{Backlog, Burst, Qdisc, RequeueSupport};
 use crate::packet::{DropReason, Packet, PacketSink};
 
 /// `pfifo`: one queue; a packet over the limit is dropped at the tail.
@@ -20,9 +19,9 @@ impl Fifo {
     /// A queue for at most `limit_packets` packets.
     pub fn new(limit_packets: u32) -> Self {
         Self {
-            packets: BoundedRing::new(super::capacity(limit_packets)),
+            packets: BoundedRing::new(capacity(limit_packets)),
             bytes: 0,
-            limit_packets: super::capacity(limit_packets),
+            limit_packets: capacity(limit_packets),
         }
     }
 
@@ -62,14 +61,20 @@ impl Qdisc for Fifo {
         while !self.is_empty() && burst.push(self.take_first()) {}
     }
 
-    fn hand_back(&mut self, rest: Packet, _unsent_bytes: u32, _now_ns: u64) {
-        self.bytes += u64::from(rest.wire_bytes());
-        self.packets.put_back(rest);
+    #[inline]
+    fn requeue_support(&self) -> RequeueSupport {
+        RequeueSupport::Next
     }
 
-    #[inline]
-    fn rest_is_next(&self) -> bool {
-        true
+    fn requeue(
+        &mut self,
+        remainder: Packet,
+        _unsent_bytes: u32,
+        _now_ns: u64,
+    ) -> Result<(), Packet> {
+        self.bytes += u64::from(remainder.wire_bytes());
+        self.packets.put_back(remainder);
+        Ok(())
     }
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
@@ -93,7 +98,7 @@ impl Qdisc for Fifo {
     }
 }
 
-/// What `pfifo` can be told.
+/// The settings of `pfifo`.
 pub(super) struct FifoSettings {
     limit_packets: u32,
 }
@@ -106,18 +111,17 @@ impl Default for FifoSettings {
     }
 }
 
-impl Settings for FifoSettings {
+impl QdiscSettings for FifoSettings {
     const NAME: &'static str = "pfifo";
+    const HELP: &'static str = "one queue, first in, first out";
     const PARAMETERS: &'static [Parameter<Self>] = &[Parameter::value(
         "limit",
         LIMIT_PACKETS,
         |settings| Some(settings.limit_packets.into()),
         |settings, packets| settings.limit_packets = packets as u32,
     )];
-}
 
-impl Make for FifoSettings {
-    fn make(self) -> Box<dyn Qdisc + Send> {
+    fn build(self) -> Box<dyn Qdisc + Send> {
         Box::new(Fifo::new(self.limit_packets))
     }
 }

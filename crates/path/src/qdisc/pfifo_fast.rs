@@ -2,9 +2,9 @@
 
 use alloc::boxed::Box;
 
-use super::table::Make;
-use super::tokens::{Parameter, Settings};
-use super::{Backlog, Burst, DEFAULT_LIMIT_PACKETS, Fifo, LIMIT_PACKETS, Qdisc};
+use super::fifo::Fifo;
+use super::parameters::{DEFAULT_LIMIT_PACKETS, LIMIT_PACKETS, Parameter, QdiscSettings};
+use super::seam::{Backlog, Burst, Qdisc, RequeueSupport};
 use crate::packet::{DropReason, Packet, PacketSink};
 
 /// Band of each priority, 0 served first: the map that `tc qdisc show` prints.
@@ -63,8 +63,8 @@ impl Qdisc for PfifoFast {
 
     #[inline(always)]
     fn dequeue_burst(&mut self, _now_ns: u64, burst: &mut dyn Burst) {
-        // Looked for anew for each: a burst is often of one packet, and what a loop for each band would keep at
-        // hand is more than there are registers.
+        // The search is repeated for each packet: a burst is often one packet, and a loop for each
+        // band needs more registers than there are.
         while let Some(band) = self.bands.iter_mut().find(|band| !band.is_empty()) {
             if !burst.push(band.take_first()) {
                 break;
@@ -72,14 +72,14 @@ impl Qdisc for PfifoFast {
         }
     }
 
-    fn hand_back(&mut self, rest: Packet, unsent_bytes: u32, now_ns: u64) {
-        self.bands[Self::band_of(&rest)].hand_back(rest, unsent_bytes, now_ns);
+    /// The band of the remainder is the first that is not empty, because nothing was enqueued since.
+    #[inline]
+    fn requeue_support(&self) -> RequeueSupport {
+        RequeueSupport::Next
     }
 
-    /// Its band is the first that has any, and nothing was enqueued since.
-    #[inline]
-    fn rest_is_next(&self) -> bool {
-        true
+    fn requeue(&mut self, remainder: Packet, unsent_bytes: u32, now_ns: u64) -> Result<(), Packet> {
+        self.bands[Self::band_of(&remainder)].requeue(remainder, unsent_bytes, now_ns)
     }
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
@@ -105,7 +105,7 @@ impl Qdisc for PfifoFast {
     }
 }
 
-/// What `pfifo_fast` can be told.
+/// The settings of `pfifo_fast`.
 pub(super) struct PfifoFastSettings {
     limit_packets: u32,
     scope: BandLimit,
@@ -120,8 +120,9 @@ impl Default for PfifoFastSettings {
     }
 }
 
-impl Settings for PfifoFastSettings {
+impl QdiscSettings for PfifoFastSettings {
     const NAME: &'static str = "pfifo_fast";
+    const HELP: &'static str = "three strict bands, chosen by the priority";
     const PARAMETERS: &'static [Parameter<Self>] = &[
         Parameter::value(
             "limit",
@@ -135,10 +136,8 @@ impl Settings for PfifoFastSettings {
             |settings| settings.scope = BandLimit::Total,
         ),
     ];
-}
 
-impl Make for PfifoFastSettings {
-    fn make(self) -> Box<dyn Qdisc + Send> {
+    fn build(self) -> Box<dyn Qdisc + Send> {
         Box::new(PfifoFast::new(self.limit_packets, self.scope))
     }
 }

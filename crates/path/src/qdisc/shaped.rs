@@ -1,6 +1,6 @@
 //! A rate above whatever is below: bytes leave a discipline no faster than they are let.
 
-use super::{Backlog, Qdisc};
+use super::seam::{Backlog, Qdisc, RequeueSupport};
 use crate::packet::{Packet, PacketSink};
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -85,10 +85,18 @@ impl<Q: Qdisc> Qdisc for Shaped<Q> {
         Some(packet)
     }
 
-    fn hand_back(&mut self, rest: Packet, unsent_bytes: u32, now_ns: u64) {
+    fn requeue_support(&self) -> RequeueSupport {
+        match self.inner.requeue_support() {
+            RequeueSupport::None => RequeueSupport::None,
+            // The remainder waits for the link like any packet.
+            RequeueSupport::InTurn | RequeueSupport::Next => RequeueSupport::InTurn,
+        }
+    }
+
+    fn requeue(&mut self, remainder: Packet, unsent_bytes: u32, now_ns: u64) -> Result<(), Packet> {
         (self.ready_ns, self.remainder) = self.before;
         self.spend(self.last_bytes.saturating_sub(unsent_bytes), now_ns);
-        self.inner.hand_back(rest, unsent_bytes, now_ns);
+        self.inner.requeue(remainder, unsent_bytes, now_ns)
     }
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {

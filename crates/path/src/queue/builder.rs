@@ -18,7 +18,7 @@ use crate::driver::{Completions, TxRing};
 use crate::limit::{AnyLimit, Limit};
 use crate::packet::Mark;
 use crate::probe::{Event, Probe};
-use crate::qdisc::{AnyQdisc, Qdisc};
+use crate::qdisc::{AnyQdisc, Qdisc, RequeueSupport};
 use crate::sharing::{Local, Sharing, Threads, Word};
 use crate::split::{Split, table};
 
@@ -165,7 +165,10 @@ where
         let (unit, mark) = (limit.unit(), Mark::of_new_queue());
         let control = Control::new(limit, now_ns);
         probe.event(now_ns, Event::Limit(control.rule().config().limit));
-        config.split = config.split.with(device.pieces());
+        config.split = match qdisc.requeue_support() {
+            RequeueSupport::None => Split::Off,
+            RequeueSupport::InTurn | RequeueSupport::Next => config.split.with(device.pieces()),
+        };
         let cuts = config.split != Split::Off;
         let (pieces_in_limit, piece_bytes) = config.split.at_first(unit);
         let (cutter, joiner) = cuts.then(|| table(pieces_in_limit)).unzip();

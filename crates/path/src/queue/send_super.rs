@@ -7,7 +7,7 @@ use super::shared::Shared;
 use crate::driver::TxRing;
 use crate::packet::{DropReason, Packet, PacketSink};
 use crate::probe::{Event, Probe};
-use crate::qdisc::Qdisc;
+use crate::qdisc::{Qdisc, RequeueSupport};
 use crate::sharing::{Sharing, Word};
 use crate::split::{Cutter, Ended, Plan, Uncut};
 use taut_dql::MAX_OBJECT;
@@ -61,12 +61,12 @@ impl<Q: Qdisc> SendHalf<Q> {
                 break;
             };
             if !self.goes_on(shared, ring) {
-                self.hand_back(rest, at);
+                self.requeue(shared, rest, at);
                 break;
             }
             match self.plan_of_rest(shared, &rest) {
                 Some(plan) => next = Some((rest, plan)),
-                None => self.hand_back(rest, at),
+                None => self.requeue(shared, rest, at),
             }
         }
         if self.supers.pieces < self.burst_packets {
@@ -92,7 +92,7 @@ impl<Q: Qdisc> SendHalf<Q> {
     /// Whether a rest stays in hand while more of it may go. With a budget the discipline has it first:
     /// others may wait for the room.
     fn keeps_rest<M: Sharing>(&self) -> bool {
-        self.qdisc.rest_is_next() && self.budget::<M>().is_none()
+        self.qdisc.requeue_support() == RequeueSupport::Next && self.budget::<M>().is_none()
     }
 
     /// Sends pieces of a packet, as many as may go at once. Returns the rest.
@@ -230,11 +230,19 @@ impl<Q: Qdisc> SendHalf<Q> {
         }
     }
 
-    fn hand_back<S: ?Sized, P: Probe>(&mut self, rest: Packet, at: &mut Context<'_, S, P>) {
+    fn requeue<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        rest: Packet,
+        at: &mut Context<'_, S, P>,
+    ) {
         at.probe.event(at.now_ns, Event::Requeued(&rest));
         let header_bytes = rest.segmentation.map_or(0, |cut| cut.header_bytes.into());
         let unsent_bytes = rest.wire_bytes().saturating_sub(header_bytes);
-        self.qdisc.hand_back(rest, unsent_bytes, at.now_ns);
+        if let Err(rest) = self.qdisc.requeue(rest, unsent_bytes, at.now_ns) {
+            let (reason, cutter) = (DropReason::QueueFull, &mut self.supers.cutter);
+            dropped(rest, reason, &shared.sender, cutter, at);
+        }
     }
 
     /// The device does not take a piece. What is left of its packet, the piece included if it is not the

@@ -3,7 +3,7 @@
 use crate::support::{Books, packet};
 use proptest::prelude::*;
 use taut_path::qdisc::{
-    Backlog, BandLimit, DISCIPLINES, Fifo, PfifoFast, Qdisc, by_name, marks, spelled_out,
+    Backlog, BandLimit, DISCIPLINES, Fifo, PfifoFast, Qdisc, by_name, canonical, marks_ecn,
 };
 use taut_path::{DropReason, Ecn, Packet};
 
@@ -142,8 +142,8 @@ fn each_parameter_is_spelled_out_and_read_again() {
         ),
     ];
     for (text, whole) in cases {
-        assert_eq!(spelled_out(text).as_deref(), Ok(whole));
-        assert_eq!(spelled_out(whole).as_deref(), Ok(whole));
+        assert_eq!(canonical(text).as_deref(), Ok(whole));
+        assert_eq!(canonical(whole).as_deref(), Ok(whole));
         assert!(by_name(whole).is_ok());
     }
 }
@@ -228,7 +228,7 @@ fn a_discipline_marks_by_ecn_or_by_its_threshold() {
         "codel ce_threshold 1ms",
         "codel noecn ecn",
     ] {
-        assert!(marks(text), "{text}");
+        assert!(marks_ecn(text), "{text}");
     }
     for text in [
         "codel",
@@ -237,7 +237,7 @@ fn a_discipline_marks_by_ecn_or_by_its_threshold() {
         "ecn",
         "codel ecn ecm",
     ] {
-        assert!(!marks(text), "{text}");
+        assert!(!marks_ecn(text), "{text}");
     }
 }
 
@@ -249,7 +249,7 @@ proptest! {
         spaces in "[ \t\n\u{3000}\u{2003}\u{85}]{1,3}",
     ) {
         let text = format!("{name}{spaces}{}", words.join(&spaces));
-        match spelled_out(&text) {
+        match canonical(&text) {
             Err(error) => {
                 prop_assert!((1..=text.chars().count() + 1).contains(&error.position));
                 prop_assert!(error.to_string().contains("allowed"));
@@ -257,7 +257,7 @@ proptest! {
             }
             Ok(whole) => {
                 prop_assert!(by_name(&text).is_ok());
-                prop_assert_eq!(spelled_out(&whole), Ok(whole));
+                prop_assert_eq!(canonical(&whole), Ok(whole));
             }
         }
     }

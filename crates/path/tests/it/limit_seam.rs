@@ -227,10 +227,6 @@ impl Qdisc for NotBefore {
         self.fifo.dequeue(now_ns, sink)
     }
 
-    fn hand_back(&mut self, rest: Packet, unsent_bytes: u32, now_ns: u64) {
-        self.fifo.hand_back(rest, unsent_bytes, now_ns);
-    }
-
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
         self.fifo.drain(gone);
     }

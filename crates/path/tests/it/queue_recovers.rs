@@ -353,10 +353,6 @@ impl Qdisc for Shaper {
         None
     }
 
-    fn hand_back(&mut self, rest: Packet, _unsent_bytes: u32, _now_ns: u64) {
-        self.0.insert(0, rest);
-    }
-
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
         self.0.drain(..).for_each(gone);
     }

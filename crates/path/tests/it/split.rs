@@ -2,7 +2,10 @@
 
 use crate::support::{Books, FakeRing, packet};
 use taut_path::limit::AnyLimit;
-use taut_path::{DropReason, Packet, Queue, QueueConfig, Segmentation, Split, Stop};
+use taut_path::qdisc::{Backlog, Fifo, RequeueSupport};
+use taut_path::{
+    AnyQdisc, DropReason, Packet, PacketSink, Qdisc, Queue, QueueConfig, Segmentation, Split, Stop,
+};
 
 const HEADER_BYTES: u32 = 54;
 const EACH_BYTES: u32 = 1_000;
@@ -15,12 +18,16 @@ fn long(frame: u32, segments: u32) -> Packet {
 }
 
 fn queue(discipline: &str, limit: AnyLimit, split: Split) -> Queue<FakeRing> {
+    queue_of(discipline.parse().expect("it is well formed"), limit, split)
+}
+
+fn queue_of(discipline: AnyQdisc, limit: AnyLimit, split: Split) -> Queue<FakeRing> {
     let config = QueueConfig {
         split,
         ..QueueConfig::default()
     };
     Queue::builder_for(FakeRing::new(64))
-        .qdisc(discipline.parse().expect("it is well formed"))
+        .qdisc(discipline)
         .limit(limit)
         .config(config)
         .build(0)
@@ -355,4 +362,74 @@ fn a_split_says_how_it_is_spelled() {
     ] {
         assert!(text.parse::<Split>().is_err(), "{text}");
     }
+}
+
+/// A discipline of another crate. Its `requeue` is the default, which rejects.
+struct Plain {
+    fifo: Fifo,
+    requeue_support: RequeueSupport,
+}
+
+impl Qdisc for Plain {
+    fn enqueue(&mut self, packet: Packet, now_ns: u64, sink: &mut dyn PacketSink) {
+        self.fifo.enqueue(packet, now_ns, sink);
+    }
+
+    fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
+        self.fifo.dequeue(now_ns, sink)
+    }
+
+    fn requeue_support(&self) -> RequeueSupport {
+        self.requeue_support
+    }
+
+    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
+        self.fifo.drain(gone);
+    }
+
+    fn accepts(&self, packet: &Packet) -> bool {
+        self.fifo.accepts(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+}
+
+fn plain_queue(requeue_support: RequeueSupport) -> Queue<FakeRing> {
+    let fifo = Fifo::new(10);
+    let plain = Plain {
+        fifo,
+        requeue_support,
+    };
+    queue_of(
+        AnyQdisc::new("plain", plain),
+        AnyLimit::packets(1),
+        Split::All,
+    )
+}
+
+#[test]
+fn discipline_without_requeue_sends_super_packets_whole() {
+    let (mut queue, mut books) = (plain_queue(RequeueSupport::None), Books::default());
+    queue.enqueue(long(7, 3), 0, &mut books);
+    let _ = queue.run(0, &mut books);
+    assert_eq!(sent(&queue), [(7, 0, 2_554, true)]);
+    go_on(&mut queue, &mut books, 1);
+    assert_eq!((books.freed, books.freed_bytes), (vec![7], 2_554));
+}
+
+#[test]
+fn rejected_remainder_is_dropped_and_its_frame_ends_once() {
+    let (mut queue, mut books) = (plain_queue(RequeueSupport::InTurn), Books::default());
+    queue.enqueue(long(7, 3), 0, &mut books);
+    let _ = queue.run(0, &mut books);
+    assert_eq!(sent(&queue), [(7, 0, 1_054, false)]);
+    assert_eq!(queue.sender_counters().dropped_segments, 2);
+    go_on(&mut queue, &mut books, 1);
+    let ended = (
+        books.freed.len() + books.dropped.len(),
+        queue.backlog().packets,
+    );
+    assert_eq!(ended, (1, 0));
 }

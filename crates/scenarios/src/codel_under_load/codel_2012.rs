@@ -73,11 +73,6 @@ impl Qdisc for Codel2012 {
         }
     }
 
-    fn hand_back(&mut self, rest: Packet, _unsent_bytes: u32, now_ns: u64) {
-        self.bytes += u64::from(rest.wire_bytes());
-        self.packets.push_front((now_ns, rest));
-    }
-
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
         while let Some((_, packet)) = self.pop() {
             gone(packet);

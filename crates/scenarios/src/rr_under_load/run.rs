@@ -84,7 +84,7 @@ impl Settings {
         } else {
             SuperPacket::Off
         });
-        bulk.tcp.ecn = qdisc::marks(&self.qdisc);
+        bulk.tcp.ecn = qdisc::marks_ecn(&self.qdisc);
         let (requests, think_ns) = (first_band(bulk), think_ns(self.hosts));
         connect_bulk_and_requests(&mut world, self.streams, &bulk, &requests, think_ns);
         Ok(world)

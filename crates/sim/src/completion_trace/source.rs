@@ -77,12 +77,6 @@ impl Qdisc for TraceSource {
         Some(Packet::new(Frame::new(0), bytes))
     }
 
-    /// Nothing that it gives is cut.
-    fn hand_back(&mut self, rest: Packet, _unsent_bytes: u32, _now_ns: u64) {
-        let _ = rest.into_frame();
-        self.waiting.add(1);
-    }
-
     /// What waits is a number: there is no packet to hand over.
     fn drain(&mut self, _gone: &mut dyn FnMut(Packet)) {
         self.waiting.0.set(0);

@@ -60,10 +60,6 @@ impl Qdisc for Marker {
         Some(packet)
     }
 
-    fn hand_back(&mut self, rest: Packet, unsent_bytes: u32, now_ns: u64) {
-        self.fifo.hand_back(rest, unsent_bytes, now_ns);
-    }
-
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
         self.fifo.drain(gone);
     }

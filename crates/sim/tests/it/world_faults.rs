@@ -25,10 +25,6 @@ impl Qdisc for Shaper {
             .flatten()
     }
 
-    fn hand_back(&mut self, rest: Packet, unsent_bytes: u32, now_ns: u64) {
-        self.0.hand_back(rest, unsent_bytes, now_ns);
-    }
-
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
         self.0.drain(gone);
     }

@@ -153,7 +153,7 @@ impl PathOptions {
 
     /// The most packets that the discipline holds: as many frames must exist.
     pub fn waiting_packets(&self) -> u32 {
-        let spelled = taut_path::qdisc::spelled_out(&self.qdisc).unwrap_or_default();
+        let spelled = taut_path::qdisc::canonical(&self.qdisc).unwrap_or_default();
         let mut words = spelled.split(' ');
         let name = words.next().unwrap_or_default();
         let limit = words

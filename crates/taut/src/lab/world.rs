@@ -82,7 +82,7 @@ impl World {
     /// Makes the hosts of `case`.
     pub fn new(options: &RrUnderLoad, case: &Case) -> anyhow::Result<Self> {
         let (client, server) = (NetNs::new()?, NetNs::new()?);
-        if qdisc::marks(&options.experiment.qdisc) {
+        if qdisc::marks_ecn(&options.experiment.qdisc) {
             kernel_tcp::negotiate_ecn(&client)?;
             kernel_tcp::negotiate_ecn(&server)?;
         }

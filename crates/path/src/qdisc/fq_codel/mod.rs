@@ -1,5 +1,6 @@
 //! A queue for each flow, served in turn, with CoDel on each (RFC 8290).
 
+mod config;
 mod fattest;
 mod flow;
 mod packet_store;
@@ -8,16 +9,17 @@ mod turn;
 
 use alloc::vec::Vec;
 
+use super::bounded_ring::capacity;
 use super::codel_state::{CodelRule, Waiting};
-use super::{Backlog, Burst, Qdisc};
+use super::seam::{Backlog, Burst, Qdisc, RequeueSupport};
 use crate::packet::{DropReason, Packet, PacketSink};
+use config::MAX_FLOWS;
 use fattest::Fattest;
-use flow::{Flow, FlowList, prefetch};
+use flow::{FlowList, FlowSlot, prefetch};
 use packet_store::{NONE, PacketStore};
-use settings::MAX_FLOWS;
 use turn::{FlowQueue, Held, Turn};
 
-pub use settings::FqCodelConfig;
+pub use config::FqCodelConfig;
 pub(super) use settings::FqCodelSettings;
 
 /// Packets dropped at once from the flow that is too long, at most: finding it is the dear part.
@@ -26,7 +28,7 @@ const MAX_BULK_DROP_PACKETS: u32 = 64;
 /// `fq_codel`: flows are served in turn, those that begin to send first.
 #[derive(Debug)]
 pub struct FqCodel {
-    flows: Vec<Flow>,
+    flows: Vec<FlowSlot>,
     /// Flows that began to send and have not used up their first quantum.
     new: FlowList,
     old: FlowList,
@@ -42,11 +44,11 @@ impl FqCodel {
     pub fn new(config: FqCodelConfig) -> Self {
         let flows = config.flows.clamp(1, MAX_FLOWS) as usize;
         Self {
-            flows: (0..flows).map(|_| Flow::default()).collect(),
+            flows: (0..flows).map(|_| FlowSlot::default()).collect(),
             new: FlowList::EMPTY,
             old: FlowList::EMPTY,
             // One more: a packet is kept before room is made for it.
-            store: PacketStore::new(super::capacity(config.limit_packets) + 1),
+            store: PacketStore::new(capacity(config.limit_packets) + 1),
             held: Held::default(),
             fattest: Fattest::new(flows),
             codel: CodelRule::new(config.codel),
@@ -264,13 +266,23 @@ impl Qdisc for FqCodel {
         }
     }
 
-    fn hand_back(&mut self, rest: Packet, unsent_bytes: u32, _now_ns: u64) {
-        let index = self.queue_of(rest.flow);
+    fn requeue_support(&self) -> RequeueSupport {
+        RequeueSupport::InTurn
+    }
+
+    fn requeue(
+        &mut self,
+        remainder: Packet,
+        unsent_bytes: u32,
+        _now_ns: u64,
+    ) -> Result<(), Packet> {
+        let index = self.queue_of(remainder.flow);
         let flow = &mut self.flows[index as usize];
         flow.note(index, &mut self.fattest);
         flow.credit_bytes += i64::from(unsent_bytes);
-        self.held.add(&rest);
-        self.store.put_back(&mut flow.packets, rest);
+        self.held.add(&remainder);
+        self.store.put_back(&mut flow.packets, remainder);
+        Ok(())
     }
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {

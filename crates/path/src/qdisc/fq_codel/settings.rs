@@ -1,51 +1,13 @@
-//! What `fq_codel` can be told.
+//! The settings of `fq_codel`, as text.
 
 use alloc::boxed::Box;
 
 use super::super::codel_parameters::CodelParameters;
 use super::super::codel_state::CodelConfig;
-use super::super::table::Make;
-use super::super::tokens::{Parameter, Range, Settings};
-use super::super::{LIMIT_PACKETS, Qdisc};
+use super::super::parameters::{LIMIT_PACKETS, Parameter, QdiscSettings, Range};
+use super::super::seam::Qdisc;
 use super::FqCodel;
-
-/// The most flows that can be told apart.
-pub const MAX_FLOWS: u32 = 65_536;
-
-/// What FQ-CoDel is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FqCodelConfig {
-    /// Packets of all flows together.
-    pub limit_packets: u32,
-    /// Queues that flows are hashed to, 1 to 65,536; what is outside counts as the nearest.
-    pub flows: u32,
-    /// Bytes that each flow may send in its turn, at least 1: less would be no turn at all.
-    pub quantum_bytes: u32,
-    /// Memory that the packets may hold together.
-    pub memory_limit_bytes: u64,
-    /// Which flows share a queue depends on this.
-    pub seed: u32,
-    /// What each queue is held to.
-    pub codel: CodelConfig,
-}
-
-impl Default for FqCodelConfig {
-    /// What RFC 8290 and `tc` choose.
-    fn default() -> Self {
-        Self {
-            limit_packets: 10_240,
-            flows: 1024,
-            // A full Ethernet frame without its check sequence.
-            quantum_bytes: 1514,
-            memory_limit_bytes: 32 << 20,
-            seed: 0,
-            codel: CodelConfig {
-                ecn: true,
-                ..CodelConfig::default()
-            },
-        }
-    }
-}
+use super::config::{FqCodelConfig, MAX_FLOWS};
 
 /// At least a small packet: with less, a super-packet would wait for hundreds of turns.
 const QUANTUM_BYTES: Range = Range::size_bytes(256, 1 << 20);
@@ -66,8 +28,9 @@ impl CodelParameters for FqCodelSettings {
     }
 }
 
-impl Settings for FqCodelSettings {
+impl QdiscSettings for FqCodelSettings {
     const NAME: &'static str = "fq_codel";
+    const HELP: &'static str = "a queue for each flow, with CoDel on each (RFC 8290)";
     const PARAMETERS: &'static [Parameter<Self>] = &[
         Parameter::value(
             "limit",
@@ -107,10 +70,8 @@ impl Settings for FqCodelSettings {
             |settings, seed| settings.0.seed = seed as u32,
         ),
     ];
-}
 
-impl Make for FqCodelSettings {
-    fn make(self) -> Box<dyn Qdisc + Send> {
+    fn build(self) -> Box<dyn Qdisc + Send> {
         Box::new(FqCodel::new(self.0))
     }
 }

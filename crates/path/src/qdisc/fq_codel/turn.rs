@@ -1,7 +1,7 @@
 //! What a flow's turn works on: its packets, the store they are in, and the sums over all flows.
 
 use super::super::codel_state::Waiting;
-use super::flow::Flow;
+use super::flow::FlowSlot;
 use super::packet_store::{PacketList, PacketStore};
 use crate::packet::Packet;
 
@@ -59,7 +59,7 @@ impl Waiting for FlowQueue<'_> {
 
 /// A flow that is about to send.
 pub struct Turn<'a> {
-    pub flow: &'a mut Flow,
+    pub flow: &'a mut FlowSlot,
     pub store: &'a mut PacketStore,
     pub held: &'a mut Held,
 }

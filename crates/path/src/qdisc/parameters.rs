@@ -1,11 +1,19 @@
-//! One parser for the parameters of every discipline, and one writer: a discipline only lists its
-//! parameters.
+//! The parser and the writer of parameters, for all disciplines: a discipline only lists its own.
 
+use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
 use core::fmt::{self, Write};
 
-use super::table::{ParseQdiscError, What};
+use super::bounded_ring::MAX_LIMIT_PACKETS;
+use super::seam::Qdisc;
 use crate::units;
+
+/// The length of a transmit queue of an Ethernet device (`txqueuelen`).
+pub(super) const DEFAULT_LIMIT_PACKETS: u32 = 1000;
+
+/// The allowed values of `limit`.
+pub(super) const LIMIT_PACKETS: Range = Range::number("packets", 1, MAX_LIMIT_PACKETS as u64);
 
 /// One parameter of a discipline with the settings `S`.
 pub(super) struct Parameter<S: 'static> {
@@ -14,7 +22,7 @@ pub(super) struct Parameter<S: 'static> {
     pub kind: Kind<S>,
 }
 
-/// What follows the keyword.
+/// The text after the keyword.
 pub(super) enum Kind<S: 'static> {
     /// Nothing: the keyword alone.
     Flag {
@@ -47,7 +55,7 @@ impl<S> Parameter<S> {
     }
 }
 
-/// Which values are allowed, and how they are spelled.
+/// The allowed values of a parameter, and their unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Range {
     unit: Unit,
@@ -137,32 +145,59 @@ impl fmt::Display for Range {
     }
 }
 
-/// What a discipline can be told, and what it is told by nobody.
-pub(super) trait Settings: Default + 'static {
+/// The settings of a discipline, initially their defaults.
+pub(super) trait QdiscSettings: Default + 'static {
     /// The name that `tc` uses.
     const NAME: &'static str;
+    /// The discipline, in one line.
+    const HELP: &'static str;
     /// Its parameters, in the order in which `tc` shows them.
     const PARAMETERS: &'static [Parameter<Self>];
+
+    /// Creates the discipline.
+    fn build(self) -> Box<dyn Qdisc + Send>;
 }
 
+/// A text is not a discipline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseQdiscError {
+    /// Position of the first character of the offending token, from 1.
+    pub position: usize,
+    message: String,
+}
+
+impl ParseQdiscError {
+    /// At `position`, something is wrong; `allowed` is what may stand there.
+    pub(super) fn new(wrong: &str, position: usize, allowed: impl fmt::Display) -> Self {
+        let message = format!("{wrong} at position {position}; allowed:{allowed}");
+        Self { position, message }
+    }
+}
+
+impl fmt::Display for ParseQdiscError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl core::error::Error for ParseQdiscError {}
+
 /// Reads the settings after the name of a discipline.
-pub(super) fn read<S: Settings>(tokens: &mut Tokens<'_>) -> Result<S, ParseQdiscError> {
+pub(super) fn read<S: QdiscSettings>(tokens: &mut Tokens<'_>) -> Result<S, ParseQdiscError> {
     let mut settings = S::default();
     while let Some((position, token)) = tokens.next() {
-        let parameter = S::PARAMETERS
-            .iter()
-            .find(|parameter| parameter.keyword == token)
-            .ok_or(ParseQdiscError {
-                position,
-                what: What::UnknownParameter(S::NAME),
-            })?;
+        let mut known = S::PARAMETERS.iter();
+        let Some(parameter) = known.find(|known| known.keyword == token) else {
+            let allowed = format!(" {}", usage::<S>());
+            return Err(ParseQdiscError::new("unknown parameter", position, allowed));
+        };
         match parameter.kind {
             Kind::Flag { set, .. } => set(&mut settings),
             Kind::Value { range, set, .. } => {
                 let (position, token) = tokens.next_or_end();
-                let value = range.parse(token).ok_or(ParseQdiscError {
-                    position,
-                    what: What::BadValue(parameter.keyword, range),
+                let value = range.parse(token).ok_or_else(|| {
+                    let wrong = format!("bad {}", parameter.keyword);
+                    ParseQdiscError::new(&wrong, position, format!(" {range}"))
                 })?;
                 set(&mut settings, value);
             }
@@ -172,7 +207,7 @@ pub(super) fn read<S: Settings>(tokens: &mut Tokens<'_>) -> Result<S, ParseQdisc
 }
 
 /// Writes every parameter that has a value, so that reading gives the same settings.
-pub(super) fn write<S: Settings>(settings: &S) -> String {
+pub(super) fn write<S: QdiscSettings>(settings: &S) -> String {
     let mut text = String::from(S::NAME);
     for Parameter { keyword, kind } in S::PARAMETERS {
         // Writing to a String cannot fail.
@@ -187,17 +222,21 @@ pub(super) fn write<S: Settings>(settings: &S) -> String {
     text
 }
 
-/// Writes what is allowed after the name of a discipline.
-pub(super) fn write_usage<S: Settings>(f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let mut space = "";
-    for Parameter { keyword, kind } in S::PARAMETERS {
-        match kind {
-            Kind::Flag { .. } => write!(f, "{space}[{keyword}]")?,
-            Kind::Value { range, .. } => write!(f, "{space}[{keyword} {}]", range.placeholder())?,
-        }
-        space = " ";
+/// Returns the parameters that can follow the name of a discipline.
+pub(super) fn usage<S: QdiscSettings>() -> String {
+    let parameters = S::PARAMETERS.iter();
+    let mut usage = String::new();
+    for Parameter { keyword, kind } in parameters {
+        let space = if usage.is_empty() { "" } else { " " };
+        // Writing to a String cannot fail.
+        let _ = match kind {
+            Kind::Flag { .. } => write!(usage, "{space}[{keyword}]"),
+            Kind::Value { range, .. } => {
+                write!(usage, "{space}[{keyword} {}]", range.placeholder())
+            }
+        };
     }
-    Ok(())
+    usage
 }
 
 /// The tokens of a text, separated by white space, with their positions, in characters from 1.

@@ -1,0 +1,86 @@
+//! What a limit with a name implements.
+
+use alloc::boxed::Box;
+use core::fmt;
+
+use taut_dql::Dynamic;
+use taut_dql::limit::Limit;
+
+use super::ladder::{ParseUtilisationError, Utilisation};
+
+/// A limit that [`AnyLimit`](super::AnyLimit) can hold. `Display` writes the text that it is parsed
+/// from.
+pub trait NamedLimit: Limit + fmt::Display + fmt::Debug + CloneNamed + Send + Sync {
+    /// Sets the target utilisation of a limit that has one and for which the user set none. The
+    /// limit then starts again. Any other limit stays as it is.
+    fn promise_unless_told(&mut self, _utilisation: Utilisation) {}
+}
+
+/// Clones a limit behind a pointer. Every limit that can be cloned has it.
+pub trait CloneNamed {
+    /// Returns a clone on the heap.
+    fn clone_named(&self) -> Box<dyn NamedLimit>;
+}
+
+impl<L: NamedLimit + Clone + 'static> CloneNamed for L {
+    fn clone_named(&self) -> Box<dyn NamedLimit> {
+        Box::new(self.clone())
+    }
+}
+
+/// The name of a limit, and its help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LimitInfo {
+    /// The name; its argument follows a colon.
+    pub name: &'static str,
+    /// The name with its argument, as in help texts.
+    pub usage: &'static str,
+    /// The limit, in one line.
+    pub help: &'static str,
+    /// The limit learns from completions, so that it can count packets instead of bytes.
+    pub learns: bool,
+}
+
+/// A limit of this crate that has a name.
+pub(super) trait BuiltinLimit: NamedLimit + Clone + 'static {
+    const INFO: LimitInfo;
+
+    /// Creates the limit from the argument behind its name.
+    fn parse(argument: Argument<'_>) -> Result<Self, ArgumentError>;
+}
+
+/// The text behind the name of a limit and a colon.
+#[derive(Clone, Copy)]
+pub(crate) struct Argument<'a>(pub Option<&'a str>);
+
+impl Argument<'_> {
+    /// For a limit without an argument.
+    pub(super) fn none(self) -> Result<(), ArgumentError> {
+        match self.0 {
+            None => Ok(()),
+            Some(_) => Err(ArgumentError::NoArgument),
+        }
+    }
+}
+
+/// An argument is wrong.
+pub(super) enum ArgumentError {
+    /// The limit has no argument.
+    NoArgument,
+    Utilisation(ParseUtilisationError),
+}
+
+impl NamedLimit for Dynamic {}
+
+impl BuiltinLimit for Dynamic {
+    const INFO: LimitInfo = LimitInfo {
+        name: "dql",
+        usage: "dql",
+        help: "Linux's rule, byte queue limits",
+        learns: true,
+    };
+
+    fn parse(argument: Argument<'_>) -> Result<Self, ArgumentError> {
+        argument.none().map(|()| Self::default())
+    }
+}

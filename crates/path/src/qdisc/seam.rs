@@ -1,0 +1,144 @@
+//! The seam to the disciplines: the only place where packets wait.
+
+use alloc::boxed::Box;
+
+use crate::packet::{Packet, PacketSink};
+
+/// The packets that wait in a discipline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Backlog {
+    /// Packets waiting.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Receives a burst of packets: those to send, and as a [`PacketSink`] those dropped or marked.
+pub trait Burst: PacketSink {
+    /// Accepts the next packet to send. Returns `true` if there is room for one more.
+    fn push(&mut self, packet: Packet) -> bool;
+}
+
+/// Whether a discipline takes back the remainder of a super-packet of which a part was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequeueSupport {
+    /// It does not.
+    None,
+    /// It does; another packet can be dequeued before the remainder.
+    InTurn,
+    /// It does, and the remainder is dequeued next. While more of the remainder can be sent, the
+    /// queue keeps it.
+    Next,
+}
+
+/// A queueing discipline. Time is an argument, in ns, and never goes back.
+///
+/// A discipline implements [`enqueue`](Self::enqueue), [`dequeue`](Self::dequeue),
+/// [`drain`](Self::drain), [`accepts`](Self::accepts) and [`backlog`](Self::backlog).
+pub trait Qdisc {
+    /// Accepts `packet`, or drops it or others into `sink`, with a reason.
+    fn enqueue(&mut self, packet: Packet, now_ns: u64, sink: &mut dyn PacketSink);
+
+    /// Returns the packet to send next, if one is ready. It can drop others into `sink`.
+    fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet>;
+
+    /// Moves packets that are ready to `burst`, in order and at least one if there is one, until
+    /// `burst` has no more room. Equivalent to calls of [`dequeue`](Self::dequeue), with fewer moves
+    /// of packets.
+    fn dequeue_burst(&mut self, now_ns: u64, burst: &mut dyn Burst) {
+        while let Some(packet) = self.dequeue(now_ns, burst) {
+            if !burst.push(packet) {
+                break;
+            }
+        }
+    }
+
+    /// Whether [`requeue`](Self::requeue) takes back the remainder of a super-packet. Late
+    /// segmentation (see [`split`](crate::split)) needs that; without it super-packets are sent whole.
+    #[inline]
+    fn requeue_support(&self) -> RequeueSupport {
+        RequeueSupport::None
+    }
+
+    /// Takes back the remainder of the packet that was dequeued last, to the place of that packet:
+    /// first in its class. Nothing was enqueued in the meantime. `unsent_bytes` of the packet were
+    /// not sent, without headers. The discipline decided about the packet when it was dequeued, and
+    /// does not decide again, but it can drop the remainder to make room.
+    ///
+    /// # Errors
+    /// Returns the remainder if the discipline does not take it; the queue then drops it.
+    fn requeue(&mut self, remainder: Packet, unsent_bytes: u32, now_ns: u64) -> Result<(), Packet> {
+        let _ = (unsent_bytes, now_ns);
+        Err(remainder)
+    }
+
+    /// Passes every packet to `gone`, ready or not, for a queue that is closed.
+    fn drain(&mut self, gone: &mut dyn FnMut(Packet));
+
+    /// Returns `true` if `packet` could be enqueued now without a drop.
+    fn accepts(&self, packet: &Packet) -> bool;
+
+    /// Returns the packets that wait.
+    fn backlog(&self) -> Backlog;
+
+    /// Returns the time at which a packet will be ready, if packets wait and none is ready now.
+    fn next_ready(&self, _now_ns: u64) -> Option<u64> {
+        None
+    }
+}
+
+/// Implements all methods of [`Qdisc`] by those of another discipline, inside an `impl` block.
+macro_rules! forward_qdisc {
+    ($self:ident => $inner:expr) => {
+        fn enqueue(&mut $self, packet: Packet, now_ns: u64, sink: &mut dyn PacketSink) {
+            $inner.enqueue(packet, now_ns, sink);
+        }
+
+        fn dequeue(&mut $self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
+            $inner.dequeue(now_ns, sink)
+        }
+
+        fn dequeue_burst(&mut $self, now_ns: u64, burst: &mut dyn Burst) {
+            $inner.dequeue_burst(now_ns, burst);
+        }
+
+        fn requeue_support(&$self) -> RequeueSupport {
+            $inner.requeue_support()
+        }
+
+        fn requeue(
+            &mut $self,
+            remainder: Packet,
+            unsent_bytes: u32,
+            now_ns: u64,
+        ) -> Result<(), Packet> {
+            $inner.requeue(remainder, unsent_bytes, now_ns)
+        }
+
+        fn drain(&mut $self, gone: &mut dyn FnMut(Packet)) {
+            $inner.drain(gone);
+        }
+
+        fn accepts(&$self, packet: &Packet) -> bool {
+            $inner.accepts(packet)
+        }
+
+        fn backlog(&$self) -> Backlog {
+            $inner.backlog()
+        }
+
+        fn next_ready(&$self, now_ns: u64) -> Option<u64> {
+            $inner.next_ready(now_ns)
+        }
+    };
+}
+
+pub(super) use forward_qdisc;
+
+impl<Q: Qdisc + ?Sized> Qdisc for Box<Q> {
+    forward_qdisc!(self => (**self));
+}
+
+impl<Q: Qdisc + ?Sized> Qdisc for &mut Q {
+    forward_qdisc!(self => (**self));
+}
