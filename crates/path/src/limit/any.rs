@@ -7,27 +7,12 @@ use core::str::FromStr;
 
 use taut_dql::forward_limit;
 
-use super::builtin::{LimitVisitor, visit_limit};
-use super::{Dynamic, Fixed, Ladder, Limit, ParseLimitError, Unit, Utilisation};
-
-/// A rule that can tell its name: as [`AnyLimit`] reads it, for rules of this crate.
-pub trait NamedLimit: Limit + fmt::Display + fmt::Debug + CloneNamed + Send + Sync {
-    /// A rule that promises a share of the link's time, and was not told which, promises this one and begins afresh.
-    /// Any other rule stays as it is.
-    fn promise_unless_told(&mut self, _utilisation: Utilisation) {}
-}
-
-/// What every rule that can be cloned has.
-pub trait CloneNamed {
-    /// A clone on the heap.
-    fn clone_named(&self) -> Box<dyn NamedLimit>;
-}
-
-impl<L: NamedLimit + Clone + 'static> CloneNamed for L {
-    fn clone_named(&self) -> Box<dyn NamedLimit> {
-        Box::new(self.clone())
-    }
-}
+use super::builtin::LimitVisitor;
+use super::fixed::Fixed;
+use super::ladder::{Ladder, Utilisation};
+use super::named::NamedLimit;
+use super::parse::{ParseLimitError, visit_limit};
+use super::{Dynamic, Limit, Unit};
 
 /// Any rule: one type for a limit chosen at run time.
 ///
@@ -38,9 +23,9 @@ impl<L: NamedLimit + Clone + 'static> CloneNamed for L {
 /// assert_eq!("40960".parse::<AnyLimit>()?.to_string(), "40k");
 /// # Ok::<(), taut_path::limit::ParseLimitError>(())
 /// ```
-/// [`LIMITS`](super::LIMITS) lists the names; those that learn may count packets, as in `dql:packets`, see [`InPackets`](super::InPackets), and each may
-/// have a cap in time behind all that, as in `dql:2ms`, see [`InTime`](super::InTime). A rule of another crate goes in through
-/// [`new`](Self::new).
+/// [`LIMITS`](super::LIMITS) lists the names. Limits that learn can count packets, as in
+/// `dql:packets`, see [`InPackets`](super::InPackets). Each can have a cap in time at the end, as in
+/// `dql:2ms`, see [`InTime`](super::InTime). [`new`](Self::new) holds a limit of another crate.
 #[derive(Debug)]
 pub struct AnyLimit(Box<dyn NamedLimit>);
 

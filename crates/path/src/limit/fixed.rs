@@ -4,9 +4,8 @@ use core::fmt;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
-use super::builtin::BuiltinLimit;
-use super::parse::Argument;
-use super::{CompletionBatch, Limit, LimitInfo, NamedLimit, ParseLimitError, Unit};
+use super::named::{Argument, ArgumentError, BuiltinLimit, LimitInfo, NamedLimit};
+use super::{CompletionBatch, Limit, Unit};
 use crate::units;
 
 /// A limit that stays where it was put.
@@ -122,7 +121,7 @@ impl BuiltinLimit for Fixed {
         learns: false,
     };
 
-    fn parse(argument: Argument<'_>) -> Result<Self, ParseLimitError> {
+    fn parse(argument: Argument<'_>) -> Result<Self, ArgumentError> {
         argument.none().map(|()| Self::off())
     }
 }

@@ -2,7 +2,9 @@
 
 use core::fmt;
 
-use super::{Limit, NamedLimit, Unit, Utilisation};
+use super::ladder::Utilisation;
+use super::named::NamedLimit;
+use super::{Limit, Unit};
 use taut_dql::forward_limit;
 
 /// A rule that learns how many packets may be in flight: for a device to which each packet is the same work,

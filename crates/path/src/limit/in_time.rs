@@ -8,7 +8,9 @@ use core::fmt;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
-use super::{CompletionBatch, Limit, NamedLimit, Needs, Unit, Utilisation};
+use super::ladder::Utilisation;
+use super::named::NamedLimit;
+use super::{CompletionBatch, Limit, Needs, Unit};
 use crate::units::write_time;
 
 /// The shortest and the longest cap: an object at 10 Gbit/s takes 1.2 us, and nobody waits for longer

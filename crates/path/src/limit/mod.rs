@@ -9,21 +9,23 @@ mod fixed;
 mod in_packets;
 mod in_time;
 mod ladder;
+mod named;
 mod need;
 mod parse;
 mod sizing;
 mod standalone;
 
+pub use any::AnyLimit;
 pub(crate) use any::Boxed;
-pub use any::{AnyLimit, NamedLimit};
-pub use builtin::{LIMITS, LimitInfo, LimitVisitor, limits_help, visit_limit};
+pub use builtin::{LIMITS, LimitVisitor};
 pub use fixed::Fixed;
 pub use in_packets::InPackets;
 pub use in_time::{CAP_NS, InTime};
 pub use ladder::{Ladder, ParseUtilisationError, Utilisation};
+pub use named::{LimitInfo, NamedLimit};
 pub use need::Need;
-pub use parse::ParseLimitError;
 pub(crate) use parse::Spec;
+pub use parse::{ParseLimitError, limits_help, visit_limit};
 pub use standalone::StandaloneLimit;
 pub use taut_dql::Dynamic;
 pub use taut_dql::limit::{CompletionBatch, Limit, Needs, Unit};
@@ -36,5 +38,3 @@ pub struct CompletedCounts {
     /// Their bytes, as they were queued.
     pub bytes: u32,
 }
-
-impl NamedLimit for Dynamic {}

@@ -4,10 +4,9 @@ use core::fmt;
 
 use taut_dql::Config;
 
-use super::builtin::BuiltinLimit;
-use super::parse::Argument;
+use super::Limit;
+use super::named::{Argument, ArgumentError, BuiltinLimit, LimitInfo, NamedLimit};
 use super::sizing::{SizedByNeed, Sizer};
-use super::{Limit, LimitInfo, NamedLimit, ParseLimitError};
 use taut_dql::forward_limit;
 
 /// Parts of the window that are forgotten one at a time.
@@ -53,7 +52,7 @@ impl BuiltinLimit for Need {
         learns: true,
     };
 
-    fn parse(argument: Argument<'_>) -> Result<Self, ParseLimitError> {
+    fn parse(argument: Argument<'_>) -> Result<Self, ArgumentError> {
         argument.none().map(|()| Self::default())
     }
 }

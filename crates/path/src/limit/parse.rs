@@ -1,14 +1,17 @@
-//! How a limit is spelled: a name with an argument or a number, then what it counts, then a cap.
+//! The text of a limit: a name with an argument or a number, then its unit, then a cap in time.
 
+use alloc::format;
+use alloc::string::String;
 use core::fmt;
 
 use taut_dql::MAX_LIMIT;
 
-use super::any::NamedLimit;
-use super::builtin::{LIMITS, Learning, LimitVisitor};
+use super::builtin::{LIMITS, LimitVisitor, visit_named};
+use super::fixed::Fixed;
 use super::in_packets::{InPackets, SUFFIX};
+use super::in_time::{CAP_NS, InTime};
 use super::ladder::ParseUtilisationError;
-use super::{CAP_NS, Fixed, InTime};
+use super::named::{Argument, ArgumentError, NamedLimit};
 use crate::units::{self, ParseUnitError};
 
 /// The parts of a limit's text.
@@ -24,23 +27,9 @@ pub(crate) struct Spec<'a> {
     cap_is_first: bool,
 }
 
-/// What follows the name of a limit and a colon.
-#[derive(Clone, Copy)]
-pub(crate) struct Argument<'a>(pub Option<&'a str>);
-
-impl Argument<'_> {
-    /// For a limit without an argument.
-    pub fn none(self) -> Result<(), ParseLimitError> {
-        match self.0 {
-            None => Ok(()),
-            Some(_) => Err(ParseLimitError::NoArgument),
-        }
-    }
-}
-
 impl<'a> Spec<'a> {
     /// Splits `text` into its parts. It rejects nothing.
-    pub fn split(text: &'a str) -> Self {
+    pub(crate) fn split(text: &'a str) -> Self {
         let (text, last_cap_ns) = split_cap(text);
         let (text, in_packets) = match text.strip_suffix(SUFFIX) {
             Some(text) => (text, true),
@@ -65,12 +54,12 @@ impl<'a> Spec<'a> {
     }
 
     /// Returns `true` if nothing follows the name and its argument.
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         !self.in_packets && self.cap_ns.is_none()
     }
 
-    /// Passes `limit`, with what the text says of its unit and its cap, to `visitor`.
-    pub fn visit<L: NamedLimit + Clone + 'static, V: LimitVisitor>(
+    /// Passes `limit`, in the unit and with the cap of the text, to `visitor`.
+    pub(crate) fn visit<L: NamedLimit + Clone + 'static, V: LimitVisitor>(
         self,
         limit: L,
         learns: bool,
@@ -94,6 +83,41 @@ impl<'a> Spec<'a> {
     }
 }
 
+/// Parses `spec`, such as `taut:99.5%` or `dql:packets:2ms`, and passes the limit to `visitor` as a
+/// value of its own type. It allocates nothing. [`AnyLimit`](super::AnyLimit) uses one visitor; another
+/// places the limit in memory of a caller.
+///
+/// # Errors
+/// If `spec` is not a limit of this crate.
+pub fn visit_limit<V: LimitVisitor>(spec: &str, visitor: V) -> Result<V::Output, ParseLimitError> {
+    let spec = Spec::split(spec);
+    let mut limits = LIMITS.iter();
+    let visitor = InForm {
+        spec,
+        learns: limits.any(|limit| limit.learns && limit.name == spec.name),
+        visitor,
+    };
+    match visit_named(spec.name, spec.argument, visitor) {
+        Ok(visited) => visited?,
+        Err(unused) => spec.visit(parse_number(spec.rule)?, false, unused.visitor),
+    }
+}
+
+/// Passes a limit on in the unit and with the cap of a text.
+struct InForm<'a, V> {
+    spec: Spec<'a>,
+    learns: bool,
+    visitor: V,
+}
+
+impl<V: LimitVisitor> LimitVisitor for InForm<'_, V> {
+    type Output = Result<V::Output, ParseLimitError>;
+
+    fn visit<L: NamedLimit + Clone + 'static>(self, limit: L) -> Self::Output {
+        self.spec.visit(limit, self.learns, self.visitor)
+    }
+}
+
 /// Takes a time off the end. A trailing time is always a cap: no limit has a time as its argument.
 fn split_cap(text: &str) -> (&str, Option<u64>) {
     match text.rsplit_once(':') {
@@ -106,7 +130,7 @@ fn split_cap(text: &str) -> (&str, Option<u64>) {
 }
 
 /// A fixed limit: packets such as `32p`, or a size.
-pub(super) fn parse_number(text: &str) -> Result<Fixed, ParseLimitError> {
+fn parse_number(text: &str) -> Result<Fixed, ParseLimitError> {
     if let Some(digits) = text.strip_suffix('p')
         && !digits.is_empty()
         && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -126,7 +150,16 @@ fn in_range(units: u64) -> Result<u32, ParseLimitError> {
     }
 }
 
-/// Why a text is not a limit.
+impl From<ArgumentError> for ParseLimitError {
+    fn from(error: ArgumentError) -> Self {
+        match error {
+            ArgumentError::NoArgument => Self::NoArgument,
+            ArgumentError::Utilisation(error) => Self::Utilisation(error),
+        }
+    }
+}
+
+/// A text is not a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseLimitError {
@@ -145,10 +178,10 @@ pub enum ParseLimitError {
     /// The time of a cap is outside of [`CAP_NS`].
     CapOutOfRange,
     /// The message of a [registered](crate::Registry) limit, or of a registry.
-    Registered(alloc::string::String),
+    Registered(String),
 }
 
-/// What is spelled as a number.
+/// Limits that are a number.
 const NUMBERS: &str = "a size such as 40k, or packets such as 32p";
 
 impl fmt::Display for ParseLimitError {
@@ -190,3 +223,36 @@ impl fmt::Display for ParseLimitError {
 }
 
 impl core::error::Error for ParseLimitError {}
+
+/// Returns help for [`LIMITS`] and for limits that are a number, one line for each.
+pub fn limits_help() -> String {
+    let mut text = String::new();
+    for limit in LIMITS {
+        text += &format!("  {:<13} {}\n", limit.usage, limit.help);
+    }
+    let learning = Learning(", ", " or ");
+    text + &format!(
+        "  40k, 1500     a fixed number of bytes\n  32p           a fixed number of packets\n  \
+         RULE:packets  {learning}, counting packets in place of bytes (dql:packets)\n  \
+         RULE:TIME     any of them, and never more than the link sends in a time (dql:2ms)"
+    )
+}
+
+/// Writes the names of the limits that learn, with these separators.
+struct Learning(&'static str, &'static str);
+
+impl fmt::Display for Learning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let learning = || LIMITS.iter().filter(|limit| limit.learns);
+        let last = learning().count() - 1;
+        for (index, limit) in learning().enumerate() {
+            let separator = match index {
+                0 => "",
+                _ if index == last => self.1,
+                _ => self.0,
+            };
+            write!(f, "{separator}{}", limit.name)?;
+        }
+        Ok(())
+    }
+}

@@ -30,7 +30,7 @@ const MOST_BYTES: u32 = 1 << 29;
 
 /// What all rungs have in common at one moment.
 #[derive(Debug, Clone, Copy)]
-pub struct Terms {
+pub(crate) struct Terms {
     /// Paid so far, in bytes, wrapping: by this much has every debt fallen since the reset.
     paid: u32,
     /// The most that is tolerated, and that is remembered beyond it, whatever the exceedance.
@@ -43,7 +43,7 @@ pub struct Terms {
 
 impl Terms {
     /// Nothing paid.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             paid: 0,
             most_bytes: MOST_BYTES,
@@ -53,7 +53,7 @@ impl Terms {
     }
 
     /// Pays so much of every debt; whoever pays 2^30 in all calls [`Account::settle`] on each account meanwhile.
-    pub fn pay(&mut self, bytes: u32) {
+    pub(crate) fn pay(&mut self, bytes: u32) {
         self.paid = self.paid.wrapping_add(bytes);
         self.paid_in_all = self.paid_in_all.saturating_add(bytes);
         self.find_borne();
@@ -69,7 +69,7 @@ impl Terms {
     }
 
     /// Tolerates and remembers no more than that.
-    pub fn set_most(&mut self, bytes: u64) {
+    pub(crate) fn set_most(&mut self, bytes: u64) {
         self.most_bytes = u32::try_from(bytes).map_or(MOST_BYTES, |bytes| bytes.min(MOST_BYTES));
         self.find_borne();
     }
@@ -77,7 +77,7 @@ impl Terms {
 
 /// The account of one rung; all in bytes.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Account {
+pub(crate) struct Account {
     /// The debt is what this is above what was paid: one sum pays all debts at once.
     due: u32,
     /// The largest exceedance, slowly forgotten.
@@ -91,7 +91,7 @@ pub struct Account {
 
 impl Account {
     /// Of a rung that was never exceeded, or not for long.
-    pub fn new(terms: &Terms) -> Self {
+    pub(crate) fn new(terms: &Terms) -> Self {
         let not_for = terms.paid_in_all.min(1 << 31);
         Self {
             due: terms.paid,
@@ -102,14 +102,14 @@ impl Account {
     }
 
     /// Of a rung that owed nothing, from now on.
-    pub fn open(&mut self, terms: &Terms) {
+    pub(crate) fn open(&mut self, terms: &Terms) {
         self.exceedance = 0;
         self.owe(0, terms);
     }
 
     /// As deep in debt as can be for a rung of `rung_bytes`, as if it had just been given up like
     /// the one `above` it. The needs seen last were not far above: an eighth, one rung.
-    pub fn given_up(rung_bytes: u32, above: &Self, terms: &Terms) -> Self {
+    pub(crate) fn given_up(rung_bytes: u32, above: &Self, terms: &Terms) -> Self {
         let mut account = Self {
             exceedance: (rung_bytes >> 3) + 1,
             ..*above
@@ -119,7 +119,7 @@ impl Account {
     }
 
     /// What is not paid yet, at most 2^30.
-    pub fn debt(&self, terms: &Terms) -> u32 {
+    pub(crate) fn debt(&self, terms: &Terms) -> u32 {
         (self.due.wrapping_sub(terms.paid) as i32).max(0) as u32
     }
 
@@ -128,30 +128,30 @@ impl Account {
     }
 
     /// Forgets how long ago a debt was paid.
-    pub fn settle(&mut self, terms: &Terms) {
+    pub(crate) fn settle(&mut self, terms: &Terms) {
         self.owe(self.debt(terms), terms);
     }
 
     /// The largest exceedance of late.
-    pub fn exceedance(&self) -> u32 {
+    pub(crate) fn exceedance(&self) -> u32 {
         self.exceedance
     }
 
     /// Whether the rung is too low.
-    pub fn is_too_deep(&self, terms: &Terms) -> bool {
+    pub(crate) fn is_too_deep(&self, terms: &Terms) -> bool {
         self.debt(terms) > self.tolerated(terms)
     }
 
     /// The device has become so much slower, as a share over 2^16: a debt is worth link time, and so is fewer
     /// bytes now.
-    pub fn slow_down(&mut self, share: u32, terms: &Terms) {
+    pub(crate) fn slow_down(&mut self, share: u32, terms: &Terms) {
         let slower = |bytes: u32| ((u64::from(bytes) * u64::from(share)) >> 16) as u32;
         self.owe(slower(self.debt(terms)), terms);
         self.wait = slower(self.wait);
     }
 
     /// The rung was exceeded by `excess`, at least 1, which counts `weight` times.
-    pub fn charge(&mut self, excess: u32, weight: u32, terms: &Terms) {
+    pub(crate) fn charge(&mut self, excess: u32, weight: u32, terms: &Terms) {
         let before = self.exceedance;
         self.exceedance = excess.max(before - (before >> 4));
         let hopeless = self.waited(excess, terms);

@@ -13,7 +13,7 @@ const WATCHED: u32 = 4;
 const LONGEST_MEMORY_MS: u64 = 10_000;
 
 /// Fraction bits of what a byte pays.
-pub const FRACTION_BITS: u32 = 20;
+pub(crate) const FRACTION_BITS: u32 = 20;
 
 /// Rungs whose accounts are kept, eight octaves from half an octave below the limit on. A need above the last
 /// of them counts as one of it: a device that needs 180 times the limit is not found at once.
@@ -28,7 +28,7 @@ const RATE_HOLDS_NS: u64 = 125_000_000;
 /// The accounts of all rungs. Only those from `low` up to below `top` are kept: any rung above owes
 /// nothing, any below owes too much.
 #[derive(Debug, Clone)]
-pub struct Debts {
+pub(crate) struct Debts {
     /// Each rung has its place, which is that of others above and below.
     accounts: [Account; KEPT],
     low: u32,
@@ -59,7 +59,7 @@ struct Rate {
 
 impl Debts {
     /// Nothing owed. A byte pays `allowance`, below 1.
-    pub fn new(allowance: u32) -> Self {
+    pub(crate) fn new(allowance: u32) -> Self {
         debug_assert!(0 < allowance && allowance < 1 << FRACTION_BITS);
         Self {
             accounts: [Account::default(); KEPT],

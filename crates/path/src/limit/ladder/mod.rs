@@ -39,10 +39,9 @@ use core::fmt;
 
 use taut_dql::Config;
 
-use super::builtin::BuiltinLimit;
-use super::parse::Argument;
+use super::Limit;
+use super::named::{Argument, ArgumentError, BuiltinLimit, LimitInfo, NamedLimit};
 use super::sizing::SizedByNeed;
-use super::{Limit, LimitInfo, NamedLimit, ParseLimitError};
 use debts::{Debts, FRACTION_BITS};
 use taut_dql::forward_limit;
 
@@ -115,9 +114,9 @@ impl BuiltinLimit for Ladder {
         learns: true,
     };
 
-    fn parse(argument: Argument<'_>) -> Result<Self, ParseLimitError> {
+    fn parse(argument: Argument<'_>) -> Result<Self, ArgumentError> {
         let utilisation = argument.0.map(str::parse).transpose();
-        let utilisation = utilisation.map_err(ParseLimitError::Utilisation)?;
+        let utilisation = utilisation.map_err(ArgumentError::Utilisation)?;
         Ok(utilisation.map_or_else(Self::default, Self::new))
     }
 }

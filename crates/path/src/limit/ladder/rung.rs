@@ -5,7 +5,7 @@
 const RUNGS: u32 = 232;
 
 /// The highest rung that is not above `bytes`, for `bytes` below 2^31.
-pub fn index(bytes: u32) -> u32 {
+pub(crate) fn index(bytes: u32) -> u32 {
     debug_assert!(bytes <= i32::MAX as u32);
     if bytes < 8 {
         return bytes;
@@ -17,7 +17,7 @@ pub fn index(bytes: u32) -> u32 {
 }
 
 /// The bytes of a rung, and 2^31 for the one after the last.
-pub fn bytes(rung: u32) -> u32 {
+pub(crate) fn bytes(rung: u32) -> u32 {
     if rung < 8 {
         return rung;
     }

@@ -22,7 +22,7 @@ const MOST_TIMES: u64 = 4;
 
 /// Time between two refills, in which the device lived on the first of them.
 #[derive(Debug, Clone, Copy)]
-pub struct Window {
+pub(crate) struct Window {
     /// When the refill came that ended it.
     until_ns: u64,
     /// What had finished and was made up for by the refill before it, since the chain before.
@@ -33,7 +33,7 @@ pub struct Window {
 
 /// What a window needed, and what there was.
 #[derive(Debug, Clone, Copy)]
-pub struct Needed {
+pub(crate) struct Needed {
     /// What it needed, in bytes.
     pub bytes: u64,
     /// What was in flight at its start.
@@ -46,7 +46,7 @@ pub struct Needed {
 
 /// The rounds so far of one reap.
 #[derive(Debug, Clone, Copy)]
-pub struct Chain {
+pub(crate) struct Chain {
     finished_bytes: u64,
     left_bytes: u32,
     came_back_ns: Option<u64>,
@@ -58,7 +58,7 @@ pub struct Chain {
 
 impl Chain {
     /// Begins with a round, of which nothing is counted yet.
-    pub fn new(round: &CompletionBatch) -> Self {
+    pub(crate) fn new(round: &CompletionBatch) -> Self {
         Self {
             finished_bytes: 0,
             left_bytes: round.in_flight,
@@ -70,7 +70,7 @@ impl Chain {
     }
 
     /// Counts the next round, under the limit that held until now.
-    pub fn round(&mut self, round: &CompletionBatch, limit_bytes: u32, rate: &Rate) {
+    pub(crate) fn round(&mut self, round: &CompletionBatch, limit_bytes: u32, rate: &Rate) {
         if round.in_flight > self.left_bytes {
             self.refilled(round, limit_bytes, rate);
         }
@@ -100,32 +100,32 @@ impl Chain {
     }
 
     /// What finished in it.
-    pub fn finished_bytes(&self) -> u64 {
+    pub(crate) fn finished_bytes(&self) -> u64 {
         self.finished_bytes
     }
 
     /// What is in flight after it.
-    pub fn left_bytes(&self) -> u32 {
+    pub(crate) fn left_bytes(&self) -> u32 {
         self.left_bytes
     }
 
     /// When the sender queued first after the end of the chain before; `None` if it did not yet.
-    pub fn came_back_ns(&self) -> Option<u64> {
+    pub(crate) fn came_back_ns(&self) -> Option<u64> {
         self.came_back_ns
     }
 
     /// What finished before the last refill in it and was made up for by it.
-    pub fn made_up_bytes(&self) -> u64 {
+    pub(crate) fn made_up_bytes(&self) -> u64 {
         self.made_up_bytes
     }
 
     /// Whether the device had nothing to do at some round of it, the last one included.
-    pub fn emptied(&self) -> bool {
+    pub(crate) fn emptied(&self) -> bool {
         self.emptied || self.left_bytes == 0
     }
 
     /// What the hardest of its windows but the last needed, in a chain that ended at `end_ns`.
-    pub fn hardest(&self, end_ns: u64, object_bytes: u32, rate: &Rate) -> Option<Needed> {
+    pub(crate) fn hardest(&self, end_ns: u64, object_bytes: u32, rate: &Rate) -> Option<Needed> {
         let window = self.hardest?;
         let before_end_ns = end_ns.saturating_sub(window.until_ns);
         // An object counts when it is done, and so may be one that was all but done.

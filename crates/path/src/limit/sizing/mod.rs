@@ -42,7 +42,7 @@ use rounds::{Finished, Rounds};
 const OBJECT_FADES_SHIFT: u32 = 6;
 
 /// Makes a limit of needs.
-pub trait Sizer {
+pub(crate) trait Sizer {
     /// `bytes` finished in an interval in which nobody was refused. It must not raise the limit.
     fn unrefused(&mut self, bytes: u64);
 
@@ -73,7 +73,7 @@ pub trait Sizer {
 
 /// A rule that sizes by need.
 #[derive(Debug, Clone)]
-pub struct SizedByNeed<S> {
+pub(crate) struct SizedByNeed<S> {
     sizer: S,
     /// Bounds and hold time; its `limit` is the limit in force.
     config: Config,
@@ -92,7 +92,7 @@ pub struct SizedByNeed<S> {
 
 impl<S: Sizer> SizedByNeed<S> {
     /// A rule whose limit stays within the bounds of `config`, which were checked.
-    pub fn new(sizer: S, config: Config) -> Self {
+    pub(crate) fn new(sizer: S, config: Config) -> Self {
         Self {
             sizer,
             config: Config {
