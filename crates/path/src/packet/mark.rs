@@ -18,17 +18,17 @@ pub(crate) struct Mark(u16);
 
 impl Mark {
     /// The packet was in no queue yet.
-    pub const NEVER: Self = Self(0);
+    pub(crate) const NEVER: Self = Self(0);
 
     /// Ages that can be told apart.
-    pub const AGES: u32 = 1 << AGE_BITS;
+    pub(crate) const AGES: u32 = 1 << AGE_BITS;
 
     /// Remainders of super-packets that can be told apart.
-    pub const RESTS: u32 = (1 << 9) - 1;
+    pub(crate) const RESTS: u32 = (1 << 9) - 1;
 
     /// The mark of a queue in its first epoch; no two of 63 that are built one after the other are
     /// the same.
-    pub fn of_new_queue() -> Self {
+    pub(crate) fn of_new_queue() -> Self {
         // Not one of loom's: it orders nothing, and must work in a static.
         use core::sync::atomic::{AtomicU16, Ordering};
         static QUEUES: AtomicU16 = AtomicU16::new(0);
@@ -37,32 +37,32 @@ impl Mark {
     }
 
     /// The mark of the same queue after so many resets.
-    pub const fn in_epoch(self, resets: u32) -> Self {
+    pub(crate) const fn in_epoch(self, resets: u32) -> Self {
         Self(self.0 & !EPOCH | (resets as u16) << AGE_BITS & EPOCH)
     }
 
     /// The mark of the same queue and epoch in another age.
-    pub const fn in_age(self, age: u32) -> Self {
+    pub(crate) const fn in_age(self, age: u32) -> Self {
         Self(self.0 & !AGE | age as u16 & AGE)
     }
 
     /// The number of the age, below [`AGES`](Self::AGES).
-    pub const fn age(self) -> u32 {
+    pub(crate) const fn age(self) -> u32 {
         (self.0 & AGE) as u32
     }
 
     /// Returns `true` if both are of one queue and one epoch.
-    pub const fn is_of_epoch(self, other: Self) -> bool {
+    pub(crate) const fn is_of_epoch(self, other: Self) -> bool {
         (self.0 ^ other.0) & !AGE == 0
     }
 
     /// Returns `true` if both are of one queue.
-    pub const fn is_of_queue(self, other: Self) -> bool {
+    pub(crate) const fn is_of_queue(self, other: Self) -> bool {
         (self.0 ^ other.0) & !(AGE | EPOCH) == 0
     }
 
     /// Moves it to the epoch that is farthest away, before and after.
-    pub const fn leave_epoch(&mut self) {
+    pub(crate) const fn leave_epoch(&mut self) {
         if self.0 != Self::NEVER.0 {
             self.0 ^= 1 << (QUEUE_SHIFT - 1);
         }
@@ -70,13 +70,13 @@ impl Mark {
 
     /// The mark of remainder `number` of a super-packet, which no queue sent. It is smaller than those
     /// of queues.
-    pub const fn of_rest(number: u32) -> Self {
+    pub(crate) const fn of_rest(number: u32) -> Self {
         Self(number as u16 + 1)
     }
 
     /// The number of a remainder; `None` for any other mark.
     #[inline]
-    pub const fn rest_number(self) -> Option<u32> {
+    pub(crate) const fn rest_number(self) -> Option<u32> {
         match self.0 {
             0 => None,
             mark if mark as u32 <= Self::RESTS => Some(mark as u32 - 1),
@@ -85,12 +85,12 @@ impl Mark {
     }
 
     #[inline]
-    pub const fn bits(self) -> u16 {
+    pub(crate) const fn bits(self) -> u16 {
         self.0
     }
 
     #[inline]
-    pub const fn from_bits(bits: u16) -> Self {
+    pub(crate) const fn from_bits(bits: u16) -> Self {
         Self(bits)
     }
 }

@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 use crate::packet::Packet;
 
 /// The most packets that a discipline can hold. Their frames must exist.
-pub const MAX_LIMIT_PACKETS: u32 = 1_000_000;
+pub(crate) const MAX_LIMIT_PACKETS: u32 = 1_000_000;
 
 /// Returns the capacity of a ring for `limit_packets` packets, so that nothing is allocated later.
-pub fn capacity(limit_packets: u32) -> usize {
+pub(crate) fn capacity(limit_packets: u32) -> usize {
     limit_packets.min(MAX_LIMIT_PACKETS) as usize
 }
 
@@ -16,7 +16,7 @@ pub fn capacity(limit_packets: u32) -> usize {
 /// that a thing is moved out by one exchange: asking each slot whether there is something in it
 /// costs more than the move.
 #[derive(Debug)]
-pub struct BoundedRing<T> {
+pub(crate) struct BoundedRing<T> {
     /// Grows to the capacity, which is a power of two, as slots are used for the first time: memory
     /// that is never needed is never touched. Nothing is allocated after the start.
     slots: Vec<T>,
@@ -26,7 +26,7 @@ pub struct BoundedRing<T> {
 }
 
 /// Something that a free slot can hold, and that needs no care when it is overwritten.
-pub trait Vacant {
+pub(crate) trait Vacant {
     /// It.
     const VACANT: Self;
 }
@@ -41,7 +41,7 @@ impl Vacant for u64 {
 
 impl<T: Vacant> BoundedRing<T> {
     /// Room for `capacity` things.
-    pub fn new(capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize) -> Self {
         let capacity = capacity.max(1).next_power_of_two();
         Self {
             slots: Vec::with_capacity(capacity),
@@ -52,18 +52,18 @@ impl<T: Vacant> BoundedRing<T> {
     }
 
     #[inline]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Puts one at the end. The caller knows that there is room.
     #[inline]
-    pub fn push(&mut self, thing: T) {
+    pub(crate) fn push(&mut self, thing: T) {
         debug_assert!(
             self.len <= self.mask,
             "a bounded ring is bounded by its owner"
@@ -87,7 +87,7 @@ impl<T: Vacant> BoundedRing<T> {
 
     /// The first, where it is.
     #[inline]
-    pub fn first_mut(&mut self) -> Option<&mut T> {
+    pub(crate) fn first_mut(&mut self) -> Option<&mut T> {
         if self.len == 0 {
             return None;
         }
@@ -96,7 +96,7 @@ impl<T: Vacant> BoundedRing<T> {
 
     /// Takes the first.
     #[inline]
-    pub fn pop(&mut self) -> Option<T> {
+    pub(crate) fn pop(&mut self) -> Option<T> {
         if self.len == 0 {
             return None;
         }
@@ -104,7 +104,7 @@ impl<T: Vacant> BoundedRing<T> {
     }
 
     /// Puts back the one that was taken last, or what is left of it.
-    pub fn put_back(&mut self, thing: T) {
+    pub(crate) fn put_back(&mut self, thing: T) {
         let before = self.head.wrapping_sub(1) & self.mask;
         if let Some(slot) = self.slots.get_mut(before) {
             // What is vacant needs no drop.
@@ -116,7 +116,7 @@ impl<T: Vacant> BoundedRing<T> {
 
     /// Takes the first of a ring that is not empty; of an empty one, what is vacant.
     #[inline]
-    pub fn take_first(&mut self) -> T {
+    pub(crate) fn take_first(&mut self) -> T {
         match self.slots.get_mut(self.head) {
             Some(slot) if self.len > 0 => {
                 self.head = (self.head + 1) & self.mask;

@@ -51,7 +51,7 @@ pub(super) struct CodelRule {
 }
 
 impl CodelRule {
-    pub fn new(config: CodelConfig) -> Self {
+    pub(crate) fn new(config: CodelConfig) -> Self {
         let longest_unmarked_ns = config.ce_threshold_ns.unwrap_or(u64::MAX);
         let short_wait_ns = config.target_ns.min(longest_unmarked_ns.saturating_add(1));
         Self {
@@ -63,7 +63,7 @@ impl CodelRule {
     /// Whether a packet that waits since `since_ns` is sent as it is, whatever came before. False
     /// also where time went back: judging knows what that means.
     #[inline(always)]
-    pub fn is_short(&self, since_ns: u64, now_ns: u64) -> bool {
+    pub(crate) fn is_short(&self, since_ns: u64, now_ns: u64) -> bool {
         now_ns.wrapping_sub(since_ns) < self.short_wait_ns
     }
 }
@@ -96,7 +96,7 @@ impl CodelState {
     /// Drops or marks what waited too long, oldest first: the oldest of what is left then is the
     /// packet to send next.
     #[inline]
-    pub fn judge(
+    pub(crate) fn judge(
         &mut self,
         rule: &CodelRule,
         now_ns: u64,
@@ -134,7 +134,7 @@ impl CodelState {
 
     /// What was learnt of packets that wait is void once none does, or none for long.
     #[inline]
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.drop_after_ns = 0;
         self.dropping = false;
     }

@@ -39,12 +39,16 @@ pub(super) enum Kind<S: 'static> {
 }
 
 impl<S> Parameter<S> {
-    pub const fn flag(keyword: &'static str, is_set: fn(&S) -> bool, set: fn(&mut S)) -> Self {
+    pub(crate) const fn flag(
+        keyword: &'static str,
+        is_set: fn(&S) -> bool,
+        set: fn(&mut S),
+    ) -> Self {
         let kind = Kind::Flag { is_set, set };
         Self { keyword, kind }
     }
 
-    pub const fn value(
+    pub(crate) const fn value(
         keyword: &'static str,
         range: Range,
         get: fn(&S) -> Option<u64>,
@@ -74,17 +78,17 @@ enum Unit {
 }
 
 impl Range {
-    pub const fn number(things: &'static str, least: u64, most: u64) -> Self {
+    pub(crate) const fn number(things: &'static str, least: u64, most: u64) -> Self {
         let unit = Unit::Number(things);
         Self { unit, least, most }
     }
 
-    pub const fn size_bytes(least: u64, most: u64) -> Self {
+    pub(crate) const fn size_bytes(least: u64, most: u64) -> Self {
         let unit = Unit::Size;
         Self { unit, least, most }
     }
 
-    pub const fn time_ns(least: u64, most: u64) -> Self {
+    pub(crate) const fn time_ns(least: u64, most: u64) -> Self {
         let unit = Unit::Time;
         Self { unit, least, most }
     }
@@ -247,7 +251,7 @@ pub(super) struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    pub fn of(text: &'a str) -> Self {
+    pub(crate) fn of(text: &'a str) -> Self {
         Self { text, used: 0 }
     }
 
@@ -256,7 +260,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// The next token, or an empty one where the text ends.
-    pub fn next_or_end(&mut self) -> (usize, &'a str) {
+    pub(crate) fn next_or_end(&mut self) -> (usize, &'a str) {
         self.next()
             .unwrap_or_else(|| (self.character_at(self.text.len()), ""))
     }

@@ -127,7 +127,7 @@ pub(crate) struct Uncut {
 impl Uncut {
     /// `packet`, which is cut as `cut` says. What is no super-packet has no way here: it pays for nothing.
     #[inline(always)]
-    pub fn of(packet: &Packet, cut: Segmentation) -> Self {
+    pub(crate) fn of(packet: &Packet, cut: Segmentation) -> Self {
         Self {
             bytes: packet.wire_bytes(),
             cut,
@@ -151,7 +151,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Whether nothing of the packet was sent.
-    pub const fn is_first(&self) -> bool {
+    pub(crate) const fn is_first(&self) -> bool {
         self.first_segment == 0
     }
 
@@ -160,12 +160,12 @@ impl Plan {
     }
 
     /// Pieces that what is left makes, at least 1.
-    pub const fn pieces(&self) -> u32 {
+    pub(crate) const fn pieces(&self) -> u32 {
         (self.left_bytes - self.header_bytes).div_ceil(self.payload_bytes())
     }
 
     /// Length of the next so many pieces together.
-    pub const fn bytes_of(&self, pieces: u32) -> u32 {
+    pub(crate) const fn bytes_of(&self, pieces: u32) -> u32 {
         let payload = pieces.saturating_mul(self.payload_bytes());
         let left = self.left_bytes - self.header_bytes;
         let payload = if payload < left { payload } else { left };
@@ -174,13 +174,13 @@ impl Plan {
 
     /// The next piece, which is not the last.
     #[inline]
-    pub const fn piece(&self, packet: &Packet, mark: Mark) -> Packet {
+    pub(crate) const fn piece(&self, packet: &Packet, mark: Mark) -> Packet {
         packet.piece_of(self.number, self.first_segment, self.bytes, mark)
     }
 
     /// The next piece was sent, and was not the last.
     #[inline]
-    pub const fn advance(&mut self) {
+    pub(crate) const fn advance(&mut self) {
         self.first_segment += self.segments;
         self.left_bytes -= self.payload_bytes();
     }
@@ -190,7 +190,7 @@ impl Cutter {
     /// How `packet` is cut, if no piece should be longer than `most_bytes`; `None` if it goes whole.
     /// Nothing changes.
     #[inline]
-    pub fn plan(&self, packet: Uncut, most_bytes: u32) -> Option<Plan> {
+    pub(crate) fn plan(&self, packet: Uncut, most_bytes: u32) -> Option<Plan> {
         if packet.rest_number.is_none() && packet.bytes <= most_bytes {
             return None;
         }
@@ -241,7 +241,7 @@ impl Cutter {
     }
 
     /// Before the first piece of a packet is sent.
-    pub fn begin(&mut self, plan: &Plan) {
+    pub(crate) fn begin(&mut self, plan: &Plan) {
         if plan.is_first() {
             self.place(plan.number).state.store(OPEN, Ordering::Release);
             self.sent[plan.number as usize] = Sent::default();
@@ -250,7 +250,7 @@ impl Cutter {
     }
 
     /// So many pieces of `packet` were sent, up to where `plan` is now: makes it the rest.
-    pub fn went(&mut self, plan: &Plan, packet: &mut Packet, pieces: u32) {
+    pub(crate) fn went(&mut self, plan: &Plan, packet: &mut Packet, pieces: u32) {
         let sent = &mut self.sent[plan.number as usize];
         sent.pieces += pieces;
         sent.segments = plan.first_segment;
@@ -259,7 +259,7 @@ impl Cutter {
 
     /// The last piece of what `plan` has left of `packet`, about to be sent. The packet is left in the
     /// table.
-    pub fn last(&mut self, plan: &Plan, mut packet: Packet, mark: Mark) -> Packet {
+    pub(crate) fn last(&mut self, plan: &Plan, mut packet: Packet, mark: Mark) -> Packet {
         let (number, first_segment) = (plan.number, plan.first_segment);
         let mut piece = packet.piece_of(number, first_segment, plan.left_bytes, mark);
         piece.become_last();
@@ -272,7 +272,7 @@ impl Cutter {
 
     /// The device did not take `piece`, the last of its packet. Returns the packet if nothing of it is in
     /// the device.
-    pub fn last_refused(&mut self, piece: &Packet) -> Option<Ended> {
+    pub(crate) fn last_refused(&mut self, piece: &Packet) -> Option<Ended> {
         let place = self.place(piece.cut_number());
         let bits = reason_bits(Some(DropReason::DeviceRefused));
         // The refused piece still counts, so that nobody ended it.
@@ -282,7 +282,7 @@ impl Cutter {
 
     /// Drops a rest. Returns the packet if nothing of it is in the device; else it ends with the last
     /// piece.
-    pub fn dropped(&mut self, mut rest: Packet, reason: DropReason) -> Option<Ended> {
+    pub(crate) fn dropped(&mut self, mut rest: Packet, reason: DropReason) -> Option<Ended> {
         let number = rest.rest_number()?;
         let sent = self.sent(number);
         rest.become_whole(sent.segments);
@@ -304,7 +304,7 @@ pub(crate) struct Joiner {
 
 impl Joiner {
     /// So many pieces of packet `number` came back. Returns it if that was all of it.
-    pub fn join(&self, number: u32, pieces: u32) -> Option<Ended> {
+    pub(crate) fn join(&self, number: u32, pieces: u32) -> Option<Ended> {
         self.places.get(number as usize)?.pieces_ended(pieces)
     }
 }

@@ -35,7 +35,7 @@ pub(super) struct Owner {
 
 /// One slot of the table. While `state` is 0 it belongs to nobody; packets of a flow that has ended
 /// keep it until the last of them is freed.
-pub struct FlowAccount {
+pub(crate) struct FlowAccount {
     /// What it shares with all others.
     pub(super) common: Arc<SharedState>,
     /// Its number in the table.
@@ -81,7 +81,7 @@ impl FlowAccount {
     }
 
     /// Takes the slot for a new flow if it is nobody's.
-    pub fn try_open(&self, tag: u32, list: u32) -> bool {
+    pub(crate) fn try_open(&self, tag: u32, list: u32) -> bool {
         // Marked as listed until it is ready, so that a last look at its former flow cannot list it.
         let taken = self
             .state
@@ -102,19 +102,19 @@ impl FlowAccount {
     }
 
     /// The flow ends. Its packets below keep the slot until they are freed.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.state.fetch_and(!OPEN, Ordering::AcqRel);
     }
 
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.state.load(Ordering::Acquire) & OPEN != 0
     }
 
-    pub fn packets(&self) -> u32 {
+    pub(crate) fn packets(&self) -> u32 {
         self.state.load(Ordering::Acquire) & PACKETS
     }
 
-    pub fn charged_bytes(&self) -> u64 {
+    pub(crate) fn charged_bytes(&self) -> u64 {
         self.charged_bytes.load(Ordering::Acquire) as u64
     }
 
@@ -155,31 +155,31 @@ impl FlowAccount {
     }
 
     /// Stores the request of the owner. A release computes the limit from it.
-    pub fn set_request(&self, packet_bytes: u32, rate_bytes_per_s: u64) {
+    pub(crate) fn set_request(&self, packet_bytes: u32, rate_bytes_per_s: u64) {
         self.request.set(packet_bytes, rate_bytes_per_s);
     }
 
     /// Returns the limit by which a rate can only make it smaller.
-    pub fn max_bytes(&self, settings: Settings) -> u32 {
+    pub(crate) fn max_bytes(&self, settings: Settings) -> u32 {
         self.own_limit.get().unwrap_or(settings.limit_bytes)
     }
 
-    pub fn set_own_limit(&self, limit_bytes: Option<u32>) {
+    pub(crate) fn set_own_limit(&self, limit_bytes: Option<u32>) {
         self.own_limit.set(limit_bytes);
     }
 
     /// Returns the current limit.
-    pub fn limit_bytes(&self, settings: Settings) -> u64 {
+    pub(crate) fn limit_bytes(&self, settings: Settings) -> u64 {
         let max_bytes = self.max_bytes(settings);
         self.request.limit_bytes(settings.sizing, max_bytes)
     }
 
-    pub fn has_room(&self, settings: Settings) -> bool {
+    pub(crate) fn has_room(&self, settings: Settings) -> bool {
         self.packets() <= ALWAYS_PACKETS || self.charged_bytes() <= self.limit_bytes(settings)
     }
 
     /// For the owner: whether one more packet may go; if not, the flow is throttled.
-    pub fn may_send(&self, settings: impl Fn() -> Settings) -> bool {
+    pub(crate) fn may_send(&self, settings: impl Fn() -> Settings) -> bool {
         let was_throttled = self.throttle.is_closed();
         if self.has_room(settings()) {
             if was_throttled {
@@ -194,12 +194,12 @@ impl FlowAccount {
         !throttled
     }
 
-    pub fn is_throttled(&self) -> bool {
+    pub(crate) fn is_throttled(&self) -> bool {
         self.throttle.is_closed()
     }
 
     /// For whoever made room: whether the flow was throttled and must be put on its list.
-    pub fn must_defer(&self, settings: impl Fn() -> Settings) -> bool {
+    pub(crate) fn must_defer(&self, settings: impl Fn() -> Settings) -> bool {
         self.throttle.open_if(|| self.has_room(settings())) && {
             self.deferred.fetch_add(1, Ordering::Relaxed);
             self.mark_listed()
@@ -207,13 +207,13 @@ impl FlowAccount {
     }
 
     /// Returns whether the caller must put it on its list.
-    pub fn mark_listed(&self) -> bool {
+    pub(crate) fn mark_listed(&self) -> bool {
         self.state.fetch_or(LISTED, Ordering::AcqRel) & LISTED == 0
     }
 
     /// For the runner: takes the listed mark away. Returns whether there is a flow to run; if so,
     /// [`run_ends`](Self::run_ends) must follow, until when the slot stays taken.
-    pub fn run_begins(&self) -> bool {
+    pub(crate) fn run_begins(&self) -> bool {
         self.state.fetch_or(RUNNING, Ordering::AcqRel);
         let open = self.state.fetch_and(!LISTED, Ordering::AcqRel) & OPEN != 0;
         if !open {
@@ -222,7 +222,7 @@ impl FlowAccount {
         open
     }
 
-    pub fn run_ends(&self) {
+    pub(crate) fn run_ends(&self) {
         self.state.fetch_and(!RUNNING, Ordering::AcqRel);
     }
 }

@@ -20,19 +20,19 @@ pub(super) struct List {
 }
 
 impl List {
-    pub fn new(waker: Waker) -> Self {
+    pub(crate) fn new(waker: Waker) -> Self {
         Self {
             head: AtomicU32::new(NONE),
             waiting: RoomWaker::new(waker),
         }
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.head.load(Ordering::Acquire) == NONE
     }
 
     /// Pushes a slot that is on no list, with its link to the next slot.
-    pub fn push(&self, slot: u32, next: &AtomicU32) {
+    pub(crate) fn push(&self, slot: u32, next: &AtomicU32) {
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
             next.store(head, Ordering::Relaxed);
@@ -49,7 +49,7 @@ impl List {
 
     /// Takes all slots off the list; `link` returns the link of a slot. Returns the first of them,
     /// linked in the order in which they were pushed.
-    pub fn take<'a>(&self, link: impl Fn(u32) -> &'a AtomicU32) -> u32 {
+    pub(crate) fn take<'a>(&self, link: impl Fn(u32) -> &'a AtomicU32) -> u32 {
         let mut youngest = self.head.swap(NONE, Ordering::AcqRel);
         let mut first = NONE;
         while youngest != NONE {
@@ -64,7 +64,7 @@ impl List {
 
     /// For the thread of this list: asks to be woken when there is something on it. Returns false
     /// if there is.
-    pub fn must_wait(&self) -> bool {
+    pub(crate) fn must_wait(&self) -> bool {
         self.waiting.must_wait(|| !self.is_empty())
     }
 }

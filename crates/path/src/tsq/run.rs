@@ -19,7 +19,7 @@ pub(super) struct Taken<'a> {
 
 impl<'a> Taken<'a> {
     /// Takes all that stand on `list`.
-    pub fn new(list: &'a List, accounts: &'a [Arc<FlowAccount>]) -> Self {
+    pub(crate) fn new(list: &'a List, accounts: &'a [Arc<FlowAccount>]) -> Self {
         Self {
             list,
             accounts,
@@ -29,7 +29,7 @@ impl<'a> Taken<'a> {
     }
 
     /// The next of them. It may be pushed again as soon as its listed mark is taken away.
-    pub fn next(&mut self) -> Option<&'a FlowAccount> {
+    pub(crate) fn next(&mut self) -> Option<&'a FlowAccount> {
         if self.first == NONE {
             return None;
         }
@@ -39,7 +39,7 @@ impl<'a> Taken<'a> {
     }
 
     /// Sends for `account`, which is locked, until no thread marked it in the meantime, and unlocks it.
-    pub fn send(&mut self, account: &'a FlowAccount, mut send: impl FnMut()) {
+    pub(crate) fn send(&mut self, account: &'a FlowAccount, mut send: impl FnMut()) {
         self.sending = Some(account);
         send();
         while !account.lock.try_unlock() {

@@ -68,14 +68,14 @@ pub(super) struct OwnLimit {
 }
 
 impl OwnLimit {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             bytes: AtomicU32::new(0),
             is_set: AtomicBool::new(false),
         }
     }
 
-    pub fn set(&self, limit_bytes: Option<u32>) {
+    pub(crate) fn set(&self, limit_bytes: Option<u32>) {
         if let Some(limit_bytes) = limit_bytes {
             self.bytes.store(limit_bytes, Ordering::Relaxed);
         }
@@ -83,7 +83,7 @@ impl OwnLimit {
         self.is_set.store(limit_bytes.is_some(), Ordering::Release);
     }
 
-    pub fn get(&self) -> Option<u32> {
+    pub(crate) fn get(&self) -> Option<u32> {
         let is_set = self.is_set.load(Ordering::Acquire);
         is_set.then(|| self.bytes.load(Ordering::Relaxed))
     }
@@ -98,21 +98,21 @@ pub(super) struct LastRequest {
 }
 
 impl LastRequest {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             packet_bytes: AtomicU32::new(0),
             rate_bytes_per_s: AtomicUsize::new(0),
         }
     }
 
-    pub fn set(&self, packet_bytes: u32, rate_bytes_per_s: u64) {
+    pub(crate) fn set(&self, packet_bytes: u32, rate_bytes_per_s: u64) {
         self.packet_bytes.store(packet_bytes, Ordering::Relaxed);
         let rate = usize::try_from(rate_bytes_per_s).unwrap_or(usize::MAX);
         self.rate_bytes_per_s.store(rate, Ordering::Relaxed);
     }
 
     /// Returns the limit of a flow by `sizing`, at most `max_bytes`.
-    pub fn limit_bytes(&self, sizing: Sizing, max_bytes: u32) -> u64 {
+    pub(crate) fn limit_bytes(&self, sizing: Sizing, max_bytes: u32) -> u64 {
         let max_bytes = u64::from(max_bytes);
         let Sizing::Rate { time_ns } = sizing else {
             return max_bytes;

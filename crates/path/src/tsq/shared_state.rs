@@ -24,7 +24,7 @@ pub(super) struct SharedState {
 
 impl SharedState {
     /// With a deferred list for each of `wakers`.
-    pub fn new(settings: Settings, wakers: &[Waker]) -> Self {
+    pub(crate) fn new(settings: Settings, wakers: &[Waker]) -> Self {
         let state = Self {
             lists: wakers.iter().cloned().map(List::new).collect(),
             limit_bytes: AtomicU32::new(0),
@@ -39,7 +39,7 @@ impl SharedState {
     }
 
     /// Changes the settings.
-    pub fn set(&self, settings: Settings) {
+    pub(crate) fn set(&self, settings: Settings) {
         let rate_time_ns = match settings.sizing {
             Sizing::Fixed => 0,
             Sizing::Rate { time_ns } => time_ns,
@@ -49,7 +49,7 @@ impl SharedState {
             .store(settings.limit_bytes, Ordering::Relaxed);
     }
 
-    pub fn settings(&self) -> Settings {
+    pub(crate) fn settings(&self) -> Settings {
         Settings {
             sizing: match self.rate_time_ns.load(Ordering::Relaxed) {
                 0 => Sizing::Fixed,
@@ -59,7 +59,7 @@ impl SharedState {
         }
     }
 
-    pub fn totals(&self) -> Totals {
+    pub(crate) fn totals(&self) -> Totals {
         Totals {
             throttled: self.throttled.load(Ordering::Relaxed) as u64,
             deferred: self.deferred.load(Ordering::Relaxed) as u64,

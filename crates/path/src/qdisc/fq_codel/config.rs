@@ -3,7 +3,7 @@
 use super::super::codel_state::CodelConfig;
 
 /// The maximum number of queues for flows.
-pub const MAX_FLOWS: u32 = 65_536;
+pub(crate) const MAX_FLOWS: u32 = 65_536;
 
 /// The configuration of FQ-CoDel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 /// changed since the last question is only noted, so that a queue that is never full pays nothing
 /// for it.
 #[derive(Debug)]
-pub struct Fattest {
+pub(crate) struct Fattest {
     /// The root is at 1, the children of `n` at `2n` and `2n + 1`, the flows from `leaves` on.
     weights: Vec<u64>,
     leaves: usize,
@@ -15,7 +15,7 @@ pub struct Fattest {
 
 impl Fattest {
     /// A tree for flows with the indices 0 to `flows`, which weigh nothing yet.
-    pub fn new(flows: usize) -> Self {
+    pub(crate) fn new(flows: usize) -> Self {
         let leaves = flows.next_power_of_two();
         Self {
             weights: alloc::vec![0; 2 * leaves],
@@ -26,13 +26,13 @@ impl Fattest {
 
     /// The weight of `flow` changes. Between two questions, each flow is noted at most once.
     #[inline(never)]
-    pub fn note(&mut self, flow: u32) {
+    pub(crate) fn note(&mut self, flow: u32) {
         self.changed.push(flow);
     }
 
     /// The flow of the largest weight, the first of equal ones. `weight_of` tells the weights of
     /// the flows that were noted.
-    pub fn find(&mut self, mut weight_of: impl FnMut(u32) -> u64) -> u32 {
+    pub(crate) fn find(&mut self, mut weight_of: impl FnMut(u32) -> u64) -> u32 {
         let depth = self.leaves.ilog2() as usize + 1;
         // Whichever is less work: a path for each change, or the whole tree.
         let each = self.changed.len() * depth <= self.leaves;

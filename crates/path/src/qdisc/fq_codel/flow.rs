@@ -10,7 +10,7 @@ use super::packet_store::{NONE, PacketList, PacketStore};
 /// A flow fills one cache line: whatever happens to it touches one.
 #[derive(Debug)]
 #[repr(align(64))]
-pub struct FlowSlot {
+pub(crate) struct FlowSlot {
     pub packets: PacketList,
     pub codel: CodelState,
     /// Bytes that it may still send in this turn; negative after a packet that took more.
@@ -41,7 +41,7 @@ impl Default for FlowSlot {
 impl FlowSlot {
     /// Notes that the weight of this flow, the one at `index`, changes.
     #[inline]
-    pub fn note(&mut self, index: u32, fattest: &mut Fattest) {
+    pub(crate) fn note(&mut self, index: u32, fattest: &mut Fattest) {
         if !self.noted {
             self.noted = true;
             fattest.note(index);
@@ -51,27 +51,27 @@ impl FlowSlot {
 
 /// A list of flows, each linked to the next.
 #[derive(Debug)]
-pub struct FlowList {
+pub(crate) struct FlowList {
     first: u32,
     /// Means nothing while `first` is [`NONE`].
     last: u32,
 }
 
 impl FlowList {
-    pub const EMPTY: Self = Self {
+    pub(crate) const EMPTY: Self = Self {
         first: NONE,
         last: NONE,
     };
 
     /// The flow at the head, [`NONE`] if there is none.
     #[inline]
-    pub fn first(&self) -> u32 {
+    pub(crate) fn first(&self) -> u32 {
         self.first
     }
 
     /// Puts the flow at `index`, which is in no list, at the end.
     #[inline(always)]
-    pub fn push(&mut self, flows: &mut [FlowSlot], index: u32) {
+    pub(crate) fn push(&mut self, flows: &mut [FlowSlot], index: u32) {
         if self.first == NONE {
             self.first = index;
         } else {
@@ -82,7 +82,7 @@ impl FlowList {
 
     /// Puts the first behind all others. Returns which is first then.
     #[inline(always)]
-    pub fn rotate(&mut self, flows: &mut [FlowSlot]) -> u32 {
+    pub(crate) fn rotate(&mut self, flows: &mut [FlowSlot]) -> u32 {
         let first = self.first;
         if let Some(flow) = flows.get_mut(first as usize)
             && flow.next != NONE
@@ -96,7 +96,7 @@ impl FlowList {
 
     /// Takes the first away, which is `flow`.
     #[inline(always)]
-    pub fn pop(&mut self, flow: &mut FlowSlot) {
+    pub(crate) fn pop(&mut self, flow: &mut FlowSlot) {
         self.first = mem::replace(&mut flow.next, NONE);
     }
 }
@@ -105,7 +105,7 @@ impl FlowList {
 /// and the second flow. With many flows neither is there any more, and while this one is served both
 /// can come.
 #[inline(always)]
-pub fn prefetch(flow: &FlowSlot, flows: &[FlowSlot], packets: &PacketStore) {
+pub(crate) fn prefetch(flow: &FlowSlot, flows: &[FlowSlot], packets: &PacketStore) {
     if let Some(behind) = flows.get(flow.next as usize) {
         packets.prefetch(&behind.packets);
         if let Some(second) = flows.get(behind.next as usize) {

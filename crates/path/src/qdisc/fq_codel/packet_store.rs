@@ -6,11 +6,11 @@ use core::hint::black_box;
 use crate::packet::Packet;
 
 /// No slot, or no flow.
-pub const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// Packets by index. A free slot is taken again as soon as possible: it is still in the cache.
 #[derive(Debug)]
-pub struct PacketStore {
+pub(crate) struct PacketStore {
     slots: Vec<Slot>,
     first_free: u32,
 }
@@ -29,7 +29,7 @@ const _: () = assert!(size_of::<Slot>() == 64);
 
 /// A queue of packets within a [`PacketStore`].
 #[derive(Debug, Clone)]
-pub struct PacketList {
+pub(crate) struct PacketList {
     first: u32,
     /// Means nothing while `first` is [`NONE`].
     last: u32,
@@ -50,19 +50,19 @@ impl Default for PacketList {
 impl PacketList {
     /// The bytes of its packets.
     #[inline]
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.first == NONE
     }
 }
 
 impl PacketStore {
     /// Room for `packets` packets. Memory that is never needed is never touched.
-    pub fn new(packets: usize) -> Self {
+    pub(crate) fn new(packets: usize) -> Self {
         Self {
             slots: Vec::with_capacity(packets),
             first_free: NONE,
@@ -71,7 +71,7 @@ impl PacketStore {
 
     /// Puts a packet at the end of `list`, where it waits since `now_ns`.
     #[inline(always)]
-    pub fn push(&mut self, list: &mut PacketList, packet: Packet, now_ns: u64) {
+    pub(crate) fn push(&mut self, list: &mut PacketList, packet: Packet, now_ns: u64) {
         list.bytes += u64::from(packet.wire_bytes());
         let free = self.first_free;
         let index = match self.slots.get_mut(free as usize) {
@@ -106,7 +106,7 @@ impl PacketStore {
 
     /// The packet at the head of `list`, and since when it waits, in ns.
     #[inline]
-    pub fn oldest(&mut self, list: &PacketList) -> Option<(&mut Packet, u64)> {
+    pub(crate) fn oldest(&mut self, list: &PacketList) -> Option<(&mut Packet, u64)> {
         let slot = self.slots.get_mut(list.first as usize)?;
         Some((slot.packet.as_mut()?, slot.since_ns))
     }
@@ -114,7 +114,11 @@ impl PacketStore {
     /// Takes the packet at the head of `list`, after `leaving` saw it where it is: to look at it
     /// there costs less than to move it once more.
     #[inline(always)]
-    pub fn pop(&mut self, list: &mut PacketList, leaving: impl FnOnce(&Packet)) -> Option<Packet> {
+    pub(crate) fn pop(
+        &mut self,
+        list: &mut PacketList,
+        leaving: impl FnOnce(&Packet),
+    ) -> Option<Packet> {
         let index = list.first;
         let slot = self.slots.get_mut(index as usize)?;
         let packet = slot.packet.as_ref()?;
@@ -128,7 +132,7 @@ impl PacketStore {
 
     /// Puts back to the head of `list` what is left of the packet that was taken last, from there. It
     /// goes on waiting since when it did.
-    pub fn put_back(&mut self, list: &mut PacketList, rest: Packet) {
+    pub(crate) fn put_back(&mut self, list: &mut PacketList, rest: Packet) {
         let index = self.first_free;
         let Some(slot) = self.slots.get_mut(index as usize) else {
             return;
@@ -145,20 +149,20 @@ impl PacketStore {
 
     /// Since when the packet at the head of `list` waits, in ns.
     #[inline(always)]
-    pub fn oldest_since_ns(&self, list: &PacketList) -> Option<u64> {
+    pub(crate) fn oldest_since_ns(&self, list: &PacketList) -> Option<u64> {
         Some(self.slots.get(list.first as usize)?.since_ns)
     }
 
     /// Whether the next packet needs no slot that was never used.
     #[inline]
-    pub fn has_free_slot(&self) -> bool {
+    pub(crate) fn has_free_slot(&self) -> bool {
         (self.first_free as usize) < self.slots.len()
     }
 
     /// Brings the packet at the head of `list` into the cache: reading it early is all the prefetch
     /// that safe code has.
     #[inline]
-    pub fn prefetch(&self, list: &PacketList) {
+    pub(crate) fn prefetch(&self, list: &PacketList) {
         if let Some(slot) = self.slots.get(list.first as usize) {
             black_box(slot.next);
         }

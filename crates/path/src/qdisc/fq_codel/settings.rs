@@ -16,7 +16,7 @@ const QUANTUM_BYTES: Range = Range::size_bytes(256, 1 << 20);
 const MEMORY_BYTES: Range = Range::size_bytes(128 << 10, 4 << 30);
 
 #[derive(Default)]
-pub struct FqCodelSettings(FqCodelConfig);
+pub(crate) struct FqCodelSettings(FqCodelConfig);
 
 impl CodelParameters for FqCodelSettings {
     fn codel(&mut self) -> &mut CodelConfig {

@@ -10,7 +10,7 @@ use crate::packet::Packet;
 // In this order: side by side the sums of bytes would be added as a vector, which takes more
 // instructions here.
 #[repr(C)]
-pub struct Held {
+pub(crate) struct Held {
     pub bytes: u64,
     pub packets: u32,
     pub memory_bytes: u64,
@@ -18,14 +18,14 @@ pub struct Held {
 
 impl Held {
     #[inline]
-    pub fn add(&mut self, packet: &Packet) {
+    pub(crate) fn add(&mut self, packet: &Packet) {
         self.packets += 1;
         self.bytes += u64::from(packet.wire_bytes());
         self.memory_bytes += u64::from(packet.memory_bytes());
     }
 
     #[inline]
-    pub fn remove(&mut self, packet: &Packet) {
+    pub(crate) fn remove(&mut self, packet: &Packet) {
         self.packets -= 1;
         self.bytes -= u64::from(packet.wire_bytes());
         self.memory_bytes -= u64::from(packet.memory_bytes());
@@ -33,7 +33,7 @@ impl Held {
 }
 
 /// The packets of one flow.
-pub struct FlowQueue<'a> {
+pub(crate) struct FlowQueue<'a> {
     pub list: &'a mut PacketList,
     pub store: &'a mut PacketStore,
     pub held: &'a mut Held,
@@ -58,7 +58,7 @@ impl Waiting for FlowQueue<'_> {
 }
 
 /// A flow that is about to send.
-pub struct Turn<'a> {
+pub(crate) struct Turn<'a> {
     pub flow: &'a mut FlowSlot,
     pub store: &'a mut PacketStore,
     pub held: &'a mut Held,
@@ -67,7 +67,7 @@ pub struct Turn<'a> {
 impl Turn<'_> {
     /// Takes its oldest packet.
     #[inline(always)]
-    pub fn send(self) -> Option<Packet> {
+    pub(crate) fn send(self) -> Option<Packet> {
         let Self { flow, store, held } = self;
         store.pop(&mut flow.packets, |packet| {
             flow.credit_bytes -= i64::from(packet.wire_bytes());
