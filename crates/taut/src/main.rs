@@ -6,14 +6,12 @@
 
 mod cli;
 mod doctor;
-mod drivers;
 mod exporter;
 mod forward;
 mod interrupt;
 mod lab;
 mod manual;
 mod output;
-mod publish;
 mod record;
 mod replay;
 mod rr;

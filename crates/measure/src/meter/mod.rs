@@ -182,6 +182,8 @@ impl<W: Window> Probe for Meter<W> {
             Event::Sent(packet) => self.raise_in_flight(packet.wire_bytes().into(), now_ns),
             Event::Completed(done) => self.lower_in_flight(done.bytes.into(), now_ns),
             Event::Limit(limit) => self.set_limit(limit, now_ns),
+            // What was in flight is stale, and is never reported as completed.
+            Event::Reset => self.set_in_flight(0, now_ns),
             _ => {}
         }
     }
@@ -189,9 +191,31 @@ impl<W: Window> Probe for Meter<W> {
 
 #[cfg(test)]
 mod tests {
+    use taut_path::limit::CompletedCounts;
     use taut_path::{Frame, Packet};
 
     use super::*;
+
+    #[test]
+    fn in_flight_is_weighed_by_time_and_a_reset_empties_it() {
+        let mut meter = Meter::new(Since(0), 0, 2_000);
+        let packet = Packet::new(Frame::new(0), 1_000);
+        let done = Event::Completed(CompletedCounts {
+            packets: 1,
+            bytes: 1_000,
+        });
+        meter.event(0, Event::Sent(&packet));
+        meter.event(0, Event::Sent(&packet));
+        meter.event(900, done);
+        meter.event(1_000, done);
+        meter.event(1_000, Event::Sent(&packet));
+        meter.event(1_000, Event::Reset);
+        assert_eq!(meter.in_flight_now_bytes(), 0);
+        meter.event(2_000, Event::Sent(&packet));
+        assert_eq!(meter.in_flight_at_bytes(0.5), 0, "half of the time nothing");
+        assert_eq!(meter.in_flight_at_bytes(0.54), 1_000);
+        assert_eq!(meter.in_flight_at_bytes(0.9), 2_000);
+    }
 
     #[test]
     fn what_waits_counts_for_the_measured_time_that_it_waits() {

@@ -1,18 +1,28 @@
 //! A transparent bridge of two interfaces, with a queue of ours in each direction.
 
-pub mod board;
-pub mod bridge;
-mod check;
-mod ends;
-mod intake;
-pub mod interface;
-mod keeper;
-pub mod lane;
-mod links;
 pub mod options;
 mod run;
 mod summary;
+pub mod talk;
 mod view;
 
-pub use keeper::{COMMAND as KEEPER, keep_offloads};
+use std::process::ExitCode;
+
+use taut_relay::offload;
+
+use crate::exit;
+use crate::talk::say;
+
+pub use offload::COMMAND as KEEPER;
 pub use run::forward;
+
+/// The process that keeps receive offloads off.
+pub fn keep_offloads(devices: &[String], tags: bool) -> ExitCode {
+    match offload::keep_offloads(devices, tags, &|line| say!("taut: {line}")) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say!("taut: {error}");
+            ExitCode::from(exit::FAILED)
+        }
+    }
+}

@@ -4,11 +4,11 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use clap::Args;
-use taut_linux::SuperFrames;
 use taut_path::units::{Rate, Time};
 use taut_path::{AnyLimit, Split};
+use taut_relay::bridge::PathSettings;
+use taut_relay::driver::Driver;
 
-use crate::drivers::Driver;
 use crate::rr::experiment::{
     count_in, parse_cadence, parse_duration, parse_limit, parse_qdisc, parse_rate,
 };
@@ -130,40 +130,22 @@ fn limit_help() -> String {
     )
 }
 
-/// Without options.
-impl Default for PathOptions {
-    fn default() -> Self {
-        Self {
-            qdisc: DEFAULT_QDISC.to_owned(),
-            limit: AnyLimit::dql(),
-            rate: None,
-            ring: DEFAULT_RING,
-            cadence: DEFAULT_CADENCE,
-            split: Split::Auto,
-        }
-    }
-}
-
 impl PathOptions {
-    /// Super-packets that wait whole, each way.
-    pub fn super_packets(&self) -> u32 {
-        let whole = self.split == Split::Off || self.limit.is_off() && self.split.needs_limit();
-        if whole { 0 } else { SuperFrames::MOST_SUPERS }
-    }
-
-    /// The most packets that the discipline holds: as many frames must exist.
-    pub fn waiting_packets(&self) -> u32 {
-        let spelled = taut_path::qdisc::canonical(&self.qdisc).unwrap_or_default();
-        let mut words = spelled.split(' ');
-        let name = words.next().unwrap_or_default();
-        let limit = words
-            .skip_while(|word| *word != "limit")
-            .nth(1)
-            .and_then(|limit| limit.parse().ok())
-            .unwrap_or(1000);
-        // Each of its bands holds so many.
-        let bands = if name == "pfifo_fast" { 3 } else { 1 };
-        bands * limit
+    /// As the engine takes them.
+    pub fn settings(&self) -> PathSettings {
+        let rates_bits_per_s = match self.rate {
+            Some(rates) => [Some(rates.to_b.0), Some(rates.to_a.0)],
+            None => [None; 2],
+        };
+        PathSettings {
+            qdisc: self.qdisc.clone(),
+            limit: self.limit.clone(),
+            split: self.split,
+            rates_bits_per_s,
+            ring_slots: self.ring,
+            cadence_ns: self.cadence.0,
+            ..PathSettings::default()
+        }
     }
 }
 
@@ -199,17 +181,10 @@ mod tests {
     }
 
     #[test]
-    fn there_are_frames_for_all_that_a_discipline_may_hold() {
-        let waiting = |qdisc: &str| {
-            let mut options = parse("a b").unwrap().path;
-            options.qdisc = qdisc.to_owned();
-            options.waiting_packets()
-        };
-        assert_eq!(waiting("pfifo limit 50"), 50);
-        assert_eq!(waiting("pfifo_fast limit 50"), 150);
-        assert_eq!(waiting("pfifo_fast"), 3000);
-        assert_eq!(waiting("fq_codel"), 10_240);
-        assert_eq!(waiting("codel"), 1000);
+    fn defaults_are_those_of_the_engine() {
+        let path = parse("a b").unwrap().path.settings();
+        let default = PathSettings::default();
+        assert_eq!(format!("{path:?}"), format!("{default:?}"));
     }
 
     #[test]

@@ -8,17 +8,16 @@ use std::thread;
 
 use anyhow::Context;
 use taut_linux::{Capability, NetNs, keep_only, sched};
+use taut_relay::bridge::{Board, Bridge, Listener, check};
+use taut_relay::driver::Driver;
+use taut_relay::interface::{Interface, PacketInterface, XdpInterface};
+use taut_relay::offload::Keeper;
+use taut_relay::operator::Event;
 
-use super::board::Board;
-use super::bridge::{Bridge, Listener};
-use super::check::check;
-use super::interface::{Interface, PacketInterface, XdpInterface};
-use super::keeper::Keeper;
-use super::lane::Lane;
 use super::options::Forward;
 use super::summary::Summary;
+use super::talk::sentence;
 use super::view;
-use crate::drivers::Driver;
 use crate::selection::netns_path;
 use crate::talk::say;
 use crate::{exit, interrupt, stdout};
@@ -71,7 +70,7 @@ fn run<I: Interface>(options: &Forward, names: [&str; 2]) -> anyhow::Result<Exit
     }
     let ns = NetNs::current()?;
     let (_, remarks) = check(&ns, names)?;
-    let mut bridge = Bridge::<I>::open(&ns, names, &options.path)?;
+    let mut bridge = Bridge::<I>::open(&ns, names, &options.path.settings())?;
     // Before anything is given up, and before there are threads.
     let tags = options.driver == Driver::AfXdp;
     let (keeper, said) =
@@ -81,8 +80,7 @@ fn run<I: Interface>(options: &Forward, names: [&str; 2]) -> anyhow::Result<Exit
     if kept.contains(&Capability::IpcLock) {
         say!("taut: the limit of locked memory cannot be raised here: keeping CAP_IPC_LOCK too");
     }
-    let caught = bridge.lanes.iter().filter_map(Lane::remark);
-    for remark in remarks.into_iter().chain(said).chain(caught) {
+    for remark in remarks.into_iter().chain(said).chain(bridge.remarks()) {
         say!("taut: {remark}");
     }
     say!(
@@ -99,7 +97,7 @@ fn run<I: Interface>(options: &Forward, names: [&str; 2]) -> anyhow::Result<Exit
     let length_ns = sched::monotonic_ns() - start_ns;
     keeper.finish();
     ran?;
-    let summary = Summary::new(options, &bridge.lanes, length_ns);
+    let summary = Summary::new(options, bridge.directions(), length_ns);
     let printed = summary.print(options.json);
     match summary.unaccounted_packets() {
         0 => Ok(printed),
@@ -147,13 +145,14 @@ struct Talk<'a> {
 }
 
 impl Listener for Talk<'_> {
-    fn say(&self, text: String) {
-        // If the view is gone, nobody can be told.
-        let _ = self.events.send(text);
-    }
-
-    fn replaced(&self) {
-        self.keeper.again();
+    fn event(&self, interface: &str, event: Event<'_>) {
+        if let Some(text) = sentence(interface, &event) {
+            // If the view is gone, nobody can be told.
+            let _ = self.events.send(text);
+        }
+        if matches!(event, Event::Back) {
+            self.keeper.again();
+        }
     }
 }
 

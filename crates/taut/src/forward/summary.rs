@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use taut_linux::Port;
+use taut_relay::Direction;
+use taut_relay::bridge::Bridged;
+use taut_relay::interface::Interface;
 
-use super::interface::Interface;
-use super::lane::Lane;
 use super::options::Forward;
 use crate::stdout;
 use taut_report::layout::fold;
@@ -19,7 +21,7 @@ const INDENT: usize = 4;
 
 /// What was forwarded in one direction.
 #[derive(Debug, Serialize)]
-pub struct Direction {
+struct Way {
     from: String,
     to: String,
     driver: &'static str,
@@ -56,37 +58,39 @@ pub struct Summary {
     ring_slots: u32,
     cadence_ns: u64,
     duration_ms: u64,
-    directions: [Direction; 2],
+    directions: [Way; 2],
 }
 
-impl Direction {
-    fn of(lane: &Lane<impl Interface>, length_ns: u64) -> Self {
-        let counts = lane.counts();
-        let (driver, mode) = lane.driver();
-        let ended = counts.ended_packets();
+impl Way {
+    fn of(
+        direction: &Direction<Bridged<impl Interface>>,
+        [from, to]: [&str; 2],
+        length_ns: u64,
+    ) -> Self {
+        let (account, port) = (direction.account(), direction.port());
         let per_second = |number: u64| {
             let scaled = u128::from(number) * 1_000_000_000 / u128::from(length_ns.max(1));
             u64::try_from(scaled).unwrap_or(u64::MAX)
         };
         Self {
-            from: lane.from.clone(),
-            to: lane.to.clone(),
-            driver,
-            mode,
-            completions: lane.truth().name(),
-            limit_now: lane.limit(),
-            received_packets: counts.received_packets,
-            received_bytes: counts.received_bytes,
-            super_packets: counts.super_packets,
-            segments: counts.segments,
-            sent_packets: counts.sent_packets,
-            sent_bytes: counts.sent_bytes,
-            in_doubt_packets: counts.in_doubt_packets,
-            marked_packets: counts.marked_packets,
-            dropped_packets: counts.dropped_packets.clone(),
-            unaccounted_packets: counts.frames().abs_diff(ended) + counts.stray_packets,
-            pps: per_second(counts.sent_packets),
-            bps: per_second(counts.sent_bytes * 8),
+            from: from.to_owned(),
+            to: to.to_owned(),
+            driver: port.driver(),
+            mode: port.mode(),
+            completions: direction.truth().name(),
+            limit_now: direction.limit(),
+            received_packets: account.received_packets,
+            received_bytes: account.received_bytes,
+            super_packets: account.gso_packets,
+            segments: account.segments,
+            sent_packets: account.completed_packets(),
+            sent_bytes: account.completed_bytes(),
+            in_doubt_packets: account.uncertain_packets(),
+            marked_packets: account.marked_packets,
+            dropped_packets: account.dropped_packets().clone(),
+            unaccounted_packets: account.unaccounted_packets(),
+            pps: per_second(account.completed_packets()),
+            bps: per_second(account.completed_bytes() * 8),
         }
     }
 
@@ -133,9 +137,13 @@ impl Direction {
 }
 
 impl Summary {
-    /// What `lanes` carried in `length_ns`.
-    pub fn new<I: Interface>(options: &Forward, lanes: &[Lane<I>; 2], length_ns: u64) -> Self {
-        let [there, back] = lanes;
+    /// What `directions` carried in `length_ns`.
+    pub fn new<I: Interface>(
+        options: &Forward,
+        [there, back]: &[Direction<Bridged<I>>; 2],
+        length_ns: u64,
+    ) -> Self {
+        let (a, b) = (options.a.as_str(), options.b.as_str());
         Self {
             version: VERSION,
             command: "forward",
@@ -148,8 +156,8 @@ impl Summary {
             cadence_ns: options.path.cadence.0,
             duration_ms: length_ns / 1_000_000,
             directions: [
-                Direction::of(there, length_ns),
-                Direction::of(back, length_ns),
+                Way::of(there, [a, b], length_ns),
+                Way::of(back, [b, a], length_ns),
             ],
         }
     }
@@ -166,7 +174,7 @@ impl Summary {
             return stdout::print_json(self);
         }
         let width = stdout::columns();
-        let lines = self.directions.iter().map(Direction::text);
+        let lines = self.directions.iter().map(Way::text);
         let text: String = lines.map(|line| fold(&line, INDENT, width)).collect();
         stdout::print(&text)
     }

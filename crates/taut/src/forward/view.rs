@@ -1,9 +1,11 @@
 //! How it goes, on a terminal.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use super::board::{Board, LaneBoard};
+use taut_relay::bridge::{Board, DirectionBoard};
+
 use crate::talk::{ChangingLines, say};
 
 /// Time between two changes of the table.
@@ -44,31 +46,31 @@ fn table(board: &Board, [a, b]: [&str; 2], before: &mut [Before; 2]) -> Vec<Stri
         "", "limit", "in flight", "waiting", "pps", "Mbit/s", "dropped"
     )];
     let ways = [format!("{a} -> {b}"), format!("{b} -> {a}")];
-    for ((way, lane), before) in ways.iter().zip(board).zip(before) {
-        lines.push(format!("{way:<width$}  {}", figures(lane, before)));
+    for ((way, direction), before) in ways.iter().zip(board).zip(before) {
+        lines.push(format!("{way:<width$}  {}", figures(direction, before)));
     }
     lines
 }
 
-fn figures(lane: &LaneBoard, before: &mut Before) -> String {
+fn figures(direction: &DirectionBoard, before: &mut Before) -> String {
     let now = Before {
-        packets: lane.sent_packets.get(),
-        bytes: lane.sent_bytes.get(),
+        packets: direction.sent_packets.load(Relaxed),
+        bytes: direction.sent_bytes.load(Relaxed),
     };
     // What is found to be in doubt is taken from what was sent.
     let per_second = |now: u64, before: u64| now.saturating_sub(before) * STEPS_PER_S;
     let pps = per_second(now.packets, before.packets);
     let mbit = per_second(now.bytes, before.bytes) as f64 * 8.0 / 1e6;
     *before = now;
-    let limit = match lane.has_limit.get() {
+    let limit = match direction.has_limit.load(Relaxed) {
         0 => "off".to_owned(),
-        _ => lane.limit.get().to_string(),
+        _ => direction.limit.load(Relaxed).to_string(),
     };
     format!(
         "{limit:>7} {:>9} {:>7} {pps:>8} {mbit:>9.1} {:>8}",
-        lane.in_flight.get(),
-        lane.waiting_packets.get(),
-        lane.dropped_packets.get()
+        direction.in_flight.load(Relaxed),
+        direction.waiting_packets.load(Relaxed),
+        direction.dropped_packets.load(Relaxed)
     )
 }
 
@@ -79,10 +81,10 @@ mod tests {
     #[test]
     fn a_table_has_a_line_for_each_direction_and_fits_a_terminal() {
         let board = Board::default();
-        board[0].has_limit.set(1);
-        board[0].limit.set(9_084);
-        board[0].sent_packets.set(4_100);
-        board[0].sent_bytes.set(6_250_000);
+        board[0].has_limit.store(1, Relaxed);
+        board[0].limit.store(9_084, Relaxed);
+        board[0].sent_packets.store(4_100, Relaxed);
+        board[0].sent_bytes.store(6_250_000, Relaxed);
         let mut before = Default::default();
         let lines = table(&board, ["eth0", "eth1"], &mut before);
         assert_eq!(

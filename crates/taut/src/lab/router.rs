@@ -4,22 +4,15 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use hdrhistogram::Histogram;
-use taut_linux::poll::{self, Ready};
-use taut_linux::sched;
+use taut_linux::poll::Ready;
 use taut_measure::meter::{Curve, Quantiles, histogram_ns};
 use taut_measure::trace::Tape;
+use taut_relay::{Next, Work, raise_priority, run};
 
 use super::control::{Control, StopOnDrop};
 
 /// Packets taken from one device before the others have their turn.
 pub const BATCH_PACKETS: usize = 64;
-
-/// Real-time priority of the moving thread, where it is allowed: just above ordinary work, so that
-/// the load it carries does not make it late.
-const PRIORITY: u8 = 1;
-
-/// The longest sleep: how late the end of a row may be noticed.
-const LONGEST_SLEEP_NS: u64 = 20_000_000;
 
 /// One way through the lab.
 pub trait Direction {
@@ -65,51 +58,64 @@ pub struct Routed {
 
 /// Moves packets until the row is stopped, with `real_time` priority where that is allowed.
 pub fn route(
-    mut directions: Vec<Box<dyn Direction>>,
+    directions: Vec<Box<dyn Direction>>,
     control: &Control,
     real_time: bool,
 ) -> io::Result<Routed> {
     let _stop = StopOnDrop(control);
-    sched::precise_timers()?;
     if real_time {
-        // Not allowed to everybody. Without it the figures of latency are a little worse.
-        let _ = sched::realtime_priority(PRIORITY);
+        raise_priority();
     }
-    let mut readable = vec![false; directions.len()];
-    let mut late_ns = histogram_ns();
-    let mut due_ns = None::<u64>;
-    while !control.is_stopped() {
-        let now_ns = sched::monotonic_ns();
-        if let Some(late) = due_ns.and_then(|due_ns| now_ns.checked_sub(due_ns))
-            && control.is_recording()
-        {
-            late_ns.saturating_record(late);
-        }
-        for (direction, readable) in directions.iter_mut().zip(&mut readable) {
-            *readable = direction.service(now_ns, *readable)?;
-        }
-        let wakeup_ns = directions.iter().filter_map(|it| it.next_wakeup_ns());
-        // What is due already can be done now at the earliest.
-        due_ns = wakeup_ns.min().map(|at_ns| at_ns.max(now_ns));
-        if !readable.contains(&true) {
-            let ready = sleep(&directions, due_ns, now_ns)?;
-            for (position, readable) in readable.iter_mut().enumerate() {
-                *readable = ready.is_ready(position);
-            }
-        }
-    }
-    let directions = directions.into_iter().map(Direction::into_outcome);
+    let mut router = Router {
+        has_more: vec![false; directions.len()],
+        directions,
+        control,
+        late_ns: histogram_ns(),
+        due_ns: None,
+    };
+    run(&mut router)?;
+    let directions = router.directions.into_iter().map(Direction::into_outcome);
     Ok(Routed {
         directions: directions.collect::<io::Result<_>>()?,
-        late_ns,
+        late_ns: router.late_ns,
     })
 }
 
-fn sleep(directions: &[Box<dyn Direction>], due_ns: Option<u64>, now_ns: u64) -> io::Result<Ready> {
-    let latest_ns = now_ns + LONGEST_SLEEP_NS;
-    let sources: Vec<_> = directions
-        .iter()
-        .map(|direction| direction.source())
-        .collect();
-    poll::wait(&sources, Some(due_ns.unwrap_or(latest_ns).min(latest_ns)))
+struct Router<'a> {
+    directions: Vec<Box<dyn Direction>>,
+    /// Which of them may have more waiting.
+    has_more: Vec<bool>,
+    control: &'a Control,
+    late_ns: Histogram<u64>,
+    /// When the next thing is due, in ns.
+    due_ns: Option<u64>,
+}
+
+impl Work for Router<'_> {
+    fn fds<'a>(&'a self, fds: &mut Vec<BorrowedFd<'a>>) {
+        fds.extend(self.directions.iter().map(|direction| direction.source()));
+    }
+
+    fn turn(&mut self, now_ns: u64, ready: Ready) -> io::Result<Next> {
+        if self.control.is_stopped() {
+            return Ok(Next::End);
+        }
+        if let Some(late_ns) = self.due_ns.and_then(|due_ns| now_ns.checked_sub(due_ns))
+            && self.control.is_recording()
+        {
+            self.late_ns.saturating_record(late_ns);
+        }
+        let each = self.directions.iter_mut().zip(&mut self.has_more);
+        for (position, (direction, has_more)) in each.enumerate() {
+            let readable = *has_more || ready.is_ready(position);
+            *has_more = direction.service(now_ns, readable)?;
+        }
+        let wakeups_ns = self.directions.iter().filter_map(|it| it.next_wakeup_ns());
+        // What is due already can be done now at the earliest.
+        self.due_ns = wakeups_ns.min().map(|at_ns| at_ns.max(now_ns));
+        Ok(match self.has_more.contains(&true) {
+            true => Next::Now,
+            false => Next::At(self.due_ns.unwrap_or(u64::MAX)),
+        })
+    }
 }

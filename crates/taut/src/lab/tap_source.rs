@@ -12,7 +12,7 @@ use taut_path::{AnyLimit, AnyQdisc, Completions, Queue, TxRing};
 use super::control::Watch;
 use super::frames::{Arrival, Frames};
 use super::router::{BATCH_PACKETS, DirectionOutcome};
-use crate::publish::Published;
+use taut_relay::published::Published;
 
 /// What watches a queue of the lab: always a meter, and a tape if a trace is wanted.
 pub type Watcher = (Meter<Watch>, Option<Tape>);

@@ -24,8 +24,8 @@ use super::options::{DriverKind, RrUnderLoad};
 use super::packet_ring::{ReceiveDirection, RingDirection};
 use super::router::Direction;
 use super::tap_source::{MeteredQueue, TapSource, Watcher};
-use crate::publish::Published;
 use crate::rr::experiment::Experiment;
+use taut_relay::published::Published;
 use taut_scenarios::rr_under_load::Case;
 
 const CLIENT_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);

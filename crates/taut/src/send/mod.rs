@@ -1,10 +1,9 @@
 //! `taut send`: frames through a transmit queue into a real device.
 
-pub mod engine;
 mod live;
 pub mod options;
 pub mod output;
-pub mod source;
+mod talk;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -13,15 +12,16 @@ use std::process::ExitCode;
 use taut_linux::link::{self, Condition, LinkWatch, MacAddress};
 use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, NetNs, Port, poll};
+use taut_relay::driver::{self, FRAME_EXTRA_BYTES, Ring, WithPort};
+use taut_relay::source::{Content, FeedSettings, Generated, MIN_BYTES, read_capture};
+use taut_relay::transmit::{Outcome, Settings, transmit};
 
-use crate::drivers::{self, FRAME_EXTRA_BYTES, Ring, WithPort};
 use crate::interrupt;
 use crate::selection::netns;
 use crate::talk::say;
 use crate::{exit, stdout};
-use engine::{Engine, Outcome, Settings};
 use options::Send;
-use source::{Generated, Source, read_capture};
+use talk::Talk;
 
 /// Frames beyond those of the ring: what waits in the discipline, and what the FILL ring takes.
 const SPARE_FRAMES: u32 = 1_024;
@@ -50,7 +50,7 @@ pub fn send(options: &Send) -> ExitCode {
     if let Err(error) = interrupt::note() {
         return failed(&error);
     }
-    match run(options, &ns, source.source) {
+    match run(options, &ns, source.content) {
         Ok(Some(outcome)) => show(options, &outcome),
         // Interrupted while it waited for the link.
         Ok(None) => ended(ExitCode::SUCCESS),
@@ -66,7 +66,7 @@ pub fn send(options: &Send) -> ExitCode {
 
 /// Frames, and what they are for people.
 struct Made {
-    source: Source,
+    content: Content,
     what: String,
 }
 
@@ -82,12 +82,12 @@ fn source(options: &Send, ns: &NetNs) -> Result<Made, ExitCode> {
         return Err(ExitCode::from(exit::FAILED));
     }
     let Some(file) = &options.file else {
-        let fits = (at.mtu_bytes.saturating_add(14)).clamp(source::LEAST_BYTES, 65_549);
+        let fits = (at.mtu_bytes.saturating_add(14)).clamp(MIN_BYTES, 65_549);
         let size = options.size.unwrap_or(fits);
         let from = at.mac.unwrap_or(MacAddress::local(1));
         let generated = Generated::new(size, options.flows, from, options.to, options.seed);
         return Ok(Made {
-            source: Source::Generated(generated),
+            content: Content::Generated(generated),
             what: format!(
                 "generated frames of {size} bytes in {} flows from {from} to {}",
                 options.flows, options.to
@@ -111,7 +111,7 @@ fn source(options: &Send, ns: &NetNs) -> Result<Made, ExitCode> {
         Some(passes) => format!("{passes} times"),
     };
     Ok(Made {
-        source: Source::Capture(found.capture.with_passes(passes)),
+        content: Content::Capture(found.capture.with_passes(passes)),
         what: format!(
             "{} frames of {}, the longest of {} bytes, {times}",
             found.frames,
@@ -122,7 +122,7 @@ fn source(options: &Send, ns: &NetNs) -> Result<Made, ExitCode> {
 }
 
 /// Sends; `None` if somebody asked for the end before the link was up.
-fn run(options: &Send, ns: &NetNs, source: Source) -> anyhow::Result<Option<Outcome>> {
+fn run(options: &Send, ns: &NetNs, content: Content) -> anyhow::Result<Option<Outcome>> {
     let mut watch = LinkWatch::open(ns, &options.device)?;
     if !wait_for_link(&mut watch)? {
         return Ok(None);
@@ -135,11 +135,10 @@ fn run(options: &Send, ns: &NetNs, source: Source) -> anyhow::Result<Option<Outc
     };
     let work = Sending {
         options,
-        ns,
         watch,
-        source,
+        content,
     };
-    let outcome = drivers::open(options.driver, ns, &options.device, &ring, work)?;
+    let outcome = driver::open(options.driver, ns, &options.device, &ring, work)?;
     outcome.map(Some)
 }
 
@@ -169,9 +168,8 @@ fn wait_for_link(watch: &mut LinkWatch) -> io::Result<bool> {
 /// The engine over whichever driver.
 struct Sending<'a> {
     options: &'a Send,
-    ns: &'a NetNs,
     watch: LinkWatch,
-    source: Source,
+    content: Content,
 }
 
 impl WithPort for Sending<'_> {
@@ -180,18 +178,20 @@ impl WithPort for Sending<'_> {
     fn run<P: Port, F: Frames>(self, port: P, frames: F) -> Self::Output {
         let options = self.options;
         let settings = Settings {
+            content: self.content,
+            feed: FeedSettings {
+                count: options.count,
+                rate_bits_per_s: options.rate.map(|rate| rate.0),
+                classify: options.qdisc != "pfifo",
+            },
             qdisc: options.qdisc.parse()?,
             limit: options.limit.clone(),
-            classify: options.qdisc != "pfifo",
             cadence_ns: options.cadence.0,
             stall_ns: options.stall.0,
-            count: options.count,
-            rate_bits_per_s: options.rate.map(|rate| rate.0),
             duration_ns: options.duration.map(|duration| duration.0),
             warm_up_ns: 0,
-            live: true,
         };
-        Ok(Engine::new(self.ns, port, frames, self.watch, self.source, settings)?.run())
+        transmit((port, frames), self.watch, settings, &mut Talk::new())
     }
 }
 
@@ -201,13 +201,13 @@ fn show(options: &Send, outcome: &Outcome) -> ExitCode {
     if let Some(failed) = &outcome.failed {
         say!("taut: {failed}");
     }
-    if outcome.stray_packets > 0 {
+    if outcome.unknown_completions > 0 {
         say!(
             "taut: the driver handed back {} packets that it was never given",
-            outcome.stray_packets
+            outcome.unknown_completions
         );
     }
-    match outcome.unaccounted_packets() {
+    match outcome.unaccounted_packets {
         0 if outcome.failed.is_some() => ExitCode::from(exit::FAILED),
         0 => ended(printed),
         packets => {

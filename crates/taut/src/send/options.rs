@@ -8,9 +8,9 @@ use taut_measure::DEFAULT_SEED;
 use taut_path::limit::ParseLimitError;
 use taut_path::units::{Rate, Time};
 use taut_path::{AnyLimit, qdisc, units};
+use taut_relay::driver::Driver;
+use taut_relay::source::MIN_BYTES;
 
-use super::source::LEAST_BYTES;
-use crate::drivers::Driver;
 use crate::rr::experiment::{count_in, parse_cadence};
 
 /// Sends a capture or generated frames through a transmit queue with a limit, and accounts for each.
@@ -155,7 +155,7 @@ fn parse_rate(text: &str) -> Result<Rate, String> {
 
 fn parse_size(text: &str) -> Result<u32, String> {
     let size = units::parse_size_bytes(text).map_err(|error| error.to_string())?;
-    let size = in_range(size, LEAST_BYTES.into(), 65_549, "60 to 65549")?;
+    let size = in_range(size, MIN_BYTES.into(), 65_549, "60 to 65549")?;
     Ok(size as u32)
 }
 

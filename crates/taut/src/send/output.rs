@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use taut_path::limit::Unit;
+use taut_relay::transmit::Outcome;
 
-use super::engine::Outcome;
 use super::live::scaled;
 use crate::talk::say;
 use crate::{exit, stdout};
@@ -41,6 +41,7 @@ pub fn print(outcome: &Outcome, device: &str, as_json: bool) -> ExitCode {
     if !as_json {
         return stdout::print(&text(outcome, device));
     }
+    let figures = &outcome.figures;
     let document = Document {
         version: 1,
         driver: outcome.driver,
@@ -48,15 +49,15 @@ pub fn print(outcome: &Outcome, device: &str, as_json: bool) -> ExitCode {
         completions: outcome.truth.name(),
         submitted_packets: outcome.submitted_packets,
         completed_packets: outcome.completed_packets,
-        in_doubt_packets: outcome.in_doubt_packets,
+        in_doubt_packets: outcome.uncertain_packets,
         dropped_packets: &outcome.dropped_packets,
-        unaccounted_packets: outcome.unaccounted_packets(),
-        limit_bytes_p50: outcome
+        unaccounted_packets: outcome.unaccounted_packets,
+        limit_bytes_p50: figures
             .limit_p50
             .filter(|_| outcome.limit_unit == Unit::Bytes),
-        inflight_bytes: outcome.in_flight_p50_bytes,
-        pps: one_decimal(outcome.packets_per_s),
-        bps: one_decimal(outcome.bits_per_s),
+        inflight_bytes: figures.in_flight_p50_bytes,
+        pps: one_decimal(figures.rate.packets_per_s),
+        bps: one_decimal(figures.rate.bits_per_s),
     };
     match serde_json::to_string_pretty(&document) {
         Ok(document) => stdout::print(&(document + "\n")),
@@ -72,6 +73,7 @@ pub fn one_decimal(number: f64) -> f64 {
 }
 
 fn text(outcome: &Outcome, device: &str) -> String {
+    let figures = &outcome.figures;
     let dropped = (outcome.dropped_packets.iter()).filter(|(_, packets)| **packets > 0);
     let reasons: Vec<String> = dropped
         .map(|(reason, packets)| format!("{packets} {reason}"))
@@ -80,7 +82,7 @@ fn text(outcome: &Outcome, device: &str) -> String {
         [] => String::new(),
         reasons => format!(" ({})", reasons.join(", ")),
     };
-    let limit = match (outcome.limit_p50, outcome.limit_unit) {
+    let limit = match (figures.limit_p50, outcome.limit_unit) {
         (None, _) if !outcome.truth.holds() => {
             format!("off, not {}: completions are false", outcome.limit)
         }
@@ -99,15 +101,15 @@ fn text(outcome: &Outcome, device: &str) -> String {
         outcome.truth.name(),
         outcome.submitted_packets,
         outcome.completed_packets,
-        outcome.in_doubt_packets,
+        outcome.uncertain_packets,
         outcome.all_dropped_packets(),
-        outcome.unaccounted_packets(),
-        scaled(outcome.packets_per_s),
-        scaled(outcome.bits_per_s),
-        outcome.in_flight_p50_bytes,
-        outcome.in_flight_p90_bytes,
-        outcome.completion_p50_ns / 1_000,
-        outcome.completion_p99_ns / 1_000,
+        outcome.unaccounted_packets,
+        scaled(figures.rate.packets_per_s),
+        scaled(figures.rate.bits_per_s),
+        figures.in_flight_p50_bytes,
+        figures.in_flight_p90_bytes,
+        figures.completion_p50_ns / 1_000,
+        figures.completion_p99_ns / 1_000,
     );
     let width = stdout::columns();
     text.lines()

@@ -1,12 +1,16 @@
 //! One row: build the world, forward, run the load, measure.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use hdrhistogram::Histogram;
 use taut_linux::{NetNs, sched};
+use taut_relay::bridge::{Board, Bridge, Listener, PathSettings};
+use taut_relay::interface::PacketInterface;
+use taut_relay::operator::Event;
 use taut_report::number::per_second;
 
 use super::super::control::{Control, StopOnDrop};
@@ -15,10 +19,7 @@ use super::super::progress::Progress;
 use super::case::{Case, Forwarder};
 use super::options::LabForward;
 use super::world::{FAST_DEVICE, SLOW_DEVICE, World};
-use crate::forward::board::Board;
-use crate::forward::bridge::{Bridge, Listener};
-use crate::forward::interface::PacketInterface;
-use crate::forward::options::PathOptions;
+use crate::forward::talk::sentence;
 use crate::interrupt;
 use crate::talk::say;
 
@@ -87,10 +88,10 @@ fn spawn_bridge(
     let Forwarder::Taut { qdisc, limit } = &case.forwarder else {
         return Ok(None);
     };
-    let path = PathOptions {
+    let path = PathSettings {
         qdisc: (*qdisc).to_owned(),
         limit: limit.clone(),
-        ..PathOptions::default()
+        ..PathSettings::default()
     };
     let mut bridge = Bridge::<PacketInterface>::open(between, [FAST_DEVICE, SLOW_DEVICE], &path)?;
     let (control, board) = (Arc::clone(control), Arc::clone(board));
@@ -106,8 +107,10 @@ fn spawn_bridge(
 struct Talk;
 
 impl Listener for Talk {
-    fn say(&self, text: String) {
-        say!("taut: {text}");
+    fn event(&self, interface: &str, event: Event<'_>) {
+        if let Some(text) = sentence(interface, &event) {
+            say!("taut: {text}");
+        }
     }
 }
 
@@ -141,7 +144,9 @@ fn wait(length_ns: u64, control: &Control, board: &Board, progress: &mut Progres
             break;
         }
         thread::sleep(Duration::from_nanos(left_ns.min(Progress::STEP_NS)));
-        control.in_flight_bytes.set(board[0].in_flight.get());
+        control
+            .in_flight_bytes
+            .set(board[0].in_flight.load(Relaxed));
         progress.show(control);
     }
 }

@@ -4,7 +4,7 @@ use std::thread;
 
 use anyhow::anyhow;
 use taut_linux::link::{Condition, LinkWatch, MacAddress};
-use taut_linux::sched::{self, monotonic_ns};
+use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, NetNs, Port, link, poll};
 use taut_path::driver::Truth;
 use taut_path::limit::Unit;
@@ -12,18 +12,18 @@ use taut_path::{AnyLimit, AnyQdisc, Packet};
 
 use super::links::Link;
 use super::options::{MOST_SLOTS, RingSweep};
-use crate::drivers::{self, Driver, Ring, WithPort};
+use taut_relay::driver::{self, Driver, Ring, WithPort};
+use taut_relay::raise_priority;
+use taut_relay::source::{Content, FeedSettings, Generated};
+use taut_relay::transmit::{Settings, transmit};
+
 use crate::interrupt;
-use crate::send::engine::{Engine, Settings};
-use crate::send::source::{Generated, Source};
 
 /// Bytes of each frame: what an MTU of 1,500 carries at most.
 const FRAME_BYTES: u32 = 1_514;
 /// A fixed depth is there at once; a limit has to be found.
 const WARM_UP_FIXED_NS: u64 = 200_000_000;
 const WARM_UP_NS: u64 = 1_500_000_000;
-/// The lowest priority above those of ordinary work: a thread that is late shows as bytes in flight.
-const PRIORITY: u8 = 1;
 /// How long a link that was just made may take until it is up, in ns.
 const UP_NS: u64 = 10_000_000_000;
 /// Packets behind a doorbell of the bare loop, as a queue's burst.
@@ -81,8 +81,9 @@ impl Case {
             scope
                 .spawn(move || {
                     if waits {
-                        // It sleeps between its rounds. Without it the figures are a little worse.
-                        let _ = sched::realtime_priority(PRIORITY);
+                        // It sleeps between its rounds, and a thread that is late shows as bytes in
+                        // flight.
+                        raise_priority();
                     }
                     self.measure(options, (ns, device), watch)
                 })
@@ -111,16 +112,15 @@ impl Case {
             Hold::Limit(limit) => {
                 let work = Row {
                     options,
-                    ns,
                     watch,
                     generated,
                     limit,
                 };
-                drivers::open(self.driver, ns, device, &ring, work)?
+                driver::open(self.driver, ns, device, &ring, work)?
             }
             Hold::Bare => {
                 let work = Bare { options, generated };
-                drivers::open(self.driver, ns, device, &ring, work)?
+                driver::open(self.driver, ns, device, &ring, work)?
             }
         }
     }
@@ -143,7 +143,6 @@ fn wait_until_up(watch: &mut LinkWatch) -> anyhow::Result<()> {
 /// The loop of `taut send`.
 struct Row<'a> {
     options: &'a RingSweep,
-    ns: &'a NetNs,
     watch: LinkWatch,
     generated: Generated,
     limit: &'a AnyLimit,
@@ -158,38 +157,34 @@ impl WithPort for Row<'_> {
             .to_string()
             .starts_with(|first: char| first.is_ascii_digit());
         let settings = Settings {
+            content: Content::Generated(self.generated),
+            feed: FeedSettings::default(),
             qdisc: AnyQdisc::default(),
             limit: self.limit.clone(),
-            classify: false,
             cadence_ns: self.options.cadence.0,
             stall_ns: 2_000_000_000,
-            count: None,
-            rate_bits_per_s: None,
             duration_ns: Some(self.options.duration.0),
             warm_up_ns: if is_fixed {
                 WARM_UP_FIXED_NS
             } else {
                 WARM_UP_NS
             },
-            live: false,
         };
-        let source = Source::Generated(self.generated);
-        let engine = Engine::new(self.ns, port, frames, self.watch, source, settings)?;
-        let outcome = engine.run();
+        let outcome = transmit((port, frames), self.watch, settings, &mut ())?;
         if let Some(failed) = &outcome.failed {
             return Err(anyhow!("{failed}"));
         }
         Ok(Ran {
-            packets_per_s: outcome.packets_per_s,
-            in_flight_p50_bytes: outcome.in_flight_p50_bytes,
-            in_flight_p90_bytes: outcome.in_flight_p90_bytes,
-            completion_p50_ns: outcome.completion_p50_ns,
-            completion_p99_ns: outcome.completion_p99_ns,
-            limit_p50: (outcome.limit_p50)
+            packets_per_s: outcome.figures.rate.packets_per_s,
+            in_flight_p50_bytes: outcome.figures.in_flight_p50_bytes,
+            in_flight_p90_bytes: outcome.figures.in_flight_p90_bytes,
+            completion_p50_ns: outcome.figures.completion_p50_ns,
+            completion_p99_ns: outcome.figures.completion_p99_ns,
+            limit_p50: (outcome.figures.limit_p50)
                 .map(|limit| (limit, outcome.limit_unit == Unit::Packets)),
             truth: outcome.truth,
             mode: outcome.mode,
-            unaccounted_packets: outcome.unaccounted_packets(),
+            unaccounted_packets: outcome.unaccounted_packets,
         })
     }
 }

@@ -10,7 +10,6 @@ use std::process::ExitCode;
 
 use taut_path::AnyLimit;
 
-use crate::drivers::Driver;
 use crate::interrupt;
 use crate::output;
 use crate::talk::{ChangingLine, say};
@@ -20,6 +19,7 @@ use measure::{Case, Hold, Ran};
 pub use options::RingSweep;
 use options::USUAL_DEPTH;
 use rows::{Document, Row};
+use taut_relay::driver::Driver;
 use taut_report::file;
 use taut_report::plot::picture;
 

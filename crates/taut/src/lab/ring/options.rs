@@ -9,9 +9,9 @@ use taut_path::AnyLimit;
 use taut_path::limit::ParseLimitError;
 use taut_path::units::{Rate, Time};
 
-use crate::drivers::Driver;
 use crate::rr::experiment::{count_in, parse_cadence, parse_duration, parse_rate};
 use crate::send::options::parse_mac;
+use taut_relay::driver::Driver;
 
 /// Fixed depths of a ring against the limits: throughput, bytes in flight, completion latency.
 #[derive(Debug, Clone, Args)]

@@ -1,0 +1,242 @@
+//! What became of the frames of one direction.
+
+use std::collections::BTreeMap;
+
+use taut_linux::link::Tally;
+use taut_path::DropReason;
+use taut_path::queue::CompleterCounters;
+
+/// Why a frame was dropped before the discipline received it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Refusal {
+    /// The kernel dropped it because nobody read in time; over AF_XDP also a frame that is longer than
+    /// one of ours.
+    ReceiveBufferFull,
+    /// Longer than the other interface, or a frame of ours, can carry.
+    TooLong,
+    /// A GSO packet that cannot be segmented, and is too long to go whole.
+    NotCut,
+    /// Its headers contradict it.
+    Malformed,
+    /// No frame was free.
+    NoFrame,
+    /// The device was down or removed.
+    LinkDown,
+    /// A frame to send that is longer than the MTU of the device.
+    LongerThanMtu,
+    /// A frame to send that is longer than a frame of ours.
+    LongerThanFrame,
+    /// A frame to send without a whole Ethernet header.
+    ShorterThanHeader,
+    /// The capture has only the beginning of the frame.
+    CutInCapture,
+}
+
+impl Refusal {
+    /// What a source of frames to send can refuse.
+    pub const OF_SENDING: [Self; 4] = [
+        Self::LongerThanMtu,
+        Self::LongerThanFrame,
+        Self::ShorterThanHeader,
+        Self::CutInCapture,
+    ];
+
+    /// The name in tables and JSON, next to those of [`DropReason`].
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReceiveBufferFull => "receive_buffer_full",
+            Self::TooLong => "too_long",
+            Self::NotCut => "not_cut",
+            Self::Malformed => "malformed",
+            Self::NoFrame => "no_frame",
+            Self::LinkDown => "link_down",
+            Self::LongerThanMtu => "longer_than_mtu",
+            Self::LongerThanFrame => "longer_than_frame",
+            Self::ShorterThanHeader => "shorter_than_header",
+            Self::CutInCapture => "cut_in_capture",
+        }
+    }
+}
+
+/// The frames of one direction, each counted once.
+///
+/// The queue counts what the device returns: packets of the current epoch as completed, those that were
+/// in flight at a reset as stale. A completion counts as sent once a look at the link finds that it was
+/// up in the meantime; if not, and for each stale packet, the frame is *uncertain*. So a queue must be
+/// reset when its link failed or its ring is opened again.
+#[derive(Debug, Clone, Default)]
+pub struct Account {
+    /// What came in: frames, and GSO packets as one each.
+    pub received_packets: u64,
+    pub received_bytes: u64,
+    /// GSO packets that were segmented, and their segments.
+    pub gso_packets: u64,
+    pub segments: u64,
+    /// Frames that the discipline marked.
+    pub marked_packets: u64,
+    dropped_packets: BTreeMap<&'static str, u64>,
+    packets: Tally,
+    bytes: Tally,
+    /// What the queue had counted when it was last asked.
+    counted: CompleterCounters,
+}
+
+/// Packets that a device returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Returned {
+    pub packets: u64,
+    pub stale_packets: u64,
+}
+
+impl Account {
+    /// Frames to carry: each ends once.
+    pub fn frames(&self) -> u64 {
+        (self.received_packets + self.segments).saturating_sub(self.gso_packets)
+    }
+
+    /// Frames that left the device, as far as its completions are valid.
+    pub fn completed_packets(&self) -> u64 {
+        self.packets.completed
+    }
+
+    pub fn completed_bytes(&self) -> u64 {
+        self.bytes.completed
+    }
+
+    /// Frames that left the device, or were lost with the link or the ring.
+    pub fn uncertain_packets(&self) -> u64 {
+        // What no look confirmed is uncertain too: the look failed.
+        self.packets.in_doubt + self.packets.unconfirmed
+    }
+
+    /// Completed packets and bytes, those included that the next look at the link decides about.
+    pub fn returned(&self) -> (u64, u64) {
+        let sum = |tally: &Tally| tally.completed + tally.unconfirmed;
+        (sum(&self.packets), sum(&self.bytes))
+    }
+
+    /// Dropped frames by reason; only the reasons that occurred.
+    pub fn dropped_packets(&self) -> &BTreeMap<&'static str, u64> {
+        &self.dropped_packets
+    }
+
+    /// Frames dropped for one reason.
+    pub fn dropped(&self, reason: &str) -> u64 {
+        self.dropped_packets.get(reason).copied().unwrap_or(0)
+    }
+
+    pub fn all_dropped_packets(&self) -> u64 {
+        self.dropped_packets.values().sum()
+    }
+
+    /// Completions of packets that were never sent: an error of the driver.
+    pub fn unknown_completions(&self) -> u64 {
+        self.counted.unknown_completions
+    }
+
+    /// Frames whose end is known.
+    pub fn ended_packets(&self) -> u64 {
+        self.completed_packets() + self.uncertain_packets() + self.all_dropped_packets()
+    }
+
+    /// Frames that wait or are in the device.
+    pub fn pending_packets(&self) -> u64 {
+        self.frames().saturating_sub(self.ended_packets())
+    }
+
+    /// Frames that have not ended, or ended twice, once the run is over.
+    pub fn unaccounted_packets(&self) -> u64 {
+        self.frames().abs_diff(self.ended_packets()) + self.unknown_completions()
+    }
+
+    /// Whether packets were returned that no look at the link has confirmed.
+    pub fn is_unconfirmed(&self) -> bool {
+        self.packets.unconfirmed > 0
+    }
+
+    /// Packets that the device has returned so far.
+    pub(crate) fn returned_by_device(&self) -> u64 {
+        self.counted.completed_packets + self.counted.stale_packets
+    }
+
+    /// The queue was asked for completions and has counted this much. Returns what of it is new.
+    pub(crate) fn completed(&mut self, counters: CompleterCounters) -> Returned {
+        let before = std::mem::replace(&mut self.counted, counters);
+        let packets = counters.completed_packets - before.completed_packets;
+        let stale_packets = counters.stale_packets - before.stale_packets;
+        self.packets.reaped(packets);
+        self.packets.late(stale_packets);
+        self.bytes
+            .reaped(counters.completed_bytes - before.completed_bytes);
+        Returned {
+            packets,
+            stale_packets,
+        }
+    }
+
+    /// The link was looked at, after the device returned what was counted.
+    pub(crate) fn looked(&mut self, was_broken: bool) {
+        self.packets.look(was_broken);
+        self.bytes.look(was_broken);
+    }
+
+    /// The run ends with `packets` in the device.
+    pub(crate) fn give_up(&mut self, packets: u64) {
+        self.packets.late(packets);
+    }
+
+    /// Counts frames that were dropped before the discipline.
+    pub(crate) fn refuse(&mut self, reason: Refusal, packets: u64) {
+        self.count_dropped(reason.name(), packets);
+    }
+
+    /// Counts frames that the queue dropped.
+    pub(crate) fn count_drops(&mut self, reason: DropReason, packets: u64) {
+        self.count_dropped(reason.name(), packets);
+    }
+
+    fn count_dropped(&mut self, reason: &'static str, packets: u64) {
+        if packets > 0 {
+            *self.dropped_packets.entry(reason).or_default() += packets;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a queue counts after `completed` packets of 60 bytes and `stale` ones.
+    fn counted(completed: u64, stale: u64) -> CompleterCounters {
+        CompleterCounters {
+            completed_packets: completed,
+            completed_bytes: completed * 60,
+            stale_packets: stale,
+            ..CompleterCounters::default()
+        }
+    }
+
+    #[test]
+    fn unconfirmed_and_stale_packets_are_uncertain() {
+        let mut account = Account {
+            received_packets: 6,
+            ..Account::default()
+        };
+        account.completed(counted(1, 0));
+        account.looked(false);
+        account.completed(counted(2, 0));
+        assert!(account.is_unconfirmed());
+        // The link failed with two in the device: the queue is reset, and they come back as stale.
+        account.looked(true);
+        let ends = |account: &Account| (account.completed_packets(), account.uncertain_packets());
+        assert_eq!(ends(&account), (1, 1));
+        let returned = account.completed(counted(3, 2));
+        assert_eq!((returned.packets, returned.stale_packets), (1, 2));
+        account.looked(false);
+        assert_eq!(ends(&account), (2, 3));
+        assert_eq!(account.completed_bytes(), 120);
+        assert_eq!((account.ended_packets(), account.pending_packets()), (5, 1));
+        account.give_up(1);
+        assert_eq!((ends(&account), account.unaccounted_packets()), ((2, 4), 0));
+    }
+}

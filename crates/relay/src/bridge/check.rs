@@ -1,0 +1,65 @@
+//! What can be bridged.
+
+use taut_linux::NetNs;
+use taut_linux::link::{self, Description};
+
+use crate::link::is_missing;
+
+/// Refuses what cannot be bridged. Returns what the interfaces are, and remarks for people.
+///
+/// # Errors
+/// If one is missing or carries no Ethernet frames, or a bridge of both would be a loop.
+pub fn check(ns: &NetNs, names: [&str; 2]) -> anyhow::Result<([Description; 2], Vec<String>)> {
+    let [a, b] = names;
+    let describe = |name: &str| {
+        let found = match link::describe(ns, name) {
+            Err(error) if is_missing(&error) => anyhow::bail!("there is no interface {name} here"),
+            found => found?,
+        };
+        if !found.is_ethernet() {
+            let kind = found.kind;
+            anyhow::bail!(
+                "{name} carries no Ethernet frames (ARPHRD {kind}): a bridge needs two that do"
+            );
+        }
+        Ok(found)
+    };
+    let found = [describe(a)?, describe(b)?];
+    let [at_a, at_b] = found;
+    if at_a.index == at_b.index {
+        anyhow::bail!("{a} and {b} are one interface: a bridge needs two");
+    }
+    if at_a.other_end == Some(at_b.index) || at_b.other_end == Some(at_a.index) {
+        anyhow::bail!(
+            "{a} and {b} are connected to each other: each frame would go round for ever; bridge \
+             interfaces of two different links"
+        );
+    }
+    Ok((found, remarks(names, &found)))
+}
+
+fn remarks(names: [&str; 2], found: &[Description; 2]) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let [at_a, at_b] = found;
+    if at_a.mtu_bytes != at_b.mtu_bytes {
+        let longer = usize::from(at_b.mtu_bytes > at_a.mtu_bytes);
+        remarks.push(format!(
+            "{} has an MTU of {} and {} of {}: longer packets from {} are dropped (too_long)",
+            names[0], at_a.mtu_bytes, names[1], at_b.mtu_bytes, names[longer]
+        ));
+    }
+    for (name, at) in names.iter().zip(found) {
+        if at.master.is_some() {
+            remarks.push(format!(
+                "{name} is a port of another device already (a bridge, a bond): what that forwards is \
+                 forwarded twice"
+            ));
+        }
+        if !at.is_up {
+            remarks.push(format!(
+                "{name} is down: nothing goes through until it is up"
+            ));
+        }
+    }
+    remarks
+}

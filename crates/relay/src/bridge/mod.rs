@@ -1,0 +1,202 @@
+//! Two interfaces, and a direction each way: the engine of `taut forward`.
+
+mod check;
+mod settings;
+
+use std::io;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use taut_linux::{NetNs, sched};
+
+use crate::direction::Direction;
+use crate::exit::Exit;
+use crate::interface::{Interface, LINK_HEADER_BYTES, Opened, Wanted};
+use crate::link::Link;
+use crate::operator::{Event, Operator, Policy};
+use crate::parts::{Parts, Renewal};
+use crate::relay::Relay;
+use crate::run::raise_priority;
+use crate::source::ReceivedFrames;
+
+pub use check::check;
+pub use settings::PathSettings;
+
+/// How often others see figures, in ns.
+const PUBLISH_NS: u64 = 20_000_000;
+const POLICY: Policy = Policy {
+    drops_waiting: true,
+    patience_ns: None,
+    drain_ns: 1_000_000_000,
+    follows_mtu: true,
+};
+
+/// What one direction shows while it runs.
+#[derive(Debug, Default)]
+pub struct DirectionBoard {
+    /// In the limit's units.
+    pub limit: AtomicU64,
+    /// Not 0 where a limit applies.
+    pub has_limit: AtomicU64,
+    pub in_flight: AtomicU64,
+    pub waiting_packets: AtomicU64,
+    pub sent_packets: AtomicU64,
+    pub sent_bytes: AtomicU64,
+    pub dropped_packets: AtomicU64,
+}
+
+/// Both directions: from the first interface, and from the second.
+pub type Board = [DirectionBoard; 2];
+
+impl DirectionBoard {
+    fn show<I: Interface>(&self, direction: &Direction<Bridged<I>>) {
+        let (limit, account) = (direction.limit(), direction.account());
+        let figures = [
+            (&self.limit, limit.unwrap_or(0).into()),
+            (&self.has_limit, limit.is_some().into()),
+            (&self.in_flight, direction.snapshot().in_flight.into()),
+            (&self.waiting_packets, direction.waiting_packets()),
+            (&self.sent_packets, account.completed_packets()),
+            (&self.sent_bytes, account.completed_bytes()),
+            (&self.dropped_packets, account.all_dropped_packets()),
+        ];
+        for (cell, value) in figures {
+            cell.store(value, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Receives what happens to the interfaces.
+pub trait Listener {
+    fn event(&self, interface: &str, event: Event<'_>);
+}
+
+/// Ignores it.
+pub struct Quiet;
+
+impl Listener for Quiet {
+    fn event(&self, _interface: &str, _event: Event<'_>) {}
+}
+
+/// The parts of a direction between two interfaces.
+pub struct Bridged<I>(PhantomData<I>);
+
+impl<I: Interface> Parts for Bridged<I> {
+    type Port = I::Port;
+    type Frames = I::Frames;
+    type Source = ReceivedFrames<I::Receiver>;
+    type Probe = ();
+
+    fn reopen(
+        renewal: Renewal,
+        port: &mut Self::Port,
+        source: &mut Self::Source,
+    ) -> io::Result<()> {
+        match renewal {
+            Renewal::SameDevice => I::renew(port, source.receiver_mut()),
+            Renewal::AnotherDevice => I::replace(port, source.receiver_mut()),
+        }
+    }
+}
+
+/// Two interfaces and what is between them.
+pub struct Bridge<I: Interface>(Relay<Bridged<I>, 2>);
+
+impl<I: Interface> Bridge<I> {
+    /// Opens both interfaces, in both directions.
+    ///
+    /// # Errors
+    /// If one of them cannot be bridged or opened, or the settings are wrong.
+    pub fn open(ns: &NetNs, names: [&str; 2], path: &PathSettings) -> anyhow::Result<Self> {
+        let (found, _) = check(ns, names)?;
+        let now_ns = sched::monotonic_ns();
+        let max_mtu_bytes = found[0].mtu_bytes.max(found[1].mtu_bytes);
+        let open = |at: usize| {
+            I::open(&Wanted {
+                ns,
+                device: names[at],
+                ring_slots: path.ring_slots,
+                frames: path.frames(),
+                gso_packets: path.gso_packets(),
+                // One may be raised to the other's.
+                frame_bytes: max_mtu_bytes + LINK_HEADER_BYTES,
+            })
+        };
+        // First: changes from here on are noticed.
+        let exits = [Link::open(ns, names[1])?, Link::open(ns, names[0])?];
+        let (one, other): (Opened<I>, Opened<I>) = (open(0)?, open(1)?);
+        let direction = |from: usize, receiver, out| {
+            let source = ReceivedFrames::new(receiver, exits[from].mtu_bytes());
+            Direction::new(path.config(from)?, source, out, ((), None), now_ns)
+        };
+        let directions = [
+            direction(0, one.receiver, (other.port, other.frames))?,
+            direction(1, other.receiver, (one.port, one.frames))?,
+        ];
+        let exits = exits.map(Exit::new);
+        Ok(Self(Relay::new(directions, exits, POLICY, now_ns)))
+    }
+
+    /// From the first interface to the second, and back.
+    pub fn directions(&self) -> &[Direction<Bridged<I>>; 2] {
+        self.0.directions()
+    }
+
+    /// What people should know of the interfaces.
+    pub fn remarks(&self) -> impl Iterator<Item = String> {
+        let directions = self.directions().iter();
+        directions.filter_map(|it| crate::interface::Receiver::remark(it.source().receiver()))
+    }
+
+    /// Forwards until `is_over`, then waits a moment for what is in the devices.
+    ///
+    /// # Errors
+    /// If polling fails.
+    pub fn run(
+        &mut self,
+        board: &Board,
+        listener: &dyn Listener,
+        is_over: impl Fn() -> bool,
+    ) -> io::Result<()> {
+        raise_priority();
+        let mut forwarder = Forwarder {
+            board,
+            listener,
+            is_over,
+            next_publish_ns: 0,
+        };
+        self.0.run(&mut forwarder)?;
+        forwarder.show(self.0.directions_mut());
+        Ok(())
+    }
+}
+
+struct Forwarder<'a, F> {
+    board: &'a Board,
+    listener: &'a dyn Listener,
+    is_over: F,
+    next_publish_ns: u64,
+}
+
+impl<F> Forwarder<'_, F> {
+    fn show<I: Interface>(&self, directions: &mut [Direction<Bridged<I>>]) {
+        for (direction, board) in directions.iter_mut().zip(self.board) {
+            direction.count_missed();
+            board.show(direction);
+        }
+    }
+}
+
+impl<I: Interface, F: Fn() -> bool> Operator<Bridged<I>> for Forwarder<'_, F> {
+    fn is_over(&mut self, now_ns: u64, directions: &mut [Direction<Bridged<I>>]) -> bool {
+        if now_ns >= self.next_publish_ns {
+            self.next_publish_ns = now_ns + PUBLISH_NS;
+            self.show(directions);
+        }
+        (self.is_over)()
+    }
+
+    fn event(&mut self, interface: &str, event: Event<'_>) {
+        self.listener.event(interface, event);
+    }
+}

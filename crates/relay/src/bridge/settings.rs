@@ -1,0 +1,113 @@
+//! What the directions of a bridge go through.
+
+use taut_linux::SuperFrames;
+use taut_path::qdisc::{AnyQdisc, Shaped};
+use taut_path::{AnyLimit, Split};
+
+use crate::parts::DirectionConfig;
+use crate::source::BATCH_PACKETS;
+
+/// Frames beyond those that wait and those in the ring: a batch of GSO packets is segmented at once.
+const SPARE_FRAMES: u32 = BATCH_PACKETS * 46;
+/// How much link time a software shaper may catch up with, in ns.
+const SHAPER_BURST_NS: u64 = 1_000_000;
+
+/// What each direction of a bridge goes through.
+#[derive(Debug, Clone)]
+pub struct PathSettings {
+    /// Queueing discipline, as for `tc`.
+    pub qdisc: String,
+    pub limit: AnyLimit,
+    pub split: Split,
+    /// Rates of shapers from the first interface to the second, and back.
+    pub rates_bits_per_s: [Option<u64>; 2],
+    pub ring_slots: u32,
+    /// Time between completions, in ns.
+    pub cadence_ns: u64,
+    /// Without a completion for so long a ring is opened again, in ns.
+    pub stall_ns: u64,
+}
+
+impl Default for PathSettings {
+    fn default() -> Self {
+        Self {
+            qdisc: "fq_codel ecn".to_owned(),
+            limit: AnyLimit::dql(),
+            split: Split::Auto,
+            rates_bits_per_s: [None; 2],
+            ring_slots: 1_024,
+            cadence_ns: 250_000,
+            stall_ns: 2_000_000_000,
+        }
+    }
+}
+
+impl PathSettings {
+    /// GSO packets that wait whole, each way.
+    pub(super) fn gso_packets(&self) -> u32 {
+        let whole = self.split == Split::Off || self.limit.is_off() && self.split.needs_limit();
+        if whole { 0 } else { SuperFrames::MOST_SUPERS }
+    }
+
+    /// The most packets that the discipline holds: as many frames must exist.
+    fn waiting_packets(&self) -> u32 {
+        let spelled = taut_path::qdisc::canonical(&self.qdisc).unwrap_or_default();
+        let mut words = spelled.split(' ');
+        let name = words.next().unwrap_or_default();
+        let limit = words
+            .skip_while(|word| *word != "limit")
+            .nth(1)
+            .and_then(|limit| limit.parse().ok())
+            .unwrap_or(1000);
+        // Each of its bands holds so many.
+        let bands = if name == "pfifo_fast" { 3 } else { 1 };
+        bands * limit
+    }
+
+    /// Frames of each interface.
+    pub(super) fn frames(&self) -> u32 {
+        self.waiting_packets() + self.ring_slots + SPARE_FRAMES
+    }
+
+    /// What the direction from one of the interfaces goes through.
+    pub(super) fn config(&self, from: usize) -> anyhow::Result<DirectionConfig> {
+        let rate_bits_per_s = self.rates_bits_per_s[from];
+        let inner: AnyQdisc = self.qdisc.parse()?;
+        let qdisc = match rate_bits_per_s {
+            Some(rate) => {
+                let name = format!("{inner} behind a shaper");
+                AnyQdisc::new(&name, Shaped::new(inner, rate, SHAPER_BURST_NS))
+            }
+            None => inner,
+        };
+        Ok(DirectionConfig {
+            qdisc,
+            limit: self.limit.clone(),
+            split: self.split,
+            cadence_ns: self.cadence_ns,
+            stall_ns: self.stall_ns,
+            rate_bits_per_s,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_exist_for_all_that_a_discipline_may_hold() {
+        let waiting = |qdisc: &str| {
+            let path = PathSettings {
+                qdisc: qdisc.to_owned(),
+                ..PathSettings::default()
+            };
+            path.waiting_packets()
+        };
+        assert_eq!(waiting("pfifo limit 50"), 50);
+        assert_eq!(waiting("pfifo_fast limit 50"), 150);
+        assert_eq!(waiting("pfifo_fast"), 3000);
+        assert_eq!(waiting("fq_codel"), 10_240);
+        assert_eq!(waiting("codel"), 1000);
+    }
+}

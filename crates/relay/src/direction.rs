@@ -1,0 +1,361 @@
+//! One direction: from a source, through a discipline and a limit, to the port of a device.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use taut_dql::Stall;
+use taut_linux::Port;
+use taut_linux::publish::About;
+use taut_path::driver::Truth;
+use taut_path::limit::Unit;
+use taut_path::queue::{CompleteError, Snapshot};
+use taut_path::{AnyLimit, AnyQdisc, Completed, Completions, Limit, Queue, QueueConfig, Stop};
+
+use crate::account::Account;
+use crate::ends::Ends;
+use crate::latency::Latency;
+use crate::parts::{DirectionConfig, Parts};
+use crate::published::Published;
+use crate::queue_inlet::QueueInlet;
+use crate::run::Next;
+use crate::source::{More, Source};
+
+/// How long to wait after a call that failed, in ns.
+const RETRY_NS: u64 = 1_000_000;
+
+/// From a source to a port.
+pub struct Direction<K: Parts> {
+    source: K::Source,
+    queue: Queue<K::Port, AnyLimit, AnyQdisc, K::Probe>,
+    ends: Ends<K::Frames>,
+    published: Published,
+    cadence_ns: u64,
+    stall_ns: u64,
+    next_reap_ns: u64,
+    /// When the discipline has the next packet, or a call that failed is tried again, in ns.
+    next_run_ns: Option<u64>,
+    /// When the device last returned something, or its link came up, in ns.
+    returned_ns: u64,
+    /// The link is up and the ring is open.
+    is_open: bool,
+    /// The last completion batch was not empty.
+    is_moving: bool,
+    /// The queue took everything that waited.
+    is_idle: bool,
+    more: More,
+}
+
+impl<K: Parts> Direction<K> {
+    /// A direction whose link is down.
+    ///
+    /// # Errors
+    /// If the settings do not fit the ring.
+    pub fn new(
+        config: DirectionConfig,
+        source: K::Source,
+        (port, frames): (K::Port, K::Frames),
+        (probe, latency): (K::Probe, Option<Latency>),
+        now_ns: u64,
+    ) -> anyhow::Result<Self> {
+        let published = Published::new(&About {
+            device: port.device(),
+            queue: 0,
+            limit: &config.limit.to_string(),
+            in_packets: config.limit.unit() == Unit::Packets,
+            rate_bits_per_s: config.rate_bits_per_s,
+        });
+        let queue = Queue::builder_for(port)
+            .qdisc(config.qdisc)
+            .limit(config.limit)
+            .probe(probe)
+            .config(QueueConfig {
+                stall_threshold_ns: config.stall_ns,
+                split: config.split,
+                ..QueueConfig::default()
+            })
+            .build(now_ns)?;
+        Ok(Self {
+            source,
+            queue,
+            ends: Ends::new(frames, latency),
+            published,
+            cadence_ns: config.cadence_ns,
+            stall_ns: config.stall_ns,
+            next_reap_ns: now_ns,
+            next_run_ns: None,
+            returned_ns: now_ns,
+            is_open: false,
+            is_moving: false,
+            is_idle: false,
+            more: More::WhenReady,
+        })
+    }
+
+    pub fn account(&self) -> &Account {
+        &self.ends.account
+    }
+
+    pub fn source(&self) -> &K::Source {
+        &self.source
+    }
+
+    pub fn port(&self) -> &K::Port {
+        self.queue.device()
+    }
+
+    pub fn probe(&self) -> &K::Probe {
+        self.queue.probe()
+    }
+
+    pub fn latency_mut(&mut self) -> Option<&mut Latency> {
+        self.ends.latency.as_mut()
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        self.queue.snapshot()
+    }
+
+    /// What the completions of the port mean.
+    pub fn truth(&self) -> Truth {
+        self.port().truth()
+    }
+
+    /// The limit in its units; `None` where none applies: the rule is `off`, or completions are early.
+    pub fn limit(&self) -> Option<u32> {
+        let snapshot = self.queue.snapshot();
+        let applies = !self.queue.limit().is_off() && !snapshot.early_completions;
+        applies.then_some(snapshot.limit)
+    }
+
+    /// The rule that sets the limit.
+    pub fn rule(&self) -> &AnyLimit {
+        self.queue.limit()
+    }
+
+    /// Packets that wait in the discipline.
+    pub fn waiting_packets(&self) -> u64 {
+        self.queue.backlog().packets
+    }
+
+    /// Packets that the device has not returned, stale ones too.
+    pub fn in_device_packets(&self) -> u64 {
+        let sent = self.queue.sender_counters().sent_packets;
+        sent.saturating_sub(self.account().returned_by_device())
+    }
+
+    pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.source.fd()
+    }
+
+    /// Takes what the device returned, if that is due. Returns a stall.
+    pub(crate) fn reap(&mut self, now_ns: u64) -> io::Result<Option<Stall>> {
+        let is_due = self.next_reap_ns().is_some_and(|at_ns| at_ns <= now_ns);
+        if !is_due && !self.is_done_at_once() {
+            return Ok(None);
+        }
+        self.next_reap_ns = now_ns + self.cadence_ns;
+        let completed = self.complete(now_ns)?;
+        Ok(completed.stalled.or_else(|| self.stale_stall(now_ns)))
+    }
+
+    /// Looks for a stall after a call failed: it reported none. Nothing is sent for a moment.
+    pub(crate) fn failed(&mut self, now_ns: u64) -> Option<Stall> {
+        self.next_run_ns = Some(now_ns + RETRY_NS);
+        let stall = self.queue.check_stall(now_ns);
+        stall.or_else(|| self.stale_stall(now_ns))
+    }
+
+    /// After a reset the queue does not count what is in the device. Such packets can stall too.
+    fn stale_stall(&self, now_ns: u64) -> Option<Stall> {
+        let age_ns = now_ns.saturating_sub(self.returned_ns);
+        let is_stalled = self.is_open
+            && age_ns > self.stall_ns
+            && self.queue.in_flight() == 0
+            && self.in_device_packets() > 0;
+        is_stalled.then_some(Stall {
+            age_ns,
+            since_ns: self.returned_ns,
+        })
+    }
+
+    fn complete(&mut self, now_ns: u64) -> io::Result<Completed> {
+        self.ends.now_ns = now_ns;
+        let completed = self.queue.complete(now_ns, &mut self.ends);
+        let counters = self.queue.completer_counters();
+        let returned = self.ends.account.completed(counters);
+        self.is_moving = returned.packets > 0;
+        if returned.packets + returned.stale_packets > 0 {
+            self.returned_ns = now_ns;
+        }
+        completed.map_err(|error| match error {
+            CompleteError::Driver(error) => error,
+            other => io::Error::other(other),
+        })
+    }
+
+    /// The link was looked at. If it was down, what is in the device might be purged: the queue forgets
+    /// it, and it comes back as stale.
+    pub(crate) fn looked(&mut self, was_broken: bool, now_ns: u64) {
+        self.ends.account.looked(was_broken);
+        if was_broken && self.queue.in_flight() > 0 {
+            self.queue.reset(now_ns);
+        }
+    }
+
+    /// The link came up, or went down.
+    pub(crate) fn set_open(&mut self, is_open: bool, now_ns: u64) {
+        if is_open && !self.is_open {
+            // What was in the device could not come back in the meantime.
+            self.returned_ns = now_ns;
+            self.next_run_ns = None;
+        }
+        self.is_open = is_open;
+    }
+
+    /// Opens the ring again with `open`, whatever comes of it. Packets of the old ring end as stale.
+    pub(crate) fn reopen(
+        &mut self,
+        now_ns: u64,
+        open: impl FnOnce(&mut K::Port, &mut K::Source) -> io::Result<()>,
+    ) -> io::Result<()> {
+        // What is complete by now is not stale.
+        let _ = self.complete(now_ns);
+        self.queue.reset(now_ns);
+        let opened = open(self.queue.device_mut(), &mut self.source);
+        while self
+            .complete(now_ns)
+            .is_ok_and(|completed| completed.more_pending)
+        {}
+        self.returned_ns = now_ns;
+        opened
+    }
+
+    /// Takes frames in and sends as many as the limit and the ring allow.
+    pub(crate) fn turn(&mut self, now_ns: u64, readable: bool) -> io::Result<()> {
+        let taken = self.take(now_ns, readable);
+        self.published.look(now_ns, &self.queue);
+        self.send(now_ns)?;
+        taken
+    }
+
+    fn take(&mut self, now_ns: u64, readable: bool) -> io::Result<()> {
+        let readable = readable || self.more == More::Now;
+        self.more = More::WhenReady;
+        let (source, mut inlet) = self.inlet(now_ns);
+        self.more = source.take(now_ns, readable, &mut inlet)?;
+        Ok(())
+    }
+
+    fn inlet(&mut self, now_ns: u64) -> (&mut K::Source, QueueInlet<'_, K>) {
+        let inlet = QueueInlet {
+            queue: &mut self.queue,
+            ends: &mut self.ends,
+            is_open: self.is_open,
+            now_ns,
+        };
+        (&mut self.source, inlet)
+    }
+
+    fn send(&mut self, now_ns: u64) -> io::Result<()> {
+        self.is_idle = false;
+        if !self.is_open || self.next_run_ns.is_some_and(|at_ns| now_ns < at_ns) {
+            return Ok(());
+        }
+        self.next_run_ns = None;
+        match self.queue.run(now_ns, &mut self.ends) {
+            Stop::NotReady(at_ns) => self.next_run_ns = Some(at_ns),
+            Stop::Failed(error) => return Err(error),
+            Stop::Idle => self.is_idle = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A ring does not interrupt: it is looked at once in a cadence.
+    fn next_reap_ns(&self) -> Option<u64> {
+        let reap_ns = (self.in_device_packets() > 0).then_some(self.next_reap_ns);
+        reap_ns.into_iter().chain(self.queue.next_wakeup()).min()
+    }
+
+    /// Where packets are done as soon as they are sent, the next ones need not wait for a cadence.
+    fn is_done_at_once(&self) -> bool {
+        self.is_moving && self.more == More::WhenEmpty && !self.port().completions_are_true()
+    }
+
+    /// When to come back.
+    pub(crate) fn next(&self) -> Next {
+        let is_at_once = match self.more {
+            More::Now => true,
+            More::WhenEmpty => self.is_open && self.is_idle || self.is_done_at_once(),
+            More::At(_) | More::WhenReady | More::Never => false,
+        };
+        if is_at_once {
+            return Next::Now;
+        }
+        let more_ns = match self.more {
+            More::At(at_ns) => Some(at_ns),
+            _ => None,
+        };
+        let run_ns = self.next_run_ns.into_iter().chain(more_ns);
+        let run_ns = run_ns.filter(|_| self.is_open);
+        let at_ns = self.next_reap_ns().into_iter().chain(run_ns).min();
+        Next::At(at_ns.unwrap_or(u64::MAX))
+    }
+
+    /// Takes what has come in already.
+    pub(crate) fn take_last(&mut self, now_ns: u64) {
+        let (source, mut inlet) = self.inlet(now_ns);
+        source.take_last(now_ns, &mut inlet);
+    }
+
+    /// The interface that frames come from was removed.
+    pub(crate) fn close_source(&mut self, now_ns: u64) {
+        self.take_last(now_ns);
+        self.count_missed();
+        self.source.close();
+    }
+
+    /// Counts what was lost before it came in.
+    pub fn count_missed(&mut self) {
+        self.source.count_missed(&mut self.ends.account);
+    }
+
+    /// Whether the last completion batch was not empty.
+    pub(crate) fn is_moving(&self) -> bool {
+        self.is_moving
+    }
+
+    pub(crate) fn returned_ns(&self) -> u64 {
+        self.returned_ns
+    }
+
+    pub(crate) fn stall_ns(&self) -> u64 {
+        self.stall_ns
+    }
+
+    pub(crate) fn source_mut(&mut self) -> &mut K::Source {
+        &mut self.source
+    }
+
+    /// Takes nothing more.
+    pub(crate) fn stop(&mut self) {
+        self.count_missed();
+        self.source.stop();
+    }
+
+    /// Drops what waits in the discipline.
+    pub(crate) fn flush(&mut self, now_ns: u64) {
+        self.source.flush(&mut self.ends);
+        self.queue.flush(now_ns, &mut self.ends);
+    }
+
+    /// Drops what waits, and does not wait for what is in the device.
+    pub(crate) fn give_up(&mut self, now_ns: u64) {
+        self.stop();
+        self.flush(now_ns);
+        let _ = self.complete(now_ns);
+        let in_ring = self.port().in_ring().map(|ring| u64::from(ring.packets));
+        let packets = in_ring.unwrap_or_else(|| self.in_device_packets());
+        self.ends.account.give_up(packets);
+    }
+}

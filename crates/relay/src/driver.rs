@@ -1,0 +1,97 @@
+//! The drivers of a device's transmit queue, by name.
+
+use std::io;
+
+use taut_linux::af_packet::{AfPacket, PacketConfig};
+use taut_linux::af_xdp::{AfXdp, XdpConfig, XdpMode};
+use taut_linux::{Frames, NetNs, Port, link};
+
+/// What carries packets to a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum Driver {
+    /// A packet socket's ring: the kernel's stack, with the device's discipline
+    #[cfg_attr(feature = "clap", value(name = "af_packet"))]
+    AfPacket,
+    /// An AF_XDP socket: past the device's discipline, into one of its queues
+    #[cfg_attr(feature = "clap", value(name = "af_xdp"))]
+    AfXdp,
+}
+
+impl Driver {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AfPacket => "af_packet",
+            Self::AfXdp => "af_xdp",
+        }
+    }
+}
+
+/// How a driver is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ring {
+    /// Packets that it holds.
+    pub slots: u32,
+    /// Frames in all.
+    pub frames: u32,
+    /// The device's queue, where the driver has a say.
+    pub queue: u32,
+    /// Never zero-copy.
+    pub copy: bool,
+}
+
+/// What is done with a device that is open, whichever its driver.
+pub trait WithPort {
+    type Output;
+
+    fn run<P: Port, F: Frames>(self, port: P, frames: F) -> Self::Output;
+}
+
+/// Opens `device` and does `work` with it. A new driver is a line here.
+///
+/// # Errors
+/// If it cannot be opened; nothing was done then.
+pub fn open<W: WithPort>(
+    driver: Driver,
+    ns: &NetNs,
+    device: &str,
+    ring: &Ring,
+    work: W,
+) -> io::Result<W::Output> {
+    match driver {
+        Driver::AfPacket => {
+            let config = PacketConfig {
+                slots: ring.slots,
+                frames: ring.frames,
+            };
+            let (tx, completions, frames) = AfPacket::open(ns, device, &config)?;
+            Ok(work.run((tx, completions), frames))
+        }
+        Driver::AfXdp => {
+            let config = xdp_config(ring, link::describe(ns, device)?.mtu_bytes);
+            let (tx, completions, frames) = AfXdp::open(ns, device, &config)?;
+            Ok(work.run((tx, completions), frames))
+        }
+    }
+}
+
+/// Frames of a umem are 2 or 4 KB.
+fn xdp_config(ring: &Ring, mtu_bytes: u32) -> XdpConfig {
+    let longest_bytes = mtu_bytes.saturating_add(FRAME_EXTRA_BYTES);
+    XdpConfig {
+        queue: ring.queue,
+        slots: ring.slots,
+        frames: ring.frames,
+        frame_bytes: if longest_bytes > 2_048 { 4_096 } else { 2_048 },
+        budget_packets: ring.slots.max(32),
+        mode: if ring.copy {
+            XdpMode::Copy
+        } else {
+            XdpMode::Auto
+        },
+        ..XdpConfig::default()
+    }
+}
+
+/// An Ethernet header and a VLAN tag.
+pub const FRAME_EXTRA_BYTES: u32 = 14 + 4;

@@ -1,0 +1,70 @@
+//! Where the packets of a direction end: frames go back to their pool, drops are counted.
+
+use std::collections::BTreeSet;
+
+use taut_path::{DropReason, Packet, PacketSink};
+
+use crate::account::{Account, Refusal};
+use crate::latency::Latency;
+
+/// The sink of the queue.
+#[derive(Debug)]
+pub(crate) struct Ends<F> {
+    pub frames: F,
+    pub account: Account,
+    /// `None` where nobody measures it.
+    pub latency: Option<Latency>,
+    /// The time of the completion batch, in ns.
+    pub now_ns: u64,
+    /// Frames of GSO packets of which segments were counted as dropped: the whole is not, then.
+    counted_frames: BTreeSet<u32>,
+}
+
+impl<F: PacketSink> Ends<F> {
+    pub fn new(frames: F, latency: Option<Latency>) -> Self {
+        Self {
+            frames,
+            account: Account::default(),
+            latency,
+            now_ns: 0,
+            counted_frames: BTreeSet::new(),
+        }
+    }
+
+    /// Drops a packet that no discipline received.
+    pub fn refused(&mut self, packet: Packet, reason: Refusal) {
+        self.account.refuse(reason, packet.segments().into());
+        self.frames.freed(packet);
+    }
+}
+
+impl<F: PacketSink> PacketSink for Ends<F> {
+    #[inline]
+    fn freed(&mut self, packet: Packet) {
+        // The queue counts what the device returned.
+        if let Some(latency) = &mut self.latency {
+            latency.completed(&packet, self.now_ns);
+        }
+        self.frames.freed(packet);
+    }
+
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        if !self.counted_frames.remove(&packet.frame().index()) {
+            self.account.count_drops(reason, packet.segments().into());
+        }
+        self.frames.dropped(packet, reason);
+    }
+
+    fn marked(&mut self, packet: &Packet) {
+        self.account.marked_packets += u64::from(packet.segments());
+    }
+
+    fn segments_dropped(&mut self, of: &Packet, reason: DropReason) {
+        self.counted_frames.insert(of.frame().index());
+        self.account.count_drops(reason, of.segments().into());
+    }
+
+    fn stray(&mut self, packet: Packet) {
+        self.frames.stray(packet);
+    }
+}

@@ -1,0 +1,341 @@
+//! From what comes in to frames that a device can carry.
+
+use taut_linux::segment::{self, Cut, NotCut};
+use taut_linux::{Frames, VirtioNetHeader, finish_checksum};
+use taut_path::Packet;
+use taut_path::classify::{FrameClass, classify};
+
+use crate::account::Refusal;
+use crate::inlet::Inlet;
+use crate::interface::Received;
+
+/// The ethertype of a VLAN tag of a customer, whose bytes the MTU does not count.
+const CUSTOMER_TAG: [u8; 2] = [0x81, 0x00];
+const TAG_BYTES: u32 = 4;
+
+/// The Ethernet header.
+const HEADER_BYTES: u32 = 14;
+
+/// Takes frames in for one direction.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    /// The longest frame that the other interface carries, without a VLAN tag.
+    frame_limit_bytes: u32,
+}
+
+impl Intake {
+    /// For a device of an MTU.
+    pub fn for_mtu(mtu_bytes: u32) -> Self {
+        Self {
+            frame_limit_bytes: mtu_bytes.saturating_add(HEADER_BYTES),
+        }
+    }
+
+    /// Takes what was received, and hands the frames to carry to `inlet`.
+    pub fn take(&self, received: Received<'_>, inlet: &mut impl Inlet<Frames: Frames>) {
+        inlet.account().received_packets += 1;
+        match received {
+            Received::Packet(header, frame) => self.admit(header, frame, inlet),
+            // It is lost, and known to be.
+            Received::TooLong => inlet.account().refuse(Refusal::TooLong, 1),
+        }
+    }
+
+    /// Segments a packet, or completes its checksum.
+    fn admit(
+        &self,
+        header: VirtioNetHeader,
+        frame: &mut [u8],
+        inlet: &mut impl Inlet<Frames: Frames>,
+    ) {
+        inlet.account().received_bytes += frame.len() as u64;
+        let limit_bytes = self.limit_bytes(frame, inlet.frames());
+        match Cut::of(header, frame) {
+            Ok(cut) => admit_gso(&cut, header, frame, limit_bytes, inlet),
+            Err(_) if frame.len() > limit_bytes as usize => {
+                let reason = if header.is_segmented() {
+                    Refusal::NotCut
+                } else {
+                    Refusal::TooLong
+                };
+                inlet.account().refuse(reason, 1);
+            }
+            Err(why) => {
+                let finished = match why {
+                    NotCut::Plain => finish_checksum(frame, header).map(drop).map_err(drop),
+                    // Its lengths are not those of the frame, so nothing about it is known.
+                    NotCut::Malformed => Err(()),
+                    _ => segment::finish_whole(header, frame).map_err(drop),
+                };
+                match finished {
+                    Ok(()) => one(frame, inlet),
+                    Err(()) => inlet.account().refuse(Refusal::Malformed, 1),
+                }
+            }
+        }
+    }
+
+    fn limit_bytes(&self, frame: &[u8], pool: &impl Frames) -> u32 {
+        let tag_bytes = match frame.get(12..14) {
+            Some(ethertype) if ethertype == CUSTOMER_TAG => TAG_BYTES,
+            _ => 0,
+        };
+        (self.frame_limit_bytes + tag_bytes).min(pool.frame_bytes())
+    }
+}
+
+/// A GSO packet waits whole where it can, and is segmented at once where not.
+fn admit_gso(
+    cut: &Cut,
+    header: VirtioNetHeader,
+    frame: &[u8],
+    limit_bytes: u32,
+    inlet: &mut impl Inlet<Frames: Frames>,
+) {
+    let account = inlet.account();
+    account.gso_packets += 1;
+    account.segments += u64::from(cut.segments());
+    if cut.longest_bytes() > limit_bytes {
+        return account.refuse(Refusal::TooLong, cut.segments().into());
+    }
+    match inlet.frames().super_packet(header, frame) {
+        Some(packet) => inlet.enqueue(classed(packet, classify(frame))),
+        None => cut_up(cut, frame, inlet),
+    }
+}
+
+fn cut_up(cut: &Cut, frame: &[u8], inlet: &mut impl Inlet<Frames: Frames>) {
+    for index in 0..cut.segments() {
+        let Some(slot) = inlet.frames().take() else {
+            let left = cut.segments() - index;
+            return inlet.account().refuse(Refusal::NoFrame, left.into());
+        };
+        let written = inlet.frames().with(&slot, |space| {
+            let bytes = cut.write(frame, index, space)?;
+            Some((bytes, classify(&space[..bytes])))
+        });
+        match written {
+            Ok(Some((bytes, class))) => {
+                let packet = Packet::new(slot, bytes as u32);
+                inlet.enqueue(described(packet, class, inlet.frames()));
+            }
+            _ => {
+                let _ = inlet.frames().give_back(slot);
+                inlet.account().refuse(Refusal::Malformed, 1);
+            }
+        }
+    }
+}
+
+fn one(frame: &[u8], inlet: &mut impl Inlet<Frames: Frames>) {
+    match inlet.frames().packet(frame) {
+        Ok(packet) => inlet.enqueue(described(packet, classify(frame), inlet.frames())),
+        Err(_) => inlet.account().refuse(Refusal::NoFrame, 1),
+    }
+}
+
+/// The packet with what its headers say; it holds a whole frame of memory.
+fn described(packet: Packet, class: FrameClass, pool: &impl Frames) -> Packet {
+    classed(packet.with_memory(pool.frame_bytes()), class)
+}
+
+fn classed(mut packet: Packet, class: FrameClass) -> Packet {
+    packet.priority = class.priority;
+    packet.flow = class.flow;
+    packet.set_ecn(class.ecn);
+    packet
+}
+
+#[cfg(test)]
+mod tests {
+    use taut_linux::SuperFrames;
+    use taut_path::pool::FramePool;
+
+    use super::*;
+    use crate::account::Account;
+
+    struct Sink {
+        pool: FramePool,
+        account: Account,
+        frames: Vec<Vec<u8>>,
+    }
+
+    impl Inlet for Sink {
+        type Frames = FramePool;
+
+        fn frames(&self) -> &FramePool {
+            &self.pool
+        }
+
+        fn parts(&mut self) -> (&FramePool, &mut Account) {
+            (&self.pool, &mut self.account)
+        }
+
+        fn enqueue(&mut self, packet: Packet) {
+            let bytes = packet.wire_bytes() as usize;
+            let frame = self
+                .pool
+                .with(packet.frame(), |space| space[..bytes].to_vec());
+            self.frames.push(frame.expect("ours"));
+            self.pool.give_back(packet.into_frame()).expect("ours");
+        }
+    }
+
+    const INTAKE: Intake = Intake {
+        frame_limit_bytes: 1514,
+    };
+
+    /// What comes of one packet where frames of 1,514 bytes fit.
+    fn take_in(header: VirtioNetHeader, frame: &[u8]) -> Sink {
+        let mut sink = Sink {
+            pool: FramePool::new(8, 1522),
+            account: Account::default(),
+            frames: Vec::new(),
+        };
+        INTAKE.take(Received::Packet(header, &mut frame.to_vec()), &mut sink);
+        let ended = sink.account.ended_packets() + sink.frames.len() as u64;
+        assert_eq!(sink.account.frames(), ended);
+        assert_eq!(sink.pool.free_frames(), 8);
+        sink
+    }
+
+    fn dropped(sink: &Sink) -> Vec<(&'static str, u64)> {
+        let dropped = sink.account.dropped_packets().iter();
+        dropped
+            .map(|(&reason, &packets)| (reason, packets))
+            .collect()
+    }
+
+    /// IPv4 with a protocol, around `inside`.
+    fn packet(protocol: u8, inside: &[u8]) -> Vec<u8> {
+        let mut frame = vec![2; 12];
+        frame.extend([0x08, 0x00, 0x45, 0]);
+        frame.extend((20 + inside.len() as u16).to_be_bytes());
+        frame.extend([0, 1, 0, 0, 64, protocol, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        frame.extend(inside);
+        frame
+    }
+
+    fn udp(payload: usize) -> Vec<u8> {
+        let mut udp = vec![0x30, 0x39, 0, 7];
+        udp.extend((8 + payload as u16).to_be_bytes());
+        udp.extend([0, 0]);
+        udp.extend(vec![0x77; payload]);
+        udp
+    }
+
+    fn segments_of(each: u16, start: usize) -> VirtioNetHeader {
+        VirtioNetHeader {
+            flags: 1,
+            gso_type: 5,
+            segment_payload_bytes: each,
+            checksum_start: start as u16,
+            checksum_offset: 6,
+            ..VirtioNetHeader::default()
+        }
+    }
+
+    #[test]
+    fn a_tunnel_goes_whole_if_it_is_short_enough_and_is_counted_if_not() {
+        for (payload, frames) in [(1000, 1), (3000, 0)] {
+            let inner = packet(17, &udp(payload));
+            // GRE without options, around what is behind the inner Ethernet header.
+            let outer = packet(47, &[&[0, 0, 8, 0], &inner[14..]].concat());
+            let sink = take_in(segments_of(100, 14 + 20 + 4 + 20), &outer);
+            assert_eq!(sink.frames.len(), frames);
+            let expected = if frames == 1 {
+                vec![]
+            } else {
+                vec![("not_cut", 1)]
+            };
+            assert_eq!(dropped(&sink), expected);
+            assert_eq!(sink.account.segments, 0, "never cut");
+        }
+    }
+
+    #[test]
+    fn segments_that_are_too_long_are_each_counted() {
+        let sink = take_in(segments_of(2000, 34), &packet(17, &udp(5000)));
+        assert_eq!(dropped(&sink), [("too_long", 3)]);
+        let sink = take_in(segments_of(1472, 34), &packet(17, &udp(5000)));
+        assert_eq!((sink.frames.len(), dropped(&sink)), (4, vec![]));
+    }
+
+    #[test]
+    fn gso_packet_waits_whole_while_a_frame_is_free() {
+        struct Keeps(SuperFrames, Account, Vec<Packet>);
+        impl Inlet for Keeps {
+            type Frames = SuperFrames;
+
+            fn frames(&self) -> &SuperFrames {
+                &self.0
+            }
+            fn parts(&mut self) -> (&SuperFrames, &mut Account) {
+                (&self.0, &mut self.1)
+            }
+            fn enqueue(&mut self, packet: Packet) {
+                self.2.push(packet);
+            }
+        }
+        let mut keeps = Keeps(SuperFrames::new(8, 1522, 1), Account::default(), Vec::new());
+        let mut frame = packet(17, &udp(300));
+        for _ in 0..2 {
+            let received = Received::Packet(segments_of(100, 34), &mut frame);
+            INTAKE.take(received, &mut keeps);
+        }
+        let segments: Vec<_> = keeps.2.iter().map(Packet::segments).collect();
+        assert_eq!(segments, [3, 1, 1, 1]);
+        assert_eq!((keeps.1.gso_packets, keeps.1.frames()), (2, 6));
+    }
+
+    #[test]
+    fn without_a_free_frame_what_is_left_is_counted() {
+        // The pool has 8, of which the sink gives back each: hold all but two.
+        let mut frame = packet(17, &udp(1000));
+        struct Full(Sink);
+        impl Inlet for Full {
+            type Frames = FramePool;
+
+            fn frames(&self) -> &FramePool {
+                &self.0.pool
+            }
+            fn parts(&mut self) -> (&FramePool, &mut Account) {
+                (&self.0.pool, &mut self.0.account)
+            }
+            fn enqueue(&mut self, _: Packet) {
+                // The frame never returns to the pool.
+                self.0.frames.push(Vec::new());
+            }
+        }
+        let mut full = Full(Sink {
+            pool: FramePool::new(2, 1522),
+            account: Account::default(),
+            frames: Vec::new(),
+        });
+        INTAKE.take(
+            Received::Packet(segments_of(100, 34), &mut frame),
+            &mut full,
+        );
+        assert_eq!(
+            (full.0.frames.len(), dropped(&full.0)),
+            (2, vec![("no_frame", 8)])
+        );
+    }
+
+    #[test]
+    fn what_contradicts_itself_or_is_too_long_is_counted() {
+        let plain = VirtioNetHeader::default();
+        assert_eq!(dropped(&take_in(plain, &[0x88; 1515])), [("too_long", 1)]);
+        let mut tagged = vec![0x88; 1518];
+        tagged[12..14].copy_from_slice(&CUSTOMER_TAG);
+        assert_eq!(take_in(plain, &tagged).frames, [tagged]);
+        let outside = VirtioNetHeader {
+            flags: 1,
+            checksum_start: 60,
+            ..plain
+        };
+        assert_eq!(dropped(&take_in(outside, &[0x88; 60])), [("malformed", 1)]);
+        let wrong = take_in(segments_of(100, 34), &packet(17, &udp(1000))[..500]);
+        assert_eq!(dropped(&wrong), [("malformed", 1)]);
+    }
+}

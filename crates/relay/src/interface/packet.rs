@@ -1,0 +1,109 @@
+//! A packet socket to receive, and a packet ring to send.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use taut_linux::af_packet::{AfPacket, AfPacketCompletions, AfPacketTx, PacketReceiver};
+use taut_linux::{NetNs, Port, SuperFrames, VirtioNetHeader};
+
+use super::{Interface, Opened, Received, Receiver, Wanted};
+
+/// Driven by packet sockets.
+pub struct PacketInterface;
+
+impl Interface for PacketInterface {
+    type Port = (AfPacketTx<SuperFrames>, AfPacketCompletions);
+    type Frames = SuperFrames;
+    type Receiver = PacketSource;
+
+    fn open(wanted: &Wanted<'_>) -> io::Result<Opened<Self>> {
+        let frames = SuperFrames::new(wanted.frames, wanted.frame_bytes, wanted.gso_packets);
+        let (ns, device) = (wanted.ns, wanted.device);
+        Ok(Opened {
+            port: AfPacket::open_with(ns, device, wanted.ring_slots, frames.clone())?,
+            frames,
+            receiver: PacketSource::open(ns, device)?,
+        })
+    }
+
+    /// The receiver listens to the device as before.
+    fn renew(port: &mut Self::Port, _receiver: &mut Self::Receiver) -> io::Result<()> {
+        port.reopen()
+    }
+
+    fn replace(port: &mut Self::Port, receiver: &mut Self::Receiver) -> io::Result<()> {
+        receiver.listen()?;
+        port.reopen()
+    }
+}
+
+/// Copies of the frames that come in.
+pub struct PacketSource {
+    ns: NetNs,
+    device: String,
+    receiver: Option<PacketReceiver>,
+    buffer: Vec<u8>,
+}
+
+impl PacketSource {
+    fn open(ns: &NetNs, device: &str) -> io::Result<Self> {
+        let mut source = Self {
+            ns: ns.clone(),
+            device: device.to_owned(),
+            receiver: None,
+            buffer: vec![0; PacketReceiver::READ_LIMIT_BYTES],
+        };
+        source.listen()?;
+        Ok(source)
+    }
+
+    /// Listens to the device that has the name now.
+    fn listen(&mut self) -> io::Result<()> {
+        let receiver = PacketReceiver::open(&self.ns, &self.device)?;
+        receiver.hear_all()?;
+        self.receiver = Some(receiver);
+        Ok(())
+    }
+}
+
+impl Receiver for PacketSource {
+    fn receive(
+        &mut self,
+        budget_packets: u32,
+        take: &mut dyn FnMut(Received<'_>),
+    ) -> io::Result<bool> {
+        let Some(receiver) = &self.receiver else {
+            return Ok(false);
+        };
+        for _ in 0..budget_packets {
+            let bytes = match receiver.read(&mut self.buffer) {
+                Ok(Some(bytes)) => bytes,
+                Ok(None) => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                    take(Received::TooLong);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let bytes = &mut self.buffer[..bytes];
+            // It has a header: the receiver asked for one.
+            let header = VirtioNetHeader::split(bytes).map(|(header, _)| header);
+            let frame = &mut bytes[VirtioNetHeader::BYTES..];
+            take(Received::Packet(header.unwrap_or_default(), frame));
+        }
+        Ok(true)
+    }
+
+    fn take_missed(&mut self) -> u64 {
+        let missed = self.receiver.as_ref().map(PacketReceiver::take_dropped);
+        missed.and_then(Result::ok).unwrap_or(0).into()
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.receiver.as_ref().map(AsFd::as_fd)
+    }
+
+    fn close(&mut self) {
+        self.receiver = None;
+    }
+}

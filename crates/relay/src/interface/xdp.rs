@@ -1,0 +1,212 @@
+//! One AF_XDP socket for both ways, and the program that hands it what comes in.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use taut_linux::af_packet::Promiscuous;
+use taut_linux::af_xdp::{
+    AfXdp, AfXdpReceiver, Halves, Redirect, UmemFrames, XdpConfig, raise_locked_memory,
+};
+use taut_linux::segment::finish_open_checksum;
+use taut_linux::{Capability, Frames, NetNs, VirtioNetHeader, link};
+
+use super::{Interface, Opened, Received, Receiver, Wanted};
+
+/// Frames that the kernel may fill before we come: 25 ms at 1 Gbit/s. A packet socket has room for some
+/// 1,800.
+const RECEIVE_FRAMES: u32 = 2_048;
+/// What the kernel keeps free at the start of a frame that it fills.
+const HEADROOM_BYTES: u32 = 256;
+/// The frames that there can be.
+const FRAME_SIZES_BYTES: [u32; 2] = [2_048, 4_096];
+
+/// Driven by an AF_XDP socket on its only queue.
+///
+/// Two sockets of one queue would have to share their umem and its rings, so what sends and what
+/// receives are parts of one.
+pub struct XdpInterface;
+
+impl Interface for XdpInterface {
+    type Port = Halves;
+    type Frames = UmemFrames;
+    type Receiver = XdpSource;
+
+    fn open(wanted: &Wanted<'_>) -> io::Result<Opened<Self>> {
+        let (ns, device) = (wanted.ns, wanted.device);
+        has_one_queue(ns, device)?;
+        let config = XdpConfig {
+            slots: wanted.ring_slots,
+            frames: wanted.frames.saturating_add(RECEIVE_FRAMES),
+            frame_bytes: frame_bytes(device, wanted.frame_bytes)?,
+            fill_frames: RECEIVE_FRAMES,
+            budget_packets: wanted.ring_slots,
+            ..XdpConfig::default()
+        };
+        let (tx, completions, receiver, frames) =
+            AfXdp::open_both(ns, device, &config, Redirect::Auto)?;
+        let source = XdpSource {
+            ns: ns.clone(),
+            device: device.to_owned(),
+            receiver,
+            frames: frames.clone(),
+            hears_all: Some(Promiscuous::open(ns, device)?),
+            counted_packets: 0,
+            missed_packets: 0,
+        };
+        Ok(Opened {
+            port: (tx, completions),
+            frames,
+            receiver: source,
+        })
+    }
+
+    /// A new socket registers its umem anew, which is locked memory. Descriptors of the program and its
+    /// map are held, so that these need nothing.
+    fn kept() -> io::Result<Vec<Capability>> {
+        let mut kept = vec![Capability::NetRaw];
+        if raise_locked_memory().is_err() && Capability::IpcLock.is_held()? {
+            kept.push(Capability::IpcLock);
+        }
+        Ok(kept)
+    }
+
+    fn renew(port: &mut Self::Port, source: &mut Self::Receiver) -> io::Result<()> {
+        source.count();
+        let reopened = AfXdp::reopen_both(port, &mut source.receiver);
+        // A new socket counts from 0; one that was kept goes on.
+        source.counted_packets = source.lost_packets();
+        reopened
+    }
+
+    fn replace(port: &mut Self::Port, source: &mut Self::Receiver) -> io::Result<()> {
+        has_one_queue(&source.ns, &source.device)?;
+        Self::renew(port, source)?;
+        source.hears_all = Some(Promiscuous::open(&source.ns, &source.device)?);
+        Ok(())
+    }
+}
+
+/// What arrives on another queue would go to the kernel and not to the other interface.
+fn has_one_queue(ns: &NetNs, device: &str) -> io::Result<()> {
+    match link::receive_queues(ns, device)? {
+        0 | 1 => Ok(()),
+        queues => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            format!(
+                "{device} receives on {queues} queues, and af_xdp here on one: `ethtool -L {device} \
+                 combined 1`, or --driver af_packet"
+            ),
+        )),
+    }
+}
+
+/// The frame of a umem that holds `longest_bytes` when it is received.
+fn frame_bytes(device: &str, longest_bytes: u32) -> io::Result<u32> {
+    let fits = |&bytes: &u32| longest_bytes <= bytes - HEADROOM_BYTES;
+    let [.., largest] = FRAME_SIZES_BYTES;
+    FRAME_SIZES_BYTES.into_iter().find(fits).ok_or_else(|| {
+        let most = largest - HEADROOM_BYTES - super::LINK_HEADER_BYTES;
+        io::Error::new(
+            io::ErrorKind::Unsupported,
+            format!("{device}: af_xdp receives an MTU of {most} at most: use --driver af_packet"),
+        )
+    })
+}
+
+/// What the program hands us; the kernel sees nothing of it.
+pub struct XdpSource {
+    ns: NetNs,
+    device: String,
+    receiver: AfXdpReceiver,
+    frames: UmemFrames,
+    /// `None` while it is closed.
+    hears_all: Option<Promiscuous>,
+    /// What the socket had lost when it was last looked at.
+    counted_packets: u64,
+    /// Lost, and not asked for yet.
+    missed_packets: u64,
+}
+
+impl XdpSource {
+    /// What the kernel counts for the socket, as far as it says.
+    fn lost_packets(&self) -> u64 {
+        let counted = self.receiver.counters();
+        counted.map_or(0, |counters| counters.lost_packets)
+    }
+
+    fn count(&mut self) {
+        let lost_packets = self.lost_packets();
+        self.missed_packets += lost_packets.saturating_sub(self.counted_packets);
+        self.counted_packets = self.counted_packets.max(lost_packets);
+    }
+}
+
+impl Receiver for XdpSource {
+    fn receive(
+        &mut self,
+        budget_packets: u32,
+        take: &mut dyn FnMut(Received<'_>),
+    ) -> io::Result<bool> {
+        if self.hears_all.is_none() {
+            return Ok(false);
+        }
+        let frames = &self.frames;
+        let taken = self.receiver.receive(budget_packets, &mut |packet| {
+            let bytes = packet.wire_bytes() as usize;
+            let lent = frames.with(packet.frame(), |space| match space.get_mut(..bytes) {
+                Some(frame) => {
+                    // Nobody says whether its checksum is open: a veth's peer leaves it so.
+                    finish_open_checksum(frame);
+                    take(Received::Packet(VirtioNetHeader::default(), frame));
+                }
+                None => take(Received::TooLong),
+            });
+            // The frame is ours, so it is lent, and can be given back.
+            debug_assert!(lent.is_ok(), "{lent:?}");
+            let _ = frames.give_back(packet.into_frame());
+        })?;
+        Ok(taken == budget_packets)
+    }
+
+    fn take_missed(&mut self) -> u64 {
+        self.count();
+        std::mem::take(&mut self.missed_packets)
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.hears_all.as_ref().and(self.receiver.fd())
+    }
+
+    fn close(&mut self) {
+        self.hears_all = None;
+    }
+
+    fn remark(&self) -> Option<String> {
+        let device = &self.device;
+        let caught = match self.receiver.redirect()? {
+            Redirect::Native => "in its driver",
+            _ => {
+                "in the stack (its driver takes no XDP program, or not with this MTU); what a sender on \
+                 this machine leaves uncut is lost: turn its segmentation offloads off"
+            }
+        };
+        Some(format!(
+            "{device}: an XDP program catches what comes in, {caught}; the kernel sees none of it"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_has_room_for_the_headroom_too() {
+        assert_eq!(frame_bytes("a", 1_522).expect("fits"), 2_048);
+        assert_eq!(frame_bytes("a", 1_792).expect("fits"), 2_048);
+        assert_eq!(frame_bytes("a", 1_793).expect("fits"), 4_096);
+        assert_eq!(frame_bytes("a", 3_840).expect("fits"), 4_096);
+        let error = frame_bytes("a", 3_841).expect_err("too long");
+        assert!(error.to_string().contains("MTU of 3818"), "{error}");
+    }
+}

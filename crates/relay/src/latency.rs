@@ -1,0 +1,80 @@
+//! How long packets take from the ring to their completion.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hdrhistogram::Histogram;
+use taut_measure::meter::histogram_ns;
+use taut_path::{Event, Packet, Probe};
+
+/// When the packet in each frame was sent, in ns. A probe of the queue writes it.
+#[derive(Debug, Clone)]
+pub struct SentTimes(Arc<[AtomicU64]>);
+
+impl SentTimes {
+    pub(crate) fn new(frames: u32) -> Self {
+        Self((0..frames).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    fn of(&self, packet: &Packet) -> Option<&AtomicU64> {
+        self.0.get(packet.frame().index() as usize)
+    }
+}
+
+impl Probe for SentTimes {
+    #[inline(always)]
+    fn event(&mut self, now_ns: u64, event: Event<'_>) {
+        if let Event::Sent(packet) = event
+            && let Some(sent_ns) = self.of(packet)
+        {
+            // Written and read on one thread.
+            sent_ns.store(now_ns, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The latencies of completed packets.
+#[derive(Debug)]
+pub struct Latency {
+    sent: SentTimes,
+    all_ns: Histogram<u64>,
+    recent_ns: u64,
+    recent_packets: u64,
+}
+
+impl Latency {
+    pub(crate) fn new(sent: SentTimes) -> Self {
+        Self {
+            sent,
+            all_ns: histogram_ns(),
+            recent_ns: 0,
+            recent_packets: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn completed(&mut self, packet: &Packet, now_ns: u64) {
+        if let Some(sent_ns) = self.sent.of(packet) {
+            let latency_ns = now_ns.saturating_sub(sent_ns.load(Ordering::Relaxed));
+            self.all_ns.saturating_record(latency_ns);
+            self.recent_ns += latency_ns;
+            self.recent_packets += 1;
+        }
+    }
+
+    /// Forgets everything so far.
+    pub(crate) fn clear(&mut self) {
+        self.all_ns.clear();
+    }
+
+    /// The latency that `share` (0 to 1) of the packets did not exceed, in ns.
+    pub fn at_share_ns(&self, share: f64) -> u64 {
+        self.all_ns.value_at_quantile(share)
+    }
+
+    /// The mean since the last call, in ns; `None` if nothing was completed.
+    pub fn take_recent_ns(&mut self) -> Option<u64> {
+        let sum_ns = std::mem::take(&mut self.recent_ns);
+        sum_ns.checked_div(std::mem::take(&mut self.recent_packets))
+    }
+}

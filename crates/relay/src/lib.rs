@@ -1,0 +1,38 @@
+//! Moves frames from sources to devices under a limit on the bytes in flight, and accounts for each.
+//!
+//! A [`Direction`] is a [`Source`], a transmit queue and a device's port. A [`Relay`](relay::Relay) serves one
+//! or more directions and follows the links of their devices: it stops at a link-down, opens rings again and
+//! keeps the [`Account`] right. [`run`] is the loop under it. [`transmit`] (one direction) is `taut send`,
+//! [`bridge`] (two) is `taut forward`.
+
+#![cfg(target_os = "linux")]
+#![forbid(unsafe_code)]
+
+pub mod account;
+pub mod bridge;
+pub mod direction;
+pub mod driver;
+mod ends;
+pub mod exit;
+mod inlet;
+mod intake;
+pub mod interface;
+mod latency;
+pub mod link;
+pub mod offload;
+pub mod operator;
+mod outcome;
+pub mod parts;
+pub mod published;
+mod queue_inlet;
+pub mod relay;
+mod run;
+pub mod source;
+pub mod transmit;
+
+pub use account::Account;
+pub use direction::Direction;
+pub use inlet::Inlet;
+pub use interface::Interface;
+pub use run::{Next, Work, raise_priority, run};
+pub use source::Source;

@@ -1,0 +1,163 @@
+//! Keeps receive offloads off while a bridge runs, from a process of its own.
+//!
+//! Restoring them needs CAP_NET_ADMIN, which the forwarder gives up: no descriptor carries it, and a thread
+//! that kept it would share its memory with the code that reads frames of strangers. So another process
+//! keeps that one capability and does this one thing. The end of its standard input tells it that the
+//! forwarder ended, so the offloads are restored after `kill -9` too.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Mutex;
+
+use taut_linux::link::{self, OffloadControl, ReceiveOffloads};
+use taut_linux::{Capability, NetNs, keep_only};
+
+/// The hidden command of the program, which must call [`keep_offloads`].
+pub const COMMAND: &str = "keep-offloads-off";
+/// Ends each of its answers.
+const DONE: &str = ".";
+
+/// The forwarder's handle of the process.
+pub struct Keeper {
+    child: Child,
+    /// It ends when this is closed.
+    orders: Mutex<Option<ChildStdin>>,
+}
+
+impl Keeper {
+    /// Turns the receive offloads of `devices` off, with `tags` also those that strip VLAN tags. Returns
+    /// the messages about it.
+    ///
+    /// # Errors
+    /// If the process cannot be started.
+    pub fn start(devices: [&str; 2], tags: bool) -> io::Result<(Self, Vec<String>)> {
+        // Not by its path, where another program may be by now.
+        let mut child = Command::new("/proc/self/exe")
+            .arg(COMMAND)
+            .args(tags.then_some("--tags"))
+            .args(devices)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // Ctrl-C on the terminal is for the forwarder, and this one must live a little longer.
+            .process_group(0)
+            .spawn()?;
+        let orders = Mutex::new(child.stdin.take());
+        let mut said = Vec::new();
+        if let Some(answers) = child.stdout.take() {
+            for line in BufReader::new(answers).lines() {
+                match line? {
+                    line if line == DONE => break,
+                    line => said.push(line),
+                }
+            }
+        }
+        Ok((Self { child, orders }, said))
+    }
+
+    /// Turns the offloads off again: another device has one of the names.
+    pub fn again(&self) {
+        let mut orders = self
+            .orders
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(orders) = orders.as_mut() {
+            let _ = orders.write_all(b"again\n");
+        }
+    }
+
+    /// Waits until the offloads are restored.
+    pub fn finish(mut self) {
+        *self
+            .orders
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+        let _ = self.child.wait();
+    }
+}
+
+/// What was turned off, by name and number of the device.
+type TurnedOff = BTreeMap<(String, u32), ReceiveOffloads>;
+
+/// The process itself: `taut keep-offloads-off [--tags] A B`. It reports with `say` what it restored.
+///
+/// # Errors
+/// If nothing can be turned off here.
+pub fn keep_offloads(devices: &[String], tags: bool, say: &dyn Fn(String)) -> io::Result<()> {
+    // First of all; without it, each attempt below reports what it lacks.
+    if Capability::NetAdmin.is_held()? {
+        keep_only(&[Capability::NetAdmin])?;
+    }
+    let ns = NetNs::current()?;
+    let control = OffloadControl::new(&ns)?;
+    let (control, harm) = if tags {
+        (
+            control.with_tags(),
+            "what they put together or take off is lost",
+        )
+    } else {
+        (control, "what they put together is cut again")
+    };
+    let mut turned_off = TurnedOff::new();
+    let mut lines = io::stdin().lock().lines();
+    let mut stdout = io::stdout();
+    loop {
+        for line in turn_off(&ns, &control, devices, &mut turned_off, harm) {
+            // Nobody reads what comes after the first time.
+            let _ = writeln!(stdout, "{line}");
+        }
+        let _ = writeln!(stdout, "{DONE}").and_then(|()| stdout.flush());
+        match lines.next() {
+            Some(Ok(_)) => {}
+            _ => break,
+        }
+    }
+    for line in put_back(&ns, &control, &turned_off) {
+        say(line);
+    }
+    Ok(())
+}
+
+fn turn_off(
+    ns: &NetNs,
+    control: &OffloadControl,
+    devices: &[String],
+    turned_off: &mut TurnedOff,
+    harm: &str,
+) -> Vec<String> {
+    let mut said = Vec::new();
+    for device in devices {
+        let found = link::index(ns, device).and_then(|index| {
+            let offloads = control.turn_off(device)?;
+            Ok((index, offloads))
+        });
+        match found {
+            Ok((_, offloads)) if offloads.is_empty() => {}
+            Ok((index, offloads)) => {
+                said.push(format!(
+                    "turned off receive offloads of {device}: {offloads}; put back at the end"
+                ));
+                let before = turned_off.entry((device.clone(), index)).or_default();
+                *before = std::mem::take(before).with(&offloads);
+            }
+            Err(error) => said.push(format!(
+                "receive offloads of {device} stay as they are: {error}; {harm}"
+            )),
+        }
+    }
+    said
+}
+
+fn put_back(ns: &NetNs, control: &OffloadControl, turned_off: &TurnedOff) -> Vec<String> {
+    // What was removed has none; another device of the name has its own.
+    let is_there = |&(device, index): &(&String, u32)| link::index(ns, device).ok() == Some(index);
+    let put_back = |((device, index), offloads): (&(String, u32), &ReceiveOffloads)| {
+        let (device, _) = Some((device, *index)).filter(is_there)?;
+        Some(match control.turn_on(device, offloads) {
+            Ok(()) => format!("put back receive offloads of {device}: {offloads}"),
+            Err(error) => format!("{device}: cannot put back {offloads}: {error}"),
+        })
+    };
+    turned_off.iter().filter_map(put_back).collect()
+}

@@ -1,0 +1,119 @@
+//! What a transmission did.
+
+use std::collections::BTreeMap;
+
+use taut_path::driver::Truth;
+use taut_path::limit::Unit;
+
+/// Packets and bytes up to some time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Mark {
+    pub at_ns: u64,
+    pub packets: u64,
+    pub bytes: u64,
+}
+
+/// Which part of the time is measured.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    begin_ns: u64,
+    end_ns: Option<u64>,
+    from: Option<Mark>,
+    to: Option<Mark>,
+}
+
+impl Measured {
+    pub fn new(now_ns: u64, warm_up_ns: u64, duration_ns: Option<u64>) -> Self {
+        let begin_ns = now_ns.saturating_add(warm_up_ns);
+        Self {
+            begin_ns,
+            end_ns: duration_ns.map(|duration_ns| begin_ns.saturating_add(duration_ns)),
+            from: None,
+            to: None,
+        }
+    }
+
+    pub fn begin_ns(&self) -> u64 {
+        self.begin_ns
+    }
+
+    /// Whether the measurement begins now.
+    pub fn begins(&mut self, now: Mark) -> bool {
+        let begins = self.from.is_none() && now.at_ns >= self.begin_ns;
+        if begins {
+            self.from = Some(now);
+        }
+        begins
+    }
+
+    pub fn is_over(&self, now_ns: u64) -> bool {
+        self.end_ns.is_some_and(|end_ns| now_ns >= end_ns)
+    }
+
+    /// The source was stopped here; the first time counts.
+    pub fn end(&mut self, mark: Mark) {
+        self.to.get_or_insert(mark);
+    }
+
+    /// How fast packets were sent until the source was stopped, or else until the `last` was completed.
+    pub fn rate(&self, last: Mark) -> Rate {
+        let from = self.from.unwrap_or_default();
+        let to = self.to.unwrap_or(last);
+        let time_ns = to.at_ns.saturating_sub(from.at_ns).max(1);
+        let per_second = |number: u64| number as f64 * 1e9 / time_ns as f64;
+        Rate {
+            packets_per_s: per_second(to.packets.saturating_sub(from.packets)),
+            bits_per_s: per_second(to.bytes.saturating_sub(from.bytes) * 8),
+        }
+    }
+}
+
+/// How fast it went.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    pub packets_per_s: f64,
+    pub bits_per_s: f64,
+}
+
+/// What the ring held and how long packets took, while it was measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Figures {
+    /// In the limit's units; nothing where there is none.
+    pub limit_p50: Option<u64>,
+    pub in_flight_p50_bytes: u64,
+    pub in_flight_p90_bytes: u64,
+    pub completion_p50_ns: u64,
+    pub completion_p99_ns: u64,
+    pub rate: Rate,
+}
+
+/// What became of everything.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    pub driver: &'static str,
+    pub mode: &'static str,
+    pub truth: Truth,
+    pub limit: String,
+    pub limit_unit: Unit,
+    /// Frames taken from the source.
+    pub submitted_packets: u64,
+    /// Sent, as far as completions are valid.
+    pub completed_packets: u64,
+    /// Sent, or lost with the link or the ring.
+    pub uncertain_packets: u64,
+    /// By every reason that there is.
+    pub dropped_packets: BTreeMap<&'static str, u64>,
+    /// Completions of packets that were never sent: an error of the driver.
+    pub unknown_completions: u64,
+    /// Packets that have not ended, or ended twice.
+    pub unaccounted_packets: u64,
+    pub figures: Figures,
+    /// Why it ended before everything was sent.
+    pub failed: Option<String>,
+}
+
+impl Outcome {
+    pub fn all_dropped_packets(&self) -> u64 {
+        self.dropped_packets.values().sum()
+    }
+}

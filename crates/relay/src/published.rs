@@ -1,0 +1,66 @@
+//! Lets `taut show` and the like see the queues of this process.
+
+use std::sync::{Mutex, PoisonError};
+
+use taut_linux::publish::{About, Publisher, QueueSlot, WeakPublisher};
+use taut_path::queue::MonitorSnapshot;
+use taut_path::{Limit, Probe, Qdisc, Queue};
+
+/// Nobody looks more often.
+const PERIOD_NS: u64 = 1_000_000;
+
+/// A queue that is published, where that can be; where it cannot, nobody misses it.
+#[derive(Debug, Default)]
+pub struct Published {
+    slot: Option<QueueSlot>,
+    next_ns: u64,
+}
+
+impl Published {
+    /// Takes a place for a queue.
+    pub fn new(about: &About<'_>) -> Self {
+        Self {
+            slot: publisher().and_then(|publisher| publisher.add(about).ok()),
+            next_ns: 0,
+        }
+    }
+
+    /// Lets others see `queue` as it is now, if it is time.
+    pub fn look<D, L: Limit, Q: Qdisc, P: Probe>(
+        &mut self,
+        now_ns: u64,
+        queue: &Queue<D, L, Q, P>,
+    ) {
+        let Some(slot) = self.slot.as_mut().filter(|_| now_ns >= self.next_ns) else {
+            return;
+        };
+        self.next_ns = now_ns + PERIOD_NS;
+        slot.publish(&MonitorSnapshot {
+            queue: queue.snapshot(),
+            sender: queue.sender_counters(),
+            completer: queue.completer_counters(),
+            wakeups: 0,
+        });
+    }
+}
+
+/// The one of this process, which is gone when its last queue is.
+fn publisher() -> Option<Publisher> {
+    static PUBLISHER: Mutex<Option<WeakPublisher>> = Mutex::new(None);
+    let mut kept = PUBLISHER.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(publisher) = kept.as_ref().and_then(WeakPublisher::upgrade) {
+        return Some(publisher);
+    }
+    let publisher = Publisher::open(&program()).ok()?;
+    *kept = Some(publisher.downgrade());
+    Some(publisher)
+}
+
+/// The command with its subcommands: what a person would call it.
+fn program() -> String {
+    let words = std::env::args()
+        .skip(1)
+        .take_while(|it| !it.starts_with('-'));
+    let words = words.take(2).filter(|it| !it.contains('/'));
+    words.fold("taut".to_owned(), |all, word| all + " " + &word)
+}

@@ -1,0 +1,107 @@
+//! Frames made here: UDP over IPv4, each with its number.
+
+use taut_linux::link::MacAddress;
+
+/// The minimum: it holds the headers and the number, and is the shortest frame of Ethernet.
+pub const MIN_BYTES: u32 = 60;
+
+const ETHERNET_BYTES: usize = 14;
+const IP_BYTES: usize = 20;
+const UDP_BYTES: usize = 8;
+/// Where the number of the frame is, as 64 bits.
+const NUMBER_AT: usize = ETHERNET_BYTES + IP_BYTES + UDP_BYTES;
+/// The discard port.
+const DESTINATION_PORT: u16 = 9;
+/// Where the flows' source ports begin.
+const FIRST_PORT: u16 = 10_000;
+/// Addresses that are set aside for benchmarks (RFC 2544).
+const ADDRESSES: [u8; 8] = [198, 18, 0, 1, 198, 18, 0, 2];
+
+/// Makes frames.
+#[derive(Debug, Clone)]
+pub struct Generated {
+    frame: Vec<u8>,
+    number: u64,
+    flows: u32,
+}
+
+impl Generated {
+    /// Frames of `size_bytes` (at least [`MIN_BYTES`]) that take turns among so many flows.
+    pub fn new(size_bytes: u32, flows: u32, from: MacAddress, to: MacAddress, seed: u64) -> Self {
+        let size = size_bytes.max(MIN_BYTES) as usize;
+        let mut frame = vec![0; size];
+        frame[..6].copy_from_slice(&to.0);
+        frame[6..12].copy_from_slice(&from.0);
+        frame[12..14].copy_from_slice(&[8, 0]);
+        // What does not fit into a packet is behind it.
+        let packet_bytes = (size - ETHERNET_BYTES).min(usize::from(u16::MAX)) as u16;
+        let ip = &mut frame[ETHERNET_BYTES..];
+        ip[0] = 0x45;
+        ip[2..4].copy_from_slice(&packet_bytes.to_be_bytes());
+        // No fragments, 64 hops, UDP.
+        ip[6..10].copy_from_slice(&[0x40, 0, 64, 17]);
+        ip[12..20].copy_from_slice(&ADDRESSES);
+        let sum = checksum(&ip[..IP_BYTES]);
+        ip[10..12].copy_from_slice(&sum.to_be_bytes());
+        // No checksum of UDP, as IPv4 allows: the number changes in each frame.
+        let udp = &mut ip[IP_BYTES..];
+        udp[2..4].copy_from_slice(&DESTINATION_PORT.to_be_bytes());
+        let udp_bytes = packet_bytes - IP_BYTES as u16;
+        udp[4..6].copy_from_slice(&udp_bytes.to_be_bytes());
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        udp[UDP_BYTES + 8..].fill_with(|| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as u8
+        });
+        Self {
+            frame,
+            number: 0,
+            flows: flows.max(1),
+        }
+    }
+
+    pub fn next(&mut self) -> &[u8] {
+        let flow = (self.number % u64::from(self.flows)) as u16;
+        let port = FIRST_PORT.wrapping_add(flow).to_be_bytes();
+        self.frame[ETHERNET_BYTES + IP_BYTES..][..2].copy_from_slice(&port);
+        self.frame[NUMBER_AT..][..8].copy_from_slice(&self.number.to_be_bytes());
+        self.number += 1;
+        &self.frame
+    }
+}
+
+fn checksum(header: &[u8]) -> u16 {
+    let words = header.chunks_exact(2);
+    let mut sum: u32 = words
+        .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
+        .sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taut_path::classify::classify;
+
+    #[test]
+    fn frames_are_valid_numbered_and_of_as_many_flows() {
+        for size in [60, 61, 1_514, 65_549, 70_000] {
+            let macs = [MacAddress::local(1), MacAddress::local(2)];
+            let mut generated = Generated::new(size, 3, macs[0], macs[1], 1);
+            let mut flows = std::collections::BTreeSet::new();
+            for number in 0..12_u64 {
+                let frame = generated.next();
+                assert_eq!(frame.len(), size as usize);
+                assert_eq!(frame[NUMBER_AT..][..8], number.to_be_bytes());
+                assert_eq!(checksum(&frame[ETHERNET_BYTES..][..IP_BYTES]), 0);
+                flows.insert(classify(frame).flow);
+            }
+            assert_eq!(flows.len(), 3);
+        }
+    }
+}

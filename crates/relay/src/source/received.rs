@@ -1,0 +1,102 @@
+//! What an interface receives.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use taut_linux::Frames;
+
+use super::{More, Source};
+use crate::account::{Account, Refusal};
+use crate::inlet::Inlet;
+use crate::intake::Intake;
+use crate::interface::Receiver;
+
+/// Packets taken in before another direction has its turn.
+pub(crate) const BATCH_PACKETS: u32 = 64;
+/// Batches taken in before a receiver is given up: more than its kernel holds of small frames.
+const LAST_BATCHES: u32 = 256;
+
+/// Frames that an interface receives, segmented so that another one can carry them. It cannot be held
+/// back: what the discipline does not keep is dropped there.
+#[derive(Debug)]
+pub struct ReceivedFrames<R> {
+    receiver: R,
+    intake: Intake,
+    is_stopped: bool,
+}
+
+impl<R: Receiver> ReceivedFrames<R> {
+    /// The frames of `receiver`, for a device of an MTU.
+    pub fn new(receiver: R, mtu_bytes: u32) -> Self {
+        Self {
+            receiver,
+            intake: Intake::for_mtu(mtu_bytes),
+            is_stopped: false,
+        }
+    }
+
+    pub fn receiver(&self) -> &R {
+        &self.receiver
+    }
+
+    pub(crate) fn receiver_mut(&mut self) -> &mut R {
+        &mut self.receiver
+    }
+
+    fn receive(&mut self, inlet: &mut impl Inlet<Frames: Frames>) -> io::Result<bool> {
+        let intake = &self.intake;
+        self.receiver.receive(BATCH_PACKETS, &mut |received| {
+            intake.take(received, inlet);
+        })
+    }
+}
+
+impl<R: Receiver, F: Frames> Source<F> for ReceivedFrames<R> {
+    fn take<I: Inlet<Frames = F>>(
+        &mut self,
+        _now_ns: u64,
+        readable: bool,
+        inlet: &mut I,
+    ) -> io::Result<More> {
+        if readable && !self.is_stopped && self.receive(inlet)? {
+            return Ok(More::Now);
+        }
+        Ok(More::WhenReady)
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.receiver.fd()
+    }
+
+    fn set_mtu(&mut self, mtu_bytes: u32) {
+        self.intake = Intake::for_mtu(mtu_bytes);
+    }
+
+    fn take_last<I: Inlet<Frames = F>>(&mut self, _now_ns: u64, inlet: &mut I) {
+        for _ in 0..LAST_BATCHES {
+            // A receiver reports once that its device was removed, before what it still has.
+            if matches!(self.receive(inlet), Ok(false)) {
+                break;
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        self.receiver.close();
+    }
+
+    fn count_missed(&mut self, account: &mut Account) {
+        let missed = self.receiver.take_missed();
+        account.received_packets += missed;
+        account.refuse(Refusal::ReceiveBufferFull, missed);
+    }
+
+    fn stop(&mut self) {
+        self.is_stopped = true;
+        self.receiver.close();
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_stopped
+    }
+}

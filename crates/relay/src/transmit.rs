@@ -1,0 +1,202 @@
+//! One direction, from a file or a generator to a device: the engine of `taut send`.
+
+use std::io;
+use std::marker::PhantomData;
+
+use taut_linux::link::LinkWatch;
+use taut_linux::sched::monotonic_ns;
+use taut_linux::{Frames, Port, interrupt};
+use taut_measure::meter::{Meter, Since};
+use taut_path::limit::Limit;
+use taut_path::{AnyLimit, AnyQdisc, DropReason, Split};
+
+use crate::account::Refusal;
+use crate::direction::Direction;
+use crate::exit::Exit;
+use crate::latency::{Latency, SentTimes};
+use crate::link::Link;
+use crate::operator::{Event, Operator, Policy};
+use crate::outcome::{Mark, Measured};
+use crate::parts::{DirectionConfig, Parts, Renewal};
+use crate::relay::Relay;
+use crate::source::{Content, Feed, FeedSettings, Source};
+
+pub use crate::outcome::{Figures, Outcome, Rate};
+
+const POLICY: Policy = Policy {
+    drops_waiting: false,
+    patience_ns: Some(500_000_000),
+    drain_ns: u64::MAX,
+    follows_mtu: false,
+};
+
+/// What is sent, and how.
+pub struct Settings {
+    pub content: Content,
+    pub feed: FeedSettings,
+    pub qdisc: AnyQdisc,
+    pub limit: AnyLimit,
+    /// Time between two looks for completions, in ns.
+    pub cadence_ns: u64,
+    /// The age of the oldest packet in flight at which the ring is opened again, in ns.
+    pub stall_ns: u64,
+    /// For how long, without end if `None`, and what before that is not measured, in ns.
+    pub duration_ns: Option<u64>,
+    pub warm_up_ns: u64,
+}
+
+/// The parts of a direction that only sends.
+pub struct Sending<P, F>(PhantomData<(P, F)>);
+
+impl<P: Port, F: Frames> Parts for Sending<P, F> {
+    type Port = P;
+    type Frames = F;
+    type Source = Feed;
+    type Probe = (Meter<Since>, SentTimes);
+
+    /// By its name, whichever device has that now.
+    fn reopen(_renewal: Renewal, port: &mut P, _source: &mut Feed) -> io::Result<()> {
+        port.reopen()
+    }
+}
+
+/// Observes a transmission.
+pub trait Observer<P: Port, F: Frames> {
+    /// Called at the beginning of each turn.
+    fn turn(&mut self, now_ns: u64, direction: &mut Direction<Sending<P, F>>) {
+        let _ = (now_ns, direction);
+    }
+
+    /// Something happened to the device.
+    fn event(&mut self, device: &str, event: Event<'_>) {
+        let _ = (device, event);
+    }
+}
+
+/// Observes nothing.
+impl<P: Port, F: Frames> Observer<P, F> for () {}
+
+/// Sends until everything was sent, the process is asked to end, or the device is gone for good.
+///
+/// # Errors
+/// If the settings do not fit the ring, or the device is not there any more at the beginning.
+pub fn transmit<P: Port, F: Frames>(
+    (port, frames): (P, F),
+    watch: LinkWatch,
+    settings: Settings,
+    observer: &mut impl Observer<P, F>,
+) -> anyhow::Result<Outcome> {
+    let now_ns = monotonic_ns();
+    let link = Link::of(watch)?;
+    let (limit, limit_unit) = (settings.limit.to_string(), settings.limit.unit());
+    let measured = Measured::new(now_ns, settings.warm_up_ns, settings.duration_ns);
+    let sent = SentTimes::new(frames.frames());
+    let begin_ns = measured.begin_ns();
+    let length_ns = settings.duration_ns.unwrap_or(1_000_000_000);
+    let meter = Meter::new(Since(begin_ns), now_ns, length_ns);
+    let latency = Latency::new(sent.clone());
+    let config = DirectionConfig {
+        qdisc: settings.qdisc,
+        limit: settings.limit,
+        split: Split::Auto,
+        cadence_ns: settings.cadence_ns,
+        stall_ns: settings.stall_ns,
+        rate_bits_per_s: None,
+    };
+    let feed = Feed::new(settings.content, settings.feed, link.mtu_bytes());
+    let observed = ((meter, sent), Some(latency));
+    let direction = Direction::new(config, feed, (port, frames), observed, now_ns)?;
+    let mut relay = Relay::new([direction], [Exit::new(link)], POLICY, now_ns);
+    let mut sender = Sender { measured, observer };
+    let failed = relay.run(&mut sender).err();
+    let measured = sender.measured;
+    let [direction] = relay.directions_mut();
+    let figures = figures(direction, &measured);
+    let (account, port) = (direction.account(), direction.port());
+    Ok(Outcome {
+        driver: port.driver(),
+        mode: port.mode(),
+        truth: port.truth(),
+        limit,
+        limit_unit,
+        submitted_packets: account.received_packets,
+        completed_packets: account.completed_packets(),
+        uncertain_packets: account.uncertain_packets(),
+        dropped_packets: reasons().map(|it| (it, account.dropped(it))).collect(),
+        unknown_completions: account.unknown_completions(),
+        unaccounted_packets: account.unaccounted_packets(),
+        figures,
+        failed: failed.map(|error| error.to_string()),
+    })
+}
+
+/// Why a frame to send may be dropped.
+fn reasons() -> impl Iterator<Item = &'static str> {
+    let by_queue = DropReason::ALL.into_iter().map(DropReason::name);
+    by_queue.chain(Refusal::OF_SENDING.map(Refusal::name))
+}
+
+fn figures<P: Port, F: Frames>(
+    direction: &mut Direction<Sending<P, F>>,
+    measured: &Measured,
+) -> Figures {
+    let completion_ns = |direction: &mut Direction<_>, share| {
+        let latency = direction.latency_mut();
+        latency.map_or(0, |latency: &mut Latency| latency.at_share_ns(share))
+    };
+    let completion_p50_ns = completion_ns(direction, 0.5);
+    let completion_p99_ns = completion_ns(direction, 0.99);
+    let has_limit = direction.truth().holds() && !direction.rule().is_off();
+    let (meter, _) = direction.probe();
+    Figures {
+        limit_p50: has_limit.then(|| meter.limit_p50()),
+        in_flight_p50_bytes: meter.in_flight_at_bytes(0.5),
+        in_flight_p90_bytes: meter.in_flight_at_bytes(0.9),
+        completion_p50_ns,
+        completion_p99_ns,
+        rate: measured.rate(mark(direction, direction.returned_ns())),
+    }
+}
+
+/// What the device has returned by now.
+fn mark<K: Parts>(direction: &Direction<K>, at_ns: u64) -> Mark {
+    let (packets, bytes) = direction.account().returned();
+    Mark {
+        at_ns,
+        packets,
+        bytes,
+    }
+}
+
+struct Sender<'a, O> {
+    measured: Measured,
+    observer: &'a mut O,
+}
+
+impl<P: Port, F: Frames, O: Observer<P, F>> Operator<Sending<P, F>> for Sender<'_, O> {
+    fn is_over(&mut self, now_ns: u64, directions: &mut [Direction<Sending<P, F>>]) -> bool {
+        let [direction] = directions else {
+            return true;
+        };
+        let mark = mark(direction, now_ns);
+        if self.measured.begins(mark)
+            && let Some(latency) = direction.latency_mut()
+        {
+            latency.clear();
+        }
+        self.observer.turn(now_ns, direction);
+        let is_over = self.measured.is_over(now_ns) || interrupt::noted().is_some();
+        if is_over && !Source::<F>::is_over(direction.source()) {
+            self.measured.end(mark);
+        }
+        is_over
+    }
+
+    fn event(&mut self, device: &str, event: Event<'_>) {
+        self.observer.event(device, event);
+    }
+}
+
+#[cfg(test)]
+#[path = "transmit_tests.rs"]
+mod tests;

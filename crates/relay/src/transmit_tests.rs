@@ -1,0 +1,229 @@
+//! The engine over a device that makes mistakes. Needs a link that is up: the loopback of a namespace of
+//! its own.
+
+use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
+
+use taut_path::pool::FramePool;
+use taut_path::{Frame, Packet, TxRing};
+
+use super::*;
+use crate::source::Generated;
+use taut_linux::NetNs;
+use taut_linux::link::MacAddress;
+use taut_path::driver::Truth;
+
+/// No buffer space, on Linux.
+const ENOBUFS: i32 = 105;
+
+/// What a device does with completions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Mistake {
+    Nothing,
+    /// Swallows one in so many, until it is opened again.
+    Loses(u64),
+    /// Makes up a second one for one in so many.
+    Doubles(u64),
+    /// Its doorbell fails one time in so many.
+    Fails(u64),
+}
+
+/// A device whose packets are done at the next reaping.
+struct Device {
+    mistake: Mistake,
+    ring: VecDeque<Packet>,
+    lost: Vec<Packet>,
+    turns: u64,
+    reopened: u32,
+}
+
+impl Device {
+    const SLOTS: u32 = 64;
+
+    fn new(mistake: Mistake) -> Self {
+        Self {
+            mistake,
+            ring: VecDeque::new(),
+            lost: Vec::new(),
+            turns: 0,
+            reopened: 0,
+        }
+    }
+
+    fn is_turn(&mut self, of: u64) -> bool {
+        self.turns += 1;
+        self.turns.is_multiple_of(of)
+    }
+
+    fn free(&self) -> u32 {
+        Self::SLOTS - (self.ring.len() + self.lost.len()).min(64) as u32
+    }
+}
+
+impl TxRing for Device {
+    type Error = std::io::Error;
+
+    fn capacity_slots(&self) -> u32 {
+        Self::SLOTS
+    }
+
+    fn slots_free(&self) -> u32 {
+        self.free()
+    }
+
+    fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
+        self.ring.push_back(packet);
+        Ok(())
+    }
+
+    fn kick(&mut self, _now_ns: u64) -> Result<(), Self::Error> {
+        let mistake = self.mistake;
+        match mistake {
+            Mistake::Fails(of) if self.is_turn(of) => {
+                Err(std::io::Error::from_raw_os_error(ENOBUFS))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl taut_path::Completions for Device {
+    type Error = std::io::Error;
+
+    fn slots_free(&self) -> u32 {
+        self.free()
+    }
+
+    fn reap(
+        &mut self,
+        _now_ns: u64,
+        budget_packets: u32,
+        freed: &mut dyn FnMut(Packet),
+    ) -> Result<bool, Self::Error> {
+        for _ in 0..budget_packets {
+            let Some(packet) = self.ring.pop_front() else {
+                break;
+            };
+            let mistake = self.mistake;
+            match mistake {
+                Mistake::Loses(of) if self.is_turn(of) => self.lost.push(packet),
+                Mistake::Doubles(of) if self.is_turn(of) => {
+                    let forged =
+                        Packet::new(Frame::new(packet.frame().index()), packet.wire_bytes());
+                    freed(packet);
+                    freed(forged);
+                }
+                _ => freed(packet),
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Port for Device {
+    fn device(&self) -> &str {
+        "lo"
+    }
+
+    fn driver(&self) -> &'static str {
+        "mock"
+    }
+
+    fn mode(&self) -> &'static str {
+        "test"
+    }
+
+    fn truth(&self) -> Truth {
+        Truth::True
+    }
+
+    fn frame_limit_bytes(&self) -> u32 {
+        1_514
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn reopen(&mut self) -> std::io::Result<()> {
+        self.reopened += 1;
+        self.ring.extend(self.lost.drain(..));
+        self.mistake = Mistake::Nothing;
+        Ok(())
+    }
+}
+
+/// What became of a thousand packets; `None` where there can be no namespace.
+fn sent(mistake: Mistake) -> Option<Outcome> {
+    if let Err(missing) = taut_linux::privilege() {
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{missing}");
+        return None;
+    }
+    let ns = NetNs::new().expect("namespace");
+    let watch = LinkWatch::open(&ns, "lo").expect("loopback");
+    let [from, to] = [1, 2].map(MacAddress::local);
+    let settings = Settings {
+        content: Content::Generated(Generated::new(100, 1, from, to, 1)),
+        feed: FeedSettings {
+            count: Some(1_000),
+            ..FeedSettings::default()
+        },
+        qdisc: AnyQdisc::default(),
+        limit: AnyLimit::packets(16),
+        cadence_ns: 50_000,
+        stall_ns: 100_000_000,
+        duration_ns: None,
+        warm_up_ns: 0,
+    };
+    let frames = FramePool::new(512, 256);
+    let ports = (Device::new(mistake), frames.clone());
+    let outcome = transmit(ports, watch, settings, &mut ()).expect("fits");
+    assert_eq!(outcome.submitted_packets, 1_000);
+    if outcome.unknown_completions == 0 {
+        assert_eq!(
+            frames.free_frames(),
+            frames.frames(),
+            "every frame came back"
+        );
+    }
+    Some(outcome)
+}
+
+#[test]
+fn a_good_device_completes_everything() {
+    let Some(outcome) = sent(Mistake::Nothing) else {
+        return;
+    };
+    assert_eq!(
+        (outcome.completed_packets, outcome.uncertain_packets),
+        (1_000, 0)
+    );
+    assert_eq!((outcome.unaccounted_packets, outcome.failed), (0, None));
+}
+
+#[test]
+fn completions_that_are_lost_are_in_doubt_after_the_ring_was_opened_again() {
+    let Some(outcome) = sent(Mistake::Loses(100)) else {
+        return;
+    };
+    assert!(outcome.uncertain_packets >= 1, "{outcome:?}");
+    assert!(outcome.completed_packets > 900, "{outcome:?}");
+    assert_eq!(outcome.unaccounted_packets, 0, "{outcome:?}");
+}
+
+#[test]
+fn a_packet_that_is_completed_twice_does_not_add_up() {
+    let Some(outcome) = sent(Mistake::Doubles(100)) else {
+        return;
+    };
+    assert_eq!(outcome.unknown_completions, 10, "{outcome:?}");
+    assert_eq!(outcome.unaccounted_packets, 10, "{outcome:?}");
+}
+
+#[test]
+fn a_doorbell_that_fails_now_and_then_loses_nothing() {
+    let Some(outcome) = sent(Mistake::Fails(7)) else {
+        return;
+    };
+    assert_eq!(outcome.completed_packets, 1_000, "{outcome:?}");
+}
