@@ -33,8 +33,8 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// What a source of frames to send can refuse.
-    pub const OF_SENDING: [Self; 4] = [
+    /// What a feed of frames to send refuses.
+    pub const OF_FEED: [Self; 4] = [
         Self::LongerThanMtu,
         Self::LongerThanFrame,
         Self::ShorterThanHeader,

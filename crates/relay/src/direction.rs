@@ -107,6 +107,10 @@ impl<K: Parts> Direction<K> {
         self.queue.probe()
     }
 
+    pub fn latency(&self) -> Option<&Latency> {
+        self.ends.latency.as_ref()
+    }
+
     pub fn latency_mut(&mut self) -> Option<&mut Latency> {
         self.ends.latency.as_mut()
     }
@@ -230,20 +234,20 @@ impl<K: Parts> Direction<K> {
         opened
     }
 
-    /// Takes frames in and sends as many as the limit and the ring allow.
-    pub(crate) fn turn(&mut self, now_ns: u64, readable: bool) -> io::Result<()> {
-        let taken = self.take(now_ns, readable);
-        self.published.look(now_ns, &self.queue);
-        self.send(now_ns)?;
-        taken
+    /// The source has something to receive.
+    pub(crate) fn set_readable(&mut self) {
+        self.more = More::Now;
     }
 
-    fn take(&mut self, now_ns: u64, readable: bool) -> io::Result<()> {
-        let readable = readable || self.more == More::Now;
-        self.more = More::WhenReady;
+    /// Takes frames in and sends as many as the limit and the ring allow.
+    pub(crate) fn turn(&mut self, now_ns: u64) -> io::Result<()> {
+        let readable = self.more == More::Now;
         let (source, mut inlet) = self.inlet(now_ns);
-        self.more = source.take(now_ns, readable, &mut inlet)?;
-        Ok(())
+        let taken = source.take(now_ns, readable, &mut inlet);
+        self.more = *taken.as_ref().unwrap_or(&More::WhenReady);
+        self.published.look(now_ns, &self.queue);
+        self.send(now_ns)?;
+        taken.map(drop)
     }
 
     fn inlet(&mut self, now_ns: u64) -> (&mut K::Source, QueueInlet<'_, K>) {

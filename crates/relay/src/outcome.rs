@@ -1,9 +1,9 @@
 //! What a transmission did.
 
-use std::collections::BTreeMap;
-
 use taut_path::driver::Truth;
 use taut_path::limit::Unit;
+
+use crate::account::Account;
 
 /// Packets and bytes up to some time.
 #[derive(Debug, Clone, Copy, Default)]
@@ -95,25 +95,8 @@ pub struct Outcome {
     pub truth: Truth,
     pub limit: String,
     pub limit_unit: Unit,
-    /// Frames taken from the source.
-    pub submitted_packets: u64,
-    /// Sent, as far as completions are valid.
-    pub completed_packets: u64,
-    /// Sent, or lost with the link or the ring.
-    pub uncertain_packets: u64,
-    /// By every reason that there is.
-    pub dropped_packets: BTreeMap<&'static str, u64>,
-    /// Completions of packets that were never sent: an error of the driver.
-    pub unknown_completions: u64,
-    /// Packets that have not ended, or ended twice.
-    pub unaccounted_packets: u64,
+    pub account: Account,
     pub figures: Figures,
     /// Why it ended before everything was sent.
     pub failed: Option<String>,
-}
-
-impl Outcome {
-    pub fn all_dropped_packets(&self) -> u64 {
-        self.dropped_packets.values().sum()
-    }
 }

@@ -8,9 +8,8 @@ use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, Port, interrupt};
 use taut_measure::meter::{Meter, Since};
 use taut_path::limit::Limit;
-use taut_path::{AnyLimit, AnyQdisc, DropReason, Split};
+use taut_path::{AnyLimit, AnyQdisc, Split};
 
-use crate::account::Refusal;
 use crate::direction::Direction;
 use crate::exit::Exit;
 use crate::latency::{Latency, SentTimes};
@@ -18,7 +17,7 @@ use crate::link::Link;
 use crate::operator::{Event, Operator, Policy};
 use crate::outcome::{Mark, Measured};
 use crate::parts::{DirectionConfig, Parts, Renewal};
-use crate::relay::Relay;
+use crate::relay::serve;
 use crate::source::{Content, Feed, FeedSettings, Source};
 
 pub use crate::outcome::{Figures, Outcome, Rate};
@@ -106,54 +105,38 @@ pub fn transmit<P: Port, F: Frames>(
     let feed = Feed::new(settings.content, settings.feed, link.mtu_bytes());
     let observed = ((meter, sent), Some(latency));
     let direction = Direction::new(config, feed, (port, frames), observed, now_ns)?;
-    let mut relay = Relay::new([direction], [Exit::new(link)], POLICY, now_ns);
+    let (mut directions, mut exits) = ([direction], [Exit::new(link)]);
     let mut sender = Sender { measured, observer };
-    let failed = relay.run(&mut sender).err();
-    let measured = sender.measured;
-    let [direction] = relay.directions_mut();
-    let figures = figures(direction, &measured);
-    let (account, port) = (direction.account(), direction.port());
+    let failed = serve(&mut directions, &mut exits, POLICY, &mut sender).err();
+    let [direction] = directions;
+    let figures = figures(&direction, &sender.measured);
+    let (account, port) = (direction.account().clone(), direction.port());
     Ok(Outcome {
         driver: port.driver(),
         mode: port.mode(),
         truth: port.truth(),
         limit,
         limit_unit,
-        submitted_packets: account.received_packets,
-        completed_packets: account.completed_packets(),
-        uncertain_packets: account.uncertain_packets(),
-        dropped_packets: reasons().map(|it| (it, account.dropped(it))).collect(),
-        unknown_completions: account.unknown_completions(),
-        unaccounted_packets: account.unaccounted_packets(),
+        account,
         figures,
         failed: failed.map(|error| error.to_string()),
     })
 }
 
-/// Why a frame to send may be dropped.
-fn reasons() -> impl Iterator<Item = &'static str> {
-    let by_queue = DropReason::ALL.into_iter().map(DropReason::name);
-    by_queue.chain(Refusal::OF_SENDING.map(Refusal::name))
-}
-
 fn figures<P: Port, F: Frames>(
-    direction: &mut Direction<Sending<P, F>>,
+    direction: &Direction<Sending<P, F>>,
     measured: &Measured,
 ) -> Figures {
-    let completion_ns = |direction: &mut Direction<_>, share| {
-        let latency = direction.latency_mut();
-        latency.map_or(0, |latency: &mut Latency| latency.at_share_ns(share))
-    };
-    let completion_p50_ns = completion_ns(direction, 0.5);
-    let completion_p99_ns = completion_ns(direction, 0.99);
+    let latency = direction.latency();
+    let completion_ns = |share| latency.map_or(0, |latency| latency.at_share_ns(share));
     let has_limit = direction.truth().holds() && !direction.rule().is_off();
     let (meter, _) = direction.probe();
     Figures {
         limit_p50: has_limit.then(|| meter.limit_p50()),
         in_flight_p50_bytes: meter.in_flight_at_bytes(0.5),
         in_flight_p90_bytes: meter.in_flight_at_bytes(0.9),
-        completion_p50_ns,
-        completion_p99_ns,
+        completion_p50_ns: completion_ns(0.5),
+        completion_p99_ns: completion_ns(0.99),
         rate: measured.rate(mark(direction, direction.returned_ns())),
     }
 }

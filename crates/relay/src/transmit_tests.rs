@@ -178,8 +178,8 @@ fn sent(mistake: Mistake) -> Option<Outcome> {
     let frames = FramePool::new(512, 256);
     let ports = (Device::new(mistake), frames.clone());
     let outcome = transmit(ports, watch, settings, &mut ()).expect("fits");
-    assert_eq!(outcome.submitted_packets, 1_000);
-    if outcome.unknown_completions == 0 {
+    assert_eq!(outcome.account.received_packets, 1_000);
+    if outcome.account.unknown_completions() == 0 {
         assert_eq!(
             frames.free_frames(),
             frames.frames(),
@@ -195,10 +195,16 @@ fn a_good_device_completes_everything() {
         return;
     };
     assert_eq!(
-        (outcome.completed_packets, outcome.uncertain_packets),
+        (
+            outcome.account.completed_packets(),
+            outcome.account.uncertain_packets()
+        ),
         (1_000, 0)
     );
-    assert_eq!((outcome.unaccounted_packets, outcome.failed), (0, None));
+    assert_eq!(
+        (outcome.account.unaccounted_packets(), outcome.failed),
+        (0, None)
+    );
 }
 
 #[test]
@@ -206,9 +212,9 @@ fn completions_that_are_lost_are_in_doubt_after_the_ring_was_opened_again() {
     let Some(outcome) = sent(Mistake::Loses(100)) else {
         return;
     };
-    assert!(outcome.uncertain_packets >= 1, "{outcome:?}");
-    assert!(outcome.completed_packets > 900, "{outcome:?}");
-    assert_eq!(outcome.unaccounted_packets, 0, "{outcome:?}");
+    assert!(outcome.account.uncertain_packets() >= 1, "{outcome:?}");
+    assert!(outcome.account.completed_packets() > 900, "{outcome:?}");
+    assert_eq!(outcome.account.unaccounted_packets(), 0, "{outcome:?}");
 }
 
 #[test]
@@ -216,8 +222,8 @@ fn a_packet_that_is_completed_twice_does_not_add_up() {
     let Some(outcome) = sent(Mistake::Doubles(100)) else {
         return;
     };
-    assert_eq!(outcome.unknown_completions, 10, "{outcome:?}");
-    assert_eq!(outcome.unaccounted_packets, 10, "{outcome:?}");
+    assert_eq!(outcome.account.unknown_completions(), 10, "{outcome:?}");
+    assert_eq!(outcome.account.unaccounted_packets(), 10, "{outcome:?}");
 }
 
 #[test]
@@ -225,5 +231,5 @@ fn a_doorbell_that_fails_now_and_then_loses_nothing() {
     let Some(outcome) = sent(Mistake::Fails(7)) else {
         return;
     };
-    assert_eq!(outcome.completed_packets, 1_000, "{outcome:?}");
+    assert_eq!(outcome.account.completed_packets(), 1_000, "{outcome:?}");
 }

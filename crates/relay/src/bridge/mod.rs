@@ -15,7 +15,7 @@ use crate::interface::{Interface, LINK_HEADER_BYTES, Opened, Wanted};
 use crate::link::Link;
 use crate::operator::{Event, Operator, Policy};
 use crate::parts::{Parts, Renewal};
-use crate::relay::Relay;
+use crate::relay::serve;
 use crate::run::raise_priority;
 use crate::source::ReceivedFrames;
 
@@ -100,7 +100,10 @@ impl<I: Interface> Parts for Bridged<I> {
 }
 
 /// Two interfaces and what is between them.
-pub struct Bridge<I: Interface>(Relay<Bridged<I>, 2>);
+pub struct Bridge<I: Interface> {
+    directions: [Direction<Bridged<I>>; 2],
+    exits: [Exit; 2],
+}
 
 impl<I: Interface> Bridge<I> {
     /// Opens both interfaces, in both directions.
@@ -134,12 +137,12 @@ impl<I: Interface> Bridge<I> {
             direction(1, other.receiver, (one.port, one.frames))?,
         ];
         let exits = exits.map(Exit::new);
-        Ok(Self(Relay::new(directions, exits, POLICY, now_ns)))
+        Ok(Self { directions, exits })
     }
 
     /// From the first interface to the second, and back.
     pub fn directions(&self) -> &[Direction<Bridged<I>>; 2] {
-        self.0.directions()
+        &self.directions
     }
 
     /// What people should know of the interfaces.
@@ -165,8 +168,13 @@ impl<I: Interface> Bridge<I> {
             is_over,
             next_publish_ns: 0,
         };
-        self.0.run(&mut forwarder)?;
-        forwarder.show(self.0.directions_mut());
+        serve(
+            &mut self.directions,
+            &mut self.exits,
+            POLICY,
+            &mut forwarder,
+        )?;
+        forwarder.show(&mut self.directions);
         Ok(())
     }
 }

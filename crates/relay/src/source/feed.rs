@@ -32,7 +32,7 @@ impl Content {
     fn next(&mut self) -> NextFrame<'_> {
         match self {
             Self::Capture(capture) => capture.next(),
-            Self::Generated(generated) => NextFrame::Bytes(generated.next()),
+            Self::Generated(generated) => NextFrame::Bytes(generated.next_frame()),
         }
     }
 }

@@ -62,7 +62,7 @@ impl Generated {
         }
     }
 
-    pub fn next(&mut self) -> &[u8] {
+    pub fn next_frame(&mut self) -> &[u8] {
         let flow = (self.number % u64::from(self.flows)) as u16;
         let port = FIRST_PORT.wrapping_add(flow).to_be_bytes();
         self.frame[ETHERNET_BYTES + IP_BYTES..][..2].copy_from_slice(&port);
@@ -95,7 +95,7 @@ mod tests {
             let mut generated = Generated::new(size, 3, macs[0], macs[1], 1);
             let mut flows = std::collections::BTreeSet::new();
             for number in 0..12_u64 {
-                let frame = generated.next();
+                let frame = generated.next_frame();
                 assert_eq!(frame.len(), size as usize);
                 assert_eq!(frame[NUMBER_AT..][..8], number.to_be_bytes());
                 assert_eq!(checksum(&frame[ETHERNET_BYTES..][..IP_BYTES]), 0);

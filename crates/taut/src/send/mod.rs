@@ -201,13 +201,13 @@ fn show(options: &Send, outcome: &Outcome) -> ExitCode {
     if let Some(failed) = &outcome.failed {
         say!("taut: {failed}");
     }
-    if outcome.unknown_completions > 0 {
+    if outcome.account.unknown_completions() > 0 {
         say!(
             "taut: the driver handed back {} packets that it was never given",
-            outcome.unknown_completions
+            outcome.account.unknown_completions()
         );
     }
-    match outcome.unaccounted_packets {
+    match outcome.account.unaccounted_packets() {
         0 if outcome.failed.is_some() => ExitCode::from(exit::FAILED),
         0 => ended(printed),
         packets => {

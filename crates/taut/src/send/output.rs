@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use taut_path::DropReason;
 use taut_path::limit::Unit;
+use taut_relay::account::Refusal;
 use taut_relay::transmit::Outcome;
 
 use super::live::scaled;
@@ -17,7 +19,7 @@ const NAME_COLUMNS: usize = 12;
 
 /// The document.
 #[derive(Debug, Serialize)]
-struct Document<'a> {
+struct Document {
     version: u32,
     driver: &'static str,
     mode: &'static str,
@@ -26,7 +28,7 @@ struct Document<'a> {
     submitted_packets: u64,
     completed_packets: u64,
     in_doubt_packets: u64,
-    dropped_packets: &'a BTreeMap<&'static str, u64>,
+    dropped_packets: BTreeMap<&'static str, u64>,
     unaccounted_packets: u64,
     /// `null` where there is no limit, or it counts packets.
     limit_bytes_p50: Option<u64>,
@@ -41,17 +43,19 @@ pub fn print(outcome: &Outcome, device: &str, as_json: bool) -> ExitCode {
     if !as_json {
         return stdout::print(&text(outcome, device));
     }
-    let figures = &outcome.figures;
+    let (account, figures) = (&outcome.account, &outcome.figures);
+    let reasons = DropReason::ALL.into_iter().map(DropReason::name);
+    let reasons = reasons.chain(Refusal::OF_FEED.map(Refusal::name));
     let document = Document {
         version: 1,
         driver: outcome.driver,
         mode: outcome.mode,
         completions: outcome.truth.name(),
-        submitted_packets: outcome.submitted_packets,
-        completed_packets: outcome.completed_packets,
-        in_doubt_packets: outcome.uncertain_packets,
-        dropped_packets: &outcome.dropped_packets,
-        unaccounted_packets: outcome.unaccounted_packets,
+        submitted_packets: account.received_packets,
+        completed_packets: account.completed_packets(),
+        in_doubt_packets: account.uncertain_packets(),
+        dropped_packets: reasons.map(|it| (it, account.dropped(it))).collect(),
+        unaccounted_packets: account.unaccounted_packets(),
         limit_bytes_p50: figures
             .limit_p50
             .filter(|_| outcome.limit_unit == Unit::Bytes),
@@ -73,8 +77,8 @@ pub fn one_decimal(number: f64) -> f64 {
 }
 
 fn text(outcome: &Outcome, device: &str) -> String {
-    let figures = &outcome.figures;
-    let dropped = (outcome.dropped_packets.iter()).filter(|(_, packets)| **packets > 0);
+    let (account, figures) = (&outcome.account, &outcome.figures);
+    let dropped = account.dropped_packets().iter();
     let reasons: Vec<String> = dropped
         .map(|(reason, packets)| format!("{packets} {reason}"))
         .collect();
@@ -99,11 +103,11 @@ fn text(outcome: &Outcome, device: &str) -> String {
         outcome.driver,
         outcome.mode,
         outcome.truth.name(),
-        outcome.submitted_packets,
-        outcome.completed_packets,
-        outcome.uncertain_packets,
-        outcome.all_dropped_packets(),
-        outcome.unaccounted_packets,
+        account.received_packets,
+        account.completed_packets(),
+        account.uncertain_packets(),
+        account.all_dropped_packets(),
+        account.unaccounted_packets(),
         scaled(figures.rate.packets_per_s),
         scaled(figures.rate.bits_per_s),
         figures.in_flight_p50_bytes,

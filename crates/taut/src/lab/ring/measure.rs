@@ -184,7 +184,7 @@ impl WithPort for Row<'_> {
                 .map(|limit| (limit, outcome.limit_unit == Unit::Packets)),
             truth: outcome.truth,
             mode: outcome.mode,
-            unaccounted_packets: outcome.unaccounted_packets,
+            unaccounted_packets: outcome.account.unaccounted_packets(),
         })
     }
 }
@@ -209,7 +209,7 @@ impl WithPort for Bare<'_> {
             }
             let room = port.slots_free_of_ring().min(BURST);
             for _ in 0..room {
-                let Ok(packet) = frames.packet(self.generated.next()) else {
+                let Ok(packet) = frames.packet(self.generated.next_frame()) else {
                     break;
                 };
                 if let Err(packet) = port.submit(packet, now_ns) {
