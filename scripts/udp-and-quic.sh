@@ -12,8 +12,8 @@ fi
 rounds=${1:-5}
 duration=${2:-3s}
 cd "$(dirname "$0")/.."
-cargo build --quiet --release --locked -p taut --features quic
-taut=${CARGO_TARGET_DIR:-target}/release/taut
+cargo build --quiet --release --locked -p taut-quinn --example quic_under_load
+quic=${CARGO_TARGET_DIR:-target}/release/examples/quic_under_load
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -64,7 +64,7 @@ measure() {
     wanted="$3 $4 $5 $6"
     shift 6
     echo "scripts/udp-and-quic.sh: $title" >&2
-    "$taut" lab quic --rounds "$rounds" --duration "$duration" "$@" -j --report "$dir/udp-and-quic-$name.md" \
+    "$quic" --rounds "$rounds" --duration "$duration" "$@" -j --report "$dir/udp-and-quic-$name.md" \
         >"$dir/quic-$name.json"
     scripts/section.sh "$dir/udp-and-quic-$name.md" Rows >"$dir/$name.rows"
     scripts/section.sh "$dir/udp-and-quic-$name.md" "In per cent" >"$dir/$name.summary"

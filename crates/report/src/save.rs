@@ -11,19 +11,28 @@ use crate::markdown::markdown;
 use crate::page::Page;
 use crate::plot::picture;
 
-/// Writes `page` to `path` and returns the files. The extension selects the form:
-///
-/// - `.svg`: each chart, as `report-1.svg`, `report-2.svg` and so on for `report.svg`;
-/// - `.md`: Markdown, with the charts beside it under such names;
-/// - any other: HTML.
+/// Writes the [`files`] of `page` and returns their paths.
 ///
 /// # Errors
 /// The first file that cannot be written, and why.
 pub fn save(page: &Page<'_>, path: &Path) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
+    let write = |(path, content): (PathBuf, String)| match file::replace(&path, &content) {
+        Ok(()) => Ok(path),
+        Err(error) => Err((path, error)),
+    };
+    files(page, path).into_iter().map(write).collect()
+}
+
+/// Returns `page` as files with their contents. The extension of `path` selects the form:
+///
+/// - `.svg`: each chart, as `report-1.svg`, `report-2.svg` and so on for `report.svg`;
+/// - `.md`: Markdown, with the charts beside it under such names;
+/// - any other: HTML.
+pub fn files(page: &Page<'_>, path: &Path) -> Vec<(PathBuf, String)> {
     let pictures = (1..).zip(&page.charts);
     let pictures =
         pictures.map(|(number, chart)| (numbered(path, number), picture(slice::from_ref(chart))));
-    let files: Vec<(PathBuf, String)> = match path.extension().and_then(OsStr::to_str) {
+    match path.extension().and_then(OsStr::to_str) {
         Some("svg") => pictures.collect(),
         Some("md") => {
             let (pictures, contents): (Vec<PathBuf>, Vec<String>) = pictures.unzip();
@@ -38,12 +47,7 @@ pub fn save(page: &Page<'_>, path: &Path) -> Result<Vec<PathBuf>, (PathBuf, io::
                 .collect()
         }
         _ => vec![(path.to_owned(), html(page))],
-    };
-    let write = |(path, content): (PathBuf, String)| match file::replace(&path, &content) {
-        Ok(()) => Ok(path),
-        Err(error) => Err((path, error)),
-    };
-    files.into_iter().map(write).collect()
+    }
 }
 
 /// Puts `-number` in front of the extension.

@@ -12,6 +12,7 @@ mod interrupt;
 mod lab;
 mod manual;
 mod output;
+mod parse;
 mod record;
 mod replay;
 mod rr;
@@ -21,7 +22,6 @@ mod set;
 mod show;
 mod sim;
 mod top;
-mod trace_file;
 mod r#where;
 
 use std::process::ExitCode;
@@ -43,18 +43,7 @@ fn main() -> ExitCode {
     match cli.command {
         None => sim::first_look(),
         Some(cli::Command::Sim(options)) => sim::sim(&options),
-        Some(cli::Command::Lab {
-            scenario: cli::LabScenario::RrUnderLoad(options),
-        }) => lab::rr_under_load(&options),
-        Some(cli::Command::Lab {
-            scenario: cli::LabScenario::Forward(options),
-        }) => lab::forward::forward(&options),
-        Some(cli::Command::Lab {
-            scenario: cli::LabScenario::Ring(options),
-        }) => lab::ring::ring(&options),
-        Some(cli::Command::Lab {
-            scenario: cli::LabScenario::Quic(options),
-        }) => lab::quic::quic(&options),
+        Some(cli::Command::Lab { scenario }) => scenario.run(),
         Some(cli::Command::Doctor(options)) => doctor::doctor(&options),
         Some(cli::Command::Exporter(options)) => exporter::exporter(&options),
         Some(cli::Command::Send(options)) => send::send(&options),

@@ -5,6 +5,7 @@ mod published;
 mod row;
 mod run;
 mod settings;
+pub mod show;
 
 use taut_measure::trace::{Recorder, Tracer};
 use taut_sim::world::CLIENT;

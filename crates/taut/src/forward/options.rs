@@ -9,9 +9,7 @@ use taut_path::{AnyLimit, Split};
 use taut_relay::bridge::PathSettings;
 use taut_relay::driver::Driver;
 
-use crate::rr::experiment::{
-    count_in, parse_cadence, parse_duration, parse_limit, parse_qdisc, parse_rate,
-};
+use crate::parse::{count_in, parse_cadence, parse_duration, parse_limit, parse_qdisc, parse_rate};
 
 const DEFAULT_QDISC: &str = "fq_codel ecn";
 const DEFAULT_RING: u32 = 1024;

@@ -1,17 +1,14 @@
 //! What is varied in the experiment, read and checked: the same options live and simulated.
 
-use std::fmt::Display;
-use std::ops::RangeInclusive;
-
 use clap::Args;
-use clap::builder::RangedI64ValueParser;
 use taut_measure::DEFAULT_SEED;
-use taut_path::limit::ParseLimitError;
 use taut_path::units::{Rate, Time};
-use taut_path::{AnyLimit, Split, qdisc, units};
-use taut_scenarios::allowed::{CADENCES, DURATIONS, RATES, RINGS, STREAMS};
+use taut_path::{AnyLimit, Split};
+use taut_scenarios::allowed::{RINGS, STREAMS};
 use taut_scenarios::rr_under_load::{Only, Settings};
 use taut_scenarios::stated::Stated;
+
+use crate::parse::{count_in, parse_cadence, parse_duration, parse_limit, parse_qdisc, parse_rate};
 
 /// Bulk streams saturate a link while one request/response runs at high priority.
 #[derive(Debug, Clone, Args)]
@@ -101,32 +98,6 @@ impl Experiment {
     }
 }
 
-pub fn count_in(allowed: RangeInclusive<u32>) -> RangedI64ValueParser<u32> {
-    let (least, most) = allowed.into_inner();
-    RangedI64ValueParser::new().range(i64::from(least)..=i64::from(most))
-}
-
-pub fn parse_rate(text: &str) -> Result<Rate, String> {
-    let rate = units::parse_rate_bits_per_s(text).map_err(|error| error.to_string())?;
-    in_range(Rate(rate), &RATES)
-}
-
-pub fn parse_cadence(text: &str) -> Result<Time, String> {
-    let cadence_ns = units::parse_time_ns(text).map_err(|error| error.to_string())?;
-    in_range(Time(cadence_ns), &CADENCES)
-}
-
-pub fn parse_duration(text: &str) -> Result<Time, String> {
-    let duration_ns = units::parse_time_ns(text).map_err(|error| error.to_string())?;
-    in_range(Time(duration_ns), &DURATIONS)
-}
-
-pub fn parse_qdisc(text: &str) -> Result<String, String> {
-    qdisc::by_name(text)
-        .map(|_| text.to_owned())
-        .map_err(|error| error.to_string())
-}
-
 /// From the one table of rules.
 fn limit_help() -> String {
     format!(
@@ -134,21 +105,6 @@ fn limit_help() -> String {
          taut]:\n{}",
         taut_path::limit::limits_help()
     )
-}
-
-pub fn parse_limit(text: &str) -> Result<AnyLimit, String> {
-    text.parse()
-        .map_err(|error: ParseLimitError| error.to_string())
-}
-
-fn in_range<T: PartialOrd + Display>(value: T, allowed: &RangeInclusive<T>) -> Result<T, String> {
-    if allowed.contains(&value) {
-        return Ok(value);
-    }
-    let (least, most) = (allowed.start(), allowed.end());
-    Err(format!(
-        "out of range at position 1; allowed: {least} to {most}"
-    ))
 }
 
 #[cfg(test)]

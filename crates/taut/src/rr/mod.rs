@@ -1,9 +1,4 @@
-//! The experiment of a request/response under load: what is varied, what is reported.
+//! The options of the experiment of a request/response under load, live and simulated.
 
-pub mod charts;
 pub mod command;
 pub mod experiment;
-pub mod late;
-pub mod page;
-pub mod results;
-pub mod table;

@@ -11,7 +11,7 @@ use taut_path::{AnyLimit, qdisc, units};
 use taut_relay::driver::Driver;
 use taut_relay::source::MIN_BYTES;
 
-use crate::rr::experiment::{count_in, parse_cadence};
+use crate::parse::{count_in, parse_cadence};
 
 /// Sends a capture or generated frames through a transmit queue with a limit, and accounts for each.
 ///

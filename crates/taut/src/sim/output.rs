@@ -14,7 +14,7 @@ use crate::exit;
 use crate::interrupt::{self, Interrupt};
 use crate::output::{self, Form};
 use crate::talk::say;
-use crate::trace_file::{PcapFile, TraceFile};
+use taut_report::output_file::{PcapFile, TraceFile};
 
 /// What is wanted besides the table.
 #[derive(Debug, Clone, Default, Args)]

@@ -16,12 +16,12 @@ use super::output::{Output, Traceable};
 use super::progress::ProgressLine;
 use super::sweep;
 use crate::output::Form;
-use crate::rr::charts::Drawn;
+use crate::rr::command;
 use crate::rr::experiment::Experiment;
-use crate::rr::{command, page, table};
 use crate::talk::say;
 use crate::{exit, stdout};
 use taut_report::page::Origin;
+use taut_scenarios::rr_under_load::show::{Drawn, page, table};
 
 /// What `taut sim rr-under-load` accepts: settings other than those of its file.
 #[derive(Debug, Clone, Args)]

@@ -6,8 +6,6 @@ mod live;
 mod live_forward;
 mod live_forward_xdp;
 mod live_lab_forward;
-#[cfg(feature = "quic")]
-mod live_lab_quic;
 mod live_ring;
 mod live_rr_under_load;
 mod live_send;

@@ -1,0 +1,93 @@
+//! The state that the threads of a row share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use taut_measure::meter::Window;
+
+/// A figure that one thread writes and others read.
+#[derive(Debug, Default)]
+pub struct Gauge(AtomicU64);
+
+impl Gauge {
+    /// Sets the figure.
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// Adds to a figure that only the calling thread writes.
+    pub fn add(&self, value: u64) {
+        self.set(self.get() + value);
+    }
+
+    /// Returns the figure.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The state of a row, and the figures of its progress line.
+#[derive(Debug, Default)]
+pub struct Control {
+    stop: AtomicBool,
+    recording: AtomicBool,
+    pub in_flight_bytes: Gauge,
+    pub received_bytes: Gauge,
+    pub transactions: Gauge,
+}
+
+impl Control {
+    /// How often a thread that waits for the network checks whether the row is over.
+    pub const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
+    /// Ends the row: every thread leaves its loop soon.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Starts or ends the measured time.
+    pub fn record(&self, on: bool) {
+        self.recording.store(on, Ordering::Relaxed);
+    }
+
+    pub fn is_recording(&self) -> bool {
+        self.recording.load(Ordering::Relaxed)
+    }
+}
+
+/// Stops the row when a thread ends, however it ends: the others would wait for it in vain.
+pub struct StopOnDrop<'a>(pub &'a Control);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// What a meter of the lab measures: the time while the row is recorded.
+pub struct Watch {
+    pub control: Arc<Control>,
+    /// Its figures are those of the progress line.
+    pub shown: bool,
+}
+
+impl Window for Watch {
+    fn measured_ns(&self, since_ns: u64, now_ns: u64) -> u64 {
+        if self.control.is_recording() {
+            now_ns.saturating_sub(since_ns)
+        } else {
+            0
+        }
+    }
+
+    fn in_flight_changed(&mut self, bytes: u64) {
+        if self.shown {
+            self.control.in_flight_bytes.set(bytes);
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! The frame of every live experiment: plan, privilege, progress, interruption and output.
+
+use std::fmt::Display;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::Value;
+use taut_linux::interrupt::{self, Interrupt};
+use taut_report::page::Page;
+use taut_report::{emit, exit, file, save, say, stdout};
+
+use crate::progress::Progress;
+
+/// A live experiment: it measures cases one after the other, and shows a row for each.
+///
+/// [`run`] adds what is the same for every experiment.
+pub trait Experiment {
+    /// One row to measure.
+    type Case: Display;
+    /// The result of one measurement.
+    type Ran;
+
+    /// Returns the cases in the order of the rows.
+    ///
+    /// # Errors
+    /// A message if the options leave no case to measure.
+    fn cases(&self) -> Result<Vec<Self::Case>, String>;
+
+    /// Describes for a dry run what a run would do.
+    fn plan(&self, cases: &[Self::Case]) -> String;
+
+    /// Checks before a run that it can write its files, and that the user confirmed it.
+    ///
+    /// # Errors
+    /// The exit code, after a message.
+    fn check(&self) -> Result<(), ExitCode>;
+
+    /// Returns `false` if the run needs no namespace of its own.
+    fn needs_namespaces(&self) -> bool {
+        true
+    }
+
+    /// How many times each case is measured.
+    fn rounds(&self) -> u32 {
+        1
+    }
+
+    /// Returns `true` if the rounds of two neighbouring cases alternate, because their rows are
+    /// compared: then the machine was in about the same state for both.
+    fn alternate(&self, _: &Self::Case, _: &Self::Case) -> bool {
+        true
+    }
+
+    /// Measures a case once. Returns `None` if the user interrupted it.
+    ///
+    /// # Errors
+    /// If the case cannot be set up or measured.
+    fn measure(
+        &mut self,
+        case: &Self::Case,
+        progress: &mut Progress,
+    ) -> anyhow::Result<Option<Self::Ran>>;
+
+    /// Returns what the run prints and writes.
+    fn results(&self, rows: &Rows<Self>, interrupted: bool) -> Results;
+
+    /// Writes what is too large for [`Results`], such as a trace.
+    ///
+    /// # Errors
+    /// The exit code, after a message.
+    fn write_large_files(&self) -> Result<(), ExitCode> {
+        Ok(())
+    }
+}
+
+/// A case and its measurements, at least one.
+pub struct Row<C, R> {
+    /// What was measured.
+    pub case: C,
+    /// Each measurement.
+    pub runs: Vec<R>,
+}
+
+/// The rows of an experiment.
+pub type Rows<E> = [Row<<E as Experiment>::Case, <E as Experiment>::Ran>];
+
+impl<C, R> Row<C, R> {
+    /// Returns the median over the rounds. For an even number of rounds it is the lower middle, so
+    /// that every median was measured.
+    pub fn median<T: PartialOrd>(&self, of: impl FnMut(&R) -> T) -> Option<T> {
+        let mut values: Vec<T> = self.runs.iter().map(of).collect();
+        values.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+        let middle = values.len().checked_sub(1)? / 2;
+        Some(values.swap_remove(middle))
+    }
+}
+
+/// What a run prints and writes.
+pub struct Results {
+    /// The document for programs.
+    pub json: Value,
+    /// The table for people.
+    pub table: String,
+    /// Files that the user asked for.
+    pub files: Vec<TextFile>,
+}
+
+/// A file that the user asked for.
+pub struct TextFile {
+    /// What it is, for messages.
+    pub what: &'static str,
+    /// Where it goes.
+    pub path: PathBuf,
+    /// Its contents.
+    pub text: String,
+}
+
+impl TextFile {
+    /// Returns the files of the report at `path`.
+    pub fn report(path: &Path, page: &Page<'_>) -> Vec<Self> {
+        let file = |(path, text)| Self {
+            what: "report",
+            path,
+            text,
+        };
+        save::files(page, path).into_iter().map(file).collect()
+    }
+
+    fn write(&self) -> Result<(), ExitCode> {
+        let Self { what, path, text } = self;
+        file::replace(path, text).map_err(|error| emit::write_failed(what, path, &error))?;
+        let whole = std::fs::canonicalize(path);
+        let whole = whole.as_deref().unwrap_or(path);
+        say!("taut: wrote the {what} to {}", whole.display());
+        Ok(())
+    }
+}
+
+/// How the user wants a run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// Print the document instead of the table.
+    pub json: bool,
+    /// Print the plan and measure nothing.
+    pub dry_run: bool,
+}
+
+/// Runs `experiment` and returns the exit code of the command.
+///
+/// It prints the plan of a dry run, checks the privilege, shows the progress, ends at an interrupt,
+/// and prints the finished rows.
+pub fn run<E: Experiment>(experiment: E, wanted: Wanted) -> ExitCode {
+    try_run(experiment, wanted).unwrap_or_else(|code| code)
+}
+
+fn try_run<E: Experiment>(mut experiment: E, wanted: Wanted) -> Result<ExitCode, ExitCode> {
+    let cases = experiment.cases().map_err(|error| {
+        say!("taut: {error}");
+        ExitCode::from(exit::USAGE)
+    })?;
+    if wanted.dry_run {
+        return Ok(stdout::print(&experiment.plan(&cases)));
+    }
+    experiment.check()?;
+    if experiment.needs_namespaces() {
+        ensure_privilege()?;
+    }
+    let rows = measure_all(&mut experiment, cases).map_err(|error| failed(&error))?;
+    let whole = rows
+        .iter()
+        .all(|row| row.runs.len() == experiment.rounds() as usize);
+    // After the last measurement there is nothing left to interrupt.
+    let interrupt = interrupt::noted().filter(|_| !whole);
+    let rows: Vec<_> = rows
+        .into_iter()
+        .filter(|row| !row.runs.is_empty())
+        .collect();
+    Ok(show(&experiment, &rows, interrupt, wanted.json))
+}
+
+fn ensure_privilege() -> Result<(), ExitCode> {
+    match taut_linux::ensure_privilege() {
+        Ok(_) => Ok(()),
+        Err(missing) => {
+            say!("taut: {missing}");
+            Err(ExitCode::from(exit::CANNOT_RUN_HERE))
+        }
+    }
+}
+
+/// Measures every case as often as the experiment wants, until the user interrupts it.
+fn measure_all<E: Experiment>(
+    experiment: &mut E,
+    cases: Vec<E::Case>,
+) -> anyhow::Result<Vec<Row<E::Case, E::Ran>>> {
+    interrupt::note()?;
+    let rounds = experiment.rounds();
+    let mut progress = Progress::new(cases.len() * rounds as usize);
+    let row = |case| Row {
+        case,
+        runs: Vec::new(),
+    };
+    let mut rows: Vec<_> = cases.into_iter().map(row).collect();
+    let mut groups: Vec<usize> = Vec::new();
+    for group in rows.chunk_by(|a, b| experiment.alternate(&a.case, &b.case)) {
+        groups.push(group.len());
+    }
+    let mut left = &mut rows[..];
+    for length in groups {
+        let (group, others) = left.split_at_mut(length);
+        left = others;
+        for round in 1..=rounds {
+            for row in &mut *group {
+                progress.begin(&row.case, (round, rounds));
+                let ran = experiment.measure(&row.case, &mut progress);
+                progress.clear();
+                row.runs.extend(ran?);
+                if interrupt::noted().is_some() {
+                    return Ok(rows);
+                }
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn show<E: Experiment>(
+    experiment: &E,
+    rows: &Rows<E>,
+    interrupt: Option<Interrupt>,
+    json: bool,
+) -> ExitCode {
+    let results = experiment.results(rows, interrupt.is_some());
+    let printed = match (json, rows) {
+        (true, _) => stdout::print_json(&results.json),
+        (false, []) => stdout::print(""),
+        (false, _) => stdout::print(&results.table),
+    };
+    // The files are written even if standard output is full.
+    let files = if rows.is_empty() {
+        &[]
+    } else {
+        &results.files[..]
+    };
+    let written = files.iter().try_for_each(TextFile::write);
+    let written = written.and_then(|()| experiment.write_large_files());
+    let shown = written.err().unwrap_or(printed);
+    match interrupt {
+        Some(interrupt) => emit::interrupted(interrupt.exit_code(), rows.len(), shown),
+        None => shown,
+    }
+}
+
+/// Checks before a run that files can be written.
+///
+/// # Errors
+/// The exit code, after a message.
+pub fn check_files<'a>(
+    files: impl IntoIterator<Item = (&'static str, &'a Option<PathBuf>)>,
+) -> Result<(), ExitCode> {
+    let check = |(what, path): (_, &Option<PathBuf>)| emit::check(what, path.as_deref());
+    files.into_iter().try_for_each(check)
+}
+
+const WHAT_TO_DO: &str = "run as root, or where users may make user namespaces and open \
+    /dev/net/tun; the kernel needs TUN/TAP, veth, and for af_packet the TBF discipline";
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    say!("taut: {error:#}");
+    if lacks_privilege_or_feature(error) {
+        say!("taut: {WHAT_TO_DO}");
+        return ExitCode::from(exit::CANNOT_RUN_HERE);
+    }
+    ExitCode::from(exit::FAILED)
+}
+
+/// Returns `true` if the kernel refused what it would refuse with any options.
+fn lacks_privilege_or_feature(error: &anyhow::Error) -> bool {
+    use io::ErrorKind::{NotFound, PermissionDenied, Unsupported};
+    let causes = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes
+        .map(io::Error::kind)
+        .any(|kind| matches!(kind, PermissionDenied | NotFound | Unsupported))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Constant;
+
+    impl Experiment for Constant {
+        type Case = u32;
+        type Ran = u32;
+
+        fn cases(&self) -> Result<Vec<u32>, String> {
+            Ok(vec![10, 20, 31])
+        }
+
+        fn plan(&self, _: &[u32]) -> String {
+            String::new()
+        }
+
+        fn check(&self) -> Result<(), ExitCode> {
+            Ok(())
+        }
+
+        fn rounds(&self) -> u32 {
+            2
+        }
+
+        fn alternate(&self, a: &u32, b: &u32) -> bool {
+            a % 10 == b % 10
+        }
+
+        fn measure(&mut self, case: &u32, _: &mut Progress) -> anyhow::Result<Option<u32>> {
+            Ok(Some(*case))
+        }
+
+        fn results(&self, _: &Rows<Self>, _: bool) -> Results {
+            unreachable!("nothing is shown")
+        }
+    }
+
+    #[test]
+    fn every_case_is_measured_in_every_round() {
+        let rows = measure_all(&mut Constant, vec![10, 20, 31]).expect("measures");
+        let runs: Vec<_> = rows
+            .iter()
+            .map(|row| (row.case, row.runs.clone()))
+            .collect();
+        assert_eq!(
+            runs,
+            [(10, vec![10; 2]), (20, vec![20; 2]), (31, vec![31; 2])]
+        );
+    }
+
+    #[test]
+    fn median_of_an_even_number_was_measured() {
+        let row = |runs: &[u32]| Row {
+            case: 0,
+            runs: runs.to_vec(),
+        };
+        let median = |runs| row(runs).median(|&ran| ran);
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[4, 9, 1, 7]), Some(4));
+        assert_eq!(median(&[9, 4, 1]), Some(4));
+    }
+
+    #[test]
+    fn refusal_by_the_kernel_is_told_from_a_failure() {
+        let kind = |kind| anyhow::Error::from(io::Error::from(kind)).context("open the device");
+        assert!(lacks_privilege_or_feature(&kind(
+            io::ErrorKind::PermissionDenied
+        )));
+        assert!(!lacks_privilege_or_feature(&kind(io::ErrorKind::TimedOut)));
+        assert!(!lacks_privilege_or_feature(&anyhow::anyhow!(
+            "a thread panicked"
+        )));
+    }
+}

@@ -1,0 +1,59 @@
+//! Two hosts and a box between them, whose link to the server is the slow one.
+
+use taut_linux::NetNs;
+use taut_linux::link::{self, OffloadControl};
+
+use super::case::{ForwardCase, Forwarder};
+use crate::world::{CLIENT_DEVICE, Hosts, SERVER_DEVICE, Shaper, bridge};
+
+/// The box's end of the fast link.
+pub const FAST_DEVICE: &str = "taut-fast";
+/// The box's end of the slow link.
+pub const SLOW_DEVICE: &str = "taut-slow";
+
+/// The bucket of the fast side: a whole super-packet, so that these arrive at the box.
+const FAST_BURST_BYTES: u32 = 128 * 1024;
+/// The bucket of the slow side: a few frames.
+const SLOW_BURST_BYTES: u32 = 5 * 1024;
+/// What the shapers may hold where nothing else bounds it.
+const SHAPER_LIMIT_BYTES: u32 = 8 << 20;
+/// What a device's own queue holds.
+const QUEUE_PACKETS: u32 = 1000;
+
+/// Two hosts and the box.
+pub struct ForwardWorld {
+    pub hosts: Hosts,
+    pub between: NetNs,
+}
+
+impl ForwardWorld {
+    /// Creates the hosts and links of `case`, and the kernel's bridge if that is what forwards.
+    pub fn new(case: &ForwardCase, fast_bits_per_s: u64) -> anyhow::Result<Self> {
+        let (hosts, between) = (Hosts::new()?, NetNs::new()?);
+        link::add_veth_pair(&hosts.client, CLIENT_DEVICE, &between, FAST_DEVICE)?;
+        link::add_veth_pair(&between, SLOW_DEVICE, &hosts.server, SERVER_DEVICE)?;
+        hosts.set_macs()?;
+        // As the forwarder does.
+        let offloads = OffloadControl::new(&between)?;
+        for device in [FAST_DEVICE, SLOW_DEVICE] {
+            offloads.turn_off(device)?;
+        }
+        let shaper = |rate_bits_per_s, burst_bytes| Shaper {
+            rate_bits_per_s,
+            burst_bytes,
+            limit_bytes: SHAPER_LIMIT_BYTES,
+        };
+        shaper(fast_bits_per_s, FAST_BURST_BYTES).apply(&hosts.client, CLIENT_DEVICE)?;
+        link::set_tx_queue_packets(&between, SLOW_DEVICE, QUEUE_PACKETS)?;
+        shaper(case.rate.0, SLOW_BURST_BYTES).apply(&between, SLOW_DEVICE)?;
+        link::set_pfifo_fast_in_tbf(&between, SLOW_DEVICE)?;
+        if case.forwarder == Forwarder::Kernel {
+            bridge(&between, [FAST_DEVICE, SLOW_DEVICE])?;
+        }
+        for device in [FAST_DEVICE, SLOW_DEVICE] {
+            link::set_up(&between, device)?;
+        }
+        hosts.start()?;
+        Ok(Self { hosts, between })
+    }
+}

@@ -1,0 +1,136 @@
+//! The connections of the load.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use socket2::{Domain, SockRef, Socket, Type};
+use taut_linux::NetNs;
+
+use super::ping;
+use crate::world::{Hosts, SERVER_ADDRESS};
+
+/// Port of the bulk streams, any that is free in a namespace of our own.
+const BULK_PORT: u16 = 5001;
+/// Port of the request/response.
+const REQUEST_PORT: u16 = 5002;
+
+/// Type of service of the request/response: low delay, priority 6, the first band.
+const LOW_DELAY_TOS: u32 = 0x10;
+
+/// How long a connection may take to be made, over an idle link.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The congestion control of all streams. The system's default may be another, such as bbr, whose
+/// pacing would stay with a socket that is switched after it connected.
+const CONGESTION_CONTROL: &[u8] = b"cubic";
+
+/// What goes to and fro beside the bulk streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// A byte each way over TCP at high priority, one after the other.
+    Requests,
+    /// Datagrams of best effort at fixed intervals, which are echoed.
+    Pings,
+}
+
+/// The sockets of it: of who asks and of who answers.
+pub(super) enum Asking {
+    Requests(TcpStream, TcpStream),
+    Pings(UdpSocket, UdpSocket),
+}
+
+/// Connections that are made and do not send yet.
+pub struct Connected {
+    pub(super) bulk: Vec<(TcpStream, TcpStream)>,
+    pub(super) asking: Asking,
+}
+
+/// Connects `streams` bulk streams, and the traffic `beside` them, from the client to the server.
+pub fn connect(hosts: &Hosts, streams: u32, beside: Beside) -> anyhow::Result<Connected> {
+    let Hosts { client, server } = hosts;
+    let bulk_address = SocketAddr::from((SERVER_ADDRESS, BULK_PORT));
+    let listen = |address| server.run(move || listener(address))?;
+    let bulk_listener = listen(bulk_address).context("listen for bulk streams")?;
+    let asking = match beside {
+        Beside::Requests => {
+            let address = SocketAddr::from((SERVER_ADDRESS, REQUEST_PORT));
+            requests(
+                client,
+                listen(address).context("listen for requests")?,
+                address,
+            )?
+        }
+        Beside::Pings => {
+            ping::sockets(hosts).map(|(client, server)| Asking::Pings(client, server))?
+        }
+    };
+    client.run(move || {
+        let bulk = (0..streams)
+            .map(|n| {
+                connect_one(&bulk_listener, bulk_address)
+                    .with_context(|| format!("connect bulk stream {} of {streams}", n + 1))
+            })
+            .collect::<anyhow::Result<_>>()?;
+        Ok(Connected { bulk, asking })
+    })?
+}
+
+fn requests(client: &NetNs, listener: TcpListener, address: SocketAddr) -> anyhow::Result<Asking> {
+    let connected = client.run(move || connect_one(&listener, address))?;
+    let (client, server) = connected.context("connect for requests")?;
+    for socket in [&client, &server] {
+        SockRef::from(socket).set_tos_v4(LOW_DELAY_TOS)?;
+        socket.set_nodelay(true)?;
+    }
+    Ok(Asking::Requests(client, server))
+}
+
+/// A socket that will use our congestion control from its first packet on.
+fn socket() -> anyhow::Result<Socket> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket
+        .set_tcp_congestion(CONGESTION_CONTROL)
+        .context("this kernel has no cubic congestion control")?;
+    Ok(socket)
+}
+
+/// A listening socket; what it accepts inherits its congestion control.
+fn listener(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let socket = socket()?;
+    socket.bind(&address.into())?;
+    // Connections are made one at a time.
+    socket.listen(1)?;
+    Ok(socket.into())
+}
+
+fn connect_one(
+    listener: &TcpListener,
+    address: SocketAddr,
+) -> anyhow::Result<(TcpStream, TcpStream)> {
+    let client = socket()?;
+    client.connect_timeout(&address.into(), CONNECT_TIMEOUT)?;
+    Ok((client.into(), accept(listener)?))
+}
+
+/// Accepts with a timeout: a handshake that was lost must not hang the lab.
+fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
+    listener.set_nonblocking(true)?;
+    let deadline = Instant::now() + CONNECT_TIMEOUT;
+    loop {
+        match listener.accept() {
+            Ok((socket, _)) => {
+                socket.set_nonblocking(false)?;
+                return Ok(socket);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        if Instant::now() > deadline {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        // The connection is made already; it only has to appear in the queue.
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}

@@ -1,0 +1,138 @@
+//! Pings: small datagrams at fixed intervals, echoed by the other end.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use anyhow::Context;
+use taut_linux::sched;
+use taut_measure::meter::histogram_ns;
+
+use super::request::Requests;
+use crate::control::Control;
+use crate::world::{Hosts, SERVER_ADDRESS};
+
+/// Port of the echo.
+const PORT: u16 = 5003;
+/// Time between two pings: many for a quantile, and no load on a slow link (1 % of 10 Mbit/s).
+const INTERVAL_NS: u64 = 5_000_000;
+/// A ping's number is all that it says; with its headers it is as short as a frame may be.
+const BYTES: usize = 18;
+/// Answers later than this are lost: a queue of 1,000 full frames lasts 12 s at 1 Mbit/s.
+const PATIENCE_NS: u64 = 15_000_000_000;
+
+/// Binds a socket of the client and one of the server.
+pub fn sockets(hosts: &Hosts) -> anyhow::Result<(UdpSocket, UdpSocket)> {
+    let at = SocketAddr::from((SERVER_ADDRESS, PORT));
+    let answering = hosts
+        .server
+        .run(|| UdpSocket::bind(at))?
+        .context("bind for pings")?;
+    let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+    let asking = hosts.client.run(|| {
+        let socket = UdpSocket::bind(any)?;
+        socket.connect(at)?;
+        io::Result::Ok(socket)
+    })?;
+    Ok((asking.context("connect for pings")?, answering))
+}
+
+/// Sends one each [`INTERVAL_NS`], whether or not the one before was answered.
+pub fn ask(socket: &UdpSocket, control: &Control) -> anyhow::Result<Requests> {
+    let mut requests = Requests {
+        transactions: 0,
+        latency_ns: histogram_ns(),
+        lost: 0,
+        late_ns: histogram_ns(),
+    };
+    // When each was sent, the oldest first; those that are answered are `None`.
+    let mut sent: VecDeque<Option<u64>> = VecDeque::new();
+    let mut oldest = 0u64;
+    let mut next_ns = sched::monotonic_ns();
+    while !control.is_stopped() {
+        let now_ns = sched::monotonic_ns();
+        if now_ns >= next_ns {
+            // A socket that cannot send now has lost this one.
+            let mut bytes = [0; BYTES];
+            bytes[..8].copy_from_slice(&(oldest + sent.len() as u64).to_be_bytes());
+            let _ = socket.send(&bytes);
+            if control.is_recording() {
+                requests.late_ns.saturating_record(now_ns - next_ns);
+            }
+            sent.push_back(Some(now_ns).filter(|_| control.is_recording()));
+            next_ns = (next_ns + INTERVAL_NS).max(now_ns);
+        }
+        while let Some(at_ns) = sent.front() {
+            match at_ns {
+                Some(at_ns) if now_ns.saturating_sub(*at_ns) < PATIENCE_NS => break,
+                Some(_) => requests.lost += 1,
+                None => {}
+            }
+            sent.pop_front();
+            oldest += 1;
+        }
+        let Some(number) = wait_for_answer(socket, next_ns)? else {
+            continue;
+        };
+        let place = number
+            .checked_sub(oldest)
+            .and_then(|at| usize::try_from(at).ok());
+        let sent_ns = place.and_then(|at| sent.get_mut(at)).and_then(Option::take);
+        if let Some(sent_ns) = sent_ns {
+            let latency_ns = sched::monotonic_ns() - sent_ns;
+            control.transactions.add(1);
+            requests.transactions += 1;
+            requests.latency_ns.saturating_record(latency_ns);
+        }
+    }
+    // Those of the last moments may still be on their way: only older ones are lost.
+    let longest_ns = requests.latency_ns.max();
+    let now_ns = sched::monotonic_ns();
+    let old = sent
+        .iter()
+        .flatten()
+        .filter(|&&at_ns| at_ns + longest_ns < now_ns);
+    requests.lost += old.count() as u64;
+    Ok(requests)
+}
+
+/// The number of a ping that was answered before `until_ns`.
+fn wait_for_answer(socket: &UdpSocket, until_ns: u64) -> io::Result<Option<u64>> {
+    let left_ns = until_ns.saturating_sub(sched::monotonic_ns());
+    if left_ns == 0 {
+        return Ok(None);
+    }
+    socket.set_read_timeout(Some(Duration::from_nanos(left_ns.max(1_000))))?;
+    let mut bytes = [0; BYTES];
+    match socket.recv(&mut bytes) {
+        Ok(BYTES) => Ok(bytes.first_chunk().copied().map(u64::from_be_bytes)),
+        Ok(_) => Ok(None),
+        Err(error) if is_nothing(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Answers each ping.
+pub fn answer(socket: &UdpSocket, control: &Control) -> anyhow::Result<()> {
+    socket.set_read_timeout(Some(Control::CHECK_INTERVAL))?;
+    let mut bytes = [0; BYTES];
+    while !control.is_stopped() {
+        match socket.recv_from(&mut bytes) {
+            // What cannot be sent now is lost.
+            Ok((length, from)) => drop(socket.send_to(&bytes[..length], from)),
+            Err(error) if is_nothing(&error) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Nothing came in time, or nobody listens yet.
+fn is_nothing(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
+    matches!(
+        error.kind(),
+        WouldBlock | TimedOut | Interrupted | ConnectionRefused
+    )
+}

@@ -1,0 +1,93 @@
+//! The request/response: one byte each way, one at a time.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+
+use hdrhistogram::Histogram;
+use taut_linux::sched;
+use taut_measure::meter::histogram_ns;
+
+use crate::control::Control;
+
+/// What the requests measured while the row was recorded.
+#[derive(Debug)]
+pub struct Requests {
+    pub transactions: u64,
+    /// From the request's write to the response's read, in ns.
+    pub latency_ns: Histogram<u64>,
+    /// Requests that were never answered.
+    pub lost: u64,
+    /// How late those went out that have a time, in ns.
+    pub late_ns: Histogram<u64>,
+}
+
+/// Asks again and again.
+pub fn ask(mut socket: TcpStream, control: &Control) -> anyhow::Result<Requests> {
+    socket.set_read_timeout(Some(Control::CHECK_INTERVAL))?;
+    let mut requests = Requests {
+        transactions: 0,
+        latency_ns: histogram_ns(),
+        lost: 0,
+        late_ns: histogram_ns(),
+    };
+    let mut byte = [1];
+    while !control.is_stopped() {
+        let start_ns = sched::monotonic_ns();
+        let recorded = control.is_recording();
+        if !write_byte(&mut socket, &byte, control)?
+            || !wait_for_byte(&mut socket, &mut byte, control)?
+        {
+            break;
+        }
+        let end_ns = sched::monotonic_ns();
+        control.transactions.add(1);
+        if recorded && control.is_recording() {
+            requests.transactions += 1;
+            requests.latency_ns.saturating_record(end_ns - start_ns);
+        }
+    }
+    Ok(requests)
+}
+
+/// Answers each request.
+pub fn answer(mut socket: TcpStream, control: &Control) -> anyhow::Result<()> {
+    socket.set_read_timeout(Some(Control::CHECK_INTERVAL))?;
+    let mut byte = [0];
+    while wait_for_byte(&mut socket, &mut byte, control)?
+        && write_byte(&mut socket, &byte, control)?
+    {}
+    Ok(())
+}
+
+/// Writes one byte; false when the row is over and the other end is gone because of that.
+fn write_byte(socket: &mut TcpStream, byte: &[u8; 1], control: &Control) -> io::Result<bool> {
+    match socket.write_all(byte) {
+        Err(_) if control.is_stopped() => Ok(false),
+        written => written.map(|()| true),
+    }
+}
+
+/// Reads one byte; false when the row is over first.
+fn wait_for_byte(
+    socket: &mut TcpStream,
+    byte: &mut [u8; 1],
+    control: &Control,
+) -> io::Result<bool> {
+    while !control.is_stopped() {
+        match socket.read(byte) {
+            Ok(1) => return Ok(true),
+            Err(error) if is_timeout(&error) => {}
+            _ if control.is_stopped() => break,
+            Ok(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(false)
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+    )
+}

@@ -1,0 +1,71 @@
+//! The document.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::config::RingSweep;
+use super::findings::{Finding, findings};
+use super::rows::RingRow;
+use super::table::{beside_bare, table};
+
+/// The document.
+#[derive(Debug, Serialize)]
+pub struct RingDocument {
+    version: u32,
+    scenario: &'static str,
+    taut_version: &'static str,
+    seed: u64,
+    interrupted: bool,
+    cadence_ns: u64,
+    duration_ns: u64,
+    rounds: u32,
+    rows: Vec<RingRow>,
+    findings: Vec<Finding>,
+}
+
+impl RingDocument {
+    pub fn rows(&self) -> &[RingRow] {
+        &self.rows
+    }
+
+    pub fn new(options: &RingSweep, rows: Vec<RingRow>, interrupted: bool) -> Self {
+        Self {
+            version: 1,
+            scenario: "ring",
+            taut_version: env!("CARGO_PKG_VERSION"),
+            seed: options.seed,
+            interrupted,
+            cadence_ns: options.cadence.0,
+            duration_ns: options.duration.0,
+            rounds: options.rounds,
+            findings: findings(&rows),
+            rows,
+        }
+    }
+
+    /// Tables, a link each: for a terminal, or for a page.
+    pub fn text(&self, markdown: bool) -> String {
+        let bullet = if markdown { "- " } else { "" };
+        let mut text = String::new();
+        let mut shown: Vec<&RingRow> = Vec::new();
+        for row in &self.rows {
+            if shown.iter().any(|it| it.is_of(row)) {
+                continue;
+            }
+            shown.push(row);
+            let rows: Vec<&RingRow> = self.rows.iter().filter(|it| it.is_of(row)).collect();
+            text += &table(&rows, markdown);
+            for finding in &self.findings {
+                if finding.is_of(row) {
+                    let _ = writeln!(text, "{bullet}{}", finding.sentence());
+                }
+            }
+            if let Some(line) = beside_bare(&rows) {
+                let _ = writeln!(text, "{bullet}{line}");
+            }
+            text.push('\n');
+        }
+        text
+    }
+}

@@ -1,0 +1,106 @@
+//! The table of a link, for a terminal or for a page.
+
+use std::fmt::Write;
+
+use taut_path::units::Rate;
+
+use super::config::USUAL_DEPTH;
+use super::rows::{BARE, RingRow};
+
+/// The cost of the path where nothing else costs.
+pub fn beside_bare(rows: &[&RingRow]) -> Option<String> {
+    let pps = |name: &str| rows.iter().find(|row| row.limit == name).map(|row| row.pps);
+    let usual_name = format!("{USUAL_DEPTH}p");
+    let (bare, usual) = (pps(BARE)?, pps(&usual_name)?);
+    let limits = rows.iter().filter(|row| !row.is_fixed && !row.is_bare());
+    let limits: Vec<String> = limits
+        .map(|row| format!("{} {:.1} %", row.limit, row.pps / usual.max(1.0) * 100.0))
+        .collect();
+    Some(format!(
+        "{usual_name} makes {:.1} % of the bare loop's packets a second; of {usual_name}'s: {}",
+        usual / bare.max(1.0) * 100.0,
+        limits.join(", ")
+    ))
+}
+
+const HEADS: [&str; 7] = [
+    "limit",
+    "packets/s",
+    "in flight p50",
+    "p90",
+    "completion p50",
+    "p99",
+    "its median",
+];
+
+pub fn table(rows: &[&RingRow], markdown: bool) -> String {
+    let Some(first) = rows.first() else {
+        return String::new();
+    };
+    let rate = match first.rate_bps {
+        Some(rate) => format!(" {}", Rate(rate)),
+        None => String::new(),
+    };
+    let title = format!(
+        "{} {} over {}{rate} ({}), completions {}",
+        first.driver, first.mode, first.link, first.hardware, first.completions
+    );
+    let cells = |row: &&RingRow| {
+        let bare = |text: String| if row.is_bare() { "-".to_owned() } else { text };
+        let limit = match row.limit_p50 {
+            Some(limit) if row.in_packets => format!("{limit}p"),
+            Some(limit) => format!("{limit}"),
+            None => "-".into(),
+        };
+        [
+            row.limit.clone(),
+            format!("{:.0}", row.pps),
+            bare(row.inflight_bytes.p50.to_string()),
+            bare(row.inflight_bytes.p90.to_string()),
+            bare(format!("{:.0} us", row.completion_us.p50)),
+            bare(format!("{:.0} us", row.completion_us.p99)),
+            limit,
+        ]
+    };
+    let lines: Vec<[String; 7]> = rows.iter().map(cells).collect();
+    if markdown {
+        let mut text = format!("### {title}\n\n| {} |\n|---|", HEADS.join(" | "));
+        text += &"---:|".repeat(HEADS.len() - 1);
+        for line in lines {
+            let _ = write!(text, "\n| {} |", line.join(" | "));
+        }
+        return text + "\n\n";
+    }
+    let width = |column: usize| {
+        let cells = lines.iter().map(|line| line[column].len());
+        cells.max().unwrap_or(0).max(HEADS[column].len())
+    };
+    let mut text = format!("{title}\n");
+    for line in std::iter::once(HEADS.map(str::to_owned)).chain(lines.clone()) {
+        let cell = |(column, cell): (usize, &String)| match column {
+            0 => format!("{cell:<0$}", width(column)),
+            _ => format!("{cell:>0$}", width(column)),
+        };
+        let cells: Vec<String> = line.iter().enumerate().map(cell).collect();
+        let _ = writeln!(text, "{}", cells.join("  ").trim_end());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::example as row;
+    use super::*;
+
+    #[test]
+    fn the_path_is_held_against_a_bare_loop() {
+        let rows = [
+            row("bare loop", 1_000_000.0, 0),
+            row("1024p", 960_000.0, 1_000_000),
+            row("dql", 950_000.0, 80_000),
+        ];
+        let line = beside_bare(&rows.iter().collect::<Vec<_>>()).expect("both are there");
+        assert!(line.contains("96.0 % of the bare loop"), "{line}");
+        assert!(line.contains("dql 99.0 %"), "{line}");
+    }
+}

@@ -1,0 +1,121 @@
+//! The thread that moves packets: every direction in turn, asleep in between.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use hdrhistogram::Histogram;
+use taut_linux::poll::Ready;
+use taut_measure::meter::{Curve, Quantiles, histogram_ns};
+use taut_measure::trace::Tape;
+use taut_relay::{Next, Work, raise_priority, run};
+
+use crate::control::{Control, StopOnDrop};
+
+/// Packets taken from one device before the others have their turn.
+pub const BATCH_PACKETS: usize = 64;
+
+/// One way through the lab.
+pub trait Direction {
+    /// What to wait for.
+    fn source(&self) -> BorrowedFd<'_>;
+
+    /// Does what is due by `now_ns` and, if the source is `readable`, takes at most
+    /// [`BATCH_PACKETS`] packets in. Returns whether more may be waiting.
+    fn service(&mut self, now_ns: u64, readable: bool) -> io::Result<bool>;
+
+    /// When to come back even if nothing arrives, in ns.
+    fn next_wakeup_ns(&self) -> Option<u64>;
+
+    /// What was measured, once the row is over.
+    fn into_outcome(self: Box<Self>) -> io::Result<DirectionOutcome>;
+}
+
+/// What one direction measured.
+#[derive(Debug, Default)]
+pub struct DirectionOutcome {
+    pub in_flight_bytes: Quantiles,
+    pub waiting_packets: Quantiles,
+    /// In the limit's units.
+    pub limit_p50: u64,
+    pub curve: Curve,
+    /// Packets that did not get through, for any reason that this side knows.
+    pub drops: u64,
+    /// Packets that the discipline marked.
+    pub marks: u64,
+    /// Times that the oldest packet in flight was older than the threshold, and the longest of them.
+    pub stalls: u64,
+    pub longest_stall_ns: u64,
+    /// What its queue did, if that is wanted.
+    pub tape: Option<Tape>,
+}
+
+/// What the thread that moves packets measured.
+pub struct Routed {
+    pub directions: Vec<DirectionOutcome>,
+    /// How late the moments came at which something was due, while the row was recorded.
+    pub late_ns: Histogram<u64>,
+}
+
+/// Moves packets until the row is stopped, with `real_time` priority where that is allowed.
+pub fn route(
+    directions: Vec<Box<dyn Direction>>,
+    control: &Control,
+    real_time: bool,
+) -> io::Result<Routed> {
+    let _stop = StopOnDrop(control);
+    if real_time {
+        raise_priority();
+    }
+    let mut router = Router {
+        has_more: vec![false; directions.len()],
+        directions,
+        control,
+        late_ns: histogram_ns(),
+        due_ns: None,
+    };
+    run(&mut router)?;
+    let directions = router.directions.into_iter().map(Direction::into_outcome);
+    Ok(Routed {
+        directions: directions.collect::<io::Result<_>>()?,
+        late_ns: router.late_ns,
+    })
+}
+
+struct Router<'a> {
+    directions: Vec<Box<dyn Direction>>,
+    /// Which of them may have more waiting.
+    has_more: Vec<bool>,
+    control: &'a Control,
+    late_ns: Histogram<u64>,
+    /// When the next thing is due, in ns.
+    due_ns: Option<u64>,
+}
+
+impl Work for Router<'_> {
+    fn fds<'a>(&'a self, fds: &mut Vec<BorrowedFd<'a>>) {
+        fds.extend(self.directions.iter().map(|direction| direction.source()));
+    }
+
+    fn turn(&mut self, now_ns: u64, ready: Ready) -> io::Result<Next> {
+        if self.control.is_stopped() {
+            return Ok(Next::End);
+        }
+        if let Some(late_ns) = self.due_ns.and_then(|due_ns| now_ns.checked_sub(due_ns))
+            && self.control.is_recording()
+        {
+            self.late_ns.saturating_record(late_ns);
+        }
+        let each = self.directions.iter_mut().zip(&mut self.has_more);
+        for (position, (direction, has_more)) in each.enumerate() {
+            let readable = *has_more || ready.is_ready(position);
+            *has_more = direction.service(now_ns, readable)?;
+        }
+        let wakeups_ns = self.directions.iter().filter_map(|it| it.next_wakeup_ns());
+        // What is due already can be done now at the earliest.
+        self.due_ns = wakeups_ns.min().map(|at_ns| at_ns.max(now_ns));
+        Ok(match self.has_more.contains(&true) {
+            true => Next::Now,
+            false => Next::At(self.due_ns.unwrap_or(u64::MAX)),
+        })
+    }
+}

@@ -1,0 +1,134 @@
+//! One row: create the world, load it, measure.
+
+use std::sync::Arc;
+use std::thread;
+
+use anyhow::{Context, anyhow};
+use hdrhistogram::Histogram;
+use taut_measure::trace::Tape;
+use taut_report::number::{one_decimal, per_second};
+use taut_report::say;
+use taut_scenarios::rr_under_load::show::Drawn;
+use taut_scenarios::rr_under_load::{Case, Latency, Lateness, Row};
+
+use super::config::Config;
+use super::router::{self, Routed};
+use super::world::RrWorld;
+use crate::control::Control;
+use crate::load::{Beside, Plan, Requests, Window};
+use crate::progress::Progress;
+use crate::tcp;
+
+/// A row, and the latencies that its page draws.
+pub struct RrRun {
+    pub row: Row,
+    latency_ns: Histogram<u64>,
+}
+
+impl RrRun {
+    /// What the page draws.
+    pub fn drawn(&self) -> Drawn<'_> {
+        Drawn {
+            case: self.row.case(),
+            curve: &self.row.curve,
+            latency_ns: &self.latency_ns,
+        }
+    }
+}
+
+/// Measures a case, and records at most `max_events` of its queue if the user wants a trace. Returns
+/// `None` if the user interrupted it.
+pub fn run(
+    config: &Config,
+    case: &Case,
+    max_events: Option<usize>,
+    progress: &mut Progress,
+) -> anyhow::Result<Option<(RrRun, Option<Tape>)>> {
+    let control = Arc::new(Control::default());
+    let world = RrWorld::new(config, case)?;
+    let hosts = world.hosts.clone();
+    let router = spawn_router(world, config, case, max_events, &control)?;
+    let plan = Plan {
+        streams: config.settings.streams,
+        beside: Beside::Requests,
+        warm_up_ns: config.settings.warm_up.0,
+        duration_ns: config.settings.duration.0,
+    };
+    let loaded = plan
+        .run(&hosts, &control, progress, || {})
+        .and_then(|loaded| {
+            let retransmits = tcp::retransmits(&hosts.client)? + tcp::retransmits(&hosts.server)?;
+            Ok((loaded, retransmits))
+        });
+    control.stop();
+    let routed = router
+        .join()
+        .map_err(|_| anyhow!("the routing thread panicked"))?;
+    // A router that failed is why the load failed, so its error goes first.
+    let mut routed = routed.context("move packets")?;
+    report_stall(case, &routed);
+    let (loaded, retransmits) = loaded?;
+    let Some(window) = &loaded.window else {
+        return Ok(None);
+    };
+    let tape = routed.directions[0].tape.take();
+    let row = to_row(case, window, &loaded.requests, &routed);
+    let row = Row { retransmits, ..row };
+    let latency_ns = loaded.requests.latency_ns;
+    Ok(Some((RrRun { row, latency_ns }, tape)))
+}
+
+type Router = thread::JoinHandle<anyhow::Result<Routed>>;
+
+fn spawn_router(
+    world: RrWorld,
+    config: &Config,
+    case: &Case,
+    max_events: Option<usize>,
+    control: &Arc<Control>,
+) -> anyhow::Result<Router> {
+    let (config, case, control) = (config.clone(), case.clone(), Arc::clone(control));
+    let router = move || {
+        let directions = world.directions(&config, &case, &control, max_events)?;
+        Ok(router::route(directions, &control, config.real_time)?)
+    };
+    Ok(thread::Builder::new().name("router".into()).spawn(router)?)
+}
+
+/// Reports that packets waited too long in a device, if they did.
+fn report_stall(case: &Case, routed: &Routed) {
+    let stalls_ns = routed.directions.iter().map(|it| it.longest_stall_ns);
+    let longest_ms = stalls_ns.max().unwrap_or(0) / 1_000_000;
+    if longest_ms > 0 {
+        say!(
+            "taut: {case}: packets were in the device for up to {longest_ms} ms; it stood still, or the \
+             ring is far too large for its rate"
+        );
+    }
+}
+
+/// The row, without the retransmits, which TCP counts.
+fn to_row(case: &Case, window: &Window, requests: &Requests, routed: &Routed) -> Row {
+    let directions = &routed.directions;
+    let forward = &directions[0];
+    let cpu_percent = window.cpu_ns as f64 * 100.0 / window.length_ns as f64;
+    Row {
+        limit: case.limit.clone(),
+        bql: case.bql(),
+        tso: case.tso,
+        split: case.split,
+        inflight_bytes: forward.in_flight_bytes,
+        waiting_packets: forward.waiting_packets,
+        limit_bytes_p50: case.limits_bytes().then_some(forward.limit_p50),
+        rr_tps: one_decimal(per_second(requests.transactions, window.length_ns)),
+        rr_latency_us: Latency::of(&requests.latency_ns),
+        goodput_bps: window.goodput_bits_per_s(),
+        cpu_percent: Some(one_decimal(cpu_percent)),
+        drops: directions.iter().map(|direction| direction.drops).sum(),
+        marks: directions.iter().map(|direction| direction.marks).sum(),
+        retransmits: 0,
+        stalls: Some(directions.iter().map(|direction| direction.stalls).sum()),
+        timers_late_us: Some(Lateness::of(&routed.late_ns)),
+        curve: forward.curve.clone(),
+    }
+}

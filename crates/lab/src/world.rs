@@ -1,0 +1,156 @@
+//! Two hosts in network namespaces, and the links between them. File descriptors of this process hold
+//! all of it, so nothing is left however the process ends.
+
+use std::net::Ipv4Addr;
+
+use anyhow::Context;
+use taut_linux::NetNs;
+use taut_linux::link::{self, MacAddress, RootQdisc};
+
+/// The address of the host that sends the load.
+pub const CLIENT_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+/// The address of the host that receives the load.
+pub const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+const PREFIX_BITS: u8 = 24;
+/// The hardware address of the client's device.
+pub const CLIENT_MAC: MacAddress = MacAddress::local(1);
+/// The hardware address of the server's device.
+pub const SERVER_MAC: MacAddress = MacAddress::local(2);
+/// The client's device.
+pub const CLIENT_DEVICE: &str = "taut-client";
+/// The server's device.
+pub const SERVER_DEVICE: &str = "taut-server";
+
+/// The namespaces of a client and a server in one IPv4 network.
+#[derive(Debug, Clone)]
+pub struct Hosts {
+    /// The host that sends.
+    pub client: NetNs,
+    /// The host that receives, at [`SERVER_ADDRESS`].
+    pub server: NetNs,
+}
+
+impl Hosts {
+    /// Creates both namespaces, without devices.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn new() -> anyhow::Result<Self> {
+        Ok(Self {
+            client: NetNs::new()?,
+            server: NetNs::new()?,
+        })
+    }
+
+    /// Sets the hardware addresses of both devices.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn set_macs(&self) -> anyhow::Result<()> {
+        link::set_mac(&self.client, CLIENT_DEVICE, CLIENT_MAC)?;
+        link::set_mac(&self.server, SERVER_DEVICE, SERVER_MAC)?;
+        Ok(())
+    }
+
+    /// Gives both devices their addresses and takes them up.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn start(&self) -> anyhow::Result<()> {
+        self.start_through(SERVER_MAC, CLIENT_MAC)
+    }
+
+    /// As [`start`](Self::start), where the client's frames go to the device `to_server` and the
+    /// server's to `to_client`, such as those of a router.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn start_through(
+        &self,
+        to_server: MacAddress,
+        to_client: MacAddress,
+    ) -> anyhow::Result<()> {
+        let (client, server) = (&self.client, &self.server);
+        start(client, CLIENT_DEVICE, CLIENT_ADDRESS).context("set up the client's side")?;
+        start(server, SERVER_DEVICE, SERVER_ADDRESS).context("set up the server's side")?;
+        // No address resolution has to pass a full queue.
+        link::add_neighbour(client, CLIENT_DEVICE, SERVER_ADDRESS, to_server)?;
+        link::add_neighbour(server, SERVER_DEVICE, CLIENT_ADDRESS, to_client)?;
+        Ok(())
+    }
+}
+
+fn start(ns: &NetNs, device: &str, address: Ipv4Addr) -> std::io::Result<()> {
+    link::add_address(ns, device, address, PREFIX_BITS)?;
+    link::set_up(ns, device)
+}
+
+/// A token bucket filter.
+#[derive(Debug, Clone, Copy)]
+pub struct Shaper {
+    /// Its rate.
+    pub rate_bits_per_s: u64,
+    /// What it sends at once after a pause.
+    pub burst_bytes: u32,
+    /// What it holds before it drops.
+    pub limit_bytes: u32,
+}
+
+impl Shaper {
+    /// Makes it the root discipline of `device`.
+    ///
+    /// # Errors
+    /// Those of the kernel, which might have no TBF.
+    pub fn apply(self, ns: &NetNs, device: &str) -> anyhow::Result<()> {
+        let qdisc = RootQdisc::Tbf {
+            rate_bits_per_s: self.rate_bits_per_s,
+            burst_bytes: self.burst_bytes,
+            limit_bytes: self.limit_bytes,
+        };
+        link::set_root_qdisc(ns, device, qdisc).context("this kernel has no TBF")
+    }
+}
+
+/// Bridges two devices of `ns` with the kernel's bridge.
+///
+/// # Errors
+/// Those of the kernel, which might have no bridge.
+pub fn bridge(ns: &NetNs, devices: [&str; 2]) -> anyhow::Result<()> {
+    const BRIDGE: &str = "taut-bridge";
+    link::add_bridge(ns, BRIDGE).context("this kernel has no bridge")?;
+    for device in devices {
+        link::add_to_bridge(ns, BRIDGE, device)?;
+    }
+    Ok(link::set_up(ns, BRIDGE)?)
+}
+
+/// The near end of a [`shaped_veth`].
+pub const SHAPED_DEVICE: &str = "taut-shaped";
+
+/// Two frames: a timer that is late by one frame must not lose link time.
+const SHAPER_BURST_BYTES: u32 = 2 * 1514;
+
+/// Any ring full of frames. The sender would have to send again what the shaper drops.
+const SHAPER_LIMIT_BYTES: u32 = 65_536 * 1514;
+
+/// Creates a namespace with a veth to `server`, whose near end a TBF shapes if there is a rate. Both
+/// ends have hardware addresses; only the near end is up.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn shaped_veth(server: &NetNs, rate_bits_per_s: Option<u64>) -> anyhow::Result<NetNs> {
+    let ns = NetNs::new()?;
+    link::add_veth_pair(&ns, SHAPED_DEVICE, server, SERVER_DEVICE)?;
+    link::set_mac(server, SERVER_DEVICE, SERVER_MAC)?;
+    match rate_bits_per_s {
+        Some(rate_bits_per_s) => Shaper {
+            rate_bits_per_s,
+            burst_bytes: SHAPER_BURST_BYTES,
+            limit_bytes: SHAPER_LIMIT_BYTES,
+        }
+        .apply(&ns, SHAPED_DEVICE)?,
+        None => link::set_root_qdisc(&ns, SHAPED_DEVICE, RootQdisc::NoQueue)?,
+    }
+    link::set_up(&ns, SHAPED_DEVICE)?;
+    Ok(ns)
+}

@@ -1,0 +1,151 @@
+//! The options.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Parser, ValueEnum};
+use taut_path::units::{Rate, Time};
+use taut_scenarios::allowed::{DURATIONS, RATES};
+
+const AFTER_HELP: &str = "\
+Rates as tc reads them (1gbit); times need a unit (5s).
+Needs root, or a kernel that lets users make user namespaces.
+After Ctrl-C or SIGTERM the finished rows are shown; one half a second later ends at once.
+Exit codes: 0 done, 1 failed, 2 bad usage, 77 cannot run here, 130 or 143 interrupted.";
+
+/// What the path may add: at most three times around the earth.
+const DISTANCES: RangeInclusive<Time> = Time(0)..=Time::ms(1_000);
+
+/// A QUIC endpoint held back by a limit, beside one that is not.
+///
+/// Two network namespaces, with a router or a bridge between them if wanted, and a slow link. Bulk
+/// and a small request of high priority each 50 ms through one endpoint, on one connection and on
+/// two: what a request waits, and what passes.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "quic_under_load", after_help = AFTER_HELP)]
+pub struct Options {
+    /// Rate of the link, as tc reads it
+    #[arg(long, value_name = "RATE", default_value_t = Rate(20_000_000), value_parser = within(RATES))]
+    pub rate: Rate,
+
+    /// Where the slow link is: at the sender's own interface, or beyond a router or a bridge
+    #[arg(long, value_enum, default_value_t = Topology::Direct)]
+    pub topology: Topology,
+
+    /// What the path adds to a round trip, made by threads beyond the slow link (0ms to 1s)
+    #[arg(long, value_name = "TIME", default_value_t = Time(0), value_parser = within(DISTANCES))]
+    pub distance: Time,
+
+    /// In the middle third of each row the link has a fifth of its rate
+    #[arg(long)]
+    pub falls: bool,
+
+    /// Each row is run so often, one after the other with the others; figures are medians (1 to 99)
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
+    pub rounds: u32,
+
+    /// How long each row is measured, after its warm-up
+    #[arg(long, value_name = "TIME", default_value_t = Time::ms(5_000), value_parser = within(DURATIONS))]
+    pub duration: Time,
+
+    /// Only rows whose variant has this in its name; said again, these too
+    #[arg(long, value_name = "NAME")]
+    pub only: Vec<String>,
+
+    /// Print one JSON document instead of the table
+    #[arg(short, long)]
+    pub json: bool,
+
+    /// Write a report too: one HTML page that works offline
+    ///
+    /// FILE.md is a Markdown page with its charts beside it, FILE.svg only the charts: FILE-1.svg, FILE-2.svg.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl Options {
+    /// The command that repeats the run.
+    pub fn command(&self) -> String {
+        let mut line = format!(
+            "cargo run --release -p taut-quinn --example quic_under_load -- --rate {} --topology {} \
+             --distance {} --rounds {} --duration {}",
+            self.rate,
+            self.topology.name(),
+            self.distance,
+            self.rounds,
+            self.duration
+        );
+        if self.falls {
+            line += " --falls";
+        }
+        for only in &self.only {
+            line += &format!(" --only {only:?}");
+        }
+        line
+    }
+}
+
+/// Where the slow link is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Topology {
+    /// The sender's own interface is shaped.
+    Direct,
+    /// As a container on a routed network: the shaper is in another namespace, which routes.
+    Routed,
+    /// As a container on a bridge: the shaper is in another namespace, behind its bridge.
+    Bridged,
+}
+
+impl Topology {
+    /// As it is said on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Routed => "routed",
+            Self::Bridged => "bridged",
+        }
+    }
+}
+
+/// Reads a value in a range.
+fn within<T>(allowed: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone
+where
+    T: FromStr<Err: Display> + PartialOrd + Display + Clone,
+{
+    move |text| {
+        let value: T = text.parse().map_err(|error: T::Err| error.to_string())?;
+        if allowed.contains(&value) {
+            return Ok(value);
+        }
+        let (least, most) = (allowed.start(), allowed.end());
+        Err(format!("out of range; allowed: {least} to {most}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_outside_of_their_range_are_rejected() {
+        let parse = |line: &str| {
+            let words = std::iter::once("quic_under_load").chain(line.split_whitespace());
+            Options::try_parse_from(words).map(drop)
+        };
+        assert!(parse("--distance 50ms --rounds 3 --falls --topology routed").is_ok());
+        for bad in [
+            "--distance 2s",
+            "--distance 50",
+            "--rounds 0",
+            "--topology far",
+        ] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What the rows showed, as data.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use taut_lab::experiment::Row;
+use taut_report::document::{DOCUMENT_VERSION, Document};
+
+use super::case::Case;
+use super::options::Options;
+use super::row::Ran;
+use super::summary::summary;
+
+/// What the lab shows, in a line.
+pub const ABOUT: &str = "bulk and a small request of high priority through one QUIC endpoint: what a \
+    request waits behind what the endpoint wrote before";
+
+/// What the columns mean, for people.
+const COLUMNS: &[(&str, &str)] = &[
+    (
+        "variant",
+        "plain: quinn as it comes; buffer: with a fixed send buffer; bbr: with quinn's BBR; dql: under \
+         Linux's rule; taut: the adapter as it comes, and a window that grows only while it is used",
+    ),
+    (
+        "connections",
+        "1: the request on the connection of the bulk; 2: on one of its own",
+    ),
+    (
+        "goodput_bps",
+        "bulk and requests that arrived: who is answered sooner asks more",
+    ),
+    (
+        "request_us",
+        "from a request of 100 bytes to its answer, one each 50 ms",
+    ),
+    (
+        "below_socket_bytes",
+        "with a limit what it counts, else the kernel's memory (SIOCOUTQ), which is 0 for what waits \
+         beyond the own namespace",
+    ),
+    (
+        "cpu_percent",
+        "of one processor, both ends together, and with a distance what carries it",
+    ),
+];
+
+#[derive(Debug, Serialize)]
+struct Entry {
+    variant: String,
+    connections: u32,
+    request_us: Quantiles,
+    goodput_bps: u64,
+    below_socket_bytes: Below,
+    limit_bytes_p50: Option<u64>,
+    lost_datagrams: u64,
+    cpu_percent: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Quantiles {
+    p50: u64,
+    p99: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Below {
+    p50: u64,
+    p90: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Parameters {
+    rate_bps: u64,
+    topology: &'static str,
+    distance_ns: u64,
+    falls: bool,
+    rounds: u32,
+    duration_ns: u64,
+}
+
+impl Entry {
+    fn of(row: &Row<Case, Ran>) -> Self {
+        let median = |of: &dyn Fn(&Ran) -> u64| row.median(of).unwrap_or(0);
+        let request_us = |share| median(&|ran| at(&ran.request_ns, share) / 1000);
+        let below = |share| median(&|ran| at(&ran.below_socket_bytes, share));
+        let limit = |ran: &Ran| ran.limit_bytes.as_ref().map(|limit| at(limit, 0.5));
+        Self {
+            variant: row.case.variant.name(),
+            connections: row.case.connections,
+            request_us: Quantiles {
+                p50: request_us(0.5),
+                p99: request_us(0.99),
+            },
+            goodput_bps: median(&|ran| ran.goodput_bps),
+            below_socket_bytes: Below {
+                p50: below(0.5),
+                p90: below(0.9),
+            },
+            limit_bytes_p50: row.median(limit).flatten(),
+            lost_datagrams: median(&|ran| ran.lost_datagrams),
+            cpu_percent: median(&|ran| ran.cpu_percent),
+        }
+    }
+}
+
+fn at(values: &Histogram<u64>, share: f64) -> u64 {
+    values.value_at_quantile(share)
+}
+
+/// The document of `options`, which gave `ran`.
+pub fn document(options: &Options, rows: &[Row<Case, Ran>], interrupted: bool) -> Document {
+    let parameters = Parameters {
+        rate_bps: options.rate.0,
+        topology: options.topology.name(),
+        distance_ns: options.distance.0,
+        falls: options.falls,
+        rounds: options.rounds,
+        duration_ns: options.duration.0,
+    };
+    let entry = |row| serde_json::to_value(Entry::of(row)).unwrap_or_default();
+    Document {
+        version: DOCUMENT_VERSION,
+        scenario: "quic",
+        taut_version: env!("CARGO_PKG_VERSION"),
+        interrupted,
+        parameters: serde_json::to_value(parameters).unwrap_or_default(),
+        rows: rows.iter().map(entry).collect(),
+        columns: COLUMNS,
+        summary: summary(rows),
+        ..Document::default()
+    }
+}

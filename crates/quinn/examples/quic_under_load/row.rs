@@ -1,0 +1,242 @@
+//! One row.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use hdrhistogram::Histogram;
+use quinn::{Connection, Runtime, TokioRuntime, TransportConfig, congestion};
+use taut_linux::{interrupt, sched};
+use taut_path::AnyLimit;
+use taut_quinn::{Limited, Utilised};
+use tokio::time;
+
+use super::case::{Case, Variant};
+use super::options::Options;
+use super::peers::{self, REQUEST_BYTES, Server};
+use super::world::World;
+
+const WARM_UP: Duration = Duration::from_secs(2);
+const REQUEST_EACH: Duration = Duration::from_millis(50);
+/// No request that comes back takes so long.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK_EACH: Duration = Duration::from_millis(5);
+const MOST_BYTES: u64 = 1 << 32;
+const LONGEST_NS: u64 = 20_000_000_000;
+
+/// How often to look whether to end early: nobody feels a longer wait after Ctrl-C.
+const INTERRUPT_EACH: Duration = Duration::from_millis(20);
+/// In the middle third of a row whose rate falls.
+const FALLEN_RATE_PART: u64 = 5;
+
+/// What a row gave.
+pub struct Ran {
+    pub request_ns: Histogram<u64>,
+    pub goodput_bps: u64,
+    pub received_bytes: u64,
+    pub below_socket_bytes: Histogram<u64>,
+    pub limit_bytes: Option<Histogram<u64>>,
+    pub lost_datagrams: u64,
+    pub cpu_percent: u64,
+    pub cpu_ns: u64,
+}
+
+/// Runs a row; `None` if somebody asked the process to end meanwhile.
+pub fn run(options: &Options, case: &Case) -> anyhow::Result<Option<Ran>> {
+    let world = World::new(options.topology, options.rate.0)?;
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).enable_all().build()?;
+    let ran = runtime.block_on(async {
+        let mut work = pin!(measure(options, case, &world));
+        let mut interrupt = pin!(interrupted());
+        poll_fn(|context| match work.as_mut().poll(context) {
+            Poll::Ready(ran) => Poll::Ready(ran.map(Some)),
+            Poll::Pending => interrupt.as_mut().poll(context).map(|()| Ok(None)),
+        })
+        .await
+    });
+    // Streams that are written to for ever end here.
+    runtime.shutdown_background();
+    ran
+}
+
+async fn interrupted() {
+    while interrupt::noted().is_none() {
+        time::sleep(INTERRUPT_EACH).await;
+    }
+}
+
+async fn measure(options: &Options, case: &Case, world: &World) -> anyhow::Result<Ran> {
+    let server = Server::start(world.server_socket()?)?;
+    let delay = match options.distance.0 {
+        0 => None,
+        distance_ns => Some(world.delay(server.address, distance_ns)?),
+    };
+    let address = delay.as_ref().map_or(server.address, |it| it.address);
+    let socket = world.client_socket()?;
+    let watched = socket.try_clone()?;
+    if let Variant::Buffer(_, bytes) = case.variant {
+        socket2::SockRef::from(&socket).set_send_buffer_size(bytes)?;
+    }
+    let limited = limited(case.variant);
+    let runtime: Arc<dyn Runtime> = match &limited {
+        Some(limited) => Arc::new(limited.clone()),
+        None => Arc::new(TokioRuntime),
+    };
+    let client = peers::client(&server, socket, runtime, transport(case.variant))?;
+    let connect = || async {
+        let connecting = client.connect(address, "localhost")?;
+        time::timeout(PATIENCE, connecting)
+            .await?
+            .context("no connection")
+    };
+    let bulk = connect().await?;
+    let urgent = match case.connections {
+        1 => bulk.clone(),
+        _ => connect().await?,
+    };
+    let mut stream = bulk.open_uni().await?;
+    tokio::spawn(async move { while stream.write_all(&[7; 65_536]).await.is_ok() {} });
+    time::sleep(WARM_UP).await;
+
+    let (cpu_ns, begin) = (sched::process_cpu_ns(), Instant::now());
+    let received = server.received_bytes.load(Relaxed);
+    let lost = lost_datagrams(&bulk, &urgent);
+    let mut request_ns = Histogram::new_with_bounds(1_000, LONGEST_NS, 3)?;
+    let mut below_socket_bytes = Histogram::new_with_bounds(1, MOST_BYTES, 3)?;
+    let mut limit_bytes = Histogram::new_with_bounds(1, MOST_BYTES, 3)?;
+    {
+        let end = begin + Duration::from_nanos(options.duration.0);
+        let mut requests = pin!(requests(&urgent, end, &mut request_ns));
+        let mut rate = Rate::new(options);
+        // The looks never end by themselves.
+        let mut looks = pin!(async {
+            loop {
+                time::sleep(LOOK_EACH).await;
+                if let Some(rate_bits_per_s) = rate.change_after(begin.elapsed()) {
+                    world.shape(rate_bits_per_s)?;
+                }
+                let bytes = match limited.as_ref().and_then(Limited::stats) {
+                    Some(stats) => {
+                        limit_bytes.saturating_record(stats.socket.limit.into());
+                        stats.socket.in_flight_bytes
+                    }
+                    None => taut_udp::send_queue_bytes(&watched)?,
+                };
+                below_socket_bytes.saturating_record(bytes.into());
+            }
+        });
+        poll_fn(|context| {
+            let looked: Poll<anyhow::Result<()>> = looks.as_mut().poll(context);
+            match looked {
+                Poll::Ready(failed) => Poll::Ready(failed),
+                Poll::Pending => requests.as_mut().poll(context),
+            }
+        })
+        .await?;
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    let moved = server.received_bytes.load(Relaxed) - received;
+    let busy_ns = sched::process_cpu_ns() - cpu_ns;
+    let lost_datagrams = lost_datagrams(&bulk, &urgent) - lost;
+    Ok(Ran {
+        request_ns,
+        goodput_bps: (moved as f64 * 8.0 / seconds) as u64,
+        received_bytes: moved,
+        below_socket_bytes,
+        limit_bytes: limited.is_some().then_some(limit_bytes),
+        lost_datagrams,
+        cpu_percent: (busy_ns as f64 / seconds / 1e7).round() as u64,
+        cpu_ns: busy_ns,
+    })
+}
+
+/// What the slow link sends.
+struct Rate {
+    falls: bool,
+    whole_bits_per_s: u64,
+    third: Duration,
+    now_bits_per_s: u64,
+}
+
+impl Rate {
+    fn new(options: &Options) -> Self {
+        Self {
+            falls: options.falls,
+            whole_bits_per_s: options.rate.0,
+            third: Duration::from_nanos(options.duration.0) / 3,
+            now_bits_per_s: options.rate.0,
+        }
+    }
+
+    /// The rate from now on, if it changes.
+    fn change_after(&mut self, elapsed: Duration) -> Option<u64> {
+        let middle = elapsed >= self.third && elapsed < self.third * 2;
+        let rate = match self.falls && middle {
+            true => self.whole_bits_per_s / FALLEN_RATE_PART,
+            false => self.whole_bits_per_s,
+        };
+        (std::mem::replace(&mut self.now_bits_per_s, rate) != rate).then_some(rate)
+    }
+}
+
+fn limited(variant: Variant) -> Option<Limited<TokioRuntime>> {
+    match variant {
+        Variant::Taut => Some(Limited::new(TokioRuntime)),
+        Variant::Dql => {
+            let builder = Limited::builder(TokioRuntime);
+            Some(builder.limit(AnyLimit::dql()).cap_ns(0).build())
+        }
+        _ => None,
+    }
+}
+
+fn transport(variant: Variant) -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    match variant {
+        Variant::Bbr => {
+            let bbr = congestion::BbrConfig::default();
+            transport.congestion_controller_factory(Arc::new(bbr));
+        }
+        Variant::Taut => {
+            let cubic = Utilised::new(congestion::CubicConfig::default());
+            transport.congestion_controller_factory(Arc::new(cubic));
+        }
+        _ => {}
+    }
+    transport
+}
+
+/// A small request of high priority each 50 ms, until `end`.
+async fn requests(
+    connection: &Connection,
+    end: Instant,
+    times_ns: &mut Histogram<u64>,
+) -> anyhow::Result<()> {
+    let (mut send, mut receive) = connection.open_bi().await?;
+    send.set_priority(10)?;
+    let mut next = time::Instant::now();
+    while Instant::now() < end {
+        let asked = Instant::now();
+        let mut request = [1; REQUEST_BYTES];
+        send.write_all(&request).await?;
+        let answer = time::timeout(PATIENCE, receive.read_exact(&mut request)).await;
+        answer.context("a request was not answered within 10 s")??;
+        times_ns.saturating_record(asked.elapsed().as_nanos() as u64);
+        next = (next + REQUEST_EACH).max(time::Instant::now());
+        time::sleep_until(next).await;
+    }
+    Ok(())
+}
+
+fn lost_datagrams(bulk: &Connection, urgent: &Connection) -> u64 {
+    let mut lost = bulk.stats().path.lost_packets;
+    if bulk.stable_id() != urgent.stable_id() {
+        lost += urgent.stats().path.lost_packets;
+    }
+    lost
+}

@@ -1,0 +1,7 @@
+//! The results for people: a table, and a page with charts.
+
+mod charts;
+pub mod page;
+pub mod table;
+
+pub use charts::{Drawn, at_most};

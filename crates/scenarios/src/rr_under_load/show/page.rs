@@ -1,0 +1,26 @@
+//! What the experiment showed, for a browser.
+
+use taut_report::document::Document;
+use taut_report::page::{Origin, Page};
+
+use super::super::settings::Settings;
+use super::charts::{Drawn, REMARK, charts};
+use crate::scenario::Scenario;
+
+/// The page; `command` gives the same again.
+pub fn page<'d>(
+    document: &'d Document,
+    origin: Origin,
+    drawn: &[Drawn],
+    length_ns: u64,
+    command: String,
+) -> Page<'d> {
+    Page {
+        document,
+        origin,
+        about: Settings::ABOUT,
+        charts: charts(drawn, length_ns),
+        remark: Some(REMARK.to_owned()),
+        command,
+    }
+}

@@ -1,0 +1,241 @@
+//! What the experiment showed, for people.
+
+use std::fmt::Write;
+
+use taut_measure::meter::Curve;
+use taut_path::Split;
+use taut_report::document::Document;
+use taut_report::layout::{Separator, side_by_side};
+use taut_report::text::closing;
+
+use super::super::published::Published;
+use super::super::row::Row;
+
+/// Eighths of a column, lowest first.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+const LINES: Separator = Separator {
+    between: " | ",
+    on_rule: "-+-",
+};
+
+/// The table of `rows` and what stands under it, at most `width` columns wide. With the published
+/// rows beside ours if they are of the same experiment.
+pub fn text(document: &Document, rows: &[Row], is_published: bool, width: Option<usize>) -> String {
+    let (table, closing) = (table(rows, is_published, width), closing(document, width));
+    format!("{table}\n{closing}")
+}
+
+/// The table, and a curve for each row.
+fn table(rows: &[Row], is_published: bool, width: Option<usize>) -> String {
+    let mut columns: Vec<Vec<String>> = columns(rows, is_published);
+    if rows.iter().all(|row| row.timers_late_us.is_none()) {
+        columns.pop();
+    }
+    let mut text = side_by_side(&columns, 1, LINES, width);
+    for row in rows {
+        let _ = write!(text, "\n{}\n{}", row.case(), curves(row, rows));
+    }
+    text
+}
+
+/// A group of figures: its head, how wide it is, and its text in our rows and in published ones.
+struct Group {
+    head: [&'static str; 2],
+    width: usize,
+    ours: fn(&Row) -> String,
+    published: fn(&Published) -> String,
+}
+
+impl Group {
+    const fn new(head: [&'static str; 2], ours: fn(&Row) -> String) -> Self {
+        Self {
+            width: head[1].len(),
+            head,
+            ours,
+            published: |_| String::new(),
+        }
+    }
+
+    fn lines(&self, rows: &[Row], is_published: bool) -> Vec<String> {
+        let width = self.width;
+        let mut lines = vec![
+            format!("{:^width$}", self.head[0]),
+            format!("{:>width$}", self.head[1]),
+            "-".repeat(width),
+        ];
+        for row in rows {
+            lines.push(format!("{:>width$}", (self.ours)(row)));
+            if let Some(published) = Published::of(&row.case()).filter(|_| is_published) {
+                lines.push(format!("{:>width$}", (self.published)(published)));
+            }
+        }
+        lines
+    }
+}
+
+fn columns(rows: &[Row], is_published: bool) -> Vec<Vec<String>> {
+    let groups = groups();
+    let others = groups.iter().map(|group| group.lines(rows, is_published));
+    std::iter::once(names(rows, is_published))
+        .chain(others)
+        .collect()
+}
+
+/// What each line is about.
+fn names(rows: &[Row], is_published: bool) -> Vec<String> {
+    let limit_width = rows.iter().map(|row| row.limit.to_string().len());
+    let width = limit_width.max().unwrap_or(0).max(6);
+    // Of three letters where it can be, for the width of the table: `cut` is by the queue, as it likes.
+    let of_tso = |row: &Row| match (row.tso, row.split) {
+        (false, _) => "off".to_owned(),
+        (true, Split::Off) => "on".to_owned(),
+        (true, Split::Auto) => "cut".to_owned(),
+        (true, split) => split.to_string(),
+    };
+    let tso_width = rows.iter().map(|row| of_tso(row).len());
+    let tso_width = tso_width.max().unwrap_or(0).max(3);
+    let name = |limit: &str, tso: &str| format!("{limit:<width$}  {tso:<tso_width$}");
+    let rule = "-".repeat(width + 2 + tso_width);
+    let mut lines = vec![name("limit", "TSO"), name("", ""), rule];
+    for row in rows {
+        lines.push(name(&row.limit.to_string(), &of_tso(row)));
+        if is_published && Published::of(&row.case()).is_some() {
+            lines.push(format!("{:<1$}", "  published", width + 2 + tso_width));
+        }
+    }
+    lines
+}
+
+/// The first four, with their names, are 80 columns wide.
+fn groups() -> [Group; 9] {
+    [
+        Group {
+            published: |published| {
+                let [low, high] = published.ring_bytes;
+                let bytes = if low == high {
+                    kilo(low)
+                } else {
+                    format!("{} to {}", kilo(low), kilo(high))
+                };
+                format!("{bytes:^31}")
+            },
+            ..Group::new(
+                ["bytes in the ring", "    p10     p50     p90     max"],
+                |row| {
+                    let bytes = &row.inflight_bytes;
+                    let all = [bytes.p10, bytes.p50, bytes.p90, bytes.max];
+                    all.map(|bytes| format!("{:>7}", kilo(bytes))).join(" ")
+                },
+            )
+        },
+        Group::new(["limit", "   p50"], |row| {
+            row.limit_bytes_p50.map_or_else(|| "-".to_owned(), kilo)
+        }),
+        Group::new(["waiting", "  p50   max"], |row| {
+            let waiting = &row.waiting_packets;
+            format!("{:>5} {:>5}", waiting.p50, waiting.max)
+        }),
+        Group {
+            published: |published| published.rr_tps.to_string(),
+            ..Group::new(["trans-", "actions/s"], |row| format!("{:.1}", row.rr_tps))
+        },
+        Group::new(["latency", "    p50     p99"], |row| {
+            let latency = &row.rr_latency_us;
+            format!("{:>7} {:>7}", time(latency.p50), time(latency.p99))
+        }),
+        Group::new(["goodput", " Mbit/s"], |row| {
+            (row.goodput_bps / 1_000_000).to_string()
+        }),
+        Group::new(["CPU", "   %"], |row| {
+            row.cpu_percent
+                .map_or_else(|| "-".to_owned(), |percent| format!("{percent:.0}"))
+        }),
+        Group::new(["packets", "drops  marks resent"], |row| {
+            format!("{:>5} {:>6} {:>6}", row.drops, row.marks, row.retransmits)
+        }),
+        Group::new(["timers", "late p99"], |row| {
+            row.timers_late_us
+                .map_or_else(|| "-".to_owned(), |late| time(late.p99))
+        }),
+    ]
+}
+
+/// The course of a row, with the most of it before. The ring is drawn on the scale of the fullest ring with the same TSO
+/// setting, so that what the limit takes away is seen; the limit on its own.
+fn curves(row: &Row, rows: &[Row]) -> String {
+    let Curve {
+        in_flight_bytes,
+        limit,
+    } = &row.curve;
+    let same_tso = rows.iter().filter(|other| other.tso == row.tso);
+    let fullest = same_tso
+        .map(|row| largest(&row.curve.in_flight_bytes))
+        .max()
+        .unwrap_or(0);
+    let drawn = sparkline(in_flight_bytes, fullest);
+    let mut text = format!("in ring {:>7} {drawn}\n", kilo(largest(in_flight_bytes)));
+    if row.limit_bytes_p50.is_some() {
+        let highest = largest(limit);
+        let _ = writeln!(
+            text,
+            "limit   {:>7} {}",
+            kilo(highest),
+            sparkline(limit, highest)
+        );
+    }
+    text
+}
+
+/// Draws values between 0 and `full`.
+fn sparkline(values: &[u64], full: u64) -> String {
+    let steps = BARS.len() as u64 - 1;
+    let bar = |&value: &u64| BARS[(value.min(full) * steps / full.max(1)) as usize];
+    values.iter().map(bar).collect()
+}
+
+fn largest(values: &[u64]) -> u64 {
+    values.iter().copied().max().unwrap_or(0)
+}
+
+/// Bytes in thousands, as the published tables give them.
+fn kilo(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => bytes.to_string(),
+        10_000..100_000 => format!("{}.{}K", bytes / 1000, bytes % 1000 / 100),
+        _ => format!("{}K", bytes / 1000),
+    }
+}
+
+/// A latency given in us.
+fn time(us: u64) -> String {
+    match us {
+        0..10_000 => format!("{us}us"),
+        _ => format!("{}.{}ms", us / 1000, us % 1000 / 100),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sparkline_spans_its_scale_and_survives_an_empty_one() {
+        assert_eq!(sparkline(&[0, 50, 100], 100), "▁▄█");
+        assert_eq!(sparkline(&[10, 20], 200), "▁▁");
+        assert_eq!(sparkline(&[0, 0], 0), "▁▁");
+        assert_eq!(sparkline(&[], 0), "");
+    }
+
+    #[test]
+    fn bytes_and_times_are_as_short_as_they_can_be_exact() {
+        assert_eq!(
+            [999, 9_999, 63_615, 3_104_768].map(kilo),
+            ["999", "9999", "63.6K", "3104K"]
+        );
+        assert_eq!(
+            [0, 9_999, 10_000, 134_567].map(time),
+            ["0us", "9999us", "10.0ms", "134.5ms"]
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! Options of `taut lab ring`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use taut_lab::experiment::{self, Wanted};
+use taut_lab::ring::{self, Card, MAX_SLOTS};
+use taut_linux::link::MacAddress;
+use taut_measure::DEFAULT_SEED;
+use taut_path::AnyLimit;
+use taut_path::units::{Rate, Time};
+use taut_relay::driver::Driver;
+
+use crate::parse::{count_in, parse_cadence, parse_duration, parse_limit, parse_rate};
+use crate::send::options::parse_mac;
+
+/// Fixed depths of a ring against the limits: throughput, bytes in flight, completion latency.
+#[derive(Debug, Clone, Args)]
+pub struct RingSweep {
+    /// Only this driver; said again, both
+    #[arg(long = "driver", value_name = "DRIVER", value_enum)]
+    pub drivers: Vec<Driver>,
+
+    /// Rates of the shaper, as tc reads them; said again, more [default: 100mbit and 1gbit]
+    #[arg(long = "rate", value_name = "RATE", value_parser = parse_rate)]
+    pub rates: Vec<Rate>,
+
+    /// Fixed depths in packets (1 to 4096); said again, more [default: 1, 4, 16 .. 4096]
+    #[arg(long = "depth", value_name = "N", value_parser = count_in(1..=MAX_SLOTS))]
+    pub depths: Vec<u32>,
+
+    /// Limits beside them: dql, taut, need, bytes (40k); said again, more [default: dql and taut]
+    #[arg(long = "limit", value_name = "LIMIT", allow_hyphen_values = true, value_parser = parse_limit)]
+    pub limits: Vec<AnyLimit>,
+
+    /// Time between two looks for completions, with a unit
+    #[arg(long, value_name = "TIME", default_value_t = Time::us(250), value_parser = parse_cadence)]
+    pub cadence: Time,
+
+    /// How long each row is measured, after its warm-up
+    #[arg(long, value_name = "TIME", default_value_t = Time::ms(1_000), value_parser = parse_duration)]
+    pub duration: Time,
+
+    /// Times that every row is run, one after the other; the medians are shown (1 to 99)
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = count_in(1..=99))]
+    pub rounds: u32,
+
+    /// A real card instead of links of the lab's own; needs --peer-mac and --yes
+    #[arg(
+        long,
+        value_name = "DEV",
+        requires = "peer_mac",
+        conflicts_with = "rates"
+    )]
+    pub device: Option<String>,
+
+    /// Who is at the other end of the card's cable: the frames go there
+    #[arg(long, value_name = "MAC", value_parser = parse_mac, requires = "device")]
+    pub peer_mac: Option<MacAddress>,
+
+    /// Yes, fill the card's link with frames
+    #[arg(long)]
+    pub yes: bool,
+
+    /// Seed of the frames' bytes
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
+    pub seed: u64,
+
+    /// Print one JSON document instead of the table
+    #[arg(short, long)]
+    pub json: bool,
+
+    /// Write the tables into this file too, as Markdown
+    #[arg(long, value_name = "FILE")]
+    pub tables: Option<PathBuf>,
+
+    /// Draw the sweeps of the shaped links into this file, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl RingSweep {
+    /// `taut lab ring`.
+    pub fn run(&self) -> ExitCode {
+        let wanted = Wanted {
+            json: self.json,
+            dry_run: self.dry_run,
+        };
+        experiment::run(self.experiment(), wanted)
+    }
+
+    /// The experiment with these options.
+    fn experiment(&self) -> ring::RingSweep {
+        let card = |(device, peer_mac): (&String, MacAddress)| Card {
+            device: device.clone(),
+            peer_mac,
+            confirmed: self.yes,
+        };
+        ring::RingSweep {
+            drivers: self.drivers.clone(),
+            rates: self.rates.clone(),
+            depths: self.depths.clone(),
+            limits: self.limits.clone(),
+            cadence: self.cadence,
+            duration: self.duration,
+            rounds: self.rounds,
+            card: self.device.as_ref().zip(self.peer_mac).map(card),
+            seed: self.seed,
+            tables: self.tables.clone(),
+            svg: self.svg.clone(),
+        }
+    }
+}
