@@ -5,20 +5,25 @@ use clap::{Parser, Subcommand};
 use crate::doctor::Doctor;
 use crate::exporter::Exporter;
 use crate::forward::options::Forward;
+#[cfg(feature = "lab")]
 use crate::lab::LabScenario;
 use crate::manual::Manual;
 use crate::record::Record;
+#[cfg(feature = "sim")]
 use crate::replay::options::Replay;
 use crate::send::options::Send;
 use crate::set::Set;
 use crate::show::Show;
+#[cfg(feature = "sim")]
 use crate::sim::options::Sim;
 use crate::top::Top;
 use crate::r#where::Where;
 
 /// Keeps a transmit queue just full enough.
-///
-/// Without a command: the published experiment, simulated in a second.
+#[cfg_attr(
+    feature = "sim",
+    doc = "\n\nWithout a command: the published experiment, simulated in a second."
+)]
 #[derive(Debug, Parser)]
 #[command(name = "taut", version, about)]
 pub struct Cli {
@@ -28,8 +33,10 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    #[cfg(feature = "sim")]
     Sim(Sim),
     /// Experiments with real traffic, in network namespaces of their own.
+    #[cfg(feature = "lab")]
     Lab {
         #[command(subcommand)]
         scenario: LabScenario,
@@ -52,10 +59,21 @@ pub enum Command {
     Set(Set),
     Exporter(Exporter),
     Record(Record),
+    #[cfg(feature = "sim")]
     Replay(Replay),
     #[command(hide = true)]
     Manual(Manual),
 }
+
+/// The verbs that this build lacks, and the feature that each needs.
+pub const ABSENT: &[(&str, &str)] = &[
+    #[cfg(not(feature = "lab"))]
+    ("lab", "lab"),
+    #[cfg(not(feature = "sim"))]
+    ("sim", "sim"),
+    #[cfg(not(feature = "sim"))]
+    ("replay", "sim"),
+];
 
 const AFTER_HELP_FORWARD: &str = "\
 Rates and sizes as tc reads them (1gbit, 40k); times need a unit (250us).

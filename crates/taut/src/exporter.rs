@@ -11,10 +11,11 @@ use taut_observe::exporter::{Pages, Server};
 use taut_observe::sampler::{Histogram, LiveSettings};
 use taut_observe::{LiveSampler, Missing, gather};
 
+use crate::exit;
 use crate::selection::{SelectionArgs, parse_period};
 use crate::talk::say;
-use crate::{exit, interrupt, output};
-use taut_report::file;
+use taut_linux::interrupt;
+use taut_report::{emit as output, file};
 
 /// All queues for Prometheus.
 ///

@@ -8,18 +8,22 @@ mod cli;
 mod doctor;
 mod exporter;
 mod forward;
-mod interrupt;
+#[cfg(feature = "lab")]
 mod lab;
 mod manual;
+#[cfg(feature = "sim")]
 mod output;
 mod parse;
 mod record;
+#[cfg(feature = "sim")]
 mod replay;
+#[cfg(any(feature = "lab", feature = "sim"))]
 mod rr;
 mod selection;
 mod send;
 mod set;
 mod show;
+#[cfg(feature = "sim")]
 mod sim;
 mod top;
 mod r#where;
@@ -27,7 +31,7 @@ mod r#where;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use taut_report::{exit, stdout};
+use taut_report::{exit, say, stdout};
 
 /// Messages for people, on standard error.
 mod talk {
@@ -38,17 +42,20 @@ mod talk {
 fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
-        Err(shown) => return show(&shown),
+        Err(shown) => return absent().unwrap_or_else(|| show(&shown)),
     };
     match cli.command {
-        None => sim::first_look(),
+        None => first_look(),
+        #[cfg(feature = "sim")]
         Some(cli::Command::Sim(options)) => sim::sim(&options),
+        #[cfg(feature = "lab")]
         Some(cli::Command::Lab { scenario }) => scenario.run(),
         Some(cli::Command::Doctor(options)) => doctor::doctor(&options),
         Some(cli::Command::Exporter(options)) => exporter::exporter(&options),
         Some(cli::Command::Send(options)) => send::send(&options),
         Some(cli::Command::Manual(options)) => manual::manual(&options, cli::Cli::command()),
         Some(cli::Command::Record(options)) => record::record(&options),
+        #[cfg(feature = "sim")]
         Some(cli::Command::Replay(options)) => replay::run(&options),
         Some(cli::Command::Where(options)) => r#where::where_(&options),
         Some(cli::Command::Set(options)) => set::set(&options),
@@ -59,6 +66,27 @@ fn main() -> ExitCode {
         Some(cli::Command::Top(options)) => top::top(&options),
         Some(cli::Command::Show(options)) => show::show(&options),
     }
+}
+
+/// `taut` alone: the published experiment.
+#[cfg(feature = "sim")]
+fn first_look() -> ExitCode {
+    sim::first_look()
+}
+
+/// `taut` alone: the help, since this build has no simulator.
+#[cfg(not(feature = "sim"))]
+fn first_look() -> ExitCode {
+    let printed = cli::Cli::command().print_help();
+    stdout::answer(printed, ExitCode::SUCCESS)
+}
+
+/// Reports the feature that a verb needs, if this build lacks the verb.
+fn absent() -> Option<ExitCode> {
+    let verb = std::env::args().nth(1)?;
+    let (_, feature) = cli::ABSENT.iter().find(|(name, _)| *name == verb)?;
+    say!("taut: this build has no `{verb}`: it needs the feature `{feature}`");
+    Some(ExitCode::from(exit::USAGE))
 }
 
 /// Help, the version, or what is wrong with the command line.

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-pub use taut_report::emit::{Form, check, check_spared, emit, print, write_failed};
+pub use taut_report::emit::{Form, check, check_spared, emit, print};
 
-use crate::interrupt::Interrupt;
+use taut_linux::interrupt::Interrupt;
 
 /// Reports an interrupted run and returns its exit code.
 pub fn interrupted(interrupt: Interrupt, finished_rows: usize, code: ExitCode) -> ExitCode {

@@ -56,7 +56,7 @@ fn in_range<T: PartialOrd + Display>(value: T, allowed: &RangeInclusive<T>) -> R
     ))
 }
 
-#[cfg(test)]
+#[cfg(all(test, any(feature = "lab", feature = "sim")))]
 mod tests {
     use taut_scenarios::allowed;
 

@@ -9,10 +9,11 @@ use taut_measure::trace::Head;
 use taut_observe::record::{self, Recording};
 use taut_observe::{Inventory, Missing, QueueRow, QueueSet, Selection, gather};
 
+use crate::exit;
 use crate::selection::{PlaceArgs, parse_period};
 use crate::talk::say;
-use crate::{exit, interrupt, output};
-use taut_report::file;
+use taut_linux::interrupt;
+use taut_report::{emit as output, file};
 
 /// Writes what a device's queues did, sampled, as a trace.
 ///

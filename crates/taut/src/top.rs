@@ -16,12 +16,12 @@ use taut_observe::sampler::{History, LiveSettings};
 use taut_observe::{Host, Inventory, LiveSampler, Missing, QueueKey, QueueRow, Selection, gather};
 
 use crate::exit;
-use crate::interrupt::{self, Interrupt};
 use crate::selection::{SelectionArgs, parse_period};
 use crate::talk::say;
 use draw::Appearance;
 use keys::After;
 use screen::Screen;
+use taut_linux::interrupt::{self, Interrupt};
 
 /// All queues on a terminal, sorted by how long what is in flight waits.
 ///

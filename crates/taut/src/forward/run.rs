@@ -20,7 +20,8 @@ use super::talk::sentence;
 use super::view;
 use crate::selection::netns_path;
 use crate::talk::say;
-use crate::{exit, interrupt, stdout};
+use crate::{exit, stdout};
+use taut_linux::interrupt;
 
 /// `taut forward`.
 pub fn forward(options: &Forward) -> ExitCode {

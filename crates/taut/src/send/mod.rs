@@ -16,12 +16,12 @@ use taut_relay::driver::{self, FRAME_EXTRA_BYTES, Ring, WithPort};
 use taut_relay::source::{Content, FeedSettings, Generated, MIN_BYTES, read_capture};
 use taut_relay::transmit::{Outcome, Settings, transmit};
 
-use crate::interrupt;
 use crate::selection::netns;
 use crate::talk::say;
 use crate::{exit, stdout};
 use options::Send;
 use talk::Talk;
+use taut_linux::interrupt;
 
 /// Frames beyond those of the ring: what waits in the discipline, and what the FILL ring takes.
 const SPARE_FRAMES: u32 = 1_024;

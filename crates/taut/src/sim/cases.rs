@@ -6,9 +6,10 @@ use std::sync::Arc;
 use taut_scenarios::run::{AnyRun, run_all};
 
 use super::progress::ProgressLine;
+use super::watch;
 use crate::exit;
-use crate::interrupt::{self, Interrupt};
 use crate::talk::say;
+use taut_linux::interrupt::Interrupt;
 
 /// Runs the cases of `runs` on `jobs` threads, with a progress line, until all are done or somebody
 /// asks the process to end, and says who did. `finished` hears of each run that has been run whole.
@@ -17,7 +18,7 @@ pub fn run_cases(
     jobs: usize,
     mut finished: impl FnMut(&dyn AnyRun) + Send + 'static,
 ) -> Result<Option<Interrupt>, ExitCode> {
-    let ran = interrupt::watch(move || {
+    let ran = watch::watch(move || {
         let mut progress = ProgressLine::new();
         let mut show = |what: &str, done, all| progress.show(what, done, all);
         run_all(&runs, jobs, &mut show, &mut |run| {

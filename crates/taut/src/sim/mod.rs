@@ -11,15 +11,16 @@ mod progress;
 pub mod rr_under_load;
 mod scenario;
 mod sweep;
+mod watch;
 
 use std::process::ExitCode;
 
 use options::{Scenario, Sim};
 use taut_scenarios::registry::{self, Entry};
 
-use crate::interrupt;
 use crate::stdout;
 use crate::talk::say;
+use taut_linux::interrupt;
 use taut_report::layout::fold;
 
 /// `taut sim`.

@@ -11,9 +11,9 @@ use taut_scenarios::tracing::{Tap, TraceRowsError};
 
 use super::many::Many;
 use crate::exit;
-use crate::interrupt::{self, Interrupt};
 use crate::output::{self, Form};
 use crate::talk::say;
+use taut_linux::interrupt::{self, Interrupt};
 use taut_report::output_file::{PcapFile, TraceFile};
 
 /// What is wanted besides the table.

@@ -12,10 +12,10 @@ use taut_scenarios::sweep::{Book, Plan, finished_line};
 use super::cases::run_cases;
 use super::many::Many;
 use super::output::Output;
-use crate::interrupt::Interrupt;
 use crate::output::{self, Form};
 use crate::talk::say;
 use crate::{exit, stdout};
+use taut_linux::interrupt::Interrupt;
 use taut_report::text::text;
 
 /// Runs `file` with every combination of `many`, and prints the rows of all.

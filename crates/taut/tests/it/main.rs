@@ -1,16 +1,26 @@
 //! All tests of the crate in one binary: linking is what they wait for.
 
+// The tests of an absent verb are absent too, unlike the helpers that they share with others.
+#![cfg_attr(not(all(feature = "lab", feature = "sim")), allow(dead_code))]
+
+mod absent_verbs;
+#[cfg(feature = "sim")]
 mod first_use;
+#[cfg(feature = "lab")]
 mod lab_dry_run;
 mod live;
 mod live_forward;
 mod live_forward_xdp;
+#[cfg(feature = "lab")]
 mod live_lab_forward;
+#[cfg(feature = "lab")]
 mod live_ring;
+#[cfg(feature = "lab")]
 mod live_rr_under_load;
 mod live_send;
 mod live_send_faults;
 mod live_send_replay;
+#[cfg(all(feature = "lab", feature = "sim"))]
 mod live_traces;
 mod manual;
 mod observe_doctor;
@@ -25,9 +35,14 @@ mod pipes;
 mod send_command;
 mod send_world;
 mod sim_command;
+#[cfg(feature = "sim")]
 mod sim_limit_rules;
+#[cfg(feature = "sim")]
 mod sim_pcap;
+#[cfg(feature = "sim")]
 mod sim_rr_under_load;
+#[cfg(feature = "sim")]
 mod sim_scenarios;
+#[cfg(feature = "sim")]
 mod sim_sweep;
 mod terminal;

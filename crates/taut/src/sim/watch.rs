@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-pub use taut_linux::interrupt::{Interrupt, note, noted};
+use taut_linux::interrupt::{Interrupt, note, noted};
 
 /// How often to look: nobody feels a longer wait after Ctrl-C.
 const LOOK: Duration = Duration::from_millis(20);
