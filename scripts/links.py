@@ -4,6 +4,7 @@
 - relative links lead to a file, and to a heading where they name one;
 - in book/, code in a compiled language is included from a file that the tests compile, never typed there;
 - the book has every page of book/, and, where it was built, no page of it has a dead link;
+- the list of crates in ARCHITECTURE.md is that of the manifests;
 - commands that begin with `taut` are ones that the command understands (with --taut PATH).
 
 usage: scripts/links.py [--taut target/debug/taut]
@@ -16,6 +17,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -110,6 +112,30 @@ def check_summary():
             say(page, "not in book/SUMMARY.md")
 
 
+def dependencies():
+    """Each crate's dependencies on crates of the project, without those that stand below another of them."""
+    direct = {}
+    for path in files("crates/*/Cargo.toml"):
+        manifest = tomllib.loads(path.read_text())
+        used = manifest.get("dependencies", {})
+        direct[manifest["package"]["name"]] = {it for it in used if it.startswith("taut")}
+
+    def below(name):
+        return direct[name].union(*(below(it) for it in direct[name]))
+
+    return {name: used - set().union(*(below(it) for it in used)) for name, used in direct.items()}
+
+
+def check_crates():
+    page = ROOT / "ARCHITECTURE.md"
+    listed = {}
+    for name, used in re.findall(r"^(taut\S*) +(\S.*?) {2,}\S", page.read_text(), re.M):
+        listed[name] = {f"taut-{it}" for it in used.split() if it != "-"}
+    for name, used in dependencies().items():
+        if listed.get(name) != used:
+            say(page, f"{name} stands on {' '.join(sorted(used)) or '-'}")
+
+
 class Page(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()
@@ -157,6 +183,7 @@ def main():
         if taut and (in_book or page.name == "README.md"):
             played += len(list(check_commands(page, text, taut, in_book)))
     check_summary()
+    check_crates()
     book = ROOT / "target/book/html"
     built = check_built(book) if book.exists() else 0
     for line in wrong:
