@@ -1,10 +1,22 @@
 //! What a scenario found, as data: one document, the same shape for every scenario.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The version of the document, for its readers.
 pub const DOCUMENT_VERSION: u32 = 1;
+
+/// Returns `fields` behind the fields that every document of a verb begins with.
+pub fn envelope(fields: Value) -> Value {
+    let mut document = json!({
+        "version": DOCUMENT_VERSION,
+        "taut_version": env!("CARGO_PKG_VERSION"),
+    });
+    if let (Value::Object(document), Value::Object(mut fields)) = (&mut document, fields) {
+        document.append(&mut fields);
+    }
+    document
+}
 
 /// Everything that one run of a scenario found.
 #[derive(Debug, Clone, Default, Serialize)]

@@ -53,10 +53,7 @@ pub fn print(document: &Document, form: Form, text: impl FnOnce() -> String) -> 
     };
     match data {
         Ok(data) => stdout::print(&data),
-        Err(error) => {
-            say!("taut: {error}");
-            ExitCode::from(exit::FAILED)
-        }
+        Err(error) => exit::fail(exit::FAILED, error),
     }
 }
 
@@ -95,8 +92,9 @@ pub fn check_spared<'a>(
         };
         if inputs.iter().any(|input| same(input.as_ref())) {
             let file = output.display();
-            say!("taut: {file} is read, and would be written over; name another file");
-            return Err(ExitCode::from(exit::USAGE));
+            let message =
+                format_args!("{file} is read, and would be written over; name another file");
+            return Err(exit::fail(exit::USAGE, message));
         }
     }
     Ok(())
@@ -104,8 +102,9 @@ pub fn check_spared<'a>(
 
 /// Reports the file that could not be written and returns the exit code.
 pub fn write_failed(what: &str, path: &Path, error: &io::Error) -> ExitCode {
-    say!("taut: cannot write the {what} {}: {error}", path.display());
-    ExitCode::from(exit::FAILED)
+    let path = path.display();
+    let message = format_args!("cannot write the {what} {path}: {error}");
+    exit::fail(exit::FAILED, message)
 }
 
 /// Reports how many rows of an interrupted run were finished. Returns `code` if that is a failure,

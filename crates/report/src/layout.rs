@@ -53,6 +53,17 @@ pub fn side_by_side(
     }
 }
 
+/// Returns a heading and its cells, padded to the widest; numbers are aligned to the right.
+pub fn column(heading: &str, cells: Vec<String>, numbers: bool) -> Vec<String> {
+    let all = || std::iter::once(heading).chain(cells.iter().map(String::as_str));
+    let width = all().map(|it| it.chars().count()).max().unwrap_or(0);
+    let aligned = |text: &str| match numbers {
+        true => format!("{text:>width$}"),
+        false => format!("{text:<width$}"),
+    };
+    all().map(aligned).collect()
+}
+
 fn push<'c>(
     out: &mut String,
     columns: impl Iterator<Item = &'c Vec<String>>,

@@ -67,6 +67,23 @@ pub fn short(value: f64) -> String {
     format!("{rounded}{suffix}")
 }
 
+/// Three digits and a power of thousand: `12.1K`.
+pub fn scaled(value: f64) -> String {
+    let steps = [(1e9, "G"), (1e6, "M"), (1e3, "K")];
+    match steps.iter().find(|(worth, _)| value >= *worth) {
+        None => format!("{value:.0}"),
+        Some((worth, letter)) => {
+            let value = value / worth;
+            let digits = if value < 10.0 {
+                2
+            } else {
+                usize::from(value < 100.0)
+            };
+            format!("{value:.digits$}{letter}")
+        }
+    }
+}
+
 /// A time in ns with its unit.
 pub fn time(ns: f64) -> String {
     let scales = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use crate::{exit, say, terminal};
+use crate::{exit, terminal};
 
 /// Prints `data` and returns the exit code of the command.
 pub fn print(data: &str) -> ExitCode {
@@ -26,10 +26,10 @@ pub fn write(data: &str) -> io::Result<()> {
 /// is not a failure.
 pub fn answer(written: io::Result<()>, code: ExitCode) -> ExitCode {
     match written {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            say!("taut: cannot write to stdout: {error}");
-            ExitCode::from(exit::FAILED)
-        }
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => exit::fail(
+            exit::FAILED,
+            format_args!("cannot write to stdout: {error}"),
+        ),
         _ => code,
     }
 }
@@ -44,9 +44,6 @@ pub fn columns() -> Option<usize> {
 pub fn print_json(document: &impl Serialize) -> ExitCode {
     match serde_json::to_string_pretty(document) {
         Ok(text) => print(&(text + "\n")),
-        Err(error) => {
-            say!("taut: {error}");
-            ExitCode::from(exit::FAILED)
-        }
+        Err(error) => exit::fail(exit::FAILED, error),
     }
 }

@@ -2,14 +2,16 @@
 
 mod output;
 
+use std::ops::RangeInclusive;
 use std::process::ExitCode;
 
 use clap::Args;
 use taut_observe::judge::{Evidence, Judgement, RULES, Verdict, examine, judge};
+use taut_path::units::Time;
+use taut_report::{exit, stdout};
 
-use crate::selection::{SelectionArgs, parse_period};
-use crate::talk::say;
-use crate::{exit, stdout};
+use crate::parse::within;
+use crate::selection::SelectionArgs;
 
 /// Judges every queue's byte limit: what is wrong, how one sees it, what to do.
 ///
@@ -23,8 +25,8 @@ pub struct Doctor {
     pub selection: SelectionArgs,
 
     /// How long to watch
-    #[arg(short, long, value_name = "TIME", default_value = "2s", value_parser = parse_time)]
-    pub time: u64,
+    #[arg(short, long, value_name = "TIME", default_value = "2s", value_parser = within(WATCH_TIMES))]
+    pub time: Time,
 
     /// Print one JSON document
     #[arg(short, long)]
@@ -47,13 +49,8 @@ pub struct Doctor {
     pub rules: bool,
 }
 
-fn parse_time(text: &str) -> Result<u64, String> {
-    const MAX_NS: u64 = 600_000_000_000;
-    match parse_period(text) {
-        Ok(ns) if ns > MAX_NS => Err("allowed: 1ms to 600s".to_owned()),
-        ns => ns,
-    }
-}
+/// How long the queues are watched.
+const WATCH_TIMES: RangeInclusive<Time> = Time::ms(1)..=Time::ms(600_000);
 
 const AFTER_HELP: &str = "\
 Times need a unit (2s), rates are as tc reads them (1gbit).
@@ -73,12 +70,9 @@ pub fn doctor(options: &Doctor) -> ExitCode {
         Err(code) => return code,
     };
     let selection = options.selection.selection();
-    match examine(&host, namespace.as_ref(), &selection, options.time) {
+    match examine(&host, namespace.as_ref(), &selection, options.time.0) {
         Ok(evidence) => show(options, &evidence),
-        Err(error) => {
-            say!("taut: {error}");
-            ExitCode::from(exit::FAILED)
-        }
+        Err(error) => exit::fail(exit::FAILED, error),
     }
 }
 
@@ -87,8 +81,8 @@ fn explain(name: &str) -> ExitCode {
         return stdout::print(&output::explain(rule, stdout::columns()));
     }
     let names: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
-    say!("taut: no rule {name:?}; there are: {}", names.join(", "));
-    ExitCode::from(exit::USAGE)
+    let message = format_args!("no rule {name:?}; there are: {}", names.join(", "));
+    exit::fail(exit::USAGE, message)
 }
 
 fn show(options: &Doctor, evidence: &[Evidence]) -> ExitCode {

@@ -7,15 +7,16 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use taut_linux::interrupt;
 use taut_observe::exporter::{Pages, Server};
 use taut_observe::sampler::{Histogram, LiveSettings};
 use taut_observe::{LiveSampler, Missing, gather};
-
-use crate::exit;
-use crate::selection::{SelectionArgs, parse_period};
-use crate::talk::say;
-use taut_linux::interrupt;
+use taut_path::units::Time;
 use taut_report::{emit as output, file};
+use taut_report::{exit, say};
+
+use crate::parse::{PERIODS, within};
+use crate::selection::SelectionArgs;
 
 /// All queues for Prometheus.
 ///
@@ -38,9 +39,9 @@ pub struct Exporter {
     pub textfile: Option<PathBuf>,
 
     /// How often FILE is written
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = parse_period,
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = within(PERIODS),
           conflicts_with = "listen")]
-    pub every: u64,
+    pub every: Time,
 }
 
 const AFTER_HELP: &str = "\
@@ -66,8 +67,7 @@ pub fn exporter(options: &Exporter) -> ExitCode {
 }
 
 fn failed(error: impl std::fmt::Display) -> ExitCode {
-    say!("taut: {error}");
-    ExitCode::from(exit::FAILED)
+    exit::fail(exit::FAILED, error)
 }
 
 fn run(options: &Exporter) -> Result<(), ExitCode> {
@@ -95,7 +95,7 @@ fn run(options: &Exporter) -> Result<(), ExitCode> {
             server.map_err(|error| failed(format!("cannot listen on {address}: {error}")))?;
         serve(server, &mut pages, &rate).map_err(failed)
     } else if let Some(path) = &options.textfile {
-        let period = Duration::from_nanos(options.every);
+        let period = Duration::from_nanos(options.every.0);
         say!("taut: {} every {period:?}, {rate}", path.display());
         let written = write_until_interrupt(path, period, &mut pages);
         // Outdated metrics would be worse than none.

@@ -1,6 +1,6 @@
 //! The `taut` command.
 
-// They panic where nothing can be written; `stdout` and `talk` do not.
+// They panic where nothing can be written; `stdout` and `say` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 #![forbid(unsafe_code)]
 
@@ -11,8 +11,6 @@ mod forward;
 #[cfg(feature = "lab")]
 mod lab;
 mod manual;
-#[cfg(feature = "sim")]
-mod output;
 mod parse;
 mod record;
 #[cfg(feature = "sim")]
@@ -31,13 +29,7 @@ mod r#where;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use taut_report::{exit, say, stdout};
-
-/// Messages for people, on standard error.
-mod talk {
-    pub use taut_report::message::{ChangingLine, ChangingLines};
-    pub use taut_report::say;
-}
+use taut_report::{exit, stdout};
 
 fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse() {
@@ -85,8 +77,8 @@ fn first_look() -> ExitCode {
 fn absent() -> Option<ExitCode> {
     let verb = std::env::args().nth(1)?;
     let (_, feature) = cli::ABSENT.iter().find(|(name, _)| *name == verb)?;
-    say!("taut: this build has no `{verb}`: it needs the feature `{feature}`");
-    Some(ExitCode::from(exit::USAGE))
+    let message = format_args!("this build has no `{verb}`: it needs the feature `{feature}`");
+    Some(exit::fail(exit::USAGE, message))
 }
 
 /// Help, the version, or what is wrong with the command line.

@@ -10,9 +10,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use taut_observe::METRICS;
 use taut_observe::judge::RULES;
-
-use crate::exit;
-use crate::talk::say;
+use taut_report::{exit, say};
 
 /// Writes man pages (DIR/man1) and completions (DIR/completions).
 #[derive(Debug, Args)]
@@ -33,11 +31,9 @@ pub fn manual(options: &Manual, command: Command) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            say!(
-                "taut: cannot write below {}: {error}",
-                options.directory.display()
-            );
-            ExitCode::from(exit::FAILED)
+            let directory = options.directory.display();
+            let message = format_args!("cannot write below {directory}: {error}");
+            exit::fail(exit::FAILED, message)
         }
     }
 }

@@ -2,37 +2,42 @@
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 use clap::builder::RangedI64ValueParser;
-use taut_path::limit::ParseLimitError;
+use taut_path::limit::{ParseLimitError, limits_help};
 use taut_path::units::{Rate, Time};
-use taut_path::{AnyLimit, qdisc, units};
+use taut_path::{AnyLimit, qdisc};
 
-/// Rates of a link.
-const RATES: RangeInclusive<Rate> = Rate(1_000_000)..=Rate(100_000_000_000);
+/// Rates of a link in an experiment.
+pub const RATES: RangeInclusive<Rate> = Rate(1_000_000)..=Rate(100_000_000_000);
+/// Rates of any link.
+pub const LINK_RATES: RangeInclusive<Rate> = Rate(1_000)..=Rate(1_000_000_000_000);
 /// Times between completions.
-const CADENCES: RangeInclusive<Time> = Time(1_000)..=Time(100_000_000);
+pub const CADENCES: RangeInclusive<Time> = Time(1_000)..=Time(100_000_000);
 /// Durations of a run.
-const DURATIONS: RangeInclusive<Time> = Time(500_000_000)..=Time(3_600_000_000_000);
+pub const DURATIONS: RangeInclusive<Time> = Time(500_000_000)..=Time(3_600_000_000_000);
+/// Times between two readings of a queue.
+pub const PERIODS: RangeInclusive<Time> = Time::ms(1)..=Time::ms(86_400_000);
 
 pub fn count_in(allowed: RangeInclusive<u32>) -> RangedI64ValueParser<u32> {
-    let (least, most) = allowed.into_inner();
-    RangedI64ValueParser::new().range(i64::from(least)..=i64::from(most))
+    let (min, max) = allowed.into_inner();
+    RangedI64ValueParser::new().range(i64::from(min)..=i64::from(max))
 }
 
-pub fn parse_rate(text: &str) -> Result<Rate, String> {
-    let rate = units::parse_rate_bits_per_s(text).map_err(|error| error.to_string())?;
-    in_range(Rate(rate), &RATES)
-}
-
-pub fn parse_cadence(text: &str) -> Result<Time, String> {
-    let cadence_ns = units::parse_time_ns(text).map_err(|error| error.to_string())?;
-    in_range(Time(cadence_ns), &CADENCES)
-}
-
-pub fn parse_duration(text: &str) -> Result<Time, String> {
-    let duration_ns = units::parse_time_ns(text).map_err(|error| error.to_string())?;
-    in_range(Time(duration_ns), &DURATIONS)
+/// Returns a parser of the values in `allowed`.
+pub fn within<T>(allowed: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone
+where
+    T: FromStr<Err: Display> + PartialOrd + Display + Clone,
+{
+    move |text| {
+        let value: T = text.parse().map_err(|error: T::Err| error.to_string())?;
+        if allowed.contains(&value) {
+            return Ok(value);
+        }
+        let (min, max) = (allowed.start(), allowed.end());
+        Err(format!("out of range; allowed: {min} to {max}"))
+    }
 }
 
 pub fn parse_qdisc(text: &str) -> Result<String, String> {
@@ -46,14 +51,9 @@ pub fn parse_limit(text: &str) -> Result<AnyLimit, String> {
         .map_err(|error: ParseLimitError| error.to_string())
 }
 
-fn in_range<T: PartialOrd + Display>(value: T, allowed: &RangeInclusive<T>) -> Result<T, String> {
-    if allowed.contains(&value) {
-        return Ok(value);
-    }
-    let (least, most) = (allowed.start(), allowed.end());
-    Err(format!(
-        "out of range at position 1; allowed: {least} to {most}"
-    ))
+/// Returns the help of an option that takes a limit: `what` it is, and the rules.
+pub fn limit_help(what: &str) -> String {
+    format!("{what}:\n{}", limits_help())
 }
 
 #[cfg(all(test, any(feature = "lab", feature = "sim")))]

@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use taut_linux::interrupt;
 use taut_measure::trace::Head;
 use taut_observe::record::{self, Recording};
 use taut_observe::{Inventory, Missing, QueueRow, QueueSet, Selection, gather};
-
-use crate::exit;
-use crate::selection::{PlaceArgs, parse_period};
-use crate::talk::say;
-use taut_linux::interrupt;
+use taut_path::units::Time;
 use taut_report::{emit as output, file};
+use taut_report::{exit, say};
+
+use crate::parse::{PERIODS, within};
+use crate::selection::PlaceArgs;
 
 /// Writes what a device's queues did, sampled, as a trace.
 ///
@@ -36,8 +37,8 @@ pub struct Record {
     pub queues: Option<QueueSet>,
 
     /// How long
-    #[arg(short, long, value_name = "TIME", default_value = "10s", value_parser = parse_period)]
-    pub time: u64,
+    #[arg(short, long, value_name = "TIME", default_value = "10s", value_parser = within(PERIODS))]
+    pub time: Time,
 
     /// How many times a second to look
     #[arg(long, value_name = "N", default_value = "1000",
@@ -61,10 +62,7 @@ pub fn record(options: &Record) -> ExitCode {
 }
 
 fn run(options: &Record) -> Result<ExitCode, ExitCode> {
-    let failed = |error: String| {
-        say!("taut: {error}");
-        ExitCode::from(exit::FAILED)
-    };
+    let failed = |error: String| exit::fail(exit::FAILED, error);
     let (host, _) = options.place.open()?;
     let selection = Selection::device(&options.device, options.queues.clone());
     let inventory = gather(&host, &selection, Missing::Error).map_err(failed)?;
@@ -76,7 +74,7 @@ fn run(options: &Record) -> Result<ExitCode, ExitCode> {
     interrupt::note().map_err(|error| failed(error.to_string()))?;
     let interval_ns = 1_000_000_000 / u64::from(options.hz);
     let stop = || interrupt::noted().is_some();
-    let recording = record::record(&host.sysfs, &rows, interval_ns, options.time, stop);
+    let recording = record::record(&host.sysfs, &rows, interval_ns, options.time.0, stop);
     let recording = recording.map_err(|error| failed(error.to_string()))?;
     let head = Head {
         scenario: format!("record {}", options.device),

@@ -7,10 +7,10 @@ use clap::Args;
 use taut_linux::NetNs;
 use taut_linux::observe::Sysfs;
 use taut_observe::{Host, QueueSet, Selection};
-use taut_path::units;
+use taut_path::units::Rate;
+use taut_report::{exit, say};
 
-use crate::exit;
-use crate::talk::say;
+use crate::parse::{LINK_RATES, within};
 
 /// Where queues are read.
 #[derive(Debug, Clone, Args)]
@@ -36,27 +36,11 @@ pub struct SelectionArgs {
     pub queues: Option<QueueSet>,
 
     /// Speed of the link, for times, instead of what the driver says
-    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
-    pub rate: Option<u64>,
+    #[arg(long, value_name = "RATE", value_parser = within(LINK_RATES))]
+    pub rate: Option<Rate>,
 
     #[command(flatten)]
     pub place: PlaceArgs,
-}
-
-fn parse_rate(text: &str) -> Result<u64, String> {
-    match units::parse_rate_bits_per_s(text) {
-        Ok(0) => Err("a rate of 0: nothing would ever be sent".to_owned()),
-        rate => rate.map_err(|error| error.to_string()),
-    }
-}
-
-/// Parses a time from 1 ms to a day.
-pub fn parse_period(text: &str) -> Result<u64, String> {
-    const RANGE_NS: std::ops::RangeInclusive<u64> = 1_000_000..=86_400_000_000_000;
-    match units::parse_time_ns(text) {
-        Ok(ns) if !RANGE_NS.contains(&ns) => Err("allowed: 1ms to 86400s".to_owned()),
-        ns => ns.map_err(|error| error.to_string()),
-    }
 }
 
 impl SelectionArgs {
@@ -65,7 +49,7 @@ impl SelectionArgs {
         Selection {
             devices: self.devices.clone(),
             queues: self.queues.clone(),
-            rate_bits_per_s: self.rate,
+            rate_bits_per_s: self.rate.map(|rate| rate.0),
         }
     }
 }
@@ -97,11 +81,11 @@ impl PlaceArgs {
     fn open_sysfs(&self) -> Result<(Sysfs, Option<NetNs>), ExitCode> {
         if let Some(directory) = &self.sysfs {
             if !directory.join("class/net").is_dir() {
-                say!(
-                    "taut: {} has no directory class/net: --sysfs takes what stands for /sys",
-                    directory.display()
+                let directory = directory.display();
+                let message = format_args!(
+                    "{directory} has no directory class/net: --sysfs takes what stands for /sys"
                 );
-                return Err(ExitCode::from(exit::USAGE));
+                return Err(exit::fail(exit::USAGE, message));
             }
             return Ok((Sysfs::at(directory), None));
         }
@@ -134,8 +118,8 @@ fn denied(name: &str, error: &std::io::Error) -> ExitCode {
     say!("taut: network namespace {name}: {error}");
     match error.kind() {
         std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::Unsupported => {
-            say!("taut: looking into another namespace needs root");
-            ExitCode::from(exit::CANNOT_RUN_HERE)
+            let message = "looking into another namespace needs root";
+            exit::fail(exit::CANNOT_RUN_HERE, message)
         }
         _ => ExitCode::from(exit::FAILED),
     }

@@ -7,10 +7,10 @@ use clap::Args;
 use serde_json::{Value, json};
 use taut_observe::set::{self, ApplyError, Change};
 use taut_observe::{QueueSet, Selection};
+use taut_report::document::envelope;
+use taut_report::{exit, say, stdout};
 
 use crate::selection::PlaceArgs;
-use crate::talk::say;
-use crate::{exit, stdout};
 
 /// Changes the byte limit of a device's queues, and says how to undo it.
 ///
@@ -63,10 +63,8 @@ fn run(options: &Set) -> Result<ExitCode, ExitCode> {
     let settings = set::parse(&options.settings).map_err(rejected)?;
     let (host, _) = options.place.open()?;
     let selection = Selection::device(&options.device, options.queues.clone());
-    let changes = set::plan(&host, &selection, &settings).map_err(|error| {
-        say!("taut: {error}");
-        ExitCode::from(exit::FAILED)
-    })?;
+    let changes =
+        set::plan(&host, &selection, &settings).map_err(|error| exit::fail(exit::FAILED, error))?;
     set::check(&changes).map_err(rejected)?;
     if options.dry_run {
         return Ok(show(options, &changes));
@@ -78,8 +76,7 @@ fn run(options: &Set) -> Result<ExitCode, ExitCode> {
 }
 
 fn rejected(error: String) -> ExitCode {
-    say!("taut: {error}; nothing was changed");
-    ExitCode::from(exit::USAGE)
+    exit::fail(exit::USAGE, format_args!("{error}; nothing was changed"))
 }
 
 /// Prints the changes, made or planned, and the commands that undo them.
@@ -100,14 +97,12 @@ fn show(options: &Set, changes: &[Change]) -> ExitCode {
             })
         };
         let rows: Vec<Value> = changes.iter().map(row).collect();
-        let document = json!({
-            "version": 1,
-            "taut_version": env!("CARGO_PKG_VERSION"),
+        let document = envelope(json!({
             "dry_run": options.dry_run,
             "rows": rows,
             "undo": undo,
-        });
-        return stdout::print(&format!("{document:#}\n"));
+        }));
+        return stdout::print_json(&document);
     }
     let mut out = String::new();
     for it in changes {
@@ -147,8 +142,7 @@ fn report(failed: &ApplyError) -> ExitCode {
     }
     match failed.error.kind() {
         io::ErrorKind::PermissionDenied => {
-            say!("taut: changing a device needs root");
-            ExitCode::from(exit::CANNOT_RUN_HERE)
+            exit::fail(exit::CANNOT_RUN_HERE, "changing a device needs root")
         }
         _ => ExitCode::from(exit::FAILED),
     }

@@ -11,12 +11,14 @@ use serde_json::{Value, json};
 use taut_linux::observe::LIMIT_MAX_UNSET;
 use taut_observe::metrics::{self, METRICS, Metric, Unit};
 use taut_observe::{Inventory, Missing, PathRow, QueueRow, gather};
-
-use crate::selection::{SelectionArgs, parse_period};
-use crate::talk::say;
-use crate::{exit, stdout};
-use taut_report::layout::{SPACES, fold, side_by_side};
+use taut_path::units::Time;
+use taut_report::document::envelope;
+use taut_report::layout::{SPACES, column, fold, side_by_side};
 use taut_report::number::{readable, short_time};
+use taut_report::{exit, stdout};
+
+use crate::parse::{PERIODS, within};
+use crate::selection::SelectionArgs;
 
 /// Every queue's byte limit, a line each.
 ///
@@ -34,8 +36,8 @@ pub struct Show {
     pub json: bool,
 
     /// Look again and again, so far apart
-    #[arg(short, long, value_name = "TIME", value_parser = parse_period)]
-    pub watch: Option<u64>,
+    #[arg(short, long, value_name = "TIME", value_parser = within(PERIODS))]
+    pub watch: Option<Time>,
 
     /// Print what every figure is and where it is from, as a page of Markdown
     #[arg(long, exclusive = true)]
@@ -61,14 +63,11 @@ pub fn show(options: &Show) -> ExitCode {
     loop {
         let inventory = match gather(&host, &selection, Missing::Error) {
             Ok(inventory) => inventory,
-            Err(error) => {
-                say!("taut: {error}");
-                return ExitCode::from(exit::FAILED);
-            }
+            Err(error) => return exit::fail(exit::FAILED, error),
         };
         let shown = one_reading(options, &inventory, first);
         first = false;
-        let Some(period_ns) = options.watch else {
+        let Some(Time(period_ns)) = options.watch else {
             return stdout::answer(stdout::write(&shown), ExitCode::SUCCESS);
         };
         if let Err(error) = stdout::write(&shown) {
@@ -106,13 +105,11 @@ fn document(inventory: &Inventory) -> Value {
     let without: Vec<Value> = (without(inventory))
         .map(|(device, why)| json!({"device": device, "why": why}))
         .collect();
-    json!({
-        "version": 1,
-        "taut_version": env!("CARGO_PKG_VERSION"),
+    envelope(json!({
         "rows": rows,
         "without": without,
         "problems": inventory.problems,
-    })
+    }))
 }
 
 /// Returns the devices without a working limit, with the reason.
@@ -184,15 +181,4 @@ pub fn cell(metric: &Metric, row: &QueueRow) -> String {
         Unit::Nanoseconds => short_time(value),
         Unit::Bytes | Unit::BitsPerSecond | Unit::Count => readable(&json!(value)),
     }
-}
-
-/// Returns a heading and its cells, padded to the widest.
-fn column(heading: &str, cells: Vec<String>, right: bool) -> Vec<String> {
-    let all = || std::iter::once(heading).chain(cells.iter().map(String::as_str));
-    let width = all().map(|it| it.chars().count()).max().unwrap_or(0);
-    let aligned = |text: &str| match right {
-        true => format!("{text:>width$}"),
-        false => format!("{text:<width$}"),
-    };
-    all().map(aligned).collect()
 }

@@ -12,16 +12,17 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
+use taut_linux::interrupt::{self, Interrupt};
 use taut_observe::sampler::{History, LiveSettings};
 use taut_observe::{Host, Inventory, LiveSampler, Missing, QueueKey, QueueRow, Selection, gather};
+use taut_path::units::Time;
+use taut_report::exit;
 
-use crate::exit;
-use crate::selection::{SelectionArgs, parse_period};
-use crate::talk::say;
+use crate::parse::{PERIODS, within};
+use crate::selection::SelectionArgs;
 use draw::Appearance;
 use keys::After;
 use screen::Screen;
-use taut_linux::interrupt::{self, Interrupt};
 
 /// All queues on a terminal, sorted by how long what is in flight waits.
 ///
@@ -34,8 +35,8 @@ pub struct Top {
     pub selection: SelectionArgs,
 
     /// How often the screen changes; longer is kinder to a slow link
-    #[arg(short, long, value_name = "TIME", default_value = "500ms", value_parser = parse_period)]
-    pub delay: u64,
+    #[arg(short, long, value_name = "TIME", default_value = "500ms", value_parser = within(PERIODS))]
+    pub delay: Time,
 }
 
 const AFTER_HELP: &str = "\
@@ -73,8 +74,8 @@ const DETAIL: LiveSettings<History> = LiveSettings {
 /// `taut top`.
 pub fn top(options: &Top) -> ExitCode {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        say!("taut: top needs a terminal; taut show -w 1s writes to anything");
-        return ExitCode::from(exit::USAGE);
+        let message = "top needs a terminal; taut show -w 1s writes to anything";
+        return exit::fail(exit::USAGE, message);
     }
     let host = match options.selection.place.open() {
         Ok((host, _)) => host,
@@ -83,10 +84,7 @@ pub fn top(options: &Top) -> ExitCode {
     let selection = options.selection.selection();
     let inventory = match gather(&host, &selection, Missing::Error) {
         Ok(inventory) => inventory,
-        Err(error) => {
-            say!("taut: {error}");
-            return ExitCode::from(exit::FAILED);
-        }
+        Err(error) => return exit::fail(exit::FAILED, error),
     };
     let ended = interrupt::note()
         .and_then(|()| Samplers::start(host, selection, &inventory))
@@ -94,10 +92,7 @@ pub fn top(options: &Top) -> ExitCode {
     match ended {
         Ok(None) => ExitCode::SUCCESS,
         Ok(Some(interrupt)) => ExitCode::from(interrupt.exit_code()),
-        Err(error) => {
-            say!("taut: {error}");
-            ExitCode::from(exit::FAILED)
-        }
+        Err(error) => exit::fail(exit::FAILED, error),
     }
 }
 
@@ -158,7 +153,7 @@ fn run(
     terminal: &mut DefaultTerminal,
 ) -> io::Result<Option<Interrupt>> {
     let style = Appearance::of_environment();
-    let period = Duration::from_nanos(options.delay);
+    let period = Duration::from_nanos(options.delay.0);
     let mut screen = Screen::default();
     let mut next = Instant::now();
     let mut is_stale = true;

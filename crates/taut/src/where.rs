@@ -2,18 +2,20 @@
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
+use std::ops::RangeInclusive;
 use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::{Value, json};
 use taut_observe::waiting::{OvertakenBy, Stage, WaitingBytes, locate};
-use taut_path::units;
-
-use crate::selection::PlaceArgs;
-use crate::talk::say;
-use crate::{exit, stdout};
+use taut_path::units::Time;
+use taut_report::document::envelope;
 use taut_report::layout::fold;
 use taut_report::number::{readable, short_time};
+use taut_report::{exit, say, stdout};
+
+use crate::parse::within;
+use crate::selection::PlaceArgs;
 
 /// Where bytes wait on their way out: socket, discipline, limit, ring.
 ///
@@ -29,8 +31,8 @@ pub struct Where {
     pub target: String,
 
     /// How long to look, to know the rate
-    #[arg(short, long, value_name = "TIME", default_value = "500ms", value_parser = parse_time)]
-    pub time: u64,
+    #[arg(short, long, value_name = "TIME", default_value = "500ms", value_parser = within(SAMPLE_TIMES))]
+    pub time: Time,
 
     /// Look again and again
     #[arg(short, long)]
@@ -46,14 +48,8 @@ pub struct Where {
     pub netns: Option<String>,
 }
 
-fn parse_time(text: &str) -> Result<u64, String> {
-    match units::parse_time_ns(text) {
-        Ok(ns) if !(10_000_000..=60_000_000_000).contains(&ns) => {
-            Err("allowed: 10ms to 60s".to_owned())
-        }
-        ns => ns.map_err(|error| error.to_string()),
-    }
-}
+/// How long to sample: a rate needs some packets.
+const SAMPLE_TIMES: RangeInclusive<Time> = Time::ms(10)..=Time::ms(60_000);
 
 const AFTER_HELP: &str = "\
 Times need a unit (500ms).
@@ -69,14 +65,14 @@ pub fn where_(options: &Where) -> ExitCode {
     let (host, namespace) = match place.open() {
         Ok((host, Some(namespace))) => (host, namespace),
         Ok((_, None)) => {
-            say!("taut: where needs netlink, which this machine does not give");
-            return ExitCode::from(exit::CANNOT_RUN_HERE);
+            let message = "where needs netlink, which this machine does not give";
+            return exit::fail(exit::CANNOT_RUN_HERE, message);
         }
         Err(code) => return code,
     };
     let mut first = true;
     loop {
-        let waiting = match locate(&options.target, &host.sysfs, &namespace, options.time) {
+        let waiting = match locate(&options.target, &host.sysfs, &namespace, options.time.0) {
             Ok(waiting) => waiting,
             Err(error) => {
                 say!("taut: {error}");
@@ -122,16 +118,14 @@ fn document(waiting: &WaitingBytes) -> Value {
             "note": it.note,
         })
     };
-    json!({
-        "version": 1,
-        "taut_version": env!("CARGO_PKG_VERSION"),
+    envelope(json!({
         "target": waiting.title,
         "device": waiting.device,
         "rate_bits_per_s": waiting.rate_bits_per_s,
         "rows": waiting.stages.iter().map(row).collect::<Vec<_>>(),
         "advice": waiting.advice,
         "unseen": waiting.unseen,
-    })
+    }))
 }
 
 /// Length of the longest bar.

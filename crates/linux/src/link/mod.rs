@@ -17,6 +17,7 @@ pub mod watch;
 
 use std::fmt;
 use std::io;
+use std::str::FromStr;
 
 use crate::error::invalid;
 
@@ -60,6 +61,35 @@ impl fmt::Display for MacAddress {
         write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
     }
 }
+
+/// Six bytes in hexadecimal, with colons between them.
+impl FromStr for MacAddress {
+    type Err = ParseMacError;
+
+    fn from_str(text: &str) -> Result<Self, ParseMacError> {
+        let byte = |part: &str| match part.len() {
+            1 | 2 if part.bytes().all(|digit| digit.is_ascii_hexdigit()) => {
+                u8::from_str_radix(part, 16).ok()
+            }
+            _ => None,
+        };
+        let bytes: Option<Vec<u8>> = text.split(':').map(byte).collect();
+        let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+        bytes.map(Self).ok_or(ParseMacError)
+    }
+}
+
+/// The text is not a hardware address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParseMacError;
+
+impl fmt::Display for ParseMacError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("allowed: six bytes in hex, such as 02:00:00:00:00:02")
+    }
+}
+
+impl std::error::Error for ParseMacError {}
 
 /// Refuses what the kernel would refuse or, worse, take for a pattern (`%d`).
 pub(crate) fn check_name(name: &str) -> io::Result<()> {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use taut_observe::judge::{Evidence, Judgement, RULES, Rule, Verdict};
-
+use taut_report::document::envelope;
 use taut_report::layout::fold;
 use taut_report::number::{readable, short_time};
 
@@ -22,12 +22,10 @@ pub fn json(judgements: &[Judgement], evidence: &[Evidence]) -> String {
         })
     };
     let rows: Vec<Value> = judgements.iter().map(row).collect();
-    let document = json!({
-        "version": 1,
-        "taut_version": env!("CARGO_PKG_VERSION"),
+    let document = envelope(json!({
         "watched_ns": evidence.first().map(|it| it.device.watched_ns),
         "rows": rows,
-    });
+    }));
     format!("{document:#}\n")
 }
 

@@ -9,9 +9,7 @@ mod view;
 use std::process::ExitCode;
 
 use taut_relay::offload;
-
-use crate::exit;
-use crate::talk::say;
+use taut_report::{exit, say};
 
 pub use offload::COMMAND as KEEPER;
 pub use run::forward;
@@ -20,9 +18,6 @@ pub use run::forward;
 pub fn keep_offloads(devices: &[String], tags: bool) -> ExitCode {
     match offload::keep_offloads(devices, tags, &|line| say!("taut: {line}")) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say!("taut: {error}");
-            ExitCode::from(exit::FAILED)
-        }
+        Err(error) => exit::fail(exit::FAILED, error),
     }
 }

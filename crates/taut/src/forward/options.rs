@@ -9,7 +9,9 @@ use taut_path::{AnyLimit, Split};
 use taut_relay::bridge::PathSettings;
 use taut_relay::driver::Driver;
 
-use crate::parse::{count_in, parse_cadence, parse_duration, parse_limit, parse_qdisc, parse_rate};
+use crate::parse::{
+    CADENCES, DURATIONS, RATES, count_in, limit_help, parse_limit, parse_qdisc, within,
+};
 
 const DEFAULT_QDISC: &str = "fq_codel ecn";
 const DEFAULT_RING: u32 = 1024;
@@ -52,7 +54,7 @@ pub struct Forward {
     pub netns: Option<String>,
 
     /// End after this time; without it, at Ctrl-C
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = within(DURATIONS))]
     pub duration: Option<Time>,
 
     /// Print one JSON document at the end instead of the summary
@@ -73,7 +75,7 @@ pub struct PathOptions {
 
     /// What holds the queue back: off, dql, taut, need, bytes (40k) or packets (32p)
     #[arg(long, value_name = "LIMIT", allow_hyphen_values = true, default_value_t = AnyLimit::dql(), value_parser = parse_limit,
-          long_help = limit_help())]
+          long_help = limit_help("What holds the queue back"))]
     pub limit: AnyLimit,
 
     /// A software shaper above, towards B and, after a comma, towards A if that is another rate. Set it
@@ -86,7 +88,7 @@ pub struct PathOptions {
     pub ring: u32,
 
     /// Time between completions, with a unit
-    #[arg(long, value_name = "TIME", default_value_t = DEFAULT_CADENCE, value_parser = parse_cadence)]
+    #[arg(long, value_name = "TIME", default_value_t = DEFAULT_CADENCE, value_parser = within(CADENCES))]
     pub cadence: Time,
 
     /// When super-packets are cut: off (on entry), or at the last moment, a segment at a time (auto, where
@@ -115,17 +117,11 @@ impl fmt::Display for Rates {
 
 fn parse_rates(text: &str) -> Result<Rates, String> {
     let (to_b, to_a) = text.split_once(',').unwrap_or((text, text));
+    let parse = within(RATES);
     Ok(Rates {
-        to_b: parse_rate(to_b)?,
-        to_a: parse_rate(to_a)?,
+        to_b: parse(to_b)?,
+        to_a: parse(to_a)?,
     })
-}
-
-fn limit_help() -> String {
-    format!(
-        "What holds the queue back:\n{}",
-        taut_path::limit::limits_help()
-    )
 }
 
 impl PathOptions {

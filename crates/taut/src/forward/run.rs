@@ -7,31 +7,30 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use anyhow::Context;
+use taut_linux::interrupt;
 use taut_linux::{Capability, NetNs, keep_only, sched};
 use taut_relay::bridge::{Board, Bridge, Listener, check};
 use taut_relay::driver::Driver;
 use taut_relay::interface::{Interface, PacketInterface, XdpInterface};
 use taut_relay::offload::Keeper;
 use taut_relay::operator::Event;
+use taut_report::{exit, say, stdout};
 
 use super::options::Forward;
 use super::summary::Summary;
 use super::talk::sentence;
 use super::view;
 use crate::selection::netns_path;
-use crate::talk::say;
-use crate::{exit, stdout};
-use taut_linux::interrupt;
 
 /// `taut forward`.
 pub fn forward(options: &Forward) -> ExitCode {
     let names = [options.a.as_str(), options.b.as_str()];
     if options.a == options.b {
-        say!(
-            "taut: {} twice: a bridge needs two different interfaces",
+        let message = format_args!(
+            "{} twice: a bridge needs two different interfaces",
             options.a
         );
-        return ExitCode::from(exit::USAGE);
+        return exit::fail(exit::USAGE, message);
     }
     if options.dry_run {
         return stdout::print(&plan(options));
@@ -45,8 +44,7 @@ pub fn forward(options: &Forward) -> ExitCode {
         Err(error) => {
             say!("taut: {error:#}");
             if lacks_privilege(&error) {
-                say!("taut: {WHAT_TO_DO}");
-                return ExitCode::from(exit::CANNOT_RUN_HERE);
+                return exit::fail(exit::CANNOT_RUN_HERE, WHAT_TO_DO);
             }
             ExitCode::from(exit::FAILED)
         }
@@ -103,8 +101,8 @@ fn run<I: Interface>(options: &Forward, names: [&str; 2]) -> anyhow::Result<Exit
     match summary.unaccounted_packets() {
         0 => Ok(printed),
         packets => {
-            say!("taut: {packets} frames are unaccounted for");
-            Ok(ExitCode::from(exit::DOES_NOT_HOLD))
+            let message = format_args!("{packets} frames are unaccounted for");
+            Ok(exit::fail(exit::DOES_NOT_HOLD, message))
         }
     }
 }
@@ -126,7 +124,7 @@ fn watched<I: Interface>(
             view::show(&board, [a, b], &events);
         })?
     };
-    let listener = Talk {
+    let listener = BridgeEvents {
         events: send,
         keeper,
     };
@@ -140,12 +138,12 @@ fn watched<I: Interface>(
     Ok(ran?)
 }
 
-struct Talk<'a> {
+struct BridgeEvents<'a> {
     events: Sender<String>,
     keeper: &'a Keeper,
 }
 
-impl Listener for Talk<'_> {
+impl Listener for BridgeEvents<'_> {
     fn event(&self, interface: &str, event: Event<'_>) {
         if let Some(text) = sentence(interface, &event) {
             // If the view is gone, nobody can be told.

@@ -8,10 +8,10 @@ use taut_linux::Port;
 use taut_relay::Direction;
 use taut_relay::bridge::Bridged;
 use taut_relay::interface::Interface;
+use taut_report::layout::fold;
+use taut_report::stdout;
 
 use super::options::Forward;
-use crate::stdout;
-use taut_report::layout::fold;
 
 /// The version of the document.
 const VERSION: u32 = 1;

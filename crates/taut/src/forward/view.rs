@@ -5,8 +5,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use taut_relay::bridge::{Board, DirectionBoard};
-
-use crate::talk::{ChangingLines, say};
+use taut_report::message::ChangingLines;
+use taut_report::say;
 
 /// Time between two changes of the table.
 const STEP: Duration = Duration::from_millis(500);

@@ -10,17 +10,17 @@ use taut_measure::DEFAULT_SEED;
 use taut_path::units::{Rate, Time};
 use taut_scenarios::allowed::STREAMS;
 
-use crate::parse::{count_in, parse_duration, parse_rate};
+use crate::parse::{DURATIONS, RATES, count_in, within};
 
 /// The forwarder beside the kernel's own bridge.
 #[derive(Debug, Clone, Args)]
 pub struct LabForward {
     /// Rate of the slow side, as tc reads it; said again, further rows [default: 100mbit, 20mbit]
-    #[arg(long = "rate", value_name = "RATE", value_parser = parse_rate)]
+    #[arg(long = "rate", value_name = "RATE", value_parser = within(RATES))]
     pub rates: Vec<Rate>,
 
     /// Rate of the fast side
-    #[arg(long, value_name = "RATE", default_value_t = Rate(1_000_000_000), value_parser = parse_rate)]
+    #[arg(long, value_name = "RATE", default_value_t = Rate(1_000_000_000), value_parser = within(RATES))]
     pub fast: Rate,
 
     /// Bulk TCP streams (1 to 4000)
@@ -28,7 +28,7 @@ pub struct LabForward {
     pub streams: u32,
 
     /// How long each row is measured, after its warm-up
-    #[arg(long, value_name = "TIME", default_value_t = Time::ms(5_000), value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value_t = Time::ms(5_000), value_parser = within(DURATIONS))]
     pub duration: Time,
 
     /// Seed of everything drawn at random

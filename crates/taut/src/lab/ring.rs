@@ -12,8 +12,7 @@ use taut_path::AnyLimit;
 use taut_path::units::{Rate, Time};
 use taut_relay::driver::Driver;
 
-use crate::parse::{count_in, parse_cadence, parse_duration, parse_limit, parse_rate};
-use crate::send::options::parse_mac;
+use crate::parse::{CADENCES, DURATIONS, RATES, count_in, parse_limit, within};
 
 /// Fixed depths of a ring against the limits: throughput, bytes in flight, completion latency.
 #[derive(Debug, Clone, Args)]
@@ -23,7 +22,7 @@ pub struct RingSweep {
     pub drivers: Vec<Driver>,
 
     /// Rates of the shaper, as tc reads them; said again, more [default: 100mbit and 1gbit]
-    #[arg(long = "rate", value_name = "RATE", value_parser = parse_rate)]
+    #[arg(long = "rate", value_name = "RATE", value_parser = within(RATES))]
     pub rates: Vec<Rate>,
 
     /// Fixed depths in packets (1 to 4096); said again, more [default: 1, 4, 16 .. 4096]
@@ -35,11 +34,11 @@ pub struct RingSweep {
     pub limits: Vec<AnyLimit>,
 
     /// Time between two looks for completions, with a unit
-    #[arg(long, value_name = "TIME", default_value_t = Time::us(250), value_parser = parse_cadence)]
+    #[arg(long, value_name = "TIME", default_value_t = Time::us(250), value_parser = within(CADENCES))]
     pub cadence: Time,
 
     /// How long each row is measured, after its warm-up
-    #[arg(long, value_name = "TIME", default_value_t = Time::ms(1_000), value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value_t = Time::ms(1_000), value_parser = within(DURATIONS))]
     pub duration: Time,
 
     /// Times that every row is run, one after the other; the medians are shown (1 to 99)
@@ -56,7 +55,7 @@ pub struct RingSweep {
     pub device: Option<String>,
 
     /// Who is at the other end of the card's cable: the frames go there
-    #[arg(long, value_name = "MAC", value_parser = parse_mac, requires = "device")]
+    #[arg(long, value_name = "MAC", requires = "device")]
     pub peer_mac: Option<MacAddress>,
 
     /// Yes, fill the card's link with frames

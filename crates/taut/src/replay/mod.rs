@@ -11,13 +11,13 @@ use taut_report::document::Document;
 use taut_scenarios::replay;
 use taut_scenarios::run::{AnyRun, all_cores};
 
-use crate::output::{self, Form};
-use crate::talk::say;
-use crate::{exit, sim, stdout};
+use crate::sim;
 use options::Replay;
+use taut_report::emit::{self, Form};
 use taut_report::over_time::charts;
 use taut_report::page::{Origin, Page};
 use taut_report::text::text;
+use taut_report::{exit, say, stdout};
 
 /// `taut replay`.
 pub fn run(options: &Replay) -> ExitCode {
@@ -26,8 +26,8 @@ pub fn run(options: &Replay) -> ExitCode {
         Err(code) => return code,
     };
     let report = options.report.as_deref();
-    let checked = output::check("report", report);
-    let spared = output::check_spared(report.into_iter(), &[&options.file]);
+    let checked = emit::check("report", report);
+    let spared = emit::check_spared(report.into_iter(), &[&options.file]);
     if let Err(code) = checked.and(spared) {
         return code;
     }
@@ -42,7 +42,7 @@ pub fn run(options: &Replay) -> ExitCode {
     } else {
         Form::Table
     };
-    let shown = output::emit(
+    let shown = emit::emit(
         &document,
         form,
         options.report.as_deref(),
@@ -50,7 +50,7 @@ pub fn run(options: &Replay) -> ExitCode {
         || page(&document, options),
     );
     match interrupt {
-        Some(interrupt) => output::interrupted(interrupt, document.rows.len(), shown),
+        Some(interrupt) => emit::interrupted(interrupt.exit_code(), document.rows.len(), shown),
         None => shown,
     }
 }

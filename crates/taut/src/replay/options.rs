@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use taut_path::limit::limits_help;
-use taut_path::units;
+use taut_path::units::Rate;
 use taut_scenarios::replay::ReplaySettings;
 use taut_sim::single_queue_bench::Rule;
 
+use crate::parse::{LINK_RATES, within};
 use crate::rr::command::quoted;
 
 /// What if: the traffic of a trace under other rules.
@@ -38,8 +39,8 @@ pub struct Replay {
     pub row: String,
 
     /// The link's rate, instead of the most that the trace shows
-    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
-    pub rate: Option<u64>,
+    #[arg(long, value_name = "RATE", value_parser = within(LINK_RATES))]
+    pub rate: Option<Rate>,
 
     /// Slots of the ring; each packet takes one
     #[arg(long, value_name = "N", default_value_t = ReplaySettings::DEFAULT_RING,
@@ -57,13 +58,6 @@ pub struct Replay {
     pub report: Option<PathBuf>,
 }
 
-fn parse_rate(text: &str) -> Result<u64, String> {
-    match units::parse_rate_bits_per_s(text) {
-        Ok(0) => Err("a rate of 0: nothing would ever be sent".to_owned()),
-        rate => rate.map_err(|error| error.to_string()),
-    }
-}
-
 impl Replay {
     /// What is replayed, and how.
     pub fn settings(&self) -> ReplaySettings {
@@ -74,7 +68,7 @@ impl Replay {
                 true => ReplaySettings::default_rules(),
                 false => self.limits.clone(),
             },
-            rate_bits_per_s: self.rate,
+            rate_bits_per_s: self.rate.map(|rate| rate.0),
             ring: self.ring,
         }
     }

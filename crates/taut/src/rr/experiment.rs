@@ -8,7 +8,9 @@ use taut_scenarios::allowed::{RINGS, STREAMS};
 use taut_scenarios::rr_under_load::{Only, Settings};
 use taut_scenarios::stated::Stated;
 
-use crate::parse::{count_in, parse_cadence, parse_duration, parse_limit, parse_qdisc, parse_rate};
+use crate::parse::{
+    CADENCES, DURATIONS, RATES, count_in, limit_help, parse_limit, parse_qdisc, within,
+};
 
 /// Bulk streams saturate a link while one request/response runs at high priority.
 #[derive(Debug, Clone, Args)]
@@ -19,7 +21,7 @@ pub struct Experiment {
     pub streams: u32,
 
     /// Link rate, as tc reads it [default: 1gbit; a packet ring: 100mbit]
-    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    #[arg(long, value_name = "RATE", value_parser = within(RATES))]
     pub rate: Option<Rate>,
 
     /// Descriptors of the ring (32 to 65536)
@@ -29,7 +31,7 @@ pub struct Experiment {
 
     /// Time between completions, with a unit
     #[arg(long, value_name = "TIME", default_value_t = Settings::defaults().cadence,
-          value_parser = parse_cadence)]
+          value_parser = within(CADENCES))]
     pub cadence: Time,
 
     /// Queueing discipline, spelled as for tc
@@ -40,7 +42,7 @@ pub struct Experiment {
     /// A limit beside the rows without one: dql, taut, need, bytes (40k), packets (32p), or off for
     /// those alone; said again, further rows [default: dql, simulated also taut]
     #[arg(long = "limit", value_name = "LIMIT", allow_hyphen_values = true, value_parser = parse_limit,
-          long_help = limit_help())]
+          long_help = limit_help(LIMIT_HELP))]
     pub limits: Vec<AnyLimit>,
 
     /// How super-packets go to the device in the rows with a limit: off (whole), auto (at most a twelfth of
@@ -51,7 +53,7 @@ pub struct Experiment {
 
     /// How long each row is measured, after its warm-up
     #[arg(long, value_name = "TIME", default_value_t = Settings::defaults().duration,
-          value_parser = parse_duration)]
+          value_parser = within(DURATIONS))]
     pub duration: Time,
 
     /// Seed of everything drawn at random
@@ -98,14 +100,8 @@ impl Experiment {
     }
 }
 
-/// From the one table of rules.
-fn limit_help() -> String {
-    format!(
-        "A limit beside the rows without one; said again, further rows [default: dql, simulated also \
-         taut]:\n{}",
-        taut_path::limit::limits_help()
-    )
-}
+const LIMIT_HELP: &str = "A limit beside the rows without one; said again, further rows [default: dql, \
+    simulated also taut]";
 
 #[cfg(test)]
 mod tests {

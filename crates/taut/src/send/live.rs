@@ -2,8 +2,8 @@
 
 use taut_linux::link::Condition;
 use taut_path::limit::Unit;
-
-use crate::talk::ChangingLine;
+use taut_report::message::ChangingLine;
+use taut_report::number::scaled;
 
 /// Between two changes of the line, in ns.
 const STEP_NS: u64 = 250_000_000;
@@ -76,23 +76,6 @@ fn text(shown: &Shown<'_>, packets: u64, bytes: u64, past_ns: u64) -> String {
         scaled(per_second(packets)),
         scaled(per_second(bytes * 8)),
     )
-}
-
-/// Three digits and a power of thousand.
-pub fn scaled(number: f64) -> String {
-    let steps = [(1e9, "G"), (1e6, "M"), (1e3, "K")];
-    match steps.iter().find(|(worth, _)| number >= *worth) {
-        None => format!("{number:.0}"),
-        Some((worth, letter)) => {
-            let number = number / worth;
-            let digits = if number < 10.0 {
-                2
-            } else {
-                usize::from(number < 100.0)
-            };
-            format!("{number:.digits$}{letter}")
-        }
-    }
 }
 
 #[cfg(test)]

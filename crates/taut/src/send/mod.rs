@@ -9,19 +9,18 @@ use std::io;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
+use taut_linux::interrupt;
 use taut_linux::link::{self, Condition, LinkWatch, MacAddress};
 use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, NetNs, Port, poll};
 use taut_relay::driver::{self, FRAME_EXTRA_BYTES, Ring, WithPort};
 use taut_relay::source::{Content, FeedSettings, Generated, MIN_BYTES, read_capture};
 use taut_relay::transmit::{Outcome, Settings, transmit};
+use taut_report::{exit, say, stdout};
 
 use crate::selection::netns;
-use crate::talk::say;
-use crate::{exit, stdout};
-use options::Send;
+use options::{MAX_BYTES, Send};
 use talk::Talk;
-use taut_linux::interrupt;
 
 /// Frames beyond those of the ring: what waits in the discipline, and what the FILL ring takes.
 const SPARE_FRAMES: u32 = 1_024;
@@ -30,38 +29,29 @@ const LOOK_NS: u64 = 50_000_000;
 
 /// `taut send`.
 pub fn send(options: &Send) -> ExitCode {
+    try_send(options).unwrap_or_else(|code| code)
+}
+
+fn try_send(options: &Send) -> Result<ExitCode, ExitCode> {
     let ns = match &options.netns {
-        Some(name) => match netns(name) {
-            Ok(ns) => ns,
-            Err(code) => return code,
-        },
-        None => match NetNs::current() {
-            Ok(ns) => ns,
-            Err(error) => return failed(&error),
-        },
+        Some(name) => netns(name)?,
+        None => NetNs::current().map_err(|error| failed(&error))?,
     };
-    let source = match source(options, &ns) {
-        Ok(source) => source,
-        Err(code) => return code,
-    };
+    let source = source(options, &ns)?;
     if options.dry_run {
-        return stdout::print(&plan(options, &source));
+        return Ok(stdout::print(&plan(options, &source)));
     }
-    if let Err(error) = interrupt::note() {
-        return failed(&error);
-    }
-    match run(options, &ns, source.content) {
+    interrupt::note().map_err(|error| failed(&error))?;
+    let code = match run(options, &ns, source.content) {
         Ok(Some(outcome)) => show(options, &outcome),
         // Interrupted while it waited for the link.
         Ok(None) => ended(ExitCode::SUCCESS),
         Err(error) => match error.downcast_ref::<io::Error>() {
             Some(error) => failed(error),
-            None => {
-                say!("taut: {error:#}");
-                ExitCode::from(exit::FAILED)
-            }
+            None => exit::fail(exit::FAILED, format_args!("{error:#}")),
         },
-    }
+    };
+    Ok(code)
 }
 
 /// Frames, and what they are for people.
@@ -74,16 +64,15 @@ fn source(options: &Send, ns: &NetNs) -> Result<Made, ExitCode> {
     let at = link::describe(ns, &options.device).map_err(|error| failed(&error))?;
     // Loopback takes Ethernet frames too.
     if !at.is_ethernet() && options.device != "lo" {
-        say!(
-            "taut: {} carries no Ethernet frames (link type {}): nothing else can be sent",
-            options.device,
-            at.kind
+        let message = format_args!(
+            "{} carries no Ethernet frames (link type {}): nothing else can be sent",
+            options.device, at.kind
         );
-        return Err(ExitCode::from(exit::FAILED));
+        return Err(exit::fail(exit::FAILED, message));
     }
     let Some(file) = &options.file else {
-        let fits = (at.mtu_bytes.saturating_add(14)).clamp(MIN_BYTES, 65_549);
-        let size = options.size.unwrap_or(fits);
+        let fits = (at.mtu_bytes.saturating_add(14)).clamp(MIN_BYTES, MAX_BYTES);
+        let size = options.size.map_or(fits, |size| size.0 as u32);
         let from = at.mac.unwrap_or(MacAddress::local(1));
         let generated = Generated::new(size, options.flows, from, options.to, options.seed);
         return Ok(Made {
@@ -94,10 +83,7 @@ fn source(options: &Send, ns: &NetNs) -> Result<Made, ExitCode> {
             ),
         });
     };
-    let found = read_capture(file).map_err(|what| {
-        say!("taut: {what}");
-        ExitCode::from(exit::FAILED)
-    })?;
+    let found = read_capture(file).map_err(|error| exit::fail(exit::FAILED, error))?;
     if let Some(broken) = &found.broken {
         say!("taut: {}: {broken}; sending what is whole", file.display());
     }
@@ -211,8 +197,8 @@ fn show(options: &Send, outcome: &Outcome) -> ExitCode {
         0 if outcome.failed.is_some() => ExitCode::from(exit::FAILED),
         0 => ended(printed),
         packets => {
-            say!("taut: {packets} packets are unaccounted for");
-            ExitCode::from(exit::DOES_NOT_HOLD)
+            let message = format_args!("{packets} packets are unaccounted for");
+            exit::fail(exit::DOES_NOT_HOLD, message)
         }
     }
 }
@@ -228,8 +214,8 @@ fn ended(code: ExitCode) -> ExitCode {
 fn failed(error: &io::Error) -> ExitCode {
     say!("taut: {error}");
     if error.kind() == io::ErrorKind::PermissionDenied {
-        say!("taut: sending frames needs CAP_NET_RAW: run as root");
-        return ExitCode::from(exit::CANNOT_RUN_HERE);
+        let message = "sending frames needs CAP_NET_RAW: run as root";
+        return exit::fail(exit::CANNOT_RUN_HERE, message);
     }
     ExitCode::from(exit::FAILED)
 }

@@ -1,17 +1,17 @@
 //! Options of `taut send`.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::Args;
 use taut_linux::link::MacAddress;
 use taut_measure::DEFAULT_SEED;
-use taut_path::limit::ParseLimitError;
-use taut_path::units::{Rate, Time};
-use taut_path::{AnyLimit, qdisc, units};
+use taut_path::AnyLimit;
+use taut_path::units::{Rate, Size, Time};
 use taut_relay::driver::Driver;
 use taut_relay::source::MIN_BYTES;
 
-use crate::parse::{count_in, parse_cadence};
+use crate::parse::{CADENCES, LINK_RATES, count_in, limit_help, parse_limit, parse_qdisc, within};
 
 /// Sends a capture or generated frames through a transmit queue with a limit, and accounts for each.
 ///
@@ -47,7 +47,7 @@ pub struct Send {
 
     /// How much may be in flight: dql, taut, need, bytes (40k), packets (64p) or off
     #[arg(long, value_name = "LIMIT", allow_hyphen_values = true, default_value_t = AnyLimit::dql(), value_parser = parse_limit,
-          long_help = limit_help())]
+          long_help = limit_help("How much may be in flight"))]
     pub limit: AnyLimit,
 
     /// Packets that the ring holds (1 to 65536)
@@ -55,11 +55,11 @@ pub struct Send {
     pub ring: u32,
 
     /// Time between two looks for completions, with a unit
-    #[arg(long, value_name = "TIME", default_value_t = Time::us(250), value_parser = parse_cadence)]
+    #[arg(long, value_name = "TIME", default_value_t = Time::us(250), value_parser = within(CADENCES))]
     pub cadence: Time,
 
     /// Age of the oldest packet in flight at which the ring is opened again, with a unit
-    #[arg(long, value_name = "TIME", default_value_t = Time::ms(1_000), value_parser = parse_stall)]
+    #[arg(long, value_name = "TIME", default_value_t = Time::ms(1_000), value_parser = within(STALLS))]
     pub stall: Time,
 
     /// Send the file N times; without N, until Ctrl-C
@@ -72,16 +72,16 @@ pub struct Send {
     pub count: Option<u64>,
 
     /// Stop after this time, with a unit
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = within(SEND_DURATIONS))]
     pub duration: Option<Time>,
 
     /// No faster than this, as tc reads rates; frames count with their Ethernet header
-    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    #[arg(long, value_name = "RATE", value_parser = within(LINK_RATES))]
     pub rate: Option<Rate>,
 
     /// Bytes of each generated frame, with its Ethernet header (60 to 65549) [default: what fits the MTU]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with = "file")]
-    pub size: Option<u32>,
+    #[arg(long, value_name = "SIZE", value_parser = within(SIZES), conflicts_with = "file")]
+    pub size: Option<Size>,
 
     /// Flows that the generated frames take turns in (1 to 65535)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in(1..=65_535),
@@ -89,8 +89,12 @@ pub struct Send {
     pub flows: u32,
 
     /// Where generated frames go to; the default is an address that no card has
-    #[arg(long, value_name = "MAC", default_value = "02:00:00:00:00:02", value_parser = parse_mac,
-          conflicts_with = "file")]
+    #[arg(
+        long,
+        value_name = "MAC",
+        default_value = "02:00:00:00:00:02",
+        conflicts_with = "file"
+    )]
     pub to: MacAddress,
 
     /// Seed of the generated frames' bytes
@@ -113,75 +117,14 @@ Ctrl-C or SIGTERM takes in no more and waits for what was taken in; one half a s
 Exit codes: 0 every packet is accounted for, 1 failed (also: the device is gone, or stands still),
 2 bad usage, 3 a packet is unaccounted for, 77 cannot run here, 130 or 143 interrupted.";
 
-/// From the one table of rules.
-fn limit_help() -> String {
-    format!(
-        "How much may be in flight:\n{}",
-        taut_path::limit::limits_help()
-    )
-}
-
-fn parse_qdisc(text: &str) -> Result<String, String> {
-    qdisc::by_name(text)
-        .map(|_| text.to_owned())
-        .map_err(|error| error.to_string())
-}
-
-fn parse_limit(text: &str) -> Result<AnyLimit, String> {
-    text.parse()
-        .map_err(|error: ParseLimitError| error.to_string())
-}
-
-fn parse_time(text: &str) -> Result<Time, String> {
-    let time_ns = units::parse_time_ns(text).map_err(|error| error.to_string())?;
-    in_range(
-        time_ns,
-        1_000_000,
-        30 * 86_400_000_000_000,
-        "1ms to 30 days",
-    )
-    .map(Time)
-}
-
-fn parse_stall(text: &str) -> Result<Time, String> {
-    let time_ns = units::parse_time_ns(text).map_err(|error| error.to_string())?;
-    in_range(time_ns, 10_000_000, 3_600_000_000_000, "10ms to 3600s").map(Time)
-}
-
-fn parse_rate(text: &str) -> Result<Rate, String> {
-    let rate = units::parse_rate_bits_per_s(text).map_err(|error| error.to_string())?;
-    in_range(rate, 1_000, 1_000_000_000_000, "1kbit to 1000gbit").map(Rate)
-}
-
-fn parse_size(text: &str) -> Result<u32, String> {
-    let size = units::parse_size_bytes(text).map_err(|error| error.to_string())?;
-    let size = in_range(size, MIN_BYTES.into(), 65_549, "60 to 65549")?;
-    Ok(size as u32)
-}
-
-fn in_range(value: u64, least: u64, most: u64, allowed: &str) -> Result<u64, String> {
-    if (least..=most).contains(&value) {
-        Ok(value)
-    } else {
-        Err(format!("out of range; allowed: {allowed}"))
-    }
-}
-
-/// `02:00:00:00:00:02`.
-pub fn parse_mac(text: &str) -> Result<MacAddress, String> {
-    let parts: Vec<&str> = text.split(':').collect();
-    let byte = |part: &&str| match part.len() {
-        1 | 2 if part.bytes().all(|digit| digit.is_ascii_hexdigit()) => {
-            u8::from_str_radix(part, 16).ok()
-        }
-        _ => None,
-    };
-    let bytes: Option<Vec<u8>> = parts.iter().map(byte).collect();
-    bytes
-        .and_then(|bytes| <[u8; 6]>::try_from(bytes).ok())
-        .map(MacAddress)
-        .ok_or_else(|| "allowed: six bytes in hex, such as 02:00:00:00:00:02".to_owned())
-}
+/// Ages at which the ring is opened again.
+const STALLS: RangeInclusive<Time> = Time::ms(10)..=Time::ms(3_600_000);
+/// From a moment to 30 days.
+const SEND_DURATIONS: RangeInclusive<Time> = Time::ms(1)..=Time::ms(30 * 86_400_000);
+/// Bytes of a frame.
+const SIZES: RangeInclusive<Size> = Size(MIN_BYTES as u64)..=Size(MAX_BYTES as u64);
+/// The longest frame: the largest MTU and an Ethernet header.
+pub const MAX_BYTES: u32 = 65_549;
 
 #[cfg(test)]
 mod tests {
@@ -214,7 +157,7 @@ mod tests {
     #[test]
     fn what_is_refused_says_what_is_allowed() {
         let refused = [
-            ("veth0 --size 59", "60 to 65549"),
+            ("veth0 --size 59", "60b to 65549b"),
             ("veth0 --flows 0", "1..=65535"),
             ("veth0 --rate 1", "1kbit to"),
             ("veth0 --to 02:00", "six bytes"),

@@ -8,11 +8,9 @@ use taut_path::DropReason;
 use taut_path::limit::Unit;
 use taut_relay::account::Refusal;
 use taut_relay::transmit::Outcome;
-
-use super::live::scaled;
-use crate::talk::say;
-use crate::{exit, stdout};
 use taut_report::layout::fold;
+use taut_report::number::{one_decimal, scaled};
+use taut_report::stdout;
 
 /// Columns of the names that lines begin with.
 const NAME_COLUMNS: usize = 12;
@@ -63,17 +61,7 @@ pub fn print(outcome: &Outcome, device: &str, as_json: bool) -> ExitCode {
         pps: one_decimal(figures.rate.packets_per_s),
         bps: one_decimal(figures.rate.bits_per_s),
     };
-    match serde_json::to_string_pretty(&document) {
-        Ok(document) => stdout::print(&(document + "\n")),
-        Err(error) => {
-            say!("taut: {error}");
-            ExitCode::from(exit::FAILED)
-        }
-    }
-}
-
-pub fn one_decimal(number: f64) -> f64 {
-    (number * 10.0).round() / 10.0
+    stdout::print_json(&document)
 }
 
 fn text(outcome: &Outcome, device: &str) -> String {

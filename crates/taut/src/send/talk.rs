@@ -9,9 +9,10 @@ use taut_path::driver::Truth;
 use taut_relay::Direction;
 use taut_relay::operator::Event;
 use taut_relay::transmit::{Observer, Sending};
+use taut_report::message::ChangingLine;
+use taut_report::say;
 
 use super::live::{Line, Shown};
-use crate::talk::{ChangingLine, say};
 
 /// The line that changes, and messages over it.
 pub struct Talk {

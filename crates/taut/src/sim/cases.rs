@@ -7,9 +7,8 @@ use taut_scenarios::run::{AnyRun, run_all};
 
 use super::progress::ProgressLine;
 use super::watch;
-use crate::exit;
-use crate::talk::say;
 use taut_linux::interrupt::Interrupt;
+use taut_report::{exit, say};
 
 /// Runs the cases of `runs` on `jobs` threads, with a progress line, until all are done or somebody
 /// asks the process to end, and says who did. `finished` hears of each run that has been run whole.

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use taut_path::units;
 use taut_path::units::Time;
 use taut_report::document::Document;
 use taut_scenarios::limit_rules::{Compared, LimitRulesSettings, RuleName, names};
@@ -19,11 +18,10 @@ use super::limit_rules_show::{charts, remark, text};
 use super::output::Output;
 use super::rr_under_load::Traced;
 use super::sweep;
-use crate::output::Form;
 use crate::rr::command::quoted;
-use crate::talk::say;
-use crate::{exit, stdout};
+use taut_report::emit::Form;
 use taut_report::page::{Origin, Page};
+use taut_report::{exit, say, stdout};
 
 /// What `taut sim limit-rules` accepts.
 #[derive(Debug, Clone, Args)]
@@ -55,20 +53,15 @@ pub struct LimitRulesOptions {
     pub seeds: Option<u32>,
 
     /// What is measured of a built-in family or load (f.., w..)
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME")]
     pub duration: Option<Time>,
 
     /// What is not measured at its start
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME")]
     pub warm_up: Option<Time>,
 
     #[command(flatten)]
     pub common: Common,
-}
-
-fn parse_time(text: &str) -> Result<Time, String> {
-    let ns = units::parse_time_ns(text).map_err(|error| error.to_string())?;
-    Ok(Time(ns))
 }
 
 impl LimitRulesOptions {

@@ -18,10 +18,9 @@ use std::process::ExitCode;
 use options::{Scenario, Sim};
 use taut_scenarios::registry::{self, Entry};
 
-use crate::stdout;
-use crate::talk::say;
 use taut_linux::interrupt;
 use taut_report::layout::fold;
+use taut_report::{say, stdout};
 
 /// `taut sim`.
 pub fn sim(sim: &Sim) -> ExitCode {

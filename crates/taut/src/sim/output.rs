@@ -10,11 +10,10 @@ use taut_report::page::Page;
 use taut_scenarios::tracing::{Tap, TraceRowsError};
 
 use super::many::Many;
-use crate::exit;
-use crate::output::{self, Form};
-use crate::talk::say;
 use taut_linux::interrupt::{self, Interrupt};
+use taut_report::emit::{self, Form};
 use taut_report::output_file::{PcapFile, TraceFile};
+use taut_report::{exit, say};
 
 /// What is wanted besides the table.
 #[derive(Debug, Clone, Default, Args)]
@@ -97,7 +96,7 @@ pub trait Traceable {
 impl Output {
     /// Fails if one of these files, which are read, would be written over.
     pub fn spares(&self, inputs: &[impl AsRef<Path>]) -> Result<(), ExitCode> {
-        output::check_spared(self.files().chain(self.many.resume()), inputs)
+        emit::check_spared(self.files().chain(self.many.resume()), inputs)
     }
 
     /// Those that are written when all is done.
@@ -114,9 +113,9 @@ impl Output {
             say!("taut: {file} would be written twice; name a file of its own for each");
             return Err(ExitCode::from(exit::USAGE));
         }
-        output::check("report", self.report.as_deref())?;
+        emit::check("report", self.report.as_deref())?;
         self.trace.check()?;
-        output::check("capture", self.pcap.path.as_deref())?;
+        emit::check("capture", self.pcap.path.as_deref())?;
         let usage = |error| {
             say!("taut: {error}");
             ExitCode::from(exit::USAGE)
@@ -169,9 +168,9 @@ impl Output {
         text: impl FnOnce() -> String,
         page: impl FnOnce() -> Page<'d>,
     ) -> ExitCode {
-        let shown = output::emit(document, form, self.report.as_deref(), text, page);
+        let shown = emit::emit(document, form, self.report.as_deref(), text, page);
         match interrupt {
-            Some(interrupt) => output::interrupted(interrupt, document.rows.len(), shown),
+            Some(interrupt) => emit::interrupted(interrupt.exit_code(), document.rows.len(), shown),
             None => {
                 let written = self.write_trace(traceable);
                 let written = written.and_then(|()| self.write_capture(traceable));

@@ -1,7 +1,7 @@
 //! What is being run, for those who wait at a terminal.
 
-use crate::talk::ChangingLine;
 use taut_linux::interrupt;
+use taut_report::message::ChangingLine;
 
 /// One line on stderr that changes; silent where stderr is no terminal. Gone when dropped.
 pub struct ProgressLine(ChangingLine);

@@ -15,12 +15,11 @@ use taut_scenarios::tracing::{self, Tap, TraceRowsError};
 use super::output::{Output, Traceable};
 use super::progress::ProgressLine;
 use super::sweep;
-use crate::output::Form;
 use crate::rr::command;
 use crate::rr::experiment::Experiment;
-use crate::talk::say;
-use crate::{exit, stdout};
+use taut_report::emit::Form;
 use taut_report::page::Origin;
+use taut_report::{exit, say, stdout};
 use taut_scenarios::rr_under_load::show::{Drawn, page, table};
 
 /// What `taut sim rr-under-load` accepts: settings other than those of its file.

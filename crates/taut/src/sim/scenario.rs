@@ -16,11 +16,10 @@ use super::progress::ProgressLine;
 use super::rr_under_load::run_settings;
 use super::sweep;
 use crate::rr::command::quoted;
-use crate::talk::say;
-use crate::{exit, stdout};
 use taut_report::over_time::charts;
 use taut_report::page::{Origin, Page};
 use taut_report::text::text;
+use taut_report::{exit, say, stdout};
 
 /// A scenario file is settings: what is longer is something else.
 const MOST_BYTES: u64 = 1 << 20;

@@ -12,11 +12,10 @@ use taut_scenarios::sweep::{Book, Plan, finished_line};
 use super::cases::run_cases;
 use super::many::Many;
 use super::output::Output;
-use crate::output::{self, Form};
-use crate::talk::say;
-use crate::{exit, stdout};
 use taut_linux::interrupt::Interrupt;
+use taut_report::emit::{self, Form};
 use taut_report::text::text;
+use taut_report::{exit, say, stdout};
 
 /// Runs `file` with every combination of `many`, and prints the rows of all.
 pub fn run(file: &str, seed: u64, output: &Output, form: Form) -> ExitCode {
@@ -28,9 +27,9 @@ pub fn run(file: &str, seed: u64, output: &Output, form: Form) -> ExitCode {
     match run_all(file, seed, many) {
         Ok((document, interrupt)) => {
             let whole = || text(&document, stdout::columns());
-            let shown = output::print(&document, form, whole);
+            let shown = emit::print(&document, form, whole);
             interrupt.map_or(shown, |interrupt| {
-                output::interrupted(interrupt, document.rows.len(), shown)
+                emit::interrupted(interrupt.exit_code(), document.rows.len(), shown)
             })
         }
         Err(code) => code,

@@ -7,16 +7,15 @@ use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Paragraph};
 use serde_json::json;
-
 use taut_linux::observe::LIMIT_MAX_UNSET;
 use taut_observe::METRICS;
 use taut_observe::sampler::{Bucket, History, SampledQueue, Spread};
+use taut_report::layout::fold;
+use taut_report::number::{readable, short, short_time};
 
 use super::curve::{WINDOW_BUCKETS, curve, name, queueing, rate_hz, top_of_curve};
 use super::screen::Screen;
 use crate::show::cell;
-use taut_report::layout::fold;
-use taut_report::number::{readable, short, short_time};
 
 const BLOCKS: [char; 9] = [
     ' ', '\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}',

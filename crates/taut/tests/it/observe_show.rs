@@ -88,7 +88,7 @@ fn what_is_not_there_is_named_with_what_is() {
     );
     assert!(failed(&tree.line("show ../eth0"), 1).contains("device name \"../eth0\""));
     assert!(failed(&tree.line("show -q 3-1"), 2).contains("allowed: queues such as"));
-    assert!(failed(&tree.line("show --rate 0"), 2).contains("nothing would ever be sent"));
+    assert!(failed(&tree.line("show --rate 0"), 2).contains("1kbit to 1000gbit"));
     assert!(failed(&tree.line("show -w 0ms"), 2).contains("allowed: 1ms"));
     assert!(failed("show --sysfs /nowhere", 2).contains("what stands for /sys"));
     assert!(failed("show -n /nowhere/netns", 1).contains("/nowhere/netns"));
