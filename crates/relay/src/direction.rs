@@ -8,7 +8,7 @@ use taut_linux::Port;
 use taut_linux::publish::About;
 use taut_path::driver::Truth;
 use taut_path::limit::Unit;
-use taut_path::queue::{CompleteError, Snapshot};
+use taut_path::queue::{CompleteError, CompleterCounters, Snapshot};
 use taut_path::{AnyLimit, AnyQdisc, Completed, Completions, Limit, Queue, QueueConfig, Stop};
 
 use crate::account::Account;
@@ -107,6 +107,14 @@ impl<K: Parts> Direction<K> {
         self.queue.probe()
     }
 
+    pub fn probe_mut(&mut self) -> &mut K::Probe {
+        self.queue.probe_mut()
+    }
+
+    pub fn completer_counters(&self) -> CompleterCounters {
+        self.queue.completer_counters()
+    }
+
     pub fn latency(&self) -> Option<&Latency> {
         self.ends.latency.as_ref()
     }
@@ -147,12 +155,13 @@ impl<K: Parts> Direction<K> {
         sent.saturating_sub(self.account().returned_by_device())
     }
 
-    pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
+    /// What to poll, besides [`next`](Self::next).
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.source.fd()
     }
 
     /// Takes what the device returned, if that is due. Returns a stall.
-    pub(crate) fn reap(&mut self, now_ns: u64) -> io::Result<Option<Stall>> {
+    pub fn reap(&mut self, now_ns: u64) -> io::Result<Option<Stall>> {
         let is_due = self.next_reap_ns().is_some_and(|at_ns| at_ns <= now_ns);
         if !is_due && !self.is_done_at_once() {
             return Ok(None);
@@ -207,7 +216,7 @@ impl<K: Parts> Direction<K> {
     }
 
     /// The link came up, or went down.
-    pub(crate) fn set_open(&mut self, is_open: bool, now_ns: u64) {
+    pub fn set_open(&mut self, is_open: bool, now_ns: u64) {
         if is_open && !self.is_open {
             // What was in the device could not come back in the meantime.
             self.returned_ns = now_ns;
@@ -235,12 +244,12 @@ impl<K: Parts> Direction<K> {
     }
 
     /// The source has something to receive.
-    pub(crate) fn set_readable(&mut self) {
+    pub fn set_readable(&mut self) {
         self.more = More::Now;
     }
 
     /// Takes frames in and sends as many as the limit and the ring allow.
-    pub(crate) fn turn(&mut self, now_ns: u64) -> io::Result<()> {
+    pub fn turn(&mut self, now_ns: u64) -> io::Result<()> {
         let readable = self.more == More::Now;
         let (source, mut inlet) = self.inlet(now_ns);
         let taken = source.take(now_ns, readable, &mut inlet);
@@ -287,7 +296,7 @@ impl<K: Parts> Direction<K> {
     }
 
     /// When to come back.
-    pub(crate) fn next(&self) -> Next {
+    pub fn next(&self) -> Next {
         let is_at_once = match self.more {
             More::Now => true,
             More::WhenEmpty => self.is_open && self.is_idle || self.is_done_at_once(),

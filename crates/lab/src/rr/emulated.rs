@@ -7,17 +7,26 @@ use std::rc::Rc;
 use taut_linux::{Tap, Written};
 use taut_sim::nic::{EmulatedNic, NicEvent};
 
-use super::router::{Direction, DirectionOutcome};
-use super::tap_source::{MeteredQueue, TapSource};
+use taut_path::{AnyLimit, AnyQdisc, Queue};
+use taut_relay::published::Published;
+
+use super::frames::Frames;
+use super::router::{Route, RouteOutcome, Watcher};
+use super::tap_source::TapSource;
 
 /// A packet that others follow may be delivered this much late. A receiving NIC moderates its
 /// interrupts too, and a wake-up for each of 81,000 frames a second costs more than they do.
 const DELIVERY_SLACK_NS: u64 = 50_000;
 
+type MeteredQueue = Queue<EmulatedNic, AnyLimit, AnyQdisc, Watcher>;
+
 /// A queue whose wire ends in another TAP.
 pub struct EmulatedDirection {
     source: TapSource,
-    queue: MeteredQueue<EmulatedNic>,
+    frames: Frames,
+    queue: MeteredQueue,
+    /// Where other programs see the queue.
+    published: Published,
     to: Rc<Tap>,
     refused_packets: u64,
 }
@@ -30,10 +39,12 @@ enum Did {
 
 impl EmulatedDirection {
     /// Carries what `source` says to `to`, through `queue`.
-    pub fn new(source: TapSource, queue: MeteredQueue<EmulatedNic>, to: Rc<Tap>) -> Self {
+    pub fn new(source: TapSource, queue: MeteredQueue, published: Published, to: Rc<Tap>) -> Self {
         Self {
+            frames: source.frames.clone(),
             source,
             queue,
+            published,
             to,
             refused_packets: 0,
         }
@@ -64,9 +75,7 @@ impl EmulatedDirection {
     fn advance_one(&mut self, now_ns: u64) -> Option<(u64, Did)> {
         let (at_ns, event) = self.queue.device_mut().advance(now_ns)?;
         let did = match event {
-            NicEvent::Frame(sent) => {
-                Did::Delivered(self.source.frames.write(sent.packet, &self.to))
-            }
+            NicEvent::Frame(sent) => Did::Delivered(self.frames.write(sent.packet, &self.to)),
             NicEvent::Interrupt => Did::Interrupt,
         };
         Some((at_ns, did))
@@ -75,7 +84,7 @@ impl EmulatedDirection {
     fn complete(&mut self, at_ns: u64) -> io::Result<()> {
         let completed = self
             .queue
-            .complete(at_ns, &mut self.source.frames)
+            .complete(at_ns, &mut self.frames)
             .map_err(io::Error::other)?;
         if completed.schedule {
             self.run(at_ns);
@@ -85,20 +94,22 @@ impl EmulatedDirection {
 
     /// The emulated NIC's doorbell cannot fail, and every other reason to stop is waited for.
     fn run(&mut self, now_ns: u64) {
-        let _ = self.queue.run(now_ns, &mut self.source.frames);
+        let _ = self.queue.run(now_ns, &mut self.frames);
     }
 }
 
-impl Direction for EmulatedDirection {
-    fn source(&self) -> BorrowedFd<'_> {
+impl Route for EmulatedDirection {
+    fn fd(&self) -> BorrowedFd<'_> {
         self.source.fd()
     }
 
     fn service(&mut self, now_ns: u64, readable: bool) -> io::Result<bool> {
         self.advance(now_ns)?;
-        let more = readable && self.source.read_into(&mut self.queue, now_ns)?;
+        let (queue, frames) = (&mut self.queue, &mut self.frames);
+        let on_packet = |packet| queue.enqueue(packet, now_ns, frames);
+        let more = readable && self.source.read(on_packet)?;
         self.run(now_ns);
-        self.source.published.look(now_ns, &self.queue);
+        self.published.look(now_ns, &self.queue);
         Ok(more)
     }
 
@@ -116,7 +127,15 @@ impl Direction for EmulatedDirection {
         wakeups_ns.into_iter().flatten().min()
     }
 
-    fn into_outcome(mut self: Box<Self>) -> io::Result<DirectionOutcome> {
-        self.source.outcome(&mut self.queue, self.refused_packets)
+    fn into_outcome(mut self: Box<Self>) -> io::Result<RouteOutcome> {
+        let lost_packets = self.source.lost_packets()? + self.refused_packets;
+        let (sender, completer) = (
+            self.queue.sender_counters(),
+            self.queue.completer_counters(),
+        );
+        let mut outcome = RouteOutcome::of(self.queue.probe_mut(), completer);
+        outcome.drops = sender.drops.total() + lost_packets;
+        outcome.marks = sender.marked_packets;
+        Ok(outcome)
     }
 }

@@ -5,70 +5,60 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use taut_linux::af_packet::{AfPacketCompletions, AfPacketTx, PacketReceiver};
-use taut_linux::{Tap, Written};
-use taut_path::Stop;
+use taut_linux::{Port, Tap, Written};
+use taut_relay::parts::{Parts, Renewal};
+use taut_relay::{Direction, Next};
 
 use super::frames::Frames;
-use super::router::{BATCH_PACKETS, Direction, DirectionOutcome};
-use super::tap_source::{MeteredQueue, TapSource};
-
-/// The two halves of the ring, on this thread.
-pub type Ring = (AfPacketTx<Frames>, AfPacketCompletions);
+use super::router::{BATCH_PACKETS, Route, RouteOutcome, Watcher};
+use super::tap_source::TapSource;
 
 /// From a TAP through a queue of ours into a ring of the kernel's.
-pub struct RingDirection {
-    source: TapSource,
-    queue: MeteredQueue<Ring>,
-    /// A packet ring does not interrupt: it is looked at once in so many ns.
-    cadence_ns: u64,
-    next_reap_ns: u64,
-}
+pub struct RingParts;
 
-impl RingDirection {
-    /// Carries what `source` says through `queue`, and reaps once each `cadence_ns`.
-    pub fn new(source: TapSource, queue: MeteredQueue<Ring>, cadence_ns: u64) -> Self {
-        Self {
-            source,
-            queue,
-            cadence_ns,
-            next_reap_ns: 0,
-        }
-    }
+impl Parts for RingParts {
+    type Port = (AfPacketTx<Frames>, AfPacketCompletions);
+    type Frames = Frames;
+    type Source = TapSource;
+    type Probe = Watcher;
 
-    fn reap(&mut self, now_ns: u64) -> io::Result<()> {
-        if self.next_wakeup_ns().is_none_or(|at_ns| now_ns < at_ns) {
-            return Ok(());
-        }
-        self.next_reap_ns = now_ns + self.cadence_ns;
-        let reaped = self.queue.complete(now_ns, &mut self.source.frames);
-        reaped.map(|_| ()).map_err(io::Error::other)
+    fn reopen(_: Renewal, port: &mut Self::Port, _: &mut TapSource) -> io::Result<()> {
+        port.reopen()
     }
 }
 
-impl Direction for RingDirection {
-    fn source(&self) -> BorrowedFd<'_> {
-        self.source.fd()
+/// The device stays up until the row ends. A stall is counted, and ends nothing.
+impl Route for Direction<RingParts> {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.source().fd()
     }
 
     fn service(&mut self, now_ns: u64, readable: bool) -> io::Result<bool> {
         self.reap(now_ns)?;
-        let more = readable && self.source.read_into(&mut self.queue, now_ns)?;
-        self.source.published.look(now_ns, &self.queue);
-        match self.queue.run(now_ns, &mut self.source.frames) {
-            Stop::Failed(error) => Err(error),
-            _ => Ok(more),
+        if readable {
+            self.set_readable();
         }
+        self.turn(now_ns)?;
+        Ok(self.next() == Next::Now)
     }
 
     fn next_wakeup_ns(&self) -> Option<u64> {
-        let (_, completions) = self.queue.device();
-        let reap_ns = (completions.packets_in_ring() > 0).then_some(self.next_reap_ns);
-        reap_ns.into_iter().chain(self.queue.next_wakeup()).min()
+        match self.next() {
+            Next::At(at_ns) if at_ns < u64::MAX => Some(at_ns),
+            _ => None,
+        }
     }
 
-    fn into_outcome(mut self: Box<Self>) -> io::Result<DirectionOutcome> {
-        let malformed_packets = self.queue.device().1.malformed_packets();
-        self.source.outcome(&mut self.queue, malformed_packets)
+    fn into_outcome(mut self: Box<Self>) -> io::Result<RouteOutcome> {
+        let lost_packets = self.source().lost_packets()? + self.port().1.malformed_packets();
+        let (drops, marks) = {
+            let account = self.account();
+            (account.all_dropped_packets(), account.marked_packets)
+        };
+        let completer = self.completer_counters();
+        let mut outcome = RouteOutcome::of(self.probe_mut(), completer);
+        (outcome.drops, outcome.marks) = (drops + lost_packets, marks);
+        Ok(outcome)
     }
 }
 
@@ -93,8 +83,8 @@ impl ReceiveDirection {
     }
 }
 
-impl Direction for ReceiveDirection {
-    fn source(&self) -> BorrowedFd<'_> {
+impl Route for ReceiveDirection {
+    fn fd(&self) -> BorrowedFd<'_> {
         self.from.as_fd()
     }
 
@@ -118,10 +108,10 @@ impl Direction for ReceiveDirection {
         None
     }
 
-    fn into_outcome(self: Box<Self>) -> io::Result<DirectionOutcome> {
-        Ok(DirectionOutcome {
+    fn into_outcome(self: Box<Self>) -> io::Result<RouteOutcome> {
+        Ok(RouteOutcome {
             drops: self.refused_packets,
-            ..DirectionOutcome::default()
+            ..RouteOutcome::default()
         })
     }
 }

@@ -5,19 +5,20 @@ use std::os::fd::BorrowedFd;
 
 use hdrhistogram::Histogram;
 use taut_linux::poll::Ready;
-use taut_measure::meter::{Curve, Quantiles, histogram_ns};
+use taut_measure::meter::{Curve, Meter, Quantiles, histogram_ns};
 use taut_measure::trace::Tape;
+use taut_path::queue::CompleterCounters;
 use taut_relay::{Next, Work, raise_priority, run};
 
-use crate::control::{Control, StopOnDrop};
+use crate::control::{Control, StopOnDrop, Watch};
 
 /// Packets taken from one device before the others have their turn.
 pub const BATCH_PACKETS: usize = 64;
 
 /// One way through the lab.
-pub trait Direction {
-    /// What to wait for.
-    fn source(&self) -> BorrowedFd<'_>;
+pub trait Route {
+    /// The descriptor to poll.
+    fn fd(&self) -> BorrowedFd<'_>;
 
     /// Does what is due by `now_ns` and, if the source is `readable`, takes at most
     /// [`BATCH_PACKETS`] packets in. Returns whether more may be waiting.
@@ -27,12 +28,12 @@ pub trait Direction {
     fn next_wakeup_ns(&self) -> Option<u64>;
 
     /// What was measured, once the row is over.
-    fn into_outcome(self: Box<Self>) -> io::Result<DirectionOutcome>;
+    fn into_outcome(self: Box<Self>) -> io::Result<RouteOutcome>;
 }
 
 /// What one direction measured.
 #[derive(Debug, Default)]
-pub struct DirectionOutcome {
+pub struct RouteOutcome {
     pub in_flight_bytes: Quantiles,
     pub waiting_packets: Quantiles,
     /// In the limit's units.
@@ -49,16 +50,36 @@ pub struct DirectionOutcome {
     pub tape: Option<Tape>,
 }
 
+/// What watches a queue of the lab: always a meter, and a tape if a trace is wanted.
+pub type Watcher = (Meter<Watch>, Option<Tape>);
+
+impl RouteOutcome {
+    /// What `watcher` measured at a queue with these counters, without drops and marks.
+    pub fn of(watcher: &mut Watcher, completer: CompleterCounters) -> Self {
+        let (meter, tape) = watcher;
+        Self {
+            in_flight_bytes: meter.in_flight_bytes(),
+            waiting_packets: meter.waiting_packets(),
+            limit_p50: meter.limit_p50(),
+            curve: meter.curve(),
+            stalls: completer.stalls,
+            longest_stall_ns: completer.longest_stall_ns,
+            tape: tape.take(),
+            ..Self::default()
+        }
+    }
+}
+
 /// What the thread that moves packets measured.
 pub struct Routed {
-    pub directions: Vec<DirectionOutcome>,
+    pub directions: Vec<RouteOutcome>,
     /// How late the moments came at which something was due, while the row was recorded.
     pub late_ns: Histogram<u64>,
 }
 
 /// Moves packets until the row is stopped, with `real_time` priority where that is allowed.
 pub fn route(
-    directions: Vec<Box<dyn Direction>>,
+    directions: Vec<Box<dyn Route>>,
     control: &Control,
     real_time: bool,
 ) -> io::Result<Routed> {
@@ -74,7 +95,7 @@ pub fn route(
         due_ns: None,
     };
     run(&mut router)?;
-    let directions = router.directions.into_iter().map(Direction::into_outcome);
+    let directions = router.directions.into_iter().map(Route::into_outcome);
     Ok(Routed {
         directions: directions.collect::<io::Result<_>>()?,
         late_ns: router.late_ns,
@@ -82,7 +103,7 @@ pub fn route(
 }
 
 struct Router<'a> {
-    directions: Vec<Box<dyn Direction>>,
+    directions: Vec<Box<dyn Route>>,
     /// Which of them may have more waiting.
     has_more: Vec<bool>,
     control: &'a Control,
@@ -93,7 +114,7 @@ struct Router<'a> {
 
 impl Work for Router<'_> {
     fn fds<'a>(&'a self, fds: &mut Vec<BorrowedFd<'a>>) {
-        fds.extend(self.directions.iter().map(|direction| direction.source()));
+        fds.extend(self.directions.iter().map(|direction| direction.fd()));
     }
 
     fn turn(&mut self, now_ns: u64, ready: Ready) -> io::Result<Next> {

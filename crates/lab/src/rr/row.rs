@@ -78,7 +78,7 @@ pub fn run(
     Ok(Some((RrRun { row, latency_ns }, tape)))
 }
 
-type Router = thread::JoinHandle<anyhow::Result<Routed>>;
+type RouterThread = thread::JoinHandle<anyhow::Result<Routed>>;
 
 fn spawn_router(
     world: RrWorld,
@@ -86,7 +86,7 @@ fn spawn_router(
     case: &Case,
     max_events: Option<usize>,
     control: &Arc<Control>,
-) -> anyhow::Result<Router> {
+) -> anyhow::Result<RouterThread> {
     let (config, case, control) = (config.clone(), case.clone(), Arc::clone(control));
     let router = move || {
         let directions = world.directions(&config, &case, &control, max_events)?;

@@ -5,29 +5,19 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use taut_linux::{NetNs, Tap, link};
-use taut_measure::meter::Meter;
-use taut_measure::trace::Tape;
-use taut_path::{AnyLimit, AnyQdisc, Completions, Queue, TxRing};
+use taut_path::Packet;
+use taut_relay::source::More;
+use taut_relay::{Inlet, Source};
 
 use super::frames::{Arrival, Frames};
-use super::router::{BATCH_PACKETS, DirectionOutcome};
-use crate::control::Watch;
-use taut_relay::published::Published;
+use super::router::BATCH_PACKETS;
 
-/// What watches a queue of the lab: always a meter, and a tape if a trace is wanted.
-pub type Watcher = (Meter<Watch>, Option<Tape>);
-
-/// A queue of the lab, measured.
-pub type MeteredQueue<D> = Queue<D, AnyLimit, AnyQdisc, Watcher>;
-
-/// A TAP that is read at once, since it has no back-pressure and drops in silence.
+/// A TAP that is read at once, because it has no back-pressure and drops without a report.
 pub struct TapSource {
     ns: NetNs,
     tap: Rc<Tap>,
     pub frames: Frames,
     no_frame_packets: u64,
-    /// Where others see the queue that it fills.
-    pub published: Published,
 }
 
 impl TapSource {
@@ -39,24 +29,19 @@ impl TapSource {
             tap,
             frames,
             no_frame_packets: 0,
-            published: Published::default(),
         }
     }
 
-    /// What to wait for.
+    /// The descriptor to poll.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.tap.as_fd()
     }
 
-    /// Puts at most [`BATCH_PACKETS`] packets into `queue`. Returns whether more may be waiting.
-    pub fn read_into<D: TxRing + Completions>(
-        &mut self,
-        queue: &mut MeteredQueue<D>,
-        now_ns: u64,
-    ) -> io::Result<bool> {
+    /// Reads at most [`BATCH_PACKETS`] packets. Returns whether more may be waiting.
+    pub fn read(&mut self, mut on_packet: impl FnMut(Packet)) -> io::Result<bool> {
         for _ in 0..BATCH_PACKETS {
             match self.frames.read(&self.tap)? {
-                Arrival::Packet(packet) => queue.enqueue(packet, now_ns, &mut self.frames),
+                Arrival::Packet(packet) => on_packet(packet),
                 Arrival::NoFrame => self.no_frame_packets += 1,
                 Arrival::Nothing => return Ok(false),
             }
@@ -64,28 +49,34 @@ impl TapSource {
         Ok(true)
     }
 
-    /// What was measured at `queue`, which is over, and every packet lost: by the TAP, here, in the queue, and
-    /// the `lost_packets` after it.
-    pub fn outcome<D: TxRing + Completions>(
-        &self,
-        queue: &mut MeteredQueue<D>,
-        lost_packets: u64,
-    ) -> io::Result<DirectionOutcome> {
-        let tape = queue.probe_mut().1.take();
-        let (meter, _) = queue.probe();
+    /// Returns the packets that were lost before the queue: in the TAP, or for want of a frame.
+    pub fn lost_packets(&self) -> io::Result<u64> {
         let by_tap = link::statistics(&self.ns, self.tap.name())?.tx_dropped;
-        let counters = queue.sender_counters();
-        let completer = queue.completer_counters();
-        Ok(DirectionOutcome {
-            in_flight_bytes: meter.in_flight_bytes(),
-            waiting_packets: meter.waiting_packets(),
-            limit_p50: meter.limit_p50(),
-            curve: meter.curve(),
-            drops: by_tap + self.no_frame_packets + counters.drops.total() + lost_packets,
-            marks: counters.marked_packets,
-            stalls: completer.stalls,
-            longest_stall_ns: completer.longest_stall_ns,
-            tape,
-        })
+        Ok(by_tap + self.no_frame_packets)
+    }
+}
+
+/// The TAP stays up until the row ends, and the row does not wait for its packets.
+impl Source<Frames> for TapSource {
+    fn take<I: Inlet<Frames = Frames>>(
+        &mut self,
+        _now_ns: u64,
+        readable: bool,
+        inlet: &mut I,
+    ) -> io::Result<More> {
+        let has_more = readable && self.read(|packet| inlet.enqueue(packet))?;
+        Ok(if has_more { More::Now } else { More::WhenReady })
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.tap.as_fd())
+    }
+
+    fn set_mtu(&mut self, _mtu_bytes: u32) {}
+
+    fn stop(&mut self) {}
+
+    fn is_over(&self) -> bool {
+        false
     }
 }

@@ -9,17 +9,17 @@ use taut_linux::{NetNs, Tap, sched};
 use taut_measure::meter::Meter;
 use taut_measure::trace::Tape;
 use taut_path::limit::Unit;
-use taut_path::queue::Builder;
-use taut_path::{AnyLimit, Completions, Limit, Queue, QueueConfig, Split, TxRing};
+use taut_path::{AnyLimit, Limit, Queue, QueueConfig, Split};
+use taut_relay::Direction;
+use taut_relay::parts::DirectionConfig;
 use taut_relay::published::Published;
-use taut_scenarios::rr_under_load::Settings;
 use taut_sim::nic::{DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig};
 
 use super::config::Config;
 use super::emulated::EmulatedDirection;
-use super::packet_ring::RingDirection;
-use super::router::Direction;
-use super::tap_source::{MeteredQueue, TapSource, Watcher};
+use super::packet_ring::RingParts;
+use super::router::{Route, Watcher};
+use super::tap_source::TapSource;
 use crate::control::{Control, Watch};
 use crate::world::{CLIENT_DEVICE, SERVER_DEVICE, SHAPED_DEVICE};
 
@@ -37,16 +37,16 @@ impl Wiring<'_> {
     /// each direction has its `index`.
     pub fn emulated(
         &self,
-        mut source: TapSource,
+        source: TapSource,
         to: Rc<Tap>,
         index: u64,
-    ) -> anyhow::Result<Box<dyn Direction>> {
+    ) -> anyhow::Result<Box<dyn Route>> {
+        let now_ns = sched::monotonic_ns();
         let device = if index == 0 {
             CLIENT_DEVICE
         } else {
             SERVER_DEVICE
         };
-        source.published = self.published(device);
         let nic = EmulatedNic::new(NicConfig {
             rate_bits_per_s: self.config.settings.rate.0,
             framing: Framing::ETHERNET,
@@ -57,23 +57,43 @@ impl Wiring<'_> {
             segments_apart: false,
             seed: self.config.seed.wrapping_add(index),
         })?;
-        let restart_slots = Some(nic.restart_slots());
-        let queue = self.queue(Queue::builder_for(nic), restart_slots, index == 0)?;
-        Ok(Box::new(EmulatedDirection::new(source, queue, to)))
+        let config = QueueConfig {
+            restart_slots: Some(nic.restart_slots()),
+            split: self.split,
+            ..QueueConfig::default()
+        };
+        let queue = Queue::builder_for(nic)
+            .qdisc(self.config.settings.qdisc.parse()?)
+            .limit(self.limit.clone())
+            .probe(self.watcher(now_ns, index == 0))
+            .config(config)
+            .build(now_ns)?;
+        let published = self.published(device);
+        Ok(Box::new(EmulatedDirection::new(
+            source, queue, published, to,
+        )))
     }
 
     /// An AF_PACKET ring from `source` to the shaped device in `ns`.
-    pub fn packet_ring(
-        &self,
-        mut source: TapSource,
-        ns: &NetNs,
-    ) -> anyhow::Result<Box<dyn Direction>> {
-        let Settings { ring, cadence, .. } = self.config.settings;
-        source.published = self.published(SHAPED_DEVICE);
-        let (tx, completions) =
-            AfPacket::open_with(ns, SHAPED_DEVICE, ring, source.frames.clone())?;
-        let queue = self.queue(Queue::builder(tx, completions), None, true)?;
-        Ok(Box::new(RingDirection::new(source, queue, cadence.0)))
+    pub fn packet_ring(&self, source: TapSource, ns: &NetNs) -> anyhow::Result<Box<dyn Route>> {
+        let settings = &self.config.settings;
+        let now_ns = sched::monotonic_ns();
+        let frames = source.frames.clone();
+        let port = AfPacket::open_with(ns, SHAPED_DEVICE, settings.ring, frames.clone())?;
+        let config = DirectionConfig {
+            qdisc: settings.qdisc.parse()?,
+            limit: self.limit.clone(),
+            split: self.split,
+            cadence_ns: settings.cadence.0,
+            stall_ns: QueueConfig::default().stall_threshold_ns,
+            rate_bits_per_s: Some(settings.rate.0),
+        };
+        let probe = (self.watcher(now_ns, true), None);
+        let direction: Direction<RingParts> =
+            Direction::new(config, source, (port, frames), probe, now_ns)?;
+        let mut direction = Box::new(direction);
+        direction.set_open(true, now_ns);
+        Ok(direction)
     }
 
     /// Where others see a queue to `device`.
@@ -87,32 +107,16 @@ impl Wiring<'_> {
         })
     }
 
-    fn queue<D: TxRing + Completions>(
-        &self,
-        builder: Builder<D>,
-        restart_slots: Option<u32>,
-        shown: bool,
-    ) -> anyhow::Result<MeteredQueue<D>> {
-        let now_ns = sched::monotonic_ns();
+    /// The measured direction is the one that is `shown`.
+    fn watcher(&self, now_ns: u64, shown: bool) -> Watcher {
         let watch = Watch {
             control: Arc::clone(self.control),
             shown,
         };
         let max_events = self.max_events.filter(|_| shown);
-        let watcher: Watcher = (
+        (
             Meter::new(watch, now_ns, self.config.row_ns()),
             max_events.map(|max| Tape::new(now_ns, max)),
-        );
-        let config = QueueConfig {
-            restart_slots,
-            split: self.split,
-            ..QueueConfig::default()
-        };
-        Ok(builder
-            .qdisc(self.config.settings.qdisc.parse()?)
-            .limit(self.limit.clone())
-            .probe(watcher)
-            .config(config)
-            .build(now_ns)?)
+        )
     }
 }

@@ -12,7 +12,7 @@ use taut_scenarios::rr_under_load::Case;
 use super::config::Config;
 use super::driver::DriverKind;
 use super::packet_ring::ReceiveDirection;
-use super::router::Direction;
+use super::router::Route;
 use super::tap_source::TapSource;
 use super::wiring::Wiring;
 use crate::control::Control;
@@ -87,7 +87,7 @@ impl RrWorld {
         case: &Case,
         control: &Arc<Control>,
         max_events: Option<usize>,
-    ) -> anyhow::Result<Vec<Box<dyn Direction>>> {
+    ) -> anyhow::Result<Vec<Box<dyn Route>>> {
         let wiring = Wiring {
             config,
             control,
