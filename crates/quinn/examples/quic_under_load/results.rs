@@ -45,7 +45,7 @@ const COLUMNS: &[(&str, &str)] = &[
 ];
 
 #[derive(Debug, Serialize)]
-struct Entry {
+struct QuicRow {
     variant: String,
     connections: u32,
     request_us: Quantiles,
@@ -78,7 +78,7 @@ struct Parameters {
     duration_ns: u64,
 }
 
-impl Entry {
+impl QuicRow {
     fn of(row: &Row<Case, Ran>) -> Self {
         let median = |of: &dyn Fn(&Ran) -> u64| row.median(of).unwrap_or(0);
         let request_us = |share| median(&|ran| at(&ran.request_ns, share) / 1000);
@@ -117,7 +117,7 @@ pub fn document(options: &Options, rows: &[Row<Case, Ran>], interrupted: bool) -
         rounds: options.rounds,
         duration_ns: options.duration.0,
     };
-    let entry = |row| serde_json::to_value(Entry::of(row)).unwrap_or_default();
+    let entry = |row| serde_json::to_value(QuicRow::of(row)).unwrap_or_default();
     Document {
         version: DOCUMENT_VERSION,
         scenario: "quic",

@@ -1,6 +1,7 @@
 //! One row.
 
 use std::future::{Future, poll_fn};
+use std::net::UdpSocket;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,13 +10,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use hdrhistogram::Histogram;
-use quinn::{Connection, Runtime, TokioRuntime, TransportConfig, congestion};
+use quinn::{Connection, Endpoint, Runtime, TokioRuntime, TransportConfig, congestion};
 use taut_linux::{interrupt, sched};
 use taut_path::AnyLimit;
 use taut_quinn::{Limited, Utilised};
 use tokio::time;
 
 use super::case::{Case, Variant};
+use super::delay::Delay;
 use super::options::Options;
 use super::peers::{self, REQUEST_BYTES, Server};
 use super::world::World;
@@ -24,8 +26,8 @@ const WARM_UP: Duration = Duration::from_secs(2);
 const REQUEST_EACH: Duration = Duration::from_millis(50);
 /// No request that comes back takes so long.
 const PATIENCE: Duration = Duration::from_secs(10);
-const LOOK_EACH: Duration = Duration::from_millis(5);
-const MOST_BYTES: u64 = 1 << 32;
+const SAMPLE_EACH: Duration = Duration::from_millis(5);
+const MAX_BYTES: u64 = 1 << 32;
 const LONGEST_NS: u64 = 20_000_000_000;
 
 /// How often to look whether to end early: nobody feels a longer wait after Ctrl-C.
@@ -71,88 +73,146 @@ async fn interrupted() {
 }
 
 async fn measure(options: &Options, case: &Case, world: &World) -> anyhow::Result<Ran> {
-    let server = Server::start(world.server_socket()?)?;
-    let delay = match options.distance.0 {
-        0 => None,
-        distance_ns => Some(world.delay(server.address, distance_ns)?),
-    };
-    let address = delay.as_ref().map_or(server.address, |it| it.address);
-    let socket = world.client_socket()?;
-    let watched = socket.try_clone()?;
-    if let Variant::Buffer(_, bytes) = case.variant {
-        socket2::SockRef::from(&socket).set_send_buffer_size(bytes)?;
-    }
-    let limited = limited(case.variant);
-    let runtime: Arc<dyn Runtime> = match &limited {
-        Some(limited) => Arc::new(limited.clone()),
-        None => Arc::new(TokioRuntime),
-    };
-    let client = peers::client(&server, socket, runtime, transport(case.variant))?;
-    let connect = || async {
-        let connecting = client.connect(address, "localhost")?;
-        time::timeout(PATIENCE, connecting)
-            .await?
-            .context("no connection")
-    };
-    let bulk = connect().await?;
-    let urgent = match case.connections {
-        1 => bulk.clone(),
-        _ => connect().await?,
-    };
-    let mut stream = bulk.open_uni().await?;
+    let ends = Endpoints::connect(options, case, world).await?;
+    let mut stream = ends.bulk.open_uni().await?;
     tokio::spawn(async move { while stream.write_all(&[7; 65_536]).await.is_ok() {} });
     time::sleep(WARM_UP).await;
 
     let (cpu_ns, begin) = (sched::process_cpu_ns(), Instant::now());
-    let received = server.received_bytes.load(Relaxed);
-    let lost = lost_datagrams(&bulk, &urgent);
+    let (received, lost) = (ends.received_bytes(), ends.lost_datagrams());
     let mut request_ns = Histogram::new_with_bounds(1_000, LONGEST_NS, 3)?;
-    let mut below_socket_bytes = Histogram::new_with_bounds(1, MOST_BYTES, 3)?;
-    let mut limit_bytes = Histogram::new_with_bounds(1, MOST_BYTES, 3)?;
+    let mut samples = Samples::new()?;
     {
         let end = begin + Duration::from_nanos(options.duration.0);
-        let mut requests = pin!(requests(&urgent, end, &mut request_ns));
-        let mut rate = Rate::new(options);
-        // The looks never end by themselves.
-        let mut looks = pin!(async {
-            loop {
-                time::sleep(LOOK_EACH).await;
-                if let Some(rate_bits_per_s) = rate.change_after(begin.elapsed()) {
-                    world.shape(rate_bits_per_s)?;
-                }
-                let bytes = match limited.as_ref().and_then(Limited::stats) {
-                    Some(stats) => {
-                        limit_bytes.saturating_record(stats.socket.limit.into());
-                        stats.socket.in_flight_bytes
-                    }
-                    None => taut_udp::send_queue_bytes(&watched)?,
-                };
-                below_socket_bytes.saturating_record(bytes.into());
-            }
-        });
-        poll_fn(|context| {
-            let looked: Poll<anyhow::Result<()>> = looks.as_mut().poll(context);
-            match looked {
-                Poll::Ready(failed) => Poll::Ready(failed),
-                Poll::Pending => requests.as_mut().poll(context),
-            }
+        let mut requests = pin!(requests(&ends.urgent, end, &mut request_ns));
+        // Ends only with an error.
+        let mut sampling = pin!(samples.take(&ends, world, Rate::new(options), begin));
+        poll_fn(|context| match sampling.as_mut().poll(context) {
+            Poll::Ready(failed) => Poll::Ready(failed),
+            Poll::Pending => requests.as_mut().poll(context),
         })
         .await?;
     }
     let seconds = begin.elapsed().as_secs_f64();
-    let moved = server.received_bytes.load(Relaxed) - received;
+    let moved = ends.received_bytes() - received;
     let busy_ns = sched::process_cpu_ns() - cpu_ns;
-    let lost_datagrams = lost_datagrams(&bulk, &urgent) - lost;
     Ok(Ran {
         request_ns,
         goodput_bps: (moved as f64 * 8.0 / seconds) as u64,
         received_bytes: moved,
-        below_socket_bytes,
-        limit_bytes: limited.is_some().then_some(limit_bytes),
-        lost_datagrams,
+        below_socket_bytes: samples.below_socket_bytes,
+        limit_bytes: ends.limited.is_some().then_some(samples.limit_bytes),
+        lost_datagrams: ends.lost_datagrams() - lost,
         cpu_percent: (busy_ns as f64 / seconds / 1e7).round() as u64,
         cpu_ns: busy_ns,
     })
+}
+
+/// Both ends of a row, connected.
+struct Endpoints {
+    server: Server,
+    /// The connections end with these two.
+    _delay: Option<Delay>,
+    _client: Endpoint,
+    /// The client's socket.
+    socket: UdpSocket,
+    limited: Option<Limited<TokioRuntime>>,
+    bulk: Connection,
+    urgent: Connection,
+}
+
+impl Endpoints {
+    async fn connect(options: &Options, case: &Case, world: &World) -> anyhow::Result<Self> {
+        let server = Server::start(world.server_socket()?)?;
+        let delay = match options.distance.0 {
+            0 => None,
+            distance_ns => Some(world.delay(server.address, distance_ns)?),
+        };
+        let address = delay.as_ref().map_or(server.address, |it| it.address);
+        let socket = world.client_socket()?;
+        if let Variant::Buffer(_, bytes) = case.variant {
+            socket2::SockRef::from(&socket).set_send_buffer_size(bytes)?;
+        }
+        let limited = limited(case.variant);
+        let runtime: Arc<dyn Runtime> = match &limited {
+            Some(limited) => Arc::new(limited.clone()),
+            None => Arc::new(TokioRuntime),
+        };
+        let transport = transport(case.variant);
+        let client = peers::client(&server, socket.try_clone()?, runtime, transport)?;
+        let connect = || async {
+            let connecting = client.connect(address, "localhost")?;
+            time::timeout(PATIENCE, connecting)
+                .await?
+                .context("no connection")
+        };
+        let bulk = connect().await?;
+        let urgent = match case.connections {
+            1 => bulk.clone(),
+            _ => connect().await?,
+        };
+        Ok(Self {
+            server,
+            _delay: delay,
+            _client: client,
+            socket,
+            limited,
+            bulk,
+            urgent,
+        })
+    }
+
+    fn received_bytes(&self) -> u64 {
+        self.server.received_bytes.load(Relaxed)
+    }
+
+    fn lost_datagrams(&self) -> u64 {
+        let mut lost = self.bulk.stats().path.lost_packets;
+        if self.bulk.stable_id() != self.urgent.stable_id() {
+            lost += self.urgent.stats().path.lost_packets;
+        }
+        lost
+    }
+}
+
+/// Bytes below the client's socket, and its limit, over time.
+struct Samples {
+    below_socket_bytes: Histogram<u64>,
+    limit_bytes: Histogram<u64>,
+}
+
+impl Samples {
+    fn new() -> anyhow::Result<Self> {
+        Ok(Self {
+            below_socket_bytes: Histogram::new_with_bounds(1, MAX_BYTES, 3)?,
+            limit_bytes: Histogram::new_with_bounds(1, MAX_BYTES, 3)?,
+        })
+    }
+
+    /// Samples until an error, and changes the rate of the link when that is due.
+    async fn take(
+        &mut self,
+        ends: &Endpoints,
+        world: &World,
+        mut rate: Rate,
+        begin: Instant,
+    ) -> anyhow::Result<()> {
+        loop {
+            time::sleep(SAMPLE_EACH).await;
+            if let Some(rate_bits_per_s) = rate.change_after(begin.elapsed()) {
+                world.shape(rate_bits_per_s)?;
+            }
+            let bytes = match ends.limited.as_ref().and_then(Limited::stats) {
+                Some(stats) => {
+                    self.limit_bytes
+                        .saturating_record(stats.socket.limit.into());
+                    stats.socket.in_flight_bytes
+                }
+                None => taut_udp::send_queue_bytes(&ends.socket)?,
+            };
+            self.below_socket_bytes.saturating_record(bytes.into());
+        }
+    }
 }
 
 /// What the slow link sends.
@@ -231,12 +291,4 @@ async fn requests(
         time::sleep_until(next).await;
     }
     Ok(())
-}
-
-fn lost_datagrams(bulk: &Connection, urgent: &Connection) -> u64 {
-    let mut lost = bulk.stats().path.lost_packets;
-    if bulk.stable_id() != urgent.stable_id() {
-        lost += urgent.stats().path.lost_packets;
-    }
-    lost
 }

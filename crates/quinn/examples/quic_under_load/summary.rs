@@ -15,7 +15,7 @@ const TITLE: &str =
 const KEPT_PERCENT: f64 = 99.0;
 
 #[derive(Debug, Serialize)]
-struct Entry {
+struct ComparisonRow {
     variant: String,
     connections: u32,
     goodput_of_plain: f64,
@@ -40,7 +40,7 @@ pub fn summary(rows: &[Rows]) -> Option<Summary> {
     })
 }
 
-fn of(row: &Rows, rows: &[Rows]) -> Option<Entry> {
+fn of(row: &Rows, rows: &[Rows]) -> Option<ComparisonRow> {
     let beside = || (rows.iter()).filter(|it| it.case.connections == row.case.connections);
     let plain = beside().find(|it| it.case.variant == Variant::Plain)?;
     let best = beside()
@@ -48,7 +48,7 @@ fn of(row: &Rows, rows: &[Rows]) -> Option<Entry> {
         .filter(|it| percent(goodput(it), goodput(plain)) >= KEPT_PERCENT)
         .min_by_key(|it| request_ns(it));
     let of_best = best.map(|best| percent(request_ns(row) as f64, request_ns(best) as f64));
-    Some(Entry {
+    Some(ComparisonRow {
         variant: row.case.variant.name(),
         connections: row.case.connections,
         goodput_of_plain: percent(goodput(row), goodput(plain)),
