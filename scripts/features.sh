@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the command without its features `lab` and `sim`. Checks its size, and its answers about the
-# verbs that it lacks.
+# Builds the command without its features `lab` and `sim`. Checks its size and its answers about
+# the verbs that it lacks.
 # Exit codes: 0 ok, 1 failed.
 set -eu
 cd "$(dirname "$0")/.."

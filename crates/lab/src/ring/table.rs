@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use taut_path::units::Rate;
+use taut_report::layout::{SPACES, column, side_by_side};
 
 use super::config::USUAL_DEPTH;
 use super::rows::{BARE, RingRow};
@@ -71,20 +72,12 @@ pub fn table(rows: &[&RingRow], markdown: bool) -> String {
         }
         return text + "\n\n";
     }
-    let width = |column: usize| {
-        let cells = lines.iter().map(|line| line[column].len());
-        cells.max().unwrap_or(0).max(HEADS[column].len())
-    };
-    let mut text = format!("{title}\n");
-    for line in std::iter::once(HEADS.map(str::to_owned)).chain(lines.clone()) {
-        let cell = |(column, cell): (usize, &String)| match column {
-            0 => format!("{cell:<0$}", width(column)),
-            _ => format!("{cell:>0$}", width(column)),
-        };
-        let cells: Vec<String> = line.iter().enumerate().map(cell).collect();
-        let _ = writeln!(text, "{}", cells.join("  ").trim_end());
-    }
-    text
+    let cells_of = |at: usize| lines.iter().map(|line| line[at].clone()).collect();
+    let columns = (0..).zip(HEADS);
+    let columns: Vec<Vec<String>> = columns
+        .map(|(at, heading)| column(heading, cells_of(at), at > 0))
+        .collect();
+    format!("{title}\n{}", side_by_side(&columns, 1, SPACES, None))
 }
 
 #[cfg(test)]
