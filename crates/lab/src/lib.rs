@@ -2,8 +2,8 @@
 //!
 //! An [`Experiment`](experiment::Experiment) measures cases one after the other;
 //! [`experiment::run`] adds what is the same for all: the plan of a dry run, the check of the
-//! privilege, progress, interruption and output. [`rr`], [`ring`] and [`forward`] are the experiments
-//! of `taut lab`.
+//! privilege, progress, interruption and output. [`rr`], [`ring`] and [`forward`] are the
+//! experiments of `taut lab`.
 //!
 //! [`world`] creates hosts and links, [`load`] fills them with TCP streams and measures the latency
 //! of requests or pings in parallel. The crate does not read a command line: the caller sets the

@@ -1,5 +1,5 @@
-//! Two hosts in network namespaces, and the links between them. File descriptors of this process hold
-//! all of it, so nothing is left however the process ends.
+//! Two hosts in network namespaces, and the links between them. File descriptors of this process
+//! hold all of it, so nothing is left however the process ends.
 
 use std::net::Ipv4Addr;
 
@@ -133,8 +133,8 @@ const SHAPER_BURST_BYTES: u32 = 2 * 1514;
 /// Any ring full of frames. The sender would have to send again what the shaper drops.
 const SHAPER_LIMIT_BYTES: u32 = 65_536 * 1514;
 
-/// Creates a namespace with a veth to `server`, whose near end a TBF shapes if there is a rate. Both
-/// ends have hardware addresses; only the near end is up.
+/// Creates a namespace with a veth to `server`, whose near end a TBF shapes if there is a rate.
+/// Both ends have hardware addresses; only the near end is up.
 ///
 /// # Errors
 /// Those of the kernel.

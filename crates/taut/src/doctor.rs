@@ -25,7 +25,8 @@ pub struct Doctor {
     pub selection: SelectionArgs,
 
     /// How long to watch
-    #[arg(short, long, value_name = "TIME", default_value = "2s", value_parser = within(WATCH_TIMES))]
+    #[arg(short, long, value_name = "TIME", default_value = "2s",
+          value_parser = within(WATCH_TIMES))]
     pub time: Time,
 
     /// Print one JSON document

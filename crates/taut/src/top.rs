@@ -35,7 +35,8 @@ pub struct Top {
     pub selection: SelectionArgs,
 
     /// How often the screen changes; longer is kinder to a slow link
-    #[arg(short, long, value_name = "TIME", default_value = "500ms", value_parser = within(PERIODS))]
+    #[arg(short, long, value_name = "TIME", default_value = "500ms",
+          value_parser = within(PERIODS))]
     pub delay: Time,
 }
 
@@ -223,7 +224,8 @@ mod tests {
     fn a_panic_gives_the_terminal_back_and_is_readable() {
         let tests = std::env::current_exe().expect("this binary");
         let line = format!(
-            "env RUST_BACKTRACE=0 {PANICS}=1 {} --exact top::tests::it_panics_on_a_terminal --nocapture",
+            "env RUST_BACKTRACE=0 {PANICS}=1 {} --exact top::tests::it_panics_on_a_terminal \
+             --nocapture",
             tests.display()
         );
         let Some(terminal) = Terminal::start("panic", &line) else {

@@ -31,7 +31,8 @@ pub struct Where {
     pub target: String,
 
     /// How long to look, to know the rate
-    #[arg(short, long, value_name = "TIME", default_value = "500ms", value_parser = within(SAMPLE_TIMES))]
+    #[arg(short, long, value_name = "TIME", default_value = "500ms",
+          value_parser = within(SAMPLE_TIMES))]
     pub time: Time,
 
     /// Look again and again

@@ -10,8 +10,8 @@ use taut_report::limit_color::limit_color;
 use taut_scenarios::rr_under_load::show::at_most;
 
 /// What stands above the charts.
-pub const REMARK: &str = "Either part alone leaves the ping where it was: without a limit the ring and the \
-    shaper hold what the discipline should sort, and one queue cannot be sorted.";
+pub const REMARK: &str = "Either part alone leaves the ping where it was: without a limit the ring \
+    and the shaper hold what the discipline should sort, and one queue cannot be sorted.";
 
 /// For each rate, what share of the pings took at most a time.
 pub fn charts(ran: &[&ForwardRun]) -> Vec<Chart> {

@@ -1,5 +1,5 @@
-//! The forwarder beside the kernel's own bridge: the latency of a ping on the way from a fast link to
-//! a slow one, while bulk streams fill it.
+//! The forwarder beside the kernel's own bridge: the latency of a ping on the way from a fast link
+//! to a slow one, while bulk streams fill it.
 
 mod case;
 mod charts;
@@ -45,8 +45,8 @@ impl Experiment for Forward {
     fn plan(&self, cases: &[ForwardCase]) -> String {
         let mut text = format!(
             "forward: {} bulk streams and a ping each 5 ms from {} into a slower link\n\
-             would make 3 network namespaces with a veth from the first to the second and one from there to \
-             the third, each with a TBF, held by this process alone\n",
+             would make 3 network namespaces with a veth from the first to the second and one from \
+             there to the third, each with a TBF, held by this process alone\n",
             self.streams, self.fast,
         );
         for case in cases {

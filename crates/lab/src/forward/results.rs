@@ -8,15 +8,15 @@ use super::config::Forward;
 use super::row::ForwardRun;
 
 /// What the lab shows, in a line.
-pub const ABOUT: &str = "bulk streams go from a fast link into a slow one: what a ping meets behind \
-    the kernel's own bridge, and behind ours with and without its parts";
+pub const ABOUT: &str = "bulk streams go from a fast link into a slow one: what a ping meets \
+    behind the kernel's own bridge, and behind ours with and without its parts";
 
 /// What the columns mean, for people.
 const COLUMNS: &[(&str, &str)] = &[
     (
         "forwarder",
-        "kernel: the kernel's bridge and what waits behind the shaper (TBF, burst 5k, 1,000 packets); \
-         taut: taut forward into the same shaper",
+        "kernel: the kernel's bridge and what waits behind the shaper (TBF, burst 5k, 1,000 \
+         packets); taut: taut forward into the same shaper",
     ),
     (
         "limit",
@@ -127,8 +127,8 @@ fn notes(ran: &[&ForwardRun]) -> Vec<String> {
         let late_ns = one.late_ns.value_at_quantile(0.99);
         if late_ns > LATE_NS {
             notes.push(format!(
-                "{}: timers were {} us late (99 of 100): the machine is busy, and the p99 is its own as \
-                 well",
+                "{}: timers were {} us late (99 of 100): the machine is busy, and the p99 is its \
+                 own as well",
                 one.case,
                 late_ns / 1000
             ));

@@ -66,7 +66,8 @@ impl Finding {
         let share = self.throughput_share * 100.0;
         let compared = match (&self.least_depth, self.inflight_ratio) {
             (Some(depth), Some(ratio)) => format!(
-                "; {ratio:.2} times the bytes in flight of {depth}, the least depth that reaches 99 %"
+                "; {ratio:.2} times the bytes in flight of {depth}, the least depth that reaches \
+                 99 %"
             ),
             _ => String::new(),
         };

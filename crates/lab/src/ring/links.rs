@@ -13,8 +13,8 @@ use crate::world::{SERVER_DEVICE, SHAPED_DEVICE, shaped_veth};
 pub enum Link {
     /// A veth whose own discipline shapes: in the way of a packet socket.
     Shaper { rate_bits_per_s: u64 },
-    /// A macvlan on a veth that shapes: AF_XDP goes past a device's own discipline, but not past the
-    /// one below.
+    /// A macvlan on a veth that shapes: AF_XDP goes past a device's own discipline, but not past
+    /// the one below.
     Macvlan { rate_bits_per_s: u64 },
     /// A veth whose peer has an XDP program, and a thread of the kernel that polls it.
     Polling,

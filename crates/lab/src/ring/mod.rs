@@ -57,8 +57,8 @@ impl Experiment for RingSweep {
         match &self.card {
             Some(card) if !card.confirmed => {
                 say!(
-                    "taut: this fills the link of {} with frames, as many as it carries, for a minute or \
-                     two; say --yes if nobody else needs it",
+                    "taut: this fills the link of {} with frames, as many as it carries, for a \
+                     minute or two; say --yes if nobody else needs it",
                     card.device
                 );
                 Err(ExitCode::from(exit::USAGE))

@@ -59,8 +59,9 @@ impl Frames {
         lent.map_err(io::Error::other)
     }
 
-    /// Writes `packet` to `tap`, with its mark of congestion if it has one. What cuts a super-packet
-    /// copies its header, and a checksum of TCP that is still open does not cover these bits.
+    /// Writes `packet` to `tap`, with its mark of congestion if it has one. What cuts a
+    /// super-packet copies its header, and a checksum of TCP that is still open does not cover
+    /// these bits.
     pub fn write(&self, packet: &Packet, tap: &Tap) -> io::Result<Written> {
         if let Some(piece) = packet.piece() {
             return self.write_piece(packet, piece, tap);
@@ -74,8 +75,8 @@ impl Frames {
         })?
     }
 
-    /// Writes some segments of a super-packet to `tap`, behind headers of their own: the frame stays as
-    /// it is.
+    /// Writes some segments of a super-packet to `tap`, behind headers of their own: the frame
+    /// stays as it is.
     fn write_piece(&self, packet: &Packet, piece: Piece, tap: &Tap) -> io::Result<Written> {
         let lent = self.pool.with(packet.frame(), |space| {
             let (header, frame) = VirtioNetHeader::split(space).unwrap_or_default();

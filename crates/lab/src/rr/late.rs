@@ -22,10 +22,10 @@ pub fn note(rows: &[Row], cadence_ns: u64) -> Option<String> {
         times.map(|it| it.max).max()?,
     );
     Some(format!(
-        "late: the machine was too busy for these rows: {}. Wake-ups came up to {p99} us late (99 of \
-         100) and {max} us at most, where completions are {} us apart: rings, limits and latencies \
-         are larger than they need be, and the wire may have run dry. Run it again on an idle \
-         machine.",
+        "late: the machine was too busy for these rows: {}. Wake-ups came up to {p99} us late (99 \
+         of 100) and {max} us at most, where completions are {} us apart: rings, limits and \
+         latencies are larger than they need be, and the wire may have run dry. Run it again on an \
+         idle machine.",
         names.join("; "),
         cadence_ns / 1000,
     ))

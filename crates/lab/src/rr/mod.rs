@@ -1,5 +1,5 @@
-//! Bulk TCP streams saturate a link while one request/response runs at high priority, with the TCP of
-//! two network namespaces.
+//! Bulk TCP streams saturate a link while one request/response runs at high priority, with the TCP
+//! of two network namespaces.
 
 mod config;
 mod driver;

@@ -43,7 +43,8 @@ pub struct RouteOutcome {
     pub drops: u64,
     /// Packets that the discipline marked.
     pub marks: u64,
-    /// Times that the oldest packet in flight was older than the threshold, and the longest of them.
+    /// Times that the oldest packet in flight was older than the threshold, and the longest of
+    /// them.
     pub stalls: u64,
     pub longest_stall_ns: u64,
     /// What its queue did, if that is wanted.

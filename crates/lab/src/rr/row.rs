@@ -36,8 +36,8 @@ impl RrRun {
     }
 }
 
-/// Measures a case, and records at most `max_events` of its queue if the user wants a trace. Returns
-/// `None` if the user interrupted it.
+/// Measures a case, and records at most `max_events` of its queue if the user wants a trace.
+/// Returns `None` if the user interrupted it.
 pub fn run(
     config: &Config,
     case: &Case,
@@ -101,8 +101,8 @@ fn report_stall(case: &Case, routed: &Routed) {
     let longest_ms = stalls_ns.max().unwrap_or(0) / 1_000_000;
     if longest_ms > 0 {
         say!(
-            "taut: {case}: packets were in the device for up to {longest_ms} ms; it stood still, or the \
-             ring is far too large for its rate"
+            "taut: {case}: packets were in the device for up to {longest_ms} ms; it stood still, \
+             or the ring is far too large for its rate"
         );
     }
 }

@@ -1,7 +1,8 @@
-//! QUIC under load: bulk, and a small request of high priority each 50 ms through the same endpoint.
+//! QUIC under load: bulk, and a small request of high priority each 50 ms through the same
+//! endpoint.
 //!
-//! `cargo run --release -p taut-quinn --example quic_under_load -- --help` lists the options. It needs
-//! root, or a kernel that lets users make user namespaces.
+//! `cargo run --release -p taut-quinn --example quic_under_load -- --help` lists the options. It
+//! needs root, or a kernel that lets users make user namespaces.
 
 mod case;
 mod charts;
@@ -72,7 +73,8 @@ impl Experiment for QuicUnderLoad {
         };
         let mut text = format!(
             "quic: bulk and a request of 100 bytes each 50 ms over {}{falls}, {}, {} away\n\
-             would make network namespaces with veths and a TBF for each row, held by this process alone\n",
+             would make network namespaces with veths and a TBF for each row, held by this process \
+             alone\n",
             options.rate,
             options.topology.name(),
             options.distance,

@@ -27,7 +27,8 @@ const DISTANCES: RangeInclusive<Time> = Time(0)..=Time::ms(1_000);
 #[command(name = "quic_under_load", after_help = AFTER_HELP)]
 pub struct Options {
     /// Rate of the link, as tc reads it
-    #[arg(long, value_name = "RATE", default_value_t = Rate(20_000_000), value_parser = within(RATES))]
+    #[arg(long, value_name = "RATE", default_value_t = Rate(20_000_000),
+          value_parser = within(RATES))]
     pub rate: Rate,
 
     /// Where the slow link is: at the sender's own interface, or beyond a router or a bridge
@@ -43,11 +44,13 @@ pub struct Options {
     pub falls: bool,
 
     /// Each row is run so often, one after the other with the others; figures are medians (1 to 99)
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=99))]
     pub rounds: u32,
 
     /// How long each row is measured, after its warm-up
-    #[arg(long, value_name = "TIME", default_value_t = Time::ms(5_000), value_parser = within(DURATIONS))]
+    #[arg(long, value_name = "TIME", default_value_t = Time::ms(5_000),
+          value_parser = within(DURATIONS))]
     pub duration: Time,
 
     /// Only rows whose variant has this in its name; said again, these too
@@ -60,7 +63,8 @@ pub struct Options {
 
     /// Write a report too: one HTML page that works offline
     ///
-    /// FILE.md is a Markdown page with its charts beside it, FILE.svg only the charts: FILE-1.svg, FILE-2.svg.
+    /// FILE.md is a Markdown page with its charts beside it, FILE.svg only the charts: FILE-1.svg,
+    /// FILE-2.svg.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 
@@ -73,8 +77,8 @@ impl Options {
     /// The command that repeats the run.
     pub fn command(&self) -> String {
         let mut line = format!(
-            "cargo run --release -p taut-quinn --example quic_under_load -- --rate {} --topology {} \
-             --distance {} --rounds {} --duration {}",
+            "cargo run --release -p taut-quinn --example quic_under_load -- --rate {} --topology \
+             {} --distance {} --rounds {} --duration {}",
             self.rate,
             self.topology.name(),
             self.distance,

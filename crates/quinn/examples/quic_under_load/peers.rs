@@ -18,7 +18,8 @@ const STREAM_WINDOW_BYTES: u32 = 16 << 20;
 
 pub const REQUEST_BYTES: usize = 100;
 
-/// A server that answers requests and counts what comes, these too: who is answered sooner asks more.
+/// A server that answers requests and counts what comes, these too: who is answered sooner asks
+/// more.
 pub struct Server {
     pub address: SocketAddr,
     pub received_bytes: Arc<AtomicU64>,

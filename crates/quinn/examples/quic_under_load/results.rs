@@ -11,15 +11,16 @@ use super::row::Ran;
 use super::summary::summary;
 
 /// What the lab shows, in a line.
-pub const ABOUT: &str = "bulk and a small request of high priority through one QUIC endpoint: what a \
-    request waits behind what the endpoint wrote before";
+pub const ABOUT: &str = "bulk and a small request of high priority through one QUIC endpoint: what \
+    a request waits behind what the endpoint wrote before";
 
 /// What the columns mean, for people.
 const COLUMNS: &[(&str, &str)] = &[
     (
         "variant",
-        "plain: quinn as it comes; buffer: with a fixed send buffer; bbr: with quinn's BBR; dql: under \
-         Linux's rule; taut: the adapter as it comes, and a window that grows only while it is used",
+        "plain: quinn as it comes; buffer: with a fixed send buffer; bbr: with quinn's BBR; dql: \
+         under Linux's rule; taut: the adapter as it comes, and a window that grows only while it \
+         is used",
     ),
     (
         "connections",
@@ -35,8 +36,8 @@ const COLUMNS: &[(&str, &str)] = &[
     ),
     (
         "below_socket_bytes",
-        "with a limit what it counts, else the kernel's memory (SIOCOUTQ), which is 0 for what waits \
-         beyond the own namespace",
+        "with a limit what it counts, else the kernel's memory (SIOCOUTQ), which is 0 for what \
+         waits beyond the own namespace",
     ),
     (
         "cpu_percent",

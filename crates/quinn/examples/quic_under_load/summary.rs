@@ -1,4 +1,5 @@
-//! The rows that hold quinn back by themselves, beside plain quinn and beside the best fixed buffer.
+//! The rows that hold quinn back by themselves, beside plain quinn and beside the best fixed
+//! buffer.
 
 use serde::Serialize;
 use taut_lab::experiment::Row;

@@ -63,8 +63,8 @@ fn plan_names_the_path_and_each_row() {
     assert_eq!(nothing.code(), Some(2));
 }
 
-/// Rows of plain and taut, each on one connection and on two. Promised is a tenth, and 99 %; as ratios
-/// with wide margins on a busy machine, a third and 80 %.
+/// Rows of plain and taut, each on one connection and on two. Promised is a tenth, and 99 %; as
+/// ratios with wide margins on a busy machine, a third and 80 %.
 fn a_request_is_answered_sooner_and_as_much_passes(arguments: &str) {
     let output = example(arguments).output().expect("runs");
     let Some(document) = document(&output, 0) else {

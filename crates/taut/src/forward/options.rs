@@ -21,17 +21,18 @@ const DEFAULT_CADENCE: Time = Time::us(250);
 
 const DRIVER_HELP: &str = "\
 What carries the frames:
-af_packet: packet sockets. The box hears what it forwards too; frames go out through the device's own \
-discipline.
-af_xdp: an XDP program on each interface catches what comes in, so that the box's own kernel hears nothing of \
-it, and frames go out past the device's discipline. Interfaces with one receive queue and an MTU of 3818 at \
-most. The tags of VLAN devices on the other end of a veth are lost: turn txvlan off there.";
+af_packet: packet sockets. The box hears what it forwards too; frames go out through the device's \
+own discipline.
+af_xdp: an XDP program on each interface catches what comes in, so that the box's own kernel hears \
+nothing of it, and frames go out past the device's discipline. Interfaces with one receive queue \
+and an MTU of 3818 at most. The tags of VLAN devices on the other end of a veth are lost: turn txvlan \
+off there.";
 
 /// Forwards everything between two interfaces, in both directions.
 ///
-/// A transparent bridge: VLANs and any protocol pass untouched. Each direction waits in a discipline of
-/// ours and is held back by a limit, so that what waits can be reordered, marked or dropped. Ctrl-C ends
-/// it with a summary.
+/// A transparent bridge: VLANs and any protocol pass untouched. Each direction waits in a
+/// discipline of ours and is held back by a limit, so that what waits can be reordered, marked or
+/// dropped. Ctrl-C ends it with a summary.
 #[derive(Debug, Clone, Args)]
 pub struct Forward {
     /// One interface
@@ -74,12 +75,13 @@ pub struct PathOptions {
     pub qdisc: String,
 
     /// What holds the queue back: off, dql, taut, need, bytes (40k) or packets (32p)
-    #[arg(long, value_name = "LIMIT", allow_hyphen_values = true, default_value_t = AnyLimit::dql(), value_parser = parse_limit,
+    #[arg(long, value_name = "LIMIT", allow_hyphen_values = true, default_value_t = AnyLimit::dql(),
+          value_parser = parse_limit,
           long_help = limit_help("What holds the queue back"))]
     pub limit: AnyLimit,
 
-    /// A software shaper above, towards B and, after a comma, towards A if that is another rate. Set it
-    /// a little below a bottleneck that is further away
+    /// A software shaper above, towards B and, after a comma, towards A if that is another rate.
+    /// Set it a little below a bottleneck that is further away
     #[arg(long, value_name = "RATE[,RATE]", value_parser = parse_rates)]
     pub rate: Option<Rates>,
 
@@ -88,12 +90,13 @@ pub struct PathOptions {
     pub ring: u32,
 
     /// Time between completions, with a unit
-    #[arg(long, value_name = "TIME", default_value_t = DEFAULT_CADENCE, value_parser = within(CADENCES))]
+    #[arg(long, value_name = "TIME", default_value_t = DEFAULT_CADENCE,
+          value_parser = within(CADENCES))]
     pub cadence: Time,
 
-    /// When super-packets are cut: off (on entry), or at the last moment, a segment at a time (auto, where
-    /// there is a limit; all, always). af_xdp has none. At most 511 wait whole, each way; more are cut on
-    /// entry
+    /// When super-packets are cut: off (on entry), or at the last moment, a segment at a time
+    /// (auto, where there is a limit; all, always). af_xdp has none. At most 511 wait whole, each
+    /// way; more are cut on entry
     #[arg(long, value_name = "SPLIT", default_value_t = Split::Auto)]
     pub split: Split,
 }

@@ -58,8 +58,9 @@ fn lacks_privilege(error: &anyhow::Error) -> bool {
     causes.any(|cause| cause.kind() == io::ErrorKind::PermissionDenied)
 }
 
-const WHAT_TO_DO: &str = "its sockets need CAP_NET_RAW, the program of af_xdp CAP_BPF and CAP_NET_ADMIN, \
-    turning receive offloads off CAP_NET_ADMIN, and another namespace CAP_SYS_ADMIN: run as root";
+const WHAT_TO_DO: &str = "its sockets need CAP_NET_RAW, the program of af_xdp CAP_BPF and \
+    CAP_NET_ADMIN, turning receive offloads off CAP_NET_ADMIN, and another namespace \
+    CAP_SYS_ADMIN: run as root";
 
 fn run<I: Interface>(options: &Forward, names: [&str; 2]) -> anyhow::Result<ExitCode> {
     interrupt::note()?;

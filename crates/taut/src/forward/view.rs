@@ -19,8 +19,8 @@ struct Before {
     bytes: u64,
 }
 
-/// Shows the board, and says what comes through `events`, until nobody sends any more. On a thread of
-/// its own: a terminal that stands still must not hold up a frame.
+/// Shows the board, and says what comes through `events`, until nobody sends any more. On a thread
+/// of its own: a terminal that stands still must not hold up a frame.
 pub fn show(board: &Board, names: [&str; 2], events: &Receiver<String>) {
     let mut lines = ChangingLines::new();
     let mut before = [Before::default(); 2];

@@ -20,7 +20,8 @@ pub struct LabForward {
     pub rates: Vec<Rate>,
 
     /// Rate of the fast side
-    #[arg(long, value_name = "RATE", default_value_t = Rate(1_000_000_000), value_parser = within(RATES))]
+    #[arg(long, value_name = "RATE", default_value_t = Rate(1_000_000_000),
+          value_parser = within(RATES))]
     pub fast: Rate,
 
     /// Bulk TCP streams (1 to 4000)
@@ -28,7 +29,8 @@ pub struct LabForward {
     pub streams: u32,
 
     /// How long each row is measured, after its warm-up
-    #[arg(long, value_name = "TIME", default_value_t = Time::ms(5_000), value_parser = within(DURATIONS))]
+    #[arg(long, value_name = "TIME", default_value_t = Time::ms(5_000),
+          value_parser = within(DURATIONS))]
     pub duration: Time,
 
     /// Seed of everything drawn at random
@@ -41,7 +43,8 @@ pub struct LabForward {
 
     /// Write a report too: one HTML page that works offline
     ///
-    /// FILE.md is a Markdown page with its charts beside it, FILE.svg only the charts: FILE-1.svg, FILE-2.svg.
+    /// FILE.md is a Markdown page with its charts beside it, FILE.svg only the charts: FILE-1.svg,
+    /// FILE-2.svg.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 

@@ -23,16 +23,17 @@ pub enum LabScenario {
     RrUnderLoad(RrUnderLoad),
     /// The forwarder beside the kernel's own bridge: ping under load and goodput.
     ///
-    /// Three network namespaces: bulk TCP streams go from a fast link into a slow one, through the kernel's
-    /// bridge or through ours, without a limit, with one queue, and with fq_codel under a limit, so that
-    /// one sees what comes from which.
+    /// Three network namespaces: bulk TCP streams go from a fast link into a slow one, through the
+    /// kernel's bridge or through ours, without a limit, with one queue, and with fq_codel under a
+    /// limit, so that one sees what comes from which.
     #[command(after_help = AFTER_HELP_LAB_FORWARD)]
     Forward(LabForward),
     /// Fixed depths of a ring against the limits, over AF_PACKET and AF_XDP.
     ///
-    /// Two network namespaces with a veth between for each row: shaped (for AF_XDP below a macvlan), with
-    /// a peer that polls, and plain. Packets a second, bytes in flight and the time to completion of
-    /// every depth and limit; and what each limit gives beside the least depth that is enough. With
+    /// Two network namespaces with a veth between for each row: shaped (for AF_XDP below a
+    /// macvlan), with a peer that polls, and plain. Packets a second, bytes in flight and the time
+    /// to completion of every depth and limit; and what each limit gives beside the least depth
+    /// that is enough. With
     /// --device the same on a card of yours.
     #[command(after_help = AFTER_HELP_RING)]
     Ring(RingSweep),

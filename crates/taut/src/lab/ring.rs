@@ -30,15 +30,18 @@ pub struct RingSweep {
     pub depths: Vec<u32>,
 
     /// Limits beside them: dql, taut, need, bytes (40k); said again, more [default: dql and taut]
-    #[arg(long = "limit", value_name = "LIMIT", allow_hyphen_values = true, value_parser = parse_limit)]
+    #[arg(long = "limit", value_name = "LIMIT", allow_hyphen_values = true,
+          value_parser = parse_limit)]
     pub limits: Vec<AnyLimit>,
 
     /// Time between two looks for completions, with a unit
-    #[arg(long, value_name = "TIME", default_value_t = Time::us(250), value_parser = within(CADENCES))]
+    #[arg(long, value_name = "TIME", default_value_t = Time::us(250),
+          value_parser = within(CADENCES))]
     pub cadence: Time,
 
     /// How long each row is measured, after its warm-up
-    #[arg(long, value_name = "TIME", default_value_t = Time::ms(1_000), value_parser = within(DURATIONS))]
+    #[arg(long, value_name = "TIME", default_value_t = Time::ms(1_000),
+          value_parser = within(DURATIONS))]
     pub duration: Time,
 
     /// Times that every row is run, one after the other; the medians are shown (1 to 99)

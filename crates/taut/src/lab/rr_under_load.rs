@@ -23,14 +23,15 @@ pub struct RrUnderLoad {
     #[arg(long, value_enum, default_value_t = DriverKind::Emulated)]
     pub driver: DriverKind,
 
-    /// Leave the thread that moves packets at ordinary priority, as it is without privilege: a busy machine
-    /// makes it late then
+    /// Leave the thread that moves packets at ordinary priority, as it is without privilege: a busy
+    /// machine makes it late then
     #[arg(long)]
     pub no_real_time: bool,
 
     /// Write a report too: one HTML page that works offline
     ///
-    /// FILE.md is a Markdown page with its charts beside it, FILE.svg only the charts: FILE-1.svg, FILE-2.svg.
+    /// FILE.md is a Markdown page with its charts beside it, FILE.svg only the charts: FILE-1.svg,
+    /// FILE-2.svg.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 

@@ -95,7 +95,8 @@ mod tests {
         };
         assert_eq!(
             text(&shown, 2_081, 2_081 * 1_514, 250_000_000),
-            "veth0: limit 10.6K, 12.1K in flight, 8.32K packets/s, 101Mbit/s, completed after 1240 us"
+            "veth0: limit 10.6K, 12.1K in flight, 8.32K packets/s, 101Mbit/s, completed after 1240 \
+             us"
         );
         let off = Shown {
             limit: None,

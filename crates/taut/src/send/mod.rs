@@ -236,8 +236,8 @@ fn plan(options: &Send, made: &Made) -> String {
     };
     format!(
         "would send on {}{place} over {}: {}{count}{rate}\n\
-         discipline {}, limit {}, ring of {} packets (longest frame: the MTU and {FRAME_EXTRA_BYTES} bytes), \
-         completions every {}, stall after {}\n",
+         discipline {}, limit {}, ring of {} packets (longest frame: the MTU and \
+         {FRAME_EXTRA_BYTES} bytes), completions every {}, stall after {}\n",
         options.device,
         options.driver.name(),
         made.what,

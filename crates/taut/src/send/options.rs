@@ -13,7 +13,8 @@ use taut_relay::source::MIN_BYTES;
 
 use crate::parse::{CADENCES, LINK_RATES, count_in, limit_help, parse_limit, parse_qdisc, within};
 
-/// Sends a capture or generated frames through a transmit queue with a limit, and accounts for each.
+/// Sends a capture or generated frames through a transmit queue with a limit, and accounts for
+/// each.
 ///
 /// A packet counts as sent when the device has completed it and its link was up all that time. What
 /// was in flight when the link went down, the device went away or the ring was opened again is in
@@ -25,7 +26,8 @@ pub struct Send {
     #[arg(value_name = "DEV")]
     pub device: String,
 
-    /// A pcap or pcapng file of Ethernet frames, read into memory; without one, frames are generated
+    /// A pcap or pcapng file of Ethernet frames, read into memory; without one, frames are
+    /// generated
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 
@@ -46,7 +48,8 @@ pub struct Send {
     pub qdisc: String,
 
     /// How much may be in flight: dql, taut, need, bytes (40k), packets (64p) or off
-    #[arg(long, value_name = "LIMIT", allow_hyphen_values = true, default_value_t = AnyLimit::dql(), value_parser = parse_limit,
+    #[arg(long, value_name = "LIMIT", allow_hyphen_values = true, default_value_t = AnyLimit::dql(),
+          value_parser = parse_limit,
           long_help = limit_help("How much may be in flight"))]
     pub limit: AnyLimit,
 
@@ -55,11 +58,13 @@ pub struct Send {
     pub ring: u32,
 
     /// Time between two looks for completions, with a unit
-    #[arg(long, value_name = "TIME", default_value_t = Time::us(250), value_parser = within(CADENCES))]
+    #[arg(long, value_name = "TIME", default_value_t = Time::us(250),
+          value_parser = within(CADENCES))]
     pub cadence: Time,
 
     /// Age of the oldest packet in flight at which the ring is opened again, with a unit
-    #[arg(long, value_name = "TIME", default_value_t = Time::ms(1_000), value_parser = within(STALLS))]
+    #[arg(long, value_name = "TIME", default_value_t = Time::ms(1_000),
+          value_parser = within(STALLS))]
     pub stall: Time,
 
     /// Send the file N times; without N, until Ctrl-C
@@ -79,7 +84,8 @@ pub struct Send {
     #[arg(long, value_name = "RATE", value_parser = within(LINK_RATES))]
     pub rate: Option<Rate>,
 
-    /// Bytes of each generated frame, with its Ethernet header (60 to 65549) [default: what fits the MTU]
+    /// Bytes of each generated frame, with its Ethernet header (60 to 65549) [default: what fits
+    /// the MTU]
     #[arg(long, value_name = "SIZE", value_parser = within(SIZES), conflicts_with = "file")]
     pub size: Option<Size>,
 

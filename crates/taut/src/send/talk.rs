@@ -42,8 +42,8 @@ impl Talk {
         };
         match (self.said_truth, truth) {
             (_, Truth::False) if self.said_truth != Truth::False => over_the_line(format_args!(
-                "the completions of {device} are false: packets are reported done as soon as they are \
-                 handed over, wherever they are then (a plain veth, a bridge){is_off}"
+                "the completions of {device} are false: packets are reported done as soon as they \
+                 are handed over, wherever they are then (a plain veth, a bridge){is_off}"
             )),
             (Truth::False, Truth::True) => over_the_line(format_args!(
                 "the completions of {device} are true after all: the limit {name} holds"
@@ -89,7 +89,8 @@ impl<P: Port, F: Frames> Observer<P, F> for Talk {
             Event::Down => {
                 self.condition = Condition::Down;
                 over_the_line(format_args!(
-                    "{device} is down, or has no carrier: waiting for it; what was in flight is in doubt"
+                    "{device} is down, or has no carrier: waiting for it; what was in flight is in \
+                     doubt"
                 ));
             }
             Event::Removed => {
@@ -99,8 +100,8 @@ impl<P: Port, F: Frames> Observer<P, F> for Talk {
                 ));
             }
             Event::Stalled { age_ns, packets } => over_the_line(format_args!(
-                "{device} completes nothing: the oldest of {packets} packets in flight is {} ms old; \
-                 they are in doubt now, and the ring is opened again",
+                "{device} completes nothing: the oldest of {packets} packets in flight is {} ms \
+                 old; they are in doubt now, and the ring is opened again",
                 age_ns / 1_000_000
             )),
             Event::Failed(error) | Event::NotReopened(error) => {

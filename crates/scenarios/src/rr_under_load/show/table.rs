@@ -86,7 +86,8 @@ fn columns(rows: &[Row], is_published: bool) -> Vec<Vec<String>> {
 fn names(rows: &[Row], is_published: bool) -> Vec<String> {
     let limit_width = rows.iter().map(|row| row.limit.to_string().len());
     let width = limit_width.max().unwrap_or(0).max(6);
-    // Of three letters where it can be, for the width of the table: `cut` is by the queue, as it likes.
+    // Of three letters where it can be, for the width of the table: `cut` is by the queue, as it
+    // likes.
     let of_tso = |row: &Row| match (row.tso, row.split) {
         (false, _) => "off".to_owned(),
         (true, Split::Off) => "on".to_owned(),
@@ -161,8 +162,8 @@ fn groups() -> [Group; 9] {
     ]
 }
 
-/// The course of a row, with the most of it before. The ring is drawn on the scale of the fullest ring with the same TSO
-/// setting, so that what the limit takes away is seen; the limit on its own.
+/// The course of a row, with the most of it before. The ring is drawn on the scale of the fullest
+/// ring with the same TSO setting, so that what the limit takes away is seen; the limit on its own.
 fn curves(row: &Row, rows: &[Row]) -> String {
     let Curve {
         in_flight_bytes,
