@@ -1,9 +1,9 @@
 //! Moves frames from sources to devices under a limit on the bytes in flight, and accounts for each.
 //!
-//! A [`Direction`] is a [`Source`], a transmit queue and a device's port. A [`Relay`](relay::Relay) serves one
-//! or more directions and follows the links of their devices: it stops at a link-down, opens rings again and
-//! keeps the [`Account`] right. [`run`] is the loop under it. [`transmit`] (one direction) is `taut send`,
-//! [`bridge`] (two) is `taut forward`.
+//! A [`Direction`] is a [`Source`], a transmit queue and a device's port. [`relay::serve`] serves one
+//! or more directions and follows the links of their devices: it stops sending on a link that is
+//! down, opens rings again and keeps the [`Account`] right. [`run`](fn@run) is the loop under it.
+//! [`transmit`] (one direction) is `taut send`, [`bridge`] (two) is `taut forward`.
 
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
