@@ -68,8 +68,8 @@
 //! fences each can miss the other's write, and the sender sleeps for ever.
 //!
 //! # Beside the limit
-//! [`StallWatch`] finds a queue whose oldest unit does not come back, cheap enough to be always on;
-//! [`Cadence`] evens out completions that come in irregular rounds.
+//! [`stall::FifoStallDetector`] detects a queue whose oldest unit does not complete;
+//! [`Cadence`] evens out completions that come in irregular batches.
 //!
 //! `tasks::Limiter` (feature `tasks`, needs `std`) is the same limit for tasks: `acquire(units).await`
 //! gives a permit, and dropping the permit completes it.
@@ -104,7 +104,7 @@ mod shared;
 pub mod sharing;
 mod side;
 mod snapshot;
-mod stall;
+pub mod stall;
 #[doc(hidden)]
 pub mod sync;
 #[cfg(feature = "tasks")]
@@ -122,7 +122,7 @@ pub use halves::{Completer, Sender, repair, reset, split};
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
 pub use shared::Shared;
 pub use snapshot::Snapshot;
-pub use stall::{Stall, StallWatch};
+pub use stall::Stall;
 
 /// The examples of the README, as tests.
 #[cfg(all(doctest, feature = "tasks"))]

@@ -1,14 +1,17 @@
 //! The stall watch beside a limit.
 
+use taut_dql::stall::FifoStallDetector;
+
 use super::placed::{Opaque, answer, get, get_mut, put};
 use super::status::Status;
 
 /// Words of a `taut_stall_watch`.
 pub const TAUT_STALL_WATCH_WORDS: usize = 64;
 
-/// Finds a device whose oldest unit in flight is older than a threshold: one that stopped, or that reports less
-/// than it was given. Where it lies is the caller's choice, it may be moved by copying while no call is in it, and it
-/// holds nothing that must be freed.
+/// Detects a device whose oldest unit in flight is older than a threshold: it stopped, or it
+/// reports less than it was given. An age is never too low, and too high by at most an eighth of
+/// the threshold and one completion interval. The caller chooses where it lies, may move it by
+/// copying while no call uses it, and has nothing to free.
 #[repr(C)]
 pub struct StallWatch {
     opaque: [u64; TAUT_STALL_WATCH_WORDS],
@@ -16,23 +19,23 @@ pub struct StallWatch {
 
 // SAFETY: words.
 unsafe impl Opaque for StallWatch {
-    type Value = taut_dql::StallWatch;
+    type Value = FifoStallDetector;
     const MARK: u64 = u64::from_be_bytes(*b"taut sta");
 }
 
-/// What a stall watch counted.
+/// The counts of a stall watch.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Stalls {
     /// Stalls.
     pub count: u64,
-    /// The greatest age that was found above the threshold, in ns.
+    /// The greatest age above the threshold that was found, in ns.
     pub longest_ns: u64,
-    /// When one was found last, in ns.
+    /// When a stall was last found, in ns.
     pub last_at_ns: u64,
 }
 
-/// Makes one; 1000000000 (a second) suits any link, 0 watches nothing.
+/// Creates one; 1000000000 (a second) suits any link, 0 detects nothing.
 ///
 /// # Safety
 /// `watch` points to a `taut_stall_watch`.
@@ -41,11 +44,12 @@ pub unsafe extern "C" fn taut_stall_watch_init(
     watch: *mut StallWatch,
     threshold_ns: u64,
 ) -> Status {
-    // SAFETY: the caller's promise, here and below.
-    unsafe { put(watch, taut_dql::StallWatch::new(threshold_ns)) }
+    // SAFETY: required of the caller, here and below.
+    unsafe { put(watch, FifoStallDetector::new(threshold_ns)) }
 }
 
-/// Call it after each completion, with the totals of after it: `num_queued` and `num_completed` of `taut_dql_read`.
+/// Call it after each completion, with the totals after it: `num_queued` and `num_completed` of
+/// `taut_dql_read`.
 ///
 /// # Safety
 /// `watch` points to a `taut_stall_watch`.
@@ -62,9 +66,9 @@ pub unsafe extern "C" fn taut_stall_watch_completed(
         .into()
 }
 
-/// Whether the oldest unit in flight is older than the threshold now: `age_ns` gets how old, or 0 if it is not.
-/// `burst_start_ns` is when something was last queued while nothing was in flight. Call it now and then, also while
-/// nothing completes.
+/// Checks whether the oldest unit in flight is older than the threshold now: `age_ns` receives its
+/// age, or 0 if it is not. `burst_start_ns` is when something was last queued while nothing was in
+/// flight. Call it from time to time, also while nothing completes.
 ///
 /// # Safety
 /// `watch` points to a `taut_stall_watch`, `age_ns` to a number.
@@ -89,7 +93,7 @@ pub unsafe extern "C" fn taut_stall_watch_check(
         .into()
 }
 
-/// What it counted.
+/// Reads the counts.
 ///
 /// # Safety
 /// `watch` points to a `taut_stall_watch`, `stalls` to a `taut_stalls`.
@@ -105,13 +109,13 @@ pub unsafe extern "C" fn taut_stall_watch_read(
     let found = unsafe { get(watch) }.map(|it| Stalls {
         count: it.count(),
         longest_ns: it.longest_ns(),
-        last_at_ns: it.last_at_ns(),
+        last_at_ns: it.last_stall_ns(),
     });
     // SAFETY: the caller's promise.
     found.map(|found| unsafe { answer(stalls, found) }).into()
 }
 
-/// Forgets what is in flight and the stall that lasts, for when the limit is reset; the counts stay.
+/// Forgets what is in flight and the current stall, for when the limit is reset; the counts stay.
 ///
 /// # Safety
 /// `watch` points to a `taut_stall_watch`.
@@ -119,5 +123,5 @@ pub unsafe extern "C" fn taut_stall_watch_read(
 pub unsafe extern "C" fn taut_stall_watch_reset(watch: *mut StallWatch) -> Status {
     // SAFETY: the caller's promise.
     let it = unsafe { get_mut(watch) };
-    it.map(taut_dql::StallWatch::reset).into()
+    it.map(FifoStallDetector::reset).into()
 }

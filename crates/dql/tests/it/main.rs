@@ -3,6 +3,7 @@
 mod behaviour;
 mod cadence;
 mod conformance;
+mod fifo_stalls;
 mod halves;
 mod limiter;
 mod mend;
@@ -15,5 +16,4 @@ mod properties;
 mod queue;
 mod rule;
 mod small_states;
-mod stall_watch;
 mod steady_state;

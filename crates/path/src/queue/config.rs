@@ -2,7 +2,7 @@
 
 use core::task::Waker;
 
-use taut_dql::StallWatch;
+use taut_dql::stall::DEFAULT_THRESHOLD_NS;
 
 use super::error::QueueConfigError;
 use crate::split::Split;
@@ -24,7 +24,7 @@ pub struct QueueConfig {
     /// round at once. Packets and slots come back at once in any case.
     pub cadence_ns: u64,
     /// Age of the oldest unit in flight that counts as a stall, in ns; 0 watches nothing. Default
-    /// [`StallWatch::DEFAULT_THRESHOLD_NS`].
+    /// [`taut_dql::stall::DEFAULT_THRESHOLD_NS`].
     pub stall_threshold_ns: u64,
     /// How super-packets go to a driver that takes pieces; one that sends single segments is given those
     /// unless it is off. Default [`Split::Auto`]. At most 511 are cut at a time;
@@ -43,7 +43,7 @@ impl Default for QueueConfig {
             burst_packets: 64,
             reap_budget_packets: u32::MAX,
             cadence_ns: 0,
-            stall_threshold_ns: StallWatch::DEFAULT_THRESHOLD_NS,
+            stall_threshold_ns: DEFAULT_THRESHOLD_NS,
             split: Split::Auto,
             waker: Waker::noop().clone(),
             completer_waker: Waker::noop().clone(),

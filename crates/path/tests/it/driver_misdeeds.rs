@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex};
 
 use crate::support::names::limits_and;
 use crate::support::{Broken, Random};
-use taut_dql::StallWatch;
+use taut_dql::stall::DEFAULT_THRESHOLD_NS;
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{self, CompleteError, Monitor};
 use taut_path::{
     AnyLimit, Completed, Completions, DropReason, Frame, Packet, PacketSink, Queue, Stop, TxRing,
 };
 
-const THRESHOLD_NS: u64 = StallWatch::DEFAULT_THRESHOLD_NS;
+const THRESHOLD_NS: u64 = DEFAULT_THRESHOLD_NS;
 const SLOTS: u32 = 32;
 const MISDEEDS: u32 = 100_000;
 /// What must get through when a queue is back.

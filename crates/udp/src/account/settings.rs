@@ -1,6 +1,6 @@
 //! The settings of a tracker.
 
-use taut_dql::StallWatch;
+use taut_dql::stall::DEFAULT_THRESHOLD_NS;
 use taut_path::AnyLimit;
 
 use crate::verdict::Completions;
@@ -8,7 +8,8 @@ use crate::verdict::Completions;
 /// Where completions come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Source {
-    /// Transmit stamps: exact for each datagram, and they end at the socket's own network namespace.
+    /// Transmit timestamps: exact for each datagram, but only within the socket's own network
+    /// namespace.
     #[default]
     Stamps,
     /// Zero-copy notifications: the only ones that see a queue beyond a container's own link. Each
@@ -42,13 +43,13 @@ pub struct Settings {
     pub stall_threshold_ns: u64,
     /// Between two looks of [`Source::Polled`], in ns.
     pub poll_ns: u64,
-    /// The limit is at most what the measured rate moves in this time, in ns, but may always be eight
+    /// The limit is at most what the measured rate moves in this time, in ns, but at least eight
     /// full datagrams; 0: no cap.
     pub cap_ns: u64,
 }
 
 impl Settings {
-    /// The default between two looks at the level: 1 ms, half of the least queue that anybody hears.
+    /// The default time between two readings of the level: 1 ms.
     pub const DEFAULT_POLL_NS: u64 = 1_000_000;
 }
 
@@ -58,7 +59,7 @@ impl Default for Settings {
             limit: AnyLimit::default(),
             source: Source::default(),
             first_id: 0,
-            stall_threshold_ns: StallWatch::DEFAULT_THRESHOLD_NS,
+            stall_threshold_ns: DEFAULT_THRESHOLD_NS,
             poll_ns: Self::DEFAULT_POLL_NS,
             cap_ns: 0,
         }

@@ -1,6 +1,6 @@
 //! Objects that stay in flight for too long.
 
-use taut_dql::{Stall, StallWatch};
+use taut_dql::stall::{DEFAULT_THRESHOLD_NS, Stall};
 
 /// Compares the age of the oldest object with a threshold. While the path is stalled, one object
 /// may be sent each threshold, so that its completion shows that the path works again.
@@ -72,7 +72,7 @@ impl StallTimer {
     /// the meantime: twice the threshold.
     pub(super) fn silence_ns(&self) -> u64 {
         let threshold_ns = match self.threshold_ns {
-            0 => StallWatch::DEFAULT_THRESHOLD_NS,
+            0 => DEFAULT_THRESHOLD_NS,
             threshold_ns => threshold_ns,
         };
         threshold_ns.saturating_mul(2)
@@ -118,6 +118,6 @@ mod tests {
         let mut timer = StallTimer::new(0);
         assert_eq!(timer.check(Some(0), u64::MAX), None);
         assert_eq!(timer.next_wakeup(0), None);
-        assert_eq!(timer.silence_ns(), 2 * StallWatch::DEFAULT_THRESHOLD_NS);
+        assert_eq!(timer.silence_ns(), 2 * DEFAULT_THRESHOLD_NS);
     }
 }

@@ -1,0 +1,95 @@
+//! Ages: spans of time in which units were queued.
+
+use crate::ledger::Ledger;
+use crate::sharing::{Sharing, Wide, Word};
+use crate::stall::DEFAULT_THRESHOLD_NS;
+
+/// Ages that can be in flight at a time.
+pub const AGES: u32 = 8;
+
+/// How the two halves agree on ages.
+#[derive(Debug)]
+pub struct AgeLine<M: Sharing> {
+    // Written by the sender: the newest age, and the total queued and the time at which it began.
+    pub(super) number: M::Word,
+    pub(super) begins_at: M::Word,
+    pub(super) begun_ns: M::Wide,
+    // Written by the completer: the age after which another can begin, and how long ages are.
+    pub(super) known: M::Word,
+    pub(super) length_ns: M::Wide,
+}
+
+impl<M: Sharing> AgeLine<M> {
+    /// The first age, for ages of an eighth of the threshold.
+    pub fn new(threshold_ns: u64) -> Self {
+        Self {
+            number: M::Word::new(0),
+            begins_at: M::Word::new(0),
+            begun_ns: M::Wide::new(0),
+            known: M::Word::new(0),
+            length_ns: M::Wide::new(age_length_ns(threshold_ns)),
+        }
+    }
+}
+
+/// Ages also pass while stalls are not looked for: somebody might set a threshold.
+pub(super) fn age_length_ns(threshold_ns: u64) -> u64 {
+    let threshold_ns = match threshold_ns {
+        0 => DEFAULT_THRESHOLD_NS,
+        threshold_ns => threshold_ns,
+    };
+    (threshold_ns / u64::from(AGES)).max(1)
+}
+
+/// The sender's part: begins ages.
+#[derive(Debug, Default)]
+pub struct AgeClock {
+    /// When the next age begins, in ns.
+    next_ns: u64,
+    /// Total queued when this age began.
+    begun_at: u32,
+}
+
+impl AgeClock {
+    /// Begins an age if it is time. Returns its number.
+    #[inline]
+    pub fn run<M: Sharing>(
+        &mut self,
+        line: &AgeLine<M>,
+        ledger: &Ledger<M>,
+        now_ns: u64,
+    ) -> Option<u32> {
+        if now_ns < self.next_ns {
+            return None;
+        }
+        self.begin(line, ledger.num_queued(), now_ns)
+    }
+
+    /// Begins an age if it is time and the completer has room for one. Returns its number.
+    #[cold]
+    pub fn begin<M: Sharing>(
+        &mut self,
+        line: &AgeLine<M>,
+        num_queued: u32,
+        now_ns: u64,
+    ) -> Option<u32> {
+        if now_ns < self.next_ns {
+            return None;
+        }
+        let number = line.number.load();
+        if line.known.load_acquire() != number {
+            // The completer has not followed yet. An age in which nothing was sent begins now.
+            if self.begun_at == num_queued {
+                line.begun_ns.store(now_ns);
+            }
+            return None;
+        }
+        self.next_ns = now_ns.saturating_add(line.length_ns.load());
+        self.begun_at = num_queued;
+        line.begins_at.store(num_queued);
+        line.begun_ns.store(now_ns);
+        // Release: a completer that sees the age sees where and when it begins.
+        line.number.store_release(number.wrapping_add(1));
+        Some(number.wrapping_add(1))
+    }
+}
