@@ -24,8 +24,8 @@
 #define TAUT_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #endif
 
-// The version of this header: `TAUT_VERSION_NUMBER` is what `taut_version_number` gives if the library is the
-// same. While the major version is 0, another minor version is another interface.
+// The version of this header: `TAUT_VERSION_NUMBER` is what `taut_version_number` returns if the
+// library is the same. While the major version is 0, another minor version is another interface.
 #define TAUT_VERSION_MAJOR 0
 
 // See `TAUT_VERSION_MAJOR`.
@@ -67,8 +67,8 @@
 // How many ends there are; a later version may have more.
 #define TAUT_ENDS 8
 
-// What a call answers: 0, or why it changed nothing (`taut_queue_complete` has two exceptions). Numbers do
-// not change their meaning.
+// The result of a call: 0, or why it changed nothing (`taut_queue_complete` has two exceptions).
+// Numbers do not change their meaning.
 enum taut_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
@@ -158,9 +158,8 @@ typedef int32_t taut_stopped;
 // `taut_queue_free`.
 typedef struct taut_queue taut_queue;
 
-// A rule that was chosen by its name, with what it must be told, for one thread or one lock. It lies in
-// memory of the caller's, may be moved by copying while no call is in it, and holds nothing that must be
-// freed.
+// A rule chosen by its name, with its ledger, for one thread or one lock. It lies in memory of the
+// caller, who may move it by copying while no call uses it, and has nothing to free.
 typedef struct taut_limit taut_limit;
 
 // The settings of an estimator. Start from `taut_config_default`.
@@ -177,8 +176,8 @@ typedef struct taut_config {
   uint64_t hold_time_ns;
 } taut_config;
 
-// A queue limit that one thread, or one lock, owns. Where it lies is the caller's choice, and it may be
-// moved by copying while no call is in it. It holds nothing that must be freed.
+// A queue limit that one thread, or one lock, owns. The caller chooses where it lies, may move it
+// by copying while no call uses it, and has nothing to free.
 typedef struct taut_dql {
   uint64_t opaque[TAUT_DQL_WORDS];
 } taut_dql;
@@ -219,8 +218,8 @@ typedef struct taut_snapshot {
   uint64_t hold_time_ns;
 } taut_snapshot;
 
-// What the halves share. It must stay where it is for as long as either half is used, and each half
-// writes lines of 128 bytes of its own in it.
+// The state that the halves share. It must stay where it is for as long as either half is used,
+// and each half writes lines of 128 bytes of its own in it.
 typedef struct TAUT_ALIGNED(128) taut_shared {
   uint64_t opaque[TAUT_SHARED_WORDS];
 } taut_shared;
@@ -235,27 +234,28 @@ typedef struct taut_completer {
   uint64_t opaque[TAUT_COMPLETER_WORDS];
 } taut_completer;
 
-// Hands completions on at an even pace: once a period, or early when more is pending than the limit, since the
-// device may run dry then. Only the count waits. Where it lies is the caller's choice, it may be moved by copying
-// while no call is in it, and it holds nothing that must be freed.
+// Reports completions at a regular interval, or earlier when more is pending than the limit,
+// because the device might then run dry. Only the count is delayed. The caller chooses where it
+// lies, may move it by copying while no call uses it, and has nothing to free.
 typedef struct taut_cadence {
   uint64_t opaque[TAUT_CADENCE_WORDS];
 } taut_cadence;
 
-// Finds a device whose oldest unit in flight is older than a threshold: one that stopped, or that reports less
-// than it was given. Where it lies is the caller's choice, it may be moved by copying while no call is in it, and it
-// holds nothing that must be freed.
+// Detects a device whose oldest unit in flight is older than a threshold: it stopped, or it
+// reports less than it was given. An age is never too low, and too high by at most an eighth of
+// the threshold and one completion interval. The caller chooses where it lies, may move it by
+// copying while no call uses it, and has nothing to free.
 typedef struct taut_stall_watch {
   uint64_t opaque[TAUT_STALL_WATCH_WORDS];
 } taut_stall_watch;
 
-// What a stall watch counted.
+// The counts of a stall watch.
 typedef struct taut_stalls {
   // Stalls.
   uint64_t count;
-  // The greatest age that was found above the threshold, in ns.
+  // The greatest age above the threshold that was found, in ns.
   uint64_t longest_ns;
-  // When one was found last, in ns.
+  // When a stall was last found, in ns.
   uint64_t last_at_ns;
 } taut_stalls;
 
@@ -295,16 +295,18 @@ typedef struct taut_limit_functions {
 
 // How a queue is set up. Start from `taut_queue_options_default`.
 typedef struct taut_queue_options {
-  // Free slots at which a queue that stopped for a full ring starts again, at most the ring; 0 for half of it.
+  // Free slots at which a queue that stopped for a full ring starts again, at most the ring; 0
+  // for half of it.
   uint32_t restart_slots;
   // Most packets for one doorbell, at least 1.
   uint32_t burst_packets;
-  // Most packets reaped in one round, at least 1. Everything, if not said: the limit wants whole rounds.
+  // Maximum of packets reaped in one batch, at least 1. Default: no maximum, because the limit
+  // needs complete batches.
   uint32_t reap_budget_packets;
   // 0, and refused if it is not.
   uint32_t reserved;
-  // How far apart completions are handed to the limit, in ns; 0 hands each round on. Frames come back at once in
-  // any case.
+  // Interval at which completions are reported to the limit, in ns; 0 reports each batch. Frames
+  // are returned immediately in any case.
   uint64_t cadence_ns;
   // Age of the oldest unit in flight that counts as a stall, in ns; 0 watches nothing.
   uint64_t stall_threshold_ns;
@@ -312,7 +314,8 @@ typedef struct taut_queue_options {
 
 // A packet, as it is handed in and as the driver gets it.
 typedef struct taut_packet {
-  // The number of its frame, below the number of frames of the queue; what is in the frame is the caller's.
+  // The number of its frame, below the number of frames of the queue. The content of the frame
+  // belongs to the caller.
   uint32_t frame;
   // Its length on the wire, headers once, in bytes; 0 counts as 1.
   uint32_t bytes;
@@ -320,15 +323,15 @@ typedef struct taut_packet {
   uint32_t flow;
   // Priority 0 to 15, as the kernel derives it from the type of service.
   uint8_t priority;
-  // The two bits of ECN as in the IP header: 0 for none, 1 or 2 if it may be marked, 3 if it is. The driver
-  // writes a 3 into the header.
+  // The two bits of ECN as in the IP header: 0 for none, 1 or 2 if it may be marked, 3 if it is
+  // marked. The driver writes a 3 into the header.
   uint8_t ecn;
   // 0, and refused if it is not.
   uint16_t reserved;
 } taut_packet;
 
-// The driver: what a ring can do. All callbacks run in the calls of the queue, must not call it, and must
-// return: no exception and no `longjmp` may leave them.
+// The driver: the operations of a ring. All callbacks run within calls of the queue, must not call
+// it, and must return: no exception and no `longjmp` may leave them.
 typedef struct taut_ring {
   // Given to each callback.
   void *context;
@@ -338,18 +341,18 @@ typedef struct taut_ring {
   uint32_t reserved;
   // Slots that can be filled now.
   uint32_t (*slots_free)(void *context);
-  // Puts a packet into the ring; called only while a slot is free. False for one that this device can never
-  // send, which is dropped.
+  // Puts a packet into the ring; called only while a slot is free. Returns false for a packet
+  // that this device can never send, which is dropped.
   bool (*submit)(void *context,
                  const struct taut_packet *packet,
                  uint64_t now_ns);
-  // Rings the doorbell: all that was submitted may go. 0, or a number of the driver's own; what was
-  // submitted stays in the ring then, and the next run rings again.
+  // Rings the doorbell: the device may send what was submitted. Returns 0, or an error number of
+  // the driver; what was submitted then stays in the ring, and the next run rings again.
   int32_t (*kick)(void *context,
                   uint64_t now_ns);
-  // Writes the numbers of up to `budget` frames that the device is done with to `frames`, oldest first, and
-  // says how many, or a number below 0 of the driver's own if it cannot be asked. More than `budget` is a
-  // failure too: none of them is taken.
+  // Writes the numbers of up to `budget` completed frames to `frames`, oldest first, and returns
+  // how many, or an error number of the driver below 0. More than `budget` is a failure too:
+  // none of them is completed.
   int32_t (*reap)(void *context,
                   uint32_t *frames,
                   uint32_t budget,
@@ -381,7 +384,8 @@ typedef struct taut_completed {
   bool run;
   // The driver handed back as many as a round may have, and may have more: complete again.
   bool more;
-  // Something is in flight for longer than the threshold: mend the ring, then `taut_queue_reset`.
+  // Something is in flight for longer than the threshold: repair the ring, then call
+  // `taut_queue_reset`.
   bool stalled;
   // For how long, in ns.
   uint64_t stalled_ns;
@@ -430,8 +434,8 @@ const char *taut_version(void);
 // The version of the library as `TAUT_VERSION_NUMBER` writes it. Any thread may call it.
 uint32_t taut_version_number(void);
 
-// The defaults that users of Linux's byte queue limits know: from 0, up to the largest limit, with a hold
-// time of a second. Any thread may call it.
+// The defaults that users of Linux's byte queue limits know: from 0, up to the largest limit, with
+// a hold time of a second. Any thread may call it.
 struct taut_config taut_config_default(void);
 
 // Makes one with the settings of `config`, or the defaults where that is null.
@@ -439,8 +443,8 @@ taut_status taut_dql_init(struct taut_dql *dql,
                           const struct taut_config *config,
                           uint64_t now_ns);
 
-// Counts one object as handed to the device. Call it before the device can see it. Nothing is refused for
-// being over the limit: ask for the room after each.
+// Counts one object as passed to the device. Call it before the device can see it. No object is
+// rejected for exceeding the limit: check the room after each.
 taut_status taut_dql_queued(struct taut_dql *dql,
                             uint32_t units);
 
@@ -448,18 +452,18 @@ taut_status taut_dql_queued(struct taut_dql *dql,
 taut_status taut_dql_unqueue(struct taut_dql *dql,
                              uint32_t units);
 
-// Units left below the limit: one more object may be queued while it is at least 0. -2147483648 for what
-// is no `taut_dql`.
+// Units left below the limit: one more object may be queued while it is at least 0. -2147483648 if
+// it is not a `taut_dql`.
 int32_t taut_dql_room(const struct taut_dql *dql);
 
-// Counts what the device finished since the last call, and moves the limit. Once for each round in which
-// something completed; never with 0 because nothing did.
+// Counts the units completed since the last call, and updates the limit. Call it once for each
+// batch that completed something; not with 0 if nothing completed.
 taut_status taut_dql_completed(struct taut_dql *dql,
                                uint32_t units,
                                uint64_t now_ns);
 
-// Counts what the device finished when it says how much is still outstanding. `completed` is null, or gets
-// how many units completed by it. A level at which nothing completed changes nothing.
+// Counts completions of a device that reports how much is still outstanding. `completed` is null,
+// or receives how many units completed. A level at which nothing completed has no effect.
 taut_status taut_dql_observe_in_flight(struct taut_dql *dql,
                                        uint32_t units,
                                        uint64_t now_ns,
@@ -472,7 +476,7 @@ taut_status taut_dql_repair(struct taut_dql *dql,
                             uint64_t now_ns,
                             int64_t *too_much);
 
-// Forgets what is in flight and starts again from the lower bound of the limit; for when the device was
+// Forgets what is in flight and restarts from the minimum of the limit, for when the device was
 // flushed. Settings stay.
 taut_status taut_dql_reset(struct taut_dql *dql,
                            uint64_t now_ns);
@@ -497,11 +501,11 @@ taut_status taut_dql_set_hold_time_ns(struct taut_dql *dql,
 taut_status taut_dql_read(const struct taut_dql *dql,
                           struct taut_snapshot *snapshot);
 
-// Makes the two halves of a queue, with the settings of `config`, or the defaults where that is null.
+// Creates the two halves of a queue, with the settings of `config`, or the defaults if it is null.
 //
-// Stopping a sender and starting it again is the caller's: a sender that stops writes its flag, issues a
-// full fence (`atomic_thread_fence(memory_order_seq_cst)`) and asks for the room again; a completer issues
-// one after `taut_completer_completed`, before it looks at the room and the flag.
+// The caller stops and starts the sender. A sender that stops writes its flag, issues a full fence
+// (`atomic_thread_fence(memory_order_seq_cst)`) and reads the room again. A completer issues a
+// fence after `taut_completer_completed`, before it reads the room and the flag.
 taut_status taut_split(struct taut_shared *shared,
                        const struct taut_config *config,
                        uint64_t now_ns,
@@ -524,15 +528,15 @@ taut_status taut_completer_completed(struct taut_completer *completer,
                                      uint32_t units,
                                      uint64_t now_ns);
 
-// As `taut_dql_observe_in_flight`, from the completing thread. The level must be taken while the sender is not
-// between `taut_sender_queued` and the device having the object: with one lock around both.
+// As `taut_dql_observe_in_flight`, from the completing thread. The level must be read while no
+// object is between `taut_sender_queued` and the device: hold one lock around both.
 taut_status taut_completer_observe_in_flight(struct taut_completer *completer,
                                              uint32_t units,
                                              uint64_t now_ns,
                                              uint32_t *completed);
 
-// Sets limit, bounds and hold time by hand, from the completing thread. Of settings that contradict each other
-// none is taken.
+// Sets limit, bounds and hold time explicitly, from the completing thread. Settings that
+// contradict each other are all rejected.
 taut_status taut_completer_set_config(struct taut_completer *completer,
                                       const struct taut_config *config);
 
@@ -559,8 +563,9 @@ taut_status taut_halves_repair(struct taut_sender *sender,
 taut_status taut_cadence_init(struct taut_cadence *cadence,
                               uint64_t period_ns);
 
-// Takes what one round of completions finished. `due` gets all that is to be completed now: hand it to
-// `taut_dql_completed` unless it is 0, for these units left the cadence. `limit` is the limit of this moment.
+// Adds the completions of a batch. `due` receives all units to be completed now: pass them to
+// `taut_dql_completed` unless it is 0, because they have left the cadence. `limit` is the current
+// limit.
 taut_status taut_cadence_add(struct taut_cadence *cadence,
                              uint32_t units,
                              uint32_t limit,
@@ -581,19 +586,20 @@ uint64_t taut_cadence_next_wakeup_ns(const struct taut_cadence *cadence);
 // Forgets what is pending and the period that runs; for when the limit is reset.
 taut_status taut_cadence_reset(struct taut_cadence *cadence);
 
-// Makes one; 1000000000 (a second) suits any link, 0 watches nothing.
+// Creates one; 1000000000 (a second) suits any link, 0 detects nothing.
 taut_status taut_stall_watch_init(struct taut_stall_watch *watch,
                                   uint64_t threshold_ns);
 
-// Call it after each completion, with the totals of after it: `num_queued` and `num_completed` of `taut_dql_read`.
+// Call it after each completion, with the totals after it: `num_queued` and `num_completed` of
+// `taut_dql_read`.
 taut_status taut_stall_watch_completed(struct taut_stall_watch *watch,
                                        uint32_t num_queued,
                                        uint32_t num_completed,
                                        uint64_t now_ns);
 
-// Whether the oldest unit in flight is older than the threshold now: `age_ns` gets how old, or 0 if it is not.
-// `burst_start_ns` is when something was last queued while nothing was in flight. Call it now and then, also while
-// nothing completes.
+// Checks whether the oldest unit in flight is older than the threshold now: `age_ns` receives its
+// age, or 0 if it is not. `burst_start_ns` is when something was last queued while nothing was in
+// flight. Call it from time to time, also while nothing completes.
 taut_status taut_stall_watch_check(struct taut_stall_watch *watch,
                                    uint32_t num_queued,
                                    uint32_t num_completed,
@@ -601,23 +607,25 @@ taut_status taut_stall_watch_check(struct taut_stall_watch *watch,
                                    uint64_t now_ns,
                                    uint64_t *age_ns);
 
-// What it counted.
+// Reads the counts.
 taut_status taut_stall_watch_read(const struct taut_stall_watch *watch,
                                   struct taut_stalls *stalls);
 
-// Forgets what is in flight and the stall that lasts, for when the limit is reset; the counts stay.
+// Forgets what is in flight and the current stall, for when the limit is reset; the counts stay.
 taut_status taut_stall_watch_reset(struct taut_stall_watch *watch);
 
-// Bytes that the limit with this name needs; 0 if there is none of that name. Names are "off", "dql",
-// "need", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p"; "dql:packets" learns a number of
-// packets, and so can need and taut; each with a cap in time behind it if wanted ("dql:2ms"). Any thread may call it.
+// Bytes that the limit with this name needs; 0 if there is no such name. Names are "off", "dql",
+// "need", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p". "dql:packets"
+// learns a number of packets, and so can need and taut; each can have a cap in time ("dql:2ms").
+// Any thread may call it.
 size_t taut_limit_size(const char *words);
 
-// What the memory of a limit must be aligned to, in bytes: what `malloc` gives is. Any thread may call it.
+// Alignment of the memory of a limit, in bytes; that of `malloc` suffices. Any thread may call it.
 size_t taut_limit_align(void);
 
-// Makes the limit named `words` in `memory`, which is then the `taut_limit`. Nothing is allocated. If that cannot
-// be, `error` says why, for words with what is allowed, cut to `error_bytes` with its zero; it may be null.
+// Creates the limit named `words` in `memory`, which is then the `taut_limit`. It allocates
+// nothing. On failure, `error` receives the reason, with the allowed names, cut to `error_bytes`
+// with its zero; it may be null.
 taut_status taut_limit_init(void *memory,
                             size_t bytes,
                             const char *words,
@@ -625,8 +633,8 @@ taut_status taut_limit_init(void *memory,
                             char *error,
                             size_t error_bytes);
 
-// Counts one object as handed to the device, in bytes, or as 1 for a limit in packets (`taut_limit_in_packets`).
-// Call it before the device can see it.
+// Counts one object as passed to the device, in bytes, or as 1 for a limit in packets
+// (`taut_limit_in_packets`). Call it before the device can see it.
 taut_status taut_limit_queued(struct taut_limit *limit,
                               uint32_t units,
                               uint64_t now_ns);
@@ -639,11 +647,13 @@ taut_status taut_limit_unqueue(struct taut_limit *limit,
 // -9223372036854775808 for what is no `taut_limit`.
 int64_t taut_limit_room(struct taut_limit *limit);
 
-// Says that there is something to send and no room. Without it, rules other than "dql" learn nothing.
+// Reports that there is something to send and no room. Without it, rules other than "dql" learn
+// nothing.
 taut_status taut_limit_refused(struct taut_limit *limit);
 
-// Counts what the device finished since the last call, and moves the limit: once for each round. `more` says
-// that the round stopped at a budget and goes on. A round of 0 changes nothing, but ends such a chain.
+// Counts the units completed since the last call, and updates the limit: once for each batch.
+// `more` means that the batch stopped at a budget with completions pending. A batch of 0 changes
+// nothing, except that it ends such a sequence.
 taut_status taut_limit_completed(struct taut_limit *limit,
                                  uint32_t units,
                                  bool more,
@@ -653,8 +663,8 @@ taut_status taut_limit_completed(struct taut_limit *limit,
 taut_status taut_limit_reset(struct taut_limit *limit,
                              uint64_t now_ns);
 
-// The limit as an operator reads it, in its units: "7p" is 7, and lets 7 packets through; 0 also for what is no
-// `taut_limit`.
+// The limit as an operator reads it, in its units: "7p" is 7, and allows 7 packets. 0 also if it
+// is not a `taut_limit`.
 uint32_t taut_limit_value(struct taut_limit *limit);
 
 // Units queued and not yet completed; 0 also for what is no `taut_limit`.
@@ -663,8 +673,8 @@ uint32_t taut_limit_in_flight(struct taut_limit *limit);
 // Whether it counts packets, not bytes.
 bool taut_limit_in_packets(struct taut_limit *limit);
 
-// Counts what the device finished when it says how much is still outstanding. A level at which nothing
-// completed changes nothing.
+// Counts completions of a device that reports how much is still outstanding. A level at which
+// nothing completed has no effect.
 taut_status taut_limit_observe_in_flight(struct taut_limit *limit,
                                          uint32_t units,
                                          uint64_t now_ns);
@@ -677,8 +687,8 @@ taut_status taut_limit_config(struct taut_limit *limit,
 taut_status taut_limit_set_config(struct taut_limit *limit,
                                   const struct taut_config *config);
 
-// Makes a limit of the program's own in `memory`, which is then the `taut_limit`. `TAUT_LIMIT_BYTES_MOST` bytes are
-// enough. Nothing is allocated.
+// Creates a limit of the program's own in `memory`, which is then the `taut_limit`.
+// `TAUT_LIMIT_BYTES_MOST` bytes are enough. It allocates nothing.
 taut_status taut_limit_init_functions(void *memory,
                                       size_t bytes,
                                       const struct taut_limit_functions *functions,
@@ -690,10 +700,10 @@ const char *taut_end_text(uint32_t end);
 // What holds where nothing is said. Any thread may call it.
 struct taut_queue_options taut_queue_options_default(void);
 
-// Makes a queue for frames 0 to `frames` - 1 (at most 2^24). `qdisc` is a discipline as tc spells it
-// ("fq_codel ecn", "pfifo limit 500"), `limit` a limit by its name (`taut_limit_size`). Null if that cannot be;
-// `error` then says why, cut to `error_bytes` with its zero, and may be null. `options` may be null: then
-// `taut_queue_options_default` holds.
+// Creates a queue for frames 0 to `frames` - 1 (at most 2^24). `qdisc` is a discipline in tc's
+// syntax ("fq_codel ecn", "pfifo limit 500"), `limit` a limit by its name (`taut_limit_size`).
+// Returns null on failure; `error` then receives the reason, cut to `error_bytes` with its zero,
+// and may be null. `options` may be null: then `taut_queue_options_default` applies.
 struct taut_queue *taut_queue_new(const char *qdisc,
                                   const char *limit,
                                   const struct taut_ring *ring,
@@ -704,7 +714,8 @@ struct taut_queue *taut_queue_new(const char *qdisc,
                                   char *error,
                                   size_t error_bytes);
 
-// Hands a packet in, which waits until `taut_queue_run`. Its frame is the queue's until the sink is told.
+// Enqueues a packet, which waits until `taut_queue_run`. The queue owns its frame until the sink
+// receives it.
 taut_status taut_queue_enqueue(struct taut_queue *queue,
                                const struct taut_packet *packet,
                                uint64_t now_ns);
@@ -715,45 +726,47 @@ taut_stopped taut_queue_run(struct taut_queue *queue,
                             uint64_t now_ns,
                             uint64_t *again_ns);
 
-// Takes what the device is done with. Call it when the device interrupts or was polled, and at
+// Reaps completions. Call it when the device interrupts or was polled, and at
 // `taut_queue_next_wakeup_ns`. `completed` may be null. After `TAUT_STATUS_DRIVER_FAILED` and
-// `TAUT_STATUS_STRAY` packets may have come back all the same: call it again, which then says so, and
-// whether to run.
+// `TAUT_STATUS_STRAY` packets might have been returned even so: call it again, and it reports them
+// and whether to run.
 taut_status taut_queue_complete(struct taut_queue *queue,
                                 uint64_t now_ns,
                                 struct taut_completed *completed);
 
-// When to call `taut_queue_complete` even if the device says nothing, in ns; 18446744073709551615 for never.
+// When to call `taut_queue_complete` even if the device reports nothing, in ns;
+// 18446744073709551615 for never.
 uint64_t taut_queue_next_wakeup_ns(struct taut_queue *queue);
 
-// Forgets everything in flight and starts again, after the driver has flushed or remade its ring. Frames that
-// were in it are handed back by the next `reap`, count as late, and end in the sink.
+// Forgets everything in flight and restarts, after the driver has flushed or rebuilt its ring. The
+// next `reap` returns frames that were in it; they count as late, and end in the sink.
 taut_status taut_queue_reset(struct taut_queue *queue,
                              uint64_t now_ns);
 
-// Changes a setting, by the name and in the form that sysfs has for it: "limit_max" "40000", "hold_time" "500"
-// (ms), "stall_thrs" "1000" (ms). `error` says what is allowed, and may be null.
+// Changes a setting, by the name and in the form of sysfs: "limit_max" "40000", "hold_time" "500"
+// (ms), "stall_thrs" "1000" (ms). `error` receives what is allowed, and may be null.
 taut_status taut_queue_set(struct taut_queue *queue,
                            const char *name,
                            const char *value,
                            char *error,
                            size_t error_bytes);
 
-// Reads a setting or a figure by the name that sysfs has for it: what `taut_queue_set` sets, and "inflight",
-// "stall_cnt", "stall_max" (ms). `error` says which names there are, and may be null.
+// Reads a setting or a metric by its name in sysfs: those of `taut_queue_set`, and "inflight",
+// "stall_cnt", "stall_max" (ms). `error` receives the names that exist, and may be null.
 taut_status taut_queue_get(struct taut_queue *queue,
                            const char *name,
                            uint64_t *value,
                            char *error,
                            size_t error_bytes);
 
-// Sets how far apart completions are handed to the limit, in ns; 0 hands each round on.
+// Sets the interval at which completions are reported to the limit, in ns; 0 reports each batch.
 taut_status taut_queue_set_cadence_ns(struct taut_queue *queue,
                                       uint64_t cadence_ns);
 
-// Brings the ledger to what the ring really holds, after completions were lost, and starts the queue again; the
-// limit stays. `too_much` is null, or gets by how many units the ledger said too much. A frame that was taken for
-// lost is the queue's until `reap` hands it back, late or never, and counts for nothing then.
+// Corrects the ledger to what the ring holds, after completions were lost, and restarts the queue;
+// the limit stays. `too_much` is null, or receives by how many units the ledger was too high. A
+// frame that was taken for lost belongs to the queue until `reap` returns it, late or never, and
+// does not count then.
 taut_status taut_queue_repair(struct taut_queue *queue,
                               uint32_t ring_packets,
                               uint32_t ring_bytes,
@@ -767,9 +780,9 @@ taut_status taut_queue_read(struct taut_queue *queue,
 // The number that the driver's callback failed with last; 0 if none did.
 int32_t taut_queue_failure(struct taut_queue *queue);
 
-// Takes the queue down: what waits ends in the sink as flushed. Says how many frames are in the ring still,
-// which are the driver's from now on. Null is nothing to free. From a callback nothing is freed, and it says
-// 4294967295.
+// Destroys the queue: waiting packets end in the sink as flushed. Returns how many frames are
+// still in the ring, which belong to the driver from then on. Null has no effect. A call from a
+// callback frees nothing and returns 4294967295.
 uint32_t taut_queue_free(struct taut_queue *queue,
                          uint64_t now_ns);
 

@@ -2,9 +2,9 @@
 //!
 //! Three parts, each usable alone:
 //!
-//! - **the estimator** (`taut_dql`, or `taut_sender` and `taut_completer` on two threads) in memory of the
-//!   caller's, without a heap and without `std`;
-//! - **a rule by its name** (`taut_limit`), with its ledger, in memory of the caller's;
+//! - **the estimator** (`taut_dql`, or `taut_sender` and `taut_completer` on two threads) in memory
+//!   of the caller, without a heap and without `std`;
+//! - **a rule by its name** (`taut_limit`), with its ledger, in memory of the caller;
 //! - **a queue** (`taut_queue`): a discipline and a limit by their words over a ring of callbacks.
 //!
 //! For Rust programs there are `taut-dql` and `taut-path`.
@@ -15,8 +15,8 @@ mod sys;
 
 pub use sys::*;
 
-/// Without an operating system nobody else says what becomes of a panic. None is expected: every argument
-/// is checked.
+/// A target without an operating system has no panic handler of its own. No panic is expected,
+/// because every argument is checked.
 #[cfg(target_os = "none")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

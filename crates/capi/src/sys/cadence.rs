@@ -6,9 +6,9 @@ use super::status::Status;
 /// Words of a `taut_cadence`.
 pub const TAUT_CADENCE_WORDS: usize = 8;
 
-/// Hands completions on at an even pace: once a period, or early when more is pending than the limit, since the
-/// device may run dry then. Only the count waits. Where it lies is the caller's choice, it may be moved by copying
-/// while no call is in it, and it holds nothing that must be freed.
+/// Reports completions at a regular interval, or earlier when more is pending than the limit,
+/// because the device might then run dry. Only the count is delayed. The caller chooses where it
+/// lies, may move it by copying while no call uses it, and has nothing to free.
 #[repr(C)]
 pub struct Cadence {
     opaque: [u64; TAUT_CADENCE_WORDS],
@@ -26,12 +26,13 @@ unsafe impl Opaque for Cadence {
 /// `cadence` points to a `taut_cadence`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_cadence_init(cadence: *mut Cadence, period_ns: u64) -> Status {
-    // SAFETY: the caller's promise, here and below.
+    // SAFETY: required of the caller, here and below.
     unsafe { put(cadence, taut_dql::Cadence::new(period_ns)) }
 }
 
-/// Takes what one round of completions finished. `due` gets all that is to be completed now: hand it to
-/// `taut_dql_completed` unless it is 0, for these units left the cadence. `limit` is the limit of this moment.
+/// Adds the completions of a batch. `due` receives all units to be completed now: pass them to
+/// `taut_dql_completed` unless it is 0, because they have left the cadence. `limit` is the current
+/// limit.
 ///
 /// # Safety
 /// `cadence` points to a `taut_cadence`, `due` to a number.

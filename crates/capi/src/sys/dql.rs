@@ -7,8 +7,8 @@ use super::status::Status;
 /// Words of a `taut_dql`: more than it needs, so that it can grow without another size.
 pub const TAUT_DQL_WORDS: usize = 20;
 
-/// A queue limit that one thread, or one lock, owns. Where it lies is the caller's choice, and it may be
-/// moved by copying while no call is in it. It holds nothing that must be freed.
+/// A queue limit that one thread, or one lock, owns. The caller chooses where it lies, may move it
+/// by copying while no call uses it, and has nothing to free.
 #[repr(C)]
 pub struct Dql {
     opaque: [u64; TAUT_DQL_WORDS],
@@ -55,14 +55,14 @@ pub unsafe extern "C" fn taut_dql_init(
     }
 }
 
-/// Counts one object as handed to the device. Call it before the device can see it. Nothing is refused for
-/// being over the limit: ask for the room after each.
+/// Counts one object as passed to the device. Call it before the device can see it. No object is
+/// rejected for exceeding the limit: check the room after each.
 ///
 /// # Safety
 /// `dql` points to a `taut_dql`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_dql_queued(dql: *mut Dql, units: u32) -> Status {
-    // SAFETY: the caller's promise, here and below.
+    // SAFETY: required of the caller, here and below.
     unsafe { with(dql, |dql| dql.queued(units)) }.into()
 }
 
@@ -76,8 +76,8 @@ pub unsafe extern "C" fn taut_dql_unqueue(dql: *mut Dql, units: u32) -> Status {
     unsafe { with(dql, |dql| dql.unqueue(units)) }.into()
 }
 
-/// Units left below the limit: one more object may be queued while it is at least 0. -2147483648 for what
-/// is no `taut_dql`.
+/// Units left below the limit: one more object may be queued while it is at least 0. -2147483648 if
+/// it is not a `taut_dql`.
 ///
 /// # Safety
 /// `dql` points to a `taut_dql`.
@@ -87,8 +87,8 @@ pub unsafe extern "C" fn taut_dql_room(dql: *const Dql) -> i32 {
     unsafe { get(dql) }.map_or(i32::MIN, taut_dql::Dql::room)
 }
 
-/// Counts what the device finished since the last call, and moves the limit. Once for each round in which
-/// something completed; never with 0 because nothing did.
+/// Counts the units completed since the last call, and updates the limit. Call it once for each
+/// batch that completed something; not with 0 if nothing completed.
 ///
 /// # Safety
 /// `dql` points to a `taut_dql`.
@@ -98,8 +98,8 @@ pub unsafe extern "C" fn taut_dql_completed(dql: *mut Dql, units: u32, now_ns: u
     unsafe { with(dql, |dql| dql.completed(units, now_ns)) }.into()
 }
 
-/// Counts what the device finished when it says how much is still outstanding. `completed` is null, or gets
-/// how many units completed by it. A level at which nothing completed changes nothing.
+/// Counts completions of a device that reports how much is still outstanding. `completed` is null,
+/// or receives how many units completed. A level at which nothing completed has no effect.
 ///
 /// # Safety
 /// `dql` points to a `taut_dql`, `completed` to a number if it is not null.
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn taut_dql_repair(
     done.map(|units| unsafe { answer(too_much, units) }).into()
 }
 
-/// Forgets what is in flight and starts again from the lower bound of the limit; for when the device was
+/// Forgets what is in flight and restarts from the minimum of the limit, for when the device was
 /// flushed. Settings stay.
 ///
 /// # Safety

@@ -13,8 +13,8 @@ pub const TAUT_SENDER_WORDS: usize = 8;
 /// See `TAUT_SHARED_WORDS`.
 pub const TAUT_COMPLETER_WORDS: usize = 24;
 
-/// What the halves share. It must stay where it is for as long as either half is used, and each half
-/// writes lines of 128 bytes of its own in it.
+/// The state that the halves share. It must stay where it is for as long as either half is used,
+/// and each half writes lines of 128 bytes of its own in it.
 #[repr(C, align(128))]
 pub struct Shared {
     opaque: [u64; TAUT_SHARED_WORDS],
@@ -50,11 +50,11 @@ unsafe impl Opaque for Completer {
     const MARK: u64 = u64::from_be_bytes(*b"taut com");
 }
 
-/// Makes the two halves of a queue, with the settings of `config`, or the defaults where that is null.
+/// Creates the two halves of a queue, with the settings of `config`, or the defaults if it is null.
 ///
-/// Stopping a sender and starting it again is the caller's: a sender that stops writes its flag, issues a
-/// full fence (`atomic_thread_fence(memory_order_seq_cst)`) and asks for the room again; a completer issues
-/// one after `taut_completer_completed`, before it looks at the room and the flag.
+/// The caller stops and starts the sender. A sender that stops writes its flag, issues a full fence
+/// (`atomic_thread_fence(memory_order_seq_cst)`) and reads the room again. A completer issues a
+/// fence after `taut_completer_completed`, before it reads the room and the flag.
 ///
 /// # Safety
 /// Each points to what its type says; `config` may be null. Nobody uses earlier halves of `shared`.
@@ -148,8 +148,8 @@ pub unsafe extern "C" fn taut_completer_completed(
         .into()
 }
 
-/// As `taut_dql_observe_in_flight`, from the completing thread. The level must be taken while the sender is not
-/// between `taut_sender_queued` and the device having the object: with one lock around both.
+/// As `taut_dql_observe_in_flight`, from the completing thread. The level must be read while no
+/// object is between `taut_sender_queued` and the device: hold one lock around both.
 ///
 /// # Safety
 /// `completer` points to a `taut_completer`, `completed` to a number if it is not null.
@@ -167,8 +167,8 @@ pub unsafe extern "C" fn taut_completer_observe_in_flight(
     done.map(|units| unsafe { answer(completed, units) }).into()
 }
 
-/// Sets limit, bounds and hold time by hand, from the completing thread. Of settings that contradict each other
-/// none is taken.
+/// Sets limit, bounds and hold time explicitly, from the completing thread. Settings that
+/// contradict each other are all rejected.
 ///
 /// # Safety
 /// `completer` points to a `taut_completer`, `config` to a `taut_config`.

@@ -1,4 +1,5 @@
-//! Sizes and offsets that the header states as well (`cbindgen.toml`): neither side builds if it sees another layout.
+//! Sizes and offsets that the header states as well (`cbindgen.toml`): neither side compiles if it
+//! has another layout.
 
 use core::mem::offset_of;
 

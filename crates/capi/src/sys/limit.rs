@@ -9,9 +9,8 @@ use super::snapshot::Config;
 use super::status::Status;
 use super::words::{Told, read};
 
-/// A rule that was chosen by its name, with what it must be told, for one thread or one lock. It lies in
-/// memory of the caller's, may be moved by copying while no call is in it, and holds nothing that must be
-/// freed.
+/// A rule chosen by its name, with its ledger, for one thread or one lock. It lies in memory of the
+/// caller, who may move it by copying while no call uses it, and has nothing to free.
 pub struct Limit {
     _opaque: (),
 }
@@ -89,7 +88,7 @@ impl<L: taut_path::Limit> Operations for StandaloneLimit<L> {
 
 /// The limit behind a pointer that [`place`] wrote for this rule.
 fn operations_of<L: taut_path::Limit + 'static>(at: *mut Limit) -> *mut dyn Operations {
-    // SAFETY: only `operations_at` calls this, for memory in which `place` wrote this very function.
+    // SAFETY: only `operations_at` calls this, for memory in which `place` wrote this function.
     unsafe { &raw mut (*at.cast::<PlacedLimit<L>>()).limit }
 }
 
@@ -98,7 +97,7 @@ macro_rules! with_limit {
     ($at:expr, $limit:ident => $do:expr) => {
         match operations_at($at) {
             Ok(at) => {
-                // SAFETY: `place` wrote it; the caller of the function says that nobody else uses it.
+                // SAFETY: `place` wrote it, and no one else uses it: a requirement on the caller.
                 let $limit = unsafe { &mut *at };
                 Ok($do)
             }
@@ -115,8 +114,8 @@ fn operations_at(at: *mut Limit) -> Result<*mut dyn Operations, Status> {
     if !head.is_aligned() {
         return Err(Status::Misaligned);
     }
-    // SAFETY: not null and aligned, and the mark is a number whatever it holds. That there is memory for it
-    // is the promise of every function of this header.
+    // SAFETY: not null and aligned, and the mark is a number in any memory. Every function of this
+    // header requires that the memory exists.
     if unsafe { (&raw const (*head).mark).read() } != MARK {
         return Err(Status::NotInitialised);
     }
@@ -126,7 +125,8 @@ fn operations_at(at: *mut Limit) -> Result<*mut dyn Operations, Status> {
 }
 
 /// # Safety
-/// From `memory` on, `bytes` bytes are the caller's to give.
+/// `memory` points to `bytes` bytes of the caller; `functions` points to a `taut_limit_functions`,
+/// whose functions may be called with its context from any thread that calls the limit.
 pub(super) unsafe fn place<L: taut_path::Limit + 'static>(
     memory: *mut c_void,
     bytes: usize,
@@ -184,9 +184,10 @@ impl LimitVisitor for Place {
     }
 }
 
-/// Bytes that the limit with this name needs; 0 if there is none of that name. Names are "off", "dql",
-/// "need", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p"; "dql:packets" learns a number of
-/// packets, and so can need and taut; each with a cap in time behind it if wanted ("dql:2ms"). Any thread may call it.
+/// Bytes that the limit with this name needs; 0 if there is no such name. Names are "off", "dql",
+/// "need", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p". "dql:packets"
+/// learns a number of packets, and so can need and taut; each can have a cap in time ("dql:2ms").
+/// Any thread may call it.
 ///
 /// # Safety
 /// `words` is null or a string.
@@ -199,17 +200,19 @@ pub unsafe extern "C" fn taut_limit_size(words: *const c_char) -> usize {
     visit_limit(words, Size).unwrap_or(0)
 }
 
-/// What the memory of a limit must be aligned to, in bytes: what `malloc` gives is. Any thread may call it.
+/// Alignment of the memory of a limit, in bytes; that of `malloc` suffices. Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn taut_limit_align() -> usize {
     ALIGN
 }
 
-/// Makes the limit named `words` in `memory`, which is then the `taut_limit`. Nothing is allocated. If that cannot
-/// be, `error` says why, for words with what is allowed, cut to `error_bytes` with its zero; it may be null.
+/// Creates the limit named `words` in `memory`, which is then the `taut_limit`. It allocates
+/// nothing. On failure, `error` receives the reason, with the allowed names, cut to `error_bytes`
+/// with its zero; it may be null.
 ///
 /// # Safety
-/// From `memory` on, `bytes` bytes are the caller's; `words` is a string.
+/// `memory` points to `bytes` bytes of the caller; `functions` points to a `taut_limit_functions`,
+/// whose functions may be called with its context from any thread that calls the limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_limit_init(
     memory: *mut c_void,
@@ -236,8 +239,8 @@ pub unsafe extern "C" fn taut_limit_init(
     }
 }
 
-/// Counts one object as handed to the device, in bytes, or as 1 for a limit in packets (`taut_limit_in_packets`).
-/// Call it before the device can see it.
+/// Counts one object as passed to the device, in bytes, or as 1 for a limit in packets
+/// (`taut_limit_in_packets`). Call it before the device can see it.
 ///
 /// # Safety
 /// `limit` points to a `taut_limit`.
@@ -265,7 +268,8 @@ pub unsafe extern "C" fn taut_limit_room(limit: *mut Limit) -> i64 {
     with_limit!(limit, it => it.room()).unwrap_or(i64::MIN)
 }
 
-/// Says that there is something to send and no room. Without it, rules other than "dql" learn nothing.
+/// Reports that there is something to send and no room. Without it, rules other than "dql" learn
+/// nothing.
 ///
 /// # Safety
 /// `limit` points to a `taut_limit`.
@@ -274,8 +278,9 @@ pub unsafe extern "C" fn taut_limit_refused(limit: *mut Limit) -> Status {
     with_limit!(limit, it => it.blocked()).into()
 }
 
-/// Counts what the device finished since the last call, and moves the limit: once for each round. `more` says
-/// that the round stopped at a budget and goes on. A round of 0 changes nothing, but ends such a chain.
+/// Counts the units completed since the last call, and updates the limit: once for each batch.
+/// `more` means that the batch stopped at a budget with completions pending. A batch of 0 changes
+/// nothing, except that it ends such a sequence.
 ///
 /// # Safety
 /// `limit` points to a `taut_limit`.
@@ -298,8 +303,8 @@ pub unsafe extern "C" fn taut_limit_reset(limit: *mut Limit, now_ns: u64) -> Sta
     with_limit!(limit, it => it.reset(now_ns)).into()
 }
 
-/// The limit as an operator reads it, in its units: "7p" is 7, and lets 7 packets through; 0 also for what is no
-/// `taut_limit`.
+/// The limit as an operator reads it, in its units: "7p" is 7, and allows 7 packets. 0 also if it
+/// is not a `taut_limit`.
 ///
 /// # Safety
 /// `limit` points to a `taut_limit`.
@@ -326,8 +331,8 @@ pub unsafe extern "C" fn taut_limit_in_packets(limit: *mut Limit) -> bool {
     with_limit!(limit, it => it.rule().unit() == Unit::Packets).unwrap_or(false)
 }
 
-/// Counts what the device finished when it says how much is still outstanding. A level at which nothing
-/// completed changes nothing.
+/// Counts completions of a device that reports how much is still outstanding. A level at which
+/// nothing completed has no effect.
 ///
 /// # Safety
 /// `limit` points to a `taut_limit`.

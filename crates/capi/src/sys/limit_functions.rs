@@ -95,12 +95,12 @@ impl taut_path::Limit for Functions {
     }
 }
 
-/// Makes a limit of the program's own in `memory`, which is then the `taut_limit`. `TAUT_LIMIT_BYTES_MOST` bytes are
-/// enough. Nothing is allocated.
+/// Creates a limit of the program's own in `memory`, which is then the `taut_limit`.
+/// `TAUT_LIMIT_BYTES_MOST` bytes are enough. It allocates nothing.
 ///
 /// # Safety
-/// From `memory` on, `bytes` bytes are the caller's; `functions` points to a `taut_limit_functions`, whose functions
-/// may be called with its context from whichever thread calls the limit.
+/// `memory` points to `bytes` bytes of the caller; `functions` points to a `taut_limit_functions`,
+/// whose functions may be called with its context from any thread that calls the limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_limit_init_functions(
     memory: *mut c_void,

@@ -1,7 +1,7 @@
 //! All of the interface. Every function here takes pointers of C, so all that is unsafe is here.
 //!
-//! What holds for each: a pointer is null (and refused), or points to what its type says, and no two calls
-//! for one object run at the same time.
+//! For each function: a pointer is null (and rejected), or points to what its type says, and no two
+//! calls for one object run at the same time.
 
 mod cadence;
 mod dql;

@@ -6,16 +6,18 @@ use taut_path::QueueConfig;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueOptions {
-    /// Free slots at which a queue that stopped for a full ring starts again, at most the ring; 0 for half of it.
+    /// Free slots at which a queue that stopped for a full ring starts again, at most the ring; 0
+    /// for half of it.
     pub restart_slots: u32,
     /// Most packets for one doorbell, at least 1.
     pub burst_packets: u32,
-    /// Most packets reaped in one round, at least 1. Everything, if not said: the limit wants whole rounds.
+    /// Maximum of packets reaped in one batch, at least 1. Default: no maximum, because the limit
+    /// needs complete batches.
     pub reap_budget_packets: u32,
     /// 0, and refused if it is not.
     pub reserved: u32,
-    /// How far apart completions are handed to the limit, in ns; 0 hands each round on. Frames come back at once in
-    /// any case.
+    /// Interval at which completions are reported to the limit, in ns; 0 reports each batch. Frames
+    /// are returned immediately in any case.
     pub cadence_ns: u64,
     /// Age of the oldest unit in flight that counts as a stall, in ns; 0 watches nothing.
     pub stall_threshold_ns: u64,

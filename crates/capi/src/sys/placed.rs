@@ -93,7 +93,7 @@ pub(super) unsafe fn argument<T: Copy>(at: *const T) -> Option<T> {
 /// `to` is null or points to a `T`.
 pub(super) unsafe fn answer<T>(to: *mut T, value: T) {
     if !to.is_null() {
-        // SAFETY: the caller's promise; C aligns what it declares, and what it does not is written too.
+        // SAFETY: required of the caller; C aligns what it declares, and other memory is checked.
         unsafe { to.write_unaligned(value) };
     }
 }

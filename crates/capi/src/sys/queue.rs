@@ -15,14 +15,14 @@ use super::ring::{Packet, Ring, Sink};
 use super::status::Status;
 use super::words::{Told, read};
 
-/// Makes a queue for frames 0 to `frames` - 1 (at most 2^24). `qdisc` is a discipline as tc spells it
-/// ("fq_codel ecn", "pfifo limit 500"), `limit` a limit by its name (`taut_limit_size`). Null if that cannot be;
-/// `error` then says why, cut to `error_bytes` with its zero, and may be null. `options` may be null: then
-/// `taut_queue_options_default` holds.
+/// Creates a queue for frames 0 to `frames` - 1 (at most 2^24). `qdisc` is a discipline in tc's
+/// syntax ("fq_codel ecn", "pfifo limit 500"), `limit` a limit by its name (`taut_limit_size`).
+/// Returns null on failure; `error` then receives the reason, cut to `error_bytes` with its zero,
+/// and may be null. `options` may be null: then `taut_queue_options_default` applies.
 ///
 /// # Safety
-/// The words are strings; `options`, `ring` and `sink` point to what their types say, and what they lead to lives until
-/// `taut_queue_free`.
+/// `qdisc` and `limit` are strings; `options`, `ring` and `sink` point to what their types say, and
+/// what they refer to lives until `taut_queue_free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_queue_new(
     qdisc: *const c_char,
@@ -48,7 +48,8 @@ pub unsafe extern "C" fn taut_queue_new(
     }
 }
 
-/// Hands a packet in, which waits until `taut_queue_run`. Its frame is the queue's until the sink is told.
+/// Enqueues a packet, which waits until `taut_queue_run`. The queue owns its frame until the sink
+/// receives it.
 ///
 /// # Safety
 /// `queue` was made by `taut_queue_new`, `packet` points to one.
@@ -106,10 +107,10 @@ pub unsafe extern "C" fn taut_queue_run(
     stopped
 }
 
-/// Takes what the device is done with. Call it when the device interrupts or was polled, and at
+/// Reaps completions. Call it when the device interrupts or was polled, and at
 /// `taut_queue_next_wakeup_ns`. `completed` may be null. After `TAUT_STATUS_DRIVER_FAILED` and
-/// `TAUT_STATUS_STRAY` packets may have come back all the same: call it again, which then says so, and
-/// whether to run.
+/// `TAUT_STATUS_STRAY` packets might have been returned even so: call it again, and it reports them
+/// and whether to run.
 ///
 /// # Safety
 /// `queue` was made by `taut_queue_new`; `completed` is null or points to one.
@@ -146,7 +147,8 @@ pub unsafe extern "C" fn taut_queue_complete(
     status
 }
 
-/// When to call `taut_queue_complete` even if the device says nothing, in ns; 18446744073709551615 for never.
+/// When to call `taut_queue_complete` even if the device reports nothing, in ns;
+/// 18446744073709551615 for never.
 ///
 /// # Safety
 /// `queue` was made by `taut_queue_new`.
@@ -157,8 +159,8 @@ pub unsafe extern "C" fn taut_queue_next_wakeup_ns(queue: *mut Handle) -> u64 {
     at_ns.ok().flatten().unwrap_or(u64::MAX)
 }
 
-/// Forgets everything in flight and starts again, after the driver has flushed or remade its ring. Frames that
-/// were in it are handed back by the next `reap`, count as late, and end in the sink.
+/// Forgets everything in flight and restarts, after the driver has flushed or rebuilt its ring. The
+/// next `reap` returns frames that were in it; they count as late, and end in the sink.
 ///
 /// # Safety
 /// `queue` was made by `taut_queue_new`.
@@ -168,8 +170,8 @@ pub unsafe extern "C" fn taut_queue_reset(queue: *mut Handle, now_ns: u64) -> St
     unsafe { enter(queue, |it| it.queue.reset(now_ns)) }.into()
 }
 
-/// Changes a setting, by the name and in the form that sysfs has for it: "limit_max" "40000", "hold_time" "500"
-/// (ms), "stall_thrs" "1000" (ms). `error` says what is allowed, and may be null.
+/// Changes a setting, by the name and in the form of sysfs: "limit_max" "40000", "hold_time" "500"
+/// (ms), "stall_thrs" "1000" (ms). `error` receives what is allowed, and may be null.
 ///
 /// # Safety
 /// `queue` was made by `taut_queue_new`, the words are strings.
@@ -201,8 +203,8 @@ pub unsafe extern "C" fn taut_queue_set(
     }
 }
 
-/// Reads a setting or a figure by the name that sysfs has for it: what `taut_queue_set` sets, and "inflight",
-/// "stall_cnt", "stall_max" (ms). `error` says which names there are, and may be null.
+/// Reads a setting or a metric by its name in sysfs: those of `taut_queue_set`, and "inflight",
+/// "stall_cnt", "stall_max" (ms). `error` receives the names that exist, and may be null.
 ///
 /// # Safety
 /// `queue` was made by `taut_queue_new`, `name` is a string, `value` points to a number.
@@ -231,7 +233,7 @@ pub unsafe extern "C" fn taut_queue_get(
     found.map(|found| unsafe { answer(value, found) }).into()
 }
 
-/// Sets how far apart completions are handed to the limit, in ns; 0 hands each round on.
+/// Sets the interval at which completions are reported to the limit, in ns; 0 reports each batch.
 ///
 /// # Safety
 /// `queue` was made by `taut_queue_new`.
@@ -241,9 +243,10 @@ pub unsafe extern "C" fn taut_queue_set_cadence_ns(queue: *mut Handle, cadence_n
     unsafe { enter(queue, |it| it.queue.set_cadence_ns(cadence_ns)) }.into()
 }
 
-/// Brings the ledger to what the ring really holds, after completions were lost, and starts the queue again; the
-/// limit stays. `too_much` is null, or gets by how many units the ledger said too much. A frame that was taken for
-/// lost is the queue's until `reap` hands it back, late or never, and counts for nothing then.
+/// Corrects the ledger to what the ring holds, after completions were lost, and restarts the queue;
+/// the limit stays. `too_much` is null, or receives by how many units the ledger was too high. A
+/// frame that was taken for lost belongs to the queue until `reap` returns it, late or never, and
+/// does not count then.
 ///
 /// # Safety
 /// `queue` was made by `taut_queue_new`, `too_much` is null or points to a number.
@@ -323,9 +326,9 @@ pub unsafe extern "C" fn taut_queue_failure(queue: *mut Handle) -> i32 {
     unsafe { enter(queue, |it| it.failure) }.unwrap_or(0)
 }
 
-/// Takes the queue down: what waits ends in the sink as flushed. Says how many frames are in the ring still,
-/// which are the driver's from now on. Null is nothing to free. From a callback nothing is freed, and it says
-/// 4294967295.
+/// Destroys the queue: waiting packets end in the sink as flushed. Returns how many frames are
+/// still in the ring, which belong to the driver from then on. Null has no effect. A call from a
+/// callback frees nothing and returns 4294967295.
 ///
 /// # Safety
 /// `queue` is null, or was made by `taut_queue_new` and is not used any more.

@@ -21,7 +21,8 @@ pub(super) struct Queue {
 /// A transmit queue on one thread, or under one lock. Made by `taut_queue_new`, and freed by
 /// `taut_queue_free`.
 pub struct Handle {
-    // Separate from the queue, so that a callback that calls back is told, instead of two calls changing it.
+    // Separate from the queue, so that a call from a callback gets an error instead of a second
+    // mutable borrow.
     is_busy: bool,
     queue: Queue,
 }
@@ -98,7 +99,8 @@ pub(super) unsafe fn enter<T>(
     if handle.is_null() {
         return Err(Status::Null);
     }
-    // SAFETY: not null, and only this flag is touched: a call that is in it borrows the queue, not the flag.
+    // SAFETY: not null, and only this flag is accessed: a running call borrows the queue, not the
+    // flag.
     let is_busy = unsafe { &raw mut (*handle).is_busy };
     // SAFETY: as above.
     if unsafe { is_busy.replace(true) } {

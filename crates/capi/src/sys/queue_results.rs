@@ -32,7 +32,8 @@ pub struct Completed {
     pub run: bool,
     /// The driver handed back as many as a round may have, and may have more: complete again.
     pub more: bool,
-    /// Something is in flight for longer than the threshold: mend the ring, then `taut_queue_reset`.
+    /// Something is in flight for longer than the threshold: repair the ring, then call
+    /// `taut_queue_reset`.
     pub stalled: bool,
     /// For how long, in ns.
     pub stalled_ns: u64,

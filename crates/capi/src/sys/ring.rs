@@ -9,7 +9,8 @@ use taut_path::{Completions, DropReason, Ecn, Frame, PacketSink, TxRing};
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
-    /// The number of its frame, below the number of frames of the queue; what is in the frame is the caller's.
+    /// The number of its frame, below the number of frames of the queue. The content of the frame
+    /// belongs to the caller.
     pub frame: u32,
     /// Its length on the wire, headers once, in bytes; 0 counts as 1.
     pub bytes: u32,
@@ -17,15 +18,15 @@ pub struct Packet {
     pub flow: u32,
     /// Priority 0 to 15, as the kernel derives it from the type of service.
     pub priority: u8,
-    /// The two bits of ECN as in the IP header: 0 for none, 1 or 2 if it may be marked, 3 if it is. The driver
-    /// writes a 3 into the header.
+    /// The two bits of ECN as in the IP header: 0 for none, 1 or 2 if it may be marked, 3 if it is
+    /// marked. The driver writes a 3 into the header.
     pub ecn: u8,
     /// 0, and refused if it is not.
     pub reserved: u16,
 }
 
-/// The driver: what a ring can do. All callbacks run in the calls of the queue, must not call it, and must
-/// return: no exception and no `longjmp` may leave them.
+/// The driver: the operations of a ring. All callbacks run within calls of the queue, must not call
+/// it, and must return: no exception and no `longjmp` may leave them.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Ring {
@@ -37,17 +38,17 @@ pub struct Ring {
     pub reserved: u32,
     /// Slots that can be filled now.
     pub slots_free: Option<unsafe extern "C" fn(context: *mut c_void) -> u32>,
-    /// Puts a packet into the ring; called only while a slot is free. False for one that this device can never
-    /// send, which is dropped.
+    /// Puts a packet into the ring; called only while a slot is free. Returns false for a packet
+    /// that this device can never send, which is dropped.
     pub submit: Option<
         unsafe extern "C" fn(context: *mut c_void, packet: *const Packet, now_ns: u64) -> bool,
     >,
-    /// Rings the doorbell: all that was submitted may go. 0, or a number of the driver's own; what was
-    /// submitted stays in the ring then, and the next run rings again.
+    /// Rings the doorbell: the device may send what was submitted. Returns 0, or an error number of
+    /// the driver; what was submitted then stays in the ring, and the next run rings again.
     pub kick: Option<unsafe extern "C" fn(context: *mut c_void, now_ns: u64) -> i32>,
-    /// Writes the numbers of up to `budget` frames that the device is done with to `frames`, oldest first, and
-    /// says how many, or a number below 0 of the driver's own if it cannot be asked. More than `budget` is a
-    /// failure too: none of them is taken.
+    /// Writes the numbers of up to `budget` completed frames to `frames`, oldest first, and returns
+    /// how many, or an error number of the driver below 0. More than `budget` is a failure too:
+    /// none of them is completed.
     pub reap: Option<
         unsafe extern "C" fn(
             context: *mut c_void,

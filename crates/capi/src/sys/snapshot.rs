@@ -61,8 +61,8 @@ impl From<taut_dql::Config> for Config {
     }
 }
 
-/// The defaults that users of Linux's byte queue limits know: from 0, up to the largest limit, with a hold
-/// time of a second. Any thread may call it.
+/// The defaults that users of Linux's byte queue limits know: from 0, up to the largest limit, with
+/// a hold time of a second. Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn taut_config_default() -> Config {
     taut_dql::Config::default().into()

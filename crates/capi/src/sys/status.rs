@@ -4,8 +4,8 @@ use core::ffi::{CStr, c_char};
 
 use taut_dql::Error;
 
-/// The version of this header: `TAUT_VERSION_NUMBER` is what `taut_version_number` gives if the library is the
-/// same. While the major version is 0, another minor version is another interface.
+/// The version of this header: `TAUT_VERSION_NUMBER` is what `taut_version_number` returns if the
+/// library is the same. While the major version is 0, another minor version is another interface.
 pub const TAUT_VERSION_MAJOR: u32 = 0;
 /// See `TAUT_VERSION_MAJOR`.
 pub const TAUT_VERSION_MINOR: u32 = 1;
@@ -19,8 +19,8 @@ const _: () = assert!(
         == TAUT_VERSION_MAJOR * 1_000_000 + TAUT_VERSION_MINOR * 1_000 + TAUT_VERSION_PATCH
 );
 
-/// What a call answers: 0, or why it changed nothing (`taut_queue_complete` has two exceptions). Numbers do
-/// not change their meaning.
+/// The result of a call: 0, or why it changed nothing (`taut_queue_complete` has two exceptions).
+/// Numbers do not change their meaning.
 #[repr(i32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {

@@ -55,7 +55,8 @@ impl Told {
         while !text.is_char_boundary(end) {
             end -= 1;
         }
-        // SAFETY: at most `bytes` bytes with the zero, as `new` was promised; ours do not overlap them.
+        // SAFETY: at most `bytes` bytes with the zero, as `new` requires, and the two do not
+        // overlap.
         unsafe {
             self.to.copy_from_nonoverlapping(text.as_ptr().cast(), end);
             self.to.add(end).write(0);
