@@ -157,7 +157,8 @@ mod tests {
             bytes in prop::collection::vec(any::<u8>(), 0..70),
         ) {
             let words = bytes.chunks(2);
-            let word = |pair: &[u8]| u64::from(pair[0]) << 8 | pair.get(1).map_or(0, |&b| u64::from(b));
+            let byte = |pair: &[u8], at: usize| pair.get(at).map_or(0, |&byte| u64::from(byte));
+            let word = |pair: &[u8]| byte(pair, 0) << 8 | byte(pair, 1);
             // 0 and 2^16 - 1 are the same number, and only of zeroes the sum is 0.
             prop_assert_eq!(fold(sum(&bytes)), fold(words.map(word).sum()));
         }

@@ -15,7 +15,8 @@
 //! # let socket = std::net::UdpSocket::bind("0.0.0.0:0")?;
 //! # let server = None;
 //! let limited = taut_quinn::Limited::new(TokioRuntime);
-//! let endpoint = Endpoint::new(EndpointConfig::default(), server, socket, Arc::new(limited.clone()))?;
+//! let (config, runtime) = (EndpointConfig::default(), Arc::new(limited.clone()));
+//! let endpoint = Endpoint::new(config, server, socket, runtime)?;
 //! // Later: what it does.
 //! println!("{:?}", limited.stats());
 //! # Ok(())

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! An axis has `names`, or `high`, or `low` and `high` (logarithmic). A `color` names a limit;
-//! other names get the remaining colours. `stroke` and `join` are those of `taut_report::chart` in lower case.
+//! other names get the remaining colours. `stroke` and `join` are the values of
+//! `taut_report::chart` in lower case.
 
 use std::error::Error;
 use std::io::{Read, Write, stdin, stdout};

@@ -5,8 +5,8 @@ use crate::number::{short, time};
 /// About so many steps on a linear axis.
 const STEPS: f64 = 5.0;
 
-/// Within so many decades, a logarithmic axis has ticks at 1, 2 and 5; more of them would touch each
-/// other on a phone.
+/// Up to this number of decades, a logarithmic axis has ticks at 1, 2 and 5; with more decades they
+/// would touch each other on a phone.
 const DENSE_DECADES: f64 = 2.0;
 
 /// Within so many, it has ticks at 1 and 3.

@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_row_is_a_line_and_a_missing_value_an_empty_field() {
         let rows = [
-            json!({"name": "x,y", "on": true, "at": {"p50": 0.1, "max": 18_446_744_073_709_551_615_u64}}),
+            json!({"name": "x,y", "on": true, "at": {"p50": 0.1, "max": u64::MAX}}),
             json!({"name": "", "on": null, "at": {"p50": 2}}),
         ];
         let document = Document {

@@ -51,8 +51,8 @@ pub struct Document {
 }
 
 impl Document {
-    /// Each row as a JSON object on a line, with what a line of comma-separated values ends with: where it
-    /// is from.
+    /// Each row as a JSON object on a line, with the source of the row, as the last columns of
+    /// comma-separated values have it.
     pub fn json_lines(&self) -> String {
         let line = |row: &Value| {
             let mut row = row.clone();

@@ -91,7 +91,8 @@ fn push_figures(out: &mut String, figures: &[Figure]) {
     let _ = write!(
         out,
         "<h2>Beside the published figures</h2>\n<p class=\"verdict\">{}.</p>\n\
-         <p class=\"quiet\">{MEANING} Who published what: {SOURCES}.</p>\n<div class=\"scroll\" tabindex=\"0\">\n<table class=\"figures\">\n<thead><tr>\
+         <p class=\"quiet\">{MEANING} Who published what: {SOURCES}.</p>\n\
+         <div class=\"scroll\" tabindex=\"0\">\n<table class=\"figures\">\n<thead><tr>\
          <th scope=\"col\">Figure</th><th scope=\"col\">Compared</th>\
          <th scope=\"col\" class=\"number\">Found</th>\
          <th scope=\"col\" class=\"number\">Published</th>\

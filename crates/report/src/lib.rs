@@ -2,8 +2,8 @@
 //! a browser.
 //!
 //! [`document::Document`] is the main type. [`text::text`], [`csv::csv`] and
-//! [`Document::json_lines`](document::Document::json_lines) write it; a [`page::Page`] shows it with
-//! [`chart::Chart`]s. [`over_time::charts`] draws a document's series.
+//! [`Document::json_lines`](document::Document::json_lines) write it. A [`page::Page`] shows it
+//! with [`chart::Chart`]s. [`over_time::charts`] draws the time series of a document.
 //!
 //! ```
 //! use serde_json::json;
@@ -13,7 +13,10 @@
 //!     scenario: "example",
 //!     taut_version: "0.1.0",
 //!     seed: 1,
-//!     rows: vec![json!({"limit": "off", "ping_ms": 22.0}), json!({"limit": "dql", "ping_ms": 1.3})],
+//!     rows: vec![
+//!         json!({"limit": "off", "ping_ms": 22.0}),
+//!         json!({"limit": "dql", "ping_ms": 1.3}),
+//!     ],
 //!     ..Document::default()
 //! };
 //! let text = taut_report::text::text(&document, None);

@@ -2,8 +2,8 @@
 
 use taut_path::limit::LIMITS;
 
-/// Labels with a colour of their own behind the limits with a name. The order is that of the classes
-/// `c0` and up of the style sheet.
+/// Labels with a colour of their own, after the named limits, in the order of the classes `c0` and
+/// up of the style sheet.
 const LABELS: [&str; 2] = ["fixed", "none"];
 
 /// Colours that have a name.

@@ -44,11 +44,12 @@ fn parse_size(text: &str) -> Result<Size, ParseUnitError> {
 /// Options of a capture file.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct PcapFile {
-    /// Write what crosses the wire too, as pcapng for Wireshark's tools; the rows are run again for it
+    /// Write what crosses the wire too, as pcapng for Wireshark's tools; the rows are run again for
+    /// it
     ///
-    /// Headers are made up of what the simulator knows: sequence and acknowledgement numbers, SACK, ECN and
-    /// windows (scaled by 7) are right, and there is no payload. Some 13 MB for each second of a full 1 Gbit/s
-    /// link; docs/simulator.md says more.
+    /// Headers are made up of what the simulator knows: sequence and acknowledgement numbers, SACK,
+    /// ECN and windows (scaled by 7) are right, and there is no payload. Some 13 MB for each second
+    /// of a full 1 Gbit/s link; docs/simulator.md says more.
     #[arg(id = "pcap", long = "pcap", value_name = "FILE")]
     pub path: Option<PathBuf>,
 

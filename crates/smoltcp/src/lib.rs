@@ -19,7 +19,10 @@
 //! # struct Rx;
 //! # impl RxToken for Rx { fn consume<R, F: FnOnce(&[u8]) -> R>(self, f: F) -> R { f(&[]) } }
 //! # impl TxToken for Tx<'_> {
-//! #     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, f: F) -> R { self.0.done += 1; f(&mut vec![0; len]) }
+//! #     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, f: F) -> R {
+//! #         self.0.done += 1;
+//! #         f(&mut vec![0; len])
+//! #     }
 //! # }
 //! # impl Device for Nic {
 //! #     type RxToken<'a> = Rx;
@@ -36,7 +39,8 @@
 //! # let nic = Nic { done: 0 };
 //! let now = Instant::from_millis(0);
 //! let mut device = Limited::new(nic, now, |nic| nic.done)?;
-//! // From here on as any device: Interface::new(config, &mut device, now), poll(now, &mut device, ..).
+//! // From here on as any device:
+//! // Interface::new(config, &mut device, now), poll(now, &mut device, ..).
 //! # device.transmit(now).ok_or("no token")?.consume(60, |frame| frame.fill(0));
 //! assert_eq!(device.stats().sender.sent_packets, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

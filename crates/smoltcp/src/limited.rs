@@ -51,11 +51,10 @@ impl<D: Device, P: Probe> Limited<D, P> {
         true
     }
 
-    /// How long to wait for frames to receive or to have been sent, where the stack alone would
-    /// wait for `stack`
-    /// ([`poll_delay`](https://docs.rs/smoltcp/0.14/smoltcp/iface/struct.Interface.html#method.poll_delay)).
-    /// A stack that found no room asks to be polled at once, in vain: then only a completion helps.
-    /// `None`: until something happens.
+    /// How long to wait for received frames or completions, if the stack alone would wait for
+    /// `stack` ([`Interface::poll_delay`](smoltcp::iface::Interface::poll_delay)). A stack without
+    /// room asks to be polled immediately, although only a completion helps. `None`: until an
+    /// event.
     pub fn poll_delay(&self, timestamp: Instant, stack: Option<Duration>) -> Option<Duration> {
         let now_ns = ns_of(timestamp);
         let path = &self.path;

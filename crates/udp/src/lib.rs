@@ -37,13 +37,16 @@
 //! # }
 //! ```
 //!
-//! # Three ways to use it
-//! | you have | room | news |
-//! |---|---|---|
-//! | a thread for it | [`send`](LimitedUdp::send) waits for it | taken while it waits |
-//! | a poll loop | [`try_send`](LimitedUdp::try_send) says [`Stop::NoRoom`], [`room`](LimitedUdp::room) is a number | [`complete`](LimitedUdp::complete) at `POLLERR` of the [descriptor](LimitedUdp#impl-AsFd-for-LimitedUdp) and at [`next_wakeup`](LimitedUdp::next_wakeup) |
-//! | tokio | `tokio::AsyncUdp::send`, `tokio::AsyncUdp::room` (feature `tokio`) | taken by whoever waits |
-//! | another runtime | [`poll_room`](LimitedUdp::poll_room) with a waker | `complete`, as in a poll loop |
+//! # Ways to use it
+//! - **A thread**: [`send`](LimitedUdp::send) waits for room, and reads completions while it waits.
+//! - **A poll loop**: [`try_send`](LimitedUdp::try_send) returns [`Stop::NoRoom`], and
+//!   [`room`](LimitedUdp::room) is a number. Call [`complete`](LimitedUdp::complete) at `POLLERR` of
+//!   the [descriptor](LimitedUdp#impl-AsFd-for-LimitedUdp) and at
+//!   [`next_wakeup`](LimitedUdp::next_wakeup).
+//! - **tokio** (feature `tokio`): `tokio::AsyncUdp::send` and `tokio::AsyncUdp::room`. The waiting
+//!   task reads completions.
+//! - **Another runtime**: [`poll_room`](LimitedUdp::poll_room) with a waker, and `complete` as in a
+//!   poll loop.
 //!
 //! Receiving is untouched: [`socket`](LimitedUdp::socket), or
 //! [`recv_from`](LimitedUdp::recv_from), which is not disturbed by errors of what was sent.
@@ -54,19 +57,26 @@
 //! [`Source`] says where completions come from; only zero-copy sees a queue beyond a
 //! container's own link.
 //!
-//! # What can go wrong, and how it is told
-//! An [`Observer`] hears of each [`Trouble`], and [`Snapshot::troubles`] counts it.
-//! | what | how |
-//! |---|---|
-//! | a discipline or device below drops (`ENOBUFS`) | [`Stop::Refused`], [`Trouble::NoBufferSpace`] |
-//! | the send buffer is full before the limit (`EAGAIN`) | the buffer is doubled if half of it can be our own, up to 16 MB or what the system allows; else [`Stop::BufferFull`] |
-//! | the datagram is too long (`EMSGSIZE`) | [`Stop::Refused`], [`Trouble::TooLarge`] |
-//! | a peer's port is closed, a route is gone | [`Trouble::Unreachable`], with the peer |
-//! | completions are lost: a flushed discipline, a full receive buffer, another reader of the error queue | made up for when the socket is empty or later ones left long ago (stamps: 20 and 50 ms; zero-copy: twice the stall threshold and 0.5 s): [`Trouble::CompletionsLost`], [`How::Lost`]. The rule learns nothing from them |
-//! | most completions are lost | the next source from then on, [`Source::Polled`] if none was said: [`Trouble::Verdict`] |
-//! | the path stands still | [`Trouble::Stalled`]; one datagram is let through each threshold |
-//! | too much is in flight for the kernel's notes of zero-copy sends (`net.core.optmem_max`, for all sends of a socket) | [`Stop::BufferFull`], [`Trouble::BufferFull`] |
-//! | the kernel gives no zero-copy, or somebody turned it off | [`Trouble::ZeroCopyRefused`], and the next source from then on, stamps if none was said |
+//! # Failures
+//! An [`Observer`] receives each [`Trouble`], and [`Snapshot::troubles`] counts them.
+//! - A discipline or device drops the datagram (`ENOBUFS`): [`Stop::Refused`],
+//!   [`Trouble::NoBufferSpace`].
+//! - The send buffer is full before the limit (`EAGAIN`): the buffer is doubled if half of it can be
+//!   our own, up to 16 MB or the maximum of the system; else [`Stop::BufferFull`].
+//! - The datagram is too long (`EMSGSIZE`): [`Stop::Refused`], [`Trouble::TooLarge`].
+//! - A peer's port is closed, or a route is missing: [`Trouble::Unreachable`], with the peer.
+//! - Completions are lost, because a discipline was flushed, the receive buffer was full, or another
+//!   reader took them from the error queue: they are given up when the socket is empty or later ones
+//!   left long ago (timestamps: 20 and 50 ms; zero-copy: twice the stall threshold and 0.5 s).
+//!   [`Trouble::CompletionsLost`], [`How::Lost`]. The rule does not learn from them.
+//! - Most completions are lost: the next source is used from then on, [`Source::Polled`] if there is
+//!   no other. [`Trouble::Verdict`].
+//! - The path stalls: [`Trouble::Stalled`]. One datagram is sent each threshold.
+//! - Too much is in flight for the kernel's notifications of zero-copy sends
+//!   (`net.core.optmem_max`, for all sends of a socket): [`Stop::BufferFull`],
+//!   [`Trouble::BufferFull`].
+//! - The kernel rejects zero-copy, or another holder of the socket turned it off: the next source is
+//!   used from then on, timestamps if there is no other. [`Trouble::ZeroCopyRefused`].
 //!
 //! Completions share memory with what is received: a socket that receives and is not read loses
 //! stamps. Zero-copy notifications are numbered by the kernel since the socket was made. Where

@@ -122,7 +122,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_stay_until_released(steps in prop::collection::vec((0_u8..4, 1_usize..900), 1..200)) {
+        fn bytes_stay_until_released(
+            steps in prop::collection::vec((0_u8..4, 1_usize..900), 1..200),
+        ) {
             let mut pool = Pool::new(4096).expect("pages");
             let mut held: VecDeque<(u32, Span, Vec<u8>)> = VecDeque::new();
             let mut next = u32::MAX - 5;

@@ -56,12 +56,12 @@ impl AfPacketCompletions {
     }
 
     /// Asks for a new ring, in a queue whose halves are on two threads: ask the queue for a reset
-    /// ([`request_reset`](taut_path::queue::Monitor::request_reset)), which wakes the sending half, so that it lets
-    /// go of the old one; a later [`reap`](Completions::reap) makes the new one, fails with what making
-    /// it fails with (ask again then, after a moment), and hands back what was in flight as
-    /// [stale](taut_path::Completed::stale_packets). Ask once for a stall, which is told in every round until
-    /// the reset has begun. A sending half that sleeps elsewhere than in
-    /// [`must_wait`](taut_path::queue::Sender::must_wait) has to be woken by whoever knows how.
+    /// ([`request_reset`](taut_path::queue::Monitor::request_reset)), which wakes the sending half,
+    /// so that it releases the old one. A later [`reap`](Completions::reap) opens the new one and
+    /// returns what was in flight as [stale](taut_path::Completed::stale_packets). If opening
+    /// fails, `reap` returns that error: request again after a moment. Request once for a stall,
+    /// which every batch reports until the reset has begun. The caller must wake a sending half
+    /// that sleeps elsewhere than in [`must_wait`](taut_path::queue::Sender::must_wait).
     ///
     /// What the kernel took from the old ring may still leave; it knows nothing of the new one.
     pub fn ask_reopen(&mut self) {
@@ -86,8 +86,8 @@ impl AfPacketCompletions {
         Ok(())
     }
 
-    /// Gives the ring up: what is in it is handed back at the next reaps, and what of it was not done
-    /// never counts as complete.
+    /// Gives up the ring. The next reaps return its packets, and those that were not done never
+    /// count as complete.
     fn give_up(&mut self) {
         self.is_given_up = true;
         while self.next < self.shared.state.submitted() {
@@ -169,8 +169,8 @@ impl Completions for AfPacketCompletions {
     /// one was [asked for](Self::ask_reopen).
     ///
     /// # Errors
-    /// As for the doorbell of the [sending half](super::AfPacketTx), or for opening, after packets were
-    /// handed out.
+    /// Those of the doorbell of the [sending half](super::AfPacketTx), or of opening, after packets
+    /// were returned.
     fn reap(
         &mut self,
         _now_ns: u64,

@@ -117,15 +117,15 @@ impl<K: Kernel> AfXdpCompletions<K> {
     }
 
     /// Asks for a new ring, in a queue whose halves are on two threads: ask the queue for a reset
-    /// ([`request_reset`](taut_path::queue::Monitor::request_reset)), which wakes the sending half, so that it lets
-    /// go of the old one; a later [`reap`](Completions::reap) makes the new one, fails with what making
-    /// it fails with (ask again then, after a moment), and hands back what was in flight as
-    /// [stale](taut_path::Completed::stale_packets). Ask once for a stall, which is told in every round until
-    /// the reset has begun. A sending half that sleeps elsewhere than in
-    /// [`must_wait`](taut_path::queue::Sender::must_wait) has to be woken by whoever knows how.
+    /// ([`request_reset`](taut_path::queue::Monitor::request_reset)), which wakes the sending half,
+    /// so that it releases the old one. A later [`reap`](Completions::reap) opens the new one and
+    /// returns what was in flight as [stale](taut_path::Completed::stale_packets). If opening
+    /// fails, `reap` returns that error: request again after a moment. Request once for a stall,
+    /// which every batch reports until the reset has begun. The caller must wake a sending half
+    /// that sleeps elsewhere than in [`must_wait`](taut_path::queue::Sender::must_wait).
     ///
-    /// The socket stays while the kernel holds copies of its packets, for nobody could bind the queue
-    /// before those are gone. Their frames are used again when the kernel lets go of them.
+    /// The socket stays open while the kernel holds copies of its packets, because the queue cannot
+    /// be bound before. Their frames are used again when the kernel releases them.
     pub fn ask_reopen(&mut self) {
         self.giver.ask();
         if self.must_keep_socket() {
@@ -263,12 +263,12 @@ impl<K: Kernel> Completions for AfXdpCompletions<K> {
         self.capacity_slots.saturating_sub(held).min(room)
     }
 
-    /// Also rings again for packets that the kernel did not take before, and makes a new socket where
-    /// one was [asked for](Self::ask_reopen).
+    /// Also rings the doorbell again for packets that the kernel did not accept, and opens a new
+    /// socket if one was [requested](Self::ask_reopen).
     ///
     /// # Errors
-    /// As for the doorbell of the [sending half](super::AfXdpTx), or for opening, after packets were
-    /// handed out.
+    /// Those of the doorbell of the [sending half](super::AfXdpTx), or of opening, after packets
+    /// were returned.
     fn reap(
         &mut self,
         _now_ns: u64,

@@ -236,8 +236,8 @@ impl SocketTarget {
     fn memory(&self) -> String {
         let kilobytes = self.frames.umem().bytes() >> 10;
         format!(
-            "{kilobytes} KB for {} frames; without CAP_IPC_LOCK, `ulimit -l` is the most that may be \
-             locked",
+            "{kilobytes} KB for {} frames; without CAP_IPC_LOCK, `ulimit -l` is the most that may \
+             be locked",
             self.frames.umem().frames()
         )
     }

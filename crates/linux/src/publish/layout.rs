@@ -35,8 +35,8 @@ const KIND_PACKETS: u64 = 2;
 
 macro_rules! figures {
     ($($(#[$doc:meta])* $name:ident = $of:expr;)*) => {
-        /// The figures of a queue, in the order in which they are published. Amounts of the limit are
-        /// in its units.
+        /// The metrics of a queue, in the order in which they are published. Values of the limit
+        /// are in its units.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         pub struct Figures {
             $($(#[$doc])* pub $name: u64,)*

@@ -1,19 +1,20 @@
-//! Letting others see the queues of this program: one call for each queue, then `taut show` has it.
+//! Publishes the queues of this program: one call for each queue, then `taut show` lists it.
 //!
 //! ```no_run
 //! use taut_linux::publish::{About, Publisher};
 //! # fn watch() -> taut_path::queue::Monitor { unimplemented!() }
 //! let publisher = Publisher::open("my-sender")?;
-//! let mut queue = publisher.add(&About { device: "eth0", queue: 0, limit: "dql", ..About::default() })?;
-//! queue.publish(&watch().snapshot()); // now and then, or after each round
+//! let about = About { device: "eth0", queue: 0, limit: "dql", ..About::default() };
+//! let mut queue = publisher.add(&about)?;
+//! queue.publish(&watch().snapshot()); // from time to time, or after each batch
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
 //! A publisher has one file of shared memory in [`directories`], which only its user can read. Each
 //! queue has a slot there, written under a sequence lock: writing costs some 50 ns and never waits,
 //! and who reads never sees half of it. The publisher holds the file's lock (`flock`); a file that
-//! nobody holds is ignored, and removed by whoever reads or publishes next: what `kill -9` leaves behind
-//! harms nobody and does not grow.
+//! no process holds is ignored, and the next reader or publisher removes it: files that `kill -9`
+//! leaves behind do no harm and do not accumulate.
 
 mod about;
 mod layout;
@@ -88,8 +89,8 @@ struct SharedFile {
 }
 
 impl Publisher {
-    /// Makes a file in the first of [`directories`] that takes one. `program` says who publishes: at
-    /// most 63 bytes are kept.
+    /// Creates a file in the first of [`directories`] where it can. `program` is the name of the
+    /// publisher, of which at most 63 bytes are kept.
     ///
     /// # Errors
     /// `NotFound` if there is no directory for it: neither root nor `$XDG_RUNTIME_DIR`; else what

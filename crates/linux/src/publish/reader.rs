@@ -1,6 +1,6 @@
 //! Seeing what others publish.
 //!
-//! With reads and not with a mapping: a file that shrinks meanwhile then ends a read, not the reader.
+//! It reads instead of mapping the file: a file that shrinks then ends a read, not the process.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -54,8 +54,8 @@ pub struct Published {
     pub problems: Vec<String>,
 }
 
-/// Reads all that is published in `directories`, see [`super::directories`]. Files that nobody holds are
-/// removed. A directory that is not there has nothing in it.
+/// Reads all queues that are published in `directories`, see [`super::directories`]. Removes files
+/// that no process holds. A directory that does not exist is empty.
 pub fn read(directories: &[PathBuf]) -> Published {
     let mut published = Published::default();
     for directory in directories {
@@ -84,8 +84,8 @@ pub fn read(directories: &[PathBuf]) -> Published {
     published
 }
 
-/// Whether nobody else can put another directory in its place between a look and a removal: it is no link,
-/// and the user's own.
+/// Returns `true` if no other user can replace the directory between a check and a removal: it is
+/// not a link, and the user owns it.
 fn is_own(directory: &Path) -> bool {
     let found = fs::symlink_metadata(directory);
     found.is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw())

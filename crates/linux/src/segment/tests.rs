@@ -156,7 +156,7 @@ proptest! {
         let (frame, segments) = (made.frame(), made.segments());
         let (network_at, at) = (14 + 4 * made.vlans.len(), made.transport_at());
         let header_bytes = at + made.transport_bytes();
-        let payload: Vec<u8> = segments.iter().flat_map(|it| &it[header_bytes..]).copied().collect();
+        let payload = segments.iter().map(|it| &it[header_bytes..]).collect::<Vec<_>>().concat();
         prop_assert_eq!(&payload, &made.payload, "payload is conserved");
         let last = segments.len() - 1;
         for (index, segment) in segments.iter().enumerate() {

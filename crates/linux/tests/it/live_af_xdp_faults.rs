@@ -74,7 +74,7 @@ impl Bridged {
         });
     }
 
-    /// The kernel sees some time later that a carrier is back; until then a bridge drops what it gets.
+    /// The kernel detects a carrier some time later; until then a bridge drops its input.
     fn wait_until_ports_run(&self) {
         for port in ["port", "out"] {
             until("a port runs", || {

@@ -79,8 +79,8 @@ impl PacketSink for Ends {
 }
 
 /// The link goes down and up at any moment while a queue sends through a shaper that always holds
-/// frames: those that the tally calls completed have arrived, all of them, and nobody else is unaccounted
-/// for.
+/// frames: all those that the tally counts as completed have arrived, and no other is missing from
+/// it.
 #[test]
 fn of_a_link_that_goes_down_and_up_no_purged_frame_counts_as_sent() {
     if !allowed() {

@@ -1,5 +1,5 @@
-//! A sending and a completing thread share one queue over a packet ring: every packet comes back once,
-//! every wake-up arrives, a reset and a stalled device leave the queue working.
+//! A sending and a completing thread share one queue over a packet ring: every packet is returned
+//! once, every wake-up arrives, and the queue works after a reset and after a stall.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -151,7 +151,8 @@ impl CompletingSide {
         });
     }
 
-    /// Completes and receives until the sender is done and the ring is empty; `look` sees each batch.
+    /// Completes and receives until the sender is done and the ring is empty; `look` gets each
+    /// batch.
     fn complete_all(&mut self, sender_is_done: &AtomicBool, mut look: impl Look) {
         until("the ring is empty after the last packet", || {
             let is_last = sender_is_done.load(Ordering::Acquire);

@@ -31,8 +31,8 @@ const STEPS_LOG2: u32 = 10;
 
 /// Which part of the time is measured.
 pub trait Window {
-    /// All is measured from [`begins_ns`](Self::begins_ns) on: of two spans that follow each other as much
-    /// as of both in one.
+    /// Everything is measured from [`begins_ns`](Self::begins_ns) on: two adjacent spans give the
+    /// same result as one.
     const STEADY: bool = false;
 
     /// Nothing before this time is measured, in ns.
@@ -40,8 +40,8 @@ pub trait Window {
         0
     }
 
-    /// How much of the time from `since_ns` to `now_ns` is measured, in ns; at most all of it. Neither is
-    /// before it begins, and the second is not before the first.
+    /// The measured part of the time from `since_ns` to `now_ns`, in ns. Neither is before the
+    /// beginning, and the second is not before the first.
     fn measured_ns(&self, since_ns: u64, now_ns: u64) -> u64 {
         now_ns - since_ns
     }

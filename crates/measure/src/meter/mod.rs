@@ -1,5 +1,5 @@
-//! A probe that measures what was in the ring and what waited for it, weighted by time: the same for
-//! a queue in virtual time and for a live one.
+//! A probe that measures bytes in the ring and the backlog, weighted by time, in virtual time and
+//! on live queues alike.
 
 mod level;
 
@@ -130,7 +130,7 @@ impl<W: Window> Meter<W> {
         }
     }
 
-    /// Begins the steps of the curve up to the one that `now_ns` is in, with what is in the ring now.
+    /// Begins the steps of the curve up to that of `now_ns`, with the current content of the ring.
     #[cold]
     fn begin_steps(&mut self, now_ns: u64) {
         while now_ns >= self.step_ends_ns {

@@ -1,4 +1,4 @@
-//! A trace that is kept in memory while a live queue runs, for writing it would make the queue late.
+//! A trace in memory. A live queue records to it, because writing to a file would delay the queue.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -7,8 +7,8 @@ use taut_path::Probe;
 
 use super::{Event, Recorder};
 
-/// Events of a piece of memory: few pages, so that a new one is there at once. One piece that grew would
-/// be copied now and then, for tens of milliseconds.
+/// Events of a block of memory: few pages, so that a new block is allocated quickly. A single block
+/// that grows would be copied from time to time, for tens of milliseconds.
 const PIECE_EVENTS: usize = 2048;
 
 /// The probe that keeps what a live queue did, for a [`Recorder`] afterwards.

@@ -33,8 +33,8 @@ pub enum How {
     Released,
     /// The level of the socket.
     Level,
-    /// Its completion was lost: nothing of this socket is in the kernel any more, or later ones left
-    /// long ago. It was sent, or dropped on the way.
+    /// Its completion was lost: the kernel holds nothing of this socket any more, or later objects
+    /// left long ago. It was sent, or dropped on the way.
     Lost,
 }
 
@@ -85,7 +85,8 @@ pub struct Totals {
     pub unknown_completions: u64,
     /// Zero-copy notifications of objects that the kernel copied after all.
     pub copied: u64,
-    /// Times that there was something to send and no room: each try, and each task that began to wait.
+    /// Times that the sender was blocked: each attempt without room, and each task that began to
+    /// wait.
     pub refusals: u64,
     /// Stalls, each counted once.
     pub stalls: u64,

@@ -48,8 +48,8 @@ struct ReleaseChecks {
     next_object: u64,
 }
 
-/// A datagram that is too large is tried twice, for the error may be an earlier one's: what the queue
-/// tells at the first try is held until the second one says whose it is.
+/// A datagram that is too large is tried twice, because the error might belong to an earlier one.
+/// The entry of the error queue from the first try is held until the second try shows which.
 enum Held {
     Nothing,
     Wanted,

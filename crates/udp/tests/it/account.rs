@@ -109,7 +109,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let any_number = any::<usize>;
     let step = prop_oneof![
         5 => (40_u32..60_000).prop_map(Step::Send),
-        1 => (40_u32..2_000, 1_usize..20).prop_map(|(bytes, more)| Step::SendAndTakeBack(bytes, more)),
+        1 => (40_u32..2_000, 1_usize..20)
+            .prop_map(|(bytes, more)| Step::SendAndTakeBack(bytes, more)),
         5 => any_number().prop_map(Step::Complete),
         4 => any_number().prop_map(Step::News),
         1 => any_number().prop_map(Step::NewsTwice),
@@ -236,7 +237,10 @@ proptest! {
     }
 
     #[test]
-    fn levels_complete_the_oldest(sizes in prop::collection::vec(100_u32..1500, 1..100), left in 0_usize..100) {
+    fn levels_complete_the_oldest(
+        sizes in prop::collection::vec(100_u32..1500, 1..100),
+        left in 0_usize..100,
+    ) {
         let mut played = Played::new(Source::Polled, 0);
         for &size in &sizes {
             played.send(size);

@@ -48,7 +48,12 @@ fn a_closed_port_is_told_with_the_peer() {
             .observer(log.clone())
             .build()
             .expect("limited");
-        let refused = |it: &Trouble| matches!(it, Trouble::Unreachable { errno: libc::ECONNREFUSED, peer } if *peer == Some(address));
+        let refused = |it: &Trouble| {
+            let Trouble::Unreachable { errno, peer } = it else {
+                return false;
+            };
+            *errno == libc::ECONNREFUSED && *peer == Some(address)
+        };
         until("the port is told", || {
             let _ = socket
                 .send(&[Datagram::new(&PAYLOAD).to(address)])
