@@ -1,6 +1,7 @@
 #!/bin/sh
-# Plays every conformance vector through the C interface on an emulated Cortex-M4 (mps2-an386) without an
-# operating system. Needs qemu-system-arm, arm-none-eabi-gcc and Rust's thumbv7em-none-eabihf.
+# Plays every conformance vector through the C interface on an emulated Cortex-M4 (mps2-an386)
+# without an operating system. Needs qemu-system-arm, arm-none-eabi-gcc and Rust's
+# thumbv7em-none-eabihf.
 # usage: scripts/bare-metal.sh
 # Exit codes: 0 ok, 1 failed, 77 cannot run here.
 set -eu

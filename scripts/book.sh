@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the book into target/book/html. The pages of docs/ and the READMEs are chapters as they are: the source is laid
-# out as the repository is, so their links hold in the book as well.
+# Builds the book into target/book/html. The pages of docs/ and the READMEs are chapters as they
+# are: the source is laid out as the repository is, so their links hold in the book as well.
 # Exit codes: 0 ok, 1 failed or a warning, 77 mdbook is not installed.
 set -eu
 cd "$(dirname "$0")/.."
@@ -17,7 +17,7 @@ mv "$stage/src/book/book.toml" "$stage/book.toml"
 # Its links are from book/, as everywhere else; mdbook wants them from the root.
 sed -E 's,\]\(([^.][^)]*\.md)\),](book/\1),; s,\]\(\.\./,](,' "$stage/src/book/SUMMARY.md" >"$stage/src/SUMMARY.md"
 rm "$stage/src/book/SUMMARY.md"
-# A page that nobody has put into its place yet is a chapter at the end, so that no link to it is dead.
+# A page without a place is a chapter at the end, so that no link to it is dead.
 (cd "$stage/src" && find docs crates -name '*.md' -not -path '*/tests/*' | sort) | while read -r page; do
     grep -qF "]($page)" "$stage/src/SUMMARY.md" && continue
     title=$(sed -n 's/^# //p' "$stage/src/$page" | head -n 1)

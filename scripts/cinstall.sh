@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs the C libraries as a distribution would (cargo-c: shared and static library, header, pkg-config file) into
-# a directory of its own, and builds programs against that alone, shared and static.
+# Installs the C libraries as a distribution would (cargo-c: shared and static library, header,
+# pkg-config file) into a directory of its own, and builds programs against that alone, shared and
+# static.
 # Exit codes: 0 ok, 1 failed, 77 cannot run here.
 set -eu
 cd "$(dirname "$0")/.."

@@ -2,8 +2,8 @@
 # Counts what the estimator costs, in instructions for each packet, and compares the owned variant
 # with the widely deployed C implementation; then what a packet costs on the whole path, which it
 # also writes to docs/cost.json for docs/predictions.md; and what a packet costs the simulator.
-# With --check, counts path and simulator alone, changes nothing, and fails if a count is more than 3 % above
-# the one in docs/cost.json, which holds for one compiler only.
+# With --check, counts path and simulator alone, changes nothing, and fails if a count is more than
+# 3 % above the one in docs/cost.json, which holds for one compiler only.
 # Counts, unlike times, are the same in every run of one compiler.
 # Exit codes: 0 ok, 1 failed, 3 a count is too high, 77 cannot run here.
 set -eu
@@ -110,7 +110,8 @@ path_run() {
     fi
 }
 
-# path_instructions LIMIT BATCH VARIANT: for a packet; two runs, so that start and end count nothing.
+# path_instructions LIMIT BATCH VARIANT: for a packet; two runs, so that start and end count
+# nothing.
 path_instructions() {
     path_run "$1" "$2" 65536 "$3"
     few=$(sed -n 's/^summary: //p' "$work/out")

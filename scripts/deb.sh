@@ -1,8 +1,8 @@
 #!/bin/sh
-# Makes a Debian package of the command, with its man pages, completions and systemd unit, installs it into
-# a root of its own, uses it there, removes it, and looks that nothing is left.
-#   scripts/deb.sh                    an empty root, which lacks even the C library: dpkg's view alone
-#   scripts/deb.sh --debootstrap      a small Debian, with its C library; asks Debian's mirror, minutes
+# Makes a Debian package of the command, with its man pages, completions and systemd unit, installs
+# it into a root of its own, uses it there, removes it, and looks that nothing is left.
+#   scripts/deb.sh                  an empty root without the C library: dpkg's view alone
+#   scripts/deb.sh --debootstrap    a small Debian with its C library; asks Debian's mirror, minutes
 # Needs cargo-deb and dpkg; the small Debian also debootstrap and root.
 # Exit codes: 0 ok, 1 failed, 77 cannot run here.
 set -eu
@@ -38,7 +38,8 @@ if [ "${1-}" = --debootstrap ]; then
 else
     mkdir -p "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates"
     : >"$root/var/lib/dpkg/status"
-    # Nothing that it depends on is in there, and no shell for scripts: those run outside, on this root's files.
+    # The root has none of the dependencies, and no shell for maintainer scripts: these run outside,
+    # on the root's files.
     dpkg_in() {
         dpkg --root="$root" --force-not-root --force-depends --force-script-chrootless --log=/dev/null "$@" 2>"$root/said" ||
             { cat "$root/said" >&2; return 1; }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Boots small guests under emulation, with virtio-net and e1000e, once with Debian 12's kernel and once
-# with Debian 13's, lets traffic run between the two cards of a guest, and writes what `taut show`,
-# `doctor`, `where`, `record` and `set` say inside to docs/live/guest-VERSION.txt. Not part of CI.
+# Boots small guests under emulation, with virtio-net and e1000e, once with Debian 12's kernel and
+# once with Debian 13's, lets traffic run between the two cards of a guest, and writes what `taut
+# show`, `doctor`, `where`, `record` and `set` say inside to docs/live/guest-VERSION.txt. Not part
+# of CI.
 #
 # Needs root, Debian, and the packages qemu-system-x86, busybox-static, kmod, cpio and xz-utils. The
 # kernels come from the mirror that apt uses here, the second through a private apt root. No packet

@@ -49,7 +49,8 @@ def medians(found):
     ]
 
 
-# What the link sends in a nanosecond, in bytes; and the longest absences that a rule makes anything of, in ns.
+# What the link sends in a nanosecond, in bytes; and the longest absences that a rule makes anything
+# of, in ns.
 LINK_BYTES_PER_NS = 0.0125
 LONGEST_GAP_NS, LONGEST_AWAY_NS = 100_000_000, 10_000_000
 

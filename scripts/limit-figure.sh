@@ -1,5 +1,6 @@
 #!/bin/sh
-# Draws docs/limit-rules.svg: the requirement of each interval and the limits of the rules, for exponential gaps.
+# Draws docs/limit-rules.svg: the requirement of each interval and the limits of the rules, for
+# exponential gaps.
 # usage: scripts/limit-figure.sh
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,7 +1,7 @@
 #!/bin/sh
-# How far a replay can be trusted: live runs under several limits are traced, each trace is replayed under
-# the others, and what that has in flight is put beside what the live run under that limit had. Written to
-# docs/live/replay.txt, the summary to standard output too.
+# How far a replay can be trusted: live runs under several limits are traced, each trace is replayed
+# under the others, and what that has in flight is put beside what the live run under that limit
+# had. Written to docs/live/replay.txt, the summary to standard output too.
 # usage: scripts/live-replay.sh
 # Exit codes: 0 ok, 1 failed, 77 cannot run here.
 set -eu

@@ -1,9 +1,9 @@
 #!/bin/sh
-# What a registry would be given: every crate of the workspace packed, in the order of its dependencies, and
-# each looked through as whoever gets it alone would find it. Nothing is uploaded.
+# What a registry would be given: every crate of the workspace packed, in the order of its
+# dependencies, and each looked through as whoever gets it alone would find it. Nothing is uploaded.
 #   scripts/packages.sh            packs and looks; seconds, and no network
-#   scripts/packages.sh --publish  first all that `cargo publish` does but the upload: it asks the registry, and
-#                                  builds each crate from its package; minutes
+#   scripts/packages.sh --publish  first all steps of `cargo publish` except the upload: it asks
+#                                  the registry, and builds each crate from its package; minutes
 set -eu
 cd "$(dirname "$0")/.."
 target="${CARGO_TARGET_DIR:-target}"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes docs/predictions.md from the simulator, from the lab's last documents in docs/live, and from
-# what scripts/cost.sh counted last (docs/cost.json).
+# Writes docs/predictions.md from the simulator, from the lab's last documents in docs/live, and
+# from what scripts/cost.sh counted last (docs/cost.json).
 # With --check, changes nothing and fails if the page is not what would be written.
 # Exit codes: 0 ok, 1 failed, 3 the page is stale.
 set -eu

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the Python wheels of a release, for x86-64 and arm64, glibc (2.17 and later) and musl, on any machine with
-# rustup and pip: zig links them. usage: scripts/python-wheels.sh DIR
+# Builds the Python wheels of a release, for x86-64 and arm64, glibc (2.17 and later) and musl, on
+# any machine with rustup and pip: zig links them. usage: scripts/python-wheels.sh DIR
 # Exit codes: 0 all were built, 1 some were not, 77 cannot run here.
 set -euo pipefail
 [ $# -eq 1 ] || { echo "usage: scripts/python-wheels.sh DIR" >&2; exit 2; }

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Builds the Python wheel and tests it as a stranger would: in a fresh virtual environment, by its files alone.
-# usage: scripts/python.sh [--ray]    with --ray also a sweep on a local Ray (79 MB from the package index)
-# PYTHON=python3.10 takes another interpreter; TAUT_COMMAND is the command `taut`, whose bytes a sweep must have.
+# Builds the Python wheel and tests it as a stranger would: in a fresh virtual environment, by its
+# files alone.
+# usage: scripts/python.sh [--ray]    with --ray also a sweep on a local Ray (79 MB to download)
+# PYTHON=python3.10 selects another interpreter. TAUT_COMMAND is the command `taut`, whose output a
+# sweep must equal.
 # Exit codes: 0 ok, 1 failed, 77 cannot run here.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Compares limit rules on recorded completion traces. Records live rings that are saturated without a
-# limit, converts the traces (scripts/trace_to_pattern.py) into compressed patterns in
+# Compares limit rules on recorded completion traces. Records live rings that are saturated without
+# a limit, converts the traces (scripts/trace_to_pattern.py) into compressed patterns in
 # docs/live/recorded, and writes their table in docs/limit-rules.md: every rule on each pattern,
 # compared with the smallest sufficient limit. Existing patterns are not recorded again. Without an
 # argument, only the table is written. The lab no longer has the load of r01 to r03, which cannot be
@@ -25,7 +25,8 @@ new=$(mktemp -d)
 trap 'stop_loops; rm -rf "$new"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# record NAME LOOPS OPTION..: records 4 s of the lab without a limit, after 1 s, next to LOOPS busy loops.
+# record NAME LOOPS OPTION..: records 4 s of the lab without a limit, after 1 s, next to LOOPS busy
+# loops.
 record() {
     file=$recorded/$1.pattern.gz
     [ ! -e "$file" ] || return 0

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The same source gives the same bytes wherever it is built: twice, in two directories, without a common cache.
+# The same source gives the same bytes wherever it is built: twice, in two directories, without a
+# common cache.
 #   scripts/reproducible.sh           the libraries for C; about a minute of one core
 #   scripts/reproducible.sh taut      the command; some ten minutes of one core
 set -eu

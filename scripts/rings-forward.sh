@@ -1,6 +1,6 @@
 #!/bin/sh
-# Measures the forwarder against the kernel's bridge. Writes its section of docs/rings.md to standard output, and the
-# charts and the document of the run into docs. Part of scripts/rings.sh.
+# Measures the forwarder against the kernel's bridge. Writes its section of docs/rings.md to
+# standard output, and the charts and the document of the run into docs. Part of scripts/rings.sh.
 # usage: scripts/rings-forward.sh
 # Exit codes: 0 ok, 1 failed, 77 cannot run here.
 set -eu

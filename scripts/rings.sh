@@ -1,7 +1,7 @@
 #!/bin/sh
-# Measures and writes docs/rings.md, its drawings and the documents in docs/live: the sweeps of depths and
-# limits over both drivers, and the forwarder beside the kernel's bridge. Needs root; about eight minutes, on
-# a machine that does nothing else.
+# Measures and writes docs/rings.md, its drawings and the documents in docs/live: the sweeps of
+# depths and limits over both drivers, and the forwarder beside the kernel's bridge. Needs root;
+# about eight minutes, on a machine that does nothing else.
 # usage: scripts/rings.sh
 # Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
 set -eu

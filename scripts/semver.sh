@@ -1,6 +1,6 @@
 #!/bin/sh
-# What changed for users of the libraries since the last release. A report, never a failure: while the
-# major version is 0, a minor version may break.
+# What changed for users of the libraries since the last release. A report, never a failure: while
+# the major version is 0, a minor version may break.
 set -eu
 cd "$(dirname "$0")/.."
 last=$(git tag --list 'v*' --sort=-version:refname | head -n 1)

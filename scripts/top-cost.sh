@@ -1,6 +1,6 @@
 #!/bin/sh
-# What `taut top` costs: processor time over ten seconds with 64 queues of a tree in place of /sys, in percent of a
-# core. Below 3 is wanted. Needs tmux.
+# What `taut top` costs: processor time over ten seconds with 64 queues of a tree in place of /sys,
+# in percent of a core. Below 3 is wanted. Needs tmux.
 # usage: scripts/top-cost.sh
 # Exit codes: 0 ok, 1 failed, 3 it costs more, 77 cannot run here.
 set -eu

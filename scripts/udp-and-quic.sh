@@ -1,5 +1,6 @@
 #!/bin/sh
-# Measures QUIC under a limit and writes docs/udp-and-quic.md, its drawings and the documents in docs/live.
+# Measures QUIC under a limit and writes docs/udp-and-quic.md, its drawings and the documents in
+# docs/live.
 # Needs root; with five rounds of 3 s about fifty minutes, on a machine that does nothing else.
 # usage: scripts/udp-and-quic.sh [ROUNDS [DURATION]]
 # Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
