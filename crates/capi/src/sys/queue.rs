@@ -38,8 +38,10 @@ pub unsafe extern "C" fn taut_queue_new(
     // SAFETY: the caller's promise.
     let told = unsafe { Told::new(error, error_bytes) };
     // SAFETY: the caller's promise.
-    let made = unsafe { make(qdisc, limit, ring, sink, frames, options, now_ns) };
-    match made {
+    let words = unsafe { (read(qdisc), read(limit)) };
+    // SAFETY: null, or what the caller says.
+    let (ring, sink, options) = unsafe { (argument(ring), argument(sink), argument(options)) };
+    match make(words, (ring, sink), frames, options, now_ns) {
         Ok(queue) => Box::into_raw(Box::new(Handle::new(queue))),
         Err(why) => {
             told.why(Status::Other, why);

@@ -1,14 +1,10 @@
 //! The queue behind a pointer of the caller's.
 
-use core::ffi::c_char;
-
 use taut_path::{AnyLimit, AnyQdisc, QueueConfig};
 
 use super::options::QueueOptions;
-use super::placed::argument;
 use super::ring::{Driver, Ends, Ring, Sink};
 use super::status::Status;
-use super::words::read;
 
 /// What a call works on.
 pub(super) struct Queue {
@@ -39,29 +35,22 @@ impl Handle {
 /// More frames than any ring and discipline can hold, in 400 MB.
 const MOST_FRAMES: u32 = 1 << 24;
 
-/// # Safety
-/// As for [`taut_queue_new`].
-pub(super) unsafe fn make(
-    qdisc: *const c_char,
-    limit: *const c_char,
-    ring: *const Ring,
-    sink: *const Sink,
+/// Builds a queue from the arguments of `taut_queue_new`.
+pub(super) fn make(
+    (qdisc, limit): (Result<&str, Status>, Result<&str, Status>),
+    (ring, sink): (Option<Ring>, Option<Sink>),
     frames: u32,
-    options: *const QueueOptions,
+    options: Option<QueueOptions>,
     now_ns: u64,
 ) -> Result<Queue, String> {
-    let word = |words, what: &str| {
-        // SAFETY: the caller's promise.
-        unsafe { read(words) }.map_err(|_| format!("{what} is null or no UTF-8"))
-    };
-    let qdisc = word(qdisc, "qdisc")?
+    let qdisc = qdisc
+        .map_err(|_| "qdisc is null or no UTF-8")?
         .parse::<AnyQdisc>()
         .map_err(|why| format!("qdisc: {why}"))?;
-    let limit = word(limit, "limit")?
+    let limit = limit
+        .map_err(|_| "limit is null or no UTF-8")?
         .parse::<AnyLimit>()
         .map_err(|why| format!("limit: {why}"))?;
-    // SAFETY: null, or what the caller says.
-    let (ring, sink, options) = unsafe { (argument(ring), argument(sink), argument(options)) };
     if !(1..=MOST_FRAMES).contains(&frames) {
         return Err(format!("{frames} frames: 1 to {MOST_FRAMES} are allowed"));
     }
