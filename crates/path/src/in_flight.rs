@@ -73,7 +73,7 @@
 //! assert_eq!(pool.free_frames(), 61);
 //! wire.lock().unwrap().push_back(2); // frame 2 once more than it was sent
 //! let completed = queue.complete(1_000, &mut pool)?;
-//! assert_eq!((completed.done.packets, queue.device().1.unknown), (3, 1));
+//! assert_eq!((completed.counts.packets, queue.device().1.unknown), (3, 1));
 //! assert_eq!(pool.free_frames(), 64);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -90,10 +90,10 @@ impl<E: fmt::Debug + fmt::Display> core::error::Error for FaultError<E> {}
 /// device.finish(1);
 ///
 /// // Nothing comes back, and after a second the queue says that something is wrong.
-/// assert_eq!(queue.complete(1_000, &mut pool)?.done.packets, 0);
+/// assert_eq!(queue.complete(1_000, &mut pool)?.counts.packets, 0);
 /// assert!(queue.complete(2_000_000_000, &mut pool)?.stalled.is_some());
 /// queue.device_mut().1.return_lost();
-/// assert_eq!(queue.complete(2_000_001_000, &mut pool)?.done.packets, 1);
+/// assert_eq!(queue.complete(2_000_001_000, &mut pool)?.counts.packets, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]

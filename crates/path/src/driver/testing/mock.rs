@@ -18,7 +18,7 @@
 //!
 //! device.finish(1);
 //! let completed = queue.complete(1_000, &mut pool)?;
-//! assert_eq!((completed.done.packets, completed.schedule), (1, true));
+//! assert_eq!((completed.counts.packets, completed.schedule), (1, true));
 //!
 //! device.fail_next_kick("the cable is out");
 //! let Stop::Failed(error) = queue.run(2_000, &mut pool) else { panic!("it rang") };
