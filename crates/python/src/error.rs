@@ -2,10 +2,8 @@
 
 use pyo3::PyErr;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use taut_scenarios::error::ScenarioError as NativeError;
-use taut_scenarios::replay::ReplayError;
-use taut_scenarios::tracing::TraceRowsError;
 
 create_exception!(
     taut,
@@ -29,26 +27,11 @@ create_exception!(
 pub fn of_scenario(error: NativeError) -> PyErr {
     match error {
         NativeError::Fault(fault) => Fault::new_err(fault.to_string()),
+        NativeError::Io(error) => PyErr::from(error),
         error => ScenarioError::new_err(error.to_string()),
     }
 }
 
 pub fn of_ledger(error: taut_dql::Error) -> PyErr {
     LedgerError::new_err(error.to_string())
-}
-
-pub fn of_replay(error: ReplayError) -> PyErr {
-    if error.is_io() {
-        PyOSError::new_err(error.to_string())
-    } else {
-        ScenarioError::new_err(error.to_string())
-    }
-}
-
-pub fn of_trace(error: TraceRowsError) -> PyErr {
-    match error {
-        TraceRowsError::Scenario(error) => of_scenario(error),
-        TraceRowsError::Io(error) => PyErr::from(error),
-        error => ScenarioError::new_err(error.to_string()),
-    }
 }

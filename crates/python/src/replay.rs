@@ -12,7 +12,7 @@ use taut_scenarios::run::AnyRun;
 use taut_sim::single_queue_bench::ParseRuleError;
 
 use crate::document::Document;
-use crate::error::{ScenarioError, of_replay};
+use crate::error::{ScenarioError, of_scenario};
 use crate::number::Units;
 use crate::run::{run_watched, threads};
 
@@ -54,7 +54,7 @@ pub fn replay(
     };
     let file = File::open(&path)?;
     let run = py.detach(|| Replay::new(BufReader::new(file), settings));
-    let run = Arc::new(run.map_err(of_replay)?);
+    let run = Arc::new(run.map_err(of_scenario)?);
     run_watched(
         py,
         vec![run.clone()],

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
-use taut_scenarios::registry::{self, DEFAULT_SEED};
-use taut_scenarios::tracing::{Tap, TraceRowsError};
+use taut_scenarios::error::ScenarioError;
+use taut_scenarios::run::{AnyRun, SharedRun};
+use taut_scenarios::sweep::prepare;
+use taut_scenarios::tracing::{self, Tap};
 
-use crate::error::of_trace;
+use crate::error::of_scenario;
 use crate::number::Whole;
 use crate::watch::{Talk, watch};
 
@@ -33,22 +35,22 @@ impl<W: Write> Write for UntilStopped<W> {
     }
 }
 
-type Traced = Result<u64, TraceRowsError>;
+type Traced = Result<u64, ScenarioError>;
 
 /// Writes the trace beside where it belongs: half a trace is none.
-fn write(talk: &Talk<Traced>, text: &str, seed: u64, row: &str, path: PathBuf) -> Traced {
+fn write(talk: &Talk<Traced>, run: &dyn AnyRun, row: &str, path: PathBuf) -> Traced {
     let mut unfinished = path.clone().into_os_string();
     unfinished.push(".unfinished");
     let traced = || -> Traced {
-        let file = File::create(&unfinished).map_err(TraceRowsError::Io)?;
+        let file = File::create(&unfinished).map_err(ScenarioError::Io)?;
         let mut out = UntilStopped {
             to: BufWriter::new(file),
             stop: talk.stop(),
         };
         let mut show = |what: &str, done, all| talk.progress(what, done, all);
-        let bytes = registry::tap(text, Some(seed), (Tap::Queue, row), &mut out, &mut show)?;
-        out.flush().map_err(TraceRowsError::Io)?;
-        rename(&unfinished, &path).map_err(TraceRowsError::Io)?;
+        let bytes = tracing::write(run, (Tap::Queue, row), &mut out, &mut show)?;
+        out.flush().map_err(ScenarioError::Io)?;
+        rename(&unfinished, &path).map_err(ScenarioError::Io)?;
         Ok(bytes)
     };
     let done = traced();
@@ -69,10 +71,10 @@ pub fn trace(
     row: String,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<u64> {
-    registry::check_tap(&text, Tap::Queue, &row).map_err(of_trace)?;
-    let seed = seed.map_or(DEFAULT_SEED, |seed| seed.0);
+    let run: SharedRun = prepare(&text, seed.map(|seed| seed.0)).map_err(of_scenario)?;
+    tracing::check(&*run, Tap::Queue, &row).map_err(of_scenario)?;
     let done = watch(py, progress.as_ref(), &mut |_| Ok(()), move |talk| {
-        write(talk, &text, seed, &row, path)
+        write(talk, &*run, &row, path)
     })?;
-    done.map_err(of_trace)
+    done.map_err(of_scenario)
 }

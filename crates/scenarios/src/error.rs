@@ -1,27 +1,38 @@
-//! Why a scenario could not be run.
+//! Why a scenario, a trace of it or a replay could not be run.
 
-use std::fmt;
+use std::{fmt, io};
 
+use taut_measure::trace::ReadError;
 use taut_path::tsq::BudgetsError;
 use taut_sim::error::TestbedError;
 use taut_sim::queue::QueueFault;
+use taut_sim::replay::TrafficError;
 
-/// Why a scenario could not be run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Why a scenario, a trace of it or a replay could not be run.
+#[derive(Debug)]
 pub enum ScenarioError {
-    /// The file is not understood; says line and column.
+    /// The file is not understood. The text has line and column.
     Syntax(String),
     /// There is no scenario of that name.
     UnknownName {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// The names that there are.
+        /// The existing names.
         known: Vec<&'static str>,
     },
-    /// A setting is out of its range; names key, value and range.
+    /// A setting, or what a file has, is not allowed. The text has the setting and the range.
     Setting(String),
-    /// A queue went wrong: a bug, of which nothing that was found is to be trusted.
+    /// A queue failed. This is a bug: no result is valid.
     Fault(QueueFault),
+    /// A file could not be read or written.
+    Io(io::Error),
+}
+
+impl ScenarioError {
+    /// Returns `true` if a file could not be read or written.
+    pub const fn is_io(&self) -> bool {
+        matches!(self, Self::Io(_))
+    }
 }
 
 impl fmt::Display for ScenarioError {
@@ -34,6 +45,7 @@ impl fmt::Display for ScenarioError {
             }
             Self::Setting(message) => f.write_str(message),
             Self::Fault(fault) => fault.fmt(f),
+            Self::Io(error) => error.fmt(f),
         }
     }
 }
@@ -46,7 +58,7 @@ impl From<toml::de::Error> for ScenarioError {
     }
 }
 
-/// What a testbed says: settings that contradict each other, or a fault.
+/// A testbed has contradictory settings, or a fault.
 impl From<TestbedError> for ScenarioError {
     fn from(error: TestbedError) -> Self {
         match error {
@@ -59,5 +71,14 @@ impl From<TestbedError> for ScenarioError {
 impl From<BudgetsError> for ScenarioError {
     fn from(error: BudgetsError) -> Self {
         Self::Setting(error.to_string())
+    }
+}
+
+impl From<TrafficError> for ScenarioError {
+    fn from(error: TrafficError) -> Self {
+        match error {
+            TrafficError::Read(ReadError::Io(error)) => Self::Io(error),
+            error => Self::Setting(error.to_string()),
+        }
     }
 }

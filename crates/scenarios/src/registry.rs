@@ -1,16 +1,14 @@
 //! The scenarios by name, and what a file of settings says.
 
-use std::io::Write;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use toml::Table;
 
 use crate::error::ScenarioError;
-use crate::run::{Progress, Run, SharedRun};
+use crate::run::{Run, SharedRun};
 use crate::scenario::Scenario;
 use crate::stated::file;
-use crate::tracing::{self, Tap, TraceRowsError};
 use crate::{
     blind_sender, codel_under_load, limit_rules, rr_sizes, rr_under_load, shared_budget,
     single_queue, small_queues, software_consumer, watermarks,
@@ -62,10 +60,6 @@ pub const ALL: &[Entry] = &[
     Entry::of::<software_consumer::SoftwareConsumerSettings>(),
 ];
 
-/// Taps the rows of a file whose names have a part: entry, text, seed, tap and part, output, progress.
-type TapFile =
-    fn(&Entry, &str, u64, (Tap, &str), &mut dyn Write, Progress) -> Result<u64, TraceRowsError>;
-
 /// One scenario of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
@@ -81,8 +75,6 @@ pub struct Entry {
     pub remark: &'static str,
     check: fn(&str) -> Result<(), ScenarioError>,
     prepare: fn(&'static Entry, &str, u64) -> Result<SharedRun, ScenarioError>,
-    check_tap: fn(&str, Tap, &str) -> Result<(), TraceRowsError>,
-    tap: TapFile,
 }
 
 impl Entry {
@@ -97,11 +89,6 @@ impl Entry {
             prepare: |entry, text, seed| {
                 let run = Run::new(read::<S>(text)?, seed)?;
                 Ok(Arc::new(run.of_scenario(entry.name)))
-            },
-            check_tap: |text, tap, part| tracing::check(&read::<S>(text)?, tap, part),
-            tap: |entry, text, seed, wanted, out, progress| {
-                let head = (entry.name, seed);
-                tracing::write(&read::<S>(text)?, head, wanted, out, progress)
             },
         }
     }
@@ -159,31 +146,6 @@ pub(crate) fn prepare_one(text: &str, seed: u64) -> Result<SharedRun, ScenarioEr
 /// The file that states these settings.
 pub fn file(settings: &impl Scenario) -> String {
     toml::to_string(settings).expect("what was read from TOML can be written as TOML")
-}
-
-/// Says before a run whether the rows of a scenario file with `part` in their names can be tapped.
-///
-/// # Errors
-/// See [`TraceRowsError`].
-pub fn check_tap(text: &str, tap: Tap, part: &str) -> Result<(), TraceRowsError> {
-    (find(text)?.check_tap)(text, tap, part)
-}
-
-/// Runs those rows and writes what is heard of them to `out`, which should be buffered. Says how
-/// many bytes that were.
-///
-/// # Errors
-/// See [`TraceRowsError`].
-pub fn tap(
-    text: &str,
-    seed: Option<u64>,
-    wanted: (Tap, &str),
-    out: &mut dyn Write,
-    progress: Progress,
-) -> Result<u64, TraceRowsError> {
-    let entry = find(text)?;
-    let seed = seed.unwrap_or(DEFAULT_SEED);
-    (entry.tap)(entry, text, seed, wanted, out, progress)
 }
 
 /// The validated settings of a scenario file. A missing key has the value of the scenario's own

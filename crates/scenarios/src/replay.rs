@@ -1,12 +1,10 @@
 //! What if: the traffic of a trace under other rules, as rows.
 
-use std::fmt;
 use std::io::BufRead;
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
-use taut_measure::trace::ReadError;
-use taut_sim::replay::{Replayed, Traffic, TrafficError, read, replay};
+use taut_sim::replay::{Replayed, Traffic, read, replay};
 use taut_sim::single_queue_bench::Rule;
 
 use crate::error::ScenarioError;
@@ -59,7 +57,7 @@ impl ReplaySettings {
     pub const DEFAULT_RING: u32 = 4096;
 
     /// The most that a ring may have.
-    pub const MOST_RING: u32 = 1 << 20;
+    pub const MAX_RING: u32 = 1 << 20;
 }
 
 /// Each queue of a trace under each rule: a case each.
@@ -74,24 +72,34 @@ impl Replay {
     ///
     /// # Errors
     /// If the trace cannot be read or replayed, or has no such queue.
-    pub fn new(trace: impl BufRead, settings: ReplaySettings) -> Result<Self, ReplayError> {
-        if !(1..=ReplaySettings::MOST_RING).contains(&settings.ring) {
-            return Err(ReplayError::Ring(settings.ring));
+    pub fn new(trace: impl BufRead, settings: ReplaySettings) -> Result<Self, ScenarioError> {
+        let refuse = |message: String| Err(ScenarioError::Setting(message));
+        if !(1..=ReplaySettings::MAX_RING).contains(&settings.ring) {
+            let (slots, max) = (settings.ring, ReplaySettings::MAX_RING);
+            return refuse(format!("a ring of {slots} slots; allowed: 1 to {max}"));
         }
         if settings.rate_bits_per_s == Some(0) {
-            return Err(ReplayError::RateZero);
+            return refuse("a rate of 0: nothing would ever be sent".to_owned());
         }
         let mut traffic = read(trace)?;
         let names: Vec<String> = traffic.iter().map(|it| it.name.clone()).collect();
         traffic.retain(|it| it.name.contains(&settings.row) && !it.arrivals.is_empty());
+        if names.is_empty() {
+            return refuse("no queue in it".to_owned());
+        }
         if traffic.is_empty() {
-            let wanted = settings.row;
-            return Err(ReplayError::Nothing { wanted, names });
+            let (row, names) = (settings.row, names.join("; "));
+            return refuse(format!(
+                "nothing was sent in a row with {row:?} in its name; there are: {names}"
+            ));
         }
         if let Some(queue) = traffic.iter().find(|it| it.rate_bits_per_s == 0)
             && settings.rate_bits_per_s.is_none()
         {
-            return Err(ReplayError::NoRate(queue.name.clone()));
+            return refuse(format!(
+                "{}: too little was finished to determine the link's rate; set it with --rate",
+                queue.name
+            ));
         }
         let cases = traffic.len() * settings.rules.len();
         Ok(Self {
@@ -215,63 +223,5 @@ fn push(document: &mut Document, queue: &str, rule: &str, it: &Replayed) {
         .push(series("in flight", &it.curve.in_flight_bytes));
     if is_limited {
         document.series.push(series("limit", &it.curve.limit));
-    }
-}
-
-/// Why a trace cannot be replayed.
-#[derive(Debug)]
-pub enum ReplayError {
-    /// It cannot be read, or is none that can be replayed.
-    Trace(TrafficError),
-    /// Nothing was sent in a queue with such a name.
-    Nothing {
-        /// What was asked for.
-        wanted: String,
-        /// The names that there are.
-        names: Vec<String>,
-    },
-    /// Too little was finished in this queue to tell the link's rate.
-    NoRate(String),
-    /// A link of rate 0.
-    RateZero,
-    /// A ring of so many slots.
-    Ring(u32),
-}
-
-impl ReplayError {
-    /// Whether the file could not be read, rather than says what cannot be.
-    pub const fn is_io(&self) -> bool {
-        matches!(self, Self::Trace(TrafficError::Read(ReadError::Io(_))))
-    }
-}
-
-impl fmt::Display for ReplayError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Trace(error) => error.fmt(f),
-            Self::Nothing { names, .. } if names.is_empty() => f.write_str("no queue in it"),
-            Self::Nothing { wanted, names } => write!(
-                f,
-                "nothing was sent in a row with {wanted:?} in its name; there are: {}",
-                names.join("; ")
-            ),
-            Self::NoRate(queue) => write!(
-                f,
-                "{queue}: too little was finished to tell the link's rate; say it with --rate"
-            ),
-            Self::RateZero => f.write_str("a rate of 0: nothing would ever be sent"),
-            Self::Ring(slots) => {
-                let most = ReplaySettings::MOST_RING;
-                write!(f, "a ring of {slots} slots; allowed: 1 to {most}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ReplayError {}
-
-impl From<TrafficError> for ReplayError {
-    fn from(error: TrafficError) -> Self {
-        Self::Trace(error)
     }
 }

@@ -7,6 +7,7 @@ use std::thread;
 
 use crate::error::ScenarioError;
 use crate::scenario::{Found, Scenario};
+use crate::trace_row::TraceRow;
 use taut_report::document::{DOCUMENT_VERSION, Document};
 
 /// Hears what is being run, how many parts are done, and of how many.
@@ -75,6 +76,10 @@ pub trait AnyRun: Send + Sync {
     fn run(&self, case: usize) -> Result<(), ScenarioError>;
     /// What was found so far.
     fn document(&self) -> Document;
+    /// The rows whose queues can be traced.
+    fn traces(&self) -> Vec<TraceRow<'_>> {
+        Vec::new()
+    }
 }
 
 /// It is run on some threads and looked at on another.
@@ -116,6 +121,10 @@ impl<S: Scenario> AnyRun for Run<S> {
             figures,
             series,
         }
+    }
+
+    fn traces(&self) -> Vec<TraceRow<'_>> {
+        self.settings.traces(self.seed)
     }
 }
 

@@ -1,60 +1,13 @@
 //! Which rows of a scenario can be traced, and tracing them.
 
-use std::fmt;
-use std::io::{self, Write};
+use std::io::Write;
 
 use crate::error::ScenarioError;
-use crate::run::Progress;
-use crate::scenario::Scenario;
+use crate::run::{AnyRun, Progress};
 use crate::trace_row::TraceRow;
 use taut_measure::trace::{Head, Recorder};
+use taut_report::document::Document;
 use taut_sim::pcap::Capture;
-
-/// Why rows could not be traced.
-#[derive(Debug)]
-pub enum TraceRowsError {
-    /// They could not be run.
-    Scenario(ScenarioError),
-    /// No row has such a name.
-    NoRow {
-        /// What was asked for.
-        wanted: String,
-        /// The names that there are.
-        names: Vec<String>,
-    },
-    /// There is no wire between two hosts.
-    NoWire,
-    /// The trace could not be written.
-    Io(io::Error),
-}
-
-impl fmt::Display for TraceRowsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Scenario(error) => error.fmt(f),
-            Self::NoRow { names, .. } if names.is_empty() => {
-                f.write_str("the rows of this scenario cannot be traced")
-            }
-            Self::NoRow { wanted, names } => {
-                let names = names.join("; ");
-                write!(f, "no row has {wanted:?} in its name; there are {names}")
-            }
-            Self::NoWire => f.write_str(
-                "these rows have no wire between two hosts that could be captured; those of \
-                 rr-under-load and rr-sizes have",
-            ),
-            Self::Io(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for TraceRowsError {}
-
-impl From<ScenarioError> for TraceRowsError {
-    fn from(error: ScenarioError) -> Self {
-        Self::Scenario(error)
-    }
-}
 
 /// What is written of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,49 +19,50 @@ pub enum Tap {
 }
 
 fn wanted<'a>(
-    settings: &'a impl Scenario,
-    seed: u64,
+    run: &'a dyn AnyRun,
     tap: Tap,
     part: &str,
-) -> Result<Vec<TraceRow<'a>>, TraceRowsError> {
-    settings.validate().map_err(ScenarioError::Setting)?;
-    let mut rows = settings.traces(seed);
+) -> Result<Vec<TraceRow<'a>>, ScenarioError> {
+    let mut rows = run.traces();
     if tap == Tap::Wire && rows.iter().all(|row| row.wire.is_none()) {
-        return Err(TraceRowsError::NoWire);
+        let message = "these rows have no wire between two hosts that could be captured; those of \
+                       rr-under-load and rr-sizes have";
+        return Err(ScenarioError::Setting(message.to_owned()));
     }
     if !rows.iter().any(|row| row.name.contains(part)) {
-        return Err(TraceRowsError::NoRow {
-            wanted: part.to_owned(),
-            names: rows.into_iter().map(|row| row.name).collect(),
-        });
+        let names: Vec<String> = rows.into_iter().map(|row| row.name).collect();
+        return Err(ScenarioError::Setting(match names.join("; ") {
+            names if names.is_empty() => "the rows of this scenario cannot be traced".to_owned(),
+            names => format!("no row has {part:?} in its name; there are {names}"),
+        }));
     }
     rows.retain(|row| row.name.contains(part));
     Ok(rows)
 }
 
-/// Says before a run whether any row has `part` in its name, and can be tapped.
+/// Checks before a run that a row has `part` in its name and can be tapped.
 ///
 /// # Errors
-/// If none has, or the settings cannot be.
-pub fn check(settings: &impl Scenario, tap: Tap, part: &str) -> Result<(), TraceRowsError> {
-    wanted(settings, 0, tap, part).map(drop)
+/// If no row matches.
+pub fn check(run: &dyn AnyRun, tap: Tap, part: &str) -> Result<(), ScenarioError> {
+    wanted(run, tap, part).map(drop)
 }
 
-/// Runs the rows with `part` in their names and writes what `tap` hears of them to `out`, which
-/// should be buffered. Says how many bytes that were.
+/// Runs the rows of `run` with `part` in their names and writes what `tap` records to `out`, which
+/// should be buffered. Returns the number of bytes.
 ///
 /// # Errors
-/// See [`TraceRowsError`].
-pub fn write<S: Scenario>(
-    settings: &S,
-    (name, seed): (&str, u64),
+/// If no row matches, a row fails, or `out` cannot be written.
+pub fn write(
+    run: &dyn AnyRun,
     (tap, part): (Tap, &str),
     out: &mut dyn Write,
     progress: Progress,
-) -> Result<u64, TraceRowsError> {
-    let rows = wanted(settings, seed, tap, part)?;
+) -> Result<u64, ScenarioError> {
+    let rows = wanted(run, tap, part)?;
     let all = rows.len() as u64;
-    let mut writer = Writer::new(tap, (name, seed), out);
+    let Document { scenario, seed, .. } = run.document();
+    let mut writer = Writer::new(tap, (scenario, seed), out);
     for (done, row) in rows.into_iter().enumerate() {
         progress(&row.name, done as u64, all);
         if writer.add(row)? {
@@ -120,7 +74,7 @@ pub fn write<S: Scenario>(
         Writer::Queue(recorder) => recorder.finish(),
         Writer::Wire(capture) => capture.finish(),
     };
-    finished.map_err(TraceRowsError::Io)
+    finished.map_err(ScenarioError::Io)
 }
 
 enum Writer<'w> {

@@ -11,7 +11,6 @@ mod subject;
 mod summary;
 mod tcp_load;
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
@@ -19,7 +18,7 @@ use std::sync::Arc;
 
 use crate::allowed::{MAX_DURATION, Verdict};
 use crate::pattern::families::Times;
-use crate::pattern::read::{ReadError, read};
+use crate::pattern::read::{PatternFile, read};
 use crate::prelude::*;
 
 pub use compare::{Compared, LimitRulesCase, LimitRulesOutcome};
@@ -50,38 +49,12 @@ settings! {
     }
 }
 
-/// A pattern file that was not understood, or not read.
-#[derive(Debug)]
-pub struct FileError {
-    /// Which file.
-    pub path: PathBuf,
-    /// What is wrong.
-    pub error: ReadError,
-}
-
-impl FileError {
-    /// Whether it could not be read, rather than says what cannot be.
-    pub const fn is_io(&self) -> bool {
-        matches!(self.error, ReadError::Io(_))
-    }
-}
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.path.display();
-        match &self.error {
-            ReadError::Io(error) => write!(f, "cannot read {path}: {error}"),
-            ReadError::Line { number, message } => write!(f, "{path}, line {number}: {message}"),
-        }
-    }
-}
-
 impl LimitRulesSettings {
     /// What is to be compared on; `warn` hears of what the files say and nobody understands.
     ///
     /// # Errors
     /// Names the first file that is no pattern, and the line.
-    pub fn subjects(&self, mut warn: impl FnMut(&str)) -> Result<Vec<Subject>, FileError> {
+    pub fn subjects(&self, mut warn: impl FnMut(&str)) -> Result<Vec<Subject>, ScenarioError> {
         let times = Times {
             warm_ns: self.warm_up.0,
             end_ns: self.warm_up.0 + self.duration.0,
@@ -89,11 +62,7 @@ impl LimitRulesSettings {
         let named = self.patterns.iter().filter_map(|name| find(name));
         let mut subjects: Vec<Subject> = named.map(|name| Subject::named(name, times)).collect();
         for path in &self.files {
-            let error = |error| FileError {
-                path: path.clone(),
-                error,
-            };
-            let found = read_file(path).map_err(error)?;
+            let found = read_file(path).map_err(|error| of_file(path, error))?;
             for key in &found.unknown_keys {
                 warn(&format!(
                     "{}, line 1: the key {key:?} means nothing here and is skipped",
@@ -151,13 +120,28 @@ fn known_beside(files: &[PathBuf]) -> impl Fn(&str, &[String]) -> Verdict {
     }
 }
 
-fn read_file(path: &Path) -> Result<crate::pattern::read::PatternFile, ReadError> {
-    let file = File::open(path)?;
-    if file.metadata()?.is_dir() {
-        return Err(io::Error::from(io::ErrorKind::IsADirectory).into());
-    }
+fn read_file(path: &Path) -> Result<PatternFile, ScenarioError> {
+    let open = || {
+        let file = File::open(path)?;
+        match file.metadata()?.is_dir() {
+            true => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+            false => Ok(file),
+        }
+    };
+    let file = open().map_err(ScenarioError::Io)?;
     let stem = path.file_stem().unwrap_or(path.as_os_str());
     read(BufReader::new(file), &stem.to_string_lossy())
+}
+
+fn of_file(path: &Path, error: ScenarioError) -> ScenarioError {
+    let path = path.display();
+    match error {
+        ScenarioError::Io(error) => {
+            let message = format!("cannot read {path}: {error}");
+            ScenarioError::Io(io::Error::new(error.kind(), message))
+        }
+        error => ScenarioError::Setting(format!("{path}, {error}")),
+    }
 }
 
 impl Scenario for LimitRulesSettings {
@@ -208,9 +192,7 @@ impl Scenario for LimitRulesSettings {
     type Outcome = LimitRulesOutcome;
 
     fn cases(&self, seed: u64) -> Result<Vec<LimitRulesCase>, ScenarioError> {
-        let subjects = self.subjects(|_| {});
-        let subjects = subjects.map_err(|error| ScenarioError::Setting(error.to_string()))?;
-        Ok(self.cases_of(subjects, seed))
+        Ok(self.cases_of(self.subjects(|_| {})?, seed))
     }
 
     fn name(&self, case: &LimitRulesCase) -> String {

@@ -1,46 +1,16 @@
 //! CompletionTrace files: a JSON header, then `gap_ns delay_ns` for each interrupt.
 
-use std::fmt;
-use std::io::{self, BufRead, Read};
+use std::fmt::Display;
+use std::io::{BufRead, Read};
 
 use super::header::{self, MOST_NS};
 use crate::allowed::check;
+use crate::error::ScenarioError;
 use taut_sim::completion_trace::{CompletionTrace, Interval, Intervals};
 
 /// A header may hold a million sizes; a line of two numbers is short.
 const MOST_HEADER_BYTES: u64 = 1 << 24;
 const MOST_LINE_BYTES: u64 = 64;
-
-/// Why a file is no pattern: the line, from 1, and what is wrong with it.
-#[derive(Debug)]
-pub enum ReadError {
-    /// It cannot be read.
-    Io(io::Error),
-    /// It says something that cannot be.
-    Line {
-        /// Which line.
-        number: u64,
-        /// What it says, and what is allowed.
-        message: String,
-    },
-}
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => error.fmt(f),
-            Self::Line { number, message } => write!(f, "line {number}: {message}"),
-        }
-    }
-}
-
-impl std::error::Error for ReadError {}
-
-impl From<io::Error> for ReadError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
 
 /// What was read.
 #[derive(Debug)]
@@ -55,7 +25,7 @@ pub struct PatternFile {
 ///
 /// # Errors
 /// If it cannot be read, or a line says what cannot be.
-pub fn read(mut file: impl BufRead, otherwise_id: &str) -> Result<PatternFile, ReadError> {
+pub fn read(mut file: impl BufRead, otherwise_id: &str) -> Result<PatternFile, ScenarioError> {
     let mut line = Vec::new();
     next_line(&mut file, &mut line, 1, MOST_HEADER_BYTES)?;
     // Editors of another world begin a text with a mark.
@@ -87,12 +57,12 @@ pub fn read(mut file: impl BufRead, otherwise_id: &str) -> Result<PatternFile, R
     })
 }
 
-const fn at(number: u64, message: String) -> ReadError {
-    ReadError::Line { number, message }
+fn at(number: u64, message: impl Display) -> ScenarioError {
+    ScenarioError::Setting(format!("line {number}: {message}"))
 }
 
-fn text(line: &[u8], number: u64) -> Result<&str, ReadError> {
-    let text = std::str::from_utf8(line).map_err(|_| at(number, "is no UTF-8 text".to_owned()))?;
+fn text(line: &[u8], number: u64) -> Result<&str, ScenarioError> {
+    let text = std::str::from_utf8(line).map_err(|_| at(number, "is no UTF-8 text"))?;
     Ok(text.trim())
 }
 
@@ -102,9 +72,10 @@ fn next_line(
     line: &mut Vec<u8>,
     number: u64,
     most_bytes: u64,
-) -> Result<bool, ReadError> {
+) -> Result<bool, ScenarioError> {
     line.clear();
-    let read = file.by_ref().take(most_bytes).read_until(b'\n', line)?;
+    let limited = file.by_ref().take(most_bytes).read_until(b'\n', line);
+    let read = limited.map_err(ScenarioError::Io)?;
     if read as u64 == most_bytes && line.last() != Some(&b'\n') {
         let message = format!("is longer than {} bytes", most_bytes - 1);
         return Err(at(number, message));

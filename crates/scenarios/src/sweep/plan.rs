@@ -9,6 +9,7 @@ use crate::error::ScenarioError;
 use crate::registry::prepare_one;
 use crate::run::{AnyRun, SharedRun};
 use crate::setting;
+use crate::trace_row::TraceRow;
 use taut_report::document::Document;
 
 /// A combination, its run, and its rows if it was finished elsewhere.
@@ -210,6 +211,11 @@ impl AnyRun for Plan {
             summary: None,
             ..document
         }
+    }
+
+    /// The rows of the file without its sweep.
+    fn traces(&self) -> Vec<TraceRow<'_>> {
+        self.base.traces()
     }
 }
 

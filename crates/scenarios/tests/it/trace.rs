@@ -9,20 +9,16 @@ use taut_measure::trace::{Event, Head, Line, Mention, ReadError, Recorder, Told,
 use taut_path::DropReason;
 use taut_path::limit::CompletedCounts;
 use taut_path::queue::StopReason;
-use taut_scenarios::registry;
-use taut_scenarios::tracing::{Tap, TraceRowsError};
+use taut_scenarios::error::ScenarioError;
+use taut_scenarios::sweep::prepare;
+use taut_scenarios::tracing::{Tap, write};
 
 /// A short run of a scenario, traced.
-fn traced(name: &str, replaced: &[(&str, &str)], rows: &str) -> Result<Vec<u8>, TraceRowsError> {
+fn traced(name: &str, replaced: &[(&str, &str)], rows: &str) -> Result<Vec<u8>, ScenarioError> {
     let text = file_with(name, replaced);
     let mut out = Vec::new();
-    let bytes = registry::tap(
-        &text,
-        Some(3),
-        (Tap::Queue, rows),
-        &mut out,
-        &mut |_, _, _| {},
-    )?;
+    let run = prepare(&text, Some(3))?;
+    let bytes = write(&*run, (Tap::Queue, rows), &mut out, &mut |_, _, _| {})?;
     assert_eq!(bytes, out.len() as u64);
     Ok(out)
 }
@@ -167,15 +163,15 @@ impl Write for Full {
 #[test]
 fn a_full_disk_is_told() {
     let text = file_with("limit-over-time", &[("duration", "\"10ms\"")]);
-    let error = registry::tap(
-        &text,
-        None,
+    let run = prepare(&text, None).expect("a valid file");
+    let error = write(
+        &*run,
         (Tap::Queue, "ramp-up"),
         &mut Full(500),
         &mut |_, _, _| {},
     );
     match error {
-        Err(TraceRowsError::Io(error)) => assert_eq!(error.kind(), io::ErrorKind::StorageFull),
+        Err(ScenarioError::Io(error)) => assert_eq!(error.kind(), io::ErrorKind::StorageFull),
         other => panic!("{other:?}"),
     }
 }

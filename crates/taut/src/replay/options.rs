@@ -44,7 +44,7 @@ pub struct Replay {
 
     /// Slots of the ring; each packet takes one
     #[arg(long, value_name = "N", default_value_t = ReplaySettings::DEFAULT_RING,
-          value_parser = clap::value_parser!(u32).range(1..=ReplaySettings::MOST_RING.into()))]
+          value_parser = clap::value_parser!(u32).range(1..=ReplaySettings::MAX_RING.into()))]
     pub ring: u32,
 
     /// Print one JSON document instead of the table

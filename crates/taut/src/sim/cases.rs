@@ -1,19 +1,51 @@
 //! Cases, with a progress line, until all are done or the user interrupts them.
 
+use std::fmt::Display;
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use taut_scenarios::run::{AnyRun, run_all};
+use taut_report::document::Document;
+use taut_report::page::Page;
+use taut_scenarios::run::{AnyRun, SharedRun, run_all};
 
+use super::output::Output;
 use super::progress::ProgressLine;
 use super::watch;
 use taut_linux::interrupt::Interrupt;
+use taut_report::emit::Form;
 use taut_report::{exit, say};
+
+/// Runs `run` and emits what is wanted of it: the document, a page, traces. `text` returns the
+/// document's table, `page` its page.
+pub fn show(
+    run: SharedRun,
+    output: &Output,
+    form: Form,
+    text: impl FnOnce(&Document) -> String,
+    page: impl for<'d> FnOnce(&'d Document) -> Page<'d>,
+) -> ExitCode {
+    if let Err(failed) = output.check(&*run) {
+        return failed;
+    }
+    let interrupt = match run_cases(vec![run.clone()], output.many.jobs(), |_| {}) {
+        Ok(interrupt) => interrupt,
+        Err(failed) => return failed,
+    };
+    let mut document = run.document();
+    document.interrupted = interrupt.is_some();
+    let (shown, run) = ((&document, interrupt), &*run);
+    output.emit(form, shown, run, || text(&document), || page(&document))
+}
+
+/// Reports wrong usage.
+pub fn usage(error: &impl Display) -> ExitCode {
+    say!("taut: {error}");
+    ExitCode::from(exit::USAGE)
+}
 
 /// Runs the cases of `runs` on `jobs` threads, with a progress line, until all are done or somebody
 /// asks the process to end, and says who did. `finished` hears of each run that has been run whole.
 pub fn run_cases(
-    runs: Vec<Arc<dyn AnyRun>>,
+    runs: Vec<SharedRun>,
     jobs: usize,
     mut finished: impl FnMut(&dyn AnyRun) + Send + 'static,
 ) -> Result<Option<Interrupt>, ExitCode> {

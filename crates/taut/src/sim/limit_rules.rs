@@ -9,14 +9,14 @@ use taut_path::units::Time;
 use taut_report::document::Document;
 use taut_scenarios::limit_rules::{Compared, LimitRulesSettings, RuleName, names};
 use taut_scenarios::registry::{DEFAULT_SEED, file};
-use taut_scenarios::run::{AnyRun, Run};
+use taut_scenarios::run::Run;
 use taut_scenarios::scenario::Scenario;
 use taut_scenarios::stated::Stated;
 
+use super::cases::{show, usage};
 use super::common::Common;
 use super::limit_rules_show::{charts, remark, text};
 use super::output::Output;
-use super::rr_under_load::Traced;
 use super::sweep;
 use crate::rr::command::quoted;
 use taut_report::emit::Form;
@@ -146,12 +146,7 @@ pub fn run_settings(
     form: Form,
     command: &str,
 ) -> ExitCode {
-    let traced = Traced {
-        settings: &settings,
-        seed,
-    };
-    let checked = output.spares(&settings.files);
-    if let Err(failed) = checked.and_then(|()| output.check(&traced)) {
+    if let Err(failed) = output.spares(&settings.files) {
         return failed;
     }
     if output.many.is_wanted() {
@@ -159,42 +154,22 @@ pub fn run_settings(
     }
     let subjects = match settings.subjects(|warning| say!("taut: {warning}")) {
         Ok(subjects) => subjects,
-        Err(error) => {
+        Err(error) if error.is_io() => {
             say!("taut: {error}");
-            let code = if error.is_io() {
-                exit::FAILED
-            } else {
-                exit::USAGE
-            };
-            return ExitCode::from(code);
+            return ExitCode::from(exit::FAILED);
         }
+        Err(error) => return usage(&error),
     };
     let cases = settings.cases_of(subjects, seed);
     let run = Arc::new(Run::of(settings, seed, cases));
-    let interrupt = match super::cases::run_cases(vec![run.clone()], output.many.jobs(), |_| {}) {
-        Ok(interrupt) => interrupt,
-        Err(failed) => return failed,
-    };
-    let compared = run.settings().compared(&run.ran());
-    let mut document = run.document();
-    document.interrupted = interrupt.is_some();
-    let command = format!("{command} --seed {seed}");
-    let traced = Traced {
-        settings: run.settings(),
-        seed,
-    };
-    output.emit(
+    let compared = || run.settings().compared(&run.ran());
+    show(
+        run.clone(),
+        output,
         form,
-        (&document, interrupt),
-        &traced,
-        || text(&document, &compared, stdout::columns()),
-        || page(&document, &compared, command),
+        |document| text(document, &compared(), stdout::columns()),
+        |document| page(document, &compared(), format!("{command} --seed {seed}")),
     )
-}
-
-fn usage(message: &str) -> ExitCode {
-    say!("taut: {message}");
-    ExitCode::from(exit::USAGE)
 }
 
 fn page<'d>(document: &'d Document, compared: &[Compared], command: String) -> Page<'d> {

@@ -7,9 +7,12 @@ use std::process::ExitCode;
 use clap::Args;
 use taut_report::document::Document;
 use taut_report::page::Page;
-use taut_scenarios::tracing::{Tap, TraceRowsError};
+use taut_scenarios::error::ScenarioError;
+use taut_scenarios::run::AnyRun;
+use taut_scenarios::tracing::{self, Tap};
 
 use super::many::Many;
+use super::progress::ProgressLine;
 use taut_linux::interrupt::{self, Interrupt};
 use taut_report::emit::{self, Form};
 use taut_report::output_file::{PcapFile, TraceFile};
@@ -78,19 +81,15 @@ impl Write for UntilInterrupted<'_> {
     }
 }
 
-fn as_io(error: TraceRowsError) -> io::Error {
-    match error {
-        TraceRowsError::Io(error) => error,
+/// Writes what `tap` records of the rows of `run` that are `wanted`. Returns the number of bytes.
+fn tap(run: &dyn AnyRun, wanted: (Tap, &str), out: &mut dyn Write) -> io::Result<u64> {
+    let mut progress = ProgressLine::new();
+    let mut show = |what: &str, done, all| progress.show(what, done, all);
+    let mut out = UntilInterrupted(out);
+    tracing::write(run, wanted, &mut out, &mut show).map_err(|error| match error {
+        ScenarioError::Io(error) => error,
         other => io::Error::other(other),
-    }
-}
-
-/// What can be tapped: says before the run whether its rows can be, and writes what is heard of them.
-pub trait Traceable {
-    /// Whether there are rows with `part` in their names.
-    fn check(&self, tap: Tap, part: &str) -> Result<(), TraceRowsError>;
-    /// Writes those, and says how many bytes that were.
-    fn write(&self, wanted: (Tap, &str), out: &mut dyn Write) -> Result<u64, TraceRowsError>;
+    })
 }
 
 impl Output {
@@ -106,7 +105,7 @@ impl Output {
     }
 
     /// Fails before the run if a file's directory cannot be, or there is nothing to trace.
-    pub fn check(&self, traceable: &dyn Traceable) -> Result<(), ExitCode> {
+    pub fn check(&self, run: &dyn AnyRun) -> Result<(), ExitCode> {
         let files: Vec<&Path> = self.files().collect();
         if let Some(twice) = (1..files.len()).find(|&at| files[..at].contains(&files[at])) {
             let file = files[twice].display();
@@ -121,31 +120,12 @@ impl Output {
             ExitCode::from(exit::USAGE)
         };
         if self.trace.path.is_some() {
-            traceable
-                .check(Tap::Queue, &self.trace_row)
-                .map_err(usage)?;
+            tracing::check(run, Tap::Queue, &self.trace_row).map_err(usage)?;
         }
         if self.pcap.path.is_some() {
-            traceable.check(Tap::Wire, &self.pcap_row).map_err(usage)?;
+            tracing::check(run, Tap::Wire, &self.pcap_row).map_err(usage)?;
         }
         Ok(())
-    }
-
-    /// Writes the capture, if one is wanted.
-    fn write_capture(&self, traceable: &dyn Traceable) -> Result<(), ExitCode> {
-        self.pcap.write(|out| {
-            let written = traceable.write((Tap::Wire, &self.pcap_row), &mut UntilInterrupted(out));
-            written.map_err(as_io)
-        })
-    }
-
-    /// Writes the trace, if one is wanted.
-    fn write_trace(&self, traceable: &dyn Traceable) -> Result<(), ExitCode> {
-        self.trace.write(|out| {
-            let written =
-                traceable.write((Tap::Queue, &self.trace_row), &mut UntilInterrupted(out));
-            written.map_err(as_io)
-        })
     }
 
     /// The form of what is printed; `json` is an option of its own, shared with the lab.
@@ -164,7 +144,7 @@ impl Output {
         &self,
         form: Form,
         (document, interrupt): (&'d Document, Option<Interrupt>),
-        traceable: &dyn Traceable,
+        run: &dyn AnyRun,
         text: impl FnOnce() -> String,
         page: impl FnOnce() -> Page<'d>,
     ) -> ExitCode {
@@ -172,8 +152,9 @@ impl Output {
         match interrupt {
             Some(interrupt) => emit::interrupted(interrupt.exit_code(), document.rows.len(), shown),
             None => {
-                let written = self.write_trace(traceable);
-                let written = written.and_then(|()| self.write_capture(traceable));
+                let (queue, wire) = ((Tap::Queue, &*self.trace_row), (Tap::Wire, &*self.pcap_row));
+                let written = self.trace.write(|out| tap(run, queue, out));
+                let written = written.and_then(|()| self.pcap.write(|out| tap(run, wire, out)));
                 written.err().unwrap_or(shown)
             }
         }

@@ -1,18 +1,16 @@
 //! Scenarios from files, and those that are built in.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
 use taut_report::document::Document;
 use taut_scenarios::registry::{self, DEFAULT_SEED, Entry};
 use taut_scenarios::stated::Stated;
-use taut_scenarios::tracing::{Tap, TraceRowsError};
 use taut_scenarios::{limit_rules, rr_under_load};
 
+use super::cases::{show, usage};
 use super::common::Common;
-use super::output::Traceable;
-use super::progress::ProgressLine;
 use super::rr_under_load::run_settings;
 use super::sweep;
 use crate::rr::command::quoted;
@@ -81,47 +79,15 @@ fn run(file: &str, command: &str, options: &Common) -> ExitCode {
         }
         _ => {}
     }
-    let traced = TracedFile { file, seed };
-    if let Err(failed) = output.check(&traced) {
-        return failed;
-    }
-    let run = match taut_scenarios::sweep::prepare(file, options.seed) {
-        Ok(run) => run,
-        Err(error) => {
-            say!("taut: {error}");
-            return ExitCode::from(exit::USAGE);
-        }
-    };
-    let interrupt = match super::cases::run_cases(vec![run.clone()], output.many.jobs(), |_| {}) {
-        Ok(interrupt) => interrupt,
-        Err(failed) => return failed,
-    };
-    let mut document = run.document();
-    document.interrupted = interrupt.is_some();
-    output.emit(
-        form,
-        (&document, interrupt),
-        &traced,
-        || text(&document, stdout::columns()),
-        || page(&document, command),
-    )
-}
-
-/// A scenario file whose rows can be traced.
-struct TracedFile<'a> {
-    file: &'a str,
-    seed: u64,
-}
-
-impl Traceable for TracedFile<'_> {
-    fn check(&self, tap: Tap, part: &str) -> Result<(), TraceRowsError> {
-        registry::check_tap(self.file, tap, part)
-    }
-
-    fn write(&self, wanted: (Tap, &str), out: &mut dyn Write) -> Result<u64, TraceRowsError> {
-        let mut progress = ProgressLine::new();
-        let mut show = |what: &str, done, all| progress.show(what, done, all);
-        registry::tap(self.file, Some(self.seed), wanted, out, &mut show)
+    match taut_scenarios::sweep::prepare(file, options.seed) {
+        Ok(run) => show(
+            run,
+            output,
+            form,
+            |document| text(document, stdout::columns()),
+            |document| page(document, command),
+        ),
+        Err(error) => usage(&error),
     }
 }
 
