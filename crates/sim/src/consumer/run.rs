@@ -1,22 +1,16 @@
-//! A sender, a consumer and the timer of notifications, on a testbed without a NIC.
+//! A sender, a consumer and the timer of notifications.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 
 use hdrhistogram::Histogram;
 use taut_dql::Error;
-use taut_path::queue::CompleteError;
-use taut_path::{AnyLimit, Completed};
+use taut_path::AnyLimit;
 
 use super::ledger::ConsumerLedger;
 use super::{ConsumerConfig, ConsumerCore, ConsumerReport, Notify};
 use crate::NEVER_NS;
 use crate::completion_trace::SplitMix;
 use crate::error::TestbedError;
-use crate::nic::{MultiNic, NicConfig};
-use crate::queue::QueueFault;
-use crate::sink::Sink;
-use crate::testbed::{Experiment, Own, Setup, TestQueue, Testbed};
 use taut_measure::meter::histogram_ns;
 
 struct ConsumerRun {
@@ -34,7 +28,6 @@ struct ConsumerRun {
     polled: u32,
     pings: Pings,
     rounds: Rounds,
-    error: Option<Error>,
 }
 
 /// Runs the two of `config` with `limit`.
@@ -56,80 +49,30 @@ pub fn observe(config: &ConsumerConfig, limit: AnyLimit) -> Result<ConsumerRepor
         polled: 0,
         pings: Pings::new(config),
         rounds: Rounds::default(),
-        error: None,
     };
-    // The device is the consumer, and its ring is counted here.
-    let (nic, _) = MultiNic::new(&NicConfig::plain(1, 1), 0)?;
-    Testbed::new(nic, Setup::default()).run_until(&mut run, config.end_ns)?;
-    match run.error {
-        Some(error) => Err(error.into()),
-        None => Ok(run.seen()),
-    }
-}
-
-/// There is no queue above a NIC.
-impl TestQueue for Infallible {
-    fn complete(
-        &mut self,
-        _now_ns: u64,
-        _sink: &mut Sink,
-    ) -> Result<Completed, CompleteError<Infallible>> {
-        match *self {}
-    }
-
-    fn wakeup_ns(&self) -> Option<u64> {
-        match *self {}
-    }
-}
-
-impl Experiment for ConsumerRun {
-    type Queue = Infallible;
-    type Watch = ();
-
-    fn queues(&mut self) -> &mut [Infallible] {
-        &mut []
-    }
-
-    /// At one time the consumer finishes a packet first, then the timer notifies, then the sender
-    /// goes on.
-    fn next_ns(&self, own: Own) -> u64 {
-        match own {
-            Own::Offer => self.consumer_ns,
-            Own::GoOn => self.timer_ns,
-            Own::Look => self.sender_ns,
-        }
-    }
-
-    fn act(&mut self, own: Own, _bed: &mut Testbed<()>, now_ns: u64) -> Result<(), QueueFault> {
-        let done = match own {
-            Own::Offer => self.finish(now_ns),
-            Own::GoOn => self.tell(now_ns).map(drop),
-            Own::Look => self.send(now_ns),
-        };
-        self.error = done.err();
-        Ok(())
-    }
-
-    fn told(
-        &mut self,
-        _bed: &mut Testbed<()>,
-        _at: usize,
-        _done: Completed,
-        _now_ns: u64,
-    ) -> Result<(), QueueFault> {
-        Ok(())
-    }
-
-    fn next_interrupt(&mut self, _nic: &mut MultiNic, _until_ns: u64) -> Option<(u64, usize)> {
-        None
-    }
-
-    fn is_over(&self, _bed: &Testbed<()>) -> bool {
-        self.error.is_some()
-    }
+    run.run_to_end()?;
+    Ok(run.seen())
 }
 
 impl ConsumerRun {
+    /// Processes everything that is due before the end. At one time the consumer finishes a packet
+    /// first, then the timer notifies, then the sender continues.
+    fn run_to_end(&mut self) -> Result<(), Error> {
+        loop {
+            let now_ns = self.consumer_ns.min(self.timer_ns).min(self.sender_ns);
+            if now_ns >= self.config.end_ns {
+                return Ok(());
+            }
+            if self.consumer_ns == now_ns {
+                self.finish(now_ns)?;
+            } else if self.timer_ns == now_ns {
+                self.tell(now_ns)?;
+            } else {
+                self.send(now_ns)?;
+            }
+        }
+    }
+
     fn in_ring(&self) -> u64 {
         self.queued - self.finished
     }
