@@ -138,8 +138,14 @@ split_instructions() {
 
 # simulator_instructions: for a packet of the speed benchmark with 100 flows.
 simulator_instructions() {
-    "$simulator" --instructions 100 >"$work/stdout" || return 1
-    awk 'END { print $NF }' "$work/stdout"
+    valgrind --tool=callgrind --callgrind-out-file="$work/out" "$simulator" 100 \
+        >"$work/stdout" 2>"$work/stderr" || {
+        cat "$work/stderr" >&2
+        return 1
+    }
+    # The row of the case: flows, limit, and the packets of both directions.
+    packets=$(awk 'END { print $3 + $4 }' "$work/stdout")
+    awk -v packets="$packets" '/^summary: / { printf "%.1f\n", $2 / packets }' "$work/out"
 }
 
 # path_locked BATCH VARIANT: fences and locked instructions for a packet.
