@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use super::ground::Ground;
 use super::points::Points;
 use super::row::{LimitRow, OfSeed};
 use super::rule::RuleName;
 use super::show::{NEED, Shown};
-use super::subject::{AnyGround, Subject};
+use super::subject::Subject;
 use crate::error::ScenarioError;
 use taut_report::document::Series;
 
@@ -47,17 +46,7 @@ impl LimitRulesCase {
     }
 
     pub(super) fn run(&self, rules: &[RuleName]) -> Result<LimitRulesOutcome, ScenarioError> {
-        match self.subject.ground(self.seed)? {
-            AnyGround::CompletionTrace(pattern) => self.run_on(&pattern, rules),
-            AnyGround::Tcp(load) => self.run_on(&load, rules),
-        }
-    }
-
-    fn run_on(
-        &self,
-        ground: &impl Ground,
-        rules: &[RuleName],
-    ) -> Result<LimitRulesOutcome, ScenarioError> {
+        let ground = &*self.subject.ground(self.seed)?;
         let fixed_bytes = ground.smallest_sufficient_limit()?;
         let fixed = RuleName::Fixed.observe(ground, fixed_bytes)?;
         let mut shown = (self.number == 0)

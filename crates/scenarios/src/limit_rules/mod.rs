@@ -178,13 +178,13 @@ impl Scenario for LimitRulesSettings {
         ),
         (
             "loss_over_allowed (loss), at_s",
-            "at its worst moment from 1 s on: link time lost since the start, a mean over the seeds, over \
-             what the promise allows by then",
+            "at its worst moment from 1 s on: link time lost since the start, a mean over the \
+             seeds, over what the promise allows by then",
         ),
         (
             "settle_up, settle_down",
-            "the longest time after a change until the limit is first within 1.25 times of where it ends \
-             up, its median over the second half of the time until the next change, in ms",
+            "the longest time after a change until the limit is first within 1.25 times of where \
+             it ends up, its median over the second half of the time until the next change, in ms",
         ),
     ];
 

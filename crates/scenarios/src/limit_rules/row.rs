@@ -18,7 +18,7 @@ pub(super) struct OfSeed {
 
 impl OfSeed {
     pub(super) fn new(
-        ground: &impl Ground,
+        ground: &dyn Ground,
         seen: &TraceReport,
         fixed: Option<&TraceReport>,
     ) -> Self {

@@ -24,7 +24,7 @@ impl RuleName {
     /// Runs `ground` with it; `fixed_bytes` is the yardstick.
     pub(super) fn observe(
         &self,
-        ground: &impl Ground,
+        ground: &dyn Ground,
         fixed_bytes: Option<u32>,
     ) -> Result<Option<TraceReport>, ScenarioError> {
         let mut rule = match self {

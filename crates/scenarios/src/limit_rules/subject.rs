@@ -1,5 +1,6 @@
 //! What is compared on: files, patterns of the table, and a load.
 
+use super::ground::Ground;
 use super::tcp_load::{self, TcpLoad};
 use crate::error::ScenarioError;
 use crate::pattern::families::{self, Times};
@@ -48,9 +49,9 @@ impl Subject {
     }
 
     /// What the rules run on with a seed. Seed 1 gives the published six as they are published.
-    pub(super) fn ground(&self, seed: u64) -> Result<AnyGround, ScenarioError> {
+    pub(super) fn ground(&self, seed: u64) -> Result<Box<dyn Ground>, ScenarioError> {
         let pattern = match self {
-            Self::Tcp(times) => return TcpLoad::new(seed, *times).map(AnyGround::Tcp),
+            Self::Tcp(times) => return Ok(Box::new(TcpLoad::new(seed, *times)?)),
             Self::File(pattern) => (**pattern).clone(),
             Self::Named(name, times) => {
                 let family = families::ALL.iter().find(|family| family.name == *name);
@@ -61,7 +62,7 @@ impl Subject {
                     .unwrap_or_else(|| unreachable!("a subject is made from a name of the table"))
             }
         };
-        Ok(AnyGround::CompletionTrace(pattern))
+        Ok(Box::new(pattern))
     }
 
     /// How many of `seeds` are different.
@@ -71,12 +72,4 @@ impl Subject {
             Self::Named(..) | Self::Tcp(_) => seeds,
         }
     }
-}
-
-/// A subject of one seed.
-pub(super) enum AnyGround {
-    /// A completion pattern.
-    CompletionTrace(CompletionTrace),
-    /// TCP between two hosts.
-    Tcp(TcpLoad),
 }

@@ -15,8 +15,9 @@ pub(super) fn of(rows: &[Value]) -> Option<Summary> {
         of_one(rule, &of_rule)
     };
     Some(Summary {
-        title: "Over all patterns (ratio_mean: geometric; _at: the pattern of the extreme; broken: on how many of them \
-                the promise was not kept, where a small ratio is no merit)",
+        title: "Over all patterns (ratio_mean: geometric; _at: the pattern of the extreme; \
+                broken: on how many of them the promise was not kept, where a small ratio is no \
+                merit)",
         rows: rules.iter().map(row).collect(),
     })
 }
@@ -68,7 +69,11 @@ mod tests {
 
     fn row(pattern: &str, rule: &str, ratio: Option<f64>, utilisation: f64) -> Value {
         json!({
-            "pattern": pattern, "rule": rule, "ratio": ratio, "utilisation": utilisation, "promise": 0.999
+            "pattern": pattern,
+            "rule": rule,
+            "ratio": ratio,
+            "utilisation": utilisation,
+            "promise": 0.999,
         })
     }
 

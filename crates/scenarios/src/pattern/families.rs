@@ -1,7 +1,7 @@
 //! CompletionTrace families that the ladder's page does not use, written down before any result was
 //! seen.
 //!
-//! Each is made from a seed, in any length; the reason beside each says what it is to break.
+//! Each is made from a seed, in any length; the comment on each states what it is to break.
 
 use core::f64::consts::TAU;
 
@@ -14,8 +14,6 @@ use taut_sim::completion_trace::{Burst, CompletionTrace, Interval, Intervals};
 pub struct Family {
     /// Its name.
     pub name: &'static str,
-    /// What it is to break.
-    pub why: &'static str,
     make: fn(SplitMix, Times) -> CompletionTrace,
 }
 
@@ -28,91 +26,47 @@ pub struct Times {
     pub end_ns: u64,
 }
 
-/// Every family.
+/// Every family, each with what it is to break.
 pub const ALL: &[Family] = &[
-    Family {
-        name: "f01-late-and-busy",
-        why: "the sender comes back late when it is busy: its delay and the load rise together",
-        make: late_and_busy,
-    },
-    Family {
-        name: "f02-small-budget",
-        why: "8 objects a reap, 10 us apart: one interval is told in many parts",
-        make: small_budget,
-    },
-    Family {
-        name: "f03-moderation",
-        why: "interrupts come often when little is sent and rarely under load, in on/off bursts",
-        make: moderation,
-    },
-    Family {
-        name: "f04-supers-and-acks",
-        why: "super-packets among ACKs in bursts: one object is a thousand times another",
-        make: supers_and_acks,
-    },
-    Family {
-        name: "f05-light-rarely-full",
-        why: "a light load that is saturated once a second for 100 ms: what is learned while idle?",
-        make: light_rarely_full,
-    },
-    Family {
-        name: "f06-sinus",
-        why: "gaps that swell from 50 to 250 us and back in 7 s: a need that moves all the time",
-        make: sinus,
-    },
-    Family {
-        name: "f07-gc-pauses",
-        why: "a stop of 20 ms about every 10 s, as of a garbage collector: to be paid for or not?",
-        make: gc_pauses,
-    },
-    Family {
-        name: "f08-long-regimes",
-        why: "50 us for seconds, then 400 us for seconds: memory longer or shorter than a regime",
-        make: long_regimes,
-    },
-    Family {
-        name: "f09-weibull",
-        why: "gaps with a tail between the exponential and the Pareto: no largest one",
-        make: weibull,
-    },
-    Family {
-        name: "f10-gamma",
-        why: "gaps more regular than exponential ones: a soft edge instead of a hard one",
-        make: gamma,
-    },
-    Family {
-        name: "f11-napi-64",
-        why: "minimal packets in rounds of 64 with late rounds: counts that come in multiples",
-        make: napi_64,
-    },
-    Family {
-        name: "f12-token-bucket",
-        why: "a device that sends for 3 ms and all but rests for 2 ms: intervals without any need",
-        make: token_bucket,
-    },
-    Family {
-        name: "f13-rate-ramp",
-        why: "a rate that doubles each second, four times up and four times down",
-        make: rate_ramp,
-    },
-    Family {
-        name: "f14-gap-steps",
-        why: "100 us and 1 ms in turns of 10 s: how long it takes, and what it costs, each way",
-        make: gap_steps,
-    },
-    Family {
-        name: "f15-random-walk",
-        why: "gaps whose scale wanders by a tenth every 100 ms, without a home",
-        make: random_walk,
-    },
-    Family {
-        name: "f16-four-queues",
-        why: "four queues in turns on one wire: each one's rate depends on the others",
-        make: four_queues,
-    },
+    // The sender comes back late when it is busy: its delay and the load rise together.
+    Family::new("f01-late-and-busy", late_and_busy),
+    // 8 objects a reap, 10 us apart: one interval is told in many parts.
+    Family::new("f02-small-budget", small_budget),
+    // Interrupts come often when little is sent and rarely under load, in on/off bursts.
+    Family::new("f03-moderation", moderation),
+    // Super-packets among ACKs in bursts: one object is a thousand times another.
+    Family::new("f04-supers-and-acks", supers_and_acks),
+    // A light load that is saturated once a second for 100 ms: what is learned while idle?
+    Family::new("f05-light-rarely-full", light_rarely_full),
+    // Gaps that swell from 50 to 250 us and back in 7 s: a need that moves all the time.
+    Family::new("f06-sinus", sinus),
+    // A stop of 20 ms about every 10 s, as of a garbage collector: to be paid for or not?
+    Family::new("f07-gc-pauses", gc_pauses),
+    // 50 us for seconds, then 400 us for seconds: memory longer or shorter than a regime.
+    Family::new("f08-long-regimes", long_regimes),
+    // Gaps with a tail between the exponential and the Pareto: no largest one.
+    Family::new("f09-weibull", weibull),
+    // Gaps more regular than exponential ones: a soft edge instead of a hard one.
+    Family::new("f10-gamma", gamma),
+    // Minimal packets in rounds of 64 with late rounds: counts that come in multiples.
+    Family::new("f11-napi-64", napi_64),
+    // A device that sends for 3 ms and all but rests for 2 ms: intervals without any need.
+    Family::new("f12-token-bucket", token_bucket),
+    // A rate that doubles each second, four times up and four times down.
+    Family::new("f13-rate-ramp", rate_ramp),
+    // 100 us and 1 ms in turns of 10 s: how long it takes, and what it costs, each way.
+    Family::new("f14-gap-steps", gap_steps),
+    // Gaps whose scale wanders by a tenth every 100 ms, without a home.
+    Family::new("f15-random-walk", random_walk),
+    // Four queues in turns on one wire: each one's rate depends on the others.
+    Family::new("f16-four-queues", four_queues),
 ];
 
 impl Family {
+    const fn new(name: &'static str, make: fn(SplitMix, Times) -> CompletionTrace) -> Self {
+        Self { name, make }
+    }
+
     /// The pattern of a seed.
     pub fn pattern(&self, seed: u64, times: Times) -> CompletionTrace {
         // Families apart from each other, and from the published patterns of the same seed.
