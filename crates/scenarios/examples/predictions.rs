@@ -1,7 +1,8 @@
 //! Every published figure beside the simulator's and the lab's, as one page: `docs/predictions.md`.
 //!
-//! `cargo run --release -p taut-scenarios --example predictions -- [--live FILE]... [--cost FILE]`: FILE is
-//! a JSON document of the lab, or the counts of `scripts/cost.sh`. `scripts/predictions.sh` writes the page.
+//! `cargo run --release -p taut-scenarios --example predictions -- [--live FILE]... [--cost FILE]`:
+//! FILE is a JSON document of the lab, or the counts of `scripts/cost.sh`. `scripts/predictions.sh`
+//! writes the page.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -18,19 +19,25 @@ use taut_scenarios::{registry, sweep};
 
 const HEAD: &str = "# Predictions
 
-Published figures beside what the simulator predicts with its defaults and, where the lab can run the
-same, what was found live on a two-core virtual machine. Made by `scripts/predictions.sh`; do not edit.
+Published figures beside what the simulator predicts with its defaults and, where the lab can run \
+the
+same, what was found live on a two-core virtual machine. Made by `scripts/predictions.sh`; do not \
+edit.
 
-This page compares; it tests nothing. *within*: inside the published figure or range, or at most a tenth
-away. *outside*: farther, which says how far the model is from that machine. As many figures as constants
+This page compares; it tests nothing. *within*: inside the published figure or range, or at most a \
+tenth
+away. *outside*: farther, which says how far the model is from that machine. As many figures as \
+constants
 were chosen to meet do not count as predicted. Who published what: [sources.md](sources.md).
 ";
 
 const COST_HEAD: &str = "
 ## cost of a packet
 
-The CPU percentages published with E2 are of hosts that are not known, and cannot be predicted. In their
-place, what a packet costs on the path (fifo, limit, ring, completion, over a device that does nothing)
+The CPU percentages published with E2 are of hosts that are not known, and cannot be predicted. In \
+their
+place, what a packet costs on the path (fifo, limit, ring, completion, over a device that does \
+nothing)
 with the limit and without, in instructions, counted by `scripts/cost.sh`:
 
 | packets of a completion | off | fixed | dql | dql above off |

@@ -28,7 +28,7 @@ settings! {
         /// Bulk streams.
         streams: u32 => allowed::within(1..=10_000),
         /// Disciplines as `tc` spells them, without `ecn` and `noecn`.
-        disciplines: Vec<String> => allowed::each(1..=20, |key, name: &String| discipline(key, name)),
+        disciplines: Vec<String> => allowed::each(1..=20, discipline),
         /// Whose TCP and CoDel; that of 2012 runs `codel` only.
         kernels: Vec<Kernel> => allowed::each(1..=2, allowed::any),
         /// Link rate.
@@ -58,7 +58,7 @@ settings! {
 const CDF_POINTS: u32 = 200;
 
 /// A discipline, with drops and with marks.
-fn discipline(key: &str, name: &str) -> Result<(), String> {
+fn discipline(key: &str, name: &String) -> Result<(), String> {
     let both = [false, true].map(|ecn| spelled(name, ecn));
     both.iter().try_for_each(|spelled| {
         let found = by_name(spelled).map(drop);
@@ -186,13 +186,14 @@ impl Scenario for CodelUnderLoadSettings {
     const ABOUT: &'static str =
         "bulk streams and a request/response in one CoDel, with drops and with marks (E7)";
     const HAS_FIGURES: bool = true;
-    const REMARK: &'static str = "Small queues leave two super-packets of each stream below its socket, 256 in all, and the ring takes 226 of \
-        them: 30 wait in the discipline without the limit, so CoDel never signals, and drops equal marks. With the \
-        limit, drops hold what waits at CoDel's 5 ms. The rate with marks is an oscillation that a correct kernel \
-        does not have: the reconstruction marks every packet until the target is met, a mark collapses the window \
-        to one segment, and that waits 40 ms for its delayed acknowledgement, while requests pass an empty queue. \
-        Not explained: 94 transactions/s without the limit (packets of 48 KB would give it), and how few packets \
-        wait with marks.";
+    const REMARK: &'static str = "Small queues leave two super-packets of each stream below its \
+        socket, 256 in all, and the ring takes 226 of them: 30 wait in the discipline without the \
+        limit, so CoDel never signals, and drops equal marks. With the limit, drops hold what \
+        waits at CoDel's 5 ms. The rate with marks is an oscillation that a correct kernel does \
+        not have: the reconstruction marks every packet until the target is met, a mark collapses \
+        the window to one segment, and that waits 40 ms for its delayed acknowledgement, while \
+        requests pass an empty queue. Not explained: 94 transactions/s without the limit (packets \
+        of 48 KB would give it), and how few packets wait with marks.";
 
     type Case = CodelUnderLoadCase;
     type Outcome = Found;

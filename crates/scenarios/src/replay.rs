@@ -11,8 +11,8 @@ use crate::error::ScenarioError;
 use crate::run::AnyRun;
 use taut_report::document::{DOCUMENT_VERSION, Document, Series};
 
-const NOTE: &str = "Open-loop: the senders do not react to what the rule changes. Bytes in the ring \
-    can be compared; what a sender would gain or lose cannot.";
+const NOTE: &str = "Open-loop: the senders do not react to what the rule changes. Bytes in the \
+    ring can be compared; what a sender would gain or lose cannot.";
 
 const COLUMNS: &[(&str, &str)] = &[
     ("queue", "the row of the trace"),

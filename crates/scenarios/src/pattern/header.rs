@@ -47,7 +47,10 @@ pub(super) fn read(
     otherwise_id: &str,
 ) -> Result<(CompletionTrace, Vec<String>), String> {
     let Keys { keys, twice } = serde_json::from_str(line).map_err(|error| {
-        format!("the first line must be a JSON object such as {{\"id\": \"name\", \"rate_bytes_per_us\": 125.0, \"end_ns\": 30000000000}}: {error}")
+        format!(
+            "the first line must be a JSON object such as {{\"id\": \"name\", \
+             \"rate_bytes_per_us\": 125.0, \"end_ns\": 30000000000}}: {error}"
+        )
     })?;
     if let Some(key) = twice {
         return Err(format!("{key} is said twice"));

@@ -15,13 +15,13 @@ use taut_path::units::Rate;
 pub(super) const COLUMNS: &[(&str, &str)] = &[
     (
         "law_bytes",
-        "twice what the link takes in one interval; the least that is enough is half of it, in whole \
-         packets",
+        "twice what the link takes in one interval; the least that is enough is half of it, in \
+         whole packets",
     ),
     (
         "settling_ms",
-        "from the change until the limit is first within 1.25 times of where it ends up, its median \
-         over the second half",
+        "from the change until the limit is first within 1.25 times of where it ends up, its \
+         median over the second half",
     ),
 ];
 

@@ -46,7 +46,7 @@ settings! {
         sockets: Vec<u32> => allowed::each(0..=20, allowed::within(1..=20_000)),
         /// Times from one visit of a socket to the next. One that is too short to visit all sockets
         /// is left out.
-        periods: Vec<Time> => allowed::each(0..=20, allowed::within(Time::us(10)..=Time::ms(10_000))),
+        periods: Vec<Time> => allowed::each(0..=20, allowed::within(MIN_PERIOD..=MAX_PERIOD)),
         /// Time for which a visit holds the socket.
         visit: Time => allowed::within(Time(0)..=Time::ms(10_000)),
         /// Socket buffers, in percent of what the socket's share of the link sends in a period.
@@ -55,6 +55,10 @@ settings! {
         backlog_packets: u32 => allowed::within(1..=1_000_000),
     }
 }
+
+/// Times from one visit of a socket to the next.
+const MIN_PERIOD: Time = Time::us(10);
+const MAX_PERIOD: Time = Time::ms(10_000);
 
 /// A run and the part of the table that it belongs to.
 pub enum SmallQueuesCase {

@@ -95,14 +95,14 @@ impl SoftwareConsumerSettings {
 impl Scenario for SoftwareConsumerSettings {
     const ABOUT: &'static str = "a limit where the device is a polling thread (E12)";
     const HAS_FIGURES: bool = true;
-    const REMARK: &'static str = "Outside: the ping with Linux's rule. The published one passed a queueing discipline \
-        and came back; here it is measured from when it is ready to when the consumer finished it. 500 ns for a \
-        switch was chosen: how long theirs took is not known.";
+    const REMARK: &'static str = "Outside: the ping with Linux's rule. The published one passed a \
+        queueing discipline and came back; here it is measured from when it is ready to when the \
+        consumer finished it. 500 ns for a switch was chosen: how long theirs took is not known.";
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         (
             "limit",
-            "fixed:99.9% is the least fixed one that gives so much of what the best fixed one gives, found \
-             afterwards; :packets counts packets, :min-8 is never below 8",
+            "fixed:99.9% is the least fixed one that gives so much of what the best fixed one \
+             gives, found afterwards; :packets counts packets, :min-8 is never below 8",
         ),
         (
             "told",

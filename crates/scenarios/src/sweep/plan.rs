@@ -243,7 +243,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_another_run_or_no_run(text in "\\PC{0,80}|\\{\"run\": \\{.{0,20}\\}, \"rows\": \\[.{0,20}\\]\\}") {
+        fn any_text_is_another_run_or_no_run(
+            text in "\\PC{0,80}|\\{\"run\": \\{.{0,20}\\}, \"rows\": \\[.{0,20}\\]\\}",
+        ) {
             let mut plan = Plan::new("scenario = \"rate-change\"", 1, &[]).unwrap();
             prop_assert_ne!(plan.take(&text), Ok(true));
         }

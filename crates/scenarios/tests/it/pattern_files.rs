@@ -229,7 +229,9 @@ proptest! {
         gaps in proptest::collection::vec((1u64..300_000, 0u64..200_000), 1..9),
         limit in proptest::sample::select(vec!["dql", "taut", "3000"]),
     ) {
-        let burst = burst.map(|(period_ns, objects)| json!({"period_ns": period_ns, "objects": objects}));
+        let burst = burst.map(|(period_ns, objects)| {
+            json!({"period_ns": period_ns, "objects": objects})
+        });
         let header = json!({
             "rates": [[0, rate], [500_000, later]], "sizes": sizes, "burst": burst, "budget": budget,
             "poll_ns": poll_ns, "warm_ns": 1_000, "end_ns": 1_000_000,

@@ -347,7 +347,8 @@ proptest! {
 
     #[test]
     fn no_line_of_known_words_panics(
-        line in "([0-9]{1,20}|row)(\t(sent|drop|limit|stopped|completed|round|refused|more|last|-|[0-9]{1,11}|queue_full)){0,6}",
+        line in "([0-9]{1,20}|row)(\t(sent|drop|limit|stopped|completed|round|refused|more|last|-|\
+                 [0-9]{1,11}|queue_full)){0,6}",
     ) {
         let text = format!("taut-trace\t2\tscenario=x\tseed=1\ttaut=0\n{line}\n");
         let (_, lines) = read(text.as_bytes()).unwrap();

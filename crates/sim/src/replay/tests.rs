@@ -200,7 +200,8 @@ proptest! {
         events in prop::collection::vec((wild_ns(), event()), 0..60),
         limit in 0u32..100_000,
     ) {
-        let lines: String = events.iter().map(|(at_ns, event)| format!("{at_ns}\t{event}\n")).collect();
+        let lines = events.iter().map(|(at_ns, event)| format!("{at_ns}\t{event}\n"));
+        let lines: String = lines.collect();
         let text = format!("{}\nrow\ta\tdql\n{lines}", head());
         let traffic = read(text.as_bytes()).unwrap().pop().unwrap();
         let rate = traffic.rate_bits_per_s.max(1_000);

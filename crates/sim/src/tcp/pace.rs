@@ -13,8 +13,8 @@ const MOST_BYTES: u64 = 65_536;
 /// acknowledgement is on the way.
 const PACKETS_IN_WINDOW: u64 = 2;
 
-/// The pacing rate, in percent of window / smoothed round trip. In slow start, the window doubles in
-/// one round trip, and the sender must be able to follow. Afterwards, the rate is a little above
+/// The pacing rate, in percent of window / smoothed round trip. In slow start, the window doubles
+/// in one round trip, and the sender must be able to follow. Afterwards, the rate is a little above
 /// that of the acknowledgements, so that the window, and not the pace, is the limit.
 const SLOW_START_PERCENT: u64 = 200;
 const LATER_PERCENT: u64 = 120;

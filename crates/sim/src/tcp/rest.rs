@@ -1,4 +1,5 @@
-//! What a sender needs only once something was lost or marked, or if it is held back: separate, so that a connection on which all is well takes two lines of the cache.
+//! What a sender needs only once something was lost or marked, or if it is held back: separate, so
+//! that a connection on which all is well takes two lines of the cache.
 
 use super::config::TcpConfig;
 use super::rule::CongestionRule;

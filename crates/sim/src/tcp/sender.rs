@@ -147,8 +147,8 @@ impl TcpSender {
         }
     }
 
-    /// When to call [`on_timer`](Self::on_timer), in ns: the retransmission timer. May move, also to
-    /// later, at any call.
+    /// When to call [`on_timer`](Self::on_timer), in ns: the retransmission timer. May move, also
+    /// to later, at any call.
     #[inline]
     pub fn next_timer_ns(&self) -> Option<u64> {
         (self.rto_at_ns != NEVER_NS).then_some(self.rto_at_ns)

@@ -121,7 +121,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         }
     }
 
-    /// When the endpoint's timer is surely set again: its next frame is the next to arrive. Endpoints in the cache are rather looked at once more than asked each time.
+    /// When the endpoint's timer is surely set again: its next frame is the next to arrive.
+    /// An endpoint in the cache is cheaper to check once more than to ask each time.
     fn works_again_ns(&self, connection: u32) -> u64 {
         match self.arrivals.get(0) {
             Some(next)

@@ -505,6 +505,7 @@ proptest! {
             segments_apart,
             ..NicConfig::plain(rate_bits_per_s, 1_024)
         };
-        prop_assert_eq!(one_of_several(&config, &bursts, budget), one_ring(config, &bursts, budget));
+        let of_several = one_of_several(&config, &bursts, budget);
+        prop_assert_eq!(of_several, one_ring(config, &bursts, budget));
     }
 }

@@ -78,7 +78,8 @@ proptest! {
         payload_bytes in 1u16..9_000,
     ) {
         let mut packet = packet(0, bytes);
-        prop_assert_eq!(Framing::ETHERNET.packet_time(&packet).bytes, Framing::ETHERNET.frame_time_bytes(bytes.into()));
+        let frame_bytes = Framing::ETHERNET.frame_time_bytes(bytes.into());
+        prop_assert_eq!(Framing::ETHERNET.packet_time(&packet).bytes, frame_bytes);
         packet.segmentation = Segmentation::new(header_bytes, payload_bytes);
         let cost = Framing::ETHERNET.packet_time(&packet);
         drop(packet.into_frame());

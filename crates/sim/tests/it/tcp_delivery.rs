@@ -153,7 +153,11 @@ fn run(config: &TcpConfig, trouble: &Trouble, segments: u64) -> Result<(), TestC
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 512,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn every_byte_arrives_once_and_in_order(
@@ -181,7 +185,8 @@ proptest! {
                 0 => sender.write(number(largest)),
                 1 => sender.on_timer(now_ns),
                 2 => {
-                    let _ = receiver.on_segment(number(largest), number(70_000) as u32, true, now_ns);
+                    let (start, bytes) = (number(largest), number(70_000) as u32);
+                    let _ = receiver.on_segment(start, bytes, true, now_ns);
                 }
                 _ => {
                     let cumulative = sender.acked_bytes().saturating_add(number(3) * number(3000));
