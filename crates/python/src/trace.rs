@@ -65,13 +65,13 @@ fn write(talk: &Talk<Traced>, run: &dyn AnyRun, row: &str, path: PathBuf) -> Tra
 #[pyfunction]
 pub fn trace(
     py: Python<'_>,
-    text: String,
+    text: &str,
     path: PathBuf,
     seed: Option<Whole>,
     row: String,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<u64> {
-    let run: SharedRun = prepare(&text, seed.map(|seed| seed.0)).map_err(of_scenario)?;
+    let run: SharedRun = prepare(text, seed.map(|seed| seed.0)).map_err(of_scenario)?;
     tracing::check(&*run, Tap::Queue, &row).map_err(of_scenario)?;
     let done = watch(py, progress.as_ref(), &mut |_| Ok(()), move |talk| {
         write(talk, &*run, &row, path)
