@@ -242,20 +242,20 @@ impl<M: Sharing> Ledger<M> {
         if units > in_flight {
             return Err(Error::AlreadyCompleted { units, in_flight });
         }
-        self.forget_last_object();
+        self.set_last_object(0);
         self.unqueue(units);
         Ok(())
     }
 
-    /// Marks the size of the last object as unknown, because that object was removed.
-    pub fn forget_last_object(&self) {
-        self.sender.last_object.store(0);
+    /// Sets the size of the object queued last; 0 is unknown.
+    pub fn set_last_object(&self, units: u32) {
+        self.sender.last_object.store(units);
     }
 
-    /// Counts that something was to be sent and the limit had no room.
-    pub fn note_blocked(&self) {
+    /// Counts `times` that something was to be sent and the limit had no room.
+    pub fn note_blocked(&self, times: u32) {
         let blocked = self.sender.blocked.load();
-        self.sender.blocked.store(blocked.wrapping_add(1));
+        self.sender.blocked.store(blocked.wrapping_add(times));
     }
 
     /// Answers the completer's request for the time of the next object, if there is one. Must be

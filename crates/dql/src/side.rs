@@ -47,13 +47,13 @@ impl CompletingSide {
             return Err(Error::InFlightTooLarge { in_flight });
         }
         self.rule.repair(in_flight, now_ns);
-        ledger.forget_last_object();
+        ledger.set_last_object(0);
         Ok(ledger.set_in_flight(in_flight, self.rule.limit()))
     }
 
     pub fn reset<M: Sharing>(&mut self, ledger: &Ledger<M>, now_ns: u64) {
         self.rule.reset(now_ns);
-        ledger.forget_last_object();
+        ledger.set_last_object(0);
         ledger.set_in_flight(0, self.rule.limit());
         self.base = ledger.num_completed();
         self.epoch = self.epoch.wrapping_add(1);

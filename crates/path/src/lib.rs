@@ -179,6 +179,9 @@ pub mod gate;
 pub mod in_flight;
 pub mod knobs;
 pub mod limit;
+#[cfg(all(test, loom))]
+#[path = "../tests/models/support.rs"]
+mod models_support;
 mod packet;
 pub mod pool;
 mod probe;

@@ -87,7 +87,7 @@ fn a_rule_needs_three_methods() {
         Err(Error::NotSettable)
     );
     ledger.queued(1_000).expect("an object");
-    ledger.note_blocked();
+    ledger.note_blocked(1);
     let batch = ledger.batch(1_000, false, 1).expect("in flight");
     let told =
         |batch: &CompletionBatch| assert_eq!((batch.times_blocked, batch.rate_per_s), (0, 0));

@@ -26,6 +26,8 @@
 //! and was not reported yet for a device that is busy, and would stay too low.
 
 mod member;
+#[cfg(all(test, loom))]
+mod models;
 mod rule;
 mod waiters;
 
@@ -37,9 +39,9 @@ use crate::probe::Probe;
 use crate::qdisc::Qdisc;
 use crate::queue::{Halves, QueueConfigError};
 
-pub(crate) use member::Member;
+pub use member::Member;
 use rule::SharedRule;
-use waiters::{Waiter, Waiters};
+use waiters::{BudgetQueue, Waiters};
 
 /// What the queues of a device share.
 struct Device {
@@ -65,7 +67,7 @@ impl Budget {
     /// What queue `index` has in flight, in bytes, if there is one.
     pub fn in_flight_of_bytes(&self, index: usize) -> Option<u32> {
         let queue = self.0.waiters.queues.get(index);
-        queue.map(Waiter::in_flight_bytes)
+        queue.map(BudgetQueue::in_flight_bytes)
     }
 
     /// Times that a queue found no room in the budget while its own limit had some, wrapping.
@@ -79,8 +81,11 @@ impl Budget {
     }
 }
 
+/// The halves of a queue that has a budget.
+pub type BudgetHalves<R, C, L, Q, P> = Halves<R, C, L, Q, P, P, Member>;
+
 /// Puts new queues under a budget that `rule`, which counts bytes, moves once in `interval_ns`. The
-/// completer of one queue may start another.
+/// completer of one queue can start another.
 ///
 /// # Errors
 /// If the rule counts packets, or a queue has sent already.
@@ -90,47 +95,7 @@ pub fn join<R, C, L, Q, P>(
     interval_ns: u64,
     halves: Vec<Halves<R, C, L, Q, P, P>>,
     now_ns: u64,
-) -> Result<(Budget, Vec<Halves<R, C, L, Q, P, P>>), QueueConfigError>
-where
-    L: Limit,
-    Q: Qdisc,
-    P: Probe,
-{
-    join_around(rule, interval_ns, halves, now_ns, |waiters| waiters)
-}
-
-/// As [`join`], for the model check only: no queue looks at the budget again once its gate is
-/// closed.
-///
-/// # Errors
-/// As [`join`].
-#[cfg(loom)]
-#[allow(clippy::type_complexity, reason = "a budget and its queues")]
-pub fn join_without_a_second_look<R, C, L, Q, P>(
-    rule: AnyLimit,
-    interval_ns: u64,
-    halves: Vec<Halves<R, C, L, Q, P, P>>,
-    now_ns: u64,
-) -> Result<(Budget, Vec<Halves<R, C, L, Q, P, P>>), QueueConfigError>
-where
-    L: Limit,
-    Q: Qdisc,
-    P: Probe,
-{
-    join_around(rule, interval_ns, halves, now_ns, |mut waiters| {
-        waiters.looks_again = false;
-        waiters
-    })
-}
-
-#[allow(clippy::type_complexity, reason = "a budget and its queues")]
-fn join_around<R, C, L, Q, P>(
-    rule: AnyLimit,
-    interval_ns: u64,
-    mut halves: Vec<Halves<R, C, L, Q, P, P>>,
-    now_ns: u64,
-    change: impl FnOnce(Waiters) -> Waiters,
-) -> Result<(Budget, Vec<Halves<R, C, L, Q, P, P>>), QueueConfigError>
+) -> Result<(Budget, Vec<BudgetHalves<R, C, L, Q, P>>), QueueConfigError>
 where
     L: Limit,
     Q: Qdisc,
@@ -143,16 +108,16 @@ where
         return Err(QueueConfigError::NotNew);
     }
     let (rule, limit_bytes) = SharedRule::new(rule, interval_ns, now_ns);
-    let waiters = halves.iter().map(|(sender, ..)| sender.shared());
-    let waiters = Waiters::new(waiters.map(Waiter::new).collect(), limit_bytes);
-    let device = Arc::new(Device {
-        waiters: change(waiters),
-        rule,
+    let queues = halves.iter().map(|(sender, ..)| sender.shared());
+    let waiters = Waiters::new(queues.map(BudgetQueue::new).collect(), limit_bytes);
+    let device = Arc::new(Device { waiters, rule });
+    let halves = halves.into_iter().enumerate();
+    let joined = halves.map(|(queue, (sender, completer, monitor))| {
+        let (of_sender, of_completer) = Member::pair(&device, queue);
+        let sender = sender.map_admission(|()| of_sender);
+        let completer = completer.map_admission(|()| of_completer);
+        (sender, completer, monitor)
     });
-    for (number, (sender, completer, _)) in halves.iter_mut().enumerate() {
-        let member = Member::new(device.clone(), number);
-        sender.join(member.clone());
-        completer.join(member);
-    }
-    Ok((Budget(device), halves))
+    let joined = joined.collect();
+    Ok((Budget(device), joined))
 }

@@ -1,135 +1,120 @@
-//! The rule that moves a budget, told by whoever completes, one at a time.
+//! The rule of a budget. Each completer passes batches to it, one at a time.
 
 use concurrent_queue::ConcurrentQueue;
+use taut_dql::control::Control;
+use taut_dql::ledger::Ledger;
 use taut_dql::sync::SingleWriterU64;
 
-use super::waiters::{Totals, Waiters};
-use crate::limit::{AnyLimit, CompletionBatch, Limit};
-use crate::rate::{RateMeter, RateSample};
+use super::waiters::{BudgetTotals, Waiters};
+use crate::limit::AnyLimit;
+use crate::sharing::Local;
 
-/// Has the rule, and lends it to one completer at a time. One that comes while it is lent goes on:
-/// its bytes came back already, and the rule hears of them the next time.
+/// Stores the rule, and lends it to one completer at a time. A completer that finds it lent continues
+/// without it: its bytes are room already, and the rule receives them with the next batch.
 pub(super) struct SharedRule {
     /// A place for one value that one thread at a time can take, without unsafe code of our own.
-    rule: ConcurrentQueue<Rule>,
+    rule: ConcurrentQueue<BudgetRule>,
     interval_ns: u64,
-    /// When the rule is told next. Written by whoever has the rule.
+    /// When the rule receives its next batch. Written by the thread that has the rule.
     due_ns: SingleWriterU64,
 }
 
-/// The rule, and what it was told.
-struct Rule {
-    limit: AnyLimit,
-    /// How fast the device sends, if the rule wants to know.
-    rate: Option<RateMeter>,
-    completed_bytes: u32,
+/// The rule, over a ledger of all queues together.
+struct BudgetRule {
+    control: Control<AnyLimit>,
+    ledger: Ledger<Local>,
+    /// The totals of the last batch.
     queued_bytes: u32,
-    /// When the senders queued first since the rule asked; `None` while none did.
-    returned_ns: Option<u64>,
+    completed_bytes: u32,
+    times_blocked: u32,
     now_ns: u64,
 }
 
 impl SharedRule {
-    /// A rule that is told once in `interval_ns`. Returns the limit that it begins with, too.
-    pub(super) fn new(mut limit: AnyLimit, interval_ns: u64, now_ns: u64) -> (Self, u32) {
-        limit.begin(now_ns);
-        let limit_bytes = limit.limit();
+    /// A rule that receives one batch in `interval_ns`. Returns also its first limit.
+    pub(super) fn new(limit: AnyLimit, interval_ns: u64, now_ns: u64) -> (Self, u32) {
+        let control = Control::new(limit, now_ns);
+        let limit_bytes = control.limit();
         let rule = Self {
             rule: ConcurrentQueue::bounded(1),
             interval_ns,
             due_ns: SingleWriterU64::new(now_ns),
         };
         // There is room for one.
-        let _ = rule.rule.push(Rule {
-            rate: limit.needs().rate.then(RateMeter::new),
-            limit,
-            completed_bytes: 0,
+        let _ = rule.rule.push(BudgetRule {
+            control,
+            ledger: Ledger::new(limit_bytes),
             queued_bytes: 0,
-            returned_ns: None,
+            completed_bytes: 0,
+            times_blocked: 0,
             now_ns,
         });
         (rule, limit_bytes)
     }
 
-    /// Tells the rule what was sent and came back, if it is time or nothing is in flight any more,
-    /// and publishes what it says.
-    pub(super) fn tell(&self, waiters: &Waiters, now_ns: u64) {
+    /// Passes the totals to the rule, if it is time or nothing is in flight any more, and publishes
+    /// the limit.
+    pub(super) fn update(&self, waiters: &Waiters, now_ns: u64) {
         let early = now_ns < self.due_ns.load();
         if early && waiters.in_flight_bytes() > 0 {
             return;
         }
-        let mut lent = Lent::from(&self.rule);
+        let mut lent = LentRule::from(&self.rule);
         let Some(rule) = &mut lent.rule else {
             return;
         };
-        waiters.set_limit(rule.hear(&waiters.totals(), now_ns));
+        waiters.set_limit(rule.update(&waiters.totals(), now_ns));
         self.due_ns.store(now_ns.saturating_add(self.interval_ns));
     }
 }
 
-/// The rule while it is lent, if it was in its place; it goes back there also after a panic.
-struct Lent<'a> {
-    place: &'a ConcurrentQueue<Rule>,
-    rule: Option<Rule>,
+/// The rule while it is lent, if it was in its place. It is returned there also after a panic.
+struct LentRule<'a> {
+    place: &'a ConcurrentQueue<BudgetRule>,
+    rule: Option<BudgetRule>,
 }
 
-impl<'a> Lent<'a> {
-    fn from(place: &'a ConcurrentQueue<Rule>) -> Self {
+impl<'a> LentRule<'a> {
+    fn from(place: &'a ConcurrentQueue<BudgetRule>) -> Self {
         let rule = place.pop().ok();
         Self { place, rule }
     }
 }
 
-impl Drop for Lent<'_> {
+impl Drop for LentRule<'_> {
     fn drop(&mut self) {
         if let Some(rule) = self.rule.take() {
-            // There is room: nobody else puts one there.
+            // There is room: only the thread that took the rule puts one there.
             let _ = self.place.push(rule);
         }
     }
 }
 
-impl Rule {
-    /// Returns the limit then.
-    fn hear(&mut self, totals: &Totals, now_ns: u64) -> u32 {
+impl BudgetRule {
+    /// Makes a batch of the difference to the last totals. Returns the limit.
+    fn update(&mut self, totals: &BudgetTotals, now_ns: u64) -> u32 {
         let before_ns = self.now_ns;
-        // Of two completers on two threads, the one that read the clock first may come last.
+        // Of two completers on two threads, the one that read the clock first might come last.
         self.now_ns = before_ns.max(now_ns);
-        if totals.queued_bytes != self.queued_bytes && self.returned_ns.is_none() {
-            // An object whose time was not noted went while the rule was last told.
+        if totals.queued_bytes != self.queued_bytes {
+            // An object without a time was sent during the last batch.
             let sent_ns = totals.first_sent_ns.unwrap_or(before_ns);
-            // A sender may have read the clock after the completer.
-            self.returned_ns = Some(sent_ns.min(self.now_ns));
+            // A sender might have read the clock after the completer.
+            self.ledger.answer(sent_ns.min(self.now_ns));
         }
-        self.queued_bytes = totals.queued_bytes;
+        let blocked = totals.times_blocked.wrapping_sub(self.times_blocked);
+        self.ledger.note_blocked(blocked);
+        let in_flight = totals.queued_bytes.wrapping_sub(self.completed_bytes);
         let units = totals.completed_bytes.wrapping_sub(self.completed_bytes);
-        if units > 0 {
-            let in_flight = self.queued_bytes.wrapping_sub(self.completed_bytes);
-            let rate_per_s = self.rate.as_mut().map_or(0, |rate| {
-                rate.record(RateSample {
-                    now_ns: self.now_ns,
-                    units,
-                    left: in_flight.saturating_sub(units),
-                    object: totals.last_object_bytes,
-                });
-                rate.units_per_s()
-            });
-            let limit = self.limit.completed(&CompletionBatch {
-                now_ns: self.now_ns,
-                units,
-                in_flight,
-                last_object: totals.last_object_bytes,
-                more_pending: false,
-                sender_returned_ns: self.returned_ns,
-                times_blocked: totals.refusals,
-                rate_per_s,
-            });
-            self.completed_bytes = totals.completed_bytes;
-            if self.limit.needs().return_time {
-                self.returned_ns = None;
-            }
-            return limit;
+        (self.queued_bytes, self.completed_bytes) = (totals.queued_bytes, totals.completed_bytes);
+        self.times_blocked = totals.times_blocked;
+        self.ledger.set_in_flight(in_flight, self.control.limit());
+        self.ledger.set_last_object(totals.last_object_bytes);
+        if units > 0
+            && let Ok(batch) = self.ledger.batch(units, false, self.now_ns)
+        {
+            self.control.completed(&self.ledger, batch, false, |_| {});
         }
-        self.limit.limit()
+        self.control.limit()
     }
 }

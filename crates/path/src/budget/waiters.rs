@@ -31,20 +31,16 @@ pub(super) struct Waiters {
     /// Times that the rule was told.
     told: AtomicU32,
     /// Times that something waited for the budget.
-    refusals: AtomicU32,
+    times_blocked: AtomicU32,
     /// Queues that wait, so that nobody looks through an empty list.
     waiting: AtomicU32,
     last_ticket: AtomicU32,
     starts: AtomicU32,
-    pub(super) queues: Box<[Waiter]>,
-    /// For the model check only: a version whose queues do not look again is broken, and the check
-    /// must catch it.
-    #[cfg(loom)]
-    pub(super) looks_again: bool,
+    pub(super) queues: Box<[BudgetQueue]>,
 }
 
 /// One queue.
-pub(super) struct Waiter {
+pub(super) struct BudgetQueue {
     gates: Arc<Shared<Threads>>,
     /// Since when it waits, or [`NO_TICKET`]. Written by its sender.
     ticket: AtomicU32,
@@ -57,7 +53,7 @@ pub(super) struct Waiter {
     completed_bytes: AtomicU32,
 }
 
-impl Waiter {
+impl BudgetQueue {
     pub(super) fn new(gates: Arc<Shared<Threads>>) -> Self {
         Self {
             gates,
@@ -85,30 +81,28 @@ impl Waiter {
 }
 
 /// What a rule is told.
-pub(super) struct Totals {
+pub(super) struct BudgetTotals {
     pub(super) completed_bytes: u32,
     pub(super) queued_bytes: u32,
     pub(super) last_object_bytes: u32,
     /// When something was sent first since the rule was last told, as far as that was noted.
     pub(super) first_sent_ns: Option<u64>,
-    pub(super) refusals: u32,
+    pub(super) times_blocked: u32,
 }
 
 impl Waiters {
-    pub(super) fn new(queues: Box<[Waiter]>, limit_bytes: u32) -> Self {
+    pub(super) fn new(queues: Box<[BudgetQueue]>, limit_bytes: u32) -> Self {
         Self {
             queued_bytes: AtomicU32::new(0),
             completed_bytes: AtomicU32::new(0),
             limit_bytes: AtomicU32::new(limit_bytes),
             last_object_bytes: AtomicU32::new(0),
             told: AtomicU32::new(0),
-            refusals: AtomicU32::new(0),
+            times_blocked: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
             last_ticket: AtomicU32::new(TICKET_STEP - 1),
             starts: AtomicU32::new(0),
             queues,
-            #[cfg(loom)]
-            looks_again: true,
         }
     }
 
@@ -120,20 +114,7 @@ impl Waiters {
 
     /// For the sender of `queue`: whether it may send one more object.
     pub(super) fn may_send(&self, queue: usize) -> bool {
-        self.looks(queue) && (self.queues[queue].in_flight_bytes() == 0 || self.has_room())
-    }
-
-    /// Whether the sender of `queue` looks for room: always, but in the version for the model
-    /// check, once its gate is closed.
-    #[cfg(loom)]
-    pub(super) fn looks(&self, queue: usize) -> bool {
-        self.looks_again || !self.queues[queue].gates.is_stopped_by_stack()
-    }
-
-    /// Always.
-    #[cfg(not(loom))]
-    pub(super) const fn looks(&self, _queue: usize) -> bool {
-        true
+        self.queues[queue].in_flight_bytes() == 0 || self.has_room()
     }
 
     /// For the completer of `queue`, whose own limit has room: whether its queue can be started, it
@@ -211,7 +192,7 @@ impl Waiters {
     /// The queue that has waited longest.
     fn first_waiting(&self) -> Option<usize> {
         let last = self.last_ticket.load(Ordering::Relaxed);
-        let age = |waiter: &Waiter| Some(last.wrapping_sub(waiter.waits_since()?) as i32);
+        let age = |waiter: &BudgetQueue| Some(last.wrapping_sub(waiter.waits_since()?) as i32);
         let waiting = self.queues.iter().enumerate();
         let waiting = waiting.filter_map(|(queue, waiter)| Some((age(waiter)?, queue)));
         // Of equal ages, which there are none, the first.
@@ -241,11 +222,11 @@ impl Waiters {
 
     /// Something waits for the budget.
     pub(super) fn note_blocked(&self) {
-        self.refusals.fetch_add(1, Ordering::Relaxed);
+        self.times_blocked.fetch_add(1, Ordering::Relaxed);
     }
 
     /// What the rule is told now.
-    pub(super) fn totals(&self) -> Totals {
+    pub(super) fn totals(&self) -> BudgetTotals {
         let completed_bytes = self.completed_bytes.load(Ordering::SeqCst);
         let queued_bytes = self.queued_bytes.load(Ordering::SeqCst);
         let told = self.told.fetch_add(1, Ordering::AcqRel);
@@ -253,12 +234,12 @@ impl Waiters {
             let since = queue.first_sent_after.load(Ordering::Acquire);
             (since == told).then(|| queue.first_sent_ns.load())
         });
-        Totals {
+        BudgetTotals {
             completed_bytes,
             queued_bytes,
             last_object_bytes: self.last_object_bytes.load(Ordering::Relaxed),
             first_sent_ns: sent.min(),
-            refusals: self.refusals.load(Ordering::Relaxed),
+            times_blocked: self.times_blocked.load(Ordering::Relaxed),
         }
     }
 

@@ -64,7 +64,7 @@ impl<L: Limit> StandaloneLimit<L> {
 
     /// Reports that something was to be sent and there was no room. Some rules learn from it.
     pub fn blocked(&mut self) {
-        self.ledger.note_blocked();
+        self.ledger.note_blocked(1);
     }
 
     /// Counts completed units from a level: the device still holds `units`. Returns the units
@@ -98,7 +98,7 @@ impl<L: Limit> StandaloneLimit<L> {
     /// Forgets the units in flight and everything that the rule learned, except its settings and the
     /// rate. For when the device was flushed.
     pub fn reset(&mut self, now_ns: u64) {
-        self.ledger.forget_last_object();
+        self.ledger.set_last_object(0);
         self.control.reset(&self.ledger, 0, now_ns);
     }
 

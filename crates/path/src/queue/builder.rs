@@ -124,8 +124,8 @@ impl<D, L, Q, P> Builder<D, L, Q, P> {
 
 /// The parts of a queue, whichever way its halves share it.
 struct Parts<D, L, Q, P, M: Sharing> {
-    send: SendHalf<Q>,
-    complete: CompleteHalf<L>,
+    send: SendHalf<Q, ()>,
+    complete: CompleteHalf<L, ()>,
     shared: Shared<M>,
     device: D,
     probe: P,
@@ -187,8 +187,9 @@ where
     }
 }
 
-/// The halves of a queue, and its monitor.
-pub type Halves<R, C, L, Q, A, B> = (Sender<R, Q, A>, Completer<C, L, B>, Monitor);
+/// The halves of a queue with their probes (`A`, `B`) and [admission](super::Admission) (`G`), and its
+/// monitor.
+pub type Halves<R, C, L, Q, A, B, G = ()> = (Sender<R, Q, A, G>, Completer<C, L, B, G>, Monitor);
 
 impl<R, C, L, Q, P> Builder<(R, C), L, Q, P>
 where

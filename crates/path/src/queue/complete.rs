@@ -1,8 +1,9 @@
 //! The completing half, whichever way it shares the queue with the sending half.
 
 use taut_dql::control::Control;
-use taut_dql::{Cadence, Config, MAX_LIMIT, Stall};
+use taut_dql::{Cadence, Config, Error, MAX_LIMIT, Stall};
 
+use super::admission::Admission;
 use super::ages::AgeStallDetector;
 use super::config::QueueConfig;
 use super::context::Context;
@@ -13,17 +14,16 @@ use super::outcome::{Completed, Repair, Snapshot};
 use super::pieces::Pieces;
 use super::shared::Shared;
 use super::sort::{SentIn, Sorter};
-use crate::budget::Member;
 use crate::driver::{Completions, InRing};
 use crate::knobs::{Knob, KnobError, NS_PER_MS, Setting};
-use crate::limit::{CompletedCounts, Limit, Unit};
+use crate::limit::{CompletedCounts, CompletionBatch, Limit, Unit};
 use crate::packet::{Mark, Packet, PacketSink};
 use crate::probe::{Event, Probe};
 use crate::sharing::{Sharing, Wide};
 use crate::split::Joiner;
 
 /// The completer's own part of a queue.
-pub(super) struct CompleteHalf<L> {
+pub(super) struct CompleteHalf<L, A> {
     /// The rule, and the completer's side of the ledger.
     control: Control<L>,
     unit: Unit,
@@ -35,10 +35,10 @@ pub(super) struct CompleteHalf<L> {
     reap_budget_packets: u32,
     /// Joins the pieces of super-packets, if they go in pieces.
     pieces: Option<Pieces>,
-    pub budget: Option<Member>,
+    admission: A,
 }
 
-impl<L: Limit> CompleteHalf<L> {
+impl<L: Limit> CompleteHalf<L, ()> {
     pub fn new(
         control: Control<L>,
         mark: Mark,
@@ -57,7 +57,25 @@ impl<L: Limit> CompleteHalf<L> {
             restart_slots,
             reap_budget_packets: config.reap_budget_packets,
             pieces: joiner.map(|joiner| Pieces::new(joiner, config.split)),
-            budget: None,
+            admission: (),
+        }
+    }
+}
+
+impl<L: Limit, A: Admission> CompleteHalf<L, A> {
+    /// Replaces the second gate above the limit.
+    pub fn map_admission<B: Admission>(self, map: impl FnOnce(A) -> B) -> CompleteHalf<L, B> {
+        CompleteHalf {
+            control: self.control,
+            unit: self.unit,
+            sorter: self.sorter,
+            stalls: self.stalls,
+            coalescer: self.coalescer,
+            deferred: self.deferred,
+            restart_slots: self.restart_slots,
+            reap_budget_packets: self.reap_budget_packets,
+            pieces: self.pieces,
+            admission: map(self.admission),
         }
     }
 
@@ -92,14 +110,24 @@ impl<L: Limit> CompleteHalf<L> {
         }
         // Packets that were returned before an error are complete even if the reap failed.
         let more_pending = *reaped.as_ref().unwrap_or(&false);
-        let (mut completed, unknown_packets) = self.take_sorted(shared, now_ns, sink, probe);
-        completed.more_pending = more_pending;
-        self.count(shared, completed.counts, more_pending, now_ns, probe);
-        completed.stalled = self.check_stall(shared, now_ns, probe);
-        completed.schedule = self.restart(shared, completions);
+        let (mut stale_packets, mut unknown_packets) = (0, 0);
+        if self.sorter.has_other {
+            (stale_packets, unknown_packets) = self.take_other(shared, now_ns, sink, probe);
+        }
+        let counts = self.take_current(shared);
+        self.count(shared, counts, more_pending, now_ns, probe);
+        let stalled = self.check_stall(shared, now_ns, probe);
+        let schedule = self.restart(shared, completions, counts.packets > 0, now_ns, probe);
         if M::SHARED {
             self.apply_requests(shared);
         }
+        let completed = Completed {
+            counts,
+            stale_packets,
+            schedule,
+            more_pending,
+            stalled,
+        };
         let error = match reaped {
             Err(error) => Some(CompleteError::Driver(error)),
             Ok(_) if unknown_packets > 0 => Some(CompleteError::UnknownCompletions {
@@ -151,40 +179,28 @@ impl<L: Limit> CompleteHalf<L> {
         self.sorter.begin_age(self.stalls.newest());
     }
 
-    /// Takes the packets that returned since the last call. Returns also the number of packets that
-    /// this queue never sent.
+    /// Takes the packets that count for the limit and returned since the last call.
     #[inline]
-    fn take_sorted<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
-        &mut self,
-        shared: &Shared<M>,
-        now_ns: u64,
-        sink: &mut S,
-        probe: &mut P,
-    ) -> (Completed, u32) {
-        let (mut completed, mut unknown_packets) = (Completed::default(), 0);
-        if self.sorter.has_other {
-            unknown_packets = self.take_other(shared, &mut completed, now_ns, sink, probe);
-        }
+    fn take_current<M: Sharing>(&mut self, shared: &Shared<M>) -> CompletedCounts {
         let count = core::mem::take(&mut self.sorter.current);
         add(&shared.completer.completed_packets, count.packets.into());
         add(&shared.completer.completed_bytes, count.bytes);
-        completed.counts = count.counts();
-        (completed, unknown_packets)
+        count.counts()
     }
 
+    /// Takes all other packets. Those of older ages count for the limit, too. Returns the number of
+    /// stale packets, and of packets that this queue never sent.
     #[cold]
     fn take_other<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,
         shared: &Shared<M>,
-        completed: &mut Completed,
         now_ns: u64,
         sink: &mut S,
         probe: &mut P,
-    ) -> u32 {
+    ) -> (u32, u32) {
         let other = self.sorter.take_other();
         self.sorter.current = self.sorter.current.and(other.older);
         add(&shared.completer.stale_packets, other.stale_packets.into());
-        completed.stale_packets = other.stale_packets;
         let unknown_packets = other.unknown_packets;
         if unknown_packets > 0 {
             add(
@@ -196,7 +212,7 @@ impl<L: Limit> CompleteHalf<L> {
         if let Some(pieces) = &mut self.pieces {
             pieces.join(sink);
         }
-        unknown_packets
+        (other.stale_packets, unknown_packets)
     }
 
     /// Counts what completed, or what the coalescer passes on of it.
@@ -225,19 +241,8 @@ impl<L: Limit> CompleteHalf<L> {
         if self.control.expects(units) {
             self.pass_on(shared, units, more_pending && units > 0, now_ns, probe);
         }
-        if let Some(budget) = self.budget::<M>()
-            && counts.packets > 0
-        {
-            budget.release(counts.bytes, now_ns);
-        }
-        // Also with a coalescer: a device that ran dry while the queue was stopped completed more
-        // than the limit, which is passed on at once.
-        if counts.packets > 0
-            && shared.stack.is_closed()
-            && shared.ledger.completer_in_flight() == 0
-        {
-            add(&shared.completer.starved, 1);
-            probe.event(now_ns, Event::Starved);
+        if counts.packets > 0 {
+            self.admission.release(counts.bytes, now_ns);
         }
     }
 
@@ -251,16 +256,9 @@ impl<L: Limit> CompleteHalf<L> {
         now_ns: u64,
         probe: &mut P,
     ) {
-        // What a repair took for lost might return after all: it is complete already.
-        let in_flight = shared.ledger.completer_in_flight();
-        debug_assert!(
-            units <= in_flight || shared.completer.repairs.load() > 0,
-            "{units} completed, {in_flight} in flight"
-        );
-        let Ok(batch) = shared
-            .ledger
-            .batch(units.min(in_flight), more_pending, now_ns)
-        else {
+        let batch = shared.ledger.batch(units, more_pending, now_ns);
+        let batch = batch.or_else(|error| possible_batch(shared, error, more_pending, now_ns));
+        let Ok(batch) = batch else {
             return;
         };
         let (unit, pieces) = (self.unit, &mut self.pieces);
@@ -282,27 +280,30 @@ impl<L: Limit> CompleteHalf<L> {
         }
     }
 
-    /// The budget, which only a queue can have that other threads may start.
-    #[inline]
-    fn budget<M: Sharing>(&self) -> Option<&Member> {
-        if M::SHARED {
-            self.budget.as_ref()
-        } else {
-            None
-        }
-    }
-
     /// Clears each stop whose reason no longer holds. Returns `true` if the sender must be run.
     #[inline]
-    fn restart<M: Sharing, C: Completions>(&self, shared: &Shared<M>, completions: &C) -> bool {
+    fn restart<M: Sharing, C: Completions, P: Probe>(
+        &self,
+        shared: &Shared<M>,
+        completions: &C,
+        has_completed: bool,
+        now_ns: u64,
+        probe: &mut P,
+    ) -> bool {
         M::full_fence();
         let is_requested = M::SHARED && shared.reset.is_requested();
         if shared.is_open() && !is_requested {
-            return self.budget::<M>().is_some_and(Member::starts_itself);
+            return self.admission.starts_itself();
         }
-        let stack = shared.stack.open_if_fenced(|| {
-            shared.ledger.has_room() && self.budget::<M>().is_none_or(Member::may_start)
-        });
+        // Also with a coalescer: a device that ran dry while the queue was stopped completed more
+        // than the limit, which is passed on at once.
+        if has_completed && shared.stack.is_closed() && shared.ledger.completer_in_flight() == 0 {
+            add(&shared.completer.starved, 1);
+            probe.event(now_ns, Event::Starved);
+        }
+        let stack = shared
+            .stack
+            .open_if_fenced(|| shared.ledger.has_room() && self.admission.may_start());
         let driver = shared
             .driver
             .open_if_fenced(|| completions.slots_free() >= self.restart_slots);
@@ -311,7 +312,7 @@ impl<L: Limit> CompleteHalf<L> {
             shared.room.notify(|| true);
         }
         // A queue that runs now shares the remaining room when it stops.
-        schedule || self.budget::<M>().is_some_and(Member::starts_itself)
+        schedule || self.admission.starts_itself()
     }
 
     /// Checks for a stall without waiting for a completion that might never come.
@@ -387,9 +388,7 @@ impl<L: Limit> CompleteHalf<L> {
         self.stalls.reset(&shared.ages, num_queued, now_ns);
         self.sorter.begin_epoch(reset, self.stalls.newest());
         add(&shared.completer.resets, 1);
-        if let Some(budget) = self.budget::<M>() {
-            budget.correct(0, now_ns);
-        }
+        self.admission.correct(0, now_ns);
         shared.settings.set_config(&self.config());
         shared.reset.end(reset);
         self.open_again(shared);
@@ -444,9 +443,7 @@ impl<L: Limit> CompleteHalf<L> {
         let num_queued = shared.ledger.num_queued();
         self.stalls.repair(num_queued, in_flight, now_ns);
         self.forget_past();
-        if let Some(budget) = self.budget::<M>() {
-            budget.correct(in_ring.bytes, now_ns);
-        }
+        self.admission.correct(in_ring.bytes, now_ns);
         add(&shared.completer.repairs, 1);
         self.open_again(shared);
         let repair = Repair {
@@ -573,6 +570,22 @@ impl<L: Limit> CompleteHalf<L> {
             None => {}
         }
     }
+}
+
+/// The batch of the units that are in flight, if more completed: what a repair took for lost might
+/// return after all, and is complete already.
+#[cold]
+fn possible_batch<M: Sharing>(
+    shared: &Shared<M>,
+    error: Error,
+    more_pending: bool,
+    now_ns: u64,
+) -> Result<CompletionBatch, Error> {
+    let Error::OverCompletion { in_flight, .. } = error else {
+        return Err(error);
+    };
+    debug_assert!(shared.completer.repairs.load() > 0, "{error}");
+    shared.ledger.batch(in_flight, more_pending, now_ns)
 }
 
 /// Units that the coalescer passes on now.

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 
 use taut_dql::{Config, Stall};
 
+use super::admission::Admission;
 use super::complete::CompleteHalf;
 use super::context::Context;
 use super::counters::CompleterCounters;
@@ -11,8 +12,7 @@ use super::error::{CompleteError, RepairError};
 use super::monitor::Monitor;
 use super::outcome::{Completed, Repair, Snapshot};
 use super::sender::Sender;
-use super::shared::Shared;
-use crate::budget::Member;
+use super::shared::{HalfHandle, Shared};
 use crate::driver::{Completions, InRing};
 use crate::knobs::{Knob, KnobError, Setting};
 use crate::limit::{AnyLimit, Limit};
@@ -23,31 +23,42 @@ use crate::sharing::Threads;
 
 /// The completing half: the rule, the completer's half of the ledger, the stall detector, and the
 /// completion half of the ring.
-pub struct Completer<C, L = AnyLimit, P = ()> {
-    half: CompleteHalf<L>,
-    shared: Arc<Shared<Threads>>,
+pub struct Completer<C, L = AnyLimit, P = (), A = ()> {
+    // Dropped before the handle: the other half is woken last.
+    half: CompleteHalf<L, A>,
+    shared: HalfHandle,
     completions: C,
     probe: P,
 }
 
 impl<C, L: Limit, P: Probe> Completer<C, L, P> {
     pub(super) fn new(
-        half: CompleteHalf<L>,
+        half: CompleteHalf<L, ()>,
         shared: Arc<Shared<Threads>>,
         completions: C,
         probe: P,
     ) -> Self {
         Self {
             half,
-            shared,
+            shared: shared.into(),
             completions,
             probe,
         }
     }
+}
 
-    /// Puts the queue under a budget.
-    pub(crate) fn join(&mut self, budget: Member) {
-        self.half.budget = Some(budget);
+impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
+    /// Replaces the second gate above the limit.
+    pub(crate) fn map_admission<B: Admission>(
+        self,
+        map: impl FnOnce(A) -> B,
+    ) -> Completer<C, L, P, B> {
+        Completer {
+            half: self.half.map_admission(map),
+            shared: self.shared,
+            completions: self.completions,
+            probe: self.probe,
+        }
     }
 
     /// Looks for a stall; [`complete`](Self::complete) does so too.
@@ -78,13 +89,13 @@ impl<C, L: Limit, P: Probe> Completer<C, L, P> {
     /// # Errors
     /// If the halves belong to different queues, or `in_ring` is more than can be counted; nothing
     /// changes.
-    pub fn repair_to<R, Q: Qdisc, A: Probe>(
+    pub fn repair_to<R, Q: Qdisc, B: Probe>(
         &mut self,
-        sender: &mut Sender<R, Q, A>,
+        sender: &mut Sender<R, Q, B, A>,
         in_ring: InRing,
         now_ns: u64,
     ) -> Result<Repair, RepairError> {
-        if !Arc::ptr_eq(&self.shared, &sender.shared()) {
+        if !Arc::ptr_eq(&self.shared.share(), &sender.shared()) {
             return Err(RepairError::DifferentQueues);
         }
         self.half
@@ -131,7 +142,7 @@ impl<C, L: Limit, P: Probe> Completer<C, L, P> {
 
     /// The queue as any other thread sees it.
     pub fn monitor(&self) -> Monitor {
-        Monitor::new(self.shared.clone())
+        Monitor::new(self.shared.share())
     }
 
     /// The completion half of the ring.
@@ -155,17 +166,7 @@ impl<C, L: Limit, P: Probe> Completer<C, L, P> {
     }
 }
 
-impl<C, L, P> Drop for Completer<C, L, P> {
-    fn drop(&mut self) {
-        // What it had in flight is no longer a share of a budget.
-        if let Some(budget) = &self.half.budget {
-            budget.leave();
-        }
-        self.shared.close();
-    }
-}
-
-impl<C: Completions, L: Limit, P: Probe> Completer<C, L, P> {
+impl<C: Completions, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
     /// Takes what the device finished: each packet goes to `sink` at once, the sum to the limit.
     /// Call it when the device interrupts, and when [`next_wakeup`](Self::next_wakeup) says so.
     ///

@@ -158,6 +158,11 @@ pub(super) fn add(counter: &impl Wide, number: u64) {
     counter.store(counter.load() + number);
 }
 
+/// Subtracts from a counter with one writer.
+pub(super) fn subtract(counter: &impl Wide, number: u64) {
+    counter.store(counter.load() - number);
+}
+
 /// Counts a drop.
 pub(super) fn count_drop<M: Sharing>(cells: &SenderCells<M>, reason: DropReason) {
     if let Some(index) = DropReason::ALL.iter().position(|&known| known == reason) {

@@ -20,8 +20,8 @@ use crate::sharing::Local;
 /// A transmit queue whose two halves, device and probe are on one thread. It can move to another
 /// one. For two threads, see [`Builder::build_halves`](super::Builder::build_halves).
 pub struct Queue<D, L = AnyLimit, Q = AnyQdisc, P = ()> {
-    send: SendHalf<Q>,
-    complete: CompleteHalf<L>,
+    send: SendHalf<Q, ()>,
+    complete: CompleteHalf<L, ()>,
     shared: Shared<Local>,
     device: D,
     probe: P,
@@ -29,8 +29,8 @@ pub struct Queue<D, L = AnyLimit, Q = AnyQdisc, P = ()> {
 
 impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
     pub(super) fn new(
-        send: SendHalf<Q>,
-        complete: CompleteHalf<L>,
+        send: SendHalf<Q, ()>,
+        complete: CompleteHalf<L, ()>,
         shared: Shared<Local>,
         device: D,
         probe: P,

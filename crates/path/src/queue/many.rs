@@ -18,7 +18,7 @@ use core::task::Waker;
 use concurrent_queue::{ConcurrentQueue, PushError};
 use taut_dql::sync::{AtomicU32, Ordering, fence};
 
-use super::{NoRoom, Sender, Stop};
+use super::{Admission, NoRoom, Sender, Stop};
 use crate::driver::TxRing;
 use crate::gate::Gate;
 use crate::packet::{DropReason, Packet, PacketSink};
@@ -323,9 +323,9 @@ impl Intake {
 
     /// Moves packets into the discipline while it has room. A packet that does not even fit into an
     /// empty discipline is dropped there, with the reason. Returns how many left the ring for good.
-    pub fn drain<R, Q: Qdisc, P: Probe, S: PacketSink + ?Sized>(
+    pub fn drain<R, S: PacketSink + ?Sized>(
         &mut self,
-        sender: &mut Sender<R, Q, P>,
+        sender: &mut Sender<R, impl Qdisc, impl Probe, impl Admission>,
         now_ns: u64,
         sink: &mut S,
     ) -> usize {
@@ -359,9 +359,9 @@ impl Intake {
     }
 
     /// Takes in and sends until nothing is left to do.
-    pub fn run<R: TxRing, Q: Qdisc, P: Probe, S: PacketSink + ?Sized>(
+    pub fn run<R: TxRing, S: PacketSink + ?Sized>(
         &mut self,
-        sender: &mut Sender<R, Q, P>,
+        sender: &mut Sender<R, impl Qdisc, impl Probe, impl Admission>,
         now_ns: u64,
         sink: &mut S,
     ) -> Stop<R::Error> {

@@ -5,8 +5,10 @@
 //! them to the limit, and reports when the sender must be run again. On one thread, [`Queue`] is
 //! both, without a fence or an atomic.
 
+mod admission;
 mod ages;
 mod builder;
+mod burst;
 mod complete;
 mod completer;
 mod config;
@@ -27,8 +29,12 @@ mod send;
 mod send_super;
 mod sender;
 pub(crate) mod shared;
+mod sink;
 mod sort;
+mod super_packets;
+mod unit_mask;
 
+pub use admission::Admission;
 pub use builder::{Builder, Halves};
 pub use completer::Completer;
 pub use config::QueueConfig;

@@ -3,9 +3,6 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --lib models::`
 
-#[path = "../../tests/models/support.rs"]
-mod support;
-
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU32};
 use loom::thread;
@@ -14,7 +11,6 @@ use std::task::Waker;
 use taut_dql::control::Control;
 use taut_dql::sync::SingleWriterU64;
 
-use self::support::{Nothing, PACKET_BYTES, Submit, pair};
 use super::complete::CompleteHalf;
 use super::config::QueueConfig;
 use super::context::Context;
@@ -22,6 +18,7 @@ use super::outcome::Stop;
 use super::send::SendHalf;
 use super::shared::Shared;
 use crate::limit::{Fixed, Limit};
+use crate::models_support::{Nothing, PACKET_BYTES, Submit, pair};
 use crate::packet::{Frame, Mark, Packet};
 use crate::qdisc::Fifo;
 use crate::sharing::{CacheAligned, Sharing, Threads};
@@ -42,7 +39,7 @@ impl Sharing for Unfenced {
 
 /// Sends until the sender would sleep. Returns whether it sleeps.
 fn send_until_asleep<M: Sharing>(
-    half: &mut SendHalf<Fifo>,
+    half: &mut SendHalf<Fifo, ()>,
     shared: &Shared<M>,
     ring: &mut Submit,
 ) -> bool {

@@ -1,23 +1,26 @@
 //! The sending half, whichever way it shares the queue with the completing half.
 
+use super::admission::Admission;
 use super::ages::AgeMarker;
+use super::burst::{BurstEnd, Sending, has_room};
 use super::context::Context;
-use super::counters::{SenderCells, add, count_drop};
+use super::counters::add;
 use super::error::NoRoom;
 use super::outcome::{Stop, StopReason};
-use super::send_super::SuperPackets;
 use super::shared::Shared;
-use crate::budget::Member;
+use super::sink::CountingSink;
+use super::super_packets::SuperPackets;
+use super::unit_mask::UnitMask;
 use crate::driver::TxRing;
 use crate::limit::Unit;
 use crate::packet::{DropReason, Mark, Packet, PacketSink};
 use crate::probe::{Event, Probe};
-use crate::qdisc::{Burst, Qdisc};
+use crate::qdisc::Qdisc;
 use crate::sharing::Sharing;
-use crate::split::{Cutter, Uncut};
+use crate::split::Cutter;
 
 /// The sender's own part of a queue.
-pub(super) struct SendHalf<Q> {
+pub(super) struct SendHalf<Q, A> {
     pub qdisc: Q,
     /// The mark of packets, and when it changes.
     pub ages: AgeMarker,
@@ -27,53 +30,11 @@ pub(super) struct SendHalf<Q> {
     pub burst_packets: u32,
     /// A doorbell failed, so the device has not seen all packets in the ring.
     pub kick_pending: bool,
-    pub budget: Option<Member>,
+    pub admission: A,
     pub supers: SuperPackets,
 }
 
-/// Converts a packet to units of the limit, without a branch.
-#[derive(Clone, Copy)]
-pub(super) struct UnitMask {
-    kept_bits: u32,
-    set_bits: u32,
-}
-
-impl UnitMask {
-    const fn new(unit: Unit) -> Self {
-        let (kept_bits, set_bits) = match unit {
-            Unit::Bytes => (u32::MAX, 0),
-            Unit::Packets => (0, 1),
-        };
-        Self {
-            kept_bits,
-            set_bits,
-        }
-    }
-
-    /// Units of a packet of `bytes`.
-    #[inline]
-    pub const fn of(self, bytes: u32) -> u32 {
-        bytes & self.kept_bits | self.set_bits
-    }
-
-    /// Units of `packets` that have `bytes` together.
-    pub const fn of_many(self, packets: u32, bytes: u32) -> u32 {
-        if self.set_bits == 0 { bytes } else { packets }
-    }
-}
-
-/// Why a burst ended.
-#[derive(Clone, Copy)]
-enum BurstEnd {
-    Full,
-    NoRoom,
-    NoSlots,
-    Empty,
-    /// The next packet is a super-packet that does not go whole: it is stashed.
-    Super,
-}
-
-impl<Q: Qdisc> SendHalf<Q> {
+impl<Q: Qdisc> SendHalf<Q, ()> {
     pub fn new(
         qdisc: Q,
         unit: Unit,
@@ -88,8 +49,24 @@ impl<Q: Qdisc> SendHalf<Q> {
             unit: UnitMask::new(unit),
             burst_packets,
             kick_pending: false,
-            budget: None,
+            admission: (),
             supers: SuperPackets::new(cutter),
+        }
+    }
+}
+
+impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
+    /// Replaces the second gate above the limit.
+    pub fn map_admission<B: Admission>(self, map: impl FnOnce(A) -> B) -> SendHalf<Q, B> {
+        SendHalf {
+            qdisc: self.qdisc,
+            ages: self.ages,
+            epoch: self.epoch,
+            unit: self.unit,
+            burst_packets: self.burst_packets,
+            kick_pending: self.kick_pending,
+            admission: map(self.admission),
+            supers: self.supers,
         }
     }
 
@@ -138,9 +115,7 @@ impl<Q: Qdisc> SendHalf<Q> {
         }
         self.ages.run(&shared.ages, &shared.ledger, at.now_ns);
         let stop = self.run_until_stopped(shared, ring, &mut at);
-        if let Some(budget) = self.budget::<M>() {
-            budget.share_room();
-        }
+        self.admission.share_room();
         stop
     }
 
@@ -155,11 +130,9 @@ impl<Q: Qdisc> SendHalf<Q> {
         // the gate.
         let has_ended = || shared.reset.epoch().is_some();
         if !has_ended() && shared.stack.close_unless(has_ended) {
-            if let Some(budget) = self.budget::<M>() {
-                // It does not wait for the budget: a start by another queue would be in vain.
-                budget.acquire(false);
-                budget.share_room();
-            }
+            // It does not wait for the admission: a start by another queue would be without effect.
+            self.admission.admits(false);
+            self.admission.share_room();
             return false;
         }
         if let Some(epoch) = shared.reset.epoch() {
@@ -167,16 +140,6 @@ impl<Q: Qdisc> SendHalf<Q> {
             self.ages.mark = self.ages.mark.in_epoch(epoch);
         }
         true
-    }
-
-    /// The budget, which only a queue can have that other threads may start.
-    #[inline]
-    pub fn budget<M: Sharing>(&self) -> Option<&Member> {
-        if M::SHARED {
-            self.budget.as_ref()
-        } else {
-            None
-        }
     }
 
     // A function of its own: its registers are worth more than the call.
@@ -201,20 +164,23 @@ impl<Q: Qdisc> SendHalf<Q> {
                 return Stop::RingFull;
             }
             let end = self.send_burst(shared, ring, at);
-            if matches!(end, BurstEnd::Super) && self.send_super(shared, ring, at) {
+            if let BurstEnd::Super = end
+                && self.send_super(shared, ring, at)
+            {
                 continue;
             }
             if let Err(error) = self.kick(shared, ring, at.now_ns) {
                 return Stop::Failed(error);
             }
+            // First of all, because it is the most frequent.
+            if let BurstEnd::Empty = end {
+                let ready_ns = self.qdisc.next_ready(at.now_ns);
+                return ready_ns.map_or(Stop::Idle, Stop::NotReady);
+            }
             match end {
-                BurstEnd::Full | BurstEnd::Super => {}
                 BurstEnd::NoRoom => self.stop_stack(shared, at),
                 BurstEnd::NoSlots => stop_driver(shared, ring, at),
-                BurstEnd::Empty => {
-                    let ready_ns = self.qdisc.next_ready(at.now_ns);
-                    return ready_ns.map_or(Stop::Idle, Stop::NotReady);
-                }
+                BurstEnd::Full | BurstEnd::Super | BurstEnd::Empty => {}
             }
         }
     }
@@ -229,23 +195,16 @@ impl<Q: Qdisc> SendHalf<Q> {
     ) -> BurstEnd {
         let mut sending = Sending {
             shared,
-            kick_pending: &mut self.kick_pending,
-            budget: if M::SHARED {
-                self.budget.as_ref()
-            } else {
-                None
-            },
+            ring,
+            at,
+            admission: &self.admission,
             supers: &mut self.supers,
+            kick_pending: &mut self.kick_pending,
             unit: self.unit,
             mark: self.ages.mark,
             burst_packets: self.burst_packets,
             left_packets: self.burst_packets,
-            sent_bytes: 0,
-            rejected_packets: 0,
             end: BurstEnd::Empty,
-            slots_of_largest: ring.slots_of_largest(),
-            ring,
-            at,
         };
         // A discipline cannot take back what it gave, so the room comes first.
         if sending.continues() {
@@ -276,8 +235,10 @@ impl<Q: Qdisc> SendHalf<Q> {
         shared: &Shared<M>,
         at: &mut Context<'_, S, P>,
     ) {
-        let budget = self.budget.as_ref();
-        if shared.stack.close_unless(|| has_room(shared, budget)) {
+        if shared
+            .stack
+            .close_unless(|| has_room(shared, &self.admission))
+        {
             add(&shared.sender.limit_stops, 1);
             at.probe.event(at.now_ns, Event::Stopped(StopReason::Limit));
         }
@@ -290,16 +251,15 @@ impl<Q: Qdisc> SendHalf<Q> {
     ) {
         let waits = self.qdisc.backlog().packets > 0 && self.qdisc.next_ready(at.now_ns).is_none();
         // The completer might have made room since it was found missing.
-        if !waits || has_room(shared, self.budget.as_ref()) {
+        if !waits || has_room(shared, &self.admission) {
             return;
         }
-        match self.budget::<M>() {
-            // Stopped by the budget alone, it is not blocked by its own limit.
-            Some(budget) if shared.ledger.has_room() => budget.note_blocked(),
-            _ => {
-                shared.ledger.note_blocked();
-                at.probe.event(at.now_ns, Event::Blocked);
-            }
+        if A::SHARED && shared.ledger.has_room() {
+            // Its own limit does not block it.
+            self.admission.note_blocked();
+        } else {
+            shared.ledger.note_blocked(1);
+            at.probe.event(at.now_ns, Event::Blocked);
         }
     }
 
@@ -329,207 +289,4 @@ fn stop_driver<M: Sharing, R: TxRing, S: ?Sized, P: Probe>(
         let event = Event::Stopped(StopReason::RingFull);
         at.probe.event(at.now_ns, event);
     }
-}
-
-/// Returns `true` if the limit and the budget let one more packet go. Without room in its budget,
-/// the queue waits for it from now on.
-#[inline]
-fn has_room<M: Sharing>(shared: &Shared<M>, budget: Option<&Member>) -> bool {
-    let has_room = shared.ledger.has_room();
-    match budget {
-        Some(budget) if M::SHARED => budget.acquire(has_room),
-        _ => has_room,
-    }
-}
-
-/// A burst on its way from the discipline into the ring.
-struct Sending<'a, 'b, M: Sharing, R, S: ?Sized, P> {
-    shared: &'a Shared<M>,
-    kick_pending: &'a mut bool,
-    budget: Option<&'a Member>,
-    supers: &'a mut SuperPackets,
-    unit: UnitMask,
-    mark: Mark,
-    burst_packets: u32,
-    left_packets: u32,
-    sent_bytes: u64,
-    rejected_packets: u32,
-    end: BurstEnd,
-    slots_of_largest: u32,
-    ring: &'a mut R,
-    at: &'a mut Context<'b, S, P>,
-}
-
-impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Sending<'_, '_, M, R, S, P> {
-    /// Returns `true` if one more packet may come; if not, notes why.
-    #[inline]
-    fn continues(&mut self) -> bool {
-        self.end = if !has_room(self.shared, self.budget) {
-            BurstEnd::NoRoom
-        } else if self.ring.slots_free() < self.slots_of_largest {
-            BurstEnd::NoSlots
-        } else if self.left_packets == 0 {
-            BurstEnd::Full
-        } else {
-            return true;
-        };
-        false
-    }
-
-    /// Counts a packet, before the device can see it.
-    #[inline]
-    fn count(&mut self, units: u32, bytes: u32) -> bool {
-        let (ledger, now_ns) = (&self.shared.ledger, self.at.now_ns);
-        let budget = self.budget.filter(|_| M::SHARED);
-        if budget.is_some_and(|budget| !budget.can_count(bytes)) {
-            return false;
-        }
-        ledger.answer(now_ns);
-        let counted = ledger.queued(units).is_ok();
-        if counted && let Some(budget) = budget {
-            budget.charge(bytes, now_ns);
-        }
-        counted
-    }
-
-    /// The device rejected the packet: as if it had never been sent.
-    #[cold]
-    fn reject(&mut self, packet: Packet, units: u32) {
-        self.shared.ledger.unqueue(units);
-        if let Some(budget) = self.budget {
-            budget.uncharge(packet.wire_bytes());
-        }
-        self.rejected_packets += 1;
-        self.sent_bytes -= u64::from(packet.wire_bytes());
-        self.dropped(packet, DropReason::DeviceRefused);
-    }
-}
-
-impl<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burst
-    for Sending<'_, '_, M, R, S, P>
-{
-    #[inline(always)]
-    fn push(&mut self, mut packet: Packet) -> bool {
-        let now_ns = self.at.now_ns;
-        self.at.probe.event(now_ns, Event::Dequeued(&packet));
-        // A cold path: super-packets need more than the burst loop has at hand.
-        if let Some(segmentation) = packet.segmentation {
-            let uncut = Uncut::of(&packet, segmentation);
-            if let Some(plan) = self.supers.plan(self.shared, uncut) {
-                self.supers.stash = Some((packet, plan));
-                self.end = BurstEnd::Super;
-                return false;
-            }
-        }
-        let bytes = packet.wire_bytes();
-        let units = self.unit.of(bytes);
-        if !self.count(units, bytes) {
-            self.dropped(packet, DropReason::Uncountable);
-            return self.continues();
-        }
-        packet.mark = self.mark;
-        self.sent_bytes += u64::from(bytes);
-        self.at.probe.event(now_ns, Event::Sent(&packet));
-        // Before the sink can panic.
-        self.left_packets -= 1;
-        if let Err(packet) = self.ring.submit(packet, now_ns) {
-            self.reject(packet, units);
-        }
-        self.continues()
-    }
-}
-
-impl<M: Sharing, R, S: PacketSink + ?Sized, P: Probe> PacketSink for Sending<'_, '_, M, R, S, P> {
-    fn freed(&mut self, packet: Packet) {
-        self.at.sink.freed(packet);
-    }
-
-    fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        let cutter = &mut self.supers.cutter;
-        dropped(
-            packet,
-            reason,
-            &self.shared.sender,
-            cutter,
-            &mut self.at.again(),
-        );
-    }
-
-    fn marked(&mut self, packet: &Packet) {
-        marked(packet, &self.shared.sender, &mut self.at.again());
-    }
-}
-
-/// Also when a sink panics in the middle of a burst.
-impl<M: Sharing, R, S: ?Sized, P> Drop for Sending<'_, '_, M, R, S, P> {
-    #[inline]
-    fn drop(&mut self) {
-        let submitted = self.burst_packets - self.left_packets;
-        let sent = u64::from(submitted - self.rejected_packets);
-        add(&self.shared.sender.sent_packets, sent);
-        add(&self.shared.sender.sent_bytes, self.sent_bytes);
-        *self.kick_pending |= sent > 0;
-    }
-}
-
-/// Counts drops and marks on their way to the caller's sink.
-struct CountingSink<'a, 'b, M: Sharing, S: ?Sized, P> {
-    at: Context<'b, S, P>,
-    cells: &'a SenderCells<M>,
-    cutter: &'a mut Option<Cutter>,
-}
-
-impl<M: Sharing, S: PacketSink + ?Sized, P: Probe> PacketSink for CountingSink<'_, '_, M, S, P> {
-    fn freed(&mut self, packet: Packet) {
-        self.at.sink.freed(packet);
-    }
-
-    fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        dropped(
-            packet,
-            reason,
-            self.cells,
-            self.cutter,
-            &mut self.at.again(),
-        );
-    }
-
-    fn marked(&mut self, packet: &Packet) {
-        marked(packet, self.cells, &mut self.at.again());
-    }
-}
-
-#[inline(never)]
-pub(super) fn dropped<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
-    packet: Packet,
-    reason: DropReason,
-    cells: &SenderCells<M>,
-    cutter: &mut Option<Cutter>,
-    at: &mut Context<'_, S, P>,
-) {
-    count_drop(cells, reason);
-    at.probe.event(at.now_ns, Event::Dropped(&packet, reason));
-    if !packet.is_rest() {
-        return at.sink.dropped(packet, reason);
-    }
-    add(&cells.dropped_segments, packet.segments().into());
-    at.sink.segments_dropped(&packet, reason);
-    // With the remainder the whole packet ends, unless a piece of it is in the device.
-    let ended = cutter
-        .as_mut()
-        .and_then(|cutter| cutter.dropped(packet, reason));
-    if let Some(ended) = ended {
-        at.sink.dropped(ended.whole, reason);
-    }
-}
-
-#[inline(never)]
-fn marked<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
-    packet: &Packet,
-    cells: &SenderCells<M>,
-    at: &mut Context<'_, S, P>,
-) {
-    add(&cells.marked_packets, 1);
-    at.probe.event(at.now_ns, Event::Marked(packet));
-    at.sink.marked(packet);
 }

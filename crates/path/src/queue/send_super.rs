@@ -1,50 +1,20 @@
 //! Sending super-packets in pieces.
 
+use super::admission::Admission;
 use super::context::Context;
 use super::counters::{add, count_drop};
-use super::send::{SendHalf, dropped};
+use super::send::SendHalf;
 use super::shared::Shared;
+use super::sink::dropped;
 use crate::driver::TxRing;
 use crate::packet::{DropReason, Packet, PacketSink};
 use crate::probe::{Event, Probe};
 use crate::qdisc::{Qdisc, RequeueSupport};
-use crate::sharing::{Sharing, Word};
-use crate::split::{Cutter, Ended, Plan, Uncut};
+use crate::sharing::Sharing;
+use crate::split::{Ended, Plan, Uncut};
 use taut_dql::MAX_OBJECT;
 
-/// What a sender keeps for super-packets that go in pieces.
-pub(super) struct SuperPackets {
-    /// Cuts them, if the driver takes pieces.
-    pub cutter: Option<Cutter>,
-    /// A super-packet that left the discipline and is to be sent next, in pieces. Only within a run.
-    pub stash: Option<(Packet, Plan)>,
-    /// Pieces since the last doorbell.
-    pieces: u32,
-}
-
-impl SuperPackets {
-    pub fn new(cutter: Option<Cutter>) -> Self {
-        Self {
-            cutter,
-            stash: None,
-            pieces: 0,
-        }
-    }
-
-    /// How a super-packet is cut, unless it goes whole.
-    #[cold]
-    #[inline(never)]
-    pub fn plan<M: Sharing>(&self, shared: &Shared<M>, packet: Uncut) -> Option<Plan> {
-        let cutter = self.cutter.as_ref()?;
-        let max_bytes = match cutter.pieces_in_limit {
-            Some(pieces) => shared.ledger.limit() / pieces,
-            None => shared.piece_bytes.load(),
-        };
-        cutter.plan(packet, max_bytes)
-    }
-}
-
-impl<Q: Qdisc> SendHalf<Q> {
+impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
     /// Sends as much of the super-packet that was stashed as may go at once; the discipline has the rest
     /// back. Returns whether more may follow behind the same doorbell.
     #[cold]
@@ -83,16 +53,16 @@ impl<Q: Qdisc> SendHalf<Q> {
 
     /// Whether more of a rest may go at once.
     fn goes_on<M: Sharing, R: TxRing>(&self, shared: &Shared<M>, ring: &R) -> bool {
-        self.keeps_rest::<M>()
+        self.keeps_rest()
             && self.supers.pieces < self.burst_packets
             && shared.ledger.has_room()
             && ring.slots_free() >= ring.slots_of_largest()
     }
 
-    /// Whether a rest stays in hand while more of it may go. With a budget the discipline has it first:
+    /// Whether a rest stays in hand while more of it may go. With a shared gate the discipline has it first:
     /// others may wait for the room.
-    fn keeps_rest<M: Sharing>(&self) -> bool {
-        self.qdisc.requeue_support() == RequeueSupport::Next && self.budget::<M>().is_none()
+    fn keeps_rest(&self) -> bool {
+        !A::SHARED && self.qdisc.requeue_support() == RequeueSupport::Next
     }
 
     /// Sends pieces of a packet, as many as may go at once. Returns the rest.
@@ -176,7 +146,7 @@ impl<Q: Qdisc> SendHalf<Q> {
         now_ns: u64,
     ) -> Option<u32> {
         let mut pieces = 1;
-        if self.keeps_rest::<M>() {
+        if self.keeps_rest() {
             let room = shared.ledger.room().max(0) as u32;
             // The limit lets one more object go while it is not passed.
             let by_limit = room / self.unit.of(plan.bytes) + 1;
@@ -201,8 +171,7 @@ impl<Q: Qdisc> SendHalf<Q> {
     ) -> bool {
         let bytes = plan.bytes_of(pieces);
         let last = bytes - plan.bytes_of(pieces - 1);
-        let budget = self.budget.as_ref().filter(|_| M::SHARED);
-        if budget.is_some_and(|budget| !budget.can_count(bytes)) {
+        if !self.admission.can_charge(bytes) {
             return false;
         }
         // Also where packets are counted: their bytes are summed up too.
@@ -215,9 +184,7 @@ impl<Q: Qdisc> SendHalf<Q> {
         if ledger.queued_together(units, last).is_err() {
             return false;
         }
-        if let Some(budget) = budget {
-            budget.charge(bytes, now_ns);
-        }
+        self.admission.charge(bytes, now_ns);
         true
     }
 
@@ -225,9 +192,7 @@ impl<Q: Qdisc> SendHalf<Q> {
     fn uncount<M: Sharing>(&mut self, shared: &Shared<M>, bytes: u32, pieces: u32) {
         let units = self.unit.of_many(pieces, bytes);
         shared.ledger.unqueue(units);
-        if let Some(budget) = self.budget.as_ref().filter(|_| M::SHARED) {
-            budget.uncharge(bytes);
-        }
+        self.admission.uncharge(bytes);
     }
 
     fn requeue<M: Sharing, S: PacketSink + ?Sized, P: Probe>(

@@ -2,14 +2,14 @@
 
 use alloc::sync::Arc;
 
+use super::admission::Admission;
 use super::context::Context;
 use super::counters::SenderCounters;
 use super::error::NoRoom;
 use super::monitor::Monitor;
 use super::outcome::Stop;
 use super::send::SendHalf;
-use super::shared::Shared;
-use crate::budget::Member;
+use super::shared::{HalfHandle, Shared};
 use crate::driver::TxRing;
 use crate::packet::{Packet, PacketSink};
 use crate::probe::Probe;
@@ -17,31 +17,46 @@ use crate::qdisc::{AnyQdisc, Backlog, Qdisc};
 use crate::sharing::Threads;
 
 /// The sending half: the discipline, the sender's half of the ledger, and the ring.
-pub struct Sender<R, Q = AnyQdisc, P = ()> {
-    half: SendHalf<Q>,
-    pub(super) shared: Arc<Shared<Threads>>,
+pub struct Sender<R, Q = AnyQdisc, P = (), A = ()> {
+    half: SendHalf<Q, A>,
+    shared: HalfHandle,
     ring: R,
     probe: P,
 }
 
 impl<R, Q: Qdisc, P: Probe> Sender<R, Q, P> {
-    pub(super) fn new(half: SendHalf<Q>, shared: Arc<Shared<Threads>>, ring: R, probe: P) -> Self {
+    pub(super) fn new(
+        half: SendHalf<Q, ()>,
+        shared: Arc<Shared<Threads>>,
+        ring: R,
+        probe: P,
+    ) -> Self {
         Self {
             half,
-            shared,
+            shared: shared.into(),
             ring,
             probe,
         }
     }
+}
 
-    /// What the halves share, for a budget that starts this queue.
-    pub(crate) fn shared(&self) -> Arc<Shared<Threads>> {
-        self.shared.clone()
+impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
+    /// Replaces the second gate above the limit.
+    pub(crate) fn map_admission<B: Admission>(
+        self,
+        map: impl FnOnce(A) -> B,
+    ) -> Sender<R, Q, P, B> {
+        Sender {
+            half: self.half.map_admission(map),
+            shared: self.shared,
+            ring: self.ring,
+            probe: self.probe,
+        }
     }
 
-    /// Puts the queue under a budget.
-    pub(crate) fn join(&mut self, budget: Member) {
-        self.half.budget = Some(budget);
+    /// What the halves share, for a gate that starts this queue.
+    pub(crate) fn shared(&self) -> Arc<Shared<Threads>> {
+        self.shared.share()
     }
 
     /// Hands `packet` to the discipline, which drops what it cannot hold. Follow with
@@ -115,7 +130,7 @@ impl<R, Q: Qdisc, P: Probe> Sender<R, Q, P> {
 
     /// The queue as any other thread sees it.
     pub fn monitor(&self) -> Monitor {
-        Monitor::new(self.shared.clone())
+        Monitor::new(self.shared.share())
     }
 
     /// The ring.
@@ -139,13 +154,7 @@ impl<R, Q: Qdisc, P: Probe> Sender<R, Q, P> {
     }
 }
 
-impl<R, Q, P> Drop for Sender<R, Q, P> {
-    fn drop(&mut self) {
-        self.shared.close();
-    }
-}
-
-impl<R: TxRing, Q: Qdisc, P: Probe> Sender<R, Q, P> {
+impl<R: TxRing, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
     /// Sends while the limit has room and the largest packet's slots are free.
     pub fn run<S: PacketSink + ?Sized>(&mut self, now_ns: u64, sink: &mut S) -> Stop<R::Error> {
         let at = Context::new(now_ns, sink, &mut self.probe);

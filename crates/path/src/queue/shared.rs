@@ -1,5 +1,7 @@
 //! What both halves of a queue see.
 
+use alloc::sync::Arc;
+use core::ops::Deref;
 use core::task::Waker;
 
 use super::ages::AgeLine;
@@ -8,7 +10,7 @@ use super::requests::{PublishedSettings, Requests};
 use super::reset::Reset;
 use crate::gate::Gate;
 use crate::room::RoomWaker;
-use crate::sharing::{Flag, Sharing, Word};
+use crate::sharing::{Flag, Sharing, Threads, Word};
 use taut_dql::ledger::Ledger;
 
 /// The gates between the halves, the ledger, and what observers see and request.
@@ -101,5 +103,36 @@ impl<M: Sharing> Shared<M> {
         self.reset.request();
         self.room.notify(|| true);
         self.completer_waker.wake_by_ref();
+    }
+}
+
+/// The shared part as one half holds it: once the half is dropped, the other does not wait for it.
+pub(super) struct HalfHandle(Arc<Shared<Threads>>);
+
+impl HalfHandle {
+    /// A handle that is not a half's.
+    pub fn share(&self) -> Arc<Shared<Threads>> {
+        self.0.clone()
+    }
+}
+
+impl From<Arc<Shared<Threads>>> for HalfHandle {
+    fn from(shared: Arc<Shared<Threads>>) -> Self {
+        Self(shared)
+    }
+}
+
+impl Deref for HalfHandle {
+    type Target = Shared<Threads>;
+
+    #[inline]
+    fn deref(&self) -> &Shared<Threads> {
+        &self.0
+    }
+}
+
+impl Drop for HalfHandle {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }

@@ -7,7 +7,7 @@ use std::task::Waker;
 
 use crate::support::{Books, Broken, SharedRing, Wakes, packet};
 use taut_dql::Config;
-use taut_path::budget::{self, Budget};
+use taut_path::budget::{self, Budget, Member};
 use taut_path::limit::{CompletionBatch, Dynamic, Fixed, Limit, NamedLimit};
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{Completer, QueueConfigError, Sender};
@@ -17,8 +17,8 @@ const BYTES: u32 = 1_000;
 
 /// The two halves of a queue in one hand, and its ring.
 struct Joined {
-    sender: Sender<SharedRing, Fifo>,
-    completer: Completer<SharedRing, Fixed>,
+    sender: Sender<SharedRing, Fifo, (), Member>,
+    completer: Completer<SharedRing, Fixed, (), Member>,
     ring: SharedRing,
 }
 

@@ -7,10 +7,10 @@ use std::task::Waker;
 
 use crate::support::{Books, SharedRing, Wakes, packet};
 use proptest::prelude::*;
-use taut_path::budget::{self, Budget};
+use taut_path::budget::{self, Budget, Member};
 use taut_path::limit::Dynamic;
 use taut_path::queue::{CompleteError, Completer, Sender};
-use taut_path::{AnyLimit, Queue, Segmentation, Split, Stop};
+use taut_path::{AnyLimit, AnyQdisc, Queue, Segmentation, Split, Stop};
 
 const QUEUES: usize = 3;
 const HEADER_BYTES: u32 = 54;
@@ -50,8 +50,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 struct Joined {
-    sender: Sender<SharedRing>,
-    completer: Completer<SharedRing, Dynamic>,
+    sender: Sender<SharedRing, AnyQdisc, (), Member>,
+    completer: Completer<SharedRing, Dynamic, (), Member>,
     ring: SharedRing,
 }
 

@@ -7,7 +7,7 @@ use loom::thread;
 
 use crate::support::{Counts, Nothing, PACKET_BYTES, Reap, Submit, pair, send_until_asleep};
 use taut_dql::{Config, Error};
-use taut_path::budget;
+use taut_path::budget::{self, Member};
 use taut_path::limit::{CompletionBatch, Fixed, Limit, NamedLimit, Needs};
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{Completer, Sender};
@@ -15,14 +15,14 @@ use taut_path::{AnyLimit, Frame, Packet};
 
 /// One queue of the device, with packets in its discipline.
 struct Queue {
-    sender: Sender<Submit, Fifo>,
-    completer: Completer<Reap, Fixed>,
+    sender: Sender<Submit, Fifo, (), Member>,
+    completer: Completer<Reap, Fixed, (), Member>,
     counts: Arc<Counts>,
 }
 
 /// Two queues with `packets` each under a budget that holds one object, and the one more that a soft
 /// limit admits.
-fn two_queues(looks_again: bool, rule: AnyLimit, packets: [u32; 2]) -> [Queue; 2] {
+fn two_queues(rule: AnyLimit, packets: [u32; 2]) -> [Queue; 2] {
     let (queues, counts): (Vec<_>, Vec<_>) = packets
         .into_iter()
         .map(|packets| {
@@ -39,12 +39,7 @@ fn two_queues(looks_again: bool, rule: AnyLimit, packets: [u32; 2]) -> [Queue; 2
             (queue, counts)
         })
         .unzip();
-    let join = if looks_again {
-        budget::join
-    } else {
-        budget::join_without_a_second_look
-    };
-    let (_, halves) = join(rule, 0, queues, 0).expect("the rule counts bytes");
+    let (_, halves) = budget::join(rule, 0, queues, 0).expect("the rule counts bytes");
     let queues = halves.into_iter().zip(counts);
     let queues = queues.map(|((sender, completer, _), counts)| Queue {
         sender,
@@ -67,65 +62,16 @@ fn assert_not_lost(asleep: bool, wakeups: u32, in_device: u32) {
     );
 }
 
-/// One queue waits for room that the other's completion gives back, both at the same time.
-fn one_waits_while_the_other_completes(looks_again: bool) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(move || {
-        let [mut first, mut second] = two_queues(looks_again, one_object(), [2, 3]);
-        // The first fills the budget.
-        assert!(send_until_asleep(&mut first.sender));
-        let completer = {
-            let Queue {
-                mut sender,
-                mut completer,
-                ..
-            } = first;
-            thread::spawn(move || {
-                let round = completer.complete(1, &mut Nothing);
-                // It was first in line, and has nothing left to send.
-                if round
-                    .expect("the driver reports what it was given")
-                    .schedule
-                {
-                    send_until_asleep(&mut sender);
-                }
-            })
-        };
-        let asleep = send_until_asleep(&mut second.sender);
-        completer.join().expect("the completer does not panic");
-        // All of the first is complete, so there is room in the budget: nobody may wait for it but
-        // for a wake-up that has come. Its own completions are not looked at here.
-        let wakeups = second.completer.wakeups();
-        let room = second.counts.submitted() <= 1;
-        assert!(
-            !asleep || wakeups > 0 || !room,
-            "lost wake-up: asleep, and there is room"
-        );
-    });
-}
-
-#[test]
-fn a_queue_that_waits_for_the_budget_is_started_by_the_others_completion() {
-    one_waits_while_the_other_completes(true);
-}
-
-#[test]
-#[should_panic(expected = "lost wake-up")]
-fn a_queue_that_does_not_look_at_the_budget_again_loses_a_wake_up() {
-    one_waits_while_the_other_completes(false);
-}
-
 /// Both complete at the same time, while both wait.
 #[test]
 fn two_completions_at_once_leave_nobody_behind() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(|| {
-        let [mut first, mut second] = two_queues(true, one_object(), [4, 4]);
+        let [mut first, mut second] = two_queues(one_object(), [4, 4]);
         assert!(send_until_asleep(&mut first.sender));
         assert!(send_until_asleep(&mut second.sender));
-        let complete = |mut completer: Completer<Reap, Fixed>| {
+        let complete = |mut completer: Completer<Reap, Fixed, (), Member>| {
             let round = completer.complete(1, &mut Nothing);
             assert!(round.is_ok(), "the driver reports what it was given");
             // Not dropped yet: a half that goes wakes the other.
@@ -204,11 +150,11 @@ fn the_rule_is_told_of_no_time_that_has_not_come() {
     model.preemption_bound = Some(2);
     model.check(|| {
         let rule = AnyLimit::new(Strict(Fixed::off()));
-        let [mut first, mut second] = two_queues(true, rule, [1, 1]);
-        let send = |sender: &mut Sender<Submit, Fifo>, now_ns| {
+        let [mut first, mut second] = two_queues(rule, [1, 1]);
+        let send = |sender: &mut Sender<Submit, Fifo, (), Member>, now_ns| {
             assert_eq!(sender.run(now_ns, &mut Nothing), taut_path::Stop::Idle);
         };
-        let complete = |completer: &mut Completer<Reap, Fixed>, now_ns| {
+        let complete = |completer: &mut Completer<Reap, Fixed, (), Member>, now_ns| {
             let round = completer.complete(now_ns, &mut Nothing);
             assert!(round.is_ok(), "the driver reports what it was given");
         };

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::sync::Mutex;
 
 use taut_path::driver::Pieces;
-use taut_path::queue::Sender;
+use taut_path::queue::{Admission, Sender};
 use taut_path::{Completions, DropReason, Packet, PacketSink, Qdisc, Stop, TxRing};
 
 pub const PACKET_BYTES: u32 = 100;
@@ -133,7 +133,7 @@ impl Counts {
 }
 
 /// Sends until it would sleep. Returns whether it sleeps.
-pub fn send_until_asleep<Q: Qdisc>(sender: &mut Sender<Submit, Q>) -> bool {
+pub fn send_until_asleep<Q: Qdisc, A: Admission>(sender: &mut Sender<Submit, Q, (), A>) -> bool {
     loop {
         match sender.run(0, &mut Nothing) {
             Stop::Idle => return false,

@@ -7,11 +7,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
 
-use taut_path::budget::{self, Budget};
+use taut_path::budget::{self, Budget, Member};
 use taut_path::limit::Dynamic;
 use taut_path::qdisc::Fifo;
-use taut_path::queue::{CompleteError, Completer, Sender};
-use taut_path::{Completed, Queue};
+use taut_path::queue::{self, Admission, CompleteError, Completer, Sender};
+use taut_path::{AnyLimit, Completed, Queue};
 
 use super::watch::{MultiQueueWatch, QueueProbe};
 use super::{MultiQueueConfig, MultiQueueReport, SharedBudget};
@@ -34,17 +34,46 @@ pub fn observe(
     shared: SharedBudget,
 ) -> Result<MultiQueueReport, TestbedError> {
     config.check()?;
-    let (bed, device) = MultiQueueBench::new(config, shared)?;
-    device.run(bed)
+    match shared {
+        SharedBudget::None => {
+            let (bed, device) = MultiQueueBench::new(config, without_budget)?;
+            device.run(bed)
+        }
+        SharedBudget::Rule { limit, interval_ns } => {
+            let (bed, device) = MultiQueueBench::new(config, under(limit, interval_ns))?;
+            device.run(bed)
+        }
+    }
+}
+
+/// The halves of the queues, and their budget.
+type Budgeted<A> = (
+    Option<Budget>,
+    Vec<queue::Halves<RingOf, RingOf, Dynamic, Fifo, QueueProbe, QueueProbe, A>>,
+);
+
+fn without_budget(queues: Budgeted<()>) -> Result<Budgeted<()>, TestbedError> {
+    Ok(queues)
+}
+
+/// Puts queues under a budget.
+fn under(
+    limit: AnyLimit,
+    interval_ns: u64,
+) -> impl FnOnce(Budgeted<()>) -> Result<Budgeted<Member>, TestbedError> {
+    move |(_, queues)| {
+        let (budget, queues) = budget::join(limit, interval_ns, queues, 0)?;
+        Ok((Some(budget), queues))
+    }
 }
 
 /// A queue under a budget has two halves, also where one thread has both.
-struct Halves {
-    sender: Sender<RingOf, Fifo, QueueProbe>,
-    completer: Completer<RingOf, Dynamic, QueueProbe>,
+struct BothHalves<A> {
+    sender: Sender<RingOf, Fifo, QueueProbe, A>,
+    completer: Completer<RingOf, Dynamic, QueueProbe, A>,
 }
 
-impl TestQueue for Halves {
+impl<A: Admission> TestQueue for BothHalves<A> {
     fn complete(
         &mut self,
         now_ns: u64,
@@ -58,9 +87,9 @@ impl TestQueue for Halves {
     }
 }
 
-struct MultiQueueBench<'a> {
+struct MultiQueueBench<'a, A> {
     config: &'a MultiQueueConfig,
-    queues: Vec<Halves>,
+    queues: Vec<BothHalves<A>>,
     /// Those that always have something to send.
     senders: Range<usize>,
     notes: Vec<Arc<Note>>,
@@ -71,10 +100,10 @@ struct MultiQueueBench<'a> {
 
 type MultiQueueTestbed = Testbed<()>;
 
-impl<'a> MultiQueueBench<'a> {
+impl<'a, A: Admission> MultiQueueBench<'a, A> {
     fn new(
         config: &'a MultiQueueConfig,
-        shared: SharedBudget,
+        budgeted: impl FnOnce(Budgeted<()>) -> Result<Budgeted<A>, TestbedError>,
     ) -> Result<(MultiQueueTestbed, Self), TestbedError> {
         let (nic, rings) = MultiNic::new(&config.nic, config.queues)?;
         let notes: Vec<Arc<Note>> = rings.iter().map(|_| Arc::default()).collect();
@@ -89,16 +118,9 @@ impl<'a> MultiQueueBench<'a> {
                 .map_err(TestbedError::Queue)
         };
         let queues = notes.iter().zip(rings).map(queue);
-        let queues = queues.collect::<Result<Vec<_>, _>>()?;
-        let (budget, halves) = match shared {
-            SharedBudget::None => (None, queues),
-            SharedBudget::Rule { limit, interval_ns } => {
-                let (budget, halves) = budget::join(limit, interval_ns, queues, 0)?;
-                (Some(budget), halves)
-            }
-        };
+        let (budget, halves) = budgeted((None, queues.collect::<Result<_, _>>()?))?;
         let halves = halves.into_iter();
-        let halves = halves.map(|(sender, completer, _)| Halves { sender, completer });
+        let halves = halves.map(|(sender, completer, _)| BothHalves { sender, completer });
         let device = Self {
             config,
             queues: halves.collect(),
@@ -213,11 +235,11 @@ impl<'a> MultiQueueBench<'a> {
     }
 }
 
-impl Experiment for MultiQueueBench<'_> {
-    type Queue = Halves;
+impl<A: Admission> Experiment for MultiQueueBench<'_, A> {
+    type Queue = BothHalves<A>;
     type Watch = ();
 
-    fn queues(&mut self) -> &mut [Halves] {
+    fn queues(&mut self) -> &mut [BothHalves<A>] {
         &mut self.queues
     }
 
@@ -286,8 +308,7 @@ mod tests {
             pause_ns: 1_000_000,
             ..config()
         };
-        let (bed, device) =
-            MultiQueueBench::new(&config, SharedBudget::None).expect("valid settings");
+        let (bed, device) = MultiQueueBench::new(&config, without_budget).expect("valid settings");
         let nic = bed.nic.clone();
         device.run(bed).expect("nothing is wrong");
         let sent = |ring| nic.borrow().counters(ring).packets;
@@ -306,21 +327,25 @@ mod tests {
 
     #[test]
     fn a_ring_that_makes_a_packet_up_ends_the_device_with_a_report() {
-        let (config, budget) = (config(), dql());
-        for shared in [SharedBudget::None, budget] {
-            let device = || MultiQueueBench::new(&config, shared.clone()).expect("valid settings");
-            let (bed, good) = device();
-            assert!(good.run(bed).is_ok());
-            let (bed, mut device) = device();
-            let ring = device.queues[1].sender.ring_mut();
-            ring.submit(object(7, 1_000), 0).expect("there is room");
-            let Ok(()) = ring.kick(0);
-            let fault = QueueFault {
-                queue: 1,
-                at_ns: 1_000,
-                fault: Fault::Stray { packets: 1 },
-            };
-            assert_eq!(device.run(bed).err(), Some(fault.into()), "{shared:?}");
-        }
+        fails_with_a_report(without_budget);
+        fails_with_a_report(under(AnyLimit::dql(), 0));
+    }
+
+    fn fails_with_a_report<A: Admission>(
+        budgeted: impl FnOnce(Budgeted<()>) -> Result<Budgeted<A>, TestbedError>,
+    ) {
+        let config = config();
+        let (bed, device) = MultiQueueBench::new(&config, without_budget).expect("valid settings");
+        assert!(device.run(bed).is_ok());
+        let (bed, mut device) = MultiQueueBench::new(&config, budgeted).expect("valid settings");
+        let ring = device.queues[1].sender.ring_mut();
+        ring.submit(object(7, 1_000), 0).expect("there is room");
+        let Ok(()) = ring.kick(0);
+        let fault = QueueFault {
+            queue: 1,
+            at_ns: 1_000,
+            fault: Fault::Stray { packets: 1 },
+        };
+        assert_eq!(device.run(bed).err(), Some(fault.into()));
     }
 }

@@ -70,7 +70,7 @@ impl Limiter {
     }
 
     pub(super) fn note_blocked(&mut self) {
-        self.ledger.note_blocked();
+        self.ledger.note_blocked(1);
         self.blocked = true;
     }
 

@@ -1,0 +1,119 @@
+//! Model checks of the second look at a budget: a sender that does not look again after it closed its
+//! gate loses a wake-up, and a check that does not find that is worth nothing.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --lib budget::models`
+
+use alloc::sync::Arc;
+use alloc::vec;
+
+use loom::thread;
+
+use super::{Member, join};
+use crate::limit::{AnyLimit, Fixed};
+use crate::models_support::{Counts, Nothing, PACKET_BYTES, Reap, Submit, pair, send_until_asleep};
+use crate::packet::{Frame, Packet};
+use crate::qdisc::Fifo;
+use crate::queue::shared::Shared;
+use crate::queue::{Admission, Completer, Halves, Queue, Sender};
+use crate::sharing::Threads;
+
+/// A member that does not look at the budget once its gate is closed.
+struct Hasty {
+    member: Member,
+    shared: Arc<Shared<Threads>>,
+}
+
+impl Admission for Hasty {
+    const SHARED: bool = true;
+
+    fn admits(&self, limit_has_room: bool) -> bool {
+        let looks = !limit_has_room || !self.shared.is_stopped_by_stack();
+        looks && self.member.admits(limit_has_room)
+    }
+
+    fn can_charge(&self, bytes: u32) -> bool {
+        self.member.can_charge(bytes)
+    }
+
+    fn charge(&self, bytes: u32, now_ns: u64) {
+        self.member.charge(bytes, now_ns);
+    }
+
+    fn note_blocked(&self) {
+        self.member.note_blocked();
+    }
+
+    fn share_room(&self) {
+        if !self.shared.is_stopped_by_stack() {
+            self.member.share_room();
+        }
+    }
+}
+
+type PlainHalves = Halves<Submit, Reap, Fixed, Fifo, (), ()>;
+
+fn queue(packets: u32) -> (PlainHalves, loom::sync::Arc<Counts>) {
+    let (submit, reap, counts) = pair(8);
+    let mut halves = Queue::builder(submit, reap)
+        .with_limit(Fixed::off())
+        .with_qdisc(Fifo::new(4))
+        .build_halves(0)
+        .expect("valid settings");
+    for index in 0..packets {
+        let packet = Packet::new(Frame::new(index), PACKET_BYTES);
+        halves.0.enqueue(packet, 0, &mut Nothing);
+    }
+    (halves, counts)
+}
+
+/// The first queue fills the budget and completes, while the second waits for room. `admission`: that
+/// of the second queue's sender.
+fn one_waits_while_the_other_completes<A: Admission>(
+    admission: fn(Member, Arc<Shared<Threads>>) -> A,
+) where
+    A: Send + 'static,
+{
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(move || {
+        let ((first, _), (second, counts)) = (queue(2), queue(3));
+        let rule = AnyLimit::bytes(PACKET_BYTES);
+        let (_, halves) = join(rule, 0, vec![first, second], 0).expect("the rule counts bytes");
+        let mut halves = halves.into_iter();
+        let (Some(first), Some(second)) = (halves.next(), halves.next()) else {
+            unreachable!("two were joined");
+        };
+        let (mut sender, mut completer, _) = first;
+        assert!(send_until_asleep(&mut sender));
+        let completing = thread::spawn(move || {
+            let completed = completer.complete(1, &mut Nothing);
+            // It is first in line, and has nothing left to send.
+            if completed.expect("no error").schedule {
+                send_until_asleep(&mut sender);
+            }
+        });
+        let (sender, completer, _): (Sender<_, _, _, _>, Completer<_, _, _, _>, _) = second;
+        let shared = sender.shared();
+        let mut sender = sender.map_admission(|member| admission(member, shared));
+        let asleep = send_until_asleep(&mut sender);
+        completing.join().expect("the completer does not panic");
+        // All of the first queue is complete, so the budget has room. The second queue may wait for
+        // it only if it was woken. Its own completions are not reaped here.
+        let has_room = counts.submitted() <= 1;
+        assert!(
+            !asleep || completer.wakeups() > 0 || !has_room,
+            "lost wake-up: asleep, and there is room"
+        );
+    });
+}
+
+#[test]
+fn completion_of_another_queue_starts_one_that_waits() {
+    one_waits_while_the_other_completes(|member, _| member);
+}
+
+#[test]
+#[should_panic(expected = "lost wake-up")]
+fn a_sender_without_a_second_look_loses_a_wake_up() {
+    one_waits_while_the_other_completes(|member, shared| Hasty { member, shared });
+}

@@ -1,0 +1,63 @@
+//! The seam to a second gate above the limit of a queue.
+
+/// A second gate above the limit of a queue, such as a [budget](crate::budget) that several queues
+/// share: a packet is sent while the limit and the gate have room.
+///
+/// Each half of a queue has a value of this type and calls the methods that name it. A method that is
+/// not implemented admits everything, so `()` is no gate and costs nothing.
+pub trait Admission {
+    /// Whether other queues share the gate.
+    const SHARED: bool = false;
+
+    /// For the sender: returns `true` if one more object may be sent. `limit_has_room`: its own limit
+    /// has room. If only the gate has none, the queue waits for it from now on.
+    fn admits(&self, limit_has_room: bool) -> bool {
+        limit_has_room
+    }
+
+    /// For the sender: returns `true` if an object of `bytes` can be counted.
+    fn can_charge(&self, bytes: u32) -> bool {
+        let _ = bytes;
+        true
+    }
+
+    /// For the sender: counts an object, before the device can see it.
+    fn charge(&self, bytes: u32, now_ns: u64) {
+        let _ = (bytes, now_ns);
+    }
+
+    /// For the sender: removes the object that was counted last, because the device rejected it.
+    fn uncharge(&self, bytes: u32) {
+        let _ = bytes;
+    }
+
+    /// For the sender: something was to be sent, and only the gate had no room.
+    fn note_blocked(&self) {}
+
+    /// For the sender, which sends nothing more for now: starts another queue with the room left.
+    fn share_room(&self) {}
+
+    /// For the completer: bytes completed.
+    fn release(&self, bytes: u32, now_ns: u64) {
+        let _ = (bytes, now_ns);
+    }
+
+    /// For the completer: corrects the bytes in flight after a reset or a repair.
+    fn correct(&self, in_flight_bytes: u32, now_ns: u64) {
+        let _ = (in_flight_bytes, now_ns);
+    }
+
+    /// For the completer, whose own limit has room: returns `true` if its queue may be started.
+    fn may_start(&self) -> bool {
+        true
+    }
+
+    /// For the completer: starts the queue that has waited longest, if there is room. Returns `true`
+    /// if that is its own queue.
+    fn starts_itself(&self) -> bool {
+        false
+    }
+}
+
+/// No second gate.
+impl Admission for () {}

@@ -1,0 +1,65 @@
+//! Drops and marks of the discipline and of a burst, counted on their way to the caller's sink.
+
+use super::context::Context;
+use super::counters::{SenderCells, add, count_drop};
+use crate::packet::{DropReason, Packet, PacketSink};
+use crate::probe::{Event, Probe};
+use crate::sharing::Sharing;
+use crate::split::Cutter;
+
+/// Counts drops and marks, and ends GSO packets with their remainder.
+pub(super) struct CountingSink<'a, 'b, M: Sharing, S: ?Sized, P> {
+    pub at: Context<'b, S, P>,
+    pub cells: &'a SenderCells<M>,
+    pub cutter: &'a mut Option<Cutter>,
+}
+
+impl<M: Sharing, S: PacketSink + ?Sized, P: Probe> PacketSink for CountingSink<'_, '_, M, S, P> {
+    fn freed(&mut self, packet: Packet) {
+        self.at.sink.freed(packet);
+    }
+
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
+        let (cells, cutter) = (self.cells, &mut *self.cutter);
+        dropped(packet, reason, cells, cutter, &mut self.at.again());
+    }
+
+    fn marked(&mut self, packet: &Packet) {
+        marked(packet, self.cells, &mut self.at.again());
+    }
+}
+
+#[inline(never)]
+pub(super) fn dropped<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
+    packet: Packet,
+    reason: DropReason,
+    cells: &SenderCells<M>,
+    cutter: &mut Option<Cutter>,
+    at: &mut Context<'_, S, P>,
+) {
+    count_drop(cells, reason);
+    at.probe.event(at.now_ns, Event::Dropped(&packet, reason));
+    if !packet.is_rest() {
+        return at.sink.dropped(packet, reason);
+    }
+    add(&cells.dropped_segments, packet.segments().into());
+    at.sink.segments_dropped(&packet, reason);
+    // With the remainder the whole packet ends, unless a piece of it is in the device.
+    let ended = cutter
+        .as_mut()
+        .and_then(|cutter| cutter.dropped(packet, reason));
+    if let Some(ended) = ended {
+        at.sink.dropped(ended.whole, reason);
+    }
+}
+
+#[inline(never)]
+pub(super) fn marked<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
+    packet: &Packet,
+    cells: &SenderCells<M>,
+    at: &mut Context<'_, S, P>,
+) {
+    add(&cells.marked_packets, 1);
+    at.probe.event(at.now_ns, Event::Marked(packet));
+    at.sink.marked(packet);
+}
