@@ -1,5 +1,6 @@
-//! A driver that looks each 250 us, and reaps what it finds in rounds of four packets: what the limit makes of
-//! it when it hears of each round, and when a cadence stands before it. Virtual time, 1 Gbit/s.
+//! A driver that looks each 250 us, and reaps what it finds in rounds of four packets: what the
+//! limit makes of it when it hears of each round, and when a cadence stands before it. Virtual
+//! time, 1 Gbit/s.
 
 use std::collections::VecDeque;
 

@@ -7,14 +7,14 @@ use crate::sharing::Sharing;
 use crate::{Config, Error, MAX_LIMIT};
 
 /// A rule and everything that it needs of the completing side: the rate of the device, reaps that
-/// are not finished, and whether the limit is disabled. What a batch does to a ledger and its rule is
-/// here, for every limit.
+/// are not finished, and whether the limit is disabled. What a batch does to a ledger and its rule
+/// is here, for every limit.
 #[derive(Clone, Debug)]
 pub struct Control<L> {
     rule: L,
     rate: Option<RateMeter>,
-    /// By how much the limit that an operator reads exceeds the one that the ledger applies: a depth
-    /// in packets admits one packet less than a soft limit.
+    /// By how much the limit that an operator reads exceeds the one that the ledger applies: a
+    /// depth in packets admits one packet less than a soft limit.
     shown_above: u32,
     /// Totals of the ledger at the last reset.
     base: u32,
@@ -63,8 +63,8 @@ impl<L: Limit> Control<L> {
     }
 
     /// Counts the units of a batch of `ledger`, moves the limit and publishes the room. `on_batch`
-    /// receives the record; `is_observed` fills also those of its fields that the rule does not need,
-    /// except the rate. Returns the limit of the rule.
+    /// receives the record; `is_observed` fills also those of its fields that the rule does not
+    /// need, except the rate. Returns the limit of the rule.
     #[inline]
     pub fn completed<M: Sharing>(
         &mut self,

@@ -1,6 +1,6 @@
 use core::fmt;
 
-use crate::counter::{MAX_IN_FLIGHT, MAX_LIMIT, MAX_OBJECT};
+use crate::bounds::{MAX_IN_FLIGHT, MAX_LIMIT, MAX_OBJECT};
 
 /// A caller's mistake. Whatever was refused has changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,30 +77,25 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Error::ObjectTooLarge { units } => {
-                write!(
-                    f,
-                    "object of {units} units: at most {MAX_OBJECT} are allowed"
-                )
-            }
+            Error::ObjectTooLarge { units } => write!(
+                f,
+                "object of {units} units: at most {MAX_OBJECT} are allowed"
+            ),
             Error::TooMuchInFlight { units, in_flight } => write!(
                 f,
                 "object of {units} units with {in_flight} in flight: \
                  at most {MAX_IN_FLIGHT} may be in flight together"
             ),
-            Error::OverCompletion { units, in_flight } => {
-                write!(
-                    f,
-                    "{units} units completed: at most the {in_flight} in flight can be"
-                )
-            }
+            Error::OverCompletion { units, in_flight } => write!(
+                f,
+                "completed {units} units, but only {in_flight} are in flight"
+            ),
             Error::ObservedTooMuch {
                 observed,
                 in_flight,
             } => write!(
                 f,
-                "{observed} units observed in flight: at most the {in_flight} queued and not \
-                 completed can be"
+                "observed {observed} units in flight, but only {in_flight} are in flight"
             ),
             Error::NotQueuedLast { units, last_object } => write!(
                 f,

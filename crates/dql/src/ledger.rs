@@ -2,14 +2,15 @@
 //!
 //! Totals wrap at 2^32 and only go up. They are compared through their differences, which stay
 //! below 2^31. Each number has one writer, which reads its own number back with a plain load; there
-//! are no private copies. The numbers of the sender and those of the completer are on cache lines of
-//! their own where two threads share them.
+//! are no private copies. The numbers of the sender and those of the completer are on cache lines
+//! of their own where two threads share them.
 //!
 //! On one thread, `queued` and `allowed` are rebased at each completion: `queued` is then the units
 //! in flight and `allowed` is the limit. This saves two subtractions for each object; nothing else
 //! differs.
 
-use crate::counter::{MAX_IN_FLIGHT, MAX_OBJECT, check_object};
+use crate::bounds::{MAX_IN_FLIGHT, MAX_OBJECT};
+use crate::counter::check_object;
 use crate::limit::CompletionBatch;
 use crate::sharing::{Local, Packed, Sharing, Wide, Word};
 use crate::{Error, counter};
@@ -205,8 +206,8 @@ impl<M: Sharing> Ledger<M> {
         let total = if M::SHARED {
             let total = queued.wrapping_add(units);
             let room = self.completer.allowed.load().wrapping_sub(total) as i32;
-            // The units in flight are the limit less the room, and no limit is above MAX_LIMIT: only
-            // an object that goes far beyond the limit can be too much.
+            // The units in flight are the limit less the room, and no limit is above MAX_LIMIT:
+            // only an object that goes far beyond the limit can be too much.
             if room.wrapping_add(MAX_OBJECT as i32) < 0 || units > MAX_OBJECT {
                 check_far_above(total.wrapping_sub(self.completed_above_base()), units)?;
             }
@@ -302,8 +303,8 @@ impl<M: Sharing> Ledger<M> {
         })
     }
 
-    /// Units completed according to a level of `observed` units that the device still holds. Nothing
-    /// is counted yet.
+    /// Units completed according to a level of `observed` units that the device still holds.
+    /// Nothing is counted yet.
     ///
     /// # Errors
     /// [`Error::ObservedTooMuch`] for more than is in flight.

@@ -71,8 +71,8 @@
 //! [`stall::FifoStallDetector`] detects a queue whose oldest unit does not complete;
 //! [`Cadence`] evens out completions that come in irregular batches.
 //!
-//! `tasks::Limiter` (feature `tasks`, needs `std`) is the same limit for tasks: `acquire(units).await`
-//! gives a permit, and dropping the permit completes it.
+//! `tasks::Limiter` (feature `tasks`, needs `std`) is the same limit for tasks:
+//! `acquire(units).await` gives a permit, and dropping the permit completes it.
 //!
 //! # Where the numbers come from
 //! Defaults, bounds and the rule are those that users of Linux's byte queue limits know, held to
@@ -87,6 +87,7 @@ extern crate alloc;
 #[cfg(any(test, loom, feature = "tasks"))]
 extern crate std;
 
+mod bounds;
 mod cadence;
 mod config;
 pub mod control;
@@ -110,9 +111,10 @@ pub mod sync;
 #[cfg(feature = "tasks")]
 pub mod tasks;
 
+pub use bounds::{MAX_IN_FLIGHT, MAX_LIMIT, MAX_OBJECT};
 pub use cadence::Cadence;
 pub use config::Config;
-pub use counter::{MAX_IN_FLIGHT, MAX_LIMIT, MAX_OBJECT, check_object};
+pub use counter::check_object;
 pub use dql::Dql;
 pub use dynamic::Dynamic;
 pub use error::Error;

@@ -31,9 +31,9 @@ pub struct CompletionBatch {
     /// The reap stopped at its budget with completions pending. If the next reap finds nothing, a
     /// batch of 0 units without this flag closes it.
     pub more_pending: bool,
-    /// When the sender queued first after the last request for it, in ns; `None` if it has not
-    /// yet. It is requested at the start, after a reset, and when [`Needs::return_time`] is set. For
-    /// a rule without [`Needs::sender`] it is always `None`.
+    /// When the sender queued first after the last request for it, in ns; `None` if it has not yet.
+    /// It is requested at the start, after a reset, and when [`Needs::return_time`] is set. For a
+    /// rule without [`Needs::sender`] it is always `None`.
     pub sender_returned_ns: Option<u64>,
     /// Times that something was to be sent and the limit had no room, since the last reset,
     /// wrapping. For a rule without [`Needs::sender`] it is always 0.
@@ -49,8 +49,8 @@ pub struct Needs {
     /// [`CompletionBatch::sender_returned_ns`] and [`CompletionBatch::times_blocked`]. It never
     /// changes.
     pub sender: bool,
-    /// A new request for the time of the sender's next object. It is read after each batch, and only
-    /// if `sender` is set.
+    /// A new request for the time of the sender's next object. It is read after each batch, and
+    /// only if `sender` is set.
     pub return_time: bool,
     /// [`CompletionBatch::rate_per_s`]. It never changes.
     pub rate: bool,

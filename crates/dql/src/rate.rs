@@ -11,8 +11,8 @@
 const SAMPLE_NS: u64 = 4_000_000;
 /// Minimum number of objects of a sample: each end of it is wrong by one.
 const SAMPLE_OBJECTS: u64 = 16;
-/// The weight of a new sample in the rate is the inverse: a change by a factor of ten is followed to
-/// within a tenth in nine samples.
+/// The weight of a new sample in the rate is the inverse: a change by a factor of ten is followed
+/// to within a tenth in nine samples.
 const NEW_SHARE: u64 = 4;
 
 const NS_PER_S: u64 = 1_000_000_000;

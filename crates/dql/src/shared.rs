@@ -87,8 +87,8 @@ impl Shared {
     }
 
     /// What any thread can see at any time: each field is true, the set is not atomic, because both
-    /// halves continue while it is taken. `in_flight` is never negative, but might combine a current
-    /// total queued with an older total completed. Across a reset it might read 0.
+    /// halves continue while it is taken. `in_flight` is never negative, but might combine a
+    /// current total queued with an older total completed. Across a reset it might read 0.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let relaxed = Ordering::Relaxed;

@@ -17,7 +17,7 @@ pub(crate) struct CompletingSide {
 
 impl CompletingSide {
     /// From a configuration that was validated.
-    pub const fn from_valid(config: Config, now_ns: u64) -> Self {
+    pub(crate) const fn from_valid(config: Config, now_ns: u64) -> Self {
         CompletingSide {
             rule: Dynamic::from_valid(config, now_ns),
             base: 0,
@@ -26,7 +26,7 @@ impl CompletingSide {
     }
 
     #[inline]
-    pub fn completed<M: Sharing>(
+    pub(crate) fn completed<M: Sharing>(
         &mut self,
         ledger: &Ledger<M>,
         units: u32,
@@ -37,7 +37,7 @@ impl CompletingSide {
         Ok(())
     }
 
-    pub fn repair<M: Sharing>(
+    pub(crate) fn repair<M: Sharing>(
         &mut self,
         ledger: &Ledger<M>,
         in_flight: u32,
@@ -51,7 +51,7 @@ impl CompletingSide {
         Ok(ledger.set_in_flight(in_flight, self.rule.limit()))
     }
 
-    pub fn reset<M: Sharing>(&mut self, ledger: &Ledger<M>, now_ns: u64) {
+    pub(crate) fn reset<M: Sharing>(&mut self, ledger: &Ledger<M>, now_ns: u64) {
         self.rule.reset(now_ns);
         ledger.set_last_object(0);
         ledger.set_in_flight(0, self.rule.limit());
@@ -60,13 +60,13 @@ impl CompletingSide {
     }
 
     /// Changes one setting.
-    pub fn set(&mut self, change: impl FnOnce(&mut Config)) -> Result<(), Error> {
+    pub(crate) fn set(&mut self, change: impl FnOnce(&mut Config)) -> Result<(), Error> {
         let mut config = self.rule.config();
         change(&mut config);
         self.rule.set_config(config)
     }
 
-    pub fn snapshot<M: Sharing>(&self, ledger: &Ledger<M>) -> Snapshot {
+    pub(crate) fn snapshot<M: Sharing>(&self, ledger: &Ledger<M>) -> Snapshot {
         let (rule, config) = (&self.rule, self.rule.config());
         let since_reset = |total: u32| total.wrapping_sub(self.base);
         let num_completed = since_reset(ledger.num_completed());

@@ -46,13 +46,13 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// what was completed since. Returns how many units completed by it. A level at which nothing
     /// completed is no sample and changes nothing, so this may be called as often as one likes.
     ///
-    /// Take the level while the sender is not between [`queued`](crate::Sender::queued) and the device
-    /// having the object, or after the sender said that it has: with one lock around both, or on
-    /// one thread (a [`Dql`](crate::Dql)). An object that is queued and not in the level counts as
-    /// finished. Without failed sends that mends itself, since the next levels count it again: they
-    /// are refused until they have come down to what the ledger says. But an object that counts as
-    /// finished and is then taken back may bring the ledger below 0. That is refused by every
-    /// completion as [`Error::OverCompletion`] until a [`repair`](crate::repair).
+    /// Take the level while the sender is not between [`queued`](crate::Sender::queued) and the
+    /// device having the object, or after the sender said that it has: with one lock around both,
+    /// or on one thread (a [`Dql`](crate::Dql)). An object that is queued and not in the level
+    /// counts as finished. Without failed sends that mends itself, since the next levels count it
+    /// again: they are refused until they have come down to what the ledger says. But an object
+    /// that counts as finished and is then taken back may bring the ledger below 0. That is refused
+    /// by every completion as [`Error::OverCompletion`] until a [`repair`](crate::repair).
     ///
     /// # Errors
     /// [`Error::ObservedTooMuch`] for more than is in flight.

@@ -65,10 +65,10 @@ where
 }
 
 /// Brings the ledger to what the device really holds, after completions were lost or counted twice,
-/// without flushing it. The limit and the epoch stay; a new interval and a new window of slack begin;
-/// what is too much counts as completed, what was missing counts as queued now.
-/// Whoever has both halves knows that nobody queues or completes meanwhile.
-/// Returns by how much the ledger said too much; below 0 when it said too little.
+/// without flushing it. The limit and the epoch stay; a new interval and a new window of slack
+/// begin; what is too much counts as completed, what was missing counts as queued now. Whoever has
+/// both halves knows that nobody queues or completes meanwhile. Returns by how much the ledger said
+/// too much; below 0 when it said too little.
 ///
 /// # Errors
 /// [`Error::InFlightTooLarge`] above [`MAX_IN_FLIGHT`](crate::MAX_IN_FLIGHT);

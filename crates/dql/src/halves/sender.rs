@@ -34,8 +34,8 @@ impl<S: Deref<Target = Shared>> Sender<S> {
     /// Counts one object as handed to the device. Call it before the device can see the object,
     /// or its completion may be counted first and refused.
     ///
-    /// Nothing is refused for being over the limit: ask [`has_room`](Sender::has_room) after
-    /// each object and stop when it says no. An object of 0 units is counted and takes no room, so a
+    /// Nothing is refused for being over the limit: ask [`has_room`](Sender::has_room) after each
+    /// object and stop when it says no. An object of 0 units is counted and takes no room, so a
     /// loop that queues nothing else while there is room never ends.
     ///
     /// # Errors
@@ -49,8 +49,8 @@ impl<S: Deref<Target = Shared>> Sender<S> {
 
     /// Takes back the object queued last, because it could not be handed to the device after all: a
     /// send that failed. As if it had never been queued, except that the size of the object before
-    /// it is not known any more. The room is back at once: a sender that was stopped for this object
-    /// must look again, since no completion will tell it.
+    /// it is not known any more. The room is back at once: a sender that was stopped for this
+    /// object must look again, since no completion will tell it.
     ///
     /// This is safe beside a completer because the device never saw the object: whatever is
     /// completed meanwhile is of older objects, so what is in flight without it is never below 0. A

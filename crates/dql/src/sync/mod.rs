@@ -24,7 +24,7 @@ pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Orde
 #[cfg(any(loom, target_has_atomic = "64"))]
 pub use one_word::SingleWriterU64;
 #[cfg(all(not(loom), target_has_atomic = "32", not(target_has_atomic = "64")))]
-pub use two_slots::SingleWriterU64;
+pub use two_slots::TwoSlots as SingleWriterU64;
 
 #[cfg(loom)]
-pub use two_slots::SingleWriterU64 as SingleWriterU64InTwoSlots;
+pub use two_slots::TwoSlots;

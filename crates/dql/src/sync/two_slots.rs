@@ -7,7 +7,7 @@ use super::{AtomicU32, Ordering};
 /// that came in the middle of a store. Only a reader during whose look a store was finished looks
 /// again, so that it looks at most once more than there were stores meanwhile.
 #[derive(Debug)]
-pub struct SingleWriterU64 {
+pub struct TwoSlots {
     /// Stores so far, wrapping; the lowest bit is the slot that is whole. A count and not only the
     /// bit, since two stores between two looks would leave the bit as it was. (2^32 stores within
     /// one load would go unseen.)
@@ -23,7 +23,7 @@ struct Slot {
 
 macro_rules! new {
     ($value:expr) => {
-        SingleWriterU64 {
+        TwoSlots {
             stores: AtomicU32::new(0),
             slots: [
                 Slot {
@@ -39,7 +39,7 @@ macro_rules! new {
     };
 }
 
-impl SingleWriterU64 {
+impl TwoSlots {
     #[cfg(not(loom))]
     pub const fn new(value: u64) -> Self {
         new!(value)

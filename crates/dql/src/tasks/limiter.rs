@@ -13,26 +13,26 @@ use crate::{Config, Dql, Error, Snapshot};
 /// Tasks that may wait at a time, if nobody says otherwise.
 const WAITERS: usize = 65_536;
 
-/// Holds tasks back by what a service has not finished yet: as much in flight as keeps it busy, and no
-/// more. In place of a concurrency that somebody guessed.
+/// Holds tasks back by what a service has not finished yet: as much in flight as keeps it busy, and
+/// no more. In place of a concurrency that somebody guessed.
 ///
 /// # What it fits
 /// **One bottleneck that works off what it is given in turn**: a link, a disk, a device, a single thread.
 /// More under way than keeps that busy only waits there.
 ///
-/// **Not a service that works on many things side by side** (a pool of workers, a store that answers 64
-/// requests at once in the time of one). The rule raises the limit when everything that was under way
-/// completes and more was wanted. There completions come one by one, never does all of it complete, and the
-/// limit stays at 2 or 3 objects however many the service could take. Use a semaphore of the service's
-/// width there, or a limiter that learns from latency; or count batches, where each batch is sent and
-/// awaited as a whole.
+/// **Not a service that works on many things side by side** (a pool of workers, a store that
+/// answers 64 requests at once in the time of one). The rule raises the limit when everything that
+/// was under way completes and more was wanted. There completions come one by one, never does all
+/// of it complete, and the limit stays at 2 or 3 objects however many the service could take. Use a
+/// semaphore of the service's width there, or a limiter that learns from latency; or count batches,
+/// where each batch is sent and awaited as a whole.
 ///
 /// # Use
 /// Count what the service spends its time on: bytes for uploads, requests for a service whose cost is
 /// per request. The limit is that of [`Dql`], learnt from what completes; one object may exceed it.
 ///
-/// Cheap to clone; clones share the limit. No runtime, no thread and no timer of its own. Permits are
-/// given in the order in which they were asked for.
+/// Cheap to clone; clones share the limit. No runtime, no thread and no timer of its own. Permits
+/// are given in the order in which they were asked for.
 ///
 /// ```
 /// # fn block_on<F: std::future::Future>(future: F) -> F::Output {
@@ -54,10 +54,10 @@ const WAITERS: usize = 65_536;
 /// ```
 #[derive(Clone)]
 pub struct Limiter {
-    shared: Arc<Shared>,
+    shared: Arc<LimiterState>,
 }
 
-struct Shared {
+struct LimiterState {
     /// What times count from.
     start: Instant,
     state: Mutex<State>,
@@ -96,8 +96,8 @@ impl Limiter {
         Self::from_dql(Dql::new(0), WAITERS)
     }
 
-    /// A limiter with settings of the caller's, in the caller's units, for at most `waiters` tasks that
-    /// wait.
+    /// A limiter with settings of the caller's, in the caller's units, for at most `waiters` tasks
+    /// that wait.
     ///
     /// # Errors
     /// Those of [`Config::validate`].
@@ -109,7 +109,7 @@ impl Limiter {
 
     fn from_dql(dql: Dql, waiters: usize) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(LimiterState {
                 start: Instant::now(),
                 state: Mutex::new(State {
                     dql,
@@ -230,8 +230,8 @@ impl Drop for Permit {
     }
 }
 
-/// The future of [`Limiter::acquire`]. It is not fused: polled again after it was ready, it asks for
-/// another permit.
+/// The future of [`Limiter::acquire`]. It is not fused: polled again after it was ready, it asks
+/// for another permit.
 #[derive(Debug)]
 #[must_use = "a future does nothing until it is awaited"]
 pub struct Acquire {

@@ -1,8 +1,8 @@
-//! What tasks need that wait for a limit: a limiter of permits, and places in turn for whoever builds
-//! another.
+//! What tasks need that wait for a limit: a limiter of permits, and places in turn for whoever
+//! builds another.
 //!
-//! Behind the feature `tasks`, which needs `std` for a lock and a clock. There is no runtime here: a
-//! task is whatever has a waker.
+//! Behind the feature `tasks`, which needs `std` for a lock and a clock. There is no runtime here:
+//! a task is whatever has a waker.
 
 mod limiter;
 mod turns;

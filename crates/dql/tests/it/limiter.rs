@@ -222,8 +222,8 @@ fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
 }
 
 proptest! {
-    /// Whatever is asked for, polled, dropped half-way or finished: who waits is woken when there is
-    /// room, and at the end nothing is in flight.
+    /// Whatever is asked for, polled, dropped half-way or finished: who waits is woken when there
+    /// is room, and at the end nothing is in flight.
     #[test]
     fn nothing_leaks_and_nobody_is_forgotten(
         steps in prop::collection::vec((0_u8..4, any::<usize>(), 0_u32..5_000), 1..200),

@@ -1,6 +1,6 @@
-//! The model checks, on loom's atomics: every interleaving and every reordering that the memory model
-//! allows, with at most three switches away from a thread that could go on (all of them would take
-//! hours).
+//! The model checks, on loom's atomics: every interleaving and every reordering that the memory
+//! model allows, with at most three switches away from a thread that could go on (all of them would
+//! take hours).
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-dql --test models`
 #![cfg(loom)]

@@ -2,7 +2,7 @@
 
 use loom::sync::Arc;
 use loom::thread;
-use taut_dql::sync::{AtomicU32, Ordering, SingleWriterU64InTwoSlots as SingleWriterU64};
+use taut_dql::sync::{AtomicU32, Ordering, TwoSlots as SingleWriterU64};
 
 use crate::check;
 
