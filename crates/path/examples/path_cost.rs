@@ -29,7 +29,7 @@ const PACKET_BYTES: u32 = 1514;
 /// The whole ring is the limit's to give: what is counted is its bookkeeping, not its stops.
 const FIXED_BYTES: u32 = SLOTS * PACKET_BYTES;
 
-type Instant = device::Instant<false>;
+type InstantRing = device::Instant<false>;
 
 /// Counts what comes back.
 #[derive(Default)]
@@ -55,7 +55,7 @@ struct Case {
 impl Case {
     /// On one thread.
     fn owned<L: Limit, Q: Qdisc>(self, limit: L, discipline: Q) -> u64 {
-        let builder = Queue::builder_for(Instant::new())
+        let builder = Queue::builder_for(InstantRing::new())
             .with_qdisc(discipline)
             .with_limit(limit);
         let mut queue = builder.build(0).expect("valid");
@@ -80,7 +80,7 @@ impl Case {
 
     /// The halves for two threads.
     fn shared<L: Limit, Q: Qdisc>(self, limit: L, discipline: Q) -> u64 {
-        let ring = Rc::new(RefCell::new(Instant::new()));
+        let ring = Rc::new(RefCell::new(InstantRing::new()));
         let halves = Queue::builder(Half(ring.clone()), Half(ring));
         let queue = halves
             .with_qdisc(discipline)
@@ -107,7 +107,7 @@ impl Case {
 
     /// What the example's own ring, sink and packet cost.
     fn ring(self) -> u64 {
-        let (mut ring, mut freed, mut now_ns) = (Instant::new(), Freed::default(), 0);
+        let (mut ring, mut freed, mut now_ns) = (InstantRing::new(), Freed::default(), 0);
         for _ in 0..self.packets / self.batch {
             for index in 0..self.batch {
                 let packet = Packet::new(Frame::new(index), PACKET_BYTES);
@@ -163,7 +163,7 @@ impl Case {
 }
 
 /// A half of the ring, for one thread that has both.
-struct Half(Rc<RefCell<Instant>>);
+struct Half(Rc<RefCell<InstantRing>>);
 
 impl TxRing for Half {
     type Error = Infallible;

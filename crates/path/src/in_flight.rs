@@ -88,13 +88,14 @@ use crate::driver::InRing;
 use crate::packet::{Packet, PacketWords};
 use crate::sharing::Word;
 
+#[cfg(all(test, loom))]
+mod models;
+
 /// What both halves see.
 struct Store {
     places: Box<[Place]>,
-    put: Totals,
-    taken: Totals,
-    #[cfg(loom)]
-    shows_early: bool,
+    put: SlotTotals,
+    taken: SlotTotals,
 }
 
 /// Where a packet waits as numbers. Its halves hand it to and fro: who finds it empty may fill it,
@@ -131,12 +132,12 @@ impl Place {
 
 /// What one half has done, wrapping. Only that half writes it.
 #[repr(align(128))]
-struct Totals {
+struct SlotTotals {
     packets: AtomicU32,
     bytes: AtomicU32,
 }
 
-impl Totals {
+impl SlotTotals {
     fn new() -> Self {
         Self {
             packets: Word::new(0),
@@ -164,10 +165,8 @@ impl Store {
     fn new(keys: u32) -> Self {
         Self {
             places: (0..keys).map(|_| Place::new()).collect(),
-            put: Totals::new(),
-            taken: Totals::new(),
-            #[cfg(loom)]
-            shows_early: false,
+            put: SlotTotals::new(),
+            taken: SlotTotals::new(),
         }
     }
 
@@ -202,15 +201,6 @@ pub fn split(keys: u32) -> (InFlightSender, InFlightCompleter) {
     Store::new(keys).halves()
 }
 
-/// The broken variant that the model check must catch: the sender shows a packet before it
-/// is written.
-#[cfg(loom)]
-pub fn split_that_shows_early(keys: u32) -> (InFlightSender, InFlightCompleter) {
-    let mut store = Store::new(keys);
-    store.shows_early = true;
-    store.halves()
-}
-
 /// The half of a store that the [`TxRing`](crate::TxRing) owns. Dropping both halves drops what is
 /// in flight, and loses those frames.
 pub struct InFlightSender {
@@ -235,10 +225,6 @@ impl InFlightSender {
         self.put.packets = self.put.packets.wrapping_add(1);
         self.put.bytes = self.put.bytes.wrapping_add(packet.wire_bytes());
         self.store.put.publish(self.put);
-        #[cfg(loom)]
-        if self.store.shows_early {
-            place.state.store_release(FULL);
-        }
         place.write(packet.into_words());
         place.state.store_release(FULL);
         Ok(())

@@ -41,16 +41,17 @@ use crate::sharing::Word;
 /// in the frame.
 #[derive(Clone)]
 pub struct FramePool {
-    shared: Arc<Shared>,
+    shared: Arc<PoolShared>,
 }
 
-struct Shared {
+#[cfg(all(test, loom))]
+mod models;
+
+struct PoolShared {
     frames: Box<[FrameState]>,
     free: ConcurrentQueue<u32>,
     frame_bytes: u32,
     counts: Counts,
-    #[cfg(loom)]
-    looks_before_it_writes: bool,
 }
 
 struct FrameState {
@@ -146,18 +147,7 @@ impl FramePool {
     /// is allocated here, with about 400 bytes of bookkeeping for each frame.
     pub fn new(frames: u32, frame_bytes: u32) -> Self {
         Self {
-            shared: Arc::new(Shared::new(frames, frame_bytes)),
-        }
-    }
-
-    /// The broken variant that the model check must catch: it looks whether a frame is taken, and
-    /// then writes that it is not.
-    #[cfg(loom)]
-    pub fn that_looks_before_it_writes(frames: u32, frame_bytes: u32) -> Self {
-        let mut shared = Shared::new(frames, frame_bytes);
-        shared.looks_before_it_writes = true;
-        Self {
-            shared: Arc::new(shared),
+            shared: Arc::new(PoolShared::new(frames, frame_bytes)),
         }
     }
 
@@ -210,7 +200,8 @@ impl FramePool {
     #[inline]
     fn put_back(&self, frame: &Frame) -> Result<(), PoolError> {
         let state = self.state(frame)?;
-        if !self.shared.untake(state) {
+        // Of two threads that give it back at the same time, one finds it taken.
+        if !state.is_taken.swap(false, Ordering::AcqRel) {
             let index = frame.index();
             return Err(PoolError::NotTaken { index });
         }
@@ -275,7 +266,7 @@ impl FramePool {
     }
 }
 
-impl Shared {
+impl PoolShared {
     fn new(frames: u32, frame_bytes: u32) -> Self {
         let frames = frames.max(1);
         let free = ConcurrentQueue::bounded(frames as usize);
@@ -294,22 +285,7 @@ impl Shared {
                 strays: Word::new(0),
                 refused: Word::new(0),
             },
-            #[cfg(loom)]
-            looks_before_it_writes: false,
         }
-    }
-
-    /// Says that a frame is not taken any more. Returns whether it was; of two that ask at once,
-    /// one is told so.
-    #[inline]
-    fn untake(&self, state: &FrameState) -> bool {
-        #[cfg(loom)]
-        if self.looks_before_it_writes {
-            let was_taken = state.is_taken.load(Ordering::Acquire);
-            state.is_taken.store(false, Ordering::Release);
-            return was_taken;
-        }
-        state.is_taken.swap(false, Ordering::AcqRel)
     }
 }
 

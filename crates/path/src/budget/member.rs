@@ -2,11 +2,11 @@
 
 use alloc::sync::Arc;
 
-use super::Device;
+use super::device::Device;
 use crate::queue::Admission;
 
-/// One half of a queue that has a budget. When the completer's is dropped, the bytes in flight of the
-/// queue become room for others.
+/// One half of a queue that has a budget. When the completer's is dropped, the bytes in flight of
+/// the queue become room for others.
 pub struct Member {
     device: Arc<Device>,
     queue: usize,

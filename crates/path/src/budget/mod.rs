@@ -1,10 +1,10 @@
 //! A budget that the queues of one device share: a second gate above their limits.
 //!
 //! Each queue sizes its own limit as if it had the link alone. When all send at once, the limits
-//! add up, and so does what waits in the device. A budget holds the sum: a queue sends while its own
-//! limit **and** the budget have room. How much that is says a rule like any other ([`AnyLimit`]),
-//! which hears what all queues send and complete: a fixed number of bytes, or Linux's rule over the
-//! whole device. The link is one, so its need is one.
+//! add up, and so does what waits in the device. A budget holds the sum: a queue sends while its
+//! own limit **and** the budget have room. How much that is says a rule like any other
+//! ([`AnyLimit`]), which hears what all queues send and complete: a fixed number of bytes, or
+//! Linux's rule over the whole device. The link is one, so its need is one.
 //!
 //! The protocol is that of every gate here. A queue that finds no room draws a ticket, closes its
 //! gate, fences, and looks again. Whoever gives back does so, fences, and starts the queue that has
@@ -22,9 +22,10 @@
 //! also where one thread has all halves.
 //!
 //! What comes back is room at once, but the rule hears of it once in an *interval*, which must hold
-//! an interrupt of every queue. Told more often, a dynamic rule would take what finished on one queue
-//! and was not reported yet for a device that is busy, and would stay too low.
+//! an interrupt of every queue. Told more often, a dynamic rule would take what finished on one
+//! queue and was not reported yet for a device that is busy, and would stay too low.
 
+mod device;
 mod member;
 #[cfg(all(test, loom))]
 mod models;
@@ -39,15 +40,10 @@ use crate::probe::Probe;
 use crate::qdisc::Qdisc;
 use crate::queue::{Halves, QueueConfigError};
 
+use device::Device;
 pub use member::Member;
 use rule::SharedRule;
 use waiters::{BudgetQueue, Waiters};
-
-/// What the queues of a device share.
-struct Device {
-    waiters: Waiters,
-    rule: SharedRule,
-}
 
 /// A budget, for whoever watches it; any thread may.
 #[derive(Clone)]

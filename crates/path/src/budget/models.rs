@@ -1,5 +1,5 @@
-//! Model checks of the second look at a budget: a sender that does not look again after it closed its
-//! gate loses a wake-up, and a check that does not find that is worth nothing.
+//! Model checks of the second look at a budget. A sender that does not look again after it closed
+//! its gate loses a wake-up, and a check that does not find that is worth nothing.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --lib budget::models`
 
@@ -66,8 +66,8 @@ fn queue(packets: u32) -> (PlainHalves, loom::sync::Arc<Counts>) {
     (halves, counts)
 }
 
-/// The first queue fills the budget and completes, while the second waits for room. `admission`: that
-/// of the second queue's sender.
+/// The first queue fills the budget and completes, while the second waits for room. `admission`
+/// makes that of the second queue's sender.
 fn one_waits_while_the_other_completes<A: Admission>(
     admission: fn(Member, Arc<Shared<Threads>>) -> A,
 ) where

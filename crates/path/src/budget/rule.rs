@@ -9,8 +9,9 @@ use super::waiters::{BudgetTotals, Waiters};
 use crate::limit::AnyLimit;
 use crate::sharing::Local;
 
-/// Stores the rule, and lends it to one completer at a time. A completer that finds it lent continues
-/// without it: its bytes are room already, and the rule receives them with the next batch.
+/// Stores the rule, and lends it to one completer at a time. A completer that finds it lent
+/// continues without it: its bytes are room already, and the rule receives them with the next
+/// batch.
 pub(super) struct SharedRule {
     /// A place for one value that one thread at a time can take, without unsafe code of our own.
     rule: ConcurrentQueue<BudgetRule>,

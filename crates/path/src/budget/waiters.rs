@@ -165,7 +165,8 @@ impl Waiters {
     }
 
     pub(super) fn in_flight_bytes(&self) -> u32 {
-        // Completed first: it never overtakes what was queued, and too much is seen, not too little.
+        // Completed first: it never overtakes what was queued, and too much is seen, not too
+        // little.
         let completed = self.completed_bytes.load(Ordering::SeqCst);
         difference(self.queued_bytes.load(Ordering::SeqCst), completed)
     }

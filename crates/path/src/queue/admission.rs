@@ -3,14 +3,14 @@
 /// A second gate above the limit of a queue, such as a [budget](crate::budget) that several queues
 /// share: a packet is sent while the limit and the gate have room.
 ///
-/// Each half of a queue has a value of this type and calls the methods that name it. A method that is
-/// not implemented admits everything, so `()` is no gate and costs nothing.
+/// Each half of a queue has a value of this type and calls the methods that name it. A method that
+/// is not implemented admits everything, so `()` is no gate and costs nothing.
 pub trait Admission {
     /// Whether other queues share the gate.
     const SHARED: bool = false;
 
-    /// For the sender: returns `true` if one more object may be sent. `limit_has_room`: its own limit
-    /// has room. If only the gate has none, the queue waits for it from now on.
+    /// For the sender: returns `true` if one more object may be sent. `limit_has_room`: its own
+    /// limit has room. If only the gate has none, the queue waits for it from now on.
     fn admits(&self, limit_has_room: bool) -> bool {
         limit_has_room
     }
@@ -52,8 +52,8 @@ pub trait Admission {
         true
     }
 
-    /// For the completer: starts the queue that has waited longest, if there is room. Returns `true`
-    /// if that is its own queue.
+    /// For the completer: starts the queue that has waited longest, if there is room. Returns
+    /// `true` if that is its own queue.
     fn starts_itself(&self) -> bool {
         false
     }

@@ -11,6 +11,7 @@ use super::config::QueueConfig;
 use super::error::QueueConfigError;
 use super::local::Queue;
 use super::monitor::Monitor;
+use super::outlet::Outlet;
 use super::send::SendHalf;
 use super::sender::Sender;
 use super::shared::Shared;
@@ -178,7 +179,7 @@ where
         shared.piece_bytes.store(piece_bytes);
         shared.settings.set_config(&control.rule().config());
         Ok(Parts {
-            send: SendHalf::new(qdisc, unit, mark, config.burst_packets, cutter),
+            send: SendHalf::new(qdisc, Outlet::new(unit, mark, config.burst_packets, cutter)),
             complete: CompleteHalf::new(control, mark, restart_slots, &config, joiner, now_ns),
             shared,
             device,
@@ -187,8 +188,8 @@ where
     }
 }
 
-/// The halves of a queue with their probes (`A`, `B`) and [admission](super::Admission) (`G`), and its
-/// monitor.
+/// The halves of a queue with their probes (`A`, `B`) and [admission](super::Admission) (`G`), and
+/// its monitor.
 pub type Halves<R, C, L, Q, A, B, G = ()> = (Sender<R, Q, A, G>, Completer<C, L, B, G>, Monitor);
 
 impl<R, C, L, Q, P> Builder<(R, C), L, Q, P>
@@ -211,8 +212,8 @@ where
         self.build_halves_with(now_ns, |probe| (probe.clone(), probe))
     }
 
-    /// Builds the two halves as [`build_halves`](Self::build_halves) does. `divide` makes the probes
-    /// of the sender and the completer from that of the queue.
+    /// Builds the two halves as [`build_halves`](Self::build_halves) does. `divide` makes the
+    /// probes of the sender and the completer from that of the queue.
     ///
     /// # Errors
     /// As [`build`](Self::build).

@@ -3,12 +3,11 @@
 use super::admission::Admission;
 use super::context::Context;
 use super::counters::{add, subtract};
+use super::outlet::Outlet;
 use super::shared::Shared;
 use super::sink::{dropped, marked};
-use super::super_packets::SuperPackets;
-use super::unit_mask::UnitMask;
 use crate::driver::TxRing;
-use crate::packet::{DropReason, Mark, Packet, PacketSink};
+use crate::packet::{DropReason, Packet, PacketSink};
 use crate::probe::{Event, Probe};
 use crate::qdisc::Burst;
 use crate::sharing::Sharing;
@@ -25,22 +24,12 @@ pub(super) enum BurstEnd {
     Super,
 }
 
-/// Returns `true` if the limit and the admission let one more packet go.
-#[inline]
-pub(super) fn has_room<M: Sharing>(shared: &Shared<M>, admission: &impl Admission) -> bool {
-    admission.admits(shared.ledger.has_room())
-}
-
 /// A burst that is being sent.
 pub(super) struct Sending<'a, 'b, M: Sharing, A, R, S: ?Sized, P> {
     pub shared: &'a Shared<M>,
     pub ring: &'a mut R,
     pub at: &'a mut Context<'b, S, P>,
-    pub admission: &'a A,
-    pub supers: &'a mut SuperPackets,
-    pub kick_pending: &'a mut bool,
-    pub unit: UnitMask,
-    pub mark: Mark,
+    pub outlet: &'a mut Outlet<A>,
     /// Packets of a full burst, without those that the device rejected.
     pub burst_packets: u32,
     pub left_packets: u32,
@@ -52,8 +41,8 @@ impl<M: Sharing, A: Admission, R: TxRing, S: PacketSink + ?Sized, P: Probe>
 {
     /// Returns `true` if one more packet may come; if not, notes why.
     #[inline]
-    pub fn continues(&mut self) -> bool {
-        self.end = if !has_room(self.shared, self.admission) {
+    pub(super) fn continues(&mut self) -> bool {
+        self.end = if !self.outlet.has_room(self.shared) {
             BurstEnd::NoRoom
         } else if self.ring.slots_free() < self.ring.slots_of_largest() {
             BurstEnd::NoSlots
@@ -65,26 +54,10 @@ impl<M: Sharing, A: Admission, R: TxRing, S: PacketSink + ?Sized, P: Probe>
         false
     }
 
-    /// Counts a packet, before the device can see it.
-    #[inline]
-    fn count(&mut self, units: u32, bytes: u32) -> bool {
-        let (ledger, now_ns) = (&self.shared.ledger, self.at.now_ns);
-        if !self.admission.can_charge(bytes) {
-            return false;
-        }
-        ledger.answer(now_ns);
-        let counted = ledger.queued(units).is_ok();
-        if counted {
-            self.admission.charge(bytes, now_ns);
-        }
-        counted
-    }
-
     /// The device rejected the packet: as if it had never been sent.
     #[cold]
     fn reject(&mut self, packet: Packet, units: u32) {
-        self.shared.ledger.unqueue(units);
-        self.admission.uncharge(packet.wire_bytes());
+        self.outlet.uncount(self.shared, units, packet.wire_bytes());
         self.burst_packets -= 1;
         subtract(&self.shared.sender.sent_bytes, packet.wire_bytes().into());
         self.dropped(packet, DropReason::DeviceRefused);
@@ -101,19 +74,19 @@ impl<M: Sharing, A: Admission, R: TxRing, S: PacketSink + ?Sized, P: Probe> Burs
         // A cold path: GSO packets need more than the burst loop has at hand.
         if let Some(segmentation) = packet.segmentation {
             let uncut = Uncut::of(&packet, segmentation);
-            if let Some(plan) = self.supers.plan(self.shared, uncut) {
-                self.supers.stash = Some((packet, plan));
+            if let Some(plan) = self.outlet.supers.plan(self.shared, uncut) {
+                self.outlet.supers.stash = Some((packet, plan));
                 self.end = BurstEnd::Super;
                 return false;
             }
         }
         let bytes = packet.wire_bytes();
-        let units = self.unit.of(bytes);
-        if !self.count(units, bytes) {
+        let units = self.outlet.unit.of(bytes);
+        if !self.outlet.count(self.shared, units, bytes, now_ns) {
             self.dropped(packet, DropReason::Uncountable);
             return self.continues();
         }
-        packet.mark = self.mark;
+        packet.mark = self.outlet.ages.mark;
         add(&self.shared.sender.sent_bytes, bytes.into());
         self.at.probe.event(now_ns, Event::Sent(&packet));
         // Before the sink can panic.
@@ -133,7 +106,7 @@ impl<M: Sharing, A, R, S: PacketSink + ?Sized, P: Probe> PacketSink
     }
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        let (cells, cutter) = (&self.shared.sender, &mut self.supers.cutter);
+        let (cells, cutter) = (&self.shared.sender, &mut self.outlet.supers.cutter);
         dropped(packet, reason, cells, cutter, &mut self.at.again());
     }
 
@@ -148,6 +121,6 @@ impl<M: Sharing, A, R, S: ?Sized, P> Drop for Sending<'_, '_, M, A, R, S, P> {
     fn drop(&mut self) {
         let sent = u64::from(self.burst_packets - self.left_packets);
         add(&self.shared.sender.sent_packets, sent);
-        *self.kick_pending |= sent > 0;
+        self.outlet.kick_pending |= sent > 0;
     }
 }

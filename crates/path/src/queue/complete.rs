@@ -1,7 +1,7 @@
 //! The completing half, whichever way it shares the queue with the sending half.
 
 use taut_dql::control::Control;
-use taut_dql::{Cadence, Config, Error, MAX_LIMIT, Stall};
+use taut_dql::{Cadence, Error, Stall};
 
 use super::admission::Admission;
 use super::ages::AgeStallDetector;
@@ -9,13 +9,12 @@ use super::config::QueueConfig;
 use super::context::Context;
 use super::counters::add;
 use super::deferred::Deferred;
-use super::error::{CompleteError, RepairError};
-use super::outcome::{Completed, Repair, Snapshot};
-use super::pieces::Pieces;
+use super::error::CompleteError;
+use super::outcome::Completed;
+use super::pieces::PieceJoiner;
 use super::shared::Shared;
 use super::sort::{SentIn, Sorter};
-use crate::driver::{Completions, InRing};
-use crate::knobs::{Knob, KnobError, NS_PER_MS, Setting};
+use crate::driver::Completions;
 use crate::limit::{CompletedCounts, CompletionBatch, Limit, Unit};
 use crate::packet::{Mark, Packet, PacketSink};
 use crate::probe::{Event, Probe};
@@ -25,21 +24,21 @@ use crate::split::Joiner;
 /// The completer's own part of a queue.
 pub(super) struct CompleteHalf<L, A> {
     /// The rule, and the completer's side of the ledger.
-    control: Control<L>,
-    unit: Unit,
-    sorter: Sorter,
-    stalls: AgeStallDetector,
-    coalescer: Option<Cadence>,
-    deferred: Deferred,
+    pub control: Control<L>,
+    pub unit: Unit,
+    pub sorter: Sorter,
+    pub stalls: AgeStallDetector,
+    pub coalescer: Option<Cadence>,
+    pub deferred: Deferred,
     restart_slots: u32,
     reap_budget_packets: u32,
     /// Joins the pieces of super-packets, if they go in pieces.
-    pieces: Option<Pieces>,
-    admission: A,
+    pub pieces: Option<PieceJoiner>,
+    pub admission: A,
 }
 
 impl<L: Limit> CompleteHalf<L, ()> {
-    pub fn new(
+    pub(super) fn new(
         control: Control<L>,
         mark: Mark,
         restart_slots: u32,
@@ -56,7 +55,7 @@ impl<L: Limit> CompleteHalf<L, ()> {
             deferred: Deferred::default(),
             restart_slots,
             reap_budget_packets: config.reap_budget_packets,
-            pieces: joiner.map(|joiner| Pieces::new(joiner, config.split)),
+            pieces: joiner.map(|joiner| PieceJoiner::new(joiner, config.split)),
             admission: (),
         }
     }
@@ -64,7 +63,10 @@ impl<L: Limit> CompleteHalf<L, ()> {
 
 impl<L: Limit, A: Admission> CompleteHalf<L, A> {
     /// Replaces the second gate above the limit.
-    pub fn map_admission<B: Admission>(self, map: impl FnOnce(A) -> B) -> CompleteHalf<L, B> {
+    pub(super) fn map_admission<B: Admission>(
+        self,
+        map: impl FnOnce(A) -> B,
+    ) -> CompleteHalf<L, B> {
         CompleteHalf {
             control: self.control,
             unit: self.unit,
@@ -80,7 +82,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
     }
 
     #[inline]
-    pub fn complete<M: Sharing, C: Completions, S: PacketSink + ?Sized, P: Probe>(
+    pub(super) fn complete<M: Sharing, C: Completions, S: PacketSink + ?Sized, P: Probe>(
         &mut self,
         shared: &Shared<M>,
         completions: &mut C,
@@ -110,11 +112,17 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         }
         // Packets that were returned before an error are complete even if the reap failed.
         let more_pending = *reaped.as_ref().unwrap_or(&false);
+        let returned_packets = self.sorter.packets();
         let (mut stale_packets, mut unknown_packets) = (0, 0);
         if self.sorter.has_other {
             (stale_packets, unknown_packets) = self.take_other(shared, now_ns, sink, probe);
         }
         let counts = self.take_current(shared);
+        debug_assert_eq!(
+            counts.packets + stale_packets + unknown_packets,
+            returned_packets,
+            "each returned packet is counted once"
+        );
         self.count(shared, counts, more_pending, now_ns, probe);
         let stalled = self.check_stall(shared, now_ns, probe);
         let schedule = self.restart(shared, completions, counts.packets > 0, now_ns, probe);
@@ -128,13 +136,8 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             more_pending,
             stalled,
         };
-        let error = match reaped {
-            Err(error) => Some(CompleteError::Driver(error)),
-            Ok(_) if unknown_packets > 0 => Some(CompleteError::UnknownCompletions {
-                packets: unknown_packets,
-            }),
-            Ok(_) => None,
-        };
+        let error = reaped.err().map(CompleteError::Driver);
+        let error = error.or_else(|| CompleteError::of_unknown(unknown_packets));
         self.deferred.settle(completed, error)
     }
 
@@ -173,7 +176,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
 
     /// Continues with the age that the sender began.
     #[cold]
-    fn follow_age<M: Sharing>(&mut self, shared: &Shared<M>) {
+    pub(super) fn follow_age<M: Sharing>(&mut self, shared: &Shared<M>) {
         let current = self.sorter.current;
         self.stalls.follow(&shared.ages, current.units(self.unit));
         self.sorter.begin_age(self.stalls.newest());
@@ -317,7 +320,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
 
     /// Checks for a stall without waiting for a completion that might never come.
     #[inline]
-    pub fn check_stall<M: Sharing, P: Probe>(
+    pub(super) fn check_stall<M: Sharing, P: Probe>(
         &mut self,
         shared: &Shared<M>,
         now_ns: u64,
@@ -353,222 +356,12 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
     }
 
     /// When to complete even if the device reports nothing, in ns.
-    pub fn next_wakeup<M: Sharing>(&self, shared: &Shared<M>) -> Option<u64> {
+    pub(super) fn next_wakeup<M: Sharing>(&self, shared: &Shared<M>) -> Option<u64> {
         let coalescer_ns = self.coalescer.as_ref().and_then(Cadence::next_wakeup);
         let num_queued = shared.ledger.num_queued();
         let is_full = shared.driver.is_closed();
         let stall_ns = self.stalls.next_wakeup(&shared.ages, num_queued, is_full);
         [coalescer_ns, stall_ns].into_iter().flatten().min()
-    }
-
-    /// Ends a reset that the sender began, and for which it waits.
-    #[inline]
-    pub fn end_reset<M: Sharing, P: Probe>(
-        &mut self,
-        shared: &Shared<M>,
-        now_ns: u64,
-        probe: &mut P,
-    ) {
-        if let Some(reset) = shared.reset.to_end() {
-            self.reset(shared, reset, now_ns, probe);
-        }
-    }
-
-    #[cold]
-    fn reset<M: Sharing, P: Probe>(
-        &mut self,
-        shared: &Shared<M>,
-        reset: u32,
-        now_ns: u64,
-        probe: &mut P,
-    ) {
-        self.control.reset(&shared.ledger, 0, now_ns);
-        self.forget_past();
-        let num_queued = shared.ledger.num_queued();
-        self.stalls.reset(&shared.ages, num_queued, now_ns);
-        self.sorter.begin_epoch(reset, self.stalls.newest());
-        add(&shared.completer.resets, 1);
-        self.admission.correct(0, now_ns);
-        shared.settings.set_config(&self.config());
-        shared.reset.end(reset);
-        self.open_again(shared);
-        probe.event(now_ns, Event::Reset);
-        if probe.is_enabled() {
-            probe.event(now_ns, Event::Limit(self.shown_limit()));
-        }
-    }
-
-    /// What was learned about the ring before a reset or a repair is void.
-    fn forget_past(&mut self) {
-        if let Some(coalescer) = &mut self.coalescer {
-            coalescer.reset();
-        }
-        if let Some(pieces) = &mut self.pieces {
-            pieces.reset();
-        }
-    }
-
-    /// Clears every stop, and wakes a sender that waits for room.
-    fn open_again<M: Sharing>(&mut self, shared: &Shared<M>) {
-        // Against a sender that closes its gate and checks again.
-        M::full_fence();
-        shared.stack.open();
-        shared.driver.open();
-        self.deferred.schedule();
-        shared.room.notify(|| true);
-    }
-
-    /// Corrects the ledger while the sender does nothing. The limit stays.
-    pub fn repair<M: Sharing, P: Probe>(
-        &mut self,
-        shared: &Shared<M>,
-        in_ring: InRing,
-        now_ns: u64,
-        probe: &mut P,
-    ) -> Result<Repair, RepairError> {
-        let in_flight = match self.unit {
-            Unit::Bytes => in_ring.bytes,
-            Unit::Packets => in_ring.packets,
-        };
-        if i32::try_from(in_flight).is_err() {
-            return Err(RepairError::TooMuch { units: in_flight });
-        }
-        // Or its end would undo the correction.
-        self.end_reset(shared, now_ns, probe);
-        if self.stalls.is_behind(&shared.ages) {
-            self.follow_age(shared);
-        }
-        let was_in_flight = shared.ledger.completer_in_flight();
-        self.control.repair(&shared.ledger, in_flight, now_ns);
-        let num_queued = shared.ledger.num_queued();
-        self.stalls.repair(num_queued, in_flight, now_ns);
-        self.forget_past();
-        self.admission.correct(in_ring.bytes, now_ns);
-        add(&shared.completer.repairs, 1);
-        self.open_again(shared);
-        let repair = Repair {
-            was_in_flight,
-            in_flight,
-        };
-        probe.event(now_ns, Event::Repaired(repair));
-        Ok(repair)
-    }
-
-    /// Completions have become early, or valid again: the limit is disabled, or applied again.
-    #[cold]
-    fn switch_limit<M: Sharing, P: Probe>(
-        &mut self,
-        shared: &Shared<M>,
-        now_ns: u64,
-        probe: &mut P,
-    ) {
-        let early = !self.control.is_disabled();
-        self.control.set_disabled(&shared.ledger, early);
-        shared.settings.set_early_completions(early);
-        probe.event(now_ns, Event::CompletionsValid(!early));
-        if probe.is_enabled() {
-            probe.event(now_ns, Event::Limit(self.shown_limit()));
-        }
-    }
-
-    /// The limit as an operator reads it.
-    fn shown_limit(&self) -> u32 {
-        if self.control.is_disabled() {
-            MAX_LIMIT
-        } else {
-            self.config().limit
-        }
-    }
-
-    pub fn snapshot<M: Sharing>(&self, shared: &Shared<M>) -> Snapshot {
-        let config = self.config();
-        let ledger = &shared.ledger;
-        Snapshot {
-            limit: self.shown_limit(),
-            min_limit: config.min_limit,
-            max_limit: config.max_limit,
-            hold_time_ns: config.hold_time_ns,
-            in_flight: ledger.completer_in_flight(),
-            num_queued: self.control.num_queued(ledger),
-            num_completed: self.control.num_completed(ledger),
-            early_completions: self.control.is_disabled(),
-        }
-    }
-
-    pub fn rule(&self) -> &L {
-        self.control.rule()
-    }
-
-    pub fn config(&self) -> Config {
-        self.control.rule().config()
-    }
-
-    /// Applies settings that other threads requested.
-    #[inline]
-    fn apply_requests<M: Sharing>(&mut self, shared: &Shared<M>) {
-        if let Some(settings) = shared.others.requests.take() {
-            self.apply(shared, settings);
-        }
-    }
-
-    #[cold]
-    fn apply<M: Sharing>(
-        &mut self,
-        shared: &Shared<M>,
-        settings: impl Iterator<Item = Setting> + Clone,
-    ) {
-        let mut config = self.config();
-        for setting in settings.clone() {
-            setting.change(&mut config);
-        }
-        // Together, because each might contradict what another one replaces.
-        let _ = self.control.set_config(config);
-        shared.settings.set_config(&self.config());
-        for setting in settings {
-            // They were checked when they were requested. One that contradicts another is dropped.
-            let _ = self.set(shared, setting);
-        }
-    }
-
-    pub fn set<M: Sharing>(
-        &mut self,
-        shared: &Shared<M>,
-        setting: Setting,
-    ) -> Result<(), KnobError> {
-        if let Setting::StallThresholdMs(ms) = setting {
-            let threshold_ns = u64::from(ms) * NS_PER_MS;
-            self.stalls.set_threshold_ns(&shared.ages, threshold_ns);
-            return Ok(());
-        }
-        let mut config = self.config();
-        setting.change(&mut config);
-        self.control
-            .set_config(config)
-            .map_err(|error| KnobError::Refused(setting.knob(), error))?;
-        shared.settings.set_config(&self.config());
-        Ok(())
-    }
-
-    pub fn read<M: Sharing>(&self, knob: Knob, shared: &Shared<M>) -> u64 {
-        let limit = self.snapshot(shared);
-        match knob {
-            Knob::Limit => limit.limit.into(),
-            Knob::LimitMin => limit.min_limit.into(),
-            Knob::LimitMax => limit.max_limit.into(),
-            Knob::HoldTime => limit.hold_time_ns / NS_PER_MS,
-            Knob::Inflight => limit.in_flight.into(),
-            Knob::StallThrs => self.stalls.threshold_ns() / NS_PER_MS,
-            Knob::StallCnt => self.stalls.count(),
-            Knob::StallMax => self.stalls.longest_ns() / NS_PER_MS,
-        }
-    }
-
-    pub fn set_cadence_ns(&mut self, cadence_ns: u64) {
-        match &mut self.coalescer {
-            Some(coalescer) => coalescer.set_period_ns(cadence_ns),
-            None if cadence_ns > 0 => self.coalescer = Some(Cadence::new(cadence_ns)),
-            None => {}
-        }
     }
 }
 

@@ -71,8 +71,8 @@ impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
         self.half.next_wakeup(&self.shared)
     }
 
-    /// Requests a reset: the other half begins it at its next [`run`](Sender::run), and sends nothing
-    /// until this half ends it at its next [`complete`](Self::complete). See
+    /// Requests a reset: the other half begins it at its next [`run`](Sender::run), and sends
+    /// nothing until this half ends it at its next [`complete`](Self::complete). See
     /// [`Queue::reset`](super::Queue::reset).
     pub fn request_reset(&self) {
         self.shared.request_reset();
@@ -171,8 +171,9 @@ impl<C: Completions, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
     /// Call it when the device interrupts, and when [`next_wakeup`](Self::next_wakeup) says so.
     ///
     /// # Errors
-    /// See [`CompleteError`]. Packets and room came back all the same. Complete again after an error:
-    /// what it hid (packets and bytes, a start, a stall, more that is finished) is told by the next round that succeeds.
+    /// See [`CompleteError`]. Packets and room are returned in any case. Call it again after an
+    /// error: the next batch that succeeds reports the results that the error hid (packets and
+    /// bytes, a start, a stall, pending completions).
     pub fn complete<S: PacketSink + ?Sized>(
         &mut self,
         now_ns: u64,

@@ -17,8 +17,8 @@ pub struct QueueConfig {
     /// Most packets for one doorbell, at least 1. Default 64, the most that the kernel's bulk
     /// dequeue puts behind one.
     pub burst_packets: u32,
-    /// Most packets reaped in one round, at least 1. Default the whole ring at once: the limit wants
-    /// whole rounds, not slices of them.
+    /// Most packets reaped in one round, at least 1. Default the whole ring at once: the limit
+    /// wants whole rounds, not slices of them.
     pub reap_budget_packets: u32,
     /// How far apart completions are handed to the limit, in ns; 0, the default, hands on each
     /// round at once. Packets and slots come back at once in any case.
@@ -26,9 +26,9 @@ pub struct QueueConfig {
     /// Age of the oldest unit in flight that counts as a stall, in ns; 0 watches nothing. Default
     /// [`taut_dql::stall::DEFAULT_THRESHOLD_NS`].
     pub stall_threshold_ns: u64,
-    /// How super-packets go to a driver that takes pieces; one that sends single segments is given those
-    /// unless it is off. Default [`Split::Auto`]. At most 511 are cut at a time;
-    /// another then goes whole. With pieces, about 50 KB more are allocated.
+    /// How super-packets go to a driver that takes pieces; one that sends single segments is given
+    /// those unless it is off. Default [`Split::Auto`]. At most 511 are cut at a time; another then
+    /// goes whole. With pieces, about 50 KB more are allocated.
     pub split: Split,
     /// Wakes a sender that waits for room; see [`Queue::must_wait`](crate::Queue::must_wait).
     pub waker: Waker,

@@ -9,7 +9,7 @@ pub(super) struct Context<'a, S: ?Sized, P> {
 
 impl<'a, S: ?Sized, P> Context<'a, S, P> {
     #[inline(always)]
-    pub fn new(now_ns: u64, sink: &'a mut S, probe: &'a mut P) -> Self {
+    pub(super) fn new(now_ns: u64, sink: &'a mut S, probe: &'a mut P) -> Self {
         Self {
             now_ns,
             sink,
@@ -19,7 +19,7 @@ impl<'a, S: ?Sized, P> Context<'a, S, P> {
 
     /// The same for another call. Rare calls get their own, so that this one can stay in registers.
     #[inline(always)]
-    pub fn again(&mut self) -> Context<'_, S, P> {
+    pub(super) fn again(&mut self) -> Context<'_, S, P> {
         Context::new(self.now_ns, self.sink, self.probe)
     }
 }

@@ -87,11 +87,11 @@ macro_rules! counters {
         }
 
         impl<M: Sharing> $cells<M> {
-            pub fn new() -> Self {
+            pub(super) fn new() -> Self {
                 Self { $($field: <$kind as Counter>::cell::<M>(),)* }
             }
 
-            pub fn read(&self) -> $counters {
+            pub(super) fn read(&self) -> $counters {
                 $counters { $($field: <$kind as Counter>::read::<M>(&self.$field),)* }
             }
         }

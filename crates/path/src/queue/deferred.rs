@@ -12,18 +12,18 @@ pub(super) struct Deferred {
 
 impl Deferred {
     /// Reports with the next batch that succeeds that the sender must be run.
-    pub fn schedule(&mut self) {
+    pub(super) fn schedule(&mut self) {
         self.pending = true;
         self.completed.schedule = true;
     }
 
-    /// Adds the deferred results to those of a batch. If the batch failed, keeps all of them for the
-    /// next one.
+    /// Adds the deferred results to those of a batch. If the batch failed, keeps all of them for
+    /// the next one.
     ///
     /// # Errors
     /// `error`, if there is one.
     #[inline]
-    pub fn settle<E>(
+    pub(super) fn settle<E>(
         &mut self,
         mut completed: Completed,
         error: Option<E>,

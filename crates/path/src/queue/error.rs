@@ -21,13 +21,21 @@ impl core::error::Error for NoRoom {}
 pub enum CompleteError<E> {
     /// The device could not be asked.
     Driver(E),
-    /// The driver handed back packets that this queue had never sent: made anew, completed twice,
-    /// or of another queue. They count for nothing. A queue is told from the 62 that were made before and after
-    /// it in this process; a packet of one farther away may pass for its own.
+    /// The driver returned packets that this queue never sent: invented, completed twice, or of
+    /// another queue. They are not counted. Marks tell a queue from the 62 that were built before
+    /// and after it in this process. A packet of a queue farther away can pass for its own.
     UnknownCompletions {
         /// How many of them in this round.
         packets: u32,
     },
+}
+
+impl<E> CompleteError<E> {
+    /// The error of a batch with `packets` unknown completions, if there are any.
+    #[inline]
+    pub(super) fn of_unknown(packets: u32) -> Option<Self> {
+        (packets > 0).then_some(Self::UnknownCompletions { packets })
+    }
 }
 
 impl<E: fmt::Display> fmt::Display for CompleteError<E> {

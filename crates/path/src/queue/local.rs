@@ -227,8 +227,9 @@ impl<D: Completions, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
     /// Follow with [`run`](Self::run) if it says `schedule`.
     ///
     /// # Errors
-    /// See [`CompleteError`]. Packets and room came back all the same. Complete again after an error:
-    /// what it hid (packets and bytes, a start, a stall, more that is finished) is told by the next round that succeeds.
+    /// See [`CompleteError`]. Packets and room are returned in any case. Call it again after an
+    /// error: the next batch that succeeds reports the results that the error hid (packets and
+    /// bytes, a start, a stall, pending completions).
     #[inline]
     pub fn complete<S: PacketSink + ?Sized>(
         &mut self,

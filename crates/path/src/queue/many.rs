@@ -10,7 +10,6 @@
 //! discipline that is full leaves the packets in the ring, and a ring that is full gives a packet
 //! back as [`NoRoom`].
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 use core::task::Waker;
@@ -25,6 +24,9 @@ use crate::packet::{DropReason, Packet, PacketSink};
 use crate::probe::Probe;
 use crate::qdisc::Qdisc;
 use crate::room::RoomWaker;
+
+#[cfg(all(test, loom))]
+mod models;
 
 /// Why a packet was not taken; it comes back.
 #[derive(Debug, PartialEq, Eq)]
@@ -56,7 +58,7 @@ impl fmt::Display for Refused {
 impl core::error::Error for Refused {}
 
 /// What all submitters and the intake see.
-struct Shared {
+struct ManyShared {
     ring: ConcurrentQueue<Packet>,
     /// Wakes the owner, which waits for work.
     work: RoomWaker,
@@ -65,8 +67,6 @@ struct Shared {
     /// Sleepers that are gone and still have a place.
     gone: AtomicU32,
     wakeups: AtomicU32,
-    #[cfg(loom)]
-    looks_again: bool,
 }
 
 /// Not among the sleepers.
@@ -83,15 +83,7 @@ struct Sleeper {
     waker: Waker,
 }
 
-impl Shared {
-    /// Always, but in the variant for the model check.
-    fn looks_again(&self) -> bool {
-        #[cfg(loom)]
-        return self.looks_again;
-        #[cfg(not(loom))]
-        true
-    }
-
+impl ManyShared {
     fn has_room(&self) -> bool {
         // A closed ring is no reason to sleep either.
         !self.ring.is_full() || self.ring.is_closed()
@@ -161,47 +153,23 @@ impl Shared {
 /// `sleepers` waiters at a time. `waker` wakes the owner when it waits for work; the queue's own
 /// waker, for room, may be the same.
 pub fn split(capacity_packets: u32, sleepers: u32, waker: Waker) -> (Submitter, Intake) {
-    make(capacity_packets, sleepers, waker, true)
-}
-
-/// The broken variant that the model check must catch: nobody who waits looks again.
-#[cfg(loom)]
-pub fn split_without_a_second_look(
-    capacity_packets: u32,
-    sleepers: u32,
-    waker: Waker,
-) -> (Submitter, Intake) {
-    make(capacity_packets, sleepers, waker, false)
-}
-
-fn make(
-    capacity_packets: u32,
-    sleepers: u32,
-    waker: Waker,
-    looks_again: bool,
-) -> (Submitter, Intake) {
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(ManyShared {
         ring: ConcurrentQueue::bounded(capacity_packets.max(1) as usize),
         work: RoomWaker::new(waker),
         sleepers: ConcurrentQueue::bounded(sleepers.max(1) as usize),
         gone: AtomicU32::new(0),
         wakeups: AtomicU32::new(0),
-        #[cfg(loom)]
-        looks_again,
     });
-    #[cfg(not(loom))]
-    let _ = looks_again;
     let intake = Intake {
         shared: shared.clone(),
         held: None,
-        drop_sink: None,
     };
     (Submitter { shared }, intake)
 }
 
 /// Hands packets in. Each thread has a clone of its own, or all share one.
 pub struct Submitter {
-    shared: Arc<Shared>,
+    shared: Arc<ManyShared>,
 }
 
 impl Clone for Submitter {
@@ -253,7 +221,7 @@ impl Submitter {
 /// One thread's place to wait for room. Dropping it frees the place, and a wake-up that it does not
 /// use goes to another.
 pub struct Waiter {
-    shared: Arc<Shared>,
+    shared: Arc<ManyShared>,
     sleeper: Arc<Sleeper>,
 }
 
@@ -266,7 +234,7 @@ impl Waiter {
             let listed = self.list();
             // Between the list and the look, as between the gate and the look.
             fence(Ordering::SeqCst);
-            !listed || (self.shared.looks_again() && self.shared.has_room())
+            !listed || self.shared.has_room()
         })
     }
 
@@ -305,22 +273,15 @@ impl Drop for Waiter {
     }
 }
 
-/// The owner's end: takes what was handed in. Dropping it closes the ring; what is still in it goes
-/// to the [drop sink](Self::set_drop_sink).
+/// The owner's end: takes packets out. Dropping it closes the ring and drops the packets that are
+/// still in it, and their frames with them: [`flush`](Self::flush) passes them to a sink.
 pub struct Intake {
-    shared: Arc<Shared>,
+    shared: Arc<ManyShared>,
     /// Taken out, and the discipline had no room for it.
     held: Option<Packet>,
-    drop_sink: Option<Box<dyn PacketSink + Send>>,
 }
 
 impl Intake {
-    /// Gets what was handed in and not moved on when the intake is dropped. Without one, those
-    /// packets are dropped, and their frames with them.
-    pub fn set_drop_sink(&mut self, sink: impl PacketSink + Send + 'static) {
-        self.drop_sink = Some(Box::new(sink));
-    }
-
     /// Moves packets into the discipline while it has room. A packet that does not even fit into an
     /// empty discipline is dropped there, with the reason. Returns how many left the ring for good.
     pub fn drain<R, S: PacketSink + ?Sized>(
@@ -381,7 +342,7 @@ impl Intake {
         let ring = &self.shared.ring;
         self.shared
             .work
-            .must_wait(|| self.shared.looks_again() && (!ring.is_empty() || ring.is_closed()))
+            .must_wait(|| !ring.is_empty() || ring.is_closed())
     }
 
     /// Whether nothing waits to be taken in.
@@ -420,8 +381,5 @@ impl Intake {
 impl Drop for Intake {
     fn drop(&mut self) {
         self.close();
-        if let Some(mut sink) = self.drop_sink.take() {
-            self.flush(&mut *sink);
-        }
     }
 }

@@ -15,6 +15,7 @@ use super::complete::CompleteHalf;
 use super::config::QueueConfig;
 use super::context::Context;
 use super::outcome::Stop;
+use super::outlet::Outlet;
 use super::send::SendHalf;
 use super::shared::Shared;
 use crate::limit::{Fixed, Limit};
@@ -72,7 +73,7 @@ where
         let shared = Shared::<M>::new(limit.limit(), 0, waker(), waker());
         let shared = Arc::new(shared);
         let unit = limit.unit();
-        let mut send = SendHalf::new(Fifo::new(2), unit, mark, 64, None);
+        let mut send = SendHalf::new(Fifo::new(2), Outlet::new(unit, mark, 64, None));
         let control = Control::new(limit, 0);
         let mut complete = CompleteHalf::new(control, mark, slots, &config, None, 0);
         for index in 0..2 {

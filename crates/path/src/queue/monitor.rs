@@ -72,9 +72,9 @@ impl Monitor {
         self.set(Knob::by_name(name)?.parse(value)?)
     }
 
-    /// Requests a reset from both halves, each at its next call, and wakes them: a sender that waits
-    /// for room, and the completer through its `completer_waker`. The sender sends nothing until the
-    /// completer has run. A sender that sleeps in
+    /// Requests a reset from both halves, each at its next call, and wakes them: a sender that
+    /// waits for room, and the completer through its `completer_waker`. The sender sends nothing
+    /// until the completer has run. A sender that sleeps in
     /// [`Intake::must_wait`](super::many::Intake::must_wait) takes part with the next packet. See
     /// [`Queue::reset`](super::Queue::reset).
     pub fn request_reset(&self) {

@@ -28,8 +28,8 @@ pub enum Stop<E> {
     NotReady(u64),
     /// The other half is gone: nothing will ever come back.
     Closed,
-    /// The doorbell failed. What was submitted stays in the ring; run again to retry, after a moment
-    /// of your choice: nothing else will ring it.
+    /// The doorbell failed. What was submitted stays in the ring; run again to retry, after a
+    /// moment of your choice: nothing else will ring it.
     Failed(E),
 }
 
@@ -46,8 +46,8 @@ pub struct Completed {
     /// The reap stopped at its budget with completions pending: complete again.
     pub more_pending: bool,
     /// The oldest unit in flight is older than the threshold: something is lost, or the device
-    /// stopped. Reported by every batch while it lasts, counted once. The age is at most an eighth of
-    /// the threshold too high. Reset or repair the queue, see
+    /// stopped. Reported by every batch while it lasts, counted once. The age is at most an eighth
+    /// of the threshold too high. Reset or repair the queue, see
     /// [`Queue::reset`](super::Queue::reset).
     pub stalled: Option<Stall>,
 }

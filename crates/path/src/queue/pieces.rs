@@ -1,4 +1,4 @@
-//! Pieces that come back, and how long those that go may be.
+//! PieceJoiner that come back, and how long those that go may be.
 
 use super::shared::Shared;
 use crate::limit::{CompletionBatch, Unit};
@@ -8,9 +8,9 @@ use crate::sharing::{Sharing, Wide, Word};
 use crate::split::{Joiner, Split};
 
 /// What the completer does for super-packets that go in pieces.
-pub(super) struct Pieces {
+pub(super) struct PieceJoiner {
     joiner: Joiner,
-    /// Pieces of one packet that came back and were not joined yet, and its number.
+    /// PieceJoiner of one packet that came back and were not joined yet, and its number.
     back: u32,
     number: u32,
     /// What a piece may take, in ns, if that is a time.
@@ -24,8 +24,8 @@ pub(super) struct Pieces {
     bytes_per_s: u64,
 }
 
-impl Pieces {
-    pub fn new(joiner: Joiner, split: Split) -> Self {
+impl PieceJoiner {
+    pub(super) fn new(joiner: Joiner, split: Split) -> Self {
         Self {
             joiner,
             back: 0,
@@ -41,10 +41,10 @@ impl Pieces {
         }
     }
 
-    /// A piece came back. Its packet ends now or, if pieces did not come back in order, with the next
-    /// [`join`](Self::join).
+    /// A piece came back. Its packet ends now or, if pieces did not come back in order, with the
+    /// next [`join`](Self::join).
     #[inline]
-    pub fn back<S: PacketSink + ?Sized>(&mut self, piece: &Packet, sink: &mut S) {
+    pub(super) fn back<S: PacketSink + ?Sized>(&mut self, piece: &Packet, sink: &mut S) {
         let number = piece.cut_number();
         if number != self.number {
             self.join(sink);
@@ -60,7 +60,7 @@ impl Pieces {
 
     /// Counts the pieces that came back: one access to what two threads share for a row of them.
     #[inline(never)]
-    pub fn join<S: PacketSink + ?Sized>(&mut self, sink: &mut S) {
+    pub(super) fn join<S: PacketSink + ?Sized>(&mut self, sink: &mut S) {
         let pieces = core::mem::take(&mut self.back);
         if pieces == 0 {
             return;
@@ -76,7 +76,7 @@ impl Pieces {
     }
 
     /// Follows the rate with the length of the pieces. `rate_is_known`: the batch has it, in bytes.
-    pub fn record<M: Sharing>(
+    pub(super) fn record<M: Sharing>(
         &mut self,
         shared: &Shared<M>,
         batch: &CompletionBatch,
@@ -118,7 +118,7 @@ impl Pieces {
     }
 
     /// What was in flight is forgotten.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.meter.reset();
     }
 }

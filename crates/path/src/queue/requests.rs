@@ -15,7 +15,7 @@ pub(super) struct Requests<M: Sharing> {
 }
 
 impl<M: Sharing> Requests<M> {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             pending: M::Word::new(0),
             values: core::array::from_fn(|_| M::Word::new(0)),
@@ -23,7 +23,7 @@ impl<M: Sharing> Requests<M> {
     }
 
     /// Requests a setting. Of two requests of one kind at the same time, one wins.
-    pub fn request(&self, setting: Setting) {
+    pub(super) fn request(&self, setting: Setting) {
         let kind = setting.kind();
         self.values[kind].store(setting.value());
         self.pending.set_bits(1 << kind);
@@ -35,7 +35,7 @@ impl<M: Sharing> Requests<M> {
     }
 
     /// The settings as they will be once all requests are applied.
-    pub fn requested(&self, mut config: Config) -> Config {
+    pub(super) fn requested(&self, mut config: Config) -> Config {
         for setting in self.settings(self.pending.load_acquire()) {
             setting.change(&mut config);
         }
@@ -44,7 +44,7 @@ impl<M: Sharing> Requests<M> {
 
     /// For the completer: takes the settings that were requested since the last call.
     #[inline]
-    pub fn take(&self) -> Option<impl Iterator<Item = Setting> + Clone> {
+    pub(super) fn take(&self) -> Option<impl Iterator<Item = Setting> + Clone> {
         (self.pending.load() != 0).then(|| self.settings(self.pending.take()))
     }
 }
@@ -61,7 +61,7 @@ pub(super) struct PublishedSettings<M: Sharing> {
 }
 
 impl<M: Sharing> PublishedSettings<M> {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             limit: M::Word::new(0),
             min_limit: M::Word::new(0),
@@ -72,22 +72,22 @@ impl<M: Sharing> PublishedSettings<M> {
     }
 
     #[inline]
-    pub fn set_limit(&self, limit: u32) {
+    pub(super) fn set_limit(&self, limit: u32) {
         self.limit.store(limit);
     }
 
-    pub fn set_early_completions(&self, early: bool) {
+    pub(super) fn set_early_completions(&self, early: bool) {
         self.early.store(early.into());
     }
 
-    pub fn set_config(&self, config: &Config) {
+    pub(super) fn set_config(&self, config: &Config) {
         self.limit.store(config.limit);
         self.min_limit.store(config.min_limit);
         self.max_limit.store(config.max_limit);
         self.hold_time_ns.store(config.hold_time_ns);
     }
 
-    pub fn config(&self) -> Config {
+    pub(super) fn config(&self) -> Config {
         Config {
             limit: self.limit.load(),
             min_limit: self.min_limit.load(),
@@ -97,7 +97,7 @@ impl<M: Sharing> PublishedSettings<M> {
     }
 
     /// The limit and its settings. The totals stay 0.
-    pub fn snapshot(&self, in_flight: u32) -> Snapshot {
+    pub(super) fn snapshot(&self, in_flight: u32) -> Snapshot {
         let config = self.config();
         let early_completions = self.early.load() != 0;
         Snapshot {

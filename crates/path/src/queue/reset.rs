@@ -6,8 +6,8 @@ use crate::sharing::{Sharing, Word};
 /// completer ends it.
 ///
 /// From the begin to the end the sender sends nothing. So nothing is in flight of an epoch that the
-/// completer does not know, and the completer may write off everything that the ledger holds. If the
-/// completer never runs, the sender stays stopped; it waits for nothing else.
+/// completer does not know, and the completer may write off everything that the ledger holds. If
+/// the completer never runs, the sender stays stopped; it waits for nothing else.
 ///
 /// A mark counts the resets with seven bits. A packet that returns after exactly 128 resets (or a
 /// multiple) counts as one of the current epoch.
@@ -22,7 +22,7 @@ pub(super) struct Reset<M: Sharing> {
 }
 
 impl<M: Sharing> Reset<M> {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             requested: M::Word::new(0),
             begun: M::Word::new(0),
@@ -32,7 +32,7 @@ impl<M: Sharing> Reset<M> {
 
     /// Requests a reset, unless one is requested that has not begun. Two requests at the same time
     /// are one reset or two.
-    pub fn request(&self) {
+    pub(super) fn request(&self) {
         if !self.is_requested() {
             self.requested.add(1);
         }
@@ -40,18 +40,18 @@ impl<M: Sharing> Reset<M> {
 
     /// Returns `true` if a reset was requested that has not begun.
     #[inline]
-    pub fn is_requested(&self) -> bool {
+    pub(super) fn is_requested(&self) -> bool {
         self.requested.load_acquire() != self.begun.load_acquire()
     }
 
     /// For a sender whose epoch is `epoch`: returns `true` if it must take part in a reset.
     #[inline]
-    pub fn concerns(&self, epoch: u32) -> bool {
+    pub(super) fn concerns(&self, epoch: u32) -> bool {
         self.requested.load_acquire() != epoch
     }
 
     /// For the sender: begins all resets that were requested. Returns `true` if there is one.
-    pub fn begin(&self) -> bool {
+    pub(super) fn begin(&self) -> bool {
         let requested = self.requested.load_acquire();
         let is_new = requested != self.begun.load();
         // Release: a completer that sees the begin sees everything that was sent before it.
@@ -60,20 +60,20 @@ impl<M: Sharing> Reset<M> {
     }
 
     /// For the sender: the epoch to send in, if the reset that it began has ended.
-    pub fn epoch(&self) -> Option<u32> {
+    pub(super) fn epoch(&self) -> Option<u32> {
         let begun = self.begun.load();
         (self.ended.load_acquire() == begun).then_some(begun)
     }
 
     /// For the completer: the reset that it must end.
     #[inline]
-    pub fn to_end(&self) -> Option<u32> {
+    pub(super) fn to_end(&self) -> Option<u32> {
         let begun = self.begun.load_acquire();
         (begun != self.ended.load()).then_some(begun)
     }
 
     /// For the completer: ends the reset, after it corrected the ledger.
-    pub fn end(&self, reset: u32) {
+    pub(super) fn end(&self, reset: u32) {
         self.ended.store_release(reset);
     }
 }

@@ -1,77 +1,50 @@
 //! The sending half, whichever way it shares the queue with the completing half.
 
 use super::admission::Admission;
-use super::ages::AgeMarker;
-use super::burst::{BurstEnd, Sending, has_room};
+use super::burst::{BurstEnd, Sending};
 use super::context::Context;
 use super::counters::add;
 use super::error::NoRoom;
 use super::outcome::{Stop, StopReason};
+use super::outlet::Outlet;
 use super::shared::Shared;
 use super::sink::CountingSink;
-use super::super_packets::SuperPackets;
-use super::unit_mask::UnitMask;
 use crate::driver::TxRing;
-use crate::limit::Unit;
-use crate::packet::{DropReason, Mark, Packet, PacketSink};
+use crate::packet::{DropReason, Packet, PacketSink};
 use crate::probe::{Event, Probe};
 use crate::qdisc::Qdisc;
 use crate::sharing::Sharing;
-use crate::split::Cutter;
 
 /// The sender's own part of a queue.
 pub(super) struct SendHalf<Q, A> {
     pub qdisc: Q,
-    /// The mark of packets, and when it changes.
-    pub ages: AgeMarker,
+    pub outlet: Outlet<A>,
     /// The last reset that ended.
     epoch: u32,
-    pub unit: UnitMask,
-    pub burst_packets: u32,
-    /// A doorbell failed, so the device has not seen all packets in the ring.
-    pub kick_pending: bool,
-    pub admission: A,
-    pub supers: SuperPackets,
 }
 
 impl<Q: Qdisc> SendHalf<Q, ()> {
-    pub fn new(
-        qdisc: Q,
-        unit: Unit,
-        mark: Mark,
-        burst_packets: u32,
-        cutter: Option<Cutter>,
-    ) -> Self {
+    pub(super) fn new(qdisc: Q, outlet: Outlet<()>) -> Self {
         Self {
             qdisc,
-            ages: AgeMarker::new(mark),
+            outlet,
             epoch: 0,
-            unit: UnitMask::new(unit),
-            burst_packets,
-            kick_pending: false,
-            admission: (),
-            supers: SuperPackets::new(cutter),
         }
     }
 }
 
 impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
     /// Replaces the second gate above the limit.
-    pub fn map_admission<B: Admission>(self, map: impl FnOnce(A) -> B) -> SendHalf<Q, B> {
+    pub(super) fn map_admission<B: Admission>(self, map: impl FnOnce(A) -> B) -> SendHalf<Q, B> {
         SendHalf {
             qdisc: self.qdisc,
-            ages: self.ages,
+            outlet: self.outlet.map_admission(map),
             epoch: self.epoch,
-            unit: self.unit,
-            burst_packets: self.burst_packets,
-            kick_pending: self.kick_pending,
-            admission: map(self.admission),
-            supers: self.supers,
         }
     }
 
     #[inline(always)]
-    pub fn enqueue<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
+    pub(super) fn enqueue<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,
         shared: &Shared<M>,
         packet: Packet,
@@ -83,13 +56,13 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         let mut sink = CountingSink {
             at,
             cells: &shared.sender,
-            cutter: &mut self.supers.cutter,
+            cutter: &mut self.outlet.supers.cutter,
         };
         self.qdisc.enqueue(packet, now_ns, &mut sink);
     }
 
     #[inline]
-    pub fn offer<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
+    pub(super) fn offer<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,
         shared: &Shared<M>,
         packet: Packet,
@@ -103,7 +76,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
     }
 
     #[inline]
-    pub fn run<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
+    pub(super) fn run<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,
         shared: &Shared<M>,
         ring: &mut R,
@@ -113,16 +86,18 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         if M::SHARED && shared.reset.concerns(self.epoch) && !self.take_part_in_reset(shared) {
             return Stop::Limit;
         }
-        self.ages.run(&shared.ages, &shared.ledger, at.now_ns);
+        self.outlet
+            .ages
+            .run(&shared.ages, &shared.ledger, at.now_ns);
         let stop = self.run_until_stopped(shared, ring, &mut at);
-        self.admission.share_room();
+        self.outlet.admission.share_room();
         stop
     }
 
     /// Begins a reset that was requested. Returns `true` if it has ended, so that packets may be
     /// sent.
     #[cold]
-    pub fn take_part_in_reset<M: Sharing>(&mut self, shared: &Shared<M>) -> bool {
+    pub(super) fn take_part_in_reset<M: Sharing>(&mut self, shared: &Shared<M>) -> bool {
         if shared.reset.begin() {
             shared.completer_waker.wake_by_ref();
         }
@@ -131,13 +106,13 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         let has_ended = || shared.reset.epoch().is_some();
         if !has_ended() && shared.stack.close_unless(has_ended) {
             // It does not wait for the admission: a start by another queue would be without effect.
-            self.admission.admits(false);
-            self.admission.share_room();
+            self.outlet.admission.admits(false);
+            self.outlet.admission.share_room();
             return false;
         }
         if let Some(epoch) = shared.reset.epoch() {
             self.epoch = epoch;
-            self.ages.mark = self.ages.mark.in_epoch(epoch);
+            self.outlet.ages.mark = self.outlet.ages.mark.in_epoch(epoch);
         }
         true
     }
@@ -152,7 +127,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
     ) -> Stop<R::Error> {
         // Ring a failed doorbell again first, even if the queue is stopped: packets that the device
         // has not seen never complete.
-        if let Err(error) = self.kick(shared, ring, at.now_ns) {
+        if let Err(error) = self.outlet.kick(shared, ring, at.now_ns) {
             return Stop::Failed(error);
         }
         loop {
@@ -169,7 +144,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
             {
                 continue;
             }
-            if let Err(error) = self.kick(shared, ring, at.now_ns) {
+            if let Err(error) = self.outlet.kick(shared, ring, at.now_ns) {
                 return Stop::Failed(error);
             }
             // First of all, because it is the most frequent.
@@ -193,17 +168,14 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         ring: &mut R,
         at: &mut Context<'_, S, P>,
     ) -> BurstEnd {
+        let burst_packets = self.outlet.burst_packets;
         let mut sending = Sending {
             shared,
             ring,
             at,
-            admission: &self.admission,
-            supers: &mut self.supers,
-            kick_pending: &mut self.kick_pending,
-            unit: self.unit,
-            mark: self.ages.mark,
-            burst_packets: self.burst_packets,
-            left_packets: self.burst_packets,
+            outlet: &mut self.outlet,
+            burst_packets,
+            left_packets: burst_packets,
             end: BurstEnd::Empty,
         };
         // A discipline cannot take back what it gave, so the room comes first.
@@ -214,31 +186,12 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         sending.end
     }
 
-    /// Rings the doorbell for packets that the device has not seen yet.
-    #[inline]
-    fn kick<M: Sharing, R: TxRing>(
-        &mut self,
-        shared: &Shared<M>,
-        ring: &mut R,
-        now_ns: u64,
-    ) -> Result<(), R::Error> {
-        if self.kick_pending {
-            ring.kick(now_ns)?;
-            self.kick_pending = false;
-            add(&shared.sender.kicks, 1);
-        }
-        Ok(())
-    }
-
     fn stop_stack<M: Sharing, S: ?Sized, P: Probe>(
         &mut self,
         shared: &Shared<M>,
         at: &mut Context<'_, S, P>,
     ) {
-        if shared
-            .stack
-            .close_unless(|| has_room(shared, &self.admission))
-        {
+        if shared.stack.close_unless(|| self.outlet.has_room(shared)) {
             add(&shared.sender.limit_stops, 1);
             at.probe.event(at.now_ns, Event::Stopped(StopReason::Limit));
         }
@@ -251,19 +204,19 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
     ) {
         let waits = self.qdisc.backlog().packets > 0 && self.qdisc.next_ready(at.now_ns).is_none();
         // The completer might have made room since it was found missing.
-        if !waits || has_room(shared, &self.admission) {
+        if !waits || self.outlet.has_room(shared) {
             return;
         }
         if A::SHARED && shared.ledger.has_room() {
             // Its own limit does not block it.
-            self.admission.note_blocked();
+            self.outlet.admission.note_blocked();
         } else {
             shared.ledger.note_blocked(1);
             at.probe.event(at.now_ns, Event::Blocked);
         }
     }
 
-    pub fn flush<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
+    pub(super) fn flush<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,
         shared: &Shared<M>,
         at: Context<'_, S, P>,
@@ -271,7 +224,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         let mut sink = CountingSink {
             at,
             cells: &shared.sender,
-            cutter: &mut self.supers.cutter,
+            cutter: &mut self.outlet.supers.cutter,
         };
         self.qdisc
             .drain(&mut |packet| sink.dropped(packet, DropReason::Flushed));

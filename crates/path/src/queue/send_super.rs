@@ -14,9 +14,19 @@ use crate::sharing::Sharing;
 use crate::split::{Ended, Plan, Uncut};
 use taut_dql::MAX_OBJECT;
 
+/// Pieces of a packet that the ring took.
+struct Submitted {
+    pieces: u32,
+    bytes: u32,
+    /// The piece that the device rejected.
+    rejected: Option<Packet>,
+    /// The rest of the packet, if its last piece was not submitted.
+    remainder: Option<Packet>,
+}
+
 impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
-    /// Sends as much of the super-packet that was stashed as may go at once; the discipline has the rest
-    /// back. Returns whether more may follow behind the same doorbell.
+    /// Sends as much of the super-packet that was stashed as may go at once; the discipline has the
+    /// rest back. Returns whether more may follow behind the same doorbell.
     #[cold]
     #[inline(never)]
     pub(super) fn send_super<M: Sharing, R: TxRing, S: PacketSink + ?Sized, P: Probe>(
@@ -25,7 +35,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         ring: &mut R,
         at: &mut Context<'_, S, P>,
     ) -> bool {
-        let mut next = self.supers.stash.take();
+        let mut next = self.outlet.supers.stash.take();
         while let Some((packet, plan)) = next.take() {
             let Some(rest) = self.send_pieces(shared, ring, packet, plan, at) else {
                 break;
@@ -39,28 +49,28 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
                 None => self.requeue(shared, rest, at),
             }
         }
-        if self.supers.pieces < self.burst_packets {
+        if self.outlet.supers.pieces < self.outlet.burst_packets {
             return true;
         }
-        self.supers.pieces = 0;
+        self.outlet.supers.pieces = 0;
         false
     }
 
     fn plan_of_rest<M: Sharing>(&self, shared: &Shared<M>, rest: &Packet) -> Option<Plan> {
         let rest = Uncut::of(rest, rest.segmentation?);
-        self.supers.plan(shared, rest)
+        self.outlet.supers.plan(shared, rest)
     }
 
     /// Whether more of a rest may go at once.
     fn goes_on<M: Sharing, R: TxRing>(&self, shared: &Shared<M>, ring: &R) -> bool {
         self.keeps_rest()
-            && self.supers.pieces < self.burst_packets
+            && self.outlet.supers.pieces < self.outlet.burst_packets
             && shared.ledger.has_room()
             && ring.slots_free() >= ring.slots_of_largest()
     }
 
-    /// Whether a rest stays in hand while more of it may go. With a shared gate the discipline has it first:
-    /// others may wait for the room.
+    /// Returns `true` if the sender keeps the remainder while more of it may be sent. With a shared
+    /// gate it returns to the discipline first, because other queues might wait for the room.
     fn keeps_rest(&self) -> bool {
         !A::SHARED && self.qdisc.requeue_support() == RequeueSupport::Next
     }
@@ -70,8 +80,8 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         &mut self,
         shared: &Shared<M>,
         ring: &mut R,
-        mut packet: Packet,
-        mut plan: Plan,
+        packet: Packet,
+        plan: Plan,
         at: &mut Context<'_, S, P>,
     ) -> Option<Packet> {
         let counters = &*shared.sender;
@@ -80,64 +90,79 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
                 packet,
                 DropReason::Uncountable,
                 counters,
-                &mut self.supers.cutter,
+                &mut self.outlet.supers.cutter,
                 at,
             );
             return None;
         };
         let (all_bytes, is_first) = (plan.bytes_of(pieces), plan.is_first());
-        let is_all = pieces == plan.pieces();
-        let mark = self.ages.mark;
-        let cutter = self.supers.cutter.as_mut()?;
-        cutter.begin(&plan);
-        let (mut sent, mut refused) = (0, None);
-        while sent < pieces - u32::from(is_all) {
-            let piece = plan.piece(&packet, mark);
-            at.probe.event(at.now_ns, Event::Sent(&piece));
-            if let Err(piece) = ring.submit(piece, at.now_ns) {
-                refused = Some(piece);
-                break;
-            }
-            plan.advance();
-            sent += 1;
-        }
-        let mut sent_bytes = plan.bytes * sent;
-        cutter.went(&plan, &mut packet, sent);
-        let mut rest = Some(packet);
-        if is_all
-            && refused.is_none()
-            && let Some(packet) = rest.take()
-        {
-            let piece = cutter.last(&plan, packet, mark);
-            let bytes = piece.wire_bytes();
-            at.probe.event(at.now_ns, Event::Sent(&piece));
-            match ring.submit(piece, at.now_ns) {
-                Err(piece) => refused = Some(piece),
-                Ok(()) => {
-                    sent += 1;
-                    sent_bytes += bytes;
-                }
-            }
-        }
-        let tried = sent + u32::from(refused.is_some());
-        self.kick_pending |= sent > 0;
-        self.supers.pieces += tried;
+        self.outlet.supers.cutter.as_mut()?.begin(&plan);
+        let submitted = self.submit_pieces(ring, packet, plan, pieces, at)?;
+        let sent = submitted.pieces;
+        let tried = sent + u32::from(submitted.rejected.is_some());
+        self.outlet.kick_pending |= sent > 0;
+        self.outlet.supers.pieces += tried;
         add(&counters.cut_packets, u64::from(is_first));
         add(&counters.pieces, u64::from(tried));
         add(&counters.sent_packets, sent.into());
-        add(&counters.sent_bytes, sent_bytes.into());
-        match refused {
-            None => rest,
-            Some(object) => {
-                self.uncount(shared, all_bytes - sent_bytes, pieces - sent);
-                self.refuse(shared, &object, rest, at);
-                None
-            }
-        }
+        add(&counters.sent_bytes, submitted.bytes.into());
+        let Some(object) = submitted.rejected else {
+            return submitted.remainder;
+        };
+        let (bytes, pieces) = (all_bytes - submitted.bytes, pieces - sent);
+        let units = self.outlet.unit.of_many(pieces, bytes);
+        self.outlet.uncount(shared, units, bytes);
+        self.refuse(shared, &object, submitted.remainder, at);
+        None
     }
 
-    /// Accounts for pieces, before the device can see them: as many as may go at once. `None` if not one
-    /// can be counted.
+    /// Submits `pieces` of a packet, the last of it included if they are all.
+    fn submit_pieces<R: TxRing, S: ?Sized, P: Probe>(
+        &mut self,
+        ring: &mut R,
+        mut packet: Packet,
+        mut plan: Plan,
+        pieces: u32,
+        at: &mut Context<'_, S, P>,
+    ) -> Option<Submitted> {
+        let mut submit = |piece: Packet| {
+            at.probe.event(at.now_ns, Event::Sent(&piece));
+            ring.submit(piece, at.now_ns).err()
+        };
+        let (is_all, mark) = (pieces == plan.pieces(), self.outlet.ages.mark);
+        let cutter = self.outlet.supers.cutter.as_mut()?;
+        let (mut sent, mut rejected) = (0, None);
+        while sent < pieces - u32::from(is_all) && rejected.is_none() {
+            rejected = submit(plan.piece(&packet, mark));
+            if rejected.is_none() {
+                plan.advance();
+                sent += 1;
+            }
+        }
+        let bytes = plan.bytes * sent;
+        cutter.went(&plan, &mut packet, sent);
+        if !is_all || rejected.is_some() {
+            return Some(Submitted {
+                pieces: sent,
+                bytes,
+                rejected,
+                remainder: Some(packet),
+            });
+        }
+        let last = cutter.last(&plan, packet, mark);
+        let last_bytes = last.wire_bytes();
+        let rejected = submit(last);
+        let is_sent = rejected.is_none();
+        Some(Submitted {
+            pieces: sent + u32::from(is_sent),
+            bytes: bytes + if is_sent { last_bytes } else { 0 },
+            rejected,
+            remainder: None,
+        })
+    }
+
+    /// Accounts for pieces, before the device can see them: as many as may go at once. `None` if
+    /// not one can be counted.
     fn count_pieces<M: Sharing, R: TxRing>(
         &mut self,
         shared: &Shared<M>,
@@ -149,9 +174,12 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         if self.keeps_rest() {
             let room = shared.ledger.room().max(0) as u32;
             // The limit lets one more object go while it is not passed.
-            let by_limit = room / self.unit.of(plan.bytes) + 1;
+            let by_limit = room / self.outlet.unit.of(plan.bytes) + 1;
             let by_slots = ring.slots_free() / ring.slots_of_largest().max(1);
-            let left = self.burst_packets.saturating_sub(self.supers.pieces);
+            let left = self
+                .outlet
+                .burst_packets
+                .saturating_sub(self.outlet.supers.pieces);
             let most = by_limit.min(by_slots).min(left).min(plan.pieces());
             pieces = most.max(1);
         }
@@ -171,28 +199,21 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
     ) -> bool {
         let bytes = plan.bytes_of(pieces);
         let last = bytes - plan.bytes_of(pieces - 1);
-        if !self.admission.can_charge(bytes) {
+        if !self.outlet.admission.can_charge(bytes) {
             return false;
         }
         // Also where packets are counted: their bytes are summed up too.
         if pieces > 1 && bytes > MAX_OBJECT {
             return false;
         }
-        let units = self.unit.of_many(pieces, bytes);
-        let (ledger, last) = (&shared.ledger, self.unit.of(last));
+        let units = self.outlet.unit.of_many(pieces, bytes);
+        let (ledger, last) = (&shared.ledger, self.outlet.unit.of(last));
         ledger.answer(now_ns);
         if ledger.queued_together(units, last).is_err() {
             return false;
         }
-        self.admission.charge(bytes, now_ns);
+        self.outlet.admission.charge(bytes, now_ns);
         true
-    }
-
-    /// Takes back so many objects, the last that were counted: as if they had never been sent.
-    fn uncount<M: Sharing>(&mut self, shared: &Shared<M>, bytes: u32, pieces: u32) {
-        let units = self.unit.of_many(pieces, bytes);
-        shared.ledger.unqueue(units);
-        self.admission.uncharge(bytes);
     }
 
     fn requeue<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
@@ -205,13 +226,13 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         let header_bytes = rest.segmentation.map_or(0, |cut| cut.header_bytes.into());
         let unsent_bytes = rest.wire_bytes().saturating_sub(header_bytes);
         if let Err(rest) = self.qdisc.requeue(rest, unsent_bytes, at.now_ns) {
-            let (reason, cutter) = (DropReason::QueueFull, &mut self.supers.cutter);
+            let (reason, cutter) = (DropReason::QueueFull, &mut self.outlet.supers.cutter);
             dropped(rest, reason, &shared.sender, cutter, at);
         }
     }
 
-    /// The device does not take a piece. What is left of its packet, the piece included if it is not the
-    /// last, is not sent either.
+    /// The device does not take a piece. What is left of its packet, the piece included if it is
+    /// not the last, is not sent either.
     fn refuse<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,
         shared: &Shared<M>,
@@ -225,10 +246,15 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         count_drop(counters, reason);
         at.probe.event(at.now_ns, Event::Dropped(object, reason));
         at.sink.segments_dropped(unsent, reason);
-        let ended = self.supers.cutter.as_mut().and_then(|cutter| match rest {
-            Some(rest) => cutter.dropped(rest, reason),
-            None => cutter.last_refused(object),
-        });
+        let ended = self
+            .outlet
+            .supers
+            .cutter
+            .as_mut()
+            .and_then(|cutter| match rest {
+                Some(rest) => cutter.dropped(rest, reason),
+                None => cutter.last_refused(object),
+            });
         if let Some(Ended { whole, .. }) = ended {
             at.sink.dropped(whole, reason);
         }

@@ -96,8 +96,8 @@ impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
         self.half.flush(&self.shared, at);
     }
 
-    /// Requests a reset: this half begins it at its next [`run`](Self::run), and sends nothing until
-    /// the other half ends it at its next [`complete`](super::Completer::complete). See
+    /// Requests a reset: this half begins it at its next [`run`](Self::run), and sends nothing
+    /// until the other half ends it at its next [`complete`](super::Completer::complete). See
     /// [`Queue::reset`](super::Queue::reset).
     pub fn request_reset(&self) {
         self.shared.request_reset();

@@ -83,7 +83,8 @@ impl<M: Sharing> Shared<M> {
     /// Returns `true` if neither the limit nor a full ring stopped the queue.
     #[inline]
     pub(super) fn is_open(&self) -> bool {
-        !self.stack.is_closed() && !self.driver.is_closed()
+        // Without a branch between the two.
+        !(self.stack.is_closed() | self.driver.is_closed())
     }
 
     /// Returns `true` if one half was dropped.
@@ -111,7 +112,7 @@ pub(super) struct HalfHandle(Arc<Shared<Threads>>);
 
 impl HalfHandle {
     /// A handle that is not a half's.
-    pub fn share(&self) -> Arc<Shared<Threads>> {
+    pub(super) fn share(&self) -> Arc<Shared<Threads>> {
         self.0.clone()
     }
 }

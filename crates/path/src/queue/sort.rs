@@ -1,5 +1,5 @@
-//! Returned packets, sorted by when they were sent: in this epoch and age, in an older age, before a
-//! reset (stale), or never by this queue (unknown).
+//! Returned packets, sorted by when they were sent: in this epoch and age, in an older age, before
+//! a reset (stale), or never by this queue (unknown).
 
 use crate::limit::{CompletedCounts, Unit};
 use crate::packet::{Mark, Packet};
@@ -13,13 +13,13 @@ pub(super) struct Count {
 
 impl Count {
     #[inline]
-    pub fn add(&mut self, bytes: u32) {
+    pub(super) fn add(&mut self, bytes: u32) {
         self.packets += 1;
         self.bytes += u64::from(bytes);
     }
 
     /// Returns the sum.
-    pub fn and(self, other: Self) -> Self {
+    pub(super) fn and(self, other: Self) -> Self {
         Self {
             packets: self.packets + other.packets,
             bytes: self.bytes + other.bytes,
@@ -28,7 +28,7 @@ impl Count {
 
     /// Returns the counts as a caller and a probe receive them.
     #[inline]
-    pub fn counts(self) -> CompletedCounts {
+    pub(super) fn counts(self) -> CompletedCounts {
         CompletedCounts {
             packets: self.packets,
             bytes: u32::try_from(self.bytes).unwrap_or(u32::MAX),
@@ -36,7 +36,7 @@ impl Count {
     }
 
     #[inline]
-    pub fn units(self, unit: Unit) -> u32 {
+    pub(super) fn units(self, unit: Unit) -> u32 {
         match unit {
             Unit::Bytes => self.counts().bytes,
             Unit::Packets => self.packets,
@@ -72,7 +72,7 @@ pub(super) struct Sorter {
 }
 
 impl Sorter {
-    pub fn new(mark: Mark) -> Self {
+    pub(super) fn new(mark: Mark) -> Self {
         Self {
             mark,
             current: Count::default(),
@@ -85,7 +85,7 @@ impl Sorter {
 
     /// Counts a whole packet of the newest age. Returns `false` for any other packet.
     #[inline]
-    pub fn count_current(&mut self, packet: &Packet) -> bool {
+    pub(super) fn count_current(&mut self, packet: &Packet) -> bool {
         let is_current = packet.mark == self.mark && !packet.is_piece();
         if is_current {
             self.current.add(packet.wire_bytes());
@@ -94,8 +94,14 @@ impl Sorter {
     }
 
     /// Counts a packet that [`count_current`](Self::count_current) does not.
-    pub fn count_other(&mut self, packet: &Packet) -> SentIn {
-        let (mark, bytes) = (packet.mark, packet.wire_bytes());
+    pub(super) fn count_other(&mut self, packet: &Packet) -> SentIn {
+        let before = self.packets();
+        let sent_in = self.sort(packet.mark, packet.wire_bytes());
+        debug_assert_eq!(self.packets(), before + 1, "each packet counts once");
+        sent_in
+    }
+
+    fn sort(&mut self, mark: Mark, bytes: u32) -> SentIn {
         if mark == self.mark {
             self.current.add(bytes);
             return SentIn::CurrentAge;
@@ -113,8 +119,14 @@ impl Sorter {
         }
     }
 
+    /// Packets that are not accounted for yet.
+    pub(super) fn packets(&self) -> u32 {
+        let counted = self.current.packets + self.older.packets;
+        counted + self.stale_packets + self.unknown_packets
+    }
+
     /// Continues with the next age. Returns the packets of the previous one.
-    pub fn begin_age(&mut self, age: u32) -> Count {
+    pub(super) fn begin_age(&mut self, age: u32) -> Count {
         let current = core::mem::take(&mut self.current);
         self.older = self.older.and(current);
         self.has_other |= current.packets > 0;
@@ -123,7 +135,7 @@ impl Sorter {
     }
 
     /// Continues with a new epoch: all packets that are not accounted for are stale.
-    pub fn begin_epoch(&mut self, reset: u32, age: u32) {
+    pub(super) fn begin_epoch(&mut self, reset: u32, age: u32) {
         let current = core::mem::take(&mut self.current);
         let forgotten = core::mem::take(&mut self.older).and(current);
         self.stale_packets += forgotten.packets;
@@ -133,7 +145,7 @@ impl Sorter {
 
     /// Takes everything except the packets of the newest age.
     #[cold]
-    pub fn take_other(&mut self) -> Self {
+    pub(super) fn take_other(&mut self) -> Self {
         let empty = Self {
             current: self.current,
             ..Self::new(self.mark)

@@ -9,14 +9,14 @@ use crate::split::{Cutter, Plan, Uncut};
 pub(super) struct SuperPackets {
     /// Cuts them, if the driver takes pieces.
     pub cutter: Option<Cutter>,
-    /// A super-packet that left the discipline and is to be sent next, in pieces. Only within a run.
+    /// A super-packet that left the discipline and is sent next, in pieces. Only within a run.
     pub stash: Option<(Packet, Plan)>,
     /// Pieces since the last doorbell.
     pub pieces: u32,
 }
 
 impl SuperPackets {
-    pub fn new(cutter: Option<Cutter>) -> Self {
+    pub(super) fn new(cutter: Option<Cutter>) -> Self {
         Self {
             cutter,
             stash: None,
@@ -27,7 +27,7 @@ impl SuperPackets {
     /// How a super-packet is cut, unless it goes whole.
     #[cold]
     #[inline(never)]
-    pub fn plan<M: Sharing>(&self, shared: &Shared<M>, packet: Uncut) -> Option<Plan> {
+    pub(super) fn plan<M: Sharing>(&self, shared: &Shared<M>, packet: Uncut) -> Option<Plan> {
         let cutter = self.cutter.as_ref()?;
         let max_bytes = match cutter.pieces_in_limit {
             Some(pieces) => shared.ledger.limit() / pieces,

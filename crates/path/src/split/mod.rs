@@ -1,13 +1,13 @@
 //! Super-packets that go to the device in pieces, cut as late as can be.
 //!
-//! What is in front of a packet can only be waited for, and a super-packet is in front of others for
-//! long: 5 ms at 100 Mbit/s. With a [`Split`], a queue takes a super-packet from its discipline and
-//! gives the device only the first of its segments; the rest goes back to where it was taken from,
-//! first in its class, and what comes first there overtakes it.
+//! What is in front of a packet can only be waited for, and a super-packet is in front of others
+//! for long: 5 ms at 100 Mbit/s. With a [`Split`], a queue takes a super-packet from its discipline
+//! and gives the device only the first of its segments; the rest goes back to where it was taken
+//! from, first in its class, and what comes first there overtakes it.
 //!
-//! A piece is an object of its own for the ring, the limit, probes and traces. The frame, its charge
-//! and its flow's budget come back once: when the rest is gone and the last piece has come back. Only
-//! drivers that say so are given pieces ([`TxRing::pieces`](crate::TxRing::pieces)).
+//! A piece is an object of its own for the ring, the limit, probes and traces. The frame, its
+//! charge and its flow's budget come back once: when the rest is gone and the last piece has come
+//! back. Only drivers that say so are given pieces ([`TxRing::pieces`](crate::TxRing::pieces)).
 
 mod table;
 
@@ -31,13 +31,13 @@ pub enum Split {
     /// packets, super-packets go whole.
     #[default]
     Auto,
-    /// A piece is at most this part of the limit, a 1 above it: the same with another divisor, within
-    /// [`SHARES`].
+    /// A piece is at most this part of the limit, a 1 above it: the same with another divisor,
+    /// within [`SHARES`].
     Share(u32),
     /// Each segment goes alone.
     All,
-    /// A piece is as long as the device takes so many ns for, at the rate that the queue measures, but
-    /// never less than a segment; and one segment while the rate is not known.
+    /// A piece is as long as the device takes so many ns for, at the rate that the queue measures,
+    /// but never less than a segment; and one segment while the rate is not known.
     Time(u64),
 }
 
@@ -47,8 +47,8 @@ pub const PIECE_NS: RangeInclusive<u64> = crate::limit::CAP_NS;
 /// Pieces in a limit. More than the most, and a piece is one segment under any limit that there is.
 pub const SHARES: RangeInclusive<u32> = 1..=1_000;
 
-/// Pieces in a limit with [`Split::Auto`]: of the divisors tried by `taut sim split`, the least that keeps
-/// 95 % of what [`Split::All`] gives at every rate; see docs/split.md.
+/// Pieces in a limit with [`Split::Auto`]: of the divisors tried by `taut sim split`, the least
+/// that keeps 95 % of what [`Split::All`] gives at every rate; see docs/split.md.
 const AUTO_SHARE: u32 = 12;
 
 /// A text that is no [`Split`].

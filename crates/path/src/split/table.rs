@@ -1,9 +1,10 @@
 //! The packets that are cut at the moment, and how the two halves of a queue agree on their ends.
 //!
-//! The sender holds the rest of each, and counts its pieces for itself. When it gives up the last of it, it
-//! leaves the whole packet here and says how many pieces there were; the completer says how many came
-//! back. Whoever finds then that no piece is left takes the packet and ends it. The last piece is counted
-//! before the device can see it, so that the sender ends none but those whose rest is dropped.
+//! The sender holds the rest of each, and counts its pieces for itself. When it gives up the last
+//! of it, it leaves the whole packet here and says how many pieces there were; the completer says
+//! how many came back. Whoever finds then that no piece is left takes the packet and ends it. The
+//! last piece is counted before the device can see it, so that the sender ends none but those whose
+//! rest is dropped.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -16,7 +17,8 @@ use crate::packet::{DropReason, MOST_SEGMENTS, Mark, Packet, Segmentation};
 
 /// What is known of a packet that is cut; this if the place is free.
 const FREE: u32 = 0;
-/// There is a rest: as if more pieces were in the device than there can be, less those that came back.
+/// There is a rest: as if more pieces were in the device than there can be, less those that came
+/// back.
 const OPEN: u32 = MOST_SEGMENTS;
 /// Pieces that the device has, once there is no rest.
 const PIECES: u32 = 2 * MOST_SEGMENTS - 1;
@@ -25,10 +27,11 @@ const CLOSED: u32 = 1 << 18;
 /// Why the rest was dropped, if it was: one more than the index of the reason.
 const REASON_SHIFT: u32 = 20;
 
-/// Packets that can be cut at a time: as many as a mark tells apart. A model checker follows each place.
+/// Packets that can be cut at a time: as many as a mark tells apart. A model checker follows each
+/// place.
 const PLACES: u32 = if cfg!(loom) { 1 } else { Mark::RESTS };
 
-struct Place {
+struct TablePlace {
     state: AtomicU32,
     /// One packet at most.
     whole: ConcurrentQueue<Packet>,
@@ -41,7 +44,7 @@ pub(crate) struct Ended {
     pub reason: Option<DropReason>,
 }
 
-impl Place {
+impl TablePlace {
     /// Takes a packet of which nothing is left, after which another may have the place.
     fn end(&self, state: u32) -> Option<Ended> {
         let whole = self.whole.pop().ok();
@@ -64,8 +67,8 @@ impl Place {
         self.end(was)
     }
 
-    /// There is no rest any more: `whole` went in so many pieces, with which it ends. Returns it if all of
-    /// them came back.
+    /// There is no rest any more: `whole` went in so many pieces, with which it ends. Returns it if
+    /// all of them came back.
     fn close(&self, whole: Packet, pieces: u32, reason: Option<DropReason>) -> Option<Ended> {
         // There is room: the place is this packet's alone.
         let _ = self.whole.push(whole);
@@ -82,8 +85,8 @@ impl Place {
 
 /// Makes the two ends of a table. `pieces_in_limit`: how long pieces are, where a limit says so.
 pub(crate) fn table(pieces_in_limit: Option<NonZeroU32>) -> (Cutter, Joiner) {
-    let places: Arc<[Place]> = (0..PLACES)
-        .map(|_| Place {
+    let places: Arc<[TablePlace]> = (0..PLACES)
+        .map(|_| TablePlace {
             state: AtomicU32::new(FREE),
             whole: ConcurrentQueue::bounded(1),
         })
@@ -99,7 +102,7 @@ pub(crate) fn table(pieces_in_limit: Option<NonZeroU32>) -> (Cutter, Joiner) {
 
 /// The sender's end.
 pub(crate) struct Cutter {
-    places: Arc<[Place]>,
+    places: Arc<[TablePlace]>,
     /// What was sent of each packet.
     sent: Box<[Sent]>,
     /// Where to look for a free place first.
@@ -125,7 +128,8 @@ pub(crate) struct Uncut {
 }
 
 impl Uncut {
-    /// `packet`, which is cut as `cut` says. What is no super-packet has no way here: it pays for nothing.
+    /// `packet`, which is cut as `cut` says. What is no super-packet has no way here: it pays for
+    /// nothing.
     #[inline(always)]
     pub(crate) fn of(packet: &Packet, cut: Segmentation) -> Self {
         Self {
@@ -187,8 +191,8 @@ impl Plan {
 }
 
 impl Cutter {
-    /// How `packet` is cut, if no piece should be longer than `most_bytes`; `None` if it goes whole.
-    /// Nothing changes.
+    /// How `packet` is cut, if no piece should be longer than `most_bytes`; `None` if it goes
+    /// whole. Nothing changes.
     #[inline]
     pub(crate) fn plan(&self, packet: Uncut, most_bytes: u32) -> Option<Plan> {
         if packet.rest_number.is_none() && packet.bytes <= most_bytes {
@@ -232,7 +236,7 @@ impl Cutter {
             .find(|&number| self.place(number).state.load(Ordering::Acquire) == FREE)
     }
 
-    fn place(&self, number: u32) -> &Place {
+    fn place(&self, number: u32) -> &TablePlace {
         &self.places[number as usize]
     }
 
@@ -257,8 +261,8 @@ impl Cutter {
         packet.become_rest(plan.number, plan.left_bytes);
     }
 
-    /// The last piece of what `plan` has left of `packet`, about to be sent. The packet is left in the
-    /// table.
+    /// The last piece of what `plan` has left of `packet`, about to be sent. The packet is left in
+    /// the table.
     pub(crate) fn last(&mut self, plan: &Plan, mut packet: Packet, mark: Mark) -> Packet {
         let (number, first_segment) = (plan.number, plan.first_segment);
         let mut piece = packet.piece_of(number, first_segment, plan.left_bytes, mark);
@@ -270,8 +274,8 @@ impl Cutter {
         piece
     }
 
-    /// The device did not take `piece`, the last of its packet. Returns the packet if nothing of it is in
-    /// the device.
+    /// The device did not take `piece`, the last of its packet. Returns the packet if nothing of it
+    /// is in the device.
     pub(crate) fn last_refused(&mut self, piece: &Packet) -> Option<Ended> {
         let place = self.place(piece.cut_number());
         let bits = reason_bits(Some(DropReason::DeviceRefused));
@@ -280,8 +284,8 @@ impl Cutter {
         place.pieces_ended(1)
     }
 
-    /// Drops a rest. Returns the packet if nothing of it is in the device; else it ends with the last
-    /// piece.
+    /// Drops a rest. Returns the packet if nothing of it is in the device; else it ends with the
+    /// last piece.
     pub(crate) fn dropped(&mut self, mut rest: Packet, reason: DropReason) -> Option<Ended> {
         let number = rest.rest_number()?;
         let sent = self.sent(number);
@@ -299,7 +303,7 @@ fn reason_bits(reason: Option<DropReason>) -> u32 {
 
 /// The completer's end.
 pub(crate) struct Joiner {
-    places: Arc<[Place]>,
+    places: Arc<[TablePlace]>,
 }
 
 impl Joiner {

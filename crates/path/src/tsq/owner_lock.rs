@@ -2,6 +2,9 @@
 
 use taut_dql::sync::{AtomicU32, Ordering};
 
+#[cfg(all(test, loom))]
+mod models;
+
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 /// Held, and another thread found work in the meantime.
@@ -12,8 +15,6 @@ const MARKED: u32 = 2;
 #[derive(Debug)]
 pub struct OwnerLock {
     state: AtomicU32,
-    #[cfg(loom)]
-    ignores_marks: bool,
 }
 
 impl OwnerLock {
@@ -21,17 +22,6 @@ impl OwnerLock {
     pub fn new() -> Self {
         Self {
             state: AtomicU32::new(FREE),
-            #[cfg(loom)]
-            ignores_marks: false,
-        }
-    }
-
-    /// The broken variant that the model check must catch: it unlocks without a check of the mark.
-    #[cfg(loom)]
-    pub fn that_ignores_marks() -> Self {
-        Self {
-            ignores_marks: true,
-            ..Self::new()
         }
     }
 
@@ -55,11 +45,6 @@ impl OwnerLock {
     /// Unlocks, unless the flow was marked. If this returns `false`, the lock is still held: do the
     /// work again and call this again.
     pub fn try_unlock(&self) -> bool {
-        #[cfg(loom)]
-        if self.ignores_marks {
-            self.state.store(FREE, Ordering::Release);
-            return true;
-        }
         let free = self
             .state
             .compare_exchange(HELD, FREE, Ordering::AcqRel, Ordering::Acquire);

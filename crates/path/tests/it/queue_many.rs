@@ -1,7 +1,7 @@
 //! Several sending threads in front of one queue: in order for each, nothing lost, nobody asleep
 //! for ever.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::thread::{self, Thread};
 
@@ -10,7 +10,7 @@ use taut_path::limit::Fixed;
 use taut_path::qdisc::AnyQdisc;
 use taut_path::qdisc::Fifo;
 use taut_path::queue::many::{Intake, Refused, Submitter, Waiter, split as many};
-use taut_path::{DropReason, Packet, PacketSink, Queue, Stop};
+use taut_path::{DropReason, Queue, Stop};
 
 type Sender = taut_path::queue::Sender<SharedRing, Fifo>;
 type Completer = taut_path::queue::Completer<SharedRing, Fixed>;
@@ -122,27 +122,10 @@ fn a_packet_that_no_discipline_of_this_size_can_hold_is_dropped_with_a_reason() 
     assert_eq!(sender.backlog().packets, 1);
 }
 
-/// Outlives what gives it packets.
-#[derive(Clone, Default)]
-struct Outliving(Arc<Mutex<Vec<(u32, DropReason)>>>);
-
-impl PacketSink for Outliving {
-    fn freed(&mut self, _packet: Packet) {
-        unreachable!("nothing was sent");
-    }
-
-    fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        let mut dropped = self.0.lock().expect("nobody panics with it");
-        dropped.push((packet.into_frame().index(), reason));
-    }
-}
-
 #[test]
-fn an_intake_that_is_dropped_wakes_everybody_and_gives_its_packets_to_its_drop_sink() {
+fn intake_that_is_closed_wakes_all_and_flushes_its_packets() {
     let room = Arc::new(Wakes::default());
-    let sink = Outliving::default();
     let (submitter, mut intake) = many(2, 2, Waker::noop().clone());
-    intake.set_drop_sink(sink.clone());
     let (mut sender, ..) = queue(Fixed::off(), 1, Waker::noop().clone());
     let offer = |frame| submitter.offer(packet(frame, 100));
     for frame in 0..2 {
@@ -155,13 +138,14 @@ fn an_intake_that_is_dropped_wakes_everybody_and_gives_its_packets_to_its_drop_s
     }
     let mut waiters = [(); 2].map(|()| submitter.waiter(Waker::from(room.clone())));
     assert!(waiters.iter_mut().all(Waiter::must_wait));
+    let mut books = Books::default();
+    intake.flush(&mut books);
     drop(intake);
     assert_eq!(room.take(), 2);
     assert!(!waiters.iter_mut().any(Waiter::must_wait), "it is closed");
     let refused = offer(4).expect_err("closed");
     assert!(matches!(refused, Refused::Closed(_)), "{refused}");
-    let dropped = sink.0.lock().expect("nobody panics with it");
-    assert_eq!(*dropped, [1, 2, 3].map(|f| (f, DropReason::Flushed)));
+    assert_eq!(books.dropped, [1, 2, 3].map(|f| (f, DropReason::Flushed)));
 }
 
 #[test]

@@ -673,6 +673,46 @@ fn a_reset_whose_completer_is_dropped_closes_the_queue() {
 }
 
 #[test]
+fn reset_ends_while_the_device_is_removed() {
+    let (mut sender, mut completer, monitor, ring) = halves(AnyLimit::packets(2), 64);
+    let mut books = Books::default();
+    for frame in 0..8 {
+        sender.enqueue(packet(frame, 100), 0, &mut books);
+    }
+    assert_eq!(sender.run(0, &mut books), Stop::Limit);
+    // The device is removed with the packets in its ring: every call fails.
+    ring.get().in_device.clear();
+    ring.get().failing_kicks = u32::MAX;
+    ring.get().failing_reap = true;
+    monitor.request_reset();
+    assert_eq!(sender.run(1, &mut books), Stop::Limit);
+    assert!(completer.complete(2, &mut books).is_err());
+    assert_eq!(completer.snapshot().in_flight, 0);
+    assert_eq!(completer.counters().resets, 1);
+    assert!(matches!(sender.run(3, &mut books), Stop::Failed(_)));
+    let sent = completer.snapshot().in_flight;
+    assert!(sent > 0, "the sender runs, and the device has not seen it");
+    // Another device takes its place.
+    ring.get().failing_kicks = 0;
+    monitor.request_reset();
+    assert_eq!(sender.run(4, &mut books), Stop::Limit);
+    assert!(
+        completer
+            .complete(5, &mut books)
+            .is_ok_and(|batch| batch.schedule)
+    );
+    assert_eq!(sender.run(6, &mut books), Stop::Limit);
+    let in_flight = completer.snapshot().in_flight;
+    ring.get().finish(usize::MAX);
+    let batch = completer.complete(7, &mut books).expect("no error");
+    assert_eq!(
+        (batch.counts.packets, batch.stale_packets),
+        (in_flight, sent)
+    );
+    assert_eq!(completer.counters().unknown_completions, 0);
+}
+
+#[test]
 fn a_request_during_a_reset_is_one_more_reset() {
     let (mut sender, mut completer, watch, _ring) = halves(AnyLimit::off(), 8);
     let mut books = Books::default();

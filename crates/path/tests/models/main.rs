@@ -3,9 +3,6 @@
 
 mod budget;
 mod gate;
-mod in_flight;
-mod many;
-mod pool;
 mod queue;
 mod split;
 mod support;

@@ -4,14 +4,12 @@
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --test models tsq::`
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
 use std::slice::from_ref;
-use std::sync::Mutex;
 use std::task::Waker;
 
-use taut_path::tsq::{Budgets, Charges, Flow, OwnerLock, SendRequest, Settings, Sizing};
+use taut_path::tsq::{Budgets, Charges, Flow, SendRequest, Settings, Sizing};
 use taut_path::{Frame, Packet};
 
 /// A model with a bound on forced switches, within which all orders are tried.
@@ -132,51 +130,4 @@ fn a_slot_is_free_when_both_the_flow_and_its_packets_are_gone() {
             "the slot is lost"
         );
     });
-}
-
-/// Each of two threads has work on a flow and does it, or leaves it to the other.
-fn work_on_a_flow(make: fn() -> OwnerLock) {
-    check(move || {
-        let hold = Arc::new(make());
-        let (asked, at_work) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
-        // Written by the holder alone; the lock is there to be found taken, never waited for.
-        let done = Arc::new(Mutex::new(0));
-        let work = {
-            let (hold, asked, done) = (hold.clone(), asked.clone(), done.clone());
-            move |bit: u32| {
-                asked.fetch_or(bit, Ordering::Relaxed);
-                if !hold.try_lock_or_mark() {
-                    return;
-                }
-                loop {
-                    assert_eq!(at_work.swap(1, Ordering::Relaxed), 0, "two holders");
-                    *done.lock().expect("nobody panics in it") |= asked.load(Ordering::Relaxed);
-                    at_work.store(0, Ordering::Relaxed);
-                    if hold.try_unlock() {
-                        return;
-                    }
-                }
-            }
-        };
-        let other = {
-            let work = work.clone();
-            thread::spawn(move || work(1))
-        };
-        work(2);
-        other.join().expect("it does not panic");
-        let done = *done.lock().expect("nobody panics in it");
-        assert_eq!(done, 3, "lost wake-up: noted, and nobody looked");
-        assert!(!hold.is_locked());
-    });
-}
-
-#[test]
-fn work_that_finds_a_flow_held_is_done_by_its_holder() {
-    work_on_a_flow(OwnerLock::new);
-}
-
-#[test]
-#[should_panic(expected = "lost wake-up")]
-fn a_holder_who_does_not_look_loses_a_wake_up() {
-    work_on_a_flow(OwnerLock::that_ignores_marks);
 }

@@ -68,15 +68,15 @@ impl Seen {
 
 /// The sending half.
 #[derive(Debug)]
-pub struct MockTx(Shared);
+pub struct MockTx(MockRing);
 
 /// The completion half.
 #[derive(Debug)]
-pub struct MockCompletions(Shared);
+pub struct MockCompletions(MockRing);
 
 /// The other side of the ring. A clone is the same device.
 #[derive(Debug, Clone)]
-pub struct MockDevice(Shared);
+pub struct MockDevice(MockRing);
 
 /// A ring of `slots` slots, of which each packet takes one.
 pub fn ring(slots: u32) -> (MockTx, MockCompletions, MockDevice) {
@@ -85,7 +85,7 @@ pub fn ring(slots: u32) -> (MockTx, MockCompletions, MockDevice) {
 
 /// A ring of `slots` slots, of which each packet takes `slots_per_packet`.
 pub fn ring_of(slots: u32, slots_per_packet: u32) -> (MockTx, MockCompletions, MockDevice) {
-    let shared = Shared {
+    let shared = MockRing {
         slots,
         slots_per_packet,
         ring: Arc::default(),
@@ -95,7 +95,7 @@ pub fn ring_of(slots: u32, slots_per_packet: u32) -> (MockTx, MockCompletions, M
 }
 
 #[derive(Debug, Clone)]
-struct Shared {
+struct MockRing {
     slots: u32,
     slots_per_packet: u32,
     ring: Arc<Mutex<Ring>>,
@@ -139,7 +139,7 @@ impl Ring {
     }
 }
 
-impl Shared {
+impl MockRing {
     /// A ring is never left half-changed, so one that a panic left is good.
     fn ring(&self) -> MutexGuard<'_, Ring> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)

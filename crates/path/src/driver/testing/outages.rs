@@ -51,7 +51,7 @@ pub struct OutageCounts {
 /// device.finish(1);
 ///
 /// queue.device_mut().set_condition(Condition::Down, 1_000)?;
-/// assert_eq!(queue.complete(1_000, &mut pool)?.counts.packets, 2); // and one of them was never sent
+/// assert_eq!(queue.complete(1_000, &mut pool)?.counts.packets, 2); // one of them was never sent
 /// assert_eq!(queue.device().counts().purged, 1);
 /// queue.enqueue(pool.packet(b"hello")?, 2_000, &mut pool);
 /// assert!(matches!(queue.run(2_000, &mut pool), Stop::Failed(_)));

@@ -1,7 +1,7 @@
 //! Model checks of several senders in front of a queue: nobody sleeps for ever, on either side.
 //!
 //! The ring is the real one, on loom's atomics too:
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --test models many::`
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --lib many::models`
 
 use loom::thread;
 
@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Wake, Waker};
 
-use crate::support::{Nothing, PACKET_BYTES, Submit, pair};
-use taut_path::limit::Fixed;
-use taut_path::qdisc::Fifo;
-use taut_path::queue::Sender;
-use taut_path::queue::many::{self, Intake, Refused, Submitter, Waiter};
-use taut_path::{Frame, Packet, Queue};
+use super::{Intake, Refused, Submitter, Waiter, split};
+use crate::limit::Fixed;
+use crate::models_support::{Nothing, PACKET_BYTES, Submit, pair};
+use crate::packet::{Frame, Packet};
+use crate::qdisc::Fifo;
+use crate::queue::{Queue, Sender};
 
 /// Counts. Not one of loom's: that somebody was woken is looked at when all is done.
 #[derive(Default)]
@@ -39,10 +39,26 @@ fn queue() -> Sender<Submit, Fifo> {
     queue.expect("valid settings").0
 }
 
-type Split = fn(u32, u32, Waker) -> (Submitter, Intake);
+/// How a submitter and the owner decide whether to sleep.
+#[derive(Clone, Copy)]
+struct Waits {
+    submitter: fn(&mut Waiter) -> bool,
+    owner: fn(&Intake) -> bool,
+}
+
+const FOR_ROOM_OR_WORK: Waits = Waits {
+    submitter: Waiter::must_wait,
+    owner: Intake::must_wait,
+};
+
+/// Broken: nobody looks again.
+const WITHOUT_A_SECOND_LOOK: Waits = Waits {
+    submitter: |waiter| waiter.sleeper.gate.close_unless(|| !waiter.list()),
+    owner: |intake| intake.shared.work.must_wait(|| false),
+};
 
 /// Hands in one packet. Returns the waiter if it sleeps, and its wake-ups.
-fn submit(submitter: Submitter) -> (Option<Waiter>, Arc<Wakes>) {
+fn submit(submitter: Submitter, waits: Waits) -> (Option<Waiter>, Arc<Wakes>) {
     let wakes = Arc::new(Wakes::default());
     let mut waiter = submitter.waiter(Waker::from(wakes.clone()));
     let mut packet = packet();
@@ -53,7 +69,7 @@ fn submit(submitter: Submitter) -> (Option<Waiter>, Arc<Wakes>) {
             Err(Refused::NoRoom(no_room)) => no_room.0,
             Err(Refused::Closed(_)) => panic!("nobody closed it"),
         };
-        if waiter.must_wait() {
+        if (waits.submitter)(&mut waiter) {
             let _ = packet.into_frame();
             return (Some(waiter), wakes);
         }
@@ -68,7 +84,7 @@ fn drain(intake: &mut Intake, sender: &mut Sender<Submit, Fifo>) {
 }
 
 /// A full ring, two submitters that come to it, and an owner that empties it.
-fn two_wait_for_room(split: Split) {
+fn two_wait_for_room(waits: Waits) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(move || {
@@ -76,7 +92,7 @@ fn two_wait_for_room(split: Split) {
         let (submitter, mut intake) = split(1, 2, Waker::noop().clone());
         submitter.offer(packet()).expect("there is room for one");
         let others = [submitter.clone(), submitter];
-        let threads = others.map(|submitter| thread::spawn(move || submit(submitter)));
+        let threads = others.map(|submitter| thread::spawn(move || submit(submitter, waits)));
         drain(&mut intake, &mut sender);
         drain(&mut intake, &mut sender);
         let ends = threads.map(|thread| thread.join().expect("it does not panic"));
@@ -99,7 +115,7 @@ fn one_takes_the_place_of_a_waiter_that_is_gone() {
     model.preemption_bound = Some(2);
     model.check(|| {
         let mut sender = queue();
-        let (submitter, mut intake) = many::split(1, 2, Waker::noop().clone());
+        let (submitter, mut intake) = split(1, 2, Waker::noop().clone());
         submitter.offer(packet()).expect("there is room for one");
         assert!(submitter.waiter(Waker::noop().clone()).must_wait());
         let wakes = [(); 2].map(|()| Arc::new(Wakes::default()));
@@ -120,7 +136,7 @@ fn one_takes_the_place_of_a_waiter_that_is_gone() {
 }
 
 /// An owner that goes to sleep while two submitters hand in.
-fn owner_waits_for_work(split: Split) {
+fn owner_waits_for_work(waits: Waits) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(move || {
@@ -133,7 +149,7 @@ fn owner_waits_for_work(split: Split) {
             })
         });
         drain(&mut intake, &mut sender);
-        let asleep = intake.must_wait();
+        let asleep = (waits.owner)(&intake);
         for thread in threads {
             thread.join().expect("it does not panic");
         }
@@ -146,13 +162,13 @@ fn owner_waits_for_work(split: Split) {
 
 #[test]
 fn submitters_that_wait_for_room_are_always_woken() {
-    two_wait_for_room(many::split);
+    two_wait_for_room(FOR_ROOM_OR_WORK);
 }
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
 fn submitters_that_do_not_look_again_sleep_for_ever() {
-    two_wait_for_room(many::split_without_a_second_look);
+    two_wait_for_room(WITHOUT_A_SECOND_LOOK);
 }
 
 #[test]
@@ -162,11 +178,11 @@ fn a_sleeper_is_woken_also_while_another_frees_the_place_of_one_that_is_gone() {
 
 #[test]
 fn an_owner_that_waits_for_work_is_always_woken() {
-    owner_waits_for_work(many::split);
+    owner_waits_for_work(FOR_ROOM_OR_WORK);
 }
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
 fn an_owner_that_does_not_look_again_sleeps_for_ever() {
-    owner_waits_for_work(many::split_without_a_second_look);
+    owner_waits_for_work(WITHOUT_A_SECOND_LOOK);
 }

@@ -1,0 +1,113 @@
+//! The settings of the completing half, and the queue as it sees it.
+
+use taut_dql::{Cadence, Config, MAX_LIMIT};
+
+use super::admission::Admission;
+use super::complete::CompleteHalf;
+use super::outcome::Snapshot;
+use super::shared::Shared;
+use crate::knobs::{Knob, KnobError, NS_PER_MS, Setting};
+use crate::limit::Limit;
+use crate::sharing::Sharing;
+
+impl<L: Limit, A: Admission> CompleteHalf<L, A> {
+    /// The limit as an operator reads it.
+    pub(super) fn shown_limit(&self) -> u32 {
+        if self.control.is_disabled() {
+            MAX_LIMIT
+        } else {
+            self.config().limit
+        }
+    }
+
+    pub(super) fn snapshot<M: Sharing>(&self, shared: &Shared<M>) -> Snapshot {
+        let config = self.config();
+        let ledger = &shared.ledger;
+        Snapshot {
+            limit: self.shown_limit(),
+            min_limit: config.min_limit,
+            max_limit: config.max_limit,
+            hold_time_ns: config.hold_time_ns,
+            in_flight: ledger.completer_in_flight(),
+            num_queued: self.control.num_queued(ledger),
+            num_completed: self.control.num_completed(ledger),
+            early_completions: self.control.is_disabled(),
+        }
+    }
+
+    pub(super) fn rule(&self) -> &L {
+        self.control.rule()
+    }
+
+    pub(super) fn config(&self) -> Config {
+        self.control.rule().config()
+    }
+
+    /// Applies settings that other threads requested.
+    #[inline]
+    pub(super) fn apply_requests<M: Sharing>(&mut self, shared: &Shared<M>) {
+        if let Some(settings) = shared.others.requests.take() {
+            self.apply(shared, settings);
+        }
+    }
+
+    #[cold]
+    fn apply<M: Sharing>(
+        &mut self,
+        shared: &Shared<M>,
+        settings: impl Iterator<Item = Setting> + Clone,
+    ) {
+        let mut config = self.config();
+        for setting in settings.clone() {
+            setting.change(&mut config);
+        }
+        // Together, because each might contradict what another one replaces.
+        let _ = self.control.set_config(config);
+        shared.settings.set_config(&self.config());
+        for setting in settings {
+            // They were checked when they were requested. One that contradicts another is dropped.
+            let _ = self.set(shared, setting);
+        }
+    }
+
+    pub(super) fn set<M: Sharing>(
+        &mut self,
+        shared: &Shared<M>,
+        setting: Setting,
+    ) -> Result<(), KnobError> {
+        if let Setting::StallThresholdMs(ms) = setting {
+            let threshold_ns = u64::from(ms) * NS_PER_MS;
+            self.stalls.set_threshold_ns(&shared.ages, threshold_ns);
+            return Ok(());
+        }
+        let mut config = self.config();
+        setting.change(&mut config);
+        self.control
+            .set_config(config)
+            .map_err(|error| KnobError::Refused(setting.knob(), error))?;
+        shared.settings.set_config(&self.config());
+        Ok(())
+    }
+
+    pub(super) fn read<M: Sharing>(&self, knob: Knob, shared: &Shared<M>) -> u64 {
+        let limit = self.snapshot(shared);
+        match knob {
+            Knob::Limit => limit.limit.into(),
+            Knob::LimitMin => limit.min_limit.into(),
+            Knob::LimitMax => limit.max_limit.into(),
+            Knob::HoldTime => limit.hold_time_ns / NS_PER_MS,
+            Knob::Inflight => limit.in_flight.into(),
+            Knob::StallThrs => self.stalls.threshold_ns() / NS_PER_MS,
+            Knob::StallCnt => self.stalls.count(),
+            Knob::StallMax => self.stalls.longest_ns() / NS_PER_MS,
+        }
+    }
+
+    pub(super) fn set_cadence_ns(&mut self, cadence_ns: u64) {
+        match &mut self.coalescer {
+            Some(coalescer) => coalescer.set_period_ns(cadence_ns),
+            None if cadence_ns > 0 => self.coalescer = Some(Cadence::new(cadence_ns)),
+            None => {}
+        }
+    }
+}

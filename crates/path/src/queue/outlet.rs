@@ -1,0 +1,131 @@
+//! What the sender needs for packets on their way into the ring, besides the discipline.
+
+use super::admission::Admission;
+use super::ages::AgeMarker;
+use super::counters::add;
+use super::shared::Shared;
+use super::super_packets::SuperPackets;
+use crate::driver::TxRing;
+use crate::limit::Unit;
+use crate::packet::Mark;
+use crate::sharing::Sharing;
+use crate::split::Cutter;
+
+/// The way of a packet into the ring.
+pub(super) struct Outlet<A> {
+    /// The mark of packets, and when it changes.
+    pub ages: AgeMarker,
+    pub unit: UnitMask,
+    /// The second gate above the limit.
+    pub admission: A,
+    pub supers: SuperPackets,
+    /// The device has not seen all packets in the ring.
+    pub kick_pending: bool,
+    pub burst_packets: u32,
+}
+
+impl Outlet<()> {
+    pub(super) fn new(unit: Unit, mark: Mark, burst_packets: u32, cutter: Option<Cutter>) -> Self {
+        Self {
+            ages: AgeMarker::new(mark),
+            unit: UnitMask::new(unit),
+            admission: (),
+            supers: SuperPackets::new(cutter),
+            kick_pending: false,
+            burst_packets,
+        }
+    }
+}
+
+impl<A: Admission> Outlet<A> {
+    /// Replaces the second gate above the limit.
+    pub(super) fn map_admission<B: Admission>(self, map: impl FnOnce(A) -> B) -> Outlet<B> {
+        Outlet {
+            ages: self.ages,
+            unit: self.unit,
+            admission: map(self.admission),
+            supers: self.supers,
+            kick_pending: self.kick_pending,
+            burst_packets: self.burst_packets,
+        }
+    }
+
+    /// Returns `true` if the limit and the second gate let one more packet go.
+    #[inline]
+    pub(super) fn has_room<M: Sharing>(&self, shared: &Shared<M>) -> bool {
+        self.admission.admits(shared.ledger.has_room())
+    }
+
+    /// Counts a packet, before the device can see it. Returns `false` if it cannot be counted.
+    #[inline]
+    pub(super) fn count<M: Sharing>(
+        &self,
+        shared: &Shared<M>,
+        units: u32,
+        bytes: u32,
+        now_ns: u64,
+    ) -> bool {
+        if !self.admission.can_charge(bytes) {
+            return false;
+        }
+        shared.ledger.answer(now_ns);
+        let counted = shared.ledger.queued(units).is_ok();
+        if counted {
+            self.admission.charge(bytes, now_ns);
+        }
+        counted
+    }
+
+    /// Removes the packets that were counted last, because the device rejected them.
+    pub(super) fn uncount<M: Sharing>(&self, shared: &Shared<M>, units: u32, bytes: u32) {
+        shared.ledger.unqueue(units);
+        self.admission.uncharge(bytes);
+    }
+
+    /// Rings the doorbell for packets that the device has not seen yet.
+    #[inline]
+    pub(super) fn kick<M: Sharing, R: TxRing>(
+        &mut self,
+        shared: &Shared<M>,
+        ring: &mut R,
+        now_ns: u64,
+    ) -> Result<(), R::Error> {
+        if self.kick_pending {
+            ring.kick(now_ns)?;
+            self.kick_pending = false;
+            add(&shared.sender.kicks, 1);
+        }
+        Ok(())
+    }
+}
+
+/// Converts a packet to units of the limit, without a branch.
+#[derive(Clone, Copy)]
+pub(super) struct UnitMask {
+    kept_bits: u32,
+    set_bits: u32,
+}
+
+impl UnitMask {
+    const fn new(unit: Unit) -> Self {
+        let (kept_bits, set_bits) = match unit {
+            Unit::Bytes => (u32::MAX, 0),
+            Unit::Packets => (0, 1),
+        };
+        Self {
+            kept_bits,
+            set_bits,
+        }
+    }
+
+    /// Units of a packet of `bytes`.
+    #[inline]
+    pub(super) const fn of(self, bytes: u32) -> u32 {
+        bytes & self.kept_bits | self.set_bits
+    }
+
+    /// Units of `packets` that have `bytes` together.
+    pub(super) const fn of_many(self, packets: u32, bytes: u32) -> u32 {
+        if self.set_bits == 0 { bytes } else { packets }
+    }
+}
