@@ -1,6 +1,6 @@
 //! What the rows showed, as data.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 use taut_report::document::{DOCUMENT_VERSION, Document};
 
 use super::case::{ForwardCase, Forwarder};
@@ -29,47 +29,19 @@ const COLUMNS: &[(&str, &str)] = &[
     ),
 ];
 
-#[derive(Debug, Serialize)]
-struct ForwardRow {
-    forwarder: &'static str,
-    qdisc: &'static str,
-    limit: String,
-    rate_bps: u64,
-    ping_us: Ping,
-    goodput_bps: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct Ping {
-    p50: u64,
-    p99: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct ForwardParameters {
-    fast_bps: u64,
-    slow_bps: Vec<u64>,
-    streams: u32,
-    duration_ns: u64,
-    shaper_burst: &'static str,
-    queue_packets: u32,
-}
-
-impl ForwardRow {
-    fn of(ran: &ForwardRun) -> Self {
-        let ForwardCase { forwarder, rate } = &ran.case;
-        Self {
-            forwarder: forwarder.name(),
-            qdisc: forwarder.qdisc(),
-            limit: forwarder.limit(),
-            rate_bps: rate.0,
-            ping_us: Ping {
-                p50: ran.ping_ns.value_at_quantile(0.5) / 1000,
-                p99: ran.p99_ns() / 1000,
-            },
-            goodput_bps: ran.goodput_bps,
-        }
-    }
+fn row(ran: &ForwardRun) -> Value {
+    let ForwardCase { forwarder, rate } = &ran.case;
+    json!({
+        "forwarder": forwarder.name(),
+        "qdisc": forwarder.qdisc(),
+        "limit": forwarder.limit(),
+        "rate_bps": rate.0,
+        "ping_us": {
+            "p50": ran.ping_ns.value_at_quantile(0.5) / 1000,
+            "p99": ran.p99_ns() / 1000,
+        },
+        "goodput_bps": ran.goodput_bps,
+    })
 }
 
 impl ForwardRun {
@@ -80,15 +52,15 @@ impl ForwardRun {
 
 /// The document of `options`, which gave `ran`.
 pub fn document(options: &Forward, ran: &[&ForwardRun], interrupted: bool) -> Document {
-    let parameters = ForwardParameters {
-        fast_bps: options.fast.0,
-        slow_bps: options.rates().iter().map(|rate| rate.0).collect(),
-        streams: options.streams,
-        duration_ns: options.duration.0,
-        shaper_burst: "5k",
-        queue_packets: 1000,
-    };
-    let row = |ran: &&ForwardRun| serde_json::to_value(ForwardRow::of(ran)).unwrap_or_default();
+    let slow_bps: Vec<u64> = options.rates().iter().map(|rate| rate.0).collect();
+    let parameters = json!({
+        "fast_bps": options.fast.0,
+        "slow_bps": slow_bps,
+        "streams": options.streams,
+        "duration_ns": options.duration.0,
+        "shaper_burst": "5k",
+        "queue_packets": 1000,
+    });
     Document {
         version: DOCUMENT_VERSION,
         scenario: "forward",
@@ -96,8 +68,8 @@ pub fn document(options: &Forward, ran: &[&ForwardRun], interrupted: bool) -> Do
         seed: options.seed,
         interrupted,
         notes: notes(ran),
-        parameters: serde_json::to_value(parameters).unwrap_or_default(),
-        rows: ran.iter().map(row).collect(),
+        parameters,
+        rows: ran.iter().map(|ran| row(ran)).collect(),
         columns: COLUMNS,
         ..Document::default()
     }

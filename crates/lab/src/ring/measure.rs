@@ -8,7 +8,7 @@ use taut_linux::sched::monotonic_ns;
 use taut_linux::{Frames, NetNs, Port, interrupt, link, poll};
 use taut_path::driver::Truth;
 use taut_path::limit::Unit;
-use taut_path::{AnyLimit, AnyQdisc, Packet};
+use taut_path::{AnyLimit, AnyQdisc, Packet, TxRing};
 
 use super::case::{Hold, RingCase};
 use super::config::{MAX_SLOTS, RingSweep};
@@ -182,7 +182,7 @@ impl WithPort for Bare<'_> {
             if now_ns >= begin_ns && from.is_none() {
                 from = Some((completed, now_ns));
             }
-            let room = port.slots_free_of_ring().min(BURST);
+            let room = TxRing::slots_free(&port).min(BURST);
             for _ in 0..room {
                 let Ok(packet) = frames.packet(self.generated.next_frame()) else {
                     break;
@@ -210,16 +210,5 @@ impl WithPort for Bare<'_> {
             mode: port.mode(),
             ..RingRun::default()
         })
-    }
-}
-
-/// Both halves have a method of that name.
-trait SlotsFree {
-    fn slots_free_of_ring(&self) -> u32;
-}
-
-impl<R: taut_path::TxRing> SlotsFree for R {
-    fn slots_free_of_ring(&self) -> u32 {
-        self.slots_free()
     }
 }

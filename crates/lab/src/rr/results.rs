@@ -1,6 +1,6 @@
 //! The document of a live run.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 use taut_path::{AnyLimit, Split};
 use taut_report::document::{DOCUMENT_VERSION, Document};
 use taut_scenarios::rr_under_load::{Row, Settings, figures};
@@ -9,34 +9,21 @@ use taut_scenarios::stated::Stated;
 use super::config::Config;
 use super::late;
 
-#[derive(Debug, Serialize)]
-struct RrParameters {
-    driver: &'static str,
-    rate_bits_per_s: u64,
-    ring_slots: u32,
-    cadence_ns: u64,
-    qdisc: String,
-    limits: Vec<String>,
-    splits: Vec<String>,
-    streams: u32,
-    duration_ns: u64,
-}
-
-impl RrParameters {
-    fn of(config: &Config) -> Self {
-        let settings = &config.settings;
-        Self {
-            driver: config.driver.name(),
-            rate_bits_per_s: settings.rate.0,
-            ring_slots: settings.ring,
-            cadence_ns: settings.cadence.0,
-            qdisc: settings.qdisc.clone(),
-            limits: settings.limits.iter().map(AnyLimit::to_string).collect(),
-            splits: settings.splits.iter().map(Split::to_string).collect(),
-            streams: settings.streams,
-            duration_ns: settings.duration.0,
-        }
-    }
+fn parameters(config: &Config) -> Value {
+    let settings = &config.settings;
+    let limits: Vec<String> = settings.limits.iter().map(AnyLimit::to_string).collect();
+    let splits: Vec<String> = settings.splits.iter().map(Split::to_string).collect();
+    json!({
+        "driver": config.driver.name(),
+        "rate_bits_per_s": settings.rate.0,
+        "ring_slots": settings.ring,
+        "cadence_ns": settings.cadence.0,
+        "qdisc": settings.qdisc,
+        "limits": limits,
+        "splits": splits,
+        "streams": settings.streams,
+        "duration_ns": settings.duration.0,
+    })
 }
 
 /// The document of a run that gave `rows`.
@@ -56,7 +43,7 @@ pub fn document(config: &Config, rows: &[Row], interrupted: bool) -> Document {
         notes: late::note(rows, config.settings.cadence.0)
             .into_iter()
             .collect(),
-        parameters: serde_json::to_value(RrParameters::of(config)).unwrap_or_default(),
+        parameters: parameters(config),
         rows: rows.iter().map(value).collect(),
         figures,
         ..Document::default()

@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
+use serde_json::json;
 use taut_lab::experiment::Row;
 use taut_report::document::{DOCUMENT_VERSION, Document};
 
@@ -69,16 +70,6 @@ struct Below {
     p90: u64,
 }
 
-#[derive(Debug, Serialize)]
-struct Parameters {
-    rate_bps: u64,
-    topology: &'static str,
-    distance_ns: u64,
-    falls: bool,
-    rounds: u32,
-    duration_ns: u64,
-}
-
 impl QuicRow {
     fn of(row: &Row<Case, Ran>) -> Self {
         let median = |of: &dyn Fn(&Ran) -> u64| row.median(of).unwrap_or(0);
@@ -110,21 +101,21 @@ fn at(values: &Histogram<u64>, share: f64) -> u64 {
 
 /// The document of `options`, which gave `ran`.
 pub fn document(options: &Options, rows: &[Row<Case, Ran>], interrupted: bool) -> Document {
-    let parameters = Parameters {
-        rate_bps: options.rate.0,
-        topology: options.topology.name(),
-        distance_ns: options.distance.0,
-        falls: options.falls,
-        rounds: options.rounds,
-        duration_ns: options.duration.0,
-    };
+    let parameters = json!({
+        "rate_bps": options.rate.0,
+        "topology": options.topology.name(),
+        "distance_ns": options.distance.0,
+        "falls": options.falls,
+        "rounds": options.rounds,
+        "duration_ns": options.duration.0,
+    });
     let entry = |row| serde_json::to_value(QuicRow::of(row)).unwrap_or_default();
     Document {
         version: DOCUMENT_VERSION,
         scenario: "quic",
         taut_version: env!("CARGO_PKG_VERSION"),
         interrupted,
-        parameters: serde_json::to_value(parameters).unwrap_or_default(),
+        parameters,
         rows: rows.iter().map(entry).collect(),
         columns: COLUMNS,
         summary: summary(rows),
