@@ -169,7 +169,7 @@ extern crate alloc;
 // The support of the model checks names the crate as its users do.
 #[cfg(all(test, loom))]
 extern crate self as taut_path;
-#[cfg(feature = "testing")]
+#[cfg(any(feature = "std", feature = "testing"))]
 extern crate std;
 
 pub mod budget;

@@ -3,19 +3,32 @@
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
+use core::str::FromStr;
 
-use crate::limit::{AnyLimit, Boxed, LIMITS, LimitInfo, ParseLimitError, Spec, limits_help};
-use crate::qdisc::{AnyQdisc, DISCIPLINES, Qdisc};
+use crate::limit::{
+    AnyLimit, Boxed, LIMITS, LimitInfo, ParseLimitError, Spec, builtin_limits_help, visit_limit,
+};
+use crate::qdisc::{
+    AnyQdisc, DISCIPLINES, ParseQdiscError, Qdisc, builtin_canonical, builtin_qdisc,
+};
 
 /// Creates a limit from the argument behind its name and a colon.
-type MakeLimit = Box<dyn Fn(Option<&str>) -> Result<AnyLimit, String> + Send + Sync>;
+type MakeLimit = Arc<dyn Fn(Option<&str>) -> Result<AnyLimit, String> + Send + Sync>;
 /// Creates a discipline from the text behind its name.
-type MakeQdisc = Box<dyn Fn(&str) -> Result<Box<dyn Qdisc + Send>, String> + Send + Sync>;
+type MakeQdisc = Arc<dyn Fn(&str) -> Result<Box<dyn Qdisc + Send>, String> + Send + Sync>;
 
-/// The names of limits and disciplines: the built-in ones, and those that a program registers at its
-/// start. The caller owns it and parses through it.
+/// The registry of the process.
+#[cfg(feature = "std")]
+static INSTALLED: std::sync::RwLock<Registry> = std::sync::RwLock::new(Registry::new());
+
+/// The names of limits and disciplines: the built-in ones, and those that a program registers at
+/// its start.
+///
+/// The caller owns a registry and parses through it. With the feature `std`, `Registry::install`
+/// makes its names known to everything in the process that parses a limit or a discipline.
 ///
 /// ```
 /// use taut_path::limit::{Fixed, LimitInfo};
@@ -30,17 +43,24 @@ type MakeQdisc = Box<dyn Fn(&str) -> Result<Box<dyn Qdisc + Send>, String> + Sen
 ///     learns: false,
 /// };
 /// registry.register_limit(info, |_argument| Ok(AnyLimit::new(Fixed::packets(2))))?;
-/// registry.register_qdisc("tiny", |_parameters| Ok(Box::new(Fifo::new(3))))?;
+/// registry.register_qdisc("tiny", "three packets", |_parameters| Ok(Box::new(Fifo::new(3))))?;
 ///
 /// assert_eq!(registry.limit("pair:2ms")?.to_string(), "2p:2ms");
 /// assert_eq!(registry.limit("dql")?, AnyLimit::dql());
 /// assert_eq!(registry.qdisc("tiny")?.to_string(), "tiny");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Registry {
     limits: Vec<(LimitInfo, MakeLimit)>,
-    qdiscs: Vec<(&'static str, MakeQdisc)>,
+    qdiscs: Vec<RegisteredQdisc>,
+}
+
+#[derive(Clone)]
+struct RegisteredQdisc {
+    name: &'static str,
+    help: &'static str,
+    make: MakeQdisc,
 }
 
 /// The name is built-in or registered already.
@@ -57,12 +77,15 @@ impl core::error::Error for NameTaken {}
 
 impl Registry {
     /// The built-in limits and disciplines.
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self {
+            limits: Vec::new(),
+            qdiscs: Vec::new(),
+        }
     }
 
-    /// Adds a limit. `make` receives the argument behind its name, and returns a limit or a message for
-    /// the user. `:packets` (if the limit learns) and a cap in time may follow as for any limit.
+    /// Adds a limit. `make` receives the argument behind the name, and returns a limit or a message
+    /// for the user. `:packets` (if the limit learns) and a cap in time can follow as for any limit.
     ///
     /// # Errors
     /// If the name is taken.
@@ -71,52 +94,118 @@ impl Registry {
         info: LimitInfo,
         make: impl Fn(Option<&str>) -> Result<AnyLimit, String> + Send + Sync + 'static,
     ) -> Result<(), NameTaken> {
+        self.add_limit(info, Arc::new(make))
+    }
+
+    fn add_limit(&mut self, info: LimitInfo, make: MakeLimit) -> Result<(), NameTaken> {
         if self.limits().any(|known| known.name == info.name) {
             return Err(NameTaken(info.name));
         }
-        self.limits.push((info, Box::new(make)));
+        self.limits.push((info, make));
         Ok(())
     }
 
-    /// Adds a discipline. `make` receives the text behind its name, and returns a discipline or a
-    /// message for the user.
+    /// Adds a discipline, with its help in one line. `make` receives the text behind the name, and
+    /// returns a discipline or a message for the user.
     ///
     /// # Errors
     /// If the name is taken.
     pub fn register_qdisc(
         &mut self,
         name: &'static str,
+        help: &'static str,
         make: impl Fn(&str) -> Result<Box<dyn Qdisc + Send>, String> + Send + Sync + 'static,
     ) -> Result<(), NameTaken> {
-        if self.qdiscs().any(|known| known == name) {
-            return Err(NameTaken(name));
+        let make = Arc::new(make);
+        self.add_qdisc(RegisteredQdisc { name, help, make })
+    }
+
+    fn add_qdisc(&mut self, qdisc: RegisteredQdisc) -> Result<(), NameTaken> {
+        if self.qdiscs().any(|(name, _)| name == qdisc.name) {
+            return Err(NameTaken(qdisc.name));
         }
-        self.qdiscs.push((name, Box::new(make)));
+        self.qdiscs.push(qdisc);
         Ok(())
     }
 
-    /// The limits with a name, built-in ones first.
+    /// Makes the names known to the whole process: options, scenario files and everything else that
+    /// parses an [`AnyLimit`] or an [`AnyQdisc`]. They cannot be removed.
+    ///
+    /// ```standalone_crate
+    /// use taut_path::limit::{AnyLimit, Fixed, LimitInfo};
+    /// use taut_path::Registry;
+    ///
+    /// let mut registry = Registry::new();
+    /// let info = LimitInfo {
+    ///     name: "pair",
+    ///     usage: "pair",
+    ///     help: "two packets",
+    ///     learns: false,
+    /// };
+    /// registry.register_limit(info, |_argument| Ok(AnyLimit::new(Fixed::packets(2))))?;
+    /// registry.install()?;
+    /// assert_eq!("pair".parse::<AnyLimit>()?, AnyLimit::packets(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a name is taken; the names before it are installed.
+    #[cfg(feature = "std")]
+    pub fn install(self) -> Result<(), NameTaken> {
+        let mut installed = INSTALLED
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        for (info, make) in self.limits {
+            installed.add_limit(info, make)?;
+        }
+        for qdisc in self.qdiscs {
+            installed.add_qdisc(qdisc)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the names that the whole process knows: the built-in ones and those that were
+    /// installed.
+    pub fn installed() -> Self {
+        #[cfg(feature = "std")]
+        let registry = INSTALLED
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .clone();
+        #[cfg(not(feature = "std"))]
+        let registry = Self::new();
+        registry
+    }
+
+    /// Returns the limits with a name, built-in ones first.
     pub fn limits(&self) -> impl Iterator<Item = &LimitInfo> {
         LIMITS
             .iter()
             .chain(self.limits.iter().map(|(info, _)| info))
     }
 
-    /// The names of the disciplines, built-in ones first.
-    pub fn qdiscs(&self) -> impl Iterator<Item = &'static str> + '_ {
-        let registered = self.qdiscs.iter().map(|&(name, _)| name);
+    /// Returns the name and the help of each discipline, built-in ones first.
+    pub fn qdiscs(&self) -> impl Iterator<Item = (&'static str, &'static str)> + '_ {
+        let registered = self.qdiscs.iter().map(|known| (known.name, known.help));
         DISCIPLINES
             .iter()
-            .map(|discipline| discipline.name)
+            .map(|discipline| (discipline.name, discipline.help))
             .chain(registered)
     }
 
-    /// Help text for every limit, one line for each.
+    /// Returns help for every limit, one line for each.
     pub fn limits_help(&self) -> String {
         let registered = self.limits.iter();
         let line =
             |(info, _): &(LimitInfo, MakeLimit)| format!("\n  {:<13} {}", info.usage, info.help);
-        limits_help() + &registered.map(line).collect::<String>()
+        builtin_limits_help() + &registered.map(line).collect::<String>()
+    }
+
+    /// Returns help for every discipline, one line for each.
+    pub fn qdiscs_help(&self) -> String {
+        let line = |(name, help)| format!("  {name:<13} {help}");
+        let lines: Vec<String> = self.qdiscs().map(line).collect();
+        lines.join("\n")
     }
 
     /// Parses a limit.
@@ -133,7 +222,7 @@ impl Registry {
                 false => spec.visit(limit, info.learns, Boxed),
             };
         }
-        text.parse().map_err(|error| match error {
+        visit_limit(text, Boxed).map_err(|error| match error {
             ParseLimitError::Unknown(_) if !self.limits.is_empty() => {
                 let usages = self.limits.iter().map(|(info, _)| info.usage);
                 let usages = usages.collect::<Vec<_>>().join(", ");
@@ -146,21 +235,77 @@ impl Registry {
     /// Parses a discipline.
     ///
     /// # Errors
-    /// A message for the user.
-    pub fn qdisc(&self, text: &str) -> Result<AnyQdisc, String> {
-        let trimmed = text.trim();
-        let (name, parameters) = match trimmed.split_once(char::is_whitespace) {
-            Some((name, parameters)) => (name, parameters.trim()),
-            None => (trimmed, ""),
-        };
-        match self.qdiscs.iter().find(|(known, _)| *known == name) {
-            Some((_, make)) => make(parameters).map(|qdisc| AnyQdisc::new(trimmed, qdisc)),
-            None => text.parse().map_err(|error| {
-                let registered = self.qdiscs.iter().map(|&(name, _)| name);
-                registered.fold(format!("{error}"), |text, name| text + ", " + name)
-            }),
+    /// If it is neither registered nor built-in, or its maker rejects it.
+    pub fn qdisc(&self, text: &str) -> Result<AnyQdisc, ParseQdiscError> {
+        if let Some((qdisc, parameters)) = self.registered_qdisc(text) {
+            let made = (qdisc.make)(parameters).map_err(ParseQdiscError::registered)?;
+            return Ok(AnyQdisc::from_box(text.trim(), made));
         }
+        let names = self.qdiscs.iter().map(|known| known.name);
+        let built = builtin_qdisc(text).map_err(|error| error.or_one_of(names))?;
+        Ok(AnyQdisc::from_box(&builtin_canonical(text)?, built))
     }
+
+    /// The registered discipline that `text` names, and its parameters.
+    fn registered_qdisc<'a>(&self, text: &'a str) -> Option<(&RegisteredQdisc, &'a str)> {
+        let text = text.trim();
+        let (name, parameters) = match text.split_once(char::is_whitespace) {
+            Some((name, parameters)) => (name, parameters.trim()),
+            None => (text, ""),
+        };
+        let qdisc = self.qdiscs.iter().find(|known| known.name == name)?;
+        Some((qdisc, parameters))
+    }
+}
+
+impl FromStr for AnyLimit {
+    type Err = ParseLimitError;
+
+    fn from_str(text: &str) -> Result<Self, ParseLimitError> {
+        Registry::installed().limit(text)
+    }
+}
+
+impl FromStr for AnyQdisc {
+    type Err = ParseQdiscError;
+
+    fn from_str(text: &str) -> Result<Self, ParseQdiscError> {
+        Registry::installed().qdisc(text)
+    }
+}
+
+/// Creates the discipline that `text` names, such as `codel limit 1000 target 5ms`.
+///
+/// # Errors
+/// Names the token that is wrong and the allowed ones.
+pub fn by_name(text: &str) -> Result<Box<dyn Qdisc + Send>, ParseQdiscError> {
+    text.parse().map(AnyQdisc::into_inner)
+}
+
+/// Returns `text` with every parameter, as `tc` shows it.
+///
+/// # Errors
+/// As [`by_name`].
+pub fn canonical(text: &str) -> Result<String, ParseQdiscError> {
+    match Registry::installed().registered_qdisc(text) {
+        Some(_) => Ok(text.trim().into()),
+        None => builtin_canonical(text),
+    }
+}
+
+/// Returns `true` if the discipline that `text` names marks packets instead of dropping them, so
+/// that its senders should negotiate ECN. `false` for a text that is not a discipline.
+pub fn marks_ecn(text: &str) -> bool {
+    let marks = |text: String| {
+        let mut tokens = text.split(' ');
+        tokens.any(|token| matches!(token, "ecn" | "ce_threshold"))
+    };
+    canonical(text).is_ok_and(marks)
+}
+
+/// Returns help for every limit that the process knows, one line for each.
+pub fn limits_help() -> String {
+    Registry::installed().limits_help()
 }
 
 impl fmt::Debug for Registry {

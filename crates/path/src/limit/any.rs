@@ -3,7 +3,6 @@
 use alloc::boxed::Box;
 use alloc::string::ToString;
 use core::fmt;
-use core::str::FromStr;
 
 use taut_dql::forward_limit;
 
@@ -11,7 +10,6 @@ use super::builtin::LimitVisitor;
 use super::fixed::Fixed;
 use super::ladder::{Ladder, Utilisation};
 use super::named::NamedLimit;
-use super::parse::{ParseLimitError, visit_limit};
 use super::{Dynamic, Limit, Unit};
 
 /// Any rule: one type for a limit chosen at run time.
@@ -107,14 +105,6 @@ impl Limit for AnyLimit {
     }
 
     forward_limit!(self => self.0);
-}
-
-impl FromStr for AnyLimit {
-    type Err = ParseLimitError;
-
-    fn from_str(text: &str) -> Result<Self, ParseLimitError> {
-        visit_limit(text, Boxed)
-    }
 }
 
 /// Puts a limit on the heap.

@@ -15,6 +15,7 @@ mod parse;
 mod sizing;
 mod standalone;
 
+pub use crate::registry::limits_help;
 pub use any::AnyLimit;
 pub(crate) use any::Boxed;
 pub use builtin::{LIMITS, LimitVisitor};
@@ -24,8 +25,8 @@ pub use in_time::{CAP_NS, InTime};
 pub use ladder::{Ladder, ParseUtilisationError, Utilisation};
 pub use named::{LimitInfo, NamedLimit};
 pub use need::Need;
-pub(crate) use parse::Spec;
-pub use parse::{ParseLimitError, limits_help, visit_limit};
+pub use parse::{ParseLimitError, visit_limit};
+pub(crate) use parse::{Spec, builtin_limits_help};
 pub use standalone::StandaloneLimit;
 pub use taut_dql::Dynamic;
 pub use taut_dql::limit::{CompletionBatch, Limit, Needs, Unit};

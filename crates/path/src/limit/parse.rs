@@ -225,7 +225,7 @@ impl fmt::Display for ParseLimitError {
 impl core::error::Error for ParseLimitError {}
 
 /// Returns help for [`LIMITS`] and for limits that are a number, one line for each.
-pub fn limits_help() -> String {
+pub(crate) fn builtin_limits_help() -> String {
     let mut text = String::new();
     for limit in LIMITS {
         text += &format!("  {:<13} {}\n", limit.usage, limit.help);

@@ -3,12 +3,10 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
-use core::str::FromStr;
 
 use super::fifo::Fifo;
-use super::parameters::{DEFAULT_LIMIT_PACKETS, ParseQdiscError};
+use super::parameters::DEFAULT_LIMIT_PACKETS;
 use super::seam::{Backlog, Burst, Qdisc, RequeueSupport, forward_qdisc};
-use super::table::{by_name, canonical};
 use crate::packet::{Packet, PacketSink};
 
 /// Any discipline: one type for one that is chosen at run time.
@@ -36,21 +34,22 @@ impl AnyQdisc {
     }
 }
 
+impl AnyQdisc {
+    pub(crate) fn from_box(name: &str, qdisc: Box<dyn Qdisc + Send>) -> Self {
+        let spelled = name.into();
+        Self { qdisc, spelled }
+    }
+
+    /// Returns the discipline without its name.
+    pub(crate) fn into_inner(self) -> Box<dyn Qdisc + Send> {
+        self.qdisc
+    }
+}
+
 impl Default for AnyQdisc {
     /// `pfifo` for as many packets as an Ethernet device queues.
     fn default() -> Self {
         Self::new("pfifo", Fifo::new(DEFAULT_LIMIT_PACKETS))
-    }
-}
-
-impl FromStr for AnyQdisc {
-    type Err = ParseQdiscError;
-
-    fn from_str(text: &str) -> Result<Self, ParseQdiscError> {
-        Ok(Self {
-            qdisc: by_name(text)?,
-            spelled: canonical(text)?,
-        })
     }
 }
 

@@ -15,6 +15,7 @@ mod seam;
 mod shaped;
 mod table;
 
+pub use crate::registry::{by_name, canonical, marks_ecn};
 pub use any::AnyQdisc;
 pub use codel::Codel;
 pub use codel_state::CodelConfig;
@@ -24,4 +25,5 @@ pub use parameters::ParseQdiscError;
 pub use pfifo_fast::{BandLimit, PfifoFast};
 pub use seam::{Backlog, Burst, Qdisc, RequeueSupport};
 pub use shaped::Shaped;
-pub use table::{DISCIPLINES, Discipline, by_name, canonical, marks_ecn};
+pub use table::{DISCIPLINES, Discipline};
+pub(crate) use table::{builtin_canonical, builtin_qdisc};

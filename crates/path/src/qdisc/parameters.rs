@@ -168,13 +168,43 @@ pub struct ParseQdiscError {
     /// Position of the first character of the offending token, from 1.
     pub position: usize,
     message: String,
+    is_unknown_name: bool,
 }
 
 impl ParseQdiscError {
     /// At `position`, something is wrong; `allowed` is what may stand there.
     pub(super) fn new(wrong: &str, position: usize, allowed: impl fmt::Display) -> Self {
         let message = format!("{wrong} at position {position}; allowed:{allowed}");
-        Self { position, message }
+        Self {
+            position,
+            message,
+            is_unknown_name: false,
+        }
+    }
+
+    /// No discipline has the name at `position`; `allowed` are their names and parameters.
+    pub(super) fn unknown_name(position: usize, allowed: &str) -> Self {
+        Self {
+            is_unknown_name: true,
+            ..Self::new("unknown discipline", position, allowed)
+        }
+    }
+
+    /// A registered discipline rejects its parameters.
+    pub(crate) fn registered(message: String) -> Self {
+        Self {
+            position: 1,
+            message,
+            is_unknown_name: false,
+        }
+    }
+
+    /// Adds `names` to the allowed ones, if the name was unknown.
+    pub(crate) fn or_one_of(mut self, names: impl Iterator<Item = &'static str>) -> Self {
+        if self.is_unknown_name {
+            names.for_each(|name| self.message += &format!(", {name}"));
+        }
+        self
     }
 }
 

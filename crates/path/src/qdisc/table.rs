@@ -54,7 +54,7 @@ impl Discipline {
 ///
 /// # Errors
 /// Names the token that is wrong and the allowed ones.
-pub fn by_name(text: &str) -> Result<Box<dyn Qdisc + Send>, ParseQdiscError> {
+pub(crate) fn builtin_qdisc(text: &str) -> Result<Box<dyn Qdisc + Send>, ParseQdiscError> {
     let (discipline, mut tokens) = find(text)?;
     (discipline.build)(&mut tokens)
 }
@@ -62,20 +62,10 @@ pub fn by_name(text: &str) -> Result<Box<dyn Qdisc + Send>, ParseQdiscError> {
 /// Returns `text` with every parameter, as `tc` shows it.
 ///
 /// # Errors
-/// As [`by_name`].
-pub fn canonical(text: &str) -> Result<String, ParseQdiscError> {
+/// As [`builtin_qdisc`].
+pub(crate) fn builtin_canonical(text: &str) -> Result<String, ParseQdiscError> {
     let (discipline, mut tokens) = find(text)?;
     (discipline.canonical)(&mut tokens)
-}
-
-/// Returns `true` if the discipline that `text` names marks packets instead of dropping them, so
-/// that its senders should negotiate ECN. `false` for a text that is not a discipline.
-pub fn marks_ecn(text: &str) -> bool {
-    let marks = |text: String| {
-        let mut tokens = text.split(' ');
-        tokens.any(|token| matches!(token, "ecn" | "ce_threshold"))
-    };
-    canonical(text).is_ok_and(marks)
 }
 
 /// The discipline that `text` begins with, and the tokens after its name.
@@ -86,6 +76,6 @@ fn find(text: &str) -> Result<(&'static Discipline, Tokens<'_>), ParseQdiscError
     found.map(|discipline| (discipline, tokens)).ok_or_else(|| {
         let usage = |known: &Discipline| alloc::format!(" {} {}", known.name, known.usage());
         let allowed: Vec<String> = DISCIPLINES.iter().map(usage).collect();
-        ParseQdiscError::new("unknown discipline", position, allowed.join(","))
+        ParseQdiscError::unknown_name(position, &allowed.join(","))
     })
 }

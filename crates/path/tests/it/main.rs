@@ -35,6 +35,7 @@ mod queue_recovers;
 mod queue_settings;
 mod queue_stops;
 mod rate;
+mod registry;
 mod shaped;
 mod split;
 mod split_conservation;

@@ -1,0 +1,135 @@
+//! Limits and disciplines that a program registers.
+
+use crate::support::{Books, FakeRing, packet};
+use taut_path::limit::{CompletionBatch, Limit, LimitInfo, NamedLimit};
+use taut_path::qdisc::Fifo;
+use taut_path::{AnyLimit, NameTaken, Queue, Registry, Stop};
+
+/// Three packets of 100 bytes, whatever completes.
+#[derive(Debug, Clone)]
+struct Three;
+
+impl Limit for Three {
+    fn limit(&self) -> u32 {
+        299
+    }
+
+    fn completed(&mut self, _batch: &CompletionBatch) -> u32 {
+        299
+    }
+
+    fn reset(&mut self, _now_ns: u64) {}
+}
+
+impl std::fmt::Display for Three {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("three")
+    }
+}
+
+impl NamedLimit for Three {}
+
+const THREE: LimitInfo = LimitInfo {
+    name: "three",
+    usage: "three[:N]",
+    help: "three packets",
+    learns: true,
+};
+
+fn registry() -> Registry {
+    let mut registry = Registry::new();
+    let make = |argument: Option<&str>| match argument {
+        None => Ok(AnyLimit::new(Three)),
+        Some(argument) => Err(format!("three does not take {argument}")),
+    };
+    registry.register_limit(THREE, make).expect("a free name");
+    let make = |parameters: &str| match parameters.parse() {
+        Ok(packets) => Ok(Box::new(Fifo::new(packets)) as _),
+        Err(_) => Err(format!(
+            "tiny needs a number of packets, not {parameters:?}"
+        )),
+    };
+    registry
+        .register_qdisc("tiny", "a number of packets", make)
+        .expect("a free name");
+    registry
+}
+
+#[test]
+fn taken_name_is_rejected() {
+    let mut registry = registry();
+    for name in ["three", "dql"] {
+        let info = LimitInfo { name, ..THREE };
+        let again = registry.register_limit(info, |_| Ok(AnyLimit::off()));
+        assert_eq!(again, Err(NameTaken(name)));
+    }
+    for name in ["tiny", "codel"] {
+        let make = |_: &str| Ok(Box::new(Fifo::new(1)) as _);
+        let again = registry.register_qdisc(name, "", make);
+        assert_eq!(again, Err(NameTaken(name)));
+    }
+}
+
+#[test]
+fn error_of_unknown_name_lists_registered_names() {
+    let registry = registry();
+    let limit = registry.limit("nosuch").expect_err("no limit").to_string();
+    let qdisc = registry
+        .qdisc("nosuch")
+        .expect_err("no discipline")
+        .to_string();
+    for (message, names) in [(limit, ["three[:N]", "dql"]), (qdisc, ["tiny", "codel"])] {
+        for name in names {
+            assert!(message.contains(name), "{name} in {message}");
+        }
+    }
+    let help = registry.limits_help() + &registry.qdiscs_help();
+    for line in ["three packets", "a number of packets", "RFC 8290"] {
+        assert!(help.contains(line), "{line} in {help}");
+    }
+}
+
+#[test]
+fn maker_rejects_its_argument() {
+    let registry = registry();
+    let limit = registry.limit("three:4").expect_err("no argument");
+    assert_eq!(limit.to_string(), "three does not take 4");
+    let qdisc = registry.qdisc("tiny x").expect_err("a number");
+    assert_eq!(
+        qdisc.to_string(),
+        "tiny needs a number of packets, not \"x\""
+    );
+    let built_in = registry.qdisc("codel x").expect_err("a parameter");
+    assert!(!built_in.to_string().contains("tiny"), "{built_in}");
+}
+
+#[test]
+fn registered_limit_and_discipline_hold_a_queue() {
+    let registry = registry();
+    let limit = registry.limit("three").expect("it is registered");
+    let qdisc = registry.qdisc("tiny 4").expect("it is registered");
+    assert_eq!(
+        (limit.to_string(), qdisc.to_string()),
+        ("three".into(), "tiny 4".into())
+    );
+    let mut queue = Queue::builder_for(FakeRing::new(64))
+        .qdisc(qdisc)
+        .limit(limit)
+        .build(0)
+        .expect("valid settings");
+    let mut books = Books::default();
+    for frame in 0..5 {
+        queue.enqueue(packet(frame, 100), 0, &mut books);
+    }
+    assert_eq!(queue.run(0, &mut books), Stop::Limit);
+    let held = (queue.device().in_device.len(), queue.backlog().packets);
+    assert_eq!((held, books.dropped.len()), ((3, 1), 1));
+}
+
+#[test]
+fn registered_limit_has_units_and_cap() {
+    for text in ["three:packets", "three:2ms", "three:packets:2ms"] {
+        let limit = registry().limit(text).expect(text);
+        assert_eq!(limit.to_string(), text);
+    }
+}
