@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::builder::RangedI64ValueParser;
 use taut_path::limit::{ParseLimitError, limits_help};
 use taut_path::units::{Rate, Time};
-use taut_path::{AnyLimit, qdisc};
+use taut_path::{AnyLimit, Registry, qdisc};
 
 /// Rates of a link in an experiment.
 pub const RATES: RangeInclusive<Rate> = Rate(1_000_000)..=Rate(100_000_000_000);
@@ -49,6 +49,12 @@ pub fn parse_qdisc(text: &str) -> Result<String, String> {
 pub fn parse_limit(text: &str) -> Result<AnyLimit, String> {
     text.parse()
         .map_err(|error: ParseLimitError| error.to_string())
+}
+
+/// Returns the help of an option that takes a discipline: `what` it is, and the disciplines.
+pub fn qdisc_help(what: &str) -> String {
+    let disciplines = Registry::installed().qdiscs_help();
+    format!("{what}, spelled as for tc:\n{disciplines}")
 }
 
 /// Returns the help of an option that takes a limit: `what` it is, and the rules.

@@ -10,7 +10,7 @@ use taut_relay::bridge::PathSettings;
 use taut_relay::driver::Driver;
 
 use crate::parse::{
-    CADENCES, DURATIONS, RATES, count_in, limit_help, parse_limit, parse_qdisc, within,
+    CADENCES, DURATIONS, RATES, count_in, limit_help, parse_limit, parse_qdisc, qdisc_help, within,
 };
 
 const DEFAULT_QDISC: &str = "fq_codel ecn";
@@ -71,7 +71,8 @@ pub struct Forward {
 #[derive(Debug, Clone, Args)]
 pub struct PathOptions {
     /// Queueing discipline, spelled as for tc
-    #[arg(long, value_name = "QDISC", default_value = DEFAULT_QDISC, value_parser = parse_qdisc)]
+    #[arg(long, value_name = "QDISC", default_value = DEFAULT_QDISC, value_parser = parse_qdisc,
+          long_help = qdisc_help("Queueing discipline"))]
     pub qdisc: String,
 
     /// What holds the queue back: off, dql, taut, need, bytes (40k) or packets (32p)

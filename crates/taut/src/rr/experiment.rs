@@ -9,7 +9,7 @@ use taut_scenarios::rr_under_load::{Only, Settings};
 use taut_scenarios::stated::Stated;
 
 use crate::parse::{
-    CADENCES, DURATIONS, RATES, count_in, limit_help, parse_limit, parse_qdisc, within,
+    CADENCES, DURATIONS, RATES, count_in, limit_help, parse_limit, parse_qdisc, qdisc_help, within,
 };
 
 /// Bulk streams saturate a link while one request/response runs at high priority.
@@ -36,7 +36,7 @@ pub struct Experiment {
 
     /// Queueing discipline, spelled as for tc
     #[arg(long, value_name = "QDISC", default_value_t = Settings::defaults().qdisc,
-          value_parser = parse_qdisc)]
+          value_parser = parse_qdisc, long_help = qdisc_help("Queueing discipline"))]
     pub qdisc: String,
 
     /// A limit beside the rows without one: dql, taut, need, bytes (40k), packets (32p), or off for

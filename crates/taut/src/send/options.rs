@@ -11,7 +11,9 @@ use taut_path::units::{Rate, Size, Time};
 use taut_relay::driver::Driver;
 use taut_relay::source::MIN_BYTES;
 
-use crate::parse::{CADENCES, LINK_RATES, count_in, limit_help, parse_limit, parse_qdisc, within};
+use crate::parse::{
+    CADENCES, LINK_RATES, count_in, limit_help, parse_limit, parse_qdisc, qdisc_help, within,
+};
 
 /// Sends a capture or generated frames through a transmit queue with a limit, and accounts for
 /// each.
@@ -44,7 +46,8 @@ pub struct Send {
     pub queue: u32,
 
     /// Queueing discipline in front of the ring, spelled as for tc
-    #[arg(long, value_name = "QDISC", default_value = "pfifo", value_parser = parse_qdisc)]
+    #[arg(long, value_name = "QDISC", default_value = "pfifo", value_parser = parse_qdisc,
+          long_help = qdisc_help("Queueing discipline in front of the ring"))]
     pub qdisc: String,
 
     /// How much may be in flight: dql, taut, need, bytes (40k), packets (64p) or off

@@ -31,6 +31,7 @@ mod observe_show;
 mod observe_top;
 mod observe_tree;
 mod observe_where;
+mod own_rule;
 mod pipes;
 mod send_command;
 mod send_world;

@@ -1,0 +1,99 @@
+//! The command with a limit and a discipline of its own, in every verb:
+//!
+//! ```text
+//! cargo run --example own_rule -- sim rr-under-load --limit double --qdisc newest
+//! ```
+
+use std::fmt;
+use std::process::ExitCode;
+
+use taut_path::limit::{CompletionBatch, Limit, LimitInfo, NamedLimit};
+use taut_path::qdisc::{Backlog, Qdisc};
+use taut_path::{AnyLimit, DropReason, Packet, PacketSink, Registry};
+
+// ANCHOR: main
+fn main() -> ExitCode {
+    let mut registry = Registry::new();
+    let double = registry.register_limit(DOUBLE, |_| Ok(AnyLimit::new(Double::default())));
+    let newest = registry.register_qdisc("newest", "the newest packet first", |_| {
+        Ok(Box::new(Newest::default()))
+    });
+    double.and(newest).expect("the names are free");
+    taut::run(std::env::args_os(), registry)
+}
+// ANCHOR_END: main
+
+const DOUBLE: LimitInfo = LimitInfo {
+    name: "double",
+    usage: "double",
+    help: "twice the largest completion batch",
+    learns: true,
+};
+
+/// Twice the largest completion batch since the start.
+#[derive(Debug, Clone, Default)]
+struct Double {
+    max_batch: u32,
+}
+
+impl Limit for Double {
+    fn limit(&self) -> u32 {
+        2 * self.max_batch
+    }
+
+    fn completed(&mut self, batch: &CompletionBatch) -> u32 {
+        self.max_batch = self.max_batch.max(batch.units);
+        self.limit()
+    }
+
+    fn reset(&mut self, _now_ns: u64) {
+        self.max_batch = 0;
+    }
+}
+
+impl fmt::Display for Double {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(DOUBLE.name)
+    }
+}
+
+impl NamedLimit for Double {}
+
+/// The newest packet is sent first; a packet above 1,000 is dropped.
+#[derive(Default)]
+struct Newest {
+    packets: Vec<Packet>,
+    bytes: u64,
+}
+
+impl Qdisc for Newest {
+    fn enqueue(&mut self, packet: Packet, _now_ns: u64, sink: &mut dyn PacketSink) {
+        if !self.accepts(&packet) {
+            return sink.dropped(packet, DropReason::QueueFull);
+        }
+        self.bytes += u64::from(packet.wire_bytes());
+        self.packets.push(packet);
+    }
+
+    fn dequeue(&mut self, _now_ns: u64, _sink: &mut dyn PacketSink) -> Option<Packet> {
+        let packet = self.packets.pop()?;
+        self.bytes -= u64::from(packet.wire_bytes());
+        Some(packet)
+    }
+
+    fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
+        self.bytes = 0;
+        self.packets.drain(..).for_each(gone);
+    }
+
+    fn accepts(&self, _packet: &Packet) -> bool {
+        self.packets.len() < 1_000
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.packets.len() as u64,
+            bytes: self.bytes,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! A program with limits and disciplines of its own, by the library. Each test runs this test
+//! binary again: the names of a process cannot be removed.
+
+use std::process::{Command, Output};
+
+use taut_path::limit::{Fixed, LimitInfo};
+use taut_path::qdisc::Fifo;
+use taut_path::{AnyLimit, Registry};
+
+const ARGS: &str = "TAUT_TEST_ARGS";
+
+/// The program, if a test runs it.
+#[test]
+#[ignore = "the other tests run it"]
+fn program() {
+    let args = std::env::var(ARGS).expect("arguments");
+    let mut registry = Registry::new();
+    let info = LimitInfo {
+        name: "pair",
+        usage: "pair",
+        help: "two packets",
+        learns: false,
+    };
+    let limit = registry.register_limit(info, |_| Ok(AnyLimit::new(Fixed::packets(2))));
+    let make = |_: &str| Ok(Box::new(Fifo::new(9)) as _);
+    limit
+        .and(registry.register_qdisc("tiny", "nine packets", make))
+        .expect("free names");
+    let args = args.split(' ').map(Into::into);
+    let code = taut::run(args, registry);
+    std::process::exit(i32::from(code != std::process::ExitCode::SUCCESS));
+}
+
+fn run(args: &str) -> (bool, String) {
+    let this = std::env::current_exe().expect("this program");
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = Command::new(this)
+        .args(["--exact", "own_rule::program", "--ignored", "--nocapture"])
+        .env(ARGS, format!("own {args}"))
+        .output()
+        .expect("it runs");
+    let text = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    (status.success(), text.concat())
+}
+
+#[test]
+fn help_lists_registered_names() {
+    for verb in ["send", "forward"] {
+        let (ok, text) = run(&format!("{verb} --help"));
+        assert!(
+            ok && text.contains("two packets") && text.contains("nine packets"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn errors_list_registered_names() {
+    for (option, name) in [("--limit", "pair"), ("--qdisc", "tiny")] {
+        let (ok, text) = run(&format!("forward a b {option} nosuch"));
+        assert!(!ok && text.contains(name), "{text}");
+    }
+}
+
+#[cfg(feature = "sim")]
+#[test]
+fn simulator_runs_registered_limit_and_discipline() {
+    let only = "--streams 2 --duration 500ms --only tso=off,bql=on";
+    let (ok, text) = run(&format!(
+        "sim rr-under-load {only} --limit pair --qdisc tiny"
+    ));
+    assert!(ok && text.contains("2p"), "{text}");
+}
