@@ -48,7 +48,7 @@ impl<R> Builder<R> {
     }
 
     /// Where completions come from, and from nowhere else. Default: [`Source::ZeroCopy`]; where
-    /// that is refused or tells nothing, [`Source::Polled`], and then [`Source::Stamps`].
+    /// that is refused or tells nothing, [`Source::Polled`], and then [`Source::Timestamps`].
     pub fn source(mut self, source: Source) -> Self {
         self.settings.source = Some(source);
         self

@@ -46,7 +46,7 @@ impl Drop for Poller {
     fn drop(&mut self) {
         let place = self.place.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(ticket) = place.take() {
-            self.socket.limited().leave(ticket);
+            self.socket.limited().cancel_wait(ticket);
         }
     }
 }

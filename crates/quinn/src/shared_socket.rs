@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use taut_udp::LimitedUdp;
-use taut_udp::tokio::AsyncUdp;
+use taut_udp::async_udp::AsyncUdp;
 use tokio::sync::Notify;
 
 /// Everything that outlives the endpoint's socket for a moment: the completion task holds it until
@@ -15,7 +15,7 @@ pub(crate) struct SharedSocket {
     /// sent, or the socket was closed.
     pub(crate) wake: Notify,
     pub(crate) is_gone: AtomicBool,
-    pub(crate) news: AtomicU64,
+    pub(crate) completion_runs: AtomicU64,
     pub(crate) waits: AtomicU64,
 }
 
@@ -25,7 +25,7 @@ impl SharedSocket {
             socket,
             wake: Notify::new(),
             is_gone: AtomicBool::new(false),
-            news: AtomicU64::new(0),
+            completion_runs: AtomicU64::new(0),
             waits: AtomicU64::new(0),
         }
     }

@@ -10,8 +10,8 @@ use std::task::{Context, Poll};
 
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
-use taut_udp::tokio::AsyncUdp;
-use taut_udp::{Completions, Datagram, LimitedUdp, Source, Stop};
+use taut_udp::async_udp::AsyncUdp;
+use taut_udp::{CompletionQuality, Datagram, LimitedUdp, Source, Stop};
 
 use crate::poller::Poller;
 use crate::settings::Settings;
@@ -35,8 +35,8 @@ pub(crate) struct Socket {
     inner: Arc<dyn AsyncUdpSocket>,
     shared: Arc<SharedSocket>,
     send_ns: u64,
-    gso_refused: AtomicBool,
-    refused: AtomicU64,
+    gso_disabled: AtomicBool,
+    send_errors: AtomicU64,
 }
 
 impl Drop for Socket {
@@ -63,15 +63,15 @@ impl Socket {
             Some(only) => builder.source(only),
             None => builder
                 .source(Source::ZeroCopy)
-                .or_source(Source::Polled)
-                .or_source(Source::Stamps),
+                .fallback_source(Source::Polled)
+                .fallback_source(Source::Timestamps),
         };
         Ok(Self {
             inner,
             shared: Arc::new(SharedSocket::new(AsyncUdp::build(builder)?)),
             send_ns: settings.send_ns,
-            gso_refused: AtomicBool::new(false),
-            refused: AtomicU64::new(0),
+            gso_disabled: AtomicBool::new(false),
+            send_errors: AtomicU64::new(0),
         })
     }
 
@@ -84,9 +84,9 @@ impl Socket {
             socket: self.limited().snapshot(),
             send_datagrams: self.max_transmit_segments(),
             waits: self.shared.waits.load(Relaxed),
-            news: self.shared.news.load(Relaxed),
-            refused: self.refused.load(Relaxed),
-            gso_refused: self.gso_refused.load(Relaxed),
+            completion_runs: self.shared.completion_runs.load(Relaxed),
+            send_errors: self.send_errors.load(Relaxed),
+            gso_disabled: self.gso_disabled.load(Relaxed),
         }
     }
 
@@ -95,7 +95,7 @@ impl Socket {
         let shared = Arc::clone(&self.shared);
         async move {
             while !shared.is_gone.load(Relaxed) {
-                shared.news.fetch_add(1, Relaxed);
+                shared.completion_runs.fetch_add(1, Relaxed);
                 let mut news = pin!(shared.socket.news());
                 let mut wake = pin!(shared.wake.notified());
                 let done = poll_fn(|context| match wake.as_mut().poll(context) {
@@ -122,7 +122,7 @@ impl Socket {
         if let Some(from) = transmit.src_ip {
             datagram = datagram.from(from);
         }
-        let sent = self.limited().send_past_limit(&[datagram])?;
+        let sent = self.limited().send_unlimited(&[datagram])?;
         if sent.was_idle {
             self.shared.wake.notify_one();
         }
@@ -130,9 +130,9 @@ impl Socket {
             None => Ok(()),
             Some(Stop::NoRoom | Stop::BufferFull) => Err(io::ErrorKind::WouldBlock.into()),
             Some(Stop::Refused(errno)) => {
-                self.refused.fetch_add(1, Relaxed);
+                self.send_errors.fetch_add(1, Relaxed);
                 if transmit.segment_size.is_some() && GSO_REFUSALS.contains(&errno) {
-                    self.gso_refused.store(true, Relaxed);
+                    self.gso_disabled.store(true, Relaxed);
                 }
                 // As quinn's own socket: QUIC takes what was not sent for lost, and a path that is
                 // gone for a moment must not end every connection of the endpoint.
@@ -161,7 +161,7 @@ impl AsyncUdpSocket for Socket {
             match self.inner.poll_recv(context, buffers, meta) {
                 // An error of a datagram that was sent, which is counted there: not the end of
                 // receiving.
-                Poll::Ready(Err(error)) if self.limited().is_of_sent(&error) => {}
+                Poll::Ready(Err(error)) if self.limited().is_send_error(&error) => {}
                 received => return received,
             }
         }
@@ -175,15 +175,15 @@ impl AsyncUdpSocket for Socket {
     /// where nothing waits. Single ones may be too much work for the path ever to be busy, and to
     /// show its rate.
     fn max_transmit_segments(&self) -> usize {
-        if self.gso_refused.load(Relaxed) {
+        if self.gso_disabled.load(Relaxed) {
             return 1;
         }
         let most = self.inner.max_transmit_segments();
-        if self.limited().completions() == Completions::None {
+        if self.limited().completion_quality() == CompletionQuality::Immediate {
             return most;
         }
         let bytes =
-            u128::from(self.limited().rate_at_least()) * u128::from(self.send_ns) / 1_000_000_000;
+            u128::from(self.limited().min_rate()) * u128::from(self.send_ns) / 1_000_000_000;
         let datagrams = bytes / u128::from(DATAGRAM_BYTES);
         usize::try_from(datagrams)
             .unwrap_or(most)

@@ -13,9 +13,9 @@ pub struct Stats {
     /// Times that a connection had to wait for room.
     pub waits: u64,
     /// Times that the task that takes completions ran.
-    pub news: u64,
-    /// Sends that the kernel refused, which QUIC finds out and repairs.
-    pub refused: u64,
-    /// GSO was turned off, because the kernel or a device refused it.
-    pub gso_refused: bool,
+    pub completion_runs: u64,
+    /// Sends that the kernel rejected; QUIC detects and repairs these losses.
+    pub send_errors: u64,
+    /// GSO was turned off, because the kernel or a device rejected it.
+    pub gso_disabled: bool,
 }

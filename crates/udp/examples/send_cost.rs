@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (bare, _bare_far) = pair()?;
     let mut rows = vec![];
     let mut sockets = vec![];
-    for source in [Source::Stamps, Source::ZeroCopy, Source::Polled] {
+    for source in [Source::Timestamps, Source::ZeroCopy, Source::Polled] {
         let (near, far) = pair()?;
         sockets.push((LimitedUdp::builder(near).source(source).build()?, far));
         rows.push((format!("{source:?}, sendmmsg"), vec![]));

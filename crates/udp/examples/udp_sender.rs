@@ -34,7 +34,7 @@ fn run(name: &str, limit: AnyLimit) -> Result<(), Box<dyn Error>> {
         waits_ns.len(),
         waits_ns.get(waits_ns.len() / 2).unwrap_or(&0) / 1000,
         now.in_flight_bytes,
-        now.completions,
+        now.completion_quality,
     );
     Ok(())
 }

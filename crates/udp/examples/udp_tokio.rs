@@ -9,7 +9,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use taut_path::AnyLimit;
-use taut_udp::tokio::AsyncUdp;
+use taut_udp::async_udp::AsyncUdp;
 use taut_udp::{Datagram, LimitedUdp};
 use tokio::sync::mpsc;
 use tokio::time;

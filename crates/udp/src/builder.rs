@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use taut_path::{AnyLimit, Limit, Probe};
 
 use crate::account::{Settings, Source};
-use crate::events::{Observer, Trouble};
+use crate::events::{Observer, SocketIssue};
 use crate::socket::LimitedUdp;
 use crate::socket_options::tell_errors;
 use crate::state::{Setup, SourceInUse, Sources, State, ready};
@@ -36,9 +36,9 @@ fn wrong(what: &str) -> io::Error {
 #[must_use = "nothing happens before `build`"]
 pub struct Builder {
     socket: UdpSocket,
-    account: Settings,
+    settings: Settings,
     sources: Vec<Source>,
-    entered_stamps: bool,
+    sched_timestamps: bool,
     errors: bool,
     own_ids: bool,
     waiters: usize,
@@ -58,12 +58,12 @@ impl Builder {
         let _ = limit.set_config(config);
         Self {
             socket,
-            account: Settings {
+            settings: Settings {
                 limit,
                 ..Settings::default()
             },
-            sources: vec![Source::Stamps],
-            entered_stamps: false,
+            sources: vec![Source::Timestamps],
+            sched_timestamps: false,
             errors: true,
             own_ids: true,
             waiters: WAITERS,
@@ -76,7 +76,7 @@ impl Builder {
     /// The rule, with its own hold time: that of `AnyLimit::dql()` is 1 s. Default: `dql` with a
     /// hold time of 100 ms. `AnyLimit::off()` turns off the rule, but not a [cap](Self::cap_ns).
     pub fn limit(mut self, limit: AnyLimit) -> Self {
-        self.account.limit = limit;
+        self.settings.limit = limit;
         self
     }
 
@@ -91,7 +91,7 @@ impl Builder {
     /// Where completions come from if the source that was said last is refused by the kernel, or
     /// tells nothing for half a second: all completes at once, whatever is sent. If none of them
     /// tells anything, the first is watched.
-    pub fn or_source(mut self, source: Source) -> Self {
+    pub fn fallback_source(mut self, source: Source) -> Self {
         if !self.sources.contains(&source) {
             self.sources.push(source);
         }
@@ -101,28 +101,28 @@ impl Builder {
     /// The limit is at most what the measured rate moves in this time, but may always be eight full
     /// datagrams. Default 0: no cap.
     pub fn cap_ns(mut self, cap_ns: u64) -> Self {
-        self.account.cap_ns = cap_ns;
+        self.settings.cap_ns = cap_ns;
         self
     }
 
     /// Between two looks at the level, for [`Source::Polled`]: 0.01 ms to 1 s. Default 1 ms.
     pub fn poll_ns(mut self, poll_ns: u64) -> Self {
-        self.account.poll_ns = poll_ns;
+        self.settings.poll_ns = poll_ns;
         self
     }
 
     /// An object that is in flight for longer is a stall: 1 ms to 2^62 ns; 0 turns the watch off,
     /// and with it the one datagram that is let through each threshold. Default 1 s.
     pub fn stall_threshold_ns(mut self, threshold_ns: u64) -> Self {
-        self.account.stall_threshold_ns = threshold_ns;
+        self.settings.stall_threshold_ns = threshold_ns;
         self
     }
 
     /// Asks for a stamp where a datagram enters the discipline, too, so that each
     /// [`Departure`](crate::Departure) has the exact time in it. Costs a second entry of the error
     /// queue for each datagram. Default off.
-    pub fn entered_stamps(mut self, on: bool) -> Self {
-        self.entered_stamps = on;
+    pub fn sched_timestamps(mut self, on: bool) -> Self {
+        self.sched_timestamps = on;
         self
     }
 
@@ -150,7 +150,7 @@ impl Builder {
         self
     }
 
-    /// Hears of each departure and of each trouble.
+    /// Hears of each departure and of each issue.
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observer = Some(Box::new(observer));
         self
@@ -187,7 +187,7 @@ impl Builder {
         let mut state = State::new(Setup {
             settings: Settings {
                 source: source.current(),
-                ..self.account
+                ..self.settings
             },
             source,
             ipv4,
@@ -196,7 +196,7 @@ impl Builder {
             probe: self.probe,
         });
         if refused {
-            state.trouble(Trouble::ZeroCopyRefused);
+            state.issue(SocketIssue::ZeroCopyRefused);
         }
         Ok(LimitedUdp::from_parts(self.socket, state))
     }
@@ -204,7 +204,7 @@ impl Builder {
     /// Turns the first source on that the kernel has, and returns whether it rejected zero-copy.
     fn take_source(&self) -> io::Result<(SourceInUse, bool)> {
         let mut order = Sources::new(self.sources.clone());
-        let turn_on = |source| ready(source, &self.socket, self.pool_bytes, self.entered_stamps);
+        let turn_on = |source| ready(source, &self.socket, self.pool_bytes, self.sched_timestamps);
         let (ready, refused) = match turn_on(order.current())? {
             Some(ready) => (Some(ready), false),
             None => {
@@ -214,8 +214,8 @@ impl Builder {
         };
         // The kernel can reject only zero-copy, which is no longer among the sources.
         let ready = ready.ok_or(io::ErrorKind::Unsupported)?;
-        let (pool_bytes, entered_stamps) = (self.pool_bytes, self.entered_stamps);
-        let source = SourceInUse::new(order, ready, pool_bytes, entered_stamps, self.own_ids);
+        let (pool_bytes, sched_timestamps) = (self.pool_bytes, self.sched_timestamps);
+        let source = SourceInUse::new(order, ready, pool_bytes, sched_timestamps, self.own_ids);
         Ok((source, refused))
     }
 
@@ -225,7 +225,7 @@ impl Builder {
             poll_ns,
             stall_threshold_ns,
             ..
-        } = self.account;
+        } = self.settings;
         if !sys::socket::is_udp(self.socket.as_fd()) {
             return Err(wrong("it is no socket for UDP over IPv4 or IPv6"));
         }

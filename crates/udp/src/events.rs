@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use taut_dql::Stall;
 
 use crate::account::Departure;
-use crate::verdict::Completions;
+use crate::quality::CompletionQuality;
 
 /// Something that a sender should know, and that a plain socket tells nobody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Trouble {
+pub enum SocketIssue {
     /// `ENOBUFS`: a discipline or a device below had no room, and the datagram was dropped.
     NoBufferSpace {
         /// Its bytes on the wire.
@@ -50,54 +50,54 @@ pub enum Trouble {
     /// The oldest object is older than the threshold. Told again while it lasts.
     Stalled(Stall),
     /// What completions are worth changed.
-    Verdict(Completions),
+    QualityChanged(CompletionQuality),
 }
 
-/// How often each trouble was met.
+/// How often each issue was met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Troubles {
-    /// [`Trouble::NoBufferSpace`].
+pub struct IssueCounters {
+    /// [`SocketIssue::NoBufferSpace`].
     pub no_buffer_space: u64,
-    /// [`Trouble::BufferFull`].
+    /// [`SocketIssue::BufferFull`].
     pub buffer_full: u64,
-    /// [`Trouble::TooLarge`].
+    /// [`SocketIssue::TooLarge`].
     pub too_large: u64,
-    /// [`Trouble::Unreachable`].
+    /// [`SocketIssue::Unreachable`].
     pub unreachable: u64,
-    /// [`Trouble::Failed`].
+    /// [`SocketIssue::Failed`].
     pub failed: u64,
-    /// [`Trouble::ZeroCopyRefused`].
+    /// [`SocketIssue::ZeroCopyRefused`].
     pub zero_copy_refused: u64,
-    /// [`Trouble::CompletionsLost`], in objects.
+    /// [`SocketIssue::CompletionsLost`], in objects.
     pub completions_lost: u64,
-    /// [`Trouble::Stalled`], each stall once.
+    /// [`SocketIssue::Stalled`], each stall once.
     pub stalls: u64,
 }
 
-impl Troubles {
-    pub(crate) fn count(&mut self, trouble: &Trouble) {
-        let counter = match trouble {
-            Trouble::NoBufferSpace { .. } => &mut self.no_buffer_space,
-            Trouble::BufferFull { .. } => &mut self.buffer_full,
-            Trouble::TooLarge { .. } => &mut self.too_large,
-            Trouble::Unreachable { .. } => &mut self.unreachable,
-            Trouble::Failed { .. } => &mut self.failed,
-            Trouble::ZeroCopyRefused => &mut self.zero_copy_refused,
-            Trouble::CompletionsLost { objects } => {
+impl IssueCounters {
+    pub(crate) fn count(&mut self, issue: &SocketIssue) {
+        let counter = match issue {
+            SocketIssue::NoBufferSpace { .. } => &mut self.no_buffer_space,
+            SocketIssue::BufferFull { .. } => &mut self.buffer_full,
+            SocketIssue::TooLarge { .. } => &mut self.too_large,
+            SocketIssue::Unreachable { .. } => &mut self.unreachable,
+            SocketIssue::Failed { .. } => &mut self.failed,
+            SocketIssue::ZeroCopyRefused => &mut self.zero_copy_refused,
+            SocketIssue::CompletionsLost { objects } => {
                 self.completions_lost += u64::from(*objects);
                 return;
             }
-            // Counted by the account, each once.
-            Trouble::Stalled(_) | Trouble::Verdict(_) => return,
+            // Counted by the tracker, each once.
+            SocketIssue::Stalled(_) | SocketIssue::QualityChanged(_) => return,
         };
         *counter += 1;
     }
 
-    /// The trouble that an error number of the socket means.
-    pub(crate) fn of_errno(errno: i32, peer: Option<SocketAddr>, mtu_bytes: u32) -> Trouble {
+    /// The issue that an error number of the socket means.
+    pub(crate) fn of_errno(errno: i32, peer: Option<SocketAddr>, mtu_bytes: u32) -> SocketIssue {
         match errno {
-            libc::EMSGSIZE => Trouble::TooLarge { mtu_bytes },
+            libc::EMSGSIZE => SocketIssue::TooLarge { mtu_bytes },
             libc::ECONNREFUSED
             | libc::EHOSTUNREACH
             | libc::ENETUNREACH
@@ -106,13 +106,13 @@ impl Troubles {
             | libc::ENETDOWN
             | libc::EACCES
             | libc::EPROTO
-            | libc::ENOPROTOOPT => Trouble::Unreachable { errno, peer },
-            errno => Trouble::Failed { errno },
+            | libc::ENOPROTOOPT => SocketIssue::Unreachable { errno, peer },
+            errno => SocketIssue::Failed { errno },
         }
     }
 }
 
-/// Hears of each departure and of each trouble.
+/// Hears of each departure and of each issue.
 ///
 /// Called while the socket is locked: it must not call the socket, and should be quick.
 pub trait Observer: Send {
@@ -122,8 +122,8 @@ pub trait Observer: Send {
     }
 
     /// Something went wrong, or the verdict changed.
-    fn trouble(&mut self, trouble: &Trouble) {
-        let _ = trouble;
+    fn issue(&mut self, issue: &SocketIssue) {
+        let _ = issue;
     }
 }
 

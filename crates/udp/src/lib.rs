@@ -40,11 +40,11 @@
 //! # Ways to use it
 //! - **A thread**: [`send`](LimitedUdp::send) waits for room, and reads completions while it waits.
 //! - **A poll loop**: [`try_send`](LimitedUdp::try_send) returns [`Stop::NoRoom`], and
-//!   [`room`](LimitedUdp::room) is a number. Call [`complete`](LimitedUdp::complete) at `POLLERR` of
-//!   the [descriptor](LimitedUdp#impl-AsFd-for-LimitedUdp) and at
+//!   [`room`](LimitedUdp::room) is a number. Call [`complete`](LimitedUdp::complete) at `POLLERR`
+//!   of the [descriptor](LimitedUdp#impl-AsFd-for-LimitedUdp) and at
 //!   [`next_wakeup`](LimitedUdp::next_wakeup).
-//! - **tokio** (feature `tokio`): `tokio::AsyncUdp::send` and `tokio::AsyncUdp::room`. The waiting
-//!   task reads completions.
+//! - **tokio** (feature `tokio`): `async_udp::AsyncUdp::send` and `async_udp::AsyncUdp::room`. The
+//!   waiting task reads completions.
 //! - **Another runtime**: [`poll_room`](LimitedUdp::poll_room) with a waker, and `complete` as in a
 //!   poll loop.
 //!
@@ -52,31 +52,32 @@
 //! [`recv_from`](LimitedUdp::recv_from), which is not disturbed by errors of what was sent.
 //!
 //! # What completions are worth
-//! [`Snapshot::completions`] says it, judged from the datagrams that are sent anyway, and watched:
-//! see [`Completions`]. Where everything completes at once, nothing is limited. The
-//! [`Source`] says where completions come from; only zero-copy sees a queue beyond a
-//! container's own link.
+//! [`Snapshot::completion_quality`] says it, judged from the datagrams that are sent anyway, and
+//! watched: see [`CompletionQuality`]. Where everything completes at once, nothing is limited. The
+//! [`Source`] says where completions come from; only zero-copy sees a queue beyond a container's
+//! own link.
 //!
 //! # Failures
-//! An [`Observer`] receives each [`Trouble`], and [`Snapshot::troubles`] counts them.
+//! An [`Observer`] receives each [`SocketIssue`], and [`Snapshot::issues`] counts them.
 //! - A discipline or device drops the datagram (`ENOBUFS`): [`Stop::Refused`],
-//!   [`Trouble::NoBufferSpace`].
-//! - The send buffer is full before the limit (`EAGAIN`): the buffer is doubled if half of it can be
-//!   our own, up to 16 MB or the maximum of the system; else [`Stop::BufferFull`].
-//! - The datagram is too long (`EMSGSIZE`): [`Stop::Refused`], [`Trouble::TooLarge`].
-//! - A peer's port is closed, or a route is missing: [`Trouble::Unreachable`], with the peer.
-//! - Completions are lost, because a discipline was flushed, the receive buffer was full, or another
-//!   reader took them from the error queue: they are given up when the socket is empty or later ones
-//!   left long ago (timestamps: 20 and 50 ms; zero-copy: twice the stall threshold and 0.5 s).
-//!   [`Trouble::CompletionsLost`], [`How::Lost`]. The rule does not learn from them.
-//! - Most completions are lost: the next source is used from then on, [`Source::Polled`] if there is
-//!   no other. [`Trouble::Verdict`].
-//! - The path stalls: [`Trouble::Stalled`]. One datagram is sent each threshold.
+//!   [`SocketIssue::NoBufferSpace`].
+//! - The send buffer is full before the limit (`EAGAIN`): the buffer is doubled if half of it can
+//!   be our own, up to 16 MB or the maximum of the system; else [`Stop::BufferFull`].
+//! - The datagram is too long (`EMSGSIZE`): [`Stop::Refused`], [`SocketIssue::TooLarge`].
+//! - A peer's port is closed, or a route is missing: [`SocketIssue::Unreachable`], with the peer.
+//! - Completions are lost, because a discipline was flushed, the receive buffer was full, or
+//!   another reader took them from the error queue: they are given up when the socket is empty or
+//!   later ones left long ago (timestamps: 20 and 50 ms; zero-copy: twice the stall threshold and
+//!   0.5 s). [`SocketIssue::CompletionsLost`], [`DepartureKind::Lost`]. The rule does not learn
+//!   from them.
+//! - Most completions are lost: the next source is used from then on, [`Source::Polled`] if there
+//!   is no other. [`SocketIssue::QualityChanged`].
+//! - The path stalls: [`SocketIssue::Stalled`]. One datagram is sent each threshold.
 //! - Too much is in flight for the kernel's notifications of zero-copy sends
 //!   (`net.core.optmem_max`, for all sends of a socket): [`Stop::BufferFull`],
-//!   [`Trouble::BufferFull`].
-//! - The kernel rejects zero-copy, or another holder of the socket turned it off: the next source is
-//!   used from then on, timestamps if there is no other. [`Trouble::ZeroCopyRefused`].
+//!   [`SocketIssue::BufferFull`].
+//! - The kernel rejects zero-copy, or another holder of the socket turned it off: the next source
+//!   is used from then on, timestamps if there is no other. [`SocketIssue::ZeroCopyRefused`].
 //!
 //! Completions share memory with what is received: a socket that receives and is not read loses
 //! stamps. Zero-copy notifications are numbered by the kernel since the socket was made. Where
@@ -96,6 +97,8 @@
 #![cfg(target_os = "linux")]
 
 pub mod account;
+#[cfg(feature = "tokio")]
+pub mod async_udp;
 #[doc(hidden)]
 pub mod bare;
 mod builder;
@@ -104,6 +107,7 @@ mod datagram;
 mod error;
 mod events;
 mod pool;
+mod quality;
 mod sent;
 mod signal;
 mod snapshot;
@@ -112,14 +116,12 @@ mod socket_options;
 mod state;
 #[allow(unsafe_code)]
 mod sys;
-#[cfg(feature = "tokio")]
-pub mod tokio;
-mod verdict;
 
-pub use account::{Completed, Departure, How, Source, Totals};
+pub use account::{Completed, Departure, DepartureKind, Source, Totals};
 pub use builder::Builder;
 pub use datagram::Datagram;
-pub use events::{Observer, Trouble, Troubles};
+pub use events::{IssueCounters, Observer, SocketIssue};
+pub use quality::CompletionQuality;
 pub use sent::{Sent, Stop};
 pub use signal::Signal;
 pub use snapshot::Snapshot;
@@ -127,7 +129,6 @@ pub use socket::LimitedUdp;
 pub use socket_options::send_queue_bytes;
 pub use taut_dql::tasks::{Ticket, TooManyWaiters};
 pub use taut_path::AnyLimit;
-pub use verdict::Completions;
 
 /// The examples of the README are run with the tests.
 #[cfg(doctest)]

@@ -43,8 +43,9 @@ pub enum Stop {
     /// The limit has no room: wait, and send what there is then.
     NoRoom,
     /// The kernel takes no more although the limit has room
-    /// ([`Trouble::BufferFull`](crate::Trouble::BufferFull)), or the completion of the first
-    /// zero-copy datagram is awaited, which shows how the kernel counts. Handle it as `NoRoom`.
+    /// ([`SocketIssue::BufferFull`](crate::SocketIssue::BufferFull)), or the completion of the
+    /// first zero-copy datagram is awaited, which shows how the kernel counts. Handle it as
+    /// `NoRoom`.
     BufferFull,
     /// The kernel refuses this datagram, with this error number: `ENOBUFS` (dropped below),
     /// `EMSGSIZE`, `ENETUNREACH`, `EAFNOSUPPORT` (a source address of the wrong family).. It is the

@@ -1,15 +1,15 @@
 //! A limited socket at one moment.
 
 use crate::account::{Source, Totals};
-use crate::events::Troubles;
-use crate::verdict::Completions;
+use crate::events::IssueCounters;
+use crate::quality::CompletionQuality;
 
 /// A look at a limited socket; each field true, the set of one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot {
     /// What completions are worth.
-    pub completions: Completions,
+    pub completion_quality: CompletionQuality,
     /// Where they come from.
     pub source: Source,
     /// The limit, in its units: bytes on the wire, or packets.
@@ -27,5 +27,5 @@ pub struct Snapshot {
     /// What was sent and completed.
     pub totals: Totals,
     /// What went wrong.
-    pub troubles: Troubles,
+    pub issues: IssueCounters,
 }

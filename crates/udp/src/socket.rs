@@ -12,13 +12,13 @@ use taut_dql::tasks::{Ticket, TooManyWaiters};
 use crate::account::Completed;
 use crate::datagram::Datagram;
 use crate::error::failed;
-use crate::events::{Trouble, Troubles};
+use crate::events::{IssueCounters, SocketIssue};
+use crate::quality::CompletionQuality;
 use crate::sent::{Sent, Stop};
 use crate::snapshot::Snapshot;
 use crate::state::{Room, State};
 use crate::sys;
 use crate::sys::clock::monotonic_ns;
-use crate::verdict::Completions;
 
 /// While something waits and nothing has a time of its own.
 const LONGEST_WAIT_NS: u64 = 1_000_000_000;
@@ -57,10 +57,10 @@ impl LimitedUdp {
     /// least 0. Where completions mean nothing it is `i64::MAX`.
     pub fn room(&self) -> i64 {
         let state = self.lock();
-        if !state.account.limit_applies() {
+        if !state.tracker.limit_applies() {
             return i64::MAX;
         }
-        state.account.room()
+        state.tracker.room()
     }
 
     /// Sends as many of `datagrams` as there is room for, in as few calls as possible, and says why
@@ -78,7 +78,7 @@ impl LimitedUdp {
     ///
     /// # Errors
     /// As for [`try_send`](Self::try_send).
-    pub fn send_past_limit(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
+    pub fn send_unlimited(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
         self.send_now(datagrams, Room::NotNeeded)
     }
 
@@ -93,18 +93,18 @@ impl LimitedUdp {
 
     /// What the path moved while it was busy, in the limit's units a second; 0 while not known.
     pub fn rate(&self) -> u64 {
-        self.lock().account.rate()
+        self.lock().tracker.rate()
     }
 
     /// What the path moves at least, in the limit's units a second: the [`rate`](Self::rate), or
     /// while that is not known because the path was never busy, what it moved; 0 before that.
-    pub fn rate_at_least(&self) -> u64 {
-        self.lock().account.min_rate()
+    pub fn min_rate(&self) -> u64 {
+        self.lock().tracker.min_rate()
     }
 
     /// What completions are worth.
-    pub fn completions(&self) -> Completions {
-        self.lock().account.verdict()
+    pub fn completion_quality(&self) -> CompletionQuality {
+        self.lock().tracker.quality()
     }
 
     /// Sends all of `datagrams` and waits for room where there is none. Stops early only at one
@@ -143,7 +143,7 @@ impl LimitedUdp {
     pub(crate) fn complete_pending(&self) -> io::Result<()> {
         let mut state = self.lock();
         let completed = state.complete(&self.socket);
-        if completed.as_ref().is_ok_and(|it| it.done.packets == 0) {
+        if completed.as_ref().is_ok_and(|it| it.counts.packets == 0) {
             state.take_pending_error(&self.socket);
         }
         wake_next(state);
@@ -168,7 +168,7 @@ impl LimitedUdp {
         let (wakeup_ns, writable) = {
             let state = self.lock();
             let full = state.is_full();
-            (state.next_wakeup(), full && state.account.in_flight() == 0)
+            (state.next_wakeup(), full && state.tracker.in_flight() == 0)
         };
         let longest_ns = now_ns + LONGEST_WAIT_NS;
         let own_ns = wakeup_ns.unwrap_or(longest_ns);
@@ -179,7 +179,7 @@ impl LimitedUdp {
         let mut state = self.lock();
         let completed = state.complete(&self.socket);
         // Something woke us that is not in the queue: an error that stays until it is asked for.
-        let early = completed.as_ref().is_ok_and(|it| it.done.packets == 0);
+        let early = completed.as_ref().is_ok_and(|it| it.counts.packets == 0);
         if early && monotonic_ns() < until_ns {
             state.take_pending_error(&self.socket);
         }
@@ -189,7 +189,7 @@ impl LimitedUdp {
 
     /// Waits in turn for room: `Ready` when it is this one's turn and there is some. `place` keeps
     /// the place between two calls, and is `None` before the first and after the last. Whoever
-    /// loses interest must [`leave`](Self::leave).
+    /// loses interest must [`cancel_wait`](Self::cancel_wait).
     ///
     /// It takes the kernel's news once, before it begins to wait: somebody must call
     /// [`complete`](Self::complete) meanwhile.
@@ -222,11 +222,11 @@ impl LimitedUdp {
         }
         match place.as_ref() {
             Some(ticket) => {
-                state.account.still_blocked();
+                state.tracker.still_blocked();
                 state.turns.renew(ticket, context.waker());
             }
             None => {
-                state.account.blocked();
+                state.tracker.blocked();
                 match state.turns.join(context.waker()) {
                     Ok(ticket) => *place = Some(ticket),
                     Err(too_many) => return Poll::Ready(Err(too_many)),
@@ -237,14 +237,14 @@ impl LimitedUdp {
     }
 
     /// Gives a place up.
-    pub fn leave(&self, place: Ticket) {
+    pub fn cancel_wait(&self, place: Ticket) {
         let mut state = self.lock();
         state.turns.leave(place);
         wake_next(state);
     }
 
     /// Receives a datagram, as `UdpSocket::recv_from`, but an error of an earlier datagram that was
-    /// sent is counted as [`Trouble`] and does not end it.
+    /// sent is counted as [`SocketIssue`] and does not end it.
     ///
     /// # Errors
     /// Those of receiving: `WouldBlock` where the socket is non-blocking.
@@ -254,7 +254,7 @@ impl LimitedUdp {
                 Ok(received) => return Ok(received),
                 Err(error) => error,
             };
-            if !self.is_of_sent(&error) {
+            if !self.is_send_error(&error) {
                 return Err(error);
             }
         }
@@ -262,23 +262,23 @@ impl LimitedUdp {
 
     /// Whether what a receiving call failed with is the error of an earlier datagram that was sent,
     /// which is counted then and says nothing about receiving.
-    pub fn is_of_sent(&self, error: &io::Error) -> bool {
+    pub fn is_send_error(&self, error: &io::Error) -> bool {
         let Some(errno) = error.raw_os_error() else {
             return false;
         };
-        let trouble = Troubles::of_errno(errno, None, 0);
+        let issue = IssueCounters::of_errno(errno, None, 0);
         if !matches!(
-            trouble,
-            Trouble::Unreachable { .. } | Trouble::TooLarge { .. }
+            issue,
+            SocketIssue::Unreachable { .. } | SocketIssue::TooLarge { .. }
         ) {
             return false;
         }
         let mut state = self.lock();
-        let before = state.listeners.troubles;
+        let before = state.listeners.issues;
         // An error of the look is one that the next look meets, too.
         let looked = state.complete(&self.socket);
-        if looked.is_err() || state.listeners.troubles == before {
-            state.trouble(trouble);
+        if looked.is_err() || state.listeners.issues == before {
+            state.issue(issue);
         }
         wake_next(state);
         true
@@ -287,23 +287,23 @@ impl LimitedUdp {
     /// Everything at this moment.
     pub fn snapshot(&self) -> Snapshot {
         let state = self.lock();
-        let account = &state.account;
+        let tracker = &state.tracker;
         let (fd, kind) = (self.socket.as_fd(), libc::SO_SNDBUF);
         let buffer = sys::socket::option(fd, libc::SOL_SOCKET, kind).unwrap_or(0);
-        let totals = account.totals();
+        let totals = tracker.totals();
         Snapshot {
-            completions: account.verdict(),
-            source: account.source(),
-            limit: account.limit(),
-            in_flight: account.in_flight(),
-            in_flight_bytes: account.bytes_in_flight(),
-            rate: account.rate(),
+            completion_quality: tracker.quality(),
+            source: tracker.source(),
+            limit: tracker.limit(),
+            in_flight: tracker.in_flight(),
+            in_flight_bytes: tracker.bytes_in_flight(),
+            rate: tracker.rate(),
             waiting: state.turns.len(),
             send_buffer_bytes: u32::try_from(buffer).unwrap_or(0),
             totals,
-            troubles: Troubles {
+            issues: IssueCounters {
                 stalls: totals.stalls,
-                ..state.listeners.troubles
+                ..state.listeners.issues
             },
         }
     }

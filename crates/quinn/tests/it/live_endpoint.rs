@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use quinn::{TokioRuntime, TransportConfig};
 use taut_linux::link;
 use taut_quinn::{Limited, Utilised};
-use taut_udp::{Completions, Source};
+use taut_udp::{CompletionQuality, Source};
 use tokio::time;
 
 use crate::common::{Link, PATIENCE, allowed, pair, runtime, upload};
@@ -24,9 +24,9 @@ fn bulk_passes_under_each_source_and_the_kernel_holds_little() {
         return;
     }
     for (source, verdict) in [
-        (Source::ZeroCopy, Completions::BufferFreed),
-        (Source::Stamps, Completions::True),
-        (Source::Polled, Completions::Polled),
+        (Source::ZeroCopy, CompletionQuality::BufferFreed),
+        (Source::Timestamps, CompletionQuality::Transmitted),
+        (Source::Polled, CompletionQuality::Polled),
     ] {
         runtime().block_on(async {
             let link = Link::shaped(20_000_000);
@@ -50,13 +50,13 @@ fn bulk_passes_under_each_source_and_the_kernel_holds_little() {
                 in_time(async { tokio::join!(upload(&connection, BYTES), sample) }).await;
             assert_eq!(count, BYTES as u64);
             let stats = limited.stats().expect("made");
-            assert_eq!(stats.socket.completions, verdict, "{stats:?}");
+            assert_eq!(stats.socket.completion_quality, verdict, "{stats:?}");
             assert!(stats.waits > 0, "{stats:?}");
             // Plain quinn has 107 KB and more there.
             assert!(in_flight < 60_000, "{source:?}: {in_flight}");
             assert_eq!(stats.socket.totals.unknown_completions, 0);
             // Completions raise EPOLLERR; who waits for them must not spin on it.
-            assert!(stats.news < 10_000, "{stats:?}");
+            assert!(stats.completion_runs < 10_000, "{stats:?}");
         });
     }
 }
@@ -81,7 +81,11 @@ fn where_zero_copy_is_refused_the_level_of_the_socket_is_taken() {
         assert_eq!(in_time(upload(&connection, BYTES)).await, BYTES as u64);
         let stats = limited.stats().expect("made");
         assert_eq!(stats.socket.source, Source::Polled, "{stats:?}");
-        assert_eq!(stats.socket.completions, Completions::Polled, "{stats:?}");
+        assert_eq!(
+            stats.socket.completion_quality,
+            CompletionQuality::Polled,
+            "{stats:?}"
+        );
         assert!(stats.waits > 0, "{stats:?}");
     });
 }
@@ -142,7 +146,7 @@ fn over_loopback_ipv6_passes_and_nothing_is_limited() {
     runtime().block_on(async {
         let far = UdpSocket::bind("[::1]:0").expect("socket");
         let limited = Limited::builder(TokioRuntime)
-            .source(Source::Stamps)
+            .source(Source::Timestamps)
             .build();
         let transport = TransportConfig::default();
         let pair = pair(near, far, Arc::new(limited.clone()), transport);
@@ -153,7 +157,11 @@ fn over_loopback_ipv6_passes_and_nothing_is_limited() {
         );
         let stats = limited.stats().expect("made");
         assert_eq!(stats.socket.totals.unknown_completions, 0);
-        assert_ne!(stats.socket.completions, Completions::True, "{stats:?}");
+        assert_ne!(
+            stats.socket.completion_quality,
+            CompletionQuality::Transmitted,
+            "{stats:?}"
+        );
     });
 }
 

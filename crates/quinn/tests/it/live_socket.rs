@@ -113,7 +113,7 @@ fn marks_and_segments_arrive_under_each_source() {
     if !allowed() {
         return;
     }
-    for source in [Source::ZeroCopy, Source::Stamps, Source::Polled] {
+    for source in [Source::ZeroCopy, Source::Timestamps, Source::Polled] {
         runtime().block_on(async {
             let link = Link::shaped(20_000_000);
             let far = link.far_socket();
@@ -149,7 +149,7 @@ fn ecn_of_what_is_received_is_not_cut_off_by_stamps() {
         let far = link.far_socket();
         let to = far.local_addr().expect("address");
         let limited = Limited::builder(TokioRuntime)
-            .source(Source::Stamps)
+            .source(Source::Timestamps)
             .build();
         // The limited side receives here, with stamps turned on for what it sends.
         let near = limited
@@ -188,7 +188,7 @@ fn a_closed_port_ends_nothing() {
             .wrap_udp_socket(link.near_socket())
             .expect("wrapped");
         let start = Instant::now();
-        while limited.stats().expect("made").socket.troubles.unreachable == 0 {
+        while limited.stats().expect("made").socket.issues.unreachable == 0 {
             socket
                 .try_send(&transmit(&PAYLOAD, to))
                 .expect("no error of the endpoint's");

@@ -3,7 +3,7 @@
 use taut_dql::Stall;
 
 use super::in_flight::{Completion, Object};
-use super::results::{Completed, Departure, How};
+use super::results::{Completed, Departure, DepartureKind};
 use super::settings::Source;
 use super::tracker::SocketTracker;
 use crate::signal::Signal;
@@ -15,7 +15,7 @@ impl SocketTracker {
     /// Takes one entry of the error queue. An entry that is no completion has no effect.
     pub fn signal(&mut self, signal: &Signal, now_ns: u64, on_departure: OnDeparture<'_>) {
         match (*signal, self.source()) {
-            (Signal::Left { id, at_real_ns }, Source::Stamps) => {
+            (Signal::Left { id, at_real_ns }, Source::Timestamps) => {
                 self.left(id, at_real_ns, now_ns, on_departure);
             }
             (Signal::Entered { id, at_real_ns }, _) => {
@@ -72,8 +72,8 @@ impl SocketTracker {
             datagrams: object.datagrams,
             // The wall clock might have been set: no object is older than since it was sent.
             sojourn_ns: sojourn_ns.min(now_ns.saturating_sub(object.sent_ns)),
-            discipline_ns: entered.then(|| at_real_ns.saturating_sub(object.entered_real_ns)),
-            how: How::Stamp,
+            qdisc_ns: entered.then(|| at_real_ns.saturating_sub(object.entered_real_ns)),
+            kind: DepartureKind::Timestamp,
         });
     }
 
@@ -91,7 +91,7 @@ impl SocketTracker {
         };
         for id in ids {
             if let Some(object) = self.complete(id) {
-                self.depart(id, &object, now_ns, How::Released, on_departure);
+                self.depart(id, &object, now_ns, DepartureKind::Released, on_departure);
             }
         }
     }
@@ -103,10 +103,10 @@ impl SocketTracker {
     /// silence.
     pub fn level(&mut self, level_bytes: u32, now_ns: u64, on_departure: OnDeparture<'_>) {
         let is_silent = self.batch.counts.packets == 0 && self.needs_level(now_ns);
-        let how = match self.source() {
-            Source::Polled => How::Level,
-            Source::Stamps if level_bytes == 0 => How::Lost,
-            Source::ZeroCopy if level_bytes == 0 && is_silent => How::Lost,
+        let kind = match self.source() {
+            Source::Polled => DepartureKind::Level,
+            Source::Timestamps if level_bytes == 0 => DepartureKind::Lost,
+            Source::ZeroCopy if level_bytes == 0 && is_silent => DepartureKind::Lost,
             _ => return,
         };
         while let Some(object) = self.objects.first() {
@@ -114,13 +114,13 @@ impl SocketTracker {
             if level_bytes > 0 && others_bytes < u64::from(level_bytes) {
                 return;
             }
-            self.depart_first(now_ns, how, on_departure);
+            self.depart_first(now_ns, kind, on_departure);
         }
     }
 
-    fn depart_first(&mut self, now_ns: u64, how: How, on_departure: OnDeparture<'_>) {
+    fn depart_first(&mut self, now_ns: u64, kind: DepartureKind, on_departure: OnDeparture<'_>) {
         if let Some((id, object)) = self.objects.pop_first() {
-            self.depart(id, &object, now_ns, how, on_departure);
+            self.depart(id, &object, now_ns, kind, on_departure);
         }
     }
 
@@ -129,11 +129,11 @@ impl SocketTracker {
         id: u32,
         object: &Object,
         now_ns: u64,
-        how: How,
+        kind: DepartureKind,
         on_departure: OnDeparture<'_>,
     ) {
-        match how {
-            How::Lost => self.count_lost(object),
+        match kind {
+            DepartureKind::Lost => self.count_lost(object),
             _ => self.count_completed(object),
         }
         on_departure(Departure {
@@ -141,8 +141,8 @@ impl SocketTracker {
             bytes: object.bytes,
             datagrams: object.datagrams,
             sojourn_ns: now_ns.saturating_sub(object.sent_ns),
-            discipline_ns: None,
-            how,
+            qdisc_ns: None,
+            kind,
         });
     }
 
@@ -150,7 +150,7 @@ impl SocketTracker {
     fn complete(&mut self, id: u32) -> Option<Object> {
         match self.objects.complete(id) {
             Completion::Valid(object) => return Some(object),
-            Completion::Stale => self.totals.late_completions += 1,
+            Completion::Stale => self.totals.stale_completions += 1,
             Completion::Unknown => self.totals.unknown_completions += 1,
         }
         None
@@ -195,16 +195,16 @@ impl SocketTracker {
         let applies = self.limit_applies();
         let starved = self.limiter.completed(batch.units, applies, now_ns);
         if batch.quality_changed {
-            self.totals.verdicts += 1;
+            self.totals.quality_changes += 1;
             self.source.changed(now_ns);
             // What the rule learnt from completions of another quality is meaningless. The rate
             // stays: it is of times when the path was busy.
             self.limiter.reset_rule(now_ns);
         }
         Completed {
-            done: batch.counts,
+            counts: batch.counts,
             lost: batch.lost,
-            verdict: batch.quality_changed.then(|| self.verdict()),
+            quality_change: batch.quality_changed.then(|| self.quality()),
             stalled: self.check_stall(now_ns),
             starved,
         }
@@ -220,7 +220,7 @@ impl SocketTracker {
             }
             if let Some(by) = self.overtaken.overtaker() {
                 while self.objects.first_is_before(by) {
-                    self.depart_first(now_ns, How::Lost, on_departure);
+                    self.depart_first(now_ns, DepartureKind::Lost, on_departure);
                 }
             }
         }

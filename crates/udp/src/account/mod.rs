@@ -22,6 +22,6 @@ mod stall_timer;
 mod tracker;
 
 pub use in_flight::Object;
-pub use results::{Completed, Departure, How, Totals};
+pub use results::{Completed, Departure, DepartureKind, Totals};
 pub use settings::{Settings, Source};
 pub use tracker::SocketTracker;

@@ -60,13 +60,13 @@ mod tests {
     #[test]
     fn overtaken_objects_have_a_time_by_source() {
         let mut timer = OvertakenTimer::default();
-        assert!(!timer.is_waiting(Source::Stamps, 0));
+        assert!(!timer.is_waiting(Source::Timestamps, 0));
         timer.start(Some(7), 1_000);
-        assert!(timer.is_waiting(Source::Stamps, 1_000));
-        assert!(!timer.is_waiting(Source::Stamps, 1_000 + OVERTAKEN_NS));
+        assert!(timer.is_waiting(Source::Timestamps, 1_000));
+        assert!(!timer.is_waiting(Source::Timestamps, 1_000 + OVERTAKEN_NS));
         assert!(timer.is_waiting(Source::ZeroCopy, 1_000 + OVERTAKEN_NS));
         assert_eq!(timer.overtaker(), Some(7));
         timer.start(None, 2_000);
-        assert_eq!(timer.next_wakeup(Source::Stamps), None);
+        assert_eq!(timer.next_wakeup(Source::Timestamps), None);
     }
 }

@@ -31,7 +31,7 @@ impl PollTimer {
     pub(super) fn next_wakeup(&self, source: Source) -> u64 {
         self.last_ns.saturating_add(match source {
             Source::Polled => self.poll_ns,
-            Source::Stamps => SILENCE_NS,
+            Source::Timestamps => SILENCE_NS,
             Source::ZeroCopy => self.zero_copy_silence_ns,
         })
     }
@@ -50,8 +50,8 @@ mod tests {
     fn level_is_read_after_silence() {
         let mut timer = PollTimer::new(0, 1_000_000, 2_000_000_000);
         assert!(timer.needs_level(Source::Polled, 0));
-        assert!(!timer.needs_level(Source::Stamps, SILENCE_NS - 1));
-        assert!(timer.needs_level(Source::Stamps, SILENCE_NS));
+        assert!(!timer.needs_level(Source::Timestamps, SILENCE_NS - 1));
+        assert!(timer.needs_level(Source::Timestamps, SILENCE_NS));
         assert!(!timer.needs_level(Source::ZeroCopy, SILENCE_NS));
         timer.restart(5);
         assert_eq!(timer.next_wakeup(Source::Polled), 1_000_005);

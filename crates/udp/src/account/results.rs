@@ -3,7 +3,7 @@
 use taut_dql::Stall;
 use taut_path::limit::CompletedCounts;
 
-use crate::verdict::Completions;
+use crate::quality::CompletionQuality;
 
 /// A datagram (or several that went as one) is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,17 +18,17 @@ pub struct Departure {
     /// How long it was below the socket, in ns: by the kernel's stamp, or until somebody looked.
     pub sojourn_ns: u64,
     /// How long it was in the queueing discipline, in ns, if both stamps were asked for.
-    pub discipline_ns: Option<u64>,
+    pub qdisc_ns: Option<u64>,
     /// How this is known.
-    pub how: How,
+    pub kind: DepartureKind,
 }
 
 /// How a departure is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum How {
+pub enum DepartureKind {
     /// A transmit stamp.
-    Stamp,
+    Timestamp,
     /// A zero-copy notification.
     Released,
     /// The level of the socket.
@@ -43,11 +43,11 @@ pub enum How {
 #[non_exhaustive]
 pub struct Completed {
     /// What completed, in packets (objects) and bytes.
-    pub done: CompletedCounts,
+    pub counts: CompletedCounts,
     /// Of these, the objects whose completion was lost.
     pub lost: u32,
     /// The verdict, if it changed.
-    pub verdict: Option<Completions>,
+    pub quality_change: Option<CompletionQuality>,
     /// The oldest object is older than the threshold. Told in each round while it lasts.
     pub stalled: Option<Stall>,
     /// The path ran dry while the limit held the sender back.
@@ -79,7 +79,7 @@ pub struct Totals {
     /// Objects whose completion was lost and made up for.
     pub lost_completions: u64,
     /// Completions of objects that had been given up before.
-    pub late_completions: u64,
+    pub stale_completions: u64,
     /// Completions with a number that was never given: someone else sends through a clone of the
     /// socket.
     pub unknown_completions: u64,
@@ -87,9 +87,9 @@ pub struct Totals {
     pub copied: u64,
     /// Times that the sender was blocked: each attempt without room, and each task that began to
     /// wait.
-    pub refusals: u64,
+    pub times_blocked: u64,
     /// Stalls, each counted once.
     pub stalls: u64,
     /// Times that the verdict changed.
-    pub verdicts: u64,
+    pub quality_changes: u64,
 }

@@ -5,7 +5,7 @@ use taut_path::limit::Unit;
 use super::in_flight::Object;
 use super::settings::Source;
 use super::tracker::SocketTracker;
-use crate::verdict::Completions;
+use crate::quality::CompletionQuality;
 
 /// Datagrams that share a timestamp: what the path moves in this time, and at most this many.
 const GROUP_NS: u64 = 100_000;
@@ -15,12 +15,12 @@ impl SocketTracker {
     /// There is something to send and no room, even after the error queue was read.
     pub fn blocked(&mut self) {
         self.still_blocked();
-        self.totals.refusals += 1;
+        self.totals.times_blocked += 1;
     }
 
     /// The same of a task that was counted when it began to wait.
     pub fn still_blocked(&mut self) {
-        self.source.judge.held_back();
+        self.source.detector.blocked();
         self.limiter.note_blocked();
     }
 
@@ -39,7 +39,7 @@ impl SocketTracker {
         self.totals.sent_objects += 1;
         self.totals.sent_datagrams += u64::from(datagrams);
         self.totals.sent_bytes += u64::from(bytes);
-        self.source.judge.sent(1, now_ns);
+        self.source.detector.sent(1, now_ns);
         self.objects.push(Object {
             bytes,
             datagrams,
@@ -55,9 +55,9 @@ impl SocketTracker {
     /// How many datagrams of `bytes` may share a timestamp, 1 to 16: what the path moves in 0.1 ms,
     /// or where nothing waits, as many as one call sends.
     pub fn group(&self, bytes: u32) -> u32 {
-        let max_units = match self.verdict() {
-            Completions::None => return MAX_GROUP,
-            Completions::Unknown => return 1,
+        let max_units = match self.quality() {
+            CompletionQuality::Immediate => return MAX_GROUP,
+            CompletionQuality::Unknown => return 1,
             _ => {
                 let rate = self.limiter.rate();
                 rate.and_then(|rate| rate.units_in(GROUP_NS)).unwrap_or(0)

@@ -3,7 +3,7 @@
 use taut_dql::stall::DEFAULT_THRESHOLD_NS;
 use taut_path::AnyLimit;
 
-use crate::verdict::Completions;
+use crate::quality::CompletionQuality;
 
 /// Where completions come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -11,7 +11,7 @@ pub enum Source {
     /// Transmit timestamps: exact for each datagram, but only within the socket's own network
     /// namespace.
     #[default]
-    Stamps,
+    Timestamps,
     /// Zero-copy notifications: the only ones that see a queue beyond a container's own link. Each
     /// datagram is copied once into pages that the kernel reads.
     ZeroCopy,
@@ -21,11 +21,11 @@ pub enum Source {
 
 impl Source {
     /// What its completions are if they are true.
-    pub(crate) fn if_true(self) -> Completions {
+    pub(crate) fn if_valid(self) -> CompletionQuality {
         match self {
-            Self::Stamps => Completions::True,
-            Self::ZeroCopy => Completions::BufferFreed,
-            Self::Polled => Completions::Polled,
+            Self::Timestamps => CompletionQuality::Transmitted,
+            Self::ZeroCopy => CompletionQuality::BufferFreed,
+            Self::Polled => CompletionQuality::Polled,
         }
     }
 }

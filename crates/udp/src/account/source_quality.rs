@@ -2,7 +2,7 @@
 
 use super::recent_losses::RecentLosses;
 use super::settings::Source;
-use crate::verdict::{Completions, Judge};
+use crate::quality::{CompletionQuality, QualityDetector};
 
 /// A burst through a token bucket, while a congestion window grows, is over by then.
 const USELESS_NS: u64 = 500_000_000;
@@ -11,7 +11,7 @@ const USELESS_NS: u64 = 500_000_000;
 #[derive(Debug)]
 pub(super) struct SourceQuality {
     pub source: Source,
-    pub judge: Judge,
+    pub detector: QualityDetector,
     pub losses: RecentLosses,
     /// When the quality changed last.
     changed_ns: u64,
@@ -21,7 +21,7 @@ impl SourceQuality {
     pub(super) fn new(source: Source, now_ns: u64) -> Self {
         Self {
             source,
-            judge: Judge::new(source.if_true(), Completions::Unknown),
+            detector: QualityDetector::new(source.if_valid(), CompletionQuality::Unknown),
             losses: RecentLosses::default(),
             changed_ns: now_ns,
         }
@@ -31,21 +31,21 @@ impl SourceQuality {
     /// until it shows something else.
     pub(super) fn change(&mut self, source: Source, keeps: bool) {
         let quality = match keeps {
-            true => self.judge.verdict(),
-            false => Completions::Unknown,
+            true => self.detector.quality(),
+            false => CompletionQuality::Unknown,
         };
         self.source = source;
-        self.judge = Judge::new(source.if_true(), quality);
+        self.detector = QualityDetector::new(source.if_valid(), quality);
         self.losses = RecentLosses::default();
     }
 
-    pub(super) fn quality(&self) -> Completions {
-        self.judge.verdict()
+    pub(super) fn quality(&self) -> CompletionQuality {
+        self.detector.quality()
     }
 
     /// Returns `true` unless completions are meaningless.
     pub(super) fn limit_applies(&self) -> bool {
-        self.quality() != Completions::None
+        self.quality() != CompletionQuality::Immediate
     }
 
     /// Returns `true` if completions have been meaningless for so long that this source will not
@@ -60,8 +60,8 @@ impl SourceQuality {
 
     /// An object waited in the kernel, or did not. Returns `true` if the quality changed.
     pub(super) fn observed(&mut self, waited: bool) -> bool {
-        let loaded = self.judge.is_loaded();
-        self.judge.looked(waited, loaded)
+        let loaded = self.detector.is_loaded();
+        self.detector.observed(waited, loaded)
     }
 }
 
@@ -73,12 +73,12 @@ mod tests {
 
     #[test]
     fn source_is_useless_half_a_second_after_the_change() {
-        let mut source = SourceQuality::new(Source::Stamps, 0);
+        let mut source = SourceQuality::new(Source::Timestamps, 0);
         let changed_ns = (1..1_000)
             .map(|at| at * 2 * MS)
             .find(|&now_ns| {
                 for _ in 0..16 {
-                    source.judge.sent(1, now_ns);
+                    source.detector.sent(1, now_ns);
                 }
                 source.observed(false)
             })
@@ -90,6 +90,6 @@ mod tests {
         source.change(Source::Polled, true);
         assert!(!source.limit_applies(), "kept");
         source.change(Source::ZeroCopy, false);
-        assert_eq!(source.quality(), Completions::Unknown);
+        assert_eq!(source.quality(), CompletionQuality::Unknown);
     }
 }

@@ -13,7 +13,7 @@ use super::results::{OpenBatch, Totals};
 use super::settings::{Settings, Source};
 use super::source_quality::SourceQuality;
 use super::stall_timer::StallTimer;
-use crate::verdict::Completions;
+use crate::quality::CompletionQuality;
 
 /// The state machine: what was sent, what completed, and what the limit allows.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl SocketTracker {
     }
 
     /// What completions are worth.
-    pub fn verdict(&self) -> Completions {
+    pub fn quality(&self) -> CompletionQuality {
         self.source.quality()
     }
 

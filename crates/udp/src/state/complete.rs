@@ -9,7 +9,7 @@ use taut_path::Event;
 use super::{Held, State};
 use crate::account::{Completed, Departure};
 use crate::error::failed;
-use crate::events::{Trouble, Troubles};
+use crate::events::{IssueCounters, SocketIssue};
 use crate::pool::Pool;
 use crate::signal::Signal;
 use crate::socket_options::restart_stamp_ids;
@@ -25,13 +25,13 @@ impl State {
         let now_ns = monotonic_ns();
         self.sent_since_drain = 0;
         // The level before the queue: what completes in between has its entry there.
-        let level = match self.account.needs_level(now_ns) {
+        let level = match self.tracker.needs_level(now_ns) {
             true => Some(options::send_queue_bytes(socket.as_fd())?),
             false => None,
         };
         self.read_error_queue(socket, now_ns)?;
         let Self {
-            account,
+            tracker,
             listeners,
             source,
             ..
@@ -39,16 +39,16 @@ impl State {
         // Nothing is released here: what is given up may still be sent from.
         let mut told = |departure: Departure| listeners.departed(&departure);
         if let Some(level) = level {
-            account.level(level, now_ns, &mut told);
-            account.level_was_read(now_ns);
+            tracker.level(level, now_ns, &mut told);
+            tracker.level_was_read(now_ns);
         }
-        let completed = account.end_batch(now_ns, &mut told);
+        let completed = tracker.end_batch(now_ns, &mut told);
         if completed.lost > 0 && source.pool.is_some() {
             // The old pages stay with the packets that are sent from them.
             source.pool = Some(Pool::new(source.pool_bytes)?);
         }
         self.tell(&completed, now_ns);
-        if completed.lost > 0 && !self.source.own_ids && self.account.in_flight() == 0 {
+        if completed.lost > 0 && !self.source.own_ids && self.tracker.in_flight() == 0 {
             self.count_anew(socket)?;
         }
         if completed.lost > 0 {
@@ -89,30 +89,30 @@ impl State {
             mtu_bytes,
         } = signal
         {
-            let trouble = Troubles::of_errno(errno, peer, mtu_bytes);
+            let issue = IssueCounters::of_errno(errno, peer, mtu_bytes);
             match self.held {
-                Held::Wanted if errno == libc::EMSGSIZE => self.held = Held::Kept(trouble),
-                _ => self.trouble(trouble),
+                Held::Wanted if errno == libc::EMSGSIZE => self.held = Held::Kept(issue),
+                _ => self.issue(issue),
             }
             return;
         }
         if let Signal::Released { first, last, .. } = &mut signal {
-            let in_flight = self.account.in_flight() > 0;
-            let newest = self.account.newest_id();
+            let in_flight = self.tracker.in_flight() > 0;
+            let newest = self.tracker.newest_id();
             let numbers = &mut self.source.numbers;
             let (ours, unknown) = numbers.ours((*first, *last), newest, in_flight);
             (*first, *last) = ours;
             if unknown {
-                self.account.count_unknown();
+                self.tracker.count_unknown();
             }
         }
         let Self {
-            account,
+            tracker,
             listeners,
             source,
             ..
         } = self;
-        account.signal(&signal, now_ns, &mut |departure| {
+        tracker.signal(&signal, now_ns, &mut |departure| {
             listeners.departed(&departure);
             if let Some(pool) = &mut source.pool {
                 pool.release(departure.id);
@@ -121,29 +121,29 @@ impl State {
     }
 
     fn tell(&mut self, completed: &Completed, now_ns: u64) {
-        if completed.done.packets > 0 {
+        if completed.counts.packets > 0 {
             self.full_until_ns = None;
             self.listeners
-                .event(now_ns, Event::Completed(completed.done));
+                .event(now_ns, Event::Completed(completed.counts));
             self.listeners
-                .event(now_ns, Event::Limit(self.account.limit()));
+                .event(now_ns, Event::Limit(self.tracker.limit()));
         }
         if completed.starved {
             self.listeners.event(now_ns, Event::Starved);
         }
         if completed.lost > 0 {
-            self.trouble(Trouble::CompletionsLost {
+            self.issue(SocketIssue::CompletionsLost {
                 objects: completed.lost,
             });
         }
-        if let Some(verdict) = completed.verdict {
-            let true_now = self.account.limit_applies();
+        if let Some(quality) = completed.quality_change {
+            let true_now = self.tracker.limit_applies();
             self.listeners
                 .event(now_ns, Event::CompletionsValid(true_now));
-            self.trouble(Trouble::Verdict(verdict));
+            self.issue(SocketIssue::QualityChanged(quality));
         }
         if let Some(stall) = completed.stalled {
-            self.trouble(Trouble::Stalled(stall));
+            self.issue(SocketIssue::Stalled(stall));
             self.listeners.event(now_ns, Event::Stalled(stall));
         }
     }
@@ -151,7 +151,7 @@ impl State {
     /// The kernel's numbers went another way than ours, and nothing is in flight: both begin at 0.
     fn count_anew(&mut self, socket: &UdpSocket) -> io::Result<()> {
         restart_stamp_ids(socket)?;
-        self.account.restart_ids();
+        self.tracker.restart_ids();
         Ok(())
     }
 
@@ -160,7 +160,7 @@ impl State {
         if let Ok(Some(error)) = socket.take_error()
             && let Some(errno) = error.raw_os_error()
         {
-            self.trouble(Troubles::of_errno(errno, None, 0));
+            self.issue(IssueCounters::of_errno(errno, None, 0));
         }
     }
 }

@@ -10,7 +10,7 @@ use taut_path::{DropReason, Event, Frame, Packet};
 use super::{Held, RETRY_NS, State};
 use crate::account::Source;
 use crate::datagram::Datagram;
-use crate::events::{Trouble, Troubles};
+use crate::events::{IssueCounters, SocketIssue};
 use crate::sent::Stop;
 use crate::socket_options::restart_stamp_ids;
 use crate::sys::clock::monotonic_ns;
@@ -28,7 +28,7 @@ pub(super) enum After {
 impl State {
     /// Whether the source is stamps, and was not used before: numbers of our own were not tried.
     fn nothing_stamped_yet(&self) -> bool {
-        self.source.stamps != 0 && self.account.totals().sent_objects == self.checks.from_object
+        self.source.stamps != 0 && self.tracker.totals().sent_objects == self.checks.from_object
     }
 
     /// The kernel did not take `datagram`, the first of a call.
@@ -49,39 +49,39 @@ impl State {
                 self.source.own_ids = false;
                 // The kernel's begin at 0.
                 restart_stamp_ids(socket)?;
-                self.account.restart_ids();
+                self.tracker.restart_ids();
                 Ok(After::Again)
             }
-            Some(libc::ENOBUFS) if self.account.source() == Source::ZeroCopy => {
+            Some(libc::ENOBUFS) if self.tracker.source() == Source::ZeroCopy => {
                 self.zero_copy_refused(socket, bytes, now_ns)
             }
             Some(libc::ENOBUFS) => {
                 if !self.source.own_ids {
-                    self.account.skip_id();
+                    self.tracker.skip_id();
                 }
                 Ok(self.dropped(bytes, now_ns))
             }
             Some(errno) => {
                 // It may be an earlier datagram's: the kernel hands a pending error to the next
                 // call.
-                let before = self.listeners.troubles;
+                let before = self.listeners.issues;
                 // Of zero-copy sends the kernel may have counted it all the same.
-                if self.account.source() == Source::ZeroCopy {
-                    self.account.expect_rejected_id();
+                if self.tracker.source() == Source::ZeroCopy {
+                    self.tracker.expect_rejected_id();
                 }
                 // The kernel tells it in the queue as well, each time.
                 if errno == libc::EMSGSIZE && !retried {
                     self.held = Held::Wanted;
                 }
                 let looked = self.complete(socket);
-                self.account.take_rejected_id();
+                self.tracker.take_rejected_id();
                 looked?;
                 if !retried {
                     return Ok(After::Again);
                 }
                 self.held = Held::Nothing;
-                if self.listeners.troubles == before {
-                    self.trouble(Troubles::of_errno(errno, None, 0));
+                if self.listeners.issues == before {
+                    self.issue(IssueCounters::of_errno(errno, None, 0));
                 }
                 Ok(After::Stop(Stop::Refused(errno)))
             }
@@ -90,8 +90,8 @@ impl State {
     }
 
     fn dropped(&mut self, bytes: u32, now_ns: u64) -> After {
-        self.trouble(Trouble::NoBufferSpace { bytes });
-        let packet = Packet::new(Frame::new(self.account.next_id()), bytes);
+        self.issue(SocketIssue::NoBufferSpace { bytes });
+        let packet = Packet::new(Frame::new(self.tracker.next_id()), bytes);
         self.listeners
             .event(now_ns, Event::Dropped(&packet, DropReason::DeviceRefused));
         After::Stop(Stop::Refused(libc::ENOBUFS))
@@ -99,16 +99,16 @@ impl State {
 
     /// The send buffer decided and not the limit: more of it, where completions mean something.
     fn buffer_full(&mut self, socket: &UdpSocket, now_ns: u64) -> After {
-        self.trouble(Trouble::BufferFull {
-            in_flight_bytes: self.account.bytes_in_flight(),
+        self.issue(SocketIssue::BufferFull {
+            in_flight_bytes: self.tracker.bytes_in_flight(),
         });
         self.listeners
             .event(now_ns, Event::Stopped(StopReason::RingFull));
-        if self.account.limit_applies() && !self.account.rule().is_off() {
+        if self.tracker.limit_applies() && !self.tracker.rule().is_off() {
             let (fd, level, kind) = (socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF);
             let has = options::option(fd, level, kind).unwrap_or(0);
             // What others fill through a clone is not ours to make room for.
-            let is_ours = self.account.max_memory_bytes() >= has as u64 / 2;
+            let is_ours = self.tracker.max_memory_bytes() >= has as u64 / 2;
             // What is read is twice what was set, so this doubles it.
             if is_ours
                 && has < SEND_BUFFER_LIMIT_BYTES
@@ -133,15 +133,15 @@ impl State {
         now_ns: u64,
     ) -> io::Result<After> {
         // A datagram that was dropped below had a number, and its notification is there already.
-        self.account.expect_rejected_id();
+        self.tracker.expect_rejected_id();
         let looked = self.complete(socket);
-        if self.account.take_rejected_id() {
+        if self.tracker.take_rejected_id() {
             return Ok(self.dropped(bytes, now_ns));
         }
         looked?;
-        if self.account.in_flight() > 0 {
-            self.trouble(Trouble::BufferFull {
-                in_flight_bytes: self.account.bytes_in_flight(),
+        if self.tracker.in_flight() > 0 {
+            self.issue(SocketIssue::BufferFull {
+                in_flight_bytes: self.tracker.bytes_in_flight(),
             });
             self.full_until_ns = Some(now_ns + RETRY_NS);
             return Ok(After::Stop(Stop::BufferFull));

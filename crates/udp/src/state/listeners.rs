@@ -3,13 +3,13 @@
 use taut_path::{Event, Probe};
 
 use crate::account::Departure;
-use crate::events::{Observer, Trouble, Troubles};
+use crate::events::{IssueCounters, Observer, SocketIssue};
 
 /// Receives what happens on the socket, and counts what went wrong.
 pub(crate) struct Listeners {
     pub(super) observer: Option<Box<dyn Observer>>,
     pub(super) probe: Option<Box<dyn Probe + Send>>,
-    pub(crate) troubles: Troubles,
+    pub(crate) issues: IssueCounters,
 }
 
 impl Listeners {
@@ -20,7 +20,7 @@ impl Listeners {
         Self {
             observer,
             probe,
-            troubles: Troubles::default(),
+            issues: IssueCounters::default(),
         }
     }
 
@@ -36,10 +36,10 @@ impl Listeners {
         }
     }
 
-    pub(super) fn trouble(&mut self, trouble: Trouble) {
-        self.troubles.count(&trouble);
+    pub(super) fn issue(&mut self, issue: SocketIssue) {
+        self.issues.count(&issue);
         if let Some(observer) = &mut self.observer {
-            observer.trouble(&trouble);
+            observer.issue(&issue);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The socket's state behind its lock: the account, and the calls that feed it.
+//! The socket's state behind its lock: the tracker, and the calls that feed it.
 
 mod complete;
 mod failures;
@@ -15,7 +15,7 @@ use taut_path::Probe;
 
 use crate::account::{Settings, SocketTracker};
 use crate::control::Name;
-use crate::events::{Observer, Trouble};
+use crate::events::{Observer, SocketIssue};
 use crate::pool::Span;
 use crate::sys::clock::monotonic_ns;
 use crate::sys::message::{BATCH, Control, Entry};
@@ -26,7 +26,7 @@ pub(crate) use sources::{SourceInUse, Sources, ready};
 const RETRY_NS: u64 = 1_000_000;
 
 pub(crate) struct State {
-    pub(crate) account: SocketTracker,
+    pub(crate) tracker: SocketTracker,
     pub(crate) turns: Turns,
     pub(crate) listeners: Listeners,
     source: SourceInUse,
@@ -53,7 +53,7 @@ struct ReleaseChecks {
 enum Held {
     Nothing,
     Wanted,
-    Kept(Trouble),
+    Kept(SocketIssue),
 }
 
 /// Room that is used again for each call.
@@ -84,7 +84,7 @@ pub(crate) struct Setup {
 impl State {
     pub(crate) fn new(setup: Setup) -> Self {
         Self {
-            account: SocketTracker::new(&setup.settings, monotonic_ns()),
+            tracker: SocketTracker::new(&setup.settings, monotonic_ns()),
             turns: Turns::new(setup.waiters),
             listeners: Listeners::new(setup.observer, setup.probe),
             source: setup.source,
@@ -105,7 +105,7 @@ impl State {
 
     pub(crate) fn has_room(&self, now_ns: u64) -> bool {
         self.full_until_ns.is_none_or(|until_ns| now_ns >= until_ns)
-            && self.account.has_room(now_ns)
+            && self.tracker.has_room(now_ns)
     }
 
     /// Whether only time or the socket's write readiness makes room.
@@ -115,7 +115,7 @@ impl State {
 
     pub(crate) fn next_wakeup(&self) -> Option<u64> {
         let nudge_ns = self.full_until_ns.filter(|_| !self.turns.is_empty());
-        [self.account.next_wakeup(), nudge_ns]
+        [self.tracker.next_wakeup(), nudge_ns]
             .into_iter()
             .flatten()
             .min()
@@ -129,7 +129,7 @@ impl State {
         self.turns.first().cloned()
     }
 
-    pub(crate) fn trouble(&mut self, trouble: Trouble) {
-        self.listeners.trouble(trouble);
+    pub(crate) fn issue(&mut self, issue: SocketIssue) {
+        self.listeners.issue(issue);
     }
 }

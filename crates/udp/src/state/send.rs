@@ -32,7 +32,7 @@ impl State {
     ) -> io::Result<Sent> {
         self.look_for_a_source(socket)?;
         let needed = room == Room::Needed;
-        let first = self.account.next_id();
+        let first = self.tracker.next_id();
         let mut count = 0;
         let mut retried = false;
         // Each call that finds no room looks for news, whoever looked before: it may be the only
@@ -54,7 +54,7 @@ impl State {
             }
             let queued = self.queue(&datagrams[count..], now_ns, needed);
             if queued == 0 {
-                self.account.blocked();
+                self.tracker.blocked();
                 self.listeners
                     .event(now_ns, Event::Stopped(StopReason::Limit));
                 return Ok(Sent::stopped(first, count, Stop::NoRoom));
@@ -89,7 +89,7 @@ impl State {
                 break;
             }
             let span = match &mut self.source.pool {
-                Some(pool) => match pool.put(self.account.next_id(), datagram.payload()) {
+                Some(pool) => match pool.put(self.tracker.next_id(), datagram.payload()) {
                     Some(span) => Some(span),
                     None => {
                         // Only a completion makes room there, and who waits must look for one.
@@ -101,7 +101,7 @@ impl State {
             };
             let bytes = datagram.wire_bytes(self.ipv4);
             let id = self
-                .account
+                .tracker
                 .queue(bytes, datagram.datagrams(), now_ns, real_ns);
             let mut asks = Asks {
                 stamps: self.source.stamps,
@@ -115,7 +115,7 @@ impl State {
             let more = !needed || self.has_room(now_ns);
             if unstamped < group && !closes && queued + 1 < most && more {
                 asks.stamps = 0;
-                self.account.make_last_unreported();
+                self.tracker.make_last_unreported();
             } else {
                 unstamped = 0;
             }
@@ -135,25 +135,25 @@ impl State {
         let each =
             self.listeners.observer.is_some() || !self.source.own_ids || self.source.stamps == 0;
         match datagrams.first() {
-            Some(first) if !each => self.account.group(first.wire_bytes(self.ipv4)),
+            Some(first) if !each => self.tracker.group(first.wire_bytes(self.ipv4)),
             _ => 1,
         }
     }
 
     /// What was held was an earlier datagram's, for this one was taken now.
     fn tell_held(&mut self) {
-        if let Held::Kept(trouble) = std::mem::replace(&mut self.held, Held::Nothing) {
-            self.trouble(trouble);
+        if let Held::Kept(issue) = std::mem::replace(&mut self.held, Held::Nothing) {
+            self.issue(issue);
         }
     }
 
     /// Gives the kernel what was queued; what it does not take is taken back.
     fn hand_over(&mut self, socket: &UdpSocket, datagrams: &[Datagram<'_>]) -> io::Result<usize> {
-        let level = match self.account.source() {
+        let level = match self.tracker.source() {
             Source::Polled => options::send_queue_bytes(socket.as_fd())?,
             _ => 0,
         };
-        let flags = match self.account.source() {
+        let flags = match self.tracker.source() {
             Source::ZeroCopy => libc::MSG_ZEROCOPY,
             _ => 0,
         };
@@ -178,12 +178,12 @@ impl State {
         let sent = message::send(socket.as_fd(), &outgoing[..datagrams.len()], flags);
         let taken = *sent.as_ref().unwrap_or(&0);
         let left = datagrams.len() - taken;
-        self.account.unqueue(left);
+        self.tracker.unqueue(left);
         if let Some(pool) = &mut self.source.pool {
             pool.take_back(left);
         }
         if taken > 0 {
-            self.account.returned(taken, real_ns());
+            self.tracker.returned(taken, real_ns());
             self.sent_since_drain += taken as u32;
             self.full_until_ns = None;
             self.look_after(socket, taken, level)?;
@@ -194,22 +194,22 @@ impl State {
 
     /// Looks whether what was sent waits, where completions do not say it.
     fn look_after(&mut self, socket: &UdpSocket, taken: usize, level: u32) -> io::Result<()> {
-        match self.account.source() {
-            Source::Stamps => {}
+        match self.tracker.source() {
+            Source::Timestamps => {}
             Source::Polled => {
                 let now = options::send_queue_bytes(socket.as_fd())?;
-                self.account.level_rose(taken, now.saturating_sub(level));
+                self.tracker.level_rose(taken, now.saturating_sub(level));
             }
             Source::ZeroCopy => {
-                let sent = self.account.totals().sent_objects;
+                let sent = self.tracker.totals().sent_objects;
                 let at_first = sent < self.checks.from_object + LOOKS_AT_FIRST;
                 let due = at_first || sent >= self.checks.next_object;
                 if due {
                     self.checks.next_object = sent + LOOKS_ONE_OF;
-                    let last = self.account.next_id().wrapping_sub(1);
+                    let last = self.tracker.next_id().wrapping_sub(1);
                     self.complete(socket)?;
-                    let waits = self.account.is_in_flight(last);
-                    self.account.observed(waits);
+                    let waits = self.tracker.is_in_flight(last);
+                    self.tracker.observed(waits);
                 }
             }
         }
@@ -226,7 +226,7 @@ impl State {
             return;
         };
         let now_ns = monotonic_ns();
-        let first = self.account.next_id().wrapping_sub(datagrams.len() as u32);
+        let first = self.tracker.next_id().wrapping_sub(datagrams.len() as u32);
         for (at, datagram) in datagrams.iter().enumerate() {
             let frame = Frame::new(first.wrapping_add(at as u32));
             let packet = Packet::new(frame, datagram.wire_bytes(self.ipv4));

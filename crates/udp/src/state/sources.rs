@@ -41,7 +41,7 @@ impl Sources {
     pub(crate) fn refuse_zero_copy(&mut self) {
         self.order.retain(|&source| source != Source::ZeroCopy);
         if self.order.is_empty() {
-            self.order.push(Source::Stamps);
+            self.order.push(Source::Timestamps);
         }
         (self.at, self.rests) = (0, false);
     }
@@ -84,7 +84,7 @@ pub(crate) struct Ready {
 pub(crate) struct SourceInUse {
     pub(super) order: Sources,
     pub(super) pool_bytes: usize,
-    pub(super) entered_stamps: bool,
+    pub(super) sched_timestamps: bool,
     pub(super) own_ids: bool,
     pub(super) pool: Option<Pool>,
     /// `SOF_TIMESTAMPING_TX_*`; 0 when nothing is asked.
@@ -97,13 +97,13 @@ impl SourceInUse {
         order: Sources,
         ready: Ready,
         pool_bytes: usize,
-        entered_stamps: bool,
+        sched_timestamps: bool,
         own_ids: bool,
     ) -> Self {
         Self {
             order,
             pool_bytes,
-            entered_stamps,
+            sched_timestamps,
             own_ids,
             pool: ready.pool,
             stamps: ready.stamps,
@@ -121,7 +121,7 @@ pub(crate) fn ready(
     source: Source,
     socket: &UdpSocket,
     pool_bytes: usize,
-    entered_stamps: bool,
+    sched_timestamps: bool,
 ) -> io::Result<Option<Ready>> {
     let mut ready = Ready {
         pool: None,
@@ -140,10 +140,10 @@ pub(crate) fn ready(
             ready.pool =
                 Some(Pool::new(pool_bytes).map_err(|error| failed("mmap of pool_bytes", &error))?);
         }
-        Source::Stamps => {
+        Source::Timestamps => {
             restart_stamp_ids(socket)?;
             ready.stamps = libc::SOF_TIMESTAMPING_TX_SOFTWARE;
-            if entered_stamps {
+            if sched_timestamps {
                 ready.stamps |= libc::SOF_TIMESTAMPING_TX_SCHED;
             }
         }

@@ -8,23 +8,23 @@ use super::numbers::Numbers;
 use super::sources::ready;
 use super::{RETRY_NS, State};
 use crate::account::Source;
-use crate::events::Trouble;
+use crate::events::SocketIssue;
 use crate::sys::clock::monotonic_ns;
 use crate::sys::socket as options;
 
 impl State {
     /// Before something is sent: where completions have told nothing for long, the next source.
     pub(super) fn look_for_a_source(&mut self, socket: &UdpSocket) -> io::Result<()> {
-        if self.account.limit_applies() {
+        if self.tracker.limit_applies() {
             self.source.order.wakes();
             return Ok(());
         }
-        if !self.source.order.must_move() || !self.account.is_source_useless(monotonic_ns()) {
+        if !self.source.order.must_move() || !self.tracker.is_source_useless(monotonic_ns()) {
             return Ok(());
         }
         // Nothing may be in flight: its news would have numbers of the old source.
         self.complete(socket)?;
-        if self.account.in_flight() > 0 || self.account.limit_applies() {
+        if self.tracker.in_flight() > 0 || self.tracker.limit_applies() {
             return Ok(());
         }
         self.keep_number();
@@ -34,34 +34,34 @@ impl State {
 
     /// The kernel gives no zero-copy, and nothing is in flight.
     pub(super) fn go_without_zero_copy(&mut self, socket: &UdpSocket) -> io::Result<()> {
-        self.trouble(Trouble::ZeroCopyRefused);
+        self.issue(SocketIssue::ZeroCopyRefused);
         self.source.order.refuse_zero_copy();
         self.take_source(socket)
     }
 
     /// Most of what the source tells never comes: the next. Only where nothing is in flight.
     pub(super) fn leave_a_lost_source(&mut self, socket: &UdpSocket) -> io::Result<()> {
-        if self.account.in_flight() > 0 {
+        if self.tracker.in_flight() > 0 {
             return Ok(());
         }
         let (level, option) = (libc::SOL_SOCKET, libc::SO_ZEROCOPY);
-        if self.account.source() == Source::ZeroCopy
+        if self.tracker.source() == Source::ZeroCopy
             && options::option(socket.as_fd(), level, option).is_ok_and(|on| on == 0)
         {
             return self.go_without_zero_copy(socket);
         }
-        if !self.account.loses_most_completions() || self.account.source() == Source::Polled {
+        if !self.tracker.loses_most_completions() || self.tracker.source() == Source::Polled {
             return Ok(());
         }
         self.source.order.lose_current();
         self.take_source(socket)?;
-        self.trouble(Trouble::Verdict(self.account.verdict()));
+        self.issue(SocketIssue::QualityChanged(self.tracker.quality()));
         Ok(())
     }
 
     fn keep_number(&mut self) {
-        if self.account.source() == Source::ZeroCopy {
-            self.source.order.next_zero_copy = self.source.numbers.kernels(self.account.next_id());
+        if self.tracker.source() == Source::ZeroCopy {
+            self.source.order.next_zero_copy = self.source.numbers.kernels(self.tracker.next_id());
         }
     }
 
@@ -71,7 +71,7 @@ impl State {
             source,
             socket,
             self.source.pool_bytes,
-            self.source.entered_stamps,
+            self.source.sched_timestamps,
         )?
         else {
             return self.go_without_zero_copy(socket);
@@ -86,13 +86,13 @@ impl State {
             Source::ZeroCopy => self.source.order.next_zero_copy.unwrap_or(0),
             // The kernel counts stamps from 0 since they were turned on, if it is the one who
             // counts.
-            Source::Stamps if !self.source.own_ids => 0,
-            _ => self.account.next_id(),
+            Source::Timestamps if !self.source.own_ids => 0,
+            _ => self.tracker.next_id(),
         };
         let rests = self.source.order.rests;
-        self.account
+        self.tracker
             .change_source(source, next_id, rests, monotonic_ns());
-        self.checks.from_object = self.account.totals().sent_objects;
+        self.checks.from_object = self.tracker.totals().sent_objects;
         self.checks.next_object = 0;
         Ok(())
     }
@@ -104,12 +104,12 @@ impl State {
         socket: &UdpSocket,
         now_ns: u64,
     ) -> io::Result<bool> {
-        if self.source.numbers.known() || self.account.source() != Source::ZeroCopy {
+        if self.source.numbers.known() || self.tracker.source() != Source::ZeroCopy {
             return Ok(false);
         }
         // What is there before the first send is somebody else's.
         self.complete(socket)?;
-        let waits = !self.source.numbers.known() && self.account.in_flight() > 0;
+        let waits = !self.source.numbers.known() && self.tracker.in_flight() > 0;
         if waits {
             self.full_until_ns = Some(now_ns + RETRY_NS);
         }

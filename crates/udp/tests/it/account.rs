@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use taut_path::AnyLimit;
-use taut_udp::account::{Departure, How, Settings, SocketTracker};
-use taut_udp::{Completions, Signal, Source};
+use taut_udp::account::{Departure, DepartureKind, Settings, SocketTracker};
+use taut_udp::{CompletionQuality, Signal, Source};
 
 const MS: u64 = 1_000_000;
 const REAL_NS: u64 = 1_700_000_000_000_000_000;
 
-/// The account, and what a kernel would know.
+/// The tracker, and what a kernel would know.
 struct Played {
-    account: SocketTracker,
+    tracker: SocketTracker,
     now_ns: u64,
     /// Sent and not completed by the kernel, by position since the start.
     held: Vec<u64>,
@@ -33,7 +33,7 @@ impl Played {
             ..Settings::default()
         };
         Self {
-            account: SocketTracker::new(&settings, 0),
+            tracker: SocketTracker::new(&settings, 0),
             now_ns: 0,
             held: vec![],
             news: vec![],
@@ -49,10 +49,10 @@ impl Played {
 
     fn send(&mut self, bytes: u32) {
         let real_ns = REAL_NS + self.now_ns;
-        let id = self.account.queue(bytes, 1, self.now_ns, real_ns);
+        let id = self.tracker.queue(bytes, 1, self.now_ns, real_ns);
         let position = self.sizes.len() as u64;
         assert_eq!(id, self.id(position));
-        self.account.returned(1, real_ns + 1_000);
+        self.tracker.returned(1, real_ns + 1_000);
         self.sizes.push(bytes);
         self.held.push(position);
     }
@@ -63,12 +63,12 @@ impl Played {
             let position = u64::from(departure.id.wrapping_sub(first));
             assert!(departed.insert(position), "{position} departed twice");
         };
-        feed(&mut self.account, self.now_ns, &mut told);
-        let _ = self.account.end_batch(self.now_ns, &mut told);
+        feed(&mut self.tracker, self.now_ns, &mut told);
+        let _ = self.tracker.end_batch(self.now_ns, &mut told);
     }
 
     fn signal(&mut self, signal: Signal) {
-        self.round(|account, now_ns, told| account.signal(&signal, now_ns, told));
+        self.round(|tracker, now_ns, told| tracker.signal(&signal, now_ns, told));
     }
 
     /// Nothing is invented and nothing leaks.
@@ -79,11 +79,11 @@ impl Played {
             .map(|&it| u64::from(self.sizes[it as usize]))
             .sum();
         let sent: u64 = self.sizes.iter().copied().map(u64::from).sum();
-        let totals = self.account.totals();
+        let totals = self.tracker.totals();
         assert_eq!(totals.sent_bytes, sent);
         assert_eq!(totals.completed_bytes, departed);
-        assert_eq!(u64::from(self.account.bytes_in_flight()), sent - departed);
-        assert_eq!(self.account.in_flight(), self.account.bytes_in_flight());
+        assert_eq!(u64::from(self.tracker.bytes_in_flight()), sent - departed);
+        assert_eq!(self.tracker.in_flight(), self.tracker.bytes_in_flight());
     }
 }
 
@@ -143,9 +143,9 @@ fn play(source: Source, first: u32, steps: Vec<Step>) -> Played {
             Step::SendAndTakeBack(bytes, more) => {
                 played.send(bytes);
                 for _ in 0..more {
-                    played.account.queue(bytes, 1, played.now_ns, REAL_NS);
+                    played.tracker.queue(bytes, 1, played.now_ns, REAL_NS);
                 }
-                played.account.unqueue(more);
+                played.tracker.unqueue(more);
             }
             Step::Complete(nth) if !played.held.is_empty() => {
                 let position = played.held.remove(nth % played.held.len());
@@ -164,7 +164,7 @@ fn play(source: Source, first: u32, steps: Vec<Step>) -> Played {
                 played.news.remove(nth);
             }
             Step::Nonsense(far) => {
-                let id = played.account.next_id().wrapping_add(far % (u32::MAX / 4));
+                let id = played.tracker.next_id().wrapping_add(far % (u32::MAX / 4));
                 played.signal(Signal::Left { id, at_real_ns: 0 });
                 played.signal(Signal::Entered { id, at_real_ns: 0 });
             }
@@ -185,19 +185,19 @@ proptest! {
         first in prop_oneof![Just(0), Just(u32::MAX - 20), any::<u32>()],
         steps in steps(),
     ) {
-        let mut played = play(Source::Stamps, first, steps);
-        // The kernel finishes the rest and tells nothing of it. At the times at which the account
+        let mut played = play(Source::Timestamps, first, steps);
+        // The kernel finishes the rest and tells nothing of it. At the times at which the tracker
         // asks to be looked at, it finds the socket empty.
         let mut looks = 0;
-        while let Some(wakeup_ns) = played.account.next_wakeup() {
+        while let Some(wakeup_ns) = played.tracker.next_wakeup() {
             played.now_ns = played.now_ns.max(wakeup_ns);
             looks += 1;
             prop_assert!(looks < 10, "asks for ever");
-            let empty = played.account.needs_level(played.now_ns);
-            played.round(|account, now_ns, told| if empty { account.level(0, now_ns, told) });
+            let empty = played.tracker.needs_level(played.now_ns);
+            played.round(|tracker, now_ns, told| if empty { tracker.level(0, now_ns, told) });
         }
         played.check();
-        prop_assert_eq!(played.account.in_flight(), 0);
+        prop_assert_eq!(played.tracker.in_flight(), 0);
         prop_assert_eq!(played.departed.len(), played.sizes.len());
     }
 
@@ -209,14 +209,14 @@ proptest! {
         let mut played = play(Source::ZeroCopy, first, steps);
         // A level of 0 proves nothing of zero-copy so soon.
         let before = played.departed.len();
-        let news = played.account.needs_level(played.now_ns);
-        played.round(|account, now_ns, told| if !news { account.level(0, now_ns, told) });
-        let lost = played.account.totals().lost_completions as usize;
+        let news = played.tracker.needs_level(played.now_ns);
+        played.round(|tracker, now_ns, told| if !news { tracker.level(0, now_ns, told) });
+        let lost = played.tracker.totals().lost_completions as usize;
         prop_assert!(played.departed.len() - before <= lost);
         // All that is left in one range, which reaches over the ends of what was given.
-        let (low, high) = (first.wrapping_sub(5), played.account.next_id().wrapping_add(5));
+        let (low, high) = (first.wrapping_sub(5), played.tracker.next_id().wrapping_add(5));
         played.signal(Signal::Released { first: low, last: high, copied: true });
-        prop_assert_eq!(played.account.in_flight(), 0);
+        prop_assert_eq!(played.tracker.in_flight(), 0);
         prop_assert_eq!(played.departed.len(), played.sizes.len());
     }
 
@@ -232,7 +232,7 @@ proptest! {
             played.signal(Signal::Released { first: at, last, copied: false });
             at = last.wrapping_add(1);
             played.check();
-            prop_assert_eq!(played.account.in_flight(), 0);
+            prop_assert_eq!(played.tracker.in_flight(), 0);
         }
     }
 
@@ -246,13 +246,13 @@ proptest! {
             played.send(size);
         }
         let left = left.min(sizes.len());
-        // The kernel's memory for the youngest, as the account assumes it while it knows no better.
+        // The kernel's memory for the youngest, as the tracker assumes it while it knows no better.
         let level: u32 = sizes.iter().rev().take(left).map(|size| size + 768).sum();
-        played.round(|account, now_ns, told| account.level(level, now_ns, told));
+        played.round(|tracker, now_ns, told| tracker.level(level, now_ns, told));
         prop_assert_eq!(played.departed.len(), sizes.len() - left);
         prop_assert!(played.departed.iter().copied().eq(0..(sizes.len() - left) as u64));
-        played.round(|account, now_ns, told| account.level(0, now_ns, told));
-        prop_assert_eq!(played.account.in_flight(), 0);
+        played.round(|tracker, now_ns, told| tracker.level(0, now_ns, told));
+        prop_assert_eq!(played.tracker.in_flight(), 0);
     }
 }
 
@@ -265,38 +265,42 @@ fn stamp(id: u32, after_ns: u64) -> Signal {
 
 #[test]
 fn a_lost_stamp_is_made_up_for_when_later_ones_left_long_ago() {
-    let mut played = Played::new(Source::Stamps, u32::MAX);
+    let mut played = Played::new(Source::Timestamps, u32::MAX);
     for _ in 0..4 {
         played.send(1000);
     }
     let mut how = vec![];
     let mut round = |played: &mut Played, signal: Option<Signal>| {
-        let mut told = |departure: Departure| how.push((departure.id, departure.how));
+        let mut told = |departure: Departure| how.push((departure.id, departure.kind));
         if let Some(signal) = signal {
-            played.account.signal(&signal, played.now_ns, &mut told);
+            played.tracker.signal(&signal, played.now_ns, &mut told);
         }
-        let _ = played.account.end_batch(played.now_ns, &mut told);
+        let _ = played.tracker.end_batch(played.now_ns, &mut told);
     };
     played.now_ns = 2 * MS;
     round(&mut played, Some(stamp(1, 2 * MS)));
-    assert_eq!(played.account.in_flight(), 3000, "others may still come");
+    assert_eq!(played.tracker.in_flight(), 3000, "others may still come");
     played.now_ns = 100 * MS;
     round(&mut played, None);
-    assert_eq!(played.account.in_flight(), 1000, "but not after so long");
+    assert_eq!(played.tracker.in_flight(), 1000, "but not after so long");
     assert_eq!(
         how,
-        [(1, How::Stamp), (u32::MAX, How::Lost), (0, How::Lost)]
+        [
+            (1, DepartureKind::Timestamp),
+            (u32::MAX, DepartureKind::Lost),
+            (0, DepartureKind::Lost)
+        ]
     );
-    assert_eq!(played.account.totals().lost_completions, 2);
+    assert_eq!(played.tracker.totals().lost_completions, 2);
     // One of them comes after all.
     played.signal(stamp(0, 101 * MS));
-    assert_eq!(played.account.in_flight(), 1000);
-    assert_eq!(played.account.totals().late_completions, 1);
+    assert_eq!(played.tracker.in_flight(), 1000);
+    assert_eq!(played.tracker.totals().stale_completions, 1);
 }
 
 #[test]
 fn lasting_reordering_loses_nothing_that_comes_within_the_wait() {
-    let mut played = Played::new(Source::Stamps, 0);
+    let mut played = Played::new(Source::Timestamps, 0);
     // The second of each pair leaves first, and the first only after the second of the next pair:
     // something always stands overtaken, and nothing for more than 10 ms.
     for pair in 0..50 {
@@ -308,16 +312,16 @@ fn lasting_reordering_loses_nothing_that_comes_within_the_wait() {
             played.signal(stamp(2 * pair - 2, played.now_ns));
         }
     }
-    assert_eq!(played.account.totals().lost_completions, 0);
-    assert_eq!(played.account.in_flight(), 1000);
+    assert_eq!(played.tracker.totals().lost_completions, 0);
+    assert_eq!(played.tracker.in_flight(), 1000);
 }
 
 #[test]
 fn a_dropped_datagram_may_have_had_a_number() {
     let mut played = Played::new(Source::ZeroCopy, u32::MAX);
     played.send(1000);
-    played.account.skip_id();
-    let id = played.account.queue(500, 1, 0, REAL_NS);
+    played.tracker.skip_id();
+    let id = played.tracker.queue(500, 1, 0, REAL_NS);
     assert_eq!(id, 1);
     let all = Signal::Released {
         first: u32::MAX,
@@ -326,15 +330,15 @@ fn a_dropped_datagram_may_have_had_a_number() {
     };
     let mut bytes = vec![];
     played
-        .account
+        .tracker
         .signal(&all, 0, &mut |departure| bytes.push(departure.bytes));
-    let _ = played.account.end_batch(0, &mut |_| {});
-    assert_eq!((bytes, played.account.in_flight()), (vec![1000, 500], 0));
+    let _ = played.tracker.end_batch(0, &mut |_| {});
+    assert_eq!((bytes, played.tracker.in_flight()), (vec![1000, 500], 0));
 }
 
 #[test]
 fn sojourn_is_the_stamps_and_not_the_lookers() {
-    let mut played = Played::new(Source::Stamps, 0);
+    let mut played = Played::new(Source::Timestamps, 0);
     played.send(1000);
     let entered = Signal::Entered {
         id: 0,
@@ -344,23 +348,20 @@ fn sojourn_is_the_stamps_and_not_the_lookers() {
     played.now_ns = 70 * MS;
     for signal in [entered, stamp(0, 5 * MS)] {
         let told = &mut |departure| seen = Some(departure);
-        played.account.signal(&signal, played.now_ns, told);
+        played.tracker.signal(&signal, played.now_ns, told);
     }
     let seen = seen.expect("departed");
-    assert_eq!(
-        (seen.sojourn_ns, seen.discipline_ns),
-        (5 * MS, Some(4 * MS))
-    );
-    assert_eq!(seen.how, How::Stamp);
+    assert_eq!((seen.sojourn_ns, seen.qdisc_ns), (5 * MS, Some(4 * MS)));
+    assert_eq!(seen.kind, DepartureKind::Timestamp);
 }
 
 #[test]
 fn a_path_that_completes_at_once_is_not_limited_until_something_waits() {
-    let mut played = Played::new(Source::Stamps, 0);
+    let mut played = Played::new(Source::Timestamps, 0);
     let send_and_leave = |played: &mut Played, wait_ns: u64| {
         played.now_ns += 2_000;
         played.send(1242);
-        let id = played.account.next_id().wrapping_sub(1);
+        let id = played.tracker.next_id().wrapping_sub(1);
         let at_ns = played.now_ns + wait_ns;
         played.now_ns = at_ns + 1_500;
         played.signal(stamp(id, at_ns));
@@ -368,81 +369,81 @@ fn a_path_that_completes_at_once_is_not_limited_until_something_waits() {
     while played.now_ns < 110 * MS {
         send_and_leave(&mut played, 500);
     }
-    assert_eq!(played.account.verdict(), Completions::None);
-    let first = played.account.next_id();
+    assert_eq!(played.tracker.quality(), CompletionQuality::Immediate);
+    let first = played.tracker.next_id();
     for _ in 0..50 {
         played.send(1242);
     }
-    assert!(played.account.has_room(played.now_ns), "limits nothing");
+    assert!(played.tracker.has_room(played.now_ns), "limits nothing");
     for id in first..first + 50 {
         played.signal(stamp(id, played.now_ns));
     }
     for _ in 0..20 {
         send_and_leave(&mut played, 500_000);
     }
-    assert_eq!(played.account.verdict(), Completions::True);
+    assert_eq!(played.tracker.quality(), CompletionQuality::Transmitted);
     for _ in 0..50 {
-        if played.account.has_room(played.now_ns) {
+        if played.tracker.has_room(played.now_ns) {
             played.send(1242);
         }
     }
-    assert!(!played.account.has_room(played.now_ns), "limits again");
+    assert!(!played.tracker.has_room(played.now_ns), "limits again");
 }
 
 #[test]
 fn a_stall_is_told_within_twice_the_threshold_and_lets_one_through_each_time() {
     let mut played = Played::new(Source::ZeroCopy, 0);
-    while played.account.has_room(0) {
+    while played.tracker.has_room(0) {
         played.send(1000);
     }
     let (mut told_at, mut let_through) = (None, 0);
     for _ in 0..10 {
         played.now_ns = played
-            .account
+            .tracker
             .next_wakeup()
             .expect("something is in flight");
-        if played.account.needs_level(played.now_ns) {
+        if played.tracker.needs_level(played.now_ns) {
             // Something is still in the socket's memory.
-            played.account.level(1, played.now_ns, &mut |_| {});
-            played.account.level_was_read(played.now_ns);
+            played.tracker.level(1, played.now_ns, &mut |_| {});
+            played.tracker.level_was_read(played.now_ns);
         }
-        let done = played.account.end_batch(played.now_ns, &mut |_| {});
+        let done = played.tracker.end_batch(played.now_ns, &mut |_| {});
         if done.stalled.is_some() {
             told_at.get_or_insert(played.now_ns);
         }
-        while played.account.has_room(played.now_ns) {
+        while played.tracker.has_room(played.now_ns) {
             played.send(1000);
             let_through += 1;
         }
     }
     assert!(told_at.expect("told") <= 2_000 * MS, "{told_at:?}");
     assert!((5..=10).contains(&let_through), "{let_through}");
-    assert_eq!(played.account.totals().stalls, 1);
-    let last = played.account.next_id().wrapping_sub(1);
+    assert_eq!(played.tracker.totals().stalls, 1);
+    let last = played.tracker.next_id().wrapping_sub(1);
     played.signal(Signal::Released {
         first: 0,
         last,
         copied: false,
     });
-    assert_eq!(played.account.in_flight(), 0);
-    assert!(played.account.next_wakeup().is_none());
+    assert_eq!(played.tracker.in_flight(), 0);
+    assert!(played.tracker.next_wakeup().is_none());
 }
 
 #[test]
 fn what_nothing_is_told_of_completes_with_the_next() {
-    let mut played = Played::new(Source::Stamps, u32::MAX - 1);
+    let mut played = Played::new(Source::Timestamps, u32::MAX - 1);
     for quiet in [true, true, false, true, false] {
         played.send(1000);
         if quiet {
-            played.account.make_last_unreported();
+            played.tracker.make_last_unreported();
         }
     }
     played.signal(stamp(0, MS));
     played.check();
-    assert_eq!(played.account.in_flight(), 2000);
+    assert_eq!(played.tracker.in_flight(), 2000);
     played.signal(stamp(2, 2 * MS));
-    assert_eq!(played.account.in_flight(), 0);
-    assert_eq!(played.account.totals().late_completions, 0);
+    assert_eq!(played.tracker.in_flight(), 0);
+    assert_eq!(played.tracker.totals().stale_completions, 0);
 }
 
 #[test]
@@ -451,11 +452,11 @@ fn a_limit_in_packets_counts_datagrams() {
         limit: AnyLimit::packets(4),
         ..Settings::default()
     };
-    let mut account = SocketTracker::new(&settings, 0);
-    account.queue(2_000, 3, 0, REAL_NS);
-    assert_eq!((account.in_flight(), account.has_room(0)), (3, true));
-    account.queue(1_000, 1, 0, REAL_NS);
-    assert_eq!((account.in_flight(), account.has_room(0)), (4, false));
+    let mut tracker = SocketTracker::new(&settings, 0);
+    tracker.queue(2_000, 3, 0, REAL_NS);
+    assert_eq!((tracker.in_flight(), tracker.has_room(0)), (3, true));
+    tracker.queue(1_000, 1, 0, REAL_NS);
+    assert_eq!((tracker.in_flight(), tracker.has_room(0)), (4, false));
 }
 
 #[test]
@@ -464,20 +465,20 @@ fn a_lost_notification_is_made_up_for_after_a_long_silence_or_when_overtaken() {
     played.send(1000);
     // The watch lets one more through, and nothing is told of that one either.
     let mut looks = 0;
-    while played.account.in_flight() > 0 {
-        played.now_ns = played.account.next_wakeup().expect("it looks again");
-        let asks = played.account.needs_level(played.now_ns);
-        played.round(|account, now_ns, told| {
+    while played.tracker.in_flight() > 0 {
+        played.now_ns = played.tracker.next_wakeup().expect("it looks again");
+        let asks = played.tracker.needs_level(played.now_ns);
+        played.round(|tracker, now_ns, told| {
             if asks {
-                account.level(0, now_ns, told)
+                tracker.level(0, now_ns, told)
             }
         });
         looks += 1;
         assert!(looks < 10, "for ever");
     }
     assert!(played.now_ns >= 2_000 * MS, "a stall is told first");
-    assert_eq!(played.account.totals().stalls, 1);
-    assert_eq!(played.account.totals().lost_completions, 1);
+    assert_eq!(played.tracker.totals().stalls, 1);
+    assert_eq!(played.tracker.totals().lost_completions, 1);
     // One that came proves that the one before it was lost, if the wait is long.
     played.send(1000);
     played.send(1000);
@@ -490,16 +491,16 @@ fn a_lost_notification_is_made_up_for_after_a_long_silence_or_when_overtaken() {
     played.now_ns += 400 * MS;
     played.round(|_, _, _| {});
     assert_eq!(
-        played.account.in_flight(),
+        played.tracker.in_flight(),
         1000,
         "a queue of some peer may hold it"
     );
     played.now_ns += 200 * MS;
     played.round(|_, _, _| {});
-    assert_eq!(played.account.in_flight(), 0);
-    assert_eq!(played.account.totals().lost_completions, 2);
+    assert_eq!(played.tracker.in_flight(), 0);
+    assert_eq!(played.tracker.totals().lost_completions, 2);
     played.signal(released(1));
-    assert_eq!(played.account.totals().late_completions, 1);
+    assert_eq!(played.tracker.totals().stale_completions, 1);
 }
 
 #[test]
@@ -507,8 +508,8 @@ fn a_refused_datagram_may_have_been_numbered_and_is_neither_late_nor_unknown() {
     let mut played = Played::new(Source::ZeroCopy, u32::MAX);
     played.send(1000);
     for numbered in [true, false] {
-        let next = played.account.next_id();
-        played.account.expect_rejected_id();
+        let next = played.tracker.next_id();
+        played.tracker.expect_rejected_id();
         if numbered {
             let oldest = Signal::Released {
                 first: u32::MAX,
@@ -517,52 +518,52 @@ fn a_refused_datagram_may_have_been_numbered_and_is_neither_late_nor_unknown() {
             };
             played.signal(oldest);
         }
-        assert_eq!(played.account.take_rejected_id(), numbered);
+        assert_eq!(played.tracker.take_rejected_id(), numbered);
         assert_eq!(
-            played.account.next_id(),
+            played.tracker.next_id(),
             next.wrapping_add(u32::from(numbered))
         );
     }
-    let totals = played.account.totals();
+    let totals = played.tracker.totals();
     assert_eq!(
-        (totals.late_completions, totals.unknown_completions),
+        (totals.stale_completions, totals.unknown_completions),
         (0, 0)
     );
     assert_eq!(
-        (totals.completed_bytes, played.account.in_flight()),
+        (totals.completed_bytes, played.tracker.in_flight()),
         (1000, 0)
     );
 }
 
 #[test]
 fn the_rule_does_not_learn_from_what_was_made_up_for() {
-    let mut played = Played::new(Source::Stamps, 0);
+    let mut played = Played::new(Source::Timestamps, 0);
     for round in 0..40 {
         assert!(
-            !played.account.loses_most_completions() || round >= 16,
+            !played.tracker.loses_most_completions() || round >= 16,
             "{round}"
         );
         played.send(1000);
         played.send(1000);
-        played.account.blocked();
+        played.tracker.blocked();
         played.now_ns += 30 * MS;
-        played.round(|account, now_ns, told| account.level(0, now_ns, told));
-        if played.account.loses_most_completions() {
+        played.round(|tracker, now_ns, told| tracker.level(0, now_ns, told));
+        if played.tracker.loses_most_completions() {
             break;
         }
     }
-    assert!(played.account.loses_most_completions());
-    assert_eq!(played.account.limit(), 0, "nothing was learnt");
-    assert_eq!(played.account.rate(), 0);
+    assert!(played.tracker.loses_most_completions());
+    assert_eq!(played.tracker.limit(), 0, "nothing was learnt");
+    assert_eq!(played.tracker.rate(), 0);
     played.check();
     // What comes counts as before.
-    let id = played.account.next_id();
+    let id = played.tracker.next_id();
     for id in id..id + 32 {
         played.send(1000);
         played.now_ns += MS;
-        played.account.blocked();
+        played.tracker.blocked();
         played.signal(stamp(id, played.now_ns));
     }
-    assert!(!played.account.loses_most_completions());
-    assert!(played.account.limit() > 0);
+    assert!(!played.tracker.loses_most_completions());
+    assert!(played.tracker.limit() > 0);
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use taut_path::AnyLimit;
 use taut_udp::account::{Settings, SocketTracker};
-use taut_udp::{Completions, Signal, Source};
+use taut_udp::{CompletionQuality, Signal, Source};
 
 const MS: u64 = 1_000_000;
 const FULL_BYTES: u32 = 1_514;
@@ -13,7 +13,7 @@ const LEAST_BYTES: u32 = 8 * FULL_BYTES;
 
 /// A path that sends one object after the other, and a sender that always has more.
 struct Path {
-    account: SocketTracker,
+    tracker: SocketTracker,
     bytes_per_s: u64,
     /// What a token bucket keeps of an idle time, and passes on at once.
     burst_ns: u64,
@@ -36,7 +36,7 @@ impl Path {
             ..Settings::default()
         };
         Self {
-            account: SocketTracker::new(&settings, 0),
+            tracker: SocketTracker::new(&settings, 0),
             bytes_per_s,
             burst_ns: 0,
             now_ns: 0,
@@ -46,7 +46,7 @@ impl Path {
     }
 
     fn send(&mut self, bytes: u32) {
-        let id = self.account.queue(bytes, 1, self.now_ns, self.now_ns);
+        let id = self.tracker.queue(bytes, 1, self.now_ns, self.now_ns);
         let tokens_ns = self.now_ns.saturating_sub(self.burst_ns);
         let ns = u64::from(bytes) * 1_000_000_000 / self.bytes_per_s;
         self.busy_until_ns = self.busy_until_ns.max(tokens_ns) + ns;
@@ -54,7 +54,7 @@ impl Path {
         if self.burst_ns > 0 {
             self.complete();
         }
-        self.account.observed(self.account.is_in_flight(id));
+        self.tracker.observed(self.tracker.is_in_flight(id));
     }
 
     fn complete(&mut self) {
@@ -67,9 +67,9 @@ impl Path {
                 last: id,
                 copied: false,
             };
-            self.account.signal(&told, self.now_ns, &mut |_| {});
+            self.tracker.signal(&told, self.now_ns, &mut |_| {});
         }
-        let _ = self.account.end_batch(self.now_ns, &mut |_| {});
+        let _ = self.tracker.end_batch(self.now_ns, &mut |_| {});
     }
 
     /// For `ms`, with looks at what completed each `look_ns`. Of each three datagrams one is small,
@@ -77,11 +77,11 @@ impl Path {
     fn run(&mut self, ms: u64, look_ns: u64) {
         let end_ns = self.now_ns + ms * MS;
         while self.now_ns < end_ns {
-            while self.account.has_room(self.now_ns) {
-                let small = self.account.totals().sent_objects.is_multiple_of(3);
+            while self.tracker.has_room(self.now_ns) {
+                let small = self.tracker.totals().sent_objects.is_multiple_of(3);
                 self.send(if small { 80 } else { FULL_BYTES });
             }
-            self.account.blocked();
+            self.tracker.blocked();
             self.now_ns += look_ns;
             self.complete();
         }
@@ -91,20 +91,20 @@ impl Path {
 #[test]
 fn a_cap_holds_what_the_path_moves_in_its_time_and_never_less_than_eight_datagrams() {
     let mut path = Path::new(62_500_000);
-    assert_eq!(path.account.limit(), 1_000_000, "nothing measured");
+    assert_eq!(path.tracker.limit(), 1_000_000, "nothing measured");
     path.run(400, MS / 10);
-    let limit = path.account.limit();
+    let limit = path.tracker.limit();
     assert!((55_000..=70_000).contains(&limit), "500 Mbit/s: {limit}");
     // Two datagrams in the time: a late thread would starve it. Small ones change nothing.
     path.bytes_per_s = 2_500_000;
     path.run(2_000, MS / 10);
-    assert_eq!(path.account.limit(), LEAST_BYTES);
+    assert_eq!(path.tracker.limit(), LEAST_BYTES);
     path.send(80);
-    assert_eq!(path.account.limit(), LEAST_BYTES);
+    assert_eq!(path.tracker.limit(), LEAST_BYTES);
     // It grows back although the sender is late by more than the cap.
     path.bytes_per_s = 62_500_000;
     path.run(4_000, 2 * MS);
-    let limit = path.account.limit();
+    let limit = path.tracker.limit();
     assert!(limit > 50_000, "500 Mbit/s again: {limit}");
 }
 
@@ -115,11 +115,15 @@ fn bursts_of_a_token_bucket_while_the_sender_is_late_are_not_taken_for_a_path_wi
         let mut path = Path::under(rule, 62_500_000);
         path.burst_ns = MS;
         path.run(2_000, MS);
-        let before = path.account.totals();
+        let before = path.tracker.totals();
         path.run(1_000, MS);
-        let after = path.account.totals();
-        assert_eq!(path.account.verdict(), Completions::BufferFreed, "{limit}");
-        assert_eq!(after.verdicts, 1, "{limit}");
+        let after = path.tracker.totals();
+        assert_eq!(
+            path.tracker.quality(),
+            CompletionQuality::BufferFreed,
+            "{limit}"
+        );
+        assert_eq!(after.quality_changes, 1, "{limit}");
         let moved = after.completed_bytes - before.completed_bytes;
         assert!(moved > 62_500_000 * 98 / 100, "{limit}: {moved}");
     }
@@ -129,10 +133,10 @@ fn bursts_of_a_token_bucket_while_the_sender_is_late_are_not_taken_for_a_path_wi
 fn another_source_goes_on_with_the_totals_and_a_new_verdict() {
     let mut path = Path::new(2_500_000);
     path.run(100, MS);
-    path.account
+    path.tracker
         .change_source(Source::Polled, 7, false, path.now_ns);
     assert_eq!(
-        path.account.source(),
+        path.tracker.source(),
         Source::ZeroCopy,
         "something is in flight"
     );
@@ -143,30 +147,30 @@ fn another_source_goes_on_with_the_totals_and_a_new_verdict() {
             last: id,
             copied: false,
         };
-        path.account.signal(&told, path.now_ns, &mut |_| {});
+        path.tracker.signal(&told, path.now_ns, &mut |_| {});
     }
-    let _ = path.account.end_batch(path.now_ns, &mut |_| {});
-    let before = path.account.totals();
-    assert_eq!(path.account.verdict(), Completions::BufferFreed);
-    path.account
+    let _ = path.tracker.end_batch(path.now_ns, &mut |_| {});
+    let before = path.tracker.totals();
+    assert_eq!(path.tracker.quality(), CompletionQuality::BufferFreed);
+    path.tracker
         .change_source(Source::Polled, 7, false, path.now_ns);
-    let account = &mut path.account;
+    let tracker = &mut path.tracker;
     assert_eq!(
-        (account.source(), account.verdict(), account.next_id()),
-        (Source::Polled, Completions::Unknown, 7)
+        (tracker.source(), tracker.quality(), tracker.next_id()),
+        (Source::Polled, CompletionQuality::Unknown, 7)
     );
-    assert_eq!(account.totals(), before);
-    assert_eq!(account.rate(), 0);
+    assert_eq!(tracker.totals(), before);
+    assert_eq!(tracker.rate(), 0);
     // A notification of before is none of its own.
     let stale = Signal::Released {
         first: 0,
         last: 9,
         copied: false,
     };
-    account.queue(1_000, 1, path.now_ns, path.now_ns);
-    account.signal(&stale, path.now_ns, &mut |_| {});
-    assert_eq!(account.in_flight(), 1_000);
-    account.level(0, path.now_ns, &mut |_| {});
-    let _ = account.end_batch(path.now_ns, &mut |_| {});
-    assert_eq!(account.in_flight(), 0);
+    tracker.queue(1_000, 1, path.now_ns, path.now_ns);
+    tracker.signal(&stale, path.now_ns, &mut |_| {});
+    assert_eq!(tracker.in_flight(), 1_000);
+    tracker.level(0, path.now_ns, &mut |_| {});
+    let _ = tracker.end_batch(path.now_ns, &mut |_| {});
+    assert_eq!(tracker.in_flight(), 0);
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::net::RecvFlags;
 use taut_linux::link;
 use taut_path::AnyLimit;
-use taut_udp::{Completions, Datagram, LimitedUdp, Observer, Source, Stop, Trouble};
+use taut_udp::{CompletionQuality, Datagram, LimitedUdp, Observer, SocketIssue, Source, Stop};
 
 use crate::common::{Link, PATIENCE, allowed, finish, read_all, send_and_finish, until};
 
@@ -15,16 +15,16 @@ const PAYLOAD: [u8; 1200] = [0; 1200];
 
 /// Keeps what it hears.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<(Instant, Trouble)>>>);
+struct Log(Arc<Mutex<Vec<(Instant, SocketIssue)>>>);
 
 impl Observer for Log {
-    fn trouble(&mut self, trouble: &Trouble) {
-        self.0.lock().unwrap().push((Instant::now(), *trouble));
+    fn issue(&mut self, issue: &SocketIssue) {
+        self.0.lock().unwrap().push((Instant::now(), *issue));
     }
 }
 
 impl Log {
-    fn first(&self, wanted: impl Fn(&Trouble) -> bool) -> Option<Instant> {
+    fn first(&self, wanted: impl Fn(&SocketIssue) -> bool) -> Option<Instant> {
         let log = self.0.lock().unwrap();
         log.iter().find(|(_, it)| wanted(it)).map(|(at, _)| *at)
     }
@@ -48,8 +48,8 @@ fn a_closed_port_is_told_with_the_peer() {
             .observer(log.clone())
             .build()
             .expect("limited");
-        let refused = |it: &Trouble| {
-            let Trouble::Unreachable { errno, peer } = it else {
+        let refused = |it: &SocketIssue| {
+            let SocketIssue::Unreachable { errno, peer } = it else {
                 return false;
             };
             *errno == libc::ECONNREFUSED && *peer == Some(address)
@@ -63,7 +63,7 @@ fn a_closed_port_is_told_with_the_peer() {
         });
         finish(&socket);
         let after = socket.snapshot();
-        assert!(after.troubles.unreachable > 0);
+        assert!(after.issues.unreachable > 0);
         // Whoever receives is not disturbed by it.
         socket.socket().set_nonblocking(true).expect("option");
         let _ = socket
@@ -80,7 +80,7 @@ fn a_device_that_goes_down_costs_its_queue_and_no_more() {
     if !allowed() {
         return;
     }
-    for source in [Source::Stamps, Source::ZeroCopy, Source::Polled] {
+    for source in [Source::Timestamps, Source::ZeroCopy, Source::Polled] {
         let link = Link::shaped(2_000_000);
         let (far, address) = link.receiver();
         let socket = LimitedUdp::builder(link.connected(address))
@@ -104,7 +104,7 @@ fn a_device_that_goes_down_costs_its_queue_and_no_more() {
             (sent.count, sent.stop),
             (0, Some(Stop::Refused(libc::ENETUNREACH)))
         );
-        assert!(socket.snapshot().troubles.unreachable > 0);
+        assert!(socket.snapshot().issues.unreachable > 0);
         link.up();
         read_all(&far);
         send_and_finish(&socket, 1200, 10);
@@ -115,7 +115,7 @@ fn a_device_that_goes_down_costs_its_queue_and_no_more() {
         });
         let totals = socket.snapshot().totals;
         assert_eq!(totals.completed_bytes, totals.sent_bytes, "{source:?}");
-        if source == Source::Stamps {
+        if source == Source::Timestamps {
             assert!(totals.lost_completions > 0, "{totals:?}");
         }
     }
@@ -146,10 +146,10 @@ fn a_path_that_got_narrow_fragments_or_refuses() {
     assert!(matches!(sent.stop, Some(Stop::Refused(_))), "{sent:?}");
     // Nor can any datagram be as long as this.
     let longest = vec![0; 65_600];
-    let before = socket.snapshot().troubles.too_large;
+    let before = socket.snapshot().issues.too_large;
     let sent = socket.try_send(&[Datagram::new(&longest)]).expect("sends");
     assert_eq!(sent.stop, Some(Stop::Refused(libc::EMSGSIZE)));
-    assert_eq!(socket.snapshot().troubles.too_large, before + 1, "once");
+    assert_eq!(socket.snapshot().issues.too_large, before + 1, "once");
     assert_eq!(
         socket.snapshot().in_flight,
         0,
@@ -211,7 +211,7 @@ fn sixty_four_sockets_share_a_link() {
         let after = socket.snapshot();
         assert_eq!(after.totals.sent_objects, 40);
         assert_eq!(after.totals.completed_bytes, after.totals.sent_bytes);
-        assert_ne!(after.completions, Completions::None);
+        assert_ne!(after.completion_quality, CompletionQuality::Immediate);
     }
 }
 
@@ -220,7 +220,7 @@ fn datagrams_that_a_discipline_drops_are_told() {
     if !allowed() {
         return;
     }
-    for source in [Source::Stamps, Source::ZeroCopy, Source::Polled] {
+    for source in [Source::Timestamps, Source::ZeroCopy, Source::Polled] {
         let link = Link::plain();
         // Room for two datagrams, and a limit that holds nothing back.
         link.shape(2_000_000, 3_000);
@@ -245,7 +245,7 @@ fn datagrams_that_a_discipline_drops_are_told() {
         assert!(dropped > 0, "{source:?}");
         finish(&socket);
         let after = socket.snapshot();
-        assert_eq!(after.troubles.no_buffer_space, dropped);
+        assert_eq!(after.issues.no_buffer_space, dropped);
         assert_eq!(after.totals.sent_objects, taken as u64);
         // Then the discipline has room again.
         link.shape(50_000_000, 4 << 20);
@@ -324,12 +324,12 @@ fn a_path_that_stands_still_is_told_within_twice_the_threshold_and_hangs_nobody(
         assert!(stood_since.elapsed() < PATIENCE);
     }
     let told = log
-        .first(|it| matches!(it, Trouble::Stalled(_)))
+        .first(|it| matches!(it, SocketIssue::Stalled(_)))
         .expect("told");
     let after = told.saturating_duration_since(stood_since);
     // A busy machine may be late, but not by the order of a second.
     assert!(after < threshold * 2 + Duration::from_secs(1), "{after:?}");
-    assert_eq!(socket.snapshot().troubles.stalls, 1);
+    assert_eq!(socket.snapshot().issues.stalls, 1);
     link.shape(50_000_000, 4 << 20);
     send_and_finish(&socket, 1200, 50);
     until("it goes on", || read_all(&far) > 0);
@@ -346,7 +346,7 @@ fn a_second_wrapper_of_a_socket_goes_on_where_the_kernel_counts() {
         send_and_finish(&first, 1200, sent_before);
         // One more, whose notification finds the second.
         let _ = first
-            .send_past_limit(&[Datagram::new(&PAYLOAD)])
+            .send_unlimited(&[Datagram::new(&PAYLOAD)])
             .expect("sends");
         drop(first);
         let clone = near.try_clone().expect("clone");
@@ -356,7 +356,7 @@ fn a_second_wrapper_of_a_socket_goes_on_where_the_kernel_counts() {
         let after = second.snapshot();
         assert_eq!(after.totals.completed_bytes, after.totals.sent_bytes);
         assert_eq!(
-            (after.totals.lost_completions, after.troubles.stalls),
+            (after.totals.lost_completions, after.issues.stalls),
             (0, 0),
             "{after:?}"
         );
@@ -380,13 +380,13 @@ fn steal(from: &UdpSocket) -> bool {
 
 #[test]
 fn a_stolen_notification_is_made_up_for() {
-    for source in [Source::Stamps, Source::ZeroCopy] {
+    for source in [Source::Timestamps, Source::ZeroCopy] {
         let (_far, near) = loopback();
         let thief = near.try_clone().expect("clone");
         let socket = LimitedUdp::builder(near).source(source).build();
         let socket = socket.expect("limited");
         let _ = socket
-            .send_past_limit(&[Datagram::new(&PAYLOAD)])
+            .send_unlimited(&[Datagram::new(&PAYLOAD)])
             .expect("sends");
         let in_flight = socket.snapshot().in_flight > 0;
         assert_eq!(steal(&thief), in_flight);
@@ -398,10 +398,7 @@ fn a_stolen_notification_is_made_up_for() {
             u64::from(in_flight),
             "{after:?}"
         );
-        assert_eq!(
-            after.troubles.completions_lost,
-            after.totals.lost_completions
-        );
+        assert_eq!(after.issues.completions_lost, after.totals.lost_completions);
     }
 }
 
@@ -426,7 +423,7 @@ fn a_source_whose_completions_never_come_is_left() {
     let lost = socket.snapshot().totals.lost_completions;
     until("it is worth something", || {
         let sent = socket.send(&[Datagram::new(&PAYLOAD); 8]).expect("sends");
-        sent.stop.is_none() && socket.completions() == Completions::Polled
+        sent.stop.is_none() && socket.completion_quality() == CompletionQuality::Polled
     });
     finish(&socket);
     assert_eq!(socket.snapshot().totals.lost_completions, lost);
@@ -437,7 +434,7 @@ fn a_datagram_that_must_not_be_cut_and_is_too_long_is_counted_once() {
     if !allowed() {
         return;
     }
-    for source in [Source::Stamps, Source::ZeroCopy, Source::Polled] {
+    for source in [Source::Timestamps, Source::ZeroCopy, Source::Polled] {
         let link = Link::shaped(20_000_000);
         let (_far, address) = link.receiver();
         let socket = link.connected(address);
@@ -452,12 +449,12 @@ fn a_datagram_that_must_not_be_cut_and_is_too_long_is_counted_once() {
                 .try_send(&[Datagram::new(&[0; 3_000])])
                 .expect("sends");
             assert_eq!(sent.stop, Some(Stop::Refused(libc::EMSGSIZE)));
-            assert_eq!(socket.snapshot().troubles.too_large, count, "{source:?}");
+            assert_eq!(socket.snapshot().issues.too_large, count, "{source:?}");
         }
         send_and_finish(&socket, 1200, 20);
         let totals = socket.snapshot().totals;
         assert_eq!(
-            (totals.unknown_completions, totals.late_completions),
+            (totals.unknown_completions, totals.stale_completions),
             (0, 0)
         );
     }
@@ -504,7 +501,7 @@ fn what_others_fill_does_not_grow_the_buffer() {
         let _ = socket.wait(None).expect("waits");
     }
     let after = socket.snapshot();
-    assert!(after.troubles.buffer_full > 0, "{after:?}");
+    assert!(after.issues.buffer_full > 0, "{after:?}");
     assert_eq!(after.send_buffer_bytes, before);
 }
 

@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
 
 use taut_path::AnyLimit;
-use taut_udp::{Datagram, Departure, How, LimitedUdp, Source, Stop};
+use taut_udp::{Datagram, Departure, DepartureKind, LimitedUdp, Source, Stop};
 
 use crate::common::{Link, allowed, finish, read_all, send_and_finish, until};
 
@@ -34,8 +34,8 @@ fn the_kernel_holds_a_fraction_of_what_it_held() {
     if !allowed() {
         return;
     }
-    let off = median_in_flight(AnyLimit::off(), Source::Stamps);
-    for source in [Source::Stamps, Source::ZeroCopy, Source::Polled] {
+    let off = median_in_flight(AnyLimit::off(), Source::Timestamps);
+    for source in [Source::Timestamps, Source::ZeroCopy, Source::Polled] {
         let limited = median_in_flight(AnyLimit::dql(), source);
         assert!(limited * 2 < off, "{source:?}: {limited} of {off} bytes");
     }
@@ -46,7 +46,7 @@ fn several_cut_by_the_kernel_are_one_object() {
     if !allowed() {
         return;
     }
-    for source in [Source::Stamps, Source::ZeroCopy] {
+    for source in [Source::Timestamps, Source::ZeroCopy] {
         let link = Link::shaped(20_000_000);
         let (far, address) = link.receiver();
         let departures = Arc::new(Mutex::new(vec![]));
@@ -91,7 +91,7 @@ fn each_departure_says_how_long_it_waited_and_where() {
     let seen = Arc::clone(&departures);
     let socket = LimitedUdp::builder(link.connected(address))
         .limit(AnyLimit::off())
-        .entered_stamps(true)
+        .sched_timestamps(true)
         .observer(move |departure: &Departure| seen.lock().unwrap().push(*departure))
         .build()
         .expect("limited");
@@ -100,13 +100,16 @@ fn each_departure_says_how_long_it_waited_and_where() {
     assert_eq!(departures.len(), 50);
     let first = departures[0].id;
     for (at, departure) in (0..).zip(departures.iter()) {
-        assert_eq!((departure.id, departure.how), (first + at, How::Stamp));
-        let inside_ns = departure.discipline_ns.expect("both stamps");
+        assert_eq!(
+            (departure.id, departure.kind),
+            (first + at, DepartureKind::Timestamp)
+        );
+        let inside_ns = departure.qdisc_ns.expect("both stamps");
         assert!(inside_ns <= departure.sojourn_ns);
     }
     // Fifty of 1,400 bytes at 10 Mbit/s: the last waits for the others but for what the bucket
     // holds.
-    let last_ns = departures[49].discipline_ns.expect("both stamps");
+    let last_ns = departures[49].qdisc_ns.expect("both stamps");
     assert!(last_ns > 35_000_000, "{last_ns}");
 }
 
@@ -141,7 +144,7 @@ fn ipv6_is_accounted_for_as_ipv4() {
         return eprintln!("skipped: no IPv6 here");
     };
     far.set_nonblocking(true).expect("option");
-    for source in [Source::Stamps, Source::ZeroCopy, Source::Polled] {
+    for source in [Source::Timestamps, Source::ZeroCopy, Source::Polled] {
         let near = UdpSocket::bind("[::1]:0").expect("socket");
         let to = far.local_addr().expect("address");
         let socket = LimitedUdp::builder(near)
@@ -221,7 +224,7 @@ fn a_try_without_room_takes_the_news_itself() {
     if !allowed() {
         return;
     }
-    for source in [Source::Stamps, Source::ZeroCopy, Source::Polled] {
+    for source in [Source::Timestamps, Source::ZeroCopy, Source::Polled] {
         let link = Link::shaped(20_000_000);
         let (_far, address) = link.receiver();
         let socket = LimitedUdp::builder(link.connected(address))

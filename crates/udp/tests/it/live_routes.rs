@@ -7,7 +7,7 @@ use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType};
 use taut_linux::{NetNs, link};
 use taut_path::AnyLimit;
-use taut_udp::{Datagram, LimitedUdp, Observer, Source, Stop, Trouble};
+use taut_udp::{Datagram, LimitedUdp, Observer, SocketIssue, Source, Stop};
 
 use crate::common::{Link, allowed, finish, read_all, send_and_finish, until};
 
@@ -76,11 +76,11 @@ impl Route<'_> {
 
 /// Keeps what it hears.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<Trouble>>>);
+struct Log(Arc<Mutex<Vec<SocketIssue>>>);
 
 impl Observer for Log {
-    fn trouble(&mut self, trouble: &Trouble) {
-        self.0.lock().unwrap().push(*trouble);
+    fn issue(&mut self, issue: &SocketIssue) {
+        self.0.lock().unwrap().push(*issue);
     }
 }
 
@@ -89,7 +89,7 @@ fn a_route_that_goes_is_told_and_costs_nothing_that_was_sent_before() {
     if !allowed() {
         return;
     }
-    for source in [Source::Stamps, Source::ZeroCopy, Source::Polled] {
+    for source in [Source::Timestamps, Source::ZeroCopy, Source::Polled] {
         let link = Link::shaped(2_000_000);
         let route = Route {
             ns: &link.near,
@@ -116,13 +116,13 @@ fn a_route_that_goes_is_told_and_costs_nothing_that_was_sent_before() {
         let gone = Stop::Refused(libc::ENETUNREACH);
         // Whether there is room or not: nobody waits for what cannot go.
         let refused = socket
-            .send_past_limit(&[Datagram::new(&PAYLOAD)])
+            .send_unlimited(&[Datagram::new(&PAYLOAD)])
             .expect("sends");
         assert_eq!((refused.count, refused.stop), (0, Some(gone)), "{source:?}");
         finish(&socket);
         let refused = socket.send(&[Datagram::new(&PAYLOAD); 8]).expect("sends");
         assert_eq!((refused.count, refused.stop), (0, Some(gone)), "{source:?}");
-        assert_eq!(socket.snapshot().troubles.unreachable, 2);
+        assert_eq!(socket.snapshot().issues.unreachable, 2);
         assert_eq!(
             socket.snapshot().in_flight,
             0,
@@ -148,7 +148,7 @@ fn a_path_that_got_narrow_refuses_what_may_not_be_cut_and_says_how_much_passes()
     if !allowed() {
         return;
     }
-    for source in [Source::Stamps, Source::ZeroCopy, Source::Polled] {
+    for source in [Source::Timestamps, Source::ZeroCopy, Source::Polled] {
         let link = Link::shaped(5_000_000);
         let (far, address) = link.receiver();
         let log = Log::default();
@@ -181,8 +181,8 @@ fn a_path_that_got_narrow_refuses_what_may_not_be_cut_and_says_how_much_passes()
             assert_eq!((sent.count, sent.stop), (1, None), "{source:?}");
         }
         finish(&socket);
-        assert!(socket.snapshot().troubles.too_large >= 3);
-        let told = |trouble: &Trouble| matches!(trouble, Trouble::TooLarge { mtu_bytes: 1000 });
+        assert!(socket.snapshot().issues.too_large >= 3);
+        let told = |issue: &SocketIssue| matches!(issue, SocketIssue::TooLarge { mtu_bytes: 1000 });
         assert!(
             log.0.lock().unwrap().iter().any(told),
             "{log:?}",

@@ -1,7 +1,7 @@
 //! Sources that are tried one after the other.
 
 use taut_linux::link;
-use taut_udp::{Builder, Completions, Datagram, LimitedUdp, Source};
+use taut_udp::{Builder, CompletionQuality, Datagram, LimitedUdp, Source};
 
 use crate::common::{Link, allowed, finish, send_and_finish, until};
 
@@ -10,8 +10,8 @@ const PAYLOAD: [u8; 1200] = [0; 1200];
 fn as_found(socket: std::net::UdpSocket) -> Builder {
     LimitedUdp::builder(socket)
         .source(Source::ZeroCopy)
-        .or_source(Source::Polled)
-        .or_source(Source::Stamps)
+        .fallback_source(Source::Polled)
+        .fallback_source(Source::Timestamps)
 }
 
 /// Sends until it is so.
@@ -35,8 +35,8 @@ fn the_first_that_tells_something_is_kept() {
     send_and_finish(&socket, 1200, 300);
     let after = socket.snapshot();
     assert_eq!(
-        (after.source, after.completions),
-        (Source::ZeroCopy, Completions::BufferFreed)
+        (after.source, after.completion_quality),
+        (Source::ZeroCopy, CompletionQuality::BufferFreed)
     );
 }
 
@@ -46,11 +46,11 @@ fn where_the_kernel_has_no_memory_for_notifications_the_next_is_taken() {
         return;
     }
     for (others, source, verdict) in [
-        (vec![], Source::Stamps, Completions::True),
+        (vec![], Source::Timestamps, CompletionQuality::Transmitted),
         (
-            vec![Source::Polled, Source::Stamps],
+            vec![Source::Polled, Source::Timestamps],
             Source::Polled,
-            Completions::Polled,
+            CompletionQuality::Polled,
         ),
     ] {
         let link = Link::shaped(20_000_000);
@@ -61,12 +61,12 @@ fn where_the_kernel_has_no_memory_for_notifications_the_next_is_taken() {
             return eprintln!("skipped: net.core.optmem_max: {error}");
         }
         let builder = LimitedUdp::builder(link.connected(address)).source(Source::ZeroCopy);
-        let builder = others.into_iter().fold(builder, Builder::or_source);
+        let builder = others.into_iter().fold(builder, Builder::fallback_source);
         let socket = builder.build().expect("limited");
         send_and_finish(&socket, 1200, 300);
         let after = socket.snapshot();
-        assert_eq!((after.source, after.completions), (source, verdict));
-        assert_eq!(after.troubles.zero_copy_refused, 1);
+        assert_eq!((after.source, after.completion_quality), (source, verdict));
+        assert_eq!(after.issues.zero_copy_refused, 1);
         assert_eq!(after.totals.sent_datagrams, 300);
         assert_eq!(after.totals.completed_bytes, after.totals.sent_bytes);
     }
@@ -80,27 +80,30 @@ fn where_none_tells_anything_the_first_is_watched_until_something_waits() {
     let link = Link::plain();
     let (_far, address) = link.receiver();
     let socket = as_found(link.connected(address)).build().expect("limited");
-    for source in [Source::Polled, Source::Stamps, Source::ZeroCopy] {
+    for source in [Source::Polled, Source::Timestamps, Source::ZeroCopy] {
         send_until(&socket, "the next source", |it| {
             it.snapshot().source == source
         });
     }
-    assert_eq!(socket.snapshot().completions, Completions::None);
+    assert_eq!(
+        socket.snapshot().completion_quality,
+        CompletionQuality::Immediate
+    );
     assert_eq!(socket.room(), i64::MAX);
     // It stays there.
     send_and_finish(&socket, 1200, 3_000);
     let none = socket.snapshot();
     assert_eq!(
-        (none.source, none.completions),
-        (Source::ZeroCopy, Completions::None)
+        (none.source, none.completion_quality),
+        (Source::ZeroCopy, CompletionQuality::Immediate)
     );
     link.shape(20_000_000, 4 << 20);
     send_until(&socket, "it is limited", |it| {
-        it.snapshot().completions == Completions::BufferFreed
+        it.snapshot().completion_quality == CompletionQuality::BufferFreed
     });
     // And goes around again.
     link::set_root_qdisc(&link.near, "near", link::RootQdisc::NoQueue).expect("no discipline");
-    for source in [Source::Polled, Source::Stamps, Source::ZeroCopy] {
+    for source in [Source::Polled, Source::Timestamps, Source::ZeroCopy] {
         send_until(&socket, "the next source", |it| {
             it.snapshot().source == source
         });

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use taut_linux::link::{self, RootQdisc};
 use taut_linux::{NetNs, Tap, TapConfig};
-use taut_udp::{Completions, Datagram, LimitedUdp, Source};
+use taut_udp::{CompletionQuality, Datagram, LimitedUdp, Source};
 
 use crate::common::{FAR, Link, NEAR, PATIENCE, allowed, finish, send_and_finish};
 
@@ -17,10 +17,10 @@ fn limited(socket: UdpSocket, source: Source) -> LimitedUdp {
 }
 
 /// Sends until the verdict is `wanted`.
-fn until_verdict(socket: &LimitedUdp, wanted: Completions) {
+fn until_verdict(socket: &LimitedUdp, wanted: CompletionQuality) {
     let payload = [0; 1200];
     let start = Instant::now();
-    while socket.snapshot().completions != wanted {
+    while socket.snapshot().completion_quality != wanted {
         let _ = socket.send(&[Datagram::new(&payload); 32]).expect("sends");
         assert!(start.elapsed() < PATIENCE, "never {wanted:?}: {socket:?}");
     }
@@ -32,20 +32,23 @@ fn behind_a_shaper_each_source_is_what_it_is() {
         return;
     }
     for (source, verdict) in [
-        (Source::Stamps, Completions::True),
-        (Source::ZeroCopy, Completions::BufferFreed),
-        (Source::Polled, Completions::Polled),
+        (Source::Timestamps, CompletionQuality::Transmitted),
+        (Source::ZeroCopy, CompletionQuality::BufferFreed),
+        (Source::Polled, CompletionQuality::Polled),
     ] {
         let link = Link::shaped(20_000_000);
         let (_far, address) = link.receiver();
         let socket = limited(link.connected(address), source);
-        assert_eq!(socket.snapshot().completions, Completions::Unknown);
+        assert_eq!(
+            socket.snapshot().completion_quality,
+            CompletionQuality::Unknown
+        );
         send_and_finish(&socket, 1200, 200);
         let after = socket.snapshot();
-        assert_eq!((after.completions, after.source), (verdict, source));
+        assert_eq!((after.completion_quality, after.source), (verdict, source));
         assert_eq!(after.totals.sent_datagrams, 200);
         assert_eq!(after.totals.completed_bytes, after.totals.sent_bytes);
-        assert!(after.totals.refusals > 0, "{after:?}");
+        assert!(after.totals.times_blocked > 0, "{after:?}");
         assert_eq!(after.totals.unknown_completions, 0);
     }
 }
@@ -53,8 +56,8 @@ fn behind_a_shaper_each_source_is_what_it_is() {
 /// Everything completes at once: it says so, and holds nothing back.
 fn is_none(socket: UdpSocket, source: Source, what: &str) {
     let socket = limited(socket, source);
-    until_verdict(&socket, Completions::None);
-    let before = socket.snapshot().totals.refusals;
+    until_verdict(&socket, CompletionQuality::Immediate);
+    let before = socket.snapshot().totals.times_blocked;
     let payload = [0; 1200];
     for _ in 0..50 {
         let sent = socket
@@ -62,7 +65,7 @@ fn is_none(socket: UdpSocket, source: Source, what: &str) {
             .expect("sends");
         assert_eq!((sent.count, sent.stop), (32, None), "{what}, {source:?}");
     }
-    assert_eq!(socket.snapshot().totals.refusals, before, "{what}");
+    assert_eq!(socket.snapshot().totals.times_blocked, before, "{what}");
     assert_eq!(socket.room(), i64::MAX);
     finish(&socket);
 }
@@ -72,7 +75,7 @@ fn over_loopback_and_a_plain_veth_nothing_is_limited() {
     if !allowed() {
         return;
     }
-    for source in [Source::Stamps, Source::Polled] {
+    for source in [Source::Timestamps, Source::Polled] {
         let ns = NetNs::new().expect("namespace");
         let far = ns.run(|| UdpSocket::bind("127.0.0.1:0"));
         let far = far.expect("thread").expect("socket");
@@ -81,12 +84,12 @@ fn over_loopback_and_a_plain_veth_nothing_is_limited() {
         near.connect(far.local_addr().expect("address"))
             .expect("connects");
         // Nobody reads: what the peer's buffer does not take is dropped there.
-        if source == Source::Stamps {
+        if source == Source::Timestamps {
             is_none(near, source, "loopback");
         }
         let link = Link::plain();
         let (_far, address) = link.receiver();
-        if source == Source::Stamps {
+        if source == Source::Timestamps {
             is_none(link.connected(address), source, "veth");
         }
     }
@@ -109,7 +112,7 @@ fn over_a_tap_nothing_is_limited() {
     let socket = ns.run(|| UdpSocket::bind((NEAR, 0)));
     let socket = socket.expect("thread").expect("socket");
     socket.connect((FAR, 9)).expect("connects");
-    is_none(socket, Source::Stamps, "tap");
+    is_none(socket, Source::Timestamps, "tap");
     drop(tap);
 }
 
@@ -120,12 +123,12 @@ fn a_verdict_is_reversed_when_the_path_changes() {
     }
     let link = Link::plain();
     let (_far, address) = link.receiver();
-    let socket = limited(link.connected(address), Source::Stamps);
-    until_verdict(&socket, Completions::None);
+    let socket = limited(link.connected(address), Source::Timestamps);
+    until_verdict(&socket, CompletionQuality::Immediate);
     link.shape(20_000_000, 4 << 20);
-    until_verdict(&socket, Completions::True);
+    until_verdict(&socket, CompletionQuality::Transmitted);
     finish(&socket);
     link::set_root_qdisc(&link.near, "near", RootQdisc::NoQueue).expect("no discipline");
-    until_verdict(&socket, Completions::None);
-    assert_eq!(socket.snapshot().totals.verdicts, 3);
+    until_verdict(&socket, CompletionQuality::Immediate);
+    assert_eq!(socket.snapshot().totals.quality_changes, 3);
 }

@@ -67,7 +67,7 @@ impl Place<'_> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.udp.limited.leave(ticket);
+            self.udp.limited.cancel_wait(ticket);
         }
         let Some(ticket) = self.taker.take() else {
             return;

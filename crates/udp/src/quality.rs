@@ -1,0 +1,221 @@
+//! Whether completions show what left the device.
+
+/// What the completions of a socket show.
+///
+/// Detected from the datagrams that the caller sends. A datagram that is still in flight when the
+/// call that sent it returns has waited for something; one that is completed by then has not. The
+/// quality can change at any time, because the path can change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum CompletionQuality {
+    /// Too little was sent yet. The limit applies.
+    #[default]
+    Unknown,
+    /// A datagram completes when it leaves the device's queueing discipline (and if the device
+    /// holds that back, when its ring has room): transmit timestamps.
+    Transmitted,
+    /// A datagram completes when its memory is released, after the device sent it. Drivers usually
+    /// do so, but need not: zero-copy notifications.
+    BufferFreed,
+    /// As `Transmitted`, but known only when the level of `SIOCOUTQ` is read.
+    Polled,
+    /// Everything has completed immediately for 0.1 s under load: nothing below holds datagrams
+    /// (loopback, a TAP, a virtual pair without a shaper, a link faster than this sender), or
+    /// nothing that this source can see. **The limit is meaningless and is not applied.**
+    Immediate,
+}
+
+/// Observations that decide the quality.
+const WINDOW: u32 = 64;
+/// Observations that decide it the first time.
+const RECENT: u32 = 16;
+/// Minimum of the recent observations in which something waited.
+const WAITS_FOR_VALID: u32 = 4;
+/// Maximum of a window of observations in which something waited, because a thread was interrupted.
+const WAITS_FOR_IMMEDIATE: u32 = 1;
+/// Objects that are sent within [`RUN_NS`] before the next ones count as a load.
+const RUN_OBJECTS: u32 = 8;
+const RUN_NS: u64 = 1_000_000;
+/// Nothing may have waited, and the limit not have blocked the sender, for this time. A burst
+/// through a token bucket, while the sender is late or a congestion window grows, is over by then.
+const CALM_NS: u64 = 100_000_000;
+
+/// Detects the quality.
+#[derive(Debug)]
+pub(crate) struct QualityDetector {
+    quality: CompletionQuality,
+    /// The quality of valid completions.
+    if_valid: CompletionQuality,
+    /// A bit for each observation that counted, the latest lowest; 1 if something waited.
+    waited: u64,
+    observations: u32,
+    run_start_ns: u64,
+    run_objects: u32,
+    loaded: bool,
+    now_ns: u64,
+    /// Since when nothing waits.
+    calm_since_ns: Option<u64>,
+}
+
+impl QualityDetector {
+    pub(crate) fn new(if_valid: CompletionQuality, quality: CompletionQuality) -> Self {
+        Self {
+            quality,
+            if_valid,
+            waited: 0,
+            observations: 0,
+            run_start_ns: 0,
+            run_objects: 0,
+            loaded: false,
+            now_ns: 0,
+            calm_since_ns: None,
+        }
+    }
+
+    pub(crate) fn quality(&self) -> CompletionQuality {
+        self.quality
+    }
+
+    /// The limit holds the sender back: something waits below.
+    pub(crate) fn blocked(&mut self) {
+        self.calm_since_ns = None;
+    }
+
+    /// Objects are sent.
+    pub(crate) fn sent(&mut self, objects: u32, now_ns: u64) {
+        if now_ns.saturating_sub(self.run_start_ns) > RUN_NS {
+            self.loaded = self.run_objects >= RUN_OBJECTS;
+            self.run_start_ns = now_ns;
+            self.run_objects = 0;
+        }
+        self.run_objects = self.run_objects.saturating_add(objects);
+        self.loaded |= self.run_objects >= RUN_OBJECTS;
+        self.now_ns = now_ns;
+    }
+
+    /// Whether what is sent now is a load: it would wait if anything did.
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.loaded
+    }
+
+    /// An object was still in flight when its call returned, or was not. Returns whether the
+    /// quality changed.
+    pub(crate) fn observed(&mut self, waited: bool, loaded: bool) -> bool {
+        // That nothing waits on an idle path says nothing.
+        if !waited && !loaded {
+            return false;
+        }
+        self.waited = self.waited << 1 | u64::from(waited);
+        self.observations = (self.observations + 1).min(WINDOW);
+        let recent = self.waited & ((1 << RECENT) - 1);
+        let is_calm = self.waited.count_ones() <= WAITS_FOR_IMMEDIATE;
+        let since_ns = self.calm_since_ns.unwrap_or(self.now_ns);
+        self.calm_since_ns = is_calm.then_some(since_ns);
+        let calm_ns = self.now_ns.saturating_sub(since_ns);
+        let quality = if recent.count_ones() >= WAITS_FOR_VALID {
+            self.if_valid
+        } else if is_calm && self.observations == WINDOW && calm_ns >= CALM_NS {
+            CompletionQuality::Immediate
+        } else {
+            self.quality
+        };
+        let changed = quality != self.quality;
+        self.quality = quality;
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn detector() -> QualityDetector {
+        QualityDetector::new(CompletionQuality::Transmitted, CompletionQuality::Unknown)
+    }
+
+    #[test]
+    fn what_waits_is_true_whatever_the_load() {
+        let mut detector = detector();
+        for look in 1..=4 {
+            assert_eq!(detector.quality(), CompletionQuality::Unknown);
+            assert_eq!(detector.observed(true, false), look == 4);
+        }
+        assert_eq!(detector.quality(), CompletionQuality::Transmitted);
+    }
+
+    #[test]
+    fn an_idle_path_is_not_judged() {
+        let mut detector = detector();
+        for _ in 0..1000 {
+            assert!(!detector.observed(false, false));
+        }
+        assert_eq!(detector.quality(), CompletionQuality::Unknown);
+    }
+
+    #[test]
+    fn a_loaded_path_on_which_nothing_waits_is_none_and_the_verdict_turns() {
+        let mut detector = detector();
+        for look in 1..=64 {
+            detector.sent(1, look * 2_000_000);
+            // An interrupted thread saw one wait.
+            assert_eq!(detector.observed(look == 9, true), look == 64);
+        }
+        assert_eq!(detector.quality(), CompletionQuality::Immediate);
+        let turned = (0..64).find(|_| detector.observed(true, true));
+        assert!(turned.is_some_and(|looks| looks < 8), "{turned:?}");
+        let back = looks_until(&mut detector, 2_000_000, CompletionQuality::Immediate);
+        assert!(
+            back.is_some_and(|looks| (64..=128).contains(&looks)),
+            "{back:?}"
+        );
+    }
+
+    #[test]
+    fn a_load_is_a_run_of_sends() {
+        let mut detector = detector();
+        for object in 0..20_u64 {
+            detector.sent(1, object * 500_000);
+            assert!(!detector.is_loaded(), "2,000 a second are none");
+        }
+        detector.sent(16, 20_000_000);
+        assert!(detector.is_loaded());
+        detector.sent(1, 20_500_000);
+        assert!(detector.is_loaded());
+        detector.sent(1, 30_000_000);
+        detector.sent(1, 40_000_000);
+        assert!(!detector.is_loaded());
+    }
+
+    /// Looks at something sent each `every_ns`, until the quality is so.
+    fn looks_until(
+        detector: &mut QualityDetector,
+        every_ns: u64,
+        is: CompletionQuality,
+    ) -> Option<u64> {
+        (1..=10_000).find(|_| {
+            detector.sent(1, detector.now_ns + every_ns);
+            detector.observed(false, true);
+            detector.quality() == is
+        })
+    }
+
+    #[test]
+    fn a_burst_that_passes_at_once_is_no_path_on_which_nothing_waits() {
+        let mut detector = detector();
+        for burst in 1..100 {
+            for _ in 0..63 {
+                detector.sent(1, burst * 1_000_000);
+                assert!(!detector.observed(false, true));
+            }
+            detector.blocked();
+        }
+        let after = looks_until(&mut detector, 1_000_000, CompletionQuality::Immediate);
+        assert_eq!(after, Some(101), "0.1 s since the first look");
+    }
+
+    #[test]
+    fn a_short_time_without_waiting_needs_a_window_of_looks_all_the_same() {
+        let after = looks_until(&mut detector(), 10_000_000, CompletionQuality::Immediate);
+        assert_eq!(after, Some(64));
+    }
+}
