@@ -1,40 +1,34 @@
-//! An epoll descriptor that can be read when a socket has something in its error queue.
+//! An epoll descriptor that is readable while a socket has entries in its error queue.
 
 use std::io;
 use std::net::UdpSocket;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::check;
-
-/// Watches `socket` for errors and nothing else.
+/// Watches `socket` for errors only.
 pub(crate) fn for_errors(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    // SAFETY: no pointers.
-    let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-    // SAFETY: the kernel just gave us this descriptor and nobody else has it.
-    let epoll = unsafe { OwnedFd::from_raw_fd(fd) };
-    // EPOLLERR is always told; level triggered, so that nothing depends on who drains.
-    let mut event = libc::epoll_event { events: 0, u64: 0 };
-    // SAFETY: the event outlives the call.
-    check(unsafe {
-        libc::epoll_ctl(
-            epoll.as_raw_fd(),
-            libc::EPOLL_CTL_ADD,
-            socket.as_raw_fd(),
-            &raw mut event,
-        )
-    })?;
+    let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+    // The kernel reports EPOLLERR even if it is not requested. Level triggered, so that it does not
+    // matter who reads the queue.
+    epoll::add(&epoll, socket, EventData::new_u64(0), EventFlags::empty())?;
     Ok(epoll)
 }
 
-/// Asks without waiting, which makes the next readiness of the descriptor itself be told.
+/// Checks without waiting. After it, tokio reports the next readiness of the descriptor.
 pub(crate) fn is_ready(epoll: BorrowedFd<'_>) -> bool {
-    let mut event = libc::epoll_event { events: 0, u64: 0 };
-    // SAFETY: room for the one event that is asked for.
-    let ready = unsafe { libc::epoll_wait(epoll.as_raw_fd(), &raw mut event, 1, 0) };
-    ready > 0
+    let mut events = [Event {
+        flags: EventFlags::empty(),
+        data: EventData::new_u64(0),
+    }];
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    epoll::wait(epoll, &mut events, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
 /// Has tokio watch a descriptor until it can be read, and nothing else.

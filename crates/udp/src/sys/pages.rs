@@ -1,8 +1,10 @@
 //! Pages of our own, which the kernel may still read after we let go of them.
 
 use std::io;
-use std::ptr::NonNull;
+use std::ptr::{NonNull, null_mut};
 use std::slice;
+
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 /// Anonymous memory, mapped for its lifetime.
 ///
@@ -20,24 +22,11 @@ unsafe impl Send for Pages {}
 impl Pages {
     /// Maps `length` bytes, all 0.
     pub(crate) fn new(length: usize) -> io::Result<Self> {
-        // SAFETY: a fresh private mapping at a place of the kernel's choice.
-        let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                length,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        match NonNull::new(start.cast()) {
-            Some(start) => Ok(Self { start, length }),
-            None => Err(io::Error::from(io::ErrorKind::OutOfMemory)),
-        }
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new private mapping at an address that the kernel chooses.
+        let start = unsafe { mmap_anonymous(null_mut(), length, access, MapFlags::PRIVATE)? };
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, length })
     }
 
     /// All of it.
@@ -57,6 +46,6 @@ impl Pages {
 impl Drop for Pages {
     fn drop(&mut self) {
         // SAFETY: our own mapping, and no reference into it outlives `self`.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
     }
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use rustix::net::{AddressFamily, SocketType, sockopt};
+
 use super::check;
 
 /// Memory of what the socket has sent that was not freed yet, as `SIOCOUTQ` tells.
@@ -13,11 +15,11 @@ pub(crate) fn send_queue_bytes(fd: BorrowedFd<'_>) -> io::Result<u32> {
     Ok(u32::try_from(bytes).unwrap_or(0))
 }
 
-/// Whether it is a datagram socket of IPv4 or IPv6.
+/// Returns `true` for a datagram socket of IPv4 or IPv6.
 pub(crate) fn is_udp(fd: BorrowedFd<'_>) -> bool {
-    let read = |kind| option(fd, libc::SOL_SOCKET, kind).ok();
-    read(libc::SO_TYPE) == Some(libc::SOCK_DGRAM)
-        && matches!(read(libc::SO_DOMAIN), Some(libc::AF_INET | libc::AF_INET6))
+    let is_internet = |domain| domain == AddressFamily::INET || domain == AddressFamily::INET6;
+    sockopt::socket_type(fd).is_ok_and(|kind| kind == SocketType::DGRAM)
+        && sockopt::socket_domain(fd).is_ok_and(is_internet)
 }
 
 /// Sets an option that is an `int`.
