@@ -12,7 +12,7 @@ use crate::emit::{self, write_failed};
 use crate::{file, say};
 
 /// Options of a trace file.
-#[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct TraceFile {
     /// Write every event of the rows' queues too; in the simulator the rows are run again for it
     ///
@@ -28,21 +28,12 @@ pub struct TraceFile {
     pub most: Size,
 }
 
-impl Default for TraceFile {
-    fn default() -> Self {
-        Self {
-            path: None,
-            most: Size(0),
-        }
-    }
-}
-
 fn parse_size(text: &str) -> Result<Size, ParseUnitError> {
     text.parse()
 }
 
 /// Options of a capture file.
-#[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct PcapFile {
     /// Write what crosses the wire too, as pcapng for Wireshark's tools; the rows are run again for
     /// it
@@ -57,15 +48,6 @@ pub struct PcapFile {
     #[arg(id = "pcap_most", long = "pcap-most", value_name = "SIZE", requires = "pcap",
           default_value = "1g", value_parser = parse_size)]
     pub most: Size,
-}
-
-impl Default for PcapFile {
-    fn default() -> Self {
-        Self {
-            path: None,
-            most: Size(0),
-        }
-    }
 }
 
 impl PcapFile {

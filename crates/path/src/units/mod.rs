@@ -26,7 +26,7 @@ pub use parse::{
 macro_rules! quantity {
     ($(#[$doc:meta])* $name:ident, $parse:path, $suffixes:expr) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
         pub struct $name(pub u64);
 
         impl FromStr for $name {
