@@ -125,8 +125,7 @@ fn operations_at(at: *mut Limit) -> Result<*mut dyn Operations, Status> {
 }
 
 /// # Safety
-/// `memory` points to `bytes` bytes of the caller; `functions` points to a `taut_limit_functions`,
-/// whose functions may be called with its context from any thread that calls the limit.
+/// `memory` points to `bytes` bytes of the caller.
 pub(super) unsafe fn place<L: taut_path::Limit + 'static>(
     memory: *mut c_void,
     bytes: usize,
@@ -211,8 +210,8 @@ pub extern "C" fn taut_limit_align() -> usize {
 /// with its zero; it may be null.
 ///
 /// # Safety
-/// `memory` points to `bytes` bytes of the caller; `functions` points to a `taut_limit_functions`,
-/// whose functions may be called with its context from any thread that calls the limit.
+/// `memory` points to `bytes` bytes of the caller; `words` is null or a string; `error` is null or
+/// points to `error_bytes` bytes of the caller.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_limit_init(
     memory: *mut c_void,
