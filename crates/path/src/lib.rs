@@ -145,15 +145,17 @@
 //! | stack stop, driver stop | the limit has no room; the ring has no slots |
 //! | doorbell, kick | telling the device that there is something in the ring |
 //! | burst | packets that go into the ring behind one doorbell |
-//! | round | one look at what the device finished |
+//! | batch, round | one look at what the device finished |
+//! | age | an eighth of the stall threshold; each packet carries its age in its *mark*, with queue and epoch |
+//! | gate | where a sender that was stopped waits until the completer opens it |
 //! | cadence | how far apart rounds are handed to the limit |
 //! | starved | the device ran dry while the limit held the sender back |
 //! | stall | the oldest unit in flight is older than a threshold |
-//! | epoch | the time between two resets; what was sent in an earlier one comes back *late* |
+//! | epoch | the time between two resets; packets of an earlier one come back *stale* |
 //! | stray | handed back by a driver, and never sent by this queue |
 //! | charge | memory of a packet, as counted in its flow's budget ([`tsq`]) |
 //! | super-packet | a packet that is cut into segments, by the device or before it |
-//! | piece, rest | some of a super-packet's segments as an object of their own ([`split`]), and those that still wait |
+//! | piece, remainder | some of a super-packet's segments as an object of their own ([`split`]), and those that still wait |
 //! | budget | what several queues ([`budget`]), or the packets of one flow ([`tsq`]), may have in flight together |
 //! | need | the smallest limit with which the device would not have run dry in an interval |
 //!
