@@ -58,6 +58,7 @@ settings! {
 const CDF_POINTS: u32 = 200;
 
 /// A discipline, with drops and with marks.
+#[allow(clippy::ptr_arg, reason = "the type of an element")]
 fn discipline(key: &str, name: &String) -> Result<(), String> {
     let both = [false, true].map(|ecn| spelled(name, ecn));
     both.iter().try_for_each(|spelled| {
