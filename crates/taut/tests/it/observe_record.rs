@@ -134,7 +134,7 @@ fn what_is_no_trace_is_refused_with_its_line() {
         ),
         (
             "taut-trace\t2\tscenario=x\tseed=1\ttaut=0\nrow\ta\tdql\n5\tsent\t9\t1\t0\n",
-            "say it with --rate",
+            "set it with --rate",
         ),
     ] {
         fs::write(&path, text).unwrap();
