@@ -86,7 +86,7 @@ class Limits(unittest.TestCase):
     def test_a_mistake_is_refused_with_what_is_allowed_and_changes_nothing(self):
         limit = taut.Limit("40k")
         limit.queued(1500, 0)
-        with self.assertRaisesRegex(taut.LedgerError, "at most the 1500 in flight"):
+        with self.assertRaisesRegex(taut.LedgerError, "only 1500 are in flight"):
             limit.completed(1501, 1)
         self.assertEqual(limit.in_flight, 1500)
         with self.assertRaisesRegex(taut.ScenarioError, "allowed are off, dql, taut"):
