@@ -7,6 +7,7 @@
 //! runs alone for as long, then the other for the same time.
 
 mod app;
+mod config;
 mod connection;
 mod event;
 mod event_queue;
@@ -29,10 +30,11 @@ use taut_path::tsq;
 use taut_path::{AnyLimit, Probe, Qdisc, Split};
 
 use crate::error::TestbedError;
-use crate::nic::{EmulatedNic, NicConfig, WireCounters};
+use crate::nic::{EmulatedNic, WireCounters};
 use crate::tcp::TcpSettings;
 
 pub use app::App;
+pub use config::WorldConfig;
 use connection::Endpoint;
 pub use connection::{ConnectionConfig, EndpointReport};
 use host::Host;
@@ -46,19 +48,6 @@ use turns::AfterWindow;
 pub const CLIENT: usize = 0;
 /// The host that connections are opened to.
 pub const SERVER: usize = 1;
-
-/// The hosts and the link, the same on both sides. Hosts take no time.
-#[derive(Debug, Clone, Copy)]
-pub struct WorldConfig {
-    /// Link rate, ring, interrupts.
-    pub nic: NicConfig,
-    /// Free slots at which a queue that stopped for a full ring restarts; the NIC's own if `None`.
-    pub restart_slots: Option<u32>,
-    /// Time of a bit from one end of the link to the other, in ns.
-    pub delay_ns: u64,
-    /// Transactions that end before this are not recorded, in ns.
-    pub record_from_ns: u64,
-}
 
 /// The two hosts and what is between them.
 pub struct World<P, L = AnyLimit, Q: Qdisc = Box<dyn Qdisc + Send>> {
