@@ -130,9 +130,7 @@ impl TextFile {
     fn write(&self) -> Result<(), ExitCode> {
         let Self { what, path, text } = self;
         file::replace(path, text).map_err(|error| emit::write_failed(what, path, &error))?;
-        let whole = std::fs::canonicalize(path);
-        let whole = whole.as_deref().unwrap_or(path);
-        say!("taut: wrote the {what} to {}", whole.display());
+        emit::wrote(what, path);
         Ok(())
     }
 }

@@ -60,10 +60,16 @@ pub fn print(document: &Document, form: Form, text: impl FnOnce() -> String) -> 
 fn write_report(path: &Path, page: &Page<'_>) -> Result<(), ExitCode> {
     let files = save(page, path).map_err(|(path, error)| write_failed("report", &path, &error))?;
     for path in files {
-        let whole = std::fs::canonicalize(&path).unwrap_or(path);
-        say!("taut: wrote the report to {}", whole.display());
+        wrote("report", &path);
     }
     Ok(())
+}
+
+/// Reports where a file was written.
+pub fn wrote(what: &str, path: &Path) {
+    let whole = std::fs::canonicalize(path);
+    let whole = whole.as_deref().unwrap_or(path);
+    say!("taut: wrote the {what} to {}", whole.display());
 }
 
 /// Checks before a run that the file at `path` can be written.

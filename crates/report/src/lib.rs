@@ -77,6 +77,9 @@ pub mod stdout;
 pub mod terminal;
 /// Tables for a terminal.
 pub mod text;
+/// Values of options.
+#[cfg(feature = "cli")]
+pub mod value;
 /// The comparison of results with published figures.
 pub mod verdict;
 

@@ -1,13 +1,12 @@
 //! Values of options, read and checked.
 
-use std::fmt::Display;
 use std::ops::RangeInclusive;
-use std::str::FromStr;
 
 use clap::builder::RangedI64ValueParser;
 use taut_path::limit::{ParseLimitError, limits_help};
 use taut_path::units::{Rate, Time};
 use taut_path::{AnyLimit, Registry, qdisc};
+pub use taut_report::value::within;
 
 /// Rates of a link in an experiment.
 pub const RATES: RangeInclusive<Rate> = Rate(1_000_000)..=Rate(100_000_000_000);
@@ -23,21 +22,6 @@ pub const PERIODS: RangeInclusive<Time> = Time::ms(1)..=Time::ms(86_400_000);
 pub fn count_in(allowed: RangeInclusive<u32>) -> RangedI64ValueParser<u32> {
     let (min, max) = allowed.into_inner();
     RangedI64ValueParser::new().range(i64::from(min)..=i64::from(max))
-}
-
-/// Returns a parser of the values in `allowed`.
-pub fn within<T>(allowed: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone
-where
-    T: FromStr<Err: Display> + PartialOrd + Display + Clone,
-{
-    move |text| {
-        let value: T = text.parse().map_err(|error: T::Err| error.to_string())?;
-        if allowed.contains(&value) {
-            return Ok(value);
-        }
-        let (min, max) = (allowed.start(), allowed.end());
-        Err(format!("out of range; allowed: {min} to {max}"))
-    }
 }
 
 pub fn parse_qdisc(text: &str) -> Result<String, String> {

@@ -1,12 +1,11 @@
 //! The options.
 
-use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Parser, ValueEnum};
 use taut_path::units::{Rate, Time};
+use taut_report::value::within;
 use taut_scenarios::allowed::{DURATIONS, RATES};
 
 const AFTER_HELP: &str = "\
@@ -114,21 +113,6 @@ impl Topology {
             Self::Routed => "routed",
             Self::Bridged => "bridged",
         }
-    }
-}
-
-/// Reads a value in a range.
-fn within<T>(allowed: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone
-where
-    T: FromStr<Err: Display> + PartialOrd + Display + Clone,
-{
-    move |text| {
-        let value: T = text.parse().map_err(|error: T::Err| error.to_string())?;
-        if allowed.contains(&value) {
-            return Ok(value);
-        }
-        let (least, most) = (allowed.start(), allowed.end());
-        Err(format!("out of range; allowed: {least} to {most}"))
     }
 }
 
