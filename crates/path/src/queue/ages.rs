@@ -2,7 +2,7 @@
 
 use taut_dql::ledger::Ledger;
 use taut_dql::stall::{AGES, AgeClock};
-pub(super) use taut_dql::stall::{AgeLine, StallDetector as AgeStallDetector};
+pub(super) use taut_dql::stall::{AgeLine, StallDetector};
 
 use crate::packet::Mark;
 use crate::sharing::Sharing;

@@ -4,7 +4,7 @@ use taut_dql::control::Control;
 use taut_dql::{Cadence, Error, Stall};
 
 use super::admission::Admission;
-use super::ages::AgeStallDetector;
+use super::ages::StallDetector;
 use super::config::QueueConfig;
 use super::context::Context;
 use super::counters::add;
@@ -27,7 +27,7 @@ pub(super) struct CompleteHalf<L, A> {
     pub control: Control<L>,
     pub unit: Unit,
     pub sorter: Sorter,
-    pub stalls: AgeStallDetector,
+    pub stalls: StallDetector,
     pub coalescer: Option<Cadence>,
     pub deferred: Deferred,
     restart_slots: u32,
@@ -50,7 +50,7 @@ impl<L: Limit> CompleteHalf<L, ()> {
             unit: control.rule().unit(),
             control,
             sorter: Sorter::new(mark),
-            stalls: AgeStallDetector::new(config.stall_threshold_ns, now_ns),
+            stalls: StallDetector::new(config.stall_threshold_ns, now_ns),
             coalescer: (config.cadence_ns > 0).then(|| Cadence::new(config.cadence_ns)),
             deferred: Deferred::default(),
             restart_slots,
