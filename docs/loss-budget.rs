@@ -13,10 +13,10 @@
 //!   bucket that moved bytes drain, and only its overflow raises the limit: one pause does not.
 //!
 //! On the 21 synthetic traces without f07: 0.868 times the bytes of the smallest sufficient limit
-//! at 99.92 % of the link or more (ladder: 0.866 at 99.89 %), 36 traces with a late sender at
+//! at 99.92 % of the link or more (current rule: 0.866 at 99.89 %), 36 traces with a late sender at
 //! 99.95 % (96.90 %), and no limit above 1.13 times its former value 0.1 s after a single pause
-//! (207 times). The loss in the first second is still above the ladder's: 10.6 times the allowance
-//! on p06 (3.2).
+//! (207 times). The loss in the first second is still higher: 10.6 times the allowance on p06,
+//! where the current rule loses 3.2 times.
 //!
 //! The rule needs one more field in a completion batch, `ring_units`: the units that the ring
 //! holds, if the ring stopped the sender before the limit did.
@@ -27,7 +27,7 @@ use taut_dql::{Config, Error, MAX_LIMIT};
 use taut_path::limit::{CompletionBatch, Limit, NamedLimit, Needs};
 
 /// The longest pause that a limit bridges.
-const LONGEST_NS: u64 = 10_000_000;
+const MAX_PAUSE_NS: u64 = 10_000_000;
 /// The time after which a lower rate replaces a higher one.
 const HOLDS_NS: u64 = 125_000_000;
 /// Losses in memory, in ms of the link's time.
@@ -44,13 +44,13 @@ const MAX_WAIT: u32 = 4_096;
 
 const FRAC: u32 = 20;
 const RATE_BITS: u32 = 24;
-const FASTEST: u64 = 128 << RATE_BITS;
-const MOST_BYTES: u64 = 1 << 29;
+const MAX_RATE: u64 = 128 << RATE_BITS;
+const MAX_CAPACITY_BYTES: u64 = 1 << 29;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Window {
     all: (u64, u64),
-    since_back: (u64, u64),
+    since_return: (u64, u64),
     intervals: u32,
 }
 #[derive(Debug, Clone, Copy, Default)]
@@ -59,22 +59,22 @@ struct Rate {
     rate: u64,
     windows: [Window; 2],
     best: u64,
-    before: u64,
-    best_is_sure: bool,
+    previous: u64,
+    best_is_certain: bool,
     since_ns: u64,
     estimates: u32,
 }
 
 struct Estimate {
-    sure: bool,
-    seen: u64,
-    fell: Option<(u64, u64)>,
+    certain: bool,
+    measured: u64,
+    decrease: Option<(u64, u64)>,
 }
 
 impl Rate {
     /// With fraction bits.
     fn sends(&self, span_ns: u64) -> i64 {
-        ((self.rate * span_ns.min(LONGEST_NS)) >> (RATE_BITS - FRAC)) as i64
+        ((self.rate * span_ns.min(MAX_PAUSE_NS)) >> (RATE_BITS - FRAC)) as i64
     }
     fn restart(&mut self) {
         self.windows = Default::default();
@@ -83,51 +83,60 @@ impl Rate {
         &mut self,
         finished: u64,
         span_ns: u64,
-        of_new: u64,
+        new_bytes: u64,
         since_ns: u64,
-        sure: bool,
+        certain: bool,
         now_ns: u64,
     ) -> Option<Estimate> {
-        let w = &mut self.windows[usize::from(sure)];
+        let w = &mut self.windows[usize::from(certain)];
         w.all.0 += finished;
         w.all.1 += span_ns;
-        w.since_back.0 += of_new;
-        w.since_back.1 += since_ns;
+        w.since_return.0 += new_bytes;
+        w.since_return.1 += since_ns;
         w.intervals += 1;
         let n = CYCLES.min(1 << self.estimates.min(8));
-        (w.intervals >= n).then(|| self.estimate(sure, now_ns))
+        (w.intervals >= n).then(|| self.estimate(certain, now_ns))
     }
-    fn estimate(&mut self, sure: bool, now_ns: u64) -> Estimate {
+    fn estimate(&mut self, certain: bool, now_ns: u64) -> Estimate {
         self.estimates += 1;
         let rate = |(bytes, span_ns): (u64, u64)| {
-            ((bytes.min(1 << 39) << RATE_BITS) / span_ns.max(1)).min(FASTEST)
+            ((bytes.min(1 << 39) << RATE_BITS) / span_ns.max(1)).min(MAX_RATE)
         };
-        let w = core::mem::take(&mut self.windows[usize::from(sure)]);
-        let seen = rate(w.all).max(rate(w.since_back));
-        self.best = self.best.max(seen);
-        self.best_is_sure |= sure;
-        self.rate = self.best.max(self.before);
-        let mut fell = None;
-        if self.best_is_sure && now_ns.saturating_sub(self.since_ns) >= HOLDS_NS {
-            if self.best < self.before / 8 * 5 {
-                fell = Some((self.best, self.before));
+        let w = core::mem::take(&mut self.windows[usize::from(certain)]);
+        let measured = rate(w.all).max(rate(w.since_return));
+        self.best = self.best.max(measured);
+        self.best_is_certain |= certain;
+        self.rate = self.best.max(self.previous);
+        let mut decrease = None;
+        if self.best_is_certain && now_ns.saturating_sub(self.since_ns) >= HOLDS_NS {
+            if self.best < self.previous / 8 * 5 {
+                decrease = Some((self.best, self.previous));
             }
             self.rotate(now_ns);
         }
-        Estimate { sure, seen, fell }
+        Estimate {
+            certain,
+            measured,
+            decrease,
+        }
     }
     fn rotate(&mut self, now_ns: u64) {
-        (self.before, self.best, self.since_ns, self.best_is_sure) = (self.best, 0, now_ns, false);
+        (
+            self.previous,
+            self.best,
+            self.since_ns,
+            self.best_is_certain,
+        ) = (self.best, 0, now_ns, false);
     }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Cycle {
     start_ns: u64,
-    old: u32,
-    back_ns: u64,
-    was_blocked: bool,
-    had: u32,
+    left_at_start: u32,
+    returned_ns: u64,
+    start_blocked: bool,
+    first_in_flight: u32,
     bytes: u64,
 }
 #[derive(Debug, Clone)]
@@ -135,9 +144,9 @@ pub struct LossBudget {
     config: Config,
     allowance: u64,
     limit: u64,
-    unanswered: u64,
-    borne: u64,
-    most: u64,
+    deficit: u64,
+    capacity: u64,
+    max_capacity: u64,
     rate: Rate,
     level: i64,
     level_ns: u64,
@@ -145,18 +154,18 @@ pub struct LossBudget {
     end_ns: u64,
     finished: u64,
     /// What was predicted to be left at a dry end.
-    ahead: i64,
+    predicted_left: i64,
     cycle: Cycle,
-    in_chain: bool,
-    back_ns: Option<u64>,
+    more_pending: bool,
+    returned_ns: Option<u64>,
     blocked: bool,
     times_blocked: u32,
     object: u32,
     ring: u32,
-    lift: u32,
+    probe_limit: u32,
     wait: u32,
-    unsure: u32,
-    low: u64,
+    uncertain: u32,
+    rate_before_probe: u64,
 }
 
 impl Default for LossBudget {
@@ -171,33 +180,33 @@ impl LossBudget {
             config: Config::default(),
             allowance,
             limit: 0,
-            unanswered: 0,
-            borne: 0,
-            most: MOST_BYTES << FRAC,
+            deficit: 0,
+            capacity: 0,
+            max_capacity: MAX_CAPACITY_BYTES << FRAC,
             rate: Rate::default(),
             level: 0,
             level_ns: 0,
             left: 0,
             end_ns: 0,
             finished: 0,
-            ahead: 0,
+            predicted_left: 0,
             cycle: Cycle::default(),
-            in_chain: false,
-            back_ns: None,
+            more_pending: false,
+            returned_ns: None,
             blocked: false,
             times_blocked: 0,
             object: 0,
             ring: u32::MAX,
-            lift: 0,
+            probe_limit: 0,
             wait: 1,
-            unsure: 0,
-            low: 0,
+            uncertain: 0,
+            rate_before_probe: 0,
         }
     }
     fn bounded(&self) -> u32 {
         let limit = ((self.limit >> FRAC) + 1).min(MAX_LIMIT.into()) as u32;
         limit
-            .max(self.lift)
+            .max(self.probe_limit)
             .min(self.ring)
             .max(self.config.min_limit)
             .min(self.config.max_limit)
@@ -208,33 +217,33 @@ impl LossBudget {
     /// The device lost this much.
     fn lost(&mut self, bytes: u64) {
         let lost = bytes.min(u64::from(MAX_LIMIT) << FRAC);
-        let direct = if self.borne < self.most >> 2 {
+        let immediate = if self.capacity < self.max_capacity >> 2 {
             4 * self.limit
         } else {
             self.limit / 4
         };
-        let direct = lost.min(direct.max(1 << FRAC));
-        let event = (lost - direct).min(self.borne / 2);
-        self.unanswered += event;
-        let mut over = self.unanswered.saturating_sub(self.borne);
-        self.unanswered -= over;
-        if self.borne < self.most >> 2 {
-            over = lost - direct;
+        let immediate = lost.min(immediate.max(1 << FRAC));
+        let event = (lost - immediate).min(self.capacity / 2);
+        self.deficit += event;
+        let mut overflow = self.deficit.saturating_sub(self.capacity);
+        self.deficit -= overflow;
+        if self.capacity < self.max_capacity >> 2 {
+            overflow = lost - immediate;
         }
-        self.raise(direct + over.min(lost - direct));
+        self.raise(immediate + overflow);
     }
-    fn moved(&mut self, bytes: u64, leaks: bool) {
+    fn moved(&mut self, bytes: u64, decreases: bool) {
         let credit = bytes.min(1 << 30) * self.allowance;
         let share = |sixths: u64| credit / 6 * sixths;
-        self.borne = (self.borne + share(EVENT_SIXTHS)).min(self.most);
-        let leak = if self.unanswered > 0 {
+        self.capacity = (self.capacity + share(EVENT_SIXTHS)).min(self.max_capacity);
+        let decrease = if self.deficit > 0 {
             share(LEAK_UNPAID_SIXTHS)
         } else {
             share(LEAK_SIXTHS)
         };
-        self.unanswered = self.unanswered.saturating_sub(share(EVENT_SIXTHS));
-        if leaks {
-            self.limit = self.limit.saturating_sub(leak);
+        self.deficit = self.deficit.saturating_sub(share(EVENT_SIXTHS));
+        if decreases {
+            self.limit = self.limit.saturating_sub(decrease);
         }
     }
     fn refill(&mut self, in_flight: u32, at_ns: u64) {
@@ -250,17 +259,17 @@ impl LossBudget {
             self.level = 0;
         }
         self.level += i64::from(bytes) << FRAC;
-        if self.back_ns.is_none() {
+        if self.returned_ns.is_none() {
             self.measure();
             self.cycle = Cycle {
                 start_ns: self.end_ns,
-                old: self.left,
-                back_ns: at_ns,
-                was_blocked: self.blocked,
-                had: in_flight,
+                left_at_start: self.left,
+                returned_ns: at_ns,
+                start_blocked: self.blocked,
+                first_in_flight: in_flight,
                 bytes: 0,
             };
-            self.back_ns = Some(at_ns);
+            self.returned_ns = Some(at_ns);
         }
         self.blocked = false;
     }
@@ -275,92 +284,91 @@ impl LossBudget {
         } else {
             predicted.min(0)
         };
-        self.ahead = if left > 0 { 0 } else { predicted };
-        let finished = self.finished;
-        self.cycle.bytes += finished;
-        self.moved(finished, self.blocked);
-        (self.end_ns, self.finished, self.back_ns) = (now_ns, 0, None);
+        self.predicted_left = if left > 0 { 0 } else { predicted };
+        self.cycle.bytes += self.finished;
+        self.moved(self.finished, self.blocked);
+        (self.end_ns, self.finished, self.returned_ns) = (now_ns, 0, None);
     }
     fn measure(&mut self) {
         let Cycle {
             start_ns,
-            old,
-            back_ns,
-            was_blocked,
-            had,
+            left_at_start,
+            returned_ns,
+            start_blocked,
+            first_in_flight,
             bytes,
         } = self.cycle;
-        if !(was_blocked && self.blocked) || self.end_ns <= start_ns {
+        if !(start_blocked && self.blocked) || self.end_ns <= start_ns {
             return;
         }
         let span_ns = self.end_ns - start_ns;
-        let away_ns = back_ns - start_ns;
-        let old = u64::from(old);
-        let sure = self.left > 0
-            && bytes < u64::from(had)
-            && (bytes < old
+        let away_ns = returned_ns - start_ns;
+        let left_at_start = u64::from(left_at_start);
+        let certain = self.left > 0
+            && bytes < u64::from(first_in_flight)
+            && (bytes < left_at_start
                 || away_ns <= span_ns >> 5
-                || old == 0 && bytes >= 4 * u64::from(self.object));
-        if self.left == 0 && self.ahead > (bytes << (FRAC - 2)) as i64 {
+                || left_at_start == 0 && bytes >= 4 * u64::from(self.object));
+        if self.left == 0 && self.predicted_left > (bytes << (FRAC - 2)) as i64 {
             // It is faster than its known rate.
-            self.unsure = self.unsure.max(self.wait);
+            self.uncertain = self.uncertain.max(self.wait);
         }
         let estimate = self.rate.add(
             bytes,
             span_ns,
-            bytes.saturating_sub(old),
-            self.end_ns - back_ns,
-            sure,
+            bytes.saturating_sub(left_at_start),
+            self.end_ns - returned_ns,
+            certain,
             self.end_ns,
         );
         if let Some(estimate) = estimate {
             self.estimated(estimate, self.end_ns);
         }
-        if !sure && self.lift == 0 {
-            self.unsure += 1;
-            if self.unsure >= self.wait {
+        if !certain && self.probe_limit == 0 {
+            self.uncertain += 1;
+            if self.uncertain >= self.wait {
                 self.probe();
             }
         }
     }
     fn probe(&mut self) {
-        self.lift = self
+        self.probe_limit = self
             .bounded()
             .saturating_mul(2)
             .max(self.object)
             .min(MAX_LIMIT);
-        self.unsure = 0;
-        self.low = self.rate.rate;
+        self.uncertain = 0;
+        self.rate_before_probe = self.rate.rate;
         self.rate.restart();
     }
     fn estimated(&mut self, estimate: Estimate, now_ns: u64) {
         let per_ms = (self.rate.rate * 1_000_000) >> RATE_BITS;
-        let most = per_ms * MEMORY_MS * self.allowance / 6 * EVENT_SIXTHS;
-        self.most = most.min(MOST_BYTES << FRAC);
-        self.borne = self.borne.min(self.most);
-        if let Some((best, before)) = estimate.fell {
+        let max_capacity = per_ms * MEMORY_MS * self.allowance / 6 * EVENT_SIXTHS;
+        self.max_capacity = max_capacity.min(MAX_CAPACITY_BYTES << FRAC);
+        self.capacity = self.capacity.min(self.max_capacity);
+        if let Some((best, previous)) = estimate.decrease {
             let scaled =
-                |bytes: u64| (u128::from(bytes) * u128::from(best) / u128::from(before)) as u64;
-            (self.limit, self.unanswered) = (scaled(self.limit), scaled(self.unanswered));
+                |bytes: u64| (u128::from(bytes) * u128::from(best) / u128::from(previous)) as u64;
+            (self.limit, self.deficit) = (scaled(self.limit), scaled(self.deficit));
         }
-        if estimate.sure {
-            self.unsure = 0;
+        if estimate.certain {
+            self.uncertain = 0;
             if self.wait > 16 {
                 self.wait -= 1;
             }
         }
-        if self.lift > 0 {
-            let gained = estimate.seen > self.low + (self.low >> 4);
+        if self.probe_limit > 0 {
+            let gained = estimate.measured > self.rate_before_probe + (self.rate_before_probe >> 4);
             if gained {
-                self.limit = self.limit.max(u64::from(self.lift) << FRAC);
+                self.limit = self.limit.max(u64::from(self.probe_limit) << FRAC);
                 self.wait = 1;
             } else {
                 self.wait = (self.wait * 2).clamp(8, MAX_WAIT);
-                if !estimate.sure {
+                if !estimate.certain {
                     self.rate.rotate(now_ns);
                 }
             }
-            self.lift = 0;
+            self.probe_limit = 0;
         }
     }
 }
@@ -378,46 +386,45 @@ impl Limit for LossBudget {
     fn limit(&self) -> u32 {
         self.config.limit
     }
-    fn completed(&mut self, round: &CompletionBatch) -> u32 {
-        self.ring = round.ring_units;
-        if round.now_ns < self.level_ns {
-            let left = round.in_flight - round.units;
-            (self.level, self.left) = (i64::from(left), left);
-            (self.level_ns, self.end_ns) = (round.now_ns, round.now_ns);
-            self.level <<= FRAC;
-            (self.finished, self.back_ns, self.blocked, self.cycle) = (
+    fn completed(&mut self, batch: &CompletionBatch) -> u32 {
+        self.ring = batch.ring_units;
+        if batch.now_ns < self.level_ns {
+            let left = batch.in_flight - batch.units;
+            (self.level, self.left) = (i64::from(left) << FRAC, left);
+            (self.level_ns, self.end_ns) = (batch.now_ns, batch.now_ns);
+            (self.finished, self.returned_ns, self.blocked, self.cycle) = (
                 0,
                 None,
                 false,
                 Cycle {
-                    start_ns: round.now_ns,
+                    start_ns: batch.now_ns,
                     ..Cycle::default()
                 },
             );
-            (self.times_blocked, self.in_chain) = (round.times_blocked, false);
-            self.rate.since_ns = round.now_ns;
+            (self.times_blocked, self.more_pending) = (batch.times_blocked, false);
+            self.rate.since_ns = batch.now_ns;
             return self.config.limit;
         }
-        if round.units == 0 && !self.in_chain {
+        if batch.units == 0 && !self.more_pending {
             return self.config.limit;
         }
-        self.object = (self.object - (self.object >> 6)).max(round.last_object);
-        if round.in_flight > self.left {
+        self.object = (self.object - (self.object >> 6)).max(batch.last_object);
+        if batch.in_flight > self.left {
             self.refill(
-                round.in_flight,
-                round
+                batch.in_flight,
+                batch
                     .sender_returned_ns
-                    .unwrap_or(round.now_ns)
-                    .min(round.now_ns),
+                    .unwrap_or(batch.now_ns)
+                    .min(batch.now_ns),
             );
         }
         self.blocked |=
-            core::mem::replace(&mut self.times_blocked, round.times_blocked) != round.times_blocked;
-        self.finished += u64::from(round.units);
-        self.left = round.in_flight - round.units;
-        self.in_chain = round.more_pending;
-        if !round.more_pending {
-            self.end(round);
+            core::mem::replace(&mut self.times_blocked, batch.times_blocked) != batch.times_blocked;
+        self.finished += u64::from(batch.units);
+        self.left = batch.in_flight - batch.units;
+        self.more_pending = batch.more_pending;
+        if !batch.more_pending {
+            self.end(batch);
         }
         self.config.limit = self.bounded();
         self.config.limit
