@@ -230,7 +230,7 @@ impl LossBudget {
         if self.capacity < self.max_capacity >> 2 {
             overflow = lost - immediate;
         }
-        self.raise(immediate + overflow);
+        self.raise(immediate + overflow.min(lost - immediate));
     }
     fn moved(&mut self, bytes: u64, decreases: bool) {
         let credit = bytes.min(1 << 30) * self.allowance;
