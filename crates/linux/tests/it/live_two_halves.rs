@@ -18,7 +18,7 @@ use taut_path::limit::AnyLimit;
 use taut_path::pool::{FramePool, PoolError};
 use taut_path::qdisc::Fifo;
 use taut_path::queue::many::{self, Intake, Refused, Submitter};
-use taut_path::queue::{Completer, QueueConfig, Sender};
+use taut_path::queue::{Completer, Monitor, QueueConfig, Sender};
 use taut_path::{Completed, Queue, Stop};
 
 const FRAMES: u32 = 4000;
@@ -58,6 +58,7 @@ struct SendingSide {
 /// The completing half and the receiver at the far end, which go to a thread of their own.
 struct CompletingSide {
     completer: Completer<AfPacketCompletions>,
+    monitor: Monitor,
     pool: FramePool,
     receiver: PacketReceiver,
     buffer: Vec<u8>,
@@ -81,7 +82,7 @@ fn halves(
         .with_qdisc(Fifo::new(QDISC_PACKETS))
         .config(config)
         .build_halves(monotonic_ns());
-    let (sender, completer, _) = halves.expect("valid settings");
+    let (sender, completer, monitor) = halves.expect("valid settings");
     let sending = SendingSide {
         sender,
         pool: ring.pool.clone(),
@@ -91,6 +92,7 @@ fn halves(
     };
     let completing = CompletingSide {
         completer,
+        monitor,
         pool: ring.pool,
         receiver: ring.receiver,
         buffer: vec![0; PacketReceiver::READ_LIMIT_BYTES],
@@ -287,11 +289,12 @@ fn resets_between_threads_count_each_packet_once() {
     }
     let mut halves = halves(shaper(10_000), AnyLimit::packets(24), 0);
     let mut requested = 0;
+    let monitor = halves.1.monitor.clone();
     let look = |completer: &Completer<AfPacketCompletions>, batch: Completed| {
         // The next one once this one has ended, with packets in the ring.
         let ended = completer.counters().resets == requested && batch.counts.packets > 0;
         if ended && requested < RESETS && completer.snapshot().in_flight > 0 {
-            completer.request_reset();
+            monitor.request_reset();
             requested += 1;
         }
     };

@@ -60,12 +60,6 @@ impl Budget {
         self.0.waiters.in_flight_bytes()
     }
 
-    /// What queue `index` has in flight, in bytes, if there is one.
-    pub fn in_flight_of_bytes(&self, index: usize) -> Option<u32> {
-        let queue = self.0.waiters.queues.get(index);
-        queue.map(BudgetQueue::in_flight_bytes)
-    }
-
     /// Times that a queue found no room in the budget while its own limit had some, wrapping.
     pub fn waits(&self) -> u32 {
         self.0.waiters.waits()
@@ -78,7 +72,7 @@ impl Budget {
 }
 
 /// The halves of a queue that has a budget.
-pub type BudgetHalves<R, C, L, Q, P> = Halves<R, C, L, Q, P, P, Member>;
+pub type BudgetHalves<R, C, L, Q, P> = Halves<R, C, L, Q, P, Member>;
 
 /// Puts new queues under a budget that `rule`, which counts bytes, moves once in `interval_ns`. The
 /// completer of one queue can start another.
@@ -89,7 +83,7 @@ pub type BudgetHalves<R, C, L, Q, P> = Halves<R, C, L, Q, P, P, Member>;
 pub fn join<R, C, L, Q, P>(
     rule: AnyLimit,
     interval_ns: u64,
-    halves: Vec<Halves<R, C, L, Q, P, P>>,
+    halves: Vec<Halves<R, C, L, Q, P>>,
     now_ns: u64,
 ) -> Result<(Budget, Vec<BudgetHalves<R, C, L, Q, P>>), QueueConfigError>
 where

@@ -50,7 +50,7 @@ impl Admission for Hasty {
     }
 }
 
-type PlainHalves = Halves<Submit, Reap, Fixed, Fifo, (), ()>;
+type PlainHalves = Halves<Submit, Reap, Fixed, Fifo, ()>;
 
 fn queue(packets: u32) -> (PlainHalves, loom::sync::Arc<Counts>) {
     let (submit, reap, counts) = pair(8);

@@ -188,9 +188,9 @@ where
     }
 }
 
-/// The halves of a queue with their probes (`A`, `B`) and [admission](super::Admission) (`G`), and
-/// its monitor.
-pub type Halves<R, C, L, Q, A, B, G = ()> = (Sender<R, Q, A, G>, Completer<C, L, B, G>, Monitor);
+/// The halves of a queue with their probe (`P`) and [admission](super::Admission) (`G`), and its
+/// monitor.
+pub type Halves<R, C, L, Q, P, G = ()> = (Sender<R, Q, P, G>, Completer<C, L, P, G>, Monitor);
 
 impl<R, C, L, Q, P> Builder<(R, C), L, Q, P>
 where
@@ -205,29 +205,15 @@ where
     ///
     /// # Errors
     /// As [`build`](Self::build).
-    pub fn build_halves(self, now_ns: u64) -> Result<Halves<R, C, L, Q, P, P>, QueueConfigError>
+    pub fn build_halves(self, now_ns: u64) -> Result<Halves<R, C, L, Q, P>, QueueConfigError>
     where
         P: Clone,
     {
-        self.build_halves_with(now_ns, |probe| (probe.clone(), probe))
-    }
-
-    /// Builds the two halves as [`build_halves`](Self::build_halves) does. `divide` makes the
-    /// probes of the sender and the completer from that of the queue.
-    ///
-    /// # Errors
-    /// As [`build`](Self::build).
-    pub fn build_halves_with<A: Probe, B: Probe>(
-        self,
-        now_ns: u64,
-        divide: impl FnOnce(P) -> (A, B),
-    ) -> Result<Halves<R, C, L, Q, A, B>, QueueConfigError> {
         let parts = self.parts::<Threads>(now_ns)?;
         let (shared, (ring, completions)) = (Arc::new(parts.shared), parts.device);
-        let (sender_probe, completer_probe) = divide(parts.probe);
         Ok((
-            Sender::new(parts.send, shared.clone(), ring, sender_probe),
-            Completer::new(parts.complete, shared.clone(), completions, completer_probe),
+            Sender::new(parts.send, shared.clone(), ring, parts.probe.clone()),
+            Completer::new(parts.complete, shared.clone(), completions, parts.probe),
             Monitor::new(shared),
         ))
     }

@@ -9,7 +9,6 @@ use super::complete::CompleteHalf;
 use super::context::Context;
 use super::counters::CompleterCounters;
 use super::error::{CompleteError, RepairError};
-use super::monitor::Monitor;
 use super::outcome::{Completed, Repair, Snapshot};
 use super::sender::Sender;
 use super::shared::{HalfHandle, Shared};
@@ -69,13 +68,6 @@ impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
     /// When to call [`complete`](Self::complete) even if the device says nothing, in ns.
     pub fn next_wakeup(&self) -> Option<u64> {
         self.half.next_wakeup(&self.shared)
-    }
-
-    /// Requests a reset: the other half begins it at its next [`run`](Sender::run), and sends
-    /// nothing until this half ends it at its next [`complete`](Self::complete). See
-    /// [`Queue::reset`](super::Queue::reset).
-    pub fn request_reset(&self) {
-        self.shared.request_reset();
     }
 
     /// Whether the sending half is gone: what is in flight is the last.
@@ -140,19 +132,9 @@ impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
         self.half.set_cadence_ns(cadence_ns);
     }
 
-    /// The queue as any other thread sees it.
-    pub fn monitor(&self) -> Monitor {
-        Monitor::new(self.shared.share())
-    }
-
     /// The completion half of the ring.
     pub fn completions(&self) -> &C {
         &self.completions
-    }
-
-    /// The completion half of the ring.
-    pub fn completions_mut(&mut self) -> &mut C {
-        &mut self.completions
     }
 
     /// The probe.

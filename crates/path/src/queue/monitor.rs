@@ -7,7 +7,7 @@ use super::counters::{CompleterCounters, SenderCounters};
 use super::outcome::Snapshot;
 use super::requests::check;
 use super::shared::Shared;
-use crate::knobs::{Knob, KnobError, Setting};
+use crate::knobs::{KnobError, Setting};
 use crate::sharing::Threads;
 
 /// The state of a queue. Each field is true, the set is not atomic: both halves
@@ -62,14 +62,6 @@ impl Monitor {
         requests.request(setting);
         self.shared.completer_waker.wake_by_ref();
         Ok(())
-    }
-
-    /// As [`set`](Self::set), by the name and the text that sysfs would take.
-    ///
-    /// # Errors
-    /// Says what is allowed.
-    pub fn set_by_name(&self, name: &str, value: &str) -> Result<(), KnobError> {
-        self.set(Knob::by_name(name)?.parse(value)?)
     }
 
     /// Requests a reset from both halves, each at its next call, and wakes them: a sender that

@@ -6,7 +6,6 @@ use super::admission::Admission;
 use super::context::Context;
 use super::counters::SenderCounters;
 use super::error::NoRoom;
-use super::monitor::Monitor;
 use super::outcome::Stop;
 use super::send::SendHalf;
 use super::shared::{HalfHandle, Shared};
@@ -126,11 +125,6 @@ impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
     /// What this half did so far.
     pub fn counters(&self) -> SenderCounters {
         self.shared.sender.read()
-    }
-
-    /// The queue as any other thread sees it.
-    pub fn monitor(&self) -> Monitor {
-        Monitor::new(self.shared.share())
     }
 
     /// The ring.

@@ -567,9 +567,16 @@ impl Completions for Interleaved {
 fn a_reset_that_begins_during_a_reap_counts_each_packet_once() {
     for resets in 0..6_u32 {
         let ring = SharedRing::new(64);
+        let reset: Rc<RefCell<Option<Box<dyn FnMut()>>>> = Rc::default();
+        let during_reap = reset.clone();
         let completions = Interleaved {
             ring: ring.clone(),
-            between: Box::new(|| {}),
+            between: Box::new(move || {
+                during_reap
+                    .borrow_mut()
+                    .iter_mut()
+                    .for_each(|reset| reset());
+            }),
         };
         let halves = Queue::builder(ring.clone(), completions)
             .limit(AnyLimit::off())
@@ -591,17 +598,17 @@ fn a_reset_that_begins_during_a_reap_counts_each_packet_once() {
         assert_eq!(send(2), Stop::Idle);
         let mut left = resets;
         let (asking, sending) = (sender.clone(), send.clone());
-        completer.completions_mut().between = Box::new(move || {
+        *reset.borrow_mut() = Some(Box::new(move || {
             if left > 0 {
                 left -= 1;
                 asking.borrow().request_reset();
                 // The sender begins it, and waits for the end of this very reap.
                 assert_eq!(sending(1), Stop::Limit);
             }
-        });
+        }));
         let round = completer.complete(1, &mut books).expect("all were sent");
         assert_eq!((round.counts.packets, books.freed.len()), (2, 2));
-        completer.completions_mut().between = Box::new(|| {});
+        *reset.borrow_mut() = None;
         assert_eq!(ring.get().packets(), 0, "nothing was sent meanwhile");
         // The next call ends what began, and what waited goes in the new epoch.
         assert!(completer.complete(2, &mut books).is_ok());

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use taut_dql::MAX_LIMIT;
 use taut_path::driver::testing::mock;
 use taut_path::driver::{Truth, TruthJudge};
+use taut_path::knobs::Setting;
 use taut_path::limit::AnyLimit;
 use taut_path::pool::FramePool;
 use taut_path::{Event, Probe, Queue, Stop};
@@ -78,7 +79,7 @@ fn another_thread_sees_that_early_completions() {
     }
     assert_eq!(sender.run(1, &mut pool), Stop::RingFull);
     // A setting is checked beside the rule's own, not beside what holds now.
-    watch.set_by_name("limit_max", "40").expect("allowed");
+    watch.set(Setting::LimitMax(40)).expect("allowed");
     device.completions_are_true(true);
     completer.complete(2, &mut pool).expect("completes");
     assert_eq!(watch.snapshot().queue.limit, 40);

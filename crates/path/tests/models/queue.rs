@@ -171,7 +171,7 @@ fn resets_that_two_threads_request_are_one_or_two() {
     model.preemption_bound = Some(2);
     model.check(|| {
         let (mut sender, mut completer, monitor) = queue(Fixed::off(), 8, 1);
-        let other = sender.monitor();
+        let other = monitor.clone();
         let requesting = thread::spawn(move || other.request_reset());
         monitor.request_reset();
         let asleep = send_until_asleep(&mut sender);

@@ -49,7 +49,7 @@ pub fn observe(
 /// The halves of the queues, and their budget.
 type Budgeted<A> = (
     Option<Budget>,
-    Vec<queue::Halves<RingOf, RingOf, Dynamic, Fifo, QueueProbe, QueueProbe, A>>,
+    Vec<queue::Halves<RingOf, RingOf, Dynamic, Fifo, QueueProbe, A>>,
 );
 
 fn without_budget(queues: Budgeted<()>) -> Result<Budgeted<()>, TestbedError> {
