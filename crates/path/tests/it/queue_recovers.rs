@@ -563,11 +563,13 @@ impl Completions for Interleaved {
     }
 }
 
+type Request = Box<dyn FnMut()>;
+
 #[test]
 fn a_reset_that_begins_during_a_reap_counts_each_packet_once() {
     for resets in 0..6_u32 {
         let ring = SharedRing::new(64);
-        let reset: Rc<RefCell<Option<Box<dyn FnMut()>>>> = Rc::default();
+        let reset: Rc<RefCell<Option<Request>>> = Rc::default();
         let during_reap = reset.clone();
         let completions = Interleaved {
             ring: ring.clone(),
