@@ -533,10 +533,12 @@ fn what_was_sent_before_a_reset_is_no_stall_after_it() {
     assert!(round.stalled.is_some(), "but this one may be");
 }
 
-/// A ring of which something else happens before each packet is handed back.
+type Request = Box<dyn FnMut()>;
+
+/// A ring that makes a request before it hands each packet back.
 struct Interleaved {
     ring: SharedRing,
-    between: Box<dyn FnMut()>,
+    request: Rc<RefCell<Option<Request>>>,
 }
 
 impl Completions for Interleaved {
@@ -553,7 +555,9 @@ impl Completions for Interleaved {
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, Broken> {
         loop {
-            (self.between)();
+            if let Some(request) = &mut *self.request.borrow_mut() {
+                request();
+            }
             let finished = self.ring.get().finished.pop_front();
             match finished {
                 Some(packet) => freed(packet),
@@ -563,22 +567,14 @@ impl Completions for Interleaved {
     }
 }
 
-type Request = Box<dyn FnMut()>;
-
 #[test]
 fn a_reset_that_begins_during_a_reap_counts_each_packet_once() {
     for resets in 0..6_u32 {
         let ring = SharedRing::new(64);
-        let reset: Rc<RefCell<Option<Request>>> = Rc::default();
-        let during_reap = reset.clone();
+        let request: Rc<RefCell<Option<Request>>> = Rc::default();
         let completions = Interleaved {
             ring: ring.clone(),
-            between: Box::new(move || {
-                during_reap
-                    .borrow_mut()
-                    .iter_mut()
-                    .for_each(|reset| reset());
-            }),
+            request: request.clone(),
         };
         let halves = Queue::builder(ring.clone(), completions)
             .limit(AnyLimit::off())
@@ -600,7 +596,7 @@ fn a_reset_that_begins_during_a_reap_counts_each_packet_once() {
         assert_eq!(send(2), Stop::Idle);
         let mut left = resets;
         let (asking, sending) = (sender.clone(), send.clone());
-        *reset.borrow_mut() = Some(Box::new(move || {
+        *request.borrow_mut() = Some(Box::new(move || {
             if left > 0 {
                 left -= 1;
                 asking.borrow().request_reset();
@@ -610,7 +606,7 @@ fn a_reset_that_begins_during_a_reap_counts_each_packet_once() {
         }));
         let round = completer.complete(1, &mut books).expect("all were sent");
         assert_eq!((round.counts.packets, books.freed.len()), (2, 2));
-        *reset.borrow_mut() = None;
+        *request.borrow_mut() = None;
         assert_eq!(ring.get().packets(), 0, "nothing was sent meanwhile");
         // The next call ends what began, and what waited goes in the new epoch.
         assert!(completer.complete(2, &mut books).is_ok());
