@@ -31,6 +31,9 @@ pub struct CompletionBatch {
     /// The reap stopped at its budget with completions pending. If the next reap finds nothing, a
     /// batch of 0 units without this flag closes it.
     pub more_pending: bool,
+    /// The most units that the ring holds, less one object, while the ring stops the sender before
+    /// the limit does; `u32::MAX` otherwise. No higher limit has an effect.
+    pub ring_units: u32,
     /// When the sender queued first after the last request for it, in ns; `None` if it has not yet.
     /// It is requested at the start, after a reset, and when [`Needs::return_time`] is set. For a
     /// rule without [`Needs::sender`] it is always `None`.

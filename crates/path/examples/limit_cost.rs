@@ -84,6 +84,7 @@ fn tell<L: Limit + ?Sized>(rounds: &[u32], rule: &mut L) -> u32 {
                 in_flight: num_queued.wrapping_sub(num_completed),
                 last_object: PACKET_BYTES,
                 more_pending: false,
+                ring_units: u32::MAX,
                 sender_returned_ns: back_ns,
                 times_blocked: refusals,
                 rate_per_s: 0,

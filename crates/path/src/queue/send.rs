@@ -153,7 +153,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
                 return ready_ns.map_or(Stop::Idle, Stop::NotReady);
             }
             match end {
-                BurstEnd::NoRoom => self.stop_stack(shared, at),
+                BurstEnd::NoRoom => self.stop_stack(shared, ring, at),
                 BurstEnd::NoSlots => stop_driver(shared, ring, at),
                 BurstEnd::Full | BurstEnd::Super | BurstEnd::Empty => {}
             }
@@ -186,12 +186,17 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         sending.end
     }
 
-    fn stop_stack<M: Sharing, S: ?Sized, P: Probe>(
+    fn stop_stack<M: Sharing, R: TxRing, S: ?Sized, P: Probe>(
         &mut self,
         shared: &Shared<M>,
+        ring: &R,
         at: &mut Context<'_, S, P>,
     ) {
         if shared.stack.close_unless(|| self.outlet.has_room(shared)) {
+            // A quarter, so that the two stops do not take turns.
+            if shared.ledger.is_ring_full_first() && ring.slots_free() > ring.capacity_slots() / 4 {
+                shared.ledger.note_ring_free();
+            }
             add(&shared.sender.limit_stops, 1);
             at.probe.event(at.now_ns, Event::Stopped(StopReason::Limit));
         }
@@ -238,6 +243,7 @@ fn stop_driver<M: Sharing, R: TxRing, S: ?Sized, P: Probe>(
 ) {
     let has_slots = || ring.slots_free() >= ring.slots_of_largest();
     if shared.driver.close_unless(has_slots) {
+        shared.ledger.note_ring_full();
         add(&shared.sender.ring_stops, 1);
         let event = Event::Stopped(StopReason::RingFull);
         at.probe.event(at.now_ns, event);

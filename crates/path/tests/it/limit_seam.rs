@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use crate::support::{Bench, Books, FakeRing, packet};
 use taut_dql::{Config, Error};
+use taut_path::knobs::Setting;
 use taut_path::limit::{CompletionBatch, Fixed, Limit, Needs, StandaloneLimit, Unit};
 use taut_path::qdisc::{Backlog, Fifo, Qdisc};
 use taut_path::queue::QueueConfig;
@@ -15,6 +16,7 @@ use taut_path::{Packet, PacketSink, Queue, Stop};
 struct Heard {
     units: u32,
     in_flight: u32,
+    ring_units: u32,
     more: bool,
     refusals: u32,
     returned_ns: Option<u64>,
@@ -47,6 +49,7 @@ impl Limit for Listening {
         self.log.borrow_mut().push(Heard {
             units: round.units,
             in_flight: round.in_flight,
+            ring_units: round.ring_units,
             more: round.more_pending,
             refusals: round.times_blocked,
             returned_ns: round.sender_returned_ns,
@@ -128,6 +131,30 @@ fn a_full_ring_is_no_refusal_by_the_limit() {
     assert_eq!(bench.run(), Stop::RingFull);
     assert_eq!(bench.run(), Stop::RingFull);
     assert_eq!(refusals(&mut bench, &log), 0);
+}
+
+#[test]
+fn a_batch_says_what_the_ring_holds_until_the_limit_stops_first_with_slots_to_spare() {
+    let (limit, log) = listening(Fixed::bytes(10_000));
+    let mut bench = Bench::new(limit, 8);
+    let mut stops_at = |limit_bytes: u32, stop: Stop<_>| {
+        let setting = Setting::LimitMax(limit_bytes);
+        bench
+            .queue
+            .set(setting)
+            .expect("a fixed limit has a maximum");
+        bench.complete(8);
+        bench.enqueue(20, 60);
+        assert_eq!(bench.run(), stop);
+        bench.complete(1);
+        log.borrow().last().expect("a batch").ring_units
+    };
+    // A limit of 7 packets of 60 bytes admits one more.
+    assert_eq!(stops_at(10_000, Stop::RingFull), 7 * 60);
+    assert_eq!(stops_at(6 * 60, Stop::Limit), 7 * 60, "one slot is free");
+    assert_eq!(stops_at(5 * 60, Stop::Limit), 7 * 60, "two slots are free");
+    assert_eq!(stops_at(4 * 60, Stop::Limit), u32::MAX);
+    assert_eq!(stops_at(10_000, Stop::RingFull), 7 * 60);
 }
 
 #[test]
@@ -295,6 +322,7 @@ fn a_sender_whose_clock_is_ahead_came_back_when_the_round_was() {
         let heard = Heard {
             units: 1_000,
             in_flight: 1_000,
+            ring_units: u32::MAX,
             more: false,
             refusals: 0,
             returned_ns: Some(4_000),

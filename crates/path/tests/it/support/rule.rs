@@ -70,6 +70,7 @@ impl<L: Limit> Ruled<L> {
             in_flight: self.in_flight(),
             last_object: self.last_object,
             more_pending: more,
+            ring_units: u32::MAX,
             sender_returned_ns: self.returned_ns,
             times_blocked: self.refusals,
             rate_per_s: 0,
