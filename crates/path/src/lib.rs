@@ -208,5 +208,5 @@ pub use packet::{DropReason, Ecn, Frame, Packet, PacketSink, Piece, Segmentation
 pub use probe::{Event, Probe};
 pub use qdisc::{AnyQdisc, Qdisc};
 pub use queue::{Completed, Queue, QueueConfig, Stop};
-pub use registry::{NameTaken, Registry};
+pub use registry::{NameError, Registry};
 pub use split::Split;

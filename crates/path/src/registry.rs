@@ -63,17 +63,29 @@ struct RegisteredQdisc {
     make: MakeQdisc,
 }
 
-/// The name is built-in or registered already.
+/// A limit or a discipline cannot be registered under its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NameTaken(pub &'static str);
+pub enum NameError {
+    /// The name is built-in or registered already.
+    Taken(&'static str),
+    /// Not a letter followed by letters, digits, `-` and `_`. Another name could not be parsed, or
+    /// would hide a number such as `40k`.
+    Invalid(&'static str),
+}
 
-impl fmt::Display for NameTaken {
+impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the name {} is taken", self.0)
+        match self {
+            Self::Taken(name) => write!(f, "the name {name} is taken"),
+            Self::Invalid(name) => write!(
+                f,
+                "the name {name:?}: allowed are a letter, then letters, digits, - and _"
+            ),
+        }
     }
 }
 
-impl core::error::Error for NameTaken {}
+impl core::error::Error for NameError {}
 
 impl Registry {
     /// The built-in limits and disciplines.
@@ -88,19 +100,17 @@ impl Registry {
     /// for the user. `:packets` (if the limit learns) and a cap in time can follow as for any limit.
     ///
     /// # Errors
-    /// If the name is taken.
+    /// If the name is taken or not a name.
     pub fn register_limit(
         &mut self,
         info: LimitInfo,
         make: impl Fn(Option<&str>) -> Result<AnyLimit, String> + Send + Sync + 'static,
-    ) -> Result<(), NameTaken> {
+    ) -> Result<(), NameError> {
         self.add_limit(info, Arc::new(make))
     }
 
-    fn add_limit(&mut self, info: LimitInfo, make: MakeLimit) -> Result<(), NameTaken> {
-        if self.limits().any(|known| known.name == info.name) {
-            return Err(NameTaken(info.name));
-        }
+    fn add_limit(&mut self, info: LimitInfo, make: MakeLimit) -> Result<(), NameError> {
+        check(info.name, self.limits().map(|known| known.name))?;
         self.limits.push((info, make));
         Ok(())
     }
@@ -109,21 +119,19 @@ impl Registry {
     /// returns a discipline or a message for the user.
     ///
     /// # Errors
-    /// If the name is taken.
+    /// If the name is taken or not a name.
     pub fn register_qdisc(
         &mut self,
         name: &'static str,
         help: &'static str,
         make: impl Fn(&str) -> Result<Box<dyn Qdisc + Send>, String> + Send + Sync + 'static,
-    ) -> Result<(), NameTaken> {
+    ) -> Result<(), NameError> {
         let make = Arc::new(make);
         self.add_qdisc(RegisteredQdisc { name, help, make })
     }
 
-    fn add_qdisc(&mut self, qdisc: RegisteredQdisc) -> Result<(), NameTaken> {
-        if self.qdiscs().any(|(name, _)| name == qdisc.name) {
-            return Err(NameTaken(qdisc.name));
-        }
+    fn add_qdisc(&mut self, qdisc: RegisteredQdisc) -> Result<(), NameError> {
+        check(qdisc.name, self.qdiscs().map(|(name, _)| name))?;
         self.qdiscs.push(qdisc);
         Ok(())
     }
@@ -151,7 +159,7 @@ impl Registry {
     /// # Errors
     /// If a name is taken; the names before it are installed.
     #[cfg(feature = "std")]
-    pub fn install(self) -> Result<(), NameTaken> {
+    pub fn install(self) -> Result<(), NameError> {
         let mut installed = INSTALLED
             .write()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -255,6 +263,21 @@ impl Registry {
         };
         let qdisc = self.qdiscs.iter().find(|known| known.name == name)?;
         Some((qdisc, parameters))
+    }
+}
+
+/// Checks a name that is to be added to `known`.
+fn check(
+    name: &'static str,
+    mut known: impl Iterator<Item = &'static str>,
+) -> Result<(), NameError> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(is_allowed) {
+        return Err(NameError::Invalid(name));
+    }
+    match known.any(|known| known == name) {
+        true => Err(NameError::Taken(name)),
+        false => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::support::{Books, FakeRing, packet};
 use taut_path::limit::{CompletionBatch, Limit, LimitInfo, NamedLimit};
 use taut_path::qdisc::Fifo;
-use taut_path::{AnyLimit, NameTaken, Queue, Registry, Stop};
+use taut_path::{AnyLimit, NameError, Queue, Registry, Stop};
 
 /// Three packets of 100 bytes, whatever completes.
 #[derive(Debug, Clone)]
@@ -61,13 +61,34 @@ fn taken_name_is_rejected() {
     for name in ["three", "dql"] {
         let info = LimitInfo { name, ..THREE };
         let again = registry.register_limit(info, |_| Ok(AnyLimit::off()));
-        assert_eq!(again, Err(NameTaken(name)));
+        assert_eq!(again, Err(NameError::Taken(name)));
     }
     for name in ["tiny", "codel"] {
         let make = |_: &str| Ok(Box::new(Fifo::new(1)) as _);
         let again = registry.register_qdisc(name, "", make);
-        assert_eq!(again, Err(NameTaken(name)));
+        assert_eq!(again, Err(NameError::Taken(name)));
     }
+}
+
+#[test]
+fn text_that_is_not_a_name_is_rejected() {
+    let mut registry = Registry::new();
+    for name in ["", "40k", "7p", "a:b", "a b", "a\n", "-a", "é"] {
+        let info = LimitInfo { name, ..THREE };
+        let limit = registry.register_limit(info, |_| Ok(AnyLimit::off()));
+        assert_eq!(limit, Err(NameError::Invalid(name)));
+        let make = |_: &str| Ok(Box::new(Fifo::new(1)) as _);
+        let qdisc = registry.register_qdisc(name, "", make);
+        assert_eq!(qdisc, Err(NameError::Invalid(name)));
+        let message = NameError::Invalid(name).to_string();
+        assert!(message.contains(&format!("{name:?}")), "{message}");
+    }
+    let info = LimitInfo {
+        name: "a-2_B",
+        ..THREE
+    };
+    let added = registry.register_limit(info, |_| Ok(AnyLimit::off()));
+    assert_eq!(added, Ok(()));
 }
 
 #[test]
