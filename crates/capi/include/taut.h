@@ -58,6 +58,10 @@
 // Bytes that are enough for any limit, for memory that is there before its name is known.
 #define TAUT_LIMIT_BYTES_MOST 8192
 
+// The largest state of a registered limit, in bytes: it has to fit into `TAUT_LIMIT_BYTES_MOST`
+// bytes with its ledger.
+#define TAUT_LIMIT_STATE_BYTES_MOST 4096
+
 // The device is done with it. 1 to 6 are reasons to drop it.
 #define TAUT_END_DONE 0
 
@@ -118,6 +122,12 @@ enum taut_status
   TAUT_STATUS_OTHER = -20,
   // A field is not what its comment allows, such as one that must be 0.
   TAUT_STATUS_BAD_FIELD = -21,
+  // Another limit has this name.
+  TAUT_STATUS_NAME_TAKEN = -22,
+  // A name of a limit is a letter, followed by letters, digits, "-" and "_".
+  TAUT_STATUS_BAD_NAME = -23,
+  // A state of more than `TAUT_LIMIT_STATE_BYTES_MOST` bytes.
+  TAUT_STATUS_STATE_TOO_LARGE = -24,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -273,21 +283,32 @@ typedef struct taut_limit_batch {
   uint32_t last_object;
   // Times that there was something to send and no room, wrapping.
   uint32_t times_blocked;
+  // The most units that the ring holds, less one object, while it stops the sender before the
+  // limit does; 4294967295 otherwise.
+  uint32_t ring_units;
   // The reap stopped at its budget with completions pending.
   bool more;
 } taut_limit_batch;
 
-// A limit of the program's own, as functions. They must not call the limit that they belong to.
+// A limit of the program's own, as functions. Each receives the state of its limit. They must not
+// call the limit that they belong to, and must return: no exception and no `longjmp` may leave
+// them.
 typedef struct taut_limit_functions {
-  // Passed to each function. It must stay valid as long as the limit is used.
+  // The state for `taut_limit_init_functions`, which must stay valid as long as the limit is
+  // used; null for `taut_limit_register`.
   void *context;
-  // Returns the current limit, in units. One more object may be queued while it is not exceeded.
-  uint32_t (*limit)(void *context);
-  // Processes a completion batch. Returns the limit from now on.
-  uint32_t (*completed)(void *context,
+  // Starts a new limit. May be null.
+  void (*begin)(void *state,
+                uint64_t now_ns);
+  // Returns the limit in units. It is called after `begin` and after `reset`. One more object
+  // may be queued while the limit is not exceeded, so that 0 lets single objects through. More
+  // than 1,879,048,192 counts as that.
+  uint32_t (*limit)(void *state);
+  // Processes a completion batch. Returns the limit from now on, as `limit` does.
+  uint32_t (*completed)(void *state,
                         const struct taut_limit_batch *batch);
   // Forgets all history: nothing is in flight any more.
-  void (*reset)(void *context,
+  void (*reset)(void *state,
                 uint64_t now_ns);
   // It counts packets, not bytes.
   bool in_packets;
@@ -617,7 +638,7 @@ taut_status taut_stall_watch_reset(struct taut_stall_watch *watch);
 // Bytes that the limit with this name needs; 0 if there is no such name. Names are "off", "dql",
 // "need", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p". "dql:packets"
 // learns a number of packets, and so can need and taut; each can have a cap in time ("dql:2ms").
-// Any thread may call it.
+// `taut_limit_help` lists them all, with those of `taut_limit_register`. Any thread may call it.
 size_t taut_limit_size(const char *words);
 
 // Alignment of the memory of a limit, in bytes; that of `malloc` suffices. Any thread may call it.
@@ -693,6 +714,33 @@ taut_status taut_limit_init_functions(void *memory,
                                       size_t bytes,
                                       const struct taut_limit_functions *functions,
                                       uint64_t now_ns);
+
+// Registers a limit of the program's own under `name`. Every function of this header then accepts
+// the name as it accepts built-in ones: also as "name:2ms", and as "name:packets" unless the limit
+// counts packets. `help` describes it in one line. Both texts and `functions` are copied.
+//
+// Each limit that is created from the name has a state of its own, which is passed to each
+// function: `state_bytes` bytes, at most `TAUT_LIMIT_STATE_BYTES_MOST`, zeroed, and aligned for
+// any type. The state might move between two calls. Memory that it points to is not freed. With
+// 0 bytes, the pointer must not be used.
+//
+// Only `completed` is required. If `limit` is null, the limit is 0 after `begin` and `reset`. If
+// `reset` is null, a reset zeroes the state and calls `begin`.
+//
+// Any thread may call it, also while others create limits. A registered limit stays until the
+// process ends. Returns `TAUT_STATUS_NULL` if an argument or `completed` is null,
+// `TAUT_STATUS_BAD_FIELD` if `context` is not, `TAUT_STATUS_STATE_TOO_LARGE`,
+// `TAUT_STATUS_BAD_NAME` or `TAUT_STATUS_NAME_TAKEN`; then nothing was registered.
+taut_status taut_limit_register(const char *name,
+                                const char *help,
+                                const struct taut_limit_functions *functions,
+                                size_t state_bytes);
+
+// Writes help for every limit to `text`, cut to `text_bytes` with its zero: one line for each, its
+// name first. Returns the bytes that the whole text needs, with its zero. `text` may be null. Any
+// thread may call it.
+size_t taut_limit_help(char *text,
+                       size_t text_bytes);
 
 // The name of an end; never null, and never to be freed. Any thread may call it.
 const char *taut_end_text(uint32_t end);

@@ -2,8 +2,9 @@
 
 use core::ffi::{c_char, c_void};
 
-use taut_path::limit::{Fixed, LimitVisitor, StandaloneLimit, Unit, visit_limit};
+use taut_path::limit::{Fixed, LimitVisitor, StandaloneLimit, Unit};
 
+use super::limit_register::visit;
 use super::placed::{answer, argument};
 use super::snapshot::Config;
 use super::status::Status;
@@ -186,7 +187,7 @@ impl LimitVisitor for Place {
 /// Bytes that the limit with this name needs; 0 if there is no such name. Names are "off", "dql",
 /// "need", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p". "dql:packets"
 /// learns a number of packets, and so can need and taut; each can have a cap in time ("dql:2ms").
-/// Any thread may call it.
+/// `taut_limit_help` lists them all, with those of `taut_limit_register`. Any thread may call it.
 ///
 /// # Safety
 /// `words` is null or a string.
@@ -196,7 +197,7 @@ pub unsafe extern "C" fn taut_limit_size(words: *const c_char) -> usize {
     let Ok(words) = (unsafe { read(words) }) else {
         return 0;
     };
-    visit_limit(words, Size).unwrap_or(0)
+    visit(words, Size).unwrap_or(0)
 }
 
 /// Alignment of the memory of a limit, in bytes; that of `malloc` suffices. Any thread may call it.
@@ -232,7 +233,7 @@ pub unsafe extern "C" fn taut_limit_init(
         now_ns,
     };
     // SAFETY: the caller's promise.
-    match unsafe { read(words) }.map(|words| visit_limit(words, place)) {
+    match unsafe { read(words) }.map(|words| visit(words, place)) {
         Ok(Ok(status)) | Err(status) => told.status(status),
         Ok(Err(why)) => told.why(Status::BadWords, why),
     }

@@ -12,7 +12,11 @@ mod limit;
 #[cfg(feature = "queue")]
 mod limit_functions;
 #[cfg(feature = "queue")]
+mod limit_register;
+#[cfg(feature = "queue")]
 mod options;
+#[cfg(feature = "queue")]
+mod own_limit;
 mod placed;
 #[cfg(feature = "queue")]
 mod queue;
@@ -36,7 +40,11 @@ pub use limit::*;
 #[cfg(feature = "queue")]
 pub use limit_functions::*;
 #[cfg(feature = "queue")]
+pub use limit_register::{TAUT_LIMIT_STATE_BYTES_MOST, taut_limit_help, taut_limit_register};
+#[cfg(feature = "queue")]
 pub use options::*;
+#[cfg(feature = "queue")]
+pub use own_limit::{LimitBatch, LimitFunctions};
 #[cfg(feature = "queue")]
 pub use queue::*;
 #[cfg(feature = "queue")]

@@ -68,6 +68,12 @@ pub enum Status {
     Other = -20,
     /// A field is not what its comment allows, such as one that must be 0.
     BadField = -21,
+    /// Another limit has this name.
+    NameTaken = -22,
+    /// A name of a limit is a letter, followed by letters, digits, "-" and "_".
+    BadName = -23,
+    /// A state of more than `TAUT_LIMIT_STATE_BYTES_MOST` bytes.
+    StateTooLarge = -24,
 }
 
 impl From<Error> for Status {
@@ -93,7 +99,7 @@ impl<E: Into<Status>> From<Result<(), E>> for Status {
     }
 }
 
-const TEXTS: [&CStr; 22] = [
+const TEXTS: [&CStr; 25] = [
     c"ok",
     c"null pointer",
     c"not initialised, or overwritten",
@@ -116,6 +122,9 @@ const TEXTS: [&CStr; 22] = [
     c"called from a callback of the same object",
     c"other error",
     c"a field is not what its comment allows",
+    c"another limit has this name",
+    c"a name is a letter, followed by letters, digits, - and _",
+    c"state too large: at most 4096 bytes",
 ];
 
 /// What a status means, in English; never null, and never to be freed. Any thread may call it.

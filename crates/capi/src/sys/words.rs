@@ -47,7 +47,8 @@ impl Told {
         status
     }
 
-    fn write(&self, text: &str) {
+    /// Writes as much of a text as fits.
+    pub(super) fn write(&self, text: &str) {
         if self.to.is_null() || self.bytes == 0 {
             return;
         }

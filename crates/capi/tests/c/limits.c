@@ -44,7 +44,7 @@ static void own_reset(void *context, uint64_t now_ns) {
 static void functions_are_a_limit(void) {
     taut_limit *limit = (taut_limit *)(void *)memory;
     uint32_t units = 1000;
-    taut_limit_functions own = {&units, own_limit, own_completed, own_reset, true};
+    taut_limit_functions own = {.context = &units, .limit = own_limit, .completed = own_completed, .reset = own_reset, .in_packets = true};
     CHECK(taut_limit_init_functions(memory, sizeof memory, &own, 0) == TAUT_STATUS_OK);
     CHECK(taut_limit_in_packets(limit));
     CHECK(taut_limit_room(limit) == 1000);

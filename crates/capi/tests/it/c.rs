@@ -79,6 +79,11 @@ fn rules_by_name_lie_in_the_callers_memory() {
 }
 
 #[test]
+fn registered_limits_are_limits_everywhere() {
+    run(&mut Command::new(build("tests/c/registered.c")));
+}
+
+#[test]
 fn each_frame_of_a_queue_ends_once() {
     run(&mut Command::new(build("tests/c/queue.c")));
 }

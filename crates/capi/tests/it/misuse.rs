@@ -99,10 +99,10 @@ fn every_status_and_end_has_a_text() {
             .to_str()
             .expect("UTF-8")
     };
-    let known: Vec<_> = (0..=21).map(|it| text(taut_status_text(-it))).collect();
+    let known: Vec<_> = (0..=24).map(|it| text(taut_status_text(-it))).collect();
     let distinct: std::collections::BTreeSet<_> = known.iter().collect();
     assert_eq!(distinct.len(), known.len());
-    for unknown in [1, -22, i32::MIN, i32::MAX] {
+    for unknown in [1, -25, i32::MIN, i32::MAX] {
         assert_eq!(text(taut_status_text(unknown)), "no status of taut");
     }
     let reasons = taut_path::DropReason::ALL.map(taut_path::DropReason::name);
@@ -113,14 +113,39 @@ fn every_status_and_end_has_a_text() {
     assert_eq!(text(taut_version()), env!("CARGO_PKG_VERSION"));
 }
 
+unsafe extern "C" fn ten(_state: *mut std::ffi::c_void, _batch: *const LimitBatch) -> u32 {
+    10
+}
+
 #[test]
 fn a_limit_in_the_callers_memory_allocates_nothing() {
+    let functions = LimitFunctions {
+        context: null_mut(),
+        begin: None,
+        limit: None,
+        completed: Some(ten),
+        reset: None,
+        in_packets: false,
+    };
+    // SAFETY: strings, and functions that use no state.
+    let registered = unsafe {
+        taut_limit_register(c"ten".as_ptr(), c"ten".as_ptr(), &raw const functions, 1024)
+    };
+    assert_eq!(registered, OK);
     let mut memory = vec![0_u128; 1024];
     let (at, bytes) = (
         memory.as_mut_ptr().cast::<std::ffi::c_void>(),
         memory.len() * 16,
     );
-    for words in [c"dql", c"need", c"taut:99%", c"40k", c"32p", c"taut:2ms"] {
+    for words in [
+        c"dql",
+        c"need",
+        c"taut:99%",
+        c"40k",
+        c"32p",
+        c"taut:2ms",
+        c"ten:2ms",
+    ] {
         let used = allocation_counter::measure(|| {
             let limit = at.cast::<Limit>();
             // SAFETY: aligned memory of that size, and what was made in it.

@@ -11,7 +11,7 @@ use super::fixed::Fixed;
 use super::in_packets::{InPackets, SUFFIX};
 use super::in_time::{CAP_NS, InTime};
 use super::ladder::ParseUtilisationError;
-use super::named::{Argument, ArgumentError, NamedLimit};
+use super::named::{Argument, ArgumentError, LimitInfo, NamedLimit};
 use crate::units::{self, ParseUnitError};
 
 /// The parts of a limit's text.
@@ -100,6 +100,28 @@ pub fn visit_limit<V: LimitVisitor>(spec: &str, visitor: V) -> Result<V::Output,
     match visit_named(spec.name, spec.argument, visitor) {
         Ok(visited) => visited?,
         Err(unused) => spec.visit(parse_number(spec.rule)?, false, unused.visitor),
+    }
+}
+
+impl LimitInfo {
+    /// As [`visit_limit`], for `rule`, which has this name and no argument: `spec` is the name,
+    /// `:packets` if the rule learns, and a cap in time.
+    ///
+    /// # Errors
+    /// If `spec` is anything else.
+    pub fn visit<L: NamedLimit + Clone + 'static, V: LimitVisitor>(
+        &self,
+        spec: &str,
+        rule: L,
+        visitor: V,
+    ) -> Result<V::Output, ParseLimitError> {
+        let parts = Spec::split(spec);
+        if parts.name != self.name {
+            let message = format!("{spec:?} is not {}", self.usage);
+            return Err(ParseLimitError::Registered(message));
+        }
+        parts.argument.none()?;
+        parts.visit(rule, self.learns, visitor)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Limits and disciplines that a program registers.
 
 use crate::support::{Books, FakeRing, packet};
-use taut_path::limit::{CompletionBatch, Limit, LimitInfo, NamedLimit};
+use taut_path::limit::{CompletionBatch, Limit, LimitInfo, LimitVisitor, NamedLimit};
 use taut_path::qdisc::Fifo;
 use taut_path::{AnyLimit, NameError, Queue, Registry, Stop};
 
@@ -153,4 +153,31 @@ fn registered_limit_has_units_and_cap() {
         let limit = registry().limit(text).expect(text);
         assert_eq!(limit.to_string(), text);
     }
+}
+
+/// Writes the limit that it receives.
+struct Shown;
+
+impl LimitVisitor for Shown {
+    type Output = String;
+
+    fn visit<L: NamedLimit + Clone + 'static>(self, limit: L) -> String {
+        limit.to_string()
+    }
+}
+
+#[test]
+fn visitor_receives_rule_in_its_form() {
+    let visit = |spec| THREE.visit(spec, Three, Shown);
+    for spec in ["three", "three:packets", "three:2ms", "three:packets:2ms"] {
+        assert_eq!(visit(spec).as_deref(), Ok(spec));
+    }
+    for spec in ["", "dql", "three:4", "three:", "three:2ms:packets"] {
+        assert!(visit(spec).is_err(), "{spec}");
+    }
+    let fixed = LimitInfo {
+        learns: false,
+        ..THREE
+    };
+    assert!(fixed.visit("three:packets", Three, Shown).is_err());
 }
