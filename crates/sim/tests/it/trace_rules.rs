@@ -105,6 +105,7 @@ impl Player {
             in_flight,
             last_object: object,
             more_pending: told.more,
+            ring_units: u32::MAX,
             sender_returned_ns: told.returned_ns,
             times_blocked: told.refusals,
             rate_per_s: self.rate.units_per_s(),
