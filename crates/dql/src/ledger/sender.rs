@@ -105,8 +105,8 @@ impl<M: Sharing> Ledger<M> {
         self.sender.blocked.store(blocked.wrapping_add(times));
     }
 
-    /// Records that the ring has no room for an object: it holds the units in flight. The last object
-    /// is subtracted, because a limit admits one object more.
+    /// Records that the ring has no room for an object: it holds the units in flight. The last
+    /// object is subtracted, because a limit admits one object more.
     pub fn note_ring_full(&self) {
         let below_last = self.in_flight().saturating_sub(self.last_object());
         self.sender.ring_units.store(below_last.max(1));
