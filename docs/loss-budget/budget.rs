@@ -12,7 +12,8 @@ const MEMORY_NS: u64 = 5_000_000_000;
 /// More is never kept, so that all amounts fit.
 const MAX_CAPACITY_UNITS: u64 = 1 << 29;
 
-/// The share of the loss budget that drains the bucket, in sixths. The bucket must drain faster than
+/// The share of the loss budget that drains the bucket, in sixths. The bucket must drain faster
+/// than
 /// losses fill it that the limit does not prevent.
 const DRAIN_SIXTHS: u64 = 4;
 

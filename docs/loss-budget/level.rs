@@ -49,7 +49,8 @@ impl Level {
         level.min(0).unsigned_abs()
     }
 
-    /// A batch leaves `left` units, the first of which may be half sent: `object` is the size of the
+    /// A batch leaves `left` units, the first of which may be half sent: `object` is the size of
+    /// the
     /// largest. Returns the level that was expected.
     pub(super) fn correct(&mut self, rate: &Rate, now_ns: u64, left: u32, object: u32) -> i64 {
         let expected = self.fall(rate, now_ns);

@@ -4,7 +4,8 @@
 //! A limit that is never too low is a bad limit: one gap of 1 ms among thousands of 100 us makes
 //! each packet wait ten times longer, and saves less than a thousandth of the link's time. With a
 //! target utilisation of 99.9 %, 0.1 % of the bytes may be lost. So each byte that the device lost
-//! by starvation raises the limit by a byte, and each byte that moves lowers it by a share of 0.1 %.
+//! by starvation raises the limit by a byte, and each byte that moves lowers it by a share of 0.1
+//! %.
 //! In equilibrium the losses are that share.
 //!
 //! ```text
@@ -14,9 +15,11 @@
 //!
 //! - The **level** is what the device has left to send. A blocked sender that returns to a level
 //!   below 0 lost that much.
-//! - The **rate** is a lower bound, measured over whole **cycles**. Where cycles cannot show whether
+//! - The **rate** is a lower bound, measured over whole **cycles**. Where cycles cannot show
+//! whether
 //!   the device was idle, a **probe** doubles the limit for one estimate.
-//! - The **budget** raises the limit for a loss by a quarter at most. The rest goes into a bucket that
+//! - The **budget** raises the limit for a loss by a quarter at most. The rest goes into a bucket
+//! that
 //!   moved bytes drain, and only its overflow raises the limit: one pause does not.
 
 mod budget;
@@ -38,7 +41,8 @@ use level::Level;
 use probe::{Outcome, Probe};
 use rate::Rate;
 
-/// The rule that is called `taut`: the lowest limit that keeps the link busy for a share of the time
+/// The rule that is called `taut`: the lowest limit that keeps the link busy for a share of the
+/// time
 /// in which a sender has something to send.
 #[derive(Debug, Clone)]
 pub struct LossBudget {
