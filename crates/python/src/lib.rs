@@ -6,6 +6,7 @@ mod error;
 mod exclusive;
 mod limit;
 mod number;
+mod own_limit;
 mod replay;
 mod run;
 mod settings;
@@ -28,6 +29,8 @@ mod _taut {
     use super::error::{Fault, LedgerError, ScenarioError};
     #[pymodule_export]
     use super::limit::{Limit, rule_names};
+    #[pymodule_export]
+    use super::own_limit::{CompletionBatch, register_limit};
     #[pymodule_export]
     use super::replay::replay;
     #[pymodule_export]

@@ -1,12 +1,13 @@
 //! Any rule by its words, with a ledger.
 
 use pyo3::prelude::*;
-use taut_path::AnyLimit;
-use taut_path::limit::{LIMITS, Limit as _, ParseLimitError, StandaloneLimit, Unit};
+use taut_path::limit::{Limit as _, ParseLimitError, StandaloneLimit, Unit};
+use taut_path::{AnyLimit, Registry};
 
 use crate::error::{ScenarioError, of_ledger};
 use crate::exclusive::Exclusive;
 use crate::number::{Units, Whole};
+use crate::own_limit::raising;
 
 /// A limit by its words, with its ledger. For one thread, or one lock.
 #[pyclass(module = "taut")]
@@ -20,7 +21,8 @@ impl Limit {
         let rule: AnyLimit = words.parse().map_err(|error: ParseLimitError| {
             ScenarioError::new_err(format!("limit {words:?}: {error}"))
         })?;
-        Ok(Self(Exclusive::new(StandaloneLimit::new(rule, now_ns.0))))
+        let limit = raising(None, || Ok(StandaloneLimit::new(rule, now_ns.0)))?;
+        Ok(Self(Exclusive::new(limit)))
     }
 
     /// Counts one object as handed to the device; call it before the device can see it.
@@ -44,21 +46,29 @@ impl Limit {
     /// Counts what the device finished, once a round; `more` says that the round goes on.
     #[pyo3(signature = (units, now_ns, *, more=false))]
     fn completed(&mut self, units: Units, now_ns: Whole, more: bool) -> PyResult<()> {
-        self.0
-            .get_mut()
-            .completed(units.0, more, now_ns.0)
-            .map_err(of_ledger)
+        let limit = self.0.get_mut();
+        raising(None, || {
+            let counted = limit.completed(units.0, more, now_ns.0);
+            counted.map_err(of_ledger)
+        })
     }
 
     /// Counts what the device finished when it says how much is still outstanding, and says how much that was.
     fn observe_in_flight(&mut self, units: Units, now_ns: Whole) -> PyResult<u32> {
-        let counted = self.0.get_mut().observe_in_flight(units.0, now_ns.0);
-        counted.map_err(of_ledger)
+        let limit = self.0.get_mut();
+        raising(None, || {
+            let counted = limit.observe_in_flight(units.0, now_ns.0);
+            counted.map_err(of_ledger)
+        })
     }
 
     /// Forgets what is in flight and what was learnt; for a device that was flushed.
-    fn reset(&mut self, now_ns: Whole) {
-        self.0.get_mut().reset(now_ns.0);
+    fn reset(&mut self, now_ns: Whole) -> PyResult<()> {
+        let limit = self.0.get_mut();
+        raising(None, || {
+            limit.reset(now_ns.0);
+            Ok(())
+        })
     }
 
     /// Units left below the limit; one more object may be queued while it is at least 0.
@@ -129,8 +139,10 @@ impl Limit {
     }
 }
 
-/// How each rule is spelled, and what it does.
+/// The spelling and the help of each rule, built-in ones first.
 #[pyfunction]
 pub fn rule_names() -> Vec<(&'static str, &'static str)> {
-    LIMITS.iter().map(|rule| (rule.usage, rule.help)).collect()
+    let registry = Registry::installed();
+    let rules = registry.limits();
+    rules.map(|rule| (rule.usage, rule.help)).collect()
 }

@@ -1,7 +1,7 @@
 //! Scenarios by their names and files.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -15,13 +15,24 @@ use taut_scenarios::{setting, sweep};
 use crate::document::Document;
 use crate::error::of_scenario;
 use crate::number::{Units, Whole};
+use crate::own_limit::raising;
 use crate::settings::{alias, written};
 use crate::watch::watch;
 
-/// Begins no case any more once nobody wants it.
+/// Begins no case after it was stopped, or after a case failed.
 struct Stoppable {
     run: SharedRun,
     stop: Arc<AtomicBool>,
+    failure: Arc<OnceLock<PyErr>>,
+}
+
+impl Stoppable {
+    fn not_stopped(&self) -> Result<(), ScenarioError> {
+        match self.stop.load(Ordering::Relaxed) {
+            true => Err(ScenarioError::Setting("interrupted".to_owned())),
+            false => Ok(()),
+        }
+    }
 }
 
 impl AnyRun for Stoppable {
@@ -34,10 +45,15 @@ impl AnyRun for Stoppable {
     }
 
     fn run(&self, case: usize) -> Result<(), ScenarioError> {
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(ScenarioError::Setting("interrupted".to_owned()));
-        }
-        self.run.run(case)
+        self.not_stopped()?;
+        let stop = Some(Arc::clone(&self.stop));
+        raising(stop, || self.run.run(case).map_err(of_scenario)).map_err(|failure| {
+            // Only the first one: others follow from it.
+            let _ = self.failure.set(failure);
+            ScenarioError::Setting("a case failed".to_owned())
+        })?;
+        // Its rules might not have been called to the end.
+        self.not_stopped()
     }
 
     fn document(&self) -> Found {
@@ -67,18 +83,24 @@ pub fn run_watched(
     progress: Option<&Bound<'_, PyAny>>,
     finished: &mut dyn FnMut(usize) -> PyResult<()>,
 ) -> PyResult<()> {
+    let failure = Arc::new(OnceLock::new());
+    let kept = Arc::clone(&failure);
     let done = watch(py, progress, finished, move |talk| {
         let stoppable = |run| {
             Arc::new(Stoppable {
                 run,
                 stop: talk.stop(),
+                failure: Arc::clone(&kept),
             }) as SharedRun
         };
         let runs: Vec<SharedRun> = runs.into_iter().map(stoppable).collect();
         let mut show = |what: &str, done, all| talk.progress(what, done, all);
         run_all(&runs, jobs, &mut show, &mut |run| talk.finished(run))
     })?;
-    done.map_err(of_scenario)
+    match failure.get() {
+        Some(failure) => Err(failure.clone_ref(py)),
+        None => done.map_err(of_scenario),
+    }
 }
 
 /// The scenarios: (name, what it shows, its file).

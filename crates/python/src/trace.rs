@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
-use taut_scenarios::error::ScenarioError;
 use taut_scenarios::run::{AnyRun, SharedRun};
 use taut_scenarios::sweep::prepare;
 use taut_scenarios::tracing::{self, Tap};
 
 use crate::error::of_scenario;
 use crate::number::Whole;
+use crate::own_limit::raising;
 use crate::watch::{Talk, watch};
 
 /// Ends a trace that nobody wants any more.
@@ -35,22 +35,24 @@ impl<W: Write> Write for UntilStopped<W> {
     }
 }
 
-type Traced = Result<u64, ScenarioError>;
+type Traced = PyResult<u64>;
 
 /// Writes the trace beside where it belongs: half a trace is none.
 fn write(talk: &Talk<Traced>, run: &dyn AnyRun, row: &str, path: PathBuf) -> Traced {
     let mut unfinished = path.clone().into_os_string();
     unfinished.push(".unfinished");
     let traced = || -> Traced {
-        let file = File::create(&unfinished).map_err(ScenarioError::Io)?;
+        let file = File::create(&unfinished)?;
         let mut out = UntilStopped {
             to: BufWriter::new(file),
             stop: talk.stop(),
         };
         let mut show = |what: &str, done, all| talk.progress(what, done, all);
-        let bytes = tracing::write(run, (Tap::Queue, row), &mut out, &mut show)?;
-        out.flush().map_err(ScenarioError::Io)?;
-        rename(&unfinished, &path).map_err(ScenarioError::Io)?;
+        let bytes = raising(Some(talk.stop()), || {
+            tracing::write(run, (Tap::Queue, row), &mut out, &mut show).map_err(of_scenario)
+        })?;
+        out.flush()?;
+        rename(&unfinished, &path)?;
         Ok(bytes)
     };
     let done = traced();
@@ -73,8 +75,7 @@ pub fn trace(
 ) -> PyResult<u64> {
     let run: SharedRun = prepare(text, seed.map(|seed| seed.0)).map_err(of_scenario)?;
     tracing::check(&*run, Tap::Queue, &row).map_err(of_scenario)?;
-    let done = watch(py, progress.as_ref(), &mut |_| Ok(()), move |talk| {
+    watch(py, progress.as_ref(), &mut |_| Ok(()), move |talk| {
         write(talk, &*run, &row, path)
-    })?;
-    done.map_err(of_scenario)
+    })?
 }

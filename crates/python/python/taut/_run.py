@@ -43,6 +43,38 @@ def rule_names() -> dict[str, str]:
     return dict(_taut.rule_names())
 
 
+def register_limit(name: str, rule: type[_taut.LimitRule], *, help: str | None = None) -> None:
+    """Registers a limit rule of your own: a class. `name` is then a limit everywhere in this process.
+
+    That is `Limit`, `simulate`, `sweep`, `trace`, `replay` and `rules`, also as "NAME:packets" and
+    with a cap in time ("NAME:2ms"). Each limit is an instance of its own, created without
+    arguments. The methods of the class:
+
+    - `completed(self, batch)` returns the limit after a completion batch (a `CompletionBatch`).
+    - `begin(self, now_ns)` returns the limit at the start. Without it, or if it returns None, the
+      limit is 0: objects are sent one at a time until the first `completed`.
+    - `reset(self, now_ns)` forgets everything and returns the limit as `begin` does. Without it, a
+      new instance begins.
+
+    `begin` and `reset` are optional. A class attribute `unit = "packets"` counts packets in place
+    of bytes. A limit above 1,879,048,192 counts as that. `help` is the first line of the class's
+    docstring, unless specified.
+
+    An exception in a rule leaves the limit as it was and is raised by the call that caused it. A
+    method of `Limit` has counted its units by then. A simulation ends once the running cases end;
+    no rule is called in the meantime.
+
+    Simulations call rules of several cases on several threads; each instance is used by one. A name
+    cannot be removed. Other processes, such as the workers of a sweep, must register it as well.
+
+    Raises `ScenarioError` (a ValueError) for a name that is taken or cannot be one, TypeError
+    without `completed`.
+    """
+    if help is None:
+        help = (rule.__doc__ or "a rule of this program").strip().partition("\n")[0]
+    _taut.register_limit(name, rule, help)
+
+
 def scenario_text(scenario: Scenario) -> str:
     """The settings that are meant, as TOML."""
     if isinstance(scenario, str) and "\n" in scenario:

@@ -1,7 +1,8 @@
 from collections.abc import Callable, Sequence
-from typing import Any, final
+from typing import Any, Protocol, final, type_check_only
 
 __all__ = [
+    "CompletionBatch",
     "Document",
     "Dql",
     "Fault",
@@ -12,6 +13,7 @@ __all__ = [
     "__version__",
     "finished_line",
     "patterns",
+    "register_limit",
     "replay",
     "rule_names",
     "scenarios",
@@ -125,6 +127,43 @@ class Limit:
     def words(self) -> str: ...
 
 @final
+class CompletionBatch:
+    """A completion batch, as it is passed to a registered rule. Units are bytes, or packets if the
+    rule's `unit` is "packets"."""
+
+    @property
+    def now_ns(self) -> int: ...
+    @property
+    def units(self) -> int:
+        """Units completed: at most `in_flight`, and 0 only to close a reap with `more_pending`."""
+    @property
+    def in_flight(self) -> int:
+        """Units in flight before the batch."""
+    @property
+    def last_object(self) -> int:
+        """Units of the object that was queued last."""
+    @property
+    def times_blocked(self) -> int:
+        """Times that there was something to send and no room, since the last reset, wrapping at
+        2^32."""
+    @property
+    def rate_per_s(self) -> int:
+        """The rate of the device in units per second; 0 while it is unknown."""
+    @property
+    def ring_units(self) -> int:
+        """The most units that the ring holds, less one object, while it stops the sender before the
+        limit does; 4294967295 otherwise."""
+    @property
+    def more_pending(self) -> bool:
+        """The reap stopped at its budget with completions pending."""
+
+@type_check_only
+class LimitRule(Protocol):
+    """The one method that a registered rule must have, see `taut.register_limit`."""
+
+    def completed(self, batch: CompletionBatch, /) -> int: ...
+
+@final
 class Document:
     def json(self) -> str: ...
     def json_lines(self) -> str: ...
@@ -144,6 +183,7 @@ class Sweep:
 
 def finished_line(text: str, seed: int, jobs: int | None) -> str: ...
 def patterns() -> list[str]: ...
+def register_limit(name: str, rule: type[LimitRule], help: str) -> None: ...
 def replay(
     path: str,
     limits: list[str] | None,
