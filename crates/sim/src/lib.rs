@@ -11,6 +11,7 @@ pub mod error;
 pub mod least;
 pub mod multi_queue_bench;
 pub mod nic;
+pub mod pause_bench;
 pub mod pcap;
 pub mod queue;
 pub mod replay;

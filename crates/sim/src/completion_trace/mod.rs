@@ -24,6 +24,7 @@ pub use optimum::{GRID_BYTES, smallest_sufficient_limit};
 pub use random::SplitMix;
 pub use run::observe;
 pub use seen::TraceReport;
+pub(crate) use source::{TraceSource, Waiting};
 
 /// So many objects at once, again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,25 +8,25 @@ use taut_path::{DropReason, Frame, Packet, PacketSink, Qdisc};
 
 /// Objects that wait, shared by the runner, which adds to them, and the discipline.
 #[derive(Debug, Clone)]
-pub(super) struct Waiting(Rc<Cell<u64>>);
+pub(crate) struct Waiting(Rc<Cell<u64>>);
 
 /// A sender that always has something to send.
 const ALWAYS: u64 = u64::MAX;
 
 impl Waiting {
-    pub(super) fn always() -> Self {
+    pub(crate) fn always() -> Self {
         Self(Rc::new(Cell::new(ALWAYS)))
     }
 
-    pub(super) fn nothing() -> Self {
+    pub(crate) fn nothing() -> Self {
         Self(Rc::new(Cell::new(0)))
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.get() == 0
     }
 
-    pub(super) fn add(&self, objects: u64) {
+    pub(crate) fn add(&self, objects: u64) {
         self.0.set(self.0.get().saturating_add(objects));
     }
 
@@ -43,14 +43,14 @@ impl Waiting {
 }
 
 /// Gives objects of the pattern's sizes in turn, for as long as any wait.
-pub(super) struct TraceSource {
+pub(crate) struct TraceSource {
     waiting: Waiting,
     sizes: Vec<u32>,
     next: usize,
 }
 
 impl TraceSource {
-    pub(super) fn new(waiting: Waiting, sizes: Vec<u32>) -> Self {
+    pub(crate) fn new(waiting: Waiting, sizes: Vec<u32>) -> Self {
         Self {
             waiting,
             sizes,
