@@ -12,6 +12,7 @@ pub mod limit_rules;
 mod on_off;
 mod one_queue;
 pub mod pattern;
+pub mod pauses;
 mod prelude;
 pub mod registry;
 pub mod replay;

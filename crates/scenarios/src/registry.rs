@@ -10,7 +10,7 @@ use crate::run::{Run, SharedRun};
 use crate::scenario::Scenario;
 use crate::stated::file;
 use crate::{
-    blind_sender, codel_under_load, limit_rules, rr_sizes, rr_under_load, shared_budget,
+    blind_sender, codel_under_load, limit_rules, pauses, rr_sizes, rr_under_load, shared_budget,
     single_queue, small_queues, software_consumer, watermarks,
 };
 
@@ -52,6 +52,7 @@ pub const ALL: &[Entry] = &[
         file!("never-worse"),
     ),
     Entry::of::<limit_rules::LimitRulesSettings>(),
+    Entry::of::<pauses::PausesSettings>(),
     Entry::named::<rr_under_load::Settings>(
         "split",
         "super-packets that a queue cuts at the last moment (E13)",

@@ -9,6 +9,7 @@ mod limit_over_time;
 mod never_worse;
 mod pattern_files;
 mod pattern_published;
+mod pauses;
 mod rate_change;
 mod right_size;
 mod rr_sizes;

@@ -7,6 +7,7 @@ mod limit_rules_show;
 mod many;
 pub mod options;
 mod output;
+pub mod pauses;
 mod progress;
 pub mod rr_under_load;
 mod scenario;
@@ -29,6 +30,7 @@ pub fn sim(sim: &Sim) -> ExitCode {
     match &sim.scenario {
         Some(Scenario::RrUnderLoad(options)) => rr_under_load::run(options),
         Some(Scenario::LimitRules(options)) => limit_rules::run(options),
+        Some(Scenario::Pauses(options)) => pauses::run(options),
         Some(Scenario::File(path, common)) => scenario::run_file(path, common),
         Some(Scenario::BuiltIn(entry, common)) => scenario::run_named(entry, common),
         // Without a scenario there is a list, or the usage would have been shown.

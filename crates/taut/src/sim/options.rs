@@ -6,7 +6,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use taut_scenarios::registry::{self, Entry};
 
 use super::common::Common;
-use super::{limit_rules, rr_under_load};
+use super::{limit_rules, pauses, rr_under_load};
 
 /// Experiments in virtual time, on any machine.
 ///
@@ -29,6 +29,8 @@ pub enum Scenario {
     RrUnderLoad(Box<rr_under_load::RrUnderLoadOptions>),
     /// Limit rules on patterns.
     LimitRules(Box<limit_rules::LimitRulesOptions>),
+    /// Limit rules and pauses.
+    Pauses(Box<pauses::PausesOptions>),
     /// A file.
     File(PathBuf, Common),
     /// One of the registry.
@@ -48,6 +50,11 @@ enum Fixed {
     /// Every rule on every pattern: the published six (p..), families of our own (f..), or files.
     /// A short run; the long comparison is scripts/limit-rules.sh.
     LimitRules(Box<limit_rules::LimitRulesOptions>),
+
+    /// What a pause of the sender or of its thread does to a limit.
+    ///
+    /// Every rule on every ring, link rate and pause, compared with the same run without a pause.
+    Pauses(Box<pauses::PausesOptions>),
 
     /// Run a scenario file.
     Run {
@@ -92,6 +99,7 @@ impl FromArgMatches for Scenario {
         Ok(match Fixed::from_arg_matches(matches)? {
             Fixed::RrUnderLoad(options) => Self::RrUnderLoad(options),
             Fixed::LimitRules(options) => Self::LimitRules(options),
+            Fixed::Pauses(options) => Self::Pauses(options),
             Fixed::Run { file, common } => Self::File(file, *common),
         })
     }

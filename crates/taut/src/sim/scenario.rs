@@ -58,7 +58,8 @@ fn read(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-fn run(file: &str, command: &str, options: &Common) -> ExitCode {
+/// Runs the scenario of a file; `command` repeats it.
+pub(super) fn run(file: &str, command: &str, options: &Common) -> ExitCode {
     let output = &options.output;
     let form = output.form(options.json);
     let seed = options.seed.unwrap_or(DEFAULT_SEED);
