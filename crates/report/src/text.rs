@@ -13,25 +13,37 @@ use super::verdict::{SOURCES, Verdict, published};
 /// No column's name is broken into lines shorter than this.
 const NAME_WIDTH: usize = 10;
 
-/// The rows as a table of at most `width` columns, and what stands under every table.
+/// The rows in short, then all of them as a table of at most `width` columns, and what stands under
+/// every table.
 pub fn text(document: &Document, width: Option<usize>) -> String {
-    let mut out = table(&document.rows, width);
+    let mut out = summary(document, width) + &table(&document.rows, width);
     out.push('\n');
-    out + &closing(document, width)
+    out + &notes(document, width) + &remarks(document, width)
 }
 
 /// What stands under every table: the rows in short, what the columns mean, how the published
 /// figures compare, seed and version.
 pub fn closing(document: &Document, width: Option<usize>) -> String {
+    notes(document, width) + &summary(document, width) + &remarks(document, width)
+}
+
+fn notes(document: &Document, width: Option<usize>) -> String {
+    let notes = document.notes.iter();
+    notes.map(|note| fold(note, 2, width)).collect()
+}
+
+/// The rows in short, where there is a summary.
+fn summary(document: &Document, width: Option<usize>) -> String {
+    let Some(summary) = &document.summary else {
+        return String::new();
+    };
+    let title = fold(summary.title, 0, width);
+    format!("{title}{}\n", table(&summary.rows, width))
+}
+
+/// The columns, the published figures, the seed and the version.
+fn remarks(document: &Document, width: Option<usize>) -> String {
     let mut out = String::new();
-    for note in &document.notes {
-        out += &fold(note, 2, width);
-    }
-    if let Some(summary) = &document.summary {
-        out += &fold(summary.title, 0, width);
-        out += &table(&summary.rows, width);
-        out.push('\n');
-    }
     for (name, meaning) in document.columns {
         out += &fold(&format!("{name}: {meaning}"), 2, width);
     }
@@ -146,7 +158,7 @@ fn broken(name: &str, width: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::document::Figure;
+    use crate::document::{Figure, Summary};
     use serde_json::json;
 
     use super::*;
@@ -211,5 +223,19 @@ mod tests {
              (cadence), so none counts as predicted (docs/sources.md)\n  \
              outside: E9/a/tps: 3,554 here, 3,000 to 3,200 published (bytes)\nseed 7, taut 0.1.0\n"
         );
+    }
+
+    #[test]
+    fn summary_is_above_the_rows() {
+        let document = Document {
+            summary: Some(Summary {
+                title: "In short",
+                rows: vec![json!({"rule": "dql"})],
+            }),
+            ..Document::default()
+        };
+        let text = text(&document, None);
+        assert!(text.starts_with("In short\nrule\n----\ndql\n\n"), "{text}");
+        assert_eq!(text.matches("In short").count(), 1);
     }
 }

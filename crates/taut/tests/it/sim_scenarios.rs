@@ -182,3 +182,11 @@ fn stderr_is_quiet_where_nobody_looks() {
     let output = taut(&format!("sim {QUICK}")).output().unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
 }
+
+#[test]
+fn pauses_rejects_an_unknown_rule() {
+    let help = stdout("sim pauses --help");
+    assert!(help.contains("--rule <RULE>"), "{help}");
+    let error = failed("sim pauses --rule nonsense", 2);
+    assert!(error.contains("unknown limit"), "{error}");
+}
