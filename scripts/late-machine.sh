@@ -39,7 +39,7 @@ live() {
     mv "$file.part" "$file"
 }
 
-rules="--limit dql --limit need --limit taut --limit dql:2ms --limit need:2ms --limit taut:99.9%:2ms"
+rules="--limit dql --limit taut --limit dql:2ms --limit taut:99.9%:2ms"
 caps="0.5ms 1ms 2ms 5ms 10ms 20ms"
 curve=
 for cap in $caps; do
@@ -62,7 +62,7 @@ while [ "$round" -lt "$rounds" ]; do
     }
 done
 # What the rules made of one late run, from its trace.
-live traced 3 --only bql=on --limit dql --limit need --limit taut --limit taut:99.9%:2ms --no-real-time \
+live traced 3 --only bql=on --limit dql --limit taut --limit taut:99.9%:2ms --no-real-time \
     --trace "$results/late.trace" --trace-most 1g
 # The same, simulated: a thread that looks each 250 us, and in one of so many looks comes after 10
 # ms. The numbers are drawn here: each awk has a generator of its own, and the page wants the same
@@ -83,6 +83,6 @@ pattern late-rarely 2000
 pattern late-often 40
 # shellcheck disable=SC2046,SC2086
 "$taut" sim limit-rules --pattern "$results/late-rarely.pattern" --pattern "$results/late-often.pattern" \
-    --rule dql --rule need --rule taut $(echo $curve | sed 's/--limit/--rule/g') -j >"$results/simulated.json.part"
+    --rule dql --rule taut $(echo $curve | sed 's/--limit/--rule/g') -j >"$results/simulated.json.part"
 mv "$results/simulated.json.part" "$results/simulated.json"
 python3 scripts/late_machine.py "$results"

@@ -20,7 +20,7 @@ GAPS_US = (30, 50, 100, 200)
 DELAYS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5)
 SPREADS = (0, 0.02, 0.2)
 END_NS = 5_000_000_000
-RULES = ("fixed", "dql", "need", "taut")
+RULES = ("fixed", "dql", "taut")
 
 
 def write(path, gap_us, delay, spread):

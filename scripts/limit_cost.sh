@@ -37,7 +37,7 @@ printf '%-8s %-8s %8s %8s\n' gaps rule packet round
 for gaps in even jitter rare; do
     none_many=$(instructions none "$gaps" "$MANY")
     none_few=$(instructions none "$gaps" "$FEW")
-    for rule in off dql need taut; do
+    for rule in off dql taut; do
         many=$(($(instructions "$rule" "$gaps" "$MANY") - none_many))
         few=$(($(instructions "$rule" "$gaps" "$FEW") - none_few))
         awk -v gaps="$gaps" -v rule="$rule" -v many="$many" -v few="$few" \

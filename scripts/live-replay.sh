@@ -38,7 +38,7 @@ summary() {
 
 # Of a fixed limit and the rules that learn; the rest are options of the lab.
 run() {
-    limits="--limit dql --limit taut --limit need --limit $1"
+    limits="--limit dql --limit taut --limit $1"
     shift
     "$taut" lab rr-under-load "$@" --duration 3s $limits --trace "$dir/a.trace" --trace-most 1g >/dev/null
     "$taut" replay "$dir/a.trace" $limits >"$dir/replay.txt"

@@ -58,9 +58,9 @@ for file in "$recorded"/*.pattern.gz; do
     patterns="$patterns --pattern $new/$name"
 done
 # shellcheck disable=SC2086
-"$taut" sim limit-rules $patterns --rule fixed --rule dql --rule need --rule taut --csv >"$new/rows.csv"
+"$taut" sim limit-rules $patterns --rule fixed --rule dql --rule taut --csv >"$new/rows.csv"
 {
-    echo "| pattern | dql | need | taut |"
+    echo "| pattern | dql | taut |"
     echo "|---|--:|--:|--:|"
     awk -F, '
     NR == 1 { for (at = 1; at <= NF; at++) column[$at] = at; next }
@@ -70,8 +70,8 @@ done
         kept[$column["rule"]] += $column["utilisation"] >= 0.999
         cell[pattern, $column["rule"]] = sprintf("%.2f / %.3f / %.0f", $column["ratio"], 100 * $column["utilisation"], $column["hp_delay_us_p99"])
     }
-    END { for (at = 1; at <= count; at++) { it = order[at]; printf "| %s | %s | %s | %s |\n", it, cell[it, "dql"], cell[it, "need"], cell[it, "taut"] }
-        printf "\nBusy for 99.9 %%: dql on %d of %d, need on %d, taut on %d.\n", kept["dql"], count, kept["need"], kept["taut"]
+    END { for (at = 1; at <= count; at++) { it = order[at]; printf "| %s | %s | %s |\n", it, cell[it, "dql"], cell[it, "taut"] }
+        printf "\nBusy for 99.9 %%: dql on %d of %d, taut on %d.\n", kept["dql"], count, kept["taut"]
     }' "$new/rows.csv"
 } >"$new/table.md"
 # In place of what stands between the marks.

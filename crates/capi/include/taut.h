@@ -636,8 +636,8 @@ taut_status taut_stall_watch_read(const struct taut_stall_watch *watch,
 taut_status taut_stall_watch_reset(struct taut_stall_watch *watch);
 
 // Bytes that the limit with this name needs; 0 if there is no such name. Names are "off", "dql",
-// "need", "taut", "taut:99.5%", a size such as "40k" or packets such as "32p". "dql:packets"
-// learns a number of packets, and so can need and taut; each can have a cap in time ("dql:2ms").
+// "taut", "taut:99.5%", a size such as "40k" or packets such as "32p". "dql:packets"
+// learns a number of packets, and so can taut; each can have a cap in time ("dql:2ms").
 // `taut_limit_help` lists them all, with those of `taut_limit_register`. Any thread may call it.
 size_t taut_limit_size(const char *words);
 

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use taut_dql::{Config, Error};
 use taut_path::AnyLimit;
-use taut_path::limit::{CompletionBatch, Dynamic, Fixed, Ladder, Limit, Need};
+use taut_path::limit::{CompletionBatch, Dynamic, Fixed, Limit, LossBudget};
 
 const PACKET_BYTES: u32 = 1514;
 /// 1 Gbit/s.
@@ -105,8 +105,7 @@ fn memory() -> ExitCode {
     for (rule, bytes) in [
         ("off", size_of::<Fixed>()),
         ("dql", size_of::<Dynamic>()),
-        ("need", size_of::<Need>()),
-        ("taut", size_of::<Ladder>()),
+        ("taut", size_of::<LossBudget>()),
     ] {
         println!("{rule:8} {bytes:6}");
     }

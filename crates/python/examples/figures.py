@@ -73,7 +73,7 @@ figure("rr-under-load", "Request/response under load, 1 Gbit/s", "bulk streams",
 # What each interval needs, and what the rules make of it (docs/limit-rules.svg).
 
 # %%
-found = taut.rules("p02", ["fixed", "dql", "need", "taut"], seed=1)
+found = taut.rules("p02", ["fixed", "dql", "taut"], seed=1)
 lines = [(it.row.partition(": ")[2], it.time_ns / 1e9, it.value / 1000) for it in found.series if len(it.value)]
 figure("limit-rules", "Exponential gaps", "s", "kB", lines, steps=True)
 for row in found.rows:

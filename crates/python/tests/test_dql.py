@@ -64,7 +64,7 @@ class Vectors(unittest.TestCase):
 
 class Limits(unittest.TestCase):
     def test_every_rule_by_its_words_lets_some_through_and_holds_the_rest_back(self):
-        for words in ["dql", "need", "taut", "taut:99.5%", "dql:2ms", "40k", "32p"]:
+        for words in ["dql", "taut", "taut:99.5%", "dql:2ms", "40k", "32p"]:
             with self.subTest(words):
                 limit = taut.Limit(words)
                 self.assertEqual(limit.words, words)

@@ -1,7 +1,6 @@
 //! Settings of a limited endpoint.
 
-use taut_path::limit::Need;
-use taut_path::{AnyLimit, Limit};
+use taut_path::AnyLimit;
 use taut_udp::Source;
 
 use crate::limited::Limited;
@@ -20,30 +19,19 @@ impl<R> Builder<R> {
         Self {
             runtime,
             settings: Settings {
-                limit: AnyLimit::new(Need::default()),
+                limit: AnyLimit::taut(),
                 source: None,
                 cap_ns: 250_000,
                 send_ns: 250_000,
             },
         }
-        .hold_time_ns(100_000_000)
     }
 
-    /// The rule, with its own hold time. Default: `need` with a hold time of 100 ms, the largest
-    /// need of that time; `AnyLimit::off()` leaves the [cap](Self::cap_ns) in force, which is
-    /// turned off with 0. Why `need`: few large sends are in flight, and Linux's rule allows one
-    /// more of them than it takes.
+    /// Sets the limit. Default: `taut`, since few large sends are in flight and Linux's rule allows
+    /// one more of them than the link needs. `AnyLimit::off()` leaves the [cap](Self::cap_ns) in
+    /// force, which 0 turns off.
     pub fn limit(mut self, limit: AnyLimit) -> Self {
         self.settings.limit = limit;
-        self
-    }
-
-    /// How long the rule remembers before it cuts the limit. Default 100 ms; set it after the rule.
-    pub fn hold_time_ns(mut self, hold_time_ns: u64) -> Self {
-        let limit = &mut self.settings.limit;
-        let config = with_hold_time(limit, hold_time_ns);
-        // Contradicts nothing: only the hold time changes.
-        let _ = limit.set_config(config);
         self
     }
 
@@ -86,12 +74,5 @@ impl<R> Limited<R> {
     /// Settings.
     pub fn builder(runtime: R) -> Builder<R> {
         Builder::new(runtime)
-    }
-}
-
-fn with_hold_time(limit: &AnyLimit, hold_time_ns: u64) -> taut_dql::Config {
-    taut_dql::Config {
-        hold_time_ns,
-        ..limit.config()
     }
 }

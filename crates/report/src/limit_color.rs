@@ -49,7 +49,7 @@ mod tests {
         );
         let all = ["off", "40k", "dql", "32p"];
         let colors = all.map(|limit| limit_color(limit, all));
-        assert_eq!(colors, [0, 6, 1, 7]);
+        assert_eq!(colors, [0, 5, 1, 6]);
         assert!(colors.iter().all(|&color| color < NEUTRAL));
     }
 }

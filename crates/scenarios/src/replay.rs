@@ -50,7 +50,7 @@ pub struct ReplaySettings {
 impl ReplaySettings {
     /// The rules that are tried if nobody says which.
     pub fn default_rules() -> Vec<Rule> {
-        vec![Rule::off(), Rule::dql(), Rule::need(), Rule::taut()]
+        vec![Rule::off(), Rule::dql(), Rule::taut()]
     }
 
     /// Slots of the ring if nobody says how many.

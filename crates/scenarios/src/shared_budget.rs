@@ -4,7 +4,6 @@ mod least;
 
 use serde_json::{Value, json};
 use taut_path::AnyLimit;
-use taut_path::limit::Need;
 
 use crate::one_queue::{law_bytes, saturated};
 use crate::prelude::*;
@@ -194,7 +193,6 @@ impl Scenario for SharedBudgetSettings {
             SharedBudgetCase::Budget("none", SharedBudget::None),
             SharedBudgetCase::Budget("fixed", fixed(self.budget.0 as u32)),
             SharedBudgetCase::Budget("dql", rule(AnyLimit::dql())),
-            SharedBudgetCase::Budget("need", rule(AnyLimit::new(Need::default()))),
             SharedBudgetCase::Budget("taut", rule(AnyLimit::taut())),
         ])
     }

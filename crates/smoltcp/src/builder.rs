@@ -5,7 +5,6 @@ use core::task::Waker;
 
 use smoltcp::phy::Device;
 use smoltcp::time::Instant;
-use taut_path::limit::Ladder;
 use taut_path::qdisc::{CodelConfig, FqCodel, FqCodelConfig};
 use taut_path::queue::QueueConfigError;
 use taut_path::{AnyLimit, AnyQdisc, Probe, Queue};
@@ -169,9 +168,7 @@ impl<D: Device, P: Probe> Builder<D, P> {
         let told = self.sent.as_mut().map(|sent| sent(&mut self.device));
         let now_ns = ns_of(timestamp);
         let frames = slots + largest + answers;
-        let limit = self
-            .limit
-            .unwrap_or_else(|| AnyLimit::new(Ladder::default()));
+        let limit = self.limit.unwrap_or_else(AnyLimit::taut);
         let queue = Queue::builder_for(Ring::new(slots, self.sent.is_some()))
             .qdisc(self.qdisc.unwrap_or_else(|| turns_of_flows(frames)))
             .limit(limit)

@@ -8,8 +8,9 @@ use taut_dql::forward_limit;
 
 use super::builtin::LimitVisitor;
 use super::fixed::Fixed;
-use super::ladder::{Ladder, Utilisation};
+use super::loss_budget::LossBudget;
 use super::named::NamedLimit;
+use super::utilisation::Utilisation;
 use super::{Dynamic, Limit, Unit};
 
 /// Any rule: one type for a limit chosen at run time.
@@ -55,7 +56,7 @@ impl AnyLimit {
 
     /// The rule of this project.
     pub fn taut() -> Self {
-        Self::new(Ladder::default())
+        Self::new(LossBudget::default())
     }
 
     /// Whether it holds nothing back.
@@ -66,8 +67,8 @@ impl AnyLimit {
 
 /// Any rule may stand under a cap in time.
 impl NamedLimit for AnyLimit {
-    fn promise_unless_told(&mut self, utilisation: Utilisation) {
-        self.0.promise_unless_told(utilisation);
+    fn set_default_target(&mut self, utilisation: Utilisation) {
+        self.0.set_default_target(utilisation);
     }
 }
 

@@ -3,9 +3,8 @@
 use taut_dql::Dynamic;
 
 use super::fixed::Fixed;
-use super::ladder::Ladder;
+use super::loss_budget::LossBudget;
 use super::named::{Argument, ArgumentError, BuiltinLimit, LimitInfo, NamedLimit};
-use super::need::Need;
 
 /// Receives a limit as a value of its own type, see [`visit_limit`](super::visit_limit).
 pub trait LimitVisitor {
@@ -40,6 +39,5 @@ macro_rules! limits {
 limits! {
     Fixed,
     Dynamic,
-    Ladder,
-    Need,
+    LossBudget,
 }

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use super::ladder::Utilisation;
 use super::named::NamedLimit;
+use super::utilisation::Utilisation;
 use super::{Limit, Unit};
 use taut_dql::forward_limit;
 
@@ -37,7 +37,7 @@ impl<L: fmt::Display> fmt::Display for InPackets<L> {
 }
 
 impl<L: NamedLimit + Clone + 'static> NamedLimit for InPackets<L> {
-    fn promise_unless_told(&mut self, utilisation: Utilisation) {
-        self.0.promise_unless_told(utilisation);
+    fn set_default_target(&mut self, utilisation: Utilisation) {
+        self.0.set_default_target(utilisation);
     }
 }

@@ -8,8 +8,8 @@ use core::fmt;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
-use super::ladder::Utilisation;
 use super::named::NamedLimit;
+use super::utilisation::Utilisation;
 use super::{CompletionBatch, Limit, Needs, Unit};
 use crate::units::write_time;
 
@@ -104,7 +104,12 @@ impl<L: Limit> Limit for InTime<L> {
     }
 
     fn completed(&mut self, round: &CompletionBatch) -> u32 {
-        self.rule.completed(round);
+        // A limit above the cap has an effect only in a probe.
+        let ring_units = round.ring_units.min(self.cap.saturating_mul(2));
+        self.rule.completed(&CompletionBatch {
+            ring_units,
+            ..*round
+        });
         if round.rate_per_s > 0 {
             let cap = u128::from(round.rate_per_s) * u128::from(self.cap_ns) / 1_000_000_000;
             let cap = u32::try_from(cap).unwrap_or(MAX_LIMIT);
@@ -157,7 +162,7 @@ impl<L: fmt::Display> fmt::Display for InTime<L> {
 }
 
 impl<L: NamedLimit + Clone + 'static> NamedLimit for InTime<L> {
-    fn promise_unless_told(&mut self, utilisation: Utilisation) {
-        self.rule.promise_unless_told(utilisation);
+    fn set_default_target(&mut self, utilisation: Utilisation) {
+        self.rule.set_default_target(utilisation);
     }
 }

@@ -8,12 +8,11 @@ mod builtin;
 mod fixed;
 mod in_packets;
 mod in_time;
-mod ladder;
+mod loss_budget;
 mod named;
-mod need;
 mod parse;
-mod sizing;
 mod standalone;
+mod utilisation;
 
 pub use crate::registry::limits_help;
 pub use any::AnyLimit;
@@ -22,14 +21,14 @@ pub use builtin::{LIMITS, LimitVisitor};
 pub use fixed::Fixed;
 pub use in_packets::InPackets;
 pub use in_time::{CAP_NS, InTime};
-pub use ladder::{Ladder, ParseUtilisationError, Utilisation};
+pub use loss_budget::LossBudget;
 pub use named::{LimitInfo, NamedLimit};
-pub use need::Need;
 pub use parse::{ParseLimitError, visit_limit};
 pub(crate) use parse::{Spec, builtin_limits_help};
 pub use standalone::StandaloneLimit;
 pub use taut_dql::Dynamic;
 pub use taut_dql::limit::{CompletionBatch, Limit, Needs, Unit};
+pub use utilisation::{ParseUtilisationError, Utilisation};
 
 /// What a completion batch completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -6,14 +6,14 @@ use core::fmt;
 use taut_dql::Dynamic;
 use taut_dql::limit::Limit;
 
-use super::ladder::{ParseUtilisationError, Utilisation};
+use super::utilisation::{ParseUtilisationError, Utilisation};
 
 /// A limit that [`AnyLimit`](super::AnyLimit) can hold. `Display` writes the text that it is parsed
 /// from.
 pub trait NamedLimit: Limit + fmt::Display + fmt::Debug + CloneNamed + Send + Sync {
     /// Sets the target utilisation of a limit that has one and for which the user set none. The
     /// limit then starts again. Any other limit stays as it is.
-    fn promise_unless_told(&mut self, _utilisation: Utilisation) {}
+    fn set_default_target(&mut self, _utilisation: Utilisation) {}
 }
 
 /// Clones a limit behind a pointer. Every limit that can be cloned has it.

@@ -10,8 +10,8 @@ use super::builtin::{LIMITS, LimitVisitor, visit_named};
 use super::fixed::Fixed;
 use super::in_packets::{InPackets, SUFFIX};
 use super::in_time::{CAP_NS, InTime};
-use super::ladder::ParseUtilisationError;
 use super::named::{Argument, ArgumentError, LimitInfo, NamedLimit};
+use super::utilisation::ParseUtilisationError;
 use crate::units::{self, ParseUnitError};
 
 /// The parts of a limit's text.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use taut_path::AnyLimit;
 use taut_path::limit::{
-    Dynamic, Fixed, InPackets, InTime, LIMITS, Ladder, Limit, NamedLimit, Need, ParseLimitError,
+    Dynamic, Fixed, InPackets, InTime, LIMITS, Limit, LossBudget, NamedLimit, ParseLimitError,
     Unit, Utilisation,
 };
 
@@ -19,13 +19,12 @@ fn limits_are_read_by_their_names() {
         ("off", AnyLimit::new(Fixed::off())),
         ("dql", AnyLimit::dql()),
         ("dql", AnyLimit::new(Dynamic::default())),
-        ("need", AnyLimit::new(Need::default())),
         ("taut", AnyLimit::taut()),
         (
             "taut:99.9%",
-            AnyLimit::new(Ladder::new(Utilisation::DEFAULT)),
+            AnyLimit::new(LossBudget::new(Utilisation::DEFAULT)),
         ),
-        ("taut:99.5%", AnyLimit::new(Ladder::new(utilisation))),
+        ("taut:99.5%", AnyLimit::new(LossBudget::new(utilisation))),
         (
             "dql:packets",
             AnyLimit::new(InPackets::new(Dynamic::default())),
@@ -33,7 +32,7 @@ fn limits_are_read_by_their_names() {
         (
             "taut:99.5%:packets:2ms",
             AnyLimit::new(InTime::new(
-                InPackets::new(Ladder::new(utilisation)),
+                InPackets::new(LossBudget::new(utilisation)),
                 2_000_000,
             )),
         ),
@@ -49,9 +48,9 @@ fn limits_are_read_by_their_names() {
 }
 
 #[test]
-fn a_rule_that_was_told_its_promise_keeps_it_and_any_other_takes_what_it_is_given() {
+fn a_default_target_replaces_only_a_target_that_was_not_set() {
     let wanted = Utilisation::from_ppm(980_000).expect("in range");
-    for (text, promises) in [
+    for (text, expected) in [
         ("taut", "taut:98%"),
         ("taut:packets", "taut:98%:packets"),
         ("taut:2ms", "taut:98%:2ms"),
@@ -60,13 +59,13 @@ fn a_rule_that_was_told_its_promise_keeps_it_and_any_other_takes_what_it_is_give
         ("taut:99.9%:packets:2ms", "taut:99.9%:packets:2ms"),
         ("taut:99.5%:2ms", "taut:99.5%:2ms"),
         ("dql:2ms", "dql:2ms"),
-        ("need:packets", "need:packets"),
+        ("dql:packets", "dql:packets"),
         ("40k:2ms", "40k:2ms"),
     ] {
         let mut limit = read(text);
         assert_eq!(limit.to_string(), text, "as it was spelled");
-        limit.promise_unless_told(wanted);
-        assert_eq!(limit.to_string(), promises);
+        limit.set_default_target(wanted);
+        assert_eq!(limit.to_string(), expected);
     }
 }
 
@@ -74,7 +73,7 @@ fn a_rule_that_was_told_its_promise_keeps_it_and_any_other_takes_what_it_is_give
 fn a_limit_that_is_read_is_the_rule_that_it_names() {
     assert_eq!(read("40k").limit(), 40_960);
     assert_eq!(read("32p").unit(), Unit::Packets);
-    for text in ["dql:packets", "need:packets:1ms", "taut:99.5%:packets"] {
+    for text in ["dql:packets", "dql:packets:1ms", "taut:99.5%:packets"] {
         assert_eq!(read(text).unit(), Unit::Packets, "{text}");
     }
     assert_eq!(read("dql:2ms").unit(), Unit::Bytes);
@@ -97,7 +96,7 @@ fn every_rule_of_the_table_is_read_by_what_its_usage_says() {
         assert!(!rule.help.is_empty() && !rule.help.contains('\n'));
     }
     let usages: Vec<_> = LIMITS.iter().map(|rule| rule.usage).collect();
-    assert_eq!(usages, ["off", "dql", "taut[:SHARE%]", "need"]);
+    assert_eq!(usages, ["off", "dql", "taut[:SHARE%]"]);
 }
 
 #[test]
@@ -146,7 +145,7 @@ fn limits_that_are_out_of_range_or_unknown_are_refused() {
         assert_eq!(text.parse::<AnyLimit>(), Err(why.clone()), "{text}");
         assert!(why.to_string().contains("such as in dql:") || why.to_string().contains("32p"));
     }
-    for text in ["off:", "dql:99%", "need:1", "dql:packets:1", "need:packet"] {
+    for text in ["off:", "dql:99%", "dql:1", "dql:packets:1", "dql:packet"] {
         let error = text.parse::<AnyLimit>().unwrap_err();
         assert_eq!(error, ParseLimitError::NoArgument, "{text}");
         assert!(error.to_string().contains("takes nothing"), "{error}");
@@ -167,7 +166,7 @@ fn limits_that_are_out_of_range_or_unknown_are_refused() {
         assert_eq!(error.position, position, "{text}");
         let message = ParseLimitError::Unknown(error).to_string();
         assert!(
-            message.contains("off, dql, taut[:SHARE%], need") && message.contains("1879048192"),
+            message.contains("off, dql, taut[:SHARE%]") && message.contains("1879048192"),
             "{message}"
         );
     }
@@ -187,7 +186,6 @@ proptest! {
     fn a_rule_with_all_that_may_follow_its_name_survives_being_written_and_read(
         name in prop_oneof![
             Just("dql".to_owned()),
-            Just("need".to_owned()),
             Just("taut".to_owned()),
             (50_000u32..=99_999).prop_map(|share| format!("taut:{}.{:03}%", share / 1_000, share % 1_000)),
         ],

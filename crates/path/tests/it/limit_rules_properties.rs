@@ -1,10 +1,10 @@
-//! What must hold of the rules that size by need whatever they are told.
+//! Invariants of the loss budget, whatever the records of batches say.
 
 use crate::support::rule::Ruled;
 use crate::trace::{Pattern, play};
 use proptest::prelude::*;
 use taut_dql::{MAX_LIMIT, MAX_OBJECT};
-use taut_path::limit::{Ladder, Limit, Need, Utilisation};
+use taut_path::limit::{Limit, LossBudget, Utilisation};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -87,13 +87,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn nothing_that_is_told_panics_or_stops_the_queue_for_ever(
+    fn no_record_panics_or_stops_the_queue_for_ever(
         steps in proptest::collection::vec(step(), 0..300),
-        ppm in Utilisation::LEAST_PPM..=Utilisation::MOST_PPM,
+        ppm in Utilisation::MIN_PPM..=Utilisation::MAX_PPM,
     ) {
-        obey(Need::default(), &steps)?;
         let utilisation = Utilisation::from_ppm(ppm).expect("in range");
-        obey(Ladder::new(utilisation), &steps)?;
+        obey(LossBudget::new(utilisation), &steps)?;
     }
 
     /// Intervals in which nobody was refused never raise the limit, but for the sample that the
@@ -102,13 +101,11 @@ proptest! {
     fn intervals_without_a_refusal_never_raise_the_limit(
         steps in proptest::collection::vec((1..100_000_u32, 0..16_u64, 0..2 * MS, any::<bool>()), 1..200),
     ) {
-        never_raised(Need::default(), &steps)?;
-        never_raised(Ladder::default(), &steps)?;
+        never_raised(LossBudget::default(), &steps)?;
     }
 
-    /// A device of 1 Gbit/s with any gaps, late senders, budgets and bursts: no limit is above what
-    /// it can do in the longest interval and the longest latency that counts, and half of that for
-    /// the time before its rate is known.
+    /// A device of 1 Gbit/s with any gaps, late senders, budgets and bursts: no limit is above twice
+    /// what it sends in the longest interval and the longest pause that counts.
     #[test]
     fn the_limit_is_bounded_by_the_longest_gap_and_latency(
         gaps in proptest::collection::vec((5..3_000_u64, prop_oneof![9 => 0..100_u64, 1 => 0..60_000_u64]), 50..400),
@@ -125,8 +122,7 @@ proptest! {
             lies,
             ..Pattern::saturated(gaps.iter().map(us).collect(), 0)
         };
-        bounded(Need::default(), &pattern)?;
-        bounded(Ladder::default(), &pattern)?;
+        bounded(LossBudget::default(), &pattern)?;
     }
 }
 
@@ -169,20 +165,21 @@ fn bounded<L: Limit>(limit: L, pattern: &Pattern) -> Result<(), TestCaseError> {
     let longest_ns = gap_ns.expect("a gap") * 2 + object_ns;
     let at_rate = |ns: u64| ns / 8;
     // The rate is uncertain by an object in eight intervals.
-    let most = at_rate(longest_ns + 10 * MS * 9 / 8) * 3 / 2 + 2 * u64::from(largest);
+    // The rate is uncertain by an object in eight intervals.
+    let max = at_rate(longest_ns + 10 * MS) * 9 / 4 + 2 * u64::from(largest);
     for &(at_ns, limit_bytes) in &played.limits {
         prop_assert!(
-            u64::from(limit_bytes) <= most,
-            "{limit_bytes} at {at_ns}, not {most}"
+            u64::from(limit_bytes) <= max,
+            "{limit_bytes} at {at_ns}, not {max}"
         );
     }
     Ok(())
 }
 
-/// Rounds of two that go on for 16 ms, while no rate is known: what finished in all of them is not what one
-/// refill has to last for.
+/// Rounds of two that continue for 16 ms, while no rate is known: one refill need not last for all of
+/// them.
 #[test]
-fn a_long_chain_of_rounds_does_not_raise_the_limit_to_all_that_finished_in_it() {
+fn a_long_chain_of_rounds_does_not_raise_the_limit_to_all_that_completed_in_it() {
     let gaps_us = [5, 5, 5, 5, 5, 5, 5, 5, 5, 63, 251];
     let back_us = 35_413;
     let late_us = |gap_us: u64| if gap_us == 251 { back_us } else { 0 };
@@ -193,8 +190,7 @@ fn a_long_chain_of_rounds_does_not_raise_the_limit_to_all_that_finished_in_it() 
         object_bytes: vec![193],
         ..Pattern::saturated([&late[..], &later[..]].concat(), 0)
     };
-    slowly_raised(Need::default(), &pattern);
-    slowly_raised(Ladder::default(), &pattern);
+    slowly_raised(LossBudget::default(), &pattern);
 }
 
 fn slowly_raised<L: Limit>(limit: L, pattern: &Pattern) {
@@ -202,5 +198,5 @@ fn slowly_raised<L: Limit>(limit: L, pattern: &Pattern) {
     let limits = played.limits.iter().map(|&(_, limit_bytes)| limit_bytes);
     // What one refill of then is done with in half a ms; all that finished in the last chain is 2 MB.
     let most = limits.max().expect("rounds");
-    assert!((50_000..500_000).contains(&most), "{most}");
+    assert!((20_000..500_000).contains(&most), "{most}");
 }

@@ -17,7 +17,7 @@ mod fq_codel;
 mod in_flight;
 mod knobs;
 mod limit_counted;
-mod limit_front;
+mod limit_loss_budget;
 mod limit_names;
 mod limit_rules;
 mod limit_rules_change;

@@ -9,7 +9,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
 use crate::support::{Nothing, PACKET_BYTES, Reap, Submit, pair, send_until_asleep};
-use taut_path::limit::{Dynamic, Fixed, Need};
+use taut_path::limit::{Dynamic, Fixed, LossBudget};
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{self, Monitor};
 use taut_path::{Frame, Limit, Packet, Queue, QueueConfig};
@@ -90,9 +90,8 @@ fn a_queue_stopped_by_linux_rule_is_always_started_again() {
 }
 
 #[test]
-fn a_queue_stopped_by_a_rule_that_sizes_by_need_is_always_started_again() {
-    // The ladder has the same front; its accounts are larger than the checker's stacks.
-    check(Need::default(), 8);
+fn a_queue_stopped_by_the_loss_budget_is_always_started_again() {
+    check(LossBudget::default(), 8);
 }
 
 #[test]

@@ -109,7 +109,7 @@ def simulate(
 
     `settings` replace those of its file; `scenario_file(name)` says what there is. A text is taken as it is
     written there, without the quotes ("1gbit", "250us"). `limit` is short for the list of limits that a
-    scenario has. `seed` is 1 if nobody says; `jobs` is how many cases are run at a time (one for each core),
+    scenario has. `seed` is 1 by default; `jobs` is how many cases are run at a time (one for each core),
     which changes no figure.
 
     Other Python threads run meanwhile. Ctrl-C is answered at once; the case that was being run then ends by
@@ -149,7 +149,7 @@ def replay(
     jobs: int | None = None,
     progress: Progress = None,
 ) -> Result:
-    """What if: the traffic of a trace under other limits (off, dql, need and taut, if nobody says).
+    """What if: the traffic of a trace under other limits (off, dql and taut, by default).
 
     `dql every 1ms` hands completions on at a fixed period. `rate` is the link's (bit/s, or text such as
     "1gbit"), instead of the most that the trace shows; `ring` is its slots. It is open-loop: the senders do

@@ -79,7 +79,7 @@ class Dql:
 
 @final
 class Limit:
-    """A limit by its words ("taut", "taut:99.5%", "dql", "need", "40k", "32p", "dql:2ms", "dql:packets"), with its ledger.
+    """A limit by its words ("taut", "taut:99.5%", "dql", "40k", "32p", "dql:2ms", "dql:packets"), with its ledger.
 
     For one thread, or one lock. Amounts are bytes, or packets where `unit` says so; times are ns of a clock
     that does not go back.

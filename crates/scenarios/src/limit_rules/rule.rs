@@ -36,7 +36,7 @@ impl RuleName {
             Self::Rule(rule) => rule.clone(),
         };
         // The ground says what is wanted of it, unless the rule was told.
-        rule.limit.promise_unless_told(wanted(ground.promise()));
+        rule.limit.set_default_target(wanted(ground.promise()));
         ground.observe(&rule).map(Some)
     }
 
@@ -52,7 +52,7 @@ impl RuleName {
 /// What a rule promises that is to keep so much of the link's time busy, or what comes nearest.
 fn wanted(utilisation: f64) -> Utilisation {
     let ppm = libm::round(utilisation * 1e6) as u32;
-    let ppm = ppm.clamp(Utilisation::LEAST_PPM, Utilisation::MOST_PPM);
+    let ppm = ppm.clamp(Utilisation::MIN_PPM, Utilisation::MAX_PPM);
     Utilisation::from_ppm(ppm).unwrap_or_default()
 }
 

@@ -23,12 +23,10 @@ fn uneven_completions_cost_what_the_slides_say_and_a_fixed_period_helps_where_it
     let long = at("rare long gaps", "dql", "limit_bytes");
     let law = 2.0 * bytes_in(1e-3)..=2.0 * bytes_in(1e-3) + 2.0 * 3_028.0;
     assert!(law.contains(&long), "{long} in {law:?}");
-    // The two rules that size by need hold one interval, and one packet to spare.
-    for rule in ["need", "taut"] {
-        let limit = at("steady", rule, "limit_bytes");
-        let law = bytes_in(100e-6) - 1_514.0..=bytes_in(100e-6) + 3_028.0;
-        assert!(law.contains(&limit), "{rule}: {limit} in {law:?}");
-    }
+    // The rule taut holds one interval, and one packet to spare.
+    let limit = at("steady", "taut", "limit_bytes");
+    let law = bytes_in(100e-6) - 1_514.0..=bytes_in(100e-6) + 3_028.0;
+    assert!(law.contains(&limit), "{limit} in {law:?}");
     // A fixed limit needs one interval in reserve, not two.
     let fixed = at("steady", "least fixed", "limit_bytes");
     assert!(fixed <= bytes_in(100e-6) + 1_514.0, "{fixed}");
@@ -59,7 +57,7 @@ fn uneven_completions_cost_what_the_slides_say_and_a_fixed_period_helps_where_it
         let p99 = number(row, "urgent_delay_p99_us");
         assert!(p99 <= 1_024.0 * 12.304 + 1_000.0, "{row}");
     }
-    sizing_by_need_is_near_the_least_fixed_limit(&found);
+    taut_is_near_the_lowest_fixed_limit(&found);
     // The same load: the limit follows the timing alone.
     let timing = ["light load, bursts", "the same, packet by packet"];
     let limits = timing.map(|pattern| at(pattern, "dql", "limit_bytes"));
@@ -69,22 +67,22 @@ fn uneven_completions_cost_what_the_slides_say_and_a_fixed_period_helps_where_it
 }
 
 /// Bytes held, beside the least fixed limit and Linux's rule.
-fn sizing_by_need_is_near_the_least_fixed_limit(found: &Document) {
+fn taut_is_near_the_lowest_fixed_limit(found: &Document) {
     let rows = found.rows.iter().filter(|row| row["rule"] == "off");
     let patterns: Vec<&str> = rows.filter_map(|row| row["pattern"].as_str()).collect();
     assert_eq!(patterns.len(), 7);
-    for (pattern, rule) in patterns.iter().flat_map(|&it| [(it, "need"), (it, "taut")]) {
+    for pattern in patterns {
         let held = |rule| {
             let row = row(found, &[("pattern", pattern), ("rule", rule)]);
             number(row, "in_flight_mean_bytes")
         };
-        let (own, least, linux) = (held(rule), held("least fixed"), held("dql"));
+        let (own, least, linux) = (held("taut"), held("least fixed"), held("dql"));
         // A packet, which the yardstick need not spare, or a seventh.
         let most = (1.15 * least).max(least + 1_514.0);
-        assert!(own <= most, "{pattern}, {rule}: {own} of {least}");
+        assert!(own <= most, "{pattern}: {own} of {least}");
         // Linux's rule holds less only where that is not enough.
         if pattern != "small last round" {
-            assert!(own <= 1.001 * linux, "{pattern}, {rule}: {own} of {linux}");
+            assert!(own <= 1.001 * linux, "{pattern}: {own} of {linux}");
         }
     }
 }

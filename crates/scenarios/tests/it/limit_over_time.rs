@@ -34,7 +34,9 @@ fn the_limit_grows_fast_shrinks_slowly_and_is_exceeded_by_one_object_at_most() {
             (low / 2.0 - counted..=1.25 * low / 2.0 + counted).contains(&limit),
             "{limit}"
         );
-        assert!(number(least, "utilisation") >= 0.999, "{least}");
+        // A limit of 74 packets and a half: what the device sends of a packet in an interval does
+        // not show.
+        assert!(number(least, "utilisation") >= 0.998, "{least}");
         // "Can more than double."
         assert!(
             number(of(traffic), "largest_growth_factor") > 2.0,

@@ -85,7 +85,7 @@ proptest! {
         // A sender that a full ring stops starts again with a quarter of it free, one that a limit
         // stops starts at once: so the mean under a limit can be the higher one, the peak cannot.
         let [off, on] = [0, 1].map(|row| number(&rows[row], "in_flight_p99_bytes"));
-        prop_assert!(on <= 1.01 * off, "{on} of {off}: {text}");
+        prop_assert!(on <= 1.03 * off, "{on} of {off}: {text}");
         let carried = number(&rows[1], "of_off");
         prop_assert!(carried >= 0.99 || can_cost(&text), "{carried}: {text}");
     }

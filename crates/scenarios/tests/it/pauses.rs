@@ -71,7 +71,6 @@ fn same_seed_gives_the_same_rows() {
 }
 
 #[test]
-#[ignore = "the ladder raises it; holds with the loss budget"]
 fn taut_does_not_raise_its_limit_after_a_pause() {
     let found = run_with("pauses", &[("rules", "[\"taut\"]")]);
     show(&found);

@@ -76,7 +76,6 @@ fn a_rule_has_the_same_bytes_in_flight_as_where_it_was_run_itself() {
         Rule::bytes(64 << 10),
         Rule::bytes(90_000),
         Rule::taut(),
-        Rule::need(),
     ] {
         let (_, p50, mean) = traced(&rule);
         let replayed = replay(&traffic, &rule, traffic.rate_bits_per_s, 4096).unwrap();

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use taut_path::AnyLimit;
-use taut_path::limit::{Need, ParseLimitError};
+use taut_path::limit::ParseLimitError;
 use taut_path::units::{self, ParseUnitError};
 
 /// Between a limit and its cadence.
@@ -36,11 +36,6 @@ impl Rule {
             limit: AnyLimit::dql(),
             cadence_ns,
         }
-    }
-
-    /// The largest need of the last second.
-    pub fn need() -> Self {
-        AnyLimit::new(Need::default()).into()
     }
 
     /// The winner of the comparison of rules.

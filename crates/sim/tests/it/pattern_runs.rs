@@ -1,6 +1,6 @@
 //! Runs of patterns whose outcome can be worked out by hand.
 
-use taut_path::limit::{Dynamic, Fixed, Ladder, Limit, Need};
+use taut_path::limit::{Dynamic, Fixed, Limit, LossBudget};
 use taut_sim::completion_trace::{
     Burst, CompletionTrace, Detail, GRID_BYTES, Interval, Intervals, LOSS_STEP_NS, SplitMix,
     TraceReport, observe, smallest_sufficient_limit,
@@ -169,8 +169,7 @@ fn rounds_hold_linuxs_limit_at_twice_the_budget() {
             dql.utilisation
         );
         assert!(dql.utilisation < 0.9);
-        assert!(run(&rounds, Need::default()).utilisation >= 0.999);
-        assert!(run(&rounds, Ladder::default()).utilisation >= 0.999);
+        assert!(run(&rounds, LossBudget::default()).utilisation >= 0.999);
     }
 }
 

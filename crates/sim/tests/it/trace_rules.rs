@@ -143,7 +143,7 @@ fn play(rule: &str, events: &[(u64, Event)]) -> (u64, u64) {
 
 #[test]
 fn every_rule_gives_its_limits_again_from_its_trace() {
-    for rule in ["dql", "need", "taut", "taut:99%", "dql:500us"] {
+    for rule in ["dql", "taut", "taut:99%", "dql:500us"] {
         let events = traced(rule);
         let (compared, changed) = play(rule, &events);
         assert!(
@@ -171,7 +171,7 @@ fn every_rule_gives_its_limits_again_from_its_trace() {
 
 /// A broken trace is caught: the same without what version 2 brought.
 #[test]
-fn without_refusals_the_ladder_gives_other_limits() {
+fn without_stops_the_loss_budget_gives_other_limits() {
     let mut events = traced("taut");
     for (_, event) in &mut events {
         if let Event::Round(told) = event {

@@ -78,7 +78,6 @@ fn files_are_compared_rule_by_rule() {
         "dql",
         "dql every 200us",
         "dql every 1ms",
-        "need",
         "taut",
     ];
     let names: Vec<(&str, &str)> = rows

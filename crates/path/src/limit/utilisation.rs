@@ -1,26 +1,27 @@
-//! What the user promises away.
+//! The target utilisation of the link.
 
 use core::fmt;
 use core::str::FromStr;
 
-/// How much of the link's time must be used while there is something to send, in millionths.
+/// The share of the time in which the link is busy while a sender has something to send, in
+/// millionths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Utilisation(u32);
 
 impl Utilisation {
-    /// 99.9 %: a thousandth of the link for a queue that is a fraction of what zero loss takes.
+    /// 99.9 %: a thousandth of the link buys a queue that is a fraction of what no loss takes.
     pub const DEFAULT: Self = Self(999_000);
 
-    /// The least that can be asked for; below half, hardly any limit is too low.
-    pub const LEAST_PPM: u32 = 500_000;
+    /// The lowest target: below half, hardly any limit is too low.
+    pub const MIN_PPM: u32 = 500_000;
 
-    /// The most that can be asked for: at least a hundred-thousandth must be left to pay debts.
-    pub const MOST_PPM: u32 = 999_990;
+    /// The highest target: a limit that may lose nothing could never fall.
+    pub const MAX_PPM: u32 = 999_990;
 
-    /// From millionths; `None` outside of [`LEAST_PPM`](Self::LEAST_PPM) to
-    /// [`MOST_PPM`](Self::MOST_PPM).
+    /// From millionths; `None` outside of [`MIN_PPM`](Self::MIN_PPM) to
+    /// [`MAX_PPM`](Self::MAX_PPM).
     pub const fn from_ppm(ppm: u32) -> Option<Self> {
-        if ppm < Self::LEAST_PPM || ppm > Self::MOST_PPM {
+        if ppm < Self::MIN_PPM || ppm > Self::MAX_PPM {
             return None;
         }
         Some(Self(ppm))
@@ -31,11 +32,10 @@ impl Utilisation {
         self.0
     }
 
-    /// What each byte pays of a debt, with `fraction_bits`: nine tenths of what may be lost. The
-    /// last tenth is for what is lost before it is noticed.
+    /// What may be lost of each byte that moves, in bytes with `fraction_bits`.
     pub(super) const fn allowance(self, fraction_bits: u32) -> u64 {
-        let may_lose_ppm = (1_000_000 - self.0) as u64;
-        (((may_lose_ppm * 9) << fraction_bits) + 5_000_000) / 10_000_000
+        let allowed_ppm = (1_000_000 - self.0) as u64;
+        ((allowed_ppm << fraction_bits) + 500_000) / 1_000_000
     }
 }
 
@@ -45,17 +45,17 @@ impl Default for Utilisation {
     }
 }
 
-/// Why a share was not understood.
+/// A text is not a target utilisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseUtilisationError;
 
 impl fmt::Display for ParseUtilisationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let least = Utilisation(Utilisation::LEAST_PPM);
-        let most = Utilisation(Utilisation::MOST_PPM);
+        let min = Utilisation(Utilisation::MIN_PPM);
+        let max = Utilisation(Utilisation::MAX_PPM);
         write!(
             f,
-            "a utilisation is {least} to {most}, with up to four decimals, such as 99.5%"
+            "a utilisation is {min} to {max}, with up to four decimals, such as 99.5%"
         )
     }
 }
@@ -72,11 +72,11 @@ impl FromStr for Utilisation {
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         let percent = text.strip_suffix('%').ok_or(ParseUtilisationError)?;
         let (whole, decimals) = percent.split_once('.').unwrap_or((percent, "0"));
-        let sound = (1..=3).contains(&whole.len())
+        let is_valid = (1..=3).contains(&whole.len())
             && (1..=DECIMALS).contains(&decimals.len())
             && digits(whole)
             && digits(decimals);
-        if !sound {
+        if !is_valid {
             return Err(ParseUtilisationError);
         }
         let number = |text: &str| text.parse::<u32>().map_err(|_| ParseUtilisationError);
@@ -106,11 +106,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nine_tenths_of_what_may_be_lost_pay_debts() {
+    fn the_allowance_is_what_the_target_leaves() {
         let allowance = |ppm| Utilisation::from_ppm(ppm).map(|it| it.allowance(20));
-        assert_eq!(allowance(999_000), Some(944));
-        assert_eq!(allowance(500_000), Some(471_859));
-        assert_eq!(allowance(999_990), Some(9), "not nothing");
+        assert_eq!(allowance(999_000), Some(1_049));
+        assert_eq!(allowance(500_000), Some(524_288));
+        assert_eq!(allowance(999_990), Some(10), "not nothing");
         assert_eq!([allowance(499_999), allowance(999_991)], [None, None]);
     }
 

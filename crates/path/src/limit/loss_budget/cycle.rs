@@ -1,0 +1,62 @@
+//! A cycle: from the last batch before a return of the sender to the last batch before the next.
+//!
+//! An interval between two batches is not enough. Where sender and device are programs on one core,
+//! the device stands still while the sender runs, and only a whole cycle contains both.
+
+/// The cycle that is measured.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cycle {
+    /// The last batch before the sender's return.
+    pub start_ns: u64,
+    /// What that batch left.
+    pub left_at_start: u32,
+    /// The limit stopped the sender before that batch.
+    pub start_blocked: bool,
+    pub returned_ns: u64,
+    /// The first batch after the return.
+    pub first_batch_ns: u64,
+    /// In flight after the return.
+    pub first_in_flight: u32,
+    /// Completed since.
+    pub units: u64,
+}
+
+/// A cycle that began and ended with a sender that the limit stopped.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sample {
+    pub units: u64,
+    pub span_ns: u64,
+    /// Those of the units that were queued after the return, and the time from then.
+    pub new_units: u64,
+    pub since_return_ns: u64,
+    /// An object that the device may have sent in part when the cycle began or ended.
+    pub partial_units: u32,
+    /// The device was certainly busy: nothing but its rate bounded the units.
+    pub is_certain: bool,
+}
+
+impl Cycle {
+    /// The sample of this cycle, if it ends at `end_ns` with `left` units and a blocked sender.
+    pub(super) fn sample(&self, end_ns: u64, left: u32, object: u32) -> Option<Sample> {
+        if !self.start_blocked || end_ns <= self.start_ns {
+            return None;
+        }
+        let span_ns = end_ns - self.start_ns;
+        let away_ns = self.returned_ns.saturating_sub(self.start_ns);
+        let left_at_start = u64::from(self.left_at_start);
+        // Busy until the return: some of what was left is still there, the return took no time, or
+        // the device began with nothing and its first objects show when.
+        let was_busy = self.units < left_at_start
+            || away_ns <= span_ns / 32
+            || left_at_start == 0 && self.units >= 4 * u64::from(object);
+        let is_certain = left > 0 && self.units < u64::from(self.first_in_flight) && was_busy;
+        Some(Sample {
+            units: self.units,
+            span_ns,
+            new_units: self.units.saturating_sub(left_at_start),
+            partial_units: object.min(self.left_at_start.max(left)),
+            since_return_ns: end_ns.saturating_sub(self.returned_ns),
+            is_certain,
+        })
+    }
+}
