@@ -16,6 +16,7 @@ mod driver_misdeeds;
 mod fq_codel;
 mod in_flight;
 mod knobs;
+mod limit_clock;
 mod limit_counted;
 mod limit_loss_budget;
 mod limit_names;
