@@ -17,7 +17,7 @@ const CERTAIN_WAIT: u32 = 16;
 const RUNS: u32 = 4;
 
 /// A probe gains if the rate rises by more than this part of it: less is noise of the estimates.
-const MIN_GAIN: u64 = 16;
+const MIN_GAIN: u64 = 64;
 
 /// A probe raises the limit for one estimate of the rate. While the rate rises, probe follows on
 /// probe; otherwise the wait doubles.
@@ -107,7 +107,7 @@ impl LimitProbe {
         if limit == 0 {
             return Outcome::None;
         }
-        if estimate.rate > self.rate_before + self.rate_before / MIN_GAIN {
+        if estimate.least_rate > self.rate_before + self.rate_before / MIN_GAIN {
             self.wait = 1;
             return Outcome::Gained(self.in_proportion(estimate.rate, limit));
         }

@@ -87,6 +87,8 @@ pub(super) struct Rate {
 pub(super) struct Estimate {
     pub is_certain: bool,
     pub rate: u64,
+    /// The rate without an object that may have been sent in part.
+    pub least_rate: u64,
     /// The rate fell: from the second to the first.
     pub fall: Option<(u64, u64)>,
 }
@@ -142,6 +144,13 @@ impl Rate {
         self.estimates += 1;
         let samples = core::mem::take(&mut self.samples[usize::from(is_certain)]);
         let rate = samples.whole.rate().max(samples.since_return.rate());
+        let least = Throughput {
+            units: samples
+                .whole
+                .units
+                .saturating_sub(samples.partial_units.into()),
+            ..samples.whole
+        };
         let window = &mut self.window;
         window.best = window.best.max(rate);
         window.estimates += 1;
@@ -159,6 +168,7 @@ impl Rate {
         Estimate {
             is_certain,
             rate,
+            least_rate: least.rate(),
             fall,
         }
     }
