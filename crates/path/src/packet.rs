@@ -65,6 +65,9 @@ pub enum Ecn {
     Marked,
 }
 
+/// Bit of `Packet::ecn`: the packet is a [`Piece`], and `charge_bytes` are its position.
+const IS_PIECE: u8 = 1 << 7;
+
 /// A packet on its way to the device: small, moved and never copied.
 ///
 /// What a queue counts it by does not change once it is made: a driver hands back what it was
@@ -136,7 +139,7 @@ impl Packet {
     /// Whether it may be marked, or was.
     #[inline]
     pub const fn ecn(&self) -> Ecn {
-        match self.ecn & !piece::IS_PIECE {
+        match self.ecn & !IS_PIECE {
             0 => Ecn::NotCapable,
             1 => Ecn::Capable,
             _ => Ecn::Marked,
@@ -146,7 +149,12 @@ impl Packet {
     /// Says whether it may be marked, or marks it.
     #[inline]
     pub const fn set_ecn(&mut self, ecn: Ecn) {
-        self.ecn = self.ecn & piece::IS_PIECE | ecn as u8;
+        self.ecn = self.ecn & IS_PIECE | ecn as u8;
+    }
+
+    #[inline]
+    pub(crate) const fn is_piece(&self) -> bool {
+        self.ecn & IS_PIECE != 0
     }
 
     /// Memory that the packet holds, in bytes; 0 for a piece, whose super-packet holds it.

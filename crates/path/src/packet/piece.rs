@@ -2,10 +2,8 @@
 
 use core::num::NonZeroU32;
 
-use super::{Frame, Mark, Packet, Segmentation};
+use super::{Frame, IS_PIECE, Mark, Packet, Segmentation};
 
-/// Bit of `Packet::ecn` that says that it is a piece; its `charge_bytes` are then these bits.
-pub(super) const IS_PIECE: u8 = 1 << 7;
 /// The number of the cut packet, below [`Mark::RESTS`].
 const NUMBER: u32 = Mark::RESTS;
 /// The super-packet ends with it.
@@ -55,11 +53,6 @@ impl Packet {
             0 => 1,
             segments => segments,
         }
-    }
-
-    #[inline]
-    pub(crate) const fn is_piece(&self) -> bool {
-        self.ecn & IS_PIECE != 0
     }
 
     /// Whether a super-packet ends with this piece.
