@@ -116,6 +116,10 @@ impl Qdisc for Codel {
             bytes: self.queue.bytes,
         }
     }
+
+    fn max_packets(&self) -> Option<u32> {
+        Some(self.limit_packets as u32)
+    }
 }
 
 /// The settings of `codel`.

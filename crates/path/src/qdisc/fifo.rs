@@ -96,6 +96,10 @@ impl Qdisc for Fifo {
             bytes: self.bytes,
         }
     }
+
+    fn max_packets(&self) -> Option<u32> {
+        Some(self.limit_packets as u32)
+    }
 }
 
 /// The settings of `pfifo`.

@@ -103,6 +103,15 @@ impl Qdisc for PfifoFast {
         }
         all
     }
+
+    fn max_packets(&self) -> Option<u32> {
+        let bands = match self.scope {
+            BandLimit::Each => self.bands.len() as u32,
+            BandLimit::Total => 1,
+        };
+        let of_a_band = self.bands[0].max_packets();
+        of_a_band.map(|packets| bands * packets)
+    }
 }
 
 /// The settings of `pfifo_fast`.

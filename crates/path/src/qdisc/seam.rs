@@ -81,6 +81,12 @@ pub trait Qdisc {
     /// Returns the packets that wait.
     fn backlog(&self) -> Backlog;
 
+    /// Returns the most packets that the discipline holds, if it has a bound. A caller allocates
+    /// that many frames.
+    fn max_packets(&self) -> Option<u32> {
+        None
+    }
+
     /// Returns the time at which a packet will be ready, if packets wait and none is ready now.
     fn next_ready(&self, _now_ns: u64) -> Option<u64> {
         None
@@ -125,6 +131,10 @@ macro_rules! forward_qdisc {
 
         fn backlog(&$self) -> Backlog {
             $inner.backlog()
+        }
+
+        fn max_packets(&$self) -> Option<u32> {
+            $inner.max_packets()
         }
 
         fn next_ready(&$self, now_ns: u64) -> Option<u64> {

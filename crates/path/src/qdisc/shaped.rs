@@ -111,6 +111,10 @@ impl<Q: Qdisc> Qdisc for Shaped<Q> {
         self.inner.backlog()
     }
 
+    fn max_packets(&self) -> Option<u32> {
+        self.inner.max_packets()
+    }
+
     fn next_ready(&self, now_ns: u64) -> Option<u64> {
         if self.inner.backlog().packets == 0 {
             return None;

@@ -1,7 +1,7 @@
 //! What the directions of a bridge go through.
 
 use taut_linux::SuperFrames;
-use taut_path::qdisc::{AnyQdisc, Shaped};
+use taut_path::qdisc::{AnyQdisc, Qdisc, Shaped};
 use taut_path::{AnyLimit, Split};
 
 use crate::parts::DirectionConfig;
@@ -9,6 +9,8 @@ use crate::source::BATCH_PACKETS;
 
 /// Frames beyond those that wait and those in the ring: a batch of GSO packets is segmented at once.
 const SPARE_FRAMES: u32 = BATCH_PACKETS * 46;
+/// Frames for packets that wait in a discipline without a bound.
+const WAITING_PACKETS: u32 = 1_000;
 /// How much link time a software shaper may catch up with, in ns.
 const SHAPER_BURST_NS: u64 = 1_000_000;
 
@@ -51,17 +53,9 @@ impl PathSettings {
 
     /// The most packets that the discipline holds: as many frames must exist.
     fn waiting_packets(&self) -> u32 {
-        let spelled = taut_path::qdisc::canonical(&self.qdisc).unwrap_or_default();
-        let mut words = spelled.split(' ');
-        let name = words.next().unwrap_or_default();
-        let limit = words
-            .skip_while(|word| *word != "limit")
-            .nth(1)
-            .and_then(|limit| limit.parse().ok())
-            .unwrap_or(1000);
-        // Each of its bands holds so many.
-        let bands = if name == "pfifo_fast" { 3 } else { 1 };
-        bands * limit
+        let qdisc = self.qdisc.parse::<AnyQdisc>().ok();
+        let max_packets = qdisc.and_then(|qdisc| qdisc.max_packets());
+        max_packets.unwrap_or(WAITING_PACKETS)
     }
 
     /// Frames of each interface.
@@ -109,5 +103,6 @@ mod tests {
         assert_eq!(waiting("pfifo_fast"), 3000);
         assert_eq!(waiting("fq_codel"), 10_240);
         assert_eq!(waiting("codel"), 1000);
+        assert_eq!(waiting("pfifo limit 1000000"), 1_000_000);
     }
 }

@@ -318,4 +318,8 @@ impl Qdisc for FqCodel {
             bytes: self.held.bytes,
         }
     }
+
+    fn max_packets(&self) -> Option<u32> {
+        Some(capacity(self.config.limit_packets) as u32)
+    }
 }
