@@ -33,9 +33,9 @@ pub struct Link {
     known: Known,
 }
 
-/// What a look at a link found.
+/// What changed at a link since the previous look.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct LinkChanges {
     /// The link was not up at some time since the previous look, or is not now: packets that were
     /// returned in the meantime might never have left.
     pub was_broken: bool,
@@ -84,7 +84,7 @@ impl Link {
     }
 
     /// Finds out what changed, without waiting.
-    pub(crate) fn look(&mut self) -> io::Result<Found> {
+    pub(crate) fn look(&mut self) -> io::Result<LinkChanges> {
         let look = self.watch.look()?;
         let mut found = Known {
             index: self.watch.index(),
@@ -96,7 +96,7 @@ impl Link {
             Err(error) if is_missing(&error) => {}
             Err(error) => return Err(error),
         }
-        Ok(Found {
+        Ok(LinkChanges {
             was_broken: look.was_broken,
             changes: self.known.compare(found.found(look.condition)),
         })

@@ -46,7 +46,7 @@ struct Record {
 
 /// What was found in a file, besides its frames.
 #[derive(Debug)]
-pub struct Found {
+pub struct CaptureContents {
     pub capture: Capture,
     pub frames: usize,
     pub longest_bytes: usize,
@@ -88,7 +88,7 @@ impl Capture {
 ///
 /// # Errors
 /// What is wrong with it, if nothing of it can be sent.
-pub fn read_capture(path: &Path) -> Result<Found, String> {
+pub fn read_capture(path: &Path) -> Result<CaptureContents, String> {
     let named = |what: String| format!("{}: {what}", path.display());
     let file = File::open(path).map_err(|error| named(error.to_string()))?;
     let is_directory = file.metadata().is_ok_and(|data| data.is_dir());
@@ -98,7 +98,7 @@ pub fn read_capture(path: &Path) -> Result<Found, String> {
     read(BufReader::new(file)).map_err(named)
 }
 
-fn read(from: impl Read + Send) -> Result<Found, String> {
+fn read(from: impl Read + Send) -> Result<CaptureContents, String> {
     let mut records = Records::default();
     let mut links = Links::default();
     let mut broken = None;
@@ -217,11 +217,11 @@ impl Records {
         });
     }
 
-    fn found(self, broken: Option<String>) -> Found {
+    fn found(self, broken: Option<String>) -> CaptureContents {
         let starts = std::iter::once(0).chain(self.ends.iter().map(|record| record.end));
         let lengths = self.ends.iter().zip(starts);
         let longest = lengths.map(|(record, start)| record.end - start).max();
-        Found {
+        CaptureContents {
             frames: self.ends.len(),
             longest_bytes: longest.unwrap_or(0),
             broken,

@@ -64,7 +64,7 @@ fn pcapng(links: &[u16], frames: &[&[u8]]) -> Vec<u8> {
     file
 }
 
-fn all(found: Found) -> Vec<Option<Vec<u8>>> {
+fn all(found: CaptureContents) -> Vec<Option<Vec<u8>>> {
     let mut capture = found.capture.with_passes(Some(1));
     let mut frames = Vec::new();
     loop {

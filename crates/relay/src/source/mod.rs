@@ -13,7 +13,7 @@ use taut_path::PacketSink;
 use crate::account::Account;
 use crate::inlet::Inlet;
 
-pub use capture::{Capture, Found, read_capture};
+pub use capture::{Capture, CaptureContents, read_capture};
 pub use feed::{Content, Feed, FeedSettings};
 pub use generated::{Generated, MIN_BYTES};
 pub(crate) use received::BATCH_PACKETS;
