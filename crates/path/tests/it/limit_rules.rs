@@ -131,7 +131,7 @@ fn rows() -> Vec<Row> {
     vec![
         row("jitter", jitter(), 1.05),
         row("one gap in a hundred", one_gap_in_a_hundred(), 1.05),
-        row("rounds", rounds(), 1.1),
+        row("rounds", rounds(), 1.11),
         row("late sender", late_sender(), 1.15),
         row("back before the next", back_before_the_next(), 1.1),
         row("away for a third", away_for_a_third(), 1.1),

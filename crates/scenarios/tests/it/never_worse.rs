@@ -100,3 +100,15 @@ fn the_sweep_of_the_file_has_a_row_for_each_rule_and_traffic() {
     assert_eq!(found.rows.len(), 2 * 9 * 2);
     assert!(found.rows.iter().all(|row| number(row, "of_off") <= 1.02));
 }
+
+/// A packet of 590 bytes takes 4.9 us, so 5 us an interval are worth 1.8 % of the link.
+#[test]
+fn one_packet_an_interval_is_seen_to_be_too_few() {
+    let rows = rows(
+        "scenario = \"never-worse\"\nsweep = {}\nrules = [\"off\", \"taut\"]\n\
+         rates = [\"1gbit\"]\nring = 64\ncadence = \"5us\"\nsizes = [\"590\"]\n\
+         warm_up = \"50ms\"\nduration = \"200ms\"\ntraffic = [{ name = \"saturated\" }]",
+    );
+    let carried = number(&rows[1], "of_off");
+    assert!(carried >= 0.999, "{carried}");
+}

@@ -66,7 +66,8 @@ fn the_least_limit_follows_too(rows: &[Value], rates: [f64; 3], linux_excess: f6
         // The device idles for at most a thousandth of the time.
         assert!(number(row, "idle_us") <= 1e-3 * 2.5e6, "{row}");
     }
-    assert!(number(&rows[1], "idle_us") < 2.0 * 123.04, "{}", rows[1]);
+    // Four packets, at the slower rate.
+    assert!(number(&rows[1], "idle_us") < 4.0 * 123.04, "{}", rows[1]);
     let excess = number(&rows[1], "excess_byte_s");
     assert!(excess < 0.5 * linux_excess, "{excess} of {linux_excess}");
 }

@@ -194,10 +194,9 @@ impl LossBudget {
         if let Some(estimate) = self.rate.add(&sample, end_ns) {
             self.estimated(&estimate, end_ns);
         }
-        let limit = self.bounded();
-        let rate = self.rate.rate();
-        let begins = self.probe.cycle(sample.is_certain, limit, object, rate);
+        let begins = self.probe.is_due(sample.is_certain);
         if begins {
+            (self.probe).begin(self.bounded(), object, self.rate.rate());
             self.rate.restart_estimate();
         }
         begins

@@ -2,7 +2,7 @@
 
 use taut_dql::MAX_LIMIT;
 
-use super::rate::Estimate;
+use super::rate::{Estimate, Throughput};
 
 /// The limit of a probe, in limits.
 const FACTOR: u32 = 2;
@@ -16,10 +16,11 @@ const CERTAIN_WAIT: u32 = 16;
 /// A run of uncertain cycles that is this many times as long as the longest of late is a change.
 const RUNS: u32 = 4;
 
-/// A probe gains if the rate rises by more than this part of it: less is noise of the estimates.
+/// A probe gains if the rate rises by more than this part of it. It lasts until an object that is
+/// sent in part is no larger a part of what it sent, unless the gain is clear before.
 const MIN_GAIN: u64 = 64;
 
-/// A probe raises the limit for one estimate of the rate. While the rate rises, probe follows on
+/// A probe raises the limit for some estimates of the rate. While the rate rises, probe follows on
 /// probe; otherwise the wait doubles.
 #[derive(Debug, Clone)]
 pub(super) struct LimitProbe {
@@ -34,12 +35,14 @@ pub(super) struct LimitProbe {
     /// What could be in flight before the probe, and the rate then.
     units_before: u32,
     rate_before: u64,
+    /// Of the probe that runs.
+    sent: Throughput,
 }
 
-/// What an estimate says about the probe that it ends.
+/// What an estimate says about a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// No probe ran.
+    /// No probe runs, or its gain is not clear yet.
     None,
     /// The rate rose: the limit should stay at this.
     Gained(u32),
@@ -57,6 +60,7 @@ impl LimitProbe {
             longest_run: MAX_WAIT,
             units_before: 0,
             rate_before: 0,
+            sent: Throughput::default(),
         }
     }
 
@@ -70,46 +74,65 @@ impl LimitProbe {
         self.uncertain = self.uncertain.max(self.wait);
     }
 
-    /// Counts a cycle under `limit`. Returns `true` if a probe begins.
-    pub(super) fn cycle(&mut self, is_certain: bool, limit: u32, object: u32, rate: u64) -> bool {
+    /// Counts a cycle. Returns `true` if a probe is due.
+    pub(super) fn is_due(&mut self, is_certain: bool) -> bool {
+        if self.limit > 0 {
+            return false;
+        }
         if is_certain {
             let faded = self.longest_run - self.longest_run.div_ceil(16);
             self.longest_run = faded.max(core::mem::take(&mut self.run));
             return false;
         }
         self.run = (self.run + 1).min(MAX_WAIT);
-        if self.limit > 0 {
-            return false;
-        }
         self.uncertain += 1;
         let has_changed = self.run == CERTAIN_WAIT + RUNS * self.longest_run;
-        let begins = self.uncertain >= self.wait || has_changed;
-        if begins {
-            self.uncertain = 0;
-            self.units_before = limit.saturating_add(object);
-            self.rate_before = rate;
-            // At least one more object, or as many as before would be in flight.
-            let higher = limit.saturating_mul(FACTOR).max(self.units_before);
-            self.limit = higher.min(MAX_LIMIT);
-        }
-        begins
+        self.uncertain >= self.wait || has_changed
     }
 
-    /// Ends the probe that runs with an estimate.
+    /// Begins a probe beside `limit`, with the rate so far.
+    pub(super) fn begin(&mut self, limit: u32, object: u32, rate: u64) {
+        self.uncertain = 0;
+        self.units_before = limit.saturating_add(object);
+        self.rate_before = rate;
+        self.sent = Throughput::default();
+        // At least one more object, or as many as before would be in flight.
+        let higher = limit.saturating_mul(FACTOR).max(self.units_before);
+        self.limit = higher.min(MAX_LIMIT);
+    }
+
+    /// Adds an estimate, which can end the probe that runs.
     pub(super) fn estimated(&mut self, estimate: &Estimate) -> Outcome {
-        if estimate.is_certain {
-            self.uncertain = 0;
-            if self.wait > CERTAIN_WAIT {
-                self.wait -= 1;
+        if self.limit == 0 {
+            if estimate.is_certain {
+                self.uncertain = 0;
+                if self.wait > CERTAIN_WAIT {
+                    self.wait -= 1;
+                }
             }
-        }
-        let limit = core::mem::take(&mut self.limit);
-        if limit == 0 {
             return Outcome::None;
         }
-        if estimate.least_rate > self.rate_before + self.rate_before / MIN_GAIN {
+        self.sent.add(estimate.sent.units, estimate.sent.span_ns);
+        // An object that was sent in part is no gain.
+        let partial_units = u64::from(estimate.partial_units);
+        let is_exact = self.sent.units >= MIN_GAIN * partial_units;
+        let certain = Throughput {
+            units: self.sent.units.saturating_sub(partial_units),
+            ..self.sent
+        };
+        let rate = if is_exact {
+            self.sent.rate()
+        } else {
+            certain.rate()
+        };
+        let has_gained = rate > self.rate_before + self.rate_before / MIN_GAIN;
+        if !has_gained && !is_exact {
+            return Outcome::None;
+        }
+        let limit = core::mem::take(&mut self.limit);
+        if has_gained {
             self.wait = 1;
-            return Outcome::Gained(self.in_proportion(estimate.rate, limit));
+            return Outcome::Gained(self.in_proportion(rate, limit));
         }
         self.wait = (self.wait * 2).clamp(8, MAX_WAIT);
         Outcome::Nothing

@@ -18,18 +18,18 @@ const CYCLES: u32 = 8;
 
 /// Units sent, and the time that this took.
 #[derive(Debug, Clone, Copy, Default)]
-struct Throughput {
-    units: u64,
-    span_ns: u64,
+pub(super) struct Throughput {
+    pub units: u64,
+    pub span_ns: u64,
 }
 
 impl Throughput {
-    fn add(&mut self, units: u64, span_ns: u64) {
+    pub(super) fn add(&mut self, units: u64, span_ns: u64) {
         self.units += units;
         self.span_ns += span_ns;
     }
 
-    fn rate(self) -> u64 {
+    pub(super) fn rate(self) -> u64 {
         let units = self.units.min(u32::MAX.into());
         ((units << RATE_BITS) / self.span_ns.max(1)).min(MAX_RATE)
     }
@@ -86,9 +86,9 @@ pub(super) struct Rate {
 /// A completed estimate.
 pub(super) struct Estimate {
     pub is_certain: bool,
-    pub rate: u64,
-    /// The rate without an object that may have been sent in part.
-    pub least_rate: u64,
+    pub sent: Throughput,
+    /// An object that may have been sent in part.
+    pub partial_units: u32,
     /// The rate fell: from the second to the first.
     pub fall: Option<(u64, u64)>,
 }
@@ -143,14 +143,8 @@ impl Rate {
     fn estimate(&mut self, is_certain: bool, now_ns: u64) -> Estimate {
         self.estimates += 1;
         let samples = core::mem::take(&mut self.samples[usize::from(is_certain)]);
-        let rate = samples.whole.rate().max(samples.since_return.rate());
-        let least = Throughput {
-            units: samples
-                .whole
-                .units
-                .saturating_sub(samples.partial_units.into()),
-            ..samples.whole
-        };
+        let sent = core::cmp::max_by_key(samples.whole, samples.since_return, |sent| sent.rate());
+        let rate = sent.rate();
         let window = &mut self.window;
         window.best = window.best.max(rate);
         window.estimates += 1;
@@ -167,8 +161,8 @@ impl Rate {
         }
         Estimate {
             is_certain,
-            rate,
-            least_rate: least.rate(),
+            sent,
+            partial_units: samples.partial_units,
             fall,
         }
     }
