@@ -14,7 +14,7 @@
 //! - The **level** is what the device has left to send. A blocked sender that returns to a level
 //!   below 0 lost that much.
 //! - The **rate** is a lower bound, measured over whole **cycles**. Where cycles cannot show
-//!   whether the device was idle, a **probe** doubles the limit for one estimate.
+//!   whether the device was idle, a **probe** doubles the limit for a time.
 //! - The **balance** raises the limit for a loss by a quarter at most. The rest goes into a bucket
 //!   that moved bytes drain, and only its overflow raises the limit: one pause does not.
 

@@ -38,17 +38,14 @@ impl Throughput {
 /// The samples of one estimate.
 #[derive(Debug, Clone, Copy, Default)]
 struct Samples {
-    whole: Throughput,
-    since_return: Throughput,
+    sent: Throughput,
     cycles: u32,
     partial_units: u32,
 }
 
 impl Samples {
     fn add(&mut self, sample: &Sample) {
-        self.whole.add(sample.units, sample.span_ns);
-        let since_return = &mut self.since_return;
-        since_return.add(sample.new_units, sample.since_return_ns);
+        self.sent.add(sample.units, sample.span_ns);
         self.cycles += 1;
         self.partial_units = self.partial_units.max(sample.partial_units);
     }
@@ -56,7 +53,7 @@ impl Samples {
     /// Returns `true` after `cycles`, if an object more or less is a small part of them.
     fn is_complete(&self, cycles: u32) -> bool {
         self.cycles >= cycles
-            && self.whole.units >= u64::from(CYCLES) * u64::from(self.partial_units)
+            && self.sent.units >= u64::from(CYCLES) * u64::from(self.partial_units)
     }
 }
 
@@ -76,6 +73,8 @@ pub(super) struct Rate {
     rate: u64,
     /// Samples of all cycles, and of the certain ones.
     samples: [Samples; 2],
+    /// Of all cycles, what was queued after the return, and the time from then.
+    since_return: Throughput,
     window: Window,
     previous: u64,
     since_ns: u64,
@@ -117,7 +116,7 @@ impl Rate {
 
     /// Drops the samples of an unfinished estimate.
     pub(super) fn restart_estimate(&mut self) {
-        self.samples = Default::default();
+        (self.samples, self.since_return) = Default::default();
     }
 
     /// Makes the next estimates short: the device is faster than was known.
@@ -128,10 +127,11 @@ impl Rate {
     /// Adds a cycle. Returns an estimate when it is complete.
     pub(super) fn add(&mut self, sample: &Sample, now_ns: u64) -> Option<Estimate> {
         let [all, certain] = &mut self.samples;
-        if sample.is_certain && all.whole.span_ns > HOLDS_NS {
-            *all = Samples::default();
+        if sample.is_certain && all.sent.span_ns > HOLDS_NS {
+            (*all, self.since_return) = Default::default();
         }
         all.add(sample);
+        (self.since_return).add(sample.new_units, sample.since_return_ns);
         if sample.is_certain {
             certain.add(sample);
         }
@@ -143,7 +143,11 @@ impl Rate {
     fn estimate(&mut self, is_certain: bool, now_ns: u64) -> Estimate {
         self.estimates += 1;
         let samples = core::mem::take(&mut self.samples[usize::from(is_certain)]);
-        let sent = core::cmp::max_by_key(samples.whole, samples.since_return, |sent| sent.rate());
+        let mut sent = samples.sent;
+        if !is_certain {
+            let since_return = core::mem::take(&mut self.since_return);
+            sent = core::cmp::max_by_key(sent, since_return, |sent| sent.rate());
+        }
         let rate = sent.rate();
         let window = &mut self.window;
         window.best = window.best.max(rate);
