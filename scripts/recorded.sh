@@ -61,7 +61,7 @@ done
 "$taut" sim limit-rules $patterns --rule fixed --rule dql --rule taut --csv >"$new/rows.csv"
 {
     echo "| pattern | dql | taut |"
-    echo "|---|--:|--:|--:|"
+    echo "|---|--:|--:|"
     awk -F, '
     NR == 1 { for (at = 1; at <= NF; at++) column[$at] = at; next }
     {
