@@ -17,7 +17,10 @@ use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, poll, sched};
 use taut_path::classify::classify;
 use taut_path::pool::FramePool;
 use taut_path::{AnyLimit, AnyQdisc, PacketSink, Qdisc};
-use taut_udp::{Datagram, LimitedUdp};
+use taut_udp::{Datagram, LimitedUdp, Source};
+
+const PAUSE: Duration = Duration::from_millis(50);
+const CAP_NS: u64 = 2_000_000;
 
 /// Fewer packets than the pool has frames: then the fattest flow loses one, and not whoever comes
 /// next.
@@ -29,13 +32,16 @@ fn forward(
     tap: &Tap,
     socket: &LimitedUdp,
     qdisc: &str,
-    stop: &AtomicBool,
+    events: &Events,
 ) -> Result<(), Box<dyn Error>> {
     let mut qdisc: AnyQdisc = qdisc.parse()?;
     let mut pool = FramePool::new(2048, 2048);
     let mut frame = vec![0; tap.read_limit_bytes()];
     let mut next = None; // taken from the discipline, and not from its user's hands yet
-    while !stop.load(Relaxed) {
+    while !events.stop.load(Relaxed) {
+        if events.pause.swap(false, Relaxed) {
+            thread::sleep(PAUSE);
+        }
         // What the TAP has is read at once: its own queue cannot be reordered, and drops silently.
         while let Some(bytes) = tap.read(&mut frame)? {
             let Ok(mut packet) = pool.packet(&frame[..bytes]) else {
@@ -47,7 +53,8 @@ fn forward(
             qdisc.enqueue(packet, sched::monotonic_ns(), &mut pool);
         }
         socket.complete()?;
-        while socket.room() >= 0 {
+        // Ask for room only with a packet at hand: an answer below 0 counts as a block.
+        while (next.is_some() || qdisc.backlog().packets > 0) && socket.room() >= 0 {
             let dequeued = next
                 .take()
                 .or_else(|| qdisc.dequeue(sched::monotonic_ns(), &mut pool));
@@ -100,73 +107,138 @@ fn inside(name: &str, side: usize) -> std::io::Result<(NetNs, Tap)> {
     Ok((ns, tap))
 }
 
-/// Ends the threads that look at it.
-struct StopOnDrop<'a>(&'a AtomicBool);
+/// What the threads of a run do next.
+#[derive(Default)]
+struct Events {
+    stop: AtomicBool,
+    /// The forwarder sleeps for [`PAUSE`].
+    pause: AtomicBool,
+}
+
+/// Ends the threads of a run.
+struct StopOnDrop<'a>(&'a Events);
 
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.store(true, Relaxed);
+        self.0.stop.store(true, Relaxed);
     }
 }
 
-/// What a request of another flow waits beside twice as much bulk as the link carries, and what
-/// passes.
-fn run(limit: AnyLimit, qdisc: &str) -> Result<(Duration, f64), Box<dyn Error>> {
+/// The median of how long 40 requests of another flow take.
+fn requests(client: &UdpSocket, server: &UdpSocket) -> Result<Duration, Box<dyn Error>> {
+    let mut delays = vec![];
+    for _ in 0..40 {
+        let asked = Instant::now();
+        let _ = client.send_to(b"?", (INNER[1], 7));
+        while server.recv(&mut [0; 9]).is_err() && asked.elapsed() < Duration::from_secs(2) {
+            poll::wait(&[server.as_fd()], Some(sched::monotonic_ns() + 100_000_000))?;
+        }
+        delays.push(asked.elapsed());
+        thread::sleep(Duration::from_millis(10));
+    }
+    delays.sort();
+    Ok(delays[delays.len() / 2])
+}
+
+/// The median delay of a request beside twice as much bulk as the link carries, the same a second
+/// after a pause of the forwarder, and the Mbit/s of the link.
+fn run(
+    limit: AnyLimit,
+    cap_ns: u64,
+    qdisc: &str,
+    source: Source,
+) -> Result<(Duration, Duration, f64), Box<dyn Error>> {
     let link = support::shaped_link(20_000_000);
     let (near, near_tap) = inside("near", 0)?;
     let (far, far_tap) = inside("far", 1)?;
     let socket = LimitedUdp::builder(link.connected_socket()?)
         .limit(limit)
+        .cap_ns(cap_ns)
+        .source(source)
         .build()?;
     let far_socket = link.far_socket()?;
     let server = far.run(|| UdpSocket::bind((INNER[1], 7)))??;
     server.set_nonblocking(true)?;
     let client = near.run(|| UdpSocket::bind((INNER[0], 0)))??;
-    client.set_nonblocking(true)?; // what the TAP has no room for is lost, and hangs nobody
-    let bulk = client.try_clone()?;
-    let stop = AtomicBool::new(false);
+    client.set_nonblocking(true)?; // The TAP drops what it has no room for, so no send blocks.
+    let bulk: Vec<UdpSocket> = (0..8)
+        .map(|_| near.run(|| UdpSocket::bind((INNER[0], 0)))?)
+        .collect::<Result<_, _>>()?;
+    bulk.iter()
+        .try_for_each(|flow| flow.set_nonblocking(true))?;
+    let events = Events::default();
     thread::scope(|scope| {
-        let stopped = StopOnDrop(&stop); // also where this fails
-        let forwarder =
-            scope.spawn(|| forward(&near_tap, &socket, qdisc, &stop).map_err(|it| it.to_string()));
-        scope.spawn(|| far_end(&far_tap, &far_socket, &stop));
+        let stopped = StopOnDrop(&events); // An error below also ends the threads.
+        let forwarder = scope
+            .spawn(|| forward(&near_tap, &socket, qdisc, &events).map_err(|it| it.to_string()));
+        scope.spawn(|| far_end(&far_tap, &far_socket, &events.stop));
         scope.spawn(|| {
-            while !stop.load(Relaxed) {
-                (0..8).for_each(|_| drop(bulk.send_to(&[0; 1200], (INNER[1], 9))));
+            while !events.stop.load(Relaxed) {
+                for flow in &bulk {
+                    let _ = flow.send_to(&[0; 1200], (INNER[1], 9));
+                }
                 thread::sleep(Duration::from_millis(2));
             }
         });
         thread::sleep(Duration::from_secs(1));
-        let (mut waits, since) = (vec![], Instant::now());
-        let before = socket.snapshot().totals.completed_bytes;
-        for _ in 0..40 {
-            let asked = Instant::now();
-            let _ = client.send_to(b"?", (INNER[1], 7));
-            while server.recv(&mut [0; 9]).is_err() && asked.elapsed() < Duration::from_secs(2) {
-                poll::wait(&[server.as_fd()], Some(sched::monotonic_ns() + 100_000_000))?;
-            }
-            waits.push(asked.elapsed());
-            thread::sleep(Duration::from_millis(10));
-        }
+        let (since, before) = (Instant::now(), socket.snapshot().totals.completed_bytes);
+        let delay = requests(&client, &server)?;
         let bytes = socket.snapshot().totals.completed_bytes - before;
         let mbit = bytes as f64 * 8e-6 / since.elapsed().as_secs_f64();
+        events.pause.store(true, Relaxed);
+        thread::sleep(PAUSE + Duration::from_secs(1));
+        let delay_after = requests(&client, &server)?;
         drop(stopped);
         forwarder.join().map_err(|_| "the forwarder panicked")??;
-        waits.sort();
-        Ok((waits[waits.len() / 2], mbit))
+        Ok((delay, delay_after, mbit))
     })
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("a request through the tunnel, beside bulk, in the middle of 40:");
-    for (name, limit, qdisc) in [
-        ("no limit, pfifo", AnyLimit::off(), "pfifo"),
-        ("no limit, fq_codel", AnyLimit::off(), FQ_CODEL),
-        ("dql, fq_codel", AnyLimit::dql(), FQ_CODEL),
-        ("taut, fq_codel", AnyLimit::taut(), FQ_CODEL),
+    use Source::{Timestamps, ZeroCopy};
+    println!("The median of 40 requests through the tunnel, beside 8 bulk flows:");
+    println!(
+        "{:<28} {:>9}   a second after a pause of 50 ms",
+        "", "delay"
+    );
+    for (name, limit, cap_ns, qdisc, source) in [
+        ("no limit, pfifo", AnyLimit::off(), 0, "pfifo", Timestamps),
+        ("no limit", AnyLimit::off(), 0, FQ_CODEL, Timestamps),
+        ("dql", AnyLimit::dql(), 0, FQ_CODEL, Timestamps),
+        ("taut", AnyLimit::taut(), 0, FQ_CODEL, Timestamps),
+        (
+            "dql, cap 2 ms",
+            AnyLimit::dql(),
+            CAP_NS,
+            FQ_CODEL,
+            Timestamps,
+        ),
+        (
+            "taut, cap 2 ms",
+            AnyLimit::taut(),
+            CAP_NS,
+            FQ_CODEL,
+            Timestamps,
+        ),
+        ("dql, zero-copy", AnyLimit::dql(), 0, FQ_CODEL, ZeroCopy),
+        ("taut, zero-copy", AnyLimit::taut(), 0, FQ_CODEL, ZeroCopy),
+        (
+            "dql, cap 2 ms, zero-copy",
+            AnyLimit::dql(),
+            CAP_NS,
+            FQ_CODEL,
+            ZeroCopy,
+        ),
+        (
+            "taut, cap 2 ms, zero-copy",
+            AnyLimit::taut(),
+            CAP_NS,
+            FQ_CODEL,
+            ZeroCopy,
+        ),
     ] {
-        let (wait, mbit) = run(limit, qdisc)?;
-        println!("{name:<20} {wait:>10.2?}, while {mbit:.1} Mbit/s pass");
+        let (delay, after, mbit) = run(limit, cap_ns, qdisc, source)?;
+        println!("{name:<28} {delay:>9.2?} {after:>9.2?}   {mbit:.1} Mbit/s");
     }
     Ok(())
 }

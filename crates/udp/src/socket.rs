@@ -53,14 +53,25 @@ impl LimitedUdp {
         monotonic_ns()
     }
 
-    /// Units left below the limit, of the limit's kind: one more object may be sent while it is at
-    /// least 0. Where completions mean nothing it is `i64::MAX`.
+    /// Returns the units left below the limit: bytes, or datagrams for a limit in packets. The
+    /// sender can send one more object while the value is at least 0. Where the limit does not
+    /// apply, the value is `i64::MAX`.
+    ///
+    /// A negative value counts as a block, as [`Stop::NoRoom`] does, and the limit grows if the
+    /// link runs dry in that state. So call this only with a datagram ready to send;
+    /// [`snapshot`](Self::snapshot) has the numbers for display.
     pub fn room(&self) -> i64 {
-        let state = self.lock();
+        let mut state = self.lock();
         if !state.tracker.limit_applies() {
             return i64::MAX;
         }
-        state.tracker.room()
+        let now_ns = monotonic_ns();
+        let room = state.tracker.room();
+        if state.has_room(now_ns) {
+            return room.max(0); // After a stall, one object may probe the path.
+        }
+        state.blocked(now_ns);
+        room
     }
 
     /// Sends as many of `datagrams` as there is room for, in as few calls as possible, and says why

@@ -23,6 +23,13 @@ const LOOKS_AT_FIRST: u64 = 128;
 const LOOKS_ONE_OF: u64 = 32;
 
 impl State {
+    /// Counts a sender that has something to send and no room.
+    pub(crate) fn blocked(&mut self, now_ns: u64) {
+        self.tracker.blocked();
+        self.listeners
+            .event(now_ns, Event::Stopped(StopReason::Limit));
+    }
+
     /// Sends as many of `datagrams` as there is room for.
     pub(crate) fn send(
         &mut self,
@@ -54,9 +61,7 @@ impl State {
             }
             let queued = self.queue(&datagrams[count..], now_ns, needed);
             if queued == 0 {
-                self.tracker.blocked();
-                self.listeners
-                    .event(now_ns, Event::Stopped(StopReason::Limit));
+                self.blocked(now_ns);
                 return Ok(Sent::stopped(first, count, Stop::NoRoom));
             }
             match self.hand_over(socket, &datagrams[count..count + queued]) {

@@ -210,7 +210,9 @@ fn no_room_is_a_value_and_nothing_of_it_was_sent() {
         }
     };
     assert_eq!(stop, Some(Stop::NoRoom));
+    let blocked = socket.snapshot().totals.times_blocked;
     assert!(socket.room() < 0 && socket.snapshot().in_flight == 3);
+    assert_eq!(socket.snapshot().totals.times_blocked, blocked + 1);
     finish(&socket);
     until("what was sent came", || {
         sent -= read_all(&far);
