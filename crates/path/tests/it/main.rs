@@ -18,6 +18,7 @@ mod in_flight;
 mod knobs;
 mod limit_clock;
 mod limit_counted;
+mod limit_late_thread;
 mod limit_loss_budget;
 mod limit_names;
 mod limit_rules;

@@ -12,6 +12,8 @@ pub(super) struct Cycle {
     pub left_at_start: u32,
     /// The limit stopped the sender before that batch.
     pub start_blocked: bool,
+    /// Nothing was queued under another limit, and the cycle was not measured yet.
+    pub is_measurable: bool,
     pub returned_ns: u64,
     /// The first batch after the return.
     pub first_batch_ns: u64,
@@ -38,16 +40,19 @@ pub(super) struct Sample {
 impl Cycle {
     /// The sample of this cycle, if it ends at `end_ns` with `left` units and a blocked sender.
     pub(super) fn sample(&self, end_ns: u64, left: u32, object: u32) -> Option<Sample> {
-        if !self.start_blocked || end_ns <= self.start_ns {
+        let span_ns = end_ns.saturating_sub(self.start_ns);
+        let away_ns = self.returned_ns.saturating_sub(self.start_ns);
+        // A sender that was not stopped may have had nothing to send, unless it returned at once.
+        let returned_at_once = away_ns <= span_ns / 32;
+        let had_backlog = self.start_blocked || returned_at_once;
+        if !self.is_measurable || span_ns == 0 || !had_backlog {
             return None;
         }
-        let span_ns = end_ns - self.start_ns;
-        let away_ns = self.returned_ns.saturating_sub(self.start_ns);
         let left_at_start = u64::from(self.left_at_start);
         // Busy until the return: some of what was left is still there, the return took no time, or
         // the device began with nothing and its first objects show when.
         let was_busy = self.units < left_at_start
-            || away_ns <= span_ns / 32
+            || returned_at_once
             || left_at_start == 0 && self.units >= 4 * u64::from(object);
         let is_certain = left > 0 && self.units < u64::from(self.first_in_flight) && was_busy;
         Some(Sample {

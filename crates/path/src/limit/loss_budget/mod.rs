@@ -161,7 +161,8 @@ impl LossBudget {
             self.cycle = Cycle {
                 start_ns: self.interval.start_ns,
                 left_at_start: left,
-                start_blocked: self.interval.blocked && !is_old,
+                start_blocked: self.interval.blocked,
+                is_measurable: !is_old,
                 returned_ns,
                 first_batch_ns: batch.now_ns,
                 first_in_flight: batch.in_flight,
@@ -230,7 +231,7 @@ impl LossBudget {
             // No batch can follow before the sender's return, so the cycle has ended. A probe that
             // begins now is in force for that return.
             self.measure();
-            self.cycle.start_blocked = false;
+            self.cycle.is_measurable = false;
         }
     }
 }
