@@ -1,7 +1,7 @@
 #!/bin/sh
-# Measures and writes docs/rings.md, its drawings and the documents in docs/live: the sweeps of
-# depths and limits over both drivers, and the forwarder beside the kernel's bridge. Needs root;
-# about eight minutes, on a machine that does nothing else.
+# Measures and writes docs/rings.md, its charts and the documents in docs/live: sweeps of depths and
+# limits over both drivers, and the forwarder compared with the kernel's bridge. Needs root and an
+# idle machine; takes about eight minutes.
 # usage: scripts/rings.sh
 # Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
 set -eu
@@ -15,13 +15,11 @@ cargo build --quiet --release --locked -p taut
 taut=${CARGO_TARGET_DIR:-target}/release/taut
 new=$(mktemp -d)
 trap 'rm -rf "$new"' EXIT
+trap 'exit 1' HUP INT TERM
 
-"$taut" lab ring -j --svg "$new/rings.svg" --tables "$new/tables.md" >"$new/ring.json"
-scripts/rings-forward.sh >"$new/forward.md"
-{
-    cat scripts/rings-head.md
-    cat "$new/tables.md"
-    cat "$new/forward.md"
-} >"$new/rings.md"
-mv "$new/rings.md" "$new/rings.svg" docs/
-mv "$new/ring.json" docs/live/
+"$taut" lab ring -j --svg "$new/rings.svg" >"$new/ring.json"
+"$taut" lab forward --duration 10s -j --report "$new/rings-forward.md" >"$new/forward.json"
+mv "$new"/rings.svg "$new"/rings-forward-*.svg docs/
+mv "$new/ring.json" "$new/forward.json" docs/live/
+python3 scripts/rings.py >"$new/rings.md"
+mv "$new/rings.md" docs/
