@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Measures late segmentation and writes docs/split.md, docs/split.svg and docs/live/split.json.
 
-`taut lab rr-under-load` over rates and limits, with super-packets whole, cut in two ways, and cut by the sender.
-Medians of RUNS (default 10) runs of DURATION (2s); NOTE is added to the page. Needs root, three minutes a run, and a
-machine that does nothing else. Rows are kept in target/split.json until the page is written, so the script can be
-stopped and started; rows of another binary or duration are measured again.
+`taut lab rr-under-load` over rates and limits, with GSO packets whole, segmented late in two ways,
+and segmented by the sender. Medians of RUNS (default 10) runs of DURATION (2s); NOTE is added to
+the page. Needs root, three minutes a run, and an idle machine. Rows are kept in target/split.json
+until the page is written, so an interrupted script continues. Rows of another binary or duration
+are measured again.
 
 usage: scripts/split.py           measures and writes all
        scripts/split.py --draw    draws docs/split.svg from docs/live/split.json
@@ -24,7 +25,6 @@ RUNS = int(os.environ.get("RUNS", "10"))
 RATES = os.environ.get("RATES", "2mbit 20mbit 100mbit 1gbit").split()
 DURATION = os.environ.get("DURATION", "2s")
 WAYS = ["off", "auto", "all", "sender"]
-NAMES = {"sender": "sender cuts"}
 TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 
 
@@ -33,7 +33,8 @@ def measure(taut, rate):
     found = []
     for only in ["bql=on", "bql=off"]:
         ways = ["off"] if only == "bql=off" else ["off", "auto", "all"]
-        command = [taut, "lab", "rr-under-load", "--rate", rate, "--limit", "dql", "--limit", "taut"]
+        command = [taut, "lab", "rr-under-load", "--rate", rate]
+        command += ["--limit", "dql", "--limit", "taut"]
         command += [word for way in ways for word in ("--split", way)]
         command += ["--only", only, "--duration", DURATION, "-j"]
         done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
@@ -53,13 +54,14 @@ def measure(taut, rate):
                 }
             )
     # Without a limit, some rows have no requests; any other row without them was not measured.
-    if len([row for row in found if (row["tps"] or row["limit"] == "off") and row["goodput"]]) != 10:
+    valid = [row for row in found if (row["tps"] or row["limit"] == "off") and row["goodput"]]
+    if len(valid) != 10:
         sys.exit(f"split.py: {rate} gave {len(found)} rows: {found}")
     return found
 
 
 def all_runs(taut):
-    """The rows of each run, kept in a file until all are there."""
+    """The rows of each run, kept in a file until the page is written."""
     kept = TARGET / "split.json"
     source = hashlib.sha256(taut.read_bytes()).hexdigest()[:16] + " " + DURATION
     state = json.loads(kept.read_text()) if kept.exists() else {}
@@ -72,19 +74,26 @@ def all_runs(taut):
                 state["runs"][key] = measure(taut, rate)
                 kept.write_text(json.dumps(state))
                 print(f"run {run} of {RUNS} at {rate} is kept", file=sys.stderr)
-    runs = [[row for rate in RATES for row in state["runs"][f"{run} {rate}"]] for run in range(1, RUNS + 1)]
+    runs = [
+        [row for rate in RATES for row in state["runs"][f"{run} {rate}"]]
+        for run in range(1, RUNS + 1)
+    ]
     return runs, kept
 
 
 def median(runs, rate, limit, way, key):
     """The median of a value over the runs; `None` if there are no such rows."""
     want = (rate, limit, way)
-    values = [row[key] for run in runs for row in run if (row["rate"], row["limit"], row["way"]) == want]
+    rows = [row for run in runs for row in run]
+    values = [row[key] for row in rows if (row["rate"], row["limit"], row["way"]) == want]
     return statistics.median(values) if values else None
 
 
 def requests_mbit(tps):
-    """What requests take of the goodput: 67 bytes each way, 24 on the wire, 1,448 of 1,538 bytes are payload."""
+    """The goodput that requests displace, in Mbit/s.
+
+    67 bytes in each direction, 24 more on the wire; 1,448 of 1,538 bytes are payload.
+    """
     return tps * (67 + 24) * 8 / 1e6 * 1448 / 1538
 
 
@@ -98,44 +107,73 @@ def ratio(runs, rate, limit, other, value):
     return statistics.median(found)
 
 
-def wanted(runs, limits):
-    lines = [
-        "### Wanted and found",
-        "",
-        "Medians of the ratio of two rows of one run.",
-        "",
-        "- Requests a second with `auto`: at least 0.8 of those with segments from the sender.",
-        "- Goodput with `auto`: at least 99 % of that with whole super-packets (`off`). *With requests*: the bytes of",
-        "  the requests are added; they share the link, and there are many more of them.",
-        "- Processor seconds for a gigabyte at 1 Gbit/s: fewer than with segments from the sender.",
-        "",
-        "| | | requests by sender cuts | >= 0.8 | goodput by off | with requests | >= 0.99 | processor by sender cuts | < 1 |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    met = {True: "yes", False: "no"}
+def ratios(runs, limits):
+    """The ratios of `auto` for each limit and rate: requests, goodput, with requests, CPU time."""
+    found = {}
     for limit in limits:
         for rate in RATES:
-            if median(runs, rate, limit, "auto", "tps") is None:
-                continue
-            tps = ratio(runs, rate, limit, "sender", lambda row: row["tps"])
-            goodput = ratio(runs, rate, limit, "off", lambda row: row["goodput"])
-            link = ratio(runs, rate, limit, "off", lambda row: row["goodput"] + requests_mbit(row["tps"]))
-            cpu = ratio(runs, rate, limit, "sender", lambda row: row["cpu"])
-            lines.append(
-                f"| limit {limit} | {rate} | {tps:.2f} | {met[tps >= 0.8]} | {goodput:.4f} | {link:.4f} "
-                f"| {met[goodput >= 0.99]} | {cpu:.2f} | {met[cpu < 1] if rate == '1gbit' else ''} |"
-            )
-    return lines
+            if median(runs, rate, limit, "auto", "tps") is not None:
+                found[limit, rate] = (
+                    ratio(runs, rate, limit, "sender", lambda row: row["tps"]),
+                    ratio(runs, rate, limit, "off", lambda row: row["goodput"]),
+                    ratio(
+                        runs,
+                        rate,
+                        limit,
+                        "off",
+                        lambda row: row["goodput"] + requests_mbit(row["tps"]),
+                    ),
+                    ratio(runs, rate, limit, "sender", lambda row: row["cpu"]),
+                )
+    return found
 
 
-def table(runs, limits, title, key, form):
-    lines = ["", f"### {title}", "", "| | |" + "".join(f" {NAMES.get(way, way)} |" for way in WAYS), "|---|---|" + "---|" * 4]
+def mark(text, met):
+    return text if met else f"**{text}**"
+
+
+def ratio_table(found):
+    """The table of ratios; a ratio that misses its target is bold."""
+    lines = [
+        "| limit | rate | requests / sender | goodput / off | with requests | CPU / sender |",
+        "|---|---|--:|--:|--:|--:|",
+    ]
+    for (limit, rate), (tps, goodput, link, cpu) in found.items():
+        cells = [limit, rate, mark(f"{tps:.2f}", tps >= 0.8)]
+        cells += [mark(f"{goodput:.4f}", goodput >= 0.99), f"{link:.4f}"]
+        cells.append(mark(f"{cpu:.2f}", rate != "1gbit" or cpu < 1))
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def table(runs, limits, key, form):
+    lines = ["| limit | rate | " + " | ".join(WAYS) + " |", "|---|---|" + "--:|" * len(WAYS)]
     for limit in limits:
         for rate in RATES:
             found = [median(runs, rate, limit, way, key) for way in WAYS]
             cells = [" |" if value is None else f" {value:{form}} |" for value in found]
-            lines.append(f"| {f'limit {limit}' if rate == RATES[0] else ''} | {rate} |" + "".join(cells))
-    return lines
+            lines.append(f"| {limit} | {rate} |" + "".join(cells))
+    return "\n".join(lines)
+
+
+def page(runs, limits, found, note):
+    """The page: scripts/split-head.md with tables and results."""
+    text = (ROOT / "scripts/split-head.md").read_text()
+    requests = {way: f"{median(runs, '100mbit', 'taut', way, 'tps'):.1f}" for way in WAYS}
+    for key, value in {
+        "AUTO": requests["auto"],
+        "OFF": requests["off"],
+        "SENDER": requests["sender"],
+        "GOODPUT": f"{min(link for _, _, link, _ in found.values()):.4f}",
+        "RATIOS": ratio_table(found),
+        "REQUESTS": table(runs, limits, "tps", ".1f"),
+        "RING": table(runs, limits, "ring", ".0f"),
+        "RUNS": str(RUNS),
+        "DURATION": DURATION,
+        "NOTE": f" {note}" if note else "",
+    }.items():
+        text = text.replace(f"@{key}@", value)
+    return text
 
 
 def recorded(runs, limits):
@@ -144,7 +182,8 @@ def recorded(runs, limits):
     for rate in RATES:
         for limit in limits:
             for way in WAYS:
-                value = {key: median(runs, rate, limit, way, key) for key in ("tps", "ring", "goodput", "cpu")}
+                keys = ("tps", "ring", "goodput", "cpu")
+                value = {key: median(runs, rate, limit, way, key) for key in keys}
                 if value["tps"] is not None:
                     rows.append(
                         {
@@ -172,11 +211,12 @@ def chart(document):
             for row in rows:
                 if row["rate"] == rate and ("sender" if not row["tso"] else row["split"]) == way:
                     left = number - 0.4 + at * 0.2
-                    points += [[left, 0], [left, row["rr_tps"]], [left + 0.18, row["rr_tps"]], [left + 0.18, 0]]
-        label = NAMES.get(way, f"split {way}")
+                    right, top = left + 0.18, row["rr_tps"]
+                    points += [[left, 0], [left, top], [right, top], [right, 0]]
+        label = "sender segments" if way == "sender" else f"split {way}"
         lines.append({"label": label, "color": label, "stroke": "filled", "points": points})
     return {
-        "title": "Requests a second, limit taut, super-packets of the sender",
+        "title": "Requests a second, limit taut, GSO packets of the sender",
         "x": {"title": "rate of the link", "names": rates},
         "y": {"title": "requests/s", "low": 10, "high": max(row["rr_tps"] for row in rows)},
         "lines": lines,
@@ -191,21 +231,15 @@ def main():
     if len(sys.argv) != 1:
         print(__doc__, file=sys.stderr)
         return 2
-    subprocess.run(["cargo", "build", "--quiet", "--release", "--locked", "-p", "taut"], cwd=ROOT, check=True)
+    build = ["cargo", "build", "--quiet", "--release", "--locked", "-p", "taut"]
+    subprocess.run(build, cwd=ROOT, check=True)
     runs, kept = all_runs(TARGET / "release/taut")
     limits = list(dict.fromkeys(row["limit"] for row in runs[0]))
-    page = [(ROOT / "scripts/split-head.md").read_text().rstrip("\n")]
-    page += [f"Medians of {RUNS} runs of {DURATION} a row, after 2 s of warm-up; `RUNS={RUNS} scripts/split.py` writes them."]
-    page += ["", os.environ["NOTE"]] if os.environ.get("NOTE") else []
-    page += [""] + wanted(runs, limits) + ["", "![requests a second over rates](split.svg)"]
-    page += table(runs, limits, "Requests a second", "tps", ".1f")
-    page += table(runs, limits, "Bytes in the ring at the median", "ring", ".0f")
-    page += table(runs, limits, "Goodput in Mbit/s", "goodput", ".2f")
-    page += table(runs, limits, "Processor seconds for a gigabyte", "cpu", ".2f")
     document = recorded(runs, limits)
     draw([chart(document)], ROOT / "docs/split.svg")
     recording.write_text(json.dumps(document, indent=1) + "\n")
-    (ROOT / "docs/split.md").write_text("\n".join(page) + "\n")
+    text = page(runs, limits, ratios(runs, limits), os.environ.get("NOTE"))
+    (ROOT / "docs/split.md").write_text(text)
     kept.unlink()
     return 0
 
