@@ -1,7 +1,7 @@
 #!/bin/sh
-# Counts what the estimator costs, in instructions for each packet, and compares the owned variant
-# with the widely deployed C implementation; then what a packet costs on the whole path, which it
-# also writes to docs/cost.json for docs/predictions.md; and what a packet costs the simulator.
+# Counts the instructions of the estimator for each packet, and compares the owned variant
+# with the widely deployed C implementation; then the cost of a packet on the whole path, which it
+# also writes to docs/cost.json; then the cost of a packet in the simulator.
 # With --check, counts path and simulator alone, changes nothing, and fails if a count is more than
 # 3 % above the one in docs/cost.json, which holds for one compiler only.
 # Counts, unlike times, are the same in every run of one compiler.

@@ -1,7 +1,6 @@
 #!/bin/sh
-# Writes docs/predictions.md from the simulator, from the lab's last documents in docs/live, and
-# from what scripts/cost.sh counted last (docs/cost.json).
-# With --check, changes nothing and fails if the page is not what would be written.
+# Writes docs/predictions.md from the simulator and from the lab's last documents in docs/live.
+# With --check, changes nothing and fails if the page differs from the one it would write.
 # Exit codes: 0 ok, 1 failed, 3 the page is stale.
 set -eu
 
@@ -11,7 +10,7 @@ trap 'rm -f "$new"' EXIT
 trap 'exit 1' HUP INT TERM
 
 cargo run --quiet --release --locked -p taut-scenarios --example predictions -- \
-    --live docs/live/rr-under-load.json --cost docs/cost.json >"$new"
+    --live docs/live/rr-under-load.json >"$new"
 if [ "${1:-}" = --check ]; then
     diff -u docs/predictions.md "$new" || {
         echo "predictions.sh: docs/predictions.md is stale: run scripts/predictions.sh" >&2

@@ -1,8 +1,7 @@
-//! Every published figure beside the simulator's and the lab's, as one page: `docs/predictions.md`.
+//! Prints `docs/predictions.md`: every published figure, the simulator's and the lab's.
 //!
-//! `cargo run --release -p taut-scenarios --example predictions -- [--live FILE]... [--cost FILE]`:
-//! FILE is a JSON document of the lab, or the counts of `scripts/cost.sh`. `scripts/predictions.sh`
-//! writes the page.
+//! `cargo run --release -p taut-scenarios --example predictions -- [--live FILE]...`: FILE is a
+//! JSON document of the lab. `scripts/predictions.sh` writes the page.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -17,31 +16,24 @@ use taut_report::verdict::{Verdict, published};
 use taut_scenarios::run::{all_cores, run_all};
 use taut_scenarios::{registry, sweep};
 
-const HEAD: &str = "# Predictions
+const PURPOSE: &str = "# Predictions
 
-Published figures beside what the simulator predicts with its defaults and, where the lab can run \
-the
-same, what was found live on a two-core virtual machine. Made by `scripts/predictions.sh`; do not \
-edit.
-
-This page compares; it tests nothing. *within*: inside the published figure or range, or at most a \
-tenth
-away. *outside*: farther, which says how far the model is from that machine. As many figures as \
-constants
-were chosen to meet do not count as predicted. Who published what: [sources.md](sources.md).
+To judge the simulator: published figures, its predictions with default settings, and live results
+on a two-core virtual machine.
 ";
 
-const COST_HEAD: &str = "
-## cost of a packet
+const MEANING: &str = "
+*within*: inside the published figure or range, or at most a tenth away. Constants were chosen to
+meet published figures, so as many figures as constants do not count as predicted.
 
-The CPU percentages published with E2 are of hosts that are not known, and cannot be predicted. In \
-their
-place, what a packet costs on the path (fifo, limit, ring, completion, over a device that does \
-nothing)
-with the limit and without, in instructions, counted by `scripts/cost.sh`:
+## Method
 
-| packets of a completion | off | fixed | dql | dql above off |
-|--:|--:|--:|--:|--:|
+`scripts/predictions.sh` writes this page, which is not a test: the published machines differ.
+[sources.md](sources.md) names the publications. A prediction that is not *within* is bold. If no
+figure of a scenario counts as predicted, only those are listed; `taut sim NAME` prints all.
+
+The CPU percentages published with E2 belong to unknown hosts and cannot be predicted.
+`scripts/cost.sh` counts instructions for each packet instead ([cost.json](cost.json)).
 ";
 
 type Failed = Box<dyn Error>;
@@ -59,55 +51,36 @@ fn main() -> ExitCode {
     }
 }
 
-/// The whole page.
+/// Returns the whole page.
 fn page(mut arguments: impl Iterator<Item = String>) -> Result<String, Failed> {
-    let (mut live, mut cost) = (BTreeMap::new(), String::new());
+    let mut live = BTreeMap::new();
     while let Some(option) = arguments.next() {
         let file = arguments.next().ok_or("FILE is missing")?;
         let failed = |error: Failed| format!("{file}: {error}");
         match option.as_str() {
             "--live" => live.extend(live_values(&file).map_err(failed)?),
-            "--cost" => cost = cost_section(&file).map_err(failed)?,
             _ => return Err(format!("unknown option {option}").into()),
         }
     }
-    let mut page = HEAD.to_owned();
-    for (document, remark) in documents()? {
-        push_section(&mut page, &document, remark, &live)?;
+    let documents = documents()?;
+    let mut page = PURPOSE.to_owned();
+    push_summary(&mut page, &documents)?;
+    page += MEANING;
+    for (document, remark) in &documents {
+        push_section(&mut page, document, remark, &live)?;
     }
-    Ok(page + &cost)
+    Ok(page)
 }
 
-fn read(file: &str) -> Result<Value, Failed> {
-    Ok(serde_json::from_str(&fs::read_to_string(file)?)?)
-}
-
-/// Figures found live, by their id.
+/// Returns the live figures of a document of the lab, by their id.
 fn live_values(file: &str) -> Result<Vec<(String, f64)>, Failed> {
-    let document = read(file)?;
+    let document: Value = serde_json::from_str(&fs::read_to_string(file)?)?;
     let figures = document["figures"].as_array().ok_or("no figures")?;
     let pair = |it: &Value| Some((it["id"].as_str()?.to_owned(), it["value"].as_f64()?));
     Ok(figures.iter().filter_map(pair).collect())
 }
 
-/// What a packet costs on the path.
-fn cost_section(file: &str) -> Result<String, Failed> {
-    let document = read(file)?;
-    let mut section = COST_HEAD.to_owned();
-    for row in document["rows"].as_array().ok_or("no rows")? {
-        let number = |key: &str| row[key].as_f64().ok_or(format!("no {key} in a row"));
-        let (batch, fixed) = (number("batch_packets")?, number("fixed")?);
-        let (off, dql) = (number("off")?, number("dql")?);
-        let above = dql - off;
-        writeln!(
-            section,
-            "| {batch} | {off:.1} | {fixed:.1} | {dql:.1} | {above:.1} |"
-        )?;
-    }
-    Ok(section)
-}
-
-/// The results of every scenario with published figures, and the remark about it.
+/// Runs every scenario with published figures; returns its results and its remark.
 fn documents() -> Result<Vec<(Document, &'static str)>, Failed> {
     let entries = || registry::ALL.iter().filter(|entry| entry.has_figures);
     let runs: Result<Vec<_>, _> = entries().map(|it| sweep::prepare(it.file, None)).collect();
@@ -117,19 +90,63 @@ fn documents() -> Result<Vec<(Document, &'static str)>, Failed> {
     Ok(documents.zip(entries().map(|entry| entry.remark)).collect())
 }
 
+/// Appends the result in two sentences, and a row for each scenario.
+fn push_summary(page: &mut String, documents: &[(Document, &str)]) -> Result<(), Failed> {
+    let (mut figures, mut within, mut predicted) = (0, 0, 0);
+    let mut table = String::new();
+    for (document, _) in documents {
+        let verdict = Verdict::of(&document.figures);
+        figures += document.figures.len();
+        within += verdict.within;
+        predicted += verdict.predicted();
+        let constants = match verdict.constants.as_slice() {
+            [] => "-".to_owned(),
+            names => names.join(", "),
+        };
+        writeln!(
+            table,
+            "| [{0}](#{0}) | {1} | {2} | {3} | {constants} |",
+            document.scenario,
+            document.figures.len(),
+            verdict.within,
+            verdict.predicted(),
+        )?;
+    }
+    writeln!(
+        page,
+        "\n{within} of {figures} predictions are within a tenth of the published figure. \
+         {predicted} of them\ncount as predicted.\n"
+    )?;
+    writeln!(
+        page,
+        "| scenario | figures | within | predicted | constants |"
+    )?;
+    writeln!(page, "|---|--:|--:|--:|---|")?;
+    *page += &table;
+    Ok(())
+}
+
 fn push_section(
     page: &mut String,
     document: &Document,
     remark: &str,
     live: &BTreeMap<String, f64>,
 ) -> Result<(), Failed> {
-    let sentence = Verdict::of(&document.figures).sentence();
-    let sentence = sentence.unwrap_or_default();
-    writeln!(page, "\n## {}\n\n{sentence}.\n", document.scenario)?;
-    writeln!(page, "| figure | published | predicted | live | unit | |")?;
-    writeln!(page, "|---|--:|--:|--:|---|---|")?;
+    let has_live = (document.figures.iter()).any(|figure| live.contains_key(&figure.id));
+    writeln!(page, "\n## {}\n", document.scenario)?;
+    if has_live {
+        writeln!(page, "| figure | published | predicted | live |")?;
+        writeln!(page, "|---|--:|--:|--:|")?;
+    } else {
+        writeln!(page, "| figure | published | predicted |")?;
+        writeln!(page, "|---|--:|--:|")?;
+    }
+    let verdict = Verdict::of(&document.figures);
+    let only_outside = verdict.predicted() == 0 && !verdict.outside.is_empty();
     for figure in &document.figures {
-        push_row(page, figure, live.get(&figure.id))?;
+        if !only_outside || !figure.is_predicted() {
+            push_row(page, figure, has_live.then(|| live.get(&figure.id)))?;
+        }
     }
     if !remark.is_empty() {
         write!(page, "\n{remark}\n")?;
@@ -137,20 +154,25 @@ fn push_section(
     Ok(())
 }
 
-fn push_row(page: &mut String, figure: &Figure, live: Option<&f64>) -> Result<(), Failed> {
+/// Appends a row; `live` is `None` in a table without live results.
+fn push_row(page: &mut String, figure: &Figure, live: Option<Option<&f64>>) -> Result<(), Failed> {
     let Figure {
         id, unit, value, ..
     } = figure;
     let (published, value) = (published(figure), float(*value));
-    let live = live.map_or_else(String::new, |&value| float(value));
-    let judged = if figure.is_predicted() {
-        "within"
+    let value = if figure.is_predicted() {
+        value
     } else {
-        "outside"
+        format!("**{value}**")
     };
-    writeln!(
-        page,
-        "| {id} | {published} | {value} | {live} | {unit} | {judged} |"
-    )?;
+    write!(page, "| {id} | {published} {unit} | {value} |")?;
+    if let Some(live) = live {
+        write!(
+            page,
+            " {} |",
+            live.map_or_else(String::new, |&it| float(it))
+        )?;
+    }
+    writeln!(page)?;
     Ok(())
 }
