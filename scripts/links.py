@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Looks through every page of the repository, without a network:
+"""Checks every page of the repository, without a network:
 
-- relative links lead to a file, and to a heading where they name one;
-- in book/, code in a compiled language is included from a file that the tests compile, never typed there;
-- the book has every page of book/, and, where it was built, no page of it has a dead link;
+- relative links lead to a file, and to a heading if they name one;
+- in book/, code in a compiled language is included from a file that the tests compile;
+- the book has every page of book/, and no page of a built book has a dead link;
 - the list of crates in ARCHITECTURE.md is that of the manifests;
-- commands that begin with `taut` are ones that the command understands (with --taut PATH).
+- the tests that docs/decisions.md names exist;
+- the command accepts the lines that begin with `taut` (with --taut PATH).
 
 usage: scripts/links.py [--taut target/debug/taut]
 Exit codes: 0 ok, 1 something is wrong.
@@ -24,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
 FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1\s*$", re.M | re.S)
 INCLUDE = re.compile(r"\{\{#include ([^\s:}]+)(?::([^}]+))?\}\}")
-# Languages whose samples must be compiled, and where what is included from there is.
+# Languages whose samples must be compiled, and the files that are compiled.
 COMPILED = {"rust", "c", "cpp", "toml"}
 TESTED = re.compile(r"^(crates/[^/]+/(README\.md|examples/|tests/|src/)|examples/)")
 wrong = []
@@ -38,12 +39,12 @@ def files(pattern):
     return [ROOT / line for line in listed.stdout.splitlines() if (ROOT / line).is_file()]
 
 
-def say(page, what):
-    wrong.append(f"{page.relative_to(ROOT)}: {what}")
+def fail(page, reason):
+    wrong.append(f"{page.relative_to(ROOT)}: {reason}")
 
 
 def slug(heading):
-    """What a heading is called in a link, by GitHub's rule, which mdbook shares."""
+    """Returns the anchor of a heading, by GitHub's rule, which mdbook shares."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
     return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", text))
 
@@ -60,33 +61,38 @@ def check_links(page, text):
         path, _, anchor = urllib.parse.unquote(target).partition("#")
         file = (page.parent / path).resolve() if path else page
         if not file.exists():
-            say(page, f"{target}: no such file")
+            fail(page, f"{target}: no such file")
         elif anchor and file.suffix == ".md" and anchor not in headings(file):
-            say(page, f"{target}: no such heading")
+            fail(page, f"{target}: no such heading")
 
 
 def check_samples(page, text):
     for _, language, body in FENCE.findall(text):
         name = language.split(",")[0].strip()
         if name in COMPILED and INCLUDE.sub("", body).strip():
-            say(page, f"{name} typed in the book; include it from a file that is compiled")
+            fail(page, f"{name} sample is not included from a compiled file")
     for name, anchor in INCLUDE.findall(text):
         file = (page.parent / name).resolve()
         if not file.is_file():
-            say(page, f"{name}: no such file to include")
+            fail(page, f"{name}: no such file to include")
         elif not TESTED.match(str(file.relative_to(ROOT))):
-            say(page, f"{name}: nothing compiles or plays this file")
+            fail(page, f"{name}: no test compiles or replays this file")
         elif anchor and not all(
-            re.search(rf"\b{end}: {re.escape(anchor)}\b", file.read_text()) for end in ("ANCHOR", "ANCHOR_END")
+            re.search(rf"\b{end}: {re.escape(anchor)}\b", file.read_text())
+            for end in ("ANCHOR", "ANCHOR_END")
         ):
-            say(page, f"{name} has no anchor {anchor}")
+            fail(page, f"{name} has no anchor {anchor}")
 
 
 def commands(text, in_text):
-    """Lines of blocks that begin with the command; where `in_text`, the same in the text. Nothing with an ellipsis."""
+    """Yields lines of blocks that begin with the command, and with `in_text` those of the text.
+
+    Lines with an ellipsis are skipped.
+    """
     for _, language, body in FENCE.findall(text):
         if language.strip() in ("", "sh", "console"):
-            yield from (it for it in body.splitlines() if re.match(r"^taut( |$)", it) and "..." not in it)
+            lines = (it for it in body.splitlines() if re.match(r"^taut( |$)", it))
+            yield from (it for it in lines if "..." not in it)
     if in_text:
         found = re.findall(r"`(taut [a-z][^`\n]*)`", FENCE.sub("", text))
         yield from (it for it in found if "..." not in it)
@@ -95,25 +101,25 @@ def commands(text, in_text):
 def check_commands(page, text, taut, in_text):
     for line in commands(text, in_text):
         words = shlex.split(line.split(" #")[0].split(" >")[0])[1:]
-        # It reads from the left, and ends at --help if it understood all that was before.
-        told = subprocess.run([taut, *words, "--help"], capture_output=True, text=True)
-        if told.returncode != 0:
-            reason = (told.stderr.strip().splitlines() or [f"exit code {told.returncode}"])[0]
-            say(page, f"`{line.strip()}`: {reason}")
+        # The command parses from the left; --help succeeds if everything before it is valid.
+        done = subprocess.run([taut, *words, "--help"], capture_output=True, text=True)
+        if done.returncode != 0:
+            reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
+            fail(page, f"`{line.strip()}`: {reason}")
         yield line
 
 
 def check_summary():
     summary = ROOT / "book/SUMMARY.md"
     named = {(summary.parent / it).resolve() for it in LINK.findall(summary.read_text())}
-    # Other pages that it lacks are put at the end by scripts/book.sh.
+    # scripts/book.sh appends other missing pages.
     for page in files("book/*.md"):
         if page != summary and page not in named:
-            say(page, "not in book/SUMMARY.md")
+            fail(page, "not in book/SUMMARY.md")
 
 
 def dependencies():
-    """Each crate's dependencies on crates of the project, without those that stand below another of them."""
+    """Returns each crate's dependencies in the project, without indirect ones."""
     direct = {}
     for path in files("crates/*/Cargo.toml"):
         manifest = tomllib.loads(path.read_text())
@@ -133,7 +139,15 @@ def check_crates():
         listed[name] = {f"taut-{it}" for it in used.split() if it != "-"}
     for name, used in dependencies().items():
         if listed.get(name) != used:
-            say(page, f"{name} stands on {' '.join(sorted(used)) or '-'}")
+            fail(page, f"{name} depends on {' '.join(sorted(used)) or '-'}")
+
+
+def check_tests():
+    page = ROOT / "docs/decisions.md"
+    sources = "\n".join(file.read_text() for file in files("crates/*.rs"))
+    for name in re.findall(r"Tests?:\s+`(\w+)`", page.read_text()):
+        if not re.search(rf"\bfn {name}\(", sources):
+            fail(page, f"{name}: no such test")
 
 
 class Page(html.parser.HTMLParser):
@@ -163,17 +177,17 @@ def check_built(book):
                 continue
             target = (file.parent / path).resolve() if path else file
             if not target.exists():
-                say(file, f"{link}: no such file in the built book")
+                fail(file, f"{link}: no such file in the built book")
             elif anchor and target in pages and anchor not in pages[target].ids:
-                say(file, f"{link}: no such place in the built book")
+                fail(file, f"{link}: no such anchor in the built book")
     return len(pages)
 
 
 def main():
     taut = sys.argv[2] if sys.argv[1:2] == ["--taut"] and len(sys.argv) == 3 else None
-    # Parts in scripts/ become pages elsewhere.
+    # Parts in scripts/ become pages in docs/.
     pages = [it for it in files("*.md") if it.parent != ROOT / "scripts"]
-    played = 0
+    checked = 0
     for page in pages:
         text = page.read_text()
         check_links(page, text)
@@ -181,15 +195,16 @@ def main():
         if in_book:
             check_samples(page, text)
         if taut and (in_book or page.name == "README.md"):
-            played += len(list(check_commands(page, text, taut, in_book)))
+            checked += len(list(check_commands(page, text, taut, in_book)))
     check_summary()
     check_crates()
+    check_tests()
     book = ROOT / "target/book/html"
     built = check_built(book) if book.exists() else 0
     for line in wrong:
         print(line, file=sys.stderr)
-    said = f"{len(pages)} pages, {played} commands, {built} pages of the built book"
-    print(said if not wrong else f"{said}: {len(wrong)} wrong")
+    summary = f"{len(pages)} pages, {checked} commands, {built} pages of the built book"
+    print(summary if not wrong else f"{summary}: {len(wrong)} wrong")
     sys.exit(1 if wrong else 0)
 
 

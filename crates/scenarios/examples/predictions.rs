@@ -115,7 +115,7 @@ fn push_summary(page: &mut String, documents: &[(Document, &str)]) -> Result<(),
     writeln!(
         page,
         "\n{within} of {figures} predictions are within a tenth of the published figure. \
-         {predicted} of them\ncount as predicted.\n"
+         {predicted} of them count\nas predicted.\n"
     )?;
     writeln!(
         page,
@@ -149,7 +149,8 @@ fn push_section(
         }
     }
     if !remark.is_empty() {
-        write!(page, "\n{remark}\n")?;
+        page.push('\n');
+        push_wrapped(page, remark);
     }
     Ok(())
 }
@@ -165,7 +166,8 @@ fn push_row(page: &mut String, figure: &Figure, live: Option<Option<&f64>>) -> R
     } else {
         format!("**{value}**")
     };
-    write!(page, "| {id} | {published} {unit} | {value} |")?;
+    let published = format!("{published} {unit}");
+    write!(page, "| {id} | {} | {value} |", published.trim_end())?;
     if let Some(live) = live {
         write!(
             page,
@@ -175,4 +177,20 @@ fn push_row(page: &mut String, figure: &Figure, live: Option<Option<&f64>>) -> R
     }
     writeln!(page)?;
     Ok(())
+}
+
+/// Appends a paragraph in lines of at most 100 columns.
+fn push_wrapped(page: &mut String, text: &str) {
+    let mut columns = 0;
+    for word in text.split_whitespace() {
+        let width = word.chars().count();
+        if columns > 0 {
+            let breaks = columns + 1 + width > 100;
+            page.push(if breaks { '\n' } else { ' ' });
+            columns = if breaks { 0 } else { columns + 1 };
+        }
+        *page += word;
+        columns += width;
+    }
+    page.push('\n');
 }
