@@ -1,5 +1,5 @@
 #!/bin/sh
-# Plays every conformance vector through the C interface on an emulated Cortex-M4 (mps2-an386)
+# Replays every conformance vector through the C interface on an emulated Cortex-M4 (mps2-an386)
 # without an operating system. Needs qemu-system-arm, arm-none-eabi-gcc and Rust's
 # thumbv7em-none-eabihf.
 # usage: scripts/bare-metal.sh

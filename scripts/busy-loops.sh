@@ -1,8 +1,8 @@
-# Busy loops at ordinary priority, for scripts that measure a machine with too much to do.
+# Busy loops at ordinary priority, for scripts that measure an overloaded machine.
 
 loops=
 
-# Only what was started here, by its number.
+# Stops only the loops started here, by process id.
 stop_loops() {
     for pid in $loops; do
         kill "$pid" 2>/dev/null || true
@@ -11,7 +11,7 @@ stop_loops() {
     loops=
 }
 
-# start_loops COUNT: so many, and none of before.
+# start_loops COUNT: stops previous loops and starts COUNT new ones.
 start_loops() {
     stop_loops
     left=$1

@@ -13,7 +13,7 @@ root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# The project's C flags are those of its tests.
+# The C flags of the project's tests.
 strict="-std=c11 -Wall -Wextra -Werror -pedantic"
 cargo cinstall --release --locked -p taut-dql-capi --prefix=/usr --libdir=/usr/lib --destdir="$root" >"$root/said" 2>&1 || { cat "$root/said" >&2; exit 1; }
 export PKG_CONFIG_PATH="$root/usr/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root"

@@ -22,7 +22,7 @@ cd "$(dirname "$0")/.."
 PACKETS=1048576
 
 if ! command -v valgrind >/dev/null 2>&1; then
-    echo "cost.sh: valgrind is not installed: it counts the instructions" >&2
+    echo "cost.sh: valgrind is not installed; it counts the instructions" >&2
     exit 77
 fi
 
@@ -36,7 +36,7 @@ estimator() {
     cargo build --quiet --release -p taut-dql --example cost
     cost=${CARGO_TARGET_DIR:-target}/release/examples/cost
 
-    # instructions VARIANT BATCH DEPTH: the total of one process. What it prints must be right, too.
+    # instructions VARIANT BATCH DEPTH: the total of one process. Also checks its output.
     instructions() {
         valgrind --tool=callgrind --callgrind-out-file="$work/out" \
             "$cost" "--$1" "$2" "$3" >"$work/stdout" 2>"$work/stderr" || {
@@ -56,7 +56,7 @@ estimator() {
             'BEGIN { printf "%.2f", (total - empty) / packets }'
     }
 
-    echo "instructions for each packet, the empty loop taken off"
+    echo "instructions for each packet, without those of the empty loop"
     printf '%5s %5s %8s %10s %12s\n' batch depth owned two-thread 'reference C'
     above=0
     while read -r batch depth reference limit completed; do
@@ -95,7 +95,7 @@ path=$examples/path_cost
 cargo build --quiet --release -p taut-sim --example speed
 simulator=$examples/speed
 
-# path_run LIMIT BATCH PACKETS VARIANT [callgrind's options]: all of them must have been completed.
+# path_run LIMIT BATCH PACKETS VARIANT [callgrind's options]: fails unless all packets complete.
 path_run() {
     # Words, or none.
     # shellcheck disable=SC2086
@@ -110,8 +110,8 @@ path_run() {
     fi
 }
 
-# path_instructions LIMIT BATCH VARIANT: for a packet; two runs, so that start and end count
-# nothing.
+# path_instructions LIMIT BATCH VARIANT: for a packet; the difference of two runs, without start
+# and end.
 path_instructions() {
     path_run "$1" "$2" 65536 "$3"
     few=$(sed -n 's/^summary: //p' "$work/out")
@@ -129,7 +129,7 @@ split_instructions() {
             return 1
         }
         if [ "$(cat "$work/stdout")" != "$packets" ]; then
-            echo "cost.sh: super-packets, $1: $(cat "$work/stdout") of $packets objects were completed" >&2
+            echo "cost.sh: GSO packets, $1: $(cat "$work/stdout") of $packets objects were completed" >&2
             return 1
         fi
         sed -n 's/^summary: //p' "$work/out"
@@ -158,7 +158,7 @@ path_locked() {
 if [ -n "$check" ]; then
     kept=$(sed -n 's/.*"toolchain": "\(.*\)".*/\1/p' docs/cost.json)
     if [ "$kept" != "$toolchain" ]; then
-        echo "cost.sh: docs/cost.json is of $kept, this is $toolchain: not compared"
+        echo "cost.sh: not compared: docs/cost.json is from $kept, this is $toolchain"
         exit 0
     fi
     high=0
@@ -176,7 +176,7 @@ if [ -n "$check" ]; then
         was=$(sed -n "s/.*\"split-$variant\": \([0-9.]*\).*/\1/p" docs/cost.json)
         is=$(split_instructions "$variant")
         verdict=$(awk -v was="$was" -v is="$is" 'BEGIN { print (is > was * 1.03) ? "too high" : "ok" }')
-        echo "super-packets, $variant: $is instructions an object, kept $was: $verdict"
+        echo "GSO packets, $variant: $is instructions an object, kept $was: $verdict"
         [ "$verdict" = ok ] || high=$((high + 1))
     done
     was=$(sed -n 's/.*"simulator": \([0-9.]*\).*/\1/p' docs/cost.json)
@@ -190,7 +190,7 @@ fi
 
 echo "instructions for each packet on the whole path: fifo, limit, ring, completion; limits and"
 echo "threads as columns. owned: one thread, static types; any: chosen by name; ring: the example's"
-echo "own ring, sink and packet, which all of them contain; bare: an rtrb ring and nothing else"
+echo "own ring, sink and packet, which all of them contain; bare: an rtrb ring alone"
 columns="off:owned fixed:owned dql:owned dql:any dql:shared dql:ring dql:bare"
 printf '%5s %8s %8s %8s %8s %8s %8s %8s\n' batch off fixed dql any 'two thr.' ring bare
 rows=
@@ -211,10 +211,10 @@ for batch in 1 8 64; do
 }    $row}"
 done
 echo
-echo "super-packets, for an object (owned, dql, 16 a round). plain: packets, nothing would be cut; uncut:"
-echo "packets where super-packets would be; whole: super-packets that go whole; pieces: pieces of them;"
-echo "alone: pieces under a limit of one object, so that each goes and comes back by itself; plain-alone:"
-echo "packets under that limit"
+echo "GSO packets, for an object (owned, dql, 16 a batch). plain: packets, late segmentation off;"
+echo "uncut: packets, late segmentation on; whole: GSO packets sent whole; pieces: chunks of them;"
+echo "alone: chunks under a limit of one object, sent and completed one at a time;"
+echo "plain-alone: packets under that limit"
 split=
 for variant in plain uncut whole pieces plain-alone alone; do
     count=$(split_instructions "$variant")
@@ -230,7 +230,7 @@ printf '{\n  "version": 1,\n  "unit": "instructions for each packet",\n  "toolch
 if command -v objdump >/dev/null 2>&1; then
     objdump -d "$path" >"$work/disassembly"
     echo
-    echo "fences and locked instructions for each packet, which a count of instructions does not weigh"
+    echo "fences and locked instructions for each packet, which cost more than other instructions"
     printf '%5s %8s %8s %8s\n' batch owned 'two thr.' bare
     for batch in 1 8 64; do
         printf '%5s' "$batch"

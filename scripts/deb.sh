@@ -1,8 +1,8 @@
 #!/bin/sh
-# Makes a Debian package of the command, with its man pages, completions and systemd unit, installs
-# it into a root of its own, uses it there, removes it, and looks that nothing is left.
-#   scripts/deb.sh                  an empty root without the C library: dpkg's view alone
-#   scripts/deb.sh --debootstrap    a small Debian with its C library; asks Debian's mirror, minutes
+# Builds a Debian package of the command, with its man pages, completions and systemd unit. Installs
+# it into a root of its own, uses it there, removes it, and checks that no file remains.
+#   scripts/deb.sh                  an empty root without the C library: checks dpkg alone
+#   scripts/deb.sh --debootstrap    a small Debian with its C library, from a mirror; minutes
 # Needs cargo-deb and dpkg; the small Debian also debootstrap and root.
 # Exit codes: 0 ok, 1 failed, 77 cannot run here.
 set -eu

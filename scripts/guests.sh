@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Boots small guests under emulation, with virtio-net and e1000e, once with Debian 12's kernel and
-# once with Debian 13's, lets traffic run between the two cards of a guest, and writes what `taut
-# show`, `doctor`, `where`, `record` and `set` say inside to docs/live/guest-VERSION.txt. Not part
-# of CI.
+# once with Debian 13's. Runs traffic between the two cards of a guest, and writes the output of
+# `taut show`, `doctor`, `where`, `record` and `set` to docs/live/guest-VERSION.txt. Not part of CI.
 #
 # Needs root, Debian, and the packages qemu-system-x86, busybox-static, kmod, cpio and xz-utils. The
 # kernels come from the mirror that apt uses here, the second through a private apt root. No packet
@@ -13,7 +12,7 @@ repository=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# TAUT names a binary that was built before.
+# TAUT names an existing binary.
 taut=${TAUT:-}
 if [ -z "$taut" ]; then
     cargo build --release --locked -p taut

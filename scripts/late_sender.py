@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Limits where a refused sender is late in each interval: 144 patterns at 1 Gbit/s, full frames, an interrupt each 30 to
-200 us, a sender that comes back 0.1 to 1.5 of that later, both drawn up to 2 or 20 % longer or shorter, or not.
-Prints, for each rule, on how many of them less than 99.9 % and 99 % of the link are used, the worst, and on how many the
-bytes in the ring are above 1.25 times those of the least fixed limit that is enough. A minute of one core.
+"""Compares limits with a blocked sender that returns late in each interval.
+
+144 completion traces at 1 Gbit/s with full frames. An interrupt comes every 30 to 200 us, and the
+sender returns 0.1 to 1.5 intervals later. Both are exact, or vary by 2 or 20 %.
+Prints for each rule: on how many traces less than 99.9 % and 99 % of the link are used, the lowest
+share, and on how many the bytes in the ring exceed 1.25 times those of the smallest sufficient
+fixed limit. A minute of one core.
 
 usage: scripts/late_sender.py [TAUT]
 TAUT is the command (target/release/taut).
@@ -43,7 +46,10 @@ def show(what, rows):
         busy = [100 * row["utilisation"] for row in of_rule]
         above = sum((row["ratio"] or 0) > 1.25 for row in of_rule)
         below = [sum(share < least for share in busy) for least in (99.9, 99)]
-        print(f"  {rule:5} below 99.9 %: {below[0]:3}, 99 %: {below[1]:3}, least {min(busy):6.2f} %, ratio above 1.25: {above:3}")
+        print(
+            f"  {rule:5} below 99.9 %: {below[0]:3}, 99 %: {below[1]:3}, "
+            f"least {min(busy):6.2f} %, ratio above 1.25: {above:3}"
+        )
 
 
 def main(args):
@@ -64,7 +70,8 @@ def main(args):
         try:
             done = subprocess.run(command, stdout=subprocess.PIPE)
         except OSError as error:
-            print(f"scripts/late_sender.py: cannot run {taut}: {error.strerror}; build it: cargo build --release -p taut", file=sys.stderr)
+            hint = "build it with cargo build --release -p taut"
+            print(f"late_sender.py: cannot run {taut}: {error.strerror}; {hint}", file=sys.stderr)
             return 1
     if done.returncode != 0:
         return 1

@@ -1,17 +1,17 @@
 #!/bin/sh
-# Counts what each limit costs, in instructions for a packet and for a round of completions, and
-# the memory of a queue. Counts, unlike times, are the same in every run.
+# Counts the cost of each limit: instructions for a packet and for a completion batch, and the
+# memory of a queue. Counts, unlike times, are the same in every run.
 # Exit codes: 0 ok, 1 failed, 77 cannot run here.
 set -eu
 
 cd "$(dirname "$0")/.."
 PACKETS=1048576
-# Many short rounds and few long ones: two equations for what a packet and a round cost.
+# Many short batches and few long ones: two equations for the cost of a packet and of a batch.
 MANY=131072
 FEW=16384
 
 if ! command -v valgrind >/dev/null 2>&1; then
-    echo "limit_cost.sh: valgrind is not installed: it counts the instructions" >&2
+    echo "limit_cost.sh: valgrind is not installed; it counts the instructions" >&2
     exit 77
 fi
 
@@ -22,7 +22,7 @@ trap 'exit 1' HUP INT TERM
 cargo build --quiet --release -p taut-path --example limit_cost
 cost=${CARGO_TARGET_DIR:-target}/release/examples/limit_cost
 
-# instructions RULE GAPS ROUNDS: the total of one process.
+# instructions RULE GAPS BATCHES: the total of one process.
 instructions() {
     valgrind --tool=callgrind --callgrind-out-file="$work/out" "$cost" "$1" "$2" "$PACKETS" "$3" \
         >"$work/stdout" 2>"$work/stderr" || {
@@ -32,8 +32,8 @@ instructions() {
     sed -n 's/^summary: //p' "$work/out"
 }
 
-echo "instructions, those of the loop alone taken off"
-printf '%-8s %-8s %8s %8s\n' gaps rule packet round
+echo "instructions, without those of the empty loop"
+printf '%-8s %-8s %8s %8s\n' gaps rule packet batch
 for gaps in even jitter rare; do
     none_many=$(instructions none "$gaps" "$MANY")
     none_few=$(instructions none "$gaps" "$FEW")

@@ -1,7 +1,7 @@
 #!/bin/sh
-# How far a replay can be trusted: live runs under several limits are traced, each trace is replayed
-# under the others, and what that has in flight is put beside what the live run under that limit
-# had. Written to docs/live/replay.txt, the summary to standard output too.
+# Measures the accuracy of a replay: traces live runs under several limits, replays each trace under
+# the others, and compares bytes in flight with those of the live run under that limit. Writes
+# docs/live/replay.txt, and the summary to standard output too.
 # usage: scripts/live-replay.sh
 # Exit codes: 0 ok, 1 failed, 77 cannot run here.
 set -eu
@@ -12,7 +12,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# What was traced in flight under each limit, and what the replays have, as ratios.
+# Bytes in flight of the trace under each limit, and of the replays, as ratios.
 summary() {
     awk '
     function bytes(text) { gsub(/,/, "", text); return text + 0 }
@@ -36,7 +36,7 @@ summary() {
     }' "$1"
 }
 
-# Of a fixed limit and the rules that learn; the rest are options of the lab.
+# A fixed limit and the adaptive rules; other arguments are options of the lab.
 run() {
     limits="--limit dql --limit taut --limit $1"
     shift

@@ -1,8 +1,8 @@
 #!/bin/sh
-# What a registry would be given: every crate of the workspace packed, in the order of its
-# dependencies, and each looked through as whoever gets it alone would find it. Nothing is uploaded.
-#   scripts/packages.sh            packs and looks; seconds, and no network
-#   scripts/packages.sh --publish  first all steps of `cargo publish` except the upload: it asks
+# Packs every crate of the workspace in the order of its dependencies, and checks each package by
+# itself. Nothing is uploaded.
+#   scripts/packages.sh            packs and checks; seconds, and no network
+#   scripts/packages.sh --publish  first all steps of `cargo publish` except the upload: queries
 #                                  the registry, and builds each crate from its package; minutes
 set -eu
 cd "$(dirname "$0")/.."
@@ -30,7 +30,7 @@ for package in "$target"/package/*.crate; do
     for key in description license readme keywords categories rust-version; do
         grep -q "^$key = " "$unpacked/$name/Cargo.toml" || wrong "no $key in Cargo.toml"
     done
-    # What the source includes must be in the package as well.
+    # Files that the source includes must be in the package.
     (cd "$unpacked/$name" && grep -rnoE 'include_(str|bytes)!\("[^"]+"\)|#\[path = "[^"]+"\]' --include='*.rs' . |
         sed -E 's/^([^:]+):[0-9]+:[^"]*"([^"]+)".*/\1 \2/') |
         while read -r source included; do
@@ -41,4 +41,4 @@ done
 rm -rf "$unpacked"
 [ "$count" -gt 0 ] || { echo "nothing was packed" >&2; exit 1; }
 [ "$failed" -eq 0 ] || exit 1
-echo "$count packages, each with its README, licences and all that it includes"
+echo "$count packages, each with its README, licences and included files"

@@ -10,5 +10,6 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 def draw(charts, path):
     """Writes `charts`, as the example describes them, to the SVG file `path`."""
     command = ["cargo", "run", "--quiet", "--locked", "-p", "taut-report", "--example", "plot"]
-    done = subprocess.run(command, cwd=ROOT, input=json.dumps(charts).encode(), stdout=subprocess.PIPE, check=True)
+    text = json.dumps(charts).encode()
+    done = subprocess.run(command, cwd=ROOT, input=text, stdout=subprocess.PIPE, check=True)
     path.write_bytes(done.stdout)

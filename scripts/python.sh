@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Builds the Python wheel and tests it as a stranger would: in a fresh virtual environment, by its
-# files alone.
+# Builds the Python wheel and tests it in a fresh virtual environment, with its files alone.
 # usage: scripts/python.sh [--ray]    with --ray also a sweep on a local Ray (79 MB to download)
 # PYTHON=python3.10 selects another interpreter. TAUT_COMMAND is the command `taut`, whose output a
 # sweep must equal.
@@ -13,7 +12,7 @@ cannot() { echo "python.sh: $*" >&2; exit 77; }
 target=${CARGO_TARGET_DIR:-$PWD/target}/python
 mkdir -p "$target"
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || cannot "no Python 3.10 or later"
-# Made anew each time: what an earlier run installed must not help this one.
+# Recreated each time: packages of an earlier run must not affect this one.
 rm -rf "$target/tools" "$target/fresh" "$target/wheels"
 for environment in tools fresh; do
     "$python" -m venv "$target/$environment" >/dev/null 2>&1 || cannot "no virtual environment can be made"
@@ -40,11 +39,11 @@ if "$target/fresh/bin/pip" install "${quiet[@]}" mypy; then
     "$target/fresh/bin/python" -m mypy --strict --no-error-summary -p taut
     "$target/fresh/bin/python" -m mypy.stubtest --concise taut
 else
-    echo "python.sh: left out: no mypy can be had" >&2
+    echo "python.sh: left out: mypy is not available" >&2
 fi
 if [ "${1-}" = --ray ]; then
     "$target/fresh/bin/pip" install "${quiet[@]}" ray || cannot "no Ray can be had"
-    # Its files, in a home that is gone afterwards.
+    # Its files, in a temporary home.
     HOME=$scratch timeout 300 "$target/fresh/bin/python" tests/ray_sweep.py
 fi
 echo "$(basename "$wheel"): tested with $("$target/fresh/bin/python" --version)"

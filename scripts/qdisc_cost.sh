@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measures what each discipline costs for a packet, enqueue and dequeue together, with few and with
+# Measures the cost of each discipline for a packet, enqueue and dequeue together, with few and with
 # many active flows: packets a second, and instructions, which are the same in every run.
 # Exit codes: 0 ok, 1 failed, 77 cannot run here.
 set -eu
@@ -36,7 +36,7 @@ printf '%-29s%9s%9s%9s%9s\n' 'active flows' 1 100 1024 10000
 while IFS=, read -r qdisc how; do
     printf '%-29s' "$qdisc${how:+, $how}"
     for flows in 1 100 1024 10000; do
-        # What is not spent on packets goes into making and filling the discipline.
+        # The remainder is for creating and filling the discipline.
         all=$(instructions "$qdisc" "$flows" "$PACKETS" ${how:+"$how"})
         setup=$(instructions "$qdisc" "$flows" 0 ${how:+"$how"})
         printf '%9s' "$(((all - setup) / PACKETS))"

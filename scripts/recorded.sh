@@ -1,10 +1,10 @@
 #!/bin/sh
 # Compares limit rules on recorded completion traces. Records live rings that are saturated without
-# a limit, converts the traces (scripts/trace_to_pattern.py) into compressed patterns in
-# docs/live/recorded, and writes their table in docs/limit-rules.md: every rule on each pattern,
-# compared with the smallest sufficient limit. Existing patterns are not recorded again. Without an
-# argument, only the table is written. The lab no longer has the load of r01 to r03, which cannot be
-# recorded again. Recording needs root and a minute.
+# a limit, converts their traces (scripts/trace_to_pattern.py), and writes a table in
+# docs/limit-rules.md: every rule on each trace of docs/live/recorded, compared with the smallest
+# sufficient limit. Existing files are not recorded again. Without an argument, only the table is
+# written. The lab no longer has the load of r01 to r03, which cannot be recorded again. Recording
+# needs root and a minute.
 # usage: scripts/recorded.sh [record]
 # Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
 set -eu
@@ -74,7 +74,7 @@ done
         printf "\nBusy for 99.9 %%: dql on %d of %d, taut on %d.\n", kept["dql"], count, kept["taut"]
     }' "$new/rows.csv"
 } >"$new/table.md"
-# In place of what stands between the marks.
+# Replaces the lines between the marks.
 awk -v table="$new/table.md" '
 /^<!-- recorded patterns: end -->$/ { inside = 0 }
 !inside { print }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The same source gives the same bytes wherever it is built: twice, in two directories, without a
+# Checks that the same source gives the same bytes: builds twice, in two directories, without a
 # common cache.
 #   scripts/reproducible.sh           the libraries for C; about a minute of one core
 #   scripts/reproducible.sh taut      the command; some ten minutes of one core
@@ -13,7 +13,7 @@ registry="${CARGO_HOME:-$HOME/.cargo}"
 build() { # DIR: a clean copy of the source, built there
     mkdir -p "$1"
     git ls-files -z | tar --null --files-from=- -cf - | tar -xf - -C "$1"
-    # Where it was built, and whose registry it came from, is not the program's business.
+    # Without the paths of the build directory and of the registry.
     (cd "$1" && CARGO_TARGET_DIR="$1/target" CARGO_INCREMENTAL=0 \
         RUSTFLAGS="--remap-path-prefix=$1=/taut --remap-path-prefix=$registry=/cargo" \
         cargo build --quiet --release --locked -p "$crate")
@@ -33,7 +33,7 @@ for file in "$work"/one/target/release/*; do
         echo "$name differs" >&2
         failed=1
     fi
-    # And nothing of this machine is in it.
+    # No path of this machine is in the result.
     if grep -aqF "$work" "$file" || grep -aqF "$registry" "$file"; then
         echo "$name names the directory that it was built in" >&2
         failed=1

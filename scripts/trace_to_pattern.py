@@ -1,32 +1,32 @@
 #!/usr/bin/env python3
-"""Makes a pattern for `taut sim limit-rules --pattern` of a live trace: how fast the device was, and when somebody
-looked at what it had finished.
+"""Converts a live trace into a completion trace for `taut sim limit-rules --pattern`.
 
-A completion depends on the limit that was held, so the trace must be of a queue without one that was never empty:
-anything else is refused. How fast: what was completed from the first look to the last, over that time. A look that
-found nothing is not in a trace; choose a link on which each look finds something.
+The result has the poll times and the mean rate of the device: the bytes completed from the first
+poll to the last, over that time. Completions depend on the limit, so the trace must be of a queue
+without a limit that never ran empty; any other trace is rejected. An empty poll is not in a trace,
+so choose a link on which every poll finds completions.
 
 usage: scripts/trace_to_pattern.py TRACE ID [SKIP_S [LENGTH_S [ROW]]] >FILE
-SKIP_S (default 0.3) of the trace are left out, LENGTH_S (default 1.5) are taken, of the first row with ROW in its name
-and `off` as its limit.
-Exit codes: 0 ok, 1 the trace does not tell it, 2 usage.
+Skips SKIP_S (default 0.3) of the trace and converts LENGTH_S (default 1.5), from the first row with
+ROW in its name and `off` as its limit.
+Exit codes: 0 ok, 1 the trace is rejected, 2 usage.
 """
 
 import json
 import sys
 
 
-class Refused(Exception):
+class Rejected(Exception):
     pass
 
 
-def looks(trace, row_text, skip_ns, length_ns):
-    """When somebody looked, and the bytes that were finished, from the first look after `skip_ns` on."""
+def polls(trace, row_text, skip_ns, length_ns):
+    """Returns time and completed bytes of each poll, from the first one after `skip_ns` on."""
     found, in_flight, wanted, seen = [], 0, False, False
     with open(trace) as lines:
         head = next(lines, "").rstrip("\n").split("\t")
         if head[:2] != ["taut-trace", "2"] or any(it.startswith("sampled=") for it in head):
-            raise Refused("no trace of version 2 of a queue of ours")
+            raise Rejected("not an event trace of version 2")
         for number, line in enumerate(lines, 2):
             field = line.rstrip("\n").split("\t")
             if field[0] == "row":
@@ -46,15 +46,16 @@ def looks(trace, row_text, skip_ns, length_ns):
                 in_flight -= int(field[2])
                 if at_ns >= skip_ns:
                     if in_flight <= 0:
-                        raise Refused(f"line {number}: it ran dry; give it a longer ring, or a sender that sends more")
+                        reason = "the ring ran empty; use a longer ring or more load"
+                        raise Rejected(f"line {number}: {reason}")
                     if found and found[-1][0] == at_ns:
                         found[-1][1] += int(field[2])
                     else:
                         found.append([at_ns, int(field[2])])
     if not seen:
-        raise Refused(f"no row with {row_text!r} and the limit off")
+        raise Rejected(f"no row with {row_text!r} and the limit off")
     if len(found) < 100:
-        raise Refused(f"only {len(found)} looks in the time that was wanted; at least 100 are")
+        raise Rejected(f"only {len(found)} polls in that time; at least 100 are required")
     return found
 
 
@@ -65,13 +66,14 @@ def main():
     trace, name = sys.argv[1:3]
     skip_s, length_s, row = (sys.argv[3:] + ["0.3", "1.5", ""][len(sys.argv) - 3 :])[:3]
     try:
-        found = looks(trace, row, int(float(skip_s) * 1e9), int(float(length_s) * 1e9))
-    except Refused as refused:
-        print(f"{trace}: {refused}", file=sys.stderr)
+        found = polls(trace, row, int(float(skip_s) * 1e9), int(float(length_s) * 1e9))
+    except Rejected as reason:
+        print(f"{trace}: {reason}", file=sys.stderr)
         return 1
     end_ns = found[-1][0] - found[0][0]
     rate = sum(finished for _, finished in found[1:]) * 1000 / end_ns
-    print(json.dumps({"id": name, "rate_bytes_per_us": round(rate, 4), "end_ns": end_ns, "warm_ns": end_ns // 4}))
+    header = {"id": name, "rate_bytes_per_us": round(rate, 4)}
+    print(json.dumps(header | {"end_ns": end_ns, "warm_ns": end_ns // 4}))
     for (before_ns, _), (at_ns, _) in zip(found, found[1:]):
         print(at_ns - before_ns, 0)
     return 0

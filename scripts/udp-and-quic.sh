@@ -38,9 +38,10 @@ measure() {
     name=$1
     shift
     echo "scripts/udp-and-quic.sh: $name" >&2
-    "$quic" --rounds "$rounds" --duration "$duration" "$@" -j --report "$dir/udp-and-quic-$name.md" \
+    report=$dir/udp-and-quic-$name.md
+    "$quic" --rounds "$rounds" --duration "$duration" "$@" -j --report "$report" \
         >"$dir/quic-$name.json"
-    scripts/section.sh "$dir/udp-and-quic-$name.md" "In per cent" >"$dir/$name.summary"
+    scripts/section.sh "$report" "In per cent" >"$dir/$name.summary"
 }
 
 # `times` in a subshell measures the subshell only.
@@ -62,7 +63,7 @@ measure 500mbit --rate 500mbit
 times >"$dir/times"
 busy=$(echo "$before $(ticks) $(own_ticks "$dir/times")" |
     awk '{ printf "%d", ($4 - $1 - ($6 - $3)) * 100 / ($5 - $2) + 0.5 }')
-method="Medians of $rounds repetitions of $duration, all rows of a path in each, on $(nproc) processors
+method="Medians of $rounds repetitions of $duration, all rows of a path in each, on $(nproc) CPUs
 with Linux $(uname -r | sed 's/-.*//'). Other programs took $busy % of the processors' time"
 if [ "$busy" -gt 5 ]; then
     method="$method: **the machine was busy**,
