@@ -184,6 +184,9 @@ def check_built(book):
 
 
 def main():
+    if sys.argv[1:] in (["-h"], ["--help"]):
+        print(__doc__)
+        return
     taut = sys.argv[2] if sys.argv[1:2] == ["--taut"] and len(sys.argv) == 3 else None
     # Parts in scripts/ become pages in docs/.
     pages = [it for it in files("*.md") if it.parent != ROOT / "scripts"]
