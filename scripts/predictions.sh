@@ -10,7 +10,7 @@ trap 'rm -f "$new"' EXIT
 trap 'exit 1' HUP INT TERM
 
 cargo run --quiet --release --locked -p taut-scenarios --example predictions -- \
-    --live docs/live/rr-under-load.json >"$new"
+    scripts/predictions-head.md docs/live/rr-under-load.json >"$new"
 if [ "${1:-}" = --check ]; then
     diff -u docs/predictions.md "$new" || {
         echo "predictions.sh: docs/predictions.md is stale: run scripts/predictions.sh" >&2

@@ -1,7 +1,7 @@
 //! Prints `docs/predictions.md`: every published figure, the simulator's and the lab's.
 //!
-//! `cargo run --release -p taut-scenarios --example predictions -- [--live FILE]...`: FILE is a
-//! JSON document of the lab. `scripts/predictions.sh` writes the page.
+//! `cargo run --release -p taut-scenarios --example predictions -- HEAD [FILE]...`: HEAD is the text
+//! of the page, FILE a JSON document of the lab. `scripts/predictions.sh` writes the page.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -15,26 +15,6 @@ use taut_report::number::float;
 use taut_report::verdict::{Verdict, published};
 use taut_scenarios::run::{all_cores, run_all};
 use taut_scenarios::{registry, sweep};
-
-const PURPOSE: &str = "# Predictions
-
-To judge the simulator: published figures, its predictions with default settings, and live results
-on a two-core virtual machine.
-";
-
-const MEANING: &str = "
-*within*: inside the published figure or range, or at most a tenth away. Constants were chosen to
-meet published figures, so as many figures as constants do not count as predicted.
-
-## Method
-
-`scripts/predictions.sh` writes this page, which is not a test: the published machines differ.
-[sources.md](sources.md) names the publications. A prediction that is not *within* is bold. If no
-figure of a scenario counts as predicted, only those are listed; `taut sim NAME` prints all.
-
-The CPU percentages published with E2 belong to unknown hosts and cannot be predicted.
-`scripts/cost.sh` counts instructions for each packet instead ([cost.json](cost.json)).
-";
 
 type Failed = Box<dyn Error>;
 
@@ -51,21 +31,15 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns the whole page.
-fn page(mut arguments: impl Iterator<Item = String>) -> Result<String, Failed> {
+/// Returns the whole page: the text of the first file, with the live results of the others.
+fn page(mut files: impl Iterator<Item = String>) -> Result<String, Failed> {
+    let head = fs::read_to_string(files.next().ok_or("HEAD is missing")?)?;
     let mut live = BTreeMap::new();
-    while let Some(option) = arguments.next() {
-        let file = arguments.next().ok_or("FILE is missing")?;
-        let failed = |error: Failed| format!("{file}: {error}");
-        match option.as_str() {
-            "--live" => live.extend(live_values(&file).map_err(failed)?),
-            _ => return Err(format!("unknown option {option}").into()),
-        }
+    for file in files {
+        live.extend(live_values(&file).map_err(|error| format!("{file}: {error}"))?);
     }
     let documents = documents()?;
-    let mut page = PURPOSE.to_owned();
-    push_summary(&mut page, &documents)?;
-    page += MEANING;
+    let mut page = head.replace("@SUMMARY@", summary(&documents)?.trim());
     for (document, remark) in &documents {
         push_section(&mut page, document, remark, &live)?;
     }
@@ -90,40 +64,24 @@ fn documents() -> Result<Vec<(Document, &'static str)>, Failed> {
     Ok(documents.zip(entries().map(|entry| entry.remark)).collect())
 }
 
-/// Appends the result in two sentences, and a row for each scenario.
-fn push_summary(page: &mut String, documents: &[(Document, &str)]) -> Result<(), Failed> {
-    let (mut figures, mut within, mut predicted) = (0, 0, 0);
-    let mut table = String::new();
+/// Returns the result in two sentences, and a row for each scenario.
+fn summary(documents: &[(Document, &str)]) -> Result<String, Failed> {
+    let mut table = "| scenario | figures | within | predicted | constants |\n".to_owned();
+    table += "|---|--:|--:|--:|---|\n";
+    let (mut all, mut all_within, mut all_predicted) = (0, 0, 0);
     for (document, _) in documents {
+        let (name, figures) = (&document.scenario, document.figures.len());
         let verdict = Verdict::of(&document.figures);
-        figures += document.figures.len();
-        within += verdict.within;
-        predicted += verdict.predicted();
-        let constants = match verdict.constants.as_slice() {
-            [] => "-".to_owned(),
-            names => names.join(", "),
-        };
-        writeln!(
-            table,
-            "| [{0}](#{0}) | {1} | {2} | {3} | {constants} |",
-            document.scenario,
-            document.figures.len(),
-            verdict.within,
-            verdict.predicted(),
-        )?;
+        let (within, predicted) = (verdict.within, verdict.predicted());
+        let constants = verdict.constants.join(", ");
+        let counts = format!("{figures} | {within} | {predicted}");
+        writeln!(table, "| [{name}](#{name}) | {counts} | {constants} |")?;
+        (all, all_within) = (all + figures, all_within + within);
+        all_predicted += predicted;
     }
-    writeln!(
-        page,
-        "\n{within} of {figures} predictions are within a tenth of the published figure. \
-         {predicted} of them count\nas predicted.\n"
-    )?;
-    writeln!(
-        page,
-        "| scenario | figures | within | predicted | constants |"
-    )?;
-    writeln!(page, "|---|--:|--:|--:|---|")?;
-    *page += &table;
-    Ok(())
+    let first = format!("{all_within} of {all} predictions are within a tenth of the published");
+    let result = format!("{first} figure. {all_predicted} of them count as predicted.");
+    Ok(format!("{result}\n\n{table}"))
 }
 
 fn push_section(
@@ -133,14 +91,16 @@ fn push_section(
     live: &BTreeMap<String, f64>,
 ) -> Result<(), Failed> {
     let has_live = (document.figures.iter()).any(|figure| live.contains_key(&figure.id));
-    writeln!(page, "\n## {}\n", document.scenario)?;
-    if has_live {
-        writeln!(page, "| figure | published | predicted | live |")?;
-        writeln!(page, "|---|--:|--:|--:|")?;
+    let (heading, rule) = if has_live {
+        (" live |", "--:|")
     } else {
-        writeln!(page, "| figure | published | predicted |")?;
-        writeln!(page, "|---|--:|--:|")?;
-    }
+        ("", "")
+    };
+    writeln!(page, "\n## {}\n", document.scenario)?;
+    writeln!(
+        page,
+        "| figure | published | predicted |{heading}\n|---|--:|--:|{rule}"
+    )?;
     let verdict = Verdict::of(&document.figures);
     let only_outside = verdict.predicted() == 0 && !verdict.outside.is_empty();
     for figure in &document.figures {
@@ -149,7 +109,6 @@ fn push_section(
         }
     }
     if !remark.is_empty() {
-        page.push('\n');
         push_wrapped(page, remark);
     }
     Ok(())
@@ -179,18 +138,14 @@ fn push_row(page: &mut String, figure: &Figure, live: Option<Option<&f64>>) -> R
     Ok(())
 }
 
-/// Appends a paragraph in lines of at most 100 columns.
+/// Appends a paragraph in lines of at most 100 columns, after an empty line.
 fn push_wrapped(page: &mut String, text: &str) {
-    let mut columns = 0;
+    let mut columns = 100;
     for word in text.split_whitespace() {
-        let width = word.chars().count();
-        if columns > 0 {
-            let breaks = columns + 1 + width > 100;
-            page.push(if breaks { '\n' } else { ' ' });
-            columns = if breaks { 0 } else { columns + 1 };
-        }
+        let width = 1 + word.chars().count();
+        columns = if columns + width > 100 { 0 } else { columns } + width;
+        page.push(if columns == width { '\n' } else { ' ' });
         *page += word;
-        columns += width;
     }
     page.push('\n');
 }
