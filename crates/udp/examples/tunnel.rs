@@ -20,7 +20,8 @@ use taut_path::{AnyLimit, AnyQdisc, PacketSink, Qdisc};
 use taut_udp::{Datagram, LimitedUdp, Source};
 
 const PAUSE: Duration = Duration::from_millis(50);
-const CAP_NS: u64 = 2_000_000;
+/// The default cap.
+const CAP_NS: u64 = 5_000_000;
 
 /// Fewer packets than the pool has frames: then the fattest flow loses one, and not whoever comes
 /// next.
@@ -207,14 +208,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("dql", AnyLimit::dql(), 0, FQ_CODEL, Timestamps),
         ("taut", AnyLimit::taut(), 0, FQ_CODEL, Timestamps),
         (
-            "dql, cap 2 ms",
+            "dql, cap 5 ms",
             AnyLimit::dql(),
             CAP_NS,
             FQ_CODEL,
             Timestamps,
         ),
         (
-            "taut, cap 2 ms",
+            "taut, cap 5 ms",
             AnyLimit::taut(),
             CAP_NS,
             FQ_CODEL,
@@ -223,14 +224,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("dql, zero-copy", AnyLimit::dql(), 0, FQ_CODEL, ZeroCopy),
         ("taut, zero-copy", AnyLimit::taut(), 0, FQ_CODEL, ZeroCopy),
         (
-            "dql, cap 2 ms, zero-copy",
+            "dql, cap 5 ms, zero-copy",
             AnyLimit::dql(),
             CAP_NS,
             FQ_CODEL,
             ZeroCopy,
         ),
         (
-            "taut, cap 2 ms, zero-copy",
+            "taut, cap 5 ms, zero-copy",
             AnyLimit::taut(),
             CAP_NS,
             FQ_CODEL,
