@@ -1,13 +1,11 @@
 #!/bin/sh
-# Measures limits on a packet ring whose thread comes late, with and without a cap in time, and
-# writes docs/late-machine.md, docs/late-machine.svg and docs/live/late-machine.json: `taut lab
-# rr-under-load --driver af_packet` at 100 Mbit/s beside 0, 1 and 3 busy loops, with the lab's
-# real-time priority and without, all limits in turn in each round; then the curve over the length
-# of the cap, quiet and late, live and simulated.
-# What was measured is kept in RESULTS and not measured again, so it can be stopped and started;
-# take the directory away to begin anew.
-# Needs root, two processors, and a machine that does nothing else: ROUNDS=5 (the default) takes 45
-# minutes, ROUNDS=2 18.
+# Measures limits on a packet ring whose thread wakes late, with and without a time cap, and writes
+# docs/late-machine.md, docs/late-machine.svg and docs/live/late-machine.json. It runs `taut lab
+# rr-under-load --driver af_packet` at 100 Mbit/s next to 0, 1 and 3 busy loops, with real-time and
+# with ordinary priority; then over the length of the cap, live and simulated.
+# Measurements are kept in RESULTS and not repeated, so the script can be interrupted and continued.
+# Needs root, two processors and an idle machine: ROUNDS=5 (the default) takes 45 minutes, ROUNDS=2
+# 18.
 # usage: [ROUNDS=5] [DURATION=4s] [RESULTS=target/late-machine] scripts/late-machine.sh
 # Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
 set -eu
@@ -61,12 +59,8 @@ while [ "$round" -lt "$rounds" ]; do
         live "curve-late-$round" 3 --only bql=on $curve --limit dql --limit taut --no-real-time
     }
 done
-# What the rules made of one late run, from its trace.
-live traced 3 --only bql=on --limit dql --limit taut --limit taut:99.9%:2ms --no-real-time \
-    --trace "$results/late.trace" --trace-most 1g
-# The same, simulated: a thread that looks each 250 us, and in one of so many looks comes after 10
-# ms. The numbers are drawn here: each awk has a generator of its own, and the page wants the same
-# ones everywhere.
+# The same, simulated: a thread polls each 250 us, and one poll in 2,000 or 40 comes after 10 ms.
+# The random numbers are computed here, because each awk has a generator of its own.
 pattern() {
     awk -v id="$1" -v one_in="$2" 'BEGIN {
         printf "{\"id\": \"%s\", \"rate_bytes_per_us\": 12.5, \"end_ns\": 30000000000, \"warm_ns\": 5000000000}\n", id

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/late-machine.md, docs/late-machine.svg and docs/live/late-machine.json from the documents that
-scripts/late-machine.sh left in a directory; without a directory, draws docs/late-machine.svg from that record.
+"""Writes docs/late-machine.md and docs/late-machine.svg from docs/live/late-machine.json. With a
+directory, first writes that record from the documents that scripts/late-machine.sh left there.
 
 usage: scripts/late_machine.py [DIRECTORY]
 Exit codes: 0 ok, 1 nothing to write, 2 usage.
@@ -49,181 +49,148 @@ def medians(found):
     ]
 
 
-# What the link sends in a nanosecond, in bytes; and the longest absences that a rule makes anything
-# of, in ns.
-LINK_BYTES_PER_NS = 0.0125
-LONGEST_GAP_NS, LONGEST_AWAY_NS = 100_000_000, 10_000_000
-
-
-def explained(trace):
-    """Of each row of a trace: how late its thread was, the need that this explains, and the limit."""
-    found = []
-    with open(trace) as lines:
-        for line in lines:
-            field = line.rstrip("\n").split("\t")
-            if field[0] == "row":
-                row = {"limit": field[2], "gaps_ns": [], "need_bytes": 0, "most_bytes": 0}
-                found.append(row)
-                end_ns = None
-            elif field[1:2] == ["round"] and field[3] == "last":
-                at_ns = int(field[0])
-                if end_ns is not None:
-                    gap_ns = at_ns - end_ns
-                    back_ns = 0 if field[5] == "-" else max(0, int(field[5]) - end_ns)
-                    row["gaps_ns"].append(gap_ns)
-                    away_ns = min(gap_ns, LONGEST_GAP_NS) + min(back_ns, LONGEST_AWAY_NS)
-                    row["need_bytes"] = max(row["need_bytes"], LINK_BYTES_PER_NS * away_ns)
-                end_ns = at_ns
-            elif field[1:2] == ["limit"] and row["need_bytes"] > 0 and int(field[2]) < 1 << 30:
-                row["most_bytes"] = max(row["most_bytes"], int(field[2]))
-    return found
-
-
-def explained_table(rows):
-    lines = [
-        "| limit | from look to look, ms (p50, p99, most) | largest need that explains, KB | largest limit, KB | of it |",
-        "|---|--:|--:|--:|--:|",
-    ]
-    for row in rows:
-        gaps = sorted(row["gaps_ns"])
-
-        def at(share):
-            return f"{gaps[int((len(gaps) - 1) * share)] / 1e6:.1f}"
-
-        lines.append(
-            f"| `{row['limit']}` | {at(0.5)}, {at(0.99)}, {at(1)} | {row['need_bytes'] / 1000:,.0f} "
-            f"| {row['most_bytes'] / 1000:,.0f} | {row['most_bytes'] / row['need_bytes']:.2f} |"
-        )
-    return "\n".join(lines)
-
-
 def ms(us):
     return f"{us / 1000:,.1f}"
 
 
-def live_table(rows):
-    lines = [
-        "| limit | requests/s | p50, ms | p99, ms | goodput, Mbit/s | in the ring, KB (p50, p90) | thread late by, ms (p99, most) |",
-        "|---|--:|--:|--:|--:|--:|--:|",
+def table(columns, rows):
+    lines = ["| " + " | ".join(columns) + " |", "|---|" + "--:|" * (len(columns) - 1)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def live_row(name, row):
+    ring = [f"{row[f'in_ring_{key}_bytes'] / 1000:,.1f}" for key in ("p50", "p90")]
+    return [
+        *name,
+        f"{row['rr_tps']:,.0f}",
+        ms(row["p50_us"]),
+        ms(row["p99_us"]),
+        f"{row['goodput_mbit_per_s']:.1f}",
+        ", ".join(ring),
+        f"{ms(row['timer_p99_us'])}, {ms(row['timer_max_us'])}",
     ]
-    for row in rows:
-        lines.append(
-            f"| `{row['limit']}` | {row['rr_tps']:,.0f} | {ms(row['p50_us'])} | {ms(row['p99_us'])} "
-            f"| {row['goodput_mbit_per_s']:.1f} | {row['in_ring_p50_bytes'] / 1000:,.1f}, {row['in_ring_p90_bytes'] / 1000:,.1f} "
-            f"| {ms(row['timer_p99_us'])}, {ms(row['timer_max_us'])} |"
-        )
-    return "\n".join(lines)
 
 
-def simulated_table(rows):
-    lines = ["| limit | link used | p50, ms | p99, ms | in flight, KB (mean) |", "|---|--:|--:|--:|--:|"]
-    for row in rows:
-        lines.append(
-            f"| `{row['rule']}` | {100 * row['utilisation']:.2f} % | {ms(row['hp_delay_us_p50'])} | {ms(row['hp_delay_us_p99'])} "
-            f"| {row['in_flight_mean_bytes'] / 1000:,.1f} |"
-        )
-    return "\n".join(lines)
+LIVE = ["requests/s", "p50, ms", "p99, ms", "Mbit/s", "in the ring, KB (p50, p90)", "late by, ms (p99, max)"]
 
 
 def cap_name(cap_ms):
     return f"{cap_ms * 1000:g}us" if cap_ms < 1 else f"{cap_ms:g}ms"
 
 
-def points(rows, key, figure):
-    """Of `taut` under each cap, and without."""
-    of = {row[key]: figure(row) for row in rows}
-    found = [of.get(f"taut:{cap_name(cap)}") for cap in CAPS_MS] + [of.get("taut")]
-    return [(number, value) for number, value in enumerate(found, 1) if value is not None]
+def by_cap(rows, key):
+    """The rows of `taut` under each cap, and without one."""
+    of = {row[key]: row for row in rows}
+    return [of[f"taut:99.9%:{cap_name(cap)}"] for cap in CAPS_MS] + [of["taut"]]
 
 
-def charts(curves, simulated):
+CAPS = [f"{cap:g}" for cap in CAPS_MS] + ["none"]
+
+
+def curve_table(record):
+    """A row for each cap: the two live runs, and the two simulated ones."""
+    live = {name: by_cap(rows, "limit") for name, rows in record["curves"].items()}
+    simulated = {name: by_cap(rows, "rule") for name, rows in record["simulated"].items()}
+    columns = ["cap, ms"]
+    columns += [f"{name}: Mbit/s, p50 ms, p99 ms" for name in live]
+    columns += [f"simulated, late {name}: %, p50 ms" for name in simulated]
+    rows = []
+    for index, cap in enumerate(CAPS):
+        row = [cap]
+        for runs in live.values():
+            run = runs[index]
+            row.append(f"{run['goodput_mbit_per_s']:.1f}, {ms(run['p50_us'])}, {ms(run['p99_us'])}")
+        for runs in simulated.values():
+            run = runs[index]
+            row.append(f"{100 * run['utilisation']:.2f}, {ms(run['hp_delay_us_p50'])}")
+        rows.append(row)
+    return table(columns, rows)
+
+
+def charts(record):
     """Throughput and delay over the cap."""
-    caps = [f"{cap:g}" for cap in CAPS_MS] + ["none"]
+
+    def points(rows, key, value):
+        return list(enumerate(map(value, by_cap(rows, key)), 1))
 
     def lines(of_live, of_simulated):
-        found = [(f"live, {name}", points(rows, "limit", of_live)) for name, rows in curves.items()]
-        found += [(f"simulated, {name}", points(rows, "rule", of_simulated)) for name, rows in simulated.items()]
+        found = [(f"live, {name}", points(rows, "limit", of_live)) for name, rows in record["curves"].items()]
+        found += [
+            (f"simulated, {name}", points(rows, "rule", of_simulated)) for name, rows in record["simulated"].items()
+        ]
         return [{"label": name, "color": name, "join": "straight", "points": them} for name, them in found]
 
     # What 100 Mbit/s carry of TCP in frames of 1,514 bytes.
     full = 94.5
     return [
         {
-            "title": "Share of the link that is used, limit taut",
-            "x": {"title": "cap (ms)", "names": caps},
+            "title": "Utilisation of the link, limit taut",
+            "x": {"title": "cap (ms)", "names": CAPS},
             "y": {"title": "%", "high": 100},
             "lines": lines(
                 lambda row: min(100, 100 * row["goodput_mbit_per_s"] / full), lambda row: 100 * row["utilisation"]
             ),
         },
         {
-            "title": "p50 of a request (live) or of a packet's wait",
-            "x": {"title": "cap (ms)", "names": caps},
+            "title": "Median delay of a request (live) or of a packet",
+            "x": {"title": "cap (ms)", "names": CAPS},
             "y": {"title": "ms", "low": 0.2, "high": 50},
             "lines": lines(lambda row: row["p50_us"] / 1000, lambda row: row["hp_delay_us_p50"] / 1000),
         },
     ]
 
 
-def main():
-    picture = ROOT / "docs/late-machine.svg"
-    if len(sys.argv) == 1:
-        record = json.loads((ROOT / "docs/live/late-machine.json").read_text())
-        draw(charts(record["curves"], record["simulated"]), picture)
-        return 0
-    if len(sys.argv) != 2:
-        print(__doc__, file=sys.stderr)
-        return 2
-    directory = pathlib.Path(sys.argv[1])
-    tables = {
-        (busy, priority): medians(documents(directory, f"table-{busy}-{priority}"))
+def read_record(directory):
+    """The record of what scripts/late-machine.sh left, or None if something is missing."""
+    tables = [
+        {"busy_loops": busy, "real_time": priority == "realtime", "rows": medians(documents(directory, name))}
         for priority in ("realtime", "ordinary")
         for busy in (0, 1, 3)
-    }
+        for name in [f"table-{busy}-{priority}"]
+    ]
     curves = {name: medians(documents(directory, f"curve-{name}")) for name in ("quiet", "late")}
-    simulated_path = directory / "simulated.json"
-    whole = simulated_path.exists() and (directory / "late.trace").exists()
-    if not all(tables.values()) or not all(curves.values()) or not whole:
-        print(f"{directory}: not everything was measured; run scripts/late-machine.sh", file=sys.stderr)
-        return 1
+    path = directory / "simulated.json"
+    if not all(table["rows"] for table in tables) or not all(curves.values()) or not path.exists():
+        return None
     simulated = {}
-    for row in json.loads(simulated_path.read_text())["rows"]:
+    for row in json.loads(path.read_text())["rows"]:
         simulated.setdefault(row["pattern"].removeprefix("late-"), []).append(row)
-    rounds = min(row["rounds"] for rows in tables.values() for row in rows)
-    note = os.environ.get("NOTE", "")
-    page = [
-        (ROOT / "scripts/late-machine-head.md").read_text().rstrip(),
-        "## Measured",
-        f"Medians of {rounds} rounds, all limits in turn in each, on {os.cpu_count()} processors with Linux "
-        f"{platform.release().split('-')[0]}. {note}".rstrip(),
+    host = f"{os.cpu_count()} processors with Linux {platform.release().split('-')[0]}"
+    return {"version": 1, "host": host, "tables": tables, "curves": curves, "simulated": simulated}
+
+
+def page(record):
+    head, method = (ROOT / "scripts/late-machine-head.md").read_text().split("## Method\n")
+    repetitions = min(row["rounds"] for table in record["tables"] for row in table["rows"])
+    rows = [
+        live_row([str(runs["busy_loops"]), "real-time" if runs["real_time"] else "ordinary", f"`{row['limit']}`"], row)
+        for runs in record["tables"]
+        for row in runs["rows"]
     ]
-    words = {"realtime": "at real-time priority", "ordinary": "at ordinary priority"}
-    loops = {0: "no busy loop", 1: "one busy loop", 3: "three busy loops"}
-    for (busy, priority), rows in tables.items():
-        page += [f"### {loops[busy].capitalize()}, {words[priority]}", live_table(rows)]
-    page += [
-        "## Explained by lateness",
-        "One more late run (three busy loops, ordinary priority), traced. From one look of the thread to the next, and until "
-        "the sender was back, the link sends so much: the largest of these is the largest need that lateness explains.",
-        explained_table(explained(directory / "late.trace")),
+    return [
+        head.rstrip(),
+        curve_table(record),
+        "## Busy loops and priorities",
+        f"Medians of {repetitions} repetitions on {record['host']}. *Late by*: how much later than due the thread woke.",
+        table(["busy loops", "priority", "limit", *LIVE], rows),
+        "## Method\n" + method.rstrip(),
     ]
-    page += ["## The curve", "![goodput and waiting over the length of the cap](late-machine.svg)"]
-    page += ["### Live, quiet: no busy loop, at real-time priority", live_table(curves["quiet"])]
-    page += ["### Live, late: three busy loops, at ordinary priority", live_table(curves["late"])]
-    for name, rows in simulated.items():
-        page += [f"### Simulated, late {name}", simulated_table(rows)]
-    (ROOT / "docs/late-machine.md").write_text("\n\n".join(page) + "\n")
-    draw(charts(curves, simulated), picture)
-    together = {
-        "version": 1,
-        "tables": [
-            {"busy_loops": busy, "real_time": priority == "realtime", "rows": rows}
-            for (busy, priority), rows in tables.items()
-        ],
-        "curves": curves,
-        "simulated": simulated,
-    }
-    (ROOT / "docs/live/late-machine.json").write_text(json.dumps(together, indent=1) + "\n")
+
+
+def main():
+    if len(sys.argv) > 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    path = ROOT / "docs/live/late-machine.json"
+    if len(sys.argv) == 2:
+        record = read_record(pathlib.Path(sys.argv[1]))
+        if record is None:
+            print(f"{sys.argv[1]}: not everything was measured; run scripts/late-machine.sh", file=sys.stderr)
+            return 1
+        path.write_text(json.dumps(record, indent=1) + "\n")
+    record = json.loads(path.read_text())
+    (ROOT / "docs/late-machine.md").write_text("\n\n".join(page(record)) + "\n")
+    draw(charts(record), ROOT / "docs/late-machine.svg")
     return 0
 
 
