@@ -1,7 +1,7 @@
 #!/bin/sh
-# Counts the instructions of the estimator for each packet, and compares the owned variant
-# with the widely deployed C implementation; then the cost of a packet on the whole path, which it
-# also writes to docs/cost.json; then the cost of a packet in the simulator.
+# Counts the instructions for a packet of the estimator, compared with the widely deployed C
+# implementation, of the whole path and of the simulator. Writes docs/cost.json, which
+# docs/predictions.md uses, and the tables of docs/cost.md.
 # With --check, counts path and simulator alone, changes nothing, and fails if a count is more than
 # 3 % above the one in docs/cost.json, which holds for one compiler only.
 # Counts, unlike times, are the same in every run of one compiler.
@@ -72,6 +72,8 @@ estimator() {
             above=$((above + 1))
         fi
         printf '%5s %5s %8s %10s %12s%s\n' "$batch" "$depth" "$owned" "$shared" "$reference" "$note"
+        estimator_rows="$estimator_rows${estimator_rows:+,
+}    {\"batch_packets\": $batch, \"depth\": $depth, \"owned\": $owned, \"shared\": $shared, \"reference\": $reference}"
     done <<EOF
 1 0 77 2278 814848784
 1 16 101 0 814834702
@@ -84,6 +86,7 @@ EOF
 
 if [ -z "$check" ]; then
     above=0
+    estimator_rows=
     estimator
     echo
 fi
@@ -163,7 +166,7 @@ if [ -n "$check" ]; then
     fi
     high=0
     for batch in 1 8 64; do
-        row=$(grep "\"batch_packets\": $batch," docs/cost.json)
+        row=$(grep "\"batch_packets\": $batch,.*\"any\"" docs/cost.json)
         for variant in owned any shared; do
             was=$(echo "$row" | sed "s/.*\"$variant\": \([0-9.]*\).*/\1/")
             is=$(path_instructions dql "$batch" "$variant")
@@ -224,8 +227,9 @@ done
 in_simulator=$(simulator_instructions)
 echo
 echo "the simulator, a packet of its speed benchmark with 100 flows: $in_simulator"
-printf '{\n  "version": 1,\n  "unit": "instructions for each packet",\n  "toolchain": "%s",\n  %s"simulator": %s,\n  "rows": [\n%s\n  ]\n}\n' \
-    "$toolchain" "$split" "$in_simulator" "$rows" >docs/cost.json
+printf '{\n  "version": 1,\n  "unit": "instructions for each packet",\n  "toolchain": "%s",\n  %s"simulator": %s,\n  "estimator": [\n%s\n  ],\n  "rows": [\n%s\n  ]\n}\n' \
+    "$toolchain" "$split" "$in_simulator" "$estimator_rows" "$rows" >docs/cost.json
+python3 scripts/cost_page.py
 
 if command -v objdump >/dev/null 2>&1; then
     objdump -d "$path" >"$work/disassembly"
