@@ -1,10 +1,10 @@
 //! A driver that looks each 250 us, and reaps what it finds in rounds of four packets: what the
-//! limit makes of it when it hears of each round, and when a cadence stands before it. Virtual
+//! limit makes of it when it hears of each round, and when a coalescer stands before it. Virtual
 //! time, 1 Gbit/s.
 
 use std::collections::VecDeque;
 
-use taut_dql::{Cadence, Dql, Error};
+use taut_dql::{Coalescer, Dql, Error};
 
 const PACKET_BYTES: u32 = 1514;
 /// 1,538 bytes with preamble, check sequence and gap.
@@ -15,7 +15,7 @@ const END_NS: u64 = 2_000_000_000;
 
 /// The limit at the end, and the share of the time in which the link sent.
 fn run(period_ns: u64) -> Result<(u32, f64), Error> {
-    let (mut dql, mut cadence) = (Dql::new(0), Cadence::new(period_ns));
+    let (mut dql, mut coalescer) = (Dql::new(0), Coalescer::new(period_ns));
     // When each packet in the device leaves it.
     let mut leaves_ns = VecDeque::new();
     let (mut free_ns, mut sent) = (0, 0_u32);
@@ -27,7 +27,7 @@ fn run(period_ns: u64) -> Result<(u32, f64), Error> {
             // Slots and frames go back at once; only the count waits.
             leaves_ns.drain(..round);
             let bytes = round as u32 * PACKET_BYTES;
-            if let Some(bytes) = cadence.add(bytes, dql.limit(), now_ns) {
+            if let Some(bytes) = coalescer.add(bytes, dql.limit(), now_ns) {
                 dql.completed(bytes, now_ns)?;
             }
             while dql.has_room() {

@@ -45,7 +45,7 @@
 //!   largest step over a few sends as the size of one, or count datagrams.
 //! - **Pollers**: a `completed(0)` is a sample of an interval in which nothing was needed. Polling
 //!   every 10 us with it halves a limit. Uneven polls also make intervals that cannot be compared:
-//!   put a [`Cadence`] between.
+//!   put a [`Coalescer`] between.
 //! - **Failed sends**: count first and take back with `unqueue`, since an object that is counted
 //!   only after it was sent can be completed before it is counted.
 //! - **Empty objects**: `queued(0)` takes no room. A loop `while has_room() { queued(0) }` never
@@ -69,7 +69,7 @@
 //!
 //! # Beside the limit
 //! [`stall::FifoStallDetector`] detects a queue whose oldest unit does not complete;
-//! [`Cadence`] evens out completions that come in irregular batches.
+//! [`Coalescer`] evens out completions that come in irregular batches.
 //!
 //! `tasks::Limiter` (feature `tasks`, needs `std`) is the same limit for tasks:
 //! `acquire(units).await` gives a permit, and dropping the permit completes it.
@@ -88,7 +88,7 @@ extern crate alloc;
 extern crate std;
 
 mod bounds;
-mod cadence;
+mod coalescer;
 mod config;
 pub mod control;
 mod counter;
@@ -112,7 +112,7 @@ pub mod sync;
 pub mod tasks;
 
 pub use bounds::{MAX_IN_FLIGHT, MAX_LIMIT, MAX_OBJECT};
-pub use cadence::Cadence;
+pub use coalescer::Coalescer;
 pub use config::Config;
 pub use counter::check_object;
 pub use dql::Dql;

@@ -1,7 +1,7 @@
 //! All tests of this crate but the model checks (`tests/models`), in one binary.
 
 mod behaviour;
-mod cadence;
+mod coalescer;
 mod conformance;
 mod fifo_stalls;
 mod halves;

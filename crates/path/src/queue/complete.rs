@@ -1,7 +1,7 @@
 //! The completing half, whichever way it shares the queue with the sending half.
 
 use taut_dql::control::Control;
-use taut_dql::{Cadence, Error, Stall};
+use taut_dql::{Coalescer, Error, Stall};
 
 use super::admission::Admission;
 use super::ages::StallDetector;
@@ -28,7 +28,7 @@ pub(super) struct CompleteHalf<L, A> {
     pub unit: Unit,
     pub sorter: Sorter,
     pub stalls: StallDetector,
-    pub coalescer: Option<Cadence>,
+    pub coalescer: Option<Coalescer>,
     pub deferred: Deferred,
     restart_slots: u32,
     reap_budget_packets: u32,
@@ -51,7 +51,7 @@ impl<L: Limit> CompleteHalf<L, ()> {
             control,
             sorter: Sorter::new(mark),
             stalls: StallDetector::new(config.stall_threshold_ns, now_ns),
-            coalescer: (config.cadence_ns > 0).then(|| Cadence::new(config.cadence_ns)),
+            coalescer: (config.cadence_ns > 0).then(|| Coalescer::new(config.cadence_ns)),
             deferred: Deferred::default(),
             restart_slots,
             reap_budget_packets: config.reap_budget_packets,
@@ -357,7 +357,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
 
     /// When to complete even if the device reports nothing, in ns.
     pub(super) fn next_wakeup<M: Sharing>(&self, shared: &Shared<M>) -> Option<u64> {
-        let coalescer_ns = self.coalescer.as_ref().and_then(Cadence::next_wakeup);
+        let coalescer_ns = self.coalescer.as_ref().and_then(Coalescer::next_wakeup);
         let num_queued = shared.ledger.num_queued();
         let is_full = shared.driver.is_closed();
         let stall_ns = self.stalls.next_wakeup(&shared.ages, num_queued, is_full);
@@ -382,11 +382,11 @@ fn possible_batch<M: Sharing>(
 }
 
 /// Units that the coalescer passes on now.
-fn coalesce(coalescer: &mut Cadence, units: u32, limit: u32, now_ns: u64) -> u32 {
+fn coalesce(coalescer: &mut Coalescer, units: u32, limit: u32, now_ns: u64) -> u32 {
     let passed_on = if units > 0 {
         coalescer.add(units, limit, now_ns)
     } else {
-        coalescer.due(now_ns)
+        coalescer.poll(now_ns)
     };
     passed_on.unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! The settings of the completing half, and the queue as it sees it.
 
-use taut_dql::{Cadence, Config, MAX_LIMIT};
+use taut_dql::{Coalescer, Config, MAX_LIMIT};
 
 use super::admission::Admission;
 use super::complete::CompleteHalf;
@@ -106,7 +106,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
     pub(super) fn set_cadence_ns(&mut self, cadence_ns: u64) {
         match &mut self.coalescer {
             Some(coalescer) => coalescer.set_period_ns(cadence_ns),
-            None if cadence_ns > 0 => self.coalescer = Some(Cadence::new(cadence_ns)),
+            None if cadence_ns > 0 => self.coalescer = Some(Coalescer::new(cadence_ns)),
             None => {}
         }
     }

@@ -11,16 +11,16 @@
 /// period, the first ever does not wait, and two hand-ons are never closer than a period unless
 /// the second is early.
 #[derive(Clone, Debug)]
-pub struct Cadence {
+pub struct Coalescer {
     period_ns: u64,
     pending: u32,
     period_start_ns: Option<u64>,
 }
 
-impl Cadence {
+impl Coalescer {
     /// A cadence of one hand-on each `period_ns`; 0 hands everything on at once.
     pub const fn new(period_ns: u64) -> Self {
-        Cadence {
+        Coalescer {
             period_ns,
             pending: 0,
             period_start_ns: None,
@@ -33,7 +33,7 @@ impl Cadence {
     }
 
     /// Changes the period, also of the one that runs; what is pending stays so until the next
-    /// [`add`](Cadence::add) or [`due`](Cadence::due).
+    /// [`add`](Coalescer::add) or [`poll`](Coalescer::poll).
     pub fn set_period_ns(&mut self, period_ns: u64) {
         self.period_ns = period_ns;
     }
@@ -49,13 +49,13 @@ impl Cadence {
         if self.pending > limit {
             self.hand_on(now_ns)
         } else {
-            self.due(now_ns)
+            self.poll(now_ns)
         }
     }
 
     /// For the timer: returns what is to be handed on when the period is over.
     #[must_use = "these units left the cadence: complete them, or they stay in flight for ever"]
-    pub fn due(&mut self, now_ns: u64) -> Option<u32> {
+    pub fn poll(&mut self, now_ns: u64) -> Option<u32> {
         match self.period_end_ns() {
             Some(end_ns) if now_ns < end_ns => None,
             _ => self.hand_on(now_ns),
@@ -67,7 +67,7 @@ impl Cadence {
         self.pending
     }
 
-    /// When to call [`due`](Cadence::due), in nanoseconds of the same clock; `None` while nothing
+    /// When to call [`poll`](Coalescer::poll), in nanoseconds of the same clock; `None` while nothing
     /// is pending.
     pub fn next_wakeup(&self) -> Option<u64> {
         if self.pending == 0 {
@@ -79,7 +79,7 @@ impl Cadence {
 
     /// Forgets what is pending and the period that runs; for when the queue is reset.
     pub fn reset(&mut self) {
-        *self = Cadence::new(self.period_ns);
+        *self = Coalescer::new(self.period_ns);
     }
 
     fn period_end_ns(&self) -> Option<u64> {
