@@ -93,7 +93,7 @@ impl Dql {
     /// completed is no sample and changes nothing, so this may be called as often as one likes.
     ///
     /// # Errors
-    /// [`Error::ObservedTooMuch`] for more than is in flight.
+    /// [`Error::ObservedAboveInFlight`] for more than is in flight.
     pub fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, Error> {
         let done = self.ledger.completed_by_level(units)?;
         if done > 0 {
@@ -108,7 +108,7 @@ impl Dql {
     /// Returns by how much the ledger said too much; below 0 when it said too little.
     ///
     /// # Errors
-    /// [`Error::InFlightTooLarge`] above [`MAX_IN_FLIGHT`](crate::MAX_IN_FLIGHT).
+    /// [`Error::RepairTooLarge`] above [`MAX_IN_FLIGHT`](crate::MAX_IN_FLIGHT).
     pub fn repair(&mut self, in_flight: u32, now_ns: u64) -> Result<i64, Error> {
         self.side.repair(&self.ledger, in_flight, now_ns)
     }

@@ -27,7 +27,7 @@ pub enum Error {
         in_flight: u32,
     },
     /// More was observed in flight than the ledger knows of.
-    ObservedTooMuch {
+    ObservedAboveInFlight {
         /// What was observed in flight.
         observed: u32,
         /// What is in flight as far as the ledger knows, so the most that can be observed.
@@ -49,7 +49,7 @@ pub enum Error {
         in_flight: u32,
     },
     /// A ledger cannot be repaired to more than [`MAX_IN_FLIGHT`].
-    InFlightTooLarge {
+    RepairTooLarge {
         /// The amount that was refused.
         in_flight: u32,
     },
@@ -71,7 +71,7 @@ pub enum Error {
     /// would break the one-writer rule.
     AlreadySplit,
     /// The two halves do not belong to the same [`Shared`](crate::Shared).
-    NotTheSameQueue,
+    DifferentQueues,
 }
 
 impl fmt::Display for Error {
@@ -90,7 +90,7 @@ impl fmt::Display for Error {
                 f,
                 "completed {units} units, but only {in_flight} are in flight"
             ),
-            Error::ObservedTooMuch {
+            Error::ObservedAboveInFlight {
                 observed,
                 in_flight,
             } => write!(
@@ -107,7 +107,7 @@ impl fmt::Display for Error {
                 "object of {units} units taken back with {in_flight} in flight: \
                  it was already completed"
             ),
-            Error::InFlightTooLarge { in_flight } => write!(
+            Error::RepairTooLarge { in_flight } => write!(
                 f,
                 "repair to {in_flight} units in flight: at most {MAX_IN_FLIGHT} are allowed"
             ),
@@ -126,7 +126,7 @@ impl fmt::Display for Error {
             Error::AlreadySplit => {
                 f.write_str("the queue is already split: it has one sender and one completer")
             }
-            Error::NotTheSameQueue => {
+            Error::DifferentQueues => {
                 f.write_str("the halves belong to different queues: both must share one")
             }
         }

@@ -55,7 +55,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// by every completion as [`Error::OverCompletion`] until a [`repair`](crate::repair).
     ///
     /// # Errors
-    /// [`Error::ObservedTooMuch`] for more than is in flight.
+    /// [`Error::ObservedAboveInFlight`] for more than is in flight.
     pub fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, Error> {
         let done = self.shared.ledger.completed_by_level(units)?;
         if done > 0 {

@@ -17,7 +17,7 @@ pub use sender::Sender;
 ///
 /// # Errors
 /// Those of [`Config::validate`]; [`Error::AlreadySplit`] on the second call for one [`Shared`],
-/// also when the first halves are gone; [`Error::NotTheSameQueue`] should a clone of `shared`
+/// also when the first halves are gone; [`Error::DifferentQueues`] should a clone of `shared`
 /// lead somewhere else.
 pub fn split<S>(shared: S, config: Config, now_ns: u64) -> Result<(Sender<S>, Completer<S>), Error>
 where
@@ -26,7 +26,7 @@ where
     config.validate()?;
     let other = shared.clone();
     if !core::ptr::eq::<Shared>(&*shared, &*other) {
-        return Err(Error::NotTheSameQueue);
+        return Err(Error::DifferentQueues);
     }
     if !shared.claim() {
         return Err(Error::AlreadySplit);
@@ -49,7 +49,7 @@ where
 /// knows that nobody queues or completes meanwhile; an observer may see a mix of before and after.
 ///
 /// # Errors
-/// [`Error::NotTheSameQueue`] for halves of two queues, which are both left as they were.
+/// [`Error::DifferentQueues`] for halves of two queues, which are both left as they were.
 pub fn reset<S>(
     sender: &mut Sender<S>,
     completer: &mut Completer<S>,
@@ -71,8 +71,8 @@ where
 /// too much; below 0 when it said too little.
 ///
 /// # Errors
-/// [`Error::InFlightTooLarge`] above [`MAX_IN_FLIGHT`](crate::MAX_IN_FLIGHT);
-/// [`Error::NotTheSameQueue`] for halves of two queues. Either changes nothing.
+/// [`Error::RepairTooLarge`] above [`MAX_IN_FLIGHT`](crate::MAX_IN_FLIGHT);
+/// [`Error::DifferentQueues`] for halves of two queues. Either changes nothing.
 pub fn repair<S>(
     sender: &mut Sender<S>,
     completer: &mut Completer<S>,
@@ -96,6 +96,6 @@ where
     if core::ptr::eq::<Shared>(&*sender.shared, &*completer.shared) {
         Ok(())
     } else {
-        Err(Error::NotTheSameQueue)
+        Err(Error::DifferentQueues)
     }
 }

@@ -41,10 +41,10 @@ impl<M: Sharing> Ledger<M> {
     /// Nothing is counted yet.
     ///
     /// # Errors
-    /// [`Error::ObservedTooMuch`] for more than is in flight.
+    /// [`Error::ObservedAboveInFlight`] for more than is in flight.
     pub fn completed_by_level(&self, observed: u32) -> Result<u32, Error> {
         let in_flight = counter::positive_difference(self.completer_in_flight(), 0);
-        let error = Error::ObservedTooMuch {
+        let error = Error::ObservedAboveInFlight {
             observed,
             in_flight,
         };

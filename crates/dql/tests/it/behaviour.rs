@@ -410,7 +410,7 @@ fn errors_say_what_is_allowed() {
             ["12", "11"],
         ),
         (
-            Error::ObservedTooMuch {
+            Error::ObservedAboveInFlight {
                 observed: 31,
                 in_flight: 30,
             },
@@ -431,7 +431,7 @@ fn errors_say_what_is_allowed() {
             ["16", "15"],
         ),
         (
-            Error::InFlightTooLarge {
+            Error::RepairTooLarge {
                 in_flight: 2147483648,
             },
             ["2147483648", "2147483647"],

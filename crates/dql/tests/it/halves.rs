@@ -49,7 +49,7 @@ fn halves_of_two_queues_cannot_be_reset_together() {
     let before = (one.snapshot(), other.snapshot());
     assert_eq!(
         reset(&mut sender, &mut other_completer, 5),
-        Err(Error::NotTheSameQueue)
+        Err(Error::DifferentQueues)
     );
     assert_eq!((one.snapshot(), other.snapshot()), before);
     assert_eq!((completer.in_flight(), other_sender.in_flight()), (7, 0));

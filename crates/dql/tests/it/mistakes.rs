@@ -122,7 +122,7 @@ fn a_level_with_nothing_new_is_no_sample<Q: Mend>() {
 fn a_level_above_the_ledger_changes_nothing<Q: Mend>() {
     let mut queue: Q = with_limit(5000);
     queue_all(&mut queue, &[1500]);
-    let error = Error::ObservedTooMuch {
+    let error = Error::ObservedAboveInFlight {
         observed: 1501,
         in_flight: 1500,
     };
@@ -177,7 +177,7 @@ fn a_repair_to_more_than_can_be_in_flight_changes_nothing<Q: Mend>() {
     let mut queue: Q = with_limit(4000);
     queue_all(&mut queue, &[3000]);
     let in_flight = MAX_IN_FLIGHT + 1;
-    let error = Error::InFlightTooLarge { in_flight };
+    let error = Error::RepairTooLarge { in_flight };
     refused(&mut queue, error, |queue| queue.repair(in_flight, 1));
     assert_eq!(queue.repair(MAX_IN_FLIGHT, 1), Ok(3000 - (1_i64 << 31) + 1));
     assert_eq!(queue.repair(0, 1), Ok((1 << 31) - 1));
@@ -215,7 +215,7 @@ fn halves_of_two_queues_cannot_be_repaired_together() {
     sender.queued(7).expect("an object");
     let before = (one.snapshot(), other.snapshot());
     let repaired = repair(&mut sender, &mut completer, 0, 5);
-    assert_eq!(repaired, Err(Error::NotTheSameQueue));
+    assert_eq!(repaired, Err(Error::DifferentQueues));
     assert_eq!((one.snapshot(), other.snapshot()), before);
 }
 

@@ -130,7 +130,7 @@ impl Model {
     pub fn observe_in_flight(&mut self, observed: u32, now_ns: u64) -> Result<u32, Error> {
         let done = self.in_flight() - i128::from(observed);
         if done < 0 {
-            return Err(Error::ObservedTooMuch {
+            return Err(Error::ObservedAboveInFlight {
                 observed,
                 in_flight: self.in_flight() as u32,
             });
@@ -144,7 +144,7 @@ impl Model {
     pub fn repair(&mut self, in_flight: u32, now_ns: u64) -> Result<i64, Error> {
         let real = i128::from(in_flight);
         if real >= TWO_TO_31 {
-            return Err(Error::InFlightTooLarge { in_flight });
+            return Err(Error::RepairTooLarge { in_flight });
         }
         let too_much = self.in_flight() - real;
         if too_much < 0 {

@@ -71,7 +71,7 @@ impl<L: Limit> StandaloneLimit<L> {
     /// completed; 0 changes nothing.
     ///
     /// # Errors
-    /// [`Error::ObservedTooMuch`] for more than is in flight; nothing is counted then.
+    /// [`Error::ObservedAboveInFlight`] for more than is in flight; nothing is counted then.
     pub fn observe_in_flight(&mut self, units: u32, now_ns: u64) -> Result<u32, Error> {
         let done = self.ledger.completed_by_level(units)?;
         self.completed(done, false, now_ns)?;
