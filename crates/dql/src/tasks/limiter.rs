@@ -7,7 +7,7 @@ use core::task::{Context, Poll, Waker};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::{Ticket, TooManyWaiters, Turns};
+use super::{Ticket, TooManyWaiters, WaitQueue};
 use crate::{Config, Dql, Error, Snapshot};
 
 /// Tasks that may wait at a time, if nobody says otherwise.
@@ -65,7 +65,7 @@ struct LimiterState {
 
 struct State {
     dql: Dql,
-    turns: Turns,
+    turns: WaitQueue,
 }
 
 /// Why there is no permit.
@@ -113,7 +113,7 @@ impl Limiter {
                 start: Instant::now(),
                 state: Mutex::new(State {
                     dql,
-                    turns: Turns::new(waiters),
+                    turns: WaitQueue::new(waiters),
                 }),
             }),
         }
@@ -262,7 +262,7 @@ impl Future for Acquire {
             });
         }
         match &this.place {
-            Some(place) => state.turns.renew(place, context.waker()),
+            Some(place) => state.turns.set_waker(place, context.waker()),
             None => match state.turns.join(context.waker()) {
                 Ok(place) => this.place = Some(place),
                 Err(error) => return Poll::Ready(Err(AcquireError::TooManyWaiters(error))),

@@ -5,7 +5,7 @@
 //! a task is whatever has a waker.
 
 mod limiter;
-mod turns;
+mod wait_queue;
 
 pub use limiter::{Acquire, AcquireError, Limiter, Permit};
-pub use turns::{Ticket, TooManyWaiters, Turns};
+pub use wait_queue::{Ticket, TooManyWaiters, WaitQueue};

@@ -129,7 +129,7 @@ fn who_waits_is_bounded_and_what_is_asked_for_is_checked() {
     let mut waits = Task::new(&limiter, 1);
     assert!(waits.poll().is_pending());
     match Task::new(&limiter, 1).poll() {
-        Poll::Ready(Err(AcquireError::TooManyWaiters(error))) => assert_eq!(error.most, 1),
+        Poll::Ready(Err(AcquireError::TooManyWaiters(error))) => assert_eq!(error.max, 1),
         other => panic!("{other:?}"),
     }
     let limiter = Limiter::new();

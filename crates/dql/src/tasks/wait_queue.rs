@@ -9,13 +9,13 @@ use std::collections::VecDeque;
 /// Sans-IO and without a lock: it belongs behind the lock of what is waited for, and whoever holds
 /// that wakes the [`first`](Self::first) *after* letting go of it.
 #[derive(Debug)]
-pub struct Turns {
+pub struct WaitQueue {
     waiting: VecDeque<(u64, Waker)>,
     next_number: u64,
-    most: usize,
+    max: usize,
 }
 
-/// A place among those who wait. Given back with [`Turns::leave`].
+/// A place among those who wait. Given back with [`WaitQueue::leave`].
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a place that is not left holds up those behind it"]
 pub struct Ticket(u64);
@@ -24,24 +24,24 @@ pub struct Ticket(u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooManyWaiters {
     /// How many may.
-    pub most: usize,
+    pub max: usize,
 }
 
 impl fmt::Display for TooManyWaiters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} tasks wait already, which is the most", self.most)
+        write!(f, "{} tasks wait already, which is the max", self.max)
     }
 }
 
 impl core::error::Error for TooManyWaiters {}
 
-impl Turns {
-    /// Nobody waits, and at most `most` may.
-    pub const fn new(most: usize) -> Self {
+impl WaitQueue {
+    /// Nobody waits, and at max `max` may.
+    pub const fn new(max: usize) -> Self {
         Self {
             waiting: VecDeque::new(),
             next_number: 0,
-            most,
+            max,
         }
     }
 
@@ -50,8 +50,8 @@ impl Turns {
     /// # Errors
     /// When as many wait as may.
     pub fn join(&mut self, waker: &Waker) -> Result<Ticket, TooManyWaiters> {
-        if self.waiting.len() >= self.most {
-            return Err(TooManyWaiters { most: self.most });
+        if self.waiting.len() >= self.max {
+            return Err(TooManyWaiters { max: self.max });
         }
         let number = self.next_number;
         self.next_number += 1;
@@ -60,7 +60,7 @@ impl Turns {
     }
 
     /// Says how to wake whoever holds this place: the latest waker counts.
-    pub fn renew(&mut self, ticket: &Ticket, waker: &Waker) {
+    pub fn set_waker(&mut self, ticket: &Ticket, waker: &Waker) {
         if let Some(place) = self.place(ticket) {
             self.waiting[place].1.clone_from(waker);
         }
@@ -108,11 +108,11 @@ mod tests {
     #[test]
     fn first_come_first_served_and_a_leaver_passes_the_turn_on() {
         let waker = Waker::noop();
-        let mut turns = Turns::new(3);
+        let mut turns = WaitQueue::new(3);
         let a = turns.join(waker).unwrap();
         let b = turns.join(waker).unwrap();
         let c = turns.join(waker).unwrap();
-        assert_eq!(turns.join(waker), Err(TooManyWaiters { most: 3 }));
+        assert_eq!(turns.join(waker), Err(TooManyWaiters { max: 3 }));
         assert!(turns.is_first(&a) && !turns.is_first(&b));
         turns.leave(b);
         turns.leave(a);
