@@ -23,8 +23,8 @@ use super::{Dynamic, Limit, Unit};
 /// # Ok::<(), taut_path::limit::ParseLimitError>(())
 /// ```
 /// [`LIMITS`](super::LIMITS) lists the names. Limits that learn can count packets, as in
-/// `dql:packets`, see [`InPackets`](super::InPackets). Each can have a cap in time at the end, as in
-/// `dql:2ms`, see [`InTime`](super::InTime). [`new`](Self::new) holds a limit of another crate.
+/// `dql:packets`, see [`PacketUnits`](super::PacketUnits). Each can have a cap in time at the end, as in
+/// `dql:2ms`, see [`TimeCapped`](super::TimeCapped). [`new`](Self::new) holds a limit of another crate.
 #[derive(Debug)]
 pub struct AnyLimit(Box<dyn NamedLimit>);
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use taut_dql::Config;
-use taut_path::limit::{AnyLimit, CompletionBatch, InTime, ParseLimitError};
+use taut_path::limit::{AnyLimit, CompletionBatch, TimeCapped, ParseLimitError};
 use taut_path::pool::FramePool;
 use taut_path::rate::{RateMeter, RateSample};
 use taut_path::{Limit, Packet, Queue};
@@ -260,7 +260,7 @@ fn a_setting_under_a_cap_leaves_the_rule_as_it_is() {
 #[test]
 fn a_cap_leaves_what_it_was_told_to_leave() {
     let capped = |rule: u32| {
-        let mut limit = InTime::new(AnyLimit::bytes(rule), 1_000_000).but_at_least(12_000);
+        let mut limit = TimeCapped::new(AnyLimit::bytes(rule), 1_000_000).with_floor(12_000);
         for now_ns in 1..10 {
             limit.completed(&CompletionBatch {
                 now_ns: now_ns * 1_000_000,

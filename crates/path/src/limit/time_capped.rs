@@ -25,9 +25,9 @@ const PROBE_NS: u64 = 100_000_000;
 ///
 /// The rate is measured by the queue; while it is not known there is no cap. Where completions are
 /// told less often than once in the time, the link cannot be kept busy: that is what was asked for,
-/// unless [`but_at_least`](Self::but_at_least) says otherwise. A rule that is lower stays so.
+/// unless [`with_floor`](Self::with_floor) says otherwise. A rule that is lower stays so.
 #[derive(Debug, Clone)]
-pub struct InTime<L> {
+pub struct TimeCapped<L> {
     rule: L,
     cap_ns: u64,
     least: u32,
@@ -40,7 +40,7 @@ pub struct InTime<L> {
     probes: bool,
 }
 
-impl<L: Limit> InTime<L> {
+impl<L: Limit> TimeCapped<L> {
     /// The rule, with no more than the link sends in `cap_ns`, which is brought into [`CAP_NS`].
     pub fn new(rule: L, cap_ns: u64) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl<L: Limit> InTime<L> {
     /// The cap is never below `least`, in units of the rule: on a slow link the time may be an object or
     /// two, and a sender that is woken late would then let the link run dry each time.
     #[must_use]
-    pub fn but_at_least(mut self, least: u32) -> Self {
+    pub fn with_floor(mut self, least: u32) -> Self {
         self.least = least;
         self
     }
@@ -86,7 +86,7 @@ impl<L: Limit> InTime<L> {
     }
 }
 
-impl<L: Limit> Limit for InTime<L> {
+impl<L: Limit> Limit for TimeCapped<L> {
     fn unit(&self) -> Unit {
         self.rule.unit()
     }
@@ -154,14 +154,14 @@ impl<L: Limit> Limit for InTime<L> {
     }
 }
 
-impl<L: fmt::Display> fmt::Display for InTime<L> {
+impl<L: fmt::Display> fmt::Display for TimeCapped<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.rule)?;
         write_time(f, self.cap_ns)
     }
 }
 
-impl<L: NamedLimit + Clone + 'static> NamedLimit for InTime<L> {
+impl<L: NamedLimit + Clone + 'static> NamedLimit for TimeCapped<L> {
     fn set_default_target(&mut self, utilisation: Utilisation) {
         self.rule.set_default_target(utilisation);
     }
