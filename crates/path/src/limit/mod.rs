@@ -20,7 +20,7 @@ pub(crate) use any::Boxed;
 pub use builtin::{LIMITS, LimitVisitor};
 pub use fixed::Fixed;
 pub use packet_units::PacketUnits;
-pub use time_capped::{CAP_NS, TimeCapped};
+pub use time_capped::{TIME_CAP_NS, TimeCapped};
 pub use loss_budget::LossBudget;
 pub use named::{LimitInfo, NamedLimit};
 pub use parse::{ParseLimitError, visit_limit};

@@ -9,7 +9,7 @@ use taut_dql::MAX_LIMIT;
 use super::builtin::{LIMITS, LimitVisitor, visit_named};
 use super::fixed::Fixed;
 use super::packet_units::{PacketUnits, SUFFIX};
-use super::time_capped::{CAP_NS, TimeCapped};
+use super::time_capped::{TIME_CAP_NS, TimeCapped};
 use super::named::{Argument, ArgumentError, LimitInfo, NamedLimit};
 use super::utilisation::ParseUtilisationError;
 use crate::units::{self, ParseUnitError};
@@ -71,7 +71,7 @@ impl<'a> Spec<'a> {
         if self.packet_units && !learns {
             return Err(ParseLimitError::NotInPackets);
         }
-        if self.cap_ns.is_some_and(|cap_ns| !CAP_NS.contains(&cap_ns)) {
+        if self.cap_ns.is_some_and(|cap_ns| !TIME_CAP_NS.contains(&cap_ns)) {
             return Err(ParseLimitError::CapOutOfRange);
         }
         Ok(match (self.packet_units, self.cap_ns) {
@@ -197,7 +197,7 @@ pub enum ParseLimitError {
     AfterCap,
     /// The target utilisation is not a share, or out of range.
     Utilisation(ParseUtilisationError),
-    /// The time of a cap is outside of [`CAP_NS`].
+    /// The time of a cap is outside of [`TIME_CAP_NS`].
     CapOutOfRange,
     /// The message of a [registered](crate::Registry) limit, or of a registry.
     Registered(String),

@@ -15,7 +15,7 @@ use crate::units::write_time;
 
 /// The shortest and the longest cap: an object at 10 Gbit/s takes 1.2 us, and nobody waits for longer
 /// than 10 s.
-pub const CAP_NS: core::ops::RangeInclusive<u64> = 1_000..=10_000_000_000;
+pub const TIME_CAP_NS: core::ops::RangeInclusive<u64> = 1_000..=10_000_000_000;
 
 /// How often the cap is lifted for an interval while it lets the device run dry: that costs a hundredth
 /// of what it saves, and shows how fast the device has become.
@@ -41,11 +41,11 @@ pub struct TimeCapped<L> {
 }
 
 impl<L: Limit> TimeCapped<L> {
-    /// The rule, with no more than the link sends in `cap_ns`, which is brought into [`CAP_NS`].
+    /// The rule, with no more than the link sends in `cap_ns`, which is brought into [`TIME_CAP_NS`].
     pub fn new(rule: L, cap_ns: u64) -> Self {
         Self {
             rule,
-            cap_ns: cap_ns.clamp(*CAP_NS.start(), *CAP_NS.end()),
+            cap_ns: cap_ns.clamp(*TIME_CAP_NS.start(), *TIME_CAP_NS.end()),
             least: 0,
             cap: MAX_LIMIT,
             dry_since_ns: None,

@@ -42,7 +42,7 @@ pub enum Split {
 }
 
 /// The shortest and the longest time of a piece: those of a cap in time.
-pub const PIECE_NS: RangeInclusive<u64> = crate::limit::CAP_NS;
+pub const PIECE_NS: RangeInclusive<u64> = crate::limit::TIME_CAP_NS;
 
 /// Pieces in a limit. More than the most, and a piece is one segment under any limit that there is.
 pub const SHARES: RangeInclusive<u32> = 1..=1_000;
