@@ -81,7 +81,9 @@ impl From<Error> for Status {
         match error {
             Error::ObjectTooLarge { .. } => Self::ObjectTooLarge,
             Error::TooMuchInFlight { .. } | Error::RepairTooLarge { .. } => Self::TooMuchInFlight,
-            Error::OverCompletion { .. } | Error::ObservedAboveInFlight { .. } => Self::OverCompletion,
+            Error::OverCompletion { .. } | Error::ObservedAboveInFlight { .. } => {
+                Self::OverCompletion
+            }
             Error::NotQueuedLast { .. } => Self::NotQueuedLast,
             Error::AlreadyCompleted { .. } => Self::AlreadyCompleted,
             Error::LimitTooLarge { .. } => Self::LimitTooLarge,

@@ -19,7 +19,10 @@ fn first_completion_does_not_wait_and_the_next_ones_wait_for_the_period() {
     assert_eq!(coalescer.add(1, NO_LIMIT, 1000), Some(1));
     assert_eq!(coalescer.add(2, NO_LIMIT, 1001), None);
     assert_eq!(coalescer.add(4, NO_LIMIT, 1099), None);
-    assert_eq!((coalescer.pending(), coalescer.next_wakeup()), (6, Some(1100)));
+    assert_eq!(
+        (coalescer.pending(), coalescer.next_wakeup()),
+        (6, Some(1100))
+    );
     assert_eq!(coalescer.add(8, NO_LIMIT, 1100), Some(14));
 }
 

@@ -6,12 +6,12 @@
 mod any;
 mod builtin;
 mod fixed;
-mod packet_units;
-mod time_capped;
 mod loss_budget;
 mod named;
+mod packet_units;
 mod parse;
 mod standalone;
+mod time_capped;
 mod utilisation;
 
 pub use crate::registry::limits_help;
@@ -19,15 +19,15 @@ pub use any::AnyLimit;
 pub(crate) use any::Boxed;
 pub use builtin::{LIMITS, LimitVisitor};
 pub use fixed::Fixed;
-pub use packet_units::PacketUnits;
-pub use time_capped::{TIME_CAP_NS, TimeCapped};
 pub use loss_budget::LossBudget;
 pub use named::{LimitInfo, NamedLimit};
+pub use packet_units::PacketUnits;
 pub use parse::{ParseLimitError, visit_limit};
 pub(crate) use parse::{Spec, builtin_limits_help};
 pub use standalone::StandaloneLimit;
 pub use taut_dql::Dynamic;
 pub use taut_dql::limit::{CompletionBatch, Limit, Needs, Unit};
+pub use time_capped::{TIME_CAP_NS, TimeCapped};
 pub use utilisation::{ParseUtilisationError, Utilisation};
 
 /// What a completion batch completed.

@@ -8,9 +8,9 @@ use taut_dql::MAX_LIMIT;
 
 use super::builtin::{LIMITS, LimitVisitor, visit_named};
 use super::fixed::Fixed;
+use super::named::{Argument, ArgumentError, LimitInfo, NamedLimit};
 use super::packet_units::{PacketUnits, SUFFIX};
 use super::time_capped::{TIME_CAP_NS, TimeCapped};
-use super::named::{Argument, ArgumentError, LimitInfo, NamedLimit};
 use super::utilisation::ParseUtilisationError;
 use crate::units::{self, ParseUnitError};
 
@@ -21,7 +21,7 @@ pub(crate) struct Spec<'a> {
     pub rule: &'a str,
     pub name: &'a str,
     pub argument: Argument<'a>,
-    packet_units: bool,
+    in_packets: bool,
     cap_ns: Option<u64>,
     /// The cap stands in front of what is counted.
     cap_is_first: bool,
@@ -31,11 +31,11 @@ impl<'a> Spec<'a> {
     /// Splits `text` into its parts. It rejects nothing.
     pub(crate) fn split(text: &'a str) -> Self {
         let (text, last_cap_ns) = split_cap(text);
-        let (text, packet_units) = match text.strip_suffix(SUFFIX) {
+        let (text, in_packets) = match text.strip_suffix(SUFFIX) {
             Some(text) => (text, true),
             None => (text, false),
         };
-        let (rule, first_cap_ns) = match packet_units {
+        let (rule, first_cap_ns) = match in_packets {
             true => split_cap(text),
             false => (text, None),
         };
@@ -47,7 +47,7 @@ impl<'a> Spec<'a> {
             rule,
             name,
             argument: Argument(argument),
-            packet_units,
+            in_packets,
             cap_ns: last_cap_ns,
             cap_is_first: first_cap_ns.is_some(),
         }
@@ -55,7 +55,7 @@ impl<'a> Spec<'a> {
 
     /// Returns `true` if nothing follows the name and its argument.
     pub(crate) fn is_plain(&self) -> bool {
-        !self.packet_units && self.cap_ns.is_none()
+        !self.in_packets && self.cap_ns.is_none()
     }
 
     /// Passes `limit`, in the unit and with the cap of the text, to `visitor`.
@@ -68,13 +68,16 @@ impl<'a> Spec<'a> {
         if self.cap_is_first {
             return Err(ParseLimitError::AfterCap);
         }
-        if self.packet_units && !learns {
+        if self.in_packets && !learns {
             return Err(ParseLimitError::NotInPackets);
         }
-        if self.cap_ns.is_some_and(|cap_ns| !TIME_CAP_NS.contains(&cap_ns)) {
+        if self
+            .cap_ns
+            .is_some_and(|cap_ns| !TIME_CAP_NS.contains(&cap_ns))
+        {
             return Err(ParseLimitError::CapOutOfRange);
         }
-        Ok(match (self.packet_units, self.cap_ns) {
+        Ok(match (self.in_packets, self.cap_ns) {
             (false, None) => visitor.visit(limit),
             (true, None) => visitor.visit(PacketUnits::new(limit)),
             (false, Some(cap_ns)) => visitor.visit(TimeCapped::new(limit, cap_ns)),

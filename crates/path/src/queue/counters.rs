@@ -112,9 +112,9 @@ counters! {
         /// Segments of packets dropped after pieces of them were sent: those that were not.
         dropped_segments: u64,
         /// Super-packets that did not go whole.
-        cut_packets: u64,
+        segmented_packets: u64,
         /// Their pieces; each is one of the packets sent too.
-        pieces: u64,
+        chunks: u64,
         /// Packets marked by the discipline.
         marked_packets: u64,
         /// Times that the limit stopped the queue.

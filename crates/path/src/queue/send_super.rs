@@ -102,8 +102,8 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         let tried = sent + u32::from(submitted.rejected.is_some());
         self.outlet.kick_pending |= sent > 0;
         self.outlet.supers.pieces += tried;
-        add(&counters.cut_packets, u64::from(is_first));
-        add(&counters.pieces, u64::from(tried));
+        add(&counters.segmented_packets, u64::from(is_first));
+        add(&counters.chunks, u64::from(tried));
         add(&counters.sent_packets, sent.into());
         add(&counters.sent_bytes, submitted.bytes.into());
         let Some(object) = submitted.rejected else {

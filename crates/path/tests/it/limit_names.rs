@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use taut_path::AnyLimit;
 use taut_path::limit::{
-    Dynamic, Fixed, PacketUnits, TimeCapped, LIMITS, Limit, LossBudget, NamedLimit, ParseLimitError,
-    Unit, Utilisation,
+    Dynamic, Fixed, LIMITS, Limit, LossBudget, NamedLimit, PacketUnits, ParseLimitError,
+    TimeCapped, Unit, Utilisation,
 };
 
 fn read(text: &str) -> AnyLimit {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use taut_dql::Config;
-use taut_path::limit::{AnyLimit, CompletionBatch, TimeCapped, ParseLimitError};
+use taut_path::limit::{AnyLimit, CompletionBatch, ParseLimitError, TimeCapped};
 use taut_path::pool::FramePool;
 use taut_path::rate::{RateMeter, RateSample};
 use taut_path::{Limit, Packet, Queue};

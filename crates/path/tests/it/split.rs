@@ -81,7 +81,7 @@ fn each_segment_goes_alone_and_the_frame_comes_back_after_the_last() {
     }
     assert_eq!((books.freed, books.freed_bytes), (vec![7], 2_554));
     let counters = queue.sender_counters();
-    assert_eq!((counters.cut_packets, counters.pieces), (1, 3));
+    assert_eq!((counters.segmented_packets, counters.chunks), (1, 3));
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn more_packets_than_can_be_cut_at_a_time_go_whole() {
     let _ = queue.run(0, &mut books);
     let counters = queue.sender_counters();
     assert_eq!(
-        (counters.cut_packets, counters.sent_packets),
+        (counters.segmented_packets, counters.sent_packets),
         (511, 511 + 600)
     );
     queue.device_mut().finish(usize::MAX);
@@ -274,7 +274,7 @@ fn more_packets_than_can_be_cut_at_a_time_go_whole() {
         queue.enqueue(long(frame, 2), 0, &mut books);
     }
     let _ = queue.run(2, &mut books);
-    assert_eq!(queue.sender_counters().cut_packets, 2 * 511);
+    assert_eq!(queue.sender_counters().segmented_packets, 2 * 511);
 }
 
 #[test]

@@ -283,7 +283,7 @@ impl<L: Limit> World<L> {
         assert_eq!(self.queue.backlog(), Default::default());
         let counters = self.queue.sender_counters();
         assert_eq!(counters.drops.total(), self.below.dropped);
-        assert!(counters.pieces >= counters.cut_packets);
+        assert!(counters.chunks >= counters.segmented_packets);
     }
 }
 

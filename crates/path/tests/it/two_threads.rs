@@ -111,8 +111,8 @@ fn pass_a_million<L: Limit + Send>(limit: L, cut: Option<Segmentation>) {
     done.store(true, Ordering::Relaxed);
     assert_eq!(freed, PACKETS);
     let counters = sender.counters();
-    assert_eq!(pieces, counters.pieces);
-    let whole = PACKETS - counters.cut_packets;
+    assert_eq!(pieces, counters.chunks);
+    let whole = PACKETS - counters.segmented_packets;
     assert_eq!(counters.sent_packets, whole + pieces);
     if cut.is_some() {
         assert!(pieces >= PACKETS, "{pieces} pieces");

@@ -4,7 +4,7 @@ use taut_dql::control::Control;
 use taut_dql::ledger::Ledger;
 use taut_dql::sharing::Local;
 use taut_dql::{Config, Error};
-use taut_path::limit::{CompletionBatch, TimeCapped, Needs, Unit};
+use taut_path::limit::{CompletionBatch, Needs, TimeCapped, Unit};
 use taut_path::rate::RateMeter;
 use taut_path::{AnyLimit, Limit};
 
