@@ -242,7 +242,7 @@ pub unsafe extern "C" fn taut_queue_get(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_queue_set_cadence_ns(queue: *mut Handle, cadence_ns: u64) -> Status {
     // SAFETY: the caller's promise.
-    unsafe { enter(queue, |it| it.queue.set_cadence_ns(cadence_ns)) }.into()
+    unsafe { enter(queue, |it| it.queue.set_coalesce_ns(cadence_ns)) }.into()
 }
 
 /// Corrects the ledger to what the ring holds, after completions were lost, and restarts the queue;

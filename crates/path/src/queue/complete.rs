@@ -51,7 +51,7 @@ impl<L: Limit> CompleteHalf<L, ()> {
             control,
             sorter: Sorter::new(mark),
             stalls: StallDetector::new(config.stall_threshold_ns, now_ns),
-            coalescer: (config.cadence_ns > 0).then(|| Coalescer::new(config.cadence_ns)),
+            coalescer: (config.coalesce_ns > 0).then(|| Coalescer::new(config.coalesce_ns)),
             deferred: Deferred::default(),
             restart_slots,
             reap_budget_packets: config.reap_budget_packets,

@@ -103,10 +103,10 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         }
     }
 
-    pub(super) fn set_cadence_ns(&mut self, cadence_ns: u64) {
+    pub(super) fn set_coalesce_ns(&mut self, coalesce_ns: u64) {
         match &mut self.coalescer {
-            Some(coalescer) => coalescer.set_period_ns(cadence_ns),
-            None if cadence_ns > 0 => self.coalescer = Some(Coalescer::new(cadence_ns)),
+            Some(coalescer) => coalescer.set_period_ns(coalesce_ns),
+            None if coalesce_ns > 0 => self.coalescer = Some(Coalescer::new(coalesce_ns)),
             None => {}
         }
     }

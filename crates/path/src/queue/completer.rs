@@ -128,8 +128,8 @@ impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
     }
 
     /// Changes how far apart completions are handed to the limit, in ns; 0 hands on each round.
-    pub fn set_cadence_ns(&mut self, cadence_ns: u64) {
-        self.half.set_cadence_ns(cadence_ns);
+    pub fn set_coalesce_ns(&mut self, coalesce_ns: u64) {
+        self.half.set_coalesce_ns(coalesce_ns);
     }
 
     /// The completion half of the ring.

@@ -22,7 +22,7 @@ pub struct QueueConfig {
     pub reap_budget_packets: u32,
     /// How far apart completions are handed to the limit, in ns; 0, the default, hands on each
     /// round at once. Packets and slots come back at once in any case.
-    pub cadence_ns: u64,
+    pub coalesce_ns: u64,
     /// Age of the oldest unit in flight that counts as a stall, in ns; 0 watches nothing. Default
     /// [`taut_dql::stall::DEFAULT_THRESHOLD_NS`].
     pub stall_threshold_ns: u64,
@@ -42,7 +42,7 @@ impl Default for QueueConfig {
             restart_slots: None,
             burst_packets: 64,
             reap_budget_packets: u32::MAX,
-            cadence_ns: 0,
+            coalesce_ns: 0,
             stall_threshold_ns: DEFAULT_THRESHOLD_NS,
             split: Split::Auto,
             waker: Waker::noop().clone(),

@@ -171,8 +171,8 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
     }
 
     /// Changes how far apart completions are handed to the limit, in ns; 0 hands on each round.
-    pub fn set_cadence_ns(&mut self, cadence_ns: u64) {
-        self.complete.set_cadence_ns(cadence_ns);
+    pub fn set_coalesce_ns(&mut self, coalesce_ns: u64) {
+        self.complete.set_coalesce_ns(coalesce_ns);
     }
 
     /// The rule.

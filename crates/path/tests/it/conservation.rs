@@ -67,7 +67,7 @@ impl<L: Limit> World<L> {
             restart_slots: Some(7),
             burst_packets: settings.burst_packets,
             reap_budget_packets: settings.budget_packets,
-            cadence_ns: settings.cadence_ns,
+            coalesce_ns: settings.cadence_ns,
             // What wakes the queue is then the cadence alone.
             stall_threshold_ns: 0,
             ..QueueConfig::default()

@@ -28,7 +28,7 @@ mod marks;
 mod mock;
 mod no_allocation;
 mod pool;
-mod queue_cadence;
+mod queue_coalescing;
 mod queue_faults;
 mod queue_hasty;
 mod queue_many;

@@ -137,7 +137,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     /// once.
     pub fn set_cadence_ns(&mut self, cadence_ns: u64) {
         for host in &mut self.hosts {
-            host.queue.set_cadence_ns(cadence_ns);
+            host.queue.set_coalesce_ns(cadence_ns);
         }
     }
 

@@ -10,7 +10,7 @@ const PERIOD_NS: u64 = 1_000_000;
 
 fn config() -> QueueConfig {
     QueueConfig {
-        cadence_ns: PERIOD_NS,
+        coalesce_ns: PERIOD_NS,
         ..QueueConfig::default()
     }
 }
