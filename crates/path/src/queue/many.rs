@@ -30,14 +30,14 @@ mod models;
 
 /// Why a packet was not taken; it comes back.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum SubmitError {
     /// The ring is full; [`Waiter::must_wait`] tells when to try again.
     NoRoom(NoRoom),
     /// The owner of the queue takes no more.
     Closed(Packet),
 }
 
-impl Refused {
+impl SubmitError {
     /// The packet.
     pub fn into_packet(self) -> Packet {
         match self {
@@ -46,7 +46,7 @@ impl Refused {
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for SubmitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRoom(_) => f.write_str("no buffer space: the ring of the submitters is full"),
@@ -55,7 +55,7 @@ impl fmt::Display for Refused {
     }
 }
 
-impl core::error::Error for Refused {}
+impl core::error::Error for SubmitError {}
 
 /// What all submitters and the intake see.
 struct ManyShared {
@@ -184,11 +184,11 @@ impl Submitter {
     /// Hands in `packet`, and wakes the owner if it waits for work. Any thread may.
     ///
     /// # Errors
-    /// [`Refused`] gives the packet back.
-    pub fn offer(&self, packet: Packet) -> Result<(), Refused> {
+    /// [`SubmitError`] gives the packet back.
+    pub fn offer(&self, packet: Packet) -> Result<(), SubmitError> {
         self.shared.ring.push(packet).map_err(|error| match error {
-            PushError::Full(packet) => Refused::NoRoom(NoRoom(packet)),
-            PushError::Closed(packet) => Refused::Closed(packet),
+            PushError::Full(packet) => SubmitError::NoRoom(NoRoom(packet)),
+            PushError::Closed(packet) => SubmitError::Closed(packet),
         })?;
         self.shared.work.notify(|| true);
         Ok(())

@@ -9,7 +9,7 @@ use crate::support::{Books, SharedRing, Wakes, packet};
 use taut_path::limit::Fixed;
 use taut_path::qdisc::AnyQdisc;
 use taut_path::qdisc::Fifo;
-use taut_path::queue::many::{Intake, Refused, Submitter, Waiter, split as many};
+use taut_path::queue::many::{Intake, SubmitError, Submitter, Waiter, split as many};
 use taut_path::{DropReason, Queue, Stop};
 
 type Sender = taut_path::queue::Sender<SharedRing, Fifo>;
@@ -40,7 +40,7 @@ fn a_full_ring_gives_the_packet_back_and_tells_when_there_is_room() {
     }
     assert_eq!(work.take(), 1, "woken for the first, awake for the second");
     let refused = submitter.offer(packet(2, 100)).expect_err("it is full");
-    assert!(matches!(refused, Refused::NoRoom(_)));
+    assert!(matches!(refused, SubmitError::NoRoom(_)));
     assert_eq!(refused.into_packet().into_frame().index(), 2);
     assert!(waiter.must_wait());
     assert_eq!(room.take(), 0);
@@ -87,7 +87,7 @@ fn what_a_closed_queue_had_taken_is_dropped_with_a_reason_and_the_rest_comes_bac
     assert_eq!(room.take(), 1, "who waits is told");
     assert!(!waiter.must_wait(), "nothing to wait for");
     let refused = submitter.offer(packet(2, 100)).expect_err("closed");
-    assert!(matches!(refused, Refused::Closed(_)), "{refused}");
+    assert!(matches!(refused, SubmitError::Closed(_)), "{refused}");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn intake_that_is_closed_wakes_all_and_flushes_its_packets() {
     assert_eq!(room.take(), 2);
     assert!(!waiters.iter_mut().any(Waiter::must_wait), "it is closed");
     let refused = offer(4).expect_err("closed");
-    assert!(matches!(refused, Refused::Closed(_)), "{refused}");
+    assert!(matches!(refused, SubmitError::Closed(_)), "{refused}");
     assert_eq!(books.dropped, [1, 2, 3].map(|f| (f, DropReason::Flushed)));
 }
 
@@ -222,8 +222,8 @@ fn submit_all(submitter: &Submitter, first_frame: u32) -> (u32, u64) {
         loop {
             next = match submitter.offer(next) {
                 Ok(()) => break,
-                Err(Refused::NoRoom(no_room)) => no_room.0,
-                Err(Refused::Closed(_)) => return (number, sleeps),
+                Err(SubmitError::NoRoom(no_room)) => no_room.0,
+                Err(SubmitError::Closed(_)) => return (number, sleeps),
             };
             if waiter.must_wait() {
                 sleeps += 1;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Wake, Waker};
 
-use super::{Intake, Refused, Submitter, Waiter, split};
+use super::{Intake, SubmitError, Submitter, Waiter, split};
 use crate::limit::Fixed;
 use crate::models_support::{Nothing, PACKET_BYTES, Submit, pair};
 use crate::packet::{Frame, Packet};
@@ -66,8 +66,8 @@ fn submit(submitter: Submitter, waits: Waits) -> (Option<Waiter>, Arc<Wakes>) {
     for _ in 0..2 {
         packet = match submitter.offer(packet) {
             Ok(()) => return (None, wakes),
-            Err(Refused::NoRoom(no_room)) => no_room.0,
-            Err(Refused::Closed(_)) => panic!("nobody closed it"),
+            Err(SubmitError::NoRoom(no_room)) => no_room.0,
+            Err(SubmitError::Closed(_)) => panic!("nobody closed it"),
         };
         if (waits.submitter)(&mut waiter) {
             let _ = packet.into_frame();
