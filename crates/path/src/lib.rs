@@ -179,7 +179,6 @@ pub mod classify;
 pub mod driver;
 pub mod gate;
 pub mod in_flight;
-pub mod knobs;
 pub mod limit;
 #[cfg(all(test, loom))]
 #[path = "../tests/models/support.rs"]
@@ -190,6 +189,7 @@ mod probe;
 pub mod qdisc;
 pub mod queue;
 mod registry;
+pub mod tunables;
 
 pub mod room;
 #[doc(hidden)]

@@ -8,7 +8,7 @@ use taut_linux::af_xdp::{AfXdp, AfXdpCompletions, AfXdpTx, UmemFrames, XdpConfig
 use taut_linux::link::{self, Condition, LinkWatch, RootQdisc};
 use taut_linux::{Frames, NetNs, Port, errno, sched};
 use taut_path::driver::Truth;
-use taut_path::knobs::Setting;
+use taut_path::tunables::Setting;
 use taut_path::{AnyLimit, Queue, Stop};
 
 use crate::common::{allowed, until};

@@ -6,9 +6,9 @@ use super::admission::Admission;
 use super::complete::CompleteHalf;
 use super::outcome::Snapshot;
 use super::shared::Shared;
-use crate::knobs::{Knob, KnobError, NS_PER_MS, Setting};
 use crate::limit::Limit;
 use crate::sharing::Sharing;
+use crate::tunables::{NS_PER_MS, Setting, Tunable, TunableError};
 
 impl<L: Limit, A: Admission> CompleteHalf<L, A> {
     /// The limit as an operator reads it.
@@ -74,7 +74,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         &mut self,
         shared: &Shared<M>,
         setting: Setting,
-    ) -> Result<(), KnobError> {
+    ) -> Result<(), TunableError> {
         if let Setting::StallThresholdMs(ms) = setting {
             let threshold_ns = u64::from(ms) * NS_PER_MS;
             self.stalls.set_threshold_ns(&shared.ages, threshold_ns);
@@ -84,22 +84,22 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         setting.change(&mut config);
         self.control
             .set_config(config)
-            .map_err(|error| KnobError::Refused(setting.knob(), error))?;
+            .map_err(|error| TunableError::Rejected(setting.tunable(), error))?;
         shared.settings.set_config(&self.config());
         Ok(())
     }
 
-    pub(super) fn read<M: Sharing>(&self, knob: Knob, shared: &Shared<M>) -> u64 {
+    pub(super) fn read<M: Sharing>(&self, tunable: Tunable, shared: &Shared<M>) -> u64 {
         let limit = self.snapshot(shared);
-        match knob {
-            Knob::Limit => limit.limit.into(),
-            Knob::LimitMin => limit.min_limit.into(),
-            Knob::LimitMax => limit.max_limit.into(),
-            Knob::HoldTime => limit.hold_time_ns / NS_PER_MS,
-            Knob::Inflight => limit.in_flight.into(),
-            Knob::StallThrs => self.stalls.threshold_ns() / NS_PER_MS,
-            Knob::StallCnt => self.stalls.count(),
-            Knob::StallMax => self.stalls.longest_ns() / NS_PER_MS,
+        match tunable {
+            Tunable::Limit => limit.limit.into(),
+            Tunable::LimitMin => limit.min_limit.into(),
+            Tunable::LimitMax => limit.max_limit.into(),
+            Tunable::HoldTime => limit.hold_time_ns / NS_PER_MS,
+            Tunable::Inflight => limit.in_flight.into(),
+            Tunable::StallThrs => self.stalls.threshold_ns() / NS_PER_MS,
+            Tunable::StallCnt => self.stalls.count(),
+            Tunable::StallMax => self.stalls.longest_ns() / NS_PER_MS,
         }
     }
 

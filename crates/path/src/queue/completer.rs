@@ -13,12 +13,12 @@ use super::outcome::{Completed, Repair, Snapshot};
 use super::sender::Sender;
 use super::shared::{HalfHandle, Shared};
 use crate::driver::{Completions, InRing};
-use crate::knobs::{Knob, KnobError, Setting};
 use crate::limit::{AnyLimit, Limit};
 use crate::packet::PacketSink;
 use crate::probe::Probe;
 use crate::qdisc::Qdisc;
 use crate::sharing::Threads;
+use crate::tunables::{Setting, Tunable, TunableError};
 
 /// The completing half: the rule, the completer's half of the ledger, the stall detector, and the
 /// completion half of the ring.
@@ -118,13 +118,13 @@ impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
     ///
     /// # Errors
     /// Says what is allowed; nothing changes.
-    pub fn set(&mut self, setting: Setting) -> Result<(), KnobError> {
+    pub fn set(&mut self, setting: Setting) -> Result<(), TunableError> {
         self.half.set(&self.shared, setting)
     }
 
-    /// Reads a knob, in the unit that its variant states.
-    pub fn read(&self, knob: Knob) -> u64 {
-        self.half.read(knob, &self.shared)
+    /// Reads a tunable, in the unit that its variant states.
+    pub fn read(&self, tunable: Tunable) -> u64 {
+        self.half.read(tunable, &self.shared)
     }
 
     /// Changes how far apart completions are handed to the limit, in ns; 0 hands on each round.

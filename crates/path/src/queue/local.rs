@@ -10,12 +10,12 @@ use super::outcome::{Completed, Repair, Snapshot, Stop};
 use super::send::SendHalf;
 use super::shared::Shared;
 use crate::driver::{Completions, InRing, TxRing};
-use crate::knobs::{Knob, KnobError, Setting};
 use crate::limit::{AnyLimit, Limit};
 use crate::packet::{Packet, PacketSink};
 use crate::probe::Probe;
 use crate::qdisc::{AnyQdisc, Backlog, Qdisc};
 use crate::sharing::Local;
+use crate::tunables::{Setting, Tunable, TunableError};
 
 /// A transmit queue whose two halves, device and probe are on one thread. It can move to another
 /// one. For two threads, see [`Builder::build_halves`](super::Builder::build_halves).
@@ -161,13 +161,13 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
     ///
     /// # Errors
     /// Says what is allowed; nothing changes.
-    pub fn set(&mut self, setting: Setting) -> Result<(), KnobError> {
+    pub fn set(&mut self, setting: Setting) -> Result<(), TunableError> {
         self.complete.set(&self.shared, setting)
     }
 
-    /// Reads a knob, in the unit that its variant states.
-    pub fn read(&self, knob: Knob) -> u64 {
-        self.complete.read(knob, &self.shared)
+    /// Reads a tunable, in the unit that its variant states.
+    pub fn read(&self, tunable: Tunable) -> u64 {
+        self.complete.read(tunable, &self.shared)
     }
 
     /// Changes how far apart completions are handed to the limit, in ns; 0 hands on each round.

@@ -7,8 +7,8 @@ use super::counters::{CompleterCounters, SenderCounters};
 use super::outcome::Snapshot;
 use super::requests::check;
 use super::shared::Shared;
-use crate::knobs::{KnobError, Setting};
 use crate::sharing::Threads;
+use crate::tunables::{Setting, TunableError};
 
 /// The state of a queue. Each field is true, the set is not atomic: both halves
 /// continue while it is taken.
@@ -56,7 +56,7 @@ impl Monitor {
     /// # Errors
     /// If the value is out of range, or contradicts a setting in force. One that contradicts what
     /// another thread asked for meanwhile is dropped.
-    pub fn set(&self, setting: Setting) -> Result<(), KnobError> {
+    pub fn set(&self, setting: Setting) -> Result<(), TunableError> {
         let requests = &self.shared.others.requests;
         check(self.shared.settings.config(), requests, setting)?;
         requests.request(setting);

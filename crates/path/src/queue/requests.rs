@@ -3,8 +3,8 @@
 use taut_dql::{Config, MAX_LIMIT};
 
 use super::outcome::Snapshot;
-use crate::knobs::{KnobError, Setting};
 use crate::sharing::{Sharing, Wide, Word};
+use crate::tunables::{Setting, TunableError};
 
 /// Requested settings: a value for each kind, and a bit for each kind that the completer has not
 /// applied yet. Written by any thread.
@@ -122,14 +122,14 @@ pub(super) fn check<M: Sharing>(
     current: Config,
     requests: &Requests<M>,
     setting: Setting,
-) -> Result<(), KnobError> {
+) -> Result<(), TunableError> {
     let check = |mut config: Config| {
         setting.change(&mut config);
         config.validate()
     };
     check(requests.requested(current))
         .or_else(|_| check(current))
-        .map_err(|error| KnobError::Refused(setting.knob(), error))
+        .map_err(|error| TunableError::Rejected(setting.tunable(), error))
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use taut_dql::MAX_LIMIT;
 use taut_path::driver::testing::mock;
 use taut_path::driver::{Truth, TruthJudge};
-use taut_path::knobs::Setting;
 use taut_path::limit::AnyLimit;
 use taut_path::pool::FramePool;
+use taut_path::tunables::Setting;
 use taut_path::{Event, Probe, Queue, Stop};
 
 /// Hears what is said about completions.

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use taut_path::driver::testing::{Condition, Outages};
-use taut_path::knobs::Setting;
 use taut_path::pool::FramePool;
+use taut_path::tunables::Setting;
 use taut_path::{AnyLimit, Queue};
 use taut_sim::nic::{
     DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig, NicEvent,

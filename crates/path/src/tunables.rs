@@ -9,7 +9,7 @@ pub(crate) const NS_PER_MS: u64 = 1_000_000;
 
 /// One number of a queue that an operator reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Knob {
+pub enum Tunable {
     /// The limit now, in the limit's units; the rule moves it on from there.
     Limit,
     /// The least that the rule may set.
@@ -28,54 +28,56 @@ pub enum Knob {
     StallMax,
 }
 
-/// A knob and what it is to be set to.
+/// A tunable and what it is to be set to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
-    /// See [`Knob::Limit`].
+    /// See [`Tunable::Limit`].
     Limit(u32),
-    /// See [`Knob::LimitMin`].
+    /// See [`Tunable::LimitMin`].
     LimitMin(u32),
-    /// See [`Knob::LimitMax`].
+    /// See [`Tunable::LimitMax`].
     LimitMax(u32),
-    /// See [`Knob::HoldTime`].
+    /// See [`Tunable::HoldTime`].
     HoldTimeMs(u32),
-    /// See [`Knob::StallThrs`].
+    /// See [`Tunable::StallThrs`].
     StallThresholdMs(u32),
 }
 
-/// Why a knob was not set; nothing changed.
+/// Why a tunable was not set; nothing changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KnobError {
-    /// There is no knob of that name.
+pub enum TunableError {
+    /// There is no tunable of that name.
     UnknownName,
-    /// The knob can only be read.
-    ReadOnly(Knob),
-    /// The value is not what the knob takes.
-    BadValue(Knob),
+    /// The tunable can only be read.
+    ReadOnly(Tunable),
+    /// The value is not what the tunable takes.
+    BadValue(Tunable),
     /// The rule refuses the value.
-    Refused(Knob, Error),
+    Rejected(Tunable, Error),
 }
 
-impl fmt::Display for KnobError {
+impl fmt::Display for TunableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownName => {
-                f.write_str("unknown knob; allowed:")?;
-                Knob::ALL
+                f.write_str("unknown tunable; allowed:")?;
+                Tunable::ALL
                     .iter()
-                    .try_for_each(|knob| write!(f, " {}", knob.name()))
+                    .try_for_each(|tunable| write!(f, " {}", tunable.name()))
             }
-            Self::ReadOnly(knob) => write!(f, "{} can only be read", knob.name()),
-            Self::BadValue(knob) => write!(f, "bad {}; allowed: {}", knob.name(), knob.allowed()),
-            Self::Refused(knob, error) => write!(f, "bad {}: {error}", knob.name()),
+            Self::ReadOnly(tunable) => write!(f, "{} can only be read", tunable.name()),
+            Self::BadValue(tunable) => {
+                write!(f, "bad {}; allowed: {}", tunable.name(), tunable.allowed())
+            }
+            Self::Rejected(tunable, error) => write!(f, "bad {}: {error}", tunable.name()),
         }
     }
 }
 
-impl core::error::Error for KnobError {}
+impl core::error::Error for TunableError {}
 
-impl Knob {
-    /// Every knob.
+impl Tunable {
+    /// Every tunable.
     pub const ALL: [Self; 8] = [
         Self::Limit,
         Self::LimitMin,
@@ -112,22 +114,22 @@ impl Knob {
         }
     }
 
-    /// The knob called `name`.
+    /// The tunable called `name`.
     ///
     /// # Errors
-    /// [`KnobError::UnknownName`] lists the names.
-    pub fn by_name(name: &str) -> Result<Self, KnobError> {
+    /// [`TunableError::UnknownName`] lists the names.
+    pub fn by_name(name: &str) -> Result<Self, TunableError> {
         Self::ALL
             .into_iter()
-            .find(|knob| knob.name() == name)
-            .ok_or(KnobError::UnknownName)
+            .find(|tunable| tunable.name() == name)
+            .ok_or(TunableError::UnknownName)
     }
 
-    /// Reads what is written to the knob.
+    /// Reads what is written to the tunable.
     ///
     /// # Errors
     /// Says what is allowed.
-    pub fn parse(self, value: &str) -> Result<Setting, KnobError> {
+    pub fn parse(self, value: &str) -> Result<Setting, TunableError> {
         let setting = match self {
             Self::Limit => Setting::Limit,
             Self::LimitMin => Setting::LimitMin,
@@ -135,12 +137,12 @@ impl Knob {
             Self::HoldTime => Setting::HoldTimeMs,
             Self::StallThrs => Setting::StallThresholdMs,
             Self::Inflight | Self::StallCnt | Self::StallMax => {
-                return Err(KnobError::ReadOnly(self));
+                return Err(TunableError::ReadOnly(self));
             }
         };
         let number = match value.trim() {
             "max" if self == Self::LimitMax => MAX_LIMIT,
-            value => value.parse().map_err(|_| KnobError::BadValue(self))?,
+            value => value.parse().map_err(|_| TunableError::BadValue(self))?,
         };
         Ok(setting(number))
     }
@@ -150,14 +152,14 @@ impl Setting {
     /// Kinds of settings.
     pub(crate) const KINDS: usize = 5;
 
-    /// The knob that it sets.
-    pub const fn knob(self) -> Knob {
+    /// The tunable that it sets.
+    pub const fn tunable(self) -> Tunable {
         match self {
-            Self::Limit(_) => Knob::Limit,
-            Self::LimitMin(_) => Knob::LimitMin,
-            Self::LimitMax(_) => Knob::LimitMax,
-            Self::HoldTimeMs(_) => Knob::HoldTime,
-            Self::StallThresholdMs(_) => Knob::StallThrs,
+            Self::Limit(_) => Tunable::Limit,
+            Self::LimitMin(_) => Tunable::LimitMin,
+            Self::LimitMax(_) => Tunable::LimitMax,
+            Self::HoldTimeMs(_) => Tunable::HoldTime,
+            Self::StallThresholdMs(_) => Tunable::StallThrs,
         }
     }
 
