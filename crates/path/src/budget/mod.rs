@@ -61,13 +61,13 @@ impl Budget {
     }
 
     /// Times that a queue found no room in the budget while its own limit had some, wrapping.
-    pub fn waits(&self) -> u32 {
-        self.0.waiters.waits()
+    pub fn times_blocked(&self) -> u32 {
+        self.0.waiters.waits_begun()
     }
 
     /// Times that a queue was started by what another gave back or left, wrapping.
-    pub fn starts(&self) -> u32 {
-        self.0.waiters.starts()
+    pub fn times_woken(&self) -> u32 {
+        self.0.waiters.queues_woken()
     }
 }
 
@@ -80,7 +80,7 @@ pub type BudgetHalves<R, C, L, Q, P> = Halves<R, C, L, Q, P, Member>;
 /// # Errors
 /// If the rule counts packets, or a queue has sent already.
 #[allow(clippy::type_complexity, reason = "a budget and its queues")]
-pub fn join<R, C, L, Q, P>(
+pub fn attach<R, C, L, Q, P>(
     rule: AnyLimit,
     interval_ns: u64,
     halves: Vec<Halves<R, C, L, Q, P>>,

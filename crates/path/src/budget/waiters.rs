@@ -35,7 +35,7 @@ pub(super) struct Waiters {
     /// Queues that wait, so that nobody looks through an empty list.
     waiting: AtomicU32,
     last_ticket: AtomicU32,
-    starts: AtomicU32,
+    woken: AtomicU32,
     pub(super) queues: Box<[BudgetQueue]>,
 }
 
@@ -101,7 +101,7 @@ impl Waiters {
             times_blocked: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
             last_ticket: AtomicU32::new(TICKET_STEP - 1),
-            starts: AtomicU32::new(0),
+            woken: AtomicU32::new(0),
             queues,
         }
     }
@@ -214,7 +214,7 @@ impl Waiters {
             let queue = self.first_waiting()?;
             // A queue whose ring is full cannot use the room: on to the next.
             if self.queues[queue].gates.start_stack() {
-                self.starts.fetch_add(1, Ordering::Relaxed);
+                self.woken.fetch_add(1, Ordering::Relaxed);
                 return Some(queue);
             }
         }
@@ -253,13 +253,13 @@ impl Waiters {
     }
 
     /// Times that a queue began to wait, wrapping.
-    pub(super) fn waits(&self) -> u32 {
+    pub(super) fn waits_begun(&self) -> u32 {
         self.last_ticket.load(Ordering::Relaxed) / TICKET_STEP
     }
 
     /// Times that a queue was started by another, wrapping.
-    pub(super) fn starts(&self) -> u32 {
-        self.starts.load(Ordering::Relaxed)
+    pub(super) fn queues_woken(&self) -> u32 {
+        self.woken.load(Ordering::Relaxed)
     }
 }
 

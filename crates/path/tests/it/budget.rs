@@ -49,7 +49,7 @@ impl Device {
                 .build_halves(0)
                 .expect("valid settings")
         });
-        let joined = budget::join(rule, interval_ns, queues.collect(), 0);
+        let joined = budget::attach(rule, interval_ns, queues.collect(), 0);
         let (budget, halves) = joined.expect("the rule counts bytes");
         let queues = halves.into_iter().zip(rings);
         let queues = queues.map(|((sender, completer, _), ring)| Joined {
@@ -160,7 +160,7 @@ fn a_completion_on_one_queue_starts_another_that_waits() {
     device.complete(0, 5);
     assert_eq!(device.in_flight(1), 5 * BYTES);
     assert_eq!(device.queues[1].sender.backlog().packets, 0);
-    assert!(device.budget.starts() > 0);
+    assert!(device.budget.times_woken() > 0);
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn a_budget_in_packets_is_refused() {
     let ring = SharedRing::new(8);
     let queue = Queue::builder(ring.clone(), ring).build_halves(0);
     let queue = queue.expect("valid");
-    let refused = budget::join(AnyLimit::packets(4), 0, vec![queue], 0).map(drop);
+    let refused = budget::attach(AnyLimit::packets(4), 0, vec![queue], 0).map(drop);
     let error = refused.expect_err("it would let in four bytes");
     assert_eq!(error, QueueConfigError::BudgetNotInBytes);
     assert!(error.to_string().contains("counts bytes"), "{error}");
@@ -337,7 +337,7 @@ fn a_queue_that_has_something_in_flight_cannot_join_a_budget() {
     queue.0.enqueue(packet(0, BYTES), 0, &mut books);
     queue.0.run(0, &mut books);
     assert_eq!(queue.0.in_flight(), BYTES);
-    let refused = budget::join(AnyLimit::dql(), 0, vec![queue], 0).map(drop);
+    let refused = budget::attach(AnyLimit::dql(), 0, vec![queue], 0).map(drop);
     assert_eq!(refused.err(), Some(QueueConfigError::NotNew));
 }
 

@@ -79,7 +79,7 @@ impl World {
                 .build_halves(0)
                 .expect("valid settings")
         });
-        let joined = budget::join(rule, interval_ns, queues.collect(), 0);
+        let joined = budget::attach(rule, interval_ns, queues.collect(), 0);
         let (budget, halves) = joined.expect("the rule counts bytes");
         let queues = halves.into_iter().zip(rings);
         let queues = queues.map(|((sender, completer, _), ring)| Joined {

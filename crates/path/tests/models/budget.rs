@@ -39,7 +39,7 @@ fn two_queues(rule: AnyLimit, packets: [u32; 2]) -> [Queue; 2] {
             (queue, counts)
         })
         .unzip();
-    let (_, halves) = budget::join(rule, 0, queues, 0).expect("the rule counts bytes");
+    let (_, halves) = budget::attach(rule, 0, queues, 0).expect("the rule counts bytes");
     let queues = halves.into_iter().zip(counts);
     let queues = queues.map(|((sender, completer, _), counts)| Queue {
         sender,
