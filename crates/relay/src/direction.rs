@@ -292,7 +292,7 @@ impl<K: Parts> Direction<K> {
 
     /// Where packets are done as soon as they are sent, the next ones need not wait for a cadence.
     fn is_done_at_once(&self) -> bool {
-        self.is_moving && self.more == More::WhenEmpty && !self.port().completions_are_true()
+        self.is_moving && self.more == More::WhenEmpty && !self.port().completions_valid()
     }
 
     /// When to come back.

@@ -199,7 +199,7 @@ impl Completions for AfPacketCompletions {
         Ok(!self.given_up.is_empty() || self.next_is_done())
     }
 
-    fn completions_are_true(&self) -> bool {
+    fn completions_valid(&self) -> bool {
         !self.shared.doorbell.is_doubted()
     }
 }

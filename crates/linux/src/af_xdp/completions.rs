@@ -301,7 +301,7 @@ impl<K: Kernel> Completions for AfXdpCompletions<K> {
         Some(self.in_flight.in_ring())
     }
 
-    fn completions_are_true(&self) -> bool {
+    fn completions_valid(&self) -> bool {
         self.common.truth().holds()
     }
 }

@@ -40,7 +40,7 @@ fn verdict(qdisc: RootQdisc) -> (Truth, bool) {
         reap(&mut port, &pool);
         port.truth() != Truth::Unknown
     });
-    (port.truth(), port.completions_are_true())
+    (port.truth(), port.completions_valid())
 }
 
 /// Both halves have a method of that name.

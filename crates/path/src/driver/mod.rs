@@ -114,7 +114,7 @@ pub trait Completions {
     /// Whether a completion means that the packet left the device. Asked in each round, after the
     /// reap: the answer may change ([`TruthJudge`] finds it out). While it is no, a limit on what is in
     /// flight means nothing: the queue holds to none, and whoever shows it must say so.
-    fn completions_are_true(&self) -> bool {
+    fn completions_valid(&self) -> bool {
         true
     }
 }
@@ -184,9 +184,9 @@ macro_rules! forward_completions {
             $completions.in_ring()
         }
 
-        fn completions_are_true(&self) -> bool {
+        fn completions_valid(&self) -> bool {
             let $this = self;
-            $completions.completions_are_true()
+            $completions.completions_valid()
         }
     };
 }

@@ -107,7 +107,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
                 self.end_other(shared, packet, sink);
             }
         });
-        if completions.completions_are_true() == self.control.is_disabled() {
+        if completions.completions_valid() == self.control.is_disabled() {
             self.switch_limit(shared, now_ns, probe);
         }
         // Packets that were returned before an error are complete even if the reap failed.

@@ -37,7 +37,7 @@ fn no_limit_holds_while_early_completions() {
     assert_eq!(queue.run(0, &mut pool), Stop::Limit);
     assert_eq!(queue.snapshot().limit, 2);
 
-    device.completions_are_true(false);
+    device.set_completions_valid(false);
     let completed = queue.complete(1, &mut pool).expect("completes");
     assert!(completed.schedule, "there is room now");
     assert_eq!(queue.run(1, &mut pool), Stop::RingFull);
@@ -53,7 +53,7 @@ fn no_limit_holds_while_early_completions() {
     queue.reset(3);
     assert_eq!(queue.snapshot().limit, MAX_LIMIT);
 
-    device.completions_are_true(true);
+    device.set_completions_valid(true);
     queue.complete(4, &mut pool).expect("completes");
     assert_eq!(queue.snapshot().limit, 2);
     assert_eq!(queue.run(4, &mut pool), Stop::Limit);
@@ -69,7 +69,7 @@ fn another_thread_sees_that_early_completions() {
         .limit(AnyLimit::packets(2))
         .build_halves(0);
     let (mut sender, mut completer, watch) = halves.expect("builds");
-    device.completions_are_true(false);
+    device.set_completions_valid(false);
     completer.complete(1, &mut pool).expect("completes");
     let seen = watch.snapshot().queue;
     assert!(seen.early_completions);
@@ -80,7 +80,7 @@ fn another_thread_sees_that_early_completions() {
     assert_eq!(sender.run(1, &mut pool), Stop::RingFull);
     // A setting is checked beside the rule's own, not beside what holds now.
     watch.set(Setting::LimitMax(40)).expect("allowed");
-    device.completions_are_true(true);
+    device.set_completions_valid(true);
     completer.complete(2, &mut pool).expect("completes");
     assert_eq!(watch.snapshot().queue.limit, 40);
 }

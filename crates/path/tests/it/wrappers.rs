@@ -263,7 +263,7 @@ fn wrappers_go_around_each_other_and_around_halves() {
     around.submit(packet(0, 60), 0).expect("it fits");
     around.kick(0).expect("nothing is broken");
     assert_eq!(around.capacity_slots(), 64);
-    assert!(around.completions_are_true());
+    assert!(around.completions_valid());
     drop(around);
     assert_eq!(told, 2);
 }

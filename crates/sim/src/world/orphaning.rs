@@ -137,7 +137,7 @@ impl Completions for OrphaningNic {
         self.driver.in_ring()
     }
 
-    fn completions_are_true(&self) -> bool {
-        self.driver.completions_are_true()
+    fn completions_valid(&self) -> bool {
+        self.driver.completions_valid()
     }
 }

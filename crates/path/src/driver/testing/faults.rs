@@ -294,8 +294,8 @@ impl<D: Completions> Completions for Faults<D> {
         })
     }
 
-    fn completions_are_true(&self) -> bool {
-        self.driver.completions_are_true()
+    fn completions_valid(&self) -> bool {
+        self.driver.completions_valid()
     }
 }
 

@@ -113,7 +113,7 @@ struct Ring {
     /// Packets behind each doorbell that worked.
     bursts: Vec<u32>,
     finishes_at_once: bool,
-    completions_are_false: bool,
+    early_completions: bool,
     failing_kick: Option<MockError>,
     failing_reap: Option<MockError>,
     refuses_next: bool,
@@ -184,8 +184,8 @@ impl MockDevice {
     }
 
     /// From now on the driver says that its completions are true, or that they are not.
-    pub fn completions_are_true(&self, are_true: bool) {
-        self.0.ring().completions_are_false = !are_true;
+    pub fn set_completions_valid(&self, valid: bool) {
+        self.0.ring().early_completions = !valid;
     }
 
     /// Loses the completion of up to `packets` of what was sent, oldest first: they keep their
@@ -327,7 +327,7 @@ impl Completions for MockCompletions {
         })
     }
 
-    fn completions_are_true(&self) -> bool {
-        !self.0.ring().completions_are_false
+    fn completions_valid(&self) -> bool {
+        !self.0.ring().early_completions
     }
 }

@@ -269,7 +269,7 @@ impl<D: TxRing + Completions> Completions for Outages<D> {
         Some(ring)
     }
 
-    fn completions_are_true(&self) -> bool {
-        self.driver.completions_are_true()
+    fn completions_valid(&self) -> bool {
+        self.driver.completions_valid()
     }
 }

@@ -188,7 +188,7 @@ where
         self.driver.in_ring()
     }
 
-    fn completions_are_true(&self) -> bool {
-        self.driver.completions_are_true()
+    fn completions_valid(&self) -> bool {
+        self.driver.completions_valid()
     }
 }
