@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use taut_dql::Stall;
 use taut_linux::Port;
 use taut_linux::publish::About;
-use taut_path::driver::Truth;
+use taut_path::driver::CompletionStatus;
 use taut_path::limit::Unit;
 use taut_path::queue::{CompleteError, CompleterCounters, Snapshot};
 use taut_path::{AnyLimit, AnyQdisc, Completed, Completions, Limit, Queue, QueueConfig, Stop};
@@ -128,7 +128,7 @@ impl<K: Parts> Direction<K> {
     }
 
     /// What the completions of the port mean.
-    pub fn truth(&self) -> Truth {
+    pub fn truth(&self) -> CompletionStatus {
         self.port().truth()
     }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use taut_path::driver::Truth;
+use taut_path::driver::CompletionStatus;
 use taut_path::{Completions, InRing, Packet};
 
 use super::doorbell::By;
@@ -101,7 +101,7 @@ impl AfPacketCompletions {
         }
     }
 
-    pub(super) fn truth(&self) -> Truth {
+    pub(super) fn truth(&self) -> CompletionStatus {
         self.shared.doorbell.truth()
     }
 

@@ -7,15 +7,15 @@
 //! that a test plays itself, and drivers that make mistakes by plan, take the device down and show
 //! every call.
 
+mod early_completion;
 #[cfg(feature = "testing")]
 pub mod testing;
-mod truth;
 
 use alloc::boxed::Box;
 
 use crate::packet::Packet;
 
-pub use truth::{Truth, TruthJudge};
+pub use early_completion::{CompletionStatus, EarlyCompletionDetector};
 
 /// Which pieces of super-packets a driver sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -112,7 +112,7 @@ pub trait Completions {
     }
 
     /// Whether a completion means that the packet left the device. Asked in each round, after the
-    /// reap: the answer may change ([`TruthJudge`] finds it out). While it is no, a limit on what is in
+    /// reap: the answer may change ([`EarlyCompletionDetector`] finds it out). While it is no, a limit on what is in
     /// flight means nothing: the queue holds to none, and whoever shows it must say so.
     fn completions_valid(&self) -> bool {
         true

@@ -17,29 +17,29 @@ const DOUBT_AFTER_PROOF: u32 = 16;
 
 /// What completions mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub enum Truth {
+pub enum CompletionStatus {
     /// Too little was sent to say. Taken for true.
     #[default]
     Unknown,
     /// A packet is complete when it left the device.
-    True,
+    Valid,
     /// Packets are complete as soon as they are sent, wherever they are then.
-    False,
+    Early,
 }
 
-impl Truth {
+impl CompletionStatus {
     /// The name used in tables and JSON: `unknown`, `true`, `false`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
-            Self::True => "true",
-            Self::False => "false",
+            Self::Valid => "true",
+            Self::Early => "false",
         }
     }
 
     /// Whether a limit on what is in flight means something, as far as is known.
-    pub const fn holds(self) -> bool {
-        !matches!(self, Self::False)
+    pub const fn limit_applies(self) -> bool {
+        !matches!(self, Self::Early)
     }
 }
 
@@ -47,21 +47,21 @@ impl Truth {
 /// are sent anyway, and goes on watching: a verdict can be reversed.
 ///
 /// ```
-/// use taut_path::driver::{Truth, TruthJudge};
+/// use taut_path::driver::{CompletionStatus, EarlyCompletionDetector};
 ///
-/// let mut judge = TruthJudge::new();
+/// let mut judge = EarlyCompletionDetector::new();
 /// for _ in 0..40 {
 ///     judge.after_doorbell(32, 0); // 32 packets taken, and all of them finished already
 /// }
-/// assert_eq!(judge.truth(), Truth::False);
+/// assert_eq!(judge.status(), CompletionStatus::Early);
 /// for _ in 0..8 {
 ///     judge.after_doorbell(32, 20); // it was only fast: now it has more than it can send at once
 /// }
-/// assert_eq!(judge.truth(), Truth::True);
+/// assert_eq!(judge.status(), CompletionStatus::Valid);
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct TruthJudge {
-    truth: Truth,
+pub struct EarlyCompletionDetector {
+    status: CompletionStatus,
     /// The window so far.
     doorbells: u32,
     holding: u32,
@@ -70,7 +70,7 @@ pub struct TruthJudge {
     finished_doorbells: u32,
 }
 
-impl TruthJudge {
+impl EarlyCompletionDetector {
     /// Nothing seen yet.
     pub fn new() -> Self {
         Self::default()
@@ -79,12 +79,12 @@ impl TruthJudge {
     /// The doorbell returned: the device took `taken` packets, and holds `held` that it is not done
     /// with. Returns what completions mean now.
     #[inline]
-    pub fn after_doorbell(&mut self, taken: u32, held: u32) -> Truth {
+    pub fn after_doorbell(&mut self, taken: u32, held: u32) -> CompletionStatus {
         // A doorbell that moved nothing says nothing.
         if taken > 0 || held > 0 {
             self.weigh(taken, held);
         }
-        self.truth
+        self.status
     }
 
     fn weigh(&mut self, taken: u32, held: u32) {
@@ -96,25 +96,25 @@ impl TruthJudge {
             self.holding += 1;
             (self.finished_packets, self.finished_doorbells) = (0, 0);
             if self.holding >= PROOF_DOORBELLS {
-                self.truth = Truth::True;
+                self.status = CompletionStatus::Valid;
             }
             return;
         }
         self.finished_packets = self.finished_packets.saturating_add(taken);
         self.finished_doorbells = self.finished_doorbells.saturating_add(1);
-        let factor = match self.truth {
-            Truth::True => DOUBT_AFTER_PROOF,
+        let factor = match self.status {
+            CompletionStatus::Valid => DOUBT_AFTER_PROOF,
             _ => 1,
         };
         if self.finished_packets >= DOUBT_PACKETS * factor
             && self.finished_doorbells >= DOUBT_DOORBELLS * factor
         {
-            self.truth = Truth::False;
+            self.status = CompletionStatus::Early;
         }
     }
 
     /// What completions mean, as far as is known.
-    pub fn truth(&self) -> Truth {
-        self.truth
+    pub fn status(&self) -> CompletionStatus {
+        self.status
     }
 }
