@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-use taut_path::driver::Pieces;
+use taut_path::driver::ChunkSupport;
 use taut_path::{Completions, Packet, TxRing};
 
 /// Places in it.
@@ -36,8 +36,12 @@ impl<const CUTS: bool> TxRing for Instant<CUTS> {
         self.free()
     }
 
-    fn pieces(&self) -> Pieces {
-        if CUTS { Pieces::Any } else { Pieces::None }
+    fn chunk_support(&self) -> ChunkSupport {
+        if CUTS {
+            ChunkSupport::Any
+        } else {
+            ChunkSupport::None
+        }
     }
 
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {

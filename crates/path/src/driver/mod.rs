@@ -19,12 +19,12 @@ pub use early_completion::{CompletionStatus, EarlyCompletionDetector};
 
 /// Which pieces of super-packets a driver sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Pieces {
+pub enum ChunkSupport {
     /// None: super-packets go whole.
     #[default]
     None,
     /// Each segment alone: what the device carries is one finished frame. Super-packets cannot go whole.
-    OneSegment,
+    SingleSegment,
     /// Any number of segments.
     Any,
 }
@@ -51,8 +51,8 @@ pub trait TxRing {
     /// Which [pieces](crate::Piece) of a super-packet it can send: some of its segments, with headers of
     /// their own, written anywhere but into the frame. It is never given others. It does not change.
     #[inline]
-    fn pieces(&self) -> Pieces {
-        Pieces::None
+    fn chunk_support(&self) -> ChunkSupport {
+        ChunkSupport::None
     }
 
     /// Puts one packet into the ring. Called only while at least
@@ -140,9 +140,9 @@ macro_rules! forward_tx_ring {
         }
 
         #[inline]
-        fn pieces(&self) -> Pieces {
+        fn chunk_support(&self) -> ChunkSupport {
             let $this = self;
-            $ring.pieces()
+            $ring.chunk_support()
         }
 
         #[inline]

@@ -168,7 +168,9 @@ where
         probe.event(now_ns, Event::Limit(control.rule().config().limit));
         config.split = match qdisc.requeue_support() {
             RequeueSupport::None => Split::Off,
-            RequeueSupport::InTurn | RequeueSupport::Next => config.split.with(device.pieces()),
+            RequeueSupport::InTurn | RequeueSupport::Next => {
+                config.split.with(device.chunk_support())
+            }
         };
         let cuts = config.split != Split::Off;
         let (pieces_in_limit, piece_bytes) = config.split.at_first(unit);

@@ -7,7 +7,7 @@
 //!
 //! A piece is an object of its own for the ring, the limit, probes and traces. The frame, its
 //! charge and its flow's budget come back once: when the rest is gone and the last piece has come
-//! back. Only drivers that say so are given pieces ([`TxRing::pieces`](crate::TxRing::pieces)).
+//! back. Only drivers that say so are given pieces ([`TxRing::chunk_support`](crate::TxRing::pieces)).
 
 mod table;
 
@@ -16,7 +16,7 @@ use core::num::NonZeroU32;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 
-use crate::driver::Pieces;
+use crate::driver::ChunkSupport;
 use crate::limit::Unit;
 use crate::units::{parse_time_ns, write_time};
 
@@ -113,11 +113,11 @@ impl Split {
     }
 
     /// What of it can be done for a driver that sends such pieces.
-    pub(crate) const fn with(self, pieces: Pieces) -> Self {
-        match (self, pieces) {
-            (Self::Off, _) | (_, Pieces::None) => Self::Off,
-            (_, Pieces::OneSegment) => Self::All,
-            (split, Pieces::Any) => split,
+    pub(crate) const fn with(self, support: ChunkSupport) -> Self {
+        match (self, support) {
+            (Self::Off, _) | (_, ChunkSupport::None) => Self::Off,
+            (_, ChunkSupport::SingleSegment) => Self::All,
+            (split, ChunkSupport::Any) => split,
         }
     }
 

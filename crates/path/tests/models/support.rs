@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Mutex;
 
-use taut_path::driver::Pieces;
+use taut_path::driver::ChunkSupport;
 use taut_path::queue::{Admission, Sender};
 use taut_path::{Completions, DropReason, Packet, PacketSink, Qdisc, Stop, TxRing};
 
@@ -48,8 +48,8 @@ impl TxRing for Submit {
         self.slots - (self.submitted - self.shared.reaped.load(Ordering::Acquire))
     }
 
-    fn pieces(&self) -> Pieces {
-        Pieces::Any
+    fn chunk_support(&self) -> ChunkSupport {
+        ChunkSupport::Any
     }
 
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {

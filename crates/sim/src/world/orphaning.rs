@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use taut_path::driver::Pieces;
+use taut_path::driver::ChunkSupport;
 use taut_path::tsq::Charges;
 use taut_path::{Completions, Frame, InRing, Packet, TxRing};
 
@@ -91,8 +91,8 @@ impl TxRing for OrphaningNic {
         self.driver.slots_of_largest()
     }
 
-    fn pieces(&self) -> Pieces {
-        self.driver.pieces()
+    fn chunk_support(&self) -> ChunkSupport {
+        self.driver.chunk_support()
     }
 
     #[inline(always)]

@@ -33,7 +33,7 @@ use std::vec::Vec;
 
 use core::fmt;
 
-use crate::driver::{Completions, InRing, Pieces, TxRing};
+use crate::driver::{ChunkSupport, Completions, InRing, TxRing};
 use crate::packet::Packet;
 
 /// What a mock fails with: the text that the device was told.
@@ -257,8 +257,8 @@ impl TxRing for MockTx {
         self.0.slots_per_packet
     }
 
-    fn pieces(&self) -> Pieces {
-        Pieces::Any
+    fn chunk_support(&self) -> ChunkSupport {
+        ChunkSupport::Any
     }
 
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {

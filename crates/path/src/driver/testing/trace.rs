@@ -2,7 +2,7 @@
 
 use alloc::fmt;
 
-use crate::driver::{Completions, InRing, Pieces, TxRing};
+use crate::driver::{ChunkSupport, Completions, InRing, TxRing};
 use crate::packet::Packet;
 
 /// One call of a driver, and what came of it.
@@ -119,8 +119,8 @@ where
         self.driver.slots_of_largest()
     }
 
-    fn pieces(&self) -> Pieces {
-        self.driver.pieces()
+    fn chunk_support(&self) -> ChunkSupport {
+        self.driver.chunk_support()
     }
 
     fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {

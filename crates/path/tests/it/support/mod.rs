@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Wake;
 
-use taut_path::driver::{InRing, Pieces};
+use taut_path::driver::{ChunkSupport, InRing};
 use taut_path::limit::Limit;
 use taut_path::qdisc::Fifo;
 use taut_path::queue::CompleteError;
@@ -117,8 +117,8 @@ impl TxRing for FakeRing {
         self.slots_per_packet
     }
 
-    fn pieces(&self) -> Pieces {
-        Pieces::Any
+    fn chunk_support(&self) -> ChunkSupport {
+        ChunkSupport::Any
     }
 
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
@@ -214,8 +214,8 @@ impl TxRing for SharedRing {
         self.get().slots_of_largest()
     }
 
-    fn pieces(&self) -> Pieces {
-        Pieces::Any
+    fn chunk_support(&self) -> ChunkSupport {
+        ChunkSupport::Any
     }
 
     fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
