@@ -9,5 +9,5 @@ mod outages;
 mod trace;
 
 pub use faults::{FaultCounts, FaultError, FaultPlan, Faults};
-pub use outages::{Condition, OutageCounts, Outages};
+pub use outages::{DeviceState, OutageCounts, Outages};
 pub use trace::{Trace, TraceEvent};

@@ -8,17 +8,17 @@ use crate::packet::{Frame, Packet};
 
 /// How a device is, beyond what it does by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub enum Condition {
+pub enum DeviceState {
     /// As it is.
     #[default]
-    Well,
+    Normal,
     /// It takes packets, and says of none that it is done.
-    Still,
+    Stalled,
     /// The link is down: the doorbell fails. What was in the device when it went down is thrown away
     /// and said to be complete, as the kernel does it; what is submitted waits until it is up again.
-    Down,
-    /// As [`Down`](Self::Down); the reaping fails too.
-    Gone,
+    LinkDown,
+    /// As [`Down`](Self::LinkDown); the reaping fails too.
+    Removed,
 }
 
 /// What an outage did so far.
@@ -30,13 +30,13 @@ pub struct OutageCounts {
     pub finished: u64,
 }
 
-/// Wraps both halves of a driver in one, and lets it go through a [`Condition`] after the other.
+/// Wraps both halves of a driver in one, and lets it go through a [`DeviceState`] after the other.
 ///
 /// The driver is given stand-ins for the packets: their sizes are right and their frames are numbers,
 /// so it must be one that does not look at the bytes, such as that of a simulated NIC.
 ///
 /// ```
-/// use taut_path::driver::testing::{Condition, Outages, mock};
+/// use taut_path::driver::testing::{DeviceState, Outages, mock};
 /// use taut_path::pool::FramePool;
 /// use taut_path::{AnyLimit, Queue, Stop};
 ///
@@ -50,13 +50,13 @@ pub struct OutageCounts {
 /// let _ = queue.run(0, &mut pool);
 /// device.finish(1);
 ///
-/// queue.device_mut().set_condition(Condition::Down, 1_000)?;
+/// queue.device_mut().set_state(DeviceState::LinkDown, 1_000)?;
 /// assert_eq!(queue.complete(1_000, &mut pool)?.counts.packets, 2); // one of them was never sent
 /// assert_eq!(queue.device().counts().purged, 1);
 /// queue.enqueue(pool.packet(b"hello")?, 2_000, &mut pool);
 /// assert!(matches!(queue.run(2_000, &mut pool), Stop::Failed(_)));
 ///
-/// queue.device_mut().set_condition(Condition::Well, 3_000)?;
+/// queue.device_mut().set_state(DeviceState::Normal, 3_000)?;
 /// let _ = queue.run(3_000, &mut pool);
 /// assert_eq!(device.sent().len(), 2, "the driver goes on with what it has, too");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -64,7 +64,7 @@ pub struct OutageCounts {
 #[derive(Debug)]
 pub struct Outages<D> {
     driver: D,
-    condition: Condition,
+    state: DeviceState,
     /// Submitted while the device was down.
     waiting: VecDeque<Packet>,
     /// What each stand-in in the driver stands for.
@@ -80,7 +80,7 @@ impl<D> Outages<D> {
     pub fn new(driver: D) -> Self {
         Self {
             driver,
-            condition: Condition::Well,
+            state: DeviceState::Normal,
             waiting: VecDeque::new(),
             inside: BTreeMap::new(),
             ended: VecDeque::new(),
@@ -100,8 +100,8 @@ impl<D> Outages<D> {
     }
 
     /// How the device is.
-    pub fn condition(&self) -> Condition {
-        self.condition
+    pub fn state(&self) -> DeviceState {
+        self.state
     }
 
     /// What happened so far.
@@ -121,7 +121,7 @@ impl<D> Outages<D> {
     }
 
     fn is_down(&self) -> bool {
-        matches!(self.condition, Condition::Down | Condition::Gone)
+        matches!(self.state, DeviceState::LinkDown | DeviceState::Removed)
     }
 }
 
@@ -130,9 +130,9 @@ impl<D: Completions> Outages<D> {
     ///
     /// # Errors
     /// What the driver's reaping fails with: what it finished before is asked for first.
-    pub fn set_condition(&mut self, condition: Condition, now_ns: u64) -> Result<(), D::Error> {
+    pub fn set_state(&mut self, state: DeviceState, now_ns: u64) -> Result<(), D::Error> {
         let was_down = self.is_down();
-        self.condition = condition;
+        self.state = state;
         if !self.is_down() || was_down {
             return Ok(());
         }
@@ -242,10 +242,10 @@ impl<D: TxRing + Completions> Completions for Outages<D> {
             freed(packet);
             left -= 1;
         }
-        if self.condition == Condition::Gone {
+        if self.state == DeviceState::Removed {
             return Err(FaultError::Planned("reap"));
         }
-        if self.condition == Condition::Still {
+        if self.state == DeviceState::Stalled {
             return Ok(!self.ended.is_empty());
         }
         let (inside, counts) = (&mut self.inside, &mut self.counts);
