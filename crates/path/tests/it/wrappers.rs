@@ -45,7 +45,7 @@ fn a_plan_without_faults_changes_nothing() {
 #[test]
 fn lost_completions_are_kept_until_they_are_asked_for() {
     let plan = FaultPlan {
-        lost: ALWAYS,
+        lost_completions: ALWAYS,
         ..FaultPlan::default()
     };
     let mut device = faulty(plan);
@@ -59,18 +59,18 @@ fn lost_completions_are_kept_until_they_are_asked_for() {
     device.set_plan(plan);
     assert_eq!(send(&mut device, 3..5), []);
     let taken: Vec<_> = device.take_lost();
-    assert_eq!((taken.len(), device.counts().lost), (2, 5));
+    assert_eq!((taken.len(), device.counts().lost_completions), (2, 5));
 }
 
 #[test]
 fn late_completions_come_behind_others_but_come() {
     let mut device = faulty(FaultPlan {
         seed: 1,
-        late: HALF,
+        delayed_completions: HALF,
         ..FaultPlan::default()
     });
     let mut freed = send(&mut device, 0..40);
-    let late = device.counts().late;
+    let late = device.counts().delayed_completions;
     assert_eq!(freed.len() as u64, 40 - late);
     assert_eq!(
         device.in_ring(),
@@ -79,7 +79,7 @@ fn late_completions_come_behind_others_but_come() {
             bytes: late as u32 * 100
         })
     );
-    for _ in 0..FaultPlan::LATEST_REAPS {
+    for _ in 0..FaultPlan::MAX_DELAY_REAPS {
         freed.extend(reap(&mut device, u32::MAX));
     }
     assert!(!freed.is_sorted());
@@ -90,7 +90,7 @@ fn late_completions_come_behind_others_but_come() {
 #[test]
 fn a_doubled_completion_is_a_stray_to_the_queue_and_counts_for_nothing() {
     let device = faulty(FaultPlan {
-        doubled: ALWAYS,
+        duplicated_completions: ALWAYS,
         ..FaultPlan::default()
     });
     let mut queue = Queue::builder_for(device).build(0).expect("valid settings");
@@ -109,7 +109,7 @@ fn a_doubled_completion_is_a_stray_to_the_queue_and_counts_for_nothing() {
 #[test]
 fn refused_packets_are_dropped_and_doorbells_and_reapings_fail_by_name() {
     let device = faulty(FaultPlan {
-        refused: ALWAYS,
+        rejected_submits: ALWAYS,
         ..FaultPlan::default()
     });
     let mut queue = Queue::builder_for(device)
@@ -122,8 +122,8 @@ fn refused_packets_are_dropped_and_doorbells_and_reapings_fail_by_name() {
     assert_eq!(books.dropped, [(0, DropReason::DeviceRefused)]);
 
     queue.device_mut().set_plan(FaultPlan {
-        failing_kick: ALWAYS,
-        failing_reap: ALWAYS,
+        failed_kicks: ALWAYS,
+        failed_reaps: ALWAYS,
         ..FaultPlan::default()
     });
     queue.enqueue(packet(1, 100), 0, &mut books);
@@ -142,7 +142,11 @@ fn refused_packets_are_dropped_and_doorbells_and_reapings_fail_by_name() {
         Ok(1)
     );
     let counts = queue.device().counts();
-    let made = (counts.refused, counts.failed_kicks, counts.failed_reaps);
+    let made = (
+        counts.rejected_submits,
+        counts.failed_kicks,
+        counts.failed_reaps,
+    );
     assert_eq!(made, (1, 1, 1));
 }
 
@@ -161,7 +165,7 @@ fn the_same_seed_makes_the_same_mistakes_and_another_seed_others() {
     let mistakes = |seed| {
         let mut device = faulty(FaultPlan {
             seed,
-            lost: HALF,
+            lost_completions: HALF,
             ..FaultPlan::default()
         });
         send(&mut device, 0..64)
@@ -174,14 +178,14 @@ fn the_same_seed_makes_the_same_mistakes_and_another_seed_others() {
 fn a_fault_comes_as_often_as_the_plan_says() {
     let mut device = faulty(FaultPlan {
         seed: 9,
-        lost: ALWAYS / 8,
+        lost_completions: ALWAYS / 8,
         ..FaultPlan::default()
     });
     for burst in 0..500 {
         let _ = send(&mut device, burst * 64..(burst + 1) * 64);
     }
     // An eighth of 32,000 is 4,000; six standard deviations of it are 355.
-    let lost = device.counts().lost;
+    let lost = device.counts().lost_completions;
     assert!((3_645..=4_355).contains(&lost), "{lost}");
 }
 
@@ -191,12 +195,12 @@ fn whatever_the_mistakes_every_packet_ends_once() {
         let rate = ALWAYS / 10;
         let device = faulty(FaultPlan {
             seed,
-            refused: rate,
-            failing_kick: rate,
-            failing_reap: rate,
-            lost: rate,
-            late: rate,
-            doubled: rate,
+            rejected_submits: rate,
+            failed_kicks: rate,
+            failed_reaps: rate,
+            lost_completions: rate,
+            delayed_completions: rate,
+            duplicated_completions: rate,
         });
         let mut queue = Queue::builder_for(device).build(0).expect("valid settings");
         let mut books = Books::default();
@@ -215,7 +219,10 @@ fn whatever_the_mistakes_every_packet_ends_once() {
             let _ = queue.complete(now_ns, &mut books);
         }
         assert_eq!(queue.in_flight(), 0, "seed {seed}");
-        assert_eq!(books.stray.len() as u64, queue.device().counts().doubled);
+        assert_eq!(
+            books.stray.len() as u64,
+            queue.device().counts().duplicated_completions
+        );
         let dropped = books.dropped.iter().map(|&(frame, _)| frame);
         let mut ends: Vec<_> = books.freed.iter().copied().chain(dropped).collect();
         ends.sort_unstable();

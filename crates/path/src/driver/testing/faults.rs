@@ -14,23 +14,23 @@ pub struct FaultPlan {
     /// Where the random numbers begin.
     pub seed: u32,
     /// A packet submitted is given back.
-    pub refused: u32,
+    pub rejected_submits: u32,
     /// The doorbell fails.
-    pub failing_kick: u32,
+    pub failed_kicks: u32,
     /// A reaping hands out packets and then fails.
-    pub failing_reap: u32,
+    pub failed_reaps: u32,
     /// A completion is swallowed. Its packet is kept, see [`Faults::take_lost`].
-    pub lost: u32,
-    /// A completion comes at a later reaping, 1 to [`LATEST_REAPS`](FaultPlan::LATEST_REAPS) after
+    pub lost_completions: u32,
+    /// A completion comes at a later reaping, 1 to [`MAX_DELAY_REAPS`](FaultPlan::MAX_DELAY_REAPS) after
     /// its own, behind others that were sent later.
-    pub late: u32,
+    pub delayed_completions: u32,
     /// A packet is handed back twice; the second is forged, with the same frame and size.
-    pub doubled: u32,
+    pub duplicated_completions: u32,
 }
 
 impl FaultPlan {
     /// A completion is at most so many reapings late.
-    pub const LATEST_REAPS: u32 = 8;
+    pub const MAX_DELAY_REAPS: u32 = 8;
 
     /// The probability of what always happens.
     pub const ALWAYS: u32 = 1 << 16;
@@ -40,17 +40,17 @@ impl FaultPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FaultCounts {
     /// Packets given back at submission.
-    pub refused: u64,
+    pub rejected_submits: u64,
     /// Doorbells that failed by plan.
     pub failed_kicks: u64,
     /// Reapings that failed by plan.
     pub failed_reaps: u64,
     /// Completions swallowed.
-    pub lost: u64,
+    pub lost_completions: u64,
     /// Completions put off.
-    pub late: u64,
+    pub delayed_completions: u64,
     /// Packets forged.
-    pub doubled: u64,
+    pub duplicated_completions: u64,
 }
 
 /// What a driver in [`Faults`] fails with.
@@ -82,7 +82,7 @@ impl<E: fmt::Debug + fmt::Display> core::error::Error for FaultError<E> {}
 /// use taut_path::Queue;
 ///
 /// let (tx, completions, device) = mock::ring(8);
-/// let plan = FaultPlan { lost: FaultPlan::ALWAYS, ..FaultPlan::default() };
+/// let plan = FaultPlan { lost_completions: FaultPlan::ALWAYS, ..FaultPlan::default() };
 /// let mut pool = FramePool::new(4, 64);
 /// let mut queue = Queue::builder(tx, Faults::new(completions, plan)).build(0)?;
 /// queue.enqueue(pool.packet(b"hello")?, 0, &mut pool);
@@ -102,13 +102,13 @@ pub struct Faults<D> {
     plan: FaultPlan,
     random: Random,
     lost: Vec<Packet>,
-    late: VecDeque<Late>,
+    delayed: VecDeque<Delayed>,
     counts: FaultCounts,
 }
 
 /// A completion that is put off.
 #[derive(Debug)]
-struct Late {
+struct Delayed {
     packet: Packet,
     /// Reapings until it is due.
     reaps: u32,
@@ -122,7 +122,7 @@ impl<D> Faults<D> {
             plan,
             random: Random::new(plan.seed),
             lost: Vec::new(),
-            late: VecDeque::new(),
+            delayed: VecDeque::new(),
             counts: FaultCounts::default(),
         }
     }
@@ -155,28 +155,28 @@ impl<D> Faults<D> {
     /// Lets the next reaping hand back all that was swallowed or put off, oldest first. Returns how
     /// many packets.
     pub fn return_lost(&mut self) -> usize {
-        for late in &mut self.late {
-            late.reaps = 0;
+        for delayed in &mut self.delayed {
+            delayed.reaps = 0;
         }
         for packet in self.lost.drain(..).rev() {
-            self.late.push_front(Late { packet, reaps: 0 });
+            self.delayed.push_front(Delayed { packet, reaps: 0 });
         }
-        self.late.len()
+        self.delayed.len()
     }
 
     /// Hands back up to `budget_packets` of what is due by now. Returns how many.
-    fn reap_late(&mut self, budget_packets: u32, freed: &mut dyn FnMut(Packet)) -> u32 {
+    fn reap_delayed(&mut self, budget_packets: u32, freed: &mut dyn FnMut(Packet)) -> u32 {
         let mut reaped = 0;
-        for _ in 0..self.late.len() {
-            let Some(mut late) = self.late.pop_front() else {
+        for _ in 0..self.delayed.len() {
+            let Some(mut delayed) = self.delayed.pop_front() else {
                 break;
             };
-            late.reaps = late.reaps.saturating_sub(1);
-            if late.reaps == 0 && reaped < budget_packets {
+            delayed.reaps = delayed.reaps.saturating_sub(1);
+            if delayed.reaps == 0 && reaped < budget_packets {
                 reaped += 1;
-                freed(late.packet);
+                freed(delayed.packet);
             } else {
-                self.late.push_back(late);
+                self.delayed.push_back(delayed);
             }
         }
         reaped
@@ -188,27 +188,30 @@ struct Fate<'a> {
     plan: FaultPlan,
     random: &'a mut Random,
     lost: &'a mut Vec<Packet>,
-    late: &'a mut VecDeque<Late>,
+    delayed: &'a mut VecDeque<Delayed>,
     counts: &'a mut FaultCounts,
 }
 
 impl Fate<'_> {
     fn of(&mut self, packet: Packet, freed: &mut dyn FnMut(Packet)) {
-        if self.random.happens(self.plan.lost) {
-            self.counts.lost += 1;
+        if self.random.happens(self.plan.lost_completions) {
+            self.counts.lost_completions += 1;
             self.lost.push(packet);
             return;
         }
-        if self.random.happens(self.plan.late) {
-            self.counts.late += 1;
-            let reaps = 1 + self.random.next() % FaultPlan::LATEST_REAPS;
-            self.late.push_back(Late { packet, reaps });
+        if self.random.happens(self.plan.delayed_completions) {
+            self.counts.delayed_completions += 1;
+            let reaps = 1 + self.random.next() % FaultPlan::MAX_DELAY_REAPS;
+            self.delayed.push_back(Delayed { packet, reaps });
             return;
         }
-        let forged = self.random.happens(self.plan.doubled).then(|| {
-            self.counts.doubled += 1;
-            Packet::new(Frame::new(packet.frame().index()), packet.wire_bytes())
-        });
+        let forged = self
+            .random
+            .happens(self.plan.duplicated_completions)
+            .then(|| {
+                self.counts.duplicated_completions += 1;
+                Packet::new(Frame::new(packet.frame().index()), packet.wire_bytes())
+            });
         freed(packet);
         if let Some(forged) = forged {
             freed(forged);
@@ -236,15 +239,15 @@ impl<D: TxRing> TxRing for Faults<D> {
     }
 
     fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
-        if self.random.happens(self.plan.refused) {
-            self.counts.refused += 1;
+        if self.random.happens(self.plan.rejected_submits) {
+            self.counts.rejected_submits += 1;
             return Err(packet);
         }
         self.driver.submit(packet, now_ns)
     }
 
     fn kick(&mut self, now_ns: u64) -> Result<(), Self::Error> {
-        if self.random.happens(self.plan.failing_kick) {
+        if self.random.happens(self.plan.failed_kicks) {
             self.counts.failed_kicks += 1;
             return Err(FaultError::Planned("kick"));
         }
@@ -266,31 +269,34 @@ impl<D: Completions> Completions for Faults<D> {
         budget_packets: u32,
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, Self::Error> {
-        let budget_left = budget_packets - self.reap_late(budget_packets, freed);
+        let budget_left = budget_packets - self.reap_delayed(budget_packets, freed);
         let mut fate = Fate {
             plan: self.plan,
             random: &mut self.random,
             lost: &mut self.lost,
-            late: &mut self.late,
+            delayed: &mut self.delayed,
             counts: &mut self.counts,
         };
         let more = self
             .driver
             .reap(now_ns, budget_left, &mut |packet| fate.of(packet, freed))
             .map_err(FaultError::Driver)?;
-        if self.random.happens(self.plan.failing_reap) {
+        if self.random.happens(self.plan.failed_reaps) {
             self.counts.failed_reaps += 1;
             return Err(FaultError::Planned("reap"));
         }
-        Ok(more || self.late.iter().any(|late| late.reaps == 0))
+        Ok(more || self.delayed.iter().any(|delayed| delayed.reaps == 0))
     }
 
     /// What the driver says, and what is late; what was swallowed is not known any more.
     fn in_ring(&self) -> Option<InRing> {
-        let late = self.late.iter().map(|late| late.packet.wire_bytes());
+        let delayed = self
+            .delayed
+            .iter()
+            .map(|delayed| delayed.packet.wire_bytes());
         self.driver.in_ring().map(|ring| InRing {
-            packets: ring.packets.wrapping_add(self.late.len() as u32),
-            bytes: late.fold(ring.bytes, u32::wrapping_add),
+            packets: ring.packets.wrapping_add(self.delayed.len() as u32),
+            bytes: delayed.fold(ring.bytes, u32::wrapping_add),
         })
     }
 
