@@ -1,4 +1,4 @@
-//! A driver whose every call is told.
+//! A driver whose every call is callback.
 
 use alloc::fmt;
 
@@ -19,7 +19,7 @@ pub enum TraceEvent<'a> {
         slots_free: u32,
     },
     /// The ring gave a packet back.
-    Refused(&'a Packet),
+    Rejected(&'a Packet),
     /// The doorbell rang.
     Kicked,
     /// The doorbell failed, with the driver's error.
@@ -44,7 +44,7 @@ impl fmt::Display for TraceEvent<'_> {
             write!(f, "{what} frame {frame}, {bytes} bytes")
         };
         match self {
-            Self::Refused(refused) => packet("refused", refused),
+            Self::Rejected(rejected) => packet("rejected", rejected),
             Self::Reaped(reaped) => packet("reaped", reaped),
             Self::Submitted {
                 frame,
@@ -90,13 +90,13 @@ pub struct Trace<D, F> {
     /// The driver.
     pub driver: D,
     /// Hears of each call when it is done.
-    pub told: F,
+    pub callback: F,
 }
 
 impl<D, F: FnMut(u64, TraceEvent<'_>)> Trace<D, F> {
     /// The driver, whose calls `told` hears of, with their time in ns.
-    pub fn new(driver: D, told: F) -> Self {
-        Self { driver, told }
+    pub fn new(driver: D, callback: F) -> Self {
+        Self { driver, callback }
     }
 }
 
@@ -132,9 +132,9 @@ where
                 wire_bytes,
                 slots_free: self.driver.slots_free(),
             },
-            Err(packet) => TraceEvent::Refused(packet),
+            Err(packet) => TraceEvent::Rejected(packet),
         };
-        (self.told)(now_ns, event);
+        (self.callback)(now_ns, event);
         submitted
     }
 
@@ -144,7 +144,7 @@ where
             Ok(()) => TraceEvent::Kicked,
             Err(error) => TraceEvent::KickFailed(error),
         };
-        (self.told)(now_ns, event);
+        (self.callback)(now_ns, event);
         kicked
     }
 }
@@ -166,11 +166,11 @@ where
         budget_packets: u32,
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, D::Error> {
-        let told = &mut self.told;
+        let callback = &mut self.callback;
         let mut packets = 0;
         let reaped = self.driver.reap(now_ns, budget_packets, &mut |packet| {
             packets += 1;
-            told(now_ns, TraceEvent::Reaped(&packet));
+            callback(now_ns, TraceEvent::Reaped(&packet));
             freed(packet);
         });
         let event = match &reaped {
@@ -180,7 +180,7 @@ where
             },
             Err(error) => TraceEvent::ReapFailed(error),
         };
-        told(now_ns, event);
+        callback(now_ns, event);
         reaped
     }
 
