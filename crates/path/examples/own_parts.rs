@@ -175,7 +175,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             _ => {}
         }
         now_ns = next_ns;
-        device.finish(1);
+        device.complete(1);
         assert_eq!(queue.complete(now_ns, &mut pool)?.stalled, None);
     }
     // ANCHOR_END: loop

@@ -116,7 +116,7 @@ fn measure(limit_bytes: u32) -> Result<(), Box<dyn Error>> {
     let (mut max_packets, mut sent) = (0, 0);
     while sent < PACKETS {
         stack.now_ns += PACKET_NS;
-        sent += device.finish(1) as u64;
+        sent += device.complete(1) as u64;
         stack.complete()?;
         let mut result = Ok(());
         budgets.run_deferred(LIST, |tag| {

@@ -46,7 +46,7 @@ fn no_limit_holds_while_early_completions() {
     assert_eq!((snapshot.limit, snapshot.in_flight), (MAX_LIMIT, 8));
 
     // A round while nothing is believed moves the limit nowhere, and neither does a reset.
-    device.finish(8);
+    device.complete(8);
     queue.complete(2, &mut pool).expect("completes");
     assert_eq!(queue.run(2, &mut pool), Stop::RingFull);
     device.flush().into_iter().for_each(drop);

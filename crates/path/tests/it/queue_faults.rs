@@ -214,11 +214,11 @@ fn a_failed_reaping_tells_what_it_handed_back_in_the_next_round() {
     let _ = queue.run(0, &mut pool);
     let mut told = 0;
     for finished in [3, 2] {
-        device.finish(finished);
+        device.complete(finished);
         device.fail_next_reap("the bus is gone");
         assert!(queue.complete(1, &mut pool).is_err());
     }
-    device.finish(1);
+    device.complete(1);
     let completed = queue.complete(2, &mut pool).expect("completes");
     told += completed.counts.packets;
     assert_eq!((told, completed.counts.bytes), (6, 30));
@@ -237,7 +237,7 @@ fn a_packet_that_a_driver_gave_up_is_late_also_without_a_reset() {
         .expect("builds");
     queue.enqueue(pool.packet(b"hello").expect("free"), 0, &mut pool);
     let _ = queue.run(0, &mut pool);
-    device.finish(1);
+    device.complete(1);
     let completed = queue.complete(1, &mut pool).expect("completes");
     assert_eq!((completed.counts.packets, completed.stale_packets), (0, 1));
     assert_eq!(

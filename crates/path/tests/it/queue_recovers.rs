@@ -811,10 +811,10 @@ fn told_of_a_loss_after_ns(limit: &str, lost: u32) -> u64 {
         let _ = queue.run(now_ns, &mut books);
         now_ns += SECOND_NS / 1_000;
         if lost_at_ns.is_none() && frame > lost {
-            assert_eq!(device.lose(1), 1);
+            assert_eq!(device.drop_completions(1), 1);
             lost_at_ns = Some(now_ns);
         }
-        device.finish(usize::MAX);
+        device.complete(usize::MAX);
         let completed = queue.complete(now_ns, &mut books).expect("no error");
         if let (Some(stall), Some(lost_at_ns)) = (completed.stalled, lost_at_ns) {
             // An age is overstated by an eighth of the threshold at most.
@@ -868,9 +868,9 @@ fn a_queue_that_loses_nothing_is_never_said_to_stand_still() {
             now_ns += random.below(2_000_000) + 1;
             // Out of order, but the oldest never stays for long.
             for _ in 0..random.below(12) {
-                device.finish_at(random.below(8) as usize);
+                device.complete_at(random.below(8) as usize);
             }
-            device.finish(8);
+            device.complete(8);
             let completed = queue.complete(now_ns, &mut books).expect("no error");
             assert_eq!(completed.stalled, None, "at {now_ns}");
         }

@@ -87,7 +87,7 @@ impl<E: fmt::Debug + fmt::Display> core::error::Error for FaultError<E> {}
 /// let mut queue = Queue::builder(tx, Faults::new(completions, plan)).build(0)?;
 /// queue.enqueue(pool.packet(b"hello")?, 0, &mut pool);
 /// let _ = queue.run(0, &mut pool);
-/// device.finish(1);
+/// device.complete(1);
 ///
 /// // Nothing comes back, and after a second the queue says that something is wrong.
 /// assert_eq!(queue.complete(1_000, &mut pool)?.counts.packets, 0);

@@ -16,7 +16,7 @@
 //! assert_eq!(queue.run(0, &mut pool), Stop::Limit);
 //! assert_eq!(device.sent().len(), 2);
 //!
-//! device.finish(1);
+//! device.complete(1);
 //! let completed = queue.complete(1_000, &mut pool)?;
 //! assert_eq!((completed.counts.packets, completed.schedule), (1, true));
 //!
@@ -50,14 +50,14 @@ impl core::error::Error for MockError {}
 
 /// A packet as the device sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
+pub struct SentFrame {
     /// Index of its frame.
     pub frame: u32,
     /// Its length, see [`Packet::wire_bytes`].
     pub wire_bytes: u32,
 }
 
-impl Seen {
+impl SentFrame {
     fn of(packet: &Packet) -> Self {
         Self {
             frame: packet.frame().index(),
@@ -112,11 +112,11 @@ struct Ring {
     lost: Vec<Packet>,
     /// Packets behind each doorbell that worked.
     bursts: Vec<u32>,
-    finishes_at_once: bool,
+    completes_immediately: bool,
     early_completions: bool,
     failing_kick: Option<MockError>,
     failing_reap: Option<MockError>,
-    refuses_next: bool,
+    rejects_next: bool,
     submitted_to_full: u32,
 }
 
@@ -153,8 +153,8 @@ impl MockRing {
 
 impl MockDevice {
     /// What the doorbell showed and is not finished, oldest first.
-    pub fn sent(&self) -> Vec<Seen> {
-        self.0.ring().in_device.iter().map(Seen::of).collect()
+    pub fn sent(&self) -> Vec<SentFrame> {
+        self.0.ring().in_device.iter().map(SentFrame::of).collect()
     }
 
     /// Packets behind each doorbell so far that worked.
@@ -164,13 +164,13 @@ impl MockDevice {
 
     /// Finishes up to `packets` of what was sent, oldest first. Returns how many. Until then the
     /// device holds still.
-    pub fn finish(&self, packets: usize) -> usize {
+    pub fn complete(&self, packets: usize) -> usize {
         self.0.ring().finish(packets)
     }
 
     /// Finishes the packet at `index` of [`sent`](Self::sent), before those sent earlier. Returns
     /// whether there was one.
-    pub fn finish_at(&self, index: usize) -> bool {
+    pub fn complete_at(&self, index: usize) -> bool {
         let mut ring = self.0.ring();
         let packet = ring.in_device.remove(index);
         let found = packet.is_some();
@@ -179,8 +179,8 @@ impl MockDevice {
     }
 
     /// From now on packets are finished before the doorbell returns, or not any more.
-    pub fn finish_at_once(&self, at_once: bool) {
-        self.0.ring().finishes_at_once = at_once;
+    pub fn complete_immediately(&self, at_once: bool) {
+        self.0.ring().completes_immediately = at_once;
     }
 
     /// From now on the driver says that its completions are true, or that they are not.
@@ -190,7 +190,7 @@ impl MockDevice {
 
     /// Loses the completion of up to `packets` of what was sent, oldest first: they keep their
     /// slots and are never finished. Returns how many.
-    pub fn lose(&self, packets: usize) -> usize {
+    pub fn drop_completions(&self, packets: usize) -> usize {
         let mut ring = self.0.ring();
         let packets = packets.min(ring.in_device.len());
         let Ring {
@@ -201,7 +201,7 @@ impl MockDevice {
     }
 
     /// Finishes after all what was lost. Returns how many packets.
-    pub fn find_lost(&self) -> usize {
+    pub fn restore_completions(&self) -> usize {
         let mut ring = self.0.ring();
         let lost = core::mem::take(&mut ring.lost);
         let packets = lost.len();
@@ -231,8 +231,8 @@ impl MockDevice {
     }
 
     /// The next packet submitted is given back.
-    pub fn refuse_next_submit(&self) {
-        self.0.ring().refuses_next = true;
+    pub fn reject_next_submit(&self) {
+        self.0.ring().rejects_next = true;
     }
 
     /// Packets that were submitted while there was no slot for them, and given back: an error of
@@ -263,7 +263,7 @@ impl TxRing for MockTx {
 
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         let mut ring = self.0.ring();
-        if core::mem::take(&mut ring.refuses_next) {
+        if core::mem::take(&mut ring.rejects_next) {
             return Err(packet);
         }
         if self.0.slots_free(&ring) < self.0.slots_per_packet.max(1) {
@@ -282,7 +282,7 @@ impl TxRing for MockTx {
         let burst = core::mem::take(&mut ring.submitted);
         ring.bursts.push(burst.len() as u32);
         ring.in_device.extend(burst);
-        if ring.finishes_at_once {
+        if ring.completes_immediately {
             ring.finish(usize::MAX);
         }
         Ok(())

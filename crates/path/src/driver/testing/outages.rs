@@ -48,7 +48,7 @@ pub struct OutageCounts {
 ///     queue.enqueue(pool.packet(b"hello")?, 0, &mut pool);
 /// }
 /// let _ = queue.run(0, &mut pool);
-/// device.finish(1);
+/// device.complete(1);
 ///
 /// queue.device_mut().set_state(DeviceState::LinkDown, 1_000)?;
 /// assert_eq!(queue.complete(1_000, &mut pool)?.counts.packets, 2); // one of them was never sent
